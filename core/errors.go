@@ -1,0 +1,104 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The sentinels of this package. Every error it returns matches at least one of
+// them with [errors.Is], and always wraps its cause: a network error, a Redis
+// reply, [context.DeadlineExceeded] or [context.Canceled].
+var (
+	// ErrNotAcquired says that the lock was not had: another holder kept it for the
+	// whole wait time, or the caller's context ended first. It is always inside a
+	// [*NotAcquiredError].
+	ErrNotAcquired = errors.New("core: lock not acquired")
+
+	// ErrUnavailable says that Redis did not answer, or answered with an error that
+	// tells nothing about the lock. The lock is then neither held nor known to be
+	// taken.
+	ErrUnavailable = errors.New("core: redis unavailable")
+
+	// ErrNotHeld says that the hold is not held any more, or never was: released
+	// twice, or refreshed after its end.
+	ErrNotHeld = errors.New("core: lock not held")
+
+	// ErrLost says that the lock ended under its holder: the lease ran out, or the
+	// key was deleted or forced away. It matches [ErrNotHeld] too.
+	ErrLost = fmt.Errorf("core: lock lost (%w)", ErrNotHeld)
+
+	// ErrReleased is the cause with which the context of a hold ends when the hold
+	// is released.
+	ErrReleased = errors.New("core: lock released")
+
+	// ErrTooManyWaiters says that the limit of waiters per key, per client or of
+	// [MaxWaiters] was reached. Nothing was sent to Redis.
+	ErrTooManyWaiters = errors.New("core: too many waiters")
+
+	// ErrClosed says that the client was closed.
+	ErrClosed = errors.New("core: client closed")
+
+	// ErrInvalid says that an argument or an option is not usable. Nothing was sent
+	// to Redis.
+	ErrInvalid = errors.New("core: invalid argument")
+)
+
+// NotAcquiredError tells why and after how long a lock was not acquired.
+//
+// It is meant for the server's own logs and decisions. Do not send its text to a
+// client: it contains the key.
+type NotAcquiredError struct {
+	// Key is the Redis key of the lock, prefix included. Of a [Client.MultiLock]
+	// it is the key that was taken.
+	Key string
+
+	// Waited is the time spent in Acquire.
+	Waited time.Duration
+
+	// RetryAfter is the time until the lease ends that the last refused attempt
+	// saw, 0 when unknown. Renewed leases are prolonged, so this is an upper bound
+	// for a fixed lease and says little for a watchdog.
+	RetryAfter time.Duration
+
+	// BlockedBy is the holder field ("<client id>:<n>") that was in the way at the
+	// last refused attempt, empty when unknown.
+	BlockedBy string
+
+	// Cause is the reason beyond "taken": a context error, a loss; nil when the
+	// wait time was simply over.
+	Cause error
+}
+
+// Error describes the failure for logs.
+func (e *NotAcquiredError) Error() string {
+	text := fmt.Sprintf("core: lock %q not acquired after %s", e.Key, e.Waited.Round(time.Microsecond))
+	if e.BlockedBy != "" {
+		text += fmt.Sprintf(" (held by %s)", e.BlockedBy)
+	}
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// Unwrap gives [ErrNotAcquired] and the cause.
+func (e *NotAcquiredError) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{ErrNotAcquired}
+	}
+	return []error{ErrNotAcquired, e.Cause}
+}
+
+// invalidf makes an [ErrInvalid] with a message that says what to write instead.
+func invalidf(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+}
+
+// unavailable joins ErrUnavailable with its cause.
+func unavailable(cause error) error {
+	if cause == nil || errors.Is(cause, ErrUnavailable) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
+}

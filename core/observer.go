@@ -1,0 +1,262 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Outcome is how an acquisition ended, as a low-cardinality word.
+type Outcome string
+
+// The outcomes of an acquisition.
+const (
+	OutcomeAcquired  Outcome = "acquired"  // the lock was taken
+	OutcomeReentered Outcome = "reentered" // the context already held it
+	OutcomeBusy      Outcome = "busy"      // the wait time was over
+	OutcomeOverload  Outcome = "overload"  // too many waiters
+	OutcomeBackend   Outcome = "backend"   // Redis did not answer, or with an error
+	OutcomeCanceled  Outcome = "canceled"  // the caller's context ended, or the client was closed
+	OutcomeInvalid   Outcome = "invalid"   // unusable arguments; nothing was sent
+)
+
+// Acquisition describes one call of Acquire or Do to the observers. It is given
+// by value; observers may keep it.
+type Acquisition struct {
+	Key   string // Redis key, prefix included; of a MultiLock the first one
+	Keys  int    // how many keys, 1 except for a MultiLock
+	Kind  Kind
+	Label string // what [Label] said, else empty
+	Start time.Time
+}
+
+// AcquireResult describes how an acquisition ended.
+type AcquireResult struct {
+	Acquisition
+	Outcome   Outcome
+	Err       error // nil when acquired or reentered
+	Waited    time.Duration
+	Contended bool          // the first attempt was refused, or others were queued before it
+	Attempts  int           // acquire scripts sent by this call
+	RoundTrip time.Duration // time of the attempt that succeeded; 0 if it did not, or was handed over
+	HandedOff bool          // received from a releasing holder of this process
+	BlockedBy string        // field of the holder seen at the last refused attempt
+	Field     string        // own holder field when acquired
+	Token     int64         // fencing token; 0 where the kind has none
+}
+
+// HoldInfo describes a hold to the observers.
+type HoldInfo struct {
+	Acquisition
+	Field     string
+	Token     int64
+	Reentrant bool          // an inner hold of a lock that the context already held
+	Lease     time.Duration // the configured lease
+	Watchdog  bool          // the lease is renewed
+	Acquired  time.Time
+}
+
+// HoldResult describes how a hold ended.
+type HoldResult struct {
+	HoldInfo
+	Held      time.Duration
+	Lost      bool
+	Left      bool  // ended by [Hold.Leave]
+	HandedOff bool  // the release passed the lock to a waiter of this process
+	Err       error // what Release returned
+}
+
+// Contention describes the first time that an acquisition found the lock taken.
+type Contention struct {
+	Acquisition
+	BlockedBy string        // holder field, empty when the acquisition queued behind local waiters
+	TTL       time.Duration // what was left of the lease in the way
+}
+
+// Renewal describes one renewal of one hold's lease.
+type Renewal struct {
+	HoldInfo
+	Err  error         // nil when renewed
+	Late time.Duration // how much later than planned; 0 when in time
+}
+
+// Loss describes a hold that ended under its holder.
+type Loss struct {
+	HoldInfo
+	Cause error // matches [ErrLost]
+}
+
+// Leak describes a hold that was garbage-collected without a Release.
+type Leak struct {
+	HoldInfo
+}
+
+// The observers. Each has one method; a value given to [WithObserver] implements
+// one or more of them. They are called synchronously, in the order in which they
+// were given, from many goroutines at once; a panic in one is contained and the
+// others still run. They must not block.
+type (
+	// AcquireStartObserver is told before an acquisition starts. The context that
+	// it returns is the one the acquisition goes on with, so that spans nest.
+	AcquireStartObserver interface {
+		ObserveAcquireStart(ctx context.Context, a Acquisition) context.Context
+	}
+
+	// ContentionObserver is told at most once per acquisition, when it has to wait
+	// or is refused.
+	ContentionObserver interface {
+		ObserveContention(ctx context.Context, c Contention)
+	}
+
+	// AcquireEndObserver is told when an acquisition ended, with the context that
+	// the AcquireStartObservers returned.
+	AcquireEndObserver interface {
+		ObserveAcquireEnd(ctx context.Context, r AcquireResult)
+	}
+
+	// HoldStartObserver is told when a hold begins. ctx is the caller's context
+	// given to Acquire, not that of the acquisition. The context that it returns
+	// becomes the parent of the hold's context.
+	HoldStartObserver interface {
+		ObserveHoldStart(ctx context.Context, h HoldInfo) context.Context
+	}
+
+	// HoldEndObserver is told when a hold ended: released, left or handed over to
+	// work that was released later. A lost hold ends when it is released.
+	HoldEndObserver interface {
+		ObserveHoldEnd(ctx context.Context, r HoldResult)
+	}
+
+	// RenewalObserver is told of every renewal of a watchdog lease.
+	RenewalObserver interface {
+		ObserveRenewal(ctx context.Context, r Renewal)
+	}
+
+	// LossObserver is told when a hold was lost, once per hold.
+	LossObserver interface {
+		ObserveLoss(ctx context.Context, l Loss)
+	}
+
+	// LeakObserver is told when a hold was garbage-collected without a Release.
+	LeakObserver interface {
+		ObserveLeak(ctx context.Context, l Leak)
+	}
+)
+
+// observers is the list given to WithObserver, split by interface at start-up. A
+// nil slice costs one length check.
+type observers struct {
+	acquireStart []AcquireStartObserver
+	contention   []ContentionObserver
+	acquireEnd   []AcquireEndObserver
+	holdStart    []HoldStartObserver
+	holdEnd      []HoldEndObserver
+	renewal      []RenewalObserver
+	loss         []LossObserver
+	leak         []LeakObserver
+}
+
+// add sorts one observer into the lists.
+func (o *observers) add(v any) error {
+	before := o.len()
+	o.acquireStart = appendIf(o.acquireStart, v)
+	o.contention = appendIf(o.contention, v)
+	o.acquireEnd = appendIf(o.acquireEnd, v)
+	o.holdStart = appendIf(o.holdStart, v)
+	o.holdEnd = appendIf(o.holdEnd, v)
+	o.renewal = appendIf(o.renewal, v)
+	o.loss = appendIf(o.loss, v)
+	o.leak = appendIf(o.leak, v)
+	if o.len() == before {
+		return invalidf("WithObserver: %T implements none of the observer interfaces (AcquireEndObserver, HoldEndObserver, …)", v)
+	}
+	return nil
+}
+
+func (o *observers) len() int {
+	return len(o.acquireStart) + len(o.contention) + len(o.acquireEnd) + len(o.holdStart) +
+		len(o.holdEnd) + len(o.renewal) + len(o.loss) + len(o.leak)
+}
+
+func appendIf[T any](list []T, v any) []T {
+	if t, ok := v.(T); ok {
+		return append(list, t)
+	}
+	return list
+}
+
+// contained runs one observer and keeps its panic from the lock. A broken observer
+// must not free or leak a lock; there is no one to return the panic to.
+func contained(call func()) {
+	defer func() { _ = recover() }() //nolint:errcheck // the value of a panic, not an error
+	call()
+}
+
+func (o *observers) observeAcquireStart(ctx context.Context, a Acquisition) context.Context {
+	for _, obs := range o.acquireStart {
+		contained(func() { ctx = keepContext(ctx, obs.ObserveAcquireStart(ctx, a)) })
+	}
+	return ctx
+}
+
+func (o *observers) observeHoldStart(ctx context.Context, h HoldInfo) context.Context {
+	for _, obs := range o.holdStart {
+		contained(func() { ctx = keepContext(ctx, obs.ObserveHoldStart(ctx, h)) })
+	}
+	return ctx
+}
+
+// keepContext guards against an observer that returns nil.
+func keepContext(old, returned context.Context) context.Context {
+	if returned == nil {
+		return old
+	}
+	return returned
+}
+
+func (o *observers) observeContention(ctx context.Context, c Contention) {
+	for _, obs := range o.contention {
+		contained(func() { obs.ObserveContention(ctx, c) })
+	}
+}
+
+func (o *observers) observeAcquireEnd(ctx context.Context, r AcquireResult) {
+	for _, obs := range o.acquireEnd {
+		contained(func() { obs.ObserveAcquireEnd(ctx, r) })
+	}
+}
+
+func (o *observers) observeHoldEnd(ctx context.Context, r HoldResult) {
+	for _, obs := range o.holdEnd {
+		contained(func() { obs.ObserveHoldEnd(ctx, r) })
+	}
+}
+
+func (o *observers) observeRenewal(ctx context.Context, r Renewal) {
+	for _, obs := range o.renewal {
+		contained(func() { obs.ObserveRenewal(ctx, r) })
+	}
+}
+
+func (o *observers) observeLoss(ctx context.Context, l Loss) {
+	for _, obs := range o.loss {
+		contained(func() { obs.ObserveLoss(ctx, l) })
+	}
+}
+
+func (o *observers) observeLeak(ctx context.Context, l Leak) {
+	for _, obs := range o.leak {
+		contained(func() { obs.ObserveLeak(ctx, l) })
+	}
+}
+
+// Kind names a kind of lock, as it appears in rules, spans and metrics.
+type Kind string
+
+// KindReentrant is Redisson's RLock: [Client.Lock] and [Client.MultiLock].
+const KindReentrant Kind = "reentrant"
+
+var _ fmt.Stringer = Kind("")
+
+// String is the kind's name.
+func (k Kind) String() string { return string(k) }

@@ -1,0 +1,257 @@
+package core
+
+import (
+	"errors"
+	"time"
+)
+
+// Defaults of a [Client].
+const (
+	// DefaultWatchdog is the lease of a lock acquired without [LeaseTime]. It is
+	// renewed every third of it. The same as Redisson's lockWatchdogTimeout.
+	DefaultWatchdog = 30 * time.Second
+
+	// DefaultBackendTimeout is how long one operation may stay without an answer
+	// from Redis before it is [ErrUnavailable].
+	DefaultBackendTimeout = time.Second
+
+	// DefaultMaxWaitersPerKey is how many callers may wait for one key in one client.
+	DefaultMaxWaitersPerKey = 1_000
+
+	// DefaultMaxWaiters is how many callers may wait in one client.
+	DefaultMaxWaiters = 10_000
+
+	// DefaultMaxKeyLength is the longest key in bytes, prefix included.
+	DefaultMaxKeyLength = 1_024
+)
+
+// MaxDuration is the longest wait and lease accepted: longer ones are mistakes (a
+// unit confused, an overflow) and an error.
+const MaxDuration = 10 * 365 * 24 * time.Hour
+
+// PubSub says how wake-up messages travel in a Redis Cluster. It must be the same
+// for everybody who shares the locks, Java included (Redisson's
+// shardedSubscriptionMode). It has no effect outside a Cluster.
+type PubSub int
+
+// The modes of [WithPubSub].
+const (
+	// PubSubAuto is the default: sharded where the server has it (Redis 7), as
+	// Redisson since 3.22.
+	PubSubAuto PubSub = iota
+	// PubSubSharded is SPUBLISH and SSUBSCRIBE always.
+	PubSubSharded
+	// PubSubClassic is PUBLISH and SUBSCRIBE always.
+	PubSubClassic
+)
+
+// Option configures a [Client].
+type Option func(*config) error
+
+type config struct {
+	prefix           string
+	watchdog         time.Duration
+	backendTimeout   time.Duration
+	maxWaitersPerKey int
+	maxWaiters       int
+	maxKeyLength     int
+	pubSub           PubSub
+	observers        observers
+}
+
+func newConfig(opts []Option) (config, error) {
+	cfg := config{
+		watchdog:         DefaultWatchdog,
+		backendTimeout:   DefaultBackendTimeout,
+		maxWaitersPerKey: DefaultMaxWaitersPerKey,
+		maxWaiters:       DefaultMaxWaiters,
+		maxKeyLength:     DefaultMaxKeyLength,
+	}
+	var errs []error
+	for _, opt := range opts {
+		if opt == nil {
+			errs = append(errs, invalidf("nil Option"))
+			continue
+		}
+		errs = append(errs, opt(&cfg))
+	}
+	return cfg, errors.Join(errs...)
+}
+
+// WithPrefix puts prefix before every lock name: the Redis key of Lock("order:42")
+// is then prefix + "order:42". Default: none.
+func WithPrefix(prefix string) Option {
+	return func(c *config) error {
+		c.prefix = prefix
+		return nil
+	}
+}
+
+// WithWatchdog sets the lease of locks acquired without [LeaseTime]; it is renewed
+// every third of it. At least 100 ms. Use the same value as the Java fleet's
+// lockWatchdogTimeout. Default: [DefaultWatchdog].
+func WithWatchdog(lease time.Duration) Option {
+	return func(c *config) error {
+		c.watchdog = lease
+		if lease < 100*time.Millisecond || lease > MaxDuration {
+			return invalidf("WithWatchdog(%s): want 100ms to %s, such as 30s", lease, MaxDuration)
+		}
+		return nil
+	}
+}
+
+// WithBackendTimeout sets how long an operation may stay without an answer from
+// Redis before it ends with [ErrUnavailable], whatever the wait time. 10 ms to 1
+// minute. Default: [DefaultBackendTimeout].
+func WithBackendTimeout(d time.Duration) Option {
+	return func(c *config) error {
+		c.backendTimeout = d
+		if d < 10*time.Millisecond || d > time.Minute {
+			return invalidf("WithBackendTimeout(%s): want 10ms to 1m, such as 1s", d)
+		}
+		return nil
+	}
+}
+
+// WithMaxWaitersPerKey limits the callers of this client that wait for one key.
+// Default: [DefaultMaxWaitersPerKey].
+func WithMaxWaitersPerKey(n int) Option {
+	return func(c *config) error {
+		c.maxWaitersPerKey = n
+		return atLeastOne("WithMaxWaitersPerKey", n)
+	}
+}
+
+// WithMaxWaiters limits the callers of this client that wait for any key. Default:
+// [DefaultMaxWaiters].
+func WithMaxWaiters(n int) Option {
+	return func(c *config) error {
+		c.maxWaiters = n
+		return atLeastOne("WithMaxWaiters", n)
+	}
+}
+
+// WithMaxKeyLength limits the length of a key in bytes, prefix included. Default:
+// [DefaultMaxKeyLength].
+func WithMaxKeyLength(n int) Option {
+	return func(c *config) error {
+		c.maxKeyLength = n
+		return atLeastOne("WithMaxKeyLength", n)
+	}
+}
+
+// WithPubSub sets how wake-up messages travel in a Redis Cluster. Default:
+// [PubSubAuto].
+func WithPubSub(mode PubSub) Option {
+	return func(c *config) error {
+		c.pubSub = mode
+		if mode < PubSubAuto || mode > PubSubClassic {
+			return invalidf("WithPubSub(%d): want PubSubAuto, PubSubSharded or PubSubClassic", mode)
+		}
+		return nil
+	}
+}
+
+// WithObserver adds observers: values that implement one or more of the observer
+// interfaces of this package, such as [LossObserver]. May be given several times;
+// the order is kept. A value that implements none is an error.
+func WithObserver(values ...any) Option {
+	return func(c *config) error {
+		var errs []error
+		for _, v := range values {
+			errs = append(errs, c.observers.add(v))
+		}
+		return errors.Join(errs...)
+	}
+}
+
+func atLeastOne(name string, n int) error {
+	if n < 1 {
+		return invalidf("%s(%d): want 1 or more", name, n)
+	}
+	return nil
+}
+
+// AcquireOption configures one acquisition. Build it with [WaitTime], [LeaseTime],
+// [Label] or [MaxWaiters]; the zero value changes nothing. It is a value so that
+// options cost no allocation.
+type AcquireOption struct {
+	field acquireField
+	d     time.Duration
+	n     int
+	s     string
+}
+
+type acquireField uint8
+
+const (
+	fieldNone acquireField = iota
+	fieldWait
+	fieldLease
+	fieldLabel
+	fieldMaxWaiters
+)
+
+// WaitTime is how long Acquire may take, network included; never longer than the
+// context's deadline. 0 is one attempt in one round trip. Without this option it
+// waits until the context ends. Between 0 and 1 ms, negative, or over
+// [MaxDuration]: [ErrInvalid].
+func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldWait, d: d} }
+
+// LeaseTime gives the lock a fixed lease: it ends after d unless refreshed, and
+// the hold's context with it. Without this option the watchdog renews the lease
+// for as long as the process lives and the lock is held. Under 1 ms or over
+// [MaxDuration]: [ErrInvalid].
+func LeaseTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldLease, d: d} }
+
+// Label gives observers a low-cardinality name for the acquisition, such as the
+// rule or the operation: "pay-order", never an id.
+func Label(name string) AcquireOption { return AcquireOption{field: fieldLabel, s: name} }
+
+// MaxWaiters refuses with [ErrTooManyWaiters] when n callers of this client already
+// wait for the key. 0 leaves the client's limit alone.
+func MaxWaiters(n int) AcquireOption { return AcquireOption{field: fieldMaxWaiters, n: n} }
+
+// request is what the options of one acquisition say.
+type request struct {
+	wait       time.Duration
+	forever    bool // no wait time given
+	lease      time.Duration
+	watchdog   bool // no lease given
+	label      string
+	maxWaiters int
+}
+
+func (c *Client) newRequest(opts []AcquireOption) (request, error) {
+	r := request{forever: true, watchdog: true, lease: c.cfg.watchdog}
+	for _, o := range opts {
+		switch o.field {
+		case fieldNone:
+		case fieldWait:
+			r.wait, r.forever = o.d, false
+			if o.d != 0 && (o.d < time.Millisecond || o.d > MaxDuration) {
+				return r, invalidf("WaitTime(%s): want 0, or 1ms to %s", o.d, MaxDuration)
+			}
+		case fieldLease:
+			r.lease, r.watchdog = o.d, false
+			if err := checkLease("LeaseTime", o.d); err != nil {
+				return r, err
+			}
+		case fieldLabel:
+			r.label = o.s
+		case fieldMaxWaiters:
+			r.maxWaiters = o.n
+			if o.n < 0 {
+				return r, invalidf("MaxWaiters(%d): want 0 or more", o.n)
+			}
+		}
+	}
+	return r, nil
+}
+
+func checkLease(what string, d time.Duration) error {
+	if d < time.Millisecond || d > MaxDuration {
+		return invalidf("%s(%s): want 1ms to %s, or no lease for the watchdog", what, d, MaxDuration)
+	}
+	return nil
+}
