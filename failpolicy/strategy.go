@@ -1,0 +1,153 @@
+package failpolicy
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Strategy says what to do instead when the lock is not had. The zero value is
+// "not set" and acts as [Error].
+type Strategy string
+
+// The strategies.
+const (
+	// Error refuses: the handler does not run and the caller gets the cause's
+	// status. The default.
+	Error Strategy = "error"
+	// Skip does not run the handler and calls that a success without content.
+	Skip Strategy = "skip"
+	// NullResponse does not run the handler and answers null, or the rule's
+	// response.
+	NullResponse Strategy = "null_response"
+	// Fallback runs the handler registered under the rule's fallback name instead.
+	Fallback Strategy = "fallback"
+	// Proceed runs the handler without the lock. Never a default, always counted.
+	Proceed Strategy = "proceed"
+)
+
+// Strategies lists the strategies in the order of the documentation.
+func Strategies() []Strategy {
+	return []Strategy{Error, Skip, NullResponse, Fallback, Proceed}
+}
+
+// Validate returns nil for a known strategy and for "not set", else an error that
+// names the known ones and the one probably meant. The words of the Java library
+// (RETURN_NULL and so on) are recognised and translated, not accepted.
+func (s Strategy) Validate() error {
+	if s == "" {
+		return nil
+	}
+	_, err := ParseStrategy(string(s))
+	return err
+}
+
+// ParseStrategy reads a strategy as written in a rule. Unlike [Strategy.Validate]
+// it does not accept the empty string.
+func ParseStrategy(word string) (Strategy, error) {
+	return parseWord("strategy", word, Strategies(), javaStrategy)
+}
+
+// String is the strategy's word.
+func (s Strategy) String() string { return string(s) }
+
+// OnLost says what a loss of the lock does to the running handler. The zero value
+// is "not set" and acts as [Cancel].
+type OnLost string
+
+// What a loss can do.
+const (
+	// Cancel ends the handler's context with the loss as its cause; the result of a
+	// handler that finishes all the same is kept. The default.
+	Cancel OnLost = "cancel"
+	// Ignore lets the handler run on with a context that does not end.
+	Ignore OnLost = "ignore"
+	// Fail is Cancel, and the caller gets an error even when the handler returned a
+	// result: the outcome is unknown.
+	Fail OnLost = "fail"
+)
+
+// LossChoices lists what a loss can do.
+func LossChoices() []OnLost { return []OnLost{Cancel, Ignore, Fail} }
+
+// Validate returns nil for a known word and for "not set", else an error that
+// names the known ones.
+func (o OnLost) Validate() error {
+	if o == "" {
+		return nil
+	}
+	_, err := ParseOnLost(string(o))
+	return err
+}
+
+// ParseOnLost reads what a loss does as written in a rule. Unlike
+// [OnLost.Validate] it does not accept the empty string.
+func ParseOnLost(word string) (OnLost, error) {
+	return parseWord("on_lost", word, LossChoices(), javaOnLost)
+}
+
+// String is the word.
+func (o OnLost) String() string { return string(o) }
+
+// UnknownWordError says that a word is not one of the known ones.
+type UnknownWordError struct {
+	What       string   // what the word should have been: "strategy", "on_lost", "grpc code"
+	Word       string   // as written
+	Known      []string // the words to choose from
+	Suggestion string   // the one probably meant; empty when nothing is near
+}
+
+// Error says what is wrong and what to write.
+func (e *UnknownWordError) Error() string {
+	text := fmt.Sprintf("unknown %s %q", e.What, e.Word)
+	if e.Suggestion != "" {
+		text += fmt.Sprintf(": write %q", e.Suggestion)
+	}
+	return text + " (one of " + strings.Join(e.Known, ", ") + ")"
+}
+
+// parseWord accepts exactly the known words. foreign translates habits from
+// elsewhere, before spelling is considered.
+func parseWord[T ~string](what, word string, known []T, foreign func(string) T) (T, error) {
+	names := make([]string, len(known))
+	for i, k := range known {
+		if string(k) == word {
+			return k, nil
+		}
+		names[i] = string(k)
+	}
+	suggestion := string(foreign(strings.ToUpper(strings.TrimSpace(word))))
+	if suggestion == "" {
+		suggestion = Nearest(word, names)
+	}
+	return "", &UnknownWordError{What: what, Word: word, Known: names, Suggestion: suggestion}
+}
+
+// javaStrategy gives the strategy that a word of the Java annotation means.
+func javaStrategy(word string) Strategy {
+	switch word {
+	case "EXCEPTION", "FAIL_FAST", "THROW", "THROW_EXCEPTION":
+		return Error
+	case "RETURN_NULL", "NULL":
+		return NullResponse
+	case "CONTINUE", "IGNORE":
+		return Proceed
+	case "NO_OPERATION", "NOOP", "NONE":
+		return Skip
+	case "CUSTOM", "CUSTOM_HANDLER":
+		return Fallback
+	default:
+		return ""
+	}
+}
+
+// javaOnLost gives what the Java library's release-timeout words mean.
+func javaOnLost(word string) OnLost {
+	switch word {
+	case "NO_OPERATION", "NOOP", "NONE", "CONTINUE":
+		return Ignore
+	case "EXCEPTION", "FAIL_FAST", "ERROR":
+		return Fail
+	default:
+		return ""
+	}
+}
