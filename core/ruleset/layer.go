@@ -1,0 +1,87 @@
+package ruleset
+
+import "slices"
+
+// Declared is one declaration of a rule with its source: what a file reader makes
+// of an entry. For rules written in Go, [Code] does.
+type Declared struct {
+	Rule Rule
+
+	// Source is the place of the declaration as a whole.
+	Source Source
+
+	// Fields are the sources of single fields by their names (see [Fields]). A field
+	// listed here counts as set even when its value is zero: "disabled: false" over
+	// a rule that is disabled in code. Optional.
+	Fields map[string]Source
+}
+
+// Code declares a rule in Go.
+func Code(r Rule) Declared { return Declared{Rule: r, Source: Source{Layer: LayerCode}} }
+
+// set is the set of fields that the declaration sets.
+func (d *Declared) set() fieldSet {
+	set := setFields(&d.Rule)
+	for name := range d.Fields {
+		if i := fieldIndex(name); i >= 0 {
+			set.add(i)
+		}
+	}
+	return set
+}
+
+func (d *Declared) source(i int) Source {
+	if s, ok := d.Fields[fieldTag(i)]; ok {
+		return s
+	}
+	return d.Source
+}
+
+// Resolved is a rule with every layer applied: no field is "not set" any more,
+// except those for which nothing is a value (Fallback, When, Debounce and so on).
+// Do not change it.
+type Resolved struct {
+	Rule
+	sources []Source
+}
+
+// Source tells where a field's value comes from; [LayerNone] for a field that
+// nobody set. field is a name from [Fields].
+func (r *Resolved) Source(field string) Source {
+	if i := fieldIndex(field); i >= 0 && i < len(r.sources) {
+		return r.sources[i]
+	}
+	return Source{}
+}
+
+// declared reports whether the rule itself sets the field, as opposed to a
+// default or its profile.
+func (r *Resolved) declared(field string) bool { return r.Source(field).Layer >= LayerCode }
+
+// Problem makes a problem of this rule with a field, for those who compile it.
+func (r *Resolved) Problem(field, message string) *Problem {
+	base := field
+	if i := slices.IndexFunc([]byte(field), func(b byte) bool { return b == '[' || b == '.' }); i >= 0 {
+		base = field[:i]
+	}
+	source := r.Source(base)
+	if source.Layer < LayerCode {
+		source = r.Source("key")
+	}
+	return &Problem{Rule: r.Name, Endpoint: r.Endpoint, Field: field, Source: source, Message: message}
+}
+
+// overlay lays the declared fields over the rule.
+func (r *Resolved) overlay(d *Declared) {
+	if r.sources == nil {
+		r.sources = make([]Source, ruleType().NumField())
+	}
+	from, to, set := valueOf(&d.Rule), valueOf(&r.Rule), d.set()
+	for i := range from.NumField() {
+		if set.has(i) {
+			to.Field(i).Set(from.Field(i))
+			r.sources[i] = d.source(i)
+		}
+	}
+	r.Keys = slices.Clone(r.Keys)
+}

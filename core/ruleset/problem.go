@@ -1,0 +1,84 @@
+package ruleset
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is one thing wrong with one rule.
+type Problem struct {
+	Rule     string   // the rule's name, empty if it has none
+	Endpoint Endpoint // zero if it has none
+	Field    string   // such as "wait_time"; empty for the rule as a whole
+	Source   Source   // where the offending value was declared
+	Message  string   // what is wrong and what to write instead
+}
+
+// Error is the problem on one line, its place first.
+func (p *Problem) Error() string {
+	var text strings.Builder
+	if p.Source.File != "" && p.Source.Layer != LayerProfile {
+		text.WriteString(p.Source.String() + ": ")
+	}
+	text.WriteString(place(p.Rule, p.Endpoint))
+	if p.Field != "" {
+		text.WriteString(": " + p.fieldName())
+	}
+	text.WriteString(": " + p.Message)
+	return text.String()
+}
+
+// fieldName spells the field as it is written where it was declared.
+func (p *Problem) fieldName() string {
+	if p.Source.Layer == LayerProto || p.Source.Layer == LayerYAML {
+		return p.Field
+	}
+	return goName(p.Field)
+}
+
+func place(name string, e Endpoint) string {
+	switch {
+	case e.IsZero() && name == "":
+		return "rule without endpoint and name"
+	case name == "" || name == e.Label():
+		return "rule of " + e.String()
+	case e.IsZero():
+		return fmt.Sprintf("rule %q", name)
+	default:
+		return fmt.Sprintf("rule %q of %s", name, e)
+	}
+}
+
+// InvalidError is every problem that was found, in the order of the rules.
+type InvalidError struct {
+	Problems []*Problem
+}
+
+// Error lists the problems, one per line.
+func (e *InvalidError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		lines[i] = p.Error()
+	}
+	if len(lines) == 1 {
+		return "ruleset: " + lines[0]
+	}
+	return fmt.Sprintf("ruleset: %d problems\n\t%s", len(lines), strings.Join(lines, "\n\t"))
+}
+
+// Unwrap gives the problems, for [errors.As].
+func (e *InvalidError) Unwrap() []error {
+	errs := make([]error, len(e.Problems))
+	for i, p := range e.Problems {
+		errs[i] = p
+	}
+	return errs
+}
+
+// Invalid makes one [*InvalidError] of the problems, nil if there is none.
+func Invalid(problems ...*Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return &InvalidError{Problems: problems}
+}
