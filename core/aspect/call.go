@@ -1,0 +1,52 @@
+package aspect
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// Call is one request, as an adapter presents it to [Point.Run]. Its methods are
+// called from the goroutine of Run.
+type Call interface {
+	// Env gives the variables of the request for conditions and keys. It is called
+	// only when one is needed, and at most once per Run.
+	Env(ctx context.Context) keyexpr.Env
+
+	// Handle runs the handler; at most once per Run. ctx carries the holds. The
+	// error is whatever the handler returned; it comes back untouched as
+	// [Outcome].Err. Any error counts as failure: a debounce window does not begin.
+	// A transport whose handlers answer failures themselves returns
+	// [ErrHandlerFailed] for those.
+	Handle(ctx context.Context, g Grant) error
+
+	// Fallback runs the handler registered under name instead; it is called only for
+	// names in [Site].Fallbacks, with the caller's context, when no lock is held any
+	// more. [OutcomeFrom] of ctx tells the cause.
+	Fallback(ctx context.Context, name string) error
+}
+
+// Grant is what a handler runs with.
+type Grant struct {
+	// Hold is the lock of the last rule that has one, nil when there is none. The
+	// handler may release it early or hand it over; of further rules it finds the
+	// hold with [core.Held].
+	Hold *core.Hold
+
+	// Unlocked is why the handler runs without the lock of some rule, empty when
+	// every rule has its lock. Of several reasons [UnlockedProceed] is told first.
+	Unlocked Unlocked
+}
+
+// Unlocked is the reason why a handler runs without a rule's lock: a
+// low-cardinality word.
+type Unlocked string
+
+// The reasons.
+const (
+	UnlockedProceed  Unlocked = "proceed"  // the lock was not had, strategy proceed
+	UnlockedDisabled Unlocked = "disabled" // the rule is disabled, or all are suspended
+	UnlockedDryRun   Unlocked = "dry_run"  // the rule only counts
+	UnlockedWhen     Unlocked = "when"     // the rule's condition is false
+)

@@ -1,0 +1,44 @@
+package aspect
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// Option configures an [Aspect].
+type Option func(*config) error
+
+type config struct {
+	observers observers
+	rules     []ruleset.Option
+	fallbacks map[string]any // name -> func(context.Context, In) (Out, error)
+}
+
+// WithObserver adds observers: values that implement one or more of the observer
+// interfaces of this package, such as [DecisionObserver]. May be given several
+// times; the order is kept. A value that implements none is an error.
+func WithObserver(values ...any) Option {
+	panic("unbuilt")
+}
+
+// WithFallback registers a function that [Wrap] runs instead of the wrapped one
+// where a rule's strategy is fallback and its Fallback is name. Its types must be
+// those of the wrapped function; Wrap checks. Inside it, [OutcomeFrom] tells the
+// cause. Adapters of transports have options of their own.
+func WithFallback[In, Out any](name string, fn func(context.Context, In) (Out, error)) Option {
+	panic("unbuilt")
+}
+
+// WithDefaults replaces built-in defaults of rules given to [Aspect.Compile] and
+// [Wrap], as [ruleset.WithDefaults]. It does not change rules that a
+// [ruleset.Set] has resolved already.
+func WithDefaults(r ruleset.Rule) Option {
+	panic("unbuilt")
+}
+
+// WithProfile adds a profile for rules given to [Aspect.Compile] and [Wrap], as
+// [ruleset.WithProfile].
+func WithProfile(name string, r ruleset.Rule) Option {
+	panic("unbuilt")
+}

@@ -1,0 +1,99 @@
+package aspect
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// ErrHandlerFailed is what [Call].Handle returns for a handler that answered with
+// a failure itself.
+var ErrHandlerFailed = errors.New("aspect: handler failed")
+
+// Verdict is what became of a call.
+type Verdict string
+
+// The verdicts.
+const (
+	// VerdictRan: the handler ran; its result stands.
+	VerdictRan Verdict = "ran"
+	// VerdictSkipped: it did not run, and that is fine.
+	VerdictSkipped Verdict = "skipped"
+	// VerdictNull: it did not run; answer null or the rule's response.
+	VerdictNull Verdict = "null"
+	// VerdictFallback: the fallback ran instead; its result stands.
+	VerdictFallback Verdict = "fallback"
+	// VerdictRefused: nothing ran; answer with Status.
+	VerdictRefused Verdict = "refused"
+	// VerdictLost: the handler ran and a lock was lost meanwhile; answer with Status
+	// instead of the result, where that is still possible.
+	VerdictLost Verdict = "lost"
+)
+
+// Outcome tells an adapter what to answer.
+type Outcome struct {
+	Verdict Verdict
+
+	// Cause is why the handler did not run, or why it ran unlocked (Verdict is then
+	// VerdictRan and Unlocked is UnlockedProceed), or Lost. Empty if all went well.
+	Cause failpolicy.Cause
+
+	// Unlocked as in [Grant].
+	Unlocked Unlocked
+
+	// Lost says that a lock was lost under the handler, whatever the verdict.
+	Lost bool
+
+	// Rule is the rule that decided; nil without a Cause. Its Message, Response and
+	// Fallback are for the answer. Index is its place in [Point.Rules].
+	Rule  *ruleset.Resolved
+	Index int
+
+	// Status is what the client sees when the verdict is refused or lost.
+	Status failpolicy.Status
+
+	// RetryAfter is the hint when to try again; 0 for none.
+	RetryAfter time.Duration
+
+	// Err is the error of the handler or the fallback, untouched.
+	Err error
+
+	// Reason is the error behind Cause, for the server's own log. It may name the
+	// key: never send it to a client.
+	Reason error
+}
+
+// Failed reports whether the client is to get Status.
+func (o *Outcome) Failed() bool {
+	return o.Verdict == VerdictRefused || o.Verdict == VerdictLost
+}
+
+// Refusal is the outcome as an error, nil unless [Outcome.Failed].
+func (o *Outcome) Refusal() *RefusedError {
+	panic("unbuilt")
+}
+
+// RefusedError says that a rule answered with an error. Its text is fit for a
+// client; what it wraps is not.
+type RefusedError struct {
+	Rule       string // the rule's name
+	Cause      failpolicy.Cause
+	Status     failpolicy.Status
+	RetryAfter time.Duration
+	Message    string // the rule's message, or the cause's title
+	Reason     error  // may name the key; of a lost lock it includes the handler's error
+}
+
+// Error is the rule, the cause and the message.
+func (e *RefusedError) Error() string { panic("unbuilt") }
+
+// Unwrap gives the reason: errors of packages core and keyexpr, and of a lost lock
+// the handler's.
+func (e *RefusedError) Unwrap() error { return e.Reason }
+
+// OutcomeFrom gives a fallback the outcome so far: Cause, Rule, Status, RetryAfter
+// and Reason. It reports false in any other context.
+func OutcomeFrom(ctx context.Context) (Outcome, bool) { panic("unbuilt") }
