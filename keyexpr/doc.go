@@ -1,0 +1,50 @@
+// Package keyexpr compiles the key templates of lock rules and evaluates them
+// for one request.
+//
+// A template is literal text with #{expression} parts in the expr language:
+//
+//	order_lock_#{path.orderId}
+//	tenant:#{header["X-Tenant"]}:order:#{body.order.id}
+//	inventory:deduct:#{map(body.items, .sku)}
+//
+// [Compile] checks a template against a [Schema], the variables that an adapter
+// offers, and reports every problem with its position and the nearest valid
+// name. Packages httpvars and protovars build the schemas of HTTP requests and
+// protobuf messages; [Argument] builds the schema of a function's argument.
+//
+// # Values
+//
+// A part is a string, a bool, an integer or an enum. Floats, objects and byte
+// slices are refused, by the type checker where the type is known and by an
+// [EvalError] where it is not. A missing, null or empty value is an EvalError
+// too: it never becomes one lock for everybody. Where a type cannot tell "not
+// set" from zero (a proto3 field without presence, a Go field that is no
+// pointer) an integer or enum of zero counts as missing; write
+// #{req.shard ?? 0} where zero is a value. A bool is never missing for being
+// false. The left side of ?? and comparisons with nil may be missing.
+//
+// Integers are exact: 2^53+1 in a JSON body stays 2^53+1.
+//
+// A part whose static type is a list yields one key per element. A value whose
+// type is unknown, and a repeated request value, becomes a list by writing
+// [:] after it: #{body.ids[:]}, #{query.id[:]}.
+//
+// # Keys
+//
+// Two requests with different values get different keys. In a value the
+// percent sign, braces, everything that is not printable, bytes that are not
+// UTF-8, and the first character of the literal that follows the part are
+// percent-encoded. Where the type of a value is unknown (an untyped JSON body),
+// a string that reads like an integer or a bool has its first character
+// encoded, so that 1 and "1" are different; string(body.id) says that they are
+// the same. A key longer than the limit keeps its head and ends in a hash.
+// Under [Strict] all of these are errors instead.
+//
+// # Safety
+//
+// Expressions are written by the operator, values come from clients. The size
+// of a template, the nodes of an expression, the length of a key and the number
+// of elements are bounded; builtins that are impure or lose precision are off.
+//
+// Compiled templates and conditions are immutable and safe for concurrent use.
+package keyexpr

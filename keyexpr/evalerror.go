@@ -1,0 +1,90 @@
+package keyexpr
+
+import "strings"
+
+// Reason says why a request yields no key. Adapters choose the status by it.
+type Reason uint8
+
+// The reasons. Except where noted the request is at fault.
+const (
+	// ReasonMissing: a value is absent or null.
+	ReasonMissing Reason = iota + 1
+	// ReasonEmpty: a value is the empty string, or a list has no elements.
+	ReasonEmpty
+	// ReasonWrongType: a value is no string, bool, integer or enum.
+	ReasonWrongType
+	// ReasonRepeated: a header, query or form value is given more than once.
+	ReasonRepeated
+	// ReasonTooMany: a list has more elements than allowed.
+	ReasonTooMany
+	// ReasonTooLong: a key is too long, under [Strict].
+	ReasonTooLong
+	// ReasonCharacter: a value would have to be encoded, under [Strict].
+	ReasonCharacter
+	// ReasonBadBody: the body cannot be read or parsed.
+	ReasonBadBody
+	// ReasonTooLarge: the body is larger than allowed.
+	ReasonTooLarge
+	// ReasonUnsupportedMedia: the content type of the body is not the expected one.
+	ReasonUnsupportedMedia
+	// ReasonExpression: the expression failed for these values, such as an
+	// index out of range or a division by zero.
+	ReasonExpression
+	// ReasonUnset: a registered variable has no value; the application is at
+	// fault, typically because the lock is installed before authentication.
+	ReasonUnset
+	// ReasonInternal: a variable could not be computed; the application is at
+	// fault.
+	ReasonInternal
+)
+
+var reasonNames = [...]string{
+	ReasonMissing: "missing", ReasonEmpty: "empty", ReasonWrongType: "wrong_type",
+	ReasonRepeated: "repeated", ReasonTooMany: "too_many", ReasonTooLong: "too_long",
+	ReasonCharacter: "character", ReasonBadBody: "bad_body", ReasonTooLarge: "too_large",
+	ReasonUnsupportedMedia: "unsupported_media", ReasonExpression: "expression",
+	ReasonUnset: "unset", ReasonInternal: "internal",
+}
+
+// String returns a short stable name, such as "missing".
+func (r Reason) String() string {
+	if int(r) < len(reasonNames) && reasonNames[r] != "" {
+		return reasonNames[r]
+	}
+	return "unknown"
+}
+
+// EvalError says why one request yields no key. Its text is for the operator's
+// log and holds no value of the request.
+type EvalError struct {
+	// Reason classifies the failure.
+	Reason Reason
+	// Subject is the variable or expression that failed, such as header["X-Id"].
+	Subject string
+	// Detail says what is wrong with it and, where that helps, what to write.
+	Detail string
+	// Template is the source of the template or condition, if it is known.
+	Template string
+	// Err is the cause, if there is one.
+	Err error
+}
+
+// Error implements error.
+func (e *EvalError) Error() string {
+	var b strings.Builder
+	b.WriteString("keyexpr: ")
+	if e.Template != "" {
+		b.WriteString("key " + e.Template + ": ")
+	}
+	if e.Subject != "" {
+		b.WriteString(e.Subject + " ")
+	}
+	b.WriteString(e.Detail)
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *EvalError) Unwrap() error { return e.Err }

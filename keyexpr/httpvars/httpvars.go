@@ -1,0 +1,118 @@
+// Package httpvars offers the variables of an HTTP request to key expressions.
+// It needs net/http only; routers supply what they alone know through [Host].
+//
+//	path.id          a parameter of the route, as the router decoded it
+//	query.id         a query parameter
+//	header["X-Id"]   a header; the case of the name does not matter
+//	cookie.session   a cookie
+//	form.id          a field of a urlencoded or multipart body
+//	body.user.id     the JSON body, untyped or of [Config.Body]
+//	method           GET, POST, …
+//	route            the route's pattern
+//	client_ip        the client's address, as the router determines it
+//
+// and the registered ones of [Config.Registered].
+//
+// A query, header, cookie or form value that a request repeats is an error:
+// query.id[0] picks one, query.id[:] takes all of them. form reads the body
+// only, never the query.
+//
+// A body is read only if an expression uses it, at most [Config.MaxBody] bytes
+// of it, and the request's Body is replaced so that the handler still reads all
+// of it. JSON needs a JSON content type (application/json or any +json),
+// UTF-8 and nothing after the value. Integers are exact. In an untyped body
+// names are matched exactly; a body that repeats a name in one object is
+// refused, because handlers disagree about which value counts.
+package httpvars
+
+import (
+	"net/http"
+	"reflect"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// DefaultMaxBody is the largest body in bytes that expressions read.
+const DefaultMaxBody = 1 << 20
+
+// Config says which variables a route offers. The zero Config offers all
+// standard ones, with no path parameters and an untyped body.
+type Config struct {
+	// PathParams are the parameters of the route. Any other name is an error.
+	PathParams []string
+	// Body is the Go type that JSON bodies are decoded into; expressions then
+	// use and are checked against its JSON names. Nil leaves the body untyped.
+	Body reflect.Type
+	// MaxBody is the largest body in bytes; 0 is [DefaultMaxBody].
+	MaxBody int64
+	// Registered are the application's own variables.
+	Registered []Registered
+}
+
+// Registered declares a variable that the application computes from the
+// request, such as the authenticated principal.
+type Registered struct {
+	// Name is the name in expressions.
+	Name string
+	// Type is the Go type of the values, fields by Go names. Nil means string.
+	Type reflect.Type
+}
+
+// Host answers what only the router of a request knows. Its methods are called
+// on the goroutine that builds the key, only if an expression needs them.
+type Host interface {
+	// PathValue returns the decoded value of a path parameter, "" if it has none.
+	PathValue(name string) string
+	// Route returns the pattern of the route.
+	Route() string
+	// ClientIP returns the client's address without a port.
+	ClientIP() string
+	// Registered returns the value of Config.Registered[i]; nil or an empty
+	// string is unset.
+	Registered(i int) (any, error)
+}
+
+// Variables is a checked [Config]. It is immutable and safe for concurrent use.
+type Variables struct {
+	schema *keyexpr.Schema
+	config Config
+}
+
+// New checks a config. Bad names, clashes with the standard variables and
+// unusable types are errors, all of them joined.
+func New(c Config) (*Variables, error) { return nil, nil }
+
+// Schema returns the schema to compile templates against.
+func (v *Variables) Schema() *keyexpr.Schema { return v.schema }
+
+// Request returns the values of one request. One goroutine uses it at a time;
+// it serves any number of templates and computes each variable once.
+func (v *Variables) Request(r *http.Request, host Host) *Request { return nil }
+
+// Request is the [keyexpr.Env] of one HTTP request.
+type Request struct {
+	variables *Variables
+	request   *http.Request
+	host      Host
+}
+
+// Value implements [keyexpr.Env].
+func (q *Request) Value(slot int) (any, error) { return nil, nil }
+
+// Item implements [keyexpr.Env].
+func (q *Request) Item(slot int, key string, i int) (string, int, error) { return "", 0, nil }
+
+// Buffer reads the body into memory, up to the limit, and replaces the
+// request's Body by one that yields the same bytes. A server notices that a
+// client left only once the body is read, so adapters call it before they wait.
+// The error is a *[keyexpr.EvalError]; the handler can read all of the body even
+// then.
+func (q *Request) Buffer() error { return nil }
+
+// Body returns the bytes of the body, and false if they have not been read or
+// did not fit. The slice must not be changed.
+func (q *Request) Body() ([]byte, bool) { return nil, false }
+
+// NetHTTP returns the [Host] of a request served by net/http's ServeMux: the
+// client's address is that of the connection. It has no registered variables.
+func NetHTTP(r *http.Request) Host { return nil }

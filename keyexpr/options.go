@@ -1,0 +1,76 @@
+package keyexpr
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Limits and their defaults.
+const (
+	// DefaultMaxLength is the longest key in bytes before it is shortened.
+	DefaultMaxLength = 512
+	// DefaultMaxElements is the most keys that one template may yield.
+	DefaultMaxElements = 100
+	// MaxTemplateLength is the longest template or condition in bytes.
+	MaxTemplateLength = 4096
+	// MaxNodes is the most nodes in one expression.
+	MaxNodes = 200
+
+	minMaxLength = 64
+)
+
+// Option changes how [Compile] builds keys.
+type Option interface{ apply(*config) error }
+
+type optionFunc func(*config) error
+
+func (f optionFunc) apply(c *config) error { return f(c) }
+
+type config struct {
+	strict      bool
+	maxLength   int
+	maxElements int
+}
+
+// Strict makes a value that would have to be encoded, and a key that would have
+// to be shortened, an error. Use it while programs that build the same keys
+// without encoding share the locks. Default: encode and shorten.
+func Strict() Option {
+	return optionFunc(func(c *config) error { c.strict = true; return nil })
+}
+
+// MaxLength limits a key to n bytes, at least 64. Default: [DefaultMaxLength].
+func MaxLength(n int) Option {
+	return optionFunc(func(c *config) error {
+		c.maxLength = n
+		if n < minMaxLength {
+			return fmt.Errorf("keyexpr: MaxLength(%d): at least %d bytes are needed for a readable head and a hash", n, minMaxLength)
+		}
+		return nil
+	})
+}
+
+// MaxElements limits the keys of a list to n, at least 1. Default:
+// [DefaultMaxElements].
+func MaxElements(n int) Option {
+	return optionFunc(func(c *config) error {
+		c.maxElements = n
+		if n < 1 {
+			return fmt.Errorf("keyexpr: MaxElements(%d): at least 1", n)
+		}
+		return nil
+	})
+}
+
+func newConfig(opts []Option) (config, error) {
+	c := config{maxLength: DefaultMaxLength, maxElements: DefaultMaxElements}
+	var problems []error
+	for _, o := range opts {
+		if o == nil {
+			problems = append(problems, errors.New("keyexpr: an option is nil"))
+			continue
+		}
+		problems = append(problems, o.apply(&c))
+	}
+	return c, errors.Join(problems...)
+}

@@ -1,0 +1,101 @@
+// Package protovars offers the variables of an RPC to key expressions. It
+// needs protobuf reflection only: generated messages of the open and the opaque
+// API and dynamic messages are all read through their descriptors.
+//
+//	req.order.id       a field of the request, by its name in the .proto file
+//	metadata["x-id"]   a metadata value; the case of the name does not matter
+//	method             the full method, /shop.v1.Orders/Pay
+//	peer               the address of the caller
+//
+// and the registered ones of [Config.Registered]. A metadata value that a
+// request repeats is an error: metadata.id[0] picks one, metadata.id[:] takes
+// all of them.
+//
+// Each kind of field has one form:
+//
+//	string                   itself; not valid UTF-8 is percent-encoded
+//	bool                     true, false
+//	int32 … uint64           decimal, exact
+//	enum                     the value's name; the number if it has no name
+//	bytes                    lower-case hexadecimal
+//	float, double            conditions only, never a key part
+//	message                  its fields; unset is missing
+//	wrappers, Timestamp, …   like any message: req.note.value, req.at.seconds
+//	repeated                 a list: req.ids, map(req.items, .sku), req.items[0].sku
+//	map                      req.labels.k, req.labels["k"]; absent is missing
+//
+// Presence: an unset message, optional field or member of a oneof is missing. A
+// proto3 field without presence that holds an empty string, an integer zero or
+// the enum's zero counts as missing; req.shard ?? 0 admits the zero. false is a
+// value. The value field of a wrapper that is set may be zero.
+package protovars
+
+import (
+	"reflect"
+
+	"github.com/interlock-go/interlock/keyexpr"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Config says which variables a method offers.
+type Config struct {
+	// Request describes the request message. Nil leaves req out, for streams
+	// whose key must not wait for a message.
+	Request protoreflect.MessageDescriptor
+	// Registered are the application's own variables.
+	Registered []Registered
+}
+
+// Registered declares a variable that the application computes from the call,
+// such as the authenticated principal.
+type Registered struct {
+	// Name is the name in expressions.
+	Name string
+	// Type is the Go type of the values, fields by Go names. Nil means string.
+	Type reflect.Type
+}
+
+// Host answers what only the server of a call knows. Its methods are called on
+// the goroutine that builds the key, only if an expression needs them.
+type Host interface {
+	// Metadata returns the values of a lower-case metadata key.
+	Metadata(key string) []string
+	// Method returns the full method name, with the leading slash.
+	Method() string
+	// Peer returns the caller's address without a port.
+	Peer() string
+	// Registered returns the value of Config.Registered[i]; nil or an empty
+	// string is unset.
+	Registered(i int) (any, error)
+}
+
+// Variables is a checked [Config]. It is immutable and safe for concurrent use.
+type Variables struct {
+	schema *keyexpr.Schema
+	config Config
+}
+
+// New checks a config. Bad names, clashes with the standard variables and
+// unusable types are errors, all of them joined.
+func New(c Config) (*Variables, error) { return nil, nil }
+
+// Schema returns the schema to compile templates against.
+func (v *Variables) Schema() *keyexpr.Schema { return v.schema }
+
+// Call returns the values of one call. req may be nil where the message is not
+// there. One goroutine uses it at a time; it serves any number of templates.
+func (v *Variables) Call(req proto.Message, host Host) *Call { return nil }
+
+// Call is the [keyexpr.Env] of one RPC.
+type Call struct {
+	variables *Variables
+	req       proto.Message
+	host      Host
+}
+
+// Value implements [keyexpr.Env].
+func (c *Call) Value(slot int) (any, error) { return nil, nil }
+
+// Item implements [keyexpr.Env].
+func (c *Call) Item(slot int, key string, i int) (string, int, error) { return "", 0, nil }

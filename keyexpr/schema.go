@@ -1,0 +1,86 @@
+package keyexpr
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Variable is one name that expressions may use.
+type Variable struct {
+	// Name is an identifier: a letter or underscore, then letters, digits and
+	// underscores.
+	Name string
+	// Type is the static type of the variable.
+	Type Type
+	// Registered marks a variable that the application provides. Its absence is
+	// the application's mistake ([ReasonUnset]), not the client's.
+	Registered bool
+}
+
+// Schema is the set of variables that an adapter offers to expressions. The
+// slot of a variable is its position in the call of [NewSchema]. A Schema is
+// immutable and safe for concurrent use.
+type Schema struct {
+	variables []Variable
+	slots     map[string]int
+}
+
+// NewSchema returns the schema of the given variables. Bad or repeated names
+// and invalid types are errors, all of them joined.
+func NewSchema(variables ...Variable) (*Schema, error) {
+	s := &Schema{variables: slices.Clone(variables), slots: make(map[string]int, len(variables))}
+	var problems []error
+	for i, v := range s.variables {
+		problems = append(problems, s.add(i, v))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Schema) add(slot int, v Variable) error {
+	if !isIdentifier(v.Name) || reservedNames[v.Name] {
+		return fmt.Errorf("keyexpr: %q cannot be the name of a variable: use letters, digits and underscores, and no word of the language", v.Name)
+	}
+	if _, taken := s.slots[v.Name]; taken {
+		return fmt.Errorf("keyexpr: the variable %q is declared twice", v.Name)
+	}
+	if v.Type.kind == kindInvalid {
+		return fmt.Errorf("keyexpr: the variable %q has no type", v.Name)
+	}
+	s.slots[v.Name] = slot
+	return nil
+}
+
+// Variables returns the names of the variables in the order of their slots.
+func (s *Schema) Variables() []string {
+	names := make([]string, len(s.variables))
+	for i, v := range s.variables {
+		names[i] = v.Name
+	}
+	return names
+}
+
+// Slot returns the slot of a variable.
+func (s *Schema) Slot(name string) (slot int, ok bool) {
+	slot, ok = s.slots[name]
+	return slot, ok
+}
+
+// ArgumentName is the variable of the schemas made by [Argument].
+const ArgumentName = "in"
+
+// Argument returns the schema of a function whose argument has type t: one
+// variable, in, with Go field names. More variables may follow; the argument
+// has slot 0. A type that no expression can read is an error.
+func Argument(t reflect.Type, more ...Variable) (*Schema, error) {
+	typ, err := GoType(t, GoNames)
+	if err != nil {
+		return nil, fmt.Errorf("keyexpr: variable %s: %w", ArgumentName, err)
+	}
+	variables := append([]Variable{{Name: ArgumentName, Type: typ}}, more...)
+	return NewSchema(variables...)
+}
