@@ -44,7 +44,9 @@ type Status struct {
 }
 
 // Validate checks the halves that are set.
-func (s Status) Validate() error {
+func (s Status) Validate() error { return errors.Join(s.problems()...) }
+
+func (s Status) problems() []error {
 	var errs []error
 	if s.HTTP != 0 && (s.HTTP < 400 || s.HTTP > 599) {
 		errs = append(errs, fmt.Errorf("http status %d is not an error: write one of 400 to 599, such as 409", s.HTTP))
@@ -52,7 +54,7 @@ func (s Status) Validate() error {
 	if s.GRPC > Unauthenticated {
 		errs = append(errs, fmt.Errorf("grpc code %d does not exist: write one of 1 (CANCELLED) to %d (UNAUTHENTICATED), such as %d (ABORTED)", uint32(s.GRPC), uint32(Unauthenticated), uint32(Aborted)))
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // over lays the halves that are set over base.
@@ -76,7 +78,7 @@ type Statuses struct {
 func (s Statuses) Validate() error {
 	var errs []error
 	for _, c := range Causes() {
-		if err := s.of(c).Validate(); err != nil {
+		for _, err := range s.of(c).problems() {
 			errs = append(errs, fmt.Errorf("%s: %w", c, err))
 		}
 	}
@@ -110,7 +112,7 @@ func (s Statuses) of(c Cause) Status {
 
 // answer is a line of the documented table.
 type answer struct {
-	status              Status
+	status             Status
 	reason, typ, title string
 }
 

@@ -1,6 +1,9 @@
 package ruleset
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Transport says what kind of endpoint an [Endpoint] is.
 type Transport string
@@ -60,8 +63,68 @@ func (e Endpoint) String() string {
 
 // Label is the endpoint without its transport: the default name of its rule.
 func (e Endpoint) Label() string {
-	if e.Method == "" {
+	switch {
+	case e.Method == "" || e.Method == e.Path:
 		return e.Path
+	case e.Path == "":
+		return e.Method
+	default:
+		return e.Method + " " + e.Path
 	}
-	return e.Method + " " + e.Path
+}
+
+// problem says what is malformed and what to write, "" if nothing is.
+func (e Endpoint) problem() string {
+	switch e.Transport {
+	case TransportHTTP:
+		return e.httpProblem()
+	case TransportGRPC:
+		return e.grpcProblem()
+	case TransportFunc:
+		if isBlank(e.Path) {
+			return `a function needs a name: write Func("close-day")`
+		}
+		return ""
+	default:
+		return unknownWord("transport", string(e.Transport), words([]Transport{TransportHTTP, TransportGRPC, TransportFunc}))
+	}
+}
+
+func (e Endpoint) httpProblem() string {
+	text := strings.TrimSpace(e.Label())
+	switch {
+	case e.Path == "" && strings.HasPrefix(e.Method, "/"):
+		return fmt.Sprintf("%q has no method: write %q", text, "POST "+e.Method)
+	case e.Path == "" || e.Method == "":
+		return fmt.Sprintf("%q is no route: write a method and a path such as %q", text, "POST /orders/:id/pay")
+	case e.Method != strings.ToUpper(e.Method):
+		return fmt.Sprintf("%q: methods are upper case: write %q", text, strings.ToUpper(e.Method)+" "+e.Path)
+	case e.Path == "*":
+		return ""
+	case !strings.HasPrefix(e.Path, "/"):
+		return fmt.Sprintf("%q: a path begins with a slash: write %q", text, e.Method+" /"+e.Path)
+	}
+	return starProblem(text)
+}
+
+func (e Endpoint) grpcProblem() string {
+	if e.Path == "*" {
+		return ""
+	}
+	service, method, ok := strings.Cut(strings.TrimPrefix(e.Path, "/"), "/")
+	switch {
+	case !ok || service == "" || method == "" || strings.Contains(method, "/"):
+		return fmt.Sprintf("%q is no full method: write one such as %q", e.Path, "/shop.Orders/Pay")
+	case !strings.HasPrefix(e.Path, "/"):
+		return fmt.Sprintf("%q: a full method begins with a slash: write %q", e.Path, "/"+e.Path)
+	}
+	return starProblem(e.Path)
+}
+
+// starProblem finds a `*` segment that is not the last. Gin's "*name" is none.
+func starProblem(text string) string {
+	if i := strings.Index(text, "/*/"); i >= 0 {
+		return fmt.Sprintf("%q: a * stands only at the end: write %q", text, text[:i]+"/*")
+	}
+	return ""
 }

@@ -36,10 +36,7 @@ func fieldIndex(name string) int {
 
 // goName is the Go name of a field, for the parts of a field ("keys[2]") too.
 func goName(field string) string {
-	base, rest := field, ""
-	if cut := strings.IndexAny(field, "[."); cut >= 0 {
-		base, rest = field[:cut], field[cut:]
-	}
+	base, rest := cutField(field)
 	if i := fieldIndex(base); i >= 0 {
 		return ruleType().Field(i).Name + rest
 	}
@@ -56,4 +53,12 @@ func setFields(r *Rule) fieldSet {
 		}
 	}
 	return set
+}
+
+// cutField splits "keys[2]" into the field and the part of it.
+func cutField(field string) (base, part string) {
+	if cut := strings.IndexAny(field, "[."); cut >= 0 {
+		return field[:cut], field[cut:]
+	}
+	return field, ""
 }

@@ -60,23 +60,36 @@ func (r *Resolved) declared(field string) bool { return r.Source(field).Layer >=
 
 // Problem makes a problem of this rule with a field, for those who compile it.
 func (r *Resolved) Problem(field, message string) *Problem {
-	base := field
-	if i := slices.IndexFunc([]byte(field), func(b byte) bool { return b == '[' || b == '.' }); i >= 0 {
-		base = field[:i]
-	}
+	base, _ := cutField(field)
 	source := r.Source(base)
-	if source.Layer < LayerCode {
-		source = r.Source("key")
+	if source.Layer == LayerNone {
+		source = r.place()
 	}
 	return &Problem{Rule: r.Name, Endpoint: r.Endpoint, Field: field, Source: source, Message: message}
 }
 
-// overlay lays the declared fields over the rule.
+// place is the source of the rule as a whole, for what nobody set.
+func (r *Resolved) place() Source {
+	for _, s := range r.sources {
+		if s.Layer >= LayerCode {
+			return s
+		}
+	}
+	return Source{}
+}
+
+// overlay lays the declared fields over the rule. Key and Keys are one thing in two
+// forms: setting one takes the other away.
 func (r *Resolved) overlay(d *Declared) {
 	if r.sources == nil {
 		r.sources = make([]Source, ruleType().NumField())
 	}
-	from, to, set := valueOf(&d.Rule), valueOf(&r.Rule), d.set()
+	set := d.set()
+	if key, keys := fieldIndex("key"), fieldIndex("keys"); set.has(key) != set.has(keys) {
+		r.clear(key)
+		r.clear(keys)
+	}
+	from, to := valueOf(&d.Rule), valueOf(&r.Rule)
 	for i := range from.NumField() {
 		if set.has(i) {
 			to.Field(i).Set(from.Field(i))
@@ -84,4 +97,10 @@ func (r *Resolved) overlay(d *Declared) {
 		}
 	}
 	r.Keys = slices.Clone(r.Keys)
+}
+
+// clear makes a field "not set".
+func (r *Resolved) clear(i int) {
+	valueOf(&r.Rule).Field(i).SetZero()
+	r.sources[i] = Source{}
 }

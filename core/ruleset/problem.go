@@ -20,7 +20,7 @@ func (p *Problem) Error() string {
 	if p.Source.File != "" && p.Source.Layer != LayerProfile {
 		text.WriteString(p.Source.String() + ": ")
 	}
-	text.WriteString(place(p.Rule, p.Endpoint))
+	text.WriteString(p.subject())
 	if p.Field != "" {
 		text.WriteString(": " + p.fieldName())
 	}
@@ -36,8 +36,13 @@ func (p *Problem) fieldName() string {
 	return goName(p.Field)
 }
 
-func place(name string, e Endpoint) string {
+func (p *Problem) subject() string {
+	name, e := p.Rule, p.Endpoint
 	switch {
+	case e.IsZero() && name == "" && p.Source.Layer == LayerProfile:
+		return p.Source.String()
+	case e.IsZero() && name == "" && p.Source.Layer == LayerDefault:
+		return "defaults"
 	case e.IsZero() && name == "":
 		return "rule without endpoint and name"
 	case name == "" || name == e.Label():

@@ -1,33 +1,17 @@
 package ruleset
 
-// Option configures how rules are resolved.
-type Option func(*config)
-
-// WithDefaults replaces built-in defaults by the fields that r sets. Endpoint,
-// Name, Key, Keys and Profile do not belong there.
-func WithDefaults(r Rule) Option { return func(c *config) { c.defaults = append(c.defaults, r) } }
-
-// WithProfile adds a profile, or replaces a built-in one of that name: the fields
-// that r sets. Endpoint, Name, Key, Keys and Profile do not belong there.
-func WithProfile(name string, r Rule) Option {
-	return func(c *config) { c.profiles = append(c.profiles, profile{name, r}) }
-}
-
-type config struct {
-	defaults []Rule
-	profiles []profile
-}
-
-type profile struct {
-	name string
-	rule Rule
-}
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // Set is a validated set of rules. It does not change and is safe for concurrent
-// use. The zero value is an empty set.
+// use. The zero value and nil are empty sets.
 type Set struct {
-	rules []*Resolved
-	index map[Endpoint][]*Resolved
+	rules    []*Resolved
+	exact    map[Endpoint][]*Resolved
+	prefixes map[Endpoint][]*Resolved // Path without its "/*"; "*" for everything
 }
 
 // NewSet builds a set of rules declared in Go. Every rule needs an Endpoint, and
@@ -43,30 +27,102 @@ func NewSet(rules []Rule, opts ...Option) (*Set, error) {
 
 // BuildSet builds a set from declarations of any layer, in any order. Those of one
 // identity, which is (Endpoint, Name), are overlaid by their layers: a field that
-// a higher layer sets replaces the lower one's whole. Two declarations of one
-// identity in one layer are an error. The order of first declaration is kept.
+// a higher layer sets replaces the lower one's whole, and Key replaces Keys and the
+// other way round. Two declarations of one identity in one layer are an error. The
+// order of first declaration is kept. The error is an [*InvalidError] with every
+// problem.
 func BuildSet(declared []Declared, opts ...Option) (*Set, error) {
-	panic("unbuilt")
+	r := newResolver(opts)
+	r.requireEndpoint = true
+	rules := r.resolveAll(declared)
+	if err := Invalid(r.problems...); err != nil {
+		return nil, err
+	}
+	return newSet(rules), nil
 }
 
 // Resolve resolves rules for one place without a set: what an adapter does with
 // rules that it is handed directly. They need no Endpoint; those of one endpoint
 // need different Names. The error is an [*InvalidError] with every problem.
 func Resolve(rules []Rule, opts ...Option) ([]*Resolved, error) {
-	panic("unbuilt")
+	r := newResolver(opts)
+	declared := make([]Declared, len(rules))
+	for i, rule := range rules {
+		declared[i] = Code(rule)
+	}
+	resolved := r.resolveAll(declared)
+	if err := Invalid(r.problems...); err != nil {
+		return nil, err
+	}
+	return resolved, nil
+}
+
+func newSet(rules []*Resolved) *Set {
+	s := &Set{rules: rules, exact: map[Endpoint][]*Resolved{}, prefixes: map[Endpoint][]*Resolved{}}
+	for _, r := range rules {
+		e := r.Endpoint
+		prefix, wild := strings.CutSuffix(e.Path, "/*")
+		switch {
+		case e.Path == "*":
+			s.prefixes[e] = append(s.prefixes[e], r)
+		case wild:
+			e.Path = prefix
+			s.prefixes[e] = append(s.prefixes[e], r)
+		default:
+			s.exact[e] = append(s.exact[e], r)
+		}
+	}
+	return s
 }
 
 // Match returns the rules that apply to a call, in the order in which they were
 // declared; nil when there are none. e is the exact endpoint of the call, from
-// [Route] or [GRPC]. It does not allocate. Do not change the result.
-func (s *Set) Match(e Endpoint) []*Resolved { panic("unbuilt") }
+// [Route], [GRPC] or [Func]. It does not allocate. Do not change the result.
+func (s *Set) Match(e Endpoint) []*Resolved {
+	if s == nil || len(s.rules) == 0 {
+		return nil
+	}
+	if found := byMethod(s.exact, e); found != nil || len(s.prefixes) == 0 {
+		return found
+	}
+	everything := e
+	everything.Path = "*"
+	for {
+		cut := strings.LastIndexByte(e.Path, '/')
+		if cut < 0 {
+			return byMethod(s.prefixes, everything)
+		}
+		e.Path = e.Path[:cut]
+		if found := byMethod(s.prefixes, e); found != nil {
+			return found
+		}
+	}
+}
+
+// byMethod looks for the endpoint's method, then for any.
+func byMethod(index map[Endpoint][]*Resolved, e Endpoint) []*Resolved {
+	if found := index[e]; found != nil || e.Transport != TransportHTTP {
+		return found
+	}
+	e.Method = "*"
+	return index[e]
+}
 
 // Rules returns every rule, in order.
-func (s *Set) Rules() []*Resolved { panic("unbuilt") }
+func (s *Set) Rules() []*Resolved {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.rules)
+}
 
 // Len is the number of rules.
-func (s *Set) Len() int { return len(s.rules) }
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.rules)
+}
 
-// Profiles lists the names of the built-in profiles: quick (3 s wait, 10 s lease),
-// normal (5 s, 30 s), heavy (10 s, 60 s) and long (10 s, watchdog).
-func Profiles() []string { panic("unbuilt") }
+// byLayer orders the declarations of one rule, lowest layer first.
+func byLayer(a, b Declared) int { return cmp.Compare(a.Source.Layer, b.Source.Layer) }
