@@ -1,0 +1,222 @@
+package core
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/redis/go-redis/v9"
+)
+
+// Client takes locks on one Redis. It is safe for concurrent use. One per process
+// and Redis is enough, and best: callers of one client queue among themselves and
+// hand locks over without asking Redis who is next.
+type Client struct {
+	cfg      config
+	id       string
+	start    time.Time
+	fields   atomic.Int64
+	waiters  atomic.Int64
+	store    *redisstore.Store
+	lines    *lines
+	hub      *hub
+	gate     *gate
+	watchdog *watchdog
+	ownRedis   redis.UniversalClient // of Open; closed with this client
+
+	closing chan struct{} // closed when Close begins
+	life    context.Context //nolint:containedctx // of the goroutines of this client
+	endLife context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	workers sync.WaitGroup // background work
+	calls   sync.WaitGroup // callers inside
+}
+
+// New makes a client on rdb: a [*redis.Client] (single server, or by
+// redis.NewFailoverClient a Sentinel's master) or a [*redis.ClusterClient]. Others
+// are refused: a *redis.Ring moves a held key to another shard. rdb stays the
+// caller's: close it after the Client. Hooks added to rdb later are not seen by
+// locks. Nothing is sent yet: Redis may be down; see [Client.Ready].
+func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
+	cfg, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
+	c.store, err = redisstore.New(rdb, redisstore.Config{Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout()})
+	if err != nil {
+		return nil, invalidf("New: %v", err)
+	}
+	if cfg.pubSub != PubSubAuto {
+		c.store.SetSharded(cfg.pubSub == PubSubSharded)
+	}
+	c.life, c.endLife = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own lifetime
+	c.lines, c.hub, c.gate, c.watchdog = newLines(c), newHub(c), newGate(c), newWatchdog(c)
+	c.spawn(c.watchdog.run)
+	return c, nil
+}
+
+// Open is [New] with a client of its own, made from a URL as redis.ParseURL
+// understands it: redis://user:password@host:6379/0 or rediss://… . Close closes
+// it.
+func Open(url string, opts ...Option) (*Client, error) {
+	parsed, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, invalidf("Open: %v; want redis://host:6379/0", err)
+	}
+	rdb := redis.NewClient(parsed)
+	c, err := New(rdb, opts...)
+	if err != nil {
+		return nil, errors.Join(err, rdb.Close())
+	}
+	c.ownRedis = rdb
+	return c, nil
+}
+
+// newID is a random UUID (version 4), as Redisson's client id.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) //nolint:errcheck // never fails, see crypto/rand
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// ID is the client id: a UUID, the first half of the holder fields in Redis.
+func (c *Client) ID() string { return c.id }
+
+// Prefix is what [WithPrefix] said.
+func (c *Client) Prefix() string { return c.cfg.prefix }
+
+// Ready asks Redis whether it answers, within the backend timeout. It is for
+// readiness probes; the error matches [ErrUnavailable] or [ErrClosed].
+func (c *Client) Ready(ctx context.Context) error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.exit()
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.backendTimeout)
+	defer cancel()
+	return unavailable(c.store.Ping(ctx, "ready"))
+}
+
+// Holds lists the holds of this client that are not over.
+func (c *Client) Holds() []HoldInfo {
+	var list []HoldInfo
+	seen := make(map[*scope]bool)
+	for _, o := range c.watchdog.owners() {
+		o.mu.Lock()
+		scopes := append([]*scope(nil), o.scopes...)
+		o.mu.Unlock()
+		for _, s := range scopes {
+			if !seen[s] {
+				seen[s] = true
+				list = append(list, s.info)
+			}
+		}
+	}
+	return list
+}
+
+// Stats is a cheap snapshot of a client, for gauges.
+type Stats struct {
+	// Holds is how many locks are held.
+	Holds int
+	// Waiters is how many callers are queued.
+	Waiters int
+	// OldestWait is how long the one who came first has been waiting.
+	OldestWait time.Duration
+}
+
+// Stats reads the counters of the client. No request is made.
+func (c *Client) Stats() Stats {
+	s := Stats{Holds: c.watchdog.count(), Waiters: int(c.waiters.Load())}
+	if oldest := c.lines.oldest(); !oldest.IsZero() {
+		s.OldestWait = time.Since(oldest)
+	}
+	return s
+}
+
+// Close ends the client. New and waiting acquisitions get [ErrClosed] at once.
+// Holds are waited for until ctx ends; then their contexts are cancelled with the
+// cause ErrClosed, renewal stops, and their keys are left to expire: a lock is
+// never freed under a running handler. The Redis client given to [New] is not
+// closed.
+//
+// The order of a shutdown: the server, then this, then the Redis client. Close
+// returns the cause of ctx if holds were left. A second call returns ErrClosed.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	c.closed = true
+	close(c.closing)
+	c.mu.Unlock()
+	c.calls.Wait()
+
+	var err error
+	select {
+	case <-c.watchdog.drained():
+	case <-ctx.Done():
+		err = c.leaveHolds(ctx)
+	}
+	c.mu.Lock()
+	c.endLife()
+	c.mu.Unlock()
+	c.workers.Wait()
+	err = errors.Join(err, c.store.Close())
+	if c.ownRedis != nil {
+		err = errors.Join(err, c.ownRedis.Close())
+	}
+	return err
+}
+
+// leaveHolds ends the contexts of the holds that are left.
+func (c *Client) leaveHolds(ctx context.Context) error {
+	left := c.watchdog.owners()
+	for _, o := range left {
+		o.lose(ErrClosed)
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return fmt.Errorf("core: closed with %d locks held, which are left to their leases: %w", len(left), context.Cause(ctx))
+}
+
+// enter admits a caller, unless the client is closed.
+func (c *Client) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.calls.Add(1)
+	return nil
+}
+
+func (c *Client) exit() { c.calls.Done() }
+
+// spawn runs background work, which Close waits for. After Close it does nothing.
+func (c *Client) spawn(work func(ctx context.Context)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.life.Err() == nil {
+		c.workers.Go(func() { work(c.life) })
+	}
+}
+
+// forget ends an ownership whose last hold nobody can release any more.
+func (c *Client) forget(o *owner) {
+	o.finish()
+	c.watchdog.remove(o)
+	c.lines.ownerEnded(o, false)
+}

@@ -1,0 +1,52 @@
+package core
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// deadline is the moment from which a holder must not believe in its lock any
+// more. It is kept on two clocks, and the earlier one counts: the monotonic clock
+// does not step, but stands still while a virtual machine is suspended; the wall
+// clock goes on.
+type deadline struct {
+	mono atomic.Int64 // nanoseconds since the client's start
+	wall atomic.Int64 // Unix nanoseconds
+}
+
+// margin is what a holder keeps between its own deadline and the one in Redis: the
+// drift of two clocks over the lease, and the granularity of both. Never more than
+// half the lease, so that leases of a few milliseconds are usable.
+func margin(lease time.Duration) time.Duration {
+	return min(lease/100+2*time.Millisecond, lease/2)
+}
+
+// deadlineAfter is the deadline that a lease gives which was sent at sent.
+func deadlineAfter(sent time.Time, lease time.Duration) time.Time {
+	return sent.Add(lease - margin(lease))
+}
+
+// set moves the deadline to t, up or down.
+func (d *deadline) set(start, t time.Time) {
+	d.mono.Store(int64(t.Sub(start)))
+	d.wall.Store(t.UnixNano())
+}
+
+// raise moves the deadline to t if that is later.
+func (d *deadline) raise(start, t time.Time) {
+	if int64(t.Sub(start)) > d.mono.Load() {
+		d.set(start, t)
+	}
+}
+
+// passed says whether either clock is at the deadline.
+func (d *deadline) passed(start, now time.Time) bool {
+	return d.remaining(start, now) <= 0
+}
+
+// remaining is the time left on the clock that has less.
+func (d *deadline) remaining(start, now time.Time) time.Duration {
+	mono := d.mono.Load() - int64(now.Sub(start))
+	wall := d.wall.Load() - now.UnixNano()
+	return time.Duration(min(mono, wall))
+}

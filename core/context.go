@@ -1,0 +1,110 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// ContextKey is the key under which the context of a hold answers with its
+// ownership. Only frameworks whose own context type is passed on as a
+// context.Context, and which look values up by string, need it: store
+// ctx.Value(ContextKey) there under this key, and an Acquire with that type finds
+// the ownership.
+const ContextKey = "github.com/interlock-go/interlock/core.hold"
+
+// holdContext is the context of one hold. It adds to an ordinary cancellable
+// context that Err looks at the clock by itself, and that Value leads to the hold.
+type holdContext struct {
+	context.Context //nolint:containedctx // this type is a context
+	hold            *Hold
+	parent          context.Context //nolint:containedctx // as above; where the search for outer holds goes on
+}
+
+// Err is the error of the context. Unlike that of other contexts it compares the
+// deadline of the lock with the clock, so that a process that was stopped for
+// longer than the lease does not go on before a timer has fired.
+func (c *holdContext) Err() error {
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	c.hold.checkClock(time.Now())
+	return c.Context.Err()
+}
+
+// Value leads to the hold under [ContextKey].
+func (c *holdContext) Value(key any) any {
+	if key == ContextKey {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// String describes the context for logs.
+func (c *holdContext) String() string {
+	return fmt.Sprintf("%v.WithLock(%s)", c.parent, c.hold.Key())
+}
+
+// innermost is the nearest hold on the way up from ctx.
+func innermost(ctx context.Context) *holdContext {
+	h, ok := ctx.Value(ContextKey).(*holdContext)
+	if !ok {
+		return nil
+	}
+	return h
+}
+
+// owned is the live ownership of key that ctx carries, if any.
+func (c *Client) owned(ctx context.Context, key string) *owner {
+	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
+		if h.hold.client != c {
+			continue
+		}
+		if o := h.hold.ownerOf(key); o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// Held gives the hold on the lock name that ctx carries: the innermost one, of
+// whichever client. name is without the client's prefix. A hold that was released,
+// lost or handed over is not held.
+func Held(ctx context.Context, name string) (*Hold, bool) {
+	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
+		if o := h.hold.ownerOf(h.hold.client.cfg.prefix + name); o != nil {
+			return h.hold, true
+		}
+	}
+	return nil, false
+}
+
+// MustHold is [Held] for code that must not run without the lock, such as a
+// handler that must not be called around its middleware. It panics when ctx does
+// not carry the lock.
+func MustHold(ctx context.Context, name string) *Hold {
+	hold, ok := Held(ctx, name)
+	if !ok {
+		panic(fmt.Sprintf("core: MustHold: the context does not hold the lock %q; is the middleware or Acquire missing?", name))
+	}
+	return hold
+}
+
+// Detach gives work that outlives its caller a context with the values of ctx, but
+// neither its cancellation nor its locks: an Acquire with it is a stranger's. Use
+// [Hold.Handover] to pass a lock on.
+func Detach(ctx context.Context) context.Context {
+	return detached{context.WithoutCancel(ctx)}
+}
+
+type detached struct {
+	context.Context //nolint:containedctx // this type is a context
+}
+
+// Value hides the holds.
+func (d detached) Value(key any) any {
+	if key == ContextKey {
+		return nil
+	}
+	return d.Context.Value(key)
+}

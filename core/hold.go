@@ -1,0 +1,215 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// Hold is one acquisition that succeeded. It is safe for concurrent use. A nil
+// *Hold is what a failed Acquire gives; its Release is [ErrNotHeld].
+type Hold struct {
+	client  *Client
+	scope   *scope
+	ctx     holdContext
+	cleanup runtime.Cleanup
+	watched bool // cleanup is set
+}
+
+// scope is the part of a hold that the client keeps: what the watchdog and the
+// observers need, but not the Hold itself, so that a Hold that nobody refers to
+// any more can be noticed.
+type scope struct {
+	client   *Client
+	owners   []*owner // one per key
+	cancel   context.CancelCauseFunc
+	info     HoldInfo
+	watchdog bool
+	observed context.Context //nolint:containedctx // what the observers of this hold get, nil without observers
+	ended    atomic.Bool
+	lostOnce atomic.Bool
+}
+
+// newHold makes the handle of an acquisition and registers it with its owners.
+func (c *Client) newHold(ctx context.Context, owners []*owner, req *request, info HoldInfo) *Hold {
+	s := &scope{client: c, info: info, watchdog: req.watchdog, owners: owners}
+	h := &Hold{client: c, scope: s}
+	h.bind(ctx)
+	for _, o := range owners {
+		o.enter(s, req)
+	}
+	return h
+}
+
+// bind makes the context of the hold under parent.
+func (h *Hold) bind(parent context.Context) {
+	s := h.scope
+	if obs := &h.client.cfg.observers; obs.len() > 0 {
+		parent = obs.observeHoldStart(parent, s.info)
+		s.observed = context.WithoutCancel(parent)
+	}
+	inner, cancel := context.WithCancelCause(parent)
+	s.cancel = cancel
+	h.ctx = holdContext{Context: inner, hold: h, parent: parent}
+}
+
+// watch has the client told when the hold is garbage-collected.
+func (h *Hold) watch() {
+	h.watched = true
+	h.cleanup = runtime.AddCleanup(h, leaked, h.scope)
+}
+
+// Key is the Redis key of the lock, prefix included; of a [Client.MultiLock] the
+// first one.
+func (h *Hold) Key() string { return h.scope.owners[0].key }
+
+// Keys are the Redis keys of the lock: one, except for a [Client.MultiLock].
+func (h *Hold) Keys() []string {
+	keys := make([]string, len(h.scope.owners))
+	for i, o := range h.scope.owners {
+		keys[i] = o.key
+	}
+	return keys
+}
+
+// Field is the holder's field in the lock's hash: "<client id>:<n>". It tells in
+// Redis and in traces who holds the lock.
+func (h *Hold) Field() string { return h.scope.owners[0].field }
+
+// Token is the fencing token: a number that is larger for every later holder. 0
+// where the kind of lock has none, as the plain lock.
+func (h *Hold) Token() int64 { return h.scope.info.Token }
+
+// Remaining is how long the lock is still safe to rely on without another renewal.
+// 0 or less after the end. No request is made.
+func (h *Hold) Remaining() time.Duration {
+	if h == nil || h.scope.ended.Load() {
+		return 0
+	}
+	now := time.Now()
+	left := h.scope.owners[0].deadline.remaining(h.client.start, now)
+	for _, o := range h.scope.owners[1:] {
+		left = min(left, o.deadline.remaining(h.client.start, now))
+	}
+	return max(left, 0)
+}
+
+// ownerOf is the live owner of key in this hold.
+func (h *Hold) ownerOf(key string) *owner {
+	if h.scope.ended.Load() {
+		return nil
+	}
+	for _, o := range h.scope.owners {
+		if o.key == key && o.alive(time.Now()) {
+			return o
+		}
+	}
+	return nil
+}
+
+func (h *Hold) checkClock(now time.Time) {
+	if h.scope.ended.Load() {
+		return
+	}
+	for _, o := range h.scope.owners {
+		o.checkClock(now)
+	}
+}
+
+// lossCause is the loss of any of the keys.
+func (h *Hold) lossCause() error {
+	var errs []error
+	for _, o := range h.scope.owners {
+		o.mu.Lock()
+		errs = append(errs, o.lossCause)
+		o.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// Handover moves the hold to work that outlives the caller, such as a goroutine
+// that goes on after the response. The new context has the values of the old one
+// but not its cancellation; the new Hold is the one to release. The old handle is
+// inert: its Release is [ErrNotHeld] and frees nothing, its context ends with its
+// parent but not with the lock, and an Acquire with it is a stranger's.
+//
+// Of a hold that has ended, Handover gives an ended context and an inert handle.
+func (h *Hold) Handover() (context.Context, *Hold) {
+	old := h.scope
+	s := &scope{client: h.client, info: old.info, watchdog: old.watchdog, owners: old.owners}
+	moved := &Hold{client: h.client, scope: s}
+	moved.bind(context.WithoutCancel(h.ctx.parent))
+	if !old.ended.CompareAndSwap(false, true) {
+		s.ended.Store(true)
+		s.cancel(ErrNotHeld)
+		return &moved.ctx, moved
+	}
+	h.unwatch()
+	for _, o := range s.owners {
+		o.replace(old, s)
+	}
+	old.finished(HoldResult{})
+	if cause := moved.lossCause(); cause != nil {
+		s.lose(cause)
+	}
+	moved.watch()
+	return &moved.ctx, moved
+}
+
+// replace puts one hold in the place of another.
+func (o *owner) replace(from, to *scope) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, s := range o.scopes {
+		if s == from {
+			o.scopes[i] = to
+		}
+	}
+}
+
+func (h *Hold) unwatch() {
+	if h.watched {
+		h.cleanup.Stop()
+	}
+}
+
+// lose tells the user and the observers, once.
+func (s *scope) lose(cause error) {
+	if s.ended.Load() || !s.lostOnce.CompareAndSwap(false, true) {
+		return
+	}
+	s.cancel(cause)
+	if s.observed != nil {
+		s.client.cfg.observers.observeLoss(s.observed, Loss{HoldInfo: s.info, Cause: cause})
+	}
+}
+
+// finished tells the observers that the hold is over.
+func (s *scope) finished(r HoldResult) {
+	if s.observed == nil {
+		return
+	}
+	r.HoldInfo = s.info
+	r.Held = time.Since(s.info.Acquired)
+	r.Lost = s.lostOnce.Load() || errors.Is(r.Err, ErrLost)
+	s.client.cfg.observers.observeHoldEnd(s.observed, r)
+}
+
+// leaked stops renewing a hold that nobody can release any more. Its key is left
+// to its lease: that nobody refers to the handle does not prove that the work it
+// guarded is over.
+func leaked(s *scope) {
+	if !s.ended.CompareAndSwap(false, true) {
+		return
+	}
+	for _, o := range s.owners {
+		if o.leave(s) == 0 {
+			o.client.forget(o)
+		}
+	}
+	if s.observed != nil {
+		s.client.cfg.observers.observeLeak(s.observed, Leak{HoldInfo: s.info})
+	}
+}

@@ -1,0 +1,142 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Fate says what is known about a command.
+type Fate int
+
+const (
+	// Answered: Redis replied, with a value or an error. An error reply means that
+	// the script changed nothing.
+	Answered Fate = iota
+	// NotSent: Redis never saw the command.
+	NotSent
+	// Unknown: no answer. The command may have been executed, and may still be.
+	Unknown
+)
+
+// once is a command that go-redis must not send again by itself: it would hide
+// from this package that the command may have been executed twice.
+type once struct{ *redis.Cmd }
+
+// NoRetry opts out of every retry of go-redis.
+func (once) NoRetry() bool { return true }
+
+// Call is one script on its way.
+type Call struct {
+	// Sent is when the call was handed to the wire.
+	Sent time.Time
+
+	store  *Store
+	script *script
+	cmd    *redis.Cmd
+	future redis.AutoFuture
+}
+
+// start queues a script on the auto-pipeline. args are the reply-independent part
+// of EVALSHA: number of keys, keys, arguments.
+func (s *Store) start(sc *script, args ...any) *Call {
+	full := make([]any, 0, 2+len(args))
+	full = append(full, "evalsha", sc.digest)
+	full = append(full, args...)
+	return s.submit(sc, full)
+}
+
+func (s *Store) submit(sc *script, args []any) *Call {
+	c := &Call{Sent: time.Now(), store: s, script: sc}
+	ctx := context.Background() //nolint:forbidigo // queued commands outlive their caller; Wait honours the caller's context
+	c.cmd = redis.NewCmd(ctx, args...)
+	c.cmd.SetFirstKeyPos(keyPosition)
+	c.future = s.pipe.Submit(ctx, once{c.cmd})
+	return c
+}
+
+// keyPosition is where EVALSHA and EVAL have their first key.
+const keyPosition = 3
+
+// Wait waits for the reply until ctx or limit ends. With the fate Unknown and a
+// context error the call is still on its way and Wait may be called again.
+func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
+	err := c.await(ctx, limit)
+	if err == nil {
+		return c.cmd.Val(), Answered, nil
+	}
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		c.resendSource()
+		return c.Wait(ctx, limit)
+	}
+	return nil, fateOf(err), err
+}
+
+// await waits in two steps. Nearly every reply comes within the first, whose
+// context is shared by all calls of that moment; only a slow one pays for a timer
+// of its own and listens to its caller.
+func (c *Call) await(ctx context.Context, limit time.Time) error {
+	if soon, ok := c.store.horizon.before(limit); ok {
+		err := c.future.WaitContext(soon)
+		if err == nil || soon.Err() == nil || !errors.Is(err, soon.Err()) {
+			return err
+		}
+	}
+	bounded, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
+	defer cancel()
+	err := c.future.WaitContext(bounded)
+	if err != nil && bounded.Err() != nil && errors.Is(err, bounded.Err()) {
+		return context.Cause(bounded)
+	}
+	return err
+}
+
+// errNoAnswer is the cause of a wait that reached its limit.
+var errNoAnswer = errors.New("no answer from redis in time")
+
+// resendSource sends the whole script after NOSCRIPT; Redis keeps it from then on.
+func (c *Call) resendSource() {
+	args := c.cmd.Args()
+	full := make([]any, 0, len(args))
+	full = append(full, "eval", c.script.source)
+	full = append(full, args[2:]...)
+	again := c.store.submit(c.script, full)
+	c.cmd, c.future = again.cmd, again.future
+}
+
+// fateOf tells an error of go-redis apart.
+func fateOf(err error) Fate {
+	var reply redis.Error
+	var op *net.OpError
+	switch {
+	case errors.Is(err, redis.ErrAutoPipelineQueueFull), errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout),
+		errors.Is(err, redis.ErrPoolExhausted):
+		return NotSent
+	case errors.As(err, &op) && op.Op == "dial":
+		return NotSent
+	case errors.As(err, &reply):
+		return Answered
+	default:
+		return Unknown
+	}
+}
+
+// Transient says whether an error is one that passes by itself: no connection, no
+// answer, a server that is loading, a replica, or a cluster in motion. Others
+// (WRONGTYPE, NOPERM, OOM) are the same on the next attempt.
+func Transient(err error) bool {
+	if fateOf(err) != Answered {
+		return true
+	}
+	return redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsClusterDownError(err) ||
+		redis.IsTryAgainError(err) || redis.IsMasterDownError(err) || redis.IsMaxClientsError(err)
+}
+
+// unexpected is the error for a reply that no version of our scripts gives.
+func unexpected(what string, reply any) error {
+	return fmt.Errorf("%s: unexpected reply %T %v", what, reply, reply)
+}

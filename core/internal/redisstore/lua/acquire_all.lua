@@ -1,0 +1,17 @@
+-- Takes several free locks, or none. All keys are in one slot, or there is no Cluster.
+-- KEYS    lock hashes
+-- ARGV[1] holder field, fresh for this acquisition  ARGV[2] lease in ms
+-- Reply   1 granted
+--         {ttl in ms, a holder's field, index of the key} for the first one that is held
+for i, key in ipairs(KEYS) do
+  if redis.call('EXISTS', key) == 1 and redis.call('HEXISTS', key, ARGV[1]) == 0 then
+    return {redis.call('PTTL', key), redis.call('HKEYS', key)[1], i}
+  end
+end
+for _, key in ipairs(KEYS) do
+  if redis.call('HEXISTS', key, ARGV[1]) == 0 then
+    redis.call('HSET', key, ARGV[1], 1)
+    redis.call('PEXPIRE', key, ARGV[2])
+  end
+end
+return 1

@@ -1,0 +1,144 @@
+package redisstore
+
+import (
+	"context"
+	"time"
+)
+
+// Refusal tells who was in the way of an acquire.
+type Refusal struct {
+	TTL    time.Duration // what is left of the holder's lease; negative when it has none
+	Holder string        // a holder's field
+	Index  int           // which of several keys
+}
+
+// Acquire sends an attempt to take key for a field that was never used before.
+func (s *Store) Acquire(key, field string, lease time.Duration) *Call {
+	return s.start(&s.scripts.acquire, 1, key, field, lease.Milliseconds())
+}
+
+// AcquireAll sends an attempt to take all keys or none.
+func (s *Store) AcquireAll(keys []string, field string, lease time.Duration) *Call {
+	args := make([]any, 0, len(keys)+3)
+	args = append(args, len(keys))
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	args = append(args, field, lease.Milliseconds())
+	return s.start(&s.scripts.acquireAll, args...)
+}
+
+// Granted reads the reply of Acquire and AcquireAll: nil when the lock was taken.
+func Granted(reply any) (*Refusal, error) {
+	switch v := reply.(type) {
+	case int64:
+		if v == 1 {
+			return nil, nil //nolint:nilnil // no refusal and no error: granted
+		}
+	case []any:
+		if r, ok := refusal(v); ok {
+			return r, nil
+		}
+	}
+	return nil, unexpected("acquire", reply)
+}
+
+func refusal(v []any) (*Refusal, bool) {
+	if len(v) == 0 {
+		return nil, false
+	}
+	ttl, ok := v[0].(int64)
+	r := &Refusal{TTL: time.Duration(ttl) * time.Millisecond}
+	if len(v) > 1 {
+		r.Holder, _ = v[1].(string) //nolint:errcheck // absent when the key expired in between
+	}
+	if len(v) > 2 {
+		index, _ := v[2].(int64) //nolint:errcheck // as above
+		r.Index = int(index) - 1
+	}
+	return r, ok
+}
+
+// SetHold sends a new hold count for a holder, and raises the TTL to lease if that
+// is more.
+func (s *Store) SetHold(key, field string, count int, lease time.Duration) *Call {
+	return s.start(&s.scripts.setHold, 1, key, field, count, lease.Milliseconds())
+}
+
+// Refresh sends a new TTL, higher or lower.
+func (s *Store) Refresh(key, field string, lease time.Duration) *Call {
+	return s.start(&s.scripts.refresh, 1, key, field, lease.Milliseconds())
+}
+
+// Handoff sends the passing of the lock from one field to another.
+func (s *Store) Handoff(key, from, to string, lease time.Duration) *Call {
+	return s.start(&s.scripts.handoff, 1, key, from, to, lease.Milliseconds())
+}
+
+// Mine reads the reply of SetHold, Refresh, Handoff and Force.
+func Mine(reply any) (bool, error) {
+	v, ok := reply.(int64)
+	if !ok {
+		return false, unexpected("lock script", reply)
+	}
+	return v == 1, nil
+}
+
+// Release sends the freeing of the lock if field holds it.
+func (s *Store) Release(key, field string) *Call {
+	return s.start(&s.scripts.release, 1, key, field, Channel(key), s.publishVerb())
+}
+
+// Released reads the reply of Release: whether it was held, and how many
+// subscribers were told.
+func Released(reply any) (mine bool, told int, err error) {
+	v, ok := reply.(int64)
+	if !ok {
+		return false, 0, unexpected("release", reply)
+	}
+	return v > 0, int(v) - 1, nil
+}
+
+// Force sends the freeing of the lock whoever holds it.
+func (s *Store) Force(key string) *Call {
+	return s.start(&s.scripts.force, 1, key, Channel(key), s.publishVerb())
+}
+
+// Snapshot is a lock at one instant.
+type Snapshot struct {
+	TTL     time.Duration // as of PTTL: -1 ms without a TTL, -2 ms when absent
+	Holders map[string]string
+}
+
+// State sends a question for a Snapshot.
+func (s *Store) State(key string) *Call {
+	return s.start(&s.scripts.state, 1, key)
+}
+
+// ReadState reads the reply of State.
+func ReadState(reply any) (Snapshot, error) {
+	v, ok := reply.([]any)
+	if !ok || len(v)%2 != 1 {
+		return Snapshot{}, unexpected("state", reply)
+	}
+	ttl, ok := v[0].(int64)
+	if !ok {
+		return Snapshot{}, unexpected("state", reply)
+	}
+	snap := Snapshot{TTL: time.Duration(ttl) * time.Millisecond, Holders: make(map[string]string, len(v)/2)}
+	for i := 1; i < len(v); i += 2 {
+		field, okField := v[i].(string)
+		count, okCount := v[i+1].(string)
+		if !okField || !okCount {
+			return Snapshot{}, unexpected("state", reply)
+		}
+		snap.Holders[field] = count
+	}
+	return snap, nil
+}
+
+// Do waits for a call and fails unless it was answered with a value.
+func (c *Call) Do(ctx context.Context, limit time.Time) (any, error) {
+	reply, _, err := c.Wait(ctx, limit)
+	return reply, err
+}

@@ -1,0 +1,132 @@
+// Package redisstore is the only code that knows how a lock looks in Redis. One
+// embedded Lua file per operation, and typed Go in front of it.
+//
+// Every script is harmless when it is executed twice, because a command without an
+// answer is sent again by the callers of this package, never by go-redis. Layouts,
+// channels and messages are Redisson's.
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Config is what a Store needs to know.
+type Config struct {
+	// Timeout is how long one command may take on the wire.
+	Timeout time.Duration
+	// RenewTimeout is the same for renewals.
+	RenewTimeout time.Duration
+}
+
+// Store runs the scripts on one Redis: a single server, a Sentinel's master or a
+// Cluster. It is safe for concurrent use.
+type Store struct {
+	cfg     Config
+	scripts scripts
+	horizon horizon
+	pipe    *redis.AutoPipeliner
+	ownPipe bool
+	single  *redis.Client        // nil in a Cluster
+	renewer *redis.Client        // single, with the timeout of renewals
+	cluster *redis.ClusterClient // nil outside
+	sharding sharding
+}
+
+// maxQueued bounds the commands that wait for the wire. Beyond it calls fail
+// instead of growing the queue of a Redis that does not answer.
+const maxQueued = 100_000
+
+// ErrClient refuses a client on which locks cannot be correct.
+var ErrClient = errors.New("unsupported redis client")
+
+// New makes a Store on the caller's client, which stays the caller's to close.
+func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
+	s := &Store{cfg: cfg, scripts: newScripts()}
+	opts := redis.DefaultAutoPipelineOptions()
+	opts.MaxQueuedCommands = maxQueued
+	var err error
+	switch client := rdb.(type) {
+	case *redis.Client:
+		if client == nil {
+			return nil, fmt.Errorf("%w: nil *redis.Client", ErrClient)
+		}
+		// A clone shares the pool, but has its own time limit and its own queue.
+		s.single = client.WithTimeout(cfg.Timeout)
+		s.renewer = client.WithTimeout(cfg.RenewTimeout)
+		s.ownPipe = true
+		s.pipe, err = s.single.AsyncAutoPipelineWithOptions(opts)
+	case *redis.ClusterClient:
+		if client == nil {
+			return nil, fmt.Errorf("%w: nil *redis.ClusterClient", ErrClient)
+		}
+		s.cluster = client
+		s.pipe, err = client.AsyncAutoPipelineWithOptions(opts)
+	case *redis.Ring:
+		return nil, fmt.Errorf("%w: *redis.Ring moves a held key to another shard when a node comes or goes; "+
+			"use a *redis.Client or a *redis.ClusterClient", ErrClient)
+	default:
+		return nil, fmt.Errorf("%w: %T; use a *redis.Client (redis.NewClient, redis.NewFailoverClient) or a *redis.ClusterClient",
+			ErrClient, rdb)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("auto-pipelining: %w", err)
+	}
+	return s, nil
+}
+
+// Close stops what the Store started. In a Cluster the queue belongs to the
+// caller's client and ends with it.
+func (s *Store) Close() error {
+	if !s.ownPipe {
+		return nil
+	}
+	return s.pipe.Close()
+}
+
+// Clustered says whether keys live in slots.
+func (s *Store) Clustered() bool { return s.cluster != nil }
+
+// Ping asks the server that owns key whether it answers.
+func (s *Store) Ping(ctx context.Context, key string) error {
+	node, err := s.node(ctx, key)
+	if err != nil {
+		return err
+	}
+	return node.Ping(ctx).Err()
+}
+
+// node is the master that owns key.
+func (s *Store) node(ctx context.Context, key string) (*redis.Client, error) {
+	if s.cluster == nil {
+		return s.single, nil
+	}
+	node, err := s.cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return node.WithTimeout(s.cfg.Timeout), nil
+}
+
+// NodeName tells the nodes of a Cluster apart; empty outside.
+func (s *Store) NodeName(ctx context.Context, key string) string {
+	if s.cluster == nil {
+		return ""
+	}
+	node, err := s.cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return ""
+	}
+	return node.Options().Addr
+}
+
+func (s *Store) publishVerb() string {
+	if s.Sharded() {
+		return "SPUBLISH"
+	}
+	return "PUBLISH"
+}

@@ -1,0 +1,146 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// EventKind is what happened to a channel.
+type EventKind int
+
+// The kinds of an Event.
+const (
+	Message EventKind = iota
+	Subscribed
+	Unsubscribed
+)
+
+// Event is one thing that came in on a subscription connection. An answer to a
+// ping has no channel.
+type Event struct {
+	Kind    EventKind
+	Channel string
+}
+
+// Subscriptions is one subscription connection. Receive is for one goroutine, the
+// rest for any.
+type Subscriptions struct {
+	pubsub  *redis.PubSub
+	sharded bool
+}
+
+// Subscriptions opens a connection without channels; nothing is sent yet. In a
+// Cluster with sharded pub/sub it belongs to the master of key.
+func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, error) {
+	switch {
+	case s.cluster == nil:
+		return &Subscriptions{pubsub: s.single.Subscribe(ctx)}, nil
+	case !s.Sharded():
+		return &Subscriptions{pubsub: s.cluster.Subscribe(ctx)}, nil
+	}
+	master, err := s.cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &Subscriptions{pubsub: master.SSubscribe(ctx), sharded: true}, nil
+}
+
+// Subscribe asks for channels. Whether it worked is told by an Event; a connection
+// that is down is made again by Receive, with all channels.
+func (p *Subscriptions) Subscribe(ctx context.Context, channels []string) {
+	switch {
+	case len(channels) == 0:
+	case p.sharded:
+		_ = p.pubsub.SSubscribe(ctx, channels...) //nolint:errcheck // see above
+	default:
+		_ = p.pubsub.Subscribe(ctx, channels...) //nolint:errcheck // see above
+	}
+}
+
+// Unsubscribe gives channels up.
+func (p *Subscriptions) Unsubscribe(ctx context.Context, channels []string) {
+	switch {
+	case len(channels) == 0:
+	case p.sharded:
+		_ = p.pubsub.SUnsubscribe(ctx, channels...) //nolint:errcheck // a message too many does no harm
+	default:
+		_ = p.pubsub.Unsubscribe(ctx, channels...) //nolint:errcheck // likewise
+	}
+}
+
+// Ping makes the server answer, so that Receive sees that the connection lives.
+func (p *Subscriptions) Ping(ctx context.Context) {
+	_ = p.pubsub.Ping(ctx) //nolint:errcheck // a dead connection is noticed by Receive
+}
+
+// Receive waits for the next event, at most for d. When nothing comes in that time
+// the connection is given up, and the next call makes a new one.
+func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	msg, err := p.pubsub.Receive(ctx)
+	if err != nil {
+		return Event{}, fmt.Errorf("subscription: %w", err)
+	}
+	switch m := msg.(type) {
+	case *redis.Message:
+		return Event{Kind: Message, Channel: m.Channel}, nil
+	case *redis.Subscription:
+		return Event{Kind: subscriptionKind(m.Kind), Channel: m.Channel}, nil
+	default:
+		return Event{}, nil
+	}
+}
+
+func subscriptionKind(kind string) EventKind {
+	if kind == "subscribe" || kind == "ssubscribe" {
+		return Subscribed
+	}
+	return Unsubscribed
+}
+
+// Close ends the connection and a Receive that waits on it.
+func (p *Subscriptions) Close() error { return p.pubsub.Close() }
+
+// sharding remembers how wake-ups travel in a Cluster.
+type sharding struct {
+	known   atomic.Bool
+	sharded atomic.Bool
+}
+
+// ErrUndetected says that the servers could not be asked yet.
+var ErrUndetected = errors.New("pub/sub mode of the cluster is not known yet")
+
+// Detect finds out, once, whether the Cluster has sharded pub/sub, as Redisson
+// does. Outside a Cluster, or when the mode is configured, it does nothing.
+func (s *Store) Detect(ctx context.Context) error {
+	if s.cluster == nil || s.sharding.known.Load() {
+		return nil
+	}
+	err := s.cluster.Do(ctx, "pubsub", "shardnumsub").Err()
+	var reply redis.Error
+	if err != nil && !errors.As(err, &reply) {
+		return errors.Join(ErrUndetected, err)
+	}
+	s.sharding.sharded.Store(err == nil)
+	s.sharding.known.Store(true)
+	return nil
+}
+
+// SetSharded configures how wake-ups travel in a Cluster.
+func (s *Store) SetSharded(sharded bool) {
+	s.sharding.sharded.Store(sharded)
+	s.sharding.known.Store(true)
+}
+
+// Sharded says whether wake-ups travel by SPUBLISH.
+func (s *Store) Sharded() bool { return s.cluster != nil && s.sharding.sharded.Load() }
+
+// CountsOneNode says whether the number of subscribers that were told is that of
+// one node only: a Cluster with classic pub/sub.
+func (s *Store) CountsOneNode() bool { return s.cluster != nil && !s.Sharded() }

@@ -1,0 +1,325 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// Lock names a lock of a [Client]. It is a small immutable value without state of
+// its own: make it where it is needed, share it, drop it. Every acquisition has
+// its own [Hold].
+type Lock struct {
+	client *Client
+	name   string
+	names  []string // of a MultiLock, sorted; else nil
+}
+
+// Lock names a reentrant lock: Redisson's RLock, with which it shares the layout
+// in Redis. Whether the name is usable is checked by Acquire.
+func (c *Client) Lock(name string) Lock {
+	return Lock{client: c, name: name}
+}
+
+// MultiLock names several locks that are taken together or not at all. Names may
+// come in any order and repeat; at least one is needed. Several callers that name
+// the same locks in different orders do not deadlock. Where all names share a slot,
+// which is always so outside a Cluster, they are taken by one script.
+func (c *Client) MultiLock(names ...string) Lock {
+	sorted := slices.Clone(names)
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	if len(sorted) == 1 {
+		return c.Lock(sorted[0])
+	}
+	return Lock{client: c, names: sorted}
+}
+
+// keys are the Redis keys of the lock, checked.
+func (l Lock) keys() ([]string, error) {
+	names := l.names
+	if names == nil {
+		names = []string{l.name}
+	}
+	if len(names) == 0 {
+		return nil, invalidf("MultiLock without names: want at least one")
+	}
+	keys := make([]string, len(names))
+	for i, name := range names {
+		key, err := l.client.key(name)
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = key
+	}
+	return keys, nil
+}
+
+// key is the Redis key of a lock name.
+func (c *Client) key(name string) (string, error) {
+	key := c.cfg.prefix + name
+	switch {
+	case name == "":
+		return "", invalidf("empty lock name")
+	case len(key) > c.cfg.maxKeyLength:
+		return "", invalidf("the key of lock %.40q… has %d bytes, the limit is %d (WithMaxKeyLength)", name, len(key), c.cfg.maxKeyLength)
+	}
+	if err := c.store.CheckName(key); err != nil {
+		return "", invalidf("%v", err)
+	}
+	return key, nil
+}
+
+// Acquire takes the lock, waiting as [WaitTime] says, for as long as [LeaseTime]
+// says. The returned context carries the ownership: an Acquire of the same lock
+// with it, through the same client, re-enters. It ends with the cause [ErrLost],
+// [ErrReleased] or [ErrClosed], or with ctx. After Release go on with ctx.
+//
+// On error it returns ctx as given and a nil *Hold. The error matches
+// [ErrNotAcquired] (and the context's error, if that is why), [ErrUnavailable],
+// [ErrTooManyWaiters], [ErrClosed] or [ErrInvalid]. Redis that does not answer is
+// never taken for a lock that is taken: it is ErrUnavailable within the backend
+// timeout, or within the wait time if that is shorter.
+//
+// Uncontended it costs one round trip, and so does Release. Prefer [Lock.Do].
+func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Context, *Hold, error) {
+	hold, err := l.acquire(ctx, opts)
+	if err != nil {
+		return ctx, nil, err
+	}
+	hold.watch()
+	return &hold.ctx, hold, nil
+}
+
+// Do takes the lock, runs fn with the context of the hold, and releases it, also
+// when fn panics or calls [runtime.Goexit]. It returns the error of Acquire; else
+// fn's error, joined with [ErrLost] if the lock was lost while fn ran; else the
+// error of the release. fn may release the hold early or hand it over.
+func (l Lock) Do(ctx context.Context, fn func(ctx context.Context) error, opts ...AcquireOption) (err error) {
+	hold, err := l.acquire(ctx, opts)
+	if err != nil {
+		return err
+	}
+	defer func() { err = hold.conclude(ctx, err) }()
+	return fn(&hold.ctx)
+}
+
+// conclude releases at the end of Do and merges the errors.
+func (h *Hold) conclude(ctx context.Context, err error) error {
+	released := h.Release(ctx)
+	switch {
+	case released == nil:
+		return err
+	case errors.Is(released, ErrLost) && err != nil:
+		return errors.Join(err, released)
+	case errors.Is(released, ErrNotHeld) && !errors.Is(released, ErrLost):
+		return err // fn released it itself, or handed it over
+	case err != nil:
+		return err
+	default:
+		return released
+	}
+}
+
+// acquire is Acquire without the guard against leaks.
+func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) {
+	c := l.client
+	keys, err := l.keys()
+	if err != nil {
+		return nil, err
+	}
+	req, err := c.newRequest(opts)
+	if err != nil {
+		return nil, err
+	}
+	return c.acquireKeys(ctx, keys, &req)
+}
+
+// acquireKeys is one acquisition, observed from start to end.
+func (c *Client) acquireKeys(ctx context.Context, keys []string, req *request) (*Hold, error) {
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	defer c.exit()
+	report := AcquireResult{Acquisition: Acquisition{
+		Key: keys[0], Keys: len(keys), Kind: KindReentrant, Label: req.label, Start: time.Now(),
+	}}
+	acquireCtx := c.cfg.observers.observeAcquireStart(ctx, report.Acquisition)
+	owners, err := c.takeAll(acquireCtx, keys, req, &report)
+	if err != nil {
+		c.report(acquireCtx, &report, err)
+		return nil, err
+	}
+	report.Field = owners[0].field
+	c.report(acquireCtx, &report, nil)
+	return c.newHold(ctx, owners, req, HoldInfo{
+		Acquisition: report.Acquisition,
+		Field:       report.Field,
+		Reentrant:   report.Outcome == OutcomeReentered,
+		Lease:       req.lease,
+		Watchdog:    req.watchdog,
+		Acquired:    time.Now(),
+	}), nil
+}
+
+// report tells the observers how an acquisition ended.
+func (c *Client) report(ctx context.Context, r *AcquireResult, err error) {
+	if r.Outcome == "" {
+		r.Outcome = outcomeOf(err)
+	}
+	if len(c.cfg.observers.acquireEnd) == 0 {
+		return
+	}
+	r.Err = err
+	r.Waited = time.Since(r.Start)
+	c.cfg.observers.observeAcquireEnd(ctx, *r)
+}
+
+func outcomeOf(err error) Outcome {
+	switch {
+	case err == nil:
+		return OutcomeAcquired
+	case errors.Is(err, ErrInvalid):
+		return OutcomeInvalid
+	case errors.Is(err, ErrTooManyWaiters):
+		return OutcomeOverload
+	case errors.Is(err, ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return OutcomeCanceled
+	case errors.Is(err, ErrUnavailable):
+		return OutcomeBackend
+	default:
+		return OutcomeBusy
+	}
+}
+
+// takeAll gets an owner for every key: those that ctx owns are entered again.
+func (c *Client) takeAll(ctx context.Context, keys []string, req *request, report *AcquireResult) ([]*owner, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &NotAcquiredError{Key: keys[0], Cause: contextCause(ctx)}
+	}
+	if err := c.store.Detect(ctx); err != nil {
+		return nil, unavailable(err)
+	}
+	if len(keys) == 1 {
+		o, err := c.takeOne(ctx, keys[0], req, report)
+		if err != nil {
+			return nil, err
+		}
+		return []*owner{o}, nil
+	}
+	return c.takeMany(ctx, keys, req, report)
+}
+
+func (c *Client) takeOne(ctx context.Context, key string, req *request, report *AcquireResult) (*owner, error) {
+	if o := c.owned(ctx, key); o != nil {
+		report.Outcome = OutcomeReentered
+		if err := c.reenter(ctx, o, req); err != nil {
+			report.Outcome = ""
+			return nil, err
+		}
+		return o, nil
+	}
+	a := c.newAttempt(ctx, key, req, report)
+	o, err := a.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.watchdog.add(o, req.watchdog)
+	return o, nil
+}
+
+func (c *Client) newAttempt(ctx context.Context, key string, req *request, report *AcquireResult) *attempt {
+	a := &attempt{client: c, key: key, req: req, start: report.Start, report: report}
+	if !req.forever {
+		a.until = report.Start.Add(req.wait)
+	}
+	if len(c.cfg.observers.contention) > 0 {
+		a.notify = func(r *redisstore.Refusal) {
+			told := Contention{Acquisition: report.Acquisition}
+			if r != nil {
+				told.BlockedBy, told.TTL = r.Holder, r.TTL
+			}
+			c.cfg.observers.observeContention(ctx, told)
+		}
+	}
+	return a
+}
+
+// State is a lock as Redis has it at one instant, asked of the master.
+type State struct {
+	// Key is the Redis key.
+	Key string
+	// Holders maps the holder fields ("<client id>:<n>") to their hold counts.
+	// Empty when the lock is free.
+	Holders map[string]int
+	// TTL is what is left of the lease: 0 when the lock is free, negative when the
+	// key has no TTL.
+	TTL time.Duration
+}
+
+// State reads who holds the lock. Of a MultiLock it is [ErrInvalid].
+func (l Lock) State(ctx context.Context) (State, error) {
+	reply, key, err := l.ask(ctx, "State", (*redisstore.Store).State)
+	if err != nil {
+		return State{}, err
+	}
+	snap, err := redisstore.ReadState(reply)
+	if err != nil {
+		return State{}, unavailable(err)
+	}
+	state := State{Key: key, Holders: make(map[string]int, len(snap.Holders))}
+	if len(snap.Holders) == 0 {
+		return state, nil
+	}
+	state.TTL = snap.TTL
+	for field, count := range snap.Holders {
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			return State{}, unavailable(fmt.Errorf("key %q is not a plain lock: field %q has the value %q", key, field, count))
+		}
+		state.Holders[field] = n
+	}
+	return state, nil
+}
+
+// ForceRelease frees the lock whoever holds it, as RLock.forceUnlock, and says
+// whether it was held. The holder finds out at its next renewal at the latest. For
+// operators: the work that the lock guarded may still go on. Of a MultiLock it is
+// [ErrInvalid].
+func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
+	reply, key, err := l.ask(ctx, "ForceRelease", (*redisstore.Store).Force)
+	if err != nil {
+		return false, err
+	}
+	freed, err := redisstore.Mine(reply)
+	if err != nil {
+		return false, unavailable(err)
+	}
+	l.client.verify(l.client.lines.message(key))
+	return freed, nil
+}
+
+// ask sends one question about a single lock.
+func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store, string) *redisstore.Call) (any, string, error) {
+	if l.names != nil {
+		return nil, "", invalidf("%s of a MultiLock: ask for each of its locks", what)
+	}
+	key, err := l.client.key(l.name)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := l.client.enter(); err != nil {
+		return nil, "", err
+	}
+	defer l.client.exit()
+	reply, _, err := send(l.client.store, key).Wait(ctx, time.Now().Add(l.client.cfg.backendTimeout))
+	if err != nil {
+		return nil, "", unavailable(err)
+	}
+	return reply, key, nil
+}

@@ -1,0 +1,198 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// phase is the life of an ownership. It only goes forward.
+type phase uint8
+
+const (
+	held      phase = iota
+	releasing       // the last release has begun; renewals count no more
+	ended           // released, left to its lease, or passed on
+	lost            // ended under its holders
+)
+
+// owner is one outermost acquisition of one key: a field in the lock's hash that
+// was never used before and never will be again. Its holds are the acquisition
+// itself and its re-entries.
+type owner struct {
+	client *Client
+	key    string
+	field  string
+
+	deadline deadline
+
+	mu        sync.Mutex
+	phase     phase
+	lossCause error
+	scopes    []*scope        // live holds
+	watchdogs int             // how many of them are renewed
+	lease     time.Duration   // longest lease asked for
+	busy      bool            // an operation is on the wire
+	turns     []chan struct{} // operations that wait for it
+	late      int             // commands without an answer
+
+	// Guarded by the watchdog.
+	index    int           // in the heap, -1 when not there
+	next     time.Duration // when the watchdog looks at it, since the client's start
+	renewAt  time.Duration
+	renewing bool
+}
+
+func (c *Client) newOwner(key, field string, sent time.Time, lease time.Duration) *owner {
+	o := &owner{client: c, key: key, field: field, lease: lease, index: -1}
+	o.deadline.set(c.start, deadlineAfter(sent, lease))
+	return o
+}
+
+// enter adds a hold. The first call decides the lease, later ones are re-entries.
+func (o *owner) enter(s *scope, req *request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.scopes = append(o.scopes, s)
+	o.lease = max(o.lease, req.lease)
+	if req.watchdog {
+		o.watchdogs++
+	}
+}
+
+// leave takes a hold away and gives how many are left. The caller has made sure
+// that it is called once per hold.
+func (o *owner) leave(s *scope) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, other := range o.scopes {
+		if other == s {
+			o.scopes = append(o.scopes[:i], o.scopes[i+1:]...)
+			if s.watchdog {
+				o.watchdogs--
+			}
+			break
+		}
+	}
+	return len(o.scopes)
+}
+
+// alive says whether the ownership can be built upon.
+func (o *owner) alive(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.phase == held && !o.deadline.passed(o.client.start, now)
+}
+
+// begin takes the turn of one operation on the wire: re-entry and release of one
+// holder must not overtake each other. Renewals are not behind it.
+func (o *owner) begin(ctx context.Context) error {
+	o.mu.Lock()
+	if !o.busy {
+		o.busy = true
+		o.mu.Unlock()
+		return nil
+	}
+	turn := make(chan struct{})
+	o.turns = append(o.turns, turn)
+	o.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		return o.forgoTurn(ctx, turn)
+	}
+}
+
+func (o *owner) forgoTurn(ctx context.Context, turn chan struct{}) error {
+	o.mu.Lock()
+	for i, other := range o.turns {
+		if other == turn {
+			o.turns = append(o.turns[:i], o.turns[i+1:]...)
+			o.mu.Unlock()
+			return context.Cause(ctx)
+		}
+	}
+	o.mu.Unlock()
+	o.end() // it was given in this instant
+	return context.Cause(ctx)
+}
+
+// end passes the turn on.
+func (o *owner) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.turns) == 0 {
+		o.busy = false
+		return
+	}
+	close(o.turns[0])
+	o.turns = o.turns[1:]
+}
+
+// acknowledge raises the deadline after a reply, unless a release has begun.
+func (o *owner) acknowledge(sent time.Time, lease time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.phase == held {
+		o.deadline.raise(o.client.start, deadlineAfter(sent, lease))
+	}
+}
+
+// checkClock loses the ownership when its deadline has passed.
+func (o *owner) checkClock(now time.Time) {
+	if !o.deadline.passed(o.client.start, now) {
+		return
+	}
+	o.lose(errLeaseOver)
+}
+
+var (
+	errLeaseOver = fmt.Errorf("%w: the lease is over", ErrLost)
+	errNotMine   = fmt.Errorf("%w: another holder, or none, is in redis", ErrLost)
+)
+
+// lose ends the ownership because it is not there any more. It announces that by
+// ending the contexts of the holds, and frees nothing.
+func (o *owner) lose(cause error) {
+	o.mu.Lock()
+	if o.phase != held {
+		o.mu.Unlock()
+		return
+	}
+	o.phase, o.lossCause = lost, cause
+	scopes := append([]*scope(nil), o.scopes...)
+	o.mu.Unlock()
+	o.client.watchdog.remove(o)
+	for _, s := range scopes {
+		s.lose(cause)
+	}
+	o.client.lines.ownerEnded(o, false)
+}
+
+// close goes from held to releasing. It fails when the ownership was lost.
+func (o *owner) close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.phase == lost {
+		return o.lossCause
+	}
+	o.phase = releasing
+	return nil
+}
+
+// finish goes to the end, from wherever it is.
+func (o *owner) finish() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.phase != lost {
+		o.phase = ended
+	}
+}
+
+func (o *owner) claim() redisstore.Claim {
+	return redisstore.Claim{Key: o.key, Field: o.field}
+}

@@ -1,0 +1,105 @@
+package core
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// reenter adds a hold to an ownership that the caller's context carries. It does
+// not queue: who holds the lock is first in line.
+func (c *Client) reenter(ctx context.Context, o *owner, req *request) error {
+	if err := o.begin(ctx); err != nil {
+		return &NotAcquiredError{Key: o.key, Cause: contextCause(ctx)}
+	}
+	defer o.end()
+	until := time.Now().Add(c.cfg.backendTimeout)
+	if !req.forever && req.wait > 0 {
+		until = minTime(until, time.Now().Add(req.wait))
+	}
+	lease := max(req.lease, o.longestLease())
+	sent, err := o.setCount(ctx, o.holds()+1, lease, until)
+	if err != nil {
+		return err
+	}
+	o.acknowledge(sent, lease)
+	c.watchdog.add(o, req.watchdog)
+	return nil
+}
+
+func (o *owner) holds() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.scopes)
+}
+
+func (o *owner) longestLease() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lease
+}
+
+// setCount writes the hold count, resending it while there is no answer. It never
+// creates the lock; a lock that is gone is a loss.
+func (o *owner) setCount(ctx context.Context, count int, lease time.Duration, until time.Time) (time.Time, error) {
+	reply, sent, err := o.insist(ctx, until, func() *redisstore.Call {
+		return o.client.store.SetHold(o.key, o.field, count, lease)
+	})
+	if err != nil {
+		return sent, err
+	}
+	return sent, o.mine(reply)
+}
+
+// mine reads the reply of a script that needs the holder's field. The answer that
+// it is not there is the end of the ownership.
+func (o *owner) mine(reply any) error {
+	mine, err := redisstore.Mine(reply)
+	if err != nil {
+		return unavailable(err)
+	}
+	if !mine {
+		o.lose(errNotMine)
+		return errNotMine
+	}
+	return nil
+}
+
+// insist sends a harmless script again and again until it is answered, ctx ends,
+// or until is over. sent is when the answered call was sent.
+func (o *owner) insist(ctx context.Context, until time.Time, send func() *redisstore.Call) (reply any, sent time.Time, err error) {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		call := send()
+		reply, fate, err := call.Wait(ctx, until)
+		if err == nil {
+			return reply, call.Sent, nil
+		}
+		if fate == redisstore.Unknown {
+			o.unanswered(call)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, call.Sent, unavailable(contextCause(ctx))
+		case !redisstore.Transient(err), time.Now().Add(pause).After(until):
+			return nil, call.Sent, unavailable(err)
+		}
+		if err := o.client.sleep(ctx, pause); err != nil {
+			return nil, call.Sent, unavailable(err)
+		}
+	}
+}
+
+// unanswered remembers that a command of this holder may still land.
+func (o *owner) unanswered(*redisstore.Call) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.late++
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

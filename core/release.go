@@ -1,0 +1,359 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// Release ends the hold. Its context ends first, with the cause [ErrReleased], so
+// that work under it does not outlive the lock. The last hold of an acquisition
+// frees the lock, or hands it to the next waiter of this client; an inner one only
+// lowers the count.
+//
+// It is attempted even when ctx has ended, within the backend timeout. nil means
+// that this holder will never appear in Redis again. [ErrLost] says that the lock
+// had ended before; [ErrNotHeld] that this hold was released already, or is nil:
+// nobody else's lock is touched. [ErrUnavailable] says that Redis did not confirm:
+// the release goes on in the background until the lease is over.
+func (h *Hold) Release(ctx context.Context) error {
+	if h == nil {
+		return ErrNotHeld
+	}
+	h.checkClock(time.Now())
+	s := h.scope
+	s.cancel(ErrReleased)
+	if !s.ended.CompareAndSwap(false, true) {
+		return ErrNotHeld
+	}
+	h.unwatch()
+	ctx = context.WithoutCancel(ctx)
+	result := HoldResult{}
+	var errs []error
+	for _, o := range s.owners {
+		handed, err := o.release(ctx, s)
+		result.HandedOff = result.HandedOff || handed
+		errs = append(errs, err)
+	}
+	result.Err = joined(errs)
+	s.finished(result)
+	return result.Err
+}
+
+// joined joins errors, and leaves a single one as it is.
+func joined(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// release takes one hold away from the ownership.
+func (o *owner) release(ctx context.Context, s *scope) (handed bool, err error) {
+	if err := o.begin(ctx); err != nil {
+		return false, unavailable(err)
+	}
+	defer o.end()
+	o.checkClock(time.Now())
+	left := o.leave(s)
+	until := time.Now().Add(o.client.cfg.backendTimeout)
+	if left > 0 {
+		if err := o.loss(); err != nil {
+			return false, err
+		}
+		_, err := o.setCount(ctx, left, 0, until)
+		return false, err
+	}
+	if err := o.close(); err != nil {
+		return false, err
+	}
+	o.client.watchdog.remove(o)
+	handed, err = o.free(ctx, until)
+	o.finish()
+	if errors.Is(err, ErrLost) {
+		s.lostOnRelease(err)
+	}
+	return handed, err
+}
+
+// loss is why the ownership was lost, nil if it was not.
+func (o *owner) loss() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lossCause
+}
+
+// lostOnRelease tells the observers of a loss that only the release has found.
+func (s *scope) lostOnRelease(cause error) {
+	if s.lostOnce.CompareAndSwap(false, true) && s.observed != nil {
+		s.client.cfg.observers.observeLoss(s.observed, Loss{HoldInfo: s.info, Cause: cause})
+	}
+}
+
+// free gives the lock to the next waiter of this client, or to everybody.
+func (o *owner) free(ctx context.Context, until time.Time) (handed bool, err error) {
+	c := o.client
+	for {
+		w := c.lines.choose(o, time.Now())
+		if w == nil {
+			return false, o.freeForAll(ctx, until)
+		}
+		next, err := o.handTo(ctx, w, until)
+		if err != nil {
+			c.lines.notHanded(w)
+			if handoffRefused(err) {
+				return false, o.freeForAll(ctx, until)
+			}
+			c.lines.ownerEnded(o, false)
+			return false, err
+		}
+		o.finish()
+		if c.lines.handed(w, next) {
+			return true, nil
+		}
+		// The waiter left while the lock was on its way. It is ours to pass on.
+		o = next
+		_ = o.close() //nolint:errcheck // nobody can have lost it yet
+	}
+}
+
+// passOn frees an ownership whose waiter has left, in the background.
+func (c *Client) passOn(o *owner) {
+	c.spawn(func(ctx context.Context) {
+		if err := o.close(); err != nil {
+			return
+		}
+		_, _ = o.free(ctx, time.Now().Add(c.cfg.backendTimeout)) //nolint:errcheck // no caller; free leaves the rest to the resolver
+		o.finish()
+	})
+}
+
+// handTo moves the lock to a waiter's new field.
+func (o *owner) handTo(ctx context.Context, w *waiter, until time.Time) (*owner, error) {
+	c := o.client
+	field := c.nextField()
+	first := time.Time{}
+	reply, _, err := o.insist(ctx, until, func() *redisstore.Call {
+		call := c.store.Handoff(o.key, o.field, field, w.req.lease)
+		if first.IsZero() {
+			first = call.Sent
+		}
+		return call
+	})
+	if err != nil {
+		if !answered(err) {
+			c.abandon(o.key, o.field, nil, o.longestLease())
+			c.abandon(o.key, field, nil, w.req.lease)
+		}
+		return nil, err
+	}
+	mine, err := redisstore.Mine(reply)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if !mine {
+		return nil, errNotMine
+	}
+	// Sent again, the call may have been executed the first time.
+	return c.newOwner(o.key, field, first, w.req.lease), nil
+}
+
+// answered says whether an operation failed with a reply, and so changed nothing.
+func answered(err error) bool {
+	return !redisstore.Transient(err)
+}
+
+// handoffRefused says whether Redis refused a hand-off with an error, such as OOM:
+// then the lock is still there, and freeing it may work.
+func handoffRefused(err error) bool {
+	return errors.Is(err, ErrUnavailable) && answered(err)
+}
+
+// freeForAll deletes the lock and publishes it.
+func (o *owner) freeForAll(ctx context.Context, until time.Time) error {
+	c := o.client
+	var first time.Time
+	sends := 0
+	reply, _, err := o.insist(ctx, until, func() *redisstore.Call {
+		call := c.store.Release(o.key, o.field)
+		if sends++; sends == 1 {
+			first = call.Sent
+		}
+		return call
+	})
+	if err != nil {
+		c.abandon(o.key, o.field, nil, o.longestLease())
+		c.lines.ownerEnded(o, false)
+		return err
+	}
+	mine, told, err := redisstore.Released(reply)
+	if err != nil {
+		return unavailable(err)
+	}
+	c.lines.ownerEnded(o, c.toldOthers(o.key, told))
+	if mine || sends > 1 && !o.deadline.passed(c.start, first) {
+		return nil // sent again, "not there" means that the first one was executed
+	}
+	return errNotMine
+}
+
+// toldOthers says whether a message has reached subscribers beside this client. In
+// a Cluster with classic pub/sub the count is that of one node, so it must be
+// assumed.
+func (c *Client) toldOthers(key string, told int) bool {
+	return c.store.CountsOneNode() || told > c.lines.subscribed(key)
+}
+
+// Refresh gives the lock a new lease, counted from now: longer or shorter, but
+// never shorter than other holds of the same acquisition need. A hold with a
+// watchdog gets a fixed lease: its renewal stops. The lease is 1 ms to
+// [MaxDuration].
+//
+// On [ErrUnavailable] the hold keeps the earlier of the old and the new end.
+func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
+	if h == nil || h.scope.ended.Load() {
+		return ErrNotHeld
+	}
+	if err := checkLease("Refresh", lease); err != nil {
+		return err
+	}
+	var errs []error
+	for _, o := range h.scope.owners {
+		errs = append(errs, o.refresh(ctx, h.scope, lease.Truncate(time.Millisecond)))
+	}
+	return joined(errs)
+}
+
+func (o *owner) refresh(ctx context.Context, s *scope, lease time.Duration) error {
+	if err := o.begin(ctx); err != nil {
+		return unavailable(err)
+	}
+	defer o.end()
+	o.checkClock(time.Now())
+	lower, err := o.planRefresh(s, lease)
+	if err != nil {
+		return err
+	}
+	until := time.Now().Add(o.client.cfg.backendTimeout)
+	if !lower {
+		sent, err := o.setCount(ctx, o.holds(), lease, until)
+		if err == nil {
+			o.acknowledge(sent, lease)
+			o.client.watchdog.update(o)
+		}
+		return err
+	}
+	o.client.watchdog.settle(ctx, o)
+	reply, sent, err := o.insist(ctx, until, func() *redisstore.Call {
+		return o.client.store.Refresh(o.key, o.field, lease)
+	})
+	if err != nil {
+		return err
+	}
+	if err := o.mine(reply); err != nil {
+		return err
+	}
+	o.acknowledge(sent, lease)
+	o.client.watchdog.update(o)
+	return nil
+}
+
+// planRefresh stops the renewal of the hold and says whether the TTL may be
+// lowered: only when no other hold counts on it, and no earlier command of this
+// holder can still land and raise it again. When it may, the local deadline comes
+// first.
+func (o *owner) planRefresh(s *scope, lease time.Duration) (lower bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.phase != held {
+		return false, o.endCause()
+	}
+	if s.watchdog {
+		s.watchdog = false
+		o.watchdogs--
+	}
+	if len(o.scopes) > 1 || o.late > 0 {
+		return false, nil
+	}
+	o.lease = lease
+	now := time.Now()
+	if d := deadlineAfter(now, lease); o.deadline.remaining(o.client.start, now) > d.Sub(now) {
+		o.deadline.set(o.client.start, d)
+	}
+	return true, nil
+}
+
+// endCause is the error of an operation on an ownership that is over. The mutex is
+// held.
+func (o *owner) endCause() error {
+	if o.lossCause != nil {
+		return o.lossCause
+	}
+	return ErrNotHeld
+}
+
+// Leave stops owning the lock without freeing it: the key stays for d, as a marker
+// that nobody holds, and then expires. The hold and its context end as with
+// [Hold.Release], whose errors it returns. Only the last hold of an acquisition
+// can leave; an inner one gets [ErrInvalid].
+func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
+	if h == nil || h.scope.ended.Load() {
+		return ErrNotHeld
+	}
+	if err := checkLease("Leave", d); err != nil {
+		return err
+	}
+	for _, o := range h.scope.owners {
+		if o.holds() > 1 {
+			return invalidf("Leave of an inner hold: the outer one still needs the lock %q", o.key)
+		}
+	}
+	h.checkClock(time.Now())
+	s := h.scope
+	s.cancel(ErrReleased)
+	if !s.ended.CompareAndSwap(false, true) {
+		return ErrNotHeld
+	}
+	h.unwatch()
+	ctx = context.WithoutCancel(ctx)
+	var errs []error
+	for _, o := range s.owners {
+		errs = append(errs, o.leaveFor(ctx, s, d.Truncate(time.Millisecond)))
+	}
+	err := joined(errs)
+	s.finished(HoldResult{Left: true, Err: err})
+	return err
+}
+
+func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration) error {
+	if err := o.begin(ctx); err != nil {
+		return unavailable(err)
+	}
+	defer o.end()
+	o.checkClock(time.Now())
+	o.leave(s)
+	if err := o.close(); err != nil {
+		return err
+	}
+	o.client.watchdog.remove(o)
+	o.client.watchdog.settle(ctx, o)
+	defer o.finish()
+	defer o.client.lines.ownerEnded(o, false)
+	reply, _, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() *redisstore.Call {
+		return o.client.store.Refresh(o.key, o.field, d)
+	})
+	if err != nil {
+		return err
+	}
+	mine, err := redisstore.Mine(reply)
+	switch {
+	case err != nil:
+		return unavailable(err)
+	case !mine:
+		s.lostOnRelease(errNotMine)
+		return errNotMine
+	}
+	return nil
+}

@@ -1,0 +1,359 @@
+package core
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// watchdog is the one scheduler of a client: it renews leases in time, and ends
+// holds whose deadline has passed. Renewals of one moment travel together.
+type watchdog struct {
+	client *Client
+	wake   chan struct{} // the first deadline has changed; capacity 1
+
+	mu    sync.Mutex
+	heap  ownerHeap
+	idle  chan struct{}      // closed when the last hold has gone; nil if nobody waits for that
+	passe map[*owner]waiting // renewals on the wire that somebody waits for
+}
+
+type waiting = chan struct{}
+
+func newWatchdog(c *Client) *watchdog {
+	return &watchdog{client: c, wake: make(chan struct{}, 1), passe: make(map[*owner]waiting)}
+}
+
+// add puts an owner under watch, or adds a renewed hold to one that is.
+func (w *watchdog) add(o *owner, renewed bool) {
+	now := time.Since(w.client.start)
+	w.mu.Lock()
+	if renewed && o.renewAt == 0 {
+		o.renewAt = now + w.period()
+	}
+	o.next = w.due(o)
+	if o.index < 0 {
+		heap.Push(&w.heap, o)
+	} else {
+		heap.Fix(&w.heap, o.index)
+	}
+	first := o.index == 0
+	w.mu.Unlock()
+	if first {
+		w.kick()
+	}
+}
+
+// update looks again at the deadline of an owner.
+func (w *watchdog) update(o *owner) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o.index < 0 {
+		return
+	}
+	o.next = w.due(o)
+	heap.Fix(&w.heap, o.index)
+	w.kick()
+}
+
+func (w *watchdog) kick() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// period is a third of the watchdog lease, less some jitter so that a fleet that
+// was started together does not renew together.
+func (w *watchdog) period() time.Duration {
+	third := w.client.cfg.watchdog / 3
+	return third - rand.N(third/10+1) //nolint:gosec // spreading, not secrecy
+}
+
+// due is when the watchdog has to look at an owner.
+func (w *watchdog) due(o *owner) time.Duration {
+	end := time.Duration(o.deadline.mono.Load())
+	if o.renewAt > 0 && !o.renewing {
+		return min(end, o.renewAt)
+	}
+	return end
+}
+
+// remove ends the watch.
+func (w *watchdog) remove(o *owner) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o.index < 0 {
+		return
+	}
+	w.drop(o.index)
+}
+
+// drop takes an owner out of the heap. The mutex is held.
+func (w *watchdog) drop(index int) {
+	heap.Remove(&w.heap, index)
+	if len(w.heap) == 0 && w.idle != nil {
+		close(w.idle)
+		w.idle = nil
+	}
+}
+
+// count is how many owners are under watch.
+func (w *watchdog) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.heap)
+}
+
+// owners is a copy of what is under watch.
+func (w *watchdog) owners() []*owner {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]*owner(nil), w.heap...)
+}
+
+// drained is closed when nothing is under watch.
+func (w *watchdog) drained() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.heap) == 0 {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	if w.idle == nil {
+		w.idle = make(chan struct{})
+	}
+	return w.idle
+}
+
+// run is the scheduler, until ctx ends.
+func (w *watchdog) run(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Reset(w.look())
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// look handles what is due, and says when the next look is.
+func (w *watchdog) look() time.Duration {
+	now := time.Now()
+	over, renew, next := w.collect(now)
+	for _, o := range over {
+		if o.checkClock(now); o.alive(now) {
+			w.add(o, false) // renewed in this instant
+		}
+	}
+	if len(renew) > 0 {
+		w.client.spawn(func(ctx context.Context) { w.renew(ctx, renew) })
+	}
+	return next
+}
+
+// coalesce is the part of the lease by which renewals are brought forward to
+// travel with others.
+const coalesce = 30
+
+// collect takes from the heap what is due.
+func (w *watchdog) collect(now time.Time) (over, renew []*owner, next time.Duration) {
+	at := now.Sub(w.client.start)
+	soon := at + w.client.cfg.watchdog/coalesce
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.heap) > 0 {
+		o := w.heap[0]
+		switch {
+		case o.deadline.passed(w.client.start, now):
+			w.drop(0)
+			over = append(over, o)
+			continue
+		case o.renewing || o.renewAt == 0 || o.renewAt > soon || len(renew) == 0 && o.renewAt > at:
+			return over, renew, max(o.next-at, time.Millisecond)
+		}
+		o.renewing = true
+		o.next = w.due(o)
+		heap.Fix(&w.heap, 0)
+		renew = append(renew, o)
+	}
+	return over, renew, time.Hour
+}
+
+// renew is one pass over the owners that are due: one batch per node, none of
+// which waits for another.
+func (w *watchdog) renew(ctx context.Context, owners []*owner) {
+	nodes := make(map[string][]*owner)
+	for _, o := range owners {
+		name := w.client.store.NodeName(ctx, o.key)
+		nodes[name] = append(nodes[name], o)
+	}
+	for _, group := range nodes {
+		w.client.spawn(func(ctx context.Context) { w.renewNode(ctx, group) })
+	}
+}
+
+func (w *watchdog) renewNode(ctx context.Context, owners []*owner) {
+	c := w.client
+	ctx, cancel := context.WithTimeout(ctx, c.renewTimeout())
+	defer cancel()
+	claims := make([]redisstore.Claim, 0, len(owners))
+	wanted := make([]*owner, 0, len(owners))
+	for _, o := range owners {
+		if o.renewable() {
+			claims = append(claims, o.claim())
+			wanted = append(wanted, o)
+		} else {
+			w.renewed(o, false)
+		}
+	}
+	sent := time.Now()
+	for i, v := range c.store.Renew(ctx, claims, c.cfg.watchdog) {
+		wanted[i].renewal(v, sent)
+		w.renewed(wanted[i], v.Err != nil)
+	}
+}
+
+// renewable says whether a renewal still makes sense.
+func (o *owner) renewable() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.phase == held && o.watchdogs > 0
+}
+
+// renewal takes in what Redis said. A release that has begun makes it void.
+func (o *owner) renewal(v redisstore.Verdict, sent time.Time) {
+	c := o.client
+	switch {
+	case v.Err != nil:
+		o.unanswered(nil)
+	case v.Held:
+		o.acknowledge(sent, c.cfg.watchdog)
+	default:
+		o.lose(errNotMine)
+		return
+	}
+	o.observeRenewal(v.Err, sent)
+}
+
+func (o *owner) observeRenewal(err error, sent time.Time) {
+	c := o.client
+	if len(c.cfg.observers.renewal) == 0 {
+		return
+	}
+	late := max(sent.Sub(c.start)-o.renewAtSafe()-c.cfg.watchdog/coalesce, 0)
+	o.mu.Lock()
+	scopes := append([]*scope(nil), o.scopes...)
+	o.mu.Unlock()
+	for _, s := range scopes {
+		if s.observed != nil {
+			c.cfg.observers.observeRenewal(s.observed, Renewal{HoldInfo: s.info, Err: unavailable(err), Late: late})
+		}
+	}
+}
+
+func (o *owner) renewAtSafe() time.Duration {
+	w := o.client.watchdog
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return o.renewAt
+}
+
+// renewed plans the next renewal: a failed one is tried again soon, until the
+// deadline.
+func (w *watchdog) renewed(o *owner, failed bool) {
+	wait := w.period()
+	if failed {
+		wait = jittered(min(w.client.cfg.watchdog/coalesce, time.Second))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o.renewing = false
+	if done := w.passe[o]; done != nil {
+		close(done)
+		delete(w.passe, o)
+	}
+	o.renewAt = time.Since(w.client.start) + wait
+	if !o.renewable() {
+		o.renewAt = 0
+	}
+	if o.index >= 0 {
+		o.next = w.due(o)
+		heap.Fix(&w.heap, o.index)
+		w.kick()
+	}
+}
+
+// settle waits until no renewal of o is on the wire.
+func (w *watchdog) settle(ctx context.Context, o *owner) {
+	w.mu.Lock()
+	if !o.renewing {
+		w.mu.Unlock()
+		return
+	}
+	done := w.passe[o]
+	if done == nil {
+		done = make(chan struct{})
+		w.passe[o] = done
+	}
+	w.mu.Unlock()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// verify asks Redis, in the background, whether o is still the holder.
+func (c *Client) verify(o *owner) {
+	if o == nil {
+		return
+	}
+	c.spawn(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, c.renewTimeout())
+		defer cancel()
+		v := c.store.Renew(ctx, []redisstore.Claim{o.claim()}, 0)[0]
+		if v.Err == nil && !v.Held && !errors.Is(ctx.Err(), context.Canceled) {
+			o.lose(errNotMine)
+		}
+	})
+}
+
+// renewTimeout is how long one renewal may take, so that several fit into a lease.
+func (c *Client) renewTimeout() time.Duration { return c.cfg.watchdog / 6 }
+
+// ownerHeap orders owners by the time at which the watchdog looks at them.
+type ownerHeap []*owner
+
+func (h ownerHeap) Len() int           { return len(h) }
+func (h ownerHeap) Less(i, j int) bool { return h[i].next < h[j].next }
+func (h ownerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push adds an owner; it is for container/heap.
+func (h *ownerHeap) Push(x any) {
+	o := x.(*owner) //nolint:forcetypeassert // only owners are pushed
+	o.index = len(*h)
+	*h = append(*h, o)
+}
+
+// Pop takes the last one; it is for container/heap.
+func (h *ownerHeap) Pop() any {
+	last := len(*h) - 1
+	o := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	o.index = -1
+	return o
+}
