@@ -1,0 +1,331 @@
+package ruleset
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+const (
+	maxNameLength = 100
+	maxTemplates  = 100
+)
+
+// checker collects what is wrong with one rule.
+type checker struct {
+	rule     *Resolved
+	problems []*Problem
+}
+
+func (c *checker) report(field, format string, args ...any) {
+	c.problems = append(c.problems, c.rule.Problem(field, fmt.Sprintf(format, args...)))
+}
+
+// reportErr reports each line of err as a problem of its own.
+func (c *checker) reportErr(field string, err error) {
+	if err == nil {
+		return
+	}
+	for line := range strings.Lines(err.Error()) {
+		c.report(field, "%s", strings.TrimSpace(line))
+	}
+}
+
+// check looks at a whole rule. Values from defaults and profiles were checked where
+// they were given; here they only count in combinations.
+func (c *checker) check(requireEndpoint bool) {
+	c.checkEndpoint(requireEndpoint)
+	c.checkName()
+	c.checkKeys()
+	var own fieldSet
+	for i, s := range c.rule.sources {
+		if s.Layer >= LayerCode {
+			own.add(i)
+		}
+	}
+	c.checkValues(own)
+	c.checkFallback()
+	c.checkDebounce()
+	c.checkUnused()
+}
+
+// checkShared looks at values for many rules: defaults or a profile.
+func (c *checker) checkShared(set fieldSet) {
+	for _, field := range []string{"endpoint", "name", "key", "keys", "profile"} {
+		if set.has(fieldIndex(field)) {
+			c.problems = append(c.problems, &Problem{
+				Field: field, Source: c.rule.Source(field),
+				Message: "belongs to a single rule: remove it here",
+			})
+		}
+	}
+	c.checkValues(set)
+}
+
+// checkValues looks at each of the given fields by itself.
+func (c *checker) checkValues(set fieldSet) {
+	for i, field := range Fields() {
+		if set.has(i) {
+			c.checkValue(field)
+		}
+	}
+}
+
+func (c *checker) checkValue(field string) {
+	r := c.rule
+	switch field {
+	case "kind":
+		c.checkWord(field, string(r.Kind), words(Kinds()))
+	case "wait_time":
+		c.checkWait()
+	case "lease_time":
+		c.checkLease()
+	case "on_busy":
+		c.reportErr(field, r.OnBusy.Validate())
+	case "on_backend":
+		c.reportErr(field, r.OnBackend.Validate())
+	case "on_key":
+		c.reportErr(field, r.OnKey.Validate())
+	case "on_overload":
+		c.reportErr(field, r.OnOverload.Validate())
+	case "on_lost":
+		c.reportErr(field, r.OnLost.Validate())
+	case "when":
+		c.checkWhen()
+	case "debounce":
+		c.checkWindow()
+	case "max_waiters":
+		c.checkCount(field, r.MaxWaiters, "0 or leave it out for the client's limit")
+	case "permits":
+		c.report(field, "permits belong to semaphores, and the only kind is %q: remove it", Reentrant)
+	case "status":
+		c.reportErr(field, r.Status.Validate())
+	case "response":
+		c.checkResponse()
+	case "prefix":
+		c.checkPrefix()
+	case "key_format":
+		c.checkWord(field, string(r.KeyFormat), words(KeyFormats()))
+	}
+}
+
+func words[T ~string](list []T) []string {
+	names := make([]string, len(list))
+	for i, w := range list {
+		names[i] = string(w)
+	}
+	return names
+}
+
+func (c *checker) checkWord(field, word string, known []string) {
+	if !slices.Contains(known, word) {
+		c.report(field, "%s", unknownWord(field, word, known))
+	}
+}
+
+func (c *checker) checkEndpoint(required bool) {
+	e := c.rule.Endpoint
+	switch {
+	case !e.IsZero():
+		if message := e.problem(); message != "" {
+			c.report("endpoint", "%s", message)
+		}
+	case required:
+		c.report("endpoint", `missing: write HTTP("POST /orders/:id/pay"), GRPC("/shop.Orders/Pay") or Func("close-day")`)
+	}
+}
+
+func (c *checker) checkName() {
+	name := c.rule.Name
+	switch {
+	case !c.rule.declared("name"):
+	case isBlank(name):
+		c.report("name", "blank: write a word such as \"pay-order\", or leave it out")
+	case len(name) > maxNameLength:
+		c.report("name", "%d bytes long: a label has at most %d", len(name), maxNameLength)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		c.report("name", "%q contains control characters: write a word such as \"pay-order\"", name)
+	case hasPlaceholder(name):
+		c.report("name", "%q is a metric label and must not contain request data: put #{…} into the key", name)
+	}
+}
+
+func hasPlaceholder(s string) bool {
+	return strings.Contains(s, "#{") || strings.Contains(s, "${") || strings.Contains(s, "{{")
+}
+
+func (c *checker) checkKeys() {
+	r := c.rule
+	switch {
+	case r.declared("key") && r.declared("keys"):
+		c.report("keys", "both %s and %s are set: put every template into %s", c.spell("key"), c.spell("keys"), c.spell("keys"))
+	case r.declared("keys"):
+		c.checkTemplates()
+	case r.declared("key"):
+		if isBlank(r.Key) {
+			c.report("key", "blank: write a template such as %q", "order:pay:#{path.id}")
+		}
+	default:
+		c.report("key", "missing: write a template such as %q", "order:pay:#{path.id}")
+	}
+}
+
+func (c *checker) checkTemplates() {
+	keys := c.rule.Keys
+	if len(keys) == 0 || len(keys) > maxTemplates {
+		c.report("keys", "%d templates: write 1 to %d", len(keys), maxTemplates)
+	}
+	for i, key := range keys {
+		if isBlank(key) {
+			c.report(fmt.Sprintf("keys[%d]", i), "blank: write a template such as %q", "stock:#{path.sku}")
+		} else if first := slices.Index(keys, key); first < i {
+			c.report(fmt.Sprintf("keys[%d]", i), "the same as %s[%d]: remove one", c.spell("keys"), first)
+		}
+	}
+}
+
+func (c *checker) checkWait() {
+	d := c.rule.WaitTime
+	switch {
+	case d == NoWait || d == WaitForever:
+	case d == Watchdog:
+		c.report("wait_time", "the watchdog belongs to %s: write a time such as %s, %s or %s",
+			c.spell("lease_time"), c.duration(5*time.Second), c.spell("NoWait"), c.spell("WaitForever"))
+	case d == 0:
+		c.report("wait_time", "0 says nothing here: write %s for a single attempt", c.spell("NoWait"))
+	case d < time.Millisecond || d > MaxDuration:
+		c.report("wait_time", "%s is out of range: write 1ms to %s, %s or %s%s",
+			d, hours(MaxDuration), c.spell("NoWait"), c.spell("WaitForever"), c.unitHint(d))
+	}
+}
+
+func (c *checker) checkLease() {
+	d := c.rule.LeaseTime
+	switch {
+	case d == Watchdog:
+	case d == NoWait || d == WaitForever:
+		c.report("lease_time", "%s belongs to %s: write a time such as %s, or %s",
+			c.spell(sentinelName(d)), c.spell("wait_time"), c.duration(30*time.Second), c.spell("Watchdog"))
+	case d < time.Millisecond || d > MaxDuration:
+		c.report("lease_time", "%s is out of range: write 1ms to %s, or %s%s",
+			d, hours(MaxDuration), c.spell("Watchdog"), c.unitHint(d))
+	}
+}
+
+func (c *checker) checkWindow() {
+	d := c.rule.Debounce
+	if d < 0 && d > Watchdog || d > 0 && d < time.Millisecond || d > MaxDuration {
+		c.report("debounce", "%s is out of range: write 1ms to %s, such as %s%s", d, hours(MaxDuration), c.duration(5*time.Second), c.unitHint(d))
+	} else if name := sentinelName(d); name != "" {
+		c.report("debounce", "%s is no window: write a time such as %s", c.spell(name), c.duration(5*time.Second))
+	}
+}
+
+// unitHint recognises a bare number, which Go takes for nanoseconds.
+func (c *checker) unitHint(d time.Duration) string {
+	if d <= 0 || d >= time.Millisecond || c.rule.layer() > LayerCode {
+		return ""
+	}
+	return fmt.Sprintf(" (is a unit missing? %d*time.Second)", int64(d))
+}
+
+func (c *checker) checkWhen() {
+	when := c.rule.When
+	switch {
+	case isBlank(when):
+		c.report("when", "blank: write a condition such as %s, or leave it out", quote(`query.mode == "async"`))
+	case strings.HasPrefix(strings.TrimSpace(when), "#{"):
+		bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(when), "#{"), "}")
+		c.report("when", "a condition is a bare expression: write %s without #{…}", quote(strings.TrimSpace(bare)))
+	}
+}
+
+func (c *checker) checkCount(field string, n int, instead string) {
+	if n < 0 {
+		c.report(field, "%d is negative: write %s", n, instead)
+	}
+}
+
+func (c *checker) checkResponse() {
+	if !json.Valid([]byte(c.rule.Response)) {
+		c.report("response", "%s is not JSON: write a document such as %s", quote(c.rule.Response), quote(`{"status":"pending"}`))
+	}
+}
+
+func (c *checker) checkPrefix() {
+	switch prefix := c.rule.Prefix; {
+	case hasPlaceholder(prefix):
+		c.report("prefix", "%q is the same for every request: put #{…} into the key", prefix)
+	case strings.ContainsFunc(prefix, unicode.IsControl):
+		c.report("prefix", "%q contains control characters: write a word such as \"shop:\"", prefix)
+	}
+}
+
+func (c *checker) checkFallback() {
+	r := c.rule
+	policy := r.Policy()
+	if r.Fallback != "" && !policy.Uses(failpolicy.Fallback) {
+		if r.declared("fallback") {
+			c.report("fallback", "%q is never used: write %s, or remove it", r.Fallback, r.example("on_busy", c.spell("fallback")))
+		}
+		return
+	}
+	if r.Fallback != "" {
+		return
+	}
+	for field, strategy := range c.strategies() {
+		if strategy == failpolicy.Fallback {
+			c.report(field, "the strategy needs the name of a handler: write %s", r.example("fallback", `"name"`))
+		}
+	}
+}
+
+// strategies are the strategies by field, in order.
+func (c *checker) strategies() func(func(string, failpolicy.Strategy) bool) {
+	r := c.rule
+	fields := []string{"on_busy", "on_backend", "on_key", "on_overload"}
+	values := []failpolicy.Strategy{r.OnBusy, r.OnBackend, r.OnKey, r.OnOverload}
+	return func(yield func(string, failpolicy.Strategy) bool) {
+		for i, field := range fields {
+			if !yield(field, values[i]) {
+				return
+			}
+		}
+	}
+}
+
+func (c *checker) checkDebounce() {
+	r := c.rule
+	if r.Debounce <= 0 {
+		return
+	}
+	if r.declared("wait_time") && r.WaitTime != NoWait {
+		c.report("wait_time", "a debounced call never waits: remove %s or %s", c.spell("wait_time"), c.spell("debounce"))
+	}
+	if r.declared("lease_time") && r.LeaseTime != Watchdog {
+		c.report("lease_time", "a debounced handler is held by the watchdog, and the window begins after it: remove %s", c.spell("lease_time"))
+	}
+	if r.OnBusy == failpolicy.Proceed {
+		c.report("on_busy", "proceeding inside the window undoes %s: write another strategy, or remove one", c.spell("debounce"))
+	}
+}
+
+// checkUnused reports what the rest of the rule makes meaningless.
+func (c *checker) checkUnused() {
+	r := c.rule
+	policy := r.Policy()
+	if r.declared("response") && r.Response != "" && !policy.Uses(failpolicy.NullResponse) {
+		c.report("response", "never used: write %s, or remove it", r.example("on_busy", c.spell("null_response")))
+	}
+	if r.declared("max_waiters") && r.MaxWaiters > 0 && (r.WaitTime == NoWait || r.Debounce > 0) {
+		c.report("max_waiters", "nobody waits under this rule: remove it")
+	}
+	if r.declared("on_overload") && r.OnOverload != failpolicy.Error && (r.WaitTime == NoWait || r.Debounce > 0) {
+		c.report("on_overload", "nobody waits under this rule, so there is no overload: remove it")
+	}
+}

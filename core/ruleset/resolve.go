@@ -1,0 +1,192 @@
+package ruleset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// resolver applies defaults, profiles and layers, and collects every problem.
+type resolver struct {
+	defaults        Resolved
+	profiles        []profile
+	requireEndpoint bool
+	problems        []*Problem
+}
+
+// identity is what makes two declarations the same rule.
+type identity struct {
+	endpoint Endpoint
+	name     string
+}
+
+func newResolver(opts []Option) *resolver {
+	var cfg config
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&cfg)
+		}
+	}
+	r := &resolver{profiles: builtinProfiles()}
+	r.defaults.overlay(&Declared{Rule: builtinDefaults(), Source: Source{Layer: LayerDefault}})
+	for _, rule := range cfg.defaults {
+		r.addBase(&r.defaults, rule, Source{Layer: LayerDefault})
+	}
+	for _, p := range cfg.profiles {
+		r.addProfile(p)
+	}
+	return r
+}
+
+// addBase lays values that are shared by many rules over base, and checks them.
+func (r *resolver) addBase(base *Resolved, rule Rule, source Source) {
+	d := Declared{Rule: rule, Source: source}
+	own := Resolved{}
+	own.overlay(&d)
+	c := checker{rule: &own}
+	c.checkShared(d.set())
+	for _, p := range c.problems {
+		p.Rule, p.Endpoint = "", Endpoint{}
+	}
+	r.problems = append(r.problems, c.problems...)
+	base.overlay(&d)
+}
+
+func (r *resolver) addProfile(p profile) {
+	source := Source{Layer: LayerProfile, File: p.name}
+	if p.name == "" {
+		r.problems = append(r.problems, &Problem{Field: "profile", Source: source, Message: `WithProfile("") has no name: write WithProfile("reports", …)`})
+	}
+	r.addBase(&Resolved{}, p.rule, source)
+	r.profiles = append(r.profiles, p)
+}
+
+func (r *resolver) resolveAll(declared []Declared) []*Resolved {
+	var order []identity
+	groups := map[identity][]Declared{}
+	for _, d := range declared {
+		id := identityOf(&d.Rule)
+		if _, known := groups[id]; !known {
+			order = append(order, id)
+		}
+		groups[id] = append(groups[id], d)
+	}
+	rules := make([]*Resolved, len(order))
+	for i, id := range order {
+		rules[i] = r.resolve(groups[id])
+	}
+	r.checkNames(rules)
+	return rules
+}
+
+func identityOf(r *Rule) identity {
+	if r.Name == "" {
+		return identity{r.Endpoint, r.Endpoint.Label()}
+	}
+	return identity{r.Endpoint, r.Name}
+}
+
+// resolve makes one rule of the declarations of one identity.
+func (r *resolver) resolve(group []Declared) *Resolved {
+	slices.SortStableFunc(group, byLayer)
+	rule := &Resolved{Rule: r.defaults.Rule, sources: slices.Clone(r.defaults.sources)}
+	own := &Resolved{}
+	for i := range group {
+		own.overlay(&group[i])
+	}
+	r.applyProfile(rule, own)
+	for i := range group {
+		if i > 0 && group[i].Source.Layer == group[i-1].Source.Layer {
+			r.problems = append(r.problems, duplicate(own, group[i-1].Source, group[i].Source))
+		}
+		rule.overlay(&group[i])
+	}
+	if rule.Name == "" {
+		rule.Name = rule.Endpoint.Label()
+	}
+	c := checker{rule: rule}
+	c.check(r.requireEndpoint)
+	r.problems = append(r.problems, c.problems...)
+	rule.applyDebounce()
+	return rule
+}
+
+func duplicate(own *Resolved, first, second Source) *Problem {
+	where := ""
+	if first.File != "" {
+		where = " (the first is at " + first.String() + ")"
+	}
+	return &Problem{
+		Rule: own.Name, Endpoint: own.Endpoint, Field: "name", Source: second,
+		Message: "declared twice" + where + ": remove one, or give each its own name",
+	}
+}
+
+// applyProfile lays the profile that the rule names over the defaults.
+func (r *resolver) applyProfile(rule, own *Resolved) {
+	if own.Profile == "" {
+		return
+	}
+	names := make([]string, len(r.profiles))
+	for i, p := range r.profiles {
+		names[i] = p.name
+	}
+	last := len(names) - 1
+	for i := last; i >= 0; i-- { // later ones replace built-in ones
+		if names[i] == own.Profile {
+			rule.overlay(&Declared{Rule: r.profiles[i].rule, Source: Source{Layer: LayerProfile, File: own.Profile}})
+			return
+		}
+	}
+	r.problems = append(r.problems, own.Problem("profile", unknownWord("profile", own.Profile, names)))
+}
+
+// unknownWord says what to write instead of a name.
+func unknownWord(what, word string, known []string) string {
+	err := failpolicy.UnknownWordError{What: what, Word: word, Known: known, Suggestion: failpolicy.Nearest(word, known)}
+	return err.Error()
+}
+
+// applyDebounce gives a debounced rule what debouncing means: nobody waits, and
+// the lock lives as long as the handler.
+func (r *Resolved) applyDebounce() {
+	if r.Debounce > 0 {
+		r.WaitTime, r.LeaseTime = NoWait, Watchdog
+	}
+}
+
+// checkNames reports rules of one endpoint that are not told apart by a name.
+func (r *resolver) checkNames(rules []*Resolved) {
+	count := map[Endpoint]int{}
+	for _, rule := range rules {
+		count[rule.Endpoint]++
+	}
+	for _, rule := range rules {
+		if !rule.declared("name") && count[rule.Endpoint] > 1 {
+			r.problems = append(r.problems, rule.Problem("name",
+				fmt.Sprintf("%d rules on one endpoint need names: write %s", count[rule.Endpoint], rule.example("name", `"stock"`))))
+		}
+	}
+}
+
+// example shows how to write a field in the layer of the rule.
+func (r *Resolved) example(field, value string) string {
+	if l := r.layer(); l == LayerYAML || l == LayerProto {
+		return field + ": " + value
+	}
+	return goName(field) + ": " + value
+}
+
+// layer is the highest layer that declares the rule.
+func (r *Resolved) layer() Layer {
+	top := LayerCode
+	for _, s := range r.sources {
+		top = max(top, s.Layer)
+	}
+	return top
+}
+
+// isBlank reports whether s has no visible character.
+func isBlank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -1,0 +1,71 @@
+package ruleset
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// spell gives a name as it is written where the rule was declared: Go's or the
+// file's. word is a field, a sentinel's Go name, or a strategy.
+func (c *checker) spell(word string) string {
+	if c.rule.layer() > LayerCode {
+		return fileWord(word)
+	}
+	switch word {
+	case "NoWait", "WaitForever", "Watchdog":
+		return "ruleset." + word
+	case "fallback":
+		return "failpolicy.Fallback"
+	case "null_response":
+		return "failpolicy.NullResponse"
+	default:
+		return goName(word)
+	}
+}
+
+func fileWord(word string) string {
+	switch word {
+	case "NoWait":
+		return "none"
+	case "WaitForever":
+		return "forever"
+	case "Watchdog":
+		return "watchdog"
+	default:
+		return word
+	}
+}
+
+// duration spells an example of a time.
+func (c *checker) duration(d time.Duration) string {
+	if c.rule.layer() > LayerCode {
+		return d.String()
+	}
+	return strconv.FormatInt(int64(d/time.Second), 10) + "*time.Second"
+}
+
+// hours is a long time without its zero minutes and seconds.
+func hours(d time.Duration) string { return strings.TrimSuffix(d.String(), "0m0s") }
+
+// sentinelName is the Go name of a sentinel, "" for a time.
+func sentinelName(d time.Duration) string {
+	switch d {
+	case NoWait:
+		return "NoWait"
+	case WaitForever:
+		return "WaitForever"
+	case Watchdog:
+		return "Watchdog"
+	default:
+		return ""
+	}
+}
+
+// quote puts s into quotes that need no escapes where possible.
+func quote(s string) string {
+	if strings.Contains(s, `"`) && strconv.CanBackquote(s) {
+		return "`" + s + "`"
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,137 @@
+package ruleset_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// on gives a rule an endpoint of its own, so that only its own problems show.
+func on(name string, r ruleset.Rule) ruleset.Rule {
+	r.Endpoint, r.Name = ruleset.Route("POST", "/"+name), name
+	return r
+}
+
+func TestNewSet_ReportsEveryProblemAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := ruleset.NewSet([]ruleset.Rule{
+		{Key: "a"},
+		{Endpoint: ruleset.HTTP("/orders"), Key: "a"},
+		{Endpoint: ruleset.HTTP("post /orders"), Key: "a"},
+		{Endpoint: ruleset.HTTP("POST orders"), Key: "a"},
+		{Endpoint: ruleset.HTTP("POST /a/*/b"), Key: "a"},
+		{Endpoint: ruleset.GRPC("shop.Orders/Pay"), Key: "a"},
+		{Endpoint: ruleset.GRPC("/shop.Orders"), Key: "a"},
+		{Endpoint: ruleset.Func(""), Name: "nameless", Key: "a"},
+		{Endpoint: ruleset.Endpoint{Transport: "htp", Path: "/x"}, Key: "a"},
+		on("no-key", ruleset.Rule{}),
+		on("both-keys", ruleset.Rule{Key: "a", Keys: []string{"b"}}),
+		on("empty-keys", ruleset.Rule{Keys: []string{}}),
+		on("odd-keys", ruleset.Rule{Keys: []string{"a", " ", "a"}}),
+		on("kind", ruleset.Rule{Key: "a", Kind: "fiar"}),
+		on("bare-number", ruleset.Rule{Key: "a", WaitTime: 10, LeaseTime: 30}),
+		on("negative", ruleset.Rule{Key: "a", WaitTime: -time.Second, LeaseTime: -time.Second, Debounce: -time.Second, MaxWaiters: -1}),
+		on("swapped", ruleset.Rule{Key: "a", WaitTime: ruleset.Watchdog, LeaseTime: ruleset.NoWait, Debounce: ruleset.WaitForever}),
+		on("huge", ruleset.Rule{Key: "a", WaitTime: ruleset.MaxDuration + 1, LeaseTime: ruleset.MaxDuration + 1, Debounce: ruleset.MaxDuration + 1}),
+		on("java", ruleset.Rule{Key: "a", OnBusy: "EXCEPTION", OnBackend: "RETURN_NULL", OnKey: "CONTINUE", OnOverload: "NO_OPERATION", OnLost: "FAIL_FAST"}),
+		on("typo", ruleset.Rule{Key: "a", OnBusy: "fallbak", OnLost: "ignored", KeyFormat: "strickt", Profile: "hevy"}),
+		on("no-fallback-name", ruleset.Rule{Key: "a", OnBusy: failpolicy.Fallback, OnKey: failpolicy.Fallback}),
+		on("unused-fallback", ruleset.Rule{Key: "a", Fallback: "queue"}),
+		on("unused-response", ruleset.Rule{Key: "a", Response: `{"status":"pending"}`}),
+		on("bad-response", ruleset.Rule{Key: "a", OnBusy: failpolicy.NullResponse, Response: "{status: pending}"}),
+		on("debounce-lease", ruleset.Rule{Key: "a", Debounce: time.Second, LeaseTime: time.Second, WaitTime: time.Second}),
+		on("debounce-proceed", ruleset.Rule{Key: "a", Debounce: time.Second, OnBusy: failpolicy.Proceed, MaxWaiters: 3}),
+		on("nobody-waits", ruleset.Rule{Key: "a", WaitTime: ruleset.NoWait, MaxWaiters: 3, OnOverload: failpolicy.Skip}),
+		on("permits", ruleset.Rule{Key: "a", Permits: 3}),
+		on("status", ruleset.Rule{Key: "a", Status: failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 200}, Key: failpolicy.Status{HTTP: 600, GRPC: 17}}}),
+		on("when", ruleset.Rule{Key: "a", When: `#{query.mode == "async"}`}),
+		on("prefix", ruleset.Rule{Key: "a", Prefix: "shop:#{path.id}:"}),
+		{Endpoint: ruleset.HTTP("GET /named"), Name: "order-#{path.id}", Key: "a"},
+		{Endpoint: ruleset.HTTP("GET /twice"), Key: "a"},
+		{Endpoint: ruleset.HTTP("GET /twice"), Key: "b"},
+		{Endpoint: ruleset.HTTP("GET /half-named"), Key: "a"},
+		{Endpoint: ruleset.HTTP("GET /half-named"), Name: "stock", Key: "b"},
+	},
+		ruleset.WithDefaults(ruleset.Rule{Key: "shared", OnBackend: "proced"}),
+		ruleset.WithProfile("reports", ruleset.Rule{WaitTime: 5, Name: "x"}),
+	)
+	var invalid *ruleset.InvalidError
+	if !errors.As(err, &invalid) {
+		t.Fatalf("got %v, want an InvalidError", err)
+	}
+	golden(t, "problems", err.Error()+"\n")
+}
+
+func TestBuildSet_ProblemsNameTheFileAndItsWords(t *testing.T) {
+	t.Parallel()
+	at := func(line int) ruleset.Source {
+		return ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: line, Column: 5}
+	}
+	_, err := ruleset.BuildSet([]ruleset.Declared{
+		{
+			Rule:   ruleset.Rule{Endpoint: ruleset.HTTP("POST /a"), Key: "a", WaitTime: 10, LeaseTime: ruleset.NoWait, Fallback: "queue"},
+			Source: at(2),
+			Fields: map[string]ruleset.Source{"wait_time": at(4), "lease_time": at(5), "fallback": at(6)},
+		},
+		{
+			Rule:   ruleset.Rule{Endpoint: ruleset.HTTP("POST /b"), Key: "b"},
+			Source: at(8),
+			Fields: map[string]ruleset.Source{"wait_time": at(9), "on_busy": at(10)},
+		},
+		{Rule: ruleset.Rule{Endpoint: ruleset.HTTP("POST /b"), Key: "c"}, Source: at(12)},
+	})
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	golden(t, "problems_yaml", err.Error()+"\n")
+}
+
+func TestNewSet_AcceptsEveryValueOfTheContract(t *testing.T) {
+	t.Parallel()
+	rules := []ruleset.Rule{
+		on("minimal", ruleset.Rule{Key: "a"}),
+		on("sentinels", ruleset.Rule{Key: "a", WaitTime: ruleset.NoWait, LeaseTime: ruleset.Watchdog}),
+		on("forever", ruleset.Rule{Key: "a", WaitTime: ruleset.WaitForever, LeaseTime: time.Millisecond}),
+		on("bounds", ruleset.Rule{Key: "a", WaitTime: time.Millisecond, LeaseTime: ruleset.MaxDuration}),
+		on("debounce", ruleset.Rule{Key: "a", Debounce: 5 * time.Second, WaitTime: ruleset.NoWait, LeaseTime: ruleset.Watchdog}),
+		on("fallback", ruleset.Rule{Key: "a", OnBackend: failpolicy.Fallback, Fallback: "queue"}),
+		on("null", ruleset.Rule{Key: "a", OnBusy: failpolicy.NullResponse, Response: `{"status":"pending"}`}),
+		on("status", ruleset.Rule{Key: "a", Status: failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}}}),
+		on("rest", ruleset.Rule{
+			Key: "a", Kind: ruleset.Reentrant, When: "true", MaxWaiters: 10, Message: "wait", Prefix: "shop:",
+			KeyFormat: ruleset.Strict, Disabled: true, DryRun: true, OnLost: failpolicy.Ignore,
+		}),
+		{Endpoint: ruleset.HTTP("*"), Key: "a"},
+		{Endpoint: ruleset.HTTP("* /api/*"), Key: "a"},
+		{Endpoint: ruleset.HTTP("GET /files/*path"), Key: "a"},
+		{Endpoint: ruleset.GRPC("*"), Key: "a"},
+		{Endpoint: ruleset.GRPC("/shop.Orders/*"), Key: "a"},
+		{Endpoint: ruleset.Func("close-day"), Key: "a"},
+	}
+	for _, profile := range ruleset.Profiles() {
+		rules = append(rules, on("profile-"+profile, ruleset.Rule{Key: "a", Profile: profile}))
+	}
+	set, err := ruleset.NewSet(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Len() != len(rules) {
+		t.Errorf("got %d rules, want %d", set.Len(), len(rules))
+	}
+}
+
+func TestResolve_NeedsNoEndpoint(t *testing.T) {
+	t.Parallel()
+	rules, err := ruleset.Resolve([]ruleset.Rule{{Key: "a"}})
+	if err != nil || len(rules) != 1 {
+		t.Fatalf("got %v, %v", rules, err)
+	}
+	_, err = ruleset.Resolve([]ruleset.Rule{{Key: "a"}, {Key: "b"}})
+	if err == nil || !strings.Contains(err.Error(), "give each its own name") {
+		t.Errorf("two unnamed rules: got %v", err)
+	}
+}
