@@ -1,0 +1,159 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const slots = 16384
+
+// Cluster is a Redis Cluster of masters without replicas.
+type Cluster struct {
+	// Masters are the nodes, in the order of their slot ranges.
+	Masters []*Server
+
+	t testing.TB
+}
+
+// StartCluster starts a cluster and returns when every node sees it complete: three
+// masters, or as many as said. It takes about a second.
+func StartCluster(t testing.TB, masters ...int) *Cluster {
+	t.Helper()
+	n := 3
+	if len(masters) > 0 {
+		n = masters[0]
+	}
+	c := &Cluster{t: t}
+	for range n {
+		c.Masters = append(c.Masters, start(t, clusterArgs))
+	}
+	c.assignSlots()
+	c.introduce()
+	c.awaitComplete()
+	return c
+}
+
+func clusterArgs(port int) ([]string, error) {
+	bus, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	args, err := plainArgs(port)
+	return append(args,
+		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
+		"--cluster-config-file", "nodes-"+strconv.Itoa(port)+".conf",
+		"--cluster-node-timeout", "2000",
+	), err
+}
+
+// Client makes a client of the cluster with go-redis's defaults, changed by opts.
+// It is closed when the test ends, before the nodes are killed.
+func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
+	c.t.Helper()
+	o := &redis.ClusterOptions{Addrs: c.Addrs()}
+	for _, opt := range opts {
+		opt(o)
+	}
+	rdb := redis.NewClusterClient(o)
+	c.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// Addrs are the addresses of all nodes.
+func (c *Cluster) Addrs() []string {
+	addrs := make([]string, len(c.Masters))
+	for i, m := range c.Masters {
+		addrs[i] = m.Addr()
+	}
+	return addrs
+}
+
+// Master is the node that serves key.
+func (c *Cluster) Master(key string) *Server {
+	c.t.Helper()
+	var slot int64
+	c.onNode(c.Masters[0], func(ctx context.Context, rdb *redis.Client) (err error) {
+		slot, err = rdb.ClusterKeySlot(ctx, key).Result()
+		return err
+	})
+	for i, m := range c.Masters {
+		if first, last := c.slotRange(i); int(slot) >= first && int(slot) <= last {
+			return m
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) slotRange(i int) (first, last int) {
+	n := len(c.Masters)
+	return i * slots / n, (i+1)*slots/n - 1
+}
+
+func (c *Cluster) assignSlots() {
+	c.t.Helper()
+	for i, m := range c.Masters {
+		first, last := c.slotRange(i)
+		c.onNode(m, func(ctx context.Context, rdb *redis.Client) error {
+			// Distinct epochs from the start save the nodes from settling a collision.
+			if err := rdb.Do(ctx, "cluster", "set-config-epoch", i+1).Err(); err != nil {
+				return err
+			}
+			return rdb.ClusterAddSlotsRange(ctx, first, last).Err()
+		})
+	}
+}
+
+// introduce tells the first node about the others; gossip does the rest.
+func (c *Cluster) introduce() {
+	c.t.Helper()
+	for _, m := range c.Masters[1:] {
+		host, port, _ := net.SplitHostPort(m.Addr())
+		bus := c.busPort(m)
+		c.onNode(c.Masters[0], func(ctx context.Context, rdb *redis.Client) error {
+			return rdb.Do(ctx, "cluster", "meet", host, port, bus).Err()
+		})
+	}
+}
+
+func (c *Cluster) busPort(m *Server) string {
+	c.t.Helper()
+	var bus string
+	c.onNode(m, func(ctx context.Context, rdb *redis.Client) error {
+		conf, err := rdb.ConfigGet(ctx, "cluster-port").Result()
+		bus = conf["cluster-port"]
+		return err
+	})
+	return bus
+}
+
+// awaitComplete polls every node: each has its own view.
+func (c *Cluster) awaitComplete() {
+	c.t.Helper()
+	known := "cluster_known_nodes:" + strconv.Itoa(len(c.Masters)) + "\r\n"
+	for _, m := range c.Masters {
+		c.onNode(m, func(ctx context.Context, rdb *redis.Client) error {
+			info, err := rdb.ClusterInfo(ctx).Result()
+			if err != nil {
+				return err
+			}
+			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, known) {
+				return errNotComplete
+			}
+			return nil
+		})
+	}
+}
+
+var errNotComplete = errors.New("cluster not complete")
+
+// onNode runs a step on one node until it succeeds.
+func (c *Cluster) onNode(m *Server, step func(context.Context, *redis.Client) error) {
+	c.t.Helper()
+	m.until("cluster", step)
+}

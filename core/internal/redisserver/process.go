@@ -1,0 +1,141 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// startTimeout is how long one process may take until it answers. It is generous:
+// a loaded machine is no reason to fail.
+const startTimeout = 20 * time.Second
+
+// process is one running redis-server.
+type process struct {
+	cmd    *exec.Cmd
+	log    string
+	exited chan struct{} // closed when the process has been waited for
+}
+
+// launch starts path with args and returns when it answers as itself on port.
+func launch(path, dir string, port int, args []string) (*process, error) {
+	p, err := spawn(path, dir, args)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.awaitReady(port); err != nil {
+		p.kill()
+		return nil, fmt.Errorf("redis-server on port %d: %w\n%s", port, err, p.logTail())
+	}
+	return p, nil
+}
+
+func spawn(path, dir string, args []string) (*process, error) {
+	log, err := os.CreateTemp(dir, "redis-*.log")
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the child has its own descriptor
+	p := &process{cmd: exec.Command(path, args...), log: log.Name(), exited: make(chan struct{})}
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, log, log
+	endWithParent(p.cmd)
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { // ends with the process; kill waits for it
+		defer close(p.exited)
+		_ = p.cmd.Wait()
+	}()
+	return p, nil
+}
+
+// awaitReady polls until this very process answers: on a port lost to somebody
+// else another server would answer just as well.
+func (p *process) awaitReady(port int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	rdb := redis.NewClient(probeOptions(address(port)))
+	defer rdb.Close()
+	if err := poll(ctx, p.exited, func() error { return listening(port) }); err != nil {
+		return err
+	}
+	return poll(ctx, p.exited, func() error {
+		info, err := rdb.Info(ctx, "server").Result()
+		if err != nil {
+			return err
+		}
+		if own := "process_id:" + strconv.Itoa(p.cmd.Process.Pid) + "\r\n"; !strings.Contains(info, own) {
+			return errors.New("another server answers on the port")
+		}
+		return nil
+	})
+}
+
+// listening dials without go-redis, whose pool waits a second after a refused dial.
+func listening(port int) error {
+	c, err := net.DialTimeout("tcp", address(port), startTimeout)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// kill ends the process at once, stopped or not, and waits for it.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.exited
+}
+
+func (p *process) logTail() string {
+	text, err := os.ReadFile(filepath.Clean(p.log))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-2000):])
+}
+
+// poll calls check every few milliseconds until it succeeds, ctx ends, or exited is
+// closed. The error is the last one of check.
+func poll(ctx context.Context, exited <-chan struct{}, check func() error) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-exited:
+			return fmt.Errorf("the process ended: %w", err)
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// freePort asks the system for a port. Somebody else may take it before it is
+// used; whoever uses it has to check and try again.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, fmt.Errorf("listener has no TCP address but %v", l.Addr())
+	}
+	return addr.Port, nil
+}

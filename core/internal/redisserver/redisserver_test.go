@@ -1,0 +1,139 @@
+package redisserver_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestServer_StopContinue(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	rdb := srv.Client(func(o *redis.Options) {
+		o.ReadTimeout, o.MaxRetries = 50*time.Millisecond, -1
+	})
+
+	if err := rdb.Ping(t.Context()).Err(); err != nil { // shakes hands, which a stopped server cannot
+		t.Fatal(err)
+	}
+
+	srv.Stop()
+	err := rdb.Incr(t.Context(), "n").Err()
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("Incr on a stopped server: got %v, want a timeout", err)
+	}
+
+	srv.Continue()
+	// The abandoned INCR lands before anything that is sent later on the same machine.
+	fresh := srv.Client()
+	if err := fresh.Ping(t.Context()).Err(); err != nil {
+		t.Fatalf("Ping after Continue: %v", err)
+	}
+	if got := fresh.Get(t.Context(), "n").Val(); got != "1" {
+		t.Errorf("n after Continue: got %q, want 1: the stopped server keeps what it was sent", got)
+	}
+}
+
+func TestServer_KillRestart(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	rdb := srv.Client()
+	if err := rdb.Set(t.Context(), "k", 1, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	addr := srv.Addr()
+
+	srv.Kill()
+	srv.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := rdb.Ping(ctx).Err(); err == nil {
+		t.Error("Ping after Kill: got no error")
+	}
+
+	srv.Restart()
+	if srv.Addr() != addr {
+		t.Errorf("address after Restart: got %s, want %s", srv.Addr(), addr)
+	}
+	if n, err := rdb.Exists(t.Context(), "k").Result(); err != nil || n != 0 {
+		t.Errorf("Exists after Restart: got %d, %v, want 0: the data is gone", n, err)
+	}
+}
+
+func TestStart_KillsAStoppedServer(t *testing.T) {
+	t.Parallel()
+	redisserver.Start(t).Stop()
+}
+
+func TestStartCluster(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	rdb := cluster.Client()
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		if err := rdb.Set(t.Context(), key, 1, 0).Err(); err != nil {
+			t.Fatalf("Set %s: %v", key, err)
+		}
+		if n := cluster.Master(key).Client().Exists(t.Context(), key).Val(); n != 1 {
+			t.Errorf("%s is not on the node that Master names", key)
+		}
+	}
+}
+
+func TestStartSentinel_Failover(t *testing.T) {
+	t.Parallel()
+	sentinel := redisserver.StartSentinel(t)
+	rdb := sentinel.Client()
+	if err := rdb.Set(t.Context(), "k", 1, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.Do(t.Context(), "wait", 1, 5000).Err(); err != nil {
+		t.Fatal(err)
+	}
+
+	sentinel.Master.Kill()
+	sentinel.AwaitFailover()
+	if got := sentinel.Replica.Client().Get(t.Context(), "k").Val(); got != "1" {
+		t.Errorf("k on the new master: got %q, want 1", got)
+	}
+}
+
+func TestEach(t *testing.T) {
+	t.Parallel()
+	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
+		if got := rdb.Eval(t.Context(), "return ARGV[1]", nil, "x").Val(); got != "x" {
+			t.Errorf("Eval: got %v, want x", got)
+		}
+	})
+}
+
+func TestStart_MissingBinary(t *testing.T) {
+	t.Setenv("PATH", "")
+	for _, tc := range []struct{ name, require, want string }{
+		{"skips", "", "skip"},
+		{"fails when required", "1", "fatal"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Setenv(redisserver.RequireEnv, tc.require)
+			rec := &recorder{TB: t}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				redisserver.Start(rec)
+			}()
+			<-done
+			if !strings.HasPrefix(rec.got, tc.want) {
+				t.Errorf("got %q, want %s", rec.got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// MasterName is the name under which a [Sentinel] watches its master.
+const MasterName = "interlock"
+
+// Sentinel is a master with one replica, watched by one Sentinel that needs nobody's
+// consent for a failover (quorum 1) and takes a master for dead after 300 ms.
+type Sentinel struct {
+	Master   *Server // the master at the start
+	Replica  *Server // the replica at the start
+	Sentinel *Server
+
+	t testing.TB
+}
+
+// StartSentinel starts the three processes and returns when the replica is in sync
+// and known to the Sentinel.
+func StartSentinel(t testing.TB) *Sentinel {
+	t.Helper()
+	s := &Sentinel{t: t, Master: start(t, masterArgs)}
+	s.Replica = start(t, s.replicaArgs)
+	s.awaitSync()
+	s.Sentinel = start(t, s.sentinelArgs)
+	s.awaitDiscovery()
+	return s
+}
+
+// masterArgs starts a replica's first synchronisation at once: the default waits
+// five seconds for more replicas to come.
+func masterArgs(port int) ([]string, error) {
+	args, err := plainArgs(port)
+	return append(args, "--repl-diskless-sync-delay", "0"), err
+}
+
+func (s *Sentinel) replicaArgs(port int) ([]string, error) {
+	args, err := masterArgs(port)
+	host, master, _ := net.SplitHostPort(s.Master.Addr())
+	return append(args, "--replicaof", host+" "+master), err
+}
+
+// sentinelArgs writes the configuration file, which a Sentinel must have and
+// rewrites.
+func (s *Sentinel) sentinelArgs(port int) ([]string, error) {
+	host, master, _ := net.SplitHostPort(s.Master.Addr())
+	conf := strings.Join([]string{
+		"port " + strconv.Itoa(port),
+		"bind 127.0.0.1",
+		fmt.Sprintf("sentinel monitor %s %s %s 1", MasterName, host, master),
+		fmt.Sprintf("sentinel down-after-milliseconds %s 300", MasterName),
+		fmt.Sprintf("sentinel failover-timeout %s 3000", MasterName),
+		"",
+	}, "\n")
+	path := filepath.Join(s.t.TempDir(), "sentinel.conf")
+	return []string{path, "--sentinel"}, os.WriteFile(path, []byte(conf), 0o600)
+}
+
+// Client makes a failover client with go-redis's defaults, changed by opts. It is
+// closed when the test ends, before the servers are killed.
+func (s *Sentinel) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
+	s.t.Helper()
+	o := &redis.FailoverOptions{MasterName: MasterName, SentinelAddrs: []string{s.Sentinel.Addr()}}
+	for _, opt := range opts {
+		opt(o)
+	}
+	rdb := redis.NewFailoverClient(o)
+	s.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// AwaitFailover returns when the Sentinel names the first replica as the master and
+// that server accepts writes. Kill or Stop the Master before.
+func (s *Sentinel) AwaitFailover() {
+	s.t.Helper()
+	s.Sentinel.until("sentinel", func(ctx context.Context, rdb *redis.Client) error {
+		now, err := rdb.Do(ctx, "sentinel", "get-master-addr-by-name", MasterName).StringSlice()
+		if err != nil {
+			return err
+		}
+		if addr := strings.Join(now, ":"); addr != s.Replica.Addr() {
+			return fmt.Errorf("the master is still %s", addr)
+		}
+		return nil
+	})
+	s.Replica.until("replica", infoHas("replication", "role:master"))
+}
+
+func (s *Sentinel) awaitSync() {
+	s.t.Helper()
+	s.Replica.until("replica", infoHas("replication", "master_link_status:up"))
+	s.Master.until("master", infoHas("replication", "state=online"))
+}
+
+func (s *Sentinel) awaitDiscovery() {
+	s.t.Helper()
+	s.Sentinel.until("sentinel", infoHas("sentinel", "status=ok,address="+s.Master.Addr()+",slaves=1"))
+}
+
+func infoHas(section, text string) func(context.Context, *redis.Client) error {
+	return func(ctx context.Context, rdb *redis.Client) error {
+		info, err := rdb.Info(ctx, section).Result()
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(info, text) {
+			return errors.New("INFO " + section + " lacks " + text)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,134 @@
+package redisserver
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// startAttempts is how often a start is tried, each time on another port.
+const startAttempts = 10
+
+// Server is one redis-server process. Its methods are for the test's goroutine:
+// they end the test when they fail.
+type Server struct {
+	t    testing.TB
+	path string
+	dir  string
+	port int
+	args func(port int) ([]string, error)
+	proc *process
+}
+
+// Start starts a redis-server for the test and returns when it answers. It is
+// killed when the test ends. The data is in memory only.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	return start(t, plainArgs)
+}
+
+// plainArgs is the command line of a server that keeps nothing on disk.
+func plainArgs(port int) ([]string, error) {
+	return []string{
+		"--port", strconv.Itoa(port), "--bind", "127.0.0.1",
+		"--save", "", "--appendonly", "no", "--daemonize", "no",
+	}, nil
+}
+
+// start runs a server with the command line that args makes for a port.
+func start(t testing.TB, args func(port int) ([]string, error)) *Server {
+	t.Helper()
+	s := &Server{t: t, path: binary(t), dir: t.TempDir(), args: args}
+	if err := s.startAnywhere(); err != nil {
+		t.Fatalf("redisserver: %v", err)
+	}
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// startAnywhere tries ports until one is still free when the server gets there.
+func (s *Server) startAnywhere() error {
+	var last error
+	for range startAttempts {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		s.port = port
+		if last = s.launch(); last == nil {
+			return nil
+		}
+	}
+	return last
+}
+
+func (s *Server) launch() error {
+	args, err := s.args(s.port)
+	if err != nil {
+		return err
+	}
+	s.proc, err = launch(s.path, s.dir, s.port, args)
+	return err
+}
+
+// Addr is the server's host:port; the host is an IP address. It stays the same
+// over [Server.Restart].
+func (s *Server) Addr() string { return address(s.port) }
+
+// Client makes a client of the server with go-redis's defaults, changed by opts. It
+// is closed when the test ends, before the server is killed.
+func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
+	s.t.Helper()
+	o := &redis.Options{
+		Addr:                     s.Addr(),
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	for _, opt := range opts {
+		opt(o)
+	}
+	rdb := redis.NewClient(o)
+	s.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// Stop suspends the process (SIGSTOP): connections stay open, new ones are accepted
+// by the kernel, nothing is answered until [Server.Continue].
+func (s *Server) Stop() {
+	s.t.Helper()
+	if err := pause(s.proc.cmd.Process); err != nil {
+		s.t.Fatalf("redisserver: stop: %v", err)
+	}
+}
+
+// Continue resumes a stopped process (SIGCONT): it first serves what it was sent
+// meanwhile.
+func (s *Server) Continue() {
+	s.t.Helper()
+	if err := resume(s.proc.cmd.Process); err != nil {
+		s.t.Fatalf("redisserver: continue: %v", err)
+	}
+}
+
+// Kill ends the process at once (SIGKILL), stopped or not, and waits for it. The
+// data is gone. Killing a dead server does nothing.
+func (s *Server) Kill() { s.proc.kill() }
+
+// Restart starts the server anew, empty, on the same port; it kills it first if it
+// still runs.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Kill()
+	if err := s.launch(); err != nil {
+		s.t.Fatalf("redisserver: restart: %v", err)
+	}
+}
+
+// probeOptions is a client that fails fast, for polling.
+func probeOptions(addr string) *redis.Options {
+	return &redis.Options{
+		Addr: addr, PoolSize: 1, MaxRetries: -1, DialerRetries: 1,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
