@@ -27,9 +27,9 @@ type Client struct {
 	hub      *hub
 	gate     *gate
 	watchdog *watchdog
-	ownRedis   redis.UniversalClient // of Open; closed with this client
+	ownRedis redis.UniversalClient // of Open; closed with this client
 
-	closing chan struct{} // closed when Close begins
+	closing chan struct{}   // closed when Close begins
 	life    context.Context //nolint:containedctx // of the goroutines of this client
 	endLife context.CancelFunc
 

@@ -26,14 +26,14 @@ type Config struct {
 // Store runs the scripts on one Redis: a single server, a Sentinel's master or a
 // Cluster. It is safe for concurrent use.
 type Store struct {
-	cfg     Config
-	scripts scripts
-	horizon horizon
-	pipe    *redis.AutoPipeliner
-	ownPipe bool
-	single  *redis.Client        // nil in a Cluster
-	renewer *redis.Client        // single, with the timeout of renewals
-	cluster *redis.ClusterClient // nil outside
+	cfg      Config
+	scripts  scripts
+	horizon  horizon
+	pipe     *redis.AutoPipeliner
+	ownPipe  bool
+	single   *redis.Client        // nil in a Cluster
+	renewer  *redis.Client        // single, with the timeout of renewals
+	cluster  *redis.ClusterClient // nil outside
 	sharding sharding
 }
 
