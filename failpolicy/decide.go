@@ -56,3 +56,38 @@ func (p *Policy) Uses(s Strategy) bool {
 	}
 	return false
 }
+
+// KeyFault says whose mistake it is that a request yields no key.
+type KeyFault uint8
+
+// The key faults.
+const (
+	// FaultRequest: the request lacks a value or has an unusable one. Answered with
+	// 400.
+	FaultRequest KeyFault = iota
+	// FaultTooLarge: its body is too large. Answered with 413.
+	FaultTooLarge
+	// FaultMediaType: its body has another content type. Answered with 415.
+	FaultMediaType
+	// FaultServer: the program did not supply a value, such as the principal of a
+	// request that was not authenticated yet. Answered with 500 whatever the rule
+	// says, so that it is found before it is live.
+	FaultServer
+)
+
+// DecideKey is Decide for cause [Key], whose answer depends on whose mistake it
+// is. A status that the rule sets replaces 400, 413 and 415.
+func (p *Policy) DecideKey(f KeyFault) Decision {
+	d := p.Decide(Key)
+	base := Key.Status()
+	switch f {
+	case FaultTooLarge:
+		base.HTTP = 413
+	case FaultMediaType:
+		base.HTTP = 415
+	case FaultServer:
+		return Decision{Cause: Key, Strategy: Error, Status: Status{500, Internal}}
+	}
+	d.Status = p.Statuses.Key.over(base)
+	return d
+}

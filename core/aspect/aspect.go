@@ -1,9 +1,12 @@
 package aspect
 
 import (
+	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
 )
 
 // Aspect compiles rules against one lock client. Make it with [New]; one per
@@ -17,7 +20,25 @@ type Aspect struct {
 // New makes an Aspect over a lock client, which stays the caller's to close. The
 // error has every problem of the options.
 func New(locks *core.Client, opts ...Option) (*Aspect, error) {
-	panic("unbuilt")
+	var cfg config
+	var errs []error
+	if locks == nil {
+		errs = append(errs, errors.New("aspect: New: the lock client is nil: make one with core.New"))
+	}
+	for _, opt := range opts {
+		if opt == nil {
+			errs = append(errs, errors.New("aspect: New: nil Option"))
+			continue
+		}
+		errs = append(errs, opt(&cfg))
+	}
+	if _, err := ruleset.Resolve(nil, cfg.rules...); err != nil {
+		errs = append(errs, fmt.Errorf("aspect: New: %w", err))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return &Aspect{locks: locks, cfg: cfg}, nil
 }
 
 // Locks is the lock client.

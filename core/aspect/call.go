@@ -50,3 +50,28 @@ const (
 	UnlockedDryRun   Unlocked = "dry_run"  // the rule only counts
 	UnlockedWhen     Unlocked = "when"     // the rule's condition is false
 )
+
+// rank orders the reasons by how much a client should know of them.
+func (u Unlocked) rank() int {
+	switch u {
+	case UnlockedProceed:
+		return 4
+	case UnlockedDryRun:
+		return 3
+	case UnlockedDisabled:
+		return 2
+	case UnlockedWhen:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// CancelReporter may be implemented by a [Call] whose handlers report cancellation
+// in words of their own, such as a gRPC status. It says whether err means "I gave
+// up because my context ended", so that a loss is told from the client's cancel.
+// Errors that match [context.Canceled] or [context.DeadlineExceeded] are recognised
+// without it.
+type CancelReporter interface {
+	Canceled(err error) bool
+}

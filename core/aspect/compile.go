@@ -1,7 +1,13 @@
 package aspect
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
@@ -18,26 +24,187 @@ type Site struct {
 	Fallbacks []string
 }
 
-// Point is an endpoint with its compiled rules.
+// Point is an endpoint with its compiled rules. It never changes.
 type Point struct {
 	aspect *Aspect
 	site   Site
+	rules  []*compiled
+	source []*ruleset.Resolved
 }
 
 // Compile resolves and compiles rules for one place. The order of the rules is the
 // order in which their locks are taken. The error is a [*ruleset.InvalidError]
 // with every problem of every rule.
 func (a *Aspect) Compile(site Site, rules ...ruleset.Rule) (*Point, error) {
-	panic("unbuilt")
+	rules = slices.Clone(rules)
+	for i := range rules {
+		if rules[i].Endpoint.IsZero() {
+			rules[i].Endpoint = site.Endpoint
+		}
+	}
+	resolved, err := ruleset.Resolve(rules, a.cfg.rules...)
+	if err != nil {
+		return nil, err
+	}
+	return a.CompileResolved(site, resolved...)
 }
 
 // CompileResolved is Compile for rules of a [ruleset.Set].
 func (a *Aspect) CompileResolved(site Site, rules ...*ruleset.Resolved) (*Point, error) {
-	panic("unbuilt")
+	p := &Point{aspect: a, site: site, source: slices.Clone(rules)}
+	var problems []*ruleset.Problem
+	if len(rules) == 0 {
+		problems = append(problems, &ruleset.Problem{Endpoint: site.Endpoint, Message: "no rule to compile: give at least one"})
+	}
+	for _, r := range rules {
+		c := &compiler{aspect: a, site: &site, rule: r}
+		p.rules = append(p.rules, c.compile())
+		problems = append(problems, c.problems...)
+	}
+	if err := ruleset.Invalid(problems...); err != nil {
+		return nil, err
+	}
+	for _, rule := range p.rules {
+		a.cfg.observers.observeRule(rule.info())
+	}
+	return p, nil
 }
 
 // Rules are the rules of the point, in order. Do not change the result.
-func (p *Point) Rules() []*ruleset.Resolved { panic("unbuilt") }
+func (p *Point) Rules() []*ruleset.Resolved { return p.source }
 
 // Endpoint is the endpoint of the point.
 func (p *Point) Endpoint() ruleset.Endpoint { return p.site.Endpoint }
+
+// Uses reports whether any key or condition of the point reads the variable, such
+// as "body".
+func (p *Point) Uses(variable string) bool {
+	for _, rule := range p.rules {
+		if rule.uses(variable) {
+			return true
+		}
+	}
+	return false
+}
+
+// compiler compiles one rule.
+type compiler struct {
+	aspect   *Aspect
+	site     *Site
+	rule     *ruleset.Resolved
+	problems []*ruleset.Problem
+}
+
+func (c *compiler) report(field, format string, args ...any) {
+	c.problems = append(c.problems, c.rule.Problem(field, fmt.Sprintf(format, args...)))
+}
+
+// reportEach makes a problem of every error that is joined in err.
+func (c *compiler) reportEach(field string, err error) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this very error is a list
+		for _, e := range joined.Unwrap() {
+			c.reportEach(field, e)
+		}
+		return
+	}
+	if err != nil {
+		c.report(field, "%s", strings.TrimPrefix(err.Error(), "keyexpr: "))
+	}
+}
+
+func (c *compiler) compile() *compiled {
+	r := c.rule
+	rule := &compiled{
+		Resolved: r,
+		policy:   r.Policy(),
+		subject:  Subject{Rule: r.Name, Endpoint: c.endpoint(), Kind: r.Kind},
+	}
+	c.checkLabel()
+	c.checkFallback()
+	c.compileWhen(rule)
+	c.compileKeys(rule)
+	rule.options = append(rule.leaseOptions(), core.Label(r.Name))
+	rule.rehearsal = append(rule.leaseOptions(), core.Label(r.Name+" (dry run)"), core.WaitTime(0))
+	rule.wait = r.WaitTime
+	switch r.WaitTime {
+	case ruleset.WaitForever:
+	case ruleset.NoWait:
+		rule.wait = 0
+		fallthrough
+	default:
+		rule.options = append(rule.options, core.WaitTime(rule.wait))
+	}
+	if r.MaxWaiters > 0 {
+		rule.options = append(rule.options, core.MaxWaiters(r.MaxWaiters))
+	}
+	if len(rule.keys) == 1 && len(c.problems) == 0 {
+		rule.fixed.one, rule.isFixed = rule.keys[0].Constant()
+	}
+	return rule
+}
+
+// endpoint is where the rule is compiled for, which may be more exact than what it
+// was declared for.
+func (c *compiler) endpoint() ruleset.Endpoint {
+	if c.site.Endpoint.IsZero() {
+		return c.rule.Endpoint
+	}
+	return c.site.Endpoint
+}
+
+func (c *compiler) checkLabel() {
+	if c.rule.Name == "" {
+		c.report("name", `missing: without an endpoint a rule needs a name: write Name: "pay-order"`)
+	}
+}
+
+func (c *compiler) checkFallback() {
+	name := c.rule.Fallback
+	policy := c.rule.Policy()
+	if !policy.Uses(failpolicy.Fallback) || slices.Contains(c.site.Fallbacks, name) {
+		return
+	}
+	if len(c.site.Fallbacks) == 0 {
+		c.report("fallback", "no handler %q: none is registered: add one with WithFallback(%q, …)", name, name)
+		return
+	}
+	known := slices.Sorted(slices.Values(c.site.Fallbacks))
+	c.report("fallback", "%v, or register it with WithFallback(%q, …)", &failpolicy.UnknownWordError{
+		What: "handler", Word: name, Known: known, Suggestion: failpolicy.Nearest(name, known),
+	}, name)
+}
+
+func (c *compiler) compileWhen(rule *compiled) {
+	if c.rule.When == "" {
+		return
+	}
+	when, err := keyexpr.CompileCondition(c.rule.When, c.schema())
+	c.reportEach("when", err)
+	rule.when = when
+}
+
+func (c *compiler) compileKeys(rule *compiled) {
+	var opts []keyexpr.Option
+	if c.rule.KeyFormat == ruleset.Strict {
+		opts = append(opts, keyexpr.Strict())
+	}
+	for i, template := range c.rule.Templates() {
+		field := "key"
+		if c.rule.Key == "" {
+			field = fmt.Sprintf("keys[%d]", i)
+		}
+		key, err := keyexpr.Compile(c.rule.Prefix+template, c.schema(), opts...)
+		c.reportEach(field, err)
+		rule.keys = append(rule.keys, key)
+	}
+}
+
+// schema is the site's, or one without variables.
+func (c *compiler) schema() *keyexpr.Schema {
+	if c.site.Schema != nil {
+		return c.site.Schema
+	}
+	empty, err := keyexpr.NewSchema()
+	c.reportEach("key", err)
+	return empty
+}

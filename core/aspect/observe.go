@@ -2,6 +2,7 @@ package aspect
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -36,7 +37,8 @@ type Decision struct {
 	Err      error               // the reason behind Cause; may name the key: not for clients or labels
 }
 
-// Failure describes a lock that was not had, or not kept. Dry runs are not told.
+// Failure describes a lock that was not had, or was lost and so decided the
+// answer. Dry runs are not told.
 type Failure struct {
 	Subject
 	Cause    failpolicy.Cause
@@ -76,7 +78,7 @@ type (
 	}
 
 	// FailureObserver is told when a lock is not had, before the strategy acts, and
-	// when it was lost.
+	// when a loss has decided the answer.
 	FailureObserver interface {
 		ObserveFailure(ctx context.Context, f Failure)
 	}
@@ -92,4 +94,73 @@ type (
 	}
 )
 
-type observers struct{}
+// observers is the list given to WithObserver, split by interface at start-up.
+type observers struct {
+	rule           []RuleObserver
+	decision       []DecisionObserver
+	failure        []FailureObserver
+	unlocked       []UnlockedObserver
+	releaseFailure []ReleaseFailureObserver
+}
+
+// add sorts one observer into the lists.
+func (o *observers) add(v any) error {
+	before := o.len()
+	o.rule = appendIf(o.rule, v)
+	o.decision = appendIf(o.decision, v)
+	o.failure = appendIf(o.failure, v)
+	o.unlocked = appendIf(o.unlocked, v)
+	o.releaseFailure = appendIf(o.releaseFailure, v)
+	if o.len() == before {
+		return fmt.Errorf("aspect: WithObserver: %T implements none of the observer interfaces (DecisionObserver, FailureObserver, …); give observers of package core to core.WithObserver", v)
+	}
+	return nil
+}
+
+func (o *observers) len() int {
+	return len(o.rule) + len(o.decision) + len(o.failure) + len(o.unlocked) + len(o.releaseFailure)
+}
+
+func appendIf[T any](list []T, v any) []T {
+	if t, ok := v.(T); ok {
+		return append(list, t)
+	}
+	return list
+}
+
+// contained runs one observer and keeps its panic from the call: a broken observer
+// must not keep a lock.
+func contained(call func()) {
+	defer func() { _ = recover() }() //nolint:errcheck // the value of a panic, not an error
+	call()
+}
+
+func (o *observers) observeRule(r RuleInfo) {
+	for _, obs := range o.rule {
+		contained(func() { obs.ObserveRule(r) })
+	}
+}
+
+func (o *observers) observeDecision(ctx context.Context, d Decision) {
+	for _, obs := range o.decision {
+		contained(func() { obs.ObserveDecision(ctx, d) })
+	}
+}
+
+func (o *observers) observeFailure(ctx context.Context, f Failure) {
+	for _, obs := range o.failure {
+		contained(func() { obs.ObserveFailure(ctx, f) })
+	}
+}
+
+func (o *observers) observeUnlocked(ctx context.Context, u UnlockedRun) {
+	for _, obs := range o.unlocked {
+		contained(func() { obs.ObserveUnlocked(ctx, u) })
+	}
+}
+
+func (o *observers) observeReleaseFailure(ctx context.Context, f ReleaseFailure) {
+	for _, obs := range o.releaseFailure {
+		contained(func() { obs.ObserveReleaseFailure(ctx, f) })
+	}
+}

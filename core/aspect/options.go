@@ -2,6 +2,8 @@ package aspect
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 )
@@ -19,7 +21,13 @@ type config struct {
 // interfaces of this package, such as [DecisionObserver]. May be given several
 // times; the order is kept. A value that implements none is an error.
 func WithObserver(values ...any) Option {
-	panic("unbuilt")
+	return func(c *config) error {
+		var errs []error
+		for _, v := range values {
+			errs = append(errs, c.observers.add(v))
+		}
+		return errors.Join(errs...)
+	}
 }
 
 // WithFallback registers a function that [Wrap] runs instead of the wrapped one
@@ -27,18 +35,38 @@ func WithObserver(values ...any) Option {
 // those of the wrapped function; Wrap checks. Inside it, [OutcomeFrom] tells the
 // cause. Adapters of transports have options of their own.
 func WithFallback[In, Out any](name string, fn func(context.Context, In) (Out, error)) Option {
-	panic("unbuilt")
+	return func(c *config) error {
+		switch {
+		case name == "":
+			return errors.New(`aspect: WithFallback: no name: write WithFallback("queue", …)`)
+		case fn == nil:
+			return fmt.Errorf("aspect: WithFallback(%q): the function is nil", name)
+		case c.fallbacks[name] != nil:
+			return fmt.Errorf("aspect: WithFallback(%q): given twice: remove one", name)
+		}
+		if c.fallbacks == nil {
+			c.fallbacks = make(map[string]any)
+		}
+		c.fallbacks[name] = fn
+		return nil
+	}
 }
 
 // WithDefaults replaces built-in defaults of rules given to [Aspect.Compile] and
 // [Wrap], as [ruleset.WithDefaults]. It does not change rules that a
 // [ruleset.Set] has resolved already.
 func WithDefaults(r ruleset.Rule) Option {
-	panic("unbuilt")
+	return func(c *config) error {
+		c.rules = append(c.rules, ruleset.WithDefaults(r))
+		return nil
+	}
 }
 
 // WithProfile adds a profile for rules given to [Aspect.Compile] and [Wrap], as
 // [ruleset.WithProfile].
 func WithProfile(name string, r ruleset.Rule) Option {
-	panic("unbuilt")
+	return func(c *config) error {
+		c.rules = append(c.rules, ruleset.WithProfile(name, r))
+		return nil
+	}
 }

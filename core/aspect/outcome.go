@@ -3,6 +3,7 @@ package aspect
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -73,7 +74,20 @@ func (o *Outcome) Failed() bool {
 
 // Refusal is the outcome as an error, nil unless [Outcome.Failed].
 func (o *Outcome) Refusal() *RefusedError {
-	panic("unbuilt")
+	if !o.Failed() {
+		return nil
+	}
+	e := &RefusedError{
+		Rule: o.Rule.Name, Cause: o.Cause, Status: o.Status, RetryAfter: o.RetryAfter,
+		Message: o.Rule.Message, Reason: o.Reason,
+	}
+	if e.Message == "" {
+		e.Message = o.Cause.Title()
+	}
+	if o.Verdict == VerdictLost {
+		e.Reason = errors.Join(o.Reason, o.Err)
+	}
+	return e
 }
 
 // RefusedError says that a rule answered with an error. Its text is fit for a
@@ -88,7 +102,9 @@ type RefusedError struct {
 }
 
 // Error is the rule, the cause and the message.
-func (e *RefusedError) Error() string { panic("unbuilt") }
+func (e *RefusedError) Error() string {
+	return "lock rule " + strconv.Quote(e.Rule) + ": " + string(e.Cause) + ": " + e.Message
+}
 
 // Unwrap gives the reason: errors of packages core and keyexpr, and of a lost lock
 // the handler's.
@@ -96,4 +112,17 @@ func (e *RefusedError) Unwrap() error { return e.Reason }
 
 // OutcomeFrom gives a fallback the outcome so far: Cause, Rule, Status, RetryAfter
 // and Reason. It reports false in any other context.
-func OutcomeFrom(ctx context.Context) (Outcome, bool) { panic("unbuilt") }
+func OutcomeFrom(ctx context.Context) (Outcome, bool) {
+	o, ok := ctx.Value(outcomeKey{}).(*Outcome)
+	if !ok {
+		return Outcome{}, false
+	}
+	return *o, true
+}
+
+type outcomeKey struct{}
+
+// withOutcome is the context of a fallback.
+func withOutcome(ctx context.Context, o Outcome) context.Context {
+	return context.WithValue(ctx, outcomeKey{}, &o)
+}

@@ -1,9 +1,192 @@
 package aspect
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
+)
 
 // Run runs one call under the rules of the point; see the package comment. ctx is
-// the caller's. It returns when the handler returned and the locks were released.
+// the caller's. It returns when the handler has returned and the locks were
+// released.
 func (p *Point) Run(ctx context.Context, call Call) Outcome {
-	panic("unbuilt")
+	r := run{point: p, call: call, caller: ctx, ctx: ctx}
+	r.out.Verdict = VerdictRan
+	r.frames = r.inline[:0]
+	r.execute()
+	return r.out
+}
+
+// run is one call under way.
+type run struct {
+	point  *Point
+	call   Call
+	caller context.Context //nolint:containedctx // a run lives as long as the call of Run
+	ctx    context.Context //nolint:containedctx // as above; carries the holds so far
+
+	env      keyexpr.Env // nil until it is needed
+	frames   []frame     // of the rules reached, in order
+	inline   [2]frame
+	grant    Grant
+	returned bool // the handler has returned, and did not panic
+	out      Outcome
+}
+
+// frame is one rule in one run.
+type frame struct {
+	rule     *compiled
+	hold     *core.Hold
+	ctx      context.Context //nolint:containedctx // of the hold; nil without one
+	acquired time.Time
+	waited   time.Duration
+	cause    failpolicy.Cause
+	strategy failpolicy.Strategy
+	unlocked Unlocked
+	err      error // behind cause
+	lost     error // why the hold ended under the handler
+}
+
+func (r *run) execute() {
+	defer r.observe()
+	if r.locked() {
+		r.judgeLoss()
+		return
+	}
+	r.answer()
+}
+
+// locked runs the handler with the locks of all rules, and frees them. It reports
+// false when a rule refused; the locks of the rules before it are free then, too.
+func (r *run) locked() bool {
+	defer r.release()
+	for i := range r.point.rules {
+		if !r.enter(i) {
+			return false
+		}
+	}
+	r.announceUnlocked()
+	r.out.Unlocked = r.grant.Unlocked
+	r.out.Err = r.call.Handle(r.ctx, r.grant)
+	r.returned = true
+	return true
+}
+
+// enter passes one rule: with its lock, or without where it says so. False means
+// that it refuses.
+func (r *run) enter(i int) bool {
+	rule := r.point.rules[i]
+	r.frames = append(r.frames, frame{rule: rule})
+	f := &r.frames[i]
+	if rule.Disabled || r.point.aspect.Suspended() {
+		return r.without(f, UnlockedDisabled)
+	}
+	if rule.when != nil {
+		applies, err := rule.when.Eval(r.variables())
+		switch {
+		case err != nil:
+			return r.noKey(f, err)
+		case !applies:
+			return r.without(f, UnlockedWhen)
+		}
+	}
+	names, err := r.names(rule)
+	switch {
+	case err != nil:
+		return r.noKey(f, err)
+	case rule.DryRun:
+		return r.rehearse(f, names)
+	default:
+		return r.acquire(f, names)
+	}
+}
+
+// without passes a rule without its lock.
+func (r *run) without(f *frame, why Unlocked) bool {
+	f.unlocked = why
+	if why.rank() > r.grant.Unlocked.rank() {
+		r.grant.Unlocked = why
+	}
+	return true
+}
+
+// variables are the values for conditions and keys.
+func (r *run) variables() keyexpr.Env {
+	if r.env == nil {
+		r.env = r.call.Env(r.caller)
+	}
+	return r.env
+}
+
+// announceUnlocked tells that the handler is about to run without locks.
+func (r *run) announceUnlocked() {
+	obs := &r.point.aspect.cfg.observers
+	if r.grant.Unlocked == "" || len(obs.unlocked) == 0 {
+		return
+	}
+	for i := range r.frames {
+		if f := &r.frames[i]; f.unlocked != "" {
+			obs.observeUnlocked(r.caller, UnlockedRun{Subject: f.rule.subject, Reason: f.unlocked})
+		}
+	}
+}
+
+// fail settles that a rule's lock is not had. It reports whether the handler runs
+// all the same.
+func (r *run) fail(f *frame, d failpolicy.Decision, hint time.Duration, err error) bool {
+	f.cause, f.strategy, f.err = d.Cause, d.Strategy, err
+	if f.rule.DryRun {
+		return r.without(f, UnlockedDryRun)
+	}
+	r.out.Cause, r.out.Reason = d.Cause, err
+	r.out.Rule, r.out.Index = f.rule.Resolved, len(r.frames)-1
+	r.observeFailure(f)
+	if d.RunsHandler() {
+		return r.without(f, UnlockedProceed)
+	}
+	r.out.Status, r.out.RetryAfter = d.Status, hint
+	return false
+}
+
+// answer carries out the strategy of the rule that refused. No lock is held.
+func (r *run) answer() {
+	f := &r.frames[len(r.frames)-1]
+	switch f.strategy {
+	case failpolicy.Skip:
+		r.out.Verdict = VerdictSkipped
+	case failpolicy.NullResponse:
+		r.out.Verdict = VerdictNull
+	case failpolicy.Fallback:
+		r.out.Verdict = VerdictFallback
+		r.out.Err = r.call.Fallback(withOutcome(r.caller, r.out), f.rule.Fallback)
+	default:
+		r.out.Verdict = VerdictRefused
+	}
+}
+
+// observe tells how every rule went. It runs last, also when the handler panics.
+func (r *run) observe() {
+	obs := &r.point.aspect.cfg.observers
+	if len(obs.decision) == 0 {
+		return
+	}
+	for i := range r.frames {
+		f := &r.frames[i]
+		obs.observeDecision(r.caller, Decision{
+			Subject: f.rule.subject, Verdict: r.out.Verdict, Cause: f.cause, Strategy: f.strategy,
+			Unlocked: f.unlocked, DryRun: f.unlocked == UnlockedDryRun, Waited: f.waited, Err: f.err,
+		})
+	}
+}
+
+func (r *run) observeFailure(f *frame) {
+	obs := &r.point.aspect.cfg.observers
+	if len(obs.failure) == 0 {
+		return
+	}
+	obs.observeFailure(r.caller, Failure{
+		Subject: f.rule.subject, Cause: f.cause, Strategy: f.strategy, Waited: f.waited, Err: f.err,
+	})
 }

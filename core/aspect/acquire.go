@@ -1,0 +1,111 @@
+package aspect
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// acquire takes the lock of a rule. It reports whether the handler may run.
+func (r *run) acquire(f *frame, names lockNames) bool {
+	start := time.Now()
+	var room [8]core.AcquireOption
+	options := append(room[:0], f.rule.options...)
+	if wait, limited := f.rule.waitUnder(r.ctx, start); limited {
+		options = append(options, core.WaitTime(wait))
+	}
+	ctx, hold, err := names.lock(r.point.aspect.locks).Acquire(r.ctx, options...)
+	f.acquired = time.Now()
+	f.waited = f.acquired.Sub(start)
+	if err != nil {
+		return r.notAcquired(f, err)
+	}
+	f.hold, f.ctx = hold, ctx
+	r.grant.Hold = hold
+	r.ctx = f.rule.handlerContext(r.ctx, ctx)
+	return true
+}
+
+// notAcquired settles an acquisition that failed.
+func (r *run) notAcquired(f *frame, err error) bool {
+	cause := r.causeOf(f.rule, err)
+	return r.fail(f, f.rule.policy.Decide(cause), f.rule.retryAfter(cause, err), err)
+}
+
+// causeOf classifies an error of core. What is certain comes first: an error may
+// wrap a context's for more than one reason.
+func (r *run) causeOf(rule *compiled, err error) failpolicy.Cause {
+	switch {
+	case errors.Is(err, core.ErrTooManyWaiters):
+		return failpolicy.Overload
+	case errors.Is(err, core.ErrInvalid):
+		return failpolicy.Key // options were checked at start-up; what is left is the key
+	case r.caller.Err() != nil:
+		return callerCause(r.caller)
+	case errors.Is(err, core.ErrUnavailable), errors.Is(err, core.ErrClosed):
+		return failpolicy.Backend
+	case !errors.Is(err, core.ErrNotAcquired):
+		return failpolicy.Backend
+	default:
+		return rule.busyCause() // also when a lock of a rule before it ran out meanwhile
+	}
+}
+
+// callerCause is why the caller's context has ended.
+func callerCause(ctx context.Context) failpolicy.Cause {
+	switch {
+	case errors.Is(context.Cause(ctx), core.ErrLost):
+		return failpolicy.Lost // the caller runs under a lock that was lost
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return failpolicy.Deadline
+	default:
+		return failpolicy.Canceled
+	}
+}
+
+// retryAfter is the hint for the client.
+func (c *compiled) retryAfter(cause failpolicy.Cause, err error) time.Duration {
+	estimate := time.Duration(c.recent.Load())
+	var refused *core.NotAcquiredError
+	if errors.As(err, &refused) {
+		switch {
+		case cause == failpolicy.Debounced:
+			// While the first call still runs, its lease says nothing about the window.
+			estimate = min(refused.RetryAfter, c.Debounce)
+		case !c.watchdog() && refused.RetryAfter > 0:
+			estimate = refused.RetryAfter
+		}
+	}
+	return failpolicy.RetryAfter(cause, estimate, rand.Float64()) //nolint:gosec // spreading, not secrecy
+}
+
+// noKey settles a request that yields no key, or no answer to the condition.
+func (r *run) noKey(f *frame, err error) bool {
+	if r.caller.Err() != nil { // such as a body that broke off
+		return r.fail(f, f.rule.policy.Decide(callerCause(r.caller)), 0, err)
+	}
+	return r.fail(f, f.rule.policy.DecideKey(keyFault(err)), 0, err)
+}
+
+// keyFault says whose mistake a missing key is.
+func keyFault(err error) failpolicy.KeyFault {
+	var e *keyexpr.EvalError
+	if !errors.As(err, &e) {
+		return failpolicy.FaultServer
+	}
+	switch e.Reason {
+	case keyexpr.ReasonTooLarge:
+		return failpolicy.FaultTooLarge
+	case keyexpr.ReasonUnsupportedMedia:
+		return failpolicy.FaultMediaType
+	case keyexpr.ReasonUnset, keyexpr.ReasonInternal:
+		return failpolicy.FaultServer
+	default:
+		return failpolicy.FaultRequest
+	}
+}

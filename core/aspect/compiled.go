@@ -1,0 +1,73 @@
+package aspect
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// ShadowSuffix is what a dry run appends to the keys that it takes instead of the
+// real ones.
+const ShadowSuffix = ":dry_run"
+
+// compiled is a rule of which everything that can be known at start-up is known.
+type compiled struct {
+	*ruleset.Resolved
+	subject Subject
+	policy  failpolicy.Policy
+	when    *keyexpr.Condition // nil: always
+	keys    []*keyexpr.Template
+
+	wait      time.Duration        // 0: one attempt; or ruleset.WaitForever
+	options   []core.AcquireOption // without a deadline of the caller
+	rehearsal []core.AcquireOption // of a dry run
+
+	fixed   lockNames // of a rule with one constant key
+	isFixed bool
+
+	recent atomic.Int64 // recent hold time in nanoseconds, 0 while unknown
+}
+
+// leaseOptions has room for the options to come.
+func (c *compiled) leaseOptions() []core.AcquireOption {
+	opts := make([]core.AcquireOption, 0, 4)
+	if !c.watchdog() {
+		opts = append(opts, core.LeaseTime(c.LeaseTime))
+	}
+	return opts
+}
+
+func (c *compiled) info() RuleInfo {
+	return RuleInfo{Subject: c.subject, Disabled: c.Disabled, DryRun: c.DryRun, Policy: c.policy}
+}
+
+func (c *compiled) uses(variable string) bool {
+	if c.when != nil && c.when.Uses(variable) {
+		return true
+	}
+	for _, key := range c.keys {
+		if key.Uses(variable) {
+			return true
+		}
+	}
+	return false
+}
+
+// noteHeld lets the recent hold time follow: an eighth of the way each time.
+// Concurrent calls may overwrite each other, which an estimate can bear.
+func (c *compiled) noteHeld(d time.Duration) {
+	old := c.recent.Load()
+	if old == 0 {
+		c.recent.Store(max(int64(d), 1))
+		return
+	}
+	c.recent.Store(max(old+(int64(d)-old)/8, 1))
+}
+
+// watchdog reports whether the lease is renewed.
+func (c *compiled) watchdog() bool { return c.LeaseTime == ruleset.Watchdog }

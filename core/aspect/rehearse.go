@@ -1,0 +1,58 @@
+package aspect
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// rehearse is the dry run of a rule: one attempt on a shadow key, and a look at
+// the real one. A call that would have had to wait counts as busy, even if it
+// would have had its turn. The handler runs in any case, with the ownership of the
+// shadow (so that nested calls re-enter it) but not under its end.
+func (r *run) rehearse(f *frame, names lockNames) bool {
+	start := time.Now()
+	ctx, hold, err := names.shadow().lock(r.point.aspect.locks).Acquire(r.ctx, f.rule.rehearsal...)
+	taken := false
+	if err == nil {
+		f.hold, f.ctx = hold, ctx
+		taken, err = r.takenForReal(names)
+		r.ctx = owning{Context: r.ctx, hold: ctx}
+	}
+	f.acquired = time.Now()
+	f.waited = f.acquired.Sub(start)
+	switch {
+	case err != nil:
+		return r.notAcquired(f, err)
+	case taken:
+		return r.fail(f, f.rule.policy.Decide(f.rule.busyCause()), 0, nil)
+	default:
+		return r.without(f, UnlockedDryRun)
+	}
+}
+
+// takenForReal reports whether somebody else holds one of the real locks.
+func (r *run) takenForReal(names lockNames) (bool, error) {
+	for _, name := range names.all() {
+		if _, own := core.Held(r.ctx, name); own {
+			continue
+		}
+		state, err := r.point.aspect.locks.Lock(name).State(r.ctx)
+		if err != nil {
+			return false, err
+		}
+		if len(state.Holders) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// busyCause is what a taken lock means under the rule.
+func (c *compiled) busyCause() failpolicy.Cause {
+	if c.Debounce > 0 {
+		return failpolicy.Debounced
+	}
+	return failpolicy.Busy
+}
