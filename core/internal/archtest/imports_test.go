@@ -1,0 +1,111 @@
+package archtest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/interlock-go/interlock/"
+
+// layers says what each part may import from this module. A package belongs to the
+// longest part that its path begins with. Nobody may import telemetry.
+var layers = map[string][]string{
+	"core":           {"core/internal"},
+	"core/internal":  {},
+	"core/redistest": {"core", "core/internal"},
+	"core/ruleset":   {"failpolicy"},
+	"core/aspect":    {"core", "core/ruleset", "keyexpr", "failpolicy"},
+	"core/cmd":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
+	"keyexpr":        {},
+	"failpolicy":     {},
+	"telemetry":      {"core", "core/aspect"},
+	"ginlock":        {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
+	"grpclock":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
+}
+
+func TestImports_RunOneWay(t *testing.T) {
+	t.Parallel()
+	for _, p := range list(t, "./...") {
+		path, ours := strings.CutPrefix(p.ImportPath, module)
+		if !ours {
+			t.Errorf("package %s: the module has no package at its root", p.ImportPath)
+			continue
+		}
+		checkImports(t, path, p.Imports)
+	}
+}
+
+func checkImports(t *testing.T, path string, imports []string) {
+	t.Helper()
+	from := part(t, path)
+	for _, imported := range imports {
+		target, ours := strings.CutPrefix(imported, module)
+		if !ours {
+			continue
+		}
+		if to := part(t, target); to != from && !slices.Contains(layers[from], to) {
+			t.Errorf("%s imports %s: %s may import %q and itself, nothing else of this module", path, target, from, layers[from])
+		}
+	}
+}
+
+// part is the longest key of layers that path begins with.
+func part(t *testing.T, path string) string {
+	t.Helper()
+	found := ""
+	for name := range layers {
+		if len(name) > len(found) && (path == name || strings.HasPrefix(path, name+"/")) {
+			found = name
+		}
+	}
+	if found == "" {
+		t.Errorf("package %s belongs to no part: add it to layers in this file, with what it may import", path)
+	}
+	return found
+}
+
+// heavy are modules that a part must not link, directly or through others.
+var heavy = map[string][]string{
+	"core": {
+		"github.com/expr-lang/", "github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/",
+		"gopkg.in/yaml", "go.yaml.in/", "github.com/goccy/go-yaml", "github.com/alicebob/", "go.uber.org/goleak",
+	},
+	"core/ruleset":      {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/redis/", "github.com/alicebob/"},
+	"core/aspect":       {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},
+	"failpolicy":        {"github.com/", "google.golang.org/", "go.opentelemetry.io/"},
+	"keyexpr":           {"github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/", "github.com/redis/"},
+	"keyexpr/httpvars":  {"github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/", "github.com/redis/"},
+	"keyexpr/protovars": {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/redis/"},
+	"ginlock":           {"google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},
+	"grpclock":          {"github.com/gin-gonic/", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
+	"telemetry":         {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
+}
+
+func TestDependencies_OfALockAloneAreFew(t *testing.T) {
+	t.Parallel()
+	for path, forbidden := range heavy {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			for _, p := range list(t, "-deps", "./"+path) {
+				if name, bad := linked(p.ImportPath, forbidden); bad {
+					t.Errorf("%s links %s, which has %s; find the way with: go mod why %s", path, p.ImportPath, name, p.ImportPath)
+				}
+			}
+		})
+	}
+}
+
+// linked tells whether a package is of one of the forbidden modules. This module's
+// own path begins like theirs.
+func linked(path string, forbidden []string) (string, bool) {
+	if strings.HasPrefix(path, module) {
+		return "", false
+	}
+	for _, prefix := range forbidden {
+		if strings.HasPrefix(path, prefix) {
+			return prefix, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,118 @@
+package archtest_test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// topLevel is all that stands visibly at the root. Names with a dot are free.
+var topLevel = []string{
+	"go.mod", "go.sum", "README.md",
+	"core", "ginlock", "grpclock", "keyexpr", "failpolicy", "telemetry", "examples",
+}
+
+func TestLayout_TopLevelIsFixed(t *testing.T) {
+	t.Parallel()
+	for _, path := range tracked(t) {
+		name, _, _ := strings.Cut(path, "/")
+		if !strings.HasPrefix(name, ".") && !slices.Contains(topLevel, name) {
+			t.Errorf("%s: the top level is %q only", path, topLevel)
+		}
+	}
+}
+
+// tracked are the files of the repository, with slashes, from the root. Without git,
+// in a downloaded module, they are what is on disk.
+func tracked(t *testing.T) []string {
+	t.Helper()
+	dir := root(t)
+	if _, err := os.Stat(filepath.Join(dir, ".git")); err != nil {
+		return onDisk(t, dir)
+	}
+	cmd := exec.CommandContext(t.Context(), "git", "-c", "safe.directory="+dir, "ls-files", "-z")
+	cmd.Dir = dir
+	return strings.Split(strings.TrimSuffix(string(run(t, cmd)), "\x00"), "\x00")
+}
+
+func onDisk(t *testing.T, dir string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		files = append(files, filepath.ToSlash(rel))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+const maxLines = 400
+
+func TestLayout_FilesAreShort(t *testing.T) {
+	t.Parallel()
+	for _, path := range tracked(t) {
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join(root(t), path))
+		if os.IsNotExist(err) {
+			continue // deleted, not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := bytes.Count(source, []byte("\n")); lines > maxLines && !generated.Match(source) {
+			t.Errorf("%s has %d lines, more than %d: give it one job less", path, lines, maxLines)
+		}
+	}
+}
+
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+func TestLayout_PackagesAreNamedAfterTheirJob(t *testing.T) {
+	t.Parallel()
+	meaningless := []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "shared", "base"}
+	seen := map[string]bool{}
+	for _, path := range tracked(t) {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if !strings.HasSuffix(path, ".go") || seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		for _, name := range append(strings.Split(dir, "/"), packageName(t, path)) {
+			if slices.Contains(meaningless, strings.TrimSuffix(name, "_test")) {
+				t.Errorf("%s: a package is named after what it does, not %q", path, name)
+			}
+		}
+	}
+}
+
+func packageName(t *testing.T, path string) string {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(root(t), path))
+	if os.IsNotExist(err) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(bytes.NewReader(source))
+	for lines.Scan() {
+		if name, ok := strings.CutPrefix(lines.Text(), "package "); ok {
+			return name
+		}
+	}
+	return ""
+}
