@@ -47,9 +47,14 @@ func spread(d time.Duration, random float64) time.Duration {
 }
 
 func between(low, high time.Duration, random float64) time.Duration {
-	random = min(max(random, 0), 1)
+	if !(random >= 0 && random < 1) { // NaN too
+		random = 0.5
+	}
 	return low + time.Duration(random*float64(high-low))
 }
+
+// longestWindow keeps rounding up from overflowing; no window is that long.
+const longestWindow = 100 * 365 * 24 * time.Hour
 
 func wholeSeconds(d time.Duration) time.Duration {
 	switch {
@@ -57,6 +62,8 @@ func wholeSeconds(d time.Duration) time.Duration {
 		return MinRetry
 	case d <= time.Second:
 		return d
+	case d > longestWindow:
+		return longestWindow
 	default:
 		return (d + time.Second - 1).Truncate(time.Second)
 	}

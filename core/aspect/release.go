@@ -22,13 +22,15 @@ func (r *run) release() {
 }
 
 func (r *run) releaseFrame(f *frame, succeeded bool) {
-	f.noteLoss(context.Cause(f.ctx))
+	closed := errors.Is(context.Cause(f.ctx), core.ErrClosed)
 	err := f.end(r.caller, succeeded)
 	f.rule.noteHeld(time.Since(f.acquired))
 	switch {
+	case errors.Is(err, core.ErrLost), errors.Is(err, core.ErrClosed):
+		f.lost = err
+	case closed:
+		f.lost = core.ErrClosed
 	case err == nil:
-	case errors.Is(err, core.ErrLost):
-		f.noteLoss(err)
 	case errors.Is(err, core.ErrNotHeld):
 		// The handler released it early, or handed it over.
 	default:
@@ -47,14 +49,6 @@ func (f *frame) end(ctx context.Context, succeeded bool) error {
 		return f.hold.Release(ctx)
 	}
 	return err
-}
-
-// noteLoss remembers why the hold ended under the handler, if that is what cause
-// says.
-func (f *frame) noteLoss(cause error) {
-	if f.lost == nil && (errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed)) {
-		f.lost = cause
-	}
 }
 
 // judgeLoss decides what losses mean for the answer.

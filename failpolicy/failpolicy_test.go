@@ -1,0 +1,321 @@
+package failpolicy_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+func TestCause_Answers(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for _, c := range append(failpolicy.Causes(), "unheard-of") {
+		s := c.Status()
+		fmt.Fprintf(&text, "%-10s %3d %-18s %-24s strategy=%-5v\n  %s\n  %s\n",
+			c, s.HTTP, s.GRPC, c.Reason(), c.AsksStrategy(), c.Type(), c.Title())
+	}
+	golden(t, "answers", text.String())
+}
+
+func TestPolicy_ZeroIsErrorForEveryCause(t *testing.T) {
+	t.Parallel()
+	var p failpolicy.Policy
+	for _, c := range failpolicy.Causes() {
+		want := failpolicy.Decision{Cause: c, Strategy: failpolicy.Error, Status: c.Status()}
+		if got := p.Decide(c); got != want {
+			t.Errorf("%s: got %+v, want %+v", c, got, want)
+		}
+		if p.Decide(c).RunsHandler() {
+			t.Errorf("%s: the default runs the handler", c)
+		}
+	}
+}
+
+func TestPolicy_EachCauseHasItsOwnStrategy(t *testing.T) {
+	t.Parallel()
+	p := failpolicy.Policy{
+		OnBusy: failpolicy.Skip, OnBackend: failpolicy.Proceed,
+		OnKey: failpolicy.NullResponse, OnOverload: failpolicy.Fallback,
+	}
+	for cause, want := range map[failpolicy.Cause]failpolicy.Strategy{
+		failpolicy.Busy:      failpolicy.Skip,
+		failpolicy.Debounced: failpolicy.Skip,
+		failpolicy.Backend:   failpolicy.Proceed,
+		failpolicy.Key:       failpolicy.NullResponse,
+		failpolicy.Overload:  failpolicy.Fallback,
+		failpolicy.Lost:      failpolicy.Error,
+		failpolicy.Canceled:  failpolicy.Error,
+		failpolicy.Deadline:  failpolicy.Error,
+	} {
+		if got := p.Decide(cause).Strategy; got != want {
+			t.Errorf("%s: got %s, want %s", cause, got, want)
+		}
+		if got := p.Decide(cause).RunsHandler(); got != (want == failpolicy.Proceed) {
+			t.Errorf("%s: RunsHandler is %v", cause, got)
+		}
+	}
+}
+
+func TestPolicy_Uses(t *testing.T) {
+	t.Parallel()
+	p := failpolicy.Policy{OnBusy: failpolicy.Fallback}
+	for s, want := range map[failpolicy.Strategy]bool{
+		failpolicy.Error: true, failpolicy.Fallback: true, failpolicy.Skip: false, failpolicy.Proceed: false,
+	} {
+		if got := p.Uses(s); got != want {
+			t.Errorf("%s: got %v, want %v", s, got, want)
+		}
+	}
+}
+
+func TestPolicy_DecideDoesNotAllocate(t *testing.T) {
+	p := failpolicy.Policy{OnBusy: failpolicy.Skip}
+	if n := testing.AllocsPerRun(100, func() { p.Decide(failpolicy.Busy) }); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}
+
+func TestPolicy_DecideKey(t *testing.T) {
+	t.Parallel()
+	own := failpolicy.Policy{
+		OnKey:    failpolicy.Skip,
+		Statuses: failpolicy.Statuses{Key: failpolicy.Status{HTTP: 422}},
+	}
+	for _, tc := range []struct {
+		fault         failpolicy.KeyFault
+		http, ownHTTP int
+		grpc          failpolicy.Code
+		keepsStrategy bool
+	}{
+		{failpolicy.FaultRequest, 400, 422, failpolicy.InvalidArgument, true},
+		{failpolicy.FaultTooLarge, 413, 422, failpolicy.InvalidArgument, true},
+		{failpolicy.FaultMediaType, 415, 422, failpolicy.InvalidArgument, true},
+		{failpolicy.FaultServer, 500, 500, failpolicy.Internal, false},
+	} {
+		var plain failpolicy.Policy
+		if got, want := plain.DecideKey(tc.fault).Status, (failpolicy.Status{HTTP: tc.http, GRPC: tc.grpc}); got != want {
+			t.Errorf("fault %d: got %+v, want %+v", tc.fault, got, want)
+		}
+		d := own.DecideKey(tc.fault)
+		if d.Status.HTTP != tc.ownHTTP || d.Status.GRPC != tc.grpc {
+			t.Errorf("fault %d with an own status: got %+v", tc.fault, d.Status)
+		}
+		if got := d.Strategy == failpolicy.Skip; got != tc.keepsStrategy || d.Cause != failpolicy.Key {
+			t.Errorf("fault %d: got %+v", tc.fault, d)
+		}
+	}
+}
+
+func TestStatuses_HalfAPairKeepsTheOther(t *testing.T) {
+	t.Parallel()
+	s := failpolicy.Statuses{
+		Busy:     failpolicy.Status{HTTP: 423},
+		Deadline: failpolicy.Status{GRPC: failpolicy.Aborted},
+	}
+	for cause, want := range map[failpolicy.Cause]failpolicy.Status{
+		failpolicy.Busy:     {HTTP: 423, GRPC: failpolicy.Aborted},
+		failpolicy.Deadline: {HTTP: 504, GRPC: failpolicy.Aborted},
+		failpolicy.Backend:  {HTTP: 503, GRPC: failpolicy.Unavailable},
+		failpolicy.Canceled: {HTTP: 0, GRPC: failpolicy.Cancelled},
+	} {
+		if got := s.Status(cause); got != want {
+			t.Errorf("%s: got %+v, want %+v", cause, got, want)
+		}
+	}
+}
+
+func TestStatuses_EachCauseCanBeChanged(t *testing.T) {
+	t.Parallel()
+	mark := func(n int) failpolicy.Status { return failpolicy.Status{HTTP: 400 + n, GRPC: failpolicy.DataLoss} }
+	s := failpolicy.Statuses{
+		Busy: mark(1), Debounced: mark(2), Backend: mark(3), Key: mark(4),
+		Overload: mark(5), Lost: mark(6), Deadline: mark(7),
+	}
+	for i, c := range []failpolicy.Cause{
+		failpolicy.Busy, failpolicy.Debounced, failpolicy.Backend, failpolicy.Key,
+		failpolicy.Overload, failpolicy.Lost, failpolicy.Deadline,
+	} {
+		if got := s.Status(c); got != mark(i+1) {
+			t.Errorf("%s: got %+v, want %+v", c, got, mark(i+1))
+		}
+	}
+}
+
+func TestStatuses_ValidateReportsEveryCause(t *testing.T) {
+	t.Parallel()
+	s := failpolicy.Statuses{
+		Busy: failpolicy.Status{HTTP: 200}, Backend: failpolicy.Status{HTTP: 302, GRPC: 42},
+		Lost: failpolicy.Status{HTTP: -1}, Deadline: failpolicy.Status{HTTP: 600},
+	}
+	golden(t, "statuses", s.Validate().Error()+"\n")
+	ok := failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 400, GRPC: 1}, Lost: failpolicy.Status{HTTP: 599, GRPC: 16}}
+	if err := ok.Validate(); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestParseStrategy(t *testing.T) {
+	t.Parallel()
+	for _, s := range failpolicy.Strategies() {
+		if got, err := failpolicy.ParseStrategy(string(s)); got != s || err != nil {
+			t.Errorf("%s: got %q, %v", s, got, err)
+		}
+	}
+	for word, want := range map[string]string{
+		"EXCEPTION": "error", "FAIL_FAST": "error", "fail_fast": "error",
+		"RETURN_NULL": "null_response", "CONTINUE": "proceed", "NO_OPERATION": "skip",
+		"Error": "error", "NULL_RESPONSE": "null_response", "nullResponse": "null_response", "null-response": "null_response",
+		"fallbak": "fallback", "procede": "proceed", " skip": "skip", "sikp": "skip",
+		"": "", "banana": "", "retry": "",
+	} {
+		_, err := failpolicy.ParseStrategy(word)
+		var unknown *failpolicy.UnknownWordError
+		if !errors.As(err, &unknown) {
+			t.Errorf("%q: got %v, want an UnknownWordError", word, err)
+			continue
+		}
+		if unknown.Suggestion != want {
+			t.Errorf("%q: suggested %q, want %q", word, unknown.Suggestion, want)
+		}
+	}
+}
+
+func TestParseOnLost(t *testing.T) {
+	t.Parallel()
+	for _, o := range failpolicy.LossChoices() {
+		if got, err := failpolicy.ParseOnLost(o.String()); got != o || err != nil {
+			t.Errorf("%s: got %q, %v", o, got, err)
+		}
+	}
+	for word, want := range map[string]string{"FAIL_FAST": "fail", "NO_OPERATION": "ignore", "cancle": "cancel", "error": "fail", "zzzzz": ""} {
+		_, err := failpolicy.ParseOnLost(word)
+		var unknown *failpolicy.UnknownWordError
+		if !errors.As(err, &unknown) || unknown.Suggestion != want {
+			t.Errorf("%q: got %v, want the suggestion %q", word, err, want)
+		}
+	}
+}
+
+func TestParseCode(t *testing.T) {
+	t.Parallel()
+	for c := failpolicy.Cancelled; c <= failpolicy.Unauthenticated; c++ {
+		if got, err := failpolicy.ParseCode(c.String()); got != c || err != nil {
+			t.Errorf("%s: got %s, %v", c, got, err)
+		}
+	}
+	for _, word := range []string{"OK", "aborted", "CANCELED", "17", ""} {
+		if _, err := failpolicy.ParseCode(word); err == nil {
+			t.Errorf("%q: accepted", word)
+		}
+	}
+	if got := failpolicy.Code(99).String(); got != "CODE(99)" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestValidate_ZeroIsNotSet(t *testing.T) {
+	t.Parallel()
+	if err := errors.Join(failpolicy.Strategy("").Validate(), failpolicy.OnLost("").Validate(), failpolicy.Status{}.Validate()); err != nil {
+		t.Error(err)
+	}
+	if err := failpolicy.Strategy("x").Validate(); err == nil {
+		t.Error("an unknown strategy was accepted")
+	}
+	if err := failpolicy.OnLost("x").Validate(); err == nil {
+		t.Error("an unknown on_lost was accepted")
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	const almost = 0.999999
+	for _, tc := range []struct {
+		cause     failpolicy.Cause
+		estimate  time.Duration
+		low, high time.Duration // bounds for random 0 and almost 1
+	}{
+		{failpolicy.Busy, -time.Second, time.Second, 2 * time.Second},
+		{failpolicy.Busy, 0, time.Second, 2 * time.Second},
+		{failpolicy.Busy, 10 * time.Millisecond, time.Second, 2 * time.Second},
+		{failpolicy.Busy, 2 * time.Second, 1500 * time.Millisecond, 2500 * time.Millisecond},
+		{failpolicy.Busy, 4 * time.Second, 3 * time.Second, 5 * time.Second},
+		{failpolicy.Busy, time.Hour, 2500 * time.Millisecond, 5 * time.Second},
+		{failpolicy.Overload, 0, time.Second, 2 * time.Second},
+		{failpolicy.Backend, time.Hour, time.Second, 2 * time.Second},
+		{failpolicy.Debounced, 0, time.Second, time.Second},
+		{failpolicy.Debounced, 300 * time.Millisecond, 300 * time.Millisecond, 300 * time.Millisecond},
+		{failpolicy.Debounced, 2400 * time.Millisecond, 3 * time.Second, 3 * time.Second},
+		{failpolicy.Debounced, time.Minute, time.Minute, time.Minute},
+		{failpolicy.Key, time.Second, 0, 0},
+		{failpolicy.Lost, time.Second, 0, 0},
+		{failpolicy.Canceled, time.Second, 0, 0},
+		{failpolicy.Deadline, time.Second, 0, 0},
+	} {
+		if got := failpolicy.RetryAfter(tc.cause, tc.estimate, 0); got != tc.low {
+			t.Errorf("%s after %s, random 0: got %s, want %s", tc.cause, tc.estimate, got, tc.low)
+		}
+		if got := failpolicy.RetryAfter(tc.cause, tc.estimate, almost); got > tc.high || tc.high-got > 10*time.Microsecond {
+			t.Errorf("%s after %s, random 1: got %s, want about %s", tc.cause, tc.estimate, got, tc.high)
+		}
+	}
+}
+
+func TestRetryAfterSeconds(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]int{
+		0: 0, -time.Second: 0, time.Nanosecond: 1, 300 * time.Millisecond: 1,
+		1400 * time.Millisecond: 1, 1600 * time.Millisecond: 2, 5 * time.Second: 5,
+	} {
+		if got := failpolicy.RetryAfterSeconds(d); got != want {
+			t.Errorf("%s: got %d, want %d", d, got, want)
+		}
+	}
+}
+
+func FuzzRetryAfter_StaysInItsBounds(f *testing.F) {
+	f.Add(int64(0), 0.5)
+	f.Add(int64(math.MaxInt64), 1.5)
+	f.Add(int64(math.MinInt64), -3.0)
+	f.Add(int64(time.Second), math.NaN())
+	f.Fuzz(func(t *testing.T, estimate int64, random float64) {
+		for _, c := range []failpolicy.Cause{failpolicy.Busy, failpolicy.Overload, failpolicy.Backend} {
+			got := failpolicy.RetryAfter(c, time.Duration(estimate), random)
+			if got < failpolicy.MinRetry || got > failpolicy.MaxRetry {
+				t.Errorf("%s: got %s for %d, %v", c, got, estimate, random)
+			}
+		}
+		if got := failpolicy.RetryAfter(failpolicy.Debounced, time.Duration(estimate), random); got <= 0 {
+			t.Errorf("debounced: got %s for %d", got, estimate)
+		}
+	})
+}
+
+func FuzzNearest_GivesAKnownNameOrNone(f *testing.F) {
+	f.Add("eror")
+	f.Add("\xff\x00_-")
+	f.Fuzz(func(t *testing.T, word string) {
+		switch got := failpolicy.Nearest(word, []string{"error", "skip", "null_response"}); got {
+		case "", "error", "skip", "null_response":
+		default:
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestNearest_ExactSpellingWins(t *testing.T) {
+	t.Parallel()
+	names := []string{"order", "orders", "orderId", "order_id"}
+	for _, name := range []string{"order", "orders"} {
+		if got := failpolicy.Nearest(name, names); got != name {
+			t.Errorf("got %q, want %q", got, name)
+		}
+	}
+	if got := failpolicy.Nearest("orders_id", names); got != "orderId" {
+		t.Errorf("got %q", got)
+	}
+}
