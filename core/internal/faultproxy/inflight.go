@@ -1,0 +1,125 @@
+package faultproxy
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// expected is a command on its way, until all its replies have come.
+type expected struct {
+	name    string // lower case
+	replies int    // 1, or one per channel of a (un)subscription
+	rule    *Rule  // applies to the first reply; may be nil
+}
+
+// inflight matches the replies of one connection to its commands: they come in the
+// order of the commands, but for messages, which come at any time.
+type inflight struct {
+	mu         sync.Mutex
+	queue      []expected
+	channels   map[string]map[string]bool // by kind of subscription
+	subscribed bool                       // was a subscriber at least once
+	last       bool                       // no more commands will come
+	drained    chan struct{}              // closed when last and the queue is empty
+}
+
+func newInflight() *inflight {
+	return &inflight{channels: make(map[string]map[string]bool), drained: make(chan struct{})}
+}
+
+// sent notes a command that is about to be written.
+func (f *inflight) sent(args []string, rule *Rule) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := expected{name: strings.ToLower(args[0]), replies: 1, rule: rule}
+	switch e.name {
+	case "subscribe", "psubscribe", "ssubscribe":
+		e.replies = f.subscribe(e.name, args[1:])
+	case "unsubscribe", "punsubscribe", "sunsubscribe":
+		e.replies = f.unsubscribe(strings.Replace(e.name, "un", "", 1), args[1:])
+	}
+	f.queue = append(f.queue, e)
+}
+
+func (f *inflight) subscribe(kind string, names []string) (replies int) {
+	f.subscribed = true
+	if f.channels[kind] == nil {
+		f.channels[kind] = make(map[string]bool)
+	}
+	for _, name := range names {
+		f.channels[kind][name] = true
+	}
+	return max(1, len(names)) // without names: an error
+}
+
+func (f *inflight) unsubscribe(kind string, names []string) (replies int) {
+	if len(names) == 0 {
+		replies = max(1, len(f.channels[kind]))
+		clear(f.channels[kind])
+		return replies
+	}
+	for _, name := range names {
+		delete(f.channels[kind], name)
+	}
+	return len(names)
+}
+
+// received takes a value for the reply to the oldest command, if it is a reply, and
+// gives the rule for it.
+func (f *inflight) received(v value) *Rule {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.queue) == 0 || !f.isReply(v) {
+		return nil
+	}
+	head := &f.queue[0]
+	rule := head.rule
+	head.rule = nil
+	head.replies--
+	if head.replies <= 0 || v.kind == '-' {
+		f.queue = slices.Delete(f.queue, 0, 1)
+	}
+	return rule
+}
+
+// delivered says that the client has got what was received so far: only then may
+// its connection end.
+func (f *inflight) delivered() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.checkDrained()
+}
+
+// isReply tells replies from messages. In RESP3 a push is a reply only when it
+// confirms the (un)subscription that is due; in RESP2 messages are arrays like any
+// other, but come to subscribers only.
+func (f *inflight) isReply(v value) bool {
+	kind := strings.ToLower(v.text)
+	switch {
+	case v.kind == '>':
+		return kind == f.queue[0].name
+	case v.kind != '*' || !f.subscribed:
+		return true
+	case kind == "message" || kind == "pmessage" || kind == "smessage":
+		return false
+	case kind == "sunsubscribe": // also unrequested, when a slot moves away
+		return kind == f.queue[0].name
+	}
+	return true
+}
+
+// finish says that no more commands will come.
+func (f *inflight) finish() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = true
+	f.checkDrained()
+}
+
+func (f *inflight) checkDrained() {
+	if f.last && len(f.queue) == 0 {
+		close(f.drained)
+		f.last = false // once
+	}
+}

@@ -1,0 +1,138 @@
+package faultproxy
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// link is one connection of a client and the one to Redis behind it. Two goroutines
+// serve it, one for each direction. The one for commands decides when it ends: a
+// command that was read lands even if the client has gone.
+type link struct {
+	proxy    *Proxy
+	client   net.Conn
+	upstream net.Conn
+	inflight *inflight
+	silent   atomic.Bool   // lost something in a black hole: nothing passes any more
+	mute     atomic.Bool   // a reply was dropped: the client gets nothing any more
+	ended    chan struct{} // closed when no more replies will come
+}
+
+func newLink(p *Proxy, client, upstream net.Conn) *link {
+	return &link{
+		proxy: p, client: client, upstream: upstream,
+		inflight: newInflight(), ended: make(chan struct{}),
+	}
+}
+
+// forwardCommands carries commands to Redis until the client goes or a rule says
+// so. Then it waits for the replies that are due and ends the link.
+func (l *link) forwardCommands() {
+	defer l.proxy.forget(l)
+	defer l.close()
+	in := bufio.NewReader(l.client)
+	for l.forwardCommand(in) {
+	}
+	l.inflight.finish()
+	select {
+	case <-l.inflight.drained:
+	case <-l.ended:
+	case <-l.proxy.closing:
+	}
+	l.cut()
+	l.linger()
+}
+
+// forwardCommand carries one command; false ends the connection.
+func (l *link) forwardCommand(in *bufio.Reader) bool {
+	cmd, err := readCommand(in)
+	if err != nil {
+		return false
+	}
+	if l.swallows() {
+		_, _ = io.Copy(io.Discard, in) // until the client closes
+		return false
+	}
+	rule := l.proxy.judge(cmd.args)
+	if rule != nil && rule.action == dropRequest {
+		return false
+	}
+	if rule != nil && rule.action == holdRequest && !rule.wait(l.proxy.closing) {
+		return false
+	}
+	l.inflight.sent(cmd.args, rule)
+	_, err = l.upstream.Write(cmd.raw)
+	return err == nil
+}
+
+// forwardReplies carries replies and messages to the client.
+func (l *link) forwardReplies() {
+	defer close(l.ended)
+	in := bufio.NewReader(l.upstream)
+	for {
+		v, err := readValue(in)
+		if err != nil {
+			break
+		}
+		l.forwardReply(v)
+		l.inflight.delivered()
+	}
+	if !l.swallows() { // the end of the connection is swallowed, too
+		l.cut()
+	}
+}
+
+func (l *link) forwardReply(v value) {
+	rule := l.inflight.received(v)
+	switch {
+	case rule != nil && rule.action == dropReply:
+		l.mute.Store(true)
+		l.cut()
+	case rule != nil && rule.action == holdReply:
+		rule.wait(l.proxy.closing)
+	}
+	if l.mute.Load() || l.swallows() {
+		return
+	}
+	_, _ = l.client.Write(v.raw) // a client that has gone shows on the other side
+}
+
+// swallows says whether the link is in a black hole, or was when something should
+// have passed.
+func (l *link) swallows() bool {
+	if l.proxy.swallows() {
+		l.silent.Store(true)
+	}
+	return l.silent.Load()
+}
+
+// cut ends the conversation with the client: it gets what was written and then the
+// end of the stream, and what it sends from now on is not read.
+func (l *link) cut() {
+	_ = l.client.SetReadDeadline(longAgo())
+	if half, ok := l.client.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		return
+	}
+	_ = l.client.Close()
+}
+
+// linger reads what the client still sends until it closes, within a second: closing
+// a TCP connection with unread data resets it, and a reset takes back replies that
+// the client has not read yet.
+func (l *link) linger() {
+	_ = l.client.SetReadDeadline(time.Now().Add(time.Second))
+	_, _ = io.Copy(io.Discard, l.client)
+}
+
+// close closes both sides.
+func (l *link) close() {
+	_ = l.client.Close()
+	_ = l.upstream.Close()
+}
+
+// longAgo is a deadline that has passed, on the fake clock of a test, too.
+func longAgo() time.Time { return time.Unix(1, 0) }

@@ -1,0 +1,158 @@
+package faultproxy
+
+import (
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// Dialer opens a connection to the Redis behind a proxy.
+type Dialer func() (net.Conn, error)
+
+// Proxy passes connections on to one Redis. Make it with [New] or [Open]. All
+// methods are safe for concurrent use.
+type Proxy struct {
+	upstream Dialer
+	closing  chan struct{}
+	running  sync.WaitGroup
+
+	mu        sync.Mutex
+	rules     []*Rule
+	links     map[*link]struct{}
+	listeners []net.Listener
+	hole      bool
+	refuse    bool
+	closed    bool
+}
+
+// New starts a proxy for the Redis at upstreamAddr on a free local port. It is
+// closed when the test ends: after the clients whose cleanup was registered later.
+func New(t testing.TB, upstreamAddr string) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("faultproxy: %v", err)
+	}
+	p := Open(func() (net.Conn, error) { return net.Dial("tcp", upstreamAddr) })
+	p.Listen(l)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// Open makes a proxy without a listener, for [Proxy.Listen] and [Proxy.Serve].
+// Close it.
+func Open(upstream Dialer) *Proxy {
+	return &Proxy{upstream: upstream, closing: make(chan struct{}), links: make(map[*link]struct{})}
+}
+
+// Addr is the host:port of the first listener; the host is an IP address.
+func (p *Proxy) Addr() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.listeners[0].Addr().String()
+}
+
+// Listen serves the connections of l until the proxy is closed, which closes l.
+func (p *Proxy) Listen(l net.Listener) {
+	p.mu.Lock()
+	p.listeners = append(p.listeners, l)
+	p.mu.Unlock()
+	p.running.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_ = p.Serve(client) // the client sees a connection closed at once
+		}
+	})
+}
+
+// Serve passes client's connection on, in goroutines of the proxy. The error says
+// that it was refused ([Proxy.Refuse], or the proxy is closed) or that Redis was not
+// reached; client is then closed.
+func (p *Proxy) Serve(client net.Conn) error {
+	if err := p.connect(client); err != nil {
+		_ = client.Close()
+		return err
+	}
+	return nil
+}
+
+// connect makes a link and starts it. Inside a black hole Redis is reached all the
+// same, so that a link always has two ends; nothing travels on it.
+func (p *Proxy) connect(client net.Conn) error {
+	if !p.accepts() {
+		return syscall.ECONNREFUSED
+	}
+	upstream, err := p.upstream()
+	if err != nil {
+		return err
+	}
+	if !p.start(newLink(p, client, upstream)) {
+		_ = upstream.Close()
+		return syscall.ECONNREFUSED
+	}
+	return nil
+}
+
+func (p *Proxy) accepts() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.closed && !p.refuse
+}
+
+// start runs the link, unless the proxy was closed meanwhile. Under the lock, so
+// that Close waits for every goroutine that was started.
+func (p *Proxy) start(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.refuse {
+		return false
+	}
+	p.links[l] = struct{}{}
+	p.running.Go(l.forwardCommands)
+	p.running.Go(l.forwardReplies)
+	return true
+}
+
+func (p *Proxy) forget(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
+}
+
+func (p *Proxy) snapshot() []*link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	links := make([]*link, 0, len(p.links))
+	for l := range p.links {
+		links = append(links, l)
+	}
+	return links
+}
+
+// Close ends the proxy: all connections and listeners are closed, what rules hold is
+// lost, and all goroutines have ended when it returns.
+func (p *Proxy) Close() {
+	if !p.markClosed() {
+		return
+	}
+	close(p.closing)
+	for _, l := range p.listeners {
+		_ = l.Close()
+	}
+	for _, l := range p.snapshot() {
+		l.close()
+	}
+	p.running.Wait()
+}
+
+func (p *Proxy) markClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := !p.closed
+	p.closed = true
+	return first
+}
