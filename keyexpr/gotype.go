@@ -1,7 +1,9 @@
 package keyexpr
 
 import (
-	"errors"
+	"encoding"
+	"encoding/json"
+	"fmt"
 	"reflect"
 )
 
@@ -17,10 +19,194 @@ const (
 
 // GoType returns the type of Go values of type t. Structs become objects by
 // their exported fields, embedded ones included; pointers may be nil, which is
-// missing; slices and arrays are lists (a []byte is refused), maps need string
-// keys; a type that implements encoding.TextMarshaler is a string; interfaces
-// are [AnyType]. Functions, channels and complex numbers are errors. Fields of
-// unusable types are left out.
+// missing; slices and arrays are lists, maps need string keys; a type that
+// implements encoding.TextMarshaler is a string; interfaces are [AnyType].
+// Byte slices, functions, channels and complex numbers are errors, and so is
+// using a field of such a type in an expression.
+//
+// A field that is no pointer cannot tell zero from not set, see [Field].
 func GoType(t reflect.Type, names Names) (Type, error) {
-	return Type{}, errors.New("not implemented")
+	if t == nil {
+		return AnyType(), nil
+	}
+	g, err := goTypeOf(t, names, 0)
+	if err != nil {
+		return Type{}, err
+	}
+	typ := g.typ
+	typ.convert = func(v any) any { return g.convert(t, v) }
+	return typ, nil
+}
+
+// convert brings a variable's value of type t, or a pointer to one, into the
+// form of its type. A value of another type stays, and is refused where it is
+// used.
+func (g goType) convert(t reflect.Type, v any) any {
+	if v == nil {
+		return nil
+	}
+	rv := reflect.ValueOf(v)
+	for rv.Kind() == reflect.Pointer && rv.Type() != t {
+		if rv.IsNil() {
+			return nil
+		}
+		rv = rv.Elem()
+	}
+	if rv.Type() != t && t.Kind() != reflect.Interface {
+		return v
+	}
+	return g.value(rv)
+}
+
+// goType is a Type with the way to bring a Go value into its form.
+type goType struct {
+	typ   Type
+	value func(reflect.Value) any
+}
+
+// maxGoDepth bounds types such as type T []T.
+const maxGoDepth = 16
+
+func goTypeOf(t reflect.Type, names Names, depth int) (goType, error) {
+	if depth > maxGoDepth {
+		return goType{}, fmt.Errorf("the Go type %v is nested too deeply", t)
+	}
+	if t == reflect.TypeFor[json.Number]() {
+		return goType{AnyType(), anyValue}, nil
+	}
+	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return goType{StringType(), marshaledText}, nil
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return goPointer(t, names, depth)
+	case reflect.Struct:
+		return goType{ObjectType(goObject{t, names}), structValue}, nil
+	case reflect.Slice, reflect.Array:
+		return goList(t, names, depth)
+	case reflect.Map:
+		return goMap(t, names, depth)
+	case reflect.Interface:
+		return goType{AnyType(), anyValue}, nil
+	}
+	return goScalar(t)
+}
+
+func goScalar(t reflect.Type) (goType, error) {
+	switch t.Kind() {
+	case reflect.String:
+		return goType{StringType(), func(v reflect.Value) any { return v.String() }}, nil
+	case reflect.Bool:
+		return goType{BoolType(), func(v reflect.Value) any { return v.Bool() }}, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return goType{IntType(), func(v reflect.Value) any { return int(v.Int()) }}, nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return goType{IntType(), func(v reflect.Value) any { return fromUint(v.Uint()) }}, nil
+	case reflect.Float32, reflect.Float64:
+		return goType{FloatType(), func(v reflect.Value) any { return v.Float() }}, nil
+	}
+	return goType{}, fmt.Errorf("values of the Go type %v cannot be used in expressions", t)
+}
+
+func goPointer(t reflect.Type, names Names, depth int) (goType, error) {
+	elem, err := goTypeOf(t.Elem(), names, depth+1)
+	if err != nil {
+		return goType{}, err
+	}
+	if elem.typ.kind == kindObject { // keep the pointer, it spares a copy
+		return goType{elem.typ, nonNil}, nil
+	}
+	return goType{elem.typ, func(v reflect.Value) any {
+		for v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return nil
+			}
+			v = v.Elem()
+		}
+		return elem.value(v)
+	}}, nil
+}
+
+func goList(t reflect.Type, names Names, depth int) (goType, error) {
+	if t.Elem().Kind() == reflect.Uint8 {
+		return goType{}, fmt.Errorf("bytes (%v) cannot be used in expressions", t)
+	}
+	elem, err := goTypeOf(t.Elem(), names, depth+1)
+	if err != nil {
+		return goType{}, err
+	}
+	return goType{ListType(elem.typ), func(v reflect.Value) any {
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = elem.value(v.Index(i))
+		}
+		return list
+	}}, nil
+}
+
+func goMap(t reflect.Type, names Names, depth int) (goType, error) {
+	if t.Key().Kind() != reflect.String {
+		return goType{}, fmt.Errorf("the keys of %v are no strings", t)
+	}
+	elem, err := goTypeOf(t.Elem(), names, depth+1)
+	if err != nil {
+		return goType{}, err
+	}
+	return goType{MapType(elem.typ), func(v reflect.Value) any {
+		m := make(map[string]any, v.Len())
+		for i := v.MapRange(); i.Next(); {
+			m[i.Key().String()] = elem.value(i.Value())
+		}
+		return m
+	}}, nil
+}
+
+// structValue hands a struct on by pointer where that spares a copy.
+func structValue(v reflect.Value) any {
+	if v.CanAddr() {
+		return v.Addr().Interface()
+	}
+	if v.Kind() == reflect.Pointer {
+		return nonNil(v)
+	}
+	return v.Interface()
+}
+
+func nonNil(v reflect.Value) any {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return v.Interface()
+}
+
+func anyValue(v reflect.Value) any {
+	if !v.IsValid() || v.Kind() == reflect.Interface && v.IsNil() {
+		return nil
+	}
+	return FromJSON(normalize(v.Interface()))
+}
+
+// marshaledText is the text of a TextMarshaler. The zero value counts as not
+// set, as it does for other types; a failure is a missing value.
+func marshaledText(v reflect.Value) any {
+	if v.IsZero() {
+		return ""
+	}
+	if !v.Type().Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		if !v.CanAddr() {
+			addressable := reflect.New(v.Type()).Elem()
+			addressable.Set(v)
+			v = addressable
+		}
+		v = v.Addr()
+	}
+	marshaler, ok := v.Interface().(encoding.TextMarshaler)
+	if !ok {
+		return nil
+	}
+	text, err := marshaler.MarshalText()
+	if err != nil {
+		return nil
+	}
+	return string(text)
 }

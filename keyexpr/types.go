@@ -7,6 +7,8 @@ type Type struct {
 	elem   *Type
 	object Object
 	keyed  *Keyed
+	// convert brings a variable's Go value into the form of the type.
+	convert func(any) any
 }
 
 type kind uint8

@@ -1,0 +1,116 @@
+package keyexpr
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// hashMark stands between the head and the hash of a shortened key. An encoded
+// value never contains it, because a percent sign is always followed by two
+// hexadecimal digits; literal text must not.
+const hashMark = "%~"
+
+// hashDigits is the length of the hash: 128 bits.
+const hashDigits = 32
+
+const upperHex = "0123456789ABCDEF"
+
+// needsEncoding reports whether a character of a value would be encoded.
+// A byte that is not UTF-8 arrives as size 1 and utf8.RuneError.
+func needsEncoding(r rune, size int, delimiter rune) bool {
+	switch {
+	case r == delimiter, r == '%', r == '{', r == '}':
+		return true
+	case r < utf8.RuneSelf:
+		return r < ' ' || r == 0x7f
+	case r == utf8.RuneError:
+		return size == 1
+	}
+	return !unicode.IsPrint(r)
+}
+
+// appendEncoded appends a value. clean reports whether it went in unchanged.
+func appendEncoded(dst []byte, value string, delimiter rune) (out []byte, clean bool) {
+	plain := 0
+	for i := 0; i < len(value); {
+		r, size := rune(value[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(value[i:])
+		}
+		if needsEncoding(r, size, delimiter) {
+			dst = append(dst, value[plain:i]...)
+			dst = appendPercent(dst, value[i:i+size])
+			plain = i + size
+		}
+		i += size
+	}
+	return append(dst, value[plain:]...), plain == 0
+}
+
+func appendPercent(dst []byte, s string) []byte {
+	for i := range len(s) {
+		dst = append(dst, '%', upperHex[s[i]>>4], upperHex[s[i]&15])
+	}
+	return dst
+}
+
+// canDelimit reports whether a value can be encoded so that it does not contain
+// the delimiter: the percent sign and the digits of the encoding cannot be
+// encoded away.
+func canDelimit(r rune) bool {
+	return r != '%' && !strings.ContainsRune(upperHex, r)
+}
+
+// looksTyped reports whether text reads like the form of an integer or a bool.
+func looksTyped(text string) bool {
+	if text == "true" || text == "false" {
+		return true
+	}
+	digits := strings.TrimPrefix(text, "-")
+	if digits == "" || digits[0] == '0' && text != "0" {
+		return false
+	}
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// appendUntypedText appends a string whose static type is unknown, so that it
+// differs from the integer or bool of the same spelling.
+func appendUntypedText(dst []byte, text string, delimiter rune) (out []byte, clean bool) {
+	if !looksTyped(text) {
+		return appendEncoded(dst, text, delimiter)
+	}
+	dst = appendPercent(dst, text[:1])
+	dst, _ = appendEncoded(dst, text[1:], delimiter)
+	return dst, false
+}
+
+// appendInt appends a decimal. The minus sign may be the delimiter.
+func appendInt(dst []byte, n int64, delimiter rune) []byte {
+	if n < 0 && delimiter == '-' {
+		dst, _ = appendEncoded(dst, strconv.FormatInt(n, 10), delimiter)
+		return dst
+	}
+	return strconv.AppendInt(dst, n, 10)
+}
+
+// shorten keeps the head of an overlong key and replaces its tail by a hash of
+// the whole.
+func shorten(key []byte, limit int) []byte {
+	sum := sha256.Sum256(key)
+	head := limit - len(hashMark) - hashDigits
+	for head > 0 && !utf8.RuneStart(key[head]) {
+		head--
+	}
+	out := append(make([]byte, 0, limit), key[:head]...)
+	out = append(out, hashMark...)
+	return hex.AppendEncode(out, sum[:hashDigits/2])
+}

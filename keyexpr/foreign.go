@@ -1,0 +1,121 @@
+package keyexpr
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// foreignSyntax is a way to write variables in some other template language.
+type foreignSyntax struct {
+	pattern *regexp.Regexp // group 1 is the name
+	message string
+	// anywhere also refuses it beside real parts, where it cannot be meant.
+	anywhere bool
+	// known asks for a name that the schema has.
+	known func(s *Schema, name string) bool
+}
+
+var foreignSyntaxes = []foreignSyntax{
+	{regexp.MustCompile(`\$\{([^{}]*)\}?`), `"${" begins no part here`, true, nil},
+	{regexp.MustCompile(`\{\{([^{}]*)\}\}`), `"{{" begins no part here`, true, nil},
+	{regexp.MustCompile(`#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*)`), `"#name" begins no part here`, false, nil},
+	{regexp.MustCompile(`%([sdvq])`), `"%s" begins no part here`, false, nil},
+	{regexp.MustCompile(`\{([\pL_][\pL\pN_.]*)\}`), `"{name}" begins no part here`, false, knownName},
+	{regexp.MustCompile(`:([\pL_][\pL\pN_]*)`), `":name" begins no part here`, false, knownParameter},
+}
+
+func knownName(s *Schema, name string) bool {
+	_, ok := s.find(name)
+	return ok
+}
+
+func knownParameter(s *Schema, name string) bool {
+	for _, v := range s.variables {
+		if v.Type.kind == kindKeyed {
+			if found, ok := matching(name, v.Type.keyed.Known); ok && found == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkForeign reports literal text that looks like the syntax of another
+// language, with the corrected template.
+func checkForeign(template string, segments []segment, schema *Schema) []*Error {
+	constant := true
+	for _, s := range segments {
+		constant = constant && !s.isExpr
+	}
+	var problems []*Error
+	var corrected strings.Builder
+	for _, s := range segments {
+		if s.isExpr {
+			corrected.WriteString(opening + s.text + "}")
+			continue
+		}
+		fixed, found := correct(template, s, schema, constant)
+		problems = append(problems, found...)
+		corrected.WriteString(fixed)
+	}
+	for _, p := range problems {
+		p.Suggestion = corrected.String()
+	}
+	return problems
+}
+
+func correct(template string, s segment, schema *Schema, constant bool) (string, []*Error) {
+	for _, f := range foreignSyntaxes {
+		if !constant && !f.anywhere {
+			continue
+		}
+		var problems []*Error
+		fixed, done := "", 0
+		for _, m := range f.pattern.FindAllStringSubmatchIndex(s.text, -1) {
+			name := s.text[m[2]:m[3]]
+			if f.known != nil && !f.known(schema, name) {
+				continue
+			}
+			message := fmt.Sprintf("%s: %q would be literal text", f.message, s.text[m[0]:m[1]])
+			problems = append(problems, at(template, s.offset+m[0], message, ""))
+			fixed += s.text[done:m[0]] + schema.part(name, f.message)
+			done = m[1]
+		}
+		if len(problems) > 0 {
+			return fixed + s.text[done:], problems
+		}
+	}
+	return s.text, nil
+}
+
+// part returns a part for a name of another language. A colon before a
+// parameter is kept, because it is the separator of most keys.
+func (s *Schema) part(name, message string) string {
+	separator := ""
+	if strings.HasPrefix(message, `":`) {
+		separator = ":"
+	}
+	if found, ok := s.find(strings.TrimPrefix(strings.TrimSpace(name), "#")); ok {
+		return separator + opening + found + "}"
+	}
+	if len(name) == 1 { // a verb of fmt
+		name = s.example()
+	}
+	return separator + opening + strings.Trim(name, ". #") + "}"
+}
+
+// example is some variable reference that the schema admits.
+func (s *Schema) example() string {
+	for _, v := range s.variables {
+		switch {
+		case v.Type.kind == kindKeyed && len(v.Type.keyed.Known) > 0:
+			return v.Name + "." + v.Type.keyed.Known[0]
+		case v.Type.kind == kindObject && len(v.Type.object.Fields()) > 0:
+			return v.Name + "." + v.Type.object.Fields()[0]
+		case v.Type.kind == kindString:
+			return v.Name
+		}
+	}
+	return "…"
+}

@@ -1,0 +1,138 @@
+package keyexpr
+
+import (
+	"reflect"
+	"strings"
+)
+
+// goObject describes a Go struct.
+type goObject struct {
+	t     reflect.Type
+	names Names
+}
+
+// Name implements [Object].
+func (o goObject) Name() string { return o.t.String() }
+
+// Fields implements [Object].
+func (o goObject) Fields() []string {
+	var names []string
+	for name := range o.byName() {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Field implements [Object].
+func (o goObject) Field(name string) (Field, bool) {
+	f, ok := o.byName()[name]
+	if !ok {
+		return Field{}, false
+	}
+	g, err := goTypeOf(f.typ, o.names, 0)
+	if err != nil {
+		return Field{}, true // the zero Type marks a field that cannot be used
+	}
+	return Field{
+		Type:     g.typ,
+		Implicit: f.typ.Kind() != reflect.Pointer && (g.typ.kind == kindString || g.typ.kind == kindInt),
+		Get:      fieldGetter(o.t, f.index, g.value),
+	}, true
+}
+
+// fieldGetter reads the field at index from a struct or a pointer to one.
+func fieldGetter(t reflect.Type, index []int, value func(reflect.Value) any) func(any) any {
+	return func(parent any) any {
+		v := reflect.ValueOf(parent)
+		for v.Kind() == reflect.Pointer {
+			v = v.Elem()
+		}
+		if !v.IsValid() || v.Type() != t {
+			return nil
+		}
+		for _, i := range index {
+			if v.Kind() == reflect.Pointer { // an embedded pointer
+				if v.IsNil() {
+					return nil
+				}
+				v = v.Elem()
+			}
+			v = v.Field(i)
+		}
+		if v.Kind() == reflect.Pointer && v.IsNil() {
+			return nil
+		}
+		return value(v)
+	}
+}
+
+// goField is a field as expressions see it.
+type goField struct {
+	typ    reflect.Type
+	index  []int
+	tagged bool
+}
+
+func (o goObject) byName() map[string]goField {
+	if o.names == JSONNames {
+		return jsonFields(o.t)
+	}
+	fields := make(map[string]goField)
+	for _, f := range reflect.VisibleFields(o.t) {
+		if promoted, ok := o.t.FieldByName(f.Name); ok && f.IsExported() {
+			fields[f.Name] = goField{typ: promoted.Type, index: promoted.Index}
+		}
+	}
+	return fields
+}
+
+// jsonFields applies the rules of encoding/json: tags rename, "-" hides,
+// embedded structs without a tag are promoted, the least nested field wins, then
+// the tagged one, and a tie hides the name.
+func jsonFields(t reflect.Type) map[string]goField {
+	fields := make(map[string]goField)
+	ambiguous := make(map[string]int) // name to the depth at which it is a tie
+	collectJSON(t, nil, map[reflect.Type]bool{}, func(name string, f goField) {
+		old, exists := fields[name]
+		depth := len(f.index)
+		switch {
+		case !exists, depth < len(old.index), depth == len(old.index) && f.tagged && !old.tagged:
+			fields[name] = f
+			delete(ambiguous, name)
+		case depth == len(old.index) && f.tagged == old.tagged:
+			ambiguous[name] = depth
+		}
+	})
+	for name := range ambiguous {
+		delete(fields, name)
+	}
+	return fields
+}
+
+func collectJSON(t reflect.Type, index []int, open map[reflect.Type]bool, add func(string, goField)) {
+	if open[t] {
+		return
+	}
+	open[t] = true
+	defer delete(open, t)
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, hasTag := f.Tag.Lookup("json")
+		name, _, _ := strings.Cut(tag, ",")
+		path := append(append([]int(nil), index...), i)
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case tag == "-":
+		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
+			collectJSON(inner, path, open, add)
+		case !f.IsExported():
+		case name != "":
+			add(name, goField{f.Type, path, hasTag})
+		default:
+			add(f.Name, goField{f.Type, path, false})
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package keyexpr_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/textproto"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// The slots of the schema that most tests use.
+const (
+	slotPath = iota
+	slotQuery
+	slotHeader
+	slotBody
+	slotMethod
+	slotPrincipal
+)
+
+func requestSchema(tb testing.TB) *keyexpr.Schema {
+	tb.Helper()
+	return schemaOf(tb,
+		keyexpr.Variable{Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: []string{"orderId", "shop"}})},
+		keyexpr.Variable{Name: "query", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "query parameter", Open: true, Repeatable: true})},
+		keyexpr.Variable{Name: "header", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "header", Open: true, Repeatable: true, Canonical: textproto.CanonicalMIMEHeaderKey})},
+		keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()},
+		keyexpr.Variable{Name: "method", Type: keyexpr.StringType()},
+		keyexpr.Variable{Name: "principal", Type: keyexpr.StringType(), Registered: true},
+	)
+}
+
+func schemaOf(tb testing.TB, variables ...keyexpr.Variable) *keyexpr.Schema {
+	tb.Helper()
+	s, err := keyexpr.NewSchema(variables...)
+	if err != nil {
+		tb.Fatalf("NewSchema: %v", err)
+	}
+	return s
+}
+
+type entries = map[string][]string
+
+// request is the Env of the schema above.
+type request struct {
+	path, query, header entries
+	body                string
+	principal           any
+}
+
+func (q request) env(tb testing.TB) keyexpr.Values {
+	tb.Helper()
+	values := keyexpr.Values{slotPath: q.path, slotQuery: q.query, slotHeader: q.header, slotMethod: "POST", slotPrincipal: q.principal}
+	if q.body != "" {
+		d := json.NewDecoder(strings.NewReader(q.body))
+		d.UseNumber()
+		var v any
+		if err := d.Decode(&v); err != nil {
+			tb.Fatalf("body %s: %v", q.body, err)
+		}
+		values[slotBody] = keyexpr.FromJSON(v)
+	}
+	return values
+}
+
+func path(id string) request { return request{path: entries{"orderId": {id}}} }
+
+func body(json string) request { return request{body: json} }
+
+func compile(tb testing.TB, template string, opts ...keyexpr.Option) *keyexpr.Template {
+	tb.Helper()
+	return compileFor(tb, template, requestSchema(tb), opts...)
+}
+
+func compileFor(tb testing.TB, template string, s *keyexpr.Schema, opts ...keyexpr.Option) *keyexpr.Template {
+	tb.Helper()
+	t, err := keyexpr.Compile(template, s, opts...)
+	if err != nil {
+		tb.Fatalf("Compile(%q): %v", template, err)
+	}
+	return t
+}
+
+func reasonOf(tb testing.TB, err error) keyexpr.Reason {
+	tb.Helper()
+	failure, ok := errors.AsType[*keyexpr.EvalError](err)
+	if !ok {
+		tb.Fatalf("got %v (%T), want an *EvalError", err, err)
+	}
+	return failure.Reason
+}

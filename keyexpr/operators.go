@@ -1,0 +1,167 @@
+package keyexpr
+
+import "github.com/expr-lang/expr/ast"
+
+// binary resolves an operator and its operands.
+func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
+	if r.dashed(x) {
+		return StringType()
+	}
+	switch x.Operator {
+	case "??":
+		return r.coalesce(x, m)
+	case "==", "!=":
+		return r.equality(x)
+	case "+":
+		return r.plus(x, m)
+	}
+	left, right := r.operands(x, modeValue)
+	if r.hasObject(x, left, right) {
+		return AnyType()
+	}
+	switch x.Operator {
+	case "and", "&&", "or", "||":
+		r.fill(&x.Left, left, BoolType())
+		r.fill(&x.Right, right, BoolType())
+		return BoolType()
+	case "contains", "startsWith", "endsWith", "matches":
+		r.fill(&x.Left, left, StringType())
+		r.fill(&x.Right, right, StringType())
+		return BoolType()
+	case "in":
+		r.fill(&x.Right, right, ListType(AnyType()))
+		return BoolType()
+	case "<", "<=", ">", ">=":
+		r.fillBoth(x, left, right)
+		return BoolType()
+	case "..":
+		return ListType(IntType())
+	}
+	r.fillBoth(x, left, right)
+	return r.arithmetic(x, left, right)
+}
+
+func (r *resolver) operands(x *ast.BinaryNode, m mode) (left, right Type) {
+	return r.node(&x.Left, m), r.node(&x.Right, m)
+}
+
+func (r *resolver) arithmetic(x *ast.BinaryNode, left, right Type) Type {
+	switch {
+	case x.Operator == "/" || x.Operator == "**" || x.Operator == "^":
+		return FloatType()
+	case x.Operator == "%":
+		return IntType()
+	case left.kind == kindFloat || right.kind == kindFloat:
+		return FloatType()
+	}
+	return unify(left, right)
+}
+
+// coalesce lets the left side be missing. A bad variable name there may be the
+// habit of another language, but is an error like anywhere else.
+func (r *resolver) coalesce(x *ast.BinaryNode, m mode) Type {
+	left := r.node(&x.Left, modeLenient)
+	right := r.node(&x.Right, m)
+	if _, isNil := x.Right.(*ast.NilNode); isNil {
+		return left
+	}
+	return unify(left, right)
+}
+
+func (r *resolver) equality(x *ast.BinaryNode) Type {
+	m := modeValue
+	if isNil(x.Left) || isNil(x.Right) {
+		m = modeLenient
+	}
+	left, right := r.operands(x, m)
+	if m != modeLenient && !r.hasObject(x, left, right) {
+		r.fillBoth(x, left, right)
+	}
+	return BoolType()
+}
+
+func isNil(n ast.Node) bool {
+	_, ok := n.(*ast.NilNode)
+	return ok
+}
+
+// plus guards the operands of a concatenation in a key: an empty one would
+// vanish in the text, and requests without it would share a lock.
+func (r *resolver) plus(x *ast.BinaryNode, m mode) Type {
+	inKey := m == modeKey || m == modeText
+	if inKey {
+		m = modeText
+	} else {
+		m = modeValue
+	}
+	texts := [2]string{textOf(x.Left), textOf(x.Right)}
+	left, right := r.operands(x, m)
+	if r.hasObject(x, left, right) {
+		return AnyType()
+	}
+	if inKey {
+		r.guard(&x.Left, left, texts[0])
+		r.guard(&x.Right, right, texts[1])
+	}
+	r.fillBoth(x, left, right)
+	return r.arithmetic(x, left, right)
+}
+
+// guard makes a computed operand of a concatenation an error if it is empty or
+// nil. References are guarded by their mode, literals need it not.
+func (r *resolver) guard(n *ast.Node, typ Type, text string) {
+	switch x := (*n).(type) {
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode:
+		return
+	case *ast.BinaryNode:
+		if x.Operator == "+" {
+			return
+		}
+	}
+	if typ.kind == kindString || typ.kind == kindAny {
+		*n = r.invoke(fnGuard, typ, *n, &access{text: text})
+	}
+}
+
+func (r *resolver) hasObject(x *ast.BinaryNode, operands ...Type) bool {
+	for _, t := range operands {
+		if t.kind == kindObject {
+			r.report(x, "", "the operator %s cannot take %s", x.Operator, t.describe())
+			return true
+		}
+	}
+	return false
+}
+
+// fill gives an operand of unknown type its empty value in a condition.
+func (r *resolver) fill(n *ast.Node, have, want Type) {
+	if !r.condition || have.kind != kindAny {
+		return
+	}
+	if zero := zeroNode(want); zero != nil {
+		filled := &ast.BinaryNode{Operator: "??", Left: *n, Right: zero}
+		filled.SetLocation((*n).Location())
+		zero.SetLocation((*n).Location())
+		*n = filled
+	}
+}
+
+// fillBoth gives each operand the empty value of the other's type.
+func (r *resolver) fillBoth(x *ast.BinaryNode, left, right Type) {
+	r.fill(&x.Left, left, right)
+	r.fill(&x.Right, right, left)
+}
+
+func zeroNode(t Type) ast.Node {
+	switch t.kind {
+	case kindString:
+		return &ast.StringNode{}
+	case kindBool:
+		return &ast.BoolNode{}
+	case kindInt, kindFloat:
+		return &ast.IntegerNode{}
+	case kindList:
+		return &ast.ArrayNode{}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package keyexpr
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// piece is literal text or a part of a template.
+type piece struct {
+	literal   string
+	program   *program // nil for literal text
+	delimiter rune     // the character that ends the part's values, or 0
+	untyped   bool     // the static type of the values is unknown
+	list      bool
+}
+
+// appendPart appends the encoded value of a part that is no list.
+func (t *Template) appendPart(dst []byte, p *piece, env Env) ([]byte, *EvalError) {
+	if plain := p.program.plain; plain != nil {
+		text, ok, failure := plain.string(env)
+		if failure != nil {
+			return dst, failure
+		}
+		if ok {
+			return t.appendText(dst, p, text, false)
+		}
+	}
+	v, failure := p.program.run(env)
+	if failure != nil {
+		return dst, failure
+	}
+	return t.appendValue(dst, p, v)
+}
+
+// appendValue appends the encoded form of a value.
+func (t *Template) appendValue(dst []byte, p *piece, v any) ([]byte, *EvalError) {
+	switch x := v.(type) {
+	case string:
+		return t.appendText(dst, p, x, p.untyped)
+	case int:
+		return appendInt(dst, int64(x), p.delimiter), nil
+	case bool:
+		return t.appendText(dst, p, strconv.FormatBool(x), false)
+	case uint64:
+		return strconv.AppendUint(dst, x, 10), nil
+	case json.Number:
+		return t.appendText(dst, p, x.String(), false)
+	case nil:
+		return dst, &EvalError{Reason: ReasonMissing, Subject: p.program.source, Detail: "has no value"}
+	}
+	return dst, wrongType(p.program.source, "is "+describe(v)+"; a key part is a string, a bool, an integer or an enum"+hintFor(p, v))
+}
+
+func hintFor(p *piece, v any) string {
+	if _, isList := v.([]any); isList && !p.list {
+		return "; write " + p.program.source + "[:] for one key per element"
+	}
+	return ""
+}
+
+func (t *Template) appendText(dst []byte, p *piece, text string, untyped bool) ([]byte, *EvalError) {
+	if text == "" {
+		return dst, &EvalError{Reason: ReasonEmpty, Subject: p.program.source, Detail: "is empty"}
+	}
+	out, clean := dst, true
+	if untyped {
+		out, clean = appendUntypedText(dst, text, p.delimiter)
+	} else {
+		out, clean = appendEncoded(dst, text, p.delimiter)
+	}
+	if !clean && t.config.strict {
+		return dst, &EvalError{Reason: ReasonCharacter, Subject: p.program.source, Detail: p.strictDetail(untyped && looksTyped(text))}
+	}
+	return out, nil
+}
+
+func (p *piece) strictDetail(typed bool) string {
+	if typed {
+		return "is a string that reads like an integer or bool, which the strict key format does not encode; write string(" +
+			p.program.source + ") if both are the same"
+	}
+	detail := "holds a character that the strict key format does not encode: %, a brace, one that is not printable"
+	if p.delimiter != 0 {
+		detail += fmt.Sprintf(", or the delimiter %q", p.delimiter)
+	}
+	return detail
+}
+
+// elements returns what a list part yields.
+func (p *piece) elements(env Env) ([]any, *EvalError) {
+	v, failure := p.program.run(env)
+	if failure != nil {
+		return nil, failure
+	}
+	var list []any
+	switch x := v.(type) {
+	case []any:
+		list = x
+	case []string:
+		list = boxed(x)
+	case []int:
+		list = boxed(x)
+	case nil:
+		return nil, &EvalError{Reason: ReasonMissing, Subject: p.program.source, Detail: "has no value"}
+	default:
+		return nil, wrongType(p.program.source, "is "+describe(v)+", not a list")
+	}
+	if len(list) == 0 {
+		return nil, &EvalError{Reason: ReasonEmpty, Subject: p.program.source, Detail: "has no elements"}
+	}
+	return list, nil
+}
+
+func boxed[T any](values []T) []any {
+	list := make([]any, len(values))
+	for i, v := range values {
+		list[i] = v
+	}
+	return list
+}

@@ -1,0 +1,169 @@
+package keyexpr_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+func TestTemplate_Key(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, template string
+		request        request
+		want           string
+	}{
+		{"plain reference", `order_lock_#{path.orderId}`, path("42"), "order_lock_42"},
+		{"bracket reference", `order:#{path["orderId"]}`, path("42"), "order:42"},
+		{"only a part", `#{path.orderId}`, path("42"), "42"},
+		{"two parts", `#{path.shop}:#{path.orderId}`, request{path: entries{"shop": {"s"}, "orderId": {"1"}}}, "s:1"},
+		{"constant", `nightly-report`, request{}, "nightly-report"},
+		{"literal opening", `a#{"#{"}b`, request{}, "a#{b"},
+		{"constant between parts", `#{path.shop}#{"/"}#{path.orderId}`, request{path: entries{"shop": {"s"}, "orderId": {"1"}}}, "s/1"},
+		{"hash tag in literals", `{order}:#{path.orderId}`, path("42"), "{order}:42"},
+		{"brace in a string", `x:#{path.orderId + "}"}`, path("1"), "x:1%7D"},
+		{"map literal inside", `x:#{({"a": "b"}).a + path.orderId}`, path("1"), "x:b1"},
+		{"apostrophe in literals", `it's:#{path.orderId}`, path("1"), "it's:1"},
+		{"header in any case", `h:#{header["x-request-id"]}`, request{header: entries{"X-Request-Id": {"a"}}}, "h:a"},
+		{"first of repeated", `q:#{query.id[0]}`, request{query: entries{"id": {"a", "b"}}}, "q:a"},
+		{"second of repeated", `q:#{query.id[1]}`, request{query: entries{"id": {"a", "b"}}}, "q:b"},
+		{"number", `o:#{body.id}`, body(`{"id": 12345678}`), "o:12345678"},
+		{"2^53+1", `o:#{body.id}`, body(`{"id": 9007199254740993}`), "o:9007199254740993"},
+		{"max uint64", `o:#{body.id}`, body(`{"id": 18446744073709551615}`), "o:18446744073709551615"},
+		{"longer than 64 bits", `o:#{body.id}`, body(`{"id": 123456789012345678901234567890}`), "o:123456789012345678901234567890"},
+		{"negative", `o:#{body.id}`, body(`{"id": -7}`), "o:-7"},
+		{"zero in JSON", `o:#{body.id}`, body(`{"id": 0}`), "o:0"},
+		{"bool", `o:#{body.x}`, body(`{"x": false}`), "o:false"},
+		{"untyped text", `o:#{body.id}`, body(`{"id": "a-1"}`), "o:a-1"},
+		{"untyped text like a number", `o:#{body.id}`, body(`{"id": "12"}`), "o:%312"},
+		{"untyped text like a bool", `o:#{body.id}`, body(`{"id": "true"}`), "o:%74rue"},
+		{"typed by string()", `o:#{string(body.id)}`, body(`{"id": "12"}`), "o:12"},
+		{"typed by int()", `o:#{int(body.id)}`, body(`{"id": "12"}`), "o:12"},
+		{"nested", `o:#{body.a.b[1].c}`, body(`{"a": {"b": [{}, {"c": "x"}]}}`), "o:x"},
+		{"from the end", `o:#{body.a[-1]}`, body(`{"a": ["x", "y"]}`), "o:y"},
+		{"optional chain", `o:#{body.a?.b}`, body(`{"a": {"b": "x"}}`), "o:x"},
+		{"default used", `o:#{query.id ?? "none"}`, request{}, "o:none"},
+		{"default not used", `o:#{query.id ?? "none"}`, request{query: entries{"id": {"12"}}}, "o:12"},
+		{"default of a deep value", `o:#{body.a.b ?? "none"}`, body(`{}`), "o:none"},
+		{"two defaults", `o:#{query.a ?? query.b ?? "c"}`, request{query: entries{"b": {"1"}}}, "o:1"},
+		{"concatenation", `#{"order:" + path.orderId}`, path("42"), "order:42"},
+		{"condition", `o:#{method == "POST" ? path.orderId : "none"}`, path("1"), "o:1"},
+		{"missing compared with nil", `o:#{query.id == nil ? "none" : "some"}`, request{}, "o:none"},
+		{"lower", `o:#{lower(path.orderId)}`, path("AbC"), "o:abc"},
+		{"pipe", `o:#{path.orderId | lower() | trimPrefix("a")}`, path("AbC"), "o:bc"},
+		{"substring", `o:#{path.orderId[0:2]}`, path("abcdef"), "o:ab"},
+		{"let", `o:#{let x = path.orderId; x + "-" + x}`, path("1"), "o:1-1"},
+		{"computed index", `o:#{body.a[body.i]}`, body(`{"a": ["x", "y"], "i": 1}`), "o:y"},
+		{"computed name", `o:#{body.a[path.orderId]}`, request{path: entries{"orderId": {"k"}}, body: `{"a": {"k": "v"}}`}, "o:v"},
+		{"computed entry", `o:#{query[body.name]}`, request{query: entries{"q": {"v"}}, body: `{"name": "q"}`}, "o:v"},
+		{"computed header", `o:#{header[body.name]}`, request{header: entries{"X-Id": {"v"}}, body: `{"name": "x-id"}`}, "o:v"},
+		{"find", `o:#{find(body.items, .main).sku}`, body(`{"items": [{"main": false, "sku": "a"}, {"main": true, "sku": "b"}]}`), "o:b"},
+		{"join", `o:#{join(sort(map(body.items, string(.sku))), ",")}`, body(`{"items": [{"sku": "b"}, {"sku": "a"}]}`), "o:a,b"},
+		{"sum", `o:#{sum(body.n)}`, body(`{"n": [1, 2]}`), "o:3"},
+		{"keys in order", `o:#{join(keys(body.m), "-")}`, body(`{"m": {"b": 1, "a": 1, "c": 1}}`), "o:a-b-c"},
+		{"registered", `u:#{principal}`, request{principal: "bob"}, "u:bob"},
+		{"non-ASCII text", `o:#{path.orderId}`, path("größe"), "o:größe"},
+		{"several lines", "o:#{path.orderId +\n  \"x\"}", path("1"), "o:1x"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := compile(t, tt.template).Key(tt.request.env(t))
+			if err != nil || got != tt.want {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestTemplate_KeyFails(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, template string
+		request        request
+		want           keyexpr.Reason
+	}{
+		{"missing path", `o:#{path.orderId}`, request{}, keyexpr.ReasonMissing},
+		{"missing query", `o:#{query.id}`, request{}, keyexpr.ReasonMissing},
+		{"missing field", `o:#{body.id}`, body(`{}`), keyexpr.ReasonMissing},
+		{"no body", `o:#{body.id}`, request{}, keyexpr.ReasonMissing},
+		{"missing parent", `o:#{body.a.b}`, body(`{}`), keyexpr.ReasonMissing},
+		{"optional parent", `o:#{body.a?.b}`, body(`{}`), keyexpr.ReasonMissing},
+		{"null", `o:#{body.id}`, body(`{"id": null}`), keyexpr.ReasonMissing},
+		{"string() of null", `o:#{string(body.id)}`, body(`{"id": null}`), keyexpr.ReasonMissing},
+		{"concatenated null", `#{"o:" + string(body.id)}`, body(`{"id": null}`), keyexpr.ReasonMissing},
+		{"index outside", `o:#{body.a[3]}`, body(`{"a": [1]}`), keyexpr.ReasonMissing},
+		{"repeated index outside", `o:#{query.id[1]}`, request{query: entries{"id": {"a"}}}, keyexpr.ReasonMissing},
+		{"nothing found", `o:#{find(body.items, .main)?.sku}`, body(`{"items": []}`), keyexpr.ReasonMissing},
+		{"missing in a comparison", `o:#{query.a == "x" ? "y" : "z"}`, request{}, keyexpr.ReasonMissing},
+		{"empty path", `o:#{path.orderId}`, path(""), keyexpr.ReasonEmpty},
+		{"empty field", `o:#{body.id}`, body(`{"id": ""}`), keyexpr.ReasonEmpty},
+		{"empty in a concatenation", `#{"o:" + path.orderId}`, path(""), keyexpr.ReasonEmpty},
+		{"computed empty in a concatenation", `#{"o:" + trim(path.orderId)}`, path(" "), keyexpr.ReasonEmpty},
+		{"empty result", `o:#{trim(path.orderId)}`, path(" "), keyexpr.ReasonEmpty},
+		{"empty default", `o:#{query.id ?? "none"}`, request{query: entries{"id": {""}}}, keyexpr.ReasonEmpty},
+		{"repeated", `o:#{query.id}`, request{query: entries{"id": {"a", "b"}}}, keyexpr.ReasonRepeated},
+		{"repeated header", `o:#{header["X-Id"]}`, request{header: entries{"X-Id": {"a", "b"}}}, keyexpr.ReasonRepeated},
+		{"repeated under ??", `o:#{query.id ?? "x"}`, request{query: entries{"id": {"a", "b"}}}, keyexpr.ReasonRepeated},
+		{"float", `o:#{body.id}`, body(`{"id": 1.5}`), keyexpr.ReasonWrongType},
+		{"integral float", `o:#{body.id}`, body(`{"id": 1e3}`), keyexpr.ReasonWrongType},
+		{"object", `o:#{body.id}`, body(`{"id": {}}`), keyexpr.ReasonWrongType},
+		{"list", `o:#{body.id}`, body(`{"id": [1]}`), keyexpr.ReasonWrongType},
+		{"field of a string", `o:#{body.id.x}`, body(`{"id": "a"}`), keyexpr.ReasonWrongType},
+		{"string() of a float", `o:#{string(body.id)}`, body(`{"id": 1.5}`), keyexpr.ReasonExpression},
+		{"int() of a fraction", `o:#{int(body.id)}`, body(`{"id": 1.5}`), keyexpr.ReasonExpression},
+		{"computing with a huge number", `o:#{body.id + 1}`, body(`{"id": 18446744073709551615}`), keyexpr.ReasonExpression},
+		{"empty default in a concatenation", `#{"o:" + (query.id ?? "")}`, request{}, keyexpr.ReasonEmpty},
+		{"division by zero", `o:#{1 % body.id}`, body(`{"id": 0}`), keyexpr.ReasonExpression},
+		{"unset", `o:#{principal}`, request{}, keyexpr.ReasonUnset},
+		{"empty registered", `o:#{principal}`, request{principal: ""}, keyexpr.ReasonUnset},
+		{"unset under ??", `o:#{principal ?? "anonymous"}`, request{}, keyexpr.ReasonUnset},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			key, err := compile(t, tt.template).Key(tt.request.env(t))
+			if err == nil {
+				t.Fatalf("got key %q, want reason %v", key, tt.want)
+			}
+			if got := reasonOf(t, err); got != tt.want {
+				t.Errorf("got %v (%v), want %v", got, err, tt.want)
+			}
+			if !strings.Contains(err.Error(), tt.template) {
+				t.Errorf("the error %q does not name the template", err)
+			}
+		})
+	}
+}
+
+func TestTemplate_Keys(t *testing.T) {
+	t.Parallel()
+	items := body(`{"shop": "s", "items": [{"sku": "b", "n": 1}, {"sku": "a", "n": 2}, {"sku": "b", "n": 3}]}`)
+	tests := []struct {
+		name, template string
+		request        request
+		want           []string
+	}{
+		{"map", `inventory:deduct:#{map(body.items, .sku)}`, items, []string{"inventory:deduct:a", "inventory:deduct:b"}},
+		{"with other parts", `#{body.shop}:#{map(body.items, .sku)}:x`, items, []string{"s:a:x", "s:b:x"}},
+		{"filter", `i:#{map(filter(body.items, .n > 1), .sku)}`, items, []string{"i:a", "i:b"}},
+		{"all of a repeated value", `i:#{query.id[:]}`, request{query: entries{"id": {"2", "1", "2"}}}, []string{"i:1", "i:2"}},
+		{"untyped list", `i:#{body.ids[:]}`, body(`{"ids": [2, 1]}`), []string{"i:1", "i:2"}},
+		{"list literal", `i:#{[path.orderId, "all"]}`, path("1"), []string{"i:1", "i:all"}},
+		{"split", `i:#{split(query.ids, ",")}`, request{query: entries{"ids": {"b,a"}}}, []string{"i:a", "i:b"}},
+		{"keys", `i:#{keys(body.m)}`, body(`{"m": {"b": 1, "a": 1}}`), []string{"i:a", "i:b"}},
+		{"no list", `i:#{path.orderId}`, path("1"), []string{"i:1"}},
+		{"tuples of untyped elements", `i:#{body.ids[:]}`, body(`{"ids": [1, "1"]}`), []string{"i:%31", "i:1"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := compile(t, tt.template).Keys(tt.request.env(t))
+			if err != nil || !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,135 @@
+package keyexpr
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// normalize gives integers and floats the one Go type that the expression
+// machine computes with. An unsigned integer that does not fit stays as it is.
+func normalize(v any) any {
+	switch n := v.(type) {
+	case nil, string, bool, int, float64, []any, map[string]any:
+		return v
+	case int64:
+		return int(n)
+	case int32:
+		return int(n)
+	case int16:
+		return int(n)
+	case int8:
+		return int(n)
+	case uint64:
+		return fromUint(n)
+	case uint:
+		return fromUint(uint64(n))
+	case uintptr:
+		return fromUint(uint64(n))
+	case uint32:
+		return int(n)
+	case uint16:
+		return int(n)
+	case uint8:
+		return int(n)
+	case float32:
+		return float64(n)
+	case json.Number:
+		return FromJSONNumber(n)
+	}
+	return v
+}
+
+func fromUint(n uint64) any {
+	if n > math.MaxInt {
+		return n
+	}
+	return int(n)
+}
+
+// FromJSONNumber converts a number to the form [AnyType] describes: int where
+// it fits, then uint64, the exact text of a longer integer, float64 for a number
+// with a fraction or exponent, and nil for the empty text.
+func FromJSONNumber(n json.Number) any {
+	text := n.String()
+	if text == "" {
+		return nil
+	}
+	if strings.ContainsAny(text, ".eE") {
+		f, err := n.Float64()
+		if err != nil {
+			return math.Inf(1)
+		}
+		return f
+	}
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return int(i)
+	}
+	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return u
+	}
+	return n
+}
+
+// FromJSON converts a value decoded by encoding/json with UseNumber to the form
+// [AnyType] describes. Maps and slices are changed in place.
+func FromJSON(v any) any {
+	switch x := v.(type) {
+	case json.Number:
+		return FromJSONNumber(x)
+	case map[string]any:
+		for k, e := range x {
+			x[k] = FromJSON(e)
+		}
+	case []any:
+		for i, e := range x {
+			x[i] = FromJSON(e)
+		}
+	}
+	return v
+}
+
+// describe names the kind of a value for messages, never the value.
+func describe(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "a string"
+	case bool:
+		return "a bool"
+	case int, uint64, json.Number:
+		return "an integer"
+	case float64:
+		return "a number with a fraction or exponent"
+	case []any, []string, []int:
+		return "a list"
+	case []byte:
+		return "bytes"
+	}
+	return "an object"
+}
+
+// describe names a type for messages.
+func (t Type) describe() string {
+	switch t.kind {
+	case kindString:
+		return "a string"
+	case kindBool:
+		return "a bool"
+	case kindInt:
+		return "an integer"
+	case kindFloat:
+		return "a float"
+	case kindList:
+		return "a list"
+	case kindMap:
+		return "a map"
+	case kindObject:
+		return "an object (" + t.object.Name() + ")"
+	case kindKeyed:
+		return "a set of values (" + t.keyed.Noun + "s)"
+	}
+	return "of unknown type"
+}
