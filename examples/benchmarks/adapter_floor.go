@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// floor is what a lock on Redis costs at least: the two scripts that Interlock sends
+// for a lock that nobody else wants, called on the same kind of client with nothing
+// around them. No waiting, no watchdog, no deadline.
+type floor struct {
+	rdb              redis.UniversalClient
+	close            func() error
+	acquire, release string // digests
+	next             atomic.Int64
+}
+
+func plainFloor() contender {
+	return contender{"floor", func(addr string) (Locker, error) {
+		rdb := newRedis(addr)
+		return openFloor(rdb, rdb)
+	}}
+}
+
+func pipelinedFloor() contender {
+	return contender{"floor, AutoPipeline", func(addr string) (Locker, error) {
+		rdb := newRedis(addr)
+		pipe, err := rdb.AutoPipeline()
+		if err != nil {
+			return nil, err
+		}
+		return openFloor(rdb, pipe)
+	}}
+}
+
+func openFloor(owned *redis.Client, rdb redis.UniversalClient) (Locker, error) {
+	f := &floor{rdb: rdb, close: owned.Close}
+	for name, digest := range map[string]*string{"acquire": &f.acquire, "release": &f.release} {
+		source, err := scriptSource(name)
+		if err != nil {
+			return nil, err
+		}
+		if *digest, err = owned.ScriptLoad(context.Background(), source).Result(); err != nil {
+			return nil, fmt.Errorf("load %s.lua: %w", name, err)
+		}
+	}
+	return f, nil
+}
+
+// scriptSource reads a script of Interlock's from the source tree: the folder that
+// holds them is internal to core.
+func scriptSource(name string) (string, error) {
+	_, here, _, ok := runtime.Caller(0)
+	if !ok {
+		return "", fmt.Errorf("%s.lua: built without the path of its source", name)
+	}
+	path := filepath.Join(filepath.Dir(here), "../../core/internal/redisstore/lua", name+".lua")
+	source, err := os.ReadFile(path)
+	return string(source), err
+}
+
+// Lock is an error when the key is taken.
+func (f *floor) Lock(ctx context.Context, key string) (Unlock, error) {
+	field := "0b6f1b5e-0000-4000-8000-000000000000:" + strconv.FormatInt(f.next.Add(1), 10)
+	reply, err := f.rdb.EvalSha(ctx, f.acquire, []string{key}, field, lease.Milliseconds()).Int64()
+	if err != nil || reply != 1 {
+		return nil, fmt.Errorf("acquire script: reply %d, %w", reply, err)
+	}
+	return func(ctx context.Context) error {
+		channel := "redisson_lock__channel:{" + key + "}"
+		reply, err := f.rdb.EvalSha(ctx, f.release, []string{key}, field, channel, "publish").Int64()
+		if err != nil || reply < 1 {
+			return fmt.Errorf("release script: reply %d, %w", reply, err)
+		}
+		return nil
+	}, nil
+}
+
+func (f *floor) Close() error { return f.close() }

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Locker is what the scenarios see of every library.
+type Locker interface {
+	// Lock waits until it holds key, and returns what frees it.
+	Lock(ctx context.Context, key string) (Unlock, error)
+	// Close ends connections and goroutines.
+	Close() error
+}
+
+// Unlock frees a lock.
+type Unlock func(ctx context.Context) error
+
+// contender is a library under test, or the floor.
+type contender struct {
+	name string
+	open func(addr string) (Locker, error)
+}
+
+// lease is the lease of libraries that want one; no scenario holds a lock that long.
+const lease = 10 * time.Second
+
+const interlockName = "Interlock"
+
+func interlock() contender { return contender{interlockName, openInterlock} }
+
+// peers are the libraries that Interlock is compared with.
+func peers() []contender {
+	return []contender{
+		{"redsync", openRedsync},
+		{"bsm/redislock", openRedislock},
+		{"rueidislock", openRueidislock},
+	}
+}
+
+// libraries are Interlock and its peers.
+func libraries() []contender { return append([]contender{interlock()}, peers()...) }
+
+// find is how a worker process gets the contender its parent named.
+func find(name string) (contender, error) {
+	all := libraries()
+	if i := slices.IndexFunc(all, func(c contender) bool { return c.name == name }); i >= 0 {
+		return all[i], nil
+	}
+	return contender{}, fmt.Errorf("no contender is called %q", name)
+}

@@ -1,0 +1,109 @@
+// Command benchmarks compares Interlock with the floor (two bare EVALSHA calls) and
+// with other lock libraries on one Redis, and prints a Markdown table. See README.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "benchmarks:", err)
+		os.Exit(1)
+	}
+}
+
+type flags struct {
+	redis  string
+	rounds int
+	quick  bool
+	check  bool
+	only   []string
+}
+
+func run(ctx context.Context) error {
+	if os.Getenv(workerEnv) != "" {
+		return runWorker(ctx)
+	}
+	f, err := parseFlags()
+	if err != nil {
+		return err
+	}
+	if f.redis == "" {
+		addr, stop, err := startRedis(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		f.redis = addr
+	}
+	return f.compare(ctx)
+}
+
+func parseFlags() (flags, error) {
+	var f flags
+	var only string
+	flag.StringVar(&f.redis, "redis", "", "host:port of a Redis to use (default: start redis-server on a free port)")
+	flag.IntVar(&f.rounds, "rounds", 5, "rounds to take medians of")
+	flag.BoolVar(&f.quick, "quick", false, "one short round: checks that everything runs, not how fast")
+	flag.BoolVar(&f.check, "check", false, "exit with an error when a bar is missed")
+	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated: "+strings.Join(names(scenarios()), ","))
+	flag.Parse()
+	if f.quick {
+		f.rounds = 1
+	}
+	if f.rounds < 1 || flag.NArg() > 0 {
+		return f, fmt.Errorf("want -rounds of 1 or more and no arguments, got %d and %q", f.rounds, flag.Args())
+	}
+	if only != "" {
+		f.only = strings.Split(only, ",")
+	}
+	for _, name := range f.only {
+		if !slices.Contains(names(scenarios()), name) {
+			return f, fmt.Errorf("-only %s: want some of %q", name, names(scenarios()))
+		}
+	}
+	return f, nil
+}
+
+func names(all []scenario) []string {
+	list := make([]string, len(all))
+	for i, s := range all {
+		list[i] = s.name
+	}
+	return list
+}
+
+// compare runs the scenarios and prints the table at the end, what there is of it
+// even when a scenario fails.
+func (f flags) compare(ctx context.Context) error {
+	var out strings.Builder
+	t := table{out: &out}
+	t.header()
+	var failed error
+	for _, s := range scenarios() {
+		if len(f.only) > 0 && !slices.Contains(f.only, s.name) {
+			continue
+		}
+		r, err := s.run(ctx, env{addr: f.redis, quick: f.quick}, f.rounds)
+		failed = errors.Join(failed, err)
+		if err == nil {
+			t.add(s.rows, r)
+		}
+	}
+	fmt.Print(out.String())
+	if f.check && t.missed > 0 {
+		failed = errors.Join(failed, fmt.Errorf("%d bars missed", t.missed))
+	}
+	return failed
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// scenario is one situation in which contenders are measured.
+type scenario struct {
+	name       string // for -only
+	contenders []contender
+	measure    func(ctx context.Context, e env, c contender) (sample, error)
+	rows       []row
+}
+
+// sample is what one measurement gives, by metric.
+type sample map[string]float64
+
+// env is what a measurement needs to know of the run.
+type env struct {
+	addr  string
+	quick bool
+	key   string // nobody else's, in the whole run
+}
+
+// lasting is how long a measurement takes: d, or a moment with -quick.
+func (e env) lasting(d time.Duration) time.Duration {
+	if e.quick {
+		return min(d, 200*time.Millisecond)
+	}
+	return d
+}
+
+// results are the samples of a scenario: metric, contender, rounds.
+type results map[string]map[string][]float64
+
+func (r results) add(contender string, s sample) {
+	for metric, value := range s {
+		if r[metric] == nil {
+			r[metric] = map[string][]float64{}
+		}
+		r[metric][contender] = append(r[metric][contender], value)
+	}
+}
+
+// run measures every contender once a round. Each round begins with another one, so
+// that none always runs on the heels of the same predecessor.
+func (s scenario) run(ctx context.Context, e env, rounds int) (results, error) {
+	r := results{}
+	for round := range rounds {
+		for i := range s.contenders {
+			c := s.contenders[(i+round)%len(s.contenders)]
+			e.key = fmt.Sprintf("bench:%s:%d:%d", s.name, round, i)
+			fmt.Fprintf(os.Stderr, "%-12s round %d of %d  %s\n", s.name, round+1, rounds, c.name)
+			sample, err := s.measure(ctx, e, c)
+			if err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", s.name, c.name, err)
+			}
+			r.add(c.name, sample)
+		}
+	}
+	return r, nil
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		alone(),
+		parallel(),
+		contended("contended-0", 1, 32, 0),
+		contended("contended-1ms", 1, 32, time.Millisecond),
+		contended("processes-0", 4, 8, 0),
+		contended("processes-1ms", 4, 8, time.Millisecond),
+		contended("crowd", 4, 500, 100*time.Microsecond),
+		wakeups(),
+		heldLocks(),
+	}
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"math"
+	"slices"
+)
+
+// median of values; NaN when there are none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// jain is Jain's fairness index: 1 when all have the same, 1/n when one has all.
+func jain(turns []int64) float64 {
+	var sum, squares float64
+	for _, n := range turns {
+		sum += float64(n)
+		squares += float64(n) * float64(n)
+	}
+	if squares == 0 {
+		return 0
+	}
+	return sum * sum / (float64(len(turns)) * squares)
+}
+
+// pairedRatio is the median of the ratios within each round, so that a machine that
+// gets slower during the run slows both sides.
+func pairedRatio(a, b []float64) float64 {
+	ratios := make([]float64, 0, len(a))
+	for i := range min(len(a), len(b)) {
+		ratios = append(ratios, a[i]/b[i])
+	}
+	return median(ratios)
+}

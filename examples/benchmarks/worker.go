@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// workerEnv makes this program a worker process of itself. Parent and worker speak
+// in lines of JSON: the parent sends a job, the rest is the job's matter.
+const workerEnv = "INTERLOCK_BENCHMARKS_WORKER"
+
+// job is the first line to a worker; one field is set.
+type job struct {
+	Contest *contest
+	Wakeup  *wakeup
+	Held    *held
+}
+
+// runWorker is the main function of a worker process.
+func runWorker(ctx context.Context) error {
+	l := link{decoder: json.NewDecoder(bufio.NewReader(os.Stdin)), encoder: json.NewEncoder(os.Stdout)}
+	var j job
+	if err := l.receive(&j); err != nil {
+		return err
+	}
+	switch {
+	case j.Contest != nil:
+		return j.Contest.serve(ctx, l)
+	case j.Wakeup != nil:
+		return j.Wakeup.serve(ctx, l)
+	case j.Held != nil:
+		return j.Held.serve(ctx, l)
+	default:
+		return fmt.Errorf("a worker without a job")
+	}
+}
+
+// link is one end of the conversation.
+type link struct {
+	decoder *json.Decoder
+	encoder *json.Encoder
+}
+
+func (l link) send(v any) error    { return l.encoder.Encode(v) }
+func (l link) receive(v any) error { return l.decoder.Decode(v) }
+
+// worker is a worker process as its parent sees it.
+type worker struct {
+	link
+	stdin io.Closer
+	cmd   *exec.Cmd
+}
+
+func startWorker(ctx context.Context, j job) (*worker, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), workerEnv+"=1")
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	w := &worker{link: link{decoder: json.NewDecoder(stdout), encoder: json.NewEncoder(stdin)}, stdin: stdin, cmd: cmd}
+	return w, w.send(j)
+}
+
+func (w *worker) wait() error {
+	_ = w.stdin.Close()
+	return w.cmd.Wait()
+}
+
+// serve is a contest in a worker: it says when it is ready, is told when to start,
+// and answers with its tally.
+func (c *contest) serve(ctx context.Context, l link) error {
+	var failed error
+	t, err := contend(ctx, *c, func() time.Time {
+		var start time.Time
+		failed = l.send("ready")
+		if failed == nil {
+			failed = l.receive(&start)
+		}
+		return start
+	})
+	if err != nil {
+		return err
+	}
+	if failed != nil {
+		return failed
+	}
+	return l.send(t)
+}
+
+// contendIn runs a contest in several processes at once, each with c.Callers callers.
+func contendIn(ctx context.Context, processes int, c contest) (tally, error) {
+	workers := make([]*worker, processes)
+	for i := range workers {
+		w, err := startWorker(ctx, job{Contest: &c})
+		if err != nil {
+			return tally{}, err
+		}
+		defer w.wait() //nolint:errcheck // the tally has come or the error is known
+		workers[i] = w
+	}
+	var ready string
+	for _, w := range workers {
+		if err := w.receive(&ready); err != nil {
+			return tally{}, fmt.Errorf("worker: %w", err)
+		}
+	}
+	start := time.Now().Add(100 * time.Millisecond)
+	for _, w := range workers {
+		if err := w.send(start); err != nil {
+			return tally{}, err
+		}
+	}
+	return collect(workers)
+}
+
+func collect(workers []*worker) (tally, error) {
+	var all tally
+	for _, w := range workers {
+		var t tally
+		if err := w.receive(&t); err != nil {
+			return tally{}, fmt.Errorf("worker: %w", err)
+		}
+		all.add(t)
+	}
+	return all, nil
+}
