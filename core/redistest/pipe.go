@@ -1,0 +1,164 @@
+package redistest
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// newPipe makes the two ends of a connection in memory. Unlike a net.Pipe it has a
+// buffer, without a limit: a write never waits for the reader, as on a socket. It
+// waits on channels and timers only, so that it works in a synctest bubble.
+func newPipe() (a, b net.Conn) {
+	ab, ba := newStream(), newStream()
+	return &memoryConn{in: ba, out: ab}, &memoryConn{in: ab, out: ba}
+}
+
+// memoryConn is one end.
+type memoryConn struct{ in, out *stream }
+
+func (c *memoryConn) Read(p []byte) (int, error) {
+	n, err := c.in.read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // made here, never wrapped
+		err = opError("read", err)
+	}
+	return n, err
+}
+
+func (c *memoryConn) Write(p []byte) (int, error) {
+	if err := c.out.write(p); err != nil {
+		return 0, opError("write", err)
+	}
+	return len(p), nil
+}
+
+// Close ends both directions; the other end still reads what was written.
+func (c *memoryConn) Close() error {
+	c.in.update(func(s *stream) { s.readerGone = true })
+	c.out.update(func(s *stream) { s.writerGone = true })
+	return nil
+}
+
+func (c *memoryConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+
+func (c *memoryConn) SetReadDeadline(t time.Time) error {
+	c.in.update(func(s *stream) { s.deadline = t })
+	return nil
+}
+
+// SetWriteDeadline does nothing: a write does not wait.
+func (c *memoryConn) SetWriteDeadline(time.Time) error { return nil }
+
+func (c *memoryConn) LocalAddr() net.Addr  { return memoryAddr{} }
+func (c *memoryConn) RemoteAddr() net.Addr { return memoryAddr{} }
+
+// SyscallConn exists for go-redis, which asks a pooled connection for its socket to
+// see whether the other end has closed it. Here the answer is the error; there is
+// no socket.
+func (c *memoryConn) SyscallConn() (syscall.RawConn, error) {
+	if c.in.ended() {
+		return nil, io.EOF
+	}
+	return noSocket{}, nil
+}
+
+// noSocket is a socket on which nothing can be done and nothing is wrong.
+type noSocket struct{}
+
+func (noSocket) Control(func(uintptr)) error    { return nil }
+func (noSocket) Read(func(uintptr) bool) error  { return nil }
+func (noSocket) Write(func(uintptr) bool) error { return nil }
+
+type memoryAddr struct{}
+
+func (memoryAddr) Network() string { return "memory" }
+func (memoryAddr) String() string  { return "memory" }
+
+func opError(op string, err error) error {
+	return &net.OpError{Op: op, Net: "memory", Addr: memoryAddr{}, Err: err}
+}
+
+// stream is one direction.
+type stream struct {
+	mu         sync.Mutex
+	buf        []byte
+	deadline   time.Time
+	writerGone bool
+	readerGone bool
+	changed    chan struct{} // closed and replaced with every change
+}
+
+func newStream() *stream { return &stream{changed: make(chan struct{})} }
+
+// update changes the stream and wakes its reader.
+func (s *stream) update(change func(*stream)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *stream) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writerGone
+}
+
+func (s *stream) write(p []byte) (err error) {
+	s.update(func(s *stream) {
+		switch {
+		case s.writerGone:
+			err = net.ErrClosed
+		case s.readerGone:
+			err = syscall.EPIPE
+		default:
+			s.buf = append(s.buf, p...)
+		}
+	})
+	return err
+}
+
+func (s *stream) read(p []byte) (int, error) {
+	for {
+		n, err, changed, deadline := s.tryRead(p)
+		if n > 0 || err != nil || len(p) == 0 {
+			return n, err
+		}
+		await(changed, deadline)
+	}
+}
+
+func (s *stream) tryRead(p []byte) (n int, err error, changed <-chan struct{}, deadline time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.readerGone:
+		err = net.ErrClosed
+	case !s.deadline.IsZero() && !time.Now().Before(s.deadline):
+		err = os.ErrDeadlineExceeded
+	case len(s.buf) > 0:
+		n = copy(p, s.buf)
+		s.buf = s.buf[n:]
+	case s.writerGone:
+		err = io.EOF
+	}
+	return n, err, s.changed, s.deadline
+}
+
+// await returns at the next change of a stream or at its deadline.
+func await(changed <-chan struct{}, deadline time.Time) {
+	if deadline.IsZero() {
+		<-changed
+		return
+	}
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	}
+}

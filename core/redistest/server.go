@@ -1,0 +1,146 @@
+package redistest
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// Server is an embedded Redis, empty at the start. Make it with [New] or [Start].
+// All methods are safe for concurrent use.
+type Server struct {
+	mini    *miniredis.Miniredis
+	proxy   *faultproxy.Proxy // all clients come through it, but for own
+	known   scripts
+	addr    string        // empty without a listener
+	own     *redis.Client // past the proxy: acts for strangers, even while down
+	failure func(format string, args ...any)
+
+	mu      sync.Mutex
+	clients []*redis.Client
+}
+
+// New starts an embedded Redis for a test, and closes it with its clients when the
+// test ends. It has no port: only [Server.Client] reaches it. It works inside a
+// testing/synctest bubble, where it must be made inside the bubble, with the t of
+// the bubble.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := newServer(t.Fatalf)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Start starts an embedded Redis on a free port of 127.0.0.1, for demos. Call
+// [Server.Close] at the end. The error says that no port was to be had.
+func Start() (*Server, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := newServer(panicf)
+	s.addr = l.Addr().String()
+	s.proxy.Listen(l)
+	return s, nil
+}
+
+func newServer(failure func(string, ...any)) *Server {
+	s := &Server{mini: miniredis.NewMiniRedis(), failure: failure}
+	s.mini.ClockTTL(true)
+	s.startMini()
+	s.proxy = faultproxy.Open(s.dialMini)
+	s.proxy.Watch(s.known.note)
+	s.own = redis.NewClient(options(s.dialMini))
+	return s
+}
+
+// startMini starts miniredis without a listener, which only its Dial does.
+func (s *Server) startMini() {
+	starter, err := s.mini.Dial()
+	if err != nil {
+		s.failure("redistest: %v", err)
+	}
+	_ = starter.Close()
+}
+
+// dialMini connects to miniredis itself. Its own Dial gives a net.Pipe, which has no
+// buffer: a publishing script, which stops the whole miniredis, would then wait for
+// the slowest subscriber to read.
+func (s *Server) dialMini() (net.Conn, error) {
+	near, far := newPipe()
+	s.mini.Server().ServeConn(far)
+	return near, nil
+}
+
+// dialProxy connects as a client does, without a port.
+func (s *Server) dialProxy() (net.Conn, error) {
+	near, far := newPipe()
+	if err := s.proxy.Serve(far); err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: memoryAddr{}, Err: err}
+	}
+	return near, nil
+}
+
+// Client makes a client of its own, with go-redis's defaults changed by opts. It is
+// closed with the server; it may be closed before.
+func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
+	o := options(s.dialProxy)
+	if s.addr != "" {
+		o.Addr, o.Dialer = s.addr, nil
+	}
+	for _, opt := range opts {
+		opt(o)
+	}
+	rdb := redis.NewClient(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients = append(s.clients, rdb)
+	return rdb
+}
+
+// options are those of a client that works in a synctest bubble: an address that
+// needs no DNS, and no maintenance notifications, which look addresses up.
+func options(dial func() (net.Conn, error)) *redis.Options {
+	return &redis.Options{
+		Addr:                     "127.0.0.1:0",
+		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return dial() },
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+// Addr is the host:port of a server made by [Start], and empty for [New].
+func (s *Server) Addr() string { return s.addr }
+
+// URL is the redis:// URL of a server made by [Start], and empty for [New].
+func (s *Server) URL() string {
+	if s.addr == "" {
+		return ""
+	}
+	return "redis://" + s.addr
+}
+
+// Close closes the clients made by [Server.Client] and ends the server; the data is
+// gone. [New] does this when the test ends. A second Close does nothing.
+func (s *Server) Close() {
+	for _, rdb := range s.takeClients() {
+		_ = rdb.Close()
+	}
+	s.proxy.Close()
+	_ = s.own.Close()
+	s.mini.Close()
+}
+
+func (s *Server) takeClients() []*redis.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clients := s.clients
+	s.clients = nil
+	return clients
+}

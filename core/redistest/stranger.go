@@ -1,0 +1,76 @@
+package redistest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Take gives the lock at key to a stranger for lease (1 ms or more), as a process
+// elsewhere would have it: a hash with one field, the stranger's "<uuid>:<number>",
+// with the hold count 1. It returns that field; every stranger has another one. A
+// lock that is taken changes hands: whoever had it has lost it, without a message.
+func (s *Server) Take(key string, lease time.Duration) (stranger string) {
+	if lease < time.Millisecond {
+		s.failure("redistest: Take(%q, %s): want a lease of 1ms or more, such as time.Minute", key, lease)
+	}
+	stranger = newStranger()
+	_, err := s.own.TxPipelined(context.Background(), func(pipe redis.Pipeliner) error {
+		pipe.Del(context.Background(), key)
+		pipe.HSet(context.Background(), key, stranger, 1)
+		pipe.PExpire(context.Background(), key, lease)
+		return nil
+	})
+	s.must("Take", err)
+	return stranger
+}
+
+// release is the end of a lock: the message only if there was one.
+const release = `if redis.call('del', KEYS[1]) == 1 then redis.call('publish', ARGV[1], '0') end`
+
+// Free releases the lock at key as its holder would: the key is deleted and those
+// who wait are sent the message. On a free key it does nothing.
+func (s *Server) Free(key string) {
+	s.must("Free", orNil(s.own.Eval(context.Background(), release, []string{key}, channel(key)).Err()))
+}
+
+// Expire ends the lease of the lock at key now, as if its time were over: the key
+// is gone, and nobody is sent a message.
+func (s *Server) Expire(key string) {
+	s.must("Expire", s.own.Del(context.Background(), key).Err())
+}
+
+func (s *Server) must(what string, err error) {
+	if err != nil {
+		s.failure("redistest: %s: %v", what, err)
+	}
+}
+
+func orNil(err error) error {
+	if err == redis.Nil { //nolint:errorlint // never wrapped; the script returns nothing
+		return nil
+	}
+	return err
+}
+
+// channel is where the release of the lock at key is announced.
+func channel(key string) string {
+	if strings.Contains(key, "{") {
+		return "redisson_lock__channel:" + key
+	}
+	return "redisson_lock__channel:{" + key + "}"
+}
+
+// newStranger makes a holder field: a random UUID and the number of a thread.
+func newStranger() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x:1", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+func panicf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
