@@ -20,17 +20,14 @@
 // A body is read only if an expression uses it, at most [Config.MaxBody] bytes
 // of it, and the request's Body is replaced so that the handler still reads all
 // of it. JSON needs a JSON content type (application/json or any +json),
-// UTF-8 and nothing after the value. Integers are exact. In an untyped body
-// names are matched exactly; a body that repeats a name in one object is
-// refused, because handlers disagree about which value counts.
+// UTF-8 and nothing after the value. Integers are exact. A typed body is decoded
+// as encoding/json would do it for the handler. In an untyped body names are
+// matched exactly; one that has a name twice in one object, be it in another
+// case, is refused, because handlers disagree about which value counts. A
+// request without a body has no value for body and form.
 package httpvars
 
-import (
-	"net/http"
-	"reflect"
-
-	"github.com/interlock-go/interlock/keyexpr"
-)
+import "reflect"
 
 // DefaultMaxBody is the largest body in bytes that expressions read.
 const DefaultMaxBody = 1 << 20
@@ -71,48 +68,3 @@ type Host interface {
 	// string is unset.
 	Registered(i int) (any, error)
 }
-
-// Variables is a checked [Config]. It is immutable and safe for concurrent use.
-type Variables struct {
-	schema *keyexpr.Schema
-	config Config
-}
-
-// New checks a config. Bad names, clashes with the standard variables and
-// unusable types are errors, all of them joined.
-func New(c Config) (*Variables, error) { return nil, nil }
-
-// Schema returns the schema to compile templates against.
-func (v *Variables) Schema() *keyexpr.Schema { return v.schema }
-
-// Request returns the values of one request. One goroutine uses it at a time;
-// it serves any number of templates and computes each variable once.
-func (v *Variables) Request(r *http.Request, host Host) *Request { return nil }
-
-// Request is the [keyexpr.Env] of one HTTP request.
-type Request struct {
-	variables *Variables
-	request   *http.Request
-	host      Host
-}
-
-// Value implements [keyexpr.Env].
-func (q *Request) Value(slot int) (any, error) { return nil, nil }
-
-// Item implements [keyexpr.Env].
-func (q *Request) Item(slot int, key string, i int) (string, int, error) { return "", 0, nil }
-
-// Buffer reads the body into memory, up to the limit, and replaces the
-// request's Body by one that yields the same bytes. A server notices that a
-// client left only once the body is read, so adapters call it before they wait.
-// The error is a *[keyexpr.EvalError]; the handler can read all of the body even
-// then.
-func (q *Request) Buffer() error { return nil }
-
-// Body returns the bytes of the body, and false if they have not been read or
-// did not fit. The slice must not be changed.
-func (q *Request) Body() ([]byte, bool) { return nil, false }
-
-// NetHTTP returns the [Host] of a request served by net/http's ServeMux: the
-// client's address is that of the connection. It has no registered variables.
-func NetHTTP(r *http.Request) Host { return nil }

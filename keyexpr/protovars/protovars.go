@@ -33,8 +33,6 @@ package protovars
 import (
 	"reflect"
 
-	"github.com/interlock-go/interlock/keyexpr"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -70,32 +68,3 @@ type Host interface {
 	Registered(i int) (any, error)
 }
 
-// Variables is a checked [Config]. It is immutable and safe for concurrent use.
-type Variables struct {
-	schema *keyexpr.Schema
-	config Config
-}
-
-// New checks a config. Bad names, clashes with the standard variables and
-// unusable types are errors, all of them joined.
-func New(c Config) (*Variables, error) { return nil, nil }
-
-// Schema returns the schema to compile templates against.
-func (v *Variables) Schema() *keyexpr.Schema { return v.schema }
-
-// Call returns the values of one call. req may be nil where the message is not
-// there. One goroutine uses it at a time; it serves any number of templates.
-func (v *Variables) Call(req proto.Message, host Host) *Call { return nil }
-
-// Call is the [keyexpr.Env] of one RPC.
-type Call struct {
-	variables *Variables
-	req       proto.Message
-	host      Host
-}
-
-// Value implements [keyexpr.Env].
-func (c *Call) Value(slot int) (any, error) { return nil, nil }
-
-// Item implements [keyexpr.Env].
-func (c *Call) Item(slot int, key string, i int) (string, int, error) { return "", 0, nil }

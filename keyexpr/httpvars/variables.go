@@ -1,0 +1,111 @@
+package httpvars
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"reflect"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// The slots of the standard variables; registered ones follow.
+const (
+	slotPath = iota
+	slotQuery
+	slotHeader
+	slotCookie
+	slotForm
+	slotBody
+	slotMethod
+	slotRoute
+	slotClientIP
+	standardSlots
+)
+
+// Variables is a checked [Config]. It is immutable and safe for concurrent use.
+type Variables struct {
+	schema  *keyexpr.Schema
+	body    reflect.Type
+	maxBody int64
+}
+
+// New checks a config. Bad names, clashes with the standard variables and
+// unusable types are errors, all of them joined.
+func New(c Config) (*Variables, error) {
+	v := &Variables{body: c.Body, maxBody: c.MaxBody}
+	if c.MaxBody == 0 {
+		v.maxBody = DefaultMaxBody
+	}
+	var problems []error
+	if c.MaxBody < 0 {
+		problems = append(problems, fmt.Errorf("httpvars: MaxBody is %d: write a positive number of bytes, or 0 for %d", c.MaxBody, DefaultMaxBody))
+	}
+	body, err := keyexpr.GoType(c.Body, keyexpr.JSONNames)
+	if err != nil {
+		problems = append(problems, fmt.Errorf("httpvars: the body's type %v: %w", c.Body, err))
+	}
+	registered, err := registeredVariables(c.Registered)
+	problems = append(problems, err)
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	v.schema, err = keyexpr.NewSchema(append(standard(c.PathParams, body), registered...)...)
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func standard(pathParams []string, body keyexpr.Type) []keyexpr.Variable {
+	open := keyexpr.Keyed{Open: true, Repeatable: true}
+	named := func(noun string) keyexpr.Type {
+		k := open
+		k.Noun = noun
+		return keyexpr.KeyedType(k)
+	}
+	header := open
+	header.Noun, header.Canonical = "header", textproto.CanonicalMIMEHeaderKey
+	variables := [standardSlots]keyexpr.Variable{
+		slotPath:     {Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: pathParams})},
+		slotQuery:    {Name: "query", Type: named("query parameter")},
+		slotHeader:   {Name: "header", Type: keyexpr.KeyedType(header)},
+		slotCookie:   {Name: "cookie", Type: named("cookie")},
+		slotForm:     {Name: "form", Type: named("form field")},
+		slotBody:     {Name: "body", Type: body},
+		slotMethod:   {Name: "method", Type: keyexpr.StringType()},
+		slotRoute:    {Name: "route", Type: keyexpr.StringType()},
+		slotClientIP: {Name: "client_ip", Type: keyexpr.StringType()},
+	}
+	return variables[:]
+}
+
+func registeredVariables(registered []Registered) ([]keyexpr.Variable, error) {
+	var variables []keyexpr.Variable
+	var problems []error
+	for _, r := range registered {
+		t := r.Type
+		if t == nil {
+			t = reflect.TypeFor[string]()
+		}
+		typ, err := keyexpr.GoType(t, keyexpr.GoNames)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("httpvars: the variable %q: %w", r.Name, err))
+			continue
+		}
+		variables = append(variables, keyexpr.Variable{Name: r.Name, Type: typ, Registered: true})
+	}
+	return variables, errors.Join(problems...)
+}
+
+// Schema returns the schema to compile templates against.
+func (v *Variables) Schema() *keyexpr.Schema { return v.schema }
+
+// Request returns the values of one request. One goroutine uses it at a time;
+// it serves any number of templates and computes each variable once. The Body of
+// r itself is replaced when it has been read, so a copy made by
+// [http.Request.WithContext] has to be made afterwards.
+func (v *Variables) Request(r *http.Request, host Host) *Request {
+	return &Request{variables: v, request: r, host: host}
+}

@@ -1,0 +1,160 @@
+package protovars
+
+import (
+	"encoding/hex"
+	"strconv"
+
+	"github.com/interlock-go/interlock/keyexpr"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// message describes a message type to expressions. Its values are
+// protoreflect.Messages.
+type message struct {
+	descriptor protoreflect.MessageDescriptor
+}
+
+// Name implements [keyexpr.Object].
+func (m message) Name() string { return string(m.descriptor.FullName()) }
+
+// Fields implements [keyexpr.Object].
+func (m message) Fields() []string {
+	fields := m.descriptor.Fields()
+	names := make([]string, fields.Len())
+	for i := range names {
+		names[i] = string(fields.Get(i).Name())
+	}
+	return names
+}
+
+// Field implements [keyexpr.Object].
+func (m message) Field(name string) (keyexpr.Field, bool) {
+	fd := m.descriptor.Fields().ByName(protoreflect.Name(name))
+	if fd == nil {
+		return keyexpr.Field{}, false
+	}
+	f := keyexpr.Field{Type: typeOf(fd), Get: getter(fd)}
+	f.Implicit = !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !isWrapper(m.descriptor)
+	if f.Implicit && fd.Enum() != nil {
+		f.Zero = enumName(fd.Enum(), fd.Default().Enum())
+	}
+	return f, true
+}
+
+// isWrapper reports whether a message is one of google/protobuf/wrappers.proto.
+// That the wrapper is set says that its value is.
+func isWrapper(d protoreflect.MessageDescriptor) bool {
+	return d.ParentFile() != nil && d.ParentFile().Path() == "google/protobuf/wrappers.proto"
+}
+
+func typeOf(fd protoreflect.FieldDescriptor) keyexpr.Type {
+	switch {
+	case fd.IsMap():
+		return keyexpr.MapType(singular(fd.MapValue()))
+	case fd.IsList():
+		return keyexpr.ListType(singular(fd))
+	}
+	return singular(fd)
+}
+
+func singular(fd protoreflect.FieldDescriptor) keyexpr.Type {
+	switch fd.Kind() {
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.EnumKind:
+		return keyexpr.StringType()
+	case protoreflect.BoolKind:
+		return keyexpr.BoolType()
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return keyexpr.FloatType()
+	case protoreflect.MessageKind, protoreflect.GroupKind:
+		return keyexpr.ObjectType(message{fd.Message()})
+	}
+	return keyexpr.IntType()
+}
+
+// getter reads a field. A message of the same name but of another descriptor,
+// such as a dynamic one, is read by the field's number.
+func getter(fd protoreflect.FieldDescriptor) func(any) any {
+	parent := fd.ContainingMessage()
+	return func(v any) any {
+		m, ok := v.(protoreflect.Message)
+		if !ok {
+			return nil
+		}
+		field := fd
+		if d := m.Descriptor(); d != parent {
+			field = counterpart(d, fd)
+			if field == nil {
+				return nil
+			}
+		}
+		if field.HasPresence() && !m.Has(field) {
+			return nil
+		}
+		return form(field, m.Get(field))
+	}
+}
+
+// counterpart finds the field in another descriptor of the same message.
+func counterpart(d protoreflect.MessageDescriptor, fd protoreflect.FieldDescriptor) protoreflect.FieldDescriptor {
+	if d.FullName() != fd.ContainingMessage().FullName() {
+		return nil
+	}
+	found := d.Fields().ByNumber(fd.Number())
+	if found == nil || found.Kind() != fd.Kind() || found.Cardinality() != fd.Cardinality() {
+		return nil
+	}
+	return found
+}
+
+// form brings a field's value into the form that the package documents.
+func form(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
+	switch {
+	case fd.IsMap():
+		return mapForm(fd, v.Map())
+	case fd.IsList():
+		list := v.List()
+		forms := make([]any, list.Len())
+		for i := range forms {
+			forms[i] = scalar(fd, list.Get(i))
+		}
+		return forms
+	}
+	return scalar(fd, v)
+}
+
+func mapForm(fd protoreflect.FieldDescriptor, m protoreflect.Map) any {
+	forms := make(map[string]any, m.Len())
+	m.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
+		forms[k.String()] = scalar(fd.MapValue(), v)
+		return true
+	})
+	return forms
+}
+
+func scalar(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
+	switch fd.Kind() {
+	case protoreflect.StringKind:
+		return v.String()
+	case protoreflect.BoolKind:
+		return v.Bool()
+	case protoreflect.BytesKind:
+		return hex.EncodeToString(v.Bytes())
+	case protoreflect.EnumKind:
+		return enumName(fd.Enum(), v.Enum())
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return v.Float()
+	case protoreflect.MessageKind, protoreflect.GroupKind:
+		return v.Message()
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
+		return v.Uint()
+	}
+	return v.Int()
+}
+
+// enumName is the name of an enum's value; a number without a name stays one.
+func enumName(d protoreflect.EnumDescriptor, n protoreflect.EnumNumber) string {
+	if value := d.Values().ByNumber(n); value != nil {
+		return string(value.Name())
+	}
+	return strconv.Itoa(int(n))
+}

@@ -1,0 +1,143 @@
+package protovars
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/interlock-go/interlock/keyexpr"
+	"google.golang.org/protobuf/proto"
+)
+
+// The slots of the standard variables; registered ones follow. The slot of the
+// request is kept where there is none.
+const (
+	slotMetadata = iota
+	slotMethod
+	slotPeer
+	slotRegistered
+)
+
+// Variables is a checked [Config]. It is immutable and safe for concurrent use.
+type Variables struct {
+	schema     *keyexpr.Schema
+	request    int // the slot of req, or -1
+	registered int // the slot of the first registered variable
+}
+
+// New checks a config. Bad names, clashes with the standard variables and
+// unusable types are errors, all of them joined.
+func New(c Config) (*Variables, error) {
+	metadata := keyexpr.Keyed{Noun: "metadata key", Open: true, Repeatable: true, Canonical: strings.ToLower}
+	variables := []keyexpr.Variable{
+		slotMetadata: {Name: "metadata", Type: keyexpr.KeyedType(metadata)},
+		slotMethod:   {Name: "method", Type: keyexpr.StringType()},
+		slotPeer:     {Name: "peer", Type: keyexpr.StringType()},
+	}
+	v := &Variables{request: -1, registered: slotRegistered}
+	if c.Request != nil {
+		v.request, v.registered = slotRegistered, slotRegistered+1
+		variables = append(variables, keyexpr.Variable{Name: "req", Type: keyexpr.ObjectType(message{c.Request})})
+	}
+	registered, err := registeredVariables(c.Registered)
+	if err != nil {
+		return nil, err
+	}
+	if v.schema, err = keyexpr.NewSchema(append(variables, registered...)...); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+func registeredVariables(registered []Registered) ([]keyexpr.Variable, error) {
+	var variables []keyexpr.Variable
+	var problems []error
+	for _, r := range registered {
+		t := r.Type
+		if t == nil {
+			t = reflect.TypeFor[string]()
+		}
+		typ, err := keyexpr.GoType(t, keyexpr.GoNames)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("protovars: the variable %q: %w", r.Name, err))
+			continue
+		}
+		variables = append(variables, keyexpr.Variable{Name: r.Name, Type: typ, Registered: true})
+	}
+	return variables, errors.Join(problems...)
+}
+
+// Schema returns the schema to compile templates against.
+func (v *Variables) Schema() *keyexpr.Schema { return v.schema }
+
+// Call returns the values of one call. req may be nil where the message is not
+// there; a message of another type than Config.Request is an error where it is
+// used. One goroutine uses the Call at a time; it serves any number of
+// templates.
+func (v *Variables) Call(req proto.Message, host Host) *Call {
+	return &Call{variables: v, req: req, host: host}
+}
+
+// Call is the [keyexpr.Env] of one RPC.
+type Call struct {
+	variables  *Variables
+	req        proto.Message
+	host       Host
+	registered map[int]result
+}
+
+type result struct {
+	value any
+	err   error
+}
+
+// Value implements [keyexpr.Env].
+func (c *Call) Value(slot int) (any, error) {
+	switch slot {
+	case slotMethod:
+		return c.host.Method(), nil
+	case slotPeer:
+		return c.host.Peer(), nil
+	case c.variables.request:
+		return c.message()
+	}
+	return c.registeredValue(slot - c.variables.registered)
+}
+
+func (c *Call) message() (any, error) {
+	if c.req == nil {
+		return nil, nil
+	}
+	m := c.req.ProtoReflect()
+	if !m.IsValid() {
+		return nil, nil
+	}
+	return m, nil
+}
+
+func (c *Call) registeredValue(i int) (any, error) {
+	if r, ok := c.registered[i]; ok {
+		return r.value, r.err
+	}
+	value, err := c.host.Registered(i)
+	if c.registered == nil {
+		c.registered = make(map[int]result)
+	}
+	c.registered[i] = result{value, err}
+	return value, err
+}
+
+// Item implements [keyexpr.Env].
+func (c *Call) Item(slot int, key string, i int) (string, int, error) {
+	if slot != slotMetadata {
+		return "", 0, nil
+	}
+	values := c.host.Metadata(key)
+	if i >= len(values) {
+		return "", len(values), nil
+	}
+	return values[i], len(values), nil
+}
+
+var _ keyexpr.Env = (*Call)(nil)
