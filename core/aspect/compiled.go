@@ -1,7 +1,6 @@
 package aspect
 
 import (
-	"context"
 	"sync/atomic"
 	"time"
 

@@ -1,0 +1,139 @@
+package aspect_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+func submit() ruleset.Rule {
+	return ruleset.Rule{Name: "submit", Key: "order:#{in.ID}", Debounce: 5 * time.Second}
+}
+
+func TestDebounce_RefusesInsideTheWindowWithoutWaiting(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		p := mustCompile(t, mustAspect(t, b.locks), submit())
+		c := &call{in: order{ID: "42"}}
+		want(t, "first", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
+		b.wantHeld(t, "order:42")
+		time.Sleep(1500 * time.Millisecond)
+
+		start := time.Now()
+		out := p.Run(t.Context(), c)
+		want(t, "second", out.Cause, failpolicy.Debounced)
+		want(t, "status", out.Status, failpolicy.Debounced.Status())
+		want(t, "waited", time.Since(start), 0)
+		want(t, "retry", out.RetryAfter, 4*time.Second)
+		want(t, "another order", p.Run(t.Context(), &call{in: order{ID: "43"}}).Verdict, aspect.VerdictRan)
+
+		time.Sleep(3600 * time.Millisecond)
+		want(t, "after the window", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
+		want(t, "handled", c.handled, 2)
+	})
+}
+
+func TestDebounce_FailureFreesAtOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		p := mustCompile(t, mustAspect(t, b.locks), submit())
+		for _, err := range []error{errHandler, aspect.ErrHandlerFailed} {
+			c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error { return err }}
+			want(t, "error", p.Run(t.Context(), c).Err, err)
+			b.wantFree(t, "order:42")
+		}
+	})
+}
+
+func TestDebounce_HandlerLongerThanTheWindowIsNotCutShort(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		p := mustCompile(t, mustAspect(t, b.locks), submit())
+		slow := &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+			time.Sleep(2 * time.Minute)
+			return ctx.Err()
+		}}
+		var first sync.WaitGroup
+		first.Go(func() {
+			out := p.Run(t.Context(), slow)
+			want(t, "first", out, aspect.Outcome{Verdict: aspect.VerdictRan})
+		})
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		out := p.Run(t.Context(), &call{in: order{ID: "42"}})
+		want(t, "while it runs", out.Cause, failpolicy.Debounced)
+		if out.RetryAfter > 5*time.Second {
+			t.Errorf("retry after %s, want at most the window", out.RetryAfter)
+		}
+		first.Wait()
+		b.wantHeld(t, "order:42")
+		time.Sleep(5*time.Second + 100*time.Millisecond)
+		b.wantFree(t, "order:42")
+	})
+}
+
+func TestDebounce_EarlyReleaseBeginsNoWindow(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		obs := &record{}
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), submit())
+		c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error { return g.Hold.Release(ctx) }}
+		want(t, "verdict", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
+		want(t, "release failures", len(obs.releases), 0)
+		b.wantFree(t, "order:42")
+	})
+}
+
+func TestDebounce_InsideAnOuterHoldEndsWithIt(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		obs := &record{}
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), submit())
+		err := b.locks.Lock("order:42").Do(t.Context(), func(ctx context.Context) error {
+			want(t, "verdict", p.Run(ctx, &call{in: order{ID: "42"}}).Verdict, aspect.VerdictRan)
+			b.wantHeld(t, "order:42")
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		want(t, "release failures", len(obs.releases), 0)
+		b.wantFree(t, "order:42")
+	})
+}
+
+func TestDebounce_StrategyOfBusyAnswers(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		rule := submit()
+		rule.OnBusy = failpolicy.Skip
+		p := mustCompile(t, mustAspect(t, b.locks), rule)
+		c := &call{in: order{ID: "42"}}
+		p.Run(t.Context(), c)
+		out := p.Run(t.Context(), c)
+		want(t, "verdict", out.Verdict, aspect.VerdictSkipped)
+		want(t, "cause", out.Cause, failpolicy.Debounced)
+		want(t, "handled", c.handled, 1)
+	})
+}
+
+func TestDebounce_LostMarkerIsALoss(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		p := mustCompile(t, mustAspect(t, b.locks), submit())
+		out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
+			b.redis.Take("order:42", time.Hour)
+			return nil
+		}})
+		want(t, "lost", out.Lost, true)
+		want(t, "verdict", out.Verdict, aspect.VerdictRan)
+		b.wantHeld(t, "order:42")
+	}, core.WithWatchdog(time.Hour))
+}

@@ -1,0 +1,187 @@
+package aspect_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+var errStatusCanceled = errors.New("rpc error: code = Canceled")
+
+func TestLoss_OfAFixedLease(t *testing.T) {
+	t.Parallel()
+	untilDone := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for _, tc := range []struct {
+		name    string
+		onLost  failpolicy.OnLost
+		handle  func(ctx context.Context) error
+		verdict aspect.Verdict
+		err     error
+	}{
+		{"cancel, the handler gives up", failpolicy.Cancel, untilDone, aspect.VerdictLost, context.Canceled},
+		{"cancel, it gives up with the cause", failpolicy.Cancel, func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, aspect.VerdictLost, core.ErrLost},
+		{"cancel, it gives up in its own words", failpolicy.Cancel, func(ctx context.Context) error { <-ctx.Done(); return errStatusCanceled }, aspect.VerdictLost, errStatusCanceled},
+		{"cancel, its result is kept", failpolicy.Cancel, func(ctx context.Context) error { <-ctx.Done(); return nil }, aspect.VerdictRan, nil},
+		{"cancel, its own error is kept", failpolicy.Cancel, func(ctx context.Context) error { <-ctx.Done(); return errHandler }, aspect.VerdictRan, errHandler},
+		{"fail, it finishes", failpolicy.Fail, func(ctx context.Context) error { <-ctx.Done(); return nil }, aspect.VerdictLost, nil},
+		{"fail, its error", failpolicy.Fail, func(ctx context.Context) error { <-ctx.Done(); return errHandler }, aspect.VerdictLost, errHandler},
+		{"ignore, it runs on", failpolicy.Ignore, func(ctx context.Context) error { time.Sleep(time.Minute); return ctx.Err() }, aspect.VerdictRan, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, b *bench) {
+				obs := &record{}
+				rule := pay()
+				rule.LeaseTime, rule.OnLost = 2*time.Second, tc.onLost
+				p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+				c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error { return tc.handle(ctx) }}
+				c.canceled = func(err error) bool { return errors.Is(err, errStatusCanceled) }
+				out := p.Run(t.Context(), c)
+				want(t, "verdict", out.Verdict, tc.verdict)
+				want(t, "lost", out.Lost, true)
+				if !errors.Is(out.Err, tc.err) {
+					t.Errorf("error: got %v, want %v", out.Err, tc.err)
+				}
+				failed := tc.verdict == aspect.VerdictLost
+				want(t, "failures", len(obs.failures), map[bool]int{true: 1}[failed])
+				want(t, "decision", obs.last(t).Cause, failpolicy.Lost)
+				if !failed {
+					want(t, "refusal", out.Refusal(), nil)
+					return
+				}
+				want(t, "status", out.Status, failpolicy.Lost.Status())
+				want(t, "retry", out.RetryAfter, 0)
+				refusal := out.Refusal()
+				wantErr(t, "refusal", refusal, core.ErrLost)
+				if tc.err != nil {
+					wantErr(t, "refusal", refusal, tc.err)
+				}
+			})
+		})
+	}
+}
+
+func TestLoss_IgnoredKeepsTheOwnershipInTheContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		rule := pay()
+		rule.OnLost = failpolicy.Ignore
+		p := mustCompile(t, mustAspect(t, b.locks), rule)
+		ctx, cancel := context.WithCancel(t.Context())
+		out := p.Run(ctx, &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error {
+			want(t, "held", core.MustHold(ctx, "order:42"), g.Hold)
+			want(t, "error before", ctx.Err(), nil)
+			cancel()
+			child, stop := context.WithCancel(ctx)
+			defer stop()
+			<-child.Done()
+			return ctx.Err()
+		}})
+		want(t, "error", out.Err, context.Canceled)
+		want(t, "verdict", out.Verdict, aspect.VerdictRan)
+	})
+}
+
+func TestLoss_TheCallersOwnCancelIsNotDisguised(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		rule := pay()
+		rule.LeaseTime = time.Second
+		p := mustCompile(t, mustAspect(t, b.locks), rule)
+		ctx, cancel := context.WithCancel(t.Context())
+		out := p.Run(ctx, &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+			cancel()
+			time.Sleep(time.Minute) // past the lease, too
+			return ctx.Err()
+		}})
+		want(t, "verdict", out.Verdict, aspect.VerdictRan)
+		want(t, "error", out.Err, context.Canceled)
+	})
+}
+
+func TestLoss_NewOwnersLockIsUntouched(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		rule := pay()
+		rule.LeaseTime = 2 * time.Second
+		p := mustCompile(t, mustAspect(t, b.locks), rule)
+		var stranger string
+		p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			stranger = b.redis.Take("order:42", time.Hour)
+			return nil
+		}})
+		if m := b.holders(t, "order:42"); m[stranger] != "1" || len(m) != 1 {
+			t.Errorf("got %v, want only the new owner %s", m, stranger)
+		}
+	})
+}
+
+func TestLoss_OfOneRuleDoesNotBlameTheOther(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		obs := &record{}
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)),
+			ruleset.Rule{Name: "short", Key: "a", LeaseTime: time.Second, OnLost: failpolicy.Cancel},
+			ruleset.Rule{Name: "long", Key: "b", OnLost: failpolicy.Fail})
+		out := p.Run(t.Context(), &call{handle: func(ctx context.Context, _ aspect.Grant) error {
+			<-ctx.Done()
+			return nil
+		}})
+		want(t, "verdict", out.Verdict, aspect.VerdictRan)
+		want(t, "lost", out.Lost, true)
+		want(t, "cause of short", obs.decisions[0].Cause, failpolicy.Lost)
+		want(t, "cause of long", obs.decisions[1].Cause, "")
+		b.wantFree(t, "b")
+	})
+}
+
+func TestLoss_OfTheOuterCallReachesTheInnerOne(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		a := mustAspect(t, b.locks)
+		outer := pay()
+		outer.LeaseTime = time.Second
+		inner := mustCompile(t, a, ruleset.Rule{Name: "inner", Key: "inner", OnBusy: failpolicy.Proceed})
+		b.redis.Take("inner", time.Hour)
+		var refused aspect.Outcome
+		out := mustCompile(t, a, outer).Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+			refused = inner.Run(ctx, &call{})
+			return refused.Refusal()
+		}})
+		want(t, "inner cause", refused.Cause, failpolicy.Lost)
+		want(t, "inner verdict", refused.Verdict, aspect.VerdictRefused)
+		want(t, "outer verdict", out.Verdict, aspect.VerdictLost)
+	})
+}
+
+func TestClose_WhileAHandlerRuns(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		p := mustCompile(t, mustAspect(t, b.locks), pay())
+		var running sync.WaitGroup
+		running.Go(func() {
+			out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+				<-ctx.Done()
+				b.wantHeld(t, "order:42")
+				return ctx.Err()
+			}})
+			want(t, "verdict", out.Verdict, aspect.VerdictLost)
+		})
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = b.locks.Close(ctx)
+		running.Wait()
+		want(t, "after Close", p.Run(t.Context(), &call{in: order{ID: "42"}}).Cause, failpolicy.Backend)
+	})
+}

@@ -1,0 +1,223 @@
+package aspect_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// order is the argument in whose terms keys are written in these tests.
+type order struct {
+	ID    string
+	Items []string
+	VIP   bool
+}
+
+// call is a Call whose handler and fallback are functions.
+type call struct {
+	in        order
+	env       keyexpr.Env
+	handle    func(ctx context.Context, g aspect.Grant) error
+	fallback  func(ctx context.Context) error
+	canceled  func(err error) bool
+	handled   int
+	fellBack  int
+	evaluated int
+}
+
+func (c *call) Env(context.Context) keyexpr.Env {
+	c.evaluated++
+	if c.env != nil {
+		return c.env
+	}
+	return keyexpr.Values{c.in}
+}
+
+func (c *call) Handle(ctx context.Context, g aspect.Grant) error {
+	c.handled++
+	if c.handle == nil {
+		return nil
+	}
+	return c.handle(ctx, g)
+}
+
+func (c *call) Fallback(ctx context.Context, _ string) error {
+	c.fellBack++
+	if c.fallback == nil {
+		return nil
+	}
+	return c.fallback(ctx)
+}
+
+func (c *call) Canceled(err error) bool { return c.canceled != nil && c.canceled(err) }
+
+// badEnv is a request that yields no value, for one reason.
+type badEnv struct{ err error }
+
+func (e badEnv) Value(int) (any, error)                     { return nil, e.err }
+func (e badEnv) Item(int, string, int) (string, int, error) { return "", 0, e.err }
+
+// site is a place whose only variable is in.
+func site(t testing.TB) aspect.Site {
+	t.Helper()
+	schema, err := keyexpr.Argument(reflect.TypeFor[order]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return aspect.Site{Endpoint: ruleset.Func("pay"), Schema: schema, Fallbacks: []string{"queue"}}
+}
+
+func mustAspect(t testing.TB, locks *core.Client, opts ...aspect.Option) *aspect.Aspect {
+	t.Helper()
+	a, err := aspect.New(locks, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func mustCompile(t testing.TB, a *aspect.Aspect, rules ...ruleset.Rule) *aspect.Point {
+	t.Helper()
+	p, err := a.Compile(site(t), rules...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// record keeps what the observers were told.
+type record struct {
+	mu        sync.Mutex
+	rules     []aspect.RuleInfo
+	decisions []aspect.Decision
+	failures  []aspect.Failure
+	unlocked  []aspect.UnlockedRun
+	releases  []aspect.ReleaseFailure
+}
+
+func (r *record) ObserveRule(i aspect.RuleInfo) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rules = append(r.rules, i)
+}
+
+func (r *record) ObserveDecision(_ context.Context, d aspect.Decision) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.decisions = append(r.decisions, d)
+}
+
+func (r *record) ObserveFailure(_ context.Context, f aspect.Failure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, f)
+}
+
+func (r *record) ObserveUnlocked(_ context.Context, u aspect.UnlockedRun) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unlocked = append(r.unlocked, u)
+}
+
+func (r *record) ObserveReleaseFailure(_ context.Context, f aspect.ReleaseFailure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.releases = append(r.releases, f)
+}
+
+// last is the only or last decision.
+func (r *record) last(t testing.TB) aspect.Decision {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.decisions) == 0 {
+		t.Fatal("no decision was observed")
+	}
+	return r.decisions[len(r.decisions)-1]
+}
+
+// want compares, with a message in the usual form.
+func want[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// wantErr compares an error with the one it must match.
+func wantErr(t testing.TB, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got %v, want one that matches %v", what, got, want)
+	}
+}
+
+var errHandler = errors.New("card declined")
+
+// bench is an embedded Redis with a lock client, in a bubble of time.
+type bench struct {
+	redis *redistest.Server
+	locks *core.Client
+	rdb   *redis.Client // to look at keys
+}
+
+// bubble runs a test with a bench in a synctest bubble: hours of leases take no
+// time.
+func bubble(t *testing.T, test func(t *testing.T, b *bench), opts ...core.Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.New(t)
+		locks, err := core.New(srv.Client(), opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{redis: srv, locks: locks, rdb: srv.Client()}
+		test(t, b)
+		srv.Up()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := locks.Close(ctx); err != nil && !errors.Is(err, core.ErrClosed) {
+			t.Errorf("Close: %v", err)
+		}
+	})
+}
+
+// holders is the lock as Redis has it: fields and counts.
+func (b *bench) holders(t testing.TB, key string) map[string]string {
+	t.Helper()
+	m, err := b.rdb.HGetAll(context.Background(), key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (b *bench) wantFree(t testing.TB, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if m := b.holders(t, key); len(m) > 0 {
+			t.Errorf("%s: held by %v, want free", key, m)
+		}
+	}
+}
+
+func (b *bench) wantHeld(t testing.TB, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if len(b.holders(t, key)) == 0 {
+			t.Errorf("%s: free, want held", key)
+		}
+	}
+}

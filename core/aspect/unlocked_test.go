@@ -1,0 +1,165 @@
+package aspect_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+func TestRun_DisabledRunsWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		rule := pay()
+		rule.Disabled = true
+		checkUnlocked(t, b, rule, aspect.UnlockedDisabled, order{ID: "42"})
+	})
+}
+
+func TestRun_WhenFalseRunsWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		rule := pay()
+		rule.When = "in.VIP"
+		checkUnlocked(t, b, rule, aspect.UnlockedWhen, order{ID: "42"})
+
+		c := &call{in: order{ID: "42", VIP: true}}
+		out := mustCompile(t, mustAspect(t, b.locks), rule).Run(t.Context(), c)
+		want(t, "cause when true", out.Cause, failpolicy.Busy)
+		want(t, "evaluated", c.evaluated, 1)
+	})
+}
+
+// checkUnlocked runs a rule whose key is taken and expects the handler to run.
+func checkUnlocked(t *testing.T, b *bench, rule ruleset.Rule, why aspect.Unlocked, in order) {
+	t.Helper()
+	obs := &record{}
+	p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+	b.redis.Take("order:42", time.Hour)
+	c := &call{in: in, handle: func(_ context.Context, g aspect.Grant) error {
+		want(t, "grant", g, aspect.Grant{Unlocked: why})
+		return errHandler
+	}}
+	out := p.Run(t.Context(), c)
+	want(t, "outcome", out, aspect.Outcome{Verdict: aspect.VerdictRan, Unlocked: why, Err: errHandler})
+	want(t, "handled", c.handled, 1)
+	if len(obs.unlocked) != 1 || obs.unlocked[0].Reason != why {
+		t.Errorf("unlocked: got %+v", obs.unlocked)
+	}
+	want(t, "failures", len(obs.failures), 0)
+	want(t, "decision", obs.last(t).Unlocked, why)
+}
+
+func TestAspect_SuspendIsAKillSwitchForEveryRule(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		a := mustAspect(t, b.locks)
+		rule := pay()
+		rule.WaitTime = ruleset.NoWait
+		p := mustCompile(t, a, rule)
+		b.redis.Down()
+		a.Suspend()
+		want(t, "suspended", a.Suspended(), true)
+		c := &call{in: order{ID: "42"}}
+		want(t, "unlocked", p.Run(t.Context(), c).Unlocked, aspect.UnlockedDisabled)
+		want(t, "handled", c.handled, 1)
+		a.Resume()
+		want(t, "cause", p.Run(t.Context(), c).Cause, failpolicy.Backend)
+		want(t, "handled", c.handled, 1)
+	})
+}
+
+func TestRun_OfSeveralReasonsTheStrongestIsTold(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		b.redis.Take("taken", time.Hour)
+		obs := &record{}
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)),
+			ruleset.Rule{Name: "when", Key: "a", When: "in.VIP"},
+			ruleset.Rule{Name: "proceed", Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed},
+			ruleset.Rule{Name: "off", Key: "b", Disabled: true},
+		)
+		out := p.Run(t.Context(), &call{})
+		want(t, "unlocked", out.Unlocked, aspect.UnlockedProceed)
+		want(t, "unlocked runs", len(obs.unlocked), 3)
+	})
+}
+
+func TestRun_DryRunAlwaysRunsAndCountsWhatWouldHaveHappened(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		provoke func(b *bench, c *call)
+		cause   failpolicy.Cause
+		shadow  bool // the shadow is held while the handler runs
+	}{
+		{"free", func(*bench, *call) {}, "", true},
+		{"real lock taken", func(b *bench, _ *call) { b.redis.Take("order:42", time.Hour) }, failpolicy.Busy, true},
+		{"shadow taken", func(b *bench, _ *call) { b.redis.Take("order:42"+aspect.ShadowSuffix, time.Hour) }, failpolicy.Busy, true},
+		{"no key", func(_ *bench, c *call) { c.in.ID = "" }, failpolicy.Key, false},
+		{"redis down", func(b *bench, _ *call) { b.redis.Down() }, failpolicy.Backend, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, b *bench) {
+				obs := &record{}
+				rule := pay()
+				rule.DryRun = true
+				p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+				c := &call{in: order{ID: "42"}}
+				tc.provoke(b, c)
+				c.handle = func(context.Context, aspect.Grant) error {
+					if tc.shadow {
+						b.wantHeld(t, "order:42"+aspect.ShadowSuffix)
+					}
+					if tc.cause == "" {
+						b.wantFree(t, "order:42")
+					}
+					return errHandler
+				}
+				out := p.Run(t.Context(), c)
+				want(t, "outcome", out, aspect.Outcome{Verdict: aspect.VerdictRan, Unlocked: aspect.UnlockedDryRun, Err: errHandler})
+				d := obs.last(t)
+				want(t, "dry run", d.DryRun, true)
+				want(t, "cause", d.Cause, tc.cause)
+				want(t, "failures", len(obs.failures), 0)
+				want(t, "unlocked", len(obs.unlocked), 1)
+			})
+		})
+	}
+}
+
+func TestRun_DryRunOfNestedCallsIsNotBusy(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		obs := &record{}
+		rule := pay()
+		rule.DryRun = true
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+		p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+			return p.Run(ctx, &call{in: order{ID: "42"}}).Err
+		}})
+		for _, d := range obs.decisions {
+			want(t, "cause", d.Cause, "")
+		}
+		b.wantFree(t, "order:42", "order:42"+aspect.ShadowSuffix)
+	})
+}
+
+func TestRun_DryRunOfSeveralKeys(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		obs := &record{}
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), ruleset.Rule{Name: "stock", Key: "stock:#{in.Items}", DryRun: true})
+		b.redis.Take("stock:pear", time.Hour)
+		c := &call{in: order{Items: []string{"apple", "pear"}}, handle: func(context.Context, aspect.Grant) error {
+			b.wantHeld(t, "stock:apple"+aspect.ShadowSuffix, "stock:pear"+aspect.ShadowSuffix)
+			return nil
+		}}
+		want(t, "verdict", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
+		want(t, "cause", obs.last(t).Cause, failpolicy.Busy)
+	})
+}
