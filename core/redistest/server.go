@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/mempipe"
 )
 
 // Server is an embedded Redis, empty at the start. Make it with [New] or [Start].
@@ -74,16 +75,16 @@ func (s *Server) startMini() {
 // buffer: a publishing script, which stops the whole miniredis, would then wait for
 // the slowest subscriber to read.
 func (s *Server) dialMini() (net.Conn, error) {
-	near, far := newPipe()
+	near, far := mempipe.New()
 	s.mini.Server().ServeConn(far)
 	return near, nil
 }
 
 // dialProxy connects as a client does, without a port.
 func (s *Server) dialProxy() (net.Conn, error) {
-	near, far := newPipe()
+	near, far := mempipe.New()
 	if err := s.proxy.Serve(far); err != nil {
-		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: memoryAddr{}, Err: err}
+		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: mempipe.Addr{}, Err: err}
 	}
 	return near, nil
 }

@@ -22,7 +22,7 @@ type Cluster struct {
 }
 
 // StartCluster starts a cluster and returns when every node sees it complete: three
-// masters, or as many as said. It takes about a second.
+// masters, or as many as said. It takes two or three seconds: the nodes have to meet.
 func StartCluster(t testing.TB, masters ...int) *Cluster {
 	t.Helper()
 	n := 3

@@ -1,4 +1,6 @@
-package redistest
+// Package mempipe is a network connection inside the process, for servers and proxies
+// that tests run without a port.
+package mempipe
 
 import (
 	"io"
@@ -9,18 +11,18 @@ import (
 	"time"
 )
 
-// newPipe makes the two ends of a connection in memory. Unlike a net.Pipe it has a
+// New makes the two ends of a connection in memory. Unlike a net.Pipe it has a
 // buffer, without a limit: a write never waits for the reader, as on a socket. It
 // waits on channels and timers only, so that it works in a synctest bubble.
-func newPipe() (a, b net.Conn) {
+func New() (a, b net.Conn) {
 	ab, ba := newStream(), newStream()
-	return &memoryConn{in: ba, out: ab}, &memoryConn{in: ab, out: ba}
+	return &conn{in: ba, out: ab}, &conn{in: ab, out: ba}
 }
 
-// memoryConn is one end.
-type memoryConn struct{ in, out *stream }
+// conn is one end. Its methods are safe for concurrent use.
+type conn struct{ in, out *stream }
 
-func (c *memoryConn) Read(p []byte) (int, error) {
+func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.in.read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // made here, never wrapped
 		err = opError("read", err)
@@ -28,7 +30,7 @@ func (c *memoryConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *memoryConn) Write(p []byte) (int, error) {
+func (c *conn) Write(p []byte) (int, error) {
 	if err := c.out.write(p); err != nil {
 		return 0, opError("write", err)
 	}
@@ -36,29 +38,29 @@ func (c *memoryConn) Write(p []byte) (int, error) {
 }
 
 // Close ends both directions; the other end still reads what was written.
-func (c *memoryConn) Close() error {
+func (c *conn) Close() error {
 	c.in.update(func(s *stream) { s.readerGone = true })
 	c.out.update(func(s *stream) { s.writerGone = true })
 	return nil
 }
 
-func (c *memoryConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
+func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
-func (c *memoryConn) SetReadDeadline(t time.Time) error {
+func (c *conn) SetReadDeadline(t time.Time) error {
 	c.in.update(func(s *stream) { s.deadline = t })
 	return nil
 }
 
 // SetWriteDeadline does nothing: a write does not wait.
-func (c *memoryConn) SetWriteDeadline(time.Time) error { return nil }
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-func (c *memoryConn) LocalAddr() net.Addr  { return memoryAddr{} }
-func (c *memoryConn) RemoteAddr() net.Addr { return memoryAddr{} }
+func (c *conn) LocalAddr() net.Addr  { return Addr{} }
+func (c *conn) RemoteAddr() net.Addr { return Addr{} }
 
 // SyscallConn exists for go-redis, which asks a pooled connection for its socket to
 // see whether the other end has closed it. Here the answer is the error; there is
 // no socket.
-func (c *memoryConn) SyscallConn() (syscall.RawConn, error) {
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	if c.in.ended() {
 		return nil, io.EOF
 	}
@@ -72,13 +74,17 @@ func (noSocket) Control(func(uintptr)) error    { return nil }
 func (noSocket) Read(func(uintptr) bool) error  { return nil }
 func (noSocket) Write(func(uintptr) bool) error { return nil }
 
-type memoryAddr struct{}
+// Addr is the address of both ends of every pipe.
+type Addr struct{}
 
-func (memoryAddr) Network() string { return "memory" }
-func (memoryAddr) String() string  { return "memory" }
+// Network is "memory".
+func (Addr) Network() string { return "memory" }
+
+// String is "memory".
+func (Addr) String() string { return "memory" }
 
 func opError(op string, err error) error {
-	return &net.OpError{Op: op, Net: "memory", Addr: memoryAddr{}, Err: err}
+	return &net.OpError{Op: op, Net: "memory", Addr: Addr{}, Err: err}
 }
 
 // stream is one direction.

@@ -1,0 +1,35 @@
+package faultproxy
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/mempipe"
+)
+
+// Around makes a client like rdb, changed by opts, whose connections pass through a
+// proxy in memory. With a client of redistest it works in a synctest bubble, where
+// every fault happens at an exact time. Both are closed when the test ends.
+func Around(t testing.TB, rdb *redis.Client, opts ...func(*redis.Options)) (*Proxy, *redis.Client) {
+	t.Helper()
+	o := *rdb.Options()
+	behind := o.Dialer
+	p := Open(func() (net.Conn, error) { return behind(context.Background(), o.Network, o.Addr) })
+	t.Cleanup(p.Close)
+	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
+		near, far := mempipe.New()
+		return near, p.Serve(far)
+	}
+	if o.MaxRetries == 0 {
+		o.MaxRetries = -1 // what it was: NewClient has replaced it, and would take 0 for the default
+	}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	through := redis.NewClient(&o)
+	t.Cleanup(func() { _ = through.Close() })
+	return p, through
+}
