@@ -1,0 +1,83 @@
+package telemetry
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// ObserveAcquireStart begins the span of an acquisition.
+func (t *Telemetry) ObserveAcquireStart(ctx context.Context, a core.Acquisition) context.Context {
+	if t.tracer == nil {
+		return ctx
+	}
+	return t.start(ctx, spanAcquire, t.rule(a.Label, a.Kind), a)
+}
+
+// ObserveContention counts a waiter and notes who is in the way.
+func (t *Telemetry) ObserveContention(ctx context.Context, c core.Contention) {
+	t.rule(c.Label, c.Kind).waiting.Add(1)
+	s := t.spanOf(ctx, spanAcquire, c.Acquisition)
+	if s == nil {
+		return
+	}
+	if c.BlockedBy == "" {
+		s.AddEvent(eventContended)
+		return
+	}
+	s.AddEvent(eventContended, trace.WithAttributes(attrBlockedBy.String(valid(c.BlockedBy))))
+}
+
+// ObserveAcquireEnd counts an acquisition and ends its span.
+func (t *Telemetry) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
+	rule := t.rule(r.Label, r.Kind)
+	if r.Contended {
+		rule.waiting.Add(-1)
+	}
+	t.inst.wait.Record(ctx, r.Waited.Seconds(), rule.outcome(string(r.Outcome)).record...)
+	if r.RoundTrip > 0 && !r.Contended {
+		t.inst.acquire.Record(ctx, r.RoundTrip.Seconds(), rule.labels.record...)
+	}
+	if r.HandedOff {
+		t.inst.handoffs.Add(ctx, 1, rule.labels.add...)
+	}
+	if s := t.spanOf(ctx, spanAcquire, r.Acquisition); s != nil {
+		t.endAcquire(s, &r)
+	}
+	t.logAcquire(ctx, rule, &r)
+}
+
+func (t *Telemetry) endAcquire(s *span, r *core.AcquireResult) {
+	attrs := append(s.attrs[:0],
+		t.keyAttr(r.Key),
+		attrOutcome.String(string(r.Outcome)),
+		attrAttempts.Int(r.Attempts),
+		attrReentry.Bool(r.Outcome == core.OutcomeReentered),
+	)
+	if r.Field != "" {
+		attrs = append(attrs, attrHolder.String(r.Field))
+	}
+	if r.BlockedBy != "" {
+		attrs = append(attrs, attrBlockedBy.String(valid(r.BlockedBy)))
+	}
+	s.SetAttributes(attrs...)
+	if r.HandedOff {
+		s.AddEvent(eventHandedOver)
+	}
+	if r.Outcome == core.OutcomeBackend {
+		s.fail(errorType(r.Err), "redis unavailable")
+	}
+	s.End()
+}
+
+// logAcquire logs the acquisitions that somebody should look at.
+func (t *Telemetry) logAcquire(ctx context.Context, rule *rule, r *core.AcquireResult) {
+	switch {
+	case r.Outcome == core.OutcomeBackend:
+		t.logBackend(ctx, rule, r)
+	case t.longWait > 0 && r.Waited >= t.longWait:
+		t.logLongWait(ctx, rule, r)
+	}
+}

@@ -1,0 +1,90 @@
+package telemetry_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry"
+)
+
+// BenchmarkLock is what one uncontended acquisition and its hold spend in telemetry:
+// the calls that core makes, without core and Redis.
+func BenchmarkLock(b *testing.B) {
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	for _, bench := range []struct {
+		name string
+		opts []telemetry.Option
+	}{
+		{"noop", []telemetry.Option{
+			telemetry.WithMeterProvider(metricnoop.NewMeterProvider()), telemetry.WithTracerProvider(tracenoop.NewTracerProvider()),
+		}},
+		{"metrics", []telemetry.Option{
+			telemetry.WithMeterProvider(meters), telemetry.WithTracerProvider(tracenoop.NewTracerProvider()),
+		}},
+		{"metrics+neverSampled", []telemetry.Option{
+			telemetry.WithMeterProvider(meters), telemetry.WithTracerProvider(tracers(sdktrace.NeverSample())),
+		}},
+		{"metrics+alwaysSampled", []telemetry.Option{
+			telemetry.WithMeterProvider(meters), telemetry.WithTracerProvider(tracers(sdktrace.AlwaysSample())),
+		}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			tel, err := telemetry.New(bench.opts...)
+			if err != nil {
+				b.Fatal(err)
+			}
+			benchmarkLock(b, tel)
+		})
+	}
+}
+
+// BenchmarkSDKSpans is the floor of alwaysSampled: two bare spans.
+func BenchmarkSDKSpans(b *testing.B) {
+	tracer := tracers(sdktrace.AlwaysSample()).Tracer("bench")
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		_, s := tracer.Start(ctx, "lock.acquire")
+		s.End()
+		_, s = tracer.Start(ctx, "lock.hold")
+		s.End()
+	}
+}
+
+func tracers(s sdktrace.Sampler) trace.TracerProvider {
+	return sdktrace.NewTracerProvider(sdktrace.WithSampler(s), sdktrace.WithSpanProcessor(discard{}))
+}
+
+// discard stands in for a batching exporter: that one copies and queues only.
+type discard struct{}
+
+func (discard) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (discard) OnEnd(sdktrace.ReadOnlySpan)                     {}
+func (discard) Shutdown(context.Context) error                  { return nil }
+func (discard) ForceFlush(context.Context) error                { return nil }
+
+func benchmarkLock(b *testing.B, tel *telemetry.Telemetry) {
+	ctx := b.Context()
+	now := time.Now()
+	a := core.Acquisition{Key: "shop:order:42", Keys: 1, Kind: core.KindReentrant, Label: "POST /orders/:id/pay", Start: now}
+	acquired := core.AcquireResult{
+		Acquisition: a, Outcome: core.OutcomeAcquired, Waited: 90 * time.Microsecond, Attempts: 1,
+		RoundTrip: 80 * time.Microsecond, Field: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:7",
+	}
+	hold := core.HoldInfo{Acquisition: a, Field: acquired.Field, Lease: 30 * time.Second, Watchdog: true, Acquired: now}
+	b.ReportAllocs()
+	for b.Loop() {
+		acquireCtx := tel.ObserveAcquireStart(ctx, a)
+		tel.ObserveAcquireEnd(acquireCtx, acquired)
+		holdCtx := tel.ObserveHoldStart(ctx, hold)
+		tel.ObserveHoldEnd(holdCtx, core.HoldResult{HoldInfo: hold, Held: 3 * time.Millisecond})
+	}
+}

@@ -1,0 +1,26 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// errorType is the value of error.type: a word of a short list.
+func errorType(err error) string {
+	var timeout interface{ Timeout() bool }
+	var reply interface{ RedisError() }
+	switch {
+	case errors.Is(err, core.ErrLost):
+		return outcomeLost
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.As(err, &reply):
+		return "redis_error"
+	case errors.Is(err, core.ErrUnavailable):
+		return "unavailable"
+	default:
+		return "_OTHER" // the word that the semantic conventions have for the rest
+	}
+}

@@ -1,0 +1,132 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// ObserveHoldStart counts a hold and begins its span.
+func (t *Telemetry) ObserveHoldStart(ctx context.Context, h core.HoldInfo) context.Context {
+	rule := t.rule(h.Label, h.Kind)
+	if !h.Reentrant {
+		rule.held.Add(1)
+	}
+	if t.tracer == nil {
+		return ctx
+	}
+	return t.start(ctx, spanHold, rule, h.Acquisition)
+}
+
+// ObserveHoldEnd counts the end of a hold and ends its span.
+func (t *Telemetry) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
+	rule := t.rule(r.Label, r.Kind)
+	outcome := holdOutcome(&r)
+	t.endHold(ctx, rule, &r.HoldInfo, r.Held, outcome)
+	s := t.spanOf(ctx, spanHold, r.Acquisition)
+	if s != nil && r.HandedOff {
+		s.AddEvent(eventHandedOver)
+	}
+	if outcome == outcomeFailed {
+		t.inst.releaseFailures.Add(ctx, 1, rule.labels.add...)
+		t.logRelease(ctx, rule, &r)
+		if s != nil {
+			s.fail(errorType(r.Err), "release failed")
+		}
+	}
+	if s != nil {
+		t.endHoldSpan(s, &r.HoldInfo, outcome)
+	}
+}
+
+func holdOutcome(r *core.HoldResult) string {
+	switch {
+	case r.Lost:
+		return outcomeLost
+	case r.Err != nil && !errors.Is(r.Err, core.ErrNotHeld):
+		return outcomeFailed
+	case r.Left:
+		return outcomeLeft
+	default:
+		return outcomeReleased
+	}
+}
+
+func (t *Telemetry) endHold(ctx context.Context, rule *rule, h *core.HoldInfo, held time.Duration, outcome string) {
+	if !h.Reentrant {
+		rule.held.Add(-1)
+	}
+	t.inst.hold.Record(ctx, held.Seconds(), rule.outcome(outcome).record...)
+}
+
+func (t *Telemetry) endHoldSpan(s *span, h *core.HoldInfo, outcome string) {
+	attrs := append(s.attrs[:0],
+		t.keyAttr(h.Key),
+		attrOutcome.String(outcome),
+		attrReentry.Bool(h.Reentrant),
+		attrHolder.String(h.Field),
+	)
+	if h.Token != 0 {
+		attrs = append(attrs, attrToken.Int64(h.Token))
+	}
+	s.SetAttributes(attrs...)
+	s.End()
+}
+
+// ObserveRenewal counts a renewal and notes on the span those that were not as they
+// should be.
+func (t *Telemetry) ObserveRenewal(ctx context.Context, r core.Renewal) {
+	rule := t.rule(r.Label, r.Kind)
+	outcome := outcomeRenewed
+	switch {
+	case r.Err != nil:
+		outcome = outcomeFailed
+	case r.Late > 0:
+		outcome = outcomeLate
+	}
+	t.inst.renewals.Add(ctx, 1, rule.outcome(outcome).add...)
+	if outcome == outcomeRenewed {
+		return
+	}
+	if s := t.spanOf(ctx, spanHold, r.Acquisition); s != nil {
+		s.renewed(&r)
+	}
+	if r.Err != nil {
+		t.logRenewal(ctx, rule, &r)
+	}
+}
+
+func (s *span) renewed(r *core.Renewal) {
+	if r.Late > 0 {
+		s.AddEvent(eventRenewedLate, trace.WithAttributes(attrLate.Float64(r.Late.Seconds())))
+	}
+	if r.Err != nil {
+		s.AddEvent(eventRenewalFailed, trace.WithAttributes(attrErrorType.String(errorType(r.Err))))
+	}
+}
+
+// ObserveLoss counts a lost hold. Its span goes on until the release.
+func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
+	rule := t.rule(l.Label, l.Kind)
+	t.inst.lost.Add(ctx, 1, rule.labels.add...)
+	if s := t.spanOf(ctx, spanHold, l.Acquisition); s != nil {
+		s.AddEvent(eventLost)
+		s.fail(outcomeLost, "lock lost")
+	}
+	t.logLoss(ctx, rule, &l)
+}
+
+// ObserveLeak counts a hold that was never released as ended.
+func (t *Telemetry) ObserveLeak(ctx context.Context, l core.Leak) {
+	rule := t.rule(l.Label, l.Kind)
+	t.endHold(ctx, rule, &l.HoldInfo, time.Since(l.Acquired), outcomeLeaked)
+	if s := t.spanOf(ctx, spanHold, l.Acquisition); s != nil {
+		s.fail(outcomeLeaked, "never released")
+		t.endHoldSpan(s, &l.HoldInfo, outcomeLeaked)
+	}
+	t.logLeak(ctx, rule, &l)
+}

@@ -1,0 +1,112 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// logger writes records of a few kinds, each with a limit of its own.
+type logger struct {
+	out      *slog.Logger
+	lost     limiter
+	leaked   limiter
+	release  limiter
+	backend  limiter
+	renewal  limiter
+	longWait limiter
+}
+
+func newLogger(out *slog.Logger) *logger { return &logger{out: out} }
+
+// write logs what attrs makes, unless the level is off or the limit reached.
+func (l *logger) write(ctx context.Context, limit *limiter, level slog.Level, text string, attrs func() []slog.Attr) {
+	if !l.out.Enabled(ctx, level) {
+		return
+	}
+	ok, suppressed := limit.allow(time.Now())
+	if !ok {
+		return
+	}
+	list := attrs()
+	if suppressed > 0 {
+		list = append(list, slog.Int("suppressed", suppressed))
+	}
+	l.out.LogAttrs(ctx, level, text, list...)
+}
+
+func (t *Telemetry) logLoss(ctx context.Context, rule *rule, l *core.Loss) {
+	t.log.write(ctx, &t.log.lost, slog.LevelError, "lock lost under its holder", func() []slog.Attr {
+		return t.holdAttrs(rule, &l.HoldInfo, l.Cause)
+	})
+}
+
+func (t *Telemetry) logLeak(ctx context.Context, rule *rule, l *core.Leak) {
+	t.log.write(ctx, &t.log.leaked, slog.LevelError, "lock never released: its Hold was garbage-collected", func() []slog.Attr {
+		return t.holdAttrs(rule, &l.HoldInfo, nil)
+	})
+}
+
+func (t *Telemetry) logRelease(ctx context.Context, rule *rule, r *core.HoldResult) {
+	t.log.write(ctx, &t.log.release, slog.LevelWarn, "lock release failed", func() []slog.Attr {
+		return t.holdAttrs(rule, &r.HoldInfo, r.Err)
+	})
+}
+
+func (t *Telemetry) logRenewal(ctx context.Context, rule *rule, r *core.Renewal) {
+	t.log.write(ctx, &t.log.renewal, slog.LevelWarn, "lock renewal failed", func() []slog.Attr {
+		return t.holdAttrs(rule, &r.HoldInfo, r.Err)
+	})
+}
+
+func (t *Telemetry) logBackend(ctx context.Context, rule *rule, r *core.AcquireResult) {
+	t.log.write(ctx, &t.log.backend, slog.LevelWarn, "lock backend failed", func() []slog.Attr {
+		return t.acquireAttrs(rule, r)
+	})
+}
+
+func (t *Telemetry) logLongWait(ctx context.Context, rule *rule, r *core.AcquireResult) {
+	t.log.write(ctx, &t.log.longWait, slog.LevelWarn, "long wait for a lock", func() []slog.Attr {
+		return append(t.acquireAttrs(rule, r), slog.String("outcome", string(r.Outcome)), slog.String("blocked_by", r.BlockedBy))
+	})
+}
+
+func (t *Telemetry) holdAttrs(rule *rule, h *core.HoldInfo, err error) []slog.Attr {
+	return append(t.lockAttrs(rule, &h.Acquisition, err),
+		slog.String("holder", h.Field), slog.Duration("held", time.Since(h.Acquired)))
+}
+
+func (t *Telemetry) acquireAttrs(rule *rule, r *core.AcquireResult) []slog.Attr {
+	return append(t.lockAttrs(rule, &r.Acquisition, r.Err), slog.Duration("waited", r.Waited))
+}
+
+func (t *Telemetry) lockAttrs(rule *rule, a *core.Acquisition, err error) []slog.Attr {
+	list := []slog.Attr{slog.String("rule", rule.name), slog.String("kind", string(rule.kind))}
+	if t.rawKeys {
+		list = append(list, slog.String("key", a.Key))
+	} else {
+		list = append(list, slog.String("key_hash", KeyHash(a.Key)))
+	}
+	if err != nil {
+		list = append(list, slog.String("error_type", errorType(err)), slog.String("error", t.errorText(a, err)))
+	}
+	return list
+}
+
+// errorText is the text of an error without the key in it. Of several keys only the
+// first is known here, so the text of their errors is not written at all.
+func (t *Telemetry) errorText(a *core.Acquisition, err error) string {
+	text := err.Error()
+	if t.rawKeys || a.Key == "" {
+		return text
+	}
+	if a.Keys > 1 {
+		return "withheld: it may name a key"
+	}
+	quoted := strconv.Quote(a.Key)
+	return strings.NewReplacer(a.Key, KeyHash(a.Key), quoted[1:len(quoted)-1], KeyHash(a.Key)).Replace(text)
+}

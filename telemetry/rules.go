@@ -1,0 +1,88 @@
+package telemetry
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// site is the identity of a rule: the same name may be declared at several endpoints.
+type site struct {
+	endpoint ruleset.Endpoint
+	rule     string
+}
+
+// subject finds what was computed for the rule of an observation.
+func (t *Telemetry) subject(s aspect.Subject) *rule {
+	return t.rule(s.Rule, core.Kind(s.Kind))
+}
+
+// ObserveRule makes the series of a rule exist.
+func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
+	t.remember(r)
+	ctx := context.Background() //nolint:forbidigo // rules are compiled at start-up, in no request
+	rule := t.subject(r.Subject)
+	for _, c := range failpolicy.Causes() {
+		t.inst.failures.Add(ctx, 0, rule.failure(answer(&r.Policy, c)).add...)
+	}
+	for _, u := range []aspect.Unlocked{
+		aspect.UnlockedProceed, aspect.UnlockedDisabled, aspect.UnlockedDryRun, aspect.UnlockedWhen,
+	} {
+		t.inst.unlocked.Add(ctx, 0, rule.reason(string(u)).add...)
+	}
+}
+
+// remember notes the state of a rule; one that is compiled again replaces itself.
+func (t *Telemetry) remember(r aspect.RuleInfo) {
+	state := stateEnabled
+	switch {
+	case r.Disabled:
+		state = stateDisabled
+	case r.DryRun:
+		state = stateDryRun
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.states[site{endpoint: r.Endpoint, rule: r.Rule}] = state
+}
+
+func answer(p *failpolicy.Policy, c failpolicy.Cause) failure {
+	if !c.AsksStrategy() {
+		return failure{cause: c}
+	}
+	return failure{cause: c, strategy: p.Strategy(c)}
+}
+
+// ObserveFailure counts a lock that was not had or not kept. A request without a key
+// never reaches the lock, so its wait is counted here.
+func (t *Telemetry) ObserveFailure(ctx context.Context, f aspect.Failure) {
+	rule := t.subject(f.Subject)
+	told := failure{cause: f.Cause}
+	if f.Cause.AsksStrategy() {
+		told.strategy = f.Strategy
+	}
+	t.inst.failures.Add(ctx, 1, rule.failure(told).add...)
+	if f.Cause == failpolicy.Key {
+		t.inst.wait.Record(ctx, f.Waited.Seconds(), rule.outcome(outcomeKey).record...)
+	}
+}
+
+// ObserveUnlocked counts a handler that runs without its lock.
+func (t *Telemetry) ObserveUnlocked(ctx context.Context, u aspect.UnlockedRun) {
+	t.inst.unlocked.Add(ctx, 1, t.subject(u.Subject).reason(string(u.Reason)).add...)
+}
+
+// ObserveDecision counts what a dry run would have done.
+func (t *Telemetry) ObserveDecision(ctx context.Context, d aspect.Decision) {
+	if !d.DryRun {
+		return
+	}
+	outcome := string(d.Cause)
+	if outcome == "" {
+		outcome = string(core.OutcomeAcquired)
+	}
+	t.inst.dryRuns.Add(ctx, 1, t.subject(d.Subject).outcome(outcome).add...)
+}

@@ -1,0 +1,65 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// span is a span of ours that records, found again by the observer that ends it. It
+// is a context because that is the only thing which core carries from start to end.
+type span struct {
+	context.Context
+	trace.Span
+
+	owner *Telemetry
+	name  string
+	key   string
+	begun time.Time
+	attrs [8]attribute.KeyValue // room for SetAttributes, which would allocate it
+}
+
+// spanKey finds the innermost span of one Telemetry in a context.
+type spanKey struct{ owner *Telemetry }
+
+// Value is that of the context, and the span itself.
+func (s *span) Value(key any) any {
+	if k, ok := key.(spanKey); ok && k.owner == s.owner {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+// start begins a span. One that does not record has nothing to be told later, but
+// its context is passed on: children inherit that they are not sampled.
+func (t *Telemetry) start(ctx context.Context, name string, r *rule, a core.Acquisition) context.Context {
+	ctx, s := t.tracer.Start(ctx, name, r.spanStart...)
+	if !s.IsRecording() {
+		return ctx
+	}
+	return &span{Context: ctx, Span: s, owner: t, name: name, key: a.Key, begun: a.Start}
+}
+
+// spanOf finds the span of an acquisition or its hold, nil if it does not record.
+// Contexts nest: a span of another acquisition may be further out.
+func (t *Telemetry) spanOf(ctx context.Context, name string, a core.Acquisition) *span {
+	if t.tracer == nil {
+		return nil
+	}
+	s, ok := ctx.Value(spanKey{owner: t}).(*span)
+	if !ok || s.name != name || s.key != a.Key || !s.begun.Equal(a.Start) {
+		return nil
+	}
+	return s
+}
+
+// fail marks the span as an error. text is fixed: errors name keys and addresses.
+func (s *span) fail(errType, text string) {
+	s.SetAttributes(attrErrorType.String(errType))
+	s.SetStatus(codes.Error, text)
+}

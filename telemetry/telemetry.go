@@ -1,0 +1,108 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+)
+
+// Telemetry implements observers of packages core and aspect. Make it with [New],
+// one per process, and give the same one to core.WithObserver and to the
+// WithObserver of each adapter: core tells it of locks, the adapters of rules. It is
+// safe for concurrent use and owns no goroutine.
+type Telemetry struct {
+	tracer   trace.Tracer // nil for no spans
+	inst     *instruments
+	log      *logger
+	callback metric.Registration
+	longWait time.Duration
+	maxRules int
+	rawKeys  bool
+
+	rules table[ruleID, *rule]
+
+	mu      sync.Mutex
+	states  map[site]string
+	clients []*watched
+}
+
+var (
+	_ core.AcquireStartObserver = (*Telemetry)(nil)
+	_ core.ContentionObserver   = (*Telemetry)(nil)
+	_ core.AcquireEndObserver   = (*Telemetry)(nil)
+	_ core.HoldStartObserver    = (*Telemetry)(nil)
+	_ core.HoldEndObserver      = (*Telemetry)(nil)
+	_ core.RenewalObserver      = (*Telemetry)(nil)
+	_ core.LossObserver         = (*Telemetry)(nil)
+	_ core.LeakObserver         = (*Telemetry)(nil)
+
+	_ aspect.RuleObserver     = (*Telemetry)(nil)
+	_ aspect.DecisionObserver = (*Telemetry)(nil)
+	_ aspect.FailureObserver  = (*Telemetry)(nil)
+	_ aspect.UnlockedObserver = (*Telemetry)(nil)
+)
+
+// New makes a Telemetry. The error has every problem of the options and of the
+// instruments.
+func New(opts ...Option) (*Telemetry, error) {
+	cfg, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	meter := cfg.meters.Meter(ScopeName, metric.WithInstrumentationVersion(version()))
+	t := &Telemetry{
+		longWait: cfg.longWait,
+		maxRules: cfg.maxRules,
+		rawKeys:  cfg.rawKeys,
+		states:   make(map[site]string),
+		log:      newLogger(cfg.logger),
+	}
+	if _, off := cfg.tracers.(noop.TracerProvider); !off {
+		t.tracer = cfg.tracers.Tracer(ScopeName, trace.WithInstrumentationVersion(version()))
+	}
+	if t.inst, err = newInstruments(meter); err != nil {
+		return nil, fmt.Errorf("telemetry: New: %w", err)
+	}
+	if t.callback, err = t.register(meter); err != nil {
+		return nil, fmt.Errorf("telemetry: New: %w", err)
+	}
+	return t, nil
+}
+
+// Close takes the gauges off the meter provider, which otherwise keeps t alive as
+// long as itself. It is for programs that make several, such as tests; a process
+// with one needs none. Observations go on being counted.
+func (t *Telemetry) Close() error {
+	if err := t.callback.Unregister(); err != nil {
+		return errors.Join(errors.New("telemetry: Close"), err)
+	}
+	return nil
+}
+
+// version is that of the module in this binary.
+func version() string {
+	const self = "github.com/interlock-go/interlock"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range info.Deps {
+		if m.Path == self {
+			return m.Version
+		}
+	}
+	if strings.HasPrefix(info.Main.Path, self) {
+		return info.Main.Version
+	}
+	return ""
+}
