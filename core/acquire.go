@@ -22,11 +22,9 @@ func jittered(d time.Duration) time.Duration {
 // nextField makes a holder field that was never used: a command of an earlier
 // acquisition that lands late cannot be taken for one of this.
 func (c *Client) nextField() string {
-	buf := make([]byte, 0, len(c.id)+1+20)
-	buf = append(buf, c.id...)
-	buf = append(buf, ':')
-	buf = strconv.AppendInt(buf, c.fields.Add(1), 10)
-	return string(buf)
+	var buf [64]byte
+	field := append(append(buf[:0], c.id...), ':')
+	return string(strconv.AppendInt(field, c.fields.Add(1), 10))
 }
 
 // attempt is one acquisition of one key under way.
@@ -36,17 +34,19 @@ type attempt struct {
 	req    *request
 	start  time.Time
 	until  time.Time // end of the wait time; zero: none
+	now    time.Time // last look at the clock
 	report *AcquireResult
+	w      waiter
 	notify func(*redisstore.Refusal) // told of the first refusal; may be nil
 
 	refusal *redisstore.Refusal // the last one
 	seen    time.Time           // when it came
 }
 
-// deadline is the moment up to which one command may take: the backend timeout,
+// limit is the moment up to which one command may take: the backend timeout,
 // but not past the wait time.
-func (a *attempt) limit(now time.Time) time.Time {
-	limit := now.Add(a.client.cfg.backendTimeout)
+func (a *attempt) limit() time.Time {
+	limit := a.now.Add(a.client.cfg.backendTimeout)
 	if !a.until.IsZero() && a.req.wait > 0 && a.until.Before(limit) {
 		return a.until
 	}
@@ -62,8 +62,9 @@ func (a *attempt) run(ctx context.Context) (*owner, error) {
 		return a.once(ctx)
 	}
 	for {
-		w, err := a.client.lines.join(a.key, a.req, a.start)
-		if err != nil {
+		w := &a.w
+		*w = waiter{req: a.req, since: a.start}
+		if err := a.client.lines.join(a.key, w); err != nil {
 			return nil, err
 		}
 		o, err := a.queued(ctx, w)
@@ -73,7 +74,7 @@ func (a *attempt) run(ctx context.Context) (*owner, error) {
 			}
 			return nil, err
 		}
-		if !o.deadline.passed(a.client.start, time.Now()) {
+		if !o.deadline.passed(a.client.start, a.now) {
 			return o, nil
 		}
 		a.client.passOn(o) // handed over too late
@@ -89,7 +90,7 @@ func (a *attempt) once(ctx context.Context) (*owner, error) {
 	case o == nil:
 		return nil, a.busy(nil)
 	}
-	a.client.lines.took(a.key, nil, o)
+	a.client.lines.took(a.key, nil, o, a.now)
 	return o, nil
 }
 
@@ -99,8 +100,7 @@ func (a *attempt) queued(ctx context.Context, w *waiter) (*owner, error) {
 	lines := a.client.lines
 	var timer *time.Timer
 	for {
-		now := time.Now()
-		todo := lines.next(w, now)
+		todo := lines.next(w, a.now)
 		switch {
 		case todo.grant != nil:
 			return a.accept(w, todo.grant)
@@ -110,7 +110,7 @@ func (a *attempt) queued(ctx context.Context, w *waiter) (*owner, error) {
 				return nil, err
 			}
 			if o != nil {
-				lines.took(a.key, w, o)
+				lines.took(a.key, w, o, a.now)
 				return o, nil
 			}
 			lines.subscribe(ctx, w)
@@ -118,15 +118,16 @@ func (a *attempt) queued(ctx context.Context, w *waiter) (*owner, error) {
 		}
 		if timer == nil {
 			a.contended(nil)
-			timer = time.NewTimer(a.sleep(now, todo.sleep))
+			timer = time.NewTimer(a.sleep(todo.sleep))
 			defer timer.Stop()
 		} else {
-			timer.Reset(a.sleep(now, todo.sleep))
+			timer.Reset(a.sleep(todo.sleep))
 		}
 		select {
 		case <-w.signal:
+			a.now = time.Now()
 		case <-timer.C:
-			if a.over(time.Now()) {
+			if a.now = time.Now(); a.over() {
 				return a.lastChance(ctx, w)
 			}
 			lines.poll(w)
@@ -147,28 +148,29 @@ func (a *attempt) accept(w *waiter, o *owner) (*owner, error) {
 
 // lastChance ends the wait. A grant that came in the last instant is kept.
 func (a *attempt) lastChance(ctx context.Context, w *waiter) (*owner, error) {
-	if todo := a.client.lines.next(w, time.Now()); todo.grant != nil && ctx.Err() == nil {
+	if todo := a.client.lines.next(w, a.now); todo.grant != nil && ctx.Err() == nil {
 		return a.accept(w, todo.grant)
 	}
 	return nil, a.busy(nil)
 }
 
-func (a *attempt) over(now time.Time) bool {
-	return !a.until.IsZero() && !now.Before(a.until)
+// over says whether the wait time is.
+func (a *attempt) over() bool {
+	return !a.until.IsZero() && !a.now.Before(a.until)
 }
 
 // sleep is how long to wait for a signal: a poll interval, or until the lease in
 // the way ends, the stand-back is over, or the wait time is.
-func (a *attempt) sleep(now time.Time, standBack time.Duration) time.Duration {
+func (a *attempt) sleep(standBack time.Duration) time.Duration {
 	d := jittered(pollInterval)
 	if standBack > 0 {
 		d = min(d, standBack)
 	}
 	if a.refusal != nil && a.refusal.TTL >= 0 {
-		d = min(d, max(a.seen.Add(a.refusal.TTL+time.Millisecond).Sub(now), time.Millisecond))
+		d = min(d, max(a.seen.Add(a.refusal.TTL+time.Millisecond).Sub(a.now), time.Millisecond))
 	}
 	if !a.until.IsZero() {
-		d = min(d, a.until.Sub(now))
+		d = min(d, a.until.Sub(a.now))
 	}
 	return d
 }
@@ -176,19 +178,19 @@ func (a *attempt) sleep(now time.Time, standBack time.Duration) time.Duration {
 // try sends one attempt and resends it while Redis does not answer. It gives nil
 // and no error when the lock is taken.
 func (a *attempt) try(ctx context.Context) (*owner, error) {
-	limit := a.limit(time.Now())
+	limit := a.limit()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		o, again, err := a.send(ctx, limit)
 		if !again || err == nil {
 			return o, err
 		}
-		now := time.Now()
-		if now.Add(pause).After(limit) {
+		if a.now.Add(pause).After(limit) {
 			return nil, a.unavailable(ctx, err)
 		}
 		if err := a.client.sleepOpen(ctx, pause); err != nil {
 			return nil, a.stopped(ctx, err)
 		}
+		a.now = time.Now()
 	}
 }
 
@@ -202,9 +204,10 @@ const (
 func (a *attempt) send(ctx context.Context, limit time.Time) (o *owner, again bool, err error) {
 	c := a.client
 	field := c.nextField()
-	call := c.store.Acquire(a.key, field, a.req.lease)
+	call := c.store.Acquire(a.now, a.key, field, a.req.lease)
 	a.report.Attempts++
 	reply, fate, err := call.Wait(ctx, limit)
+	a.now = time.Now()
 	if err != nil {
 		if fate == redisstore.Unknown {
 			c.abandon(a.key, field, call, a.req.lease)
@@ -224,9 +227,9 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (o *owner, again bo
 
 // granted turns a positive reply into an owner, unless it came too late.
 func (a *attempt) granted(ctx context.Context, call *redisstore.Call, field string) (*owner, bool, error) {
-	c, now := a.client, time.Now()
+	c := a.client
 	o := c.newOwner(a.key, field, call.Sent, a.req.lease)
-	if o.deadline.passed(c.start, now) {
+	if o.deadline.passed(c.start, a.now) {
 		c.abandon(a.key, field, nil, a.req.lease)
 		return nil, true, errTooLate
 	}
@@ -234,7 +237,7 @@ func (a *attempt) granted(ctx context.Context, call *redisstore.Call, field stri
 		c.abandon(a.key, field, nil, a.req.lease)
 		return nil, false, a.stopped(ctx, contextCause(ctx))
 	}
-	a.report.RoundTrip = now.Sub(call.Sent)
+	a.report.RoundTrip = a.now.Sub(call.Sent)
 	return o, false, nil
 }
 
@@ -245,7 +248,9 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (*owne
 	switch {
 	case ctx.Err() != nil:
 		return nil, false, a.stopped(ctx, contextCause(ctx))
-	case !time.Now().Before(limit):
+	case a.refusal != nil && a.over():
+		return nil, false, a.busy(nil) // Redis answered a moment ago
+	case !a.now.Before(limit):
 		return nil, false, a.unavailable(ctx, err)
 	case redisstore.Transient(err):
 		return nil, true, err
@@ -273,7 +278,7 @@ func (a *attempt) stopped(ctx context.Context, cause error) error {
 
 // refused notes who is in the way.
 func (a *attempt) refused(r *redisstore.Refusal) {
-	a.refusal, a.seen = r, time.Now()
+	a.refusal, a.seen = r, a.now
 	a.report.BlockedBy = r.Holder
 	a.contended(r)
 }

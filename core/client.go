@@ -33,10 +33,11 @@ type Client struct {
 	life    context.Context //nolint:containedctx // of the goroutines of this client
 	endLife context.CancelFunc
 
+	callers callers
+
 	mu      sync.Mutex
 	closed  bool
 	workers sync.WaitGroup // background work
-	calls   sync.WaitGroup // callers inside
 }
 
 // New makes a client on rdb: a [*redis.Client] (single server, or by
@@ -50,6 +51,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
+	c.callers.gone = make(chan struct{})
 	c.store, err = redisstore.New(rdb, redisstore.Config{Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout()})
 	if err != nil {
 		return nil, invalidf("New: %v", err)
@@ -98,10 +100,10 @@ func (c *Client) Prefix() string { return c.cfg.prefix }
 // Ready asks Redis whether it answers, within the backend timeout. It is for
 // readiness probes; the error matches [ErrUnavailable] or [ErrClosed].
 func (c *Client) Ready(ctx context.Context) error {
-	if err := c.enter(); err != nil {
+	if err := c.callers.enter(); err != nil {
 		return err
 	}
-	defer c.exit()
+	defer c.callers.exit()
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.backendTimeout)
 	defer cancel()
 	return unavailable(c.store.Ping(ctx, "ready"))
@@ -161,7 +163,7 @@ func (c *Client) Close(ctx context.Context) error {
 	c.closed = true
 	close(c.closing)
 	c.mu.Unlock()
-	c.calls.Wait()
+	<-c.callers.refuse()
 
 	var err error
 	select {
@@ -191,19 +193,6 @@ func (c *Client) leaveHolds(ctx context.Context) error {
 	}
 	return fmt.Errorf("core: closed with %d locks held, which are left to their leases: %w", len(left), context.Cause(ctx))
 }
-
-// enter admits a caller, unless the client is closed.
-func (c *Client) enter() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return ErrClosed
-	}
-	c.calls.Add(1)
-	return nil
-}
-
-func (c *Client) exit() { c.calls.Done() }
 
 // spawn runs background work, which Close waits for. After Close it does nothing.
 func (c *Client) spawn(work func(ctx context.Context)) {

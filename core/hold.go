@@ -34,7 +34,11 @@ type scope struct {
 
 // newHold makes the handle of an acquisition and registers it with its owners.
 func (c *Client) newHold(ctx context.Context, owners []*owner, req *request, info HoldInfo) *Hold {
-	s := &scope{client: c, info: info, watchdog: req.watchdog, owners: owners}
+	s := &scope{}
+	if len(owners) == 1 && !info.Reentrant {
+		s = &owners[0].first
+	}
+	s.client, s.info, s.watchdog, s.owners = c, info, req.watchdog, owners
 	h := &Hold{client: c, scope: s}
 	h.bind(ctx)
 	for _, o := range owners {

@@ -100,20 +100,19 @@ func (s *shard) settle(ln *line) *topic {
 }
 
 // join queues a caller, unless a limit is reached.
-func (l *lines) join(key string, req *request, since time.Time) (*waiter, error) {
-	w := &waiter{req: req, since: since}
+func (l *lines) join(key string, w *waiter) error {
 	s := l.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ln := s.get(key)
-	if err := l.admit(ln, req); err != nil {
+	if err := l.admit(ln, w.req); err != nil {
 		s.settle(ln)
-		return nil, err
+		return err
 	}
 	w.line = ln
 	ln.push(w)
 	w.due = ln.first == w && ln.owner == nil && !ln.handing
-	return w, nil
+	return nil
 }
 
 // admit keeps the limits. The shard is locked.
@@ -265,12 +264,12 @@ func (l *lines) leave(w *waiter) *owner {
 
 // took registers the owner that the head, or a caller that does not wait, has
 // taken from Redis.
-func (l *lines) took(key string, w *waiter, o *owner) {
+func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
 	s := l.shard(key)
 	s.mu.Lock()
 	ln := s.get(key)
 	before := ln.owner
-	ln.owner, ln.run, ln.runStart, ln.backTo = o, 0, time.Now(), time.Time{}
+	ln.owner, ln.run, ln.runStart, ln.backTo = o, 0, now, time.Time{}
 	var t *topic
 	switch {
 	case w == nil:

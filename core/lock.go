@@ -129,41 +129,62 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 // acquire is Acquire without the guard against leaks.
 func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) {
 	c := l.client
-	keys, err := l.keys()
-	if err != nil {
+	a := &acquisition{client: c}
+	if err := a.read(l, opts); err != nil {
 		return nil, err
 	}
-	req, err := c.newRequest(opts)
-	if err != nil {
+	if err := c.callers.enter(); err != nil {
 		return nil, err
 	}
-	return c.acquireKeys(ctx, keys, &req)
+	defer c.callers.exit()
+	return a.run(ctx)
 }
 
-// acquireKeys is one acquisition, observed from start to end.
-func (c *Client) acquireKeys(ctx context.Context, keys []string, req *request) (*Hold, error) {
-	if err := c.enter(); err != nil {
-		return nil, err
+// acquisition is one call of Acquire or Do.
+type acquisition struct {
+	client *Client
+	keys   []string
+	key    [1]string // room for the usual single key
+	req    request
+	report AcquireResult
+	first  attempt // room for the usual single attempt
+}
+
+// read checks what was asked for.
+func (a *acquisition) read(l Lock, opts []AcquireOption) (err error) {
+	if l.names == nil {
+		a.keys = a.key[:]
+		a.key[0], err = l.client.key(l.name)
+	} else {
+		a.keys, err = l.keys()
 	}
-	defer c.exit()
-	report := AcquireResult{Acquisition: Acquisition{
-		Key: keys[0], Keys: len(keys), Kind: KindReentrant, Label: req.label, Start: time.Now(),
-	}}
-	acquireCtx := c.cfg.observers.observeAcquireStart(ctx, report.Acquisition)
-	owners, err := c.takeAll(acquireCtx, keys, req, &report)
 	if err != nil {
-		c.report(acquireCtx, &report, err)
+		return err
+	}
+	return l.client.readRequest(&a.req, opts)
+}
+
+// run is the acquisition, observed from start to end.
+func (a *acquisition) run(ctx context.Context) (*Hold, error) {
+	c := a.client
+	a.report.Acquisition = Acquisition{
+		Key: a.keys[0], Keys: len(a.keys), Kind: KindReentrant, Label: a.req.label, Start: time.Now(),
+	}
+	observed := c.cfg.observers.observeAcquireStart(ctx, a.report.Acquisition)
+	owners, err := a.takeAll(observed)
+	if err != nil {
+		c.report(observed, &a.report, err)
 		return nil, err
 	}
-	report.Field = owners[0].field
-	c.report(acquireCtx, &report, nil)
-	return c.newHold(ctx, owners, req, HoldInfo{
-		Acquisition: report.Acquisition,
-		Field:       report.Field,
-		Reentrant:   report.Outcome == OutcomeReentered,
-		Lease:       req.lease,
-		Watchdog:    req.watchdog,
-		Acquired:    time.Now(),
+	a.report.Field = owners[0].field
+	c.report(observed, &a.report, nil)
+	return c.newHold(ctx, owners, &a.req, HoldInfo{
+		Acquisition: a.report.Acquisition,
+		Field:       a.report.Field,
+		Reentrant:   a.report.Outcome == OutcomeReentered,
+		Lease:       a.req.lease,
+		Watchdog:    a.req.watchdog,
+		Acquired:    a.report.acquired,
 	}), nil
 }
 
@@ -198,43 +219,37 @@ func outcomeOf(err error) Outcome {
 }
 
 // takeAll gets an owner for every key: those that ctx owns are entered again.
-func (c *Client) takeAll(ctx context.Context, keys []string, req *request, report *AcquireResult) ([]*owner, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, &NotAcquiredError{Key: keys[0], Cause: contextCause(ctx)}
+func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
+	c := a.client
+	if ctx.Err() != nil {
+		return nil, &NotAcquiredError{Key: a.keys[0], Cause: contextCause(ctx)}
 	}
 	if err := c.store.Detect(ctx); err != nil {
 		return nil, unavailable(err)
 	}
-	if len(keys) == 1 {
-		o, err := c.takeOne(ctx, keys[0], req, report)
-		if err != nil {
+	if len(a.keys) > 1 {
+		return c.takeMany(ctx, a.keys, &a.req, &a.report)
+	}
+	if o := c.owned(ctx, a.keys[0]); o != nil {
+		if err := c.reenter(ctx, o, &a.req); err != nil {
 			return nil, err
 		}
-		return []*owner{o}, nil
+		a.report.Outcome, a.report.acquired = OutcomeReentered, time.Now()
+		return o.self[:], nil
 	}
-	return c.takeMany(ctx, keys, req, report)
-}
-
-func (c *Client) takeOne(ctx context.Context, key string, req *request, report *AcquireResult) (*owner, error) {
-	if o := c.owned(ctx, key); o != nil {
-		report.Outcome = OutcomeReentered
-		if err := c.reenter(ctx, o, req); err != nil {
-			report.Outcome = ""
-			return nil, err
-		}
-		return o, nil
-	}
-	a := c.newAttempt(ctx, key, req, report)
-	o, err := a.run(ctx)
+	a.first = c.newAttempt(ctx, a.keys[0], &a.req, &a.report)
+	o, err := a.first.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.watchdog.add(o, req.watchdog)
-	return o, nil
+	a.report.acquired = a.first.now
+	c.watchdog.add(o, a.req.watchdog, a.first.now)
+	return o.self[:], nil
 }
 
-func (c *Client) newAttempt(ctx context.Context, key string, req *request, report *AcquireResult) *attempt {
-	a := &attempt{client: c, key: key, req: req, start: report.Start, report: report}
+// newAttempt prepares the acquisition of one key.
+func (c *Client) newAttempt(ctx context.Context, key string, req *request, report *AcquireResult) attempt {
+	a := attempt{client: c, key: key, req: req, start: report.Start, now: report.Start, report: report}
 	if !req.forever {
 		a.until = report.Start.Add(req.wait)
 	}
@@ -305,7 +320,7 @@ func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 }
 
 // ask sends one question about a single lock.
-func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store, string) *redisstore.Call) (any, string, error) {
+func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store, time.Time, string) *redisstore.Call) (any, string, error) {
 	if l.names != nil {
 		return nil, "", invalidf("%s of a MultiLock: ask for each of its locks", what)
 	}
@@ -313,11 +328,12 @@ func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store,
 	if err != nil {
 		return nil, "", err
 	}
-	if err := l.client.enter(); err != nil {
+	if err := l.client.callers.enter(); err != nil {
 		return nil, "", err
 	}
-	defer l.client.exit()
-	reply, _, err := send(l.client.store, key).Wait(ctx, time.Now().Add(l.client.cfg.backendTimeout))
+	defer l.client.callers.exit()
+	now := time.Now()
+	reply, _, err := send(l.client.store, now, key).Wait(ctx, now.Add(l.client.cfg.backendTimeout))
 	if err != nil {
 		return nil, "", unavailable(err)
 	}

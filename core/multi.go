@@ -29,46 +29,25 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 	if err := m.take(ctx); err != nil {
 		return nil, err
 	}
-	reentered := 0
+	var entered []*owner
 	for _, o := range owners {
 		if o == nil {
 			continue
 		}
 		if err := c.reenter(ctx, o, req); err != nil {
 			m.rollBack(ctx)
-			c.undoReentries(ctx, owners[:], reentered)
+			for _, o := range entered {
+				c.undoEntry(ctx, o)
+			}
 			return nil, err
 		}
-		reentered++
+		entered = append(entered, o)
 	}
-	if reentered == len(keys) {
+	if len(entered) == len(keys) {
 		report.Outcome = OutcomeReentered
 	}
+	report.acquired = time.Now()
 	return m.merge(owners), nil
-}
-
-// undoReentries takes back the first n re-entries.
-func (c *Client) undoReentries(ctx context.Context, owners []*owner, n int) {
-	for _, o := range owners {
-		if o == nil || n == 0 {
-			continue
-		}
-		n--
-		c.resetCount(ctx, o)
-	}
-}
-
-// resetCount writes the count that the holder knows, after an entry that did not
-// become a hold.
-func (c *Client) resetCount(ctx context.Context, o *owner) {
-	ctx = context.WithoutCancel(ctx)
-	if err := o.begin(ctx); err != nil {
-		return
-	}
-	defer o.end()
-	if n := o.holds(); n > 0 {
-		_, _ = o.setCount(ctx, n, 0, time.Now().Add(c.cfg.backendTimeout)) //nolint:errcheck // the next entry or release writes it again
-	}
 }
 
 // multi is the acquisition of several keys that are not owned yet.
@@ -100,54 +79,57 @@ func (m *multi) take(ctx context.Context) error {
 
 // takeTogether tries the script until it succeeds, or waiting in line is better.
 func (m *multi) takeTogether(ctx context.Context) (done bool, err error) {
-	a := m.client.newAttempt(ctx, m.notOwned[0], m.req, m.report)
+	single := m.client.newAttempt(ctx, m.notOwned[0], m.req, m.report)
+	a := &single
 	if err := m.client.gate.check(ctx, a.key); err != nil {
 		return false, err
 	}
 	once := !m.req.forever && m.req.wait == 0
-	for give := time.Now().Add(together); ; {
+	for give := a.now.Add(together); ; {
 		if done, err := m.tryTogether(ctx, a); done || err != nil {
 			return done, err
 		}
 		if once {
 			return false, a.busy(nil)
 		}
-		now := time.Now()
-		if a.over(now.Add(togetherStep)) && m.req.wait < together {
+		if a.over() {
 			return false, a.busy(nil)
 		}
-		if now.After(give) || m.client.lines.others(a.key) {
+		if a.now.After(give) || m.client.lines.others(a.key) {
 			return false, nil
 		}
 		if err := m.client.sleepOpen(ctx, togetherStep); err != nil {
 			return false, a.stopped(ctx, err)
 		}
+		a.now = time.Now()
 	}
 }
 
 // tryTogether sends the script once, and again while Redis does not answer.
 func (m *multi) tryTogether(ctx context.Context, a *attempt) (done bool, err error) {
-	limit := a.limit(time.Now())
+	limit := a.limit()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		done, again, err := m.sendTogether(ctx, a, limit)
 		if !again || err == nil {
 			return done, err
 		}
-		if time.Now().Add(pause).After(limit) {
+		if a.now.Add(pause).After(limit) {
 			return false, a.unavailable(ctx, err)
 		}
 		if err := m.client.sleepOpen(ctx, pause); err != nil {
 			return false, a.stopped(ctx, err)
 		}
+		a.now = time.Now()
 	}
 }
 
 func (m *multi) sendTogether(ctx context.Context, a *attempt, limit time.Time) (done, again bool, err error) {
 	c := m.client
 	field := c.nextField()
-	call := c.store.AcquireAll(m.notOwned, field, m.req.lease)
+	call := c.store.AcquireAll(a.now, m.notOwned, field, m.req.lease)
 	m.report.Attempts++
 	reply, fate, err := call.Wait(ctx, limit)
+	a.now = time.Now()
 	if err != nil {
 		if fate == redisstore.Unknown {
 			m.abandonAll(field, call)
@@ -175,8 +157,8 @@ func (m *multi) abandonAll(field string, call *redisstore.Call) {
 }
 
 func (m *multi) granted(ctx context.Context, a *attempt, call *redisstore.Call, field string) (done, again bool, err error) {
-	c, now := m.client, time.Now()
-	late := deadlineAfter(call.Sent, m.req.lease).Before(now)
+	c := m.client
+	late := deadlineAfter(call.Sent, m.req.lease).Before(a.now)
 	if late || ctx.Err() != nil {
 		m.abandonAll(field, nil)
 		if ctx.Err() != nil {
@@ -184,11 +166,11 @@ func (m *multi) granted(ctx context.Context, a *attempt, call *redisstore.Call, 
 		}
 		return false, true, errTooLate
 	}
-	m.report.RoundTrip = now.Sub(call.Sent)
+	m.report.RoundTrip = a.now.Sub(call.Sent)
 	for _, key := range m.notOwned {
 		o := c.newOwner(key, field, call.Sent, m.req.lease)
-		c.lines.took(key, nil, o)
-		c.watchdog.add(o, m.req.watchdog)
+		c.lines.took(key, nil, o, a.now)
+		c.watchdog.add(o, m.req.watchdog, a.now)
 		m.got = append(m.got, o)
 	}
 	return true, false, nil
@@ -202,7 +184,7 @@ func (m *multi) takeOneByOne(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.client.watchdog.add(o, m.req.watchdog)
+		m.client.watchdog.add(o, m.req.watchdog, a.now)
 		m.got = append(m.got, o)
 	}
 	return nil
@@ -212,12 +194,7 @@ func (m *multi) takeOneByOne(ctx context.Context) error {
 func (m *multi) rollBack(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for _, o := range m.got {
-		if err := o.close(); err != nil {
-			continue
-		}
-		m.client.watchdog.remove(o)
-		_, _ = o.free(ctx, time.Now().Add(m.client.cfg.backendTimeout)) //nolint:errcheck // the resolver goes on
-		o.finish()
+		_, _ = o.freeLast(ctx, time.Now()) //nolint:errcheck // the resolver goes on
 	}
 	m.got = nil
 }

@@ -43,6 +43,8 @@ type AcquireResult struct {
 	BlockedBy string        // field of the holder seen at the last refused attempt
 	Field     string        // own holder field when acquired
 	Token     int64         // fencing token; 0 where the kind has none
+
+	acquired time.Time
 }
 
 // HoldInfo describes a hold to the observers.

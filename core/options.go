@@ -222,31 +222,32 @@ type request struct {
 	maxWaiters int
 }
 
-func (c *Client) newRequest(opts []AcquireOption) (request, error) {
-	r := request{forever: true, watchdog: true, lease: c.cfg.watchdog}
+// readRequest fills r from the options.
+func (c *Client) readRequest(r *request, opts []AcquireOption) error {
+	*r = request{forever: true, watchdog: true, lease: c.cfg.watchdog}
 	for _, o := range opts {
 		switch o.field {
 		case fieldNone:
 		case fieldWait:
 			r.wait, r.forever = o.d, false
 			if o.d != 0 && (o.d < time.Millisecond || o.d > MaxDuration) {
-				return r, invalidf("WaitTime(%s): want 0, or 1ms to %s", o.d, MaxDuration)
+				return invalidf("WaitTime(%s): want 0, or 1ms to %s", o.d, MaxDuration)
 			}
 		case fieldLease:
-			r.lease, r.watchdog = o.d, false
+			r.lease, r.watchdog = o.d.Truncate(time.Millisecond), false
 			if err := checkLease("LeaseTime", o.d); err != nil {
-				return r, err
+				return err
 			}
 		case fieldLabel:
 			r.label = o.s
 		case fieldMaxWaiters:
 			r.maxWaiters = o.n
 			if o.n < 0 {
-				return r, invalidf("MaxWaiters(%d): want 0 or more", o.n)
+				return invalidf("MaxWaiters(%d): want 0 or more", o.n)
 			}
 		}
 	}
-	return r, nil
+	return nil
 }
 
 func checkLease(what string, d time.Duration) error {

@@ -33,11 +33,17 @@ type owner struct {
 	phase     phase
 	lossCause error
 	scopes    []*scope        // live holds
+	entering  int             // re-entries that are not live holds yet
 	watchdogs int             // how many of them are renewed
 	lease     time.Duration   // longest lease asked for
 	busy      bool            // an operation is on the wire
 	turns     []chan struct{} // operations that wait for it
 	late      int             // commands without an answer
+
+	// Room for the first hold, so that the usual acquisition is one allocation less.
+	first    scope
+	self     [1]*owner
+	oneScope [1]*scope
 
 	// Guarded by the watchdog.
 	index    int           // in the heap, -1 when not there
@@ -48,6 +54,8 @@ type owner struct {
 
 func (c *Client) newOwner(key, field string, sent time.Time, lease time.Duration) *owner {
 	o := &owner{client: c, key: key, field: field, lease: lease, index: -1}
+	o.self[0] = o
+	o.scopes = o.oneScope[:0]
 	o.deadline.set(c.start, deadlineAfter(sent, lease))
 	return o
 }
@@ -57,6 +65,9 @@ func (o *owner) enter(s *scope, req *request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.scopes = append(o.scopes, s)
+	if o.entering > 0 {
+		o.entering-- // it was announced
+	}
 	o.lease = max(o.lease, req.lease)
 	if req.watchdog {
 		o.watchdogs++
@@ -77,7 +88,7 @@ func (o *owner) leave(s *scope) int {
 			break
 		}
 	}
-	return len(o.scopes)
+	return len(o.scopes) + o.entering
 }
 
 // alive says whether the ownership can be built upon.

@@ -2,36 +2,86 @@ package core
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // reenter adds a hold to an ownership that the caller's context carries. It does
-// not queue: who holds the lock is first in line.
+// not queue: who holds the lock is first in line. The hold counts from here on; the
+// caller makes it a live one, or gives it back by undoEntry.
 func (c *Client) reenter(ctx context.Context, o *owner, req *request) error {
 	if err := o.begin(ctx); err != nil {
 		return &NotAcquiredError{Key: o.key, Cause: contextCause(ctx)}
 	}
 	defer o.end()
+	count, err := o.entry()
+	if err != nil {
+		return &NotAcquiredError{Key: o.key, Cause: err}
+	}
 	until := time.Now().Add(c.cfg.backendTimeout)
 	if !req.forever && req.wait > 0 {
 		until = minTime(until, time.Now().Add(req.wait))
 	}
-	lease := max(req.lease, o.longestLease())
-	sent, err := o.setCount(ctx, o.holds()+1, lease, until)
+	sent, err := o.setCount(ctx, count, req.lease, until)
 	if err != nil {
+		c.spawn(func(ctx context.Context) { c.undoEntry(ctx, o) })
+		return o.entryError(ctx, err)
+	}
+	o.acknowledge(sent, req.lease)
+	c.watchdog.add(o, req.watchdog, time.Now())
+	return nil
+}
+
+// entry announces one more hold and gives the new count.
+func (o *owner) entry() (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.phase != held {
+		return 0, o.endCause()
+	}
+	o.entering++
+	return len(o.scopes) + o.entering, nil
+}
+
+// entryError says why a re-entry failed.
+func (o *owner) entryError(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, ErrLost):
+		return &NotAcquiredError{Key: o.key, Cause: err}
+	case ctx.Err() != nil:
+		return &NotAcquiredError{Key: o.key, Cause: contextCause(ctx)}
+	default:
 		return err
 	}
-	o.acknowledge(sent, lease)
-	c.watchdog.add(o, req.watchdog)
-	return nil
+}
+
+// undoEntry takes back an entry that did not become a hold, and writes the count
+// that is right.
+func (c *Client) undoEntry(ctx context.Context, o *owner) {
+	ctx = context.WithoutCancel(ctx)
+	if err := o.begin(ctx); err != nil {
+		return
+	}
+	defer o.end()
+	o.mu.Lock()
+	o.entering--
+	count, live := len(o.scopes)+o.entering, o.phase == held
+	o.mu.Unlock()
+	now := time.Now()
+	switch {
+	case live && count > 0:
+		_, _ = o.setCount(ctx, count, 0, now.Add(c.cfg.backendTimeout)) //nolint:errcheck // the next entry or release writes it again
+	case live:
+		o.freeLast(ctx, now) // the outer hold was released meanwhile
+	}
 }
 
 func (o *owner) holds() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.scopes)
+	return len(o.scopes) + o.entering
 }
 
 func (o *owner) longestLease() time.Duration {
@@ -44,7 +94,7 @@ func (o *owner) longestLease() time.Duration {
 // creates the lock; a lock that is gone is a loss.
 func (o *owner) setCount(ctx context.Context, count int, lease time.Duration, until time.Time) (time.Time, error) {
 	reply, sent, err := o.insist(ctx, until, func() *redisstore.Call {
-		return o.client.store.SetHold(o.key, o.field, count, lease)
+		return o.client.store.SetHold(time.Now(), o.key, o.field, count, lease)
 	})
 	if err != nil {
 		return sent, err

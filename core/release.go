@@ -22,24 +22,34 @@ func (h *Hold) Release(ctx context.Context) error {
 	if h == nil {
 		return ErrNotHeld
 	}
-	h.checkClock(time.Now())
+	now := time.Now()
+	h.checkClock(now)
 	s := h.scope
 	s.cancel(ErrReleased)
 	if !s.ended.CompareAndSwap(false, true) {
 		return ErrNotHeld
 	}
 	h.unwatch()
-	ctx = context.WithoutCancel(ctx)
-	result := HoldResult{}
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	handed, err := s.release(ctx, now)
+	s.finished(HoldResult{HandedOff: handed, Err: err})
+	return err
+}
+
+// release takes the hold away from its owners.
+func (s *scope) release(ctx context.Context, now time.Time) (handed bool, err error) {
+	if len(s.owners) == 1 {
+		return s.owners[0].release(ctx, s, now)
+	}
 	var errs []error
 	for _, o := range s.owners {
-		handed, err := o.release(ctx, s)
-		result.HandedOff = result.HandedOff || handed
+		h, err := o.release(ctx, s, time.Now())
+		handed = handed || h
 		errs = append(errs, err)
 	}
-	result.Err = joined(errs)
-	s.finished(result)
-	return result.Err
+	return handed, errors.Join(errs...)
 }
 
 // joined joins errors, and leaves a single one as it is.
@@ -51,30 +61,34 @@ func joined(errs []error) error {
 }
 
 // release takes one hold away from the ownership.
-func (o *owner) release(ctx context.Context, s *scope) (handed bool, err error) {
+func (o *owner) release(ctx context.Context, s *scope, now time.Time) (handed bool, err error) {
 	if err := o.begin(ctx); err != nil {
 		return false, unavailable(err)
 	}
 	defer o.end()
-	o.checkClock(time.Now())
-	left := o.leave(s)
-	until := time.Now().Add(o.client.cfg.backendTimeout)
-	if left > 0 {
+	o.checkClock(now)
+	if left := o.leave(s); left > 0 {
 		if err := o.loss(); err != nil {
 			return false, err
 		}
-		_, err := o.setCount(ctx, left, 0, until)
+		_, err := o.setCount(ctx, left, 0, now.Add(o.client.cfg.backendTimeout))
 		return false, err
 	}
+	handed, err = o.freeLast(ctx, now)
+	if errors.Is(err, ErrLost) {
+		s.lostOnRelease(err)
+	}
+	return handed, err
+}
+
+// freeLast ends the ownership after its last hold.
+func (o *owner) freeLast(ctx context.Context, now time.Time) (handed bool, err error) {
 	if err := o.close(); err != nil {
 		return false, err
 	}
 	o.client.watchdog.remove(o)
-	handed, err = o.free(ctx, until)
+	handed, err = o.free(ctx, now, now.Add(o.client.cfg.backendTimeout))
 	o.finish()
-	if errors.Is(err, ErrLost) {
-		s.lostOnRelease(err)
-	}
 	return handed, err
 }
 
@@ -93,18 +107,18 @@ func (s *scope) lostOnRelease(cause error) {
 }
 
 // free gives the lock to the next waiter of this client, or to everybody.
-func (o *owner) free(ctx context.Context, until time.Time) (handed bool, err error) {
+func (o *owner) free(ctx context.Context, now, until time.Time) (handed bool, err error) {
 	c := o.client
-	for {
-		w := c.lines.choose(o, time.Now())
+	for ; ; now = time.Now() {
+		w := c.lines.choose(o, now)
 		if w == nil {
-			return false, o.freeForAll(ctx, until)
+			return false, o.freeForAll(ctx, now, until)
 		}
-		next, err := o.handTo(ctx, w, until)
+		next, err := o.handTo(ctx, w, now, until)
 		if err != nil {
 			c.lines.notHanded(w)
 			if handoffRefused(err) {
-				return false, o.freeForAll(ctx, until)
+				return false, o.freeForAll(ctx, time.Now(), until)
 			}
 			c.lines.ownerEnded(o, false)
 			return false, err
@@ -122,25 +136,20 @@ func (o *owner) free(ctx context.Context, until time.Time) (handed bool, err err
 // passOn frees an ownership whose waiter has left, in the background.
 func (c *Client) passOn(o *owner) {
 	c.spawn(func(ctx context.Context) {
-		if err := o.close(); err != nil {
-			return
-		}
-		_, _ = o.free(ctx, time.Now().Add(c.cfg.backendTimeout)) //nolint:errcheck // no caller; free leaves the rest to the resolver
-		o.finish()
+		_, _ = o.freeLast(ctx, time.Now()) //nolint:errcheck // no caller; it leaves the rest to the resolver
 	})
 }
 
 // handTo moves the lock to a waiter's new field.
-func (o *owner) handTo(ctx context.Context, w *waiter, until time.Time) (*owner, error) {
+func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*owner, error) {
 	c := o.client
 	field := c.nextField()
-	first := time.Time{}
+	first, sends := now, 0
 	reply, _, err := o.insist(ctx, until, func() *redisstore.Call {
-		call := c.store.Handoff(o.key, o.field, field, w.req.lease)
-		if first.IsZero() {
-			first = call.Sent
+		if sends++; sends > 1 {
+			now = time.Now()
 		}
-		return call
+		return c.store.Handoff(now, o.key, o.field, field, w.req.lease)
 	})
 	if err != nil {
 		if !answered(err) {
@@ -172,16 +181,14 @@ func handoffRefused(err error) bool {
 }
 
 // freeForAll deletes the lock and publishes it.
-func (o *owner) freeForAll(ctx context.Context, until time.Time) error {
+func (o *owner) freeForAll(ctx context.Context, now, until time.Time) error {
 	c := o.client
-	var first time.Time
-	sends := 0
+	first, sends := now, 0
 	reply, _, err := o.insist(ctx, until, func() *redisstore.Call {
-		call := c.store.Release(o.key, o.field)
-		if sends++; sends == 1 {
-			first = call.Sent
+		if sends++; sends > 1 {
+			now = time.Now()
 		}
-		return call
+		return c.store.Release(now, o.key, o.field)
 	})
 	if err != nil {
 		c.abandon(o.key, o.field, nil, o.longestLease())
@@ -247,7 +254,7 @@ func (o *owner) refresh(ctx context.Context, s *scope, lease time.Duration) erro
 	}
 	o.client.watchdog.settle(ctx, o)
 	reply, sent, err := o.insist(ctx, until, func() *redisstore.Call {
-		return o.client.store.Refresh(o.key, o.field, lease)
+		return o.client.store.Refresh(time.Now(), o.key, o.field, lease)
 	})
 	if err != nil {
 		return err
@@ -342,7 +349,7 @@ func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration) error {
 	defer o.finish()
 	defer o.client.lines.ownerEnded(o, false)
 	reply, _, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() *redisstore.Call {
-		return o.client.store.Refresh(o.key, o.field, d)
+		return o.client.store.Refresh(time.Now(), o.key, o.field, d)
 	})
 	if err != nil {
 		return err

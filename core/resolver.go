@@ -60,7 +60,8 @@ func (r *resolution) run(ctx context.Context) {
 
 func (r *resolution) release(ctx context.Context) bool {
 	c := r.client
-	reply, _, err := c.store.Release(r.key, r.field).Wait(ctx, time.Now().Add(c.cfg.backendTimeout))
+	now := time.Now()
+	reply, _, err := c.store.Release(now, r.key, r.field).Wait(ctx, now.Add(c.cfg.backendTimeout))
 	if err != nil {
 		return false
 	}

@@ -19,6 +19,7 @@ type watchdog struct {
 
 	mu    sync.Mutex
 	heap  ownerHeap
+	alarm time.Duration      // when the scheduler looks next, since the client's start
 	idle  chan struct{}      // closed when the last hold has gone; nil if nobody waits for that
 	passe map[*owner]waiting // renewals on the wire that somebody waits for
 }
@@ -30,9 +31,10 @@ func newWatchdog(c *Client) *watchdog {
 }
 
 // add puts an owner under watch, or adds a renewed hold to one that is.
-func (w *watchdog) add(o *owner, renewed bool) {
-	now := time.Since(w.client.start)
+func (w *watchdog) add(o *owner, renewed bool, at time.Time) {
+	now := at.Sub(w.client.start)
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if renewed && o.renewAt == 0 {
 		o.renewAt = now + w.period()
 	}
@@ -42,11 +44,7 @@ func (w *watchdog) add(o *owner, renewed bool) {
 	} else {
 		heap.Fix(&w.heap, o.index)
 	}
-	first := o.index == 0
-	w.mu.Unlock()
-	if first {
-		w.kick()
-	}
+	w.expect(o)
 }
 
 // update looks again at the deadline of an owner.
@@ -58,10 +56,15 @@ func (w *watchdog) update(o *owner) {
 	}
 	o.next = w.due(o)
 	heap.Fix(&w.heap, o.index)
-	w.kick()
+	w.expect(o)
 }
 
-func (w *watchdog) kick() {
+// expect wakes the scheduler if it would look too late for o. The mutex is held.
+func (w *watchdog) expect(o *owner) {
+	if o.next >= w.alarm {
+		return
+	}
+	w.alarm = o.next
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -153,7 +156,7 @@ func (w *watchdog) look() time.Duration {
 	over, renew, next := w.collect(now)
 	for _, o := range over {
 		if o.checkClock(now); o.alive(now) {
-			w.add(o, false) // renewed in this instant
+			w.add(o, false, now) // renewed in this instant
 		}
 	}
 	if len(renew) > 0 {
@@ -172,6 +175,7 @@ func (w *watchdog) collect(now time.Time) (over, renew []*owner, next time.Durat
 	soon := at + w.client.cfg.watchdog/coalesce
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	defer func() { w.alarm = at + next }()
 	for len(w.heap) > 0 {
 		o := w.heap[0]
 		switch {
@@ -290,7 +294,7 @@ func (w *watchdog) renewed(o *owner, failed bool) {
 	if o.index >= 0 {
 		o.next = w.due(o)
 		heap.Fix(&w.heap, o.index)
-		w.kick()
+		w.expect(o)
 	}
 }
 

@@ -41,17 +41,17 @@ type Call struct {
 	future redis.AutoFuture
 }
 
-// start queues a script on the auto-pipeline. args are the reply-independent part
-// of EVALSHA: number of keys, keys, arguments.
-func (s *Store) start(sc *script, args ...any) *Call {
+// start queues a script on the auto-pipeline. args are what EVALSHA wants behind
+// the digest: number of keys, keys, arguments. now is the time, or a little before.
+func (s *Store) start(now time.Time, sc *script, args ...any) *Call {
 	full := make([]any, 0, 2+len(args))
 	full = append(full, "evalsha", sc.digest)
 	full = append(full, args...)
-	return s.submit(sc, full)
+	return s.submit(now, sc, full)
 }
 
-func (s *Store) submit(sc *script, args []any) *Call {
-	c := &Call{Sent: time.Now(), store: s, script: sc}
+func (s *Store) submit(now time.Time, sc *script, args []any) *Call {
+	c := &Call{Sent: now, store: s, script: sc}
 	ctx := context.Background() //nolint:forbidigo // queued commands outlive their caller; Wait honours the caller's context
 	c.cmd = redis.NewCmd(ctx, args...)
 	c.cmd.SetFirstKeyPos(keyPosition)
@@ -80,7 +80,7 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 // context is shared by all calls of that moment; only a slow one pays for a timer
 // of its own and listens to its caller.
 func (c *Call) await(ctx context.Context, limit time.Time) error {
-	if soon, ok := c.store.horizon.before(limit); ok {
+	if soon, ok := c.store.horizon.before(c.Sent, limit); ok {
 		err := c.future.WaitContext(soon)
 		if err == nil || soon.Err() == nil || !errors.Is(err, soon.Err()) {
 			return err
@@ -104,7 +104,7 @@ func (c *Call) resendSource() {
 	full := make([]any, 0, len(args))
 	full = append(full, "eval", c.script.source)
 	full = append(full, args[2:]...)
-	again := c.store.submit(c.script, full)
+	again := c.store.submit(c.Sent, c.script, full)
 	c.cmd, c.future = again.cmd, again.future
 }
 

@@ -22,9 +22,9 @@ type span struct {
 	until time.Time
 }
 
-// before returns the shared context, unless limit comes before its end.
-func (h *horizon) before(limit time.Time) (context.Context, bool) {
-	now := time.Now()
+// before returns the shared context, unless limit comes before its end. now is the
+// time, or a little before.
+func (h *horizon) before(now, limit time.Time) (context.Context, bool) {
 	if limit.Sub(now) < 2*step {
 		return nil, false
 	}

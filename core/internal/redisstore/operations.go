@@ -12,20 +12,24 @@ type Refusal struct {
 	Index  int           // which of several keys
 }
 
+// Operations take now, the time at which they are sent, from the caller, who has
+// just looked at the clock and derives deadlines from it: it may be a little early,
+// never late.
+
 // Acquire sends an attempt to take key for a field that was never used before.
-func (s *Store) Acquire(key, field string, lease time.Duration) *Call {
-	return s.start(&s.scripts.acquire, 1, key, field, lease.Milliseconds())
+func (s *Store) Acquire(now time.Time, key, field string, lease time.Duration) *Call {
+	return s.start(now, &s.scripts.acquire, 1, key, field, lease.Milliseconds())
 }
 
 // AcquireAll sends an attempt to take all keys or none.
-func (s *Store) AcquireAll(keys []string, field string, lease time.Duration) *Call {
+func (s *Store) AcquireAll(now time.Time, keys []string, field string, lease time.Duration) *Call {
 	args := make([]any, 0, len(keys)+3)
 	args = append(args, len(keys))
 	for _, key := range keys {
 		args = append(args, key)
 	}
 	args = append(args, field, lease.Milliseconds())
-	return s.start(&s.scripts.acquireAll, args...)
+	return s.start(now, &s.scripts.acquireAll, args...)
 }
 
 // Granted reads the reply of Acquire and AcquireAll: nil when the lock was taken.
@@ -61,18 +65,18 @@ func refusal(v []any) (*Refusal, bool) {
 
 // SetHold sends a new hold count for a holder, and raises the TTL to lease if that
 // is more.
-func (s *Store) SetHold(key, field string, count int, lease time.Duration) *Call {
-	return s.start(&s.scripts.setHold, 1, key, field, count, lease.Milliseconds())
+func (s *Store) SetHold(now time.Time, key, field string, count int, lease time.Duration) *Call {
+	return s.start(now, &s.scripts.setHold, 1, key, field, count, lease.Milliseconds())
 }
 
 // Refresh sends a new TTL, higher or lower.
-func (s *Store) Refresh(key, field string, lease time.Duration) *Call {
-	return s.start(&s.scripts.refresh, 1, key, field, lease.Milliseconds())
+func (s *Store) Refresh(now time.Time, key, field string, lease time.Duration) *Call {
+	return s.start(now, &s.scripts.refresh, 1, key, field, lease.Milliseconds())
 }
 
 // Handoff sends the passing of the lock from one field to another.
-func (s *Store) Handoff(key, from, to string, lease time.Duration) *Call {
-	return s.start(&s.scripts.handoff, 1, key, from, to, lease.Milliseconds())
+func (s *Store) Handoff(now time.Time, key, from, to string, lease time.Duration) *Call {
+	return s.start(now, &s.scripts.handoff, 1, key, from, to, lease.Milliseconds())
 }
 
 // Mine reads the reply of SetHold, Refresh, Handoff and Force.
@@ -85,8 +89,8 @@ func Mine(reply any) (bool, error) {
 }
 
 // Release sends the freeing of the lock if field holds it.
-func (s *Store) Release(key, field string) *Call {
-	return s.start(&s.scripts.release, 1, key, field, Channel(key), s.publishVerb())
+func (s *Store) Release(now time.Time, key, field string) *Call {
+	return s.start(now, &s.scripts.release, 1, key, field, Channel(key), s.publishVerb())
 }
 
 // Released reads the reply of Release: whether it was held, and how many
@@ -100,8 +104,8 @@ func Released(reply any) (mine bool, told int, err error) {
 }
 
 // Force sends the freeing of the lock whoever holds it.
-func (s *Store) Force(key string) *Call {
-	return s.start(&s.scripts.force, 1, key, Channel(key), s.publishVerb())
+func (s *Store) Force(now time.Time, key string) *Call {
+	return s.start(now, &s.scripts.force, 1, key, Channel(key), s.publishVerb())
 }
 
 // Snapshot is a lock at one instant.
@@ -111,8 +115,8 @@ type Snapshot struct {
 }
 
 // State sends a question for a Snapshot.
-func (s *Store) State(key string) *Call {
-	return s.start(&s.scripts.state, 1, key)
+func (s *Store) State(now time.Time, key string) *Call {
+	return s.start(now, &s.scripts.state, 1, key)
 }
 
 // ReadState reads the reply of State.

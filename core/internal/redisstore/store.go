@@ -124,7 +124,8 @@ func (s *Store) NodeName(ctx context.Context, key string) string {
 	return node.Options().Addr
 }
 
-func (s *Store) publishVerb() string {
+// publishVerb is an argument ready to be sent.
+func (s *Store) publishVerb() any {
 	if s.Sharded() {
 		return "SPUBLISH"
 	}
