@@ -1,0 +1,161 @@
+package grpclock
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr/protovars"
+)
+
+// compiler compiles the rules of one method.
+type compiler struct {
+	guard    *Guard
+	endpoint ruleset.Endpoint
+	method   *method
+	request  protoreflect.MessageDescriptor // what req is; nil where there is none
+	problems []*ruleset.Problem
+}
+
+// compile makes the method; one that cannot work has an err.
+func (g *Guard) compile(path string, s shape, d protoreflect.MethodDescriptor, rules []*ruleset.Resolved) *method {
+	c := &compiler{
+		guard: g, endpoint: ruleset.GRPC(path),
+		method: &method{shape: s, descriptor: d, responses: make([]proto.Message, len(rules))},
+	}
+	if d != nil && !g.config.serverFirst[path] {
+		c.request = d.Input()
+	}
+	c.compilePoint(rules)
+	for i, r := range rules {
+		c.checkReply(r)
+		c.checkFallback(r)
+		c.method.responses[i] = c.response(r)
+	}
+	if err := ruleset.Invalid(c.problems...); err != nil {
+		c.method.err = err
+	}
+	return c.method
+}
+
+func (c *compiler) report(r *ruleset.Resolved, field, format string, args ...any) {
+	c.problems = append(c.problems, r.Problem(field, fmt.Sprintf(format, args...)))
+}
+
+// compilePoint compiles keys and conditions.
+func (c *compiler) compilePoint(rules []*ruleset.Resolved) {
+	m := c.method
+	variables, err := protovars.New(protovars.Config{Request: c.request, Registered: c.guard.config.registered()})
+	if err != nil {
+		c.report(rules[0], "", "%v", err)
+		return
+	}
+	site := aspect.Site{Endpoint: c.endpoint, Schema: variables.Schema(), Fallbacks: c.guard.fallbackNames(m.shape)}
+	m.variables = variables
+	m.point, err = c.guard.aspect.CompileResolved(site, rules...)
+	if err != nil {
+		c.adopt(err)
+		c.explainRequest(rules)
+		return
+	}
+	m.reads = m.point.Uses(requestVariable) && slices.ContainsFunc(rules, func(r *ruleset.Resolved) bool { return !r.Disabled })
+}
+
+// adopt takes over the problems that core/aspect found.
+func (c *compiler) adopt(err error) {
+	var invalid *ruleset.InvalidError
+	if errors.As(err, &invalid) {
+		c.problems = append(c.problems, invalid.Problems...)
+		return
+	}
+	c.problems = append(c.problems, &ruleset.Problem{Endpoint: c.endpoint, Message: err.Error()})
+}
+
+// explainRequest adds why req is unknown, where that may be the mistake.
+func (c *compiler) explainRequest(rules []*ruleset.Resolved) {
+	if c.request != nil {
+		return
+	}
+	why := "no descriptor of " + c.endpoint.Path + " is registered, so there is no req: import its generated package, or give its file to WithDescriptors"
+	if c.method.descriptor != nil {
+		why = "WithServerFirst leaves req out for " + c.endpoint.Path + ", because its server may send before it receives: use metadata"
+	}
+	for _, r := range rules {
+		if strings.Contains(strings.Join(append(r.Templates(), r.When), " "), requestVariable) {
+			c.report(r, "", "%s", why)
+		}
+	}
+}
+
+// checkReply reports a rule that needs an empty reply of an unknown type.
+func (c *compiler) checkReply(r *ruleset.Resolved) {
+	policy := r.Policy()
+	empty := policy.Uses(failpolicy.Skip) || policy.Uses(failpolicy.NullResponse)
+	if empty && c.method.shape.replies() && c.method.descriptor == nil {
+		c.report(r, "", "skip and null_response answer with an empty reply, but no descriptor of %s is registered: "+
+			"import its generated package, or give its file to WithDescriptors", c.endpoint.Path)
+	}
+}
+
+// response parses the reply of a rule, nil if it has none.
+func (c *compiler) response(r *ruleset.Resolved) proto.Message {
+	d := c.method.descriptor
+	switch {
+	case r.Response == "" || strings.TrimSpace(r.Response) == "null":
+		return nil
+	case !c.method.shape.replies():
+		c.report(r, "response", "%s is %s and ends without a reply: remove it", c.endpoint.Path, c.method.shape)
+		return nil
+	case d == nil:
+		return nil // reported by checkReply
+	}
+	reply := newMessage(d.Output())
+	if err := protojson.Unmarshal([]byte(r.Response), reply); err != nil {
+		c.report(r, "response", "no %s: %s", d.Output().FullName(), plain(err))
+		return nil
+	}
+	return reply
+}
+
+// plain is the text of an error of package proto, which varies its spaces.
+func plain(err error) string {
+	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
+}
+
+// checkFallback compares the types of a registered fallback with the method's.
+func (c *compiler) checkFallback(r *ruleset.Resolved) {
+	policy := r.Policy()
+	f, ok := c.guard.config.unaryFallbacks[r.Fallback]
+	if !ok || !policy.Uses(failpolicy.Fallback) || !c.method.shape.unary() || c.method.descriptor == nil {
+		return
+	}
+	in, out := c.method.descriptor.Input().FullName(), c.method.descriptor.Output().FullName()
+	if (f.request != "" && f.request != in) || (f.reply != "" && f.reply != out) {
+		c.report(r, "fallback", "%q is func(%s) %s: %s takes %s and replies %s",
+			r.Fallback, anyMessage(f.request), anyMessage(f.reply), c.endpoint.Path, in, out)
+	}
+}
+
+func anyMessage(name protoreflect.FullName) string {
+	if name == "" {
+		return "any message"
+	}
+	return string(name)
+}
+
+// fallbackNames are the fallbacks that can run on methods of a shape.
+func (g *Guard) fallbackNames(s shape) []string {
+	if s.unary() {
+		return slices.Sorted(maps.Keys(g.config.unaryFallbacks))
+	}
+	return slices.Sorted(maps.Keys(g.config.streamFallbacks))
+}

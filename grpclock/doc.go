@@ -1,0 +1,91 @@
+// Package grpclock puts distributed locks around gRPC methods: a rule names a
+// method, a key over its request, and what the caller gets when the lock is not
+// had. It has interceptors for a server; core/aspect does the rest.
+//
+//	guard, err := grpclock.New(locks, grpclock.WithRules(ruleset.Rule{
+//		Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay"),
+//		Key:      "order_lock_#{req.order_id}",
+//	}))
+//	…
+//	server := grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(recovery, authentication, guard.UnaryServerInterceptor()),
+//		grpc.ChainStreamInterceptor(recovery, authentication, guard.StreamServerInterceptor()),
+//	)
+//	orders.RegisterOrdersServer(server, shop)
+//	if err := guard.Check(server); err != nil { … }
+//
+// # Where it goes
+//
+// After recovery, authentication and validation, so that a request that is refused
+// anyway takes no lock and variables such as the principal are there; before
+// whatever opens a transaction, so that the lock outlives it. Tracing and metrics of
+// RPCs are stats handlers and see everything. Interceptors before this one see the
+// error of a refusal with its reason: it matches the sentinels of package core and
+// wraps an [*aspect.RefusedError]. Its text, and what the client gets, contain
+// neither key nor owner nor an answer of Redis.
+//
+// # Keys
+//
+// Keys and conditions may use req (the request message, by the field names of the
+// .proto file), metadata, method, peer, and what [WithVariable] registers. Dynamic
+// and opaque messages are read as well as generated ones. The key is evaluated
+// once, before the handler.
+//
+// # Streams
+//
+// The lock is held from before the handler starts until it returns. A key over
+// metadata needs nothing else. A key over req needs the first message: the
+// interceptor receives it itself, before anything is locked and before the handler
+// runs, and gives it to the handler's first RecvMsg. A client that closes without a
+// message yields no key.
+//
+//   - Server-streaming and client-streaming: both work.
+//   - Bidirectional, the client speaks first: both work.
+//   - Bidirectional, the server speaks first: metadata only. With req both sides
+//     would wait for each other until the call's deadline. A descriptor does not
+//     tell who speaks first, so [Guard.Check] cannot find that mistake by itself.
+//     Name such methods with [WithServerFirst], and it does.
+//
+// # When the lock is not had
+//
+//	error          the cause's status, or the rule's; one ErrorInfo with the domain
+//	               "interlock"; where a retry makes sense RetryInfo, and the trailer
+//	               grpc-retry-pushback-ms, which clients with a retry policy obey
+//	skip, null     OK. Unary and client-streaming: one empty reply of the method's
+//	               type, or of null the rule's response; the others end without a
+//	               message. Header x-lock-status: skipped or null
+//	fallback       what [WithFallback] or [WithStreamFallback] registered
+//	proceed        the handler, unlocked. Header x-lock-status: unlocked
+//
+// A caller whose deadline is over or who is gone gets DEADLINE_EXCEEDED or
+// CANCELLED and no strategy. The wait ends before the caller's deadline.
+//
+// # While it is held
+//
+// The handler's context carries the lock and ends with the cause [core.ErrLost] when
+// the lock is lost. The stream's SendMsg and RecvMsg then fail with the status of
+// the loss, one that is blocked in RecvMsg included. (A SendMsg that is blocked by
+// flow control fails when the call ends.) To be able to leave a blocked RecvMsg,
+// each one runs in a goroutine of its own; after a loss the last one ends with the
+// call. A loss never looks like the client's cancel: the answer is INTERNAL,
+// LOCK_LOST, unless the handler finished all the same.
+//
+// A handler may free the lock early through [Hold]; its context ends then, and
+// [Caller] gives the one to go on with. Its stream works on. A panic frees the lock
+// and goes on to the recovery outside.
+//
+// # Start-up
+//
+// [New] reports bad options and rules that are wrong in themselves. [Guard.Check]
+// reports, all at once, what only shows against the registered services: rules for
+// unknown methods, fields that do not exist, responses and fallbacks of the wrong
+// type. A method whose rule is broken answers INTERNAL and never runs its handler.
+// A method without rules costs two map look-ups and no allocation.
+//
+// # Shutdown
+//
+// In this order: the gRPC server (GracefulStop, or Stop with
+// [google.golang.org/grpc.WaitForHandlers]), [core.Client.Close], then the Redis
+// client. A lock is never freed under a running handler, whichever way the server is
+// stopped.
+package grpclock

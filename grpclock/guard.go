@@ -1,0 +1,78 @@
+package grpclock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// Guard runs gRPC methods under the locks that rules ask for. Make it with [New],
+// put both interceptors into the server, and call [Guard.Check] once its services
+// are registered. It is safe for concurrent use, owns no goroutine and needs no
+// Close.
+type Guard struct {
+	config  *config
+	aspect  *aspect.Aspect
+	rules   *ruleset.Set
+	methods table
+}
+
+// New makes a Guard over a lock client, which stays the caller's to close. The error
+// has every problem of the options, and of the rules as far as they do not depend on
+// a method.
+func New(locks *core.Client, opts ...Option) (*Guard, error) {
+	c, err := newConfig(opts)
+	errs := []error{err}
+	middle, err := aspect.New(locks, c.observers...)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("grpclock: New: %w", err))
+	}
+	rules, err := c.rules()
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	return &Guard{config: c, aspect: middle, rules: rules}, nil
+}
+
+// Aspect is the middle on which the guard stands. Its Suspend is the kill switch.
+func (g *Guard) Aspect() *aspect.Aspect { return g.aspect }
+
+// UnaryServerInterceptor puts unary methods under their rules.
+func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		m := g.method(info.FullMethod, shape{})
+		if m == nil {
+			return handler(ctx, req)
+		}
+		if m.err != nil {
+			return nil, misconfigured(m.err)
+		}
+		c := &unaryCall{host: host{guard: g, ctx: ctx, fullMethod: info.FullMethod}, method: m, req: req, handler: handler}
+		return c.run(ctx)
+	}
+}
+
+// StreamServerInterceptor puts streaming methods of all three shapes under their
+// rules.
+func (g *Guard) StreamServerInterceptor() grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		m := g.method(info.FullMethod, shapeOf(info))
+		if m == nil {
+			return handler(srv, stream)
+		}
+		if m.err != nil {
+			return misconfigured(m.err)
+		}
+		c := &streamCall{
+			host:   host{guard: g, ctx: stream.Context(), fullMethod: info.FullMethod},
+			method: m, srv: srv, stream: stream, handler: handler,
+		}
+		return c.run()
+	}
+}

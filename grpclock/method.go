@@ -1,0 +1,60 @@
+package grpclock
+
+import (
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr/protovars"
+)
+
+// requestVariable is the name of the message in expressions.
+const requestVariable = "req"
+
+// method is one method with its compiled rules. It never changes.
+type method struct {
+	shape      shape
+	descriptor protoreflect.MethodDescriptor // nil if it is not known
+	variables  *protovars.Variables
+	point      *aspect.Point
+	responses  []proto.Message // per rule, nil without one
+	reads      bool            // a rule in force reads the message
+	err        error           // why it cannot work
+}
+
+// emptyReply is an empty message of the method's output type.
+func (m *method) emptyReply() any { return newMessage(m.descriptor.Output()) }
+
+// nullReply is the response of a rule, or an empty message.
+func (m *method) nullReply(rule int) any {
+	if response := m.responses[rule]; response != nil {
+		return proto.Clone(response)
+	}
+	return m.emptyReply()
+}
+
+// lossOf describes a loss while the handler still runs. Of several rules it is told
+// as that of the last one with a lock; the answer to the caller is exact.
+func (m *method) lossOf(cause error) *aspect.RefusedError {
+	rule := lastInForce(m.point.Rules())
+	refused := &aspect.RefusedError{
+		Rule: rule.Name, Cause: failpolicy.Lost, Status: rule.Status.Status(failpolicy.Lost),
+		Message: rule.Message, Reason: cause,
+	}
+	if refused.Message == "" {
+		refused.Message = failpolicy.Lost.Title()
+	}
+	return refused
+}
+
+// lastInForce is the last rule that takes a lock; without one the last of all.
+func lastInForce(rules []*ruleset.Resolved) *ruleset.Resolved {
+	for i := len(rules) - 1; i >= 0; i-- {
+		if !rules[i].Disabled && !rules[i].DryRun {
+			return rules[i]
+		}
+	}
+	return rules[len(rules)-1]
+}

@@ -1,0 +1,85 @@
+package grpclock
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// unaryCall is one unary call, as core/aspect sees it.
+type unaryCall struct {
+	host
+	granted
+
+	method  *method
+	req     any
+	handler grpc.UnaryHandler
+	reply   any
+}
+
+// run runs the call and answers.
+func (c *unaryCall) run(ctx context.Context) (any, error) {
+	out := c.method.point.Run(ctx, c)
+	switch out.Verdict {
+	case aspect.VerdictRan, aspect.VerdictFallback:
+		return c.reply, out.Err
+	case aspect.VerdictSkipped:
+		c.header(LockSkipped)
+		return c.method.emptyReply(), nil
+	case aspect.VerdictNull:
+		c.header(LockNull)
+		return c.method.nullReply(out.Index), nil
+	default:
+		refused := out.Refusal()
+		_ = grpc.SetTrailer(ctx, pushback(refused)) // a hint; the answer counts
+		return nil, c.guard.refuse(ctx, refused)
+	}
+}
+
+// header marks the answer. It can only fail when the headers were sent already.
+func (c *unaryCall) header(value string) { _ = grpc.SetHeader(c.ctx, lockStatus(value)) }
+
+// Env gives the variables.
+func (c *unaryCall) Env(context.Context) keyexpr.Env {
+	return c.method.variables.Call(messageOf(c.req), &c.host)
+}
+
+// Handle runs the handler.
+func (c *unaryCall) Handle(ctx context.Context, g aspect.Grant) (err error) {
+	if g.Unlocked == aspect.UnlockedProceed {
+		c.header(LockUnlocked)
+	}
+	if g.Hold != nil {
+		c.granted = granted{hold: g.Hold, caller: c.ctx}
+		ctx = withGranted(ctx, &c.granted)
+	}
+	c.reply, err = c.handler(ctx, c.req)
+	return err
+}
+
+// Fallback runs a fallback.
+func (c *unaryCall) Fallback(ctx context.Context, name string) (err error) {
+	c.reply, err = c.guard.config.unaryFallbacks[name].run(ctx, c.req)
+	return err
+}
+
+// Canceled recognises a cancellation in gRPC's words.
+func (c *unaryCall) Canceled(err error) bool { return canceled(err) }
+
+// messageOf is the request as a message, nil where a codec of its own made it
+// something else.
+func messageOf(req any) proto.Message {
+	switch m := req.(type) {
+	case proto.Message:
+		return m
+	case protoadapt.MessageV1:
+		return protoadapt.MessageV2Of(m)
+	default:
+		return nil
+	}
+}
