@@ -1,0 +1,117 @@
+package ginlock
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// StatusHeader tells a client that the answer is not that of the handler under its
+// lock: [StatusSkipped], [StatusNull] or [StatusUnlocked].
+const StatusHeader = "X-Lock-Status"
+
+// The values of [StatusHeader].
+const (
+	StatusSkipped  = "skipped"  // the handler did not run, by strategy skip
+	StatusNull     = "null"     // the handler did not run, by strategy null_response
+	StatusUnlocked = "unlocked" // the handler ran without the lock, by strategy proceed
+)
+
+// statusClientGone is what access logs show for a client that is gone, as nginx
+// has it. It is never sent to anybody.
+const statusClientGone = 499
+
+// answer gives the client what the outcome says.
+func (x *call) answer(o *aspect.Outcome) {
+	switch o.Verdict {
+	case aspect.VerdictSkipped:
+		x.c.Header(StatusHeader, StatusSkipped)
+		x.c.Status(http.StatusNoContent)
+		x.c.Writer.WriteHeaderNow()
+	case aspect.VerdictNull:
+		x.c.Header(StatusHeader, StatusNull)
+		x.c.Data(http.StatusOK, "application/json; charset=utf-8", nullBody(o))
+	case aspect.VerdictRefused:
+		x.endpoint.guard.refuse(x.c, o.Refusal())
+	case aspect.VerdictLost:
+		x.lost(o.Refusal())
+	case aspect.VerdictRan:
+		x.response.send()
+	case aspect.VerdictFallback:
+		// The fallback has answered.
+	}
+}
+
+func nullBody(o *aspect.Outcome) []byte {
+	if o.Rule.Response != "" {
+		return []byte(o.Rule.Response)
+	}
+	return []byte("null")
+}
+
+// lost answers for a handler whose lock was lost, if it is not too late.
+func (x *call) lost(refusal *aspect.RefusedError) {
+	x.response.drop()
+	if x.c.Writer.Written() {
+		_ = x.c.Error(refusal)
+		return
+	}
+	forgetContent(x.c.Writer.Header())
+	x.endpoint.guard.refuse(x.c, refusal)
+}
+
+// forgetContent removes what describes an answer that is not given.
+func forgetContent(h http.Header) {
+	for _, name := range []string{
+		"Content-Length", "Content-Encoding", "Content-Type", "Content-Disposition",
+		"Cache-Control", "Etag", "Last-Modified", "Location",
+	} {
+		h.Del(name)
+	}
+}
+
+// refuse answers a request whose handler does not run, or whose result does not
+// count.
+func (g *Guard) refuse(c *gin.Context, refusal *aspect.RefusedError) {
+	c.Abort()
+	status := refusal.Status.HTTP
+	if status == 0 { // nobody is there to see it
+		c.Status(statusClientGone)
+		return
+	}
+	if status >= http.StatusInternalServerError {
+		_ = c.Error(forOperators(refusal))
+	}
+	if seconds := failpolicy.RetryAfterSeconds(refusal.RetryAfter); seconds > 0 {
+		c.Header("Retry-After", strconv.Itoa(seconds))
+	}
+	g.cfg.writeError(c, refusal)
+	if !c.Writer.Written() && c.Writer.Status() < http.StatusBadRequest {
+		c.Status(status) // a writer that wrote nothing must not look like success
+	}
+}
+
+// forOperators is a refusal as it is put into c.Errors. Where the program is at
+// fault it says what to change.
+func forOperators(refusal *aspect.RefusedError) error {
+	var e *keyexpr.EvalError
+	switch {
+	case refusal.Cause == "":
+		return refusal.Reason
+	case !errors.As(refusal.Reason, &e):
+		return refusal
+	case e.Reason == keyexpr.ReasonUnset:
+		return fmt.Errorf("ginlock: rule %q: lock installed before authentication? put the guard after what sets the variable: %w", refusal.Rule, e)
+	case e.Reason == keyexpr.ReasonInternal:
+		return fmt.Errorf("ginlock: rule %q: %w", refusal.Rule, e)
+	default:
+		return refusal
+	}
+}

@@ -1,0 +1,100 @@
+package ginlock
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr/httpvars"
+)
+
+type config struct {
+	rules      []aspect.Option
+	observers  []aspect.Option
+	fallbacks  map[string]gin.HandlerFunc
+	variables  []variable
+	bodies     map[ruleset.Endpoint]reflect.Type
+	buffers    map[ruleset.Endpoint]int
+	bufferAll  int
+	maxBody    int64
+	clientIP   func(*gin.Context) string
+	writeError func(*gin.Context, *aspect.RefusedError)
+}
+
+// variable is one of the application's own.
+type variable struct {
+	name  string
+	typ   reflect.Type
+	value func(*gin.Context) (any, error)
+}
+
+func newConfig(opts []Option) (cfg config, problems []error) {
+	cfg = config{
+		fallbacks:  make(map[string]gin.HandlerFunc),
+		bodies:     make(map[ruleset.Endpoint]reflect.Type),
+		buffers:    make(map[ruleset.Endpoint]int),
+		maxBody:    DefaultMaxBody,
+		clientIP:   (*gin.Context).ClientIP,
+		writeError: WriteProblem,
+	}
+	for _, opt := range opts {
+		if opt == nil {
+			problems = append(problems, errors.New("nil Option"))
+			continue
+		}
+		problems = append(problems, opt(&cfg))
+	}
+	return cfg, append(problems, cfg.checkVariables())
+}
+
+// checkVariables finds bad names and types before any route is compiled.
+func (c *config) checkVariables() error {
+	_, err := httpvars.New(httpvars.Config{Registered: c.registered()})
+	if err != nil {
+		return fmt.Errorf("WithVariable: %w", err)
+	}
+	var errs []error
+	for route, body := range c.bodies {
+		if _, err := httpvars.New(httpvars.Config{Body: body}); err != nil {
+			errs = append(errs, fmt.Errorf("WithBody: route %q: %w", route.Label(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// registered declares the variables to httpvars, in their order.
+func (c *config) registered() []httpvars.Registered {
+	list := make([]httpvars.Registered, len(c.variables))
+	for i, v := range c.variables {
+		list[i] = httpvars.Registered{Name: v.name, Type: v.typ}
+	}
+	return list
+}
+
+// bufferOf is how many bytes of the responses of a route are kept back.
+func (c *config) bufferOf(route ruleset.Endpoint) int {
+	if n, ok := c.buffers[route]; ok {
+		return n
+	}
+	return c.bufferAll
+}
+
+// valueOrUnset makes nil of typed nils, so that they count as not set.
+func valueOrUnset[T any](value T, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	switch v := reflect.ValueOf(value); v.Kind() { //nolint:exhaustive // only these can be nil
+	case reflect.Invalid:
+		return nil, nil //nolint:nilnil // nil is "not set"
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
+		if v.IsNil() {
+			return nil, nil //nolint:nilnil // as above
+		}
+	}
+	return value, nil
+}

@@ -1,0 +1,90 @@
+// Package ginlock takes the locks of declared rules around Gin handlers.
+//
+//	guard, err := ginlock.New(locks)
+//	r.POST("/orders/:id/pay", guard.Handler(ruleset.Rule{Key: "order:pay:#{path.id}"}), pay)
+//	…
+//	err = guard.Check(r)
+//
+// # Rules
+//
+// There are three ways to bind rules to routes, which may be mixed:
+// [Guard.Handler] in the chain of a route or group, [Guard.Handle] in place of
+// r.Handle, and [Guard.Middleware] for a [ruleset.Set] whose rules name their
+// routes. A route is a method and a path as registered, the base path of its
+// group included: what [gin.Context.FullPath] gives. Handler learns its route with
+// the first request and is compiled then; Handle is compiled at once. Call
+// [Guard.Check] when all routes are registered and before the server starts: it
+// returns every problem of every rule. A route with a broken rule answers 500 and
+// never runs its handler.
+//
+// Several rules on one route need names. Their locks are taken in order and freed
+// in reverse. A guard that meets a request which it guards already does nothing a
+// second time; another guard with a rule of the same name on the same route is a
+// mistake and answers 500.
+//
+// The variables of keys and conditions are those of package httpvars: path, query,
+// header, cookie, form, body, method, route, client_ip, and what [WithVariable]
+// registers. A path value is what gin's router hands over, decoded once: the same
+// text as [gin.Context.Param]. client_ip is [gin.Context.ClientIP], and as
+// trustworthy as the engine's trusted proxies.
+//
+// # Place in the chain
+//
+// After recovery, tracing, logging, compression and authentication; before
+// anything that opens a transaction, so that the lock outlives it. A rule that
+// reads a registered variable which authentication has not set yet is answered
+// with 500, whatever its strategies say.
+//
+// # What a handler sees
+//
+// It runs once, under the locks of all rules, or not at all. Without its lock it
+// runs only where a rule says so: disabled, dry run, a condition that is false,
+// strategy proceed. While it runs, c.Request.Context() carries the holds and ends
+// when one is lost, with core.ErrLost as its cause; afterwards the context of the
+// request is put back. A nested Acquire of the same lock re-enters, with
+// c.Request.Context() and with c itself, whether or not the engine has
+// ContextWithFallback; but only the former ends with the lock or the client.
+// [Hold] gives the hold, to release it early, to hand it over, or for its fencing
+// token.
+//
+// A body is read before the guard waits for a lock, up to [WithMaxBody], because
+// net/http does not notice that a client left while its body is unread. The
+// handler and gin's binders still get all of it.
+//
+// A handler whose lock was lost and that then returns without an answer, or adds
+// the error of its context to c.Errors, has given up: the client gets the status
+// of a lost lock. A handler that answers keeps its answer, unless the rule says
+// on_lost: fail, which needs a response that can still be taken back: nothing
+// written yet, or [WithBuffer].
+//
+// A debounce window begins after a success: a status under 400 and nothing added
+// to c.Errors.
+//
+// # What a client sees
+//
+// Strategy error answers with an RFC 9457 problem document and, where a retry is
+// sensible, Retry-After in whole seconds; see [WithErrorWriter]. skip answers 204
+// and null_response 200 with null or the rule's response, both told from a real
+// answer by the header [StatusHeader]. A handler that runs unlocked under strategy
+// proceed has it too. To a client that is gone nothing is sent; the status in the
+// access log is 499. No answer contains a key, an owner or a text of Redis.
+//
+// Refusals with a status of 500 and more are added to c.Errors, for the logger:
+// as [*aspect.RefusedError], whose text is fit for clients, or, where the program
+// is at fault, as a text that says what to change.
+//
+// # The end of a response
+//
+// A small response leaves when the handlers have returned, after the locks were
+// freed. A flushed one, or one larger than the buffers of net/http, begins to
+// leave before: a client that sends its next request on seeing it can meet its own
+// lock. Where clients do that, let rules wait a little, or use [WithBuffer], which
+// sends the response when the locks are free.
+//
+// # Shutdown
+//
+// First the server (http.Server.Shutdown), then the lock client (Close), then the
+// Redis client. The guard has no goroutine and needs no Close.
+//
+// A [Guard] and its handlers are safe for concurrent use.
+package ginlock

@@ -1,0 +1,69 @@
+package ginlock
+
+import (
+	"fmt"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr/httpvars"
+)
+
+// endpoint is one route with its rules, compiled.
+type endpoint struct {
+	guard  *Guard
+	route  ruleset.Endpoint
+	point  *aspect.Point
+	vars   *httpvars.Variables
+	waits  bool  // a request may have to wait
+	buffer int   // bytes of the response that are kept back; 0 for none
+	broken error // why the route answers 500; the fields above may be missing then
+}
+
+// serve runs the rest of the chain under the rules of the route.
+func (e *endpoint) serve(c *gin.Context) {
+	outer := frameOf(c)
+	if outer.has(e) {
+		return
+	}
+	if err := e.unusable(outer); err != nil {
+		e.guard.refuse(c, &aspect.RefusedError{
+			Rule:    e.route.Label(),
+			Status:  failpolicy.Cause("").Status(),
+			Message: failpolicy.Cause("").Title(),
+			Reason:  err,
+		})
+		return
+	}
+	newCall(e, c, outer).run()
+}
+
+// unusable says why the route cannot be served, nil if it can.
+func (e *endpoint) unusable(outer *frame) error {
+	if e.broken != nil {
+		return e.broken
+	}
+	for f := outer; f != nil; f = f.outer {
+		if err := e.clash(f.endpoint); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clash finds a rule that both endpoints have.
+func (e *endpoint) clash(other *endpoint) error {
+	if other.route != e.route {
+		return nil
+	}
+	for _, r := range e.point.Rules() {
+		for _, o := range other.point.Rules() {
+			if r.Name == o.Name {
+				return fmt.Errorf("ginlock: %s: two guards have a rule %q there: remove one, or give them names that differ", e.route, r.Name)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package ginlock
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// Option configures a [Guard].
+type Option func(*config) error
+
+// DefaultMaxBody is the largest body in bytes that keys may use, and the most of
+// any body that is read before a request waits.
+const DefaultMaxBody = 1 << 20
+
+// WithErrorWriter replaces [WriteProblem]: what answers a request that is refused,
+// or whose lock was lost. The chain is aborted and Retry-After set when it is
+// called. Send the status and, if at all, the refusal's Message; its Reason may
+// name the key. A writer that writes nothing sends the status without a body.
+func WithErrorWriter(write func(c *gin.Context, refusal *aspect.RefusedError)) Option {
+	return func(c *config) error {
+		if write == nil {
+			return errors.New("WithErrorWriter: the function is nil: leave the option out for problem documents")
+		}
+		c.writeError = write
+		return nil
+	}
+}
+
+// WithFallback registers the handler that runs instead where a rule's strategy is
+// fallback and its Fallback is name. It holds no lock. [aspect.OutcomeFrom] of its
+// request's context tells the cause.
+func WithFallback(name string, handler gin.HandlerFunc) Option {
+	return func(c *config) error {
+		switch {
+		case name == "":
+			return errors.New(`WithFallback: no name: write WithFallback("queue", …)`)
+		case handler == nil:
+			return fmt.Errorf("WithFallback(%q): the handler is nil", name)
+		case c.fallbacks[name] != nil:
+			return fmt.Errorf("WithFallback(%q): given twice: remove one", name)
+		}
+		c.fallbacks[name] = handler
+		return nil
+	}
+}
+
+// WithVariable registers a variable for keys and conditions, such as the
+// authenticated user: #{user}, or with a struct #{user.Tenant}. An empty string or
+// nil says that it is not set, and an error that it cannot be told; the program is
+// at fault then, and the answer 500 whatever the rule says. value is called at most
+// once per request and guard, and only if a rule uses the variable.
+func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Option {
+	return func(c *config) error {
+		if value == nil {
+			return fmt.Errorf("WithVariable(%q): the function is nil", name)
+		}
+		c.variables = append(c.variables, variable{
+			name:  name,
+			typ:   reflect.TypeFor[T](),
+			value: func(c *gin.Context) (any, error) { return valueOrUnset(value(c)) },
+		})
+		return nil
+	}
+}
+
+// WithBody says that the JSON bodies of routes are of type T, so that keys over
+// body are checked at start-up against its JSON names. A route is a method and a
+// path as registered, the base path of its group included: "POST /orders/:id/pay".
+func WithBody[T any](route string, more ...string) Option {
+	return func(c *config) error {
+		return c.eachRoute("WithBody", append([]string{route}, more...), func(e ruleset.Endpoint) error {
+			if c.bodies[e] != nil {
+				return errors.New("given twice: remove one")
+			}
+			c.bodies[e] = reflect.TypeFor[T]()
+			return nil
+		})
+	}
+}
+
+// WithMaxBody sets the largest body in bytes that keys may use (a larger one is
+// answered with 413 where they do), and the most of any body that is read before a
+// request waits. The handler gets all of it in any case. 1 or more. Default:
+// [DefaultMaxBody].
+func WithMaxBody(bytes int64) Option {
+	return func(c *config) error {
+		if bytes < 1 {
+			return fmt.Errorf("WithMaxBody(%d): not a size: write 1 or more, such as 1<<20", bytes)
+		}
+		c.maxBody = bytes
+		return nil
+	}
+}
+
+// WithClientIP replaces [gin.Context.ClientIP] as the source of client_ip.
+func WithClientIP(address func(c *gin.Context) string) Option {
+	return func(c *config) error {
+		if address == nil {
+			return errors.New("WithClientIP: the function is nil: leave the option out for gin's ClientIP")
+		}
+		c.clientIP = address
+		return nil
+	}
+}
+
+// WithBuffer keeps responses back until the locks are free: of the routes given, or
+// of all that have rules. A client that has read the answer then never meets its
+// own lock, and an answer given after the lock was lost can be taken back, which
+// on_lost: fail needs. Flushing has no effect meanwhile. A response of more bytes
+// than given is let go when it exceeds them, and is as without this option.
+func WithBuffer(bytes int, routes ...string) Option {
+	return func(c *config) error {
+		if bytes < 1 || bytes > math.MaxInt32 {
+			return fmt.Errorf("WithBuffer(%d): not a size: write 1 to %d bytes, such as 64<<10", bytes, math.MaxInt32)
+		}
+		if len(routes) == 0 {
+			c.bufferAll = bytes
+			return nil
+		}
+		return c.eachRoute("WithBuffer", routes, func(e ruleset.Endpoint) error {
+			c.buffers[e] = bytes
+			return nil
+		})
+	}
+}
+
+// WithObserver adds observers: values that implement one or more of the observer
+// interfaces of package aspect. May be given several times; the order is kept. A
+// value that implements none is an error.
+func WithObserver(values ...any) Option {
+	return func(c *config) error {
+		c.observers = append(c.observers, aspect.WithObserver(values...))
+		return nil
+	}
+}
+
+// WithDefaults replaces built-in defaults of rules given to [Guard.Handler] and
+// [Guard.Handle], as [ruleset.WithDefaults]. A [ruleset.Set] has its own.
+func WithDefaults(r ruleset.Rule) Option {
+	return func(c *config) error {
+		c.rules = append(c.rules, aspect.WithDefaults(r))
+		return nil
+	}
+}
+
+// WithProfile adds a profile for rules given to [Guard.Handler] and [Guard.Handle],
+// as [ruleset.WithProfile].
+func WithProfile(name string, r ruleset.Rule) Option {
+	return func(c *config) error {
+		c.rules = append(c.rules, aspect.WithProfile(name, r))
+		return nil
+	}
+}
+
+// eachRoute parses routes and calls do for each; the error has every problem.
+func (c *config) eachRoute(option string, routes []string, do func(ruleset.Endpoint) error) error {
+	var errs []error
+	for _, text := range routes {
+		e := canonical(ruleset.HTTP(text))
+		err := exactRoute(e)
+		if err == nil {
+			err = do(e)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: route %q: %w", option, text, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// exactRoute says what is wrong with a route that is not one method and one path.
+func exactRoute(e ruleset.Endpoint) error {
+	switch {
+	case !methodName.MatchString(e.Method) || !strings.HasPrefix(e.Path, "/"):
+		return errors.New(`write a method and a path, such as "POST /orders/:id/pay"`)
+	case strings.HasSuffix(e.Path, "/*"):
+		return errors.New("name each route, without wildcards")
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,39 @@
+package ginlock
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// problem is a problem document of RFC 9457.
+type problem struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// WriteProblem is the default of [WithErrorWriter]: it answers with an RFC 9457
+// problem document. type and title are those of the cause (see package
+// failpolicy), status that of the refusal, detail the rule's Message if it has one.
+// Where the program is at fault, type is "about:blank".
+func WriteProblem(c *gin.Context, refusal *aspect.RefusedError) {
+	cause := refusal.Cause
+	if cause == failpolicy.Key && refusal.Status.HTTP == http.StatusInternalServerError {
+		cause = "" // the request is in order
+	}
+	doc := problem{Type: cause.Type(), Title: cause.Title(), Status: refusal.Status.HTTP}
+	if refusal.Message != refusal.Cause.Title() {
+		doc.Detail = refusal.Message
+	}
+	body, err := json.Marshal(doc)
+	if err != nil { // strings and a number always encode
+		panic(err)
+	}
+	c.Data(doc.Status, "application/problem+json", body)
+}
