@@ -3,7 +3,6 @@ package keyexpr
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 )
@@ -265,11 +264,7 @@ func (r *resolver) unknownName(at ast.Node, name string) Type {
 		return r.report(at, found, "unknown name %s", name)
 	}
 	names := r.schema.Variables()
-	suggestion := nearest(name, names)
-	if suggestion == "" && (strings.HasPrefix(name, "T") && len(name) == 1) {
-		return r.report(at, "", "types and their static methods cannot be used")
-	}
-	return r.report(at, suggestion, "unknown name %s: %s", name, listing(names))
+	return r.report(at, nearest(name, names), "unknown name %s: %s", name, listing(names))
 }
 
 func (r *resolver) unknownField(c *chain, at ast.Node, name string) {

@@ -173,8 +173,7 @@ func (t Type) isPart() bool {
 func notPart(p *program, list bool) string {
 	what := p.typ.describe()
 	if list {
-		what = "a list whose elements are " + strings.TrimPrefix(p.typ.element().describe(), "an ")
-		what = strings.Replace(what, "are a ", "are each a ", 1)
+		what = "a list, and each element is " + p.typ.element().describe()
 	}
 	return p.source + " is " + what + "; a key part is a string, a bool, an integer or an enum"
 }
@@ -196,7 +195,7 @@ func partSuggestion(p *program, typ Type, list bool) string {
 // firstPartField names a field that can be a part: id if there is one.
 func firstPartField(o Object) string {
 	names := slices.Sorted(slices.Values(o.Fields()))
-	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(names, func(a, b string) int { return rank(o, a) - rank(o, b) })
 	for _, name := range names {
 		if f, ok := o.Field(name); ok && f.Type.isPart() {
 			return name
@@ -205,11 +204,15 @@ func firstPartField(o Object) string {
 	return ""
 }
 
-func rank(name string) int {
+// rank puts identifiers first, then other texts.
+func rank(o Object, name string) int {
 	if folded := fold(name); folded == "id" || folded == "value" {
 		return 0
 	}
-	return 1
+	if f, ok := o.Field(name); ok && f.Type.kind == kindString {
+		return 1
+	}
+	return 2
 }
 
 // constant turns a part without variables into literal text.

@@ -100,9 +100,9 @@ func (s *Schema) part(name, message string) string {
 		return separator + opening + found + "}"
 	}
 	if len(name) == 1 { // a verb of fmt
-		name = s.example()
+		return separator + opening + s.example() + "}"
 	}
-	return separator + opening + strings.Trim(name, ". #") + "}"
+	return separator + opening + s.guess(strings.Trim(name, ". #")) + "}"
 }
 
 // example is some variable reference that the schema admits.

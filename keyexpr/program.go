@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -122,8 +123,15 @@ func problemOf(err error) problem {
 // plainWords hides the names that the resolver gave to things.
 func plainWords(message string) string {
 	message = strings.ReplaceAll(message, argumentAlias, ArgumentName)
-	return strings.TrimPrefix(message, "compilation failed: ")
+	message = strings.TrimPrefix(message, "compilation failed: ")
+	if message == "unexpected token EOF" {
+		return "the expression ends too early"
+	}
+	return tokenKind.ReplaceAllString(message, "$1")
 }
+
+// tokenKind is how the language's parser prints a token.
+var tokenKind = regexp.MustCompile(`(?:Operator|Bracket|Identifier|Number|String|token Bytes)\((".*")\)`)
 
 func (p *program) newEvaluation() *evaluation {
 	e := &evaluation{accesses: p.accesses}

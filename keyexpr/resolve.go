@@ -132,6 +132,9 @@ func (r *resolver) unary(x *ast.UnaryNode) Type {
 }
 
 func (r *resolver) conditional(x *ast.ConditionalNode, m mode) Type {
+	if x.Cond == x.Exp1 { // a ?: b takes the second value for false, not for a missing one
+		return r.report(x.Cond, textOf(x.Cond)+" ?? "+textOf(x.Exp2), "?: is not known here")
+	}
 	r.fill(&x.Cond, r.node(&x.Cond, modeValue), BoolType())
 	return unify(r.node(&x.Exp1, m), r.node(&x.Exp2, m))
 }

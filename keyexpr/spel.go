@@ -12,15 +12,13 @@ import (
 type habit struct {
 	pattern *regexp.Regexp
 	message string
-	instead string // with the groups of the pattern
+	instead string
 }
 
 var habits = []habit{
-	{regexp.MustCompile(`\?:`), "?: is not known here", "??"},
-	{regexp.MustCompile(`(^|[^\pL\pN_])T\(([\pL\pN_.]+)\)`), "types and their static methods cannot be used", ""},
-	{regexp.MustCompile(`@([\pL_][\pL\pN_]*)`), "beans cannot be used; register a variable", ""},
-	{regexp.MustCompile(`===`), "=== is not known here", "=="},
 	{regexp.MustCompile(`!==`), "!== is not known here", "!="},
+	{regexp.MustCompile(`===`), "=== is not known here", "=="},
+	{regexp.MustCompile(`[^=!<>]=[^=]`), "= is not known here", "=="},
 }
 
 var spelVariable = regexp.MustCompile(`#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*)`)
@@ -38,8 +36,8 @@ func (r *resolver) explain() bool {
 	}
 	for _, h := range habits {
 		if at := h.pattern.FindStringIndex(r.source); at != nil {
-			r.habit(at[0], h.message, h.instead)
-			found = true
+			r.habit(at[0]+strings.IndexAny(r.source[at[0]:], "!="), h.message, h.instead)
+			return true
 		}
 	}
 	return found
@@ -58,7 +56,7 @@ func (r *resolver) correction(name string) string {
 	if similar := nearest(name, r.candidates()); similar != "" {
 		return similar
 	}
-	return name
+	return r.schema.guess(name)
 }
 
 // candidates are all references of one or two names.
@@ -91,6 +89,9 @@ func (r *resolver) method(x *ast.CallNode) Type {
 		name = property.Value
 	}
 	base := textOf(callee.Node)
+	if strings.HasPrefix(base, "T(") {
+		return r.report(callee.Node, "", "types and their static methods cannot be used")
+	}
 	instead := map[string]string{
 		"toString": "string(" + base + ")", "String": "string(" + base + ")", "toLowerCase": "lower(" + base + ")",
 		"toUpperCase": "upper(" + base + ")", "trim": "trim(" + base + ")", "length": "len(" + base + ")",

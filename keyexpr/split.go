@@ -80,7 +80,11 @@ func lexError(template string, start int, err error) *Error {
 	if !errors.As(err, &positioned) {
 		return at(template, start, firstLine(err.Error()), "")
 	}
-	return at(template, start+byteOffset(template[start:], positioned.From), positioned.Message, "")
+	offset := start + byteOffset(template[start:], positioned.From)
+	if strings.HasPrefix(template[offset:], "@") {
+		return at(template, offset, "beans (@name) are not known here", "the name of a registered variable")
+	}
+	return at(template, offset, positioned.Message, "")
 }
 
 // byteOffset converts an offset in runes, as the language counts.

@@ -12,7 +12,7 @@ func nearest(name string, candidates []string) string {
 		if fold(c) == fold(name) {
 			return c
 		}
-		if d := distance(name, c); d < bestDistance {
+		if d := distance(fold(name), fold(c)); d < bestDistance {
 			best, bestDistance = c, d
 		}
 	}
@@ -73,6 +73,16 @@ func (s *Schema) find(path string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// guess places an unknown name into the variable that may hold anything.
+func (s *Schema) guess(path string) string {
+	for _, v := range s.variables {
+		if v.Type.kind == kindAny {
+			return v.Name + "." + path
+		}
+	}
+	return path
 }
 
 func (t Type) find(names []string) (string, bool) {

@@ -67,4 +67,3 @@ type Host interface {
 	// string is unset.
 	Registered(i int) (any, error)
 }
-

@@ -1,0 +1,249 @@
+package keyexpr_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares text with a file under testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got); run with -update after checking:\n%s", file, diff)
+	}
+}
+
+type order struct {
+	ID    int64
+	Note  *string
+	Price float64
+	Data  []byte
+	Shop  shop
+	Items []item
+	Tags  []string
+}
+
+type shop struct{ Code string }
+
+type item struct {
+	SKU string
+	N   int
+}
+
+// badTemplates are compiled against the request schema.
+var badTemplates = []string{
+	// names
+	`order:#{path.orderID}`,
+	`order:#{path.ordrId}`,
+	`order:#{path.nothingLikeIt}`,
+	`order:#{orderId}`,
+	`order:#{pathh.orderId}`,
+	`order:#{path}`,
+	`order:#{query}`,
+	`order:#{path.orderId.x}`,
+	`order:#{path.orderId[0]}`,
+	`order:#{query.id[0][1]}`,
+	`order:#{method.x}`,
+	"first\u00e4:#{method}:\u00fc#{path.x}",
+	"a:#{path.orderId +\n   path.y}",
+	// all problems at once
+	`#{path.a}:#{path.b}:#{upcase(method)}`,
+	// habits of SpEL and JavaScript
+	`order:#{#orderId}`,
+	`order:#{#order.id}`,
+	`order:#{header.X-Id}`,
+	`order:#{header.X-Request-Id}`,
+	`order:#{path.orderId ?: "x"}`,
+	`order:#{T(java.lang.Math).random()}`,
+	`order:#{@bean.name()}`,
+	`order:#{path.orderId.toString()}`,
+	`order:#{path.orderId.toLowerCase()}`,
+	`order:#{body.getId()}`,
+	`order:#{body.id === 1}`,
+	// other template languages
+	`order:${path.orderId}`,
+	`order:${orderId}`,
+	`order:{{path.orderId}}`,
+	`order:{{.orderId}}`,
+	`order:%s`,
+	`order:#orderId`,
+	`order:{orderId}`,
+	`order:orderId:x`,
+	`a:${orderId}:#{path.shop}`,
+	// syntax
+	``,
+	`   `,
+	`order:##{path.orderId}`,
+	`order:#{path.orderId`,
+	`order:#{"abc}`,
+	`order:#{}`,
+	`order:#{ }`,
+	`order:#{path.orderId +}`,
+	`order:#{path.orderId]}`,
+	`order:#{(path.orderId}`,
+	"order\n:#{path.orderId}",
+	"order\xff:#{path.orderId}",
+	`order%~:#{path.orderId}`,
+	// different values, same key
+	`#{path.shop}#{path.orderId}`,
+	`#{path.shop}%#{path.orderId}`,
+	`#{path.shop}1#{path.orderId}`,
+	// types
+	`order:#{1.5}`,
+	`order:#{body.a / 2}`,
+	`order:#{({"a": 1})}`,
+	`order:#{path.orderId + 1}`,
+	`order:#{method == 1}`,
+	`order:#{[1.5]}`,
+	`order:#{query.a[:]}:#{query.b[:]}`,
+	`order:#{filter(body.items, .sku)}:#{map(query.b[:], 1)}`,
+	`order:#{nil}`,
+	`order:#{""}`,
+	`order:#{b"x"}`,
+	`order:#{"x" matches "("}`,
+	// functions
+	`order:#{now()}`,
+	`order:#{::now()}`,
+	`order:#{date("2020-01-01")}`,
+	`order:#{reduce([1], #acc, 0)}`,
+	`order:#{toJSON(body)}`,
+	`order:#{repeat("x", 3)}`,
+	`order:#{uppr(method)}`,
+	`order:#{string()}`,
+	`order:#{string([1])}`,
+	`order:#{$env}`,
+	`order:#{$env.path}`,
+	`order:#{$get(1, 2)}`,
+	`order:#{$evaluation}`,
+	`order:#{#}`,
+	`order:#{map(query.a[:], #foo)}`,
+}
+
+// badArgumentTemplates are compiled against the schema of an argument.
+var badArgumentTemplates = []string{
+	`order:#{in}`,
+	`order:#{in.Id}`,
+	`order:#{in.Idd}`,
+	`order:#{in.shop.code}`,
+	`order:#{in.Shop}`,
+	`order:#{in.Items}`,
+	`order:#{in.Items.SKU}`,
+	`order:#{map(in.Items, .Sku)}`,
+	`order:#{in.Data}`,
+	`order:#{in.Price}`,
+	`order:#{in.ID.x}`,
+	`order:#{in.Shop == in.Shop}`,
+	`order:#{#in.ID}`,
+	`order:#{id}`,
+	`order:{id}`,
+	`order:#{in[path]}`,
+	`order:#{in["Idd"]}`,
+}
+
+var badConditions = []string{
+	``,
+	`path.orderId`,
+	`#{method == "POST"}`,
+	`method = "POST"`,
+	`path.x == "1"`,
+	`method == 1`,
+	`#orderId == "1"`,
+	`query.a and 1`,
+}
+
+func TestCompile_Errors(t *testing.T) {
+	t.Parallel()
+	schema := requestSchema(t)
+	golden(t, "templates.golden", errorTexts(t, badTemplates, func(source string) error {
+		_, err := keyexpr.Compile(source, schema)
+		return err
+	}))
+}
+
+func TestCompile_ArgumentErrors(t *testing.T) {
+	t.Parallel()
+	schema, err := keyexpr.Argument(reflect.TypeFor[order]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "arguments.golden", errorTexts(t, badArgumentTemplates, func(source string) error {
+		_, err := keyexpr.Compile(source, schema)
+		return err
+	}))
+}
+
+func TestCompileCondition_Errors(t *testing.T) {
+	t.Parallel()
+	schema := requestSchema(t)
+	golden(t, "conditions.golden", errorTexts(t, badConditions, func(source string) error {
+		_, err := keyexpr.CompileCondition(source, schema)
+		return err
+	}))
+}
+
+func errorTexts(t *testing.T, sources []string, compile func(string) error) string {
+	t.Helper()
+	var b strings.Builder
+	for _, source := range sources {
+		err := compile(source)
+		if err == nil {
+			t.Errorf("%q compiles", source)
+			continue
+		}
+		problem, ok := errors.AsType[*keyexpr.Error](err)
+		if !ok || problem.Line < 1 || problem.Column < 1 {
+			t.Errorf("%q: %v has no position", source, err)
+		}
+		if strings.Contains(err.Error(), "$") && !strings.Contains(source, "$") {
+			t.Errorf("%q: the error shows an internal name: %v", source, err)
+		}
+		b.WriteString("=== " + strings.ToValidUTF8(source, "\\xff") + "\n" + strings.ToValidUTF8(err.Error(), "\\xff") + "\n")
+	}
+	return b.String()
+}
+
+func TestCompile_BadOptions(t *testing.T) {
+	t.Parallel()
+	_, err := keyexpr.Compile("x", requestSchema(t), keyexpr.MaxLength(10), keyexpr.MaxElements(0), nil)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"MaxLength(10)", "MaxElements(0)", "nil"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not mention %s", err, want)
+		}
+	}
+}
+
+func TestCompile_TooLong(t *testing.T) {
+	t.Parallel()
+	_, err := keyexpr.Compile(strings.Repeat("x", keyexpr.MaxTemplateLength+1), requestSchema(t))
+	if err == nil || len(err.Error()) > 200 {
+		t.Errorf("got %v, want a short error", err)
+	}
+	_, err = keyexpr.Compile("#{"+strings.Repeat("1+", keyexpr.MaxNodes)+"1}", requestSchema(t))
+	if err == nil {
+		t.Error("no limit of nodes")
+	}
+}
