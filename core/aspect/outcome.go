@@ -72,7 +72,17 @@ func (o *Outcome) Failed() bool {
 	return o.Verdict == VerdictRefused || o.Verdict == VerdictLost
 }
 
-// Refusal is the outcome as an error, nil unless [Outcome.Failed].
+// Result is the error of the call as a Go function would return it: the
+// [*RefusedError] if [Outcome.Failed], else Err.
+func (o *Outcome) Result() error {
+	if refusal := o.Refusal(); refusal != nil {
+		return refusal
+	}
+	return o.Err
+}
+
+// Refusal tells what to answer when [Outcome.Failed], else it is nil. To return an
+// error, use [Outcome.Result]: a nil *RefusedError is no nil error.
 func (o *Outcome) Refusal() *RefusedError {
 	if !o.Failed() {
 		return nil

@@ -42,10 +42,7 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 	return func(ctx context.Context, in In) (Out, error) {
 		c := functionCall[In, Out]{in: in, fn: fn, fallback: fallback}
 		outcome := point.Run(ctx, &c)
-		if refusal := outcome.Refusal(); refusal != nil {
-			return c.out, refusal
-		}
-		return c.out, outcome.Err
+		return c.out, outcome.Result()
 	}, nil
 }
 

@@ -14,7 +14,8 @@ type Problem struct {
 	Message  string   // what is wrong and what to write instead
 }
 
-// Error is the problem on one line, its place first.
+// Error is the problem, its place first. The message of a template has more lines:
+// the template itself with a caret.
 func (p *Problem) Error() string {
 	var text strings.Builder
 	if p.Source.File != "" && p.Source.Layer != LayerProfile {
@@ -59,11 +60,11 @@ type InvalidError struct {
 	Problems []*Problem
 }
 
-// Error lists the problems, one per line.
+// Error lists the problems, one after the other.
 func (e *InvalidError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		lines[i] = p.Error()
+		lines[i] = strings.ReplaceAll(p.Error(), "\n", "\n\t")
 	}
 	if len(lines) == 1 {
 		return "ruleset: " + lines[0]

@@ -1,0 +1,111 @@
+package aspect_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+func TestRun_KeyFaults(t *testing.T) {
+	t.Parallel()
+	for reason, http := range map[keyexpr.Reason]int{
+		keyexpr.ReasonMissing:          400,
+		keyexpr.ReasonRepeated:         400,
+		keyexpr.ReasonBadBody:          400,
+		keyexpr.ReasonTooLarge:         413,
+		keyexpr.ReasonUnsupportedMedia: 415,
+		keyexpr.ReasonUnset:            500,
+		keyexpr.ReasonInternal:         500,
+	} {
+		t.Run(reason.String(), func(t *testing.T) {
+			t.Parallel()
+			obs := &record{}
+			rule := pay()
+			rule.OnKey = failpolicy.Skip
+			a := mustAspect(t, offline(t), aspect.WithObserver(obs))
+			skipping, refusing := mustCompile(t, a, rule), mustCompile(t, a, pay())
+			c := &call{env: badEnv{&keyexpr.EvalError{Reason: reason}}}
+
+			out := refusing.Run(t.Context(), c)
+			want(t, "cause", out.Cause, failpolicy.Key)
+			want(t, "status", out.Status.HTTP, http)
+			out = skipping.Run(t.Context(), c)
+			want(t, "a fault of the server is not skipped", out.Verdict == aspect.VerdictRefused, http == 500)
+			want(t, "handled", c.handled, 0)
+		})
+	}
+}
+
+func TestRun_UnknownErrorOfTheEnvIsTheServersFault(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, mustAspect(t, offline(t)), pay())
+	out := p.Run(t.Context(), &call{env: badEnv{errors.New("database of principals is down")}})
+	want(t, "status", out.Status, failpolicy.Status{HTTP: 500, GRPC: failpolicy.Internal})
+}
+
+func TestRun_KeyFaultAfterTheCallerLeftIsACancel(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, mustAspect(t, offline(t)), pay())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out := p.Run(ctx, &call{env: badEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonBadBody}}})
+	want(t, "cause", out.Cause, failpolicy.Canceled)
+}
+
+func TestRun_ConditionWithoutAnAnswerIsAKeyFault(t *testing.T) {
+	t.Parallel()
+	rule := pay()
+	rule.When = "in.VIP"
+	p := mustCompile(t, mustAspect(t, offline(t)), rule)
+	out := p.Run(t.Context(), &call{env: badEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonTooLarge}}})
+	want(t, "cause", out.Cause, failpolicy.Key)
+	want(t, "status", out.Status.HTTP, 413)
+}
+
+func TestRun_KeyIsEvaluatedOnceThoughTheHandlerChangesTheRequest(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		p := mustCompile(t, mustAspect(t, b.locks), pay())
+		c := &call{in: order{ID: "42"}}
+		c.handle = func(context.Context, aspect.Grant) error {
+			c.in.ID = "43"
+			return nil
+		}
+		want(t, "verdict", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
+		want(t, "evaluated", c.evaluated, 1)
+		b.wantFree(t, "order:42", "order:43")
+	})
+}
+
+func TestRun_StrictKeysAreRefusedInsteadOfEncoded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		rule := ruleset.Rule{Name: "strict", Key: "order:#{in.ID}:pay", KeyFormat: ruleset.Strict}
+		p := mustCompile(t, mustAspect(t, b.locks), rule)
+		want(t, "cause", p.Run(t.Context(), &call{in: order{ID: "4:2"}}).Cause, failpolicy.Key)
+		want(t, "cause", p.Run(t.Context(), &call{in: order{ID: "42"}}).Cause, "")
+	})
+}
+
+func TestRun_TooManyKeysTogether(t *testing.T) {
+	t.Parallel()
+	items := func(prefix string) []string {
+		var list []string
+		for i := range 60 {
+			list = append(list, prefix+string(rune('A'+i%26))+string(rune('a'+i/26)))
+		}
+		return list
+	}
+	p := mustCompile(t, mustAspect(t, offline(t)), ruleset.Rule{Name: "x", Keys: []string{"a:#{in.Items}", "b:#{in.Items}"}})
+	out := p.Run(t.Context(), &call{in: order{Items: items("x")}})
+	want(t, "cause", out.Cause, failpolicy.Key)
+	var e *keyexpr.EvalError
+	if !errors.As(out.Reason, &e) || e.Reason != keyexpr.ReasonTooMany {
+		t.Errorf("reason: got %v", out.Reason)
+	}
+}

@@ -1,0 +1,60 @@
+package aspect_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// broken panics whenever it is told something.
+type broken struct{}
+
+func (broken) ObserveRule(aspect.RuleInfo)                                  { panic("rule") }
+func (broken) ObserveDecision(context.Context, aspect.Decision)             { panic("decision") }
+func (broken) ObserveFailure(context.Context, aspect.Failure)               { panic("failure") }
+func (broken) ObserveUnlocked(context.Context, aspect.UnlockedRun)          { panic("unlocked") }
+func (broken) ObserveReleaseFailure(context.Context, aspect.ReleaseFailure) { panic("release") }
+
+func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		obs := &record{}
+		rule := pay()
+		rule.OnBusy = failpolicy.Proceed
+		rule.WaitTime = time.Second
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(broken{}, obs)), rule)
+		c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
+			b.redis.Down()
+			return nil
+		}}
+		want(t, "verdict", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
+		b.redis.Up()
+		b.redis.Take("order:42", time.Hour)
+		time.Sleep(5 * time.Second) // until the client has found Redis again
+		c.handle = nil
+		want(t, "verdict", p.Run(t.Context(), c).Cause, failpolicy.Busy)
+		want(t, "handled", c.handled, 2)
+		want(t, "rules", len(obs.rules), 1)
+		want(t, "decisions", len(obs.decisions), 2)
+		want(t, "failures", len(obs.failures), 1)
+		want(t, "unlocked", len(obs.unlocked), 1)
+		want(t, "release failures", len(obs.releases), 1)
+	})
+}
+
+func TestObservers_AreToldHowLongTheCallWaited(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, b *bench) {
+		obs := &record{}
+		rule := pay()
+		rule.WaitTime = 3 * time.Second
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+		b.redis.Take("order:42", time.Hour)
+		p.Run(t.Context(), &call{in: order{ID: "42"}})
+		want(t, "waited", obs.failures[0].Waited, 3*time.Second)
+		want(t, "waited", obs.last(t).Waited, 3*time.Second)
+	})
+}
