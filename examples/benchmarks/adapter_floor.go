@@ -23,14 +23,14 @@ type floor struct {
 }
 
 func plainFloor() contender {
-	return contender{"floor", func(addr string) (Locker, error) {
+	return contender{name: "floor", open: func(addr string, _ int) (Locker, error) {
 		rdb := newRedis(addr)
 		return openFloor(rdb, rdb)
 	}}
 }
 
 func pipelinedFloor() contender {
-	return contender{"floor, AutoPipeline", func(addr string) (Locker, error) {
+	return contender{name: "floor, AutoPipeline", open: func(addr string, _ int) (Locker, error) {
 		rdb := newRedis(addr)
 		pipe, err := rdb.AutoPipeline()
 		if err != nil {
@@ -61,7 +61,7 @@ func scriptSource(name string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%s.lua: built without the path of its source", name)
 	}
-	path := filepath.Join(filepath.Dir(here), "../../core/internal/redisstore/lua", name+".lua")
+	path := filepath.Join(filepath.Dir(here), "..", "..", "core", "internal", "redisstore", "lua", name+".lua")
 	source, err := os.ReadFile(path)
 	return string(source), err
 }

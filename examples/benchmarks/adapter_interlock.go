@@ -15,7 +15,7 @@ type interlockLocker struct {
 }
 
 // openInterlock uses every default: the lease is the watchdog's.
-func openInterlock(addr string) (Locker, error) {
+func openInterlock(addr string, _ int) (Locker, error) {
 	rdb := newRedis(addr)
 	locks, err := core.New(rdb)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/bsm/redislock"
 	"github.com/redis/go-redis/v9"
@@ -10,18 +11,19 @@ import (
 type redislockLocker struct {
 	rdb   *redis.Client
 	locks *redislock.Client
+	poll  time.Duration
 }
 
-func openRedislock(addr string) (Locker, error) {
+func openRedislock(addr string, callers int) (Locker, error) {
 	rdb := newRedis(addr)
-	return &redislockLocker{rdb: rdb, locks: redislock.New(rdb)}, nil
+	return &redislockLocker{rdb: rdb, locks: redislock.New(rdb), poll: pollInterval(callers)}, nil
 }
 
 // Lock polls with the strategy of the library's own example, LinearBackoff, at the
 // interval that makes it fastest here. By default it would not wait at all.
 func (l *redislockLocker) Lock(ctx context.Context, key string) (Unlock, error) {
 	lock, err := l.locks.Obtain(ctx, key, lease, &redislock.Options{
-		RetryStrategy: redislock.LinearBackoff(pollInterval),
+		RetryStrategy: redislock.LinearBackoff(l.poll),
 	})
 	if err != nil {
 		return nil, err

@@ -15,11 +15,12 @@ import (
 type redsyncLocker struct {
 	rdb  *redis.Client
 	sync *redsync.Redsync
+	poll time.Duration
 }
 
-func openRedsync(addr string) (Locker, error) {
+func openRedsync(addr string, callers int) (Locker, error) {
 	rdb := newRedis(addr)
-	return &redsyncLocker{rdb: rdb, sync: redsync.New(goredis.NewPool(rdb))}, nil
+	return &redsyncLocker{rdb: rdb, sync: redsync.New(goredis.NewPool(rdb)), poll: pollInterval(callers)}, nil
 }
 
 // Lock polls, as redsync does: there is no notification. Its default, 50 to 250 ms
@@ -29,7 +30,7 @@ func (l *redsyncLocker) Lock(ctx context.Context, key string) (Unlock, error) {
 	mutex := l.sync.NewMutex(key,
 		redsync.WithExpiry(lease),
 		redsync.WithTries(math.MaxInt),
-		redsync.WithRetryDelayFunc(func(int) time.Duration { return pollInterval/2 + rand.N(pollInterval) }),
+		redsync.WithRetryDelayFunc(func(int) time.Duration { return l.poll/2 + rand.N(l.poll) }),
 	)
 	if err := mutex.LockContext(ctx); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ type rueidisLocker struct{ locker rueidislock.Locker }
 // by client-side caching, its default. TryNextAfter is the time limit of an attempt
 // before the next of several keys is tried; there is no next key, and the default of
 // 20 ms makes attempts fail under load that would have succeeded.
-func openRueidislock(addr string) (Locker, error) {
+func openRueidislock(addr string, _ int) (Locker, error) {
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption:   rueidis.ClientOption{InitAddress: []string{addr}},
 		KeyValidity:    lease,

@@ -14,7 +14,8 @@ type contest struct {
 	Addr      string
 	Key       string
 	Guard     string // path, see guard
-	Callers   int
+	Callers   int    // in each process
+	InAll     int    // in all of them
 	Hold      time.Duration
 	For       time.Duration
 }
@@ -46,12 +47,12 @@ func (t *tally) total() int64 {
 
 // contend runs a contest in this process. ready is called when everything is
 // connected, and returns the moment of the start.
-func contend(ctx context.Context, c contest, ready func() time.Time) (tally, error) {
+func contend(ctx context.Context, c *contest, ready func() time.Time) (tally, error) {
 	contender, err := find(c.Contender)
 	if err != nil {
 		return tally{}, err
 	}
-	locker, err := contender.open(c.Addr)
+	locker, err := contender.open(c.Addr, c.InAll)
 	if err != nil {
 		return tally{}, err
 	}
@@ -76,9 +77,12 @@ func warmUp(ctx context.Context, locker Locker, key string) error {
 	return unlock(ctx)
 }
 
-func (c contest) race(ctx context.Context, locker Locker, g *guard, start time.Time) tally {
+// grace is how long after the end somebody may still wait for the last turn.
+const grace = 10 * time.Second
+
+func (c *contest) race(ctx context.Context, locker Locker, g *guard, start time.Time) tally {
 	end := start.Add(c.For)
-	ctx, cancel := context.WithDeadline(ctx, end.Add(20*time.Second))
+	ctx, cancel := context.WithDeadline(ctx, end.Add(grace))
 	defer cancel()
 	time.Sleep(time.Until(start))
 
@@ -101,7 +105,7 @@ type caller struct {
 
 // run ends after the turn that comes after the end. That turn is not counted, and
 // nobody is interrupted while it waits: cancelling would be another benchmark.
-func (r *caller) run(ctx context.Context, c contest, locker Locker, g *guard, end time.Time) {
+func (r *caller) run(ctx context.Context, c *contest, locker Locker, g *guard, end time.Time) {
 	for ctx.Err() == nil {
 		asked := time.Now()
 		unlock, err := locker.Lock(ctx, c.Key)

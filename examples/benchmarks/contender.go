@@ -18,10 +18,15 @@ type Locker interface {
 // Unlock frees a lock.
 type Unlock func(ctx context.Context) error
 
-// contender is a library under test, or the floor.
+// contender is a library under test, or the floor. callers is how many there will be
+// for one key, in all processes.
 type contender struct {
 	name string
-	open func(addr string) (Locker, error)
+	open func(addr string, callers int) (Locker, error)
+
+	// sends are the commands that it sends, of those that are also called inside
+	// its scripts. See commandsSent.
+	sends []string
 }
 
 // lease is the lease of libraries that want one; no scenario holds a lock that long.
@@ -29,14 +34,14 @@ const lease = 10 * time.Second
 
 const interlockName = "Interlock"
 
-func interlock() contender { return contender{interlockName, openInterlock} }
+func interlock() contender { return contender{name: interlockName, open: openInterlock} }
 
 // peers are the libraries that Interlock is compared with.
 func peers() []contender {
 	return []contender{
-		{"redsync", openRedsync},
-		{"bsm/redislock", openRedislock},
-		{"rueidislock", openRueidislock},
+		{name: "redsync", open: openRedsync, sends: []string{"set"}},
+		{name: "bsm/redislock", open: openRedislock},
+		{name: "rueidislock", open: openRueidislock},
 	}
 }
 

@@ -6,16 +6,20 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// pollInterval is how often the polling libraries look. Shorter ones make Redis and
-// the callers busy with refusals, longer ones leave the lock unused.
-const pollInterval = time.Millisecond
+// pollInterval is how often each caller of the polling libraries looks: every
+// millisecond, or as often as makes 32 looks in a millisecond by all callers
+// together. Shorter intervals make Redis and the callers busy with refusals, longer
+// ones leave the lock unused.
+func pollInterval(callers int) time.Duration {
+	return max(time.Millisecond, time.Duration(callers)*time.Millisecond/32)
+}
 
 // newRedis is the client of everybody who uses go-redis: the defaults, and
 // connections enough that the polling libraries do not queue for one.
@@ -33,7 +37,7 @@ func startRedis(ctx context.Context) (addr string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	cmd := exec.Command("redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
+	cmd := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1",
 		"--save", "", "--appendonly", "no", "--dir", dir)
 	if err := cmd.Start(); err != nil {
 		return "", nil, fmt.Errorf("start redis-server (or name one with -redis host:port): %w", err)
@@ -43,7 +47,7 @@ func startRedis(ctx context.Context) (addr string, stop func(), err error) {
 		_ = cmd.Wait()
 		_ = os.RemoveAll(dir)
 	}
-	addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	addr = net.JoinHostPort("127.0.0.1", port)
 	if err := ping(ctx, addr); err != nil {
 		stop()
 		return "", nil, err
@@ -51,13 +55,14 @@ func startRedis(ctx context.Context) (addr string, stop func(), err error) {
 	return addr, stop, nil
 }
 
-func freePort() (int, error) {
+func freePort() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	return port, err
 }
 
 // ping waits until the server answers, five seconds at most.
@@ -81,19 +86,36 @@ func ping(ctx context.Context, addr string) error {
 	}
 }
 
-// commandsProcessed counts what the server has executed so far, commands called by
-// scripts included.
-func commandsProcessed(ctx context.Context, addr string) (int64, error) {
+// commands are counters of the server.
+type commands struct {
+	executed float64 // those called by scripts included
+	sent     float64 // by clients
+}
+
+// countCommands reads what the server has executed so far. Redis counts a script and
+// the commands that it calls alike; sent leaves the latter out, except for those of a
+// library that sends the same commands outside of scripts.
+func countCommands(ctx context.Context, addr string, sends []string) (c commands, err error) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	defer rdb.Close()
-	info, err := rdb.Info(ctx, "stats").Result()
+	info, err := rdb.Info(ctx, "stats", "commandstats").Result()
 	if err != nil {
-		return 0, err
+		return c, err
 	}
+	sends = append([]string{"eval", "evalsha", "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe", "ping"}, sends...)
 	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "total_commands_processed:"); ok {
-			return strconv.ParseInt(value, 10, 64)
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name == "total_commands_processed" {
+			_, err = fmt.Sscan(value, &c.executed)
+		}
+		if command, ok := strings.CutPrefix(name, "cmdstat_"); ok && slices.Contains(sends, command) {
+			var calls float64
+			_, err = fmt.Sscanf(value, "calls=%g,", &calls)
+			c.sent += calls
+		}
+		if err != nil {
+			return c, fmt.Errorf("INFO of redis at %s, line %q: %w", addr, line, err)
 		}
 	}
-	return 0, fmt.Errorf("INFO stats of redis at %s has no total_commands_processed", addr)
+	return c, nil
 }

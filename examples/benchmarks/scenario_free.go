@@ -43,7 +43,7 @@ func parallel() scenario {
 
 // uncontended counts locks per second.
 func uncontended(ctx context.Context, e env, c contender, callers int) (float64, error) {
-	locker, err := c.open(e.addr)
+	locker, err := c.open(e.addr, 1)
 	if err != nil {
 		return 0, err
 	}

@@ -39,7 +39,7 @@ func heldLocks() scenario {
 		name:       "held",
 		contenders: []contender{interlock()},
 		measure: func(ctx context.Context, e env, _ contender) (sample, error) {
-			h := held{Addr: e.addr, Prefix: e.key, Locks: locks, Watchdog: core.DefaultWatchdog, For: core.DefaultWatchdog}
+			h := &held{Addr: e.addr, Prefix: e.key, Locks: locks, Watchdog: core.DefaultWatchdog, For: core.DefaultWatchdog}
 			if e.quick {
 				h.Watchdog, h.For = h.Watchdog/10, h.For/10
 			}
@@ -53,8 +53,8 @@ func heldLocks() scenario {
 	}
 }
 
-func (h held) measure(ctx context.Context) (sample, error) {
-	w, err := startWorker(ctx, job{Held: &h})
+func (h *held) measure(ctx context.Context) (sample, error) {
+	w, err := startWorker(ctx, job{Held: h})
 	if err != nil {
 		return nil, err
 	}

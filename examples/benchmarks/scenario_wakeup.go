@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -31,7 +32,7 @@ func wakeups() scenario {
 }
 
 func measureWakeup(ctx context.Context, e env, c contender) (sample, error) {
-	locker, err := c.open(e.addr)
+	locker, err := c.open(e.addr, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func measureWakeup(ctx context.Context, e env, c contender) (sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer w.wait() //nolint:errcheck // told to stop by the end of its input
+	defer func() { _ = w.wait() }() // the end of its input stops it
 	turns := 200
 	if e.quick {
 		turns = 10
@@ -87,14 +88,14 @@ func (wk *wakeup) serve(ctx context.Context, l link) error {
 	if err != nil {
 		return err
 	}
-	locker, err := c.open(wk.Addr)
+	locker, err := c.open(wk.Addr, 2)
 	if err != nil {
 		return err
 	}
 	defer locker.Close()
 	for {
 		var word string
-		if err := l.receive(&word); err == io.EOF {
+		if err := l.receive(&word); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err

@@ -89,7 +89,7 @@ func (w *worker) wait() error {
 // and answers with its tally.
 func (c *contest) serve(ctx context.Context, l link) error {
 	var failed error
-	t, err := contend(ctx, *c, func() time.Time {
+	t, err := contend(ctx, c, func() time.Time {
 		var start time.Time
 		failed = l.send("ready")
 		if failed == nil {
@@ -107,15 +107,19 @@ func (c *contest) serve(ctx context.Context, l link) error {
 }
 
 // contendIn runs a contest in several processes at once, each with c.Callers callers.
-func contendIn(ctx context.Context, processes int, c contest) (tally, error) {
-	workers := make([]*worker, processes)
-	for i := range workers {
-		w, err := startWorker(ctx, job{Contest: &c})
+func contendIn(ctx context.Context, processes int, c *contest) (tally, error) {
+	var workers []*worker
+	defer func() {
+		for _, w := range workers {
+			_ = w.wait() // its tally has come, or the error is known
+		}
+	}()
+	for range processes {
+		w, err := startWorker(ctx, job{Contest: c})
 		if err != nil {
 			return tally{}, err
 		}
-		defer w.wait() //nolint:errcheck // the tally has come or the error is known
-		workers[i] = w
+		workers = append(workers, w)
 	}
 	var ready string
 	for _, w := range workers {

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestMedian(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		values []float64
+		want   float64
+	}{
+		{[]float64{3}, 3},
+		{[]float64{9, 1, 5}, 5},
+		{[]float64{4, 1, 3, 2}, 2.5},
+	} {
+		if got := median(test.values); got != test.want {
+			t.Errorf("median(%v) = %v, want %v", test.values, got, test.want)
+		}
+	}
+	if got := median(nil); !math.IsNaN(got) {
+		t.Errorf("median of nothing = %v, want NaN", got)
+	}
+}
+
+func TestJain(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		turns []int64
+		want  float64
+	}{
+		{"all the same", []int64{7, 7, 7, 7}, 1},
+		{"one has all", []int64{12, 0, 0, 0}, 0.25},
+		{"half has all", []int64{5, 5, 0, 0}, 0.5},
+		{"nobody has any", []int64{0, 0}, 0},
+	} {
+		if got := jain(test.turns); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestPairedRatio_IgnoresDriftBetweenRounds(t *testing.T) {
+	t.Parallel()
+	if got := pairedRatio([]float64{2, 4, 20}, []float64{1, 2, 10}); got != 2 {
+		t.Errorf("got %v, want 2", got)
+	}
+}
+
+func TestTable_ComparesWithTheFastestPeer(t *testing.T) {
+	t.Parallel()
+	values := map[string][]float64{
+		interlockName: {30}, "redsync": {10}, "bsm/redislock": {25}, "rueidislock": {20},
+	}
+	var out strings.Builder
+	table := table{out: &out}
+	table.add([]row{
+		{title: "rate", metric: "rate", bar: ratioToFastestPeer(1.2)},
+		{title: "rate", metric: "rate", bar: ratioToFastestPeer(1.3)},
+	}, results{"rate": values})
+	want := "| rate | 30 |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.2 × | yes |\n" +
+		"| rate | 30 |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.3 × | **no** |\n"
+	if out.String() != want || table.missed != 1 {
+		t.Errorf("got %d missed and\n%swant 1 missed and\n%s", table.missed, &out, want)
+	}
+}
+
+func TestGuard_SeesTwoHolders(t *testing.T) {
+	t.Parallel()
+	path, err := newGuardFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(path) })
+	g, err := openGuard(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.enter()
+	g.leave()
+	if n := g.violated(); n != 0 {
+		t.Errorf("one after the other: %d violations", n)
+	}
+	g.enter()
+	g.enter()
+	if n := g.violated(); n != 1 {
+		t.Errorf("two at once: %d violations, want 1", n)
+	}
+	if err := g.close(); err != nil {
+		t.Error(err)
+	}
+}
