@@ -1,0 +1,90 @@
+package redisstore_test
+
+import (
+	"context"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	key   = "order:42"
+	alice = "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:1"
+	bob   = "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:2"
+)
+
+// bench is a Store and a look at its Redis beside it.
+type bench struct {
+	*redisstore.Store
+
+	t   *testing.T
+	rdb *redis.Client
+}
+
+// each runs a test on the embedded Redis and on a real one.
+func each(t *testing.T, body func(t *testing.T, b *bench)) {
+	t.Helper()
+	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) { body(t, newBench(t, rdb)) })
+}
+
+func newBench(t *testing.T, rdb *redis.Client) *bench {
+	t.Helper()
+	s, err := redisstore.New(rdb, redisstore.Config{Timeout: 5 * time.Second, RenewTimeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return &bench{Store: s, t: t, rdb: rdb}
+}
+
+// soon is a limit that no test reaches.
+func soon() time.Time { return time.Now().Add(20 * time.Second) }
+
+// reply waits for an answer.
+func (b *bench) reply(c *redisstore.Call) any {
+	b.t.Helper()
+	v, fate, err := c.Wait(context.Background(), soon())
+	if err != nil || fate != redisstore.Answered {
+		b.t.Fatalf("call: %v (fate %d)", err, fate)
+	}
+	return v
+}
+
+// acquire takes key and fails the test when it is refused.
+func (b *bench) acquire(key, field string, lease time.Duration) {
+	b.t.Helper()
+	if got := b.reply(b.Acquire(time.Now(), key, field, lease)); got != int64(1) {
+		b.t.Fatalf("acquire %s for %s: got %v, want 1", key, field, got)
+	}
+}
+
+// wantHolders compares the lock's hash.
+func (b *bench) wantHolders(key string, want map[string]string) {
+	b.t.Helper()
+	if got := b.rdb.HGetAll(context.Background(), key).Val(); !maps.Equal(got, want) {
+		b.t.Errorf("HGETALL %s: got %v, want %v", key, got, want)
+	}
+}
+
+// wantTTL wants a TTL of at most lease, and of nearly that much.
+func (b *bench) wantTTL(key string, lease time.Duration) {
+	b.t.Helper()
+	if got := b.rdb.PTTL(context.Background(), key).Val(); got > lease || got < lease-10*time.Second || got <= 0 {
+		b.t.Errorf("PTTL %s: got %s, want about %s", key, got, lease)
+	}
+}
+
+func (b *bench) wantGone(key string) {
+	b.t.Helper()
+	if b.rdb.Exists(context.Background(), key).Val() != 0 {
+		b.t.Errorf("%s is still there", key)
+	}
+}
