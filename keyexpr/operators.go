@@ -37,7 +37,8 @@ func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
 	case "..":
 		return ListType(IntType())
 	}
-	r.fillBoth(x, left, right)
+	r.fill(&x.Left, left, IntType())
+	r.fill(&x.Right, right, IntType())
 	return r.arithmetic(x, left, right)
 }
 

@@ -217,7 +217,7 @@ func (r *resolver) builtin(x *ast.BuiltinNode, m mode) Type {
 		return r.report(x, "", "the function %s is off: %s", x.Name, offReasons[x.Name])
 	}
 	if sig.args == argValue || m == modeLenient {
-		m = modeValue
+		m = r.in(modeValue)
 	}
 	types := make([]Type, len(x.Arguments))
 	for i := range x.Arguments {

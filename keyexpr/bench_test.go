@@ -1,0 +1,87 @@
+package keyexpr_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// params is an Env like an adapter's: it answers without allocating.
+type params struct{ id string }
+
+func (p *params) Value(int) (any, error)                     { return nil, nil }
+func (p *params) Item(int, string, int) (string, int, error) { return p.id, 1, nil }
+
+// A compiled key of variable references costs at most 300 ns and 2 allocations.
+func BenchmarkTemplate_Key(b *testing.B) {
+	argumentSchema, err := keyexpr.Argument(reflect.TypeFor[argument]())
+	if err != nil {
+		b.Fatal(err)
+	}
+	in := keyexpr.Values{&argument{ID: 12345678, Name: "name", Next: &argument{Name: "deep"}}}
+	request := request{path: entries{"orderId": {"12345678"}}, body: `{"id": 12345678, "user": {"id": "abc"}}`}.env(b)
+	tests := []struct {
+		name, template string
+		schema         *keyexpr.Schema
+		env            keyexpr.Env
+	}{
+		{"reference", `order_lock_#{path.orderId}`, requestSchema(b), &params{"12345678"}},
+		{"two references", `shop:#{path.shop}:order:#{path.orderId}`, requestSchema(b), &params{"12345678"}},
+		{"encoded", `order:#{path.orderId}:x`, requestSchema(b), &params{"1:2:3"}},
+		{"body number", `order:#{body.id}`, requestSchema(b), request},
+		{"body text", `order:#{body.user.id}`, requestSchema(b), request},
+		{"argument number", `order:#{in.ID}`, argumentSchema, in},
+		{"argument text", `order:#{in.Next.Name}`, argumentSchema, in},
+		{"expression", `order:#{lower(path.orderId)}`, requestSchema(b), &params{"12345678"}},
+		{"default", `order:#{query.id ?? path.orderId}`, requestSchema(b), request},
+	}
+	for _, tt := range tests {
+		b.Run(tt.name, func(b *testing.B) {
+			template := compileFor(b, tt.template, tt.schema)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := template.Key(tt.env); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	schema := requestSchema(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := keyexpr.Compile(`shop:#{path.shop}:order:#{lower(path.orderId)}`, schema); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCondition_Eval(b *testing.B) {
+	condition, err := keyexpr.CompileCondition(`method == "POST" and query.dry == ""`, requestSchema(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	env := request{}.env(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := condition.Eval(env); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestTemplate_KeyAllocations(t *testing.T) {
+	template := compile(t, `order_lock_#{path.orderId}`)
+	env := &params{"12345678"}
+	allocs := testing.AllocsPerRun(100, func() {
+		if _, err := template.Key(env); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs > 2 {
+		t.Errorf("got %v allocations, want at most 2", allocs)
+	}
+}

@@ -1,0 +1,288 @@
+package keyexpr_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+func TestTemplate_Encoding(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, template, value, want string
+	}{
+		{"delimiter", `a:#{path.orderId}:b`, "1:2", "a:1%3A2:b"},
+		{"other separators stay", `a:#{path.orderId}:b`, "1/2-3_4.5 6", "a:1/2-3_4.5 6:b"},
+		{"no delimiter at the end", `a:#{path.orderId}`, "1:2", "a:1:2"},
+		{"percent", `a:#{path.orderId}`, "1%3A2", "a:1%253A2"},
+		{"braces", `a:#{path.orderId}`, "{x}", "a:%7Bx%7D"},
+		{"control characters", `a:#{path.orderId}`, "x\n\x00\x7f", "a:x%0A%00%7F"},
+		{"invisible characters", `a:#{path.orderId}`, "x\u200b\u202e\u00a0", "a:x%E2%80%8B%E2%80%AE%C2%A0"},
+		{"bytes that are no text", `a:#{path.orderId}`, "x\xff\xc3", "a:x%FF%C3"},
+		{"replacement character is text", `a:#{path.orderId}`, "\ufffd", "a:\ufffd"},
+		{"wide delimiter", `a:#{path.orderId}→b`, "1→2", "a:1%E2%86%922→b"},
+		{"letter as delimiter", `a:#{path.orderId}x`, "1x2", "a:1%782x"},
+		{"digit after the last part", `a:#{path.orderId}1`, "11", "a:111"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := compile(t, tt.template).Key(path(tt.value).env(t))
+			if err != nil || got != tt.want {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+			strict, err := compile(t, tt.template, keyexpr.Strict()).Key(path(tt.value).env(t))
+			unchanged := strings.Contains(tt.want, tt.value)
+			if unchanged && (err != nil || strict != tt.want) {
+				t.Errorf("strict: got %q, %v, want %q", strict, err, tt.want)
+			}
+			if !unchanged && (err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter) {
+				t.Errorf("strict: got %q, %v, want an error", strict, err)
+			}
+		})
+	}
+}
+
+func TestTemplate_StrictUntyped(t *testing.T) {
+	t.Parallel()
+	_, err := compile(t, `o:#{body.id}`, keyexpr.Strict()).Key(body(`{"id": "12"}`).env(t))
+	if err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter {
+		t.Errorf("got %v, want a character error", err)
+	}
+	got, err := compile(t, `o:#{string(body.id)}`, keyexpr.Strict()).Key(body(`{"id": "12"}`).env(t))
+	if err != nil || got != "o:12" {
+		t.Errorf("got %q, %v, want o:12", got, err)
+	}
+}
+
+func TestTemplate_Length(t *testing.T) {
+	t.Parallel()
+	const limit = 80
+	template := compile(t, `order:#{path.orderId}`, keyexpr.MaxLength(limit))
+	key := func(id string) string {
+		t.Helper()
+		k, err := template.Key(path(id).env(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	if got := key(strings.Repeat("x", limit-6)); len(got) != limit || strings.Contains(got, "%~") {
+		t.Errorf("a key of the limit is changed: %q", got)
+	}
+	a, b := key(strings.Repeat("x", 200)+"a"), key(strings.Repeat("x", 200)+"b")
+	if a == b || len(a) != limit || !strings.HasPrefix(a, "order:xxx") || !strings.Contains(a, "%~") {
+		t.Errorf("got %q and %q", a, b)
+	}
+	if wide := key(strings.Repeat("→", 200)); len(wide) > limit || !utf8.ValidString(wide) {
+		t.Errorf("a character is cut: %q", wide)
+	}
+	_, err := compile(t, `order:#{path.orderId}`, keyexpr.MaxLength(limit), keyexpr.Strict()).Key(path(strings.Repeat("x", 200)).env(t))
+	if err == nil || reasonOf(t, err) != keyexpr.ReasonTooLong {
+		t.Errorf("strict: got %v, want too long", err)
+	}
+}
+
+func TestTemplate_Elements(t *testing.T) {
+	t.Parallel()
+	list := func(n int) keyexpr.Values {
+		return body(`{"ids": [` + strings.TrimSuffix(strings.Repeat("%d,", n), ",") + `]}`).numbered(t)
+	}
+	template := compile(t, `i:#{body.ids[:]}`)
+	if keys, err := template.Keys(list(keyexpr.DefaultMaxElements)); err != nil || len(keys) != keyexpr.DefaultMaxElements {
+		t.Errorf("got %d keys, %v", len(keys), err)
+	}
+	tests := []struct {
+		name string
+		env  keyexpr.Values
+		want keyexpr.Reason
+	}{
+		{"one more", list(keyexpr.DefaultMaxElements + 1), keyexpr.ReasonTooMany},
+		{"too many to look at", list(1001), keyexpr.ReasonTooMany},
+		{"none", body(`{"ids": []}`).env(t), keyexpr.ReasonEmpty},
+		{"missing", body(`{}`).env(t), keyexpr.ReasonMissing},
+		{"no list", body(`{"ids": "x"}`).env(t), keyexpr.ReasonWrongType},
+		{"null element", body(`{"ids": [1, null]}`).env(t), keyexpr.ReasonMissing},
+		{"empty element", body(`{"ids": [""]}`).env(t), keyexpr.ReasonEmpty},
+		{"object element", body(`{"ids": [{}]}`).env(t), keyexpr.ReasonWrongType},
+		{"list element", body(`{"ids": [[1]]}`).env(t), keyexpr.ReasonWrongType},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			keys, err := template.Keys(tt.env)
+			if err == nil || reasonOf(t, err) != tt.want {
+				t.Errorf("got %q, %v, want %v", keys, err, tt.want)
+			}
+		})
+	}
+	if key, err := template.Key(body(`{"ids": [7, 7]}`).env(t)); err != nil || key != "i:7" {
+		t.Errorf("one distinct element: got %q, %v", key, err)
+	}
+	if key, err := template.Key(body(`{"ids": [7, 8]}`).env(t)); err == nil {
+		t.Errorf("Key of two elements: got %q", key)
+	}
+}
+
+// numbered replaces every %d of the body by the next number.
+func (q request) numbered(tb testing.TB) keyexpr.Values {
+	tb.Helper()
+	numbers := make([]any, strings.Count(q.body, "%d"))
+	for i := range numbers {
+		numbers[i] = i
+	}
+	q.body = fmt.Sprintf(q.body, numbers...)
+	return q.env(tb)
+}
+
+func TestTemplate_Questions(t *testing.T) {
+	t.Parallel()
+	template := compile(t, `#{path.shop}:#{body.id ?? header.Id}`)
+	if !template.Uses("body") || !template.Uses("path") || !template.Uses("header") || template.Uses("query") || template.IsList() {
+		t.Errorf("variables are %q, list %v", template.Variables(), template.IsList())
+	}
+	if key, ok := template.Constant(); ok {
+		t.Errorf("constant %q", key)
+	}
+	if key, ok := compile(t, `#{"a" + "b"}:c`).Constant(); !ok || key != "ab:c" {
+		t.Errorf("got %q, %v, want ab:c", key, ok)
+	}
+	if list := compile(t, `#{query.id[:]}`); !list.IsList() {
+		t.Error("not a list")
+	}
+	if got := template.String(); got != `#{path.shop}:#{body.id ?? header.Id}` {
+		t.Errorf("String is %q", got)
+	}
+}
+
+// What a template does not use is not asked for.
+func TestTemplate_Lazy(t *testing.T) {
+	t.Parallel()
+	env := &counting{Values: request{path: entries{"orderId": {"1"}}, body: `{"id": 1}`}.env(t), calls: map[int]int{}}
+	for _, template := range []string{`o:#{path.orderId}`, `o:#{method == "GET" ? body.id : path.orderId}`} {
+		if _, err := compile(t, template).Key(env); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if slots := slices.Sorted(maps.Keys(env.calls)); !slices.Equal(slots, []int{slotPath, slotMethod}) {
+		t.Errorf("asked for slots %v", slots)
+	}
+}
+
+type counting struct {
+	keyexpr.Values
+	calls map[int]int
+}
+
+func (c *counting) Value(slot int) (any, error) {
+	c.calls[slot]++
+	return c.Values.Value(slot)
+}
+
+func (c *counting) Item(slot int, key string, i int) (string, int, error) {
+	c.calls[slot]++
+	return c.Values.Item(slot, key, i)
+}
+
+// decode is the inverse of the encoding of a template a:X:Y/Z whose parts are
+// text; it proves that different values make different keys.
+func decode(t *testing.T, key string) [3]string {
+	t.Helper()
+	rest, ok := strings.CutPrefix(key, "a:")
+	if !ok {
+		t.Fatalf("%q has no prefix", key)
+	}
+	x, rest, _ := strings.Cut(rest, ":")
+	y, z, _ := strings.Cut(rest, "/")
+	return [3]string{unescape(t, x), unescape(t, y), unescape(t, z)}
+}
+
+func unescape(t *testing.T, s string) string {
+	t.Helper()
+	var b []byte
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			b = append(b, s[i])
+			continue
+		}
+		n, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
+		if err != nil {
+			t.Fatalf("%q is badly encoded: %v", s, err)
+		}
+		b = append(b, byte(n))
+		i += 2
+	}
+	return string(b)
+}
+
+// FuzzTemplate_Injective decodes every key into the values it was made of, and
+// compares the keys of two arbitrary tuples.
+func FuzzTemplate_Injective(f *testing.F) {
+	f.Add("a", "b", "c", "a:b", "", "c")
+	f.Add("1:2", "3", "4", "1", "2:3", "4")
+	f.Add("%3A", "x", "y", ":", "x", "y")
+	f.Add("\xff", "/", "{}", "%FF", "%2F", "\n")
+	f.Add("→", "\xe2\x86", "\x92", "\u200b", "e\u0301", "é")
+	schema := requestSchema(f)
+	template := compileFor(f, `a:#{path.orderId}:#{path.shop}/#{query.z}`, schema, keyexpr.MaxLength(1<<20))
+	short := compileFor(f, `a:#{path.orderId}:#{path.shop}/#{query.z}`, schema, keyexpr.MaxLength(64))
+	f.Fuzz(func(t *testing.T, x1, y1, z1, x2, y2, z2 string) {
+		tuples := [2][3]string{{x1, y1, z1}, {x2, y2, z2}}
+		var long, hashed [2]string
+		for i, v := range tuples {
+			env := request{path: entries{"orderId": {v[0]}, "shop": {v[1]}}, query: entries{"z": {v[2]}}}.env(t)
+			key, err := template.Key(env)
+			if v[0] == "" || v[1] == "" || v[2] == "" {
+				if err == nil {
+					t.Fatalf("%q makes the key %q", v, key)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := decode(t, key); got != v {
+				t.Fatalf("the key %q of %q decodes to %q", key, v, got)
+			}
+			if !utf8.ValidString(key) || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' }) {
+				t.Fatalf("the key %q is not printable", key)
+			}
+			long[i] = key
+			if hashed[i], err = short.Key(env); err != nil || len(hashed[i]) > 64 {
+				t.Fatalf("the short key is %q, %v", hashed[i], err)
+			}
+		}
+		if (long[0] == long[1]) != (tuples[0] == tuples[1]) || (hashed[0] == hashed[1]) != (tuples[0] == tuples[1]) {
+			t.Fatalf("%q makes %q and %q", tuples, long, hashed)
+		}
+	})
+}
+
+// FuzzTemplate_InjectiveUntyped does the same for JSON values: a number and the
+// text of the same spelling are different.
+func FuzzTemplate_InjectiveUntyped(f *testing.F) {
+	f.Add(`1`, `"1"`)
+	f.Add(`true`, `"true"`)
+	f.Add(`"%31"`, `"1"`)
+	f.Add(`-0`, `"-0"`)
+	f.Add(`18446744073709551616`, `"18446744073709551616"`)
+	template := compile(f, `o:#{body.a}`)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		x, okX := decodeJSON(a)
+		y, okY := decodeJSON(b)
+		if !okX || !okY {
+			return
+		}
+		keyX, errX := template.Key(keyexpr.Values{slotBody: map[string]any{"a": x}})
+		keyY, errY := template.Key(keyexpr.Values{slotBody: map[string]any{"a": y}})
+		if errX == nil && errY == nil && (keyX == keyY) != (x == y) {
+			t.Fatalf("%s makes %q, %s makes %q", a, keyX, b, keyY)
+		}
+	})
+}
