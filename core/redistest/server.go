@@ -32,17 +32,17 @@ type Server struct {
 // test ends. It has no port: only [Server.Client] reaches it. It works inside a
 // testing/synctest bubble, where it must be made inside the bubble, with the t of
 // the bubble.
-func New(t testing.TB) *Server {
-	t.Helper()
-	s := newServer(t.Fatalf)
-	t.Cleanup(s.Close)
+func New(tb testing.TB) *Server {
+	tb.Helper()
+	s := newServer(tb.Fatalf)
+	tb.Cleanup(s.Close)
 	return s
 }
 
 // Start starts an embedded Redis on a free port of 127.0.0.1, for demos. Call
 // [Server.Close] at the end. The error says that no port was to be had.
 func Start() (*Server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(unbound(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}

@@ -19,10 +19,10 @@ func (s *Server) Take(key string, lease time.Duration) (stranger string) {
 		s.failure("redistest: Take(%q, %s): want a lease of 1ms or more, such as time.Minute", key, lease)
 	}
 	stranger = newStranger()
-	_, err := s.own.TxPipelined(context.Background(), func(pipe redis.Pipeliner) error {
-		pipe.Del(context.Background(), key)
-		pipe.HSet(context.Background(), key, stranger, 1)
-		pipe.PExpire(context.Background(), key, lease)
+	_, err := s.own.TxPipelined(unbound(), func(pipe redis.Pipeliner) error {
+		pipe.Del(unbound(), key)
+		pipe.HSet(unbound(), key, stranger, 1)
+		pipe.PExpire(unbound(), key, lease)
 		return nil
 	})
 	s.must("Take", err)
@@ -35,13 +35,13 @@ const release = `if redis.call('del', KEYS[1]) == 1 then redis.call('publish', A
 // Free releases the lock at key as its holder would: the key is deleted and those
 // who wait are sent the message. On a free key it does nothing.
 func (s *Server) Free(key string) {
-	s.must("Free", orNil(s.own.Eval(context.Background(), release, []string{key}, channel(key)).Err()))
+	s.must("Free", orNil(s.own.Eval(unbound(), release, []string{key}, channel(key)).Err()))
 }
 
 // Expire ends the lease of the lock at key now, as if its time were over: the key
 // is gone, and nobody is sent a message.
 func (s *Server) Expire(key string) {
-	s.must("Expire", s.own.Del(context.Background(), key).Err())
+	s.must("Expire", s.own.Del(unbound(), key).Err())
 }
 
 func (s *Server) must(what string, err error) {
@@ -71,6 +71,12 @@ func newStranger() string {
 	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x:1", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// unbound is the context of what no caller's context concerns: a stranger acts on his
+// own.
+func unbound() context.Context {
+	return context.Background() //nolint:forbidigo // there is no caller
 }
 
 func panicf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }

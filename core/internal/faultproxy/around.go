@@ -13,12 +13,12 @@ import (
 // Around makes a client like rdb, changed by opts, whose connections pass through a
 // proxy in memory. With a client of redistest it works in a synctest bubble, where
 // every fault happens at an exact time. Both are closed when the test ends.
-func Around(t testing.TB, rdb *redis.Client, opts ...func(*redis.Options)) (*Proxy, *redis.Client) {
-	t.Helper()
+func Around(tb testing.TB, rdb *redis.Client, opts ...func(*redis.Options)) (*Proxy, *redis.Client) {
+	tb.Helper()
 	o := *rdb.Options()
-	behind := o.Dialer
-	p := Open(func() (net.Conn, error) { return behind(context.Background(), o.Network, o.Addr) })
-	t.Cleanup(p.Close)
+	behind, ctx := o.Dialer, context.WithoutCancel(tb.Context()) // cleanups may still connect
+	p := Open(func() (net.Conn, error) { return behind(ctx, o.Network, o.Addr) })
+	tb.Cleanup(p.Close)
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		near, far := mempipe.New()
 		return near, p.Serve(far)
@@ -30,6 +30,6 @@ func Around(t testing.TB, rdb *redis.Client, opts ...func(*redis.Options)) (*Pro
 		opt(&o)
 	}
 	through := redis.NewClient(&o)
-	t.Cleanup(func() { _ = through.Close() })
+	tb.Cleanup(func() { _ = through.Close() })
 	return p, through
 }

@@ -1,6 +1,7 @@
 package faultproxy
 
 import (
+	"context"
 	"net"
 	"sync"
 	"syscall"
@@ -28,15 +29,16 @@ type Proxy struct {
 
 // New starts a proxy for the Redis at upstreamAddr on a free local port. It is
 // closed when the test ends: after the clients whose cleanup was registered later.
-func New(t testing.TB, upstreamAddr string) *Proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func New(tb testing.TB, upstreamAddr string) *Proxy {
+	tb.Helper()
+	ctx := context.WithoutCancel(tb.Context()) // cleanups may still connect
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatalf("faultproxy: %v", err)
+		tb.Fatalf("faultproxy: %v", err)
 	}
-	p := Open(func() (net.Conn, error) { return net.Dial("tcp", upstreamAddr) })
+	p := Open(func() (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", upstreamAddr) })
 	p.Listen(l)
-	t.Cleanup(p.Close)
+	tb.Cleanup(p.Close)
 	return p
 }
 

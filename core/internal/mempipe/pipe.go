@@ -130,7 +130,7 @@ func (s *stream) write(p []byte) (err error) {
 
 func (s *stream) read(p []byte) (int, error) {
 	for {
-		n, err, changed, deadline := s.tryRead(p)
+		n, changed, deadline, err := s.tryRead(p)
 		if n > 0 || err != nil || len(p) == 0 {
 			return n, err
 		}
@@ -138,7 +138,7 @@ func (s *stream) read(p []byte) (int, error) {
 	}
 }
 
-func (s *stream) tryRead(p []byte) (n int, err error, changed <-chan struct{}, deadline time.Time) {
+func (s *stream) tryRead(p []byte) (n int, changed <-chan struct{}, deadline time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -152,7 +152,7 @@ func (s *stream) tryRead(p []byte) (n int, err error, changed <-chan struct{}, d
 	case s.writerGone:
 		err = io.EOF
 	}
-	return n, err, s.changed, s.deadline
+	return n, s.changed, s.deadline, err
 }
 
 // await returns at the next change of a stream or at its deadline.

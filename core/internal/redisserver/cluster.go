@@ -23,15 +23,15 @@ type Cluster struct {
 
 // StartCluster starts a cluster and returns when every node sees it complete: three
 // masters, or as many as said. It takes two or three seconds: the nodes have to meet.
-func StartCluster(t testing.TB, masters ...int) *Cluster {
-	t.Helper()
+func StartCluster(tb testing.TB, masters ...int) *Cluster {
+	tb.Helper()
 	n := 3
 	if len(masters) > 0 {
 		n = masters[0]
 	}
-	c := &Cluster{t: t}
+	c := &Cluster{t: tb}
 	for range n {
-		c.Masters = append(c.Masters, start(t, clusterArgs))
+		c.Masters = append(c.Masters, start(tb, clusterArgs))
 	}
 	c.assignSlots()
 	c.introduce()
@@ -39,12 +39,12 @@ func StartCluster(t testing.TB, masters ...int) *Cluster {
 	return c
 }
 
-func clusterArgs(port int) ([]string, error) {
-	bus, err := freePort()
+func clusterArgs(ctx context.Context, port int) ([]string, error) {
+	bus, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
-	args, err := plainArgs(port)
+	args, err := plainArgs(ctx, port)
 	return append(args,
 		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
 		"--cluster-config-file", "nodes-"+strconv.Itoa(port)+".conf",

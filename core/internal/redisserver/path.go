@@ -11,15 +11,15 @@ import (
 const RequireEnv = "INTERLOCK_REQUIRE_REDIS"
 
 // binary gives the path of redis-server, or ends the test.
-func binary(t testing.TB) string {
-	t.Helper()
+func binary(tb testing.TB) string {
+	tb.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err == nil {
 		return path
 	}
 	if os.Getenv(RequireEnv) == "1" {
-		t.Fatalf("redisserver: %s=1 and no redis-server on PATH: install Redis 7 or later, or unset the variable", RequireEnv)
+		tb.Fatalf("redisserver: %s=1 and no redis-server on PATH: install Redis 7 or later, or unset the variable", RequireEnv)
 	}
-	t.Skipf("redisserver: no redis-server on PATH (install Redis 7 or later to run this test; %s=1 makes this a failure)", RequireEnv)
+	tb.Skipf("redisserver: no redis-server on PATH (install Redis 7 or later to run this test; %s=1 makes this a failure)", RequireEnv)
 	return ""
 }

@@ -27,12 +27,12 @@ type process struct {
 }
 
 // launch starts path with args and returns when it answers as itself on port.
-func launch(path, dir string, port int, args []string) (*process, error) {
+func launch(ctx context.Context, path, dir string, port int, args []string) (*process, error) {
 	p, err := spawn(path, dir, args)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.awaitReady(port); err != nil {
+	if err := p.awaitReady(ctx, port); err != nil {
 		p.kill()
 		return nil, fmt.Errorf("redis-server on port %d: %w\n%s", port, err, p.logTail())
 	}
@@ -44,8 +44,9 @@ func spawn(path, dir string, args []string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close() // the child has its own descriptor
-	p := &process{cmd: exec.Command(path, args...), log: log.Name(), exited: make(chan struct{})}
+	defer func() { _ = log.Close() }() // the child has its own descriptor
+	cmd := exec.Command(path, args...) //nolint:gosec,noctx // the redis-server that PATH names; it ends by kill, not by a context
+	p := &process{cmd: cmd, log: log.Name(), exited: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, log, log
 	endWithParent(p.cmd)
 	if err := p.cmd.Start(); err != nil {
@@ -60,12 +61,12 @@ func spawn(path, dir string, args []string) (*process, error) {
 
 // awaitReady polls until this very process answers: on a port lost to somebody
 // else another server would answer just as well.
-func (p *process) awaitReady(port int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+func (p *process) awaitReady(ctx context.Context, port int) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	rdb := redis.NewClient(probeOptions(address(port)))
-	defer rdb.Close()
-	if err := poll(ctx, p.exited, func() error { return listening(port) }); err != nil {
+	defer func() { _ = rdb.Close() }()
+	if err := poll(ctx, p.exited, func() error { return listening(ctx, port) }); err != nil {
 		return err
 	}
 	return poll(ctx, p.exited, func() error {
@@ -81,8 +82,8 @@ func (p *process) awaitReady(port int) error {
 }
 
 // listening dials without go-redis, whose pool waits a second after a refused dial.
-func listening(port int) error {
-	c, err := net.DialTimeout("tcp", address(port), startTimeout)
+func listening(ctx context.Context, port int) error {
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", address(port))
 	if err != nil {
 		return err
 	}
@@ -127,12 +128,12 @@ func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Ito
 
 // freePort asks the system for a port. Somebody else may take it before it is
 // used; whoever uses it has to check and try again.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (int, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
 		return 0, fmt.Errorf("listener has no TCP address but %v", l.Addr())

@@ -29,32 +29,32 @@ type Sentinel struct {
 
 // StartSentinel starts the three processes and returns when the replica is in sync
 // and known to the Sentinel.
-func StartSentinel(t testing.TB) *Sentinel {
-	t.Helper()
-	s := &Sentinel{t: t, Master: start(t, masterArgs)}
-	s.Replica = start(t, s.replicaArgs)
+func StartSentinel(tb testing.TB) *Sentinel {
+	tb.Helper()
+	s := &Sentinel{t: tb, Master: start(tb, masterArgs)}
+	s.Replica = start(tb, s.replicaArgs)
 	s.awaitSync()
-	s.Sentinel = start(t, s.sentinelArgs)
+	s.Sentinel = start(tb, s.sentinelArgs)
 	s.awaitDiscovery()
 	return s
 }
 
 // masterArgs starts a replica's first synchronisation at once: the default waits
 // five seconds for more replicas to come.
-func masterArgs(port int) ([]string, error) {
-	args, err := plainArgs(port)
+func masterArgs(ctx context.Context, port int) ([]string, error) {
+	args, err := plainArgs(ctx, port)
 	return append(args, "--repl-diskless-sync-delay", "0"), err
 }
 
-func (s *Sentinel) replicaArgs(port int) ([]string, error) {
-	args, err := masterArgs(port)
+func (s *Sentinel) replicaArgs(ctx context.Context, port int) ([]string, error) {
+	args, err := masterArgs(ctx, port)
 	host, master, _ := net.SplitHostPort(s.Master.Addr())
 	return append(args, "--replicaof", host+" "+master), err
 }
 
 // sentinelArgs writes the configuration file, which a Sentinel must have and
 // rewrites.
-func (s *Sentinel) sentinelArgs(port int) ([]string, error) {
+func (s *Sentinel) sentinelArgs(_ context.Context, port int) ([]string, error) {
 	host, master, _ := net.SplitHostPort(s.Master.Addr())
 	conf := strings.Join([]string{
 		"port " + strconv.Itoa(port),

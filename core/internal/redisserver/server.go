@@ -1,6 +1,7 @@
 package redisserver
 
 import (
+	"context"
 	"strconv"
 	"testing"
 
@@ -11,6 +12,9 @@ import (
 // startAttempts is how often a start is tried, each time on another port.
 const startAttempts = 10
 
+// commandLine makes the arguments of a server on port.
+type commandLine func(ctx context.Context, port int) ([]string, error)
+
 // Server is one redis-server process. Its methods are for the test's goroutine:
 // they end the test when they fail.
 type Server struct {
@@ -18,19 +22,19 @@ type Server struct {
 	path string
 	dir  string
 	port int
-	args func(port int) ([]string, error)
+	args commandLine
 	proc *process
 }
 
 // Start starts a redis-server for the test and returns when it answers. It is
 // killed when the test ends. The data is in memory only.
-func Start(t testing.TB) *Server {
-	t.Helper()
-	return start(t, plainArgs)
+func Start(tb testing.TB) *Server {
+	tb.Helper()
+	return start(tb, plainArgs)
 }
 
 // plainArgs is the command line of a server that keeps nothing on disk.
-func plainArgs(port int) ([]string, error) {
+func plainArgs(_ context.Context, port int) ([]string, error) {
 	return []string{
 		"--port", strconv.Itoa(port), "--bind", "127.0.0.1",
 		"--save", "", "--appendonly", "no", "--daemonize", "no",
@@ -38,13 +42,13 @@ func plainArgs(port int) ([]string, error) {
 }
 
 // start runs a server with the command line that args makes for a port.
-func start(t testing.TB, args func(port int) ([]string, error)) *Server {
-	t.Helper()
-	s := &Server{t: t, path: binary(t), dir: t.TempDir(), args: args}
+func start(tb testing.TB, args commandLine) *Server {
+	tb.Helper()
+	s := &Server{t: tb, path: binary(tb), dir: tb.TempDir(), args: args}
 	if err := s.startAnywhere(); err != nil {
-		t.Fatalf("redisserver: %v", err)
+		tb.Fatalf("redisserver: %v", err)
 	}
-	t.Cleanup(s.Kill)
+	tb.Cleanup(s.Kill)
 	return s
 }
 
@@ -52,7 +56,7 @@ func start(t testing.TB, args func(port int) ([]string, error)) *Server {
 func (s *Server) startAnywhere() error {
 	var last error
 	for range startAttempts {
-		port, err := freePort()
+		port, err := freePort(s.t.Context())
 		if err != nil {
 			return err
 		}
@@ -65,11 +69,11 @@ func (s *Server) startAnywhere() error {
 }
 
 func (s *Server) launch() error {
-	args, err := s.args(s.port)
+	args, err := s.args(s.t.Context(), s.port)
 	if err != nil {
 		return err
 	}
-	s.proc, err = launch(s.path, s.dir, s.port, args)
+	s.proc, err = launch(s.t.Context(), s.path, s.dir, s.port, args)
 	return err
 }
 

@@ -10,10 +10,10 @@ import (
 // that takes longer than a start may take.
 func (s *Server) until(what string, step func(context.Context, *redis.Client) error) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	ctx, cancel := context.WithTimeout(s.t.Context(), startTimeout)
 	defer cancel()
 	rdb := redis.NewClient(probeOptions(s.Addr()))
-	defer rdb.Close()
+	defer func() { _ = rdb.Close() }()
 	err := poll(ctx, s.proc.exited, func() error { return step(ctx, rdb) })
 	if err != nil {
 		s.t.Fatalf("redisserver: %s: %s: %v\n%s", what, s.Addr(), err, s.proc.logTail())
