@@ -21,7 +21,7 @@
 // # Not for production
 //
 // Behind it is miniredis, a model of Redis written in Go. Every script runs in a new
-// Lua state: at best 8,000 scripts a second, fewer with concurrency, with 200 kB of
+// Lua state: at best 8,000 scripts a second, whatever the concurrency, with 200 kB of
 // garbage each; a real Redis runs ten times as many and leaves none. All data is in
 // the process and gone with it, other machines share nothing, and there is no
 // cluster, no replication and no sharded pub/sub. What passes here should be run on
