@@ -42,7 +42,7 @@ func (c *compiled) leaseOptions() []core.AcquireOption {
 }
 
 func (c *compiled) info() RuleInfo {
-	return RuleInfo{Subject: c.subject, Disabled: c.Disabled, DryRun: c.DryRun, Policy: c.policy}
+	return RuleInfo{Subject: c.subject, Disabled: c.Disabled, DryRun: c.DryRun, Debounce: c.Debounce, Policy: c.policy}
 }
 
 func (c *compiled) uses(variable string) bool {

@@ -22,6 +22,7 @@ type RuleInfo struct {
 	Subject
 	Disabled bool
 	DryRun   bool
+	Debounce time.Duration // the window, 0 for none; core sees its refusals as busy
 	Policy   failpolicy.Policy
 }
 
