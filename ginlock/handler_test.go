@@ -1,0 +1,294 @@
+package ginlock_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+func TestHandler_RunsOnceUnderItsLock(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		ran := 0
+		s.engine.POST(payPath, s.guard.Handler(pay), func(c *gin.Context) {
+			ran++
+			want(t, "held in Redis", s.held(t, payKey), true)
+			_, ok := core.Held(c.Request.Context(), "order:42")
+			want(t, "held by the context", ok, true)
+			c.String(http.StatusOK, "paid")
+		})
+		w := s.do(t, request{})
+		want(t, "status", w.Code, http.StatusOK)
+		want(t, "body", w.Body.String(), "paid")
+		want(t, "lock status", w.Header().Get("X-Lock-Status"), "")
+		want(t, "runs", ran, 1)
+		want(t, "held afterwards", s.held(t, payKey), false)
+		if err := s.guard.Check(s.engine); err != nil {
+			t.Errorf("Check: %v", err)
+		}
+	})
+}
+
+func TestHandler_NotAcquiredDoesNotRunAndAborts(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.redis.Take(payKey, time.Hour)
+		var aborted bool
+		s.engine.Use(func(c *gin.Context) { c.Next(); aborted = c.IsAborted() })
+		s.engine.POST(payPath, s.guard.Handler(pay), func(*gin.Context) { t.Error("a middleware ran") }, func(*gin.Context) { t.Error("the handler ran") })
+		start := time.Now()
+		w := s.do(t, request{})
+		want(t, "status", w.Code, http.StatusConflict)
+		want(t, "aborted", aborted, true)
+		want(t, "waited", time.Since(start).Round(100*time.Millisecond), 2*time.Second)
+	})
+}
+
+func TestHandler_OneAtATime(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		inside, most, ran := 0, 0, 0
+		var mu sync.Mutex
+		rule := pay
+		rule.WaitTime = ruleset.WaitForever
+		s.handle(t, "POST", payPath, rule, func(c *gin.Context) {
+			mu.Lock()
+			inside++
+			ran++
+			most = max(most, inside)
+			mu.Unlock()
+			time.Sleep(10 * time.Millisecond)
+			mu.Lock()
+			inside--
+			mu.Unlock()
+			c.Status(http.StatusNoContent)
+		})
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() { want(t, "status", s.do(t, request{}).Code, http.StatusNoContent) })
+		}
+		wg.Wait()
+		want(t, "most at once", most, 1)
+		want(t, "runs", ran, 20)
+	})
+}
+
+func TestHandler_OnAGroupCompilesForEveryRoute(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		g := s.engine.Group("/v1", s.guard.Handler(ruleset.Rule{Key: "#{route}:#{path.id}"}))
+		for _, path := range []string{"/a/:id", "/b/:id"} {
+			g.GET(path, func(c *gin.Context) {
+				_, ok := core.Held(c.Request.Context(), "%2Fv1%2Fa%2F:id:7")
+				_ = ok
+				c.String(http.StatusOK, c.FullPath())
+			})
+		}
+		want(t, "a", s.do(t, request{method: "GET", url: "/v1/a/7"}).Body.String(), "/v1/a/:id")
+		want(t, "b", s.do(t, request{method: "GET", url: "/v1/b/7"}).Body.String(), "/v1/b/:id")
+	})
+}
+
+func TestHandler_WithoutRouteIsGuardedToo(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.NoRoute(s.guard.Handler(ruleset.Rule{Key: "proxy", WaitTime: ruleset.NoWait}), func(c *gin.Context) {
+			want(t, "held", s.held(t, prefix+"proxy"), true)
+			c.Status(http.StatusAccepted)
+		})
+		want(t, "free", s.do(t, request{method: "GET", url: "/x"}).Code, http.StatusAccepted)
+		s.redis.Take(prefix+"proxy", time.Hour)
+		want(t, "taken", s.do(t, request{method: "GET", url: "/y"}).Code, http.StatusConflict)
+	})
+}
+
+func TestHandle_JoinsTheBasePathOfItsGroup(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		g := s.engine.Group("/tenants/:tenant")
+		rule := ruleset.Rule{Key: "#{path.tenant}:order:#{path.id}"}
+		if err := s.guard.Handle(g, "POST", "/orders/:id/", rule, func(c *gin.Context) {
+			want(t, "held", s.held(t, prefix+"acme:order:1"), true)
+			c.String(http.StatusOK, c.FullPath())
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w := s.do(t, request{url: "/tenants/acme/orders/1/"})
+		want(t, "route", w.Body.String(), "/tenants/:tenant/orders/:id/")
+	})
+}
+
+func TestMiddleware_DeclaredRulesByRoute(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		set, err := ruleset.NewSet([]ruleset.Rule{
+			{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}", WaitTime: ruleset.NoWait},
+			{Endpoint: ruleset.HTTP("* /admin/*"), Key: "admin:#{method}", WaitTime: ruleset.NoWait},
+			{Endpoint: ruleset.GRPC("/shop.Orders/Pay"), Key: "other"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.engine.Use(s.guard.Middleware(set))
+		held := func(c *gin.Context) {
+			if h, ok := core.Held(c.Request.Context(), "order:42"); ok {
+				c.String(http.StatusOK, h.Key())
+				return
+			}
+			_, ok := core.Held(c.Request.Context(), "admin:GET")
+			c.JSON(http.StatusOK, ok)
+		}
+		s.engine.POST("/orders/:id/pay", func(c *gin.Context) {
+			_, ok := core.Held(c.Request.Context(), "order:42")
+			c.JSON(http.StatusOK, ok)
+		})
+		s.engine.GET("/orders/:id", held)
+		s.engine.GET("/admin/stock/count", held)
+		if err := s.guard.Check(s.engine); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "a route with a rule", s.do(t, request{}).Body.String(), "true")
+		want(t, "one without", s.do(t, request{method: "GET", url: "/orders/42"}).Body.String(), "false")
+		want(t, "below a wildcard", s.do(t, request{method: "GET", url: "/admin/stock/count"}).Body.String(), "true")
+		want(t, "no such route", s.do(t, request{method: "GET", url: "/nowhere"}).Code, http.StatusNotFound)
+	})
+}
+
+func TestRules_SeveralOnOneRouteInOrderAndFreedOnPartialFailure(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		rules := []ruleset.Rule{
+			{Name: "user", Key: `user:#{header["X-User"]}`, WaitTime: ruleset.NoWait},
+			{Name: "order", Key: "order:#{path.id}", WaitTime: ruleset.NoWait, Message: "The order is busy."},
+		}
+		if err := s.guard.HandleRules(s.engine, "POST", payPath, rules, func(c *gin.Context) {
+			want(t, "first", s.held(t, prefix+"user:ann"), true)
+			want(t, "second", s.held(t, payKey), true)
+			c.Status(http.StatusNoContent)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		ann := request{headers: map[string]string{"X-User": "ann"}}
+		want(t, "both free", s.do(t, ann).Code, http.StatusNoContent)
+		s.redis.Take(payKey, time.Hour)
+		w := s.do(t, ann)
+		want(t, "second taken", w.Code, http.StatusConflict)
+		want(t, "whose message", problemOf(t, w).Detail, "The order is busy.")
+		want(t, "first is free again", s.held(t, prefix+"user:ann"), false)
+	})
+}
+
+func TestGuards_OneTwiceOnAPathActsOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.HTTP("POST " + payPath), Key: "order:#{path.id}", Debounce: time.Minute}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.engine.Use(s.guard.Middleware(set))
+		g := s.engine.Group("", s.guard.Middleware(set))
+		ran := 0
+		g.POST(payPath, func(*gin.Context) { ran++ })
+		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+		want(t, "runs", ran, 1)
+		want(t, "Check", s.guard.Check(s.engine), nil)
+	})
+}
+
+func TestGuards_TwoOnAPathWithOneNameAnswer500(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.HTTP("POST " + payPath), Key: "order:#{path.id}"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.engine.Use(s.guard.Middleware(set))
+		s.handle(t, "POST", payPath, pay, func(*gin.Context) { t.Error("the handler ran") })
+		wantText(t, s.guard.Check(s.engine), "POST "+payPath, "two guards", "names that differ")
+		want(t, "status", s.do(t, request{}).Code, http.StatusInternalServerError)
+		want(t, "held afterwards", s.held(t, payKey), false)
+	})
+}
+
+func TestGuards_TwoOnAPathWithNamesNestAndReenter(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		inner := pay
+		inner.Name = "inner"
+		ran := 0
+		s.engine.POST(payPath, s.guard.Handler(pay), s.guard.Handler(inner), func(*gin.Context) {
+			ran++
+			state, err := s.locks.Lock("order:42").State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, count := range state.Holders {
+				want(t, "hold count", count, 2)
+			}
+		})
+		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+		want(t, "runs", ran, 1)
+		want(t, "held afterwards", s.held(t, payKey), false)
+	})
+}
+
+func TestDebounce_WindowBeginsAfterSuccessOnly(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		handler gin.HandlerFunc
+		status  int
+		begins  bool
+	}{
+		"200":           {func(c *gin.Context) { c.String(http.StatusOK, "ok") }, 200, true},
+		"302":           {func(c *gin.Context) { c.Redirect(http.StatusFound, "/") }, 302, true},
+		"404":           {func(c *gin.Context) { c.Status(http.StatusNotFound) }, 404, false},
+		"500":           {func(c *gin.Context) { c.Status(http.StatusInternalServerError) }, 500, false},
+		"200 and error": {func(c *gin.Context) { _ = c.Error(failpolicy.Status{HTTP: 1}.Validate()); c.String(http.StatusOK, "ok") }, 200, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				rule := ruleset.Rule{Key: "order:#{path.id}", Debounce: 5 * time.Second}
+				s.handle(t, "POST", payPath, rule, tt.handler)
+				want(t, "first", s.do(t, request{}).Code, tt.status)
+				second := tt.status
+				if tt.begins {
+					second = http.StatusTooManyRequests
+				}
+				w := s.do(t, request{})
+				want(t, "second", w.Code, second)
+				if tt.begins {
+					want(t, "Retry-After", w.Header().Get("Retry-After"), "5")
+				}
+				time.Sleep(5 * time.Second)
+				want(t, "after the window", s.do(t, request{}).Code, tt.status)
+			})
+		})
+	}
+}
+
+func TestDebounce_SecondSubmitWhileTheFirstRunsIsRefusedNotQueued(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{path.id}", Debounce: time.Second}, func(c *gin.Context) {
+			time.Sleep(time.Minute)
+			want(t, "context", c.Request.Context().Err(), nil)
+		})
+		var wg sync.WaitGroup
+		wg.Go(func() { want(t, "first", s.do(t, request{}).Code, http.StatusOK) })
+		synctest.Wait()
+		start := time.Now()
+		want(t, "second", s.do(t, request{}).Code, http.StatusTooManyRequests)
+		want(t, "waited", time.Since(start) < 100*time.Millisecond, true)
+		wg.Wait()
+	})
+}

@@ -1,0 +1,214 @@
+package ginlock_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/ginlock"
+)
+
+func TestMain(m *testing.M) {
+	gin.SetMode(gin.TestMode)
+	goleak.VerifyTestMain(m)
+}
+
+const (
+	prefix  = "vault:"
+	payPath = "/orders/:id/pay"
+	payURL  = "/orders/42/pay"
+	payKey  = prefix + "order:42"
+)
+
+// pay is the rule of most tests.
+var pay = ruleset.Rule{Key: "order:#{path.id}", WaitTime: 2 * time.Second}
+
+// shop is a Gin engine with a guard over an embedded Redis.
+type shop struct {
+	redis  *redistest.Server
+	locks  *core.Client
+	guard  *ginlock.Guard
+	engine *gin.Engine
+}
+
+// bubble runs a test with a shop in a synctest bubble: waits take no time.
+func bubble(t *testing.T, test func(t *testing.T, s *shop), opts ...ginlock.Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t, opts...)
+		test(t, s)
+		s.redis.Up()
+		s.close(t)
+	})
+}
+
+func newShop(t testing.TB, opts ...ginlock.Option) *shop {
+	t.Helper()
+	srv := redistest.New(t)
+	locks, err := core.New(srv.Client(), core.WithPrefix(prefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := ginlock.New(locks, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &shop{redis: srv, locks: locks, guard: guard, engine: gin.New()}
+}
+
+func (s *shop) close(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := s.locks.Close(ctx); err != nil && !errors.Is(err, core.ErrClosed) {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// handle registers a route with a rule.
+func (s *shop) handle(t testing.TB, method, path string, rule ruleset.Rule, handlers ...gin.HandlerFunc) {
+	t.Helper()
+	if err := s.guard.Handle(s.engine, method, path, rule, handlers...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// request is a request to a shop.
+type request struct {
+	ctx     context.Context
+	method  string // default POST
+	url     string // default payURL
+	body    string
+	typ     string // default JSON if there is a body
+	headers map[string]string
+}
+
+func (r request) build() *http.Request {
+	ctx := r.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if r.method == "" {
+		r.method = http.MethodPost
+	}
+	if r.url == "" {
+		r.url = payURL
+	}
+	var req *http.Request
+	if r.body == "" {
+		req = httptest.NewRequestWithContext(ctx, r.method, r.url, nil)
+	} else {
+		req = httptest.NewRequestWithContext(ctx, r.method, r.url, strings.NewReader(r.body))
+		if r.typ == "" {
+			r.typ = "application/json"
+		}
+		req.Header.Set("Content-Type", r.typ)
+	}
+	for name, value := range r.headers {
+		req.Header.Set(name, value)
+	}
+	return req
+}
+
+// do serves a request, and looks into the answer for what no client may see.
+func (s *shop) do(t testing.TB, r request) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	s.engine.ServeHTTP(w, r.build())
+	s.wantNoSecrets(t, w)
+	return w
+}
+
+// wantNoSecrets scans an answer for keys, owners and texts of Redis and of errors.
+func (s *shop) wantNoSecrets(t testing.TB, w *httptest.ResponseRecorder) {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString(w.Body.String())
+	if err := w.Header().Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{prefix, "order:", s.locks.ID(), "redis", "Redis", "core:", "keyexpr", "EVAL", "#{", "closed"} {
+		if strings.Contains(text.String(), secret) {
+			t.Errorf("the answer contains %q:\n%s", secret, text.String())
+		}
+	}
+}
+
+// held reports whether somebody has the lock at a full key.
+func (s *shop) held(t testing.TB, key string) bool {
+	t.Helper()
+	state, err := s.locks.Lock(strings.TrimPrefix(key, prefix)).State(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(state.Holders) > 0
+}
+
+// record keeps what the observers were told.
+type record struct {
+	mu        sync.Mutex
+	rules     []aspect.RuleInfo
+	decisions []aspect.Decision
+	failures  []aspect.Failure
+}
+
+func (r *record) ObserveRule(i aspect.RuleInfo) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rules = append(r.rules, i)
+}
+
+func (r *record) ObserveDecision(_ context.Context, d aspect.Decision) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.decisions = append(r.decisions, d)
+}
+
+func (r *record) ObserveFailure(_ context.Context, f aspect.Failure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, f)
+}
+
+// want compares, with a message in the usual form.
+func want[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// wantErr compares an error with the one it must match.
+func wantErr(t testing.TB, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got %v, want one that matches %v", what, got, want)
+	}
+}
+
+// wantText checks that an error says all of the given things.
+func wantText(t testing.TB, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error, want one that says %q", parts)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error does not say %q:\n%v", part, err)
+		}
+	}
+}
