@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -41,6 +42,7 @@ type attempt struct {
 
 	refusal *redisstore.Refusal // the last one
 	seen    time.Time           // when it came
+	ghosts  []string            // fields of attempts without an answer, left to the resolver
 }
 
 // limit is the moment up to which one command may take: the backend timeout,
@@ -211,6 +213,7 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (o *owner, again bo
 	if err != nil {
 		if fate == redisstore.Unknown {
 			c.abandon(a.key, field, call, a.req.lease)
+			a.ghosts = append(a.ghosts, field)
 		}
 		return a.failed(ctx, err, limit)
 	}
@@ -218,11 +221,15 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (o *owner, again bo
 	if err != nil {
 		return nil, false, unavailable(err)
 	}
-	if refusal != nil {
+	switch {
+	case refusal == nil:
+		return a.granted(ctx, call, field)
+	case slices.Contains(a.ghosts, refusal.Holder):
+		return nil, true, errGhost
+	default:
 		a.refused(refusal)
 		return nil, false, nil
 	}
-	return a.granted(ctx, call, field)
 }
 
 // granted turns a positive reply into an owner, unless it came too late.
@@ -241,7 +248,10 @@ func (a *attempt) granted(ctx context.Context, call *redisstore.Call, field stri
 	return o, false, nil
 }
 
-var errTooLate = errors.New("the reply came after the end of the lease")
+var (
+	errTooLate = errors.New("the reply came after the end of the lease")
+	errGhost   = errors.New("an attempt without an answer has the lock and is being cleared up")
+)
 
 // failed decides what an attempt without a reply means.
 func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (*owner, bool, error) {

@@ -390,6 +390,16 @@ func (l *lines) notHanded(w *waiter) {
 	l.client.hub.release(t)
 }
 
+// kick wakes the head of the line of key, if there is one.
+func (l *lines) kick(key string) {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ln := s.lines[key]; ln != nil {
+		ln.wakeHead()
+	}
+}
+
 // message is a wake-up from Redis about key. It gives the holder of this client,
 // whose belief it puts in doubt.
 func (l *lines) message(key string) *owner {

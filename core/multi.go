@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -133,6 +134,7 @@ func (m *multi) sendTogether(ctx context.Context, a *attempt, limit time.Time) (
 	if err != nil {
 		if fate == redisstore.Unknown {
 			m.abandonAll(field, call)
+			a.ghosts = append(a.ghosts, field)
 		}
 		_, again, err = a.failed(ctx, err, limit)
 		return false, again, err
@@ -140,6 +142,9 @@ func (m *multi) sendTogether(ctx context.Context, a *attempt, limit time.Time) (
 	refusal, err := redisstore.Granted(reply)
 	if err != nil {
 		return false, false, unavailable(err)
+	}
+	if refusal != nil && slices.Contains(a.ghosts, refusal.Holder) {
+		return false, true, errGhost
 	}
 	if refusal != nil {
 		a.key = m.notOwned[min(max(refusal.Index, 0), len(m.notOwned)-1)]

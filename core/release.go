@@ -86,9 +86,9 @@ func (o *owner) freeLast(ctx context.Context, now time.Time) (handed bool, err e
 	if err := o.close(); err != nil {
 		return false, err
 	}
-	o.client.watchdog.remove(o)
 	handed, err = o.free(ctx, now, now.Add(o.client.cfg.backendTimeout))
 	o.finish()
+	o.client.watchdog.remove(o) // now, so that Close has waited for the release
 	return handed, err
 }
 
@@ -344,8 +344,8 @@ func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration) error {
 	if err := o.close(); err != nil {
 		return err
 	}
-	o.client.watchdog.remove(o)
 	o.client.watchdog.settle(ctx, o)
+	defer o.client.watchdog.remove(o)
 	defer o.finish()
 	defer o.client.lines.ownerEnded(o, false)
 	reply, _, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() *redisstore.Call {

@@ -66,5 +66,9 @@ func (r *resolution) release(ctx context.Context) bool {
 		return false
 	}
 	mine, _, err := redisstore.Released(reply)
-	return err == nil && mine
+	if err != nil || !mine {
+		return false
+	}
+	c.lines.kick(r.key)
+	return true
 }

@@ -1,0 +1,130 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/redis/go-redis/v9"
+)
+
+// TestFault_LostReplies loses one reply at a random place of a life with every
+// operation of a hold: acquire, re-entry, refresh, renewal, inner release,
+// hand-off, release. Every count in Redis is what the holder believes, no
+// operation fails, and no key is left after a second.
+func TestFault_LostReplies(t *testing.T) {
+	t.Parallel()
+	rounds := 1000
+	if testing.Short() {
+		rounds = 50
+	}
+	server := redisserver.Start(t)
+	direct := server.Client()
+	proxy := faultproxy.New(t, server.Addr())
+	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
+	defer rdb.Close()
+	renewals := &renewalCounter{}
+	locks, err := core.New(rdb, core.WithWatchdog(300*time.Millisecond), core.WithObserver(renewals))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer faultClose(t, locks)
+
+	const commands = 9 // of one undisturbed life
+	for round := range rounds {
+		nth := 1 + rand.N(commands)
+		rule := proxy.DropReply(faultproxy.Nth(nth, faultproxy.Command("EVALSHA")))
+		life{t: t, locks: locks, direct: direct, key: fmt.Sprintf("life:%d", round), renew: round%10 == 0, renewals: renewals}.run()
+		rule.Remove()
+		if t.Failed() {
+			t.Fatalf("round %d, with the reply of EVALSHA %d lost (hits: %d)", round, nth, rule.Hits())
+		}
+	}
+}
+
+// life is one walk through all operations on one key.
+type life struct {
+	t      *testing.T
+	locks  *core.Client
+	direct *redis.Client
+	key    string
+	renew  bool // wait for a renewal
+
+	renewals *renewalCounter
+}
+
+// renewalCounter counts renewals that Redis confirmed.
+type renewalCounter struct{ atomic.Int64 }
+
+func (c *renewalCounter) ObserveRenewal(_ context.Context, r core.Renewal) {
+	if r.Err == nil {
+		c.Add(1)
+	}
+}
+
+func (l life) run() {
+	ctx := l.t.Context()
+	lock := l.locks.Lock(l.key)
+	opts := []core.AcquireOption{core.WaitTime(5 * time.Second), core.LeaseTime(5 * time.Second)}
+	if l.renew {
+		opts = opts[:1]
+	}
+	outerCtx, outer, err := lock.Acquire(ctx, opts...)
+	if err != nil {
+		l.t.Errorf("acquire: %v", err)
+		return
+	}
+	l.check("acquire", outer, 1)
+	_, inner, err := lock.Acquire(outerCtx, opts...)
+	if err != nil {
+		l.t.Errorf("re-entry: %v", err)
+		return
+	}
+	l.check("re-entry", outer, 2)
+	if l.renew {
+		before := l.renewals.Load()
+		within(l.t, "renewed", func() bool { return l.renewals.Load() > before })
+		l.check("renewal", outer, 2)
+	}
+	l.must("inner release", inner.Release(ctx))
+	l.check("inner release", outer, 1)
+	if !l.renew {
+		l.must("refresh", outer.Refresh(ctx, 4*time.Second))
+		l.check("refresh", outer, 1)
+	}
+	next := make(chan *core.Hold)
+	go func() {
+		_, hold, err := lock.Acquire(ctx, opts...)
+		l.must("waiting acquire", err)
+		next <- hold
+	}()
+	within(l.t, "queued", func() bool { return l.locks.Stats().Waiters == 1 })
+	l.must("release", outer.Release(ctx))
+	hold := <-next
+	if hold == nil {
+		return
+	}
+	l.check("hand-off", hold, 1)
+	l.must("last release", hold.Release(ctx))
+	within(l.t, "no key left", func() bool { return l.direct.Exists(context.Background(), l.key).Val() == 0 })
+}
+
+func (l life) must(what string, err error) {
+	if err != nil {
+		l.t.Errorf("%s: %v", what, err)
+	}
+}
+
+// check compares Redis with what the holder believes.
+func (l life) check(what string, hold *core.Hold, count int) {
+	got := l.direct.HGetAll(context.Background(), l.key).Val()
+	if len(got) != 1 || got[hold.Field()] != fmt.Sprint(count) {
+		l.t.Errorf("after %s: redis has %v, want {%s: %d}", what, got, hold.Field(), count)
+	}
+}
