@@ -1,0 +1,319 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock"
+	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
+)
+
+// kinds are the shapes of a call, by the method that has it.
+var kinds = []string{"Pay", "Track", "Import", "Chat"}
+
+func path(method string) string { return "/shop.v1.Orders/" + method }
+
+// rule is a rule for a method over the order of the request.
+func rule(method string, more ...func(*ruleset.Rule)) ruleset.Rule {
+	r := ruleset.Rule{Endpoint: ruleset.GRPC(path(method)), Key: "order:#{req.order_id}", WaitTime: ruleset.NoWait}
+	for _, change := range more {
+		change(&r)
+	}
+	return r
+}
+
+// shop is the service under test. Unset handlers answer plainly; all count.
+type shop struct {
+	ran       atomic.Int32
+	pay       func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error)
+	track     func(req *shoppb.PayRequest, stream shoppb.TrackStream) error
+	importAll func(stream shoppb.ImportStream) error
+	chat      func(stream shoppb.ChatStream) error
+}
+
+func reply(receipt string) *shoppb.PayReply {
+	return shoppb.PayReply_builder{Receipt: receipt}.Build()
+}
+
+func order(id string) *shoppb.PayRequest { return shoppb.PayRequest_builder{OrderId: id}.Build() }
+
+func (s *shop) Pay(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
+	s.ran.Add(1)
+	if s.pay != nil {
+		return s.pay(ctx, req)
+	}
+	return reply("paid " + req.GetOrderId()), nil
+}
+
+func (s *shop) Free(_ context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
+	s.ran.Add(1)
+	return reply("free " + req.GetOrderId()), nil
+}
+
+func (s *shop) Track(req *shoppb.PayRequest, stream shoppb.TrackStream) error {
+	s.ran.Add(1)
+	if s.track != nil {
+		return s.track(req, stream)
+	}
+	return errors.Join(stream.Send(reply("packed "+req.GetOrderId())), stream.Send(reply("sent "+req.GetOrderId())))
+}
+
+func (s *shop) Import(stream shoppb.ImportStream) error {
+	s.ran.Add(1)
+	if s.importAll != nil {
+		return s.importAll(stream)
+	}
+	var ids []string
+	for {
+		req, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return stream.SendAndClose(reply("imported " + strings.Join(ids, ",")))
+		}
+		if err != nil {
+			return err
+		}
+		ids = append(ids, req.GetOrderId())
+	}
+}
+
+func (s *shop) Chat(stream shoppb.ChatStream) error {
+	s.ran.Add(1)
+	if s.chat != nil {
+		return s.chat(stream)
+	}
+	for {
+		req, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := stream.Send(reply("re " + req.GetOrderId())); err != nil {
+			return err
+		}
+	}
+}
+
+// bench is a served shop behind a guard, a client of it and a Redis.
+type bench struct {
+	t      testing.TB
+	redis  *redistest.Server
+	locks  *core.Client
+	guard  *grpclock.Guard
+	server *grpc.Server
+	shop   *shop
+	client shoppb.OrdersClient
+	served chan struct{}
+}
+
+// setup starts a bench whose guard passes its check.
+func setup(t testing.TB, s *shop, opts ...grpclock.Option) *bench {
+	t.Helper()
+	b := prepare(t, s, opts...)
+	if err := b.guard.Check(b.server); err != nil {
+		t.Fatal(err)
+	}
+	b.serve()
+	return b
+}
+
+// prepare makes a bench that is neither checked nor served yet.
+func prepare(t testing.TB, s *shop, opts ...grpclock.Option) *bench {
+	t.Helper()
+	b := &bench{t: t, redis: redistest.New(t), shop: s}
+	var err error
+	b.locks, err = core.New(b.redis.Client(), core.WithWatchdog(300*time.Millisecond), core.WithBackendTimeout(250*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.locks.Close(context.Background()) })
+	b.guard, err = grpclock.New(b.locks, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.server = b.newServer(nil, nil)
+	shoppb.RegisterOrdersServer(b.server, s)
+	return b
+}
+
+// newServer makes a server with a recovery, further interceptors, and the guard.
+func (b *bench) newServer(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) *grpc.Server {
+	unary = append([]grpc.UnaryServerInterceptor{recoverUnary}, unary...)
+	stream = append([]grpc.StreamServerInterceptor{recoverStream}, stream...)
+	return grpc.NewServer(
+		grpc.ChainUnaryInterceptor(append(unary, b.guard.UnaryServerInterceptor())...),
+		grpc.ChainStreamInterceptor(append(stream, b.guard.StreamServerInterceptor())...),
+		grpc.WaitForHandlers(true),
+	)
+}
+
+// serve serves, and dials with the given options.
+func (b *bench) serve(opts ...grpc.DialOption) {
+	b.t.Helper()
+	listener := bufconn.Listen(1 << 20)
+	b.served = make(chan struct{})
+	go func() {
+		defer close(b.served)
+		_ = b.server.Serve(listener)
+	}()
+	conn, err := grpc.NewClient("passthrough:///bufconn", append(opts,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+	)...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.client = shoppb.OrdersClient{Conn: conn}
+	b.t.Cleanup(func() {
+		_ = conn.Close()
+		b.server.Stop()
+		<-b.served
+	})
+}
+
+// held says whether a lock is taken, by whomever.
+func (b *bench) held(name string) bool {
+	b.t.Helper()
+	state, err := b.locks.Lock(name).State(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return len(state.Holders) > 0
+}
+
+func recoverUnary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (_ any, err error) {
+	defer recovered(&err)
+	return handler(ctx, req)
+}
+
+func recoverStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	defer recovered(&err)
+	return handler(srv, stream)
+}
+
+func recovered(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("panic: %v", v)
+	}
+}
+
+// answer is all that a client sees of a call.
+type answer struct {
+	replies []string
+	header  metadata.MD
+	trailer metadata.MD
+	err     error
+}
+
+// lockStatus is the header about the lock.
+func (a answer) lockStatus() string {
+	return strings.Join(a.header.Get(grpclock.HeaderLockStatus), ",")
+}
+
+// details are the reasons with their domains, and the number of RetryInfos.
+func (a answer) details() (reasons []string, retries int) {
+	for _, d := range status.Convert(a.err).Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			reasons = append(reasons, d.GetDomain()+"/"+d.GetReason())
+		case *errdetails.RetryInfo:
+			retries++
+		}
+	}
+	return reasons, retries
+}
+
+// call makes a call with one message per id (unary and server-streaming: the first).
+func (b *bench) call(ctx context.Context, method string, ids ...string) answer {
+	b.t.Helper()
+	var a answer
+	meta := []grpc.CallOption{grpc.Header(&a.header), grpc.Trailer(&a.trailer)}
+	switch method {
+	case "Pay", "Free":
+		var got *shoppb.PayReply
+		if method == "Pay" {
+			got, a.err = b.client.Pay(ctx, order(ids[0]), meta...)
+		} else {
+			got, a.err = b.client.Free(ctx, order(ids[0]), meta...)
+		}
+		a.add(got)
+	case "Track":
+		s, err := b.client.Track(ctx, order(ids[0]), meta...)
+		a.drain(s, err)
+	case "Import":
+		s, err := b.client.Import(ctx, meta...)
+		if err == nil {
+			err = sendAll(s.Send, ids)
+		}
+		if err == nil {
+			var got *shoppb.PayReply
+			got, err = s.CloseAndRecv()
+			a.add(got)
+		}
+		a.err = err
+	case "Chat":
+		s, err := b.client.Chat(ctx, meta...)
+		if err == nil {
+			err = errors.Join(sendAll(s.Send, ids), s.CloseSend())
+		}
+		a.drain(s, err)
+	}
+	return a
+}
+
+// sendAll sends one message per id, until the server has ended the call.
+func sendAll(send func(*shoppb.PayRequest) error, ids []string) error {
+	for _, id := range ids {
+		if err := send(order(id)); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *answer) add(r *shoppb.PayReply) {
+	if r != nil {
+		a.replies = append(a.replies, r.GetReceipt())
+	}
+}
+
+func (a *answer) drain(s interface {
+	Recv() (*shoppb.PayReply, error)
+}, err error) {
+	for a.err = err; a.err == nil; {
+		var r *shoppb.PayReply
+		r, a.err = s.Recv()
+		a.add(r)
+	}
+	if errors.Is(a.err, io.EOF) {
+		a.err = nil
+	}
+}
+
+func (a answer) check(t *testing.T, want ...string) {
+	t.Helper()
+	if a.err != nil || !slices.Equal(a.replies, want) {
+		t.Errorf("got %q, error %v; want %q", a.replies, a.err, want)
+	}
+}
