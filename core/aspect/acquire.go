@@ -71,8 +71,7 @@ func callerCause(ctx context.Context) failpolicy.Cause {
 // retryAfter is the hint for the client.
 func (c *compiled) retryAfter(cause failpolicy.Cause, err error) time.Duration {
 	estimate := time.Duration(c.recent.Load())
-	var refused *core.NotAcquiredError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*core.NotAcquiredError](err); ok {
 		switch {
 		case cause == failpolicy.Debounced:
 			// While the first call still runs, its lease says nothing about the window.
@@ -81,7 +80,7 @@ func (c *compiled) retryAfter(cause failpolicy.Cause, err error) time.Duration {
 			estimate = refused.RetryAfter
 		}
 	}
-	return failpolicy.RetryAfter(cause, estimate, rand.Float64()) //nolint:gosec // spreading, not secrecy
+	return failpolicy.RetryAfter(cause, estimate, rand.Float64())
 }
 
 // noKey settles a request that yields no key, or no answer to the condition.
@@ -94,8 +93,8 @@ func (r *run) noKey(f *frame, err error) bool {
 
 // keyFault says whose mistake a missing key is.
 func keyFault(err error) failpolicy.KeyFault {
-	var e *keyexpr.EvalError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*keyexpr.EvalError](err)
+	if !ok {
 		return failpolicy.FaultServer
 	}
 	switch e.Reason {

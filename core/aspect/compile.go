@@ -95,20 +95,20 @@ type compiler struct {
 	problems []*ruleset.Problem
 }
 
-func (c *compiler) report(field, format string, args ...any) {
+func (c *compiler) reportf(field, format string, args ...any) {
 	c.problems = append(c.problems, c.rule.Problem(field, fmt.Sprintf(format, args...)))
 }
 
 // reportEach makes a problem of every error that is joined in err.
 func (c *compiler) reportEach(field string, err error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this very error is a list
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			c.reportEach(field, e)
 		}
 		return
 	}
 	if err != nil {
-		c.report(field, "%s", strings.TrimPrefix(err.Error(), "keyexpr: "))
+		c.reportf(field, "%s", strings.TrimPrefix(err.Error(), "keyexpr: "))
 	}
 }
 
@@ -154,7 +154,7 @@ func (c *compiler) endpoint() ruleset.Endpoint {
 
 func (c *compiler) checkLabel() {
 	if c.rule.Name == "" {
-		c.report("name", `missing: without an endpoint a rule needs a name: write Name: "pay-order"`)
+		c.reportf("name", `missing: without an endpoint a rule needs a name: write Name: "pay-order"`)
 	}
 }
 
@@ -165,11 +165,11 @@ func (c *compiler) checkFallback() {
 		return
 	}
 	if len(c.site.Fallbacks) == 0 {
-		c.report("fallback", "no handler %q: none is registered: add one with WithFallback(%q, …)", name, name)
+		c.reportf("fallback", "no handler %q: none is registered: add one with WithFallback(%q, …)", name, name)
 		return
 	}
 	known := slices.Sorted(slices.Values(c.site.Fallbacks))
-	c.report("fallback", "%v, or register it with WithFallback(%q, …)", &failpolicy.UnknownWordError{
+	c.reportf("fallback", "%v, or register it with WithFallback(%q, …)", &failpolicy.UnknownWordError{
 		What: "handler", Word: name, Known: known, Suggestion: failpolicy.Nearest(name, known),
 	}, name)
 }

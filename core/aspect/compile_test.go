@@ -16,16 +16,16 @@ import (
 )
 
 // offline is a lock client that is never asked for anything.
-func offline(t testing.TB) *core.Client {
-	t.Helper()
+func offline(tb testing.TB) *core.Client {
+	tb.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	locks, err := core.New(rdb)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := errors.Join(locks.Close(context.Background()), rdb.Close()); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return locks
@@ -39,8 +39,8 @@ func TestCompile_ReportsEveryProblemOfEveryRule(t *testing.T) {
 		ruleset.Rule{Name: "condition", Key: "a", When: "in.Vip"},
 		ruleset.Rule{Name: "fallback", Key: "a", OnBusy: failpolicy.Fallback, Fallback: "quue"},
 	)
-	var invalid *ruleset.InvalidError
-	if !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+	if !ok {
 		t.Fatalf("got %v, want an InvalidError", err)
 	}
 	places := []struct{ rule, field, message string }{
@@ -71,8 +71,7 @@ func TestCompile_ReportsProblemsOfTheRulesThemselves(t *testing.T) {
 		"unnamed":    {{Key: "a"}, {Key: "b"}},
 	} {
 		_, err := a.Compile(site(t), rules...)
-		var invalid *ruleset.InvalidError
-		if !errors.As(err, &invalid) {
+		if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok {
 			t.Errorf("%s: got %v, want an InvalidError", name, err)
 		}
 	}
@@ -142,12 +141,13 @@ func TestCompileResolved_KeepsTheMoreExactEndpoint(t *testing.T) {
 func TestNew_ReportsEveryBadOption(t *testing.T) {
 	t.Parallel()
 	none := func(context.Context, string) (string, error) { return "", nil }
+	twice := aspect.WithFallback("queue", none)
 	_, err := aspect.New(nil,
 		nil,
 		aspect.WithObserver(42, struct{}{}),
 		aspect.WithFallback("", none),
-		aspect.WithFallback("queue", none),
-		aspect.WithFallback("queue", none),
+		twice,
+		twice,
 		aspect.WithFallback[string, string]("nothing", nil),
 		aspect.WithDefaults(ruleset.Rule{Key: "a"}),
 		aspect.WithProfile("hasty", ruleset.Rule{WaitTime: 5}),

@@ -19,7 +19,8 @@ func submit() ruleset.Rule {
 
 func TestDebounce_RefusesInsideTheWindowWithoutWaiting(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), submit())
 		c := &call{in: order{ID: "42"}}
 		want(t, "first", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
@@ -42,7 +43,8 @@ func TestDebounce_RefusesInsideTheWindowWithoutWaiting(t *testing.T) {
 
 func TestDebounce_FailureFreesAtOnce(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), submit())
 		for _, err := range []error{errHandler, aspect.ErrHandlerFailed} {
 			c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error { return err }}
@@ -54,7 +56,8 @@ func TestDebounce_FailureFreesAtOnce(t *testing.T) {
 
 func TestDebounce_HandlerLongerThanTheWindowIsNotCutShort(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), submit())
 		slow := &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
 			time.Sleep(2 * time.Minute)
@@ -81,7 +84,8 @@ func TestDebounce_HandlerLongerThanTheWindowIsNotCutShort(t *testing.T) {
 
 func TestDebounce_EarlyReleaseBeginsNoWindow(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		obs := &record{}
 		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), submit())
 		c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error { return g.Hold.Release(ctx) }}
@@ -93,7 +97,8 @@ func TestDebounce_EarlyReleaseBeginsNoWindow(t *testing.T) {
 
 func TestDebounce_InsideAnOuterHoldEndsWithIt(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		obs := &record{}
 		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), submit())
 		err := b.locks.Lock("order:42").Do(t.Context(), func(ctx context.Context) error {
@@ -111,7 +116,8 @@ func TestDebounce_InsideAnOuterHoldEndsWithIt(t *testing.T) {
 
 func TestDebounce_StrategyOfBusyAnswers(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		rule := submit()
 		rule.OnBusy = failpolicy.Skip
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
@@ -126,7 +132,8 @@ func TestDebounce_StrategyOfBusyAnswers(t *testing.T) {
 
 func TestDebounce_LostMarkerIsALoss(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, core.WithWatchdog(time.Hour))
 		p := mustCompile(t, mustAspect(t, b.locks), submit())
 		out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
 			b.redis.Take("order:42", time.Hour)
@@ -135,5 +142,23 @@ func TestDebounce_LostMarkerIsALoss(t *testing.T) {
 		want(t, "lost", out.Lost, true)
 		want(t, "verdict", out.Verdict, aspect.VerdictRan)
 		b.wantHeld(t, "order:42")
-	}, core.WithWatchdog(time.Hour))
+	})
+}
+
+func TestDebounce_DryRunCountsTheSecondCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		obs := &record{}
+		rule := submit()
+		rule.DryRun = true
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+		c := &call{in: order{ID: "42"}}
+		for _, cause := range []failpolicy.Cause{"", failpolicy.Debounced} {
+			want(t, "verdict", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
+			want(t, "cause", obs.last(t).Cause, cause)
+		}
+		want(t, "handled", c.handled, 2)
+		b.wantFree(t, "order:42")
+	})
 }

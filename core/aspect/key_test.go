@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -69,7 +70,8 @@ func TestRun_ConditionWithoutAnAnswerIsAKeyFault(t *testing.T) {
 
 func TestRun_KeyIsEvaluatedOnceThoughTheHandlerChangesTheRequest(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), pay())
 		c := &call{in: order{ID: "42"}}
 		c.handle = func(context.Context, aspect.Grant) error {
@@ -84,7 +86,8 @@ func TestRun_KeyIsEvaluatedOnceThoughTheHandlerChangesTheRequest(t *testing.T) {
 
 func TestRun_StrictKeysAreRefusedInsteadOfEncoded(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		rule := ruleset.Rule{Name: "strict", Key: "order:#{in.ID}:pay", KeyFormat: ruleset.Strict}
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
 		want(t, "cause", p.Run(t.Context(), &call{in: order{ID: "4:2"}}).Cause, failpolicy.Key)

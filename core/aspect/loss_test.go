@@ -37,7 +37,8 @@ func TestLoss_OfAFixedLease(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(t *testing.T, b *bench) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
 				obs := &record{}
 				rule := pay()
 				rule.LeaseTime, rule.OnLost = 2*time.Second, tc.onLost
@@ -71,7 +72,8 @@ func TestLoss_OfAFixedLease(t *testing.T) {
 
 func TestLoss_IgnoredKeepsTheOwnershipInTheContext(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		rule := pay()
 		rule.OnLost = failpolicy.Ignore
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
@@ -92,7 +94,8 @@ func TestLoss_IgnoredKeepsTheOwnershipInTheContext(t *testing.T) {
 
 func TestLoss_TheCallersOwnCancelIsNotDisguised(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		rule := pay()
 		rule.LeaseTime = time.Second
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
@@ -109,7 +112,8 @@ func TestLoss_TheCallersOwnCancelIsNotDisguised(t *testing.T) {
 
 func TestLoss_NewOwnersLockIsUntouched(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		rule := pay()
 		rule.LeaseTime = 2 * time.Second
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
@@ -128,7 +132,8 @@ func TestLoss_NewOwnersLockIsUntouched(t *testing.T) {
 
 func TestLoss_OfOneRuleDoesNotBlameTheOther(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		obs := &record{}
 		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)),
 			ruleset.Rule{Name: "short", Key: "a", LeaseTime: time.Second, OnLost: failpolicy.Cancel},
@@ -147,7 +152,8 @@ func TestLoss_OfOneRuleDoesNotBlameTheOther(t *testing.T) {
 
 func TestLoss_OfTheOuterCallReachesTheInnerOne(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		a := mustAspect(t, b.locks)
 		outer := pay()
 		outer.LeaseTime = time.Second
@@ -166,7 +172,8 @@ func TestLoss_OfTheOuterCallReachesTheInnerOne(t *testing.T) {
 
 func TestClose_WhileAHandlerRuns(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), pay())
 		var running sync.WaitGroup
 		running.Go(func() {

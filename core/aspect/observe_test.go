@@ -3,6 +3,7 @@ package aspect_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock/core/aspect"
@@ -20,7 +21,8 @@ func (broken) ObserveReleaseFailure(context.Context, aspect.ReleaseFailure) { pa
 
 func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		obs := &record{}
 		rule := pay()
 		rule.OnBusy = failpolicy.Proceed
@@ -47,7 +49,8 @@ func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
 
 func TestObservers_AreToldHowLongTheCallWaited(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		obs := &record{}
 		rule := pay()
 		rule.WaitTime = 3 * time.Second

@@ -10,7 +10,8 @@ import (
 // rehearse is the dry run of a rule: one attempt on a shadow key, and a look at
 // the real one. A call that would have had to wait counts as busy, even if it
 // would have had its turn. The handler runs in any case, with the ownership of the
-// shadow (so that nested calls re-enter it) but not under its end.
+// shadow (so that nested calls re-enter it) but not under its end. While Redis does
+// not answer, it runs up to the client's backend timeout later.
 func (r *run) rehearse(f *frame, names lockNames) bool {
 	start := time.Now()
 	ctx, hold, err := names.shadow().lock(r.point.aspect.locks).Acquire(r.ctx, f.rule.rehearsal...)

@@ -22,7 +22,8 @@ func pay() ruleset.Rule { return ruleset.Rule{Name: "pay", Key: "order:#{in.ID}"
 
 func TestRun_HandlerRunsUnderItsLock(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		obs := &record{}
 		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), pay())
 		type key struct{}
@@ -48,7 +49,8 @@ func TestRun_HandlerRunsUnderItsLock(t *testing.T) {
 
 func TestRun_HandlersErrorIsReturnedUntouched(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), pay())
 		c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error { return errHandler }}
 		out := p.Run(t.Context(), c)
@@ -61,7 +63,8 @@ func TestRun_HandlersErrorIsReturnedUntouched(t *testing.T) {
 func TestRun_FailedReleaseNeverReplacesTheResult(t *testing.T) {
 	t.Parallel()
 	for _, result := range []error{nil, errHandler} {
-		bubble(t, func(t *testing.T, b *bench) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
 			obs := &record{}
 			p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), pay())
 			c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
@@ -82,7 +85,8 @@ func TestRun_FailedReleaseNeverReplacesTheResult(t *testing.T) {
 
 func TestRun_ReleasesAfterTheCallerIsGone(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), pay())
 		ctx, cancel := context.WithCancel(t.Context())
 		c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
@@ -102,7 +106,8 @@ func TestRun_PanicAndGoexitReleaseAndGoOn(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("boom") }, "Goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(t *testing.T, b *bench) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
 				obs := &record{}
 				p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), pay(),
 					ruleset.Rule{Name: "second", Key: "second", Debounce: time.Minute})
@@ -138,13 +143,16 @@ func TestRun_EachStrategyForEachCause(t *testing.T) {
 		for _, s := range failpolicy.Strategies() {
 			t.Run(string(cause)+"/"+string(s), func(t *testing.T) {
 				t.Parallel()
-				bubble(t, func(t *testing.T, b *bench) { checkStrategy(t, b, cause, s, provoke) })
+				synctest.Test(t, func(t *testing.T) {
+					checkStrategy(t, newBench(t), cause, s, provoke)
+				})
 			})
 		}
 	}
 }
 
 func checkStrategy(t *testing.T, b *bench, cause failpolicy.Cause, s failpolicy.Strategy, provoke func(*bench, *call)) {
+	t.Helper()
 	obs := &record{}
 	rule := pay()
 	rule.WaitTime = time.Second
@@ -195,7 +203,8 @@ func checkStrategy(t *testing.T, b *bench, cause failpolicy.Cause, s failpolicy.
 
 func TestRun_RefusedWrapsTheReason(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		rule := pay()
 		rule.WaitTime, rule.Message = ruleset.NoWait, "Please wait for your first payment"
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
@@ -224,7 +233,8 @@ func TestRun_RetryHint(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(t *testing.T, b *bench) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
 				rule := pay()
 				rule.WaitTime, rule.LeaseTime = ruleset.NoWait, tc.lease
 				p := mustCompile(t, mustAspect(t, b.locks), rule)
@@ -247,7 +257,8 @@ func TestRun_RetryHint(t *testing.T) {
 
 func TestRun_Overload(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		rule := pay()
 		rule.MaxWaiters = 1
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
@@ -266,7 +277,8 @@ func TestRun_Overload(t *testing.T) {
 
 func TestRun_CallersEndAsksNoStrategy(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		rule := pay()
 		rule.OnBusy, rule.OnBackend, rule.OnKey = failpolicy.Proceed, failpolicy.Proceed, failpolicy.Proceed
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
@@ -299,7 +311,8 @@ func TestRun_WaitEndsBeforeTheCallersDeadline(t *testing.T) {
 		{200 * time.Millisecond, time.Minute, 150 * time.Millisecond},
 		{40 * time.Millisecond, time.Minute, 0},
 	} {
-		bubble(t, func(t *testing.T, b *bench) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
 			rule := pay()
 			rule.WaitTime = tc.wait
 			p := mustCompile(t, mustAspect(t, b.locks), rule)
@@ -319,13 +332,15 @@ func TestRun_EarlyReleaseAndHandoverAreTheHandlersRight(t *testing.T) {
 	var moved *core.Hold
 	for name, end := range map[string]func(t *testing.T, ctx context.Context, h *core.Hold){
 		"release": func(t *testing.T, ctx context.Context, h *core.Hold) {
+			t.Helper()
 			if err := h.Release(ctx); err != nil {
 				t.Error(err)
 			}
 		},
 		"handover": func(_ *testing.T, _ context.Context, h *core.Hold) { _, moved = h.Handover() },
 	} {
-		bubble(t, func(t *testing.T, b *bench) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
 			obs := &record{}
 			p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), pay())
 			out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error {
@@ -348,7 +363,8 @@ func TestRun_EarlyReleaseAndHandoverAreTheHandlersRight(t *testing.T) {
 
 func TestRun_NestedRulesOnOneKeyReenter(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), pay())
 		inner := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
 			for field, count := range b.holders(t, "order:42") {
@@ -371,7 +387,8 @@ func TestRun_NestedRulesOnOneKeyReenter(t *testing.T) {
 func TestRun_SeveralRulesAreTakenInOrderAndFreedInReverse(t *testing.T) {
 	t.Parallel()
 	ends := &endings{}
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, core.WithObserver(ends))
 		p := mustCompile(t, mustAspect(t, b.locks),
 			ruleset.Rule{Name: "a", Key: "a"}, ruleset.Rule{Name: "b", Key: "b"}, ruleset.Rule{Name: "c", Key: "c"})
 		c := &call{handle: func(ctx context.Context, g aspect.Grant) error {
@@ -384,7 +401,7 @@ func TestRun_SeveralRulesAreTakenInOrderAndFreedInReverse(t *testing.T) {
 		}}
 		want(t, "verdict", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
 		b.wantFree(t, "a", "b", "c")
-	}, core.WithObserver(ends))
+	})
 	if got := ends.keys; !slices.Equal(got, []string{"c", "b", "a"}) {
 		t.Errorf("freed in order %v, want c, b, a", got)
 	}
@@ -399,7 +416,8 @@ func (e *endings) ObserveHoldEnd(_ context.Context, r core.HoldResult) {
 
 func TestRun_PartialFailureFreesTheRulesBefore(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		obs := &record{}
 		second := ruleset.Rule{Name: "b", Key: "b", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Fallback, Fallback: "queue"}
 		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), ruleset.Rule{Name: "a", Key: "a"}, second, ruleset.Rule{Name: "c", Key: "c"})
@@ -416,7 +434,8 @@ func TestRun_PartialFailureFreesTheRulesBefore(t *testing.T) {
 
 func TestRun_ProceedKeepsTheOtherRulesLocks(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), ruleset.Rule{Name: "a", Key: "a"},
 			ruleset.Rule{Name: "b", Key: "b", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed}, ruleset.Rule{Name: "c", Key: "c"})
 		b.redis.Take("b", time.Hour)
@@ -434,7 +453,8 @@ func TestRun_ProceedKeepsTheOtherRulesLocks(t *testing.T) {
 
 func TestRun_PanickingFallbackLeavesNoLock(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		p := mustCompile(t, mustAspect(t, b.locks), ruleset.Rule{Name: "a", Key: "a"},
 			ruleset.Rule{Name: "b", Key: "b", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Fallback, Fallback: "queue"})
 		b.redis.Take("b", time.Hour)
@@ -448,7 +468,8 @@ func TestRun_PanickingFallbackLeavesNoLock(t *testing.T) {
 
 func TestRun_SeveralKeysAreTakenTogetherOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		list := ruleset.Rule{Name: "stock", Key: "stock:#{in.Items}", WaitTime: time.Second}
 		both := ruleset.Rule{Name: "both", Keys: []string{"order:#{in.ID}", "stock:#{in.Items}"}, WaitTime: time.Second}
 		a := mustAspect(t, b.locks)
@@ -477,7 +498,8 @@ func TestRun_SeveralKeysAreTakenTogetherOrNotAtAll(t *testing.T) {
 
 func TestRun_PrefixAndConstantKeys(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, core.WithPrefix("app:"))
 		a := mustAspect(t, b.locks)
 		c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
 			b.wantHeld(t, "app:shop:order:42", "app:shop:close-day")
@@ -487,5 +509,5 @@ func TestRun_PrefixAndConstantKeys(t *testing.T) {
 		keyed.Prefix = "shop:"
 		want(t, "verdict", mustCompile(t, a, keyed, constant).Run(t.Context(), c).Verdict, aspect.VerdictRan)
 		want(t, "handled", c.handled, 1)
-	}, core.WithPrefix("app:"))
+	})
 }

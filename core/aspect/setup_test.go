@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -70,29 +69,29 @@ func (e badEnv) Value(int) (any, error)                     { return nil, e.err 
 func (e badEnv) Item(int, string, int) (string, int, error) { return "", 0, e.err }
 
 // site is a place whose only variable is in.
-func site(t testing.TB) aspect.Site {
-	t.Helper()
+func site(tb testing.TB) aspect.Site {
+	tb.Helper()
 	schema, err := keyexpr.Argument(reflect.TypeFor[order]())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return aspect.Site{Endpoint: ruleset.Func("pay"), Schema: schema, Fallbacks: []string{"queue"}}
 }
 
-func mustAspect(t testing.TB, locks *core.Client, opts ...aspect.Option) *aspect.Aspect {
-	t.Helper()
+func mustAspect(tb testing.TB, locks *core.Client, opts ...aspect.Option) *aspect.Aspect {
+	tb.Helper()
 	a, err := aspect.New(locks, opts...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return a
 }
 
-func mustCompile(t testing.TB, a *aspect.Aspect, rules ...ruleset.Rule) *aspect.Point {
-	t.Helper()
-	p, err := a.Compile(site(t), rules...)
+func mustCompile(tb testing.TB, a *aspect.Aspect, rules ...ruleset.Rule) *aspect.Point {
+	tb.Helper()
+	p, err := a.Compile(site(tb), rules...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }
@@ -138,29 +137,29 @@ func (r *record) ObserveReleaseFailure(_ context.Context, f aspect.ReleaseFailur
 }
 
 // last is the only or last decision.
-func (r *record) last(t testing.TB) aspect.Decision {
-	t.Helper()
+func (r *record) last(tb testing.TB) aspect.Decision {
+	tb.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.decisions) == 0 {
-		t.Fatal("no decision was observed")
+		tb.Fatal("no decision was observed")
 	}
 	return r.decisions[len(r.decisions)-1]
 }
 
 // want compares, with a message in the usual form.
-func want[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
+func want[T comparable](tb testing.TB, what string, got, want T) {
+	tb.Helper()
 	if got != want {
-		t.Errorf("%s: got %v, want %v", what, got, want)
+		tb.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
 
 // wantErr compares an error with the one it must match.
-func wantErr(t testing.TB, what string, got, want error) {
-	t.Helper()
+func wantErr(tb testing.TB, what string, got, want error) {
+	tb.Helper()
 	if !errors.Is(got, want) {
-		t.Errorf("%s: got %v, want one that matches %v", what, got, want)
+		tb.Errorf("%s: got %v, want one that matches %v", what, got, want)
 	}
 }
 
@@ -173,18 +172,16 @@ type bench struct {
 	rdb   *redis.Client // to look at keys
 }
 
-// bubble runs a test with a bench in a synctest bubble: hours of leases take no
-// time.
-func bubble(t *testing.T, test func(t *testing.T, b *bench), opts ...core.Option) {
+// newBench makes the bench of a test inside a synctest bubble: hours of leases take
+// no time there.
+func newBench(t *testing.T, opts ...core.Option) *bench {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		srv := redistest.New(t)
-		locks, err := core.New(srv.Client(), opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := &bench{redis: srv, locks: locks, rdb: srv.Client()}
-		test(t, b)
+	srv := redistest.New(t)
+	locks, err := core.New(srv.Client(), opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
 		srv.Up()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -192,32 +189,33 @@ func bubble(t *testing.T, test func(t *testing.T, b *bench), opts ...core.Option
 			t.Errorf("Close: %v", err)
 		}
 	})
+	return &bench{redis: srv, locks: locks, rdb: srv.Client()}
 }
 
 // holders is the lock as Redis has it: fields and counts.
-func (b *bench) holders(t testing.TB, key string) map[string]string {
-	t.Helper()
+func (b *bench) holders(tb testing.TB, key string) map[string]string {
+	tb.Helper()
 	m, err := b.rdb.HGetAll(context.Background(), key).Result()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return m
 }
 
-func (b *bench) wantFree(t testing.TB, keys ...string) {
-	t.Helper()
+func (b *bench) wantFree(tb testing.TB, keys ...string) {
+	tb.Helper()
 	for _, key := range keys {
-		if m := b.holders(t, key); len(m) > 0 {
-			t.Errorf("%s: held by %v, want free", key, m)
+		if m := b.holders(tb, key); len(m) > 0 {
+			tb.Errorf("%s: held by %v, want free", key, m)
 		}
 	}
 }
 
-func (b *bench) wantHeld(t testing.TB, keys ...string) {
-	t.Helper()
+func (b *bench) wantHeld(tb testing.TB, keys ...string) {
+	tb.Helper()
 	for _, key := range keys {
-		if len(b.holders(t, key)) == 0 {
-			t.Errorf("%s: free, want held", key)
+		if len(b.holders(tb, key)) == 0 {
+			tb.Errorf("%s: free, want held", key)
 		}
 	}
 }

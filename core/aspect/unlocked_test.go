@@ -3,6 +3,7 @@ package aspect_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock/core/aspect"
@@ -12,7 +13,8 @@ import (
 
 func TestRun_DisabledRunsWithoutTheLock(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		rule := pay()
 		rule.Disabled = true
 		checkUnlocked(t, b, rule, aspect.UnlockedDisabled, order{ID: "42"})
@@ -21,7 +23,8 @@ func TestRun_DisabledRunsWithoutTheLock(t *testing.T) {
 
 func TestRun_WhenFalseRunsWithoutTheLock(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		rule := pay()
 		rule.When = "in.VIP"
 		checkUnlocked(t, b, rule, aspect.UnlockedWhen, order{ID: "42"})
@@ -55,7 +58,8 @@ func checkUnlocked(t *testing.T, b *bench, rule ruleset.Rule, why aspect.Unlocke
 
 func TestAspect_SuspendIsAKillSwitchForEveryRule(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		a := mustAspect(t, b.locks)
 		rule := pay()
 		rule.WaitTime = ruleset.NoWait
@@ -74,7 +78,8 @@ func TestAspect_SuspendIsAKillSwitchForEveryRule(t *testing.T) {
 
 func TestRun_OfSeveralReasonsTheStrongestIsTold(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		b.redis.Take("taken", time.Hour)
 		obs := &record{}
 		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)),
@@ -104,7 +109,8 @@ func TestRun_DryRunAlwaysRunsAndCountsWhatWouldHaveHappened(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(t *testing.T, b *bench) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
 				obs := &record{}
 				rule := pay()
 				rule.DryRun = true
@@ -134,7 +140,8 @@ func TestRun_DryRunAlwaysRunsAndCountsWhatWouldHaveHappened(t *testing.T) {
 
 func TestRun_DryRunOfNestedCallsIsNotBusy(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		obs := &record{}
 		rule := pay()
 		rule.DryRun = true
@@ -151,7 +158,8 @@ func TestRun_DryRunOfNestedCallsIsNotBusy(t *testing.T) {
 
 func TestRun_DryRunOfSeveralKeys(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		obs := &record{}
 		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), ruleset.Rule{Name: "stock", Key: "stock:#{in.Items}", DryRun: true})
 		b.redis.Take("stock:pear", time.Hour)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -22,18 +23,19 @@ func charge(_ context.Context, o order) (*receipt, error) {
 	return &receipt{Total: len(o.Items)}, nil
 }
 
-func mustWrap[In, Out any](t testing.TB, a *aspect.Aspect, rule ruleset.Rule, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
-	t.Helper()
+func mustWrap[In, Out any](tb testing.TB, a *aspect.Aspect, rule ruleset.Rule, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+	tb.Helper()
 	wrapped, err := aspect.Wrap(a, rule, fn)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return wrapped
 }
 
 func TestWrap_RunsTheFunctionUnderItsLock(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		fn := mustWrap(t, mustAspect(t, b.locks), pay(), func(ctx context.Context, o order) (*receipt, error) {
 			core.MustHold(ctx, "order:"+o.ID)
 			return charge(ctx, o)
@@ -55,7 +57,8 @@ func TestWrap_Strategies(t *testing.T) {
 	} {
 		t.Run(string(strategy), func(t *testing.T) {
 			t.Parallel()
-			bubble(t, func(t *testing.T, b *bench) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
 				a := mustAspect(t, b.locks, aspect.WithFallback("queue", func(ctx context.Context, o order) (*receipt, error) {
 					out, _ := aspect.OutcomeFrom(ctx)
 					want(t, "cause", out.Cause, failpolicy.Busy)
@@ -102,7 +105,8 @@ func TestWrap_LabelIsTheNameThenTheEndpointThenTheFunction(t *testing.T) {
 
 func TestWrap_ArgumentsOfAnyType(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, b *bench) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
 		a := mustAspect(t, b.locks)
 		held := func(ctx context.Context, key string) (bool, error) {
 			_, ok := core.Held(ctx, key)

@@ -22,7 +22,7 @@ type checker struct {
 	problems []*Problem
 }
 
-func (c *checker) report(field, format string, args ...any) {
+func (c *checker) reportf(field, format string, args ...any) {
 	c.problems = append(c.problems, c.rule.Problem(field, fmt.Sprintf(format, args...)))
 }
 
@@ -32,7 +32,7 @@ func (c *checker) reportErr(field string, err error) {
 		return
 	}
 	for line := range strings.Lines(err.Error()) {
-		c.report(field, "%s", strings.TrimSpace(line))
+		c.reportf(field, "%s", strings.TrimSpace(line))
 	}
 }
 
@@ -45,7 +45,7 @@ func (c *checker) check(requireEndpoint bool) {
 	var own fieldSet
 	for i, s := range c.rule.sources {
 		if s.Layer >= LayerCode {
-			own.add(i)
+			own = own.with(i)
 		}
 	}
 	c.checkValues(own)
@@ -102,7 +102,7 @@ func (c *checker) checkValue(field string) {
 	case "max_waiters":
 		c.checkCount(field, r.MaxWaiters, "0 or leave it out for the client's limit")
 	case "permits":
-		c.report(field, "permits belong to semaphores, and the only kind is %q: remove it", Reentrant)
+		c.reportf(field, "permits belong to semaphores, and the only kind is %q: remove it", Reentrant)
 	case "status":
 		c.reportErr(field, r.Status.Validate())
 	case "response":
@@ -124,7 +124,7 @@ func words[T ~string](list []T) []string {
 
 func (c *checker) checkWord(field, word string, known []string) {
 	if !slices.Contains(known, word) {
-		c.report(field, "%s", unknownWord(field, word, known))
+		c.reportf(field, "%s", unknownWord(field, word, known))
 	}
 }
 
@@ -133,10 +133,10 @@ func (c *checker) checkEndpoint(required bool) {
 	switch {
 	case !e.IsZero():
 		if message := e.problem(); message != "" {
-			c.report("endpoint", "%s", message)
+			c.reportf("endpoint", "%s", message)
 		}
 	case required:
-		c.report("endpoint", `missing: write HTTP("POST /orders/:id/pay"), GRPC("/shop.Orders/Pay") or Func("close-day")`)
+		c.reportf("endpoint", `missing: write HTTP("POST /orders/:id/pay"), GRPC("/shop.Orders/Pay") or Func("close-day")`)
 	}
 }
 
@@ -145,13 +145,13 @@ func (c *checker) checkName() {
 	switch {
 	case !c.rule.declared("name"):
 	case isBlank(name):
-		c.report("name", "blank: write a word such as \"pay-order\", or leave it out")
+		c.reportf("name", "blank: write a word such as \"pay-order\", or leave it out")
 	case len(name) > maxNameLength:
-		c.report("name", "%d bytes long: a label has at most %d", len(name), maxNameLength)
+		c.reportf("name", "%d bytes long: a label has at most %d", len(name), maxNameLength)
 	case strings.ContainsFunc(name, unicode.IsControl):
-		c.report("name", "%q contains control characters: write a word such as \"pay-order\"", name)
+		c.reportf("name", "%q contains control characters: write a word such as \"pay-order\"", name)
 	case hasPlaceholder(name):
-		c.report("name", "%q is a metric label and must not contain request data: put #{…} into the key", name)
+		c.reportf("name", "%q is a metric label and must not contain request data: put #{…} into the key", name)
 	}
 }
 
@@ -163,28 +163,28 @@ func (c *checker) checkKeys() {
 	r := c.rule
 	switch {
 	case r.declared("key") && r.declared("keys"):
-		c.report("keys", "both %s and %s are set: put every template into %s", c.spell("key"), c.spell("keys"), c.spell("keys"))
+		c.reportf("keys", "both %s and %s are set: put every template into %s", c.spell("key"), c.spell("keys"), c.spell("keys"))
 	case r.declared("keys"):
 		c.checkTemplates()
 	case r.declared("key"):
 		if isBlank(r.Key) {
-			c.report("key", "blank: write a template such as %q", "order:pay:#{path.id}")
+			c.reportf("key", "blank: write a template such as %q", "order:pay:#{path.id}")
 		}
 	default:
-		c.report("key", "missing: write a template such as %q", "order:pay:#{path.id}")
+		c.reportf("key", "missing: write a template such as %q", "order:pay:#{path.id}")
 	}
 }
 
 func (c *checker) checkTemplates() {
 	keys := c.rule.Keys
 	if len(keys) == 0 || len(keys) > maxTemplates {
-		c.report("keys", "%d templates: write 1 to %d", len(keys), maxTemplates)
+		c.reportf("keys", "%d templates: write 1 to %d", len(keys), maxTemplates)
 	}
 	for i, key := range keys {
 		if isBlank(key) {
-			c.report(fmt.Sprintf("keys[%d]", i), "blank: write a template such as %q", "stock:#{path.sku}")
+			c.reportf(fmt.Sprintf("keys[%d]", i), "blank: write a template such as %q", "stock:#{path.sku}")
 		} else if first := slices.Index(keys, key); first < i {
-			c.report(fmt.Sprintf("keys[%d]", i), "the same as %s[%d]: remove one", c.spell("keys"), first)
+			c.reportf(fmt.Sprintf("keys[%d]", i), "the same as %s[%d]: remove one", c.spell("keys"), first)
 		}
 	}
 }
@@ -194,12 +194,12 @@ func (c *checker) checkWait() {
 	switch {
 	case d == NoWait || d == WaitForever:
 	case d == Watchdog:
-		c.report("wait_time", "the watchdog belongs to %s: write a time such as %s, %s or %s",
+		c.reportf("wait_time", "the watchdog belongs to %s: write a time such as %s, %s or %s",
 			c.spell("lease_time"), c.duration(5*time.Second), c.spell("NoWait"), c.spell("WaitForever"))
 	case d == 0:
-		c.report("wait_time", "0 says nothing here: write %s for a single attempt", c.spell("NoWait"))
+		c.reportf("wait_time", "0 says nothing here: write %s for a single attempt", c.spell("NoWait"))
 	case d < time.Millisecond || d > MaxDuration:
-		c.report("wait_time", "%s is out of range: write 1ms to %s, %s or %s%s",
+		c.reportf("wait_time", "%s is out of range: write 1ms to %s, %s or %s%s",
 			d, hours(MaxDuration), c.spell("NoWait"), c.spell("WaitForever"), c.unitHint(d))
 	}
 }
@@ -209,10 +209,10 @@ func (c *checker) checkLease() {
 	switch {
 	case d == Watchdog:
 	case d == NoWait || d == WaitForever:
-		c.report("lease_time", "%s belongs to %s: write a time such as %s, or %s",
+		c.reportf("lease_time", "%s belongs to %s: write a time such as %s, or %s",
 			c.spell(sentinelName(d)), c.spell("wait_time"), c.duration(30*time.Second), c.spell("Watchdog"))
 	case d < time.Millisecond || d > MaxDuration:
-		c.report("lease_time", "%s is out of range: write 1ms to %s, or %s%s",
+		c.reportf("lease_time", "%s is out of range: write 1ms to %s, or %s%s",
 			d, hours(MaxDuration), c.spell("Watchdog"), c.unitHint(d))
 	}
 }
@@ -220,9 +220,9 @@ func (c *checker) checkLease() {
 func (c *checker) checkWindow() {
 	d := c.rule.Debounce
 	if d < 0 && d > Watchdog || d > 0 && d < time.Millisecond || d > MaxDuration {
-		c.report("debounce", "%s is out of range: write 1ms to %s, such as %s%s", d, hours(MaxDuration), c.duration(5*time.Second), c.unitHint(d))
+		c.reportf("debounce", "%s is out of range: write 1ms to %s, such as %s%s", d, hours(MaxDuration), c.duration(5*time.Second), c.unitHint(d))
 	} else if name := sentinelName(d); name != "" {
-		c.report("debounce", "%s is no window: write a time such as %s", c.spell(name), c.duration(5*time.Second))
+		c.reportf("debounce", "%s is no window: write a time such as %s", c.spell(name), c.duration(5*time.Second))
 	}
 }
 
@@ -238,31 +238,31 @@ func (c *checker) checkWhen() {
 	when := c.rule.When
 	switch {
 	case isBlank(when):
-		c.report("when", "blank: write a condition such as %s, or leave it out", quote(`query.mode == "async"`))
+		c.reportf("when", "blank: write a condition such as %s, or leave it out", quote(`query.mode == "async"`))
 	case strings.HasPrefix(strings.TrimSpace(when), "#{"):
 		bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(when), "#{"), "}")
-		c.report("when", "a condition is a bare expression: write %s without #{…}", quote(strings.TrimSpace(bare)))
+		c.reportf("when", "a condition is a bare expression: write %s without #{…}", quote(strings.TrimSpace(bare)))
 	}
 }
 
 func (c *checker) checkCount(field string, n int, instead string) {
 	if n < 0 {
-		c.report(field, "%d is negative: write %s", n, instead)
+		c.reportf(field, "%d is negative: write %s", n, instead)
 	}
 }
 
 func (c *checker) checkResponse() {
 	if !json.Valid([]byte(c.rule.Response)) {
-		c.report("response", "%s is not JSON: write a document such as %s", quote(c.rule.Response), quote(`{"status":"pending"}`))
+		c.reportf("response", "%s is not JSON: write a document such as %s", quote(c.rule.Response), quote(`{"status":"pending"}`))
 	}
 }
 
 func (c *checker) checkPrefix() {
 	switch prefix := c.rule.Prefix; {
 	case hasPlaceholder(prefix):
-		c.report("prefix", "%q is the same for every request: put #{…} into the key", prefix)
+		c.reportf("prefix", "%q is the same for every request: put #{…} into the key", prefix)
 	case strings.ContainsFunc(prefix, unicode.IsControl):
-		c.report("prefix", "%q contains control characters: write a word such as \"shop:\"", prefix)
+		c.reportf("prefix", "%q contains control characters: write a word such as \"shop:\"", prefix)
 	}
 }
 
@@ -271,7 +271,7 @@ func (c *checker) checkFallback() {
 	policy := r.Policy()
 	if r.Fallback != "" && !policy.Uses(failpolicy.Fallback) {
 		if r.declared("fallback") {
-			c.report("fallback", "%q is never used: write %s, or remove it", r.Fallback, r.example("on_busy", c.spell("fallback")))
+			c.reportf("fallback", "%q is never used: write %s, or remove it", r.Fallback, r.example("on_busy", c.spell("fallback")))
 		}
 		return
 	}
@@ -280,7 +280,7 @@ func (c *checker) checkFallback() {
 	}
 	for field, strategy := range c.strategies() {
 		if strategy == failpolicy.Fallback {
-			c.report(field, "the strategy needs the name of a handler: write %s", r.example("fallback", `"name"`))
+			c.reportf(field, "the strategy needs the name of a handler: write %s", r.example("fallback", `"name"`))
 		}
 	}
 }
@@ -305,13 +305,13 @@ func (c *checker) checkDebounce() {
 		return
 	}
 	if r.declared("wait_time") && r.WaitTime != NoWait {
-		c.report("wait_time", "a debounced call never waits: remove %s or %s", c.spell("wait_time"), c.spell("debounce"))
+		c.reportf("wait_time", "a debounced call never waits: remove %s or %s", c.spell("wait_time"), c.spell("debounce"))
 	}
 	if r.declared("lease_time") && r.LeaseTime != Watchdog {
-		c.report("lease_time", "a debounced handler is held by the watchdog, and the window begins after it: remove %s", c.spell("lease_time"))
+		c.reportf("lease_time", "a debounced handler is held by the watchdog, and the window begins after it: remove %s", c.spell("lease_time"))
 	}
 	if r.OnBusy == failpolicy.Proceed {
-		c.report("on_busy", "proceeding inside the window undoes %s: write another strategy, or remove one", c.spell("debounce"))
+		c.reportf("on_busy", "proceeding inside the window undoes %s: write another strategy, or remove one", c.spell("debounce"))
 	}
 }
 
@@ -320,12 +320,12 @@ func (c *checker) checkUnused() {
 	r := c.rule
 	policy := r.Policy()
 	if r.declared("response") && r.Response != "" && !policy.Uses(failpolicy.NullResponse) {
-		c.report("response", "never used: write %s, or remove it", r.example("on_busy", c.spell("null_response")))
+		c.reportf("response", "never used: write %s, or remove it", r.example("on_busy", c.spell("null_response")))
 	}
 	if r.declared("max_waiters") && r.MaxWaiters > 0 && (r.WaitTime == NoWait || r.Debounce > 0) {
-		c.report("max_waiters", "nobody waits under this rule: remove it")
+		c.reportf("max_waiters", "nobody waits under this rule: remove it")
 	}
 	if r.declared("on_overload") && r.OnOverload != failpolicy.Error && (r.WaitTime == NoWait || r.Debounce > 0) {
-		c.report("on_overload", "nobody waits under this rule, so there is no overload: remove it")
+		c.reportf("on_overload", "nobody waits under this rule, so there is no overload: remove it")
 	}
 }

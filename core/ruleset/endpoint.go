@@ -123,8 +123,8 @@ func (e Endpoint) grpcProblem() string {
 
 // starProblem finds a `*` segment that is not the last. Gin's "*name" is none.
 func starProblem(text string) string {
-	if i := strings.Index(text, "/*/"); i >= 0 {
-		return fmt.Sprintf("%q: a * stands only at the end: write %q", text, text[:i]+"/*")
+	if before, _, found := strings.Cut(text, "/*/"); found {
+		return fmt.Sprintf("%q: a * stands only at the end: write %q", text, before+"/*")
 	}
 	return ""
 }

@@ -8,11 +8,11 @@ import (
 // fieldSet is a set of fields of [Rule], by index.
 type fieldSet uint64
 
-func (s fieldSet) has(i int) bool   { return s&(1<<i) != 0 }
-func (s *fieldSet) add(i int)       { *s |= 1 << i }
-func ruleType() reflect.Type        { return reflect.TypeFor[Rule]() }
-func fieldTag(i int) string         { return ruleType().Field(i).Tag.Get("rule") }
-func valueOf(r *Rule) reflect.Value { return reflect.ValueOf(r).Elem() }
+func (s fieldSet) has(i int) bool      { return s&(1<<i) != 0 }
+func (s fieldSet) with(i int) fieldSet { return s | 1<<i }
+func ruleType() reflect.Type           { return reflect.TypeFor[Rule]() }
+func fieldTag(i int) string            { return ruleType().Field(i).Tag.Get("rule") }
+func valueOf(r *Rule) reflect.Value    { return reflect.ValueOf(r).Elem() }
 
 // Fields lists the names of the fields of a [Rule] as they are written outside
 // Go, in their order.
@@ -49,7 +49,7 @@ func setFields(r *Rule) fieldSet {
 	v := valueOf(r)
 	for i := range v.NumField() {
 		if !v.Field(i).IsZero() {
-			set.add(i)
+			set = set.with(i)
 		}
 	}
 	return set

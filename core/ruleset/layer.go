@@ -24,7 +24,7 @@ func (d *Declared) set() fieldSet {
 	set := setFields(&d.Rule)
 	for name := range d.Fields {
 		if i := fieldIndex(name); i >= 0 {
-			set.add(i)
+			set = set.with(i)
 		}
 	}
 	return set

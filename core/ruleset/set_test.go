@@ -9,11 +9,11 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-func mustSet(t testing.TB, rules ...ruleset.Rule) *ruleset.Set {
-	t.Helper()
+func mustSet(tb testing.TB, rules ...ruleset.Rule) *ruleset.Set {
+	tb.Helper()
 	set, err := ruleset.NewSet(rules)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return set
 }

@@ -59,8 +59,7 @@ func TestNewSet_ReportsEveryProblemAtOnce(t *testing.T) {
 		ruleset.WithDefaults(ruleset.Rule{Key: "shared", OnBackend: "proced"}),
 		ruleset.WithProfile("reports", ruleset.Rule{WaitTime: 5, Name: "x"}),
 	)
-	var invalid *ruleset.InvalidError
-	if !errors.As(err, &invalid) {
+	if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok {
 		t.Fatalf("got %v, want an InvalidError", err)
 	}
 	golden(t, "problems", err.Error()+"\n")
