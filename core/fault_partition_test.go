@@ -27,12 +27,12 @@ func TestFault_BlackHole_HoldersNeverOverlap(t *testing.T) {
 			proxy := faultproxy.New(t, server.Addr())
 			rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 			defer rdb.Close()
-			cut, err := core.New(rdb, core.WithWatchdog(watchdog))
+			cut, err := core.New(rdb, core.WithWatchdog(watchdog), patient)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer cut.Close(t.Context())
-			other := newLocks(t, server)
+			other := newLocks(t, server, patient)
 			defer faultClose(t, other)
 
 			lock := fmt.Sprintf("hole:%d", i)
@@ -97,13 +97,13 @@ func TestFault_BlackHole_SubscriptionIsNoticed(t *testing.T) {
 	proxy := faultproxy.New(t, server.Addr())
 	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 	defer rdb.Close()
-	locks, err := core.New(rdb)
+	locks, err := core.New(rdb, patient)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer faultClose(t, locks)
 	silent := proxy.HoldReply(faultproxy.Command("SUBSCRIBE")) // never confirmed: nothing comes through
-	holder := newLocks(t, server)
+	holder := newLocks(t, server, patient)
 	defer faultClose(t, holder)
 
 	handOver := func() time.Duration {
