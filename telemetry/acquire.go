@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/interlock-go/interlock/core"
@@ -36,7 +37,8 @@ func (t *Telemetry) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult)
 	if r.Contended {
 		rule.waiting.Add(-1)
 	}
-	t.inst.wait.Record(ctx, r.Waited.Seconds(), rule.outcome(string(r.Outcome)).record...)
+	outcome := rule.acquireOutcome(r.Outcome)
+	t.inst.wait.Record(ctx, r.Waited.Seconds(), rule.outcome(outcome).record...)
 	if r.RoundTrip > 0 && !r.Contended {
 		t.inst.acquire.Record(ctx, r.RoundTrip.Seconds(), rule.labels.record...)
 	}
@@ -44,25 +46,23 @@ func (t *Telemetry) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult)
 		t.inst.handoffs.Add(ctx, 1, rule.labels.add...)
 	}
 	if s := t.spanOf(ctx, spanAcquire, r.Acquisition); s != nil {
-		t.endAcquire(s, &r)
+		t.endAcquire(s, &r, outcome)
 	}
 	t.logAcquire(ctx, rule, &r)
 }
 
-func (t *Telemetry) endAcquire(s *span, r *core.AcquireResult) {
-	attrs := append(s.attrs[:0],
-		t.keyAttr(r.Key),
-		attrOutcome.String(string(r.Outcome)),
-		attrAttempts.Int(r.Attempts),
-		attrReentry.Bool(r.Outcome == core.OutcomeReentered),
-	)
-	if r.Field != "" {
-		attrs = append(attrs, attrHolder.String(r.Field))
+// acquireOutcome is what the outcome of core is called under the rule.
+func (r *rule) acquireOutcome(o core.Outcome) string {
+	if o == core.OutcomeBusy && r.debounced.Load() {
+		return outcomeDebounced
 	}
-	if r.BlockedBy != "" {
-		attrs = append(attrs, attrBlockedBy.String(valid(r.BlockedBy)))
-	}
-	s.SetAttributes(attrs...)
+	return string(o)
+}
+
+func (t *Telemetry) endAcquire(s *span, r *core.AcquireResult, outcome string) {
+	t.attrs.set(s, func(room []attribute.KeyValue) []attribute.KeyValue {
+		return t.acquireSpanAttrs(room, r, outcome)
+	})
 	if r.HandedOff {
 		s.AddEvent(eventHandedOver)
 	}
@@ -70,6 +70,22 @@ func (t *Telemetry) endAcquire(s *span, r *core.AcquireResult) {
 		s.fail(errorType(r.Err), "redis unavailable")
 	}
 	s.End()
+}
+
+func (t *Telemetry) acquireSpanAttrs(room []attribute.KeyValue, r *core.AcquireResult, outcome string) []attribute.KeyValue {
+	room = append(room,
+		t.keyAttr(r.Key),
+		attrOutcome.String(outcome),
+		attrAttempts.Int(r.Attempts),
+		attrReentry.Bool(r.Outcome == core.OutcomeReentered),
+	)
+	if r.Field != "" {
+		room = append(room, attrHolder.String(r.Field))
+	}
+	if r.BlockedBy != "" {
+		room = append(room, attrBlockedBy.String(valid(r.BlockedBy)))
+	}
+	return room
 }
 
 // logAcquire logs the acquisitions that somebody should look at.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/interlock-go/interlock/core"
@@ -27,19 +28,26 @@ func (t *Telemetry) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
 	rule := t.rule(r.Label, r.Kind)
 	outcome := holdOutcome(&r)
 	t.endHold(ctx, rule, &r.HoldInfo, r.Held, outcome)
-	s := t.spanOf(ctx, spanHold, r.Acquisition)
-	if s != nil && r.HandedOff {
-		s.AddEvent(eventHandedOver)
-	}
 	if outcome == outcomeFailed {
 		t.inst.releaseFailures.Add(ctx, 1, rule.labels.add...)
 		t.logRelease(ctx, rule, &r)
-		if s != nil {
-			s.fail(errorType(r.Err), "release failed")
-		}
 	}
-	if s != nil {
+	if s := t.spanOf(ctx, spanHold, r.Acquisition); s != nil {
+		s.released(&r, outcome)
 		t.endHoldSpan(s, &r.HoldInfo, outcome)
+	}
+}
+
+// released notes how a release went.
+func (s *span) released(r *core.HoldResult, outcome string) {
+	if r.HandedOff {
+		s.AddEvent(eventHandedOver)
+	}
+	switch outcome {
+	case outcomeLost:
+		s.lose()
+	case outcomeFailed:
+		s.fail(errorType(r.Err), "release failed")
 	}
 }
 
@@ -64,17 +72,23 @@ func (t *Telemetry) endHold(ctx context.Context, rule *rule, h *core.HoldInfo, h
 }
 
 func (t *Telemetry) endHoldSpan(s *span, h *core.HoldInfo, outcome string) {
-	attrs := append(s.attrs[:0],
+	t.attrs.set(s, func(room []attribute.KeyValue) []attribute.KeyValue {
+		return t.holdSpanAttrs(room, h, outcome)
+	})
+	s.End()
+}
+
+func (t *Telemetry) holdSpanAttrs(room []attribute.KeyValue, h *core.HoldInfo, outcome string) []attribute.KeyValue {
+	room = append(room,
 		t.keyAttr(h.Key),
 		attrOutcome.String(outcome),
 		attrReentry.Bool(h.Reentrant),
 		attrHolder.String(h.Field),
 	)
 	if h.Token != 0 {
-		attrs = append(attrs, attrToken.Int64(h.Token))
+		room = append(room, attrToken.Int64(h.Token))
 	}
-	s.SetAttributes(attrs...)
-	s.End()
+	return room
 }
 
 // ObserveRenewal counts a renewal and notes on the span those that were not as they
@@ -114,8 +128,7 @@ func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 	rule := t.rule(l.Label, l.Kind)
 	t.inst.lost.Add(ctx, 1, rule.labels.add...)
 	if s := t.spanOf(ctx, spanHold, l.Acquisition); s != nil {
-		s.AddEvent(eventLost)
-		s.fail(outcomeLost, "lock lost")
+		s.lose()
 	}
 	t.logLoss(ctx, rule, &l)
 }

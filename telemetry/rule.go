@@ -22,8 +22,9 @@ type ruleID struct {
 type rule struct {
 	ruleID
 
-	waiting atomic.Int64
-	held    atomic.Int64
+	waiting   atomic.Int64
+	held      atomic.Int64
+	debounced atomic.Bool // a busy lock is a debounced call
 
 	labels    labels
 	observe   []metric.ObserveOption

@@ -25,6 +25,9 @@ func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
 	t.remember(r)
 	ctx := context.Background() //nolint:forbidigo // rules are compiled at start-up, in no request
 	rule := t.subject(r.Subject)
+	if r.Debounce > 0 {
+		rule.debounced.Store(true)
+	}
 	for _, c := range failpolicy.Causes() {
 		t.inst.failures.Add(ctx, 0, rule.failure(answer(&r.Policy, c)).add...)
 	}

@@ -2,9 +2,9 @@ package telemetry
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -21,7 +21,7 @@ type span struct {
 	name  string
 	key   string
 	begun time.Time
-	attrs [8]attribute.KeyValue // room for SetAttributes, which would allocate it
+	lost  atomic.Bool
 }
 
 // spanKey finds the innermost span of one Telemetry in a context.
@@ -62,4 +62,13 @@ func (t *Telemetry) spanOf(ctx context.Context, name string, a core.Acquisition)
 func (s *span) fail(errType, text string) {
 	s.SetAttributes(attrErrorType.String(errType))
 	s.SetStatus(codes.Error, text)
+}
+
+// lose notes the loss once: the release of a lost hold may end the span before the
+// loss itself was told.
+func (s *span) lose() {
+	if s.lost.CompareAndSwap(false, true) {
+		s.AddEvent(eventLost)
+		s.fail(outcomeLost, "lock lost")
+	}
 }

@@ -30,6 +30,7 @@ type Telemetry struct {
 	rawKeys  bool
 
 	rules table[ruleID, *rule]
+	attrs attrPool
 
 	mu      sync.Mutex
 	states  map[site]string
