@@ -1,0 +1,240 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bed is one Redis that a test has to itself, and a client beside the locks to look
+// at it.
+type bed struct {
+	*redis.Client
+
+	t       *testing.T
+	connect func(opts ...func(*redis.Options)) *redis.Client
+}
+
+// eachBed runs a test on the embedded Redis and on a real one.
+func eachBed(t *testing.T, body func(t *testing.T, b *bed)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		body(t, embeddedBed(t))
+	})
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		body(t, serverBed(t))
+	})
+}
+
+func embeddedBed(t *testing.T) *bed {
+	t.Helper()
+	srv := redistest.New(t)
+	return &bed{t: t, Client: srv.Client(), connect: srv.Client}
+}
+
+func serverBed(t *testing.T) *bed {
+	t.Helper()
+	srv := redisserver.Start(t)
+	return &bed{t: t, Client: srv.Client(), connect: srv.Client}
+}
+
+// inBubble runs a test of time on the embedded Redis: hours take no time.
+func inBubble(t *testing.T, body func(t *testing.T, b *bed)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { body(t, embeddedBed(t)) })
+}
+
+// locks makes a lock client, as another process would have it. What it still holds
+// at the end of the test is left behind.
+func (b *bed) locks(opts ...core.Option) *core.Client {
+	b.t.Helper()
+	return locksOn(b.t, b.connect(), opts...)
+}
+
+func locksOn(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Client {
+	t.Helper()
+	locks, err := core.New(rdb, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(t.Context()) }) // the context has ended: at once
+	return locks
+}
+
+// counted is locks, and a count of the scripts that they send.
+func (b *bed) counted(opts ...core.Option) (*core.Client, *faultproxy.Rule) {
+	b.t.Helper()
+	proxy, rdb := faultproxy.Around(b.t, b.Client)
+	return locksOn(b.t, rdb, opts...), proxy.Watch(scripts)
+}
+
+var scripts = faultproxy.Command("evalsha", "eval")
+
+// warm has the server know the scripts, so that counts are not of NOSCRIPT.
+func (b *bed) warm(locks *core.Client) {
+	b.t.Helper()
+	if err := locks.Lock("warm").Do(context.Background(), func(context.Context) error { return nil }); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// acquired is an Acquire that must succeed.
+func acquired(t *testing.T, ctx context.Context, l core.Lock, opts ...core.AcquireOption) (context.Context, *core.Hold) {
+	t.Helper()
+	ctx, hold, err := l.Acquire(ctx, opts...)
+	if err != nil {
+		t.Fatalf("acquire: %v", err)
+	}
+	return ctx, hold
+}
+
+// released is a Release that must succeed.
+func released(t *testing.T, h *core.Hold) {
+	t.Helper()
+	if err := h.Release(context.Background()); err != nil {
+		t.Errorf("release of %s: %v", h.Key(), err)
+	}
+}
+
+// wantErr wants err to match every sentinel.
+func wantErr(t *testing.T, err error, sentinels ...error) {
+	t.Helper()
+	for _, want := range sentinels {
+		if !errors.Is(err, want) {
+			t.Errorf("got %v, want a match of %q", err, want)
+		}
+	}
+}
+
+// wantEnded wants ctx to have ended with cause.
+func wantEnded(t *testing.T, ctx context.Context, cause error) {
+	t.Helper()
+	if ctx.Err() == nil {
+		t.Errorf("the context has not ended, want cause %q", cause)
+		return
+	}
+	wantErr(t, context.Cause(ctx), cause)
+}
+
+func wantAlive(t *testing.T, ctx context.Context) {
+	t.Helper()
+	if err := ctx.Err(); err != nil {
+		t.Errorf("the context has ended: %v, cause %v", err, context.Cause(ctx))
+	}
+}
+
+// wantHolders compares the lock's hash in Redis.
+func (b *bed) wantHolders(key string, want map[string]string) {
+	b.t.Helper()
+	if got := b.HGetAll(context.Background(), key).Val(); !maps.Equal(got, want) {
+		b.t.Errorf("HGETALL %s: got %v, want %v", key, got, want)
+	}
+}
+
+// wantCount wants one holder with this hold count; 0 is a free lock.
+func (b *bed) wantCount(h *core.Hold, count string) {
+	b.t.Helper()
+	b.wantHolders(h.Key(), map[string]string{h.Field(): count})
+}
+
+func (b *bed) wantGone(keys ...string) {
+	b.t.Helper()
+	for _, key := range keys {
+		if b.Exists(context.Background(), key).Val() != 0 {
+			b.t.Errorf("%s is still there: %v", key, b.HGetAll(context.Background(), key).Val())
+		}
+	}
+}
+
+// wantTTL wants a TTL in (low, high].
+func (b *bed) wantTTL(key string, low, high time.Duration) {
+	b.t.Helper()
+	if got := b.PTTL(context.Background(), key).Val(); got <= low || got > high {
+		b.t.Errorf("PTTL %s: got %s, want over %s up to %s", key, got, low, high)
+	}
+}
+
+// stranger is a holder of a Redisson client somewhere else.
+const stranger = "0e6b1a52-1a3c-4d65-9c53-8d4c8a0b7f11:57"
+
+// take writes a lock by hand in Redisson's layout.
+func (b *bed) take(key, field string, lease time.Duration) {
+	b.t.Helper()
+	_, err := b.TxPipelined(context.Background(), func(p redis.Pipeliner) error {
+		p.Del(context.Background(), key)
+		p.HSet(context.Background(), key, field, 1)
+		p.PExpire(context.Background(), key, lease)
+		return nil
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// free releases a lock by hand as Redisson does.
+func (b *bed) free(key string) {
+	b.t.Helper()
+	err := b.Eval(context.Background(), `redis.call('del', KEYS[1]); redis.call('publish', KEYS[2], '0'); return 1`,
+		[]string{key, channelOf(key)}).Err()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func channelOf(key string) string {
+	if strings.Contains(key, "{") {
+		return "redisson_lock__channel:" + key
+	}
+	return "redisson_lock__channel:{" + key + "}"
+}
+
+// eventually polls until ok. The bound is for a test that fails: no timing is
+// asserted by it.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if <-tick.C; time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// pass lets time go by in a bubble.
+func pass(d time.Duration) {
+	<-time.NewTimer(d).C
+	synctest.Wait()
+}
+
+// waiters waits until n callers are queued in the client.
+func waiters(t *testing.T, locks *core.Client, n int) {
+	t.Helper()
+	eventually(t, "the expected number of waiters", func() bool { return locks.Stats().Waiters == n })
+}
+
+// listeners waits until n clients listen for the wake-ups of key.
+func (b *bed) listeners(key string, n int64) {
+	b.t.Helper()
+	channel := channelOf(key)
+	eventually(b.t, "the expected number of subscribers", func() bool {
+		return b.PubSubNumSub(context.Background(), channel).Val()[channel] >= n
+	})
+}
