@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/ginlock"
 )
 
 func TestHandler_RunsOnceUnderItsLock(t *testing.T) {
@@ -84,16 +85,12 @@ func TestHandler_OneAtATime(t *testing.T) {
 func TestHandler_OnAGroupCompilesForEveryRoute(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
-		g := s.engine.Group("/v1", s.guard.Handler(ruleset.Rule{Key: "#{route}:#{path.id}"}))
+		g := s.engine.Group("/v1", s.guard.Handler(ruleset.Rule{Key: "#{path.id}@#{route}"}))
 		for _, path := range []string{"/a/:id", "/b/:id"} {
-			g.GET(path, func(c *gin.Context) {
-				_, ok := core.Held(c.Request.Context(), "%2Fv1%2Fa%2F:id:7")
-				_ = ok
-				c.String(http.StatusOK, c.FullPath())
-			})
+			g.GET(path, func(c *gin.Context) { c.String(http.StatusOK, ginlock.Hold(c).Key()) })
 		}
-		want(t, "a", s.do(t, request{method: "GET", url: "/v1/a/7"}).Body.String(), "/v1/a/:id")
-		want(t, "b", s.do(t, request{method: "GET", url: "/v1/b/7"}).Body.String(), "/v1/b/:id")
+		want(t, "a", serve(s, request{method: "GET", url: "/v1/a/7"}).Body.String(), prefix+"7@/v1/a/:id")
+		want(t, "b", serve(s, request{method: "GET", url: "/v1/b/7"}).Body.String(), prefix+"7@/v1/b/:id")
 	})
 }
 

@@ -1,0 +1,162 @@
+package ginlock_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/ginlock"
+)
+
+type ctxKey struct{}
+
+func TestContext_OfTheRequestCarriesTheHoldAndIsPutBack(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		var during context.Context
+		s.engine.Use(func(c *gin.Context) {
+			ctx := context.WithValue(c.Request.Context(), ctxKey{}, "outer")
+			c.Request = c.Request.WithContext(ctx)
+			c.Set(core.ContextKey, "somebody else's")
+			c.Next()
+			want(t, "context put back", c.Request.Context(), ctx)
+			want(t, "key put back", c.MustGet(core.ContextKey).(string), "somebody else's")
+			if h := ginlock.Hold(c); h != nil {
+				t.Errorf("Hold afterwards: %v", h)
+			}
+		})
+		s.engine.POST(payPath, s.guard.Handler(pay), func(c *gin.Context) {
+			during = c.Request.Context()
+			want(t, "value of the outer context", during.Value(ctxKey{}).(string), "outer")
+			_, ok := core.Held(during, "order:42")
+			want(t, "held", ok, true)
+		})
+		s.do(t, request{})
+		wantErr(t, "the handler's context afterwards", context.Cause(during), core.ErrReleased)
+	})
+}
+
+func TestContext_KeysAreEmptyAfterwards(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.Use(func(c *gin.Context) { c.Next(); want(t, "keys left", len(c.Keys), 0) })
+		s.engine.POST(payPath, s.guard.Handler(pay), func(*gin.Context) {})
+		s.do(t, request{})
+	})
+}
+
+func TestContext_GinsOwnPassedOnReentersWithAndWithoutFallback(t *testing.T) {
+	t.Parallel()
+	for name, fallback := range map[string]bool{"with ContextWithFallback": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				s.engine.ContextWithFallback = fallback
+				svc := func(ctx context.Context, key string) error { // a service layer that locks by itself
+					return s.locks.Lock(key).Do(ctx, func(context.Context) error { return nil }, core.WaitTime(0))
+				}
+				s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+					want(t, "service given c", svc(c, "order:42"), nil)
+					want(t, "service given the request's context", svc(c.Request.Context(), "order:42"), nil)
+					_, ok := core.Held(c, "order:42")
+					want(t, "held by c", ok, true)
+					want(t, "still held", s.held(t, payKey), true)
+				})
+				want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+				want(t, "held afterwards", s.held(t, payKey), false)
+			})
+		})
+	}
+}
+
+func TestContext_HoldsOfTheHandlerItselfAreFoundThroughGinsContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.ContextWithFallback = true
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+			ctx, hold, err := s.locks.Lock("stock:7").Acquire(c.Request.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = hold.Release(ctx) }()
+			c.Request = c.Request.WithContext(ctx)
+			for _, key := range []string{"stock:7", "order:42"} {
+				_, ok := core.Held(c, key)
+				want(t, key, ok, true)
+			}
+		})
+		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+	})
+}
+
+func TestContext_TwoRequestsAreTwoOwners(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		rule := pay
+		rule.WaitTime = ruleset.NoWait
+		inner := 0
+		s.handle(t, "POST", payPath, rule, func(c *gin.Context) {
+			if c.GetHeader("X-Request-Id") == "1" && c.Query("inner") == "" {
+				inner = s.do(t, request{url: payURL + "?inner=1", headers: map[string]string{"X-Request-Id": "1"}}).Code
+			}
+		})
+		want(t, "outer", s.do(t, request{headers: map[string]string{"X-Request-Id": "1"}}).Code, http.StatusOK)
+		want(t, "inner", inner, http.StatusConflict)
+	})
+}
+
+func TestHold_IsTheLastRulesAndInertOutside(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		rules := []ruleset.Rule{{Name: "user", Key: "user:ann"}, {Name: "order", Key: "order:#{path.id}"}}
+		if err := s.guard.HandleRules(s.engine, "POST", payPath, rules, func(c *gin.Context) {
+			want(t, "key", ginlock.Hold(c).Key(), payKey)
+			want(t, "remaining", ginlock.Hold(c).Remaining() > 0, true)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+	})
+}
+
+func TestHold_ReleasedEarlyByTheHandler(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+			want(t, "Release", ginlock.Hold(c).Release(c.Request.Context()), nil)
+			want(t, "held after it", s.held(t, payKey), false)
+			s.redis.Take(payKey, time.Hour) // the next one, whose lock must stay
+		})
+		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+		want(t, "the next one's lock", s.held(t, payKey), true)
+	})
+}
+
+func TestHold_HandedOverToWorkThatOutlivesTheRequest(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		done := make(chan error, 1)
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+			ctx, hold := ginlock.Hold(c).Handover()
+			go func() {
+				time.Sleep(time.Minute)
+				done <- errors.Join(ctx.Err(), hold.Release(ctx))
+			}()
+			c.Status(http.StatusAccepted)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		want(t, "status", s.do(t, request{ctx: ctx}).Code, http.StatusAccepted)
+		cancel()
+		synctest.Wait()
+		want(t, "held after the answer", s.held(t, payKey), true)
+		want(t, "the work", <-done, nil)
+		want(t, "held after the work", s.held(t, payKey), false)
+	})
+}

@@ -1,0 +1,151 @@
+package ginlock_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/ginlock"
+)
+
+// brief is a rule whose lease runs out under a handler that takes long.
+var brief = ruleset.Rule{Key: "order:#{path.id}", LeaseTime: time.Second}
+
+// overrun works until its lock is lost, and checks how it is told.
+func overrun(t testing.TB, c *gin.Context) {
+	t.Helper()
+	ctx := c.Request.Context()
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Minute):
+		t.Error("the handler was not told that its lock is lost")
+	}
+	wantErr(t, "cause", context.Cause(ctx), core.ErrLost)
+}
+
+func TestLoss_UnderTheHandler(t *testing.T) {
+	t.Parallel()
+	failing := brief
+	failing.OnLost = failpolicy.Fail
+	buffered := []ginlock.Option{ginlock.WithBuffer(1 << 10)}
+	tests := map[string]struct {
+		rule    ruleset.Rule
+		options []ginlock.Option
+		after   func(c *gin.Context) // what the handler does when it knows
+		status  int
+		body    string // "" for a problem document
+	}{
+		"returns without an answer":           {brief, nil, func(*gin.Context) {}, 500, ""},
+		"adds ctx.Err()":                      {brief, nil, func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }, 500, ""},
+		"answers all the same":                {brief, nil, func(c *gin.Context) { c.String(201, "done") }, 201, "done"},
+		"answers with a status only":          {brief, nil, func(c *gin.Context) { c.Status(202) }, 202, "-"},
+		"fail, no answer":                     {failing, nil, func(*gin.Context) {}, 500, ""},
+		"fail, answered, unbuffered":          {failing, nil, func(c *gin.Context) { c.String(201, "done") }, 201, "done"},
+		"fail, answered, buffered":            {failing, buffered, func(c *gin.Context) { c.String(201, "done"); c.Writer.Flush() }, 500, ""},
+		"buffered, answers all the same":      {brief, buffered, func(c *gin.Context) { c.String(201, "done") }, 201, "done"},
+		"buffered, answers 503 and ctx.Err()": {brief, buffered, func(c *gin.Context) { _ = c.AbortWithError(503, c.Request.Context().Err()) }, 500, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				s.engine.Use(func(c *gin.Context) { c.Header("X-Outer", "kept") })
+				s.handle(t, "POST", payPath, tt.rule, func(c *gin.Context) {
+					c.Header("Etag", `"half done"`)
+					overrun(t, c)
+					s.redis.Take(payKey, time.Hour) // the new owner
+					tt.after(c)
+				})
+				w := s.do(t, request{})
+				want(t, "status", w.Code, tt.status)
+				want(t, "outer header", w.Header().Get("X-Outer"), "kept")
+				want(t, "the new owner's lock", s.held(t, payKey), true)
+				switch tt.body {
+				case "":
+					want(t, "type", problemOf(t, w).Type, failpolicy.TypeLost)
+					want(t, "Retry-After", w.Header().Get("Retry-After"), "")
+					want(t, "Etag", w.Header().Get("Etag"), "")
+				case "-":
+					want(t, "body", w.Body.String(), "")
+				default:
+					want(t, "body", w.Body.String(), tt.body)
+				}
+			}, tt.options...)
+		})
+	}
+}
+
+func TestLoss_IgnoredDoesNotEndTheHandlersContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		rule := brief
+		rule.OnLost = failpolicy.Ignore
+		s.handle(t, "POST", payPath, rule, func(c *gin.Context) {
+			time.Sleep(5 * time.Second)
+			want(t, "context", c.Request.Context().Err(), nil)
+		})
+		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+	})
+}
+
+func TestLoss_IsToldFromTheClientsCancel(t *testing.T) {
+	t.Parallel()
+	rec := &record{}
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+			<-c.Request.Context().Done()
+			wantErr(t, "cause", context.Cause(c.Request.Context()), context.Canceled)
+			_ = c.Error(c.Request.Context().Err())
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		w := s.do(t, request{ctx: ctx})
+		want(t, "body", w.Body.Len(), 0)
+		want(t, "held afterwards", s.held(t, payKey), false)
+		want(t, "failures", len(rec.failures), 0)
+	}, ginlock.WithObserver(rec))
+}
+
+func TestLoss_ByForceIsNoticedAtTheNextRenewal(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+			s.redis.Expire(payKey)
+			start := time.Now()
+			overrun(t, c)
+			want(t, "in time", time.Since(start) <= core.DefaultWatchdog/3+time.Second, true)
+		})
+		want(t, "status", s.do(t, request{}).Code, http.StatusInternalServerError)
+	})
+}
+
+func TestHandler_LongerThanTheLeaseIsKeptAliveByTheWatchdog(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+			time.Sleep(5 * core.DefaultWatchdog)
+			want(t, "context", c.Request.Context().Err(), nil)
+			want(t, "held", s.held(t, payKey), true)
+		})
+		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+	})
+}
+
+func TestShutdown_NothingIsReleasedUnderARunningHandler(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			wantErr(t, "Close", s.locks.Close(ctx), context.DeadlineExceeded)
+			wantErr(t, "cause", context.Cause(c.Request.Context()), core.ErrClosed)
+		})
+		want(t, "status", s.do(t, request{}).Code, http.StatusInternalServerError)
+	})
+}
