@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -122,7 +124,8 @@ type bench struct {
 	server *grpc.Server
 	shop   *shop
 	client shoppb.OrdersClient
-	served chan struct{}
+	stop   func() // ends client, server and lock client; also done by the test's end
+	only   string // the method under test, where a helper needs it
 }
 
 // setup starts a bench whose guard passes its check.
@@ -170,9 +173,9 @@ func (b *bench) newServer(unary []grpc.UnaryServerInterceptor, stream []grpc.Str
 func (b *bench) serve(opts ...grpc.DialOption) {
 	b.t.Helper()
 	listener := bufconn.Listen(1 << 20)
-	b.served = make(chan struct{})
+	served := make(chan struct{})
 	go func() {
-		defer close(b.served)
+		defer close(served)
 		_ = b.server.Serve(listener)
 	}()
 	conn, err := grpc.NewClient("passthrough:///bufconn", append(opts,
@@ -183,11 +186,25 @@ func (b *bench) serve(opts ...grpc.DialOption) {
 		b.t.Fatal(err)
 	}
 	b.client = shoppb.OrdersClient{Conn: conn}
-	b.t.Cleanup(func() {
+	b.stop = sync.OnceFunc(func() {
 		_ = conn.Close()
 		b.server.Stop()
-		<-b.served
+		<-served
+		_ = b.locks.Close(context.Background())
 	})
+	b.t.Cleanup(b.stop)
+}
+
+// until waits for a condition that other goroutines make true.
+func until(t testing.TB, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatal("the condition did not become true in 10 s")
+		}
+		runtime.Gosched()
+	}
 }
 
 // held says whether a lock is taken, by whomever.
