@@ -16,6 +16,7 @@ type chain struct {
 	keyed    *Keyed   // of a keyed variable, entry chosen or not
 	item     *item
 	computed ast.Node // the computed name of an entry
+	element  *access  // of base, if a computed index chose it; has no mode yet
 	steps    []step
 	typ      Type
 	implicit bool
@@ -91,11 +92,12 @@ func (r *resolver) member(x *ast.MemberNode) *chain {
 	return r.computedMember(c, x)
 }
 
-// rebase turns a chain into the base of another one.
+// rebase turns a chain into the base of another one, which reports it if it is
+// missing.
 func (r *resolver) rebase(at ast.Node, c *chain) *chain {
 	var n ast.Node = &ast.NilNode{}
 	n.SetLocation(at.Location())
-	typ := r.materialize(&n, c, r.in(modeValue))
+	typ := r.materialize(&n, c, modeLenient)
 	return &chain{base: n, typ: typ, text: c.text}
 }
 
@@ -209,8 +211,8 @@ func (r *resolver) computedMember(c *chain, x *ast.MemberNode) *chain {
 		return &next
 	case kindList, kindMap, kindAny:
 		base := r.rebase(x, c)
-		a := &access{typ: c.typ.element(), text: text, mode: r.in(modeValue)}
-		return &chain{base: r.invoke(fnIndex, AnyType(), base.base, a, x.Property), typ: c.typ.element(), text: text}
+		a := &access{typ: c.typ.element(), text: text}
+		return &chain{base: r.invoke(fnIndex, AnyType(), base.base, a, x.Property), element: a, typ: c.typ.element(), text: text}
 	case kindObject:
 		r.report(x.Property, "", "the fields of %s are chosen by names, not by computed values", c.text)
 	default:
@@ -227,6 +229,9 @@ func (r *resolver) materialize(n *ast.Node, c *chain, m mode) Type {
 			example = c.keyed.Known[0]
 		}
 		return r.report(*n, c.text+"."+example, "%s is a set of values, one per %s", c.text, c.keyed.Noun)
+	}
+	if c.element != nil {
+		c.element.mode = m
 	}
 	if c.variable == nil && len(c.steps) == 0 {
 		location := (*n).Location()
