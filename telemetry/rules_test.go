@@ -1,0 +1,172 @@
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+type order struct{ ID string }
+
+// wrap puts a rule named "pay" around a function that does nothing.
+func wrap(t *testing.T, h *harness, locks *core.Client, rule ruleset.Rule) func(context.Context, order) error {
+	t.Helper()
+	a, err := aspect.New(locks, aspect.WithObserver(h.Telemetry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule.Name = "pay"
+	if rule.Key == "" {
+		rule.Key = "order:#{in.ID}"
+	}
+	f, err := aspect.Wrap(a, rule, func(context.Context, order) (int, error) { return 1, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(ctx context.Context, o order) error {
+		_, err := f(ctx, o)
+		return err
+	}
+}
+
+func TestKnownRulesExistAtZero(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	locks, _ := newLocks(t, h)
+	wrap(t, h, locks, ruleset.Rule{OnBackend: failpolicy.Proceed})
+
+	for _, metric := range []string{"lost", "release.failures", "handoffs", "waiters", "held"} {
+		h.want(t, 0, "distributed_lock."+metric, "rule", "pay", "kind", "reentrant")
+	}
+	for _, outcome := range []string{"renewed", "late", "failed"} {
+		h.want(t, 0, "distributed_lock.renewals", "rule", "pay", "kind", "reentrant", "outcome", outcome)
+	}
+	for cause, strategy := range map[string]string{
+		"busy": "error", "debounced": "error", "backend": "proceed", "key": "error", "overload": "error",
+		"lost": "none", "canceled": "none", "deadline": "none",
+	} {
+		h.want(t, 0, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", cause, "strategy", strategy)
+	}
+	for _, reason := range []string{"proceed", "disabled", "dry_run", "when"} {
+		h.want(t, 0, "distributed_lock.unlocked", "rule", "pay", "kind", "reentrant", "reason", reason)
+	}
+	h.want(t, 1, "distributed_lock.rules", "state", "enabled")
+	h.want(t, 0, "distributed_lock.rules", "state", "disabled")
+	h.want(t, 0, "distributed_lock.rules", "state", "dry_run")
+}
+
+func TestFailuresByCauseAndStrategy(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name            string
+		rule            ruleset.Rule
+		id              string
+		down            bool
+		cause, strategy string
+		outcome         string // of wait.duration
+		unlocked        float64
+	}{
+		{name: "busy", rule: ruleset.Rule{WaitTime: ruleset.NoWait}, id: "42", cause: "busy", strategy: "error", outcome: "busy"},
+		{name: "skipped", rule: ruleset.Rule{WaitTime: ruleset.NoWait, OnBusy: failpolicy.Skip}, id: "42", cause: "busy", strategy: "skip", outcome: "busy"},
+		{name: "debounced", rule: ruleset.Rule{Debounce: time.Minute}, id: "42", cause: "debounced", strategy: "error", outcome: "debounced"},
+		{name: "no key", rule: ruleset.Rule{}, id: "", cause: "key", strategy: "error", outcome: "key"},
+		{name: "backend", rule: ruleset.Rule{}, id: "42", down: true, cause: "backend", strategy: "error", outcome: "backend"},
+		{
+			name: "proceed", rule: ruleset.Rule{OnBackend: failpolicy.Proceed}, id: "42", down: true,
+			cause: "backend", strategy: "proceed", outcome: "backend", unlocked: 1,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			locks, server := newLocks(t, h)
+			pay := wrap(t, h, locks, test.rule)
+			server.Take("order:42", time.Minute)
+			if test.down {
+				server.Down()
+			}
+			err := pay(t.Context(), order{ID: test.id})
+			if refused := errors.As(err, new(*aspect.RefusedError)); refused != (test.strategy == "error") {
+				t.Errorf("error %v", err)
+			}
+			h.want(t, 1, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", test.cause, "strategy", test.strategy)
+			h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", test.outcome)
+			h.want(t, test.unlocked, "distributed_lock.unlocked", "rule", "pay", "kind", "reentrant", "reason", "proceed")
+		})
+	}
+}
+
+func TestUnlockedAndStates(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, reason, state string
+		rule                ruleset.Rule
+	}{
+		{"disabled", "disabled", "disabled", ruleset.Rule{Disabled: true}},
+		{"dry run", "dry_run", "dry_run", ruleset.Rule{DryRun: true}},
+		{"when", "when", "enabled", ruleset.Rule{When: "in.ID == 'other'"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			locks, _ := newLocks(t, h)
+			pay := wrap(t, h, locks, test.rule)
+			if err := pay(t.Context(), order{ID: "42"}); err != nil {
+				t.Fatal(err)
+			}
+			h.want(t, 1, "distributed_lock.unlocked", "rule", "pay", "kind", "reentrant", "reason", test.reason)
+			h.want(t, 1, "distributed_lock.rules", "state", test.state)
+		})
+	}
+}
+
+func TestDryRunCountsWhatWouldHaveHappened(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	locks, server := newLocks(t, h)
+	pay := wrap(t, h, locks, ruleset.Rule{DryRun: true})
+	server.Take("order:taken", time.Minute)
+	if err := errors.Join(pay(t.Context(), order{ID: "free"}), pay(t.Context(), order{ID: "taken"})); err != nil {
+		t.Fatal(err)
+	}
+	h.want(t, 1, "distributed_lock.dry_runs", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
+	h.want(t, 1, "distributed_lock.dry_runs", "rule", "pay", "kind", "reentrant", "outcome", "busy")
+	h.want(t, 0, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", "busy", "strategy", "error")
+}
+
+func TestARuleCompiledAgainReplacesItself(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}}
+	h.ObserveRule(info)
+	info.Disabled = true
+	h.ObserveRule(info)
+	h.want(t, 0, "distributed_lock.rules", "state", "enabled")
+	h.want(t, 1, "distributed_lock.rules", "state", "disabled")
+}
+
+func TestLabelsAreOnlyOfFixedLists(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	locks, server := newLocks(t, h)
+	defer h.Watch(locks)()
+	pay := wrap(t, h, locks, ruleset.Rule{WaitTime: ruleset.NoWait})
+	server.Take("order:secret-1", time.Minute)
+	for _, id := range []string{"secret-1", "secret-2", ""} {
+		_ = pay(t.Context(), order{ID: id}) //nolint:errcheck // two of them are refused on purpose
+	}
+	for name, m := range h.collect(t) {
+		for _, kv := range labelValues(m) {
+			if strings.Contains(kv.Value.AsString(), "secret") {
+				t.Errorf("%s has the label %s=%s", name, kv.Key, kv.Value.AsString())
+			}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package telemetry_test
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/interlock-go/interlock/telemetry"
+)
+
+func noTraces() telemetry.Option { return telemetry.WithTracerProvider(tracenoop.NewTracerProvider()) }
+
+func TestNewNamesEveryBadOption(t *testing.T) {
+	t.Parallel()
+	_, err := telemetry.New(
+		nil,
+		telemetry.WithTracerProvider(nil),
+		telemetry.WithMeterProvider(nil),
+		telemetry.WithLogger(nil),
+		telemetry.WithLongWait(-time.Second),
+		telemetry.WithMaxRules(0),
+	)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		"option 1 is nil", "WithTracerProvider(nil)", "WithMeterProvider(nil)", "WithLogger(nil)", "WithLongWait(-1s)", "WithMaxRules(0)",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in:\n%v", want, err)
+		}
+	}
+}
+
+// brokenMeters refuses some instruments.
+type brokenMeters struct{ metricnoop.MeterProvider }
+
+func (brokenMeters) Meter(string, ...metric.MeterOption) metric.Meter { return brokenMeter{} }
+
+type brokenMeter struct{ metricnoop.Meter }
+
+func (brokenMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return nil, errors.New("no " + name)
+}
+
+func TestNewNamesEveryBadInstrument(t *testing.T) {
+	t.Parallel()
+	_, err := telemetry.New(telemetry.WithMeterProvider(brokenMeters{}))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"distributed_lock.lost", "distributed_lock.renewals", "distributed_lock.handoffs"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in:\n%v", want, err)
+		}
+	}
+}
+
+func TestDefaultsNeedNoProvider(t *testing.T) {
+	t.Parallel()
+	tel, err := telemetry.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &harness{Telemetry: tel}
+	h.lock(t, acquisition("order:42", "pay"))
+	if err := tel.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOfAnOptionGivenTwiceTheLastCounts(t *testing.T) {
+	t.Parallel()
+	reader := sdkmetric.NewManualReader()
+	h := newHarness(t, telemetry.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))), telemetry.WithLogger(slog.Default()))
+	h.lock(t, acquisition("order:42", "pay"))
+	if n := h.countSeries(t); n != 0 {
+		t.Errorf("the first provider has %d series", n)
+	}
+	h.reader = reader
+	h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
+}
+
+func TestCloseTakesTheGaugesOff(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.lock(t, acquisition("order:42", "pay"))
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, exists := h.value(t, "distributed_lock.held", "rule", "pay", "kind", "reentrant"); exists {
+		t.Error("distributed_lock.held is still there")
+	}
+	h.lock(t, acquisition("order:42", "pay"))
+	h.want(t, 2, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
+}
+
+func TestWatchUntilStopped(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	locks, _ := newLocks(t, h)
+	stop := h.Watch(locks)
+	h.want(t, 1, "distributed_lock.client.info", "client.id", locks.ID())
+	h.want(t, 0, "distributed_lock.oldest_wait", "client.id", locks.ID())
+	stop()
+	stop()
+	if _, exists := h.value(t, "distributed_lock.client.info", "client.id", locks.ID()); exists {
+		t.Error("still watched")
+	}
+	h.Watch(nil)()
+}
+
+func TestKeyHashIsWhatAShellComputes(t *testing.T) {
+	t.Parallel()
+	// printf %s 'shop:order:42' | sha256sum | cut -c1-16
+	if got, want := telemetry.KeyHash("shop:order:42"), "23897f4f5dca59d6"; got != want {
+		t.Errorf("KeyHash = %s, want %s", got, want)
+	}
+}
