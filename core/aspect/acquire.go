@@ -25,7 +25,7 @@ func (r *run) acquire(f *frame, names lockNames) bool {
 	if err != nil {
 		return r.notAcquired(f, err)
 	}
-	f.hold, f.ctx = hold, ctx
+	f.hold = hold
 	r.grant.Hold = hold
 	r.ctx = f.rule.handlerContext(r.ctx, ctx)
 	return true

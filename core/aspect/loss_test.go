@@ -192,3 +192,36 @@ func TestClose_WhileAHandlerRuns(t *testing.T) {
 		want(t, "after Close", p.Run(t.Context(), &call{in: order{ID: "42"}}).Cause, failpolicy.Backend)
 	})
 }
+
+func TestLoss_OfTwoRulesIsAnsweredByTheFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		obs := &record{}
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)),
+			ruleset.Rule{Name: "a", Key: "a", LeaseTime: time.Second, OnLost: failpolicy.Fail},
+			ruleset.Rule{Name: "b", Key: "b", LeaseTime: time.Second, OnLost: failpolicy.Fail})
+		out := p.Run(t.Context(), &call{handle: func(context.Context, aspect.Grant) error {
+			time.Sleep(time.Minute)
+			return nil
+		}})
+		want(t, "verdict", out.Verdict, aspect.VerdictLost)
+		want(t, "rule", out.Rule.Name, "a")
+		want(t, "failures", len(obs.failures), 1)
+	})
+}
+
+func TestLoss_OfTheShadowOfADryRunIsNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		rule := pay()
+		rule.LeaseTime, rule.OnLost, rule.DryRun = time.Second, failpolicy.Fail, true
+		p := mustCompile(t, mustAspect(t, b.locks), rule)
+		out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+			time.Sleep(time.Minute)
+			return ctx.Err()
+		}})
+		want(t, "outcome", out, aspect.Outcome{Verdict: aspect.VerdictRan, Unlocked: aspect.UnlockedDryRun})
+	})
+}

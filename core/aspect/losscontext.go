@@ -18,9 +18,8 @@ func (c *compiled) handlerContext(before, ofHold context.Context) context.Contex
 // owning is a context with the values of a hold's context, and so its ownership,
 // but not its end. [context.Cause] of it may tell the loss while its Err is nil.
 type owning struct {
-	context.Context //nolint:containedctx // this type is a context
-
-	hold context.Context //nolint:containedctx // as above
+	context.Context
+	hold context.Context
 }
 
 // Value is that of the hold's context.

@@ -17,7 +17,7 @@ func (r *run) rehearse(f *frame, names lockNames) bool {
 	ctx, hold, err := names.shadow().lock(r.point.aspect.locks).Acquire(r.ctx, f.rule.rehearsal...)
 	taken := false
 	if err == nil {
-		f.hold, f.ctx = hold, ctx
+		f.hold = hold
 		taken, err = r.takenForReal(names)
 		r.ctx = owning{Context: r.ctx, hold: ctx}
 	}

@@ -22,15 +22,12 @@ func (r *run) release() {
 }
 
 func (r *run) releaseFrame(f *frame, succeeded bool) {
-	closed := errors.Is(context.Cause(f.ctx), core.ErrClosed)
 	err := f.end(r.caller, succeeded)
 	f.rule.noteHeld(time.Since(f.acquired))
 	switch {
+	case err == nil:
 	case errors.Is(err, core.ErrLost), errors.Is(err, core.ErrClosed):
 		f.lost = err
-	case closed:
-		f.lost = core.ErrClosed
-	case err == nil:
 	case errors.Is(err, core.ErrNotHeld):
 		// The handler released it early, or handed it over.
 	default:

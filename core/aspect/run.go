@@ -24,8 +24,8 @@ func (p *Point) Run(ctx context.Context, call Call) Outcome {
 type run struct {
 	point  *Point
 	call   Call
-	caller context.Context //nolint:containedctx // a run lives as long as the call of Run
-	ctx    context.Context //nolint:containedctx // as above; carries the holds so far
+	caller context.Context
+	ctx    context.Context // carries the holds so far
 
 	env      keyexpr.Env // nil until it is needed
 	frames   []frame     // of the rules reached, in order
@@ -39,7 +39,6 @@ type run struct {
 type frame struct {
 	rule     *compiled
 	hold     *core.Hold
-	ctx      context.Context //nolint:containedctx // of the hold; nil without one
 	acquired time.Time
 	waited   time.Duration
 	cause    failpolicy.Cause

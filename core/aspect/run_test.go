@@ -255,6 +255,26 @@ func TestRun_RetryHint(t *testing.T) {
 	}
 }
 
+func TestRun_RetryHintFollowsTheHoldTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		rule := pay()
+		rule.WaitTime = ruleset.NoWait
+		p := mustCompile(t, mustAspect(t, b.locks), rule)
+		for _, held := range append([]time.Duration{4 * time.Second}, make([]time.Duration, 30)...) {
+			p.Run(t.Context(), &call{in: order{ID: "1"}, handle: func(context.Context, aspect.Grant) error {
+				time.Sleep(held)
+				return nil
+			}})
+		}
+		b.redis.Take("order:42", time.Hour)
+		if got := p.Run(t.Context(), &call{in: order{ID: "42"}}).RetryAfter; got > 2*time.Second {
+			t.Errorf("got %s after many short calls, want at most 2s", got)
+		}
+	})
+}
+
 func TestRun_Overload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
