@@ -1,0 +1,220 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock"
+	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
+)
+
+func TestHold_IsTheLockOfTheHandler(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay"), rule("Track")))
+	look := func(ctx context.Context) {
+		hold, ok := grpclock.Hold(ctx)
+		if !ok || hold.Key() != "order:1" {
+			t.Errorf("got %v, %v", hold, ok)
+		}
+		if _, ok := core.Held(ctx, "order:1"); !ok {
+			t.Error("core.Held does not find it")
+		}
+		if _, ok := grpclock.Hold(core.Detach(ctx)); ok {
+			t.Error("a detached context has a hold")
+		}
+	}
+	b.shop.pay = func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
+		look(ctx)
+		return reply(""), nil
+	}
+	b.shop.track = func(_ *shoppb.PayRequest, stream shoppb.TrackStream) error {
+		look(stream.Context())
+		return nil
+	}
+	b.call(t.Context(), "Pay", "1").check(t, "")
+	b.call(t.Context(), "Track", "1").check(t)
+}
+
+func TestHold_NoneWithoutALock(t *testing.T) {
+	t.Parallel()
+	if hold, ok := grpclock.Hold(t.Context()); ok || hold != nil {
+		t.Errorf("got %v, %v", hold, ok)
+	}
+	if ctx := t.Context(); grpclock.Caller(ctx) != ctx {
+		t.Error("Caller without a lock is not the context itself")
+	}
+}
+
+func TestHold_ReentersInTheHandler(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay")))
+	b.shop.pay = func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
+		err := b.locks.Lock("order:1").Do(ctx, func(context.Context) error { return nil }, core.WaitTime(0))
+		return reply("inside"), err
+	}
+	b.call(t.Context(), "Pay", "1").check(t, "inside")
+}
+
+func TestHold_ReleasedEarlyByAUnaryHandler(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay")))
+	b.shop.pay = func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
+		hold, _ := grpclock.Hold(ctx)
+		if err := hold.Release(ctx); err != nil {
+			return nil, err
+		}
+		if b.held("order:1") {
+			t.Error("the lock is still held")
+		}
+		if err := grpclock.Caller(ctx).Err(); err != nil {
+			t.Errorf("the context to go on with has ended: %v", err)
+		}
+		return reply("free"), nil
+	}
+	b.call(t.Context(), "Pay", "1").check(t, "free")
+}
+
+func TestHold_ReleasedEarlyByAStreamHandlerLeavesTheStreamWorking(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{}, grpclock.WithRules(rule("Chat")))
+	b.shop.chat = func(stream shoppb.ChatStream) error {
+		if _, err := stream.Recv(); err != nil {
+			return err
+		}
+		hold, _ := grpclock.Hold(stream.Context())
+		if err := hold.Release(stream.Context()); err != nil {
+			return err
+		}
+		req, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		return stream.Send(reply("still " + req.GetOrderId()))
+	}
+	b.call(t.Context(), "Chat", "1", "2").check(t, "still 2")
+}
+
+func TestHold_ReleasedWhileAReceiveIsBlocked(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{}, grpclock.WithRules(rule("Chat", func(r *ruleset.Rule) { r.Key = "orders" })))
+	b.shop.chat = func(stream shoppb.ChatStream) error {
+		hold, _ := grpclock.Hold(stream.Context())
+		released := make(chan error, 1)
+		go func() {
+			released <- errors.Join(hold.Release(context.WithoutCancel(stream.Context())), stream.Send(reply("released")))
+		}()
+		req, err := stream.Recv()
+		if err := errors.Join(err, <-released); err != nil {
+			return err
+		}
+		return stream.Send(reply("then " + req.GetOrderId()))
+	}
+	s, err := b.client.Chat(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got answer
+	for _, id := range []string{"1", ""} {
+		r, err := s.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.add(r)
+		if id != "" {
+			if err := s.Send(order(id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !slices.Equal(got.replies, []string{"released", "then 1"}) {
+		t.Errorf("got %q", got.replies)
+	}
+}
+
+func TestHold_HandedOverOutlivesTheCall(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay")))
+	kept := make(chan *core.Hold, 1)
+	b.shop.pay = func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
+		hold, _ := grpclock.Hold(ctx)
+		_, later := hold.Handover()
+		kept <- later
+		return reply("accepted"), nil
+	}
+	b.call(t.Context(), "Pay", "1").check(t, "accepted")
+	if !b.held("order:1") {
+		t.Error("the lock was released with the call")
+	}
+	if err := (<-kept).Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPanic_ReleasesAndGoesOnToTheRecovery(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		b := setup(t, &shop{
+			pay:       func(context.Context, *shoppb.PayRequest) (*shoppb.PayReply, error) { panic("at the till") },
+			track:     func(*shoppb.PayRequest, shoppb.TrackStream) error { panic("at the till") },
+			importAll: func(shoppb.ImportStream) error { panic("at the till") },
+			chat:      func(shoppb.ChatStream) error { panic("at the till") },
+		}, grpclock.WithRules(rule(kind)))
+		got := b.call(t.Context(), kind, "1")
+		if !strings.Contains(status.Convert(got.err).Message(), "panic: at the till") {
+			t.Errorf("%s: got %v, want what the recovery made", kind, got.err)
+		}
+		if b.held("order:1") {
+			t.Errorf("%s: the lock is still held", kind)
+		}
+	}
+}
+
+func TestSeveralRules_AreTakenInOrderAndAllFreed(t *testing.T) {
+	t.Parallel()
+	order1 := rule("Pay", func(r *ruleset.Rule) { r.Name = "order" })
+	till := rule("Pay", func(r *ruleset.Rule) { r.Name, r.Key = "till", "till" })
+	b := setup(t, &shop{}, grpclock.WithRules(order1, till))
+	b.shop.pay = func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
+		for _, name := range []string{"order:1", "till"} {
+			if _, ok := core.Held(ctx, name); !ok {
+				t.Errorf("%s is not held", name)
+			}
+		}
+		return reply("both"), nil
+	}
+	b.call(t.Context(), "Pay", "1").check(t, "both")
+
+	b.redis.Take("till", 1<<30)
+	if got := b.call(t.Context(), "Pay", "1"); status.Code(got.err) != codes.Aborted {
+		t.Errorf("got %v, want ABORTED", got.err)
+	}
+	if b.held("order:1") {
+		t.Error("the first lock was kept though the second was not had")
+	}
+}
+
+func TestSecondGuardOnOnePath_Reenters(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		b := prepare(t, &shop{}, grpclock.WithRules(rule(kind)))
+		b.server = b.newServer(
+			[]grpc.UnaryServerInterceptor{b.guard.UnaryServerInterceptor()},
+			[]grpc.StreamServerInterceptor{b.guard.StreamServerInterceptor()},
+		)
+		shoppb.RegisterOrdersServer(b.server, b.shop)
+		b.serve()
+		b.call(t.Context(), kind, "1", "2").check(t, answered[kind]...)
+		if b.held("order:1") || b.shop.ran.Load() != 1 {
+			t.Errorf("%s: held %v, ran %d", kind, b.held("order:1"), b.shop.ran.Load())
+		}
+	}
+}

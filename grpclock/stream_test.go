@@ -1,0 +1,166 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock"
+	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
+)
+
+func TestFirstMessage_IsTheKeyAndIsReplayed(t *testing.T) {
+	t.Parallel()
+	want := map[string][]string{"Track": {"packed 1", "sent 1"}, "Import": {"imported 1,2,3"}, "Chat": {"re 1", "re 2", "re 3"}}
+	for kind, replies := range want {
+		b := setup(t, &shop{}, grpclock.WithRules(rule(kind)))
+		b.call(t.Context(), kind, "1", "2", "3").check(t, replies...)
+	}
+}
+
+func TestFirstMessage_MayBeReadByTheHandlerInAnyType(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, &shop{}, grpclock.WithRules(rule("Chat")))
+	received := make(chan string, 3)
+	b.server = grpc.NewServer(grpc.ChainStreamInterceptor(b.guard.StreamServerInterceptor()))
+	b.server.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "shop.v1.Orders", HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{{StreamName: "Chat", ClientStreams: true, ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
+			for range 2 { // the messages of other packages have the same wire form
+				m := new(grpc_testing.EchoStatus)
+				m.Message = "left over"
+				m.Code = 7
+				if err := stream.RecvMsg(m); err != nil {
+					return err
+				}
+				received <- m.String()
+			}
+			return nil
+		}}},
+	}, nil)
+	b.serve()
+	b.call(t.Context(), "Chat", "1", "2")
+	if first, second := <-received, <-received; len(first) != len(second) {
+		t.Errorf("got %q for the replayed and %q for the next message", first, second)
+	}
+}
+
+func TestFirstMessage_EndOfTheStreamYieldsNoKey(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"Import", "Chat"} {
+		b := setup(t, &shop{}, grpclock.WithRules(rule(kind)))
+		if got := b.call(t.Context(), kind); status.Code(got.err) != codes.InvalidArgument || b.shop.ran.Load() != 0 {
+			t.Errorf("%s: got %v, ran %d; want INVALID_ARGUMENT and no run", kind, got.err, b.shop.ran.Load())
+		}
+	}
+}
+
+func TestFirstMessage_EndOfTheStreamIsReplayedToAHandlerThatRunsUnlocked(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{}, grpclock.WithRules(rule("Import", func(r *ruleset.Rule) { r.OnKey = failpolicy.Proceed })))
+	b.call(t.Context(), "Import").check(t, "imported ")
+}
+
+func TestFirstMessage_NothingIsLockedWhileTheClientIsSilent(t *testing.T) {
+	t.Parallel()
+	by := rule("Chat", func(r *ruleset.Rule) { r.Name, r.Key = "tenant", `tenant:#{metadata["x-tenant"]}` })
+	of := rule("Chat", func(r *ruleset.Rule) { r.Name = "order" })
+	b := setup(t, &shop{}, grpclock.WithRules(by, of))
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "a"))
+	s, err := b.client.Chat(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := b.call(metadata.AppendToOutgoingContext(t.Context(), "x-tenant", "a"), "Chat", "9")
+	other.check(t, "re 9") // the silent one holds nothing
+	cancel()
+	if _, err := s.Recv(); status.Code(err) != codes.Canceled {
+		t.Errorf("got %v, want CANCELLED", err)
+	}
+}
+
+func TestMetadataKey_LetsTheServerSpeakFirst(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{chat: func(stream shoppb.ChatStream) error {
+		if err := stream.Send(reply("hello")); err != nil {
+			return err
+		}
+		req, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		return stream.Send(reply("re " + req.GetOrderId()))
+	}}, grpclock.WithServerFirst(path("Chat")),
+		grpclock.WithRules(rule("Chat", func(r *ruleset.Rule) { r.Key = `order:#{metadata["x-order"]}` })))
+	s, err := b.client.Chat(metadata.AppendToOutgoingContext(t.Context(), "x-order", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Recv(); err != nil || got.GetReceipt() != "hello" {
+		t.Fatalf("got %v, %v before anything was sent, want hello", got, err)
+	}
+	if !b.held("order:1") {
+		t.Error("the lock is not held while the handler runs")
+	}
+	if err := errors.Join(s.Send(order("5")), s.CloseSend()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Recv(); err != nil || got.GetReceipt() != "re 5" {
+		t.Errorf("got %v, %v; want re 5", got, err)
+	}
+	if _, err := s.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v, want the end", err)
+	}
+}
+
+func TestRefusedStream_EndsThoughTheClientGoesOnSending(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{}, grpclock.WithRules(rule("Import", func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip })))
+	b.redis.Take("order:1", time.Minute)
+	s, err := b.client.Import(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		err = s.Send(order("1"))
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatalf("Send: got %v, want io.EOF", err)
+	}
+	if got, err := s.CloseAndRecv(); err != nil || got.GetReceipt() != "" {
+		t.Errorf("got %v, %v; want one empty reply", got, err)
+	}
+}
+
+func TestReceive_OfAHandlerPanicsInTheHandlersGoroutine(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, &shop{}, grpclock.WithRules(rule("Chat", func(r *ruleset.Rule) { r.Key = "chat" })))
+	b.server = b.newServer(nil, []grpc.StreamServerInterceptor{
+		func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+			return handler(srv, panickingStream{stream})
+		},
+	})
+	shoppb.RegisterOrdersServer(b.server, b.shop)
+	b.serve()
+	got := b.call(t.Context(), "Chat", "1")
+	if status.Convert(got.err).Message() != "panic: in a stream of somebody else" {
+		t.Errorf("got %v, want what the recovery outside makes of the panic", got.err)
+	}
+	if b.held("chat") {
+		t.Error("the lock is still held")
+	}
+}
+
+type panickingStream struct{ grpc.ServerStream }
+
+func (panickingStream) RecvMsg(any) error { panic("in a stream of somebody else") }
