@@ -247,7 +247,11 @@ func TestAnswer_CallerGoneGetsNothing(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		var logged int
-		s.engine.Use(func(c *gin.Context) { c.Next(); logged = c.Writer.Status(); want(t, "written", c.Writer.Written(), false) })
+		s.engine.Use(func(c *gin.Context) {
+			c.Next()
+			logged = c.Writer.Status()
+			want(t, "written", c.Writer.Written(), false)
+		})
 		s.engine.POST(payPath, s.guard.Handler(pay), func(*gin.Context) { t.Error("the handler ran") })
 		s.redis.Take(payKey, time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())

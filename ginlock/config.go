@@ -53,11 +53,10 @@ func newConfig(opts []Option) (cfg config, problems []error) {
 
 // checkVariables finds bad names and types before any route is compiled.
 func (c *config) checkVariables() error {
-	_, err := httpvars.New(httpvars.Config{Registered: c.registered()})
-	if err != nil {
-		return fmt.Errorf("WithVariable: %w", err)
-	}
 	var errs []error
+	if _, err := httpvars.New(httpvars.Config{Registered: c.registered()}); err != nil {
+		errs = append(errs, fmt.Errorf("WithVariable: %w", err))
+	}
 	for route, body := range c.bodies {
 		if _, err := httpvars.New(httpvars.Config{Body: body}); err != nil {
 			errs = append(errs, fmt.Errorf("WithBody: route %q: %w", route.Label(), err))

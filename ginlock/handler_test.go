@@ -244,11 +244,14 @@ func TestDebounce_WindowBeginsAfterSuccessOnly(t *testing.T) {
 		status  int
 		begins  bool
 	}{
-		"200":           {func(c *gin.Context) { c.String(http.StatusOK, "ok") }, 200, true},
-		"302":           {func(c *gin.Context) { c.Redirect(http.StatusFound, "/") }, 302, true},
-		"404":           {func(c *gin.Context) { c.Status(http.StatusNotFound) }, 404, false},
-		"500":           {func(c *gin.Context) { c.Status(http.StatusInternalServerError) }, 500, false},
-		"200 and error": {func(c *gin.Context) { _ = c.Error(failpolicy.Status{HTTP: 1}.Validate()); c.String(http.StatusOK, "ok") }, 200, false},
+		"200": {func(c *gin.Context) { c.String(http.StatusOK, "ok") }, 200, true},
+		"302": {func(c *gin.Context) { c.Redirect(http.StatusFound, "/") }, 302, true},
+		"404": {func(c *gin.Context) { c.Status(http.StatusNotFound) }, 404, false},
+		"500": {func(c *gin.Context) { c.Status(http.StatusInternalServerError) }, 500, false},
+		"200 and error": {func(c *gin.Context) {
+			_ = c.Error(failpolicy.Status{HTTP: 1}.Validate())
+			c.String(http.StatusOK, "ok")
+		}, 200, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

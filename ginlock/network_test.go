@@ -1,0 +1,188 @@
+package ginlock_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/ginlock"
+)
+
+// tcp is a shop behind a real HTTP server.
+func tcp(t *testing.T, opts ...ginlock.Option) (*shop, *httptest.Server) {
+	t.Helper()
+	s := newShop(t, opts...)
+	srv := httptest.NewServer(s.engine)
+	t.Cleanup(func() {
+		srv.Close()
+		s.close(t)
+	})
+	return s, srv
+}
+
+// post sends a request of its own connection and reads all of the answer.
+func post(ctx context.Context, url string) (status int, body string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	req.Close = true
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(b), err
+}
+
+func TestNetwork_ClientThatLeavesWhileWaitingIsNoticedThoughItSentABody(t *testing.T) {
+	t.Parallel()
+	s, srv := tcp(t)
+	rule := pay
+	rule.WaitTime = ruleset.WaitForever
+	done := make(chan int, 1)
+	s.engine.Use(func(c *gin.Context) { c.Next(); done <- c.Writer.Status() })
+	s.engine.POST(payPath, s.guard.Handler(rule), func(*gin.Context) { t.Error("the handler ran") })
+	s.redis.Take(payKey, time.Hour)
+
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", payURL, len(paymentJSON), paymentJSON)
+	for s.locks.Stats().Waiters == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("nobody waits")
+		}
+		runtime.Gosched()
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case status := <-done:
+		want(t, "status in the log", status, 499)
+	case <-time.After(10 * time.Second):
+		t.Fatal("the guard waits for a client that is gone")
+	}
+	want(t, "waiters left", s.locks.Stats().Waiters, 0)
+}
+
+func TestNetwork_ClientThatLeavesUnderTheHandlerEndsItsContextAndFreesTheLock(t *testing.T) {
+	t.Parallel()
+	s, srv := tcp(t)
+	entered, cause := make(chan struct{}), make(chan error, 1)
+	s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+		close(entered)
+		<-c.Request.Context().Done()
+		cause <- context.Cause(c.Request.Context())
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-entered
+		cancel()
+	}()
+	_, _, err := post(ctx, srv.URL+payURL)
+	wantErr(t, "the client", err, context.Canceled)
+	wantErr(t, "cause", <-cause, context.Canceled)
+	lockOnce(t, s)
+}
+
+// lockOnce waits until the lock of an order can be had.
+func lockOnce(t testing.TB, s *shop) {
+	t.Helper()
+	err := s.locks.Lock("order:42").Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(10*time.Second))
+	want(t, "the next one", err, nil)
+}
+
+func TestNetwork_ErrAbortHandlerFreesTheLock(t *testing.T) {
+	t.Parallel()
+	s, srv := tcp(t)
+	s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+		c.String(http.StatusOK, "half")
+		c.Writer.Flush()
+		panic(http.ErrAbortHandler)
+	})
+	_, _, err := post(t.Context(), srv.URL+payURL)
+	wantErr(t, "the client", err, io.ErrUnexpectedEOF)
+	lockOnce(t, s)
+}
+
+// page answers with a flushed page of known length, and returns when told to.
+func page(end <-chan struct{}) gin.HandlerFunc {
+	large := strings.Repeat("x", 100_000)
+	return func(c *gin.Context) {
+		c.Header("Content-Length", strconv.Itoa(len(large)))
+		c.String(http.StatusOK, large)
+		c.Writer.Flush()
+		<-end
+	}
+}
+
+func TestNetwork_SequentialClientCollidesWithItselfOnALargeResponse(t *testing.T) {
+	t.Parallel()
+	s, srv := tcp(t)
+	rule := pay
+	rule.WaitTime = ruleset.NoWait
+	end := make(chan struct{})
+	s.handle(t, "POST", payPath, rule, page(end))
+	defer close(end)
+	for i, status := range []int{http.StatusOK, http.StatusConflict} { // the first answer is complete, its lock still held
+		got, _, err := post(t.Context(), srv.URL+payURL)
+		want(t, "error", err, nil)
+		want(t, "request "+strconv.Itoa(i), got, status)
+	}
+}
+
+func TestNetwork_BufferKeepsASequentialClientFromItsOwnLock(t *testing.T) {
+	t.Parallel()
+	s, srv := tcp(t, ginlock.WithBuffer(1<<20))
+	rule := pay
+	rule.WaitTime = ruleset.NoWait
+	end := make(chan struct{})
+	close(end)
+	s.handle(t, "POST", payPath, rule, page(end))
+	for range 50 {
+		status, body, err := post(t.Context(), srv.URL+payURL)
+		want(t, "error", err, nil)
+		want(t, "status", status, http.StatusOK)
+		want(t, "length", len(body), 100_000)
+	}
+}
+
+func TestNetwork_HijackUnderABuffer(t *testing.T) {
+	t.Parallel()
+	s, srv := tcp(t, ginlock.WithBuffer(1<<20))
+	s.handle(t, "GET", "/ws/:id", ruleset.Rule{Key: "ws:#{path.id}"}, func(c *gin.Context) {
+		conn, _, err := c.Writer.Hijack()
+		if err != nil {
+			t.Errorf("Hijack: %v", err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\n\r\nhello\n")
+	})
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /ws/1 HTTP/1.1\r\nHost: shop\r\n\r\n")
+	text, err := io.ReadAll(bufio.NewReader(conn))
+	want(t, "error", err, nil)
+	want(t, "what the client read", strings.HasSuffix(string(text), "hello\n"), true)
+}
