@@ -1,0 +1,333 @@
+package httpvars_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+	"github.com/interlock-go/interlock/keyexpr/httpvars"
+)
+
+// countingBody counts how often it was read to its end.
+type countingBody struct {
+	io.Reader
+	ends   int
+	closed bool
+}
+
+func (c *countingBody) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if err != nil {
+		c.ends++
+	}
+	return n, err
+}
+
+func (c *countingBody) Close() error {
+	c.closed = true
+	return nil
+}
+
+var errGone = errors.New("the client is gone")
+
+// failingBody is that of a client that left.
+type failingBody struct{}
+
+func (failingBody) Read([]byte) (int, error) { return 0, errGone }
+
+type payment struct {
+	ID    int64   `json:"id"`
+	User  *user   `json:"user"`
+	Items []line  `json:"items"`
+	Total float64 `json:"total"`
+}
+
+type user struct {
+	Name string `json:"name"`
+}
+
+type line struct {
+	SKU string `json:"sku"`
+}
+
+func post(tb testing.TB, contentType, body string) *http.Request {
+	tb.Helper()
+	r := httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/", strings.NewReader(body))
+	if contentType != "" {
+		r.Header.Set("Content-Type", contentType)
+	}
+	return r
+}
+
+// chunked makes the length of a body unknown.
+func chunked(r *http.Request) *http.Request {
+	r.ContentLength = -1
+	r.TransferEncoding = []string{"chunked"}
+	return r
+}
+
+func TestBody_Key(t *testing.T) {
+	t.Parallel()
+	typed := reflect.TypeFor[payment]()
+	tests := []struct {
+		name, template, contentType, body string
+		typ                               reflect.Type
+		want                              string
+	}{
+		{"untyped", `#{body.user.name}`, "application/json", `{"user": {"name": "bob"}}`, nil, "bob"},
+		{"suffix", `#{body.id}`, "application/vnd.shop+json", `{"id": 1}`, nil, "1"},
+		{"case of the type", `#{body.id}`, "Application/JSON", `{"id": 1}`, nil, "1"},
+		{"whitespace", `#{body.id}`, "application/json", " \n{\"id\": 1}\n ", nil, "1"},
+		{"list", `#{body[0].id}`, "application/json", `[{"id": 1}]`, nil, "1"},
+		{"scalar", `#{body}`, "application/json", `"x"`, nil, "x"},
+		{"typed", `#{body.id}:#{body.user.name}`, "application/json", `{"id": 9007199254740993, "user": {"name": "bob"}}`, typed, "9007199254740993:bob"},
+		{"typed as the handler decodes it", `#{body.id}`, "application/json", `{"id": 1, "ID": 2}`, typed, "2"},
+		{"typed text that reads like a number", `#{body.user.name}`, "application/json", `{"user": {"name": "12"}}`, typed, "12"},
+		{"form", `#{form.id}`, "application/x-www-form-urlencoded", `id=a%20b&x=1`, nil, "a b"},
+		{"repeated form", `#{form.id[1]}`, "application/x-www-form-urlencoded", `id=a&id=b`, nil, "b"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v := variables(t, httpvars.Config{Body: tt.typ})
+			template := compile(t, v, tt.template)
+			for name, r := range map[string]*http.Request{"length": post(t, tt.contentType, tt.body), "chunked": chunked(post(t, tt.contentType, tt.body))} {
+				got, err := template.Key(v.Request(r, &host{}))
+				if err != nil || got != tt.want {
+					t.Errorf("%s: got %q, %v, want %q", name, got, err, tt.want)
+				}
+				if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != tt.body {
+					t.Errorf("%s: the handler reads %q, %v", name, rest, err)
+				}
+			}
+		})
+	}
+}
+
+func TestBody_KeyFails(t *testing.T) {
+	t.Parallel()
+	typed := reflect.TypeFor[payment]()
+	const form = "application/x-www-form-urlencoded"
+	tests := []struct {
+		name, template, contentType, body string
+		typ                               reflect.Type
+		want                              keyexpr.Reason
+	}{
+		{"no JSON", `#{body.id}`, "application/json", `{"id": `, nil, keyexpr.ReasonBadBody},
+		{"only whitespace", `#{body.id}`, "application/json", `  `, nil, keyexpr.ReasonBadBody},
+		{"two values", `#{body.id}`, "application/json", `{"id": 1} {"id": 2}`, nil, keyexpr.ReasonBadBody},
+		{"trailing text", `#{body.id}`, "application/json", `{"id": 1} x`, typed, keyexpr.ReasonBadBody},
+		{"bad UTF-8", `#{body.id}`, "application/json", "{\"id\": \"\xff\"}", nil, keyexpr.ReasonBadBody},
+		{"a name twice", `#{body.id}`, "application/json", `{"id": 1, "id": 2}`, nil, keyexpr.ReasonBadBody},
+		{"a name twice in another case", `#{body.id}`, "application/json", `{"id": 1, "ID": 2}`, nil, keyexpr.ReasonBadBody},
+		{"too deep", `#{body.id}`, "application/json", strings.Repeat("[", 5000), nil, keyexpr.ReasonBadBody},
+		{"closing only", `#{body.id}`, "application/json", `]`, nil, keyexpr.ReasonBadBody},
+		{"wrong type of a field", `#{body.id}`, "application/json", `{"id": "x"}`, typed, keyexpr.ReasonBadBody},
+		{"fraction", `#{body.id}`, "application/json", `{"id": 1.5}`, typed, keyexpr.ReasonBadBody},
+		{"not set", `#{body.id}`, "application/json", `{}`, typed, keyexpr.ReasonMissing},
+		{"null", `#{body.user.name}`, "application/json", `{"user": null}`, typed, keyexpr.ReasonMissing},
+		{"empty", `#{body.user.name}`, "application/json", `{"user": {}}`, typed, keyexpr.ReasonEmpty},
+		{"null body", `#{body.id}`, "application/json", `null`, nil, keyexpr.ReasonMissing},
+		{"text", `#{body.id}`, "text/plain", `{"id": 1}`, nil, keyexpr.ReasonUnsupportedMedia},
+		{"no type", `#{body.id}`, "", `{"id": 1}`, nil, keyexpr.ReasonUnsupportedMedia},
+		{"broken type", `#{body.id}`, "application/json; =", `{"id": 1}`, nil, keyexpr.ReasonUnsupportedMedia},
+		{"form for JSON", `#{body.id}`, form, `id=1`, nil, keyexpr.ReasonUnsupportedMedia},
+		{"JSON for a form", `#{form.id}`, "application/json", `{"id": 1}`, nil, keyexpr.ReasonUnsupportedMedia},
+		{"no body", `#{body.id}`, "application/json", ``, nil, keyexpr.ReasonMissing},
+		{"no body and no type", `#{body.id}`, "", ``, nil, keyexpr.ReasonMissing},
+		{"bad form", `#{form.id}`, form, `id=%zz`, nil, keyexpr.ReasonBadBody},
+		{"repeated form", `#{form.id}`, form, `id=1&id=2`, nil, keyexpr.ReasonRepeated},
+		{"bad multipart", `#{form.id}`, "multipart/form-data; boundary=x", `id=1`, nil, keyexpr.ReasonBadBody},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v := variables(t, httpvars.Config{Body: tt.typ})
+			template := compile(t, v, tt.template)
+			for name, r := range map[string]*http.Request{"length": post(t, tt.contentType, tt.body), "chunked": chunked(post(t, tt.contentType, tt.body))} {
+				_, err := template.Key(v.Request(r, &host{}))
+				wantReason(t, err, tt.want)
+				if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != tt.body {
+					t.Errorf("%s: the handler reads %q, %v", name, rest, err)
+				}
+			}
+		})
+	}
+}
+
+func TestBody_TooLarge(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{MaxBody: 16})
+	template := compile(t, v, `#{body.id}`)
+	fits, over := `{"id":    "abc"}`, `{"id":     "abc"}`
+	for name, change := range map[string]func(*http.Request) *http.Request{"length": func(r *http.Request) *http.Request { return r }, "chunked": chunked} {
+		if key, err := template.Key(v.Request(change(post(t, "application/json", fits)), &host{})); err != nil || key != "abc" {
+			t.Errorf("%s: a body of the limit: got %q, %v", name, key, err)
+		}
+		r := change(post(t, "application/json", over))
+		q := v.Request(r, &host{})
+		_, err := template.Key(q)
+		wantReason(t, err, keyexpr.ReasonTooLarge)
+		wantReason(t, q.Buffer(), keyexpr.ReasonTooLarge)
+		if _, ok := q.Body(); ok {
+			t.Errorf("%s: a body over the limit is offered", name)
+		}
+		if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != over {
+			t.Errorf("%s: the handler reads %q, %v", name, rest, err)
+		}
+	}
+	r := chunked(post(t, "application/json", over))
+	r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, 4)
+	_, err := template.Key(v.Request(r, &host{}))
+	wantReason(t, err, keyexpr.ReasonTooLarge)
+}
+
+func TestBody_DefaultLimit(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	text := func(n int) string { return `{"id": "x", "pad": "` + strings.Repeat("p", n) + `"}` }
+	frame := len(text(0))
+	template := compile(t, v, `#{body.id}`)
+	if _, err := template.Key(v.Request(post(t, "application/json", text(httpvars.DefaultMaxBody-frame)), &host{})); err != nil {
+		t.Errorf("1 MiB: %v", err)
+	}
+	_, err := template.Key(v.Request(post(t, "application/json", text(httpvars.DefaultMaxBody-frame+1)), &host{}))
+	wantReason(t, err, keyexpr.ReasonTooLarge)
+}
+
+func TestBody_ClientGone(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.MultiReader(strings.NewReader(`{"id"`), failingBody{}))
+	r.Header.Set("Content-Type", "application/json")
+	_, err := compile(t, v, `#{body.id}`).Key(v.Request(r, &host{}))
+	wantReason(t, err, keyexpr.ReasonBadBody)
+	if !errors.Is(err, errGone) {
+		t.Errorf("%v does not wrap the cause", err)
+	}
+	rest, err := io.ReadAll(r.Body)
+	if string(rest) != `{"id"` || !errors.Is(err, errGone) {
+		t.Errorf("the handler reads %q, %v", rest, err)
+	}
+}
+
+func TestBody_Multipart(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	if err := errors.Join(w.WriteField("id", "7"), w.WriteField("x", "1")); err != nil {
+		t.Fatal(err)
+	}
+	part, err := w.CreateFormFile("file", "a.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := part.Write([]byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	v := variables(t, httpvars.Config{})
+	r := post(t, w.FormDataContentType(), b.String())
+	if key, err := compile(t, v, `#{form.id}`).Key(v.Request(r, &host{})); err != nil || key != "7" {
+		t.Errorf("got %q, %v", key, err)
+	}
+	if r.FormValue("x") != "1" || r.MultipartForm.File["file"][0].Size != 7 {
+		t.Error("the handler does not get the whole form")
+	}
+}
+
+func TestRequest_Buffer(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	body := &countingBody{Reader: strings.NewReader("anything")}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", body)
+	q := v.Request(r, &host{})
+	if _, ok := q.Body(); ok {
+		t.Error("a body that has not been read is offered")
+	}
+	for range 2 {
+		if err := q.Buffer(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if content, ok := q.Body(); !ok || string(content) != "anything" {
+		t.Errorf("got %q, %v", content, ok)
+	}
+	rest, err := io.ReadAll(r.Body)
+	if err != nil || string(rest) != "anything" || body.ends != 1 {
+		t.Errorf("the handler reads %q, %v; the original was read %d times", rest, err, body.ends)
+	}
+	if err := r.Body.Close(); err != nil || !body.closed {
+		t.Error("the original body is not closed")
+	}
+	for _, none := range []io.ReadCloser{nil, http.NoBody} {
+		r := &http.Request{Body: none}
+		if err := v.Request(r, &host{}).Buffer(); err != nil {
+			t.Errorf("no body: %v", err)
+		}
+	}
+}
+
+// The status of a bad body does not depend on its being compared in a condition.
+func TestBody_Condition(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	condition, err := keyexpr.CompileCondition(`body.dry == ""`, v.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := condition.Eval(v.Request(post(t, "", ""), &host{})); err != nil || !ok {
+		t.Errorf("no body: got %v, %v", ok, err)
+	}
+	_, err = condition.Eval(v.Request(post(t, "application/json", "{"), &host{}))
+	wantReason(t, err, keyexpr.ReasonBadBody)
+}
+
+func TestBody_TypedErrors(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{Body: reflect.TypeFor[payment]()})
+	for template, suggestion := range map[string]string{
+		`#{body.ID}`: "body.id", `#{body.user}`: "body.user.name", `#{body.user.nam}`: "body.user.name", `#{body.total}`: "",
+		`#{map(body.items, .SKU)}`: ".sku", `#{id}`: "body.id",
+	} {
+		_, err := keyexpr.Compile(template, v.Schema())
+		problem, ok := errors.AsType[*keyexpr.Error](err)
+		if !ok || problem.Suggestion != suggestion {
+			t.Errorf("%s: got %v, want the suggestion %q", template, err, suggestion)
+		}
+	}
+}
+
+// FuzzBody reads any body without a panic and leaves it to the handler.
+func FuzzBody(f *testing.F) {
+	f.Add("application/json", `{"id": 1, "a": [1, "x", null, {"b": 1e9}]}`)
+	f.Add("application/x-www-form-urlencoded", `id=1&x=%20`)
+	f.Add("multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n1\r\n--x--\r\n")
+	v, err := httpvars.New(httpvars.Config{MaxBody: 256})
+	if err != nil {
+		f.Fatal(err)
+	}
+	templates := []*keyexpr.Template{compile(f, v, `#{body.id}:#{body.a[0].b ?? "x"}`), compile(f, v, `#{form.id}`)}
+	f.Fuzz(func(t *testing.T, contentType, body string) {
+		for _, template := range templates {
+			r := chunked(post(t, contentType, body))
+			if _, err := template.Key(v.Request(r, &host{})); err != nil {
+				if _, ok := errors.AsType[*keyexpr.EvalError](err); !ok {
+					t.Fatalf("%v is no *EvalError", err)
+				}
+			}
+			if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != body {
+				t.Fatalf("the handler reads %q, %v, want %q", rest, err, body)
+			}
+		}
+	})
+}

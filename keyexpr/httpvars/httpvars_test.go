@@ -1,0 +1,243 @@
+package httpvars_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+	"github.com/interlock-go/interlock/keyexpr/httpvars"
+)
+
+// host is a router's side of a request.
+type host struct {
+	path       map[string]string
+	registered []any
+	err        error
+	calls      int
+}
+
+func (h *host) PathValue(name string) string { return h.path[name] }
+func (h *host) Route() string                { return "/orders/:id" }
+func (h *host) ClientIP() string             { return "192.0.2.1" }
+func (h *host) Registered(i int) (any, error) {
+	h.calls++
+	if i >= len(h.registered) {
+		return nil, h.err
+	}
+	return h.registered[i], h.err
+}
+
+func variables(tb testing.TB, c httpvars.Config) *httpvars.Variables {
+	tb.Helper()
+	v, err := httpvars.New(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+func compile(tb testing.TB, v *httpvars.Variables, template string) *keyexpr.Template {
+	tb.Helper()
+	t, err := keyexpr.Compile(template, v.Schema())
+	if err != nil {
+		tb.Fatalf("Compile(%q): %v", template, err)
+	}
+	return t
+}
+
+func wantReason(tb testing.TB, err error, want keyexpr.Reason) {
+	tb.Helper()
+	failure, ok := errors.AsType[*keyexpr.EvalError](err)
+	if !ok || failure.Reason != want {
+		tb.Errorf("got %v, want reason %v", err, want)
+	}
+}
+
+func TestRequest_Key(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{PathParams: []string{"id"}, Registered: []httpvars.Registered{
+		{Name: "principal"}, {Name: "tenant", Type: reflect.TypeFor[tenant]()}}})
+	tests := []struct {
+		template string
+		want     []string
+	}{
+		{`#{path.id}`, []string{"a b"}},
+		{`#{query.q}`, []string{"1 2"}},
+		{`#{query["a-b"]}`, []string{"x"}},
+		{`#{query.tag[0]}`, []string{"t1"}},
+		{`#{query.tag[:]}`, []string{"t1", "t2"}},
+		{`#{header["x-request-ID"]}`, []string{"r1"}},
+		{`#{header.Accept[1]}`, []string{"a2"}},
+		{`#{header.Host}`, []string{"shop.example"}},
+		{`#{cookie.session}`, []string{"s1"}},
+		{`#{method}`, []string{"POST"}},
+		{`#{route}`, []string{"/orders/:id"}},
+		{`#{client_ip}`, []string{"192.0.2.1"}},
+		{`#{principal}`, []string{"bob"}},
+		{`#{tenant.ID}`, []string{"5"}},
+		{`#{body.id}:#{body.id}`, []string{"9007199254740993:9007199254740993"}},
+		{`#{map(body.items, .sku)}`, []string{"a", "b"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.template, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://shop.example/orders/1?q=1+2&a-b=x&tag=t1&tag=t2",
+				strings.NewReader(`{"id": 9007199254740993, "items": [{"sku": "b"}, {"sku": "a"}]}`))
+			r.Header.Set("Content-Type", "application/json; charset=utf-8")
+			r.Header.Set("X-Request-Id", "r1")
+			r.Header["Accept"] = []string{"a1", "a2"}
+			r.AddCookie(&http.Cookie{Name: "session", Value: "s1"})
+			q := v.Request(r, &host{path: map[string]string{"id": "a b"}, registered: []any{"bob", tenant{5}}})
+			got, err := compile(t, v, tt.template).Keys(q)
+			if err != nil || !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
+type tenant struct{ ID int }
+
+func TestRequest_KeyFails(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{PathParams: []string{"id"}, Registered: []httpvars.Registered{{Name: "principal"}}})
+	tests := []struct {
+		template string
+		want     keyexpr.Reason
+	}{
+		{`#{path.id}`, keyexpr.ReasonEmpty},
+		{`#{query.nope}`, keyexpr.ReasonMissing},
+		{`#{query.empty}`, keyexpr.ReasonEmpty},
+		{`#{query.tag}`, keyexpr.ReasonRepeated},
+		{`#{query.tag[2]}`, keyexpr.ReasonMissing},
+		{`#{header.Nope}`, keyexpr.ReasonMissing},
+		{`#{header.Accept}`, keyexpr.ReasonRepeated},
+		{`#{cookie.nope}`, keyexpr.ReasonMissing},
+		{`#{cookie.twice}`, keyexpr.ReasonRepeated},
+		{`#{principal}`, keyexpr.ReasonUnset},
+		{`#{body.id}`, keyexpr.ReasonMissing},
+		{`#{form.id}`, keyexpr.ReasonMissing},
+	}
+	for _, tt := range tests {
+		t.Run(tt.template, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?tag=t1&tag=t2&empty=", nil)
+			r.Header["Accept"] = []string{"a1", "a2"}
+			r.AddCookie(&http.Cookie{Name: "twice", Value: "1"})
+			r.AddCookie(&http.Cookie{Name: "twice", Value: "2"})
+			_, err := compile(t, v, tt.template).Keys(v.Request(r, &host{registered: []any{""}}))
+			wantReason(t, err, tt.want)
+		})
+	}
+}
+
+// Every variable is computed once per request, whoever asks.
+func TestRequest_Once(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{Registered: []httpvars.Registered{{Name: "principal"}}})
+	h := &host{registered: []any{"bob"}}
+	body := &countingBody{Reader: strings.NewReader(`{"id": 1}`)}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", body)
+	r.Header.Set("Content-Type", "application/json")
+	q := v.Request(r, h)
+	condition, err := keyexpr.CompileCondition(`body.id == 1 and principal == "bob"`, v.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := condition.Eval(q); !ok || err != nil {
+		t.Fatalf("got %v, %v", ok, err)
+	}
+	for range 2 {
+		if key, err := compile(t, v, `#{principal}:#{body.id}:#{principal}`).Key(q); err != nil || key != "bob:1:bob" {
+			t.Fatalf("got %q, %v", key, err)
+		}
+	}
+	if h.calls != 1 || body.ends != 1 {
+		t.Errorf("principal computed %d times, body read to its end %d times, want once", h.calls, body.ends)
+	}
+}
+
+// What no expression uses is not read.
+func TestRequest_BodyUntouched(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{PathParams: []string{"id"}})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", failingBody{})
+	original := r.Body
+	if _, err := compile(t, v, `#{path.id}`).Key(v.Request(r, &host{path: map[string]string{"id": "1"}})); err != nil {
+		t.Fatal(err)
+	}
+	if r.Body != original {
+		t.Error("the body was replaced")
+	}
+}
+
+func TestNew_Errors(t *testing.T) {
+	t.Parallel()
+	_, err := httpvars.New(httpvars.Config{MaxBody: -1, Body: reflect.TypeFor[func()](), Registered: []httpvars.Registered{{Name: "x", Type: reflect.TypeFor[chan int]()}}})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"MaxBody", "func()", `"x"`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not mention %s", err, want)
+		}
+	}
+	for _, name := range []string{"path", "client_ip", "let", "a-b", ""} {
+		if _, err := httpvars.New(httpvars.Config{Registered: []httpvars.Registered{{Name: name}}}); err == nil {
+			t.Errorf("the name %q is accepted", name)
+		}
+	}
+}
+
+func TestCompile_PathParams(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{PathParams: []string{"orderId"}})
+	_, err := keyexpr.Compile(`#{path.orderID}`, v.Schema())
+	problem, ok := errors.AsType[*keyexpr.Error](err)
+	if !ok || problem.Suggestion != "path.orderId" {
+		t.Errorf("got %v, want the suggestion path.orderId", err)
+	}
+}
+
+func TestNetHTTP(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{PathParams: []string{"id"}})
+	template := compile(t, v, `#{path.id}|#{route}|#{client_ip}`)
+	var got string
+	var err error
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /orders/{id}", func(_ http.ResponseWriter, r *http.Request) {
+		got, err = template.Key(v.Request(r, httpvars.NetHTTP(r)))
+	})
+	for address, ip := range map[string]string{"192.0.2.7:1234": "192.0.2.7", "[::ffff:192.0.2.8]:1": "192.0.2.8", "[2001:db8::1]:9": "2001:db8::1"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders/a%2Fb", nil)
+		r.RemoteAddr = address
+		mux.ServeHTTP(httptest.NewRecorder(), r)
+		if want := "a/b|POST /orders/%7Bid%7D|" + ip; err != nil || got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+}
+
+func BenchmarkRequest_Key(b *testing.B) {
+	v := variables(b, httpvars.Config{PathParams: []string{"orderId"}})
+	r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "/?q=1", nil)
+	r.Header.Set("X-Id", "1")
+	h := &host{path: map[string]string{"orderId": "12345678"}}
+	for _, template := range []string{`order_lock_#{path.orderId}`, `order:#{header["X-Id"]}`, `order:#{query.q}`} {
+		b.Run(template, func(b *testing.B) {
+			t := compile(b, v, template)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := t.Key(v.Request(r, h)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
