@@ -170,7 +170,7 @@ func TestParseStrategy(t *testing.T) {
 		"EXCEPTION": "error", "FAIL_FAST": "error", "fail_fast": "error",
 		"RETURN_NULL": "null_response", "CONTINUE": "proceed", "NO_OPERATION": "skip",
 		"Error": "error", "NULL_RESPONSE": "null_response", "nullResponse": "null_response", "null-response": "null_response",
-		"fallbak": "fallback", "procede": "proceed", "Skip_": "skip", "sikp": "skip",
+		"fallbak": "fallback", "Skip_": "skip", "sikp": "skip",
 		"": "", "banana": "", "retry": "",
 	} {
 		_, err := failpolicy.ParseStrategy(word)

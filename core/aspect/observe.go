@@ -132,7 +132,7 @@ func appendIf[T any](list []T, v any) []T {
 // contained runs one observer and keeps its panic from the call: a broken observer
 // must not keep a lock.
 func contained(call func()) {
-	defer func() { _ = recover() }()
+	defer func() { _ = recover() }() //nolint:errcheck // the value of a panic, not an error
 	call()
 }
 
