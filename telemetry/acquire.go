@@ -38,7 +38,9 @@ func (t *Telemetry) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult)
 		rule.waiting.Add(-1)
 	}
 	outcome := rule.acquireOutcome(r.Outcome)
-	t.inst.wait.Record(ctx, r.Waited.Seconds(), rule.outcome(outcome).record...)
+	if t.inst.wait.Enabled(ctx) {
+		t.inst.wait.Record(ctx, r.Waited.Seconds(), rule.outcome(outcome).record...)
+	}
 	if r.RoundTrip > 0 && !r.Contended {
 		t.inst.acquire.Record(ctx, r.RoundTrip.Seconds(), rule.labels.record...)
 	}

@@ -68,7 +68,9 @@ func (t *Telemetry) endHold(ctx context.Context, rule *rule, h *core.HoldInfo, h
 	if !h.Reentrant {
 		rule.held.Add(-1)
 	}
-	t.inst.hold.Record(ctx, held.Seconds(), rule.outcome(outcome).record...)
+	if t.inst.hold.Enabled(ctx) {
+		t.inst.hold.Record(ctx, held.Seconds(), rule.outcome(outcome).record...)
+	}
 }
 
 func (t *Telemetry) endHoldSpan(s *span, h *core.HoldInfo, outcome string) {

@@ -160,7 +160,7 @@ func TestLabelsAreOnlyOfFixedLists(t *testing.T) {
 	pay := wrap(t, h, locks, ruleset.Rule{WaitTime: ruleset.NoWait})
 	server.Take("order:secret-1", time.Minute)
 	for _, id := range []string{"secret-1", "secret-2", ""} {
-		_ = pay(t.Context(), order{ID: id}) //nolint:errcheck // two of them are refused on purpose
+		_ = pay(t.Context(), order{ID: id}) // two of them are refused on purpose
 	}
 	for name, m := range h.collect(t) {
 		for _, kv := range labelValues(m) {

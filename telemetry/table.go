@@ -24,13 +24,13 @@ func (t *table[K, V]) get(k K) (V, bool) {
 }
 
 // put gives the entry of k, which is made if it is not there.
-func (t *table[K, V]) put(k K, make func(K) V) V {
-	return t.add(func(map[K]V) K { return k }, make)
+func (t *table[K, V]) put(k K, compute func(K) V) V {
+	return t.add(func(map[K]V) K { return k }, compute)
 }
 
 // add is put where the key depends on what is there already. Both functions are
 // called under the lock.
-func (t *table[K, V]) add(choose func(live map[K]V) K, make func(K) V) V {
+func (t *table[K, V]) add(choose func(live map[K]V) K, compute func(K) V) V {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	live := t.all()
@@ -42,7 +42,7 @@ func (t *table[K, V]) add(choose func(live map[K]V) K, make func(K) V) V {
 	if next == nil {
 		next = map[K]V{}
 	}
-	next[k] = make(k)
+	next[k] = compute(k)
 	t.live.Store(&next)
 	return next[k]
 }
