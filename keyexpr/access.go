@@ -150,8 +150,10 @@ func (a *access) finish(v any) (any, *EvalError) {
 	if a.implicit && a.isZero(v) {
 		switch {
 		case a.mode == modeKey && v != "":
-			return nil, &EvalError{Reason: ReasonMissing, Subject: a.text,
-				Detail: "is not set or zero, which its type cannot tell apart; write " + a.text + " ?? 0 if zero is a value"}
+			return nil, &EvalError{
+				Reason: ReasonMissing, Subject: a.text,
+				Detail: "is not set or zero, which its type cannot tell apart; write " + a.text + " ?? 0 if zero is a value",
+			}
 		case a.mode == modeLenient:
 			return nil, nil
 		}
@@ -175,8 +177,10 @@ func (a *access) isZero(v any) bool {
 // absent is the result for a value that is not there.
 func (a *access) absent(what string) (any, *EvalError) {
 	if a.variable != nil && a.variable.Registered && what == a.variable.Name {
-		return nil, &EvalError{Reason: ReasonUnset, Subject: what,
-			Detail: "has no value for this request: is the lock installed before what sets it, such as authentication?"}
+		return nil, &EvalError{
+			Reason: ReasonUnset, Subject: what,
+			Detail: "has no value for this request: is the lock installed before what sets it, such as authentication?",
+		}
 	}
 	switch a.mode {
 	case modeLenient:
@@ -260,8 +264,10 @@ func (a *access) all(env Env, count int) (any, *EvalError) {
 }
 
 func (a *access) repeated() *EvalError {
-	return &EvalError{Reason: ReasonRepeated, Subject: a.text,
-		Detail: "is given more than once; write " + a.text + "[0] for the first or " + a.text + "[:] for all"}
+	return &EvalError{
+		Reason: ReasonRepeated, Subject: a.text,
+		Detail: "is given more than once; write " + a.text + "[0] for the first or " + a.text + "[:] for all",
+	}
 }
 
 // internal reports an error of the Env.

@@ -39,7 +39,7 @@ const (
 // now, date, duration and timezone are impure; keys, values and toPairs have no
 // order (there are own ones of the first two); get, toJSON and fromJSON lose the
 // static types or exact numbers; repeat and reduce build arbitrarily long texts.
-var signatures = map[string]signature{
+var signatures = map[string]signature{ //nolint:gochecknoglobals // a table that is only read
 	"map": {argSame, true, resultMapped}, "filter": {argSame, true, resultSame}, "sortBy": {argSame, true, resultSame},
 	"find": {argSame, true, resultElement}, "findLast": {argSame, true, resultElement},
 	"findIndex": {argValue, true, resultInt}, "findLastIndex": {argValue, true, resultInt},
@@ -67,7 +67,7 @@ var signatures = map[string]signature{
 }
 
 // offReasons says why a builtin is off, for those that people ask for.
-var offReasons = map[string]string{
+var offReasons = map[string]string{ //nolint:gochecknoglobals // a table that is only read
 	"now": "one request must always have the same key", "date": "it depends on the server's time zone",
 	"duration": "it is no key part", "timezone": "it depends on the server",
 	"toPairs": "its order changes from call to call", "fromPairs": "it is no key part",
@@ -75,14 +75,12 @@ var offReasons = map[string]string{
 	"repeat": "it makes keys of any length", "reduce": "it makes keys of any length", "groupBy": "its order changes from call to call",
 }
 
-func newConf() *conf.Config {
-	c := conf.CreateNew()
+// limitBuiltins turns off what has no signature.
+func limitBuiltins(c *conf.Config) {
 	for _, f := range builtin.Builtins {
 		if _, ok := signatures[f.Name]; !ok {
 			c.Disabled[f.Name] = true
 			delete(c.Builtins, f.Name)
 		}
 	}
-	c.MaxNodes = MaxNodes
-	return c
 }

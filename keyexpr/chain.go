@@ -239,8 +239,10 @@ func (r *resolver) materialize(n *ast.Node, c *chain, m mode) Type {
 		(*n).SetLocation(location)
 		return c.typ
 	}
-	a := &access{variable: c.variable, slot: c.slot, item: c.item, steps: c.steps, typ: c.typ,
-		implicit: c.implicit, zero: c.zero, mode: m, text: c.text}
+	a := &access{
+		variable: c.variable, slot: c.slot, item: c.item, steps: c.steps, typ: c.typ,
+		implicit: c.implicit, zero: c.zero, mode: m, text: c.text,
+	}
 	location := (*n).Location()
 	switch {
 	case c.computed != nil:

@@ -26,7 +26,7 @@ type Values []any
 // Value implements [Env].
 func (v Values) Value(slot int) (any, error) {
 	if slot >= len(v) {
-		return nil, nil
+		return nil, nil //nolint:nilnil // nil is missing
 	}
 	return v[slot], nil
 }
@@ -36,7 +36,7 @@ func (v Values) Item(slot int, key string, i int) (string, int, error) {
 	if slot >= len(v) {
 		return "", 0, nil
 	}
-	entries, _ := v[slot].(map[string][]string)
+	entries, _ := v[slot].(map[string][]string) //nolint:errcheck // nil has no entries
 	values := entries[key]
 	if i >= len(values) {
 		return "", len(values), nil

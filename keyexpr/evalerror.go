@@ -38,7 +38,7 @@ const (
 	ReasonInternal
 )
 
-var reasonNames = [...]string{
+var reasonNames = [...]string{ //nolint:gochecknoglobals // a table that is only read
 	ReasonMissing: "missing", ReasonEmpty: "empty", ReasonWrongType: "wrong_type",
 	ReasonRepeated: "repeated", ReasonTooMany: "too_many", ReasonTooLong: "too_long",
 	ReasonCharacter: "character", ReasonBadBody: "bad_body", ReasonTooLarge: "too_large",

@@ -16,7 +16,7 @@ type foreignSyntax struct {
 	known func(s *Schema, name string) bool
 }
 
-var foreignSyntaxes = []foreignSyntax{
+var foreignSyntaxes = []foreignSyntax{ //nolint:gochecknoglobals // a table that is only read
 	{regexp.MustCompile(`\$\{([^{}]*)\}?`), `"${" begins no part here`, true, nil},
 	{regexp.MustCompile(`\{\{([^{}]*)\}\}`), `"{{" begins no part here`, true, nil},
 	{regexp.MustCompile(`#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*)`), `"#name" begins no part here`, false, nil},
@@ -71,7 +71,8 @@ func correct(template string, s segment, schema *Schema, constant bool) (string,
 			continue
 		}
 		var problems []*Error
-		fixed, done := "", 0
+		var fixed strings.Builder
+		done := 0
 		for _, m := range f.pattern.FindAllStringSubmatchIndex(s.text, -1) {
 			name := s.text[m[2]:m[3]]
 			if f.known != nil && !f.known(schema, name) {
@@ -79,11 +80,11 @@ func correct(template string, s segment, schema *Schema, constant bool) (string,
 			}
 			message := fmt.Sprintf("%s: %q would be literal text", f.message, s.text[m[0]:m[1]])
 			problems = append(problems, at(template, s.offset+m[0], message, ""))
-			fixed += s.text[done:m[0]] + schema.part(name, f.message)
+			fixed.WriteString(s.text[done:m[0]] + schema.part(name, f.message))
 			done = m[1]
 		}
 		if len(problems) > 0 {
-			return fixed + s.text[done:], problems
+			return fixed.String() + s.text[done:], problems
 		}
 	}
 	return s.text, nil

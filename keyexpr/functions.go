@@ -31,7 +31,7 @@ const (
 
 type internalFunction func(e *evaluation, a *access, args []any) (any, *EvalError)
 
-var internalFunctions = map[string]internalFunction{
+var internalFunctions = map[string]internalFunction{ //nolint:gochecknoglobals // a table that is only read
 	fnGet: func(e *evaluation, a *access, _ []any) (any, *EvalError) { return a.value(e.env) },
 	fnStep: func(_ *evaluation, a *access, args []any) (any, *EvalError) {
 		if args[0] == nil {
@@ -215,7 +215,7 @@ type ownFunction struct {
 	result    Type
 }
 
-var ownFunctions = map[string]ownFunction{
+var ownFunctions = map[string]ownFunction{ //nolint:gochecknoglobals // a table that is only read
 	"string": {ownString, new(func(any) string), modeKey, []kind{kindString, kindBool, kindInt, kindAny}, StringType()},
 	"int":    {ownInt, new(func(any) int), modeValue, []kind{kindString, kindInt, kindFloat, kindAny}, IntType()},
 	"keys":   {ownKeys, new(func(any) []string), modeValue, []kind{kindMap, kindAny}, ListType(StringType())},

@@ -200,7 +200,7 @@ func marshaledText(v reflect.Value) any {
 		}
 		v = v.Addr()
 	}
-	marshaler, ok := v.Interface().(encoding.TextMarshaler)
+	marshaler, ok := reflect.TypeAssert[encoding.TextMarshaler](v)
 	if !ok {
 		return nil
 	}

@@ -52,6 +52,8 @@ func (r *resolver) arithmetic(x *ast.BinaryNode, left, right Type) Type {
 		return FloatType()
 	case x.Operator == "%":
 		return IntType()
+	case left.kind == kindString || right.kind == kindString:
+		return StringType()
 	case left.kind == kindFloat || right.kind == kindFloat:
 		return FloatType()
 	}

@@ -63,7 +63,8 @@ func (t *Template) appendText(dst []byte, p *piece, text string, untyped bool) (
 	if text == "" {
 		return dst, &EvalError{Reason: ReasonEmpty, Subject: p.program.source, Detail: "is empty"}
 	}
-	out, clean := dst, true
+	var out []byte
+	var clean bool
 	if untyped {
 		out, clean = appendUntypedText(dst, text, p.delimiter)
 	} else {

@@ -70,6 +70,19 @@ func (s *Schema) Slot(name string) (slot int, ok bool) {
 	return slot, ok
 }
 
+// RegisteredVariable returns a [Variable] that the application provides as Go
+// values of type t, with Go field names. A nil t is string.
+func RegisteredVariable(name string, t reflect.Type) (Variable, error) {
+	if t == nil {
+		t = reflect.TypeFor[string]()
+	}
+	typ, err := GoType(t, GoNames)
+	if err != nil {
+		return Variable{}, fmt.Errorf("keyexpr: variable %q: %w", name, err)
+	}
+	return Variable{Name: name, Type: typ, Registered: true}, nil
+}
+
 // ArgumentName is the variable of the schemas made by [Argument].
 const ArgumentName = "in"
 

@@ -15,7 +15,7 @@ type habit struct {
 	instead string
 }
 
-var habits = []habit{
+var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 	{regexp.MustCompile(`!==`), "!== is not known here", "!="},
 	{regexp.MustCompile(`===`), "=== is not known here", "=="},
 	{regexp.MustCompile(`[^=!<>]=[^=]`), "= is not known here", "=="},
@@ -126,7 +126,7 @@ func (r *resolver) dashed(n ast.Node) bool {
 	if !ok || !isMember {
 		return false
 	}
-	return r.dashedMember(minus, member, name)
+	return r.dashedMember(member, name)
 }
 
 // dashedName accepts a name that is no variable, so that the difference of two
@@ -139,7 +139,7 @@ func dashedName(n ast.Node) (string, bool) {
 	return id.Value, true
 }
 
-func (r *resolver) dashedMember(minus *ast.BinaryNode, member *ast.MemberNode, rest string) bool {
+func (r *resolver) dashedMember(member *ast.MemberNode, rest string) bool {
 	base, isName := member.Node.(*ast.IdentifierNode)
 	first, isString := member.Property.(*ast.StringNode)
 	if !isName || !isString {

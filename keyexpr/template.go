@@ -109,8 +109,10 @@ func (t *Template) each(head []byte, elements []any, tail []byte) ([]string, err
 		}
 		unique[finished] = struct{}{}
 		if len(unique) > t.config.maxElements {
-			return nil, t.fail(&EvalError{Reason: ReasonTooMany, Subject: t.pieces[t.list].program.source,
-				Detail: "yields more than " + strconv.Itoa(t.config.maxElements) + " keys"})
+			return nil, t.fail(&EvalError{
+				Reason: ReasonTooMany, Subject: t.pieces[t.list].program.source,
+				Detail: "yields more than " + strconv.Itoa(t.config.maxElements) + " keys",
+			})
 		}
 	}
 	return slices.Sorted(maps.Keys(unique)), nil

@@ -49,6 +49,7 @@ func TestTemplate_Key(t *testing.T) {
 		{"default of a deep value", `o:#{body.a.b ?? "none"}`, body(`{}`), "o:none"},
 		{"two defaults", `o:#{query.a ?? query.b ?? "c"}`, request{query: entries{"b": {"1"}}}, "o:1"},
 		{"concatenation", `#{"order:" + path.orderId}`, path("42"), "order:42"},
+		{"concatenation is text", `o:#{body.a + "1"}`, body(`{"a": "1"}`), "o:11"},
 		{"condition", `o:#{method == "POST" ? path.orderId : "none"}`, path("1"), "o:1"},
 		{"missing compared with nil", `o:#{query.id == nil ? "none" : "some"}`, request{}, "o:none"},
 		{"lower", `o:#{lower(path.orderId)}`, path("AbC"), "o:abc"},

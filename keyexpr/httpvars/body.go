@@ -74,8 +74,10 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func (q *Request) tooLarge(err error) error {
-	return &keyexpr.EvalError{Reason: keyexpr.ReasonTooLarge, Err: err,
-		Detail: fmt.Sprintf("needs a body of at most %d bytes", q.variables.maxBody)}
+	return &keyexpr.EvalError{
+		Reason: keyexpr.ReasonTooLarge, Err: err,
+		Detail: fmt.Sprintf("needs a body of at most %d bytes", q.variables.maxBody),
+	}
 }
 
 func (q *Request) unreadable(err error) error {

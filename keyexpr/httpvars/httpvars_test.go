@@ -61,7 +61,8 @@ func wantReason(tb testing.TB, err error, want keyexpr.Reason) {
 func TestRequest_Key(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{PathParams: []string{"id"}, Registered: []httpvars.Registered{
-		{Name: "principal"}, {Name: "tenant", Type: reflect.TypeFor[tenant]()}}})
+		{Name: "principal"}, {Name: "tenant", Type: reflect.TypeFor[tenant]()},
+	}})
 	tests := []struct {
 		template string
 		want     []string
@@ -89,7 +90,7 @@ func TestRequest_Key(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://shop.example/orders/1?q=1+2&a-b=x&tag=t1&tag=t2",
 				strings.NewReader(`{"id": 9007199254740993, "items": [{"sku": "b"}, {"sku": "a"}]}`))
 			r.Header.Set("Content-Type", "application/json; charset=utf-8")
-			r.Header.Set("X-Request-Id", "r1")
+			r.Header["X-Request-Id"] = []string{"r1"}
 			r.Header["Accept"] = []string{"a1", "a2"}
 			r.AddCookie(&http.Cookie{Name: "session", Value: "s1"})
 			q := v.Request(r, &host{path: map[string]string{"id": "a b"}, registered: []any{"bob", tenant{5}}})

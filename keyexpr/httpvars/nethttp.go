@@ -31,4 +31,6 @@ func (n netHTTP) ClientIP() string {
 }
 
 // Registered implements [Host].
-func (n netHTTP) Registered(int) (any, error) { return nil, nil }
+func (n netHTTP) Registered(int) (any, error) {
+	return nil, nil //nolint:nilnil // nil is unset
+}

@@ -85,16 +85,8 @@ func registeredVariables(registered []Registered) ([]keyexpr.Variable, error) {
 	var variables []keyexpr.Variable
 	var problems []error
 	for _, r := range registered {
-		t := r.Type
-		if t == nil {
-			t = reflect.TypeFor[string]()
-		}
-		typ, err := keyexpr.GoType(t, keyexpr.GoNames)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("httpvars: the variable %q: %w", r.Name, err))
-			continue
-		}
-		variables = append(variables, keyexpr.Variable{Name: r.Name, Type: typ, Registered: true})
+		v, err := keyexpr.RegisteredVariable(r.Name, r.Type)
+		variables, problems = append(variables, v), append(problems, err)
 	}
 	return variables, errors.Join(problems...)
 }

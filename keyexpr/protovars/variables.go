@@ -2,8 +2,6 @@ package protovars
 
 import (
 	"errors"
-	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/interlock-go/interlock/keyexpr"
@@ -54,16 +52,8 @@ func registeredVariables(registered []Registered) ([]keyexpr.Variable, error) {
 	var variables []keyexpr.Variable
 	var problems []error
 	for _, r := range registered {
-		t := r.Type
-		if t == nil {
-			t = reflect.TypeFor[string]()
-		}
-		typ, err := keyexpr.GoType(t, keyexpr.GoNames)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("protovars: the variable %q: %w", r.Name, err))
-			continue
-		}
-		variables = append(variables, keyexpr.Variable{Name: r.Name, Type: typ, Registered: true})
+		v, err := keyexpr.RegisteredVariable(r.Name, r.Type)
+		variables, problems = append(variables, v), append(problems, err)
 	}
 	return variables, errors.Join(problems...)
 }
@@ -107,11 +97,11 @@ func (c *Call) Value(slot int) (any, error) {
 
 func (c *Call) message() (any, error) {
 	if c.req == nil {
-		return nil, nil
+		return nil, nil //nolint:nilnil // nil is missing
 	}
 	m := c.req.ProtoReflect()
 	if !m.IsValid() {
-		return nil, nil
+		return nil, nil //nolint:nilnil // nil is missing
 	}
 	return m, nil
 }

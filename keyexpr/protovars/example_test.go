@@ -1,0 +1,25 @@
+package protovars_test
+
+import (
+	"fmt"
+
+	"github.com/interlock-go/interlock/keyexpr"
+	"github.com/interlock-go/interlock/keyexpr/protovars"
+	"github.com/interlock-go/interlock/keyexpr/protovars/internal/openpb"
+)
+
+func Example() {
+	request := &openpb.PayRequest{Order: &openpb.Order{Id: "42"}}
+	vars, err := protovars.New(protovars.Config{Request: request.ProtoReflect().Descriptor()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	key, err := keyexpr.Compile("order_lock_#{req.order.id}", vars.Schema())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(key.Key(vars.Call(request, &host{})))
+	// Output: order_lock_42 <nil>
+}
