@@ -1,0 +1,181 @@
+package ruleset_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// valid is a rule without problems, to be broken in one place.
+func valid() ruleset.Rule {
+	return ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Name: "pay", Key: "order:#{path.id}"}
+}
+
+func TestNewSet_OneMistakeIsOneProblemAtItsField(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		field string
+		spoil func(r *ruleset.Rule)
+	}{
+		"no endpoint":           {"endpoint", func(r *ruleset.Rule) { r.Endpoint = ruleset.Endpoint{} }},
+		"blank name":            {"name", func(r *ruleset.Rule) { r.Name = " " }},
+		"long name":             {"name", func(r *ruleset.Rule) { r.Name = strings.Repeat("x", 101) }},
+		"newline in name":       {"name", func(r *ruleset.Rule) { r.Name = "pay\norder" }},
+		"request data in name":  {"name", func(r *ruleset.Rule) { r.Name = "pay-${id}" }},
+		"no key":                {"key", func(r *ruleset.Rule) { r.Key = "" }},
+		"blank key":             {"key", func(r *ruleset.Rule) { r.Key = "\t" }},
+		"key and keys":          {"keys", func(r *ruleset.Rule) { r.Keys = []string{"a"} }},
+		"no keys in the list":   {"keys", func(r *ruleset.Rule) { r.Key, r.Keys = "", []string{} }},
+		"too many keys":         {"keys", func(r *ruleset.Rule) { r.Key, r.Keys = "", numbered(101) }},
+		"blank in the list":     {"keys[1]", func(r *ruleset.Rule) { r.Key, r.Keys = "", []string{"a", ""} }},
+		"twice in the list":     {"keys[2]", func(r *ruleset.Rule) { r.Key, r.Keys = "", []string{"a", "b", "a"} }},
+		"kind of later":         {"kind", func(r *ruleset.Rule) { r.Kind = "fair" }},
+		"wait in nanoseconds":   {"wait_time", func(r *ruleset.Rule) { r.WaitTime = 10 }},
+		"negative wait":         {"wait_time", func(r *ruleset.Rule) { r.WaitTime = -1 }},
+		"wait of the watchdog":  {"wait_time", func(r *ruleset.Rule) { r.WaitTime = ruleset.Watchdog }},
+		"lease in nanoseconds":  {"lease_time", func(r *ruleset.Rule) { r.LeaseTime = 30 }},
+		"lease for ever":        {"lease_time", func(r *ruleset.Rule) { r.LeaseTime = ruleset.WaitForever }},
+		"unknown on_busy":       {"on_busy", func(r *ruleset.Rule) { r.OnBusy = "wait" }},
+		"unknown on_backend":    {"on_backend", func(r *ruleset.Rule) { r.OnBackend = "wait" }},
+		"unknown on_key":        {"on_key", func(r *ruleset.Rule) { r.OnKey = "wait" }},
+		"unknown on_overload":   {"on_overload", func(r *ruleset.Rule) { r.OnOverload = "wait" }},
+		"unknown on_lost":       {"on_lost", func(r *ruleset.Rule) { r.OnLost = "wait" }},
+		"unused fallback":       {"fallback", func(r *ruleset.Rule) { r.Fallback = "queue" }},
+		"nameless fallback":     {"on_overload", func(r *ruleset.Rule) { r.OnOverload = failpolicy.Fallback }},
+		"blank condition":       {"when", func(r *ruleset.Rule) { r.When = " " }},
+		"condition as template": {"when", func(r *ruleset.Rule) { r.When = "#{true}" }},
+		"negative window":       {"debounce", func(r *ruleset.Rule) { r.Debounce = -time.Second }},
+		"window in nanoseconds": {"debounce", func(r *ruleset.Rule) { r.Debounce = 5 }},
+		"window of a sentinel":  {"debounce", func(r *ruleset.Rule) { r.Debounce = ruleset.NoWait }},
+		"debounce and wait":     {"wait_time", func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Second, time.Second }},
+		"debounce and lease":    {"lease_time", func(r *ruleset.Rule) { r.Debounce, r.LeaseTime = time.Second, time.Second }},
+		"debounce and proceed":  {"on_busy", func(r *ruleset.Rule) { r.Debounce, r.OnBusy = time.Second, failpolicy.Proceed }},
+		"debounce and waiters":  {"max_waiters", func(r *ruleset.Rule) { r.Debounce, r.MaxWaiters = time.Second, 1 }},
+		"no wait, but waiters":  {"max_waiters", func(r *ruleset.Rule) { r.WaitTime, r.MaxWaiters = ruleset.NoWait, 1 }},
+		"negative waiters":      {"max_waiters", func(r *ruleset.Rule) { r.MaxWaiters = -1 }},
+		"permits":               {"permits", func(r *ruleset.Rule) { r.Permits = 1 }},
+		"status of a success":   {"status", func(r *ruleset.Rule) { r.Status.Busy.HTTP = 204 }},
+		"unused response":       {"response", func(r *ruleset.Rule) { r.Response = "{}" }},
+		"response, no JSON":     {"response", func(r *ruleset.Rule) { r.Response, r.OnBusy = "pending", failpolicy.NullResponse }},
+		"template as prefix":    {"prefix", func(r *ruleset.Rule) { r.Prefix = "#{path.id}" }},
+		"newline in prefix":     {"prefix", func(r *ruleset.Rule) { r.Prefix = "a\n" }},
+		"unknown key format":    {"key_format", func(r *ruleset.Rule) { r.KeyFormat = "raw" }},
+		"unknown profile":       {"profile", func(r *ruleset.Rule) { r.Profile = "fast" }},
+	} {
+		rule := valid()
+		tc.spoil(&rule)
+		_, err := ruleset.NewSet([]ruleset.Rule{rule})
+		invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+		if !ok || len(invalid.Problems) != 1 || invalid.Problems[0].Field != tc.field {
+			t.Errorf("%s: got %v, want one problem at %s", name, err, tc.field)
+			continue
+		}
+		p := invalid.Problems[0]
+		if !errors.Is(err, p) || p.Source.Layer != ruleset.LayerCode {
+			t.Errorf("%s: got %+v", name, p)
+		}
+	}
+}
+
+func numbered(n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = strings.Repeat("k", i+1)
+	}
+	return keys
+}
+
+func TestProblem_Texts(t *testing.T) {
+	t.Parallel()
+	pay, yaml := ruleset.HTTP("POST /pay"), ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: 3, Column: 7}
+	for want, p := range map[string]ruleset.Problem{
+		`rule of http POST /pay: WaitTime: bad`:                     {Rule: "POST /pay", Endpoint: pay, Field: "wait_time", Message: "bad"},
+		`rule "pay" of http POST /pay: Keys[1]: bad`:                {Rule: "pay", Endpoint: pay, Field: "keys[1]", Message: "bad"},
+		`rule "pay": bad`:                                           {Rule: "pay", Message: "bad"},
+		`rule without endpoint and name: Key: bad`:                  {Field: "key", Message: "bad"},
+		`locks.yaml:3:7: rule "pay" of http POST /pay: on_key: bad`: {Rule: "pay", Endpoint: pay, Field: "on_key", Source: yaml, Message: "bad"},
+		`profile quick: WaitTime: bad`:                              {Field: "wait_time", Source: ruleset.Source{Layer: ruleset.LayerProfile, File: "quick"}, Message: "bad"},
+		`defaults: WaitTime: bad`:                                   {Field: "wait_time", Source: ruleset.Source{Layer: ruleset.LayerDefault}, Message: "bad"},
+		`rule "pay": unheard_of: bad`:                               {Rule: "pay", Field: "unheard_of", Message: "bad"},
+	} {
+		if got := p.Error(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestInvalid(t *testing.T) {
+	t.Parallel()
+	if err := ruleset.Invalid(); err != nil {
+		t.Errorf("no problems: got %v", err)
+	}
+	one := &ruleset.Problem{Rule: "pay", Message: "first line\n  second line"}
+	if got, want := ruleset.Invalid(one).Error(), "ruleset: rule \"pay\": first line\n\t  second line"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestSource_Texts(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]ruleset.Source{
+		"not set":         {},
+		"default":         {Layer: ruleset.LayerDefault},
+		"profile quick":   {Layer: ruleset.LayerProfile, File: "quick"},
+		"code":            {Layer: ruleset.LayerCode},
+		"proto":           {Layer: ruleset.LayerProto},
+		"yaml":            {Layer: ruleset.LayerYAML},
+		"locks.yaml":      {Layer: ruleset.LayerYAML, File: "locks.yaml"},
+		"locks.yaml:3":    {Layer: ruleset.LayerYAML, File: "locks.yaml", Line: 3},
+		"order.proto:3:7": {Layer: ruleset.LayerProto, File: "order.proto", Line: 3, Column: 7},
+	} {
+		if got := s.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestResolved_ProblemPointsAtTheDeclaringLine(t *testing.T) {
+	t.Parallel()
+	at := func(line int) ruleset.Source {
+		return ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: line}
+	}
+	set, err := ruleset.BuildSet([]ruleset.Declared{{
+		Rule:   ruleset.Rule{Endpoint: ruleset.Func("f"), Keys: []string{"a", "b"}},
+		Source: at(1), Fields: map[string]ruleset.Source{"keys": at(2)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := set.Rules()[0]
+	for field, line := range map[string]int{"keys[1]": 2, "endpoint": 1, "when": 1} {
+		if got := r.Problem(field, "bad").Source; got != at(line) {
+			t.Errorf("%s: got %s, want %s", field, got, at(line))
+		}
+	}
+}
+
+func TestRule_Templates(t *testing.T) {
+	t.Parallel()
+	one, many := ruleset.Rule{Key: "a"}, ruleset.Rule{Keys: []string{"a", "b"}}
+	if got := one.Templates(); len(got) != 1 || got[0] != "a" {
+		t.Errorf("got %q", got)
+	}
+	if got := many.Templates(); len(got) != 2 {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestMaxDuration_SentinelsAreOutsideOfIt(t *testing.T) {
+	t.Parallel()
+	seen := map[time.Duration]bool{}
+	for _, d := range []time.Duration{ruleset.NoWait, ruleset.WaitForever, ruleset.Watchdog} {
+		if d >= -ruleset.MaxDuration || seen[d] {
+			t.Errorf("%d could be mistaken for a duration or another sentinel", d)
+		}
+		seen[d] = true
+	}
+}
