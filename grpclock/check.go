@@ -42,7 +42,7 @@ func (g *Guard) Check(servers ...Server) error {
 			problems = append(problems, r.Problem("endpoint", c.unmatched(r.Endpoint.Path)))
 		}
 	}
-	return ruleset.Invalid(problems...)
+	return ruleset.Invalid(append(problems, c.serverFirst(g)...)...)
 }
 
 // registered lists the methods of a server, in order.
@@ -105,13 +105,28 @@ func (c *checker) problems() []*ruleset.Problem {
 	for _, f := range c.order {
 		p := *f.problem
 		if strings.HasSuffix(p.Endpoint.Path, "*") && !strings.Contains(p.Message, f.methods[0]) {
-			p.Message += " (" + f.methods[0]
-			if more := len(f.methods) - 1; more > 0 {
-				p.Message += fmt.Sprintf(" and %d more", more)
-			}
-			p.Message += ")"
+			p.Message = f.where() + ": " + p.Message
 		}
 		list = append(list, &p)
+	}
+	return list
+}
+
+// where names the methods that have the problem.
+func (f *finding) where() string {
+	if more := len(f.methods) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", f.methods[0], more)
+	}
+	return f.methods[0]
+}
+
+// serverFirst reports names given to [WithServerFirst] that do not exist.
+func (c *checker) serverFirst(g *Guard) []*ruleset.Problem {
+	var list []*ruleset.Problem
+	for _, path := range slices.Sorted(maps.Keys(g.config.serverFirst)) {
+		if !slices.Contains(c.names, path) {
+			list = append(list, &ruleset.Problem{Endpoint: ruleset.GRPC(path), Message: "WithServerFirst: " + c.unmatched(path)})
+		}
 	}
 	return list
 }
@@ -128,6 +143,6 @@ func (c *checker) unmatched(path string) string {
 	case len(c.names) == 0:
 		return text + ": register the services before Check"
 	default:
-		return text + ": remove the rule, or register its service before Check"
+		return text + ": remove it here, or register its service before Check"
 	}
 }

@@ -90,7 +90,7 @@ func (c *compiler) explainRequest(rules []*ruleset.Resolved) {
 		why = "WithServerFirst leaves req out for " + c.endpoint.Path + ", because its server may send before it receives: use metadata"
 	}
 	for _, r := range rules {
-		if strings.Contains(strings.Join(append(r.Templates(), r.When), " "), requestVariable) {
+		if strings.Contains(strings.Join(append(r.Templates(), r.When), " "), requestVariable+".") {
 			c.report(r, "", "%s", why)
 		}
 	}

@@ -144,7 +144,7 @@ func prepare(t testing.TB, s *shop, opts ...grpclock.Option) *bench {
 	t.Helper()
 	b := &bench{t: t, redis: redistest.New(t), shop: s}
 	var err error
-	b.locks, err = core.New(b.redis.Client(), core.WithWatchdog(300*time.Millisecond), core.WithBackendTimeout(250*time.Millisecond))
+	b.locks, err = core.New(b.redis.Client(), core.WithWatchdog(3*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,10 @@ package grpclock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
+
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/interlock-go/interlock/keyexpr/protovars"
 )
@@ -47,13 +48,15 @@ func (c *config) registered() []protovars.Registered {
 	return list
 }
 
-// checkVariables reports bad names and types.
+// checkVariables reports bad names and types, and clashes with the standard
+// variables.
 func (c *config) checkVariables() error {
 	if len(c.variables) == 0 {
 		return nil
 	}
-	if _, err := protovars.New(protovars.Config{Registered: c.registered()}); err != nil {
-		return errors.Join(errors.New("grpclock: WithVariable"), err)
+	anyRequest := (*emptypb.Empty)(nil).ProtoReflect().Descriptor()
+	if _, err := protovars.New(protovars.Config{Request: anyRequest, Registered: c.registered()}); err != nil {
+		return fmt.Errorf("grpclock: WithVariable: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,255 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock"
+	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares a text with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file) //nolint:gosec // a name of this file
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got:\n%s\nwant (go test -update writes it):\n%s", got, want)
+	}
+}
+
+func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
+	t.Parallel()
+	null := func(response string) func(*ruleset.Rule) {
+		return func(r *ruleset.Rule) { r.OnBusy, r.Response = failpolicy.NullResponse, response }
+	}
+	b := prepare(t, &shop{},
+		grpclock.WithServerFirst(path("Chat")),
+		grpclock.WithFallback("refund", func(context.Context, *shoppb.PayReply) (*emptypb.Empty, error) { return nil, nil }),
+		grpclock.WithRules(
+			rule("Pya"),
+			rule("Pay", func(r *ruleset.Rule) { r.Name, r.Key = "field", "order:#{req.ordr_id}" }),
+			rule("Pay", func(r *ruleset.Rule) { r.Name, r.When = "condition", "req.amont > 5 && usr == ''" }),
+			rule("Pay", func(r *ruleset.Rule) { r.Name, r.OnBusy, r.Fallback = "types", failpolicy.Fallback, "refund" }),
+			rule("Pay", func(r *ruleset.Rule) { r.Name, r.OnBusy, r.Fallback = "name", failpolicy.Fallback, "refnd" }),
+			rule("Import", null(`{"reciept": "none"}`)),
+			rule("Track", null(`{"receipt": "none"}`)),
+			rule("Chat"),
+			ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Carts/*"), Key: "cart"},
+			ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: "any:#{req.id}"},
+		))
+	err := b.guard.Check(b.server)
+	var invalid *ruleset.InvalidError
+	if !errors.As(err, &invalid) {
+		t.Fatalf("got %v, want a *ruleset.InvalidError", err)
+	}
+	golden(t, "check", err.Error()+"\n")
+}
+
+func TestCheck_JudgesOnlyGRPCRules(t *testing.T) {
+	t.Parallel()
+	set, err := ruleset.NewSet([]ruleset.Rule{
+		{Endpoint: ruleset.HTTP("POST /orders"), Key: "order:#{path.id}"},
+		{Endpoint: ruleset.Func("close-day"), Key: "day"},
+		rule("Pay"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := prepare(t, &shop{}, grpclock.WithSet(set))
+	if err := b.guard.Check(b.server); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheck_SeveralServersOfOneGuard(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, &shop{}, grpclock.WithRules(
+		rule("Pay"), ruleset.Rule{Endpoint: ruleset.GRPC("/admin.Till/Close"), Key: "till"}))
+	if err := b.guard.Check(b.server); err == nil {
+		t.Error("the rule of the other server was not reported")
+	}
+	if err := b.guard.Check(b.server, undescribed(b.guard, "admin.Till", "Close")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBrokenRule_AnswersInternalAndNeverRunsTheHandler(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		b := prepare(t, &shop{}, grpclock.WithRules(rule(kind, func(r *ruleset.Rule) {
+			r.Key, r.OnKey, r.OnBusy = "order:#{req.ordr_id}", failpolicy.Proceed, failpolicy.Proceed
+		})))
+		b.serve() // nobody asked Check
+		got := b.call(t.Context(), kind, "1")
+		reasons, _ := got.details()
+		if status.Code(got.err) != codes.Internal || b.shop.ran.Load() != 0 || !slices.Equal(reasons, []string{"interlock/LOCK_MISCONFIGURED"}) {
+			t.Errorf("%s: got %v %q, ran %d", kind, got.err, reasons, b.shop.ran.Load())
+		}
+	}
+}
+
+// undescribed is a server of a method without a descriptor.
+func undescribed(guard *grpclock.Guard, service, name string) *grpc.Server {
+	s := grpc.NewServer(grpc.UnaryInterceptor(guard.UnaryServerInterceptor()))
+	s.RegisterService(&grpc.ServiceDesc{
+		ServiceName: service, HandlerType: (*any)(nil),
+		Methods: []grpc.MethodDesc{{MethodName: name, Handler: func(srv any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+			in := new(emptypb.Empty)
+			if err := decode(in); err != nil {
+				return nil, err
+			}
+			return interceptor(ctx, in, &grpc.UnaryServerInfo{Server: srv, FullMethod: "/" + service + "/" + name},
+				func(context.Context, any) (any, error) { return in, nil })
+		}}},
+	}, nil)
+	return s
+}
+
+func TestUndescribedMethod_NeedsNeitherMessageNorReply(t *testing.T) {
+	t.Parallel()
+	endpoint := ruleset.GRPC("/admin.Till/Close")
+	b := prepare(t, &shop{}, grpclock.WithRules(
+		ruleset.Rule{Endpoint: endpoint, Name: "message", Key: "till:#{req.id}"},
+		ruleset.Rule{Endpoint: endpoint, Name: "reply", Key: "till", OnBusy: failpolicy.Skip},
+	))
+	golden(t, "undescribed", b.guard.Check(undescribed(b.guard, "admin.Till", "Close")).Error()+"\n")
+
+	b = prepare(t, &shop{}, grpclock.WithRules(ruleset.Rule{Endpoint: endpoint, Key: "till:#{method}", WaitTime: ruleset.NoWait}))
+	b.server = undescribed(b.guard, "admin.Till", "Close")
+	b.serve()
+	b.redis.Take("till:/admin.Till/Close", time.Minute)
+	if err := b.client.Conn.Invoke(t.Context(), "/admin.Till/Close", &emptypb.Empty{}, &emptypb.Empty{}); status.Code(err) != codes.Aborted {
+		t.Errorf("got %v, want ABORTED", err)
+	}
+}
+
+func TestWildcard_MethodsThatOnlyTheCallerNamesShareOnePoint(t *testing.T) {
+	t.Parallel()
+	rules := &ruleCounter{}
+	b := prepare(t, &shop{}, grpclock.WithObserver(rules), grpclock.WithRules(
+		ruleset.Rule{Endpoint: ruleset.GRPC("*"), Key: "any:#{method}", WaitTime: ruleset.NoWait}))
+	b.server = grpc.NewServer(
+		grpc.StreamInterceptor(b.guard.StreamServerInterceptor()),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+			m := new(emptypb.Empty)
+			return errors.Join(stream.RecvMsg(m), stream.SendMsg(m))
+		}),
+	)
+	b.serve()
+	for _, name := range []string{"/a.B/C", "/a.B/D", "/e.F/G"} {
+		if err := b.client.Conn.Invoke(t.Context(), name, &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := rules.n; got != 1 {
+		t.Errorf("%d rules were compiled, want 1 for all unknown methods", got)
+	}
+}
+
+type ruleCounter struct{ n int }
+
+func (c *ruleCounter) ObserveRule(aspect.RuleInfo) { c.n++ }
+
+func TestCheck_CompilesEverythingOnce(t *testing.T) {
+	t.Parallel()
+	rules := &ruleCounter{}
+	b := setup(t, &shop{}, grpclock.WithObserver(rules), grpclock.WithRules(rule("Pay"), rule("Chat")))
+	if err := b.guard.Check(b.server); err != nil {
+		t.Fatal(err)
+	}
+	b.call(t.Context(), "Pay", "1").check(t, "paid 1")
+	if rules.n != 2 {
+		t.Errorf("%d rules were compiled, want 2", rules.n)
+	}
+}
+
+func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
+	t.Parallel()
+	set, err := ruleset.NewSet(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks, err := core.New(redistest.New(t).Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(context.Background()) })
+	_, err = grpclock.New(locks,
+		nil,
+		grpclock.WithRules(ruleset.Rule{Key: "no endpoint"}),
+		grpclock.WithSet(set), grpclock.WithSet(nil), grpclock.WithSet(set),
+		grpclock.WithProfile("x", ruleset.Rule{}),
+		grpclock.WithErrorMapper(nil),
+		grpclock.WithDescriptors(nil),
+		grpclock.WithServerFirst("Chat"),
+		grpclock.WithFallback[proto.Message, proto.Message]("queue", nil),
+		grpclock.WithStreamFallback("", func(any, grpc.ServerStream) error { return nil }),
+		grpclock.WithVariable[string]("principal", nil),
+		grpclock.WithVariable("req", func(context.Context) (string, error) { return "", nil }),
+		grpclock.WithObserver(7),
+	)
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	golden(t, "options", err.Error()+"\n")
+
+	_, err = grpclock.New(nil, grpclock.WithRules(
+		ruleset.Rule{Key: "no endpoint"},
+		ruleset.Rule{Endpoint: ruleset.GRPC("shop.v1.Orders/Pay"), Key: "a", WaitTime: -1}))
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	golden(t, "rules", err.Error()+"\n")
+}
+
+func TestWithVariable_RefusesTypesWithoutAText(t *testing.T) {
+	t.Parallel()
+	_, err := grpclock.New(nil, grpclock.WithVariable("queue", func(context.Context) (chan int, error) { return nil, nil }))
+	if err == nil || !strings.Contains(err.Error(), `"queue"`) {
+		t.Errorf("got %v, want an error about the variable", err)
+	}
+}
+
+func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{},
+		grpclock.WithDefaults(ruleset.Rule{OnBusy: failpolicy.Skip}),
+		grpclock.WithProfile("impatient", ruleset.Rule{WaitTime: ruleset.NoWait}),
+		grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: "all", Profile: "impatient"}))
+	b.redis.Take("all", time.Minute)
+	for _, kind := range kinds {
+		got := b.call(t.Context(), kind, "1")
+		if got.err != nil || got.lockStatus() != grpclock.LockSkipped {
+			t.Errorf("%s: got %v, header %q", kind, got.err, got.lockStatus())
+		}
+	}
+}
