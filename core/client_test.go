@@ -1,0 +1,162 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// nowhere is a client of a port on which nobody listens.
+func nowhere(t *testing.T) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+func TestNew_RefusesRingNilAndUnknown(t *testing.T) {
+	t.Parallel()
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	t.Cleanup(func() { _ = ring.Close() })
+	for name, rdb := range map[string]redis.UniversalClient{
+		"Ring": ring, "nil": nil, "nil *redis.Client": (*redis.Client)(nil), "nil *redis.ClusterClient": (*redis.ClusterClient)(nil),
+		"struct": struct{ redis.UniversalClient }{},
+	} {
+		locks, err := core.New(rdb)
+		wantErr(t, err, core.ErrInvalid)
+		if locks != nil {
+			t.Errorf("%s: got a client", name)
+		}
+		if err != nil && name == "Ring" && !strings.Contains(err.Error(), "*redis.Client") {
+			t.Errorf("the error does not say what to use: %v", err)
+		}
+	}
+}
+
+func TestNew_BadOptionsAreErrorsAllAtOnce(t *testing.T) {
+	t.Parallel()
+	bad := map[string]core.Option{
+		"nil Option":              nil,
+		"WithWatchdog(99ms)":      core.WithWatchdog(99 * time.Millisecond),
+		"WithWatchdog(-":          core.WithWatchdog(-time.Second),
+		"WithBackendTimeout(0s)":  core.WithBackendTimeout(0),
+		"WithBackendTimeout(1h":   core.WithBackendTimeout(time.Hour),
+		"WithMaxWaitersPerKey(0)": core.WithMaxWaitersPerKey(0),
+		"WithMaxWaiters(-1)":      core.WithMaxWaiters(-1),
+		"WithMaxKeyLength(0)":     core.WithMaxKeyLength(0),
+		"WithPubSub(3)":           core.WithPubSub(3),
+		"WithObserver":            core.WithObserver(42),
+	}
+	var all []core.Option
+	for name, opt := range bad {
+		if _, err := core.New(nowhere(t), opt); !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		all = append(all, opt)
+	}
+	_, err := core.New(nowhere(t), all...)
+	for name := range bad {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is missing in\n%v", name, err)
+		}
+	}
+}
+
+func TestNew_RedisMayBeDown(t *testing.T) {
+	t.Parallel()
+	locks := locksOn(t, nowhere(t), core.WithBackendTimeout(50*time.Millisecond))
+	wantErr(t, locks.Ready(t.Context()), core.ErrUnavailable)
+	_, _, err := locks.Lock("k").Acquire(t.Context())
+	wantErr(t, err, core.ErrUnavailable)
+	if errors.Is(err, core.ErrNotAcquired) {
+		t.Errorf("%v: down is taken for taken", err)
+	}
+	_, err = locks.Lock("k").State(t.Context())
+	wantErr(t, err, core.ErrUnavailable)
+	_, err = locks.Lock("k").ForceRelease(t.Context())
+	wantErr(t, err, core.ErrUnavailable)
+}
+
+func TestClient_ReadyAndIdentity(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		one, two := b.locks(core.WithPrefix("p:")), b.locks()
+		if err := one.Ready(t.Context()); err != nil {
+			t.Errorf("ready: %v", err)
+		}
+		if one.ID() == two.ID() || one.Prefix() != "p:" || two.Prefix() != "" {
+			t.Errorf("got %s %q, %s %q", one.ID(), one.Prefix(), two.ID(), two.Prefix())
+		}
+	})
+}
+
+func TestClient_HoldsAndStats(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		ctx, a := acquired(t, t.Context(), locks.Lock("a"), core.Label("one"))
+		_, again := acquired(t, ctx, locks.Lock("a"))
+		_, both := acquired(t, t.Context(), locks.MultiLock("b", "c"))
+		waiting, cancel := context.WithCancel(t.Context())
+		done := busyCallers(waiting, locks, "a", 2)
+		pass(3 * time.Second)
+
+		s := locks.Stats()
+		if s.Holds != 3 || s.Waiters != 2 || s.OldestWait != 3*time.Second {
+			t.Errorf("stats: got %+v, want 3 locks held, 2 waiters for 3s", s)
+		}
+		count := make(map[string]int)
+		for _, h := range locks.Holds() {
+			count[h.Key]++
+			if h.Key == "b" && h.Keys != 2 || h.Field == "" {
+				t.Errorf("hold: got %+v", h)
+			}
+		}
+		if count["a"] != 2 || count["b"] != 1 || len(count) != 2 {
+			t.Errorf("holds: got %v", count)
+		}
+		cancel()
+		<-done
+		for _, h := range []*core.Hold{both, again, a} {
+			released(t, h)
+		}
+		if s := locks.Stats(); s != (core.Stats{}) || len(locks.Holds()) != 0 {
+			t.Errorf("at the end: got %+v, %v", s, locks.Holds())
+		}
+	})
+}
+
+func TestOpen_OwnsItsClient(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	locks, err := core.Open("redis://"+srv.Addr()+"/0", core.WithPrefix("p:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if err := locks.Close(t.Context()); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func TestOpen_BadURLAndBadOption(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "http://127.0.0.1", "redis://127.0.0.1:port", "127.0.0.1:6379"} {
+		_, err := core.Open(url)
+		wantErr(t, err, core.ErrInvalid)
+		if err != nil && !strings.Contains(err.Error(), "redis://host:6379/0") {
+			t.Errorf("%q: the error does not show a good URL: %v", url, err)
+		}
+	}
+	_, err := core.Open("redis://127.0.0.1:1", core.WithMaxWaiters(0))
+	wantErr(t, err, core.ErrInvalid)
+}

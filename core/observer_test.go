@@ -1,0 +1,290 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// recorder is an observer of everything.
+type recorder struct {
+	mu     sync.Mutex
+	events []event
+}
+
+type event struct {
+	name string
+	ctx  context.Context
+	data any
+}
+
+func newRecorder() *recorder { return &recorder{} }
+
+func (r *recorder) add(ctx context.Context, name string, data any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, event{name, ctx, data})
+}
+
+func (r *recorder) names() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var names []string
+	for _, e := range r.events {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+func (r *recorder) count(name string) (n int) {
+	for _, other := range r.names() {
+		if other == name {
+			n++
+		}
+	}
+	return n
+}
+
+// first gives the first event of a name.
+func (r *recorder) first(t *testing.T, name string) event {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.events, func(e event) bool { return e.name == name })
+	if i < 0 {
+		t.Fatalf("no %s among the events", name)
+	}
+	return r.events[i]
+}
+
+func (r *recorder) want(t *testing.T, names ...string) {
+	t.Helper()
+	if got := r.names(); !slices.Equal(got, names) {
+		t.Errorf("events:\ngot  %q\nwant %q", got, names)
+	}
+}
+
+type nesting string
+
+func (r *recorder) ObserveAcquireStart(ctx context.Context, a core.Acquisition) context.Context {
+	r.add(ctx, "acquire start", a)
+	return context.WithValue(ctx, nesting("acquire"), true)
+}
+
+func (r *recorder) ObserveContention(ctx context.Context, c core.Contention) {
+	r.add(ctx, "contention", c)
+}
+
+func (r *recorder) ObserveAcquireEnd(ctx context.Context, a core.AcquireResult) {
+	r.add(ctx, "acquire end", a)
+}
+
+func (r *recorder) ObserveHoldStart(ctx context.Context, h core.HoldInfo) context.Context {
+	r.add(ctx, "hold start", h)
+	return context.WithValue(ctx, nesting("hold"), true)
+}
+
+func (r *recorder) ObserveHoldEnd(ctx context.Context, h core.HoldResult) { r.add(ctx, "hold end", h) }
+
+func (r *recorder) ObserveRenewal(ctx context.Context, n core.Renewal) { r.add(ctx, "renewal", n) }
+
+func (r *recorder) ObserveLoss(ctx context.Context, l core.Loss) { r.add(ctx, "loss", l) }
+
+func (r *recorder) ObserveLeak(ctx context.Context, l core.Leak) { r.add(ctx, "leak", l) }
+
+func TestObservers_OrderAndNestingOfOneHold(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		obs := newRecorder()
+		type key struct{}
+		caller := context.WithValue(t.Context(), key{}, "caller")
+		ctx, hold := acquired(t, caller, b.locks(core.WithObserver(obs)).Lock("k"), core.Label("pay-order"), core.LeaseTime(time.Minute))
+		released(t, hold)
+		obs.want(t, "acquire start", "acquire end", "hold start", "hold end")
+
+		if start := obs.first(t, "acquire start"); start.ctx != caller {
+			t.Error("the acquisition does not start from the caller's context")
+		}
+		if end := obs.first(t, "acquire end"); end.ctx.Value(nesting("acquire")) == nil || end.ctx.Value(key{}) == nil {
+			t.Error("the acquisition's context does not nest")
+		}
+		if start := obs.first(t, "hold start"); start.ctx.Value(nesting("acquire")) != nil {
+			t.Error("the hold is inside of the acquisition")
+		}
+		if ctx.Value(nesting("hold")) == nil || ctx.Value(key{}) == nil {
+			t.Error("the hold's context is not under that of its observer")
+		}
+		if end := obs.first(t, "hold end"); end.ctx.Value(nesting("hold")) == nil || end.ctx.Err() != nil {
+			t.Error("the end of the hold is observed with a context that is not its own, or has ended")
+		}
+	})
+}
+
+func TestObservers_WhatEachEventCarries(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		obs := newRecorder()
+		locks := b.locks(core.WithObserver(obs), core.WithPrefix("shop:"))
+		b.take("shop:k", stranger, 5*time.Second)
+		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.Label("pay"))
+		pass(11 * time.Second)
+		b.Del(t.Context(), "shop:k")
+		pass(11 * time.Second)
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		obs.want(t, "acquire start", "contention", "acquire end", "hold start", "renewal", "loss", "hold end")
+
+		base := obs.first(t, "acquire start").data.(core.Acquisition)
+		if base.Key != "shop:k" || base.Keys != 1 || base.Kind != core.KindReentrant || base.Label != "pay" || base.Start.IsZero() {
+			t.Errorf("acquisition: got %+v", base)
+		}
+		if c := obs.first(t, "contention").data.(core.Contention); c.Acquisition != base || c.BlockedBy != stranger || c.TTL <= 0 || c.TTL > 5*time.Second {
+			t.Errorf("contention: got %+v", c)
+		}
+		end := obs.first(t, "acquire end").data.(core.AcquireResult)
+		if end.Acquisition != base || end.Outcome != core.OutcomeAcquired || end.Err != nil || !end.Contended || end.Attempts < 2 ||
+			end.Waited < 5*time.Second || end.Waited > 6*time.Second || end.BlockedBy != stranger || end.Field != hold.Field() || end.HandedOff {
+			t.Errorf("acquire end: got %+v", end)
+		}
+		info := obs.first(t, "hold start").data.(core.HoldInfo)
+		if info.Acquisition != base || info.Field != hold.Field() || info.Reentrant || !info.Watchdog || info.Lease != 30*time.Second || info.Acquired.IsZero() {
+			t.Errorf("hold start: got %+v", info)
+		}
+		if r := obs.first(t, "renewal").data.(core.Renewal); r.HoldInfo != info || r.Err != nil || r.Late != 0 {
+			t.Errorf("renewal: got %+v", r)
+		}
+		l := obs.first(t, "loss").data.(core.Loss)
+		wantErr(t, l.Cause, core.ErrLost)
+		if l.HoldInfo != info {
+			t.Errorf("loss: got %+v", l)
+		}
+		r := obs.first(t, "hold end").data.(core.HoldResult)
+		wantErr(t, r.Err, core.ErrLost)
+		if r.HoldInfo != info || !r.Lost || r.Left || r.HandedOff || r.Held < 20*time.Second {
+			t.Errorf("hold end: got %+v", r)
+		}
+	})
+}
+
+func TestObservers_Outcomes(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		obs := newRecorder()
+		locks := b.locks(core.WithObserver(obs))
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		_, inner := acquired(t, ctx, locks.Lock("k"))
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		b.Set(t.Context(), "text", "x", 0)
+		for _, try := range []func() error{
+			func() error { _, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0)); return err },
+			func() error { _, _, err := locks.Lock("k").Acquire(cancelled); return err },
+			func() error { _, _, err := locks.Lock("text").Acquire(t.Context()); return err },
+		} {
+			if try() == nil {
+				t.Error("acquired")
+			}
+		}
+		released(t, inner)
+		released(t, hold)
+		want := []core.Outcome{core.OutcomeAcquired, core.OutcomeReentered, core.OutcomeBusy, core.OutcomeCanceled, core.OutcomeBackend}
+		if got := obs.outcomes(); !slices.Equal(got, want) {
+			t.Errorf("outcomes: got %q, want %q", got, want)
+		}
+	})
+}
+
+func (r *recorder) outcomes() (all []core.Outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if end, ok := e.data.(core.AcquireResult); ok {
+			all = append(all, end.Outcome)
+		}
+	}
+	return all
+}
+
+func TestObservers_ReentryAndHandOffAreTold(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		obs := newRecorder()
+		locks := b.locks(core.WithObserver(obs))
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		next := make(chan *core.Hold)
+		go func() {
+			_, h, _ := locks.Lock("k").Acquire(t.Context())
+			next <- h
+		}()
+		waiters(t, locks, 1)
+		eventually(t, "contention", func() bool { return obs.count("contention") == 1 })
+		released(t, hold)
+		released(t, <-next)
+		if r := obs.first(t, "hold end").data.(core.HoldResult); !r.HandedOff || r.Err != nil {
+			t.Errorf("the releaser: got %+v, want handed off", r)
+		}
+		obs.mu.Lock()
+		defer obs.mu.Unlock()
+		for _, e := range obs.events {
+			if r, ok := e.data.(core.AcquireResult); ok && r.HandedOff != (r.Field != hold.Field()) {
+				t.Errorf("acquire end: got %+v", r)
+			}
+		}
+	})
+}
+
+// ordered notes its calls in a list of several.
+type ordered struct {
+	name string
+	list *[]string
+	then func()
+}
+
+func (o ordered) ObserveAcquireEnd(context.Context, core.AcquireResult) {
+	*o.list = append(*o.list, o.name)
+	if o.then != nil {
+		o.then()
+	}
+}
+
+func TestObservers_SeveralInOrderAndPanicsContained(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		var calls []string
+		boom := func() { panic("broken observer") }
+		locks := b.locks(core.WithObserver(ordered{"a", &calls, boom}, ordered{"b", &calls, nil}),
+			core.WithObserver(ordered{"c", &calls, boom}), core.WithObserver(panicking{}))
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		if ctx == nil || ctx.Err() != nil {
+			t.Errorf("context: got %v", ctx)
+		}
+		released(t, hold)
+		if want := []string{"a", "b", "c"}; !slices.Equal(calls, want) {
+			t.Errorf("calls: got %q, want %q", calls, want)
+		}
+		b.wantGone("k")
+	})
+}
+
+// panicking breaks wherever a context is expected, or gives none.
+type panicking struct{}
+
+func (panicking) ObserveAcquireStart(context.Context, core.Acquisition) context.Context { return nil }
+
+func (panicking) ObserveHoldStart(context.Context, core.HoldInfo) context.Context { panic("broken") }
+
+func (panicking) ObserveHoldEnd(context.Context, core.HoldResult) { panic("broken") }
+
+func TestObservers_ValueThatObservesNothingIsAnError(t *testing.T) {
+	t.Parallel()
+	_, err := core.New(nowhere(t), core.WithObserver(struct{}{}, newRecorder(), nil, "text"))
+	wantErr(t, err, core.ErrInvalid)
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		t.Errorf("got %v, want joined errors", err)
+	}
+}

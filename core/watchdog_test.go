@@ -1,0 +1,301 @@
+package core_test
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// behindProxy is locks whose commands a proxy sees, on a warm server.
+func (b *bed) behindProxy(opts ...core.Option) (*core.Client, *faultproxy.Proxy) {
+	b.t.Helper()
+	proxy, rdb := faultproxy.Around(b.t, b.Client)
+	locks := locksOn(b.t, rdb, opts...)
+	b.warm(locks)
+	return locks, proxy
+}
+
+func TestWatchdog_RenewsEveryThirdOfTheLease(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		var at []time.Duration
+		start := time.Now()
+		proxy.Watch(faultproxy.All(scripts, func([]string) bool {
+			at = append(at, time.Since(start))
+			return true
+		}))
+		pass(time.Minute)
+		if n := len(at); n < 6 || n > 8 { // the second was the NOSCRIPT of the first, or not
+			t.Errorf("renewals within a minute: got %v", at)
+		}
+		for i, d := range at[1:] {
+			if gap := d - at[i]; gap > 10*time.Second {
+				t.Errorf("%s between two renewals, want a third of 30s at most", gap)
+			}
+		}
+		b.wantTTL("k", 20*time.Second, 30*time.Second)
+		wantAlive(t, t.Context())
+		released(t, hold)
+	})
+}
+
+func TestWatchdog_KeepsALockForHours(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks(core.WithWatchdog(30 * time.Second))
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		pass(time.Hour)
+		wantAlive(t, ctx)
+		b.wantCount(hold, "1")
+		if left := hold.Remaining(); left < 19*time.Second || left > 30*time.Second {
+			t.Errorf("remaining: got %s", left)
+		}
+		released(t, hold)
+		b.wantGone("k")
+	})
+}
+
+func TestWatchdog_StopsAtRelease(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		pass(15 * time.Second)
+		released(t, hold)
+		sent := proxy.Watch(scripts)
+		b.take("k", stranger, 5*time.Second)
+		pass(time.Minute)
+		if sent.Hits() != 0 {
+			t.Errorf("%d scripts after the release", sent.Hits())
+		}
+		b.wantGone("k") // the stranger's lease was not prolonged
+	})
+}
+
+func TestWatchdog_IsNotBoundToTheCallersContext(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		request, cancel := context.WithCancel(t.Context())
+		_, hold := acquired(t, request, b.locks().Lock("k"))
+		cancel()
+		pass(5 * time.Minute)
+		b.wantCount(hold, "1")
+		released(t, hold)
+		b.wantGone("k")
+	})
+}
+
+func TestWatchdog_DeletedLockIsNoticedByTheNextRenewal(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(b *bed){
+		"deleted":       func(b *bed) { b.Del(context.Background(), "k") },
+		"flushed":       func(b *bed) { b.FlushAll(context.Background()) },
+		"another's now": func(b *bed) { b.take("k", stranger, time.Hour) },
+		"forced": func(b *bed) {
+			if freed, err := b.locks().Lock("k").ForceRelease(context.Background()); !freed || err != nil {
+				b.t.Errorf("force: %v, %v", freed, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				ctx, hold := acquired(t, t.Context(), b.locks().Lock("k"))
+				pass(time.Second)
+				end(b)
+				start := time.Now()
+				<-ctx.Done()
+				if took := time.Since(start); took > 10*time.Second {
+					t.Errorf("noticed after %s", took)
+				}
+				wantEnded(t, ctx, core.ErrLost)
+				wantErr(t, context.Cause(ctx), core.ErrNotHeld)
+				before := b.HGetAll(t.Context(), "k").Val()
+				wantErr(t, hold.Release(t.Context()), core.ErrLost)
+				b.wantHolders("k", before)
+				if hold.Remaining() != 0 {
+					t.Errorf("remaining after the loss: got %s", hold.Remaining())
+				}
+			})
+		})
+	}
+}
+
+// A message about a lock that is held makes its holder look at once.
+func TestWatchdog_ForcedLockIsNoticedByMessage(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
+		waiting, cancel := context.WithCancel(t.Context())
+		done := busyCallers(waiting, locks, "k", 1) // a waiter listens
+		waiters(t, locks, 1)
+		b.listeners("k", 1)
+		b.take("k", stranger, time.Minute)
+		b.Publish(t.Context(), channelOf("k"), "0")
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Second):
+			t.Error("not noticed")
+		}
+		wantEnded(t, ctx, core.ErrLost)
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		cancel()
+		<-done
+	})
+}
+
+func TestHold_FixedLeaseEndsTheContextWithErrLost(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		ctx, hold := acquired(t, t.Context(), b.locks().Lock("k"), core.LeaseTime(10*time.Second))
+		start := time.Now()
+		<-ctx.Done()
+		if took := time.Since(start); took >= 10*time.Second || took < 9*time.Second {
+			t.Errorf("ended after %s, want a little before the lease", took)
+		}
+		if b.Exists(t.Context(), "k").Val() != 1 {
+			t.Error("the key was gone before the holder knew")
+		}
+		wantEnded(t, ctx, core.ErrLost)
+		wantErr(t, ctx.Err(), context.Canceled)
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		if hold.Remaining() != 0 {
+			t.Errorf("remaining: got %s", hold.Remaining())
+		}
+	})
+}
+
+// Err compares the clock itself: at the deadline it knows, before any timer's
+// goroutine has run. A timer that fires at the same instant as the deadline stands
+// for the process that goes on after a pause.
+func TestHold_ErrLooksAtTheClock(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		const lease = 10 * time.Second
+		locks := b.locks()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(lease))
+		margin := lease - hold.Remaining()
+		before := make(chan error, 1)
+		at := make(chan error, 1)
+		time.AfterFunc(lease-margin-time.Nanosecond, func() { before <- ctx.Err() })
+		time.AfterFunc(lease-margin, func() { at <- ctx.Err() })
+		if err := <-before; err != nil {
+			t.Errorf("a nanosecond before the deadline: %v", err)
+		}
+		if err := <-at; err == nil {
+			t.Error("at the deadline: Err is nil")
+		}
+		wantEnded(t, ctx, core.ErrLost)
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+	})
+}
+
+func TestWatchdog_TenThousandLocksFewRoundTripsNoGoroutines(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		goroutines := runtime.NumGoroutine()
+		var holds []*core.Hold
+		for i := range 100 {
+			names := make([]string, 100)
+			for j := range names {
+				names[j] = strconv.Itoa(i) + "/" + strconv.Itoa(j)
+			}
+			_, hold := acquired(t, t.Context(), locks.MultiLock(names...))
+			holds = append(holds, hold)
+		}
+		pass(10 * time.Second) // the first renewals make the script known
+		sent := proxy.Watch(scripts)
+		pass(10 * time.Second)
+		if got := sent.Hits(); got < 100 || got > 110 {
+			t.Errorf("one period: got %d scripts, want one per hundred locks", got)
+		}
+		if grown := runtime.NumGoroutine() - goroutines; grown > 20 {
+			t.Errorf("%d goroutines more", grown)
+		}
+		pass(15 * time.Second)
+		for _, hold := range holds[:3] {
+			b.wantCount(hold, "1")
+		}
+		if got := locks.Stats().Holds; got != 10_000 {
+			t.Errorf("held: got %d", got)
+		}
+	})
+}
+
+func TestWatchdog_ScriptFlushDuringRenewals(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		for range 10 {
+			b.ScriptFlush(t.Context())
+			pass(10 * time.Second)
+		}
+		wantAlive(t, ctx)
+		b.wantCount(hold, "1")
+		released(t, hold)
+	})
+}
+
+func TestWatchdog_ScriptFlushOnAServer(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		obs := newRecorder()
+		ctx, hold := acquired(t, t.Context(), b.locks(core.WithWatchdog(600*time.Millisecond), core.WithObserver(obs)).Lock("k"))
+		for range 3 {
+			b.ScriptFlush(t.Context())
+			n := obs.count("renewal")
+			eventually(t, "another renewal", func() bool { return obs.count("renewal") > n })
+		}
+		wantAlive(t, ctx)
+		released(t, hold)
+	})
+}
+
+func TestWatchdog_SurvivesOneFailedRenewal(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		proxy.DropReply(faultproxy.Once(scripts))
+		proxy.DropRequest(faultproxy.Nth(2, scripts))
+		pass(2 * time.Minute)
+		wantAlive(t, ctx)
+		b.wantCount(hold, "1")
+		released(t, hold)
+	})
+}
+
+func TestWatchdog_RedisGoneEndsTheContextBeforeTheKey(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
+		pass(time.Minute)
+		proxy.BlackHole(true)
+		<-ctx.Done()
+		if b.Exists(t.Context(), "k").Val() != 1 {
+			t.Error("the key was gone before the holder knew")
+		}
+		wantEnded(t, ctx, core.ErrLost)
+		proxy.BlackHole(false)
+	})
+}
+
+func TestWatchdog_TheSameLeaseAsConfigured(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		_, hold := acquired(t, t.Context(), b.locks(core.WithWatchdog(time.Hour)).Lock("k"))
+		b.wantTTL("k", 59*time.Minute, time.Hour)
+		released(t, hold)
+	})
+}
