@@ -273,3 +273,18 @@ func TestVariable_ThatCannotBeTold(t *testing.T) {
 		want(t, "status", w.Code, http.StatusInternalServerError)
 	}, ginlock.WithVariable("user", broken))
 }
+
+func TestBody_FormReadByTheHandlerIsSeenOutside(t *testing.T) {
+	t.Parallel()
+	form, formType := multipartBody(t)
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.Use(func(c *gin.Context) {
+			before := c.Request
+			c.Next()
+			want(t, "request put back", c.Request, before)
+			want(t, "multipart form, which net/http cleans up", before.MultipartForm != nil, true)
+		})
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) { want(t, "id", c.PostForm("id"), "42") })
+		want(t, "status", s.do(t, request{body: form, typ: formType}).Code, http.StatusOK)
+	})
+}

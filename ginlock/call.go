@@ -17,16 +17,15 @@ import (
 
 // call is one request under one endpoint: the [aspect.Call] of Gin.
 type call struct {
-	endpoint *endpoint
+	frame
 	c        *gin.Context
-	outer    *frame
 	values   *httpvars.Request // nil until needed
 	response *response         // kept back; nil without a buffer
 	entered  bool              // the handlers were called
 }
 
 func newCall(e *endpoint, c *gin.Context, outer *frame) *call {
-	return &call{endpoint: e, c: c, outer: outer}
+	return &call{frame: frame{endpoint: e, outer: outer}, c: c}
 }
 
 func (x *call) run() {
@@ -72,7 +71,11 @@ func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 	if g.Unlocked == aspect.UnlockedProceed {
 		x.c.Header(StatusHeader, StatusUnlocked)
 	}
-	defer publish(x.c, ctx, &frame{outer: x.outer, endpoint: x.endpoint, hold: g.Hold})()
+	x.hold = g.Hold
+	defer enterRequest(x.c, ctx).leave(x.c)
+	defer enterOwner(x.c, ctx).leave(x.c)
+	x.frame.enter(x.c)
+	defer x.frame.leave(x.c)
 	if limit := x.endpoint.buffer; limit > 0 {
 		x.response = newResponse(x.c.Writer, limit)
 		x.c.Writer = x.response
@@ -86,9 +89,7 @@ func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 // Fallback is part of [aspect.Call].
 func (x *call) Fallback(ctx context.Context, name string) error {
 	x.c.Abort()
-	saved := x.c.Request.Context()
-	x.c.Request = x.c.Request.WithContext(ctx)
-	defer func() { x.c.Request = x.c.Request.WithContext(saved) }()
+	defer enterRequest(x.c, ctx).leave(x.c)
 	before := len(x.c.Errors)
 	x.endpoint.guard.cfg.fallbacks[name](x.c)
 	return x.judge(ctx, before)

@@ -160,3 +160,20 @@ func TestHold_HandedOverToWorkThatOutlivesTheRequest(t *testing.T) {
 		want(t, "held after the work", s.held(t, payKey), false)
 	})
 }
+
+func TestContext_IsPutBackThoughTheHandlerReplacedTheRequest(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.Use(func(c *gin.Context) {
+			before := c.Request.Context()
+			c.Next()
+			want(t, "context", c.Request.Context(), before)
+			want(t, "header set on the new request", c.Request.Header.Get("X-New"), "yes")
+		})
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+			c.Request = c.Request.Clone(context.WithValue(c.Request.Context(), ctxKey{}, "inner"))
+			c.Request.Header.Set("X-New", "yes")
+		})
+		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+	})
+}

@@ -1,8 +1,6 @@
 package ginlock
 
 import (
-	"context"
-
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core"
@@ -49,39 +47,14 @@ func Hold(c *gin.Context) *core.Hold {
 	return nil
 }
 
-// publish lets the handlers of c run under f, with ctx as the context of the
-// request, and returns what puts everything back.
-func publish(c *gin.Context, ctx context.Context, f *frame) (restore func()) {
-	before := c.Request.Context()
-	c.Request = c.Request.WithContext(ctx)
-	undoFrame := replaceKey(c, frameKey{}, f)
-	undoOwner := publishOwner(c, ctx)
-	return func() {
-		undoOwner()
-		undoFrame()
-		c.Request = c.Request.WithContext(before)
-	}
-}
+// enter makes f the innermost frame.
+func (f *frame) enter(c *gin.Context) { c.Set(frameKey{}, f) }
 
-// publishOwner lets c itself, passed on as a context, lead to the holds. Where the
-// engine has ContextWithFallback it does so already, and must go on to: an entry of
-// ours would hide holds that handlers take themselves.
-func publishOwner(c *gin.Context, ctx context.Context) (restore func()) {
-	owner := ctx.Value(core.ContextKey)
-	if owner == nil || c.Value(core.ContextKey) == owner {
-		return func() {}
+// leave puts the frame back that was before.
+func (f *frame) leave(c *gin.Context) {
+	if f.outer != nil {
+		c.Set(frameKey{}, f.outer)
+		return
 	}
-	return replaceKey(c, core.ContextKey, owner)
-}
-
-func replaceKey(c *gin.Context, key, value any) (restore func()) {
-	before, had := c.Get(key)
-	c.Set(key, value)
-	return func() {
-		if had {
-			c.Set(key, before)
-			return
-		}
-		c.Delete(key)
-	}
+	c.Delete(frameKey{})
 }
