@@ -36,8 +36,8 @@
 //	1.0 µs  with a tracing SDK too, if the trace is not sampled
 //	3.4 µs  if it is sampled: two spans with their attributes, and exemplars
 //
-// (BenchmarkLock, one core of an AMD EPYC.) Nearly all of the last two is the
-// tracing SDK.
+// (BenchmarkLock, one core of an AMD EPYC.) What the last two take more than the
+// second is nearly all the tracing SDK's.
 //
 // # Spans
 //
