@@ -22,8 +22,12 @@ const (
 	modeWhen
 )
 
-// maxCollection bounds the lists that expressions loop over.
-const maxCollection = 1000
+// Limits of the work that one expression can cause: maxCollection bounds the
+// lists that it loops over, maxPredicates how deeply loops are nested.
+const (
+	maxCollection = 1000
+	maxPredicates = 2
+)
 
 // access reads one reference such as body.items[0].sku. It is immutable.
 type access struct {

@@ -138,6 +138,7 @@ var badTemplates = []string{
 	`order:#{$evaluation}`,
 	`order:#{#}`,
 	`order:#{map(query.a[:], #foo)}`,
+	`order:#{count(body.a, count(body.b, count(body.c, true) > 0) > 0)}`,
 }
 
 // badArgumentTemplates are compiled against the schema of an argument.

@@ -254,6 +254,9 @@ func (r *resolver) argument(n *ast.Node, collection bool, m mode) Type {
 }
 
 func (r *resolver) predicate(x *ast.PredicateNode, m mode, element Type) Type {
+	if len(r.elements) == maxPredicates {
+		return r.report(x, "", "predicates can be nested %d deep", maxPredicates)
+	}
 	r.elements = append(r.elements, element)
 	defer func() { r.elements = r.elements[:len(r.elements)-1] }()
 	return r.node(&x.Node, m)

@@ -2,7 +2,9 @@ package keyexpr_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
@@ -137,6 +139,24 @@ func TestTemplate_KeyFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Templates and conditions are safe for concurrent use.
+func TestTemplate_Concurrent(t *testing.T) {
+	t.Parallel()
+	template := compile(t, `o:#{lower(path.orderId)}:#{query.q ?? "x"}`)
+	var group sync.WaitGroup
+	for worker := range 8 {
+		group.Go(func() {
+			id := strconv.Itoa(worker)
+			for range 100 {
+				if got, err := template.Key(path(id).env(t)); err != nil || got != "o:"+id+":x" {
+					t.Errorf("got %q, %v", got, err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 func TestTemplate_Keys(t *testing.T) {
