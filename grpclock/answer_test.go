@@ -93,7 +93,11 @@ func (r refusal) provoke(t *testing.T, kind string, opts ...grpclock.Option) (*b
 	if change == nil {
 		change = func(*ruleset.Rule) {}
 	}
-	b := setup(t, &shop{}, append(opts, grpclock.WithRules(rule(kind, change)))...)
+	timeout := 10 * time.Second
+	if r.reason == failpolicy.ReasonBackend {
+		timeout = 100 * time.Millisecond
+	}
+	b := prepareWithin(t, timeout, &shop{}, append(opts, grpclock.WithRules(rule(kind, change)))...).checked()
 	b.only = kind
 	if r.before != nil {
 		r.before(t, b)
@@ -181,7 +185,7 @@ func TestRefusal_OuterInterceptorsSeeTheReason(t *testing.T) {
 func TestErrorMapper_WritesTheErrorButNeverASuccess(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
-		mapped := error(status.Error(codes.AlreadyExists, "in progress"))
+		mapped := status.Error(codes.AlreadyExists, "in progress")
 		b := setup(t, &shop{}, grpclock.WithRules(rule(kind)),
 			grpclock.WithErrorMapper(func(_ context.Context, refused *aspect.RefusedError) error {
 				if refused.Cause != failpolicy.Busy {

@@ -37,7 +37,7 @@ func golden(t *testing.T, name, got string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file) //nolint:gosec // a name of this file
+	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,15 +60,14 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 			rule("Pay", func(r *ruleset.Rule) { r.Name, r.When = "condition", "req.amont > 5 && usr == ''" }),
 			rule("Pay", func(r *ruleset.Rule) { r.Name, r.OnBusy, r.Fallback = "types", failpolicy.Fallback, "refund" }),
 			rule("Pay", func(r *ruleset.Rule) { r.Name, r.OnBusy, r.Fallback = "name", failpolicy.Fallback, "refnd" }),
-			rule("Import", null(`{"reciept": "none"}`)),
+			rule("Import", null(`{"receit": "none"}`)),
 			rule("Track", null(`{"receipt": "none"}`)),
 			rule("Chat"),
 			ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Carts/*"), Key: "cart"},
 			ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: "any:#{req.id}"},
 		))
 	err := b.guard.Check(b.server)
-	var invalid *ruleset.InvalidError
-	if !errors.As(err, &invalid) {
+	if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok {
 		t.Fatalf("got %v, want a *ruleset.InvalidError", err)
 	}
 	golden(t, "check", err.Error()+"\n")

@@ -47,7 +47,7 @@ func (g *Guard) compile(path string, s shape, d protoreflect.MethodDescriptor, r
 	return c.method
 }
 
-func (c *compiler) report(r *ruleset.Resolved, field, format string, args ...any) {
+func (c *compiler) reportf(r *ruleset.Resolved, field, format string, args ...any) {
 	c.problems = append(c.problems, r.Problem(field, fmt.Sprintf(format, args...)))
 }
 
@@ -56,7 +56,7 @@ func (c *compiler) compilePoint(rules []*ruleset.Resolved) {
 	m := c.method
 	variables, err := protovars.New(protovars.Config{Request: c.request, Registered: c.guard.config.registered()})
 	if err != nil {
-		c.report(rules[0], "", "%v", err)
+		c.reportf(rules[0], "", "%v", err)
 		return
 	}
 	site := aspect.Site{Endpoint: c.endpoint, Schema: variables.Schema(), Fallbacks: c.guard.fallbackNames(m.shape)}
@@ -72,8 +72,7 @@ func (c *compiler) compilePoint(rules []*ruleset.Resolved) {
 
 // adopt takes over the problems that core/aspect found.
 func (c *compiler) adopt(err error) {
-	var invalid *ruleset.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
 		c.problems = append(c.problems, invalid.Problems...)
 		return
 	}
@@ -91,7 +90,7 @@ func (c *compiler) explainRequest(rules []*ruleset.Resolved) {
 	}
 	for _, r := range rules {
 		if strings.Contains(strings.Join(append(r.Templates(), r.When), " "), requestVariable+".") {
-			c.report(r, "", "%s", why)
+			c.reportf(r, "", "%s", why)
 		}
 	}
 }
@@ -101,7 +100,7 @@ func (c *compiler) checkReply(r *ruleset.Resolved) {
 	policy := r.Policy()
 	empty := policy.Uses(failpolicy.Skip) || policy.Uses(failpolicy.NullResponse)
 	if empty && c.method.shape.replies() && c.method.descriptor == nil {
-		c.report(r, "", "skip and null_response answer with an empty reply, but no descriptor of %s is registered: "+
+		c.reportf(r, "", "skip and null_response answer with an empty reply, but no descriptor of %s is registered: "+
 			"import its generated package, or give its file to WithDescriptors", c.endpoint.Path)
 	}
 }
@@ -113,14 +112,14 @@ func (c *compiler) response(r *ruleset.Resolved) proto.Message {
 	case r.Response == "" || strings.TrimSpace(r.Response) == "null":
 		return nil
 	case !c.method.shape.replies():
-		c.report(r, "response", "%s is %s and ends without a reply: remove it", c.endpoint.Path, c.method.shape)
+		c.reportf(r, "response", "%s is %s and ends without a reply: remove it", c.endpoint.Path, c.method.shape)
 		return nil
 	case d == nil:
 		return nil // reported by checkReply
 	}
 	reply := newMessage(d.Output())
 	if err := protojson.Unmarshal([]byte(r.Response), reply); err != nil {
-		c.report(r, "response", "no %s: %s", d.Output().FullName(), plain(err))
+		c.reportf(r, "response", "no %s: %s", d.Output().FullName(), plain(err))
 		return nil
 	}
 	return reply
@@ -140,7 +139,7 @@ func (c *compiler) checkFallback(r *ruleset.Resolved) {
 	}
 	in, out := c.method.descriptor.Input().FullName(), c.method.descriptor.Output().FullName()
 	if (f.request != "" && f.request != in) || (f.reply != "" && f.reply != out) {
-		c.report(r, "fallback", "%q is func(%s) %s: %s takes %s and replies %s",
+		c.reportf(r, "fallback", "%q is func(%s) %s: %s takes %s and replies %s",
 			r.Fallback, anyMessage(f.request), anyMessage(f.reply), c.endpoint.Path, in, out)
 	}
 }

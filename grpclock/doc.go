@@ -66,8 +66,8 @@
 // the lock is lost. The stream's SendMsg and RecvMsg then fail with the status of
 // the loss, one that is blocked in RecvMsg included. (A SendMsg that is blocked by
 // flow control fails when the call ends.) To be able to leave a blocked RecvMsg,
-// each one runs in a goroutine of its own; after a loss the last one ends with the
-// call. A loss never looks like the client's cancel: the answer is INTERNAL,
+// each one runs in a goroutine of its own and its message is copied once; after a
+// loss the last one ends with the call. A loss never looks like the client's cancel: the answer is INTERNAL,
 // LOCK_LOST, unless the handler finished all the same.
 //
 // A handler may free the lock early through [Hold]; its context ends then, and

@@ -28,9 +28,9 @@ import (
 func loaded(t *testing.T, pkg string) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
 	t.Helper()
 	raw := protodesc.ToFileDescriptorProto(shoppb.File_interlock_test_shop_proto)
-	raw.Package = proto.String(pkg)
+	raw.Package = new(pkg)
 	for _, m := range raw.GetService()[0].GetMethod() {
-		m.InputType, m.OutputType = proto.String("."+pkg+".PayRequest"), proto.String("."+pkg+".PayReply")
+		m.InputType, m.OutputType = new("."+pkg+".PayRequest"), new("."+pkg+".PayReply")
 	}
 	file, err := protodesc.NewFile(raw, protoregistry.GlobalFiles)
 	if err != nil {

@@ -38,7 +38,7 @@ func wantLost(t *testing.T, err error) {
 }
 
 // untilLost waits for the end of a handler's context.
-func untilLost(t *testing.T, ctx context.Context) { //nolint:revive // t comes first
+func untilLost(t *testing.T, ctx context.Context) {
 	t.Helper()
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), core.ErrLost) {
@@ -254,7 +254,7 @@ func TestLoss_SendsAndReceivesAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() {
-		for s.Send(order("1")) == nil { //nolint:revive // until the call ends
+		for s.Send(order("1")) == nil {
 		}
 	}()
 	for err == nil {

@@ -1,6 +1,8 @@
 package grpclock
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -51,9 +53,9 @@ func (m *method) lossOf(cause error) *aspect.RefusedError {
 
 // lastInForce is the last rule that takes a lock; without one the last of all.
 func lastInForce(rules []*ruleset.Resolved) *ruleset.Resolved {
-	for i := len(rules) - 1; i >= 0; i-- {
-		if !rules[i].Disabled && !rules[i].DryRun {
-			return rules[i]
+	for _, r := range slices.Backward(rules) {
+		if !r.Disabled && !r.DryRun {
+			return r
 		}
 	}
 	return rules[len(rules)-1]

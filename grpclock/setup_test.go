@@ -131,20 +131,32 @@ type bench struct {
 // setup starts a bench whose guard passes its check.
 func setup(t testing.TB, s *shop, opts ...grpclock.Option) *bench {
 	t.Helper()
-	b := prepare(t, s, opts...)
+	return prepare(t, s, opts...).checked()
+}
+
+// checked serves a bench whose guard passes its check.
+func (b *bench) checked() *bench {
+	b.t.Helper()
 	if err := b.guard.Check(b.server); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	b.serve()
 	return b
 }
 
-// prepare makes a bench that is neither checked nor served yet.
+// prepare makes a bench that is neither checked nor served yet. Its times are long
+// enough for a machine that is busy with other tests.
 func prepare(t testing.TB, s *shop, opts ...grpclock.Option) *bench {
+	t.Helper()
+	return prepareWithin(t, 10*time.Second, s, opts...)
+}
+
+// prepareWithin is prepare with a backend timeout.
+func prepareWithin(t testing.TB, timeout time.Duration, s *shop, opts ...grpclock.Option) *bench {
 	t.Helper()
 	b := &bench{t: t, redis: redistest.New(t), shop: s}
 	var err error
-	b.locks, err = core.New(b.redis.Client(), core.WithWatchdog(3*time.Second))
+	b.locks, err = core.New(b.redis.Client(), core.WithWatchdog(3*time.Second), core.WithBackendTimeout(timeout))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +329,8 @@ func (a *answer) add(r *shoppb.PayReply) {
 
 func (a *answer) drain(s interface {
 	Recv() (*shoppb.PayReply, error)
-}, err error) {
+}, err error,
+) {
 	for a.err = err; a.err == nil; {
 		var r *shoppb.PayReply
 		r, a.err = s.Recv()

@@ -57,7 +57,9 @@ func (c *streamCall) finish(value string, reply func() any) error {
 }
 
 // header marks the answer. It can only fail when the headers were sent already.
-func (c *streamCall) header(value string) { _ = c.stream.SetHeader(lockStatus(value)) }
+func (c *streamCall) header(value string) {
+	_ = c.stream.SetHeader(lockStatus(value)) //nolint:errcheck // the answer counts
+}
 
 // receiveFirst waits for the first message; from then on the stream replays it.
 func (c *streamCall) receiveFirst() {

@@ -36,13 +36,15 @@ func (c *unaryCall) run(ctx context.Context) (any, error) {
 		return c.method.nullReply(out.Index), nil
 	default:
 		refused := out.Refusal()
-		_ = grpc.SetTrailer(ctx, pushback(refused)) // a hint; the answer counts
+		_ = grpc.SetTrailer(ctx, pushback(refused)) //nolint:errcheck // a hint; the answer counts
 		return nil, c.guard.refuse(ctx, refused)
 	}
 }
 
 // header marks the answer. It can only fail when the headers were sent already.
-func (c *unaryCall) header(value string) { _ = grpc.SetHeader(c.ctx, lockStatus(value)) }
+func (c *unaryCall) header(value string) {
+	_ = grpc.SetHeader(c.ctx, lockStatus(value)) //nolint:errcheck // the answer counts
+}
 
 // Env gives the variables.
 func (c *unaryCall) Env(context.Context) keyexpr.Env {

@@ -10,12 +10,14 @@ import (
 
 //go:generate go run ./gen
 
-// The streams of the service.
-type (
-	TrackStream  = grpc.ServerStreamingServer[PayReply]
-	ImportStream = grpc.ClientStreamingServer[PayRequest, PayReply]
-	ChatStream   = grpc.BidiStreamingServer[PayRequest, PayReply]
-)
+// TrackStream is what Track sends to.
+type TrackStream = grpc.ServerStreamingServer[PayReply]
+
+// ImportStream is what Import receives from.
+type ImportStream = grpc.ClientStreamingServer[PayRequest, PayReply]
+
+// ChatStream is both sides of Chat.
+type ChatStream = grpc.BidiStreamingServer[PayRequest, PayReply]
 
 // OrdersServer is the service.
 type OrdersServer interface {
