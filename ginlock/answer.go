@@ -60,7 +60,7 @@ func nullBody(o *aspect.Outcome) []byte {
 func (x *call) lost(refusal *aspect.RefusedError) {
 	x.response.drop()
 	if x.c.Writer.Written() {
-		_ = x.c.Error(refusal)
+		_ = x.c.Error(refusal) //nolint:errcheck // gives back what it was given
 		return
 	}
 	forgetContent(x.c.Writer.Header())
@@ -87,7 +87,7 @@ func (g *Guard) refuse(c *gin.Context, refusal *aspect.RefusedError) {
 		return
 	}
 	if status >= http.StatusInternalServerError {
-		_ = c.Error(forOperators(refusal))
+		_ = c.Error(forOperators(refusal)) //nolint:errcheck // gives back what it was given
 	}
 	if seconds := failpolicy.RetryAfterSeconds(refusal.RetryAfter); seconds > 0 {
 		c.Header("Retry-After", strconv.Itoa(seconds))

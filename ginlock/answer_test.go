@@ -41,7 +41,6 @@ type obstacle func(t testing.TB, s *shop)
 
 func taken(_ testing.TB, s *shop) { s.redis.Take(payKey, time.Hour) }
 func down(_ testing.TB, s *shop)  { s.redis.Down() }
-func none(testing.TB, *shop)      {}
 
 func TestAnswer_EveryCauseUnderStrategyError(t *testing.T) {
 	t.Parallel()
@@ -316,5 +315,32 @@ func TestAnswer_ServerFaultsAreInErrorsForTheLogger(t *testing.T) {
 		var refusal *aspect.RefusedError
 		want(t, "type", errors.As(logged[0], &refusal), true)
 		wantErr(t, "reason", logged[0], core.ErrUnavailable)
+	})
+}
+
+func TestAnswer_RecoversWithRedis(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) { c.Status(http.StatusNoContent) })
+		want(t, "up", s.do(t, request{}).Code, http.StatusNoContent)
+		s.redis.Down()
+		start := time.Now()
+		want(t, "down", s.do(t, request{}).Code, http.StatusServiceUnavailable)
+		want(t, "within the backend timeout", time.Since(start) <= core.DefaultBackendTimeout+100*time.Millisecond, true)
+		s.redis.Up()
+		time.Sleep(5 * time.Second) // until a probe succeeds
+		want(t, "up again", s.do(t, request{}).Code, http.StatusNoContent)
+	})
+}
+
+func TestAnswer_SuspendedRunsEveryHandlerWithoutItsLock(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) { c.Status(http.StatusNoContent) })
+		s.redis.Down()
+		s.guard.Aspect().Suspend()
+		want(t, "suspended", s.do(t, request{}).Code, http.StatusNoContent)
+		s.guard.Aspect().Resume()
+		want(t, "resumed", s.do(t, request{}).Code, http.StatusServiceUnavailable)
 	})
 }

@@ -21,7 +21,7 @@ import (
 
 // payment is what the handlers of these tests read.
 type payment struct {
-	ID     string `form:"id" json:"id"`
+	ID     string `form:"id"     json:"id"`
 	Amount int64  `form:"amount" json:"amount"`
 }
 
@@ -286,5 +286,19 @@ func TestBody_FormReadByTheHandlerIsSeenOutside(t *testing.T) {
 		})
 		s.handle(t, "POST", payPath, pay, func(c *gin.Context) { want(t, "id", c.PostForm("id"), "42") })
 		want(t, "status", s.do(t, request{body: form, typ: formType}).Code, http.StatusOK)
+	})
+}
+
+func TestKey_PathValuesUnderUseRawPathAreDecodedOnceToo(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.UseRawPath = true
+		s.handle(t, "GET", "/items/:id", ruleset.Rule{Key: "item:#{path.id}"}, func(c *gin.Context) {
+			want(t, "key", ginlock.Hold(c).Key(), prefix+"item:"+c.GetHeader("Want"))
+		})
+		want(t, "Check", s.guard.Check(s.engine), nil)
+		for url, key := range map[string]string{"/items/a%2Fb": "a/b", "/items/a%252Fb": "a%252Fb", "/items/%61": "a"} {
+			want(t, url, s.do(t, request{method: "GET", url: url, headers: map[string]string{"Want": key}}).Code, http.StatusOK)
+		}
 	})
 }

@@ -50,7 +50,7 @@ func (x *call) readBody() {
 		}
 	}
 	if x.endpoint.waits {
-		_ = x.request().Buffer()
+		_ = x.request().Buffer() //nolint:errcheck // see above
 	}
 }
 
@@ -72,8 +72,8 @@ func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 		x.c.Header(StatusHeader, StatusUnlocked)
 	}
 	x.hold = g.Hold
-	defer enterRequest(x.c, ctx).leave(x.c)
-	defer enterOwner(x.c, ctx).leave(x.c)
+	defer enterRequest(ctx, x.c).leave(x.c)
+	defer enterOwner(ctx, x.c).leave(x.c)
 	x.frame.enter(x.c)
 	defer x.frame.leave(x.c)
 	if limit := x.endpoint.buffer; limit > 0 {
@@ -89,7 +89,7 @@ func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 // Fallback is part of [aspect.Call].
 func (x *call) Fallback(ctx context.Context, name string) error {
 	x.c.Abort()
-	defer enterRequest(x.c, ctx).leave(x.c)
+	defer enterRequest(ctx, x.c).leave(x.c)
 	before := len(x.c.Errors)
 	x.endpoint.guard.cfg.fallbacks[name](x.c)
 	return x.judge(ctx, before)

@@ -80,7 +80,7 @@ func (k *check) add(err error) {
 	if err == nil {
 		return
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // this very error is a list
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			k.add(e)
 		}
@@ -146,8 +146,7 @@ func (k *check) chained(h *chained) {
 }
 
 func problemCount(err error) int {
-	var invalid *ruleset.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
 		return len(invalid.Problems)
 	}
 	return 1

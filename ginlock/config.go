@@ -87,7 +87,7 @@ func valueOrUnset[T any](value T, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch v := reflect.ValueOf(value); v.Kind() { //nolint:exhaustive // only these can be nil
+	switch v := reflect.ValueOf(value); v.Kind() {
 	case reflect.Invalid:
 		return nil, nil //nolint:nilnil // nil is "not set"
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:

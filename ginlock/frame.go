@@ -18,8 +18,10 @@ type frameKey struct{}
 
 func frameOf(c *gin.Context) *frame {
 	value, _ := c.Get(frameKey{})
-	f, _ := value.(*frame)
-	return f
+	if f, ok := value.(*frame); ok {
+		return f
+	}
+	return nil
 }
 
 // has reports whether the endpoint is one of the guards.

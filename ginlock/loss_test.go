@@ -57,7 +57,7 @@ func TestLoss_UnderTheHandler(t *testing.T) {
 			bubble(t, func(t *testing.T, s *shop) {
 				s.engine.Use(func(c *gin.Context) { c.Header("X-Outer", "kept") })
 				s.handle(t, "POST", payPath, tt.rule, func(c *gin.Context) {
-					c.Header("Etag", `"half done"`)
+					c.Header("ETag", `"half done"`)
 					overrun(t, c)
 					s.redis.Take(payKey, time.Hour) // the new owner
 					tt.after(c)
@@ -70,7 +70,7 @@ func TestLoss_UnderTheHandler(t *testing.T) {
 				case "":
 					want(t, "type", problemOf(t, w).Type, failpolicy.TypeLost)
 					want(t, "Retry-After", w.Header().Get("Retry-After"), "")
-					want(t, "Etag", w.Header().Get("Etag"), "")
+					want(t, "Etag", w.Header().Get("ETag"), "")
 				case "-":
 					want(t, "body", w.Body.String(), "")
 				default:

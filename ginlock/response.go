@@ -42,7 +42,7 @@ func (r *response) send() {
 		r.ResponseWriter.WriteHeaderNow()
 	}
 	if len(r.body) > 0 {
-		_, _ = r.ResponseWriter.Write(r.body) // the client is gone: nobody to tell
+		_, _ = r.ResponseWriter.Write(r.body) //nolint:errcheck // the client is gone: nobody to tell
 	}
 	r.body = nil
 }

@@ -9,14 +9,11 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// noRoute is where requests are guarded that no route matches. Their method is the
-// client's to invent and no part of it.
-var noRoute = ruleset.Route("*", "*")
-
-// routeOf is the route of a request.
+// routeOf is the route of a request. Requests that no route matches have one in
+// common: their method is the client's to invent and no part of it.
 func routeOf(c *gin.Context) ruleset.Endpoint {
 	if c.FullPath() == "" {
-		return noRoute
+		return ruleset.Route("*", "*")
 	}
 	return ruleset.Route(c.Request.Method, c.FullPath())
 }

@@ -15,7 +15,7 @@ type requestScope struct {
 	before, during *http.Request
 }
 
-func enterRequest(c *gin.Context, ctx context.Context) requestScope {
+func enterRequest(ctx context.Context, c *gin.Context) requestScope {
 	s := requestScope{before: c.Request, during: c.Request.WithContext(ctx)}
 	c.Request = s.during
 	return s
@@ -43,7 +43,7 @@ type ownerScope struct {
 // enterOwner lets c lead to the holds of ctx. Where the engine has
 // ContextWithFallback it does so already, and must go on to: an entry of ours would
 // hide holds that handlers take themselves.
-func enterOwner(c *gin.Context, ctx context.Context) (s ownerScope) {
+func enterOwner(ctx context.Context, c *gin.Context) (s ownerScope) {
 	owner := ctx.Value(core.ContextKey)
 	if owner == nil || c.Value(core.ContextKey) == owner {
 		return s
