@@ -36,6 +36,7 @@ type attempt struct {
 	start  time.Time
 	until  time.Time // end of the wait time; zero: none
 	now    time.Time // last look at the clock
+	cut    bool      // the wait time ends before the backend timeout
 	report *AcquireResult
 	w      waiter
 	notify func(*redisstore.Refusal) // told of the first refusal; may be nil
@@ -49,7 +50,7 @@ type attempt struct {
 // but not past the wait time.
 func (a *attempt) limit() time.Time {
 	limit := a.now.Add(a.client.cfg.backendTimeout)
-	if !a.until.IsZero() && a.req.wait > 0 && a.until.Before(limit) {
+	if a.cut = !a.until.IsZero() && a.req.wait > 0 && a.until.Before(limit); a.cut {
 		return a.until
 	}
 	return limit
@@ -119,7 +120,7 @@ func (a *attempt) queued(ctx context.Context, w *waiter) (*owner, error) {
 			continue // a grant may have come meanwhile
 		}
 		if timer == nil {
-			a.contended(nil)
+			a.queuedBehind(w.behind)
 			timer = time.NewTimer(a.sleep(todo.sleep))
 			defer timer.Stop()
 		} else {
@@ -144,7 +145,7 @@ func (a *attempt) queued(ctx context.Context, w *waiter) (*owner, error) {
 // accept takes what a hand-off has brought.
 func (a *attempt) accept(w *waiter, o *owner) (*owner, error) {
 	a.client.lines.accepted(w)
-	a.report.HandedOff = true
+	a.report.HandedOff, a.report.BlockedBy = true, w.behind
 	return o, nil
 }
 
@@ -270,9 +271,9 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (*owne
 }
 
 // unavailable is the answer when Redis has none. The others are spared the same
-// wait, if this one was long enough to tell.
+// wait, if this one was not cut short by the wait time.
 func (a *attempt) unavailable(ctx context.Context, err error) error {
-	if a.req.wait == 0 || a.req.wait >= a.client.cfg.backendTimeout {
+	if !a.cut {
 		a.client.gate.trip(ctx, a.key, err)
 	}
 	return unavailable(err)
@@ -291,6 +292,14 @@ func (a *attempt) refused(r *redisstore.Refusal) {
 	a.refusal, a.seen = r, a.now
 	a.report.BlockedBy = r.Holder
 	a.contended(r)
+}
+
+// queuedBehind notes that callers of this client are in the way.
+func (a *attempt) queuedBehind(field string) {
+	if a.refusal == nil {
+		a.report.BlockedBy = field
+	}
+	a.contended(nil)
 }
 
 // contended tells the observers, the first time.

@@ -1,22 +1,10 @@
 package core
 
 import (
-	"context"
 	"hash/maphash"
 	"sync"
 	"time"
 )
-
-// Bounds of a run of hand-offs: after so many, or so long, the lock is freed with
-// a message, so that waiters of other processes get their turn.
-const (
-	runLength   = 16
-	runDuration = 50 * time.Millisecond
-)
-
-// standBack is how long the local head leaves the lock to other processes after a
-// run, unless it is told earlier that somebody has released it.
-const standBack = 2 * time.Millisecond
 
 // lines are the local queues, one per key that is held or wanted by this client.
 type lines struct {
@@ -30,6 +18,42 @@ type shard struct {
 	mu    sync.Mutex
 	lines map[string]*line
 }
+
+func newLines(c *Client) *lines {
+	l := &lines{client: c, seed: maphash.MakeSeed()}
+	for i := range l.shards {
+		l.shards[i].lines = make(map[string]*line)
+	}
+	return l
+}
+
+// get finds or makes the line of key. The shard is locked.
+func (s *shard) get(key string) *line {
+	ln := s.lines[key]
+	if ln == nil {
+		ln = &line{key: key}
+		s.lines[key] = ln
+	}
+	return ln
+}
+
+// settle forgets a line that nobody needs, and gives the subscription to let go.
+// The shard is locked.
+func (s *shard) settle(ln *line) *topic {
+	if ln.first != nil || ln.owner != nil || ln.handing {
+		return nil
+	}
+	if s.lines[ln.key] == ln {
+		delete(s.lines, ln.key)
+	}
+	t := ln.topic
+	ln.topic = nil
+	return t
+}
+
+// standBack is how long the local head leaves the lock to other processes after a
+// run, unless it is told earlier that somebody has released it.
+const standBack = 2 * time.Millisecond
 
 // line is the local queue of one key: the waiters of this client in the order in
 // which they came, and the holder if it is one of this client. Only the head talks
@@ -61,42 +85,11 @@ type waiter struct {
 	chosen bool   // taken out of the queue by a hand-off that is on its way
 	left   bool   // gave up
 	grant  *owner // received from a hand-off
-}
-
-func newLines(c *Client) *lines {
-	l := &lines{client: c, seed: maphash.MakeSeed()}
-	for i := range l.shards {
-		l.shards[i].lines = make(map[string]*line)
-	}
-	return l
+	behind string // field of the holder of this client that it waits for, or got the lock from
 }
 
 func (l *lines) shard(key string) *shard {
 	return &l.shards[maphash.String(l.seed, key)%uint64(len(l.shards))]
-}
-
-// get finds or makes the line of key. The shard is locked.
-func (s *shard) get(key string) *line {
-	ln := s.lines[key]
-	if ln == nil {
-		ln = &line{key: key}
-		s.lines[key] = ln
-	}
-	return ln
-}
-
-// settle forgets a line that nobody needs, and gives the subscription to let go.
-// The shard is locked.
-func (s *shard) settle(ln *line) *topic {
-	if ln.first != nil || ln.owner != nil || ln.handing {
-		return nil
-	}
-	if s.lines[ln.key] == ln {
-		delete(s.lines, ln.key)
-	}
-	t := ln.topic
-	ln.topic = nil
-	return t
 }
 
 // join queues a caller, unless a limit is reached.
@@ -207,6 +200,9 @@ func (l *lines) next(w *waiter, now time.Time) step {
 		return step{grant: w.grant}
 	case w.chosen || ln.first != w || !w.due:
 		w.listen()
+		if ln.owner != nil {
+			w.behind = ln.owner.field
+		}
 		return step{}
 	case now.Before(ln.backTo):
 		w.listen()
@@ -320,157 +316,4 @@ func (l *lines) ownerEnded(o *owner, othersTold bool) {
 	t := s.settle(ln)
 	s.mu.Unlock()
 	l.client.hub.release(t)
-}
-
-// choose takes the head out of the queue for a hand-off from o. It gives nil when
-// nobody waits, or when the run is over and the lock must be freed.
-func (l *lines) choose(o *owner, now time.Time) *waiter {
-	s := l.shard(o.key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ln := s.lines[o.key]
-	if ln == nil || ln.owner != o {
-		return nil
-	}
-	if ln.first == nil || ln.run >= runLength || now.Sub(ln.runStart) >= runDuration {
-		ln.expectEcho(now)
-		return nil
-	}
-	w := ln.first
-	ln.remove(w)
-	w.chosen = true
-	ln.handing = true
-	return w
-}
-
-// echoWindow is how long after a release its own message may still be on the way.
-const echoWindow = 50 * time.Millisecond
-
-// expectEcho prepares for the message of a release that is about to be sent: it
-// comes back on our own subscription, and means nothing to us. If it never comes,
-// another one that is taken for it costs the head one poll interval.
-func (ln *line) expectEcho(now time.Time) {
-	if ln.topic != nil && ln.topic.confirmed.Load() {
-		ln.echoTo = now.Add(time.Second)
-	}
-}
-
-// handed completes a hand-off: to is the new holder. It says whether the chosen
-// waiter was still there to take it.
-func (l *lines) handed(w *waiter, to *owner) bool {
-	s := l.shard(to.key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ln := w.line
-	ln.handing = false
-	ln.owner = to
-	ln.run++
-	if w.left {
-		return false
-	}
-	w.grant = to
-	w.wake()
-	return true
-}
-
-// notHanded puts the chosen waiter back to the head of the queue: the hand-off has
-// failed, and it has to try by itself.
-func (l *lines) notHanded(w *waiter) {
-	s := l.shard(w.line.key)
-	s.mu.Lock()
-	ln := w.line
-	ln.handing = false
-	w.chosen = false
-	if !w.left {
-		ln.pushFront(w)
-	}
-	ln.wakeHead()
-	t := s.settle(ln)
-	s.mu.Unlock()
-	l.client.hub.release(t)
-}
-
-// kick wakes the head of the line of key, if there is one.
-func (l *lines) kick(key string) {
-	s := l.shard(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ln := s.lines[key]; ln != nil {
-		ln.wakeHead()
-	}
-}
-
-// message is a wake-up from Redis about key. It gives the holder of this client,
-// whose belief it puts in doubt.
-func (l *lines) message(key string) *owner {
-	s := l.shard(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ln := s.lines[key]
-	if ln == nil {
-		return nil
-	}
-	if echo := ln.echoTo; !echo.IsZero() {
-		ln.echoTo = time.Time{}
-		if time.Now().Before(echo) {
-			return nil
-		}
-	}
-	ln.backTo = time.Time{}
-	ln.wakeHead()
-	return ln.owner
-}
-
-// subscribe gives the line of a waiting head its wake-ups.
-func (l *lines) subscribe(ctx context.Context, w *waiter) {
-	s := l.shard(w.line.key)
-	s.mu.Lock()
-	has := w.line.topic != nil
-	s.mu.Unlock()
-	if has {
-		return
-	}
-	t := l.client.hub.subscribe(ctx, w.line.key)
-	s.mu.Lock()
-	if w.line.topic == nil && !w.left && !w.chosen && w.grant == nil {
-		w.line.topic, t = t, nil
-	}
-	s.mu.Unlock()
-	l.client.hub.release(t)
-}
-
-// subscribed says how many of the subscribers of key are this client.
-func (l *lines) subscribed(key string) int {
-	s := l.shard(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ln := s.lines[key]; ln != nil && ln.topic != nil && ln.topic.confirmed.Load() {
-		return 1
-	}
-	return 0
-}
-
-// others says whether somebody of this client waits for key.
-func (l *lines) others(key string) bool {
-	s := l.shard(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ln := s.lines[key]
-	return ln != nil && (ln.first != nil || ln.owner != nil || ln.handing)
-}
-
-// oldest is when the longest waiting caller came; zero if nobody waits.
-func (l *lines) oldest() time.Time {
-	var oldest time.Time
-	for i := range l.shards {
-		s := &l.shards[i]
-		s.mu.Lock()
-		for _, ln := range s.lines {
-			if ln.first != nil && (oldest.IsZero() || ln.first.since.Before(oldest)) {
-				oldest = ln.first.since
-			}
-		}
-		s.mu.Unlock()
-	}
-	return oldest
 }

@@ -31,7 +31,7 @@ func (c *Client) Lock(name string) Lock {
 // the same locks in different orders do not deadlock. Where all names share a slot,
 // which is always so outside a Cluster, they are taken by one script.
 func (c *Client) MultiLock(names ...string) Lock {
-	sorted := slices.Clone(names)
+	sorted := append([]string{}, names...) // not nil: a MultiLock, if an empty one
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
 	if len(sorted) == 1 {
@@ -205,8 +205,6 @@ func outcomeOf(err error) Outcome {
 	switch {
 	case err == nil:
 		return OutcomeAcquired
-	case errors.Is(err, ErrInvalid):
-		return OutcomeInvalid
 	case errors.Is(err, ErrTooManyWaiters):
 		return OutcomeOverload
 	case errors.Is(err, ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -255,9 +253,9 @@ func (c *Client) newAttempt(ctx context.Context, key string, req *request, repor
 	}
 	if len(c.cfg.observers.contention) > 0 {
 		a.notify = func(r *redisstore.Refusal) {
-			told := Contention{Acquisition: report.Acquisition}
+			told := Contention{Acquisition: report.Acquisition, BlockedBy: report.BlockedBy}
 			if r != nil {
-				told.BlockedBy, told.TTL = r.Holder, r.TTL
+				told.TTL = r.TTL
 			}
 			c.cfg.observers.observeContention(ctx, told)
 		}
@@ -332,6 +330,9 @@ func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store,
 		return nil, "", err
 	}
 	defer l.client.callers.exit()
+	if err := l.client.store.Detect(ctx); err != nil {
+		return nil, "", unavailable(err)
+	}
 	now := time.Now()
 	reply, _, err := send(l.client.store, now, key).Wait(ctx, now.Add(l.client.cfg.backendTimeout))
 	if err != nil {

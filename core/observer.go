@@ -17,7 +17,6 @@ const (
 	OutcomeOverload  Outcome = "overload"  // too many waiters
 	OutcomeBackend   Outcome = "backend"   // Redis did not answer, or with an error
 	OutcomeCanceled  Outcome = "canceled"  // the caller's context ended, or the client was closed
-	OutcomeInvalid   Outcome = "invalid"   // unusable arguments; nothing was sent
 )
 
 // Acquisition describes one call of Acquire or Do to the observers. It is given
@@ -40,7 +39,7 @@ type AcquireResult struct {
 	Attempts  int           // acquire scripts sent by this call
 	RoundTrip time.Duration // time of the attempt that succeeded; 0 if it did not, or was handed over
 	HandedOff bool          // received from a releasing holder of this process
-	BlockedBy string        // field of the holder seen at the last refused attempt
+	BlockedBy string        // field of the holder seen at the last refused attempt, or that handed the lock over
 	Field     string        // own holder field when acquired
 	Token     int64         // fencing token; 0 where the kind has none
 
@@ -64,6 +63,7 @@ type HoldResult struct {
 	Held      time.Duration
 	Lost      bool
 	Left      bool  // ended by [Hold.Leave]
+	Moved     bool  // ended by [Hold.Handover]; another hold goes on for the same lock
 	HandedOff bool  // the release passed the lock to a waiter of this process
 	Err       error // what Release returned
 }
@@ -71,7 +71,7 @@ type HoldResult struct {
 // Contention describes the first time that an acquisition found the lock taken.
 type Contention struct {
 	Acquisition
-	BlockedBy string        // holder field, empty when the acquisition queued behind local waiters
+	BlockedBy string        // holder field, empty when the acquisition queued behind local waiters only
 	TTL       time.Duration // what was left of the lease in the way
 }
 
@@ -85,7 +85,7 @@ type Renewal struct {
 // Loss describes a hold that ended under its holder.
 type Loss struct {
 	HoldInfo
-	Cause error // matches [ErrLost]
+	Cause error // matches [ErrLost], or [ErrClosed] when the client was closed under the hold
 }
 
 // Leak describes a hold that was garbage-collected without a Release.
@@ -148,6 +148,7 @@ type (
 // observers is the list given to WithObserver, split by interface at start-up. A
 // nil slice costs one length check.
 type observers struct {
+	any          bool // there is one
 	acquireStart []AcquireStartObserver
 	contention   []ContentionObserver
 	acquireEnd   []AcquireEndObserver
@@ -169,6 +170,7 @@ func (o *observers) add(v any) error {
 	o.renewal = appendIf(o.renewal, v)
 	o.loss = appendIf(o.loss, v)
 	o.leak = appendIf(o.leak, v)
+	o.any = true
 	if o.len() == before {
 		return invalidf("WithObserver: %T implements none of the observer interfaces (AcquireEndObserver, HoldEndObserver, …)", v)
 	}

@@ -1,0 +1,78 @@
+package core
+
+import "time"
+
+// Bounds of a run of hand-offs: after so many, or so long, the lock is freed with
+// a message, so that waiters of other processes get their turn.
+const (
+	runLength   = 16
+	runDuration = 50 * time.Millisecond
+)
+
+// choose takes the head out of the queue for a hand-off from o. It gives nil when
+// nobody waits, or when the run is over and the lock must be freed.
+func (l *lines) choose(o *owner, now time.Time) *waiter {
+	s := l.shard(o.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln := s.lines[o.key]
+	if ln == nil || ln.owner != o {
+		return nil
+	}
+	if ln.first == nil || ln.run >= runLength || now.Sub(ln.runStart) >= runDuration {
+		ln.expectEcho(now)
+		return nil
+	}
+	w := ln.first
+	ln.remove(w)
+	w.chosen, w.behind = true, o.field
+	ln.handing = true
+	return w
+}
+
+// echoWindow is how long after a release its own message may still be on the way.
+const echoWindow = 50 * time.Millisecond
+
+// expectEcho prepares for the message of a release that is about to be sent: it
+// comes back on our own subscription, and means nothing to us. If it never comes,
+// another one that is taken for it costs the head one poll interval.
+func (ln *line) expectEcho(now time.Time) {
+	if ln.topic != nil && ln.topic.confirmed.Load() {
+		ln.echoTo = now.Add(time.Second)
+	}
+}
+
+// handed completes a hand-off: to is the new holder. It says whether the chosen
+// waiter was still there to take it.
+func (l *lines) handed(w *waiter, to *owner) bool {
+	s := l.shard(to.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln := w.line
+	ln.handing = false
+	ln.owner = to
+	ln.run++
+	if w.left {
+		return false
+	}
+	w.grant = to
+	w.wake()
+	return true
+}
+
+// notHanded puts the chosen waiter back to the head of the queue: the hand-off has
+// failed, and it has to try by itself.
+func (l *lines) notHanded(w *waiter) {
+	s := l.shard(w.line.key)
+	s.mu.Lock()
+	ln := w.line
+	ln.handing = false
+	w.chosen = false
+	if !w.left {
+		ln.pushFront(w)
+	}
+	ln.wakeHead()
+	t := s.settle(ln)
+	s.mu.Unlock()
+	l.client.hub.release(t)
+}

@@ -1,0 +1,91 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// kick wakes the head of the line of key, if there is one.
+func (l *lines) kick(key string) {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ln := s.lines[key]; ln != nil {
+		ln.wakeHead()
+	}
+}
+
+// message is a wake-up from Redis about key. It gives the holder of this client,
+// whose belief it puts in doubt.
+func (l *lines) message(key string) *owner {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln := s.lines[key]
+	if ln == nil {
+		return nil
+	}
+	if echo := ln.echoTo; !echo.IsZero() {
+		ln.echoTo = time.Time{}
+		if time.Now().Before(echo) {
+			return nil
+		}
+	}
+	ln.backTo = time.Time{}
+	ln.wakeHead()
+	return ln.owner
+}
+
+// subscribe gives the line of a waiting head its wake-ups.
+func (l *lines) subscribe(ctx context.Context, w *waiter) {
+	s := l.shard(w.line.key)
+	s.mu.Lock()
+	has := w.line.topic != nil
+	s.mu.Unlock()
+	if has {
+		return
+	}
+	t := l.client.hub.subscribe(ctx, w.line.key)
+	s.mu.Lock()
+	if w.line.topic == nil && !w.left && !w.chosen && w.grant == nil {
+		w.line.topic, t = t, nil
+	}
+	s.mu.Unlock()
+	l.client.hub.release(t)
+}
+
+// subscribed says how many of the subscribers of key are this client.
+func (l *lines) subscribed(key string) int {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ln := s.lines[key]; ln != nil && ln.topic != nil && ln.topic.confirmed.Load() {
+		return 1
+	}
+	return 0
+}
+
+// others says whether somebody of this client waits for key.
+func (l *lines) others(key string) bool {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln := s.lines[key]
+	return ln != nil && (ln.first != nil || ln.owner != nil || ln.handing)
+}
+
+// oldest is when the longest waiting caller came; zero if nobody waits.
+func (l *lines) oldest() time.Time {
+	var oldest time.Time
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		for _, ln := range s.lines {
+			if ln.first != nil && (oldest.IsZero() || ln.first.since.Before(oldest)) {
+				oldest = ln.first.since
+			}
+		}
+		s.mu.Unlock()
+	}
+	return oldest
+}
