@@ -26,7 +26,7 @@ type scope struct {
 	owners   []*owner // one per key
 	cancel   context.CancelCauseFunc
 	info     HoldInfo
-	watchdog bool
+	watchdog atomic.Bool     // the owners count it among the holds to renew
 	observed context.Context //nolint:containedctx // what the observers of this hold get, nil without observers
 	ended    atomic.Bool
 	lostOnce atomic.Bool
@@ -38,7 +38,8 @@ func (c *Client) newHold(ctx context.Context, owners []*owner, req *request, inf
 	if len(owners) == 1 && !info.Reentrant {
 		s = &owners[0].first
 	}
-	s.client, s.info, s.watchdog, s.owners = c, info, req.watchdog, owners
+	s.client, s.info, s.owners = c, info, owners
+	s.watchdog.Store(req.watchdog)
 	h := &Hold{client: c, scope: s}
 	h.bind(ctx)
 	for _, o := range owners {
@@ -50,12 +51,17 @@ func (c *Client) newHold(ctx context.Context, owners []*owner, req *request, inf
 // bind makes the context of the hold under parent.
 func (h *Hold) bind(parent context.Context) {
 	s := h.scope
-	if obs := &h.client.cfg.observers; obs.len() > 0 {
+	if obs := &h.client.cfg.observers; obs.any {
 		parent = obs.observeHoldStart(parent, s.info)
 		s.observed = context.WithoutCancel(parent)
 	}
+	h.derive(parent)
+}
+
+// derive is bind without telling the observers.
+func (h *Hold) derive(parent context.Context) {
 	inner, cancel := context.WithCancelCause(parent)
-	s.cancel = cancel
+	h.scope.cancel = cancel
 	h.ctx = holdContext{Context: inner, hold: h, parent: parent}
 }
 
@@ -93,11 +99,11 @@ func (h *Hold) Remaining() time.Duration {
 		return 0
 	}
 	now := time.Now()
-	left := h.scope.owners[0].deadline.remaining(h.client.start, now)
+	left := h.scope.owners[0].remaining(now)
 	for _, o := range h.scope.owners[1:] {
-		left = min(left, o.deadline.remaining(h.client.start, now))
+		left = min(left, o.remaining(now))
 	}
-	return max(left, 0)
+	return left
 }
 
 // ownerOf is the live owner of key in this hold.
@@ -142,19 +148,22 @@ func (h *Hold) lossCause() error {
 // Of a hold that has ended, Handover gives an ended context and an inert handle.
 func (h *Hold) Handover() (context.Context, *Hold) {
 	old := h.scope
-	s := &scope{client: h.client, info: old.info, watchdog: old.watchdog, owners: old.owners}
+	s := &scope{client: h.client, info: old.info, owners: old.owners}
 	moved := &Hold{client: h.client, scope: s}
-	moved.bind(context.WithoutCancel(h.ctx.parent))
+	parent := context.WithoutCancel(h.ctx.parent)
 	if !old.ended.CompareAndSwap(false, true) {
 		s.ended.Store(true)
+		moved.derive(parent)
 		s.cancel(ErrNotHeld)
 		return &moved.ctx, moved
 	}
 	h.unwatch()
+	moved.bind(parent)
+	s.watchdog.Store(old.watchdog.Swap(false))
 	for _, o := range s.owners {
 		o.replace(old, s)
 	}
-	old.finished(HoldResult{})
+	old.finished(HoldResult{Moved: true})
 	if cause := moved.lossCause(); cause != nil {
 		s.lose(cause)
 	}
@@ -208,6 +217,7 @@ func leaked(s *scope) {
 	if !s.ended.CompareAndSwap(false, true) {
 		return
 	}
+	s.stopRenewal()
 	for _, o := range s.owners {
 		if o.leave(s) == 0 {
 			o.client.forget(o)

@@ -82,13 +82,32 @@ func (o *owner) leave(s *scope) int {
 	for i, other := range o.scopes {
 		if other == s {
 			o.scopes = append(o.scopes[:i], o.scopes[i+1:]...)
-			if s.watchdog {
-				o.watchdogs--
-			}
 			break
 		}
 	}
 	return len(o.scopes) + o.entering
+}
+
+// stopRenewal takes a hold out of those that its owners are renewed for, once.
+func (s *scope) stopRenewal() {
+	if !s.watchdog.CompareAndSwap(true, false) {
+		return
+	}
+	for _, o := range s.owners {
+		o.mu.Lock()
+		o.watchdogs--
+		o.mu.Unlock()
+	}
+}
+
+// remaining is how long the ownership can be relied on, 0 after its end.
+func (o *owner) remaining(now time.Time) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.phase != held {
+		return 0
+	}
+	return max(o.deadline.remaining(o.client.start, now), 0)
 }
 
 // alive says whether the ownership can be built upon.

@@ -30,6 +30,7 @@ func (h *Hold) Release(ctx context.Context) error {
 		return ErrNotHeld
 	}
 	h.unwatch()
+	s.stopRenewal()
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -136,7 +137,7 @@ func (o *owner) free(ctx context.Context, now, until time.Time) (handed bool, er
 // passOn frees an ownership whose waiter has left, in the background.
 func (c *Client) passOn(o *owner) {
 	c.spawn(func(ctx context.Context) {
-		_, _ = o.freeLast(ctx, time.Now()) //nolint:errcheck // no caller; it leaves the rest to the resolver
+		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // no caller; it leaves the rest to the resolver
 	})
 }
 
@@ -226,20 +227,21 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 	if err := checkLease("Refresh", lease); err != nil {
 		return err
 	}
+	h.scope.stopRenewal()
 	var errs []error
 	for _, o := range h.scope.owners {
-		errs = append(errs, o.refresh(ctx, h.scope, lease.Truncate(time.Millisecond)))
+		errs = append(errs, o.refresh(ctx, lease.Truncate(time.Millisecond)))
 	}
 	return joined(errs)
 }
 
-func (o *owner) refresh(ctx context.Context, s *scope, lease time.Duration) error {
+func (o *owner) refresh(ctx context.Context, lease time.Duration) error {
 	if err := o.begin(ctx); err != nil {
 		return unavailable(err)
 	}
 	defer o.end()
 	o.checkClock(time.Now())
-	lower, err := o.planRefresh(s, lease)
+	lower, err := o.planRefresh(lease)
 	if err != nil {
 		return err
 	}
@@ -267,19 +269,14 @@ func (o *owner) refresh(ctx context.Context, s *scope, lease time.Duration) erro
 	return nil
 }
 
-// planRefresh stops the renewal of the hold and says whether the TTL may be
-// lowered: only when no other hold counts on it, and no earlier command of this
+// planRefresh says whether the TTL may be lowered: only when no other hold counts on it, and no earlier command of this
 // holder can still land and raise it again. When it may, the local deadline comes
 // first.
-func (o *owner) planRefresh(s *scope, lease time.Duration) (lower bool, err error) {
+func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.phase != held {
 		return false, o.endCause()
-	}
-	if s.watchdog {
-		s.watchdog = false
-		o.watchdogs--
 	}
 	if len(o.scopes) > 1 || o.late > 0 {
 		return false, nil
@@ -324,6 +321,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 		return ErrNotHeld
 	}
 	h.unwatch()
+	s.stopRenewal()
 	ctx = context.WithoutCancel(ctx)
 	var errs []error
 	for _, o := range s.owners {
