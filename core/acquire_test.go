@@ -205,7 +205,11 @@ func TestAcquire_BadInputSendsNothing(t *testing.T) {
 			_, err = locks.Lock(name).ForceRelease(t.Context())
 			wantErr(t, err, core.ErrInvalid)
 		}
-		wantErr(t, locks.MultiLock().Do(t.Context(), nil), core.ErrInvalid)
+		err := locks.MultiLock().Do(t.Context(), nil)
+		wantErr(t, err, core.ErrInvalid)
+		if err != nil && !strings.Contains(err.Error(), "MultiLock") {
+			t.Errorf("no names: the error does not say where: %v", err)
+		}
 		wantErr(t, locks.MultiLock("a", "").Do(t.Context(), nil), core.ErrInvalid)
 		if got := all.Hits(); got != 0 {
 			t.Errorf("got %d commands, want none", got)
@@ -343,6 +347,27 @@ func TestAcquire_WaitOverInMidAttemptIsBusy(t *testing.T) {
 		if errors.Is(err, core.ErrUnavailable) {
 			t.Errorf("got %v, want busy", err)
 		}
+		if err := locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Errorf("the next one: %v", err)
+		}
+	})
+}
+
+// An attempt that the end of the wait time cut short says nothing about Redis: the
+// others must not fail fast because of it.
+func TestAcquire_AttemptCutShortDoesNotShutTheGate(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		proxy, rdb := faultproxy.Around(t, b.Client)
+		locks := locksOn(t, rdb, core.WithBackendTimeout(500*time.Millisecond))
+		b.warm(locks)
+		slow := proxy.DelayReply(scripts, 50*time.Millisecond)
+		acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(700*time.Millisecond))
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(670*time.Millisecond))
+		if err == nil {
+			t.Error("acquired")
+		}
+		slow.Remove()
 		if err := locks.Lock("other").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
 			t.Errorf("the next one: %v", err)
 		}

@@ -117,12 +117,12 @@ func TestWatchdog_DeletedLockIsNoticedByTheNextRenewal(t *testing.T) {
 				}
 				wantEnded(t, ctx, core.ErrLost)
 				wantErr(t, context.Cause(ctx), core.ErrNotHeld)
-				before := b.HGetAll(t.Context(), "k").Val()
-				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-				b.wantHolders("k", before)
 				if hold.Remaining() != 0 {
 					t.Errorf("remaining after the loss: got %s", hold.Remaining())
 				}
+				before := b.HGetAll(t.Context(), "k").Val()
+				wantErr(t, hold.Release(t.Context()), core.ErrLost)
+				b.wantHolders("k", before)
 			})
 		})
 	}

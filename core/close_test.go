@@ -1,0 +1,231 @@
+package core_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+func TestClose_NewAndWaitingGetErrClosed(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		b.take("k", stranger, time.Minute)
+		locks := b.locks()
+		results := make(chan error, 5)
+		for range 5 {
+			go func() {
+				_, _, err := locks.Lock("k").Acquire(t.Context())
+				results <- err
+			}()
+		}
+		waiters(t, locks, 5)
+		if err := locks.Close(t.Context()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		for range 5 {
+			wantErr(t, <-results, core.ErrClosed)
+		}
+		_, _, err := locks.Lock("free").Acquire(t.Context())
+		wantErr(t, err, core.ErrClosed)
+		_, _, err = locks.MultiLock("a", "b").Acquire(t.Context())
+		wantErr(t, err, core.ErrClosed)
+		_, err = locks.Lock("k").State(t.Context())
+		wantErr(t, err, core.ErrClosed)
+		wantErr(t, locks.Ready(t.Context()), core.ErrClosed)
+		wantErr(t, locks.Close(t.Context()), core.ErrClosed)
+		b.wantGone("free")
+		b.wantHolders("k", map[string]string{stranger: "1"})
+	})
+}
+
+func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		for range 20 {
+			locks := b.locks()
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+			closed := make(chan error, 1)
+			go func() { closed <- locks.Close(t.Context()) }()
+			eventually(t, "new ones to be refused", func() bool {
+				_, _, err := locks.Lock("other").Acquire(t.Context(), core.WaitTime(0))
+				return err != nil
+			})
+			select {
+			case err := <-closed:
+				t.Fatalf("closed while held: %v", err)
+			default:
+			}
+			wantAlive(t, ctx)
+			released(t, hold)
+			if err := <-closed; err != nil {
+				t.Errorf("close: %v", err)
+			}
+			b.wantGone("k")
+		}
+	})
+}
+
+func TestClose_RenewsWhileItWaits(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		closed := make(chan error, 1)
+		go func() { closed <- locks.Close(t.Context()) }()
+		pass(5 * time.Minute)
+		wantAlive(t, ctx)
+		b.wantCount(hold, "1")
+		released(t, hold)
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		b.wantGone("k")
+	})
+}
+
+func TestClose_LeavesTheKeysOfHoldsThatDoNotEnd(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		patience, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		start := time.Now()
+		err := locks.Close(patience)
+		wantErr(t, err, context.DeadlineExceeded)
+		if took := time.Since(start); took != 20*time.Second {
+			t.Errorf("returned after %s", took)
+		}
+		wantEnded(t, ctx, core.ErrClosed)
+		b.wantCount(hold, "1") // nothing is freed under a running handler
+		if hold.Release(t.Context()) == nil {
+			t.Error("release after Close: got nil")
+		}
+		b.wantCount(hold, "1")
+		pass(31 * time.Second)
+		b.wantGone("k") // nobody renews it
+	})
+}
+
+func TestClose_TheCallersClientStaysOpen(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		rdb := b.connect()
+		locks := locksOn(t, rdb)
+		if err := locks.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := rdb.Ping(t.Context()).Err(); err != nil {
+			t.Errorf("ping: %v", err)
+		}
+		again := locksOn(t, rdb)
+		if err := again.Lock("k").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Errorf("a second client on it: %v", err)
+		}
+	})
+}
+
+// A grant that is on its way to a waiter when Close sends it away is freed.
+func TestClose_GrantOnItsWayToAWaiter(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		result := make(chan error, 1)
+		go func() {
+			_, h, err := locks.Lock("k").Acquire(t.Context())
+			if err == nil {
+				err = h.Release(t.Context())
+			}
+			result <- err
+		}()
+		pass(time.Second)
+		slow := proxy.DelayReply(scripts, 100*time.Millisecond)
+		defer slow.Remove()
+		done := make(chan error, 1)
+		go func() { done <- hold.Release(t.Context()) }()
+		pass(50 * time.Millisecond)
+		if err := locks.Close(t.Context()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		wantErr(t, <-result, core.ErrClosed)
+		if err := <-done; err != nil {
+			t.Errorf("release: %v", err)
+		}
+		b.wantGone("k")
+	})
+}
+
+// A waiter whose grant has arrived in the instant in which it leaves passes it on,
+// also while the client is being closed.
+func TestClose_GrantThatArrivedIsPassedOn(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		for range 30 {
+			locks, _ := b.behindProxy()
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			result := make(chan error, 1)
+			go func() {
+				_, h, err := locks.Lock("k").Acquire(t.Context())
+				if err == nil {
+					err = h.Release(t.Context())
+				}
+				result <- err
+			}()
+			pass(time.Second)
+			done := make(chan error, 1)
+			go func() { done <- hold.Release(t.Context()) }()
+			if err := locks.Close(t.Context()); err != nil {
+				t.Errorf("close: %v", err)
+			}
+			<-result
+			if err := <-done; err != nil {
+				t.Errorf("release: %v", err)
+			}
+			b.wantGone("k")
+		}
+	})
+}
+
+func TestClose_WhileRedisIsBlackHoled(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
+		waiting := make(chan error, 1)
+		go func() {
+			_, _, err := locks.Lock("other").Acquire(t.Context())
+			waiting <- err
+		}()
+		proxy.BlackHole(true)
+		patience, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		wantErr(t, locks.Close(patience), context.DeadlineExceeded)
+		if took := time.Since(start); took > 7*time.Second {
+			t.Errorf("close took %s", took)
+		}
+		wantEnded(t, ctx, core.ErrClosed)
+		<-waiting
+		proxy.BlackHole(false)
+	})
+}
+
+func TestClose_SendsNoMoreCommands(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		acquired(t, t.Context(), locks.Lock("k"))
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		wantErr(t, locks.Close(ended), context.Canceled)
+		all := proxy.Watch(faultproxy.Any())
+		pass(time.Minute)
+		if got := all.Hits(); got != 0 {
+			t.Errorf("%d commands after Close", got)
+		}
+	})
+}
