@@ -56,9 +56,9 @@ func nullBody(o *aspect.Outcome) []byte {
 	return []byte("null")
 }
 
-// lost answers for a handler whose lock was lost, if it is not too late.
+// lost answers for a handler whose lock was lost, if it is not too late: if nothing
+// is written, or what is written was kept back.
 func (x *call) lost(refusal *aspect.RefusedError) {
-	x.response.drop()
 	if x.c.Writer.Written() {
 		_ = x.c.Error(refusal) //nolint:errcheck // gives back what it was given
 		return

@@ -105,7 +105,7 @@ func misplaced(route ruleset.Endpoint, rules []ruleset.Rule) error {
 // Handler makes a handler that runs the rest of its chain under the locks of the
 // rules. Put it before the handler of a route, or on a group. The rules are
 // compiled for a route at its first request; [Guard.Check] tells before whether
-// they fit. Requests without a route (404, 405) are guarded too, as route "* *".
+// they fit. Requests without a route (404, 405) are guarded too, as route "*".
 func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
 	h := newChained(g, caller(), rules)
 	g.mu.Lock()

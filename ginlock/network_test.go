@@ -53,7 +53,7 @@ func TestNetwork_ClientThatLeavesWhileWaitingIsNoticedThoughItSentABody(t *testi
 	t.Parallel()
 	s, srv := tcp(t)
 	rule := pay
-	rule.WaitTime = ruleset.WaitForever
+	rule.WaitTime = 30 * time.Second
 	done := make(chan int, 1)
 	s.engine.Use(func(c *gin.Context) { c.Next(); done <- c.Writer.Status() })
 	s.engine.POST(payPath, s.guard.Handler(rule), func(*gin.Context) { t.Error("the handler ran") })

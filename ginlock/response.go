@@ -11,8 +11,8 @@ import (
 )
 
 // response keeps an answer back until the locks are free. One that grows beyond
-// its limit is let go and goes straight through from then on. The methods of nil
-// do nothing.
+// its limit is let go and goes straight through from then on. One that is never
+// sent was never given.
 type response struct {
 	gin.ResponseWriter // where the answer goes in the end
 
@@ -28,7 +28,7 @@ func newResponse(w gin.ResponseWriter, limit int) *response {
 	return &response{ResponseWriter: w, header: w.Header().Clone(), limit: limit, status: w.Status()}
 }
 
-// send lets the answer go.
+// send lets the answer go, if there is one that was kept back.
 func (r *response) send() {
 	if r == nil || r.let {
 		return
@@ -45,13 +45,6 @@ func (r *response) send() {
 		_, _ = r.ResponseWriter.Write(r.body) //nolint:errcheck // the client is gone: nobody to tell
 	}
 	r.body = nil
-}
-
-// drop forgets the answer, unless it was let go already.
-func (r *response) drop() {
-	if r != nil {
-		r.body = nil
-	}
 }
 
 // Header is that of the answer.
