@@ -1,0 +1,89 @@
+// Package core takes reentrant locks on Redis, in Redisson's layout: a Java
+// program that uses RLock on the same Redis and name is kept out, waits, and is
+// woken like everybody else.
+//
+//	locks, err := core.New(rdb)
+//	…
+//	err = locks.Lock("order:42").Do(ctx, func(ctx context.Context) error {
+//		return pay(ctx, order)
+//	}, core.WaitTime(3*time.Second), core.LeaseTime(10*time.Second))
+//
+// [Lock.Do] is the usual form: acquire, run, release. [Lock.Acquire] gives a [Hold]
+// to release by hand. Without [WaitTime] an acquisition waits until its context
+// ends. Without [LeaseTime] the lease is 30 s and renewed every third of it for as
+// long as the process lives and the lock is held: the watchdog.
+//
+// # What is promised
+//
+// As long as one Redis master keeps its data (it evicts nothing, and every name is
+// used by one kind of lock) and its clock does not step:
+//
+//   - There is at most one holder.
+//   - A holder whose lease runs out knows before another can hold the lock: the
+//     context of the hold ends with the cause [ErrLost]. It counts the lease from the
+//     moment of sending, less a margin of 1 % and 2 ms, on the monotonic and on the
+//     wall clock.
+//   - A lock that was deleted or forced away is known to be lost by the next renewal
+//     (watchdog only; a fixed lease is not renewed and learns it from a message, or
+//     from its release).
+//   - After Release has returned nil this holder never appears in Redis again.
+//   - A failed Acquire leaves nothing behind for longer than a second while Redis
+//     answers.
+//   - A waiter finds a free lock within a second, whether or not messages arrive:
+//     it is woken by a message, by the end of the lease in the way, or by a poll of
+//     at most 1 s.
+//   - Callers of one client get a lock in the order in which they came, and pass it
+//     on among themselves for at most 16 turns or 50 ms before other processes get
+//     theirs.
+//   - The lock of a process that died ends within one lease.
+//   - Nothing is ever freed for somebody else.
+//   - Redis that does not answer is [ErrUnavailable] within the backend timeout of
+//     1 s ([WithBackendTimeout]): never "taken", and never "acquired". Further
+//     callers fail at once until a probe is answered.
+//
+// # What is not promised, and what helps
+//
+//   - Safety across a failover. Replication is asynchronous: a new master may not
+//     know of a lock, and a second holder gets it. What helps: work that does no harm
+//     when it is done twice, a condition in the database (a version, a unique key),
+//     and a Redis that loses fewer writes (min-replicas-to-write). The same goes for
+//     FLUSHALL, eviction, and a server that restarts without its data.
+//   - Safety when the clock of Redis steps: leases then end early.
+//   - Exclusion of code that ignores its context. A holder that is paused, or cut off
+//     for longer than its lease, loses the lock and is told by its context; nobody
+//     stops it from writing all the same. What helps: check ctx.Err() before what
+//     cannot be undone. It compares the clock by itself, so that a process that was
+//     stopped does not go on before a timer has fired.
+//   - A lock is not idempotency. It keeps two calls from running at the same time;
+//     the second one then runs. Keep what was done already in your database.
+//   - Fencing tokens: [Hold.Token] is 0, because the plain lock has none.
+//
+// # What the caller does
+//
+//   - Go on with the context that Acquire returned or Do hands to fn, and pass it
+//     down. It carries the ownership: an Acquire of the same lock through the same
+//     [Client] with it, or with a context derived from it, re-enters, in whatever
+//     goroutine. With any other context it is a stranger's and waits for itself.
+//     [Detach] is for work that must not inherit the lock, [Hold.Handover] for work
+//     that goes on holding it.
+//   - Release every Hold, typically by defer. A Hold that is garbage-collected
+//     without that is no longer renewed, is reported to the observers, and its key
+//     ends with its lease.
+//   - Use one Client per process and Redis. Two clients of one process are strangers
+//     to each other.
+//   - Shut down in order: the server, then [Client.Close], then the Redis client.
+//
+// Packages ginlock, grpclock and core/aspect do all of this for handlers and
+// functions; package redistest is a Redis for tests.
+//
+// # Cost
+//
+// An uncontended Acquire is one round trip, and so is Release. Concurrent commands
+// share one connection by auto-pipelining. The callers of one client that wait for
+// one key cost Redis as much as one of them. A held lock has no goroutine and no
+// timer of its own; renewals of one moment travel together. No observer costs
+// nothing.
+//
+// Every method is safe for concurrent use unless its comment says otherwise. The
+// package writes no log; observers ([WithObserver]) are told instead.
+package core
