@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+)
+
+// journal is the log of all instances: it prints records and keeps the errors in
+// them, so that a step can tell what a handler saw.
+type journal struct {
+	slog.Handler
+
+	mu   sync.Mutex
+	errs []error
+}
+
+func newJournal(w io.Writer) *journal {
+	return &journal{Handler: slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: withoutTime})}
+}
+
+func withoutTime(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
+}
+
+// Handle keeps the errors of a record and prints it.
+func (j *journal) Handle(ctx context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if err, ok := a.Value.Any().(error); ok {
+			j.keep(err)
+		}
+		return true
+	})
+	return j.Handler.Handle(ctx, r)
+}
+
+func (j *journal) keep(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.errs = append(j.errs, err)
+}
+
+// take reports whether an error that matches target was logged since the last call.
+func (j *journal) take(target error) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	found := errors.Is(errors.Join(j.errs...), target)
+	j.errs = nil
+	return found
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+)
+
+// lockState is a lock as Redis has it.
+type lockState struct {
+	key    string
+	fields map[string]string // holder → count, as strings, as HGETALL gives them
+	ttl    time.Duration
+}
+
+// look asks Redis about the lock of an item.
+func (d *demo) look(ctx context.Context, item string) (lockState, error) {
+	s := lockState{key: d.lockKey(item)}
+	var err error
+	if s.fields, err = d.redis.HGetAll(ctx, s.key).Result(); err != nil {
+		return s, err
+	}
+	s.ttl, err = d.redis.PTTL(ctx, s.key).Result()
+	return s, err
+}
+
+// lockKey is the Redis key that the rules make for an item.
+func (d *demo) lockKey(item string) string { return d.backend.prefix + lockName(item) }
+
+// lockName is that key as a lock client with the prefix names it.
+func lockName(item string) string { return "stock:" + item }
+
+// holder is the one holder's field and count.
+func (s lockState) holder() (field, count string, err error) {
+	if len(s.fields) != 1 {
+		return "", "", fmt.Errorf("%d holders, want 1", len(s.fields))
+	}
+	for field, count = range s.fields {
+	}
+	return field, count, nil
+}
+
+func (s lockState) sameHolder(other lockState) bool { return maps.Equal(s.fields, other.fields) }
+
+// print shows the state as redis-cli does.
+func (d *demo) print(s lockState) {
+	d.out.command("redis-cli HGETALL %s", s.key)
+	for field, count := range s.fields {
+		d.out.line("1) %q\n2) %q", field, count)
+	}
+	if len(s.fields) == 0 {
+		d.out.line("(empty array)")
+	}
+	d.out.command("redis-cli PTTL %s", s.key)
+	d.out.line("(integer) %d", s.ttl.Milliseconds())
+}
+
+var errNotSeen = errors.New("the lock was not seen in the state that was waited for")
+
+// await looks until the lock of an item is as wanted. It gives up when the work that
+// should bring it about has ended.
+func (d *demo) await(ctx context.Context, item string, ended <-chan struct{}, wanted func(lockState) bool) (lockState, error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		s, err := d.look(ctx, item)
+		if err != nil || wanted(s) {
+			return s, err
+		}
+		select {
+		case <-tick.C:
+		case <-ended:
+			return s, errNotSeen
+		case <-ctx.Done():
+			return s, errors.Join(errNotSeen, ctx.Err())
+		}
+	}
+}
+
+func isHeld(s lockState) bool { return len(s.fields) > 0 && s.ttl > 0 }
+
+// background runs work beside a step.
+type background[T any] struct {
+	done  chan struct{}
+	value T
+	err   error
+}
+
+func inBackground[T any](work func() (T, error)) *background[T] {
+	b := &background[T]{done: make(chan struct{})}
+	go func() {
+		defer close(b.done)
+		b.value, b.err = work()
+	}()
+	return b
+}
+
+// wait waits for the end of the work, which ends with the context of its step.
+func (b *background[T]) wait() (T, error) {
+	<-b.done
+	return b.value, b.err
+}

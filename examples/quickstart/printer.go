@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"text/tabwriter"
+)
+
+// printer writes whole lines, from any goroutine.
+type printer struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+const indent = "    "
+
+func (p *printer) title(format string, args ...any) {
+	p.write("\n" + fmt.Sprintf(format, args...) + "\n")
+}
+
+func (p *printer) line(format string, args ...any) {
+	p.write(indented(fmt.Sprintf(format, args...)))
+}
+
+// command is a line that a reader could type.
+func (p *printer) command(format string, args ...any) {
+	p.line("$ "+format, args...)
+}
+
+// dot shows that something goes on.
+func (p *printer) dot() { p.write(".") }
+
+// Write is for logs: lines as they are, indented.
+func (p *printer) Write(b []byte) (int, error) {
+	p.write(indented(string(b)))
+	return len(b), nil
+}
+
+func (p *printer) write(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, _ = io.WriteString(p.w, text)
+}
+
+func indented(text string) string {
+	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	return indent + strings.ReplaceAll(text, "\n", "\n"+indent) + "\n"
+}
+
+func (p *printer) table(results []result) {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "step\texpected\tseen\tok")
+	for _, r := range results {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.name, r.expected, r.seen, verdict(r.err))
+	}
+	_ = w.Flush()
+	p.write(indented(b.String()))
+}
+
+func verdict(err error) string {
+	if err != nil {
+		return "NO"
+	}
+	return "yes"
+}

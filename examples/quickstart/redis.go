@@ -1,0 +1,72 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// backend is the Redis of the demonstration.
+type backend struct {
+	url    string // for processes that connect past the outage
+	about  string
+	prefix string // of every key
+	outage outage
+	client func() *redis.Client
+	close  func()
+}
+
+// outage makes a Redis unreachable for the shop.
+type outage interface {
+	Down()
+	Up()
+}
+
+func openBackend(url string) (*backend, error) {
+	if url == "" {
+		return embedded()
+	}
+	return relayed(url)
+}
+
+// embedded is a Redis inside this process.
+func embedded() (*backend, error) {
+	server, err := redistest.Start()
+	if err != nil {
+		return nil, err
+	}
+	return &backend{
+		url:    server.URL(),
+		about:  "an embedded Redis at " + server.Addr() + " (-redis uses a real one)",
+		prefix: "shop:",
+		outage: server,
+		client: func() *redis.Client { return server.Client() },
+		close:  server.Close,
+	}, nil
+}
+
+// relayed is a Redis elsewhere, behind a relay that can be cut. Keys get a prefix of
+// their own, so that nobody else's are touched.
+func relayed(url string) (*backend, error) {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, fmt.Errorf("-redis: %w; write redis://[user:password@]host:port/db", err)
+	}
+	relay, err := newRelay(options.Network, options.Addr)
+	if err != nil {
+		return nil, err
+	}
+	about := options.Addr + ", reached through a relay that can be cut"
+	options.Network, options.Addr = "tcp", relay.addr()
+	return &backend{
+		url:    url,
+		about:  about,
+		prefix: "quickstart-" + rand.Text()[:6] + ":",
+		outage: relay,
+		client: func() *redis.Client { return redis.NewClient(options) },
+		close:  relay.close,
+	}, nil
+}

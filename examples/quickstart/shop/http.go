@@ -1,0 +1,116 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/ginlock"
+)
+
+// HTTP makes the Gin side of the shop. The guard has the kill switch.
+func (s *Shop) HTTP() (*gin.Engine, *ginlock.Guard, error) {
+	guard, err := ginlock.New(s.Locks,
+		ginlock.WithObserver(s.Observer),
+		ginlock.WithFallback("waiting-list", joinWaitingList))
+	if err != nil {
+		return nil, nil, err
+	}
+	r := gin.New()
+	r.Use(gin.Recovery(), otelgin.Middleware("shop",
+		otelgin.WithTracerProvider(s.Traces), otelgin.WithPropagators(propagation.TraceContext{})))
+	s.sellingRoutes(r, guard)
+	reservingRoutes(r, guard)
+	return r, guard, guard.Check(r) // every problem of every rule, before the server starts
+}
+
+func (s *Shop) sellingRoutes(r *gin.Engine, guard *ginlock.Guard) {
+	r.POST("/items/:item/buy", guard.Handler(ruleset.Rule{
+		Name:     "buy",
+		Key:      "stock:#{path.item}",
+		WaitTime: 30 * time.Second, // a queue at the till; the lease is kept by the watchdog
+	}), func(c *gin.Context) {
+		left, err := s.buy(c.Request.Context(), c.Param("item"))
+		answer(c, gin.H{"left": left}, err)
+	})
+
+	r.POST("/items/:item/count", guard.Handler(ruleset.Rule{
+		Name:     "count",
+		Key:      "stock:#{path.item}",
+		WaitTime: ruleset.NoWait,
+	}), takes(s.count))
+
+	r.POST("/items/:item/exchange", guard.Handler(ruleset.Rule{
+		Name: "exchange",
+		Key:  "stock:#{path.item}",
+	}), takes(s.exchange))
+}
+
+// reservingRoutes are one reservation under each strategy for a lock that is taken.
+func reservingRoutes(r *gin.Engine, guard *ginlock.Guard) {
+	for path, strategy := range strategies {
+		r.POST("/items/:item/"+path, guard.Handler(reservation(strategy)), func(c *gin.Context) {
+			c.JSON(http.StatusOK, gin.H{"receipt": "reserved " + c.Param("item")})
+		})
+	}
+}
+
+var strategies = map[string]failpolicy.Strategy{
+	"reserve-or-fail":  failpolicy.Error,
+	"reserve-or-skip":  failpolicy.Skip,
+	"reserve-or-null":  failpolicy.NullResponse,
+	"reserve-or-queue": failpolicy.Fallback,
+	"reserve-anyway":   failpolicy.Proceed,
+}
+
+func reservation(onBusy failpolicy.Strategy) ruleset.Rule {
+	rule := ruleset.Rule{
+		Name:      "reserve-" + onBusy.String(),
+		Key:       "stock:#{path.item}",
+		WaitTime:  100 * time.Millisecond,
+		LeaseTime: 5 * time.Second,
+		OnBusy:    onBusy,
+	}
+	if onBusy == failpolicy.Fallback {
+		rule.Fallback = "waiting-list"
+	}
+	return rule
+}
+
+// joinWaitingList runs instead of a reservation, without the lock.
+func joinWaitingList(c *gin.Context) {
+	c.JSON(http.StatusAccepted, gin.H{"receipt": "on the waiting list for " + c.Param("item")})
+}
+
+// takes makes a handler of work that takes as long as the query's "for" says.
+func takes(work func(ctx context.Context, item string, takes time.Duration) (int, error)) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		d, err := time.ParseDuration(c.DefaultQuery("for", "1s"))
+		if err != nil {
+			c.JSON(http.StatusBadRequest, gin.H{"error": "for: write a duration such as 500ms"})
+			return
+		}
+		left, err := work(c.Request.Context(), c.Param("item"), d)
+		answer(c, gin.H{"left": left}, err)
+	}
+}
+
+// answer answers, or gives up with the error: the guard then tells a lock that was
+// lost from a client that left.
+func answer(c *gin.Context, body gin.H, err error) {
+	switch {
+	case err == nil:
+		c.JSON(http.StatusOK, body)
+	case errors.Is(err, ErrSoldOut):
+		c.JSON(http.StatusGone, gin.H{"error": err.Error()})
+	default:
+		_ = c.Error(err)
+	}
+}

@@ -1,0 +1,80 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// ErrSoldOut says that no piece of an item is left.
+var ErrSoldOut = errors.New("sold out")
+
+// Stock is the database of the shop: how many pieces of each item are left. All
+// instances share it. Each read and each write is whole and takes the time of a
+// round trip, but nothing holds a read and the write after it together, as in
+//
+//	SELECT pieces FROM stock WHERE item = …
+//	UPDATE stock SET pieces = … WHERE item = …
+//
+// Whoever changes an item has to keep the others away meanwhile.
+type Stock struct {
+	tracer trace.Tracer
+	writes atomic.Int64
+
+	mu     sync.Mutex
+	pieces map[string]int
+}
+
+// roundTrip is how long a read and a write take.
+const roundTrip = time.Millisecond
+
+// NewStock makes an empty stock.
+func NewStock(tracer trace.Tracer) *Stock {
+	return &Stock{tracer: tracer, pieces: map[string]int{}}
+}
+
+// Read tells how many pieces of an item are left.
+func (s *Stock) Read(ctx context.Context, item string) (int, error) {
+	ctx, span := s.tracer.Start(ctx, "stock.read")
+	defer span.End()
+	if err := pause(ctx, roundTrip); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pieces[item], nil
+}
+
+// Write sets how many pieces of an item are left.
+func (s *Stock) Write(ctx context.Context, item string, pieces int) error {
+	ctx, span := s.tracer.Start(ctx, "stock.write", trace.WithAttributes(attribute.Int("pieces", pieces)))
+	defer span.End()
+	if err := pause(ctx, roundTrip); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pieces[item] = pieces
+	s.writes.Add(1)
+	return nil
+}
+
+// Writes is how often Write changed something, of whatever item.
+func (s *Stock) Writes() int64 { return s.writes.Load() }
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// showTrace buys a spatula while another instance counts them, and prints the trace.
+func showTrace(ctx context.Context, d *demo) (string, error) {
+	const work = "/items/spatula/count?for=300ms"
+	if err := d.stock.Write(ctx, "spatula", 1); err != nil {
+		return "", err
+	}
+	parent := newTrace()
+	d.spans.record(parent.TraceID())
+	count := inBackground(func() (*httpAnswer, error) { return d.gin[1].post(ctx, work, nil) })
+	if _, err := d.await(ctx, "spatula", count.done, isHeld); err != nil {
+		return "", err
+	}
+	header := http.Header{}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(ctx, parent), propagation.HeaderCarrier(header))
+	d.out.command("curl -X POST -H 'traceparent: %s' http://%s/items/spatula/buy", header.Get("traceparent"), d.gin[0].addr)
+	if _, err := d.gin[0].post(ctx, "/items/spatula/buy", header); err != nil {
+		return "", err
+	}
+	if _, err := count.wait(); err != nil {
+		return "", err
+	}
+	return d.judgeTrace(ctx, parent.SpanID())
+}
+
+func (d *demo) judgeTrace(ctx context.Context, parent trace.SpanID) (string, error) {
+	const want = "POST /items/:item/buy(lock.acquire lock.hold(stock.read stock.write))"
+	shape := d.spans.shape(parent)
+	for tick := time.NewTicker(10 * time.Millisecond); shape != want && ctx.Err() == nil && len(d.spans.children(parent)) == 0; {
+		<-tick.C
+		shape = d.spans.shape(parent)
+	}
+	d.out.line("%s", d.spans.tree(parent, 0))
+	if shape != want {
+		return shape, fmt.Errorf("the trace is %s, want %s", shape, want)
+	}
+	return "acquire, hold(read, write)", nil
+}
+
+// newTrace is the customer's side of a trace.
+func newTrace() trace.SpanContext {
+	var id [24]byte
+	_, _ = rand.Read(id[:]) // does not fail
+	return trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID:    trace.TraceID(id[:16]),
+		SpanID:     trace.SpanID(id[16:]),
+		TraceFlags: trace.FlagsSampled,
+		Remote:     true,
+	})
+}
