@@ -120,7 +120,7 @@ func (a *attempt) queued(ctx context.Context, w *waiter) (*owner, error) {
 			continue // a grant may have come meanwhile
 		}
 		if timer == nil {
-			a.queuedBehind(w.behind)
+			a.queuedBehind(todo.behind)
 			timer = time.NewTimer(a.sleep(todo.sleep))
 			defer timer.Stop()
 		} else {

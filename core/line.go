@@ -187,6 +187,7 @@ type step struct {
 	grant   *owner
 	attempt bool
 	sleep   time.Duration // until the head's stand-back is over; 0: as long as it likes
+	behind  string        // field of the holder of this client that it waits for
 }
 
 // next looks at the state of a waiter.
@@ -203,10 +204,10 @@ func (l *lines) next(w *waiter, now time.Time) step {
 		if ln.owner != nil {
 			w.behind = ln.owner.field
 		}
-		return step{}
+		return step{behind: w.behind}
 	case now.Before(ln.backTo):
 		w.listen()
-		return step{sleep: ln.backTo.Sub(now)}
+		return step{sleep: ln.backTo.Sub(now), behind: w.behind}
 	}
 	w.due = false
 	return step{attempt: true}
