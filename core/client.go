@@ -202,10 +202,3 @@ func (c *Client) spawn(work func(ctx context.Context)) {
 		c.workers.Go(func() { work(c.life) })
 	}
 }
-
-// forget ends an ownership whose last hold nobody can release any more.
-func (c *Client) forget(o *owner) {
-	o.finish()
-	c.watchdog.remove(o)
-	c.lines.ownerEnded(o, false)
-}

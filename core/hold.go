@@ -29,6 +29,7 @@ type scope struct {
 	watchdog atomic.Bool     // the owners count it among the holds to renew
 	observed context.Context //nolint:containedctx // what the observers of this hold get, nil without observers
 	ended    atomic.Bool
+	leaked   atomic.Bool // nobody can end it any more; its lease does
 	lostOnce atomic.Bool
 }
 
@@ -194,7 +195,7 @@ func (s *scope) lose(cause error) {
 		return
 	}
 	s.cancel(cause)
-	if s.observed != nil {
+	if s.observed != nil && !s.leaked.Load() {
 		s.client.cfg.observers.observeLoss(s.observed, Loss{HoldInfo: s.info, Cause: cause})
 	}
 }
@@ -211,17 +212,16 @@ func (s *scope) finished(r HoldResult) {
 }
 
 // leaked stops renewing a hold that nobody can release any more. Its key is left
-// to its lease: that nobody refers to the handle does not prove that the work it
-// guarded is over.
+// to its lease, and its context ends with that: that nobody refers to the handle
+// does not prove that the work it guarded is over, which may wait for nothing but
+// the context's Done.
 func leaked(s *scope) {
-	if !s.ended.CompareAndSwap(false, true) {
+	if s.ended.Load() || !s.leaked.CompareAndSwap(false, true) {
 		return
 	}
 	s.stopRenewal()
 	for _, o := range s.owners {
-		if o.leave(s) == 0 {
-			o.client.forget(o)
-		}
+		o.leaveUnlessLast(s)
 	}
 	if s.observed != nil {
 		s.client.cfg.observers.observeLeak(s.observed, Leak{HoldInfo: s.info})

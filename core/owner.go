@@ -79,13 +79,27 @@ func (o *owner) enter(s *scope, req *request) {
 func (o *owner) leave(s *scope) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.drop(s)
+	return len(o.scopes) + o.entering
+}
+
+// leaveUnlessLast takes a hold away that is not the only one.
+func (o *owner) leaveUnlessLast(s *scope) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.scopes)+o.entering > 1 {
+		o.drop(s)
+	}
+}
+
+// drop takes a hold off the list. The mutex is held.
+func (o *owner) drop(s *scope) {
 	for i, other := range o.scopes {
 		if other == s {
 			o.scopes = append(o.scopes[:i], o.scopes[i+1:]...)
-			break
+			return
 		}
 	}
-	return len(o.scopes) + o.entering
 }
 
 // stopRenewal takes a hold out of those that its owners are renewed for, once.

@@ -1,0 +1,43 @@
+package core_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// TestFault_LeakedHold_DoneIsClosed has work that waits for nothing but the Done
+// channel of a hold that nobody refers to any more: it ends with the lease.
+func TestFault_LeakedHold_DoneIsClosed(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks(core.WithWatchdog(200 * time.Millisecond))
+		for name, opt := range map[string]core.AcquireOption{"watchdog": {}, "fixed": core.LeaseTime(200 * time.Millisecond)} {
+			done := func() <-chan struct{} {
+				ctx, _ := acquired(t, t.Context(), locks.Lock(name), opt)
+				return ctx.Done()
+			}()
+			ended := func() bool {
+				runtime.GC()
+				select {
+				case <-done:
+					return true
+				default:
+					return false
+				}
+			}
+			eventually(t, "the context of a leaked hold to end", ended)
+		}
+		ctx, outer := acquired(t, context.Background(), locks.Lock("nested"))
+		func() { acquired(t, ctx, locks.Lock("nested")) }()
+		for range 5 {
+			runtime.GC()
+		}
+		eventually(t, "the inner hold to be forgotten", func() bool { runtime.GC(); return len(locks.Holds()) == 1 })
+		released(t, outer)
+		b.wantGone("nested")
+	})
+}
