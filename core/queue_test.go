@@ -1,0 +1,605 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// queue starts n callers one after the other, each when the one before is queued.
+// The order in which they get the lock comes when all have released it.
+func queue(t *testing.T, locks *core.Client, name string, n int) <-chan []int {
+	t.Helper()
+	var group sync.WaitGroup
+	turns := make(chan int, n)
+	before := locks.Stats().Waiters
+	for i := range n {
+		group.Go(func() {
+			err := locks.Lock(name).Do(t.Context(), func(context.Context) error {
+				turns <- i
+				return nil
+			})
+			if err != nil {
+				t.Errorf("caller %d: %v", i, err)
+			}
+		})
+		waiters(t, locks, before+i+1)
+	}
+	order := make(chan []int, 1)
+	go func() {
+		group.Wait()
+		close(turns)
+		var all []int
+		for i := range turns {
+			all = append(all, i)
+		}
+		order <- all
+	}()
+	return order
+}
+
+func wantOrder(t *testing.T, order <-chan []int, n int) {
+	t.Helper()
+	if got := <-order; len(got) != n || !slices.IsSorted(got) {
+		t.Errorf("order of %d callers: %v", n, got)
+	}
+}
+
+func TestQueue_FirstComeFirstServed(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		order := queue(t, locks, "k", 50)
+		released(t, hold)
+		wantOrder(t, order, 50)
+		b.wantGone("k")
+	})
+}
+
+func TestQueue_BehindAForeignHolderToo(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		b.take("k", stranger, time.Minute)
+		order := queue(t, locks, "k", 10)
+		b.listeners("k", 1)
+		b.free("k")
+		wantOrder(t, order, 10)
+	})
+}
+
+// A hundred waiters cost no more than one: only the head talks to Redis.
+func TestQueue_OneContenderPerProcessAndKey(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.take("k", stranger, time.Hour)
+		locks, proxy := b.behindProxy()
+		sent, subscribed := proxy.Watch(scripts), proxy.Watch(faultproxy.Command("subscribe"))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := busyCallers(ctx, locks, "k", 100)
+		pass(time.Minute)
+		if got := sent.Hits(); got < 60 || got > 90 {
+			t.Errorf("a minute of 100 waiters: got %d scripts, want the poll of one", got)
+		}
+		if got := subscribed.Hits(); got != 1 {
+			t.Errorf("got %d subscriptions, want 1", got)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestQueue_CommandsPerAcquisitionAreConstant(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks, sent := b.counted()
+		b.warm(locks)
+		const callers, rounds = 100, 5
+		before := sent.Hits()
+		var group sync.WaitGroup
+		var held atomic.Int32
+		for range callers {
+			group.Go(func() {
+				for range rounds {
+					err := locks.Lock("k").Do(t.Context(), func(context.Context) error {
+						if held.Add(1) != 1 {
+							t.Error("two holders")
+						}
+						held.Add(-1)
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if got := float64(sent.Hits()-before) / (callers * rounds); got > 2.5 {
+			t.Errorf("got %.2f scripts per acquisition", got)
+		}
+		b.wantGone("k")
+	})
+}
+
+func TestQueue_CancelledWaiterLeavesNothingAndCannotWin(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		for range 20 {
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			ctx, cancel := context.WithCancel(t.Context())
+			gone := make(chan error, 1)
+			go func() {
+				_, h, err := locks.Lock("k").Acquire(ctx)
+				if h != nil {
+					_ = h.Release(context.Background())
+				}
+				gone <- err
+			}()
+			waiters(t, locks, 1)
+			order := queue(t, locks, "k", 1)
+			cancel()
+			wantErr(t, <-gone, core.ErrNotAcquired, context.Canceled)
+			waiters(t, locks, 1)
+			released(t, hold)
+			wantOrder(t, order, 1)
+			b.wantGone("k")
+		}
+		if s := locks.Stats(); s != (core.Stats{}) {
+			t.Errorf("stats: got %+v", s)
+		}
+	})
+}
+
+// A waiter that leaves in the instant in which the lock is handed to it either has
+// it, or somebody else gets it: never nobody.
+func TestQueue_ChosenWaiterLeaves(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		for range 100 {
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			ctx, cancel := context.WithCancel(t.Context())
+			first := make(chan error, 1)
+			go func() {
+				_, h, err := locks.Lock("k").Acquire(ctx)
+				if err == nil {
+					err = h.Release(context.Background())
+				}
+				first <- err
+			}()
+			waiters(t, locks, 1)
+			order := queue(t, locks, "k", 1)
+			go cancel()
+			released(t, hold)
+			if err := <-first; err != nil {
+				wantErr(t, err, core.ErrNotAcquired)
+			}
+			wantOrder(t, order, 1)
+			b.wantGone("k")
+		}
+	})
+}
+
+// The same with the hand-off held up for certain between the two.
+func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	for name, others := range map[string]int{"last in line": 0, "others wait": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.behindProxy()
+				_, hold := acquired(t, t.Context(), locks.Lock("k"))
+				ctx, cancel := context.WithCancel(t.Context())
+				first := make(chan error, 1)
+				go func() {
+					_, _, err := locks.Lock("k").Acquire(ctx)
+					first <- err
+				}()
+				pass(time.Second)
+				order := queue(t, locks, "k", others)
+				proxy.DelayReply(faultproxy.Once(scripts), 100*time.Millisecond)
+				done := make(chan error, 1)
+				go func() { done <- hold.Release(t.Context()) }()
+				pass(50 * time.Millisecond)
+				cancel()
+				wantErr(t, <-first, core.ErrNotAcquired, context.Canceled)
+				if err := <-done; err != nil {
+					t.Errorf("release: %v", err)
+				}
+				wantOrder(t, order, others)
+				pass(time.Millisecond)
+				b.wantGone("k")
+				if s := locks.Stats(); s != (core.Stats{}) {
+					t.Errorf("stats: got %+v", s)
+				}
+			})
+		})
+	}
+}
+
+func TestHandOff_IsOneScriptWithoutMessage(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks, sent := b.counted()
+		b.warm(locks)
+		sub := b.subscribe(t, channelOf("k"))
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		next := make(chan *core.Hold, 1)
+		go func() {
+			_, h, err := locks.Lock("k").Acquire(t.Context(), core.LeaseTime(time.Hour))
+			if err != nil {
+				t.Error(err)
+			}
+			next <- h
+		}()
+		waiters(t, locks, 1)
+		before := sent.Hits()
+		released(t, hold)
+		got := <-next
+		if n := sent.Hits() - before; n > 2 { // NOSCRIPT of the first hand-off
+			t.Errorf("got %d scripts", n)
+		}
+		b.wantCount(got, "1")
+		b.wantTTL("k", 59*time.Minute, time.Hour) // its own lease
+		if got.Field() == hold.Field() {
+			t.Error("the field was not fresh")
+		}
+		b.Publish(t.Context(), channelOf("k"), "end")
+		sub.want("end")
+		released(t, got)
+		sub.want("0")
+	})
+}
+
+// After 16 hand-offs the lock is freed with a message, so that others get a turn.
+func TestHandOff_RunIsBoundedByCount(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		sub := b.subscribe(t, channelOf("k"))
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		order := queue(t, locks, "k", 60)
+		released(t, hold)
+		wantOrder(t, order, 60)
+		sub.want("0", "0", "0") // 61 turns: at least three runs end
+	})
+}
+
+func TestHandOff_RunIsBoundedByTime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		obs := newRecorder()
+		locks := b.locks(core.WithObserver(obs))
+		var group sync.WaitGroup
+		for range 10 {
+			group.Go(func() {
+				err := locks.Lock("k").Do(t.Context(), func(context.Context) error {
+					<-time.NewTimer(20 * time.Millisecond).C
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		run, longest := 0, 0
+		obs.mu.Lock()
+		defer obs.mu.Unlock()
+		for _, e := range obs.events {
+			if r, ok := e.data.(core.HoldResult); ok {
+				if run++; !r.HandedOff {
+					longest, run = max(longest, run), 0
+				}
+			}
+		}
+		if longest > 4 {
+			t.Errorf("the lock stayed for %d turns of 20ms", longest)
+		}
+	})
+}
+
+// A releaser whose lock has been taken away hands nothing on; the next in line has
+// to try by itself.
+func TestHandOff_OfALostLock(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		order := queue(t, locks, "k", 1)
+		b.Del(t.Context(), "k")
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		wantOrder(t, order, 1)
+
+		_, hold = acquired(t, t.Context(), locks.Lock("k"))
+		order = queue(t, locks, "k", 1)
+		b.take("k", stranger, 200*time.Millisecond)
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		b.wantHolders("k", map[string]string{stranger: "1"})
+		wantOrder(t, order, 1)
+	})
+}
+
+func TestHandOff_RefusedByRedisFreesTheLock(t *testing.T) {
+	t.Parallel()
+	b := serverBed(t)
+	locks := b.locks()
+	b.warm(locks)
+	_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	next := make(chan error, 1)
+	go func() {
+		_, _, err := locks.Lock("k").Acquire(t.Context())
+		next <- err
+	}()
+	waiters(t, locks, 1)
+	b.ConfigSet(t.Context(), "maxmemory", "1") // HSET is refused, DEL is not
+	if err := hold.Release(t.Context()); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	b.wantGone("k")
+	wantErr(t, <-next, core.ErrUnavailable) // it tries by itself, and is told
+	b.ConfigSet(t.Context(), "maxmemory", "0")
+}
+
+// Callers of one client against callers of another: without an end to the run of
+// hand-offs, and a stand-back after it, one of them got 59 of 2,491 turns.
+func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
+	t.Parallel()
+	b := serverBed(t)
+	clients := []*core.Client{b.locks(), b.locks()}
+	ctx, cancel := context.WithCancel(t.Context())
+	var turns [2]atomic.Int64
+	var last [2]atomic.Int64
+	var longest atomic.Int64
+	var group sync.WaitGroup
+	start := time.Now()
+	var total atomic.Int64
+	for i, locks := range clients {
+		for range 16 {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					_ = locks.Lock("k").Do(ctx, func(context.Context) error {
+						now := int64(time.Since(start))
+						longest.Store(max(longest.Load(), now-last[i].Swap(now)))
+						turns[i].Add(1)
+						if total.Add(1) >= 3000 {
+							cancel()
+						}
+						return nil
+					})
+				}
+			})
+		}
+	}
+	group.Wait()
+	cancel()
+	one, two := turns[0].Load(), turns[1].Load()
+	if share := float64(min(one, two)) / float64(one+two); share < 0.25 {
+		t.Errorf("turns: %d and %d, the longest gap %s", one, two, time.Duration(longest.Load()))
+	}
+}
+
+// One caller against a busy process.
+func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
+	t.Parallel()
+	b := serverBed(t)
+	busy, lone := b.locks(), b.locks()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := busyCallers(ctx, busy, "k", 32)
+	waiters(t, busy, 31)
+	waits := make([]time.Duration, 30)
+	for i := range waits {
+		start := time.Now()
+		if err := lone.Lock("k").Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		waits[i] = time.Since(start)
+	}
+	cancel()
+	<-done
+	slices.Sort(waits)
+	if median := waits[len(waits)/2]; median > 50*time.Millisecond {
+		t.Errorf("the median wait is %s: %v", median, waits)
+	}
+}
+
+// No message comes when a key is deleted, evicted or flushed, or its holder dies:
+// the poll finds out.
+func TestWait_DeletedKeyIsFoundByThePoll(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		for range 5 {
+			locks := b.locks()
+			b.take("k", stranger, time.Hour)
+			got := acquiredAt(t, locks, "k")
+			pass(3300 * time.Millisecond)
+			b.Del(t.Context(), "k")
+			deleted := time.Now()
+			if took := (<-got).Sub(deleted); took > time.Second {
+				t.Errorf("found after %s", took)
+			}
+		}
+	})
+}
+
+// acquiredAt takes and frees the lock in the background, and says then when it had
+// it.
+func acquiredAt(t *testing.T, locks *core.Client, name string) <-chan time.Time {
+	at := make(chan time.Time, 1)
+	go func() {
+		var now time.Time
+		err := locks.Lock(name).Do(t.Context(), func(context.Context) error {
+			now = time.Now()
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		at <- now
+	}()
+	return at
+}
+
+func TestWait_EndOfTheLeaseIsWaitedForExactly(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.take("k", stranger, 1234*time.Millisecond)
+		start := time.Now()
+		_, hold := acquired(t, t.Context(), b.locks().Lock("k"))
+		if took := time.Since(start); took < 1234*time.Millisecond || took > 1250*time.Millisecond {
+			t.Errorf("acquired after %s", took)
+		}
+		released(t, hold)
+	})
+}
+
+func TestWait_WakesKeepTheRemainingWait(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.take("k", stranger, time.Hour)
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go func() { // messages that mean nothing
+			defer close(stopped)
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				select {
+				case <-tick.C:
+					b.Publish(context.Background(), channelOf("k"), "0")
+				case <-stop:
+					return
+				}
+			}
+		}()
+		start := time.Now()
+		_, _, err := b.locks().Lock("k").Acquire(t.Context(), core.WaitTime(5*time.Second))
+		close(stop)
+		<-stopped
+		wantErr(t, err, core.ErrNotAcquired)
+		if took := time.Since(start); took != 5*time.Second {
+			t.Errorf("returned after %s", took)
+		}
+	})
+}
+
+func TestWait_MessageWakesAtOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		b.take("k", stranger, time.Hour)
+		got := acquiredAt(t, locks, "k")
+		pass(3210 * time.Millisecond)
+		b.free("k")
+		freed := time.Now()
+		if took := (<-got).Sub(freed); took != 0 {
+			t.Errorf("woken after %s", took)
+		}
+	})
+}
+
+// The unlock comes between the failed attempt and the subscription.
+func TestWait_UnlockBeforeTheSubscriptionIsSeen(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		b.take("k", stranger, time.Hour)
+		proxy.DelayRequest(faultproxy.Command("subscribe"), 100*time.Millisecond)
+		start := time.Now()
+		time.AfterFunc(50*time.Millisecond, func() { b.free("k") })
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		if took := time.Since(start); took > 110*time.Millisecond {
+			t.Errorf("acquired after %s, want when the subscription is confirmed", took)
+		}
+		released(t, hold)
+	})
+}
+
+func TestWait_PollsAreJittered(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.take("k", stranger, time.Hour)
+		locks, proxy := b.behindProxy()
+		var at []time.Time
+		proxy.Watch(faultproxy.All(scripts, func([]string) bool { at = append(at, time.Now()); return true }))
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(30*time.Second))
+		wantErr(t, err, core.ErrNotAcquired)
+		gaps := make(map[time.Duration]bool)
+		for i := 2; i < len(at)-1; i++ {
+			gap := at[i+1].Sub(at[i])
+			gaps[gap] = true
+			if gap > time.Second || gap < 700*time.Millisecond {
+				t.Errorf("gap of %s between two polls", gap)
+			}
+		}
+		if len(gaps) < 10 {
+			t.Errorf("%d different gaps only", len(gaps))
+		}
+	})
+}
+
+func TestWait_NoSubscriptionIsLeft(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		b.take("k", stranger, time.Hour)
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(time.Second))
+		wantErr(t, err, core.ErrNotAcquired)
+		if n := b.PubSubNumSub(t.Context(), channelOf("k")).Val()[channelOf("k")]; n != 1 {
+			t.Errorf("%d subscribers at the end of the wait, want 1 that lingers", n)
+		}
+		pass(10 * time.Second)
+		if n := b.PubSubNumSub(t.Context(), channelOf("k")).Val()[channelOf("k")]; n != 0 {
+			t.Errorf("%d subscribers are left", n)
+		}
+	})
+}
+
+// Jain's index of the turns of callers that compete all the time.
+func TestQueue_IsFairAmongLocalCallers(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		const callers = 16
+		ctx, cancel := context.WithCancel(t.Context())
+		var turns [callers]float64
+		var total atomic.Int64
+		var group sync.WaitGroup
+		for i := range callers {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					err := locks.Lock("k").Do(ctx, func(context.Context) error {
+						turns[i]++ // under the lock
+						if total.Add(1) >= 800 {
+							cancel()
+						}
+						return nil
+					})
+					if err != nil && !errors.Is(err, core.ErrNotAcquired) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		cancel()
+		var sum, squares float64
+		for _, n := range turns {
+			sum += n
+			squares += n * n
+		}
+		if jain := math.Pow(sum, 2) / (callers * squares); jain < 0.95 {
+			t.Errorf("Jain's index %.3f: %v", jain, turns)
+		}
+	})
+}
