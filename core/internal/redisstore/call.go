@@ -35,28 +35,28 @@ type Call struct {
 	// Sent is when the call was handed to the wire.
 	Sent time.Time
 
-	store  *Store
 	script *script
+	lane   lane
 	cmd    *redis.Cmd
 	future redis.AutoFuture
 }
 
 // start queues a script on the auto-pipeline. args are what EVALSHA wants behind
-// the digest: number of keys, keys, arguments. now is the time, or a little before.
-func (s *Store) start(now time.Time, sc *script, args ...any) *Call {
+// the digest: number of keys, keys, arguments; key is the first of the keys. now is the time, or a little before.
+func (s *Store) start(now time.Time, sc *script, key string, args ...any) *Call {
 	full := make([]any, 0, 2+len(args))
 	full = append(full, "evalsha", sc.digest)
 	full = append(full, args...)
-	return s.submit(now, sc, full)
+	c := &Call{Sent: now, script: sc, lane: s.lanes.of(key)}
+	c.submit(full)
+	return c
 }
 
-func (s *Store) submit(now time.Time, sc *script, args []any) *Call {
-	c := &Call{Sent: now, store: s, script: sc}
+func (c *Call) submit(args []any) {
 	ctx := context.Background() //nolint:forbidigo // queued commands outlive their caller; Wait honours the caller's context
 	c.cmd = redis.NewCmd(ctx, args...)
 	c.cmd.SetFirstKeyPos(keyPosition)
-	c.future = s.pipe.Submit(ctx, once{c.cmd})
-	return c
+	c.future = c.lane.pipe.Submit(ctx, once{c.cmd})
 }
 
 // keyPosition is where EVALSHA and EVAL have their first key.
@@ -80,7 +80,7 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 // context is shared by all calls of that moment; only a slow one pays for a timer
 // of its own and listens to its caller.
 func (c *Call) await(ctx context.Context, limit time.Time) error {
-	if soon, ok := c.store.horizon.before(c.Sent, limit); ok {
+	if soon, ok := c.lane.horizon.before(c.Sent, limit); ok {
 		err := c.future.WaitContext(soon)
 		if err == nil || soon.Err() == nil || !errors.Is(err, soon.Err()) {
 			return err
@@ -104,8 +104,7 @@ func (c *Call) resendSource() {
 	full := make([]any, 0, len(args))
 	full = append(full, "eval", c.script.source)
 	full = append(full, args[2:]...)
-	again := c.store.submit(c.Sent, c.script, full)
-	c.cmd, c.future = again.cmd, again.future
+	c.submit(full)
 }
 
 // fateOf tells an error of go-redis apart.

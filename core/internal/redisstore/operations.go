@@ -18,7 +18,7 @@ type Refusal struct {
 
 // Acquire sends an attempt to take key for a field that was never used before.
 func (s *Store) Acquire(now time.Time, key, field string, lease time.Duration) *Call {
-	return s.start(now, &s.scripts.acquire, 1, key, field, lease.Milliseconds())
+	return s.start(now, &s.scripts.acquire, key, 1, key, field, lease.Milliseconds())
 }
 
 // AcquireAll sends an attempt to take all keys or none.
@@ -29,7 +29,7 @@ func (s *Store) AcquireAll(now time.Time, keys []string, field string, lease tim
 		args = append(args, key)
 	}
 	args = append(args, field, lease.Milliseconds())
-	return s.start(now, &s.scripts.acquireAll, args...)
+	return s.start(now, &s.scripts.acquireAll, keys[0], args...)
 }
 
 // Granted reads the reply of Acquire and AcquireAll: nil when the lock was taken.
@@ -66,17 +66,17 @@ func refusal(v []any) (*Refusal, bool) {
 // SetHold sends a new hold count for a holder, and raises the TTL to lease if that
 // is more.
 func (s *Store) SetHold(now time.Time, key, field string, count int, lease time.Duration) *Call {
-	return s.start(now, &s.scripts.setHold, 1, key, field, count, lease.Milliseconds())
+	return s.start(now, &s.scripts.setHold, key, 1, key, field, count, lease.Milliseconds())
 }
 
 // Refresh sends a new TTL, higher or lower.
 func (s *Store) Refresh(now time.Time, key, field string, lease time.Duration) *Call {
-	return s.start(now, &s.scripts.refresh, 1, key, field, lease.Milliseconds())
+	return s.start(now, &s.scripts.refresh, key, 1, key, field, lease.Milliseconds())
 }
 
 // Handoff sends the passing of the lock from one field to another.
 func (s *Store) Handoff(now time.Time, key, from, to string, lease time.Duration) *Call {
-	return s.start(now, &s.scripts.handoff, 1, key, from, to, lease.Milliseconds())
+	return s.start(now, &s.scripts.handoff, key, 1, key, from, to, lease.Milliseconds())
 }
 
 // Mine reads the reply of SetHold, Refresh, Handoff and Force.
@@ -90,7 +90,7 @@ func Mine(reply any) (bool, error) {
 
 // Release sends the freeing of the lock if field holds it.
 func (s *Store) Release(now time.Time, key, field string) *Call {
-	return s.start(now, &s.scripts.release, 1, key, field, Channel(key), s.publishVerb())
+	return s.start(now, &s.scripts.release, key, 1, key, field, Channel(key), s.publishVerb())
 }
 
 // Released reads the reply of Release: whether it was held, and how many
@@ -105,7 +105,7 @@ func Released(reply any) (mine bool, told int, err error) {
 
 // Force sends the freeing of the lock whoever holds it.
 func (s *Store) Force(now time.Time, key string) *Call {
-	return s.start(now, &s.scripts.force, 1, key, Channel(key), s.publishVerb())
+	return s.start(now, &s.scripts.force, key, 1, key, Channel(key), s.publishVerb())
 }
 
 // Snapshot is a lock at one instant.
@@ -116,7 +116,7 @@ type Snapshot struct {
 
 // State sends a question for a Snapshot.
 func (s *Store) State(now time.Time, key string) *Call {
-	return s.start(now, &s.scripts.state, 1, key)
+	return s.start(now, &s.scripts.state, key, 1, key)
 }
 
 // ReadState reads the reply of State.

@@ -28,18 +28,12 @@ type Config struct {
 type Store struct {
 	cfg      Config
 	scripts  scripts
-	horizon  horizon
-	pipe     *redis.AutoPipeliner
-	ownPipe  bool
+	lanes    *lanes
 	single   *redis.Client        // nil in a Cluster
 	renewer  *redis.Client        // single, with the timeout of renewals
 	cluster  *redis.ClusterClient // nil outside
 	sharding sharding
 }
-
-// maxQueued bounds the commands that wait for the wire. Beyond it calls fail
-// instead of growing the queue of a Redis that does not answer.
-const maxQueued = 100_000
 
 // ErrClient refuses a client on which locks cannot be correct.
 var ErrClient = errors.New("unsupported redis client")
@@ -47,25 +41,21 @@ var ErrClient = errors.New("unsupported redis client")
 // New makes a Store on the caller's client, which stays the caller's to close.
 func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg, scripts: newScripts()}
-	opts := redis.DefaultAutoPipelineOptions()
-	opts.MaxQueuedCommands = maxQueued
 	var err error
 	switch client := rdb.(type) {
 	case *redis.Client:
 		if client == nil {
 			return nil, fmt.Errorf("%w: nil *redis.Client", ErrClient)
 		}
-		// A clone shares the pool, but has its own time limit and its own queue.
 		s.single = client.WithTimeout(cfg.Timeout)
 		s.renewer = client.WithTimeout(cfg.RenewTimeout)
-		s.ownPipe = true
-		s.pipe, err = s.single.AsyncAutoPipelineWithOptions(opts)
+		s.lanes, err = clientLanes(client, cfg.Timeout)
 	case *redis.ClusterClient:
 		if client == nil {
 			return nil, fmt.Errorf("%w: nil *redis.ClusterClient", ErrClient)
 		}
 		s.cluster = client
-		s.pipe, err = client.AsyncAutoPipelineWithOptions(opts)
+		s.lanes, err = clusterLanes(client)
 	case *redis.Ring:
 		return nil, fmt.Errorf("%w: *redis.Ring moves a held key to another shard when a node comes or goes; "+
 			"use a *redis.Client or a *redis.ClusterClient", ErrClient)
@@ -79,13 +69,10 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Close stops what the Store started. In a Cluster the queue belongs to the
+// Close stops what the Store started. In a Cluster the auto-pipeline belongs to the
 // caller's client and ends with it.
 func (s *Store) Close() error {
-	if !s.ownPipe {
-		return nil
-	}
-	return s.pipe.Close()
+	return s.lanes.close()
 }
 
 // Clustered says whether keys live in slots.

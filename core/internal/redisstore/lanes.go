@@ -1,0 +1,82 @@
+package redisstore
+
+import (
+	"errors"
+	"hash/maphash"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// lane is one way to Redis: an auto-pipeline, and the horizon of those who wait for
+// a key that travels on it. There are more horizons than pipes, because a channel on
+// which a hundred callers wait is a bottleneck.
+type lane struct {
+	pipe    *redis.AutoPipeliner
+	horizon *horizon
+}
+
+// lanes are auto-pipelines side by side. A single one works in waves: Redis is idle
+// while its callers take in their replies, and they wait while Redis works. With
+// two, one wave is at Redis while the other is here. A key always travels on the
+// same lane.
+type lanes struct {
+	seed     maphash.Seed
+	pipes    []*redis.AutoPipeliner
+	horizons [32]horizon
+	own      bool // made for this Store; else they belong to the caller's client
+}
+
+// laneCount is how many lanes there are outside a Cluster. In a Cluster go-redis
+// itself has several, by slot.
+const laneCount = 2
+
+// maxQueued bounds the commands that wait for the wire. Beyond it calls fail
+// instead of growing the queue of a Redis that does not answer.
+const maxQueued = 100_000
+
+func pipelineOptions() *redis.AutoPipelineOptions {
+	opts := redis.DefaultAutoPipelineOptions()
+	opts.MaxQueuedCommands = maxQueued / laneCount
+	return opts
+}
+
+// clientLanes are lanes of this Store's own: every clone of the client shares its
+// pool, but has a time limit and a queue of its own.
+func clientLanes(client *redis.Client, timeout time.Duration) (*lanes, error) {
+	l := &lanes{seed: maphash.MakeSeed(), own: true}
+	for range laneCount {
+		pipe, err := client.WithTimeout(timeout).AsyncAutoPipelineWithOptions(pipelineOptions())
+		if err != nil {
+			return l, errors.Join(err, l.close())
+		}
+		l.pipes = append(l.pipes, pipe)
+	}
+	return l, nil
+}
+
+// clusterLanes is the one auto-pipeline that a Cluster client has.
+func clusterLanes(client *redis.ClusterClient) (*lanes, error) {
+	pipe, err := client.AsyncAutoPipelineWithOptions(pipelineOptions())
+	return &lanes{seed: maphash.MakeSeed(), pipes: []*redis.AutoPipeliner{pipe}}, err
+}
+
+// of is the lane of a key.
+func (l *lanes) of(key string) lane {
+	hash := maphash.String(l.seed, key)
+	return lane{
+		pipe:    l.pipes[hash%uint64(len(l.pipes))],
+		horizon: &l.horizons[hash>>32%uint64(len(l.horizons))],
+	}
+}
+
+func (l *lanes) close() error {
+	if !l.own {
+		return nil
+	}
+	var errs []error
+	for _, pipe := range l.pipes {
+		errs = append(errs, pipe.Close())
+	}
+	return errors.Join(errs...)
+}
