@@ -30,7 +30,7 @@ func TestFault_LostReplies(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 	defer rdb.Close()
 	renewals := &renewalCounter{}
-	locks, err := core.New(rdb, core.WithWatchdog(300*time.Millisecond), core.WithObserver(renewals))
+	locks, err := core.New(rdb, core.WithWatchdog(900*time.Millisecond), patient, core.WithObserver(renewals))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestFault_LostReplies(t *testing.T) {
 	for round := range rounds {
 		nth := 1 + rand.N(commands)
 		rule := proxy.DropReply(faultproxy.Nth(nth, faultproxy.Command("EVALSHA")))
-		life{t: t, locks: locks, direct: direct, key: fmt.Sprintf("life:%d", round), renew: round%10 == 0, renewals: renewals}.run()
+		life{t: t, locks: locks, direct: direct, key: fmt.Sprintf("life:%d", round), renew: round%20 == 0, renewals: renewals}.run()
 		rule.Remove()
 		if t.Failed() {
 			t.Fatalf("round %d, with the reply of EVALSHA %d lost (hits: %d)", round, nth, rule.Hits())
