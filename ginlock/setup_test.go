@@ -57,8 +57,15 @@ func bubble(t *testing.T, test func(t *testing.T, s *shop), opts ...ginlock.Opti
 
 func newShop(t testing.TB, opts ...ginlock.Option) *shop {
 	t.Helper()
+	return newShopIn(t, core.DefaultBackendTimeout, opts...)
+}
+
+// newShopIn gives Redis the time to answer that a test needs which runs in real
+// time, on a machine that may be busy.
+func newShopIn(t testing.TB, backend time.Duration, opts ...ginlock.Option) *shop {
+	t.Helper()
 	srv := redistest.New(t)
-	locks, err := core.New(srv.Client(), core.WithPrefix(prefix))
+	locks, err := core.New(srv.Client(), core.WithPrefix(prefix), core.WithBackendTimeout(backend))
 	if err != nil {
 		t.Fatal(err)
 	}
