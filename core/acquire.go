@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -43,6 +44,7 @@ type attempt struct {
 
 	refusal *redisstore.Refusal // the last one
 	seen    time.Time           // when it came
+	earlier error               // of the last send that failed and was repeated
 	ghosts  []string            // fields of attempts without an answer, left to the resolver
 }
 
@@ -162,6 +164,17 @@ func (a *attempt) over() bool {
 	return !a.until.IsZero() && !a.now.Before(a.until)
 }
 
+// timeUp says whether the end of the wait time has cut the last command short.
+func (a *attempt) timeUp() bool { return a.cut && a.over() }
+
+// pause is d, but not past the wait time.
+func (a *attempt) pause(d time.Duration) time.Duration {
+	if a.until.IsZero() {
+		return d
+	}
+	return min(d, a.until.Sub(a.now))
+}
+
 // sleep is how long to wait for a signal: a poll interval, or until the lease in
 // the way ends, the stand-back is over, or the wait time is.
 func (a *attempt) sleep(standBack time.Duration) time.Duration {
@@ -172,10 +185,7 @@ func (a *attempt) sleep(standBack time.Duration) time.Duration {
 	if a.refusal != nil && a.refusal.TTL >= 0 {
 		d = min(d, max(a.seen.Add(a.refusal.TTL+time.Millisecond).Sub(a.now), time.Millisecond))
 	}
-	if !a.until.IsZero() {
-		d = min(d, a.until.Sub(a.now))
-	}
-	return d
+	return a.pause(d)
 }
 
 // try sends one attempt and resends it while Redis does not answer. It gives nil
@@ -262,12 +272,22 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (*owne
 	case a.refusal != nil && a.over():
 		return nil, false, a.busy(nil) // Redis answered a moment ago
 	case !a.now.Before(limit):
-		return nil, false, a.unavailable(ctx, err)
+		return nil, false, a.unavailable(ctx, a.afterEarlier(err))
 	case redisstore.Transient(err):
+		a.earlier = err
 		return nil, true, err
 	default:
 		return nil, false, unavailable(err)
 	}
+}
+
+// afterEarlier adds what the send before was told, such as READONLY: that the last
+// one got no answer in time says less.
+func (a *attempt) afterEarlier(err error) error {
+	if a.earlier == nil {
+		return err
+	}
+	return fmt.Errorf("%w; before that: %w", err, a.earlier)
 }
 
 // unavailable is the answer when Redis has none. The others are spared the same

@@ -2,11 +2,206 @@ package core_test
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/redis/go-redis/v9"
 )
+
+// rig is a real Redis that knows all scripts, with a proxy in front of it.
+type rig struct {
+	t      *testing.T
+	server *redisserver.Server
+	direct *redis.Client // beside the proxy
+	proxy  *faultproxy.Proxy
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, server: redisserver.Start(t)}
+	r.direct = r.server.Client()
+	for _, source := range scriptSources(t) {
+		must(t, r.direct.ScriptLoad(t.Context(), source).Err())
+	}
+	r.proxy = faultproxy.New(t, r.server.Addr())
+	return r
+}
+
+// locks makes a client behind the proxy, with its connections open. It is closed
+// with the test, whatever it holds.
+func (r *rig) locks(opts ...core.Option) *core.Client {
+	r.t.Helper()
+	return r.locksWith(nil, opts...)
+}
+
+// locksWith is locks with changed options of go-redis.
+func (r *rig) locksWith(change func(*redis.Options), opts ...core.Option) *core.Client {
+	r.t.Helper()
+	o := &redis.Options{Addr: r.proxy.Addr()}
+	if change != nil {
+		change(o)
+	}
+	rdb := redis.NewClient(o)
+	r.t.Cleanup(func() { _ = rdb.Close() })
+	locks := locksOn(r.t, rdb, opts...)
+	warm(r.t, locks)
+	return locks
+}
+
+// beside makes a client that does not pass through the proxy.
+func (r *rig) beside() *core.Client {
+	r.t.Helper()
+	locks := locksOn(r.t, r.server.Client(), patient)
+	warm(r.t, locks)
+	return locks
+}
+
+func (r *rig) exists(key string) bool {
+	return r.direct.Exists(context.Background(), key).Val() == 1
+}
+
+// freed wants no key left within a second.
+func (r *rig) freed(key string) {
+	r.t.Helper()
+	within(r.t, key+" gone", func() bool { return !r.exists(key) })
+}
+
+// gone waits for the end of a lease in Redis.
+func (r *rig) gone(key string) {
+	r.t.Helper()
+	eventually(r.t, key+" gone", func() bool { return !r.exists(key) })
+}
+
+// wantHolder wants one holder with count 1.
+func (r *rig) wantHolder(key, field string) {
+	r.t.Helper()
+	got := r.direct.HGetAll(context.Background(), key).Val()
+	if want := map[string]string{field: "1"}; !maps.Equal(got, want) {
+		r.t.Errorf("redis has %v, want %v", got, want)
+	}
+}
+
+// steal puts a stranger into the place of whoever holds key.
+func (r *rig) steal(key string) {
+	r.t.Helper()
+	ctx := context.Background()
+	_, err := r.direct.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.Del(ctx, key)
+		p.HSet(ctx, key, stranger, 1)
+		p.PExpire(ctx, key, time.Hour)
+		return nil
+	})
+	must(r.t, err)
+}
+
+// executed is how many scripts Redis has executed so far.
+func (r *rig) executed() int {
+	r.t.Helper()
+	for line := range strings.Lines(r.direct.Info(context.Background(), "commandstats").Val()) {
+		if calls, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
+			n, err := strconv.Atoi(calls[:strings.IndexByte(calls, ',')])
+			must(r.t, err)
+			return n
+		}
+	}
+	return 0
+}
+
+// land lets go what rule holds, and waits until Redis has executed it. before is
+// what had been executed when the rule was made; nothing else may run meanwhile.
+func (r *rig) land(rule *faultproxy.Rule, before int) {
+	r.t.Helper()
+	held := rule.Hits()
+	rule.Release()
+	eventually(r.t, "what was held to land", func() bool { return r.executed() >= before+held })
+}
+
+// outcome is the result of an Acquire in another goroutine.
+type outcome struct {
+	ctx  context.Context //nolint:containedctx // a result
+	hold *core.Hold
+	err  error
+	took time.Duration
+}
+
+// acquiring starts an Acquire.
+func acquiring(ctx context.Context, lock core.Lock, opts ...core.AcquireOption) <-chan outcome {
+	got := make(chan outcome, 1)
+	start := time.Now()
+	go func() {
+		ctx, hold, err := lock.Acquire(ctx, opts...)
+		got <- outcome{ctx, hold, err, time.Since(start)}
+	}()
+	return got
+}
+
+// mustHold waits for an Acquire that must succeed.
+func (r *rig) mustHold(got <-chan outcome) outcome {
+	r.t.Helper()
+	select {
+	case o := <-got:
+		must(r.t, o.err)
+		return o
+	case <-time.After(20 * time.Second):
+		r.t.Fatal("never acquired")
+		return outcome{}
+	}
+}
+
+// releasing starts a Release.
+func releasing(hold *core.Hold) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- hold.Release(context.Background()) }()
+	return done
+}
+
+// script matches the execution of one script, such as "handoff".
+func script(t *testing.T, name string) faultproxy.Match {
+	t.Helper()
+	sum := sha1.Sum([]byte(scriptSources(t)[name])) //nolint:gosec // the name of a cached script
+	return faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing(hex.EncodeToString(sum[:])))
+}
+
+// scriptOn matches the execution of one script on a key.
+func scriptOn(t *testing.T, name, key string) faultproxy.Match {
+	t.Helper()
+	return faultproxy.All(script(t, name), faultproxy.Containing(key))
+}
+
+func scriptSources(t *testing.T) map[string]string {
+	t.Helper()
+	const dir = "internal/redisstore/lua"
+	files, err := filepath.Glob(dir + "/*.lua")
+	must(t, err)
+	if len(files) == 0 {
+		t.Fatalf("no scripts in %s", dir)
+	}
+	sources := make(map[string]string)
+	for _, file := range files {
+		source, err := os.ReadFile(file) //nolint:gosec // of this package
+		must(t, err)
+		sources[strings.TrimSuffix(filepath.Base(file), ".lua")] = string(source)
+	}
+	return sources
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // within polls until ok, for at most a second: the time that a failed acquisition
 // may leave something behind.
@@ -16,6 +211,28 @@ func within(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(end) {
 			t.Errorf("%s: not within a second", what)
 			return
+		}
+	}
+}
+
+// slack is what a busy machine may add to a bound on time.
+const slack = 700 * time.Millisecond
+
+// wantAtMost wants something to have taken no longer than a bound, and slack.
+func wantAtMost(t *testing.T, what string, took, bound time.Duration) {
+	t.Helper()
+	if took > bound+slack {
+		t.Errorf("%s took %s, want at most %s", what, took, bound)
+	}
+}
+
+// wantOnly wants err to match one sentinel, and none of the others.
+func wantOnly(t *testing.T, err, want error, others ...error) {
+	t.Helper()
+	wantErr(t, err, want)
+	for _, other := range others {
+		if errors.Is(err, other) {
+			t.Errorf("%v matches %q too", err, other)
 		}
 	}
 }

@@ -1,0 +1,271 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/redis/go-redis/v9"
+)
+
+// TestFault_ErrorReplies has Redis answer with every kind of error that is not
+// about the lock: never "acquired", never "taken", and the cause is kept.
+func TestFault_ErrorReplies(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		fault func(t *testing.T, rdb *redis.Client)
+		want  string // in the text of the cause
+	}{
+		{"wrong type", func(t *testing.T, rdb *redis.Client) { must(t, rdb.Set(t.Context(), "k", "v", 0).Err()) }, "WRONGTYPE"},
+		{"out of memory", func(t *testing.T, rdb *redis.Client) {
+			must(t, rdb.ConfigSet(t.Context(), "maxmemory-policy", "noeviction").Err())
+			must(t, rdb.ConfigSet(t.Context(), "maxmemory", "1").Err())
+		}, "OOM"},
+		{"no permission", func(t *testing.T, rdb *redis.Client) {
+			must(t, rdb.Do(t.Context(), "acl", "setuser", "default", "-evalsha", "-eval").Err())
+		}, "NOPERM"},
+		{"read-only replica", func(t *testing.T, rdb *redis.Client) {
+			must(t, rdb.ConfigSet(t.Context(), "replica-serve-stale-data", "yes").Err())
+			must(t, rdb.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+		}, "READONLY"},
+		{"min replicas", func(t *testing.T, rdb *redis.Client) {
+			must(t, rdb.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
+		}, "NOREPLICAS"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			rdb := redisserver.Start(t).Client()
+			locks, err := core.New(rdb, core.WithBackendTimeout(300*time.Millisecond))
+			must(t, err)
+			defer faultClose(t, locks)
+			tt.fault(t, rdb)
+			for _, wait := range []time.Duration{0, 2 * time.Second} {
+				start := time.Now()
+				_, _, err = locks.Lock("k").Acquire(t.Context(), core.WaitTime(wait))
+				if !errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrNotAcquired) {
+					t.Errorf("wait %s: got %v, want ErrUnavailable and nothing about the lock", wait, err)
+				}
+				if err != nil && !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("wait %s: %q does not name the cause %s", wait, err, tt.want)
+				}
+				if d := time.Since(start); d > 1500*time.Millisecond {
+					t.Errorf("wait %s: known after %s, with a backend timeout of 300ms", wait, d)
+				}
+			}
+		})
+	}
+}
+
+// TestFault_ScriptFlush forgets all scripts at every point of a hold's life.
+func TestFault_ScriptFlush(t *testing.T) {
+	t.Parallel()
+	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
+		locks, err := core.New(rdb, patient)
+		must(t, err)
+		defer faultClose(t, locks)
+		flush := func() { must(t, rdb.ScriptFlush(t.Context()).Err()) }
+		flush()
+		ctx, hold, err := locks.Lock("k").Acquire(t.Context())
+		must(t, err)
+		flush()
+		_, inner, err := locks.Lock("k").Acquire(ctx)
+		must(t, err)
+		flush()
+		must(t, inner.Release(t.Context()))
+		flush()
+		must(t, hold.Refresh(t.Context(), time.Minute))
+		flush()
+		must(t, hold.Release(t.Context()))
+	})
+}
+
+// TestFault_RedisDown has Redis away at the start, in the middle, and back: known
+// within the backend timeout whatever the wait time, the others fail fast, and
+// everything works again without a restart.
+func TestFault_RedisDown(t *testing.T) {
+	t.Parallel()
+	const timeout = 300 * time.Millisecond
+	server := redisserver.Start(t)
+	server.Kill()
+	locks := newLocks(t, server, core.WithBackendTimeout(timeout))
+	defer faultClose(t, locks)
+	down := func(when string) {
+		t.Helper()
+		start := time.Now()
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(time.Minute))
+		if !errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrNotAcquired) {
+			t.Fatalf("%s: got %v, want ErrUnavailable", when, err)
+		}
+		if d := time.Since(start); d > timeout+500*time.Millisecond {
+			t.Errorf("%s: known after %s", when, d)
+		}
+		start = time.Now()
+		_, _, err = locks.Lock("another").Acquire(t.Context())
+		if d := time.Since(start); !errors.Is(err, core.ErrUnavailable) || d > timeout/2 {
+			t.Errorf("%s: the next caller got %v after %s, want ErrUnavailable at once", when, err, d)
+		}
+	}
+	up := func(when string) *core.Hold {
+		t.Helper()
+		var hold *core.Hold
+		end := time.Now().Add(10 * time.Second)
+		for err := errors.New("not tried"); err != nil; {
+			if _, hold, err = locks.Lock("k").Acquire(t.Context(), core.WaitTime(time.Second)); time.Now().After(end) {
+				t.Fatalf("%s: %v", when, err)
+			}
+		}
+		return hold
+	}
+	down("at the start")
+	server.Restart()
+	must(t, up("first start").Release(t.Context()))
+	server.Kill()
+	down("later")
+	server.Restart()
+	hold := up("second start")
+	server.Kill()
+	if err := hold.Release(t.Context()); !errors.Is(err, core.ErrUnavailable) {
+		t.Errorf("release while down: got %v, want ErrUnavailable", err)
+	}
+	server.Restart()
+	must(t, up("third start").Release(t.Context()))
+}
+
+// TestFault_StoppedRedis_WaitIsKept stops Redis under a waiter: the wait ends
+// within the backend timeout, not with the wait time, and never after the caller's
+// deadline.
+func TestFault_StoppedRedis_WaitIsKept(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	locks := newLocks(t, server)
+	warm(t, locks)
+	server.Stop()
+	defer faultClose(t, locks)
+	defer server.Continue()
+	for _, tt := range []struct {
+		name     string
+		deadline time.Duration
+		cancel   bool
+		opts     []core.AcquireOption
+		want     error
+	}{
+		{"deadline", 50 * time.Millisecond, false, nil, context.DeadlineExceeded},
+		{"cancel", 50 * time.Millisecond, true, nil, context.Canceled},
+		{"short wait", time.Minute, false, []core.AcquireOption{core.WaitTime(50 * time.Millisecond)}, core.ErrUnavailable},
+		{"long wait", time.Minute, false, []core.AcquireOption{core.WaitTime(50 * time.Second)}, core.ErrUnavailable},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+		if tt.cancel {
+			ctx, cancel = context.WithCancel(t.Context())
+			time.AfterFunc(tt.deadline, cancel)
+		}
+		start := time.Now()
+		_, _, err := locks.Lock("k").Acquire(ctx, tt.opts...)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
+		}
+		if d := time.Since(start); d > min(tt.deadline, core.DefaultBackendTimeout)+500*time.Millisecond {
+			t.Errorf("%s: returned after %s", tt.name, d)
+		}
+		cancel()
+	}
+}
+
+// TestFault_LateCommands has a renewal, a re-entry, a refresh and a release land
+// after the lease has ended and another has taken the lock: they neither change its
+// holders, nor its TTL. The same on a key that nobody holds: they do not create it.
+func TestFault_LateCommands(t *testing.T) {
+	t.Parallel()
+	const lease = 300 * time.Millisecond
+	for _, late := range []string{"renew", "sethold", "refresh", "release"} {
+		for _, taken := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/taken=%v", late, taken), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				locks := r.locks(core.WithWatchdog(lease), core.WithBackendTimeout(100*time.Millisecond))
+				opts := []core.AcquireOption{core.LeaseTime(lease)}
+				if late == "renew" {
+					opts = nil
+				}
+				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), opts...)
+				held, before := r.proxy.HoldRequest(faultproxy.Containing("k")), r.executed()
+				var err error
+				switch late {
+				case "renew":
+					<-held.Hit()
+					err = core.ErrLost
+				case "sethold":
+					_, _, err = locks.Lock("k").Acquire(ctx, core.LeaseTime(time.Minute))
+				case "refresh":
+					err = hold.Refresh(t.Context(), 50*time.Millisecond)
+				case "release":
+					err = hold.Release(t.Context())
+				}
+				if !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrLost) {
+					t.Fatalf("without an answer: %v", err)
+				}
+				<-ctx.Done()
+				r.gone("k")
+				if taken {
+					r.steal("k")
+				}
+				r.land(held, before)
+				if !taken {
+					if r.exists("k") {
+						t.Errorf("created: %v", r.direct.HGetAll(t.Context(), "k").Val())
+					}
+					return
+				}
+				r.wantHolder("k", stranger)
+				if ttl := r.direct.PTTL(t.Context(), "k").Val(); ttl < 50*time.Minute {
+					t.Errorf("TTL lowered to %s", ttl)
+				}
+			})
+		}
+	}
+}
+
+// TestFault_Subscription breaks the subscription of a waiter in every way. It is
+// woken by the next release in bounded time, not at the end of the lease.
+func TestFault_Subscription(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		fault func(r *rig)
+	}{
+		{"none", func(*rig) {}},
+		{"killed", func(r *rig) { must(r.t, r.direct.ClientKillByFilter(r.t.Context(), "TYPE", "pubsub").Err()) }},
+		{"black hole", func(r *rig) { r.proxy.BlackHole(true) }}, // over after the release
+		{"cut", func(r *rig) { r.proxy.Cut() }},
+		{"server restarted", func(r *rig) { r.server.Restart() }},
+		{"key deleted", func(r *rig) { must(r.t, r.direct.Del(r.t.Context(), "k").Err()) }},
+		{"flushed", func(r *rig) { must(r.t, r.direct.FlushAll(r.t.Context()).Err()) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			waiter, holder := r.locks(core.WithBackendTimeout(3*time.Second)), r.beside()
+			_, hold := acquired(t, t.Context(), holder.Lock("k"), core.LeaseTime(time.Hour))
+			asked := r.proxy.Watch(faultproxy.Command("SUBSCRIBE"))
+			got := acquiring(t.Context(), waiter.Lock("k"), core.WaitTime(30*time.Second))
+			<-asked.Hit()
+			tt.fault(r)
+			if err := hold.Release(t.Context()); err != nil && !errors.Is(err, core.ErrLost) {
+				t.Errorf("release: %v", err)
+			}
+			free := time.Now()
+			r.proxy.BlackHole(false)
+			o := r.mustHold(got)
+			wantAtMost(t, "waking", time.Since(free), 5*time.Second) // a poll, and a command that the black hole swallowed
+			released(t, o.hold)
+			r.freed("k")
+		})
+	}
+}
