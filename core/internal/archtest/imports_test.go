@@ -19,7 +19,7 @@ var layers = map[string][]string{
 	"core/cmd":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
 	"keyexpr":        {},
 	"failpolicy":     {},
-	"telemetry":      {"core", "core/aspect"},
+	"telemetry":      {"core", "core/aspect", "core/ruleset", "failpolicy"}, // the last two are the words in aspect's observations
 	"ginlock":        {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
 	"grpclock":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
 }
