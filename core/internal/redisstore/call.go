@@ -39,16 +39,15 @@ type Call struct {
 	lane   lane
 	cmd    *redis.Cmd
 	future redis.AutoFuture
+	args   [8]any // room for those of a script with one key
 }
 
 // start queues a script on the auto-pipeline. args are what EVALSHA wants behind
 // the digest: number of keys, keys, arguments; key is the first of the keys. now is the time, or a little before.
 func (s *Store) start(now time.Time, sc *script, key string, args ...any) *Call {
-	full := make([]any, 0, 2+len(args))
-	full = append(full, "evalsha", sc.digest)
-	full = append(full, args...)
 	c := &Call{Sent: now, script: sc, lane: s.lanes.of(key)}
-	c.submit(full)
+	full := append(c.args[:0], "evalsha", sc.digest)
+	c.submit(append(full, args...))
 	return c
 }
 
