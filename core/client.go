@@ -104,7 +104,11 @@ func (c *Client) Ready(ctx context.Context) error {
 		return err
 	}
 	defer c.callers.exit()
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.backendTimeout)
+	limit := time.Now().Add(c.cfg.backendTimeout)
+	if err := c.store.Detect(ctx, limit); err != nil {
+		return unavailable(err)
+	}
+	ctx, cancel := context.WithDeadline(ctx, limit)
 	defer cancel()
 	return unavailable(c.store.Ping(ctx, "ready"))
 }

@@ -222,8 +222,8 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 	if ctx.Err() != nil {
 		return nil, &NotAcquiredError{Key: a.keys[0], Cause: contextCause(ctx)}
 	}
-	if err := c.store.Detect(ctx); err != nil {
-		return nil, unavailable(err)
+	if err := a.reach(ctx); err != nil {
+		return nil, err
 	}
 	if len(a.keys) > 1 {
 		return c.takeMany(ctx, a.keys, &a.req, &a.report)
@@ -243,6 +243,23 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 	a.report.acquired = a.first.now
 	c.watchdog.add(o, a.req.watchdog, a.first.now)
 	return o.self[:], nil
+}
+
+// reach makes sure that a Cluster has answered once.
+func (a *acquisition) reach(ctx context.Context) error {
+	c, start := a.client, a.report.Start
+	if c.store.Reached() {
+		return nil
+	}
+	limit := start.Add(c.cfg.backendTimeout)
+	if !a.req.forever && a.req.wait > 0 {
+		limit = minTime(limit, start.Add(a.req.wait))
+	}
+	err := c.store.Detect(ctx, limit)
+	if err != nil && ctx.Err() != nil {
+		return &NotAcquiredError{Key: a.keys[0], Waited: time.Since(start), Cause: contextCause(ctx)}
+	}
+	return unavailable(err)
 }
 
 // newAttempt prepares the acquisition of one key.
@@ -330,11 +347,12 @@ func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store,
 		return nil, "", err
 	}
 	defer l.client.callers.exit()
-	if err := l.client.store.Detect(ctx); err != nil {
+	now := time.Now()
+	limit := now.Add(l.client.cfg.backendTimeout)
+	if err := l.client.store.Detect(ctx, limit); err != nil {
 		return nil, "", unavailable(err)
 	}
-	now := time.Now()
-	reply, _, err := send(l.client.store, now, key).Wait(ctx, now.Add(l.client.cfg.backendTimeout))
+	reply, _, err := send(l.client.store, now, key).Wait(ctx, limit)
 	if err != nil {
 		return nil, "", unavailable(err)
 	}

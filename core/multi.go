@@ -58,6 +58,7 @@ type multi struct {
 	report   *AcquireResult
 	notOwned []string
 	got      []*owner
+	refused  *attempt // the last one together, nil if none was made
 }
 
 // take gets all keys or none.
@@ -90,19 +91,19 @@ func (m *multi) takeTogether(ctx context.Context) (done bool, err error) {
 		if done, err := m.tryTogether(ctx, a); done || err != nil {
 			return done, err
 		}
-		if once {
+		switch {
+		case once:
 			return false, a.busy(nil)
-		}
-		if a.over() {
-			return false, a.busy(nil)
-		}
-		if a.now.After(give) || m.client.lines.others(a.key) {
+		case a.now.After(give), m.client.lines.others(a.key):
+			m.refused = a
 			return false, nil
 		}
-		if err := m.client.sleepOpen(ctx, togetherStep); err != nil {
+		if err := m.client.sleepOpen(ctx, a.pause(togetherStep)); err != nil {
 			return false, a.stopped(ctx, err)
 		}
-		a.now = time.Now()
+		if a.now = time.Now(); a.over() {
+			return false, a.busy(nil)
+		}
 	}
 }
 
@@ -186,7 +187,10 @@ func (m *multi) takeOneByOne(ctx context.Context) error {
 	for _, key := range m.notOwned {
 		a := m.client.newAttempt(ctx, key, m.req, m.report)
 		o, err := a.run(ctx)
-		if err != nil {
+		switch {
+		case err != nil && a.timeUp() && m.refused != nil:
+			return m.refused.busy(nil) // Redis answered a moment ago
+		case err != nil:
 			return err
 		}
 		m.client.watchdog.add(o, m.req.watchdog, a.now)

@@ -2,9 +2,7 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -106,41 +104,3 @@ func subscriptionKind(kind string) EventKind {
 
 // Close ends the connection and a Receive that waits on it.
 func (p *Subscriptions) Close() error { return p.pubsub.Close() }
-
-// sharding remembers how wake-ups travel in a Cluster.
-type sharding struct {
-	known   atomic.Bool
-	sharded atomic.Bool
-}
-
-// ErrUndetected says that the servers could not be asked yet.
-var ErrUndetected = errors.New("pub/sub mode of the cluster is not known yet")
-
-// Detect finds out, once, whether the Cluster has sharded pub/sub, as Redisson
-// does. Outside a Cluster, or when the mode is configured, it does nothing.
-func (s *Store) Detect(ctx context.Context) error {
-	if s.cluster == nil || s.sharding.known.Load() {
-		return nil
-	}
-	err := s.cluster.Do(ctx, "pubsub", "shardnumsub").Err()
-	var reply redis.Error
-	if err != nil && !errors.As(err, &reply) {
-		return errors.Join(ErrUndetected, err)
-	}
-	s.sharding.sharded.Store(err == nil)
-	s.sharding.known.Store(true)
-	return nil
-}
-
-// SetSharded configures how wake-ups travel in a Cluster.
-func (s *Store) SetSharded(sharded bool) {
-	s.sharding.sharded.Store(sharded)
-	s.sharding.known.Store(true)
-}
-
-// Sharded says whether wake-ups travel by SPUBLISH.
-func (s *Store) Sharded() bool { return s.cluster != nil && s.sharding.sharded.Load() }
-
-// CountsOneNode says whether the number of subscribers that were told is that of
-// one node only: a Cluster with classic pub/sub.
-func (s *Store) CountsOneNode() bool { return s.cluster != nil && !s.Sharded() }
