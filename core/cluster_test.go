@@ -1,0 +1,346 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// clusterBed is a Cluster of three masters and a client to look at it.
+type clusterBed struct {
+	*redisserver.Cluster
+
+	t   *testing.T
+	rdb *redis.ClusterClient
+}
+
+func newClusterBed(t *testing.T) *clusterBed {
+	t.Helper()
+	c := redisserver.StartCluster(t)
+	return &clusterBed{Cluster: c, t: t, rdb: c.Client()}
+}
+
+func (c *clusterBed) locks(t *testing.T, opts ...core.Option) *core.Client {
+	t.Helper()
+	return locksOn(t, c.Client(), opts...)
+}
+
+func (c *clusterBed) wantGone(t *testing.T, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if c.rdb.Exists(context.Background(), key).Val() != 0 {
+			t.Errorf("%s is still there", key)
+		}
+	}
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	c := newClusterBed(t)
+	t.Run("LockReenterRelease", c.lockReenterRelease)
+	t.Run("Contend", c.contend)
+	t.Run("ShardedWakeUp", c.shardedWakeUp)
+	t.Run("ClassicWakeUp", c.classicWakeUp)
+	t.Run("ForceReleasePublishesSharded", c.forceReleasePublishesSharded)
+	t.Run("BadBracesRefused", c.badBracesRefused)
+	t.Run("MultiAcrossSlots", c.multiAcrossSlots)
+	t.Run("MultiInOneSlot", c.multiInOneSlot)
+	t.Run("RenewsOnEveryNode", c.renewsOnEveryNode)
+	t.Run("ReadyAndState", c.readyAndState)
+}
+
+func (c *clusterBed) lockReenterRelease(t *testing.T) {
+	locks := c.locks(t)
+	for _, name := range []string{"one", "two", "three", "order:{42}"} {
+		l := locks.Lock(name)
+		ctx, outer := acquired(t, t.Context(), l)
+		_, inner := acquired(t, ctx, l)
+		if got := c.rdb.HGet(t.Context(), name, outer.Field()).Val(); got != "2" {
+			t.Errorf("%s: count %q, want 2", name, got)
+		}
+		_, _, err := c.locks(t).Lock(name).Acquire(t.Context(), core.WaitTime(0))
+		wantErr(t, err, core.ErrNotAcquired)
+		released(t, inner)
+		released(t, outer)
+		c.wantGone(t, name)
+	}
+}
+
+func (c *clusterBed) contend(t *testing.T) {
+	var held atomic.Int32
+	var group sync.WaitGroup
+	for range 2 {
+		locks := c.locks(t)
+		for range 8 {
+			group.Go(func() {
+				for range 10 {
+					err := locks.Lock("hot").Do(t.Context(), func(context.Context) error {
+						if held.Add(1) != 1 {
+							t.Error("two holders")
+						}
+						held.Add(-1)
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	c.wantGone(t, "hot")
+}
+
+// Redisson in a Cluster of Redis 7 listens by SSUBSCRIBE and publishes by SPUBLISH.
+func (c *clusterBed) shardedWakeUp(t *testing.T) {
+	locks := c.locks(t)
+	channel := channelOf("k")
+	sub := c.rdb.SSubscribe(t.Context(), channel)
+	defer sub.Close()
+	if _, err := sub.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	released(t, hold)
+	if m, err := sub.ReceiveMessage(t.Context()); err != nil || m.Payload != "0" {
+		t.Errorf("message: got %v, %v", m, err)
+	}
+	c.wantWoken(t, locks, func() {
+		c.rdb.Del(t.Context(), "k")
+		c.rdb.SPublish(t.Context(), channel, "0")
+	}, func() bool {
+		n, err := c.onMaster("k").PubSubShardNumSub(t.Context(), channel).Result()
+		return err == nil && n[channel] == 2
+	})
+}
+
+func (c *clusterBed) classicWakeUp(t *testing.T) {
+	locks := c.locks(t, core.WithPubSub(core.PubSubClassic))
+	channel := channelOf("k")
+	c.wantWoken(t, locks, func() {
+		c.rdb.Del(t.Context(), "k")
+		c.rdb.Publish(t.Context(), channel, "0")
+	}, func() bool {
+		for _, m := range c.Masters {
+			n, err := m.Client().PubSubNumSub(t.Context(), channel).Result()
+			if err == nil && n[channel] == 1 {
+				return true
+			}
+		}
+		return false
+	})
+	// Two classic clients wake each other.
+	other := c.locks(t, core.WithPubSub(core.PubSubClassic))
+	_, hold := acquired(t, t.Context(), other.Lock("k"))
+	got := make(chan error, 1)
+	go func() { got <- locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) }()
+	waiters(t, locks, 1)
+	released(t, hold)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
+func (c *clusterBed) onMaster(key string) *redis.Client {
+	c.t.Helper()
+	node, err := c.rdb.MasterForKey(context.Background(), key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return node
+}
+
+// wantWoken wants a waiter behind a stranger to be woken by a message, faster than
+// by the poll.
+func (c *clusterBed) wantWoken(t *testing.T, locks *core.Client, free func(), listening func() bool) {
+	t.Helper()
+	best := time.Hour
+	for range 5 {
+		c.rdb.HSet(t.Context(), "k", stranger, 1)
+		c.rdb.PExpire(t.Context(), "k", time.Minute)
+		at := acquiredAt(t, locks, "k")
+		waiters(t, locks, 1)
+		eventually(t, "a subscription", listening)
+		freed := time.Now()
+		free()
+		best = min(best, (<-at).Sub(freed))
+	}
+	if best > 50*time.Millisecond {
+		t.Errorf("woken after %s", best)
+	}
+}
+
+// A client that has never acquired anything still knows how wake-ups travel.
+func (c *clusterBed) forceReleasePublishesSharded(t *testing.T) {
+	sub := c.rdb.SSubscribe(t.Context(), channelOf("k"))
+	defer sub.Close()
+	if _, err := sub.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.rdb.HSet(t.Context(), "k", stranger, 1)
+	if freed, err := c.locks(t).Lock("k").ForceRelease(t.Context()); !freed || err != nil {
+		t.Errorf("got %v, %v", freed, err)
+	}
+	if m, err := sub.ReceiveTimeout(t.Context(), 10*time.Second); err != nil {
+		t.Errorf("message: got %v, %v", m, err)
+	}
+}
+
+func (c *clusterBed) badBracesRefused(t *testing.T) {
+	locks := c.locks(t)
+	for _, name := range []string{"a{b", "a}b", "{}x", "}a{b}"} {
+		_, _, err := locks.Lock(name).Acquire(t.Context())
+		wantErr(t, err, core.ErrInvalid)
+		wantErr(t, locks.MultiLock("fine", name).Do(t.Context(), nil), core.ErrInvalid)
+	}
+	_, _, err := c.locks(t, core.WithPrefix("shop{")).Lock("k").Acquire(t.Context())
+	wantErr(t, err, core.ErrInvalid)
+}
+
+func (c *clusterBed) multiAcrossSlots(t *testing.T) {
+	locks := c.locks(t)
+	names := []string{"alpha", "beta", "gamma", "delta"}
+	_, hold := acquired(t, t.Context(), locks.MultiLock(names...))
+	for _, name := range names {
+		if c.rdb.HLen(t.Context(), name).Val() != 1 {
+			t.Errorf("%s is not held", name)
+		}
+	}
+	_, _, err := c.locks(t).MultiLock("gamma", "zeta").Acquire(t.Context(), core.WaitTime(0))
+	wantErr(t, err, core.ErrNotAcquired)
+	c.wantGone(t, "zeta")
+	released(t, hold)
+	c.wantGone(t, names...)
+
+	c.rdb.HSet(t.Context(), "gamma", stranger, 1)
+	_, _, err = locks.MultiLock(names...).Acquire(t.Context(), core.WaitTime(50*time.Millisecond))
+	wantErr(t, err, core.ErrNotAcquired)
+	c.wantGone(t, "alpha", "beta", "delta") // rolled back
+	c.rdb.Del(t.Context(), "gamma")
+
+	var group sync.WaitGroup
+	for _, order := range [][]string{{"alpha", "beta", "gamma"}, {"gamma", "beta", "alpha"}} {
+		group.Go(func() {
+			for range 10 {
+				if err := c.locks(t).MultiLock(order...).Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	c.wantGone(t, names...)
+}
+
+func (c *clusterBed) multiInOneSlot(t *testing.T) {
+	locks := c.locks(t)
+	names := []string{"a{shop}", "b{shop}", "c{shop}"}
+	_, hold := acquired(t, t.Context(), locks.MultiLock(names...))
+	for _, name := range names {
+		if got := c.rdb.HGet(t.Context(), name, hold.Field()).Val(); got != "1" {
+			t.Errorf("%s: count %q, want 1 for the one field", name, got)
+		}
+	}
+	released(t, hold)
+	c.wantGone(t, names...)
+}
+
+func (c *clusterBed) renewsOnEveryNode(t *testing.T) {
+	obs := newRecorder()
+	locks := c.locks(t, core.WithWatchdog(time.Second), core.WithObserver(obs))
+	var contexts []context.Context
+	var holds []*core.Hold
+	for _, name := range []string{"alpha", "beta", "gamma", "delta", "one", "two", "three"} {
+		ctx, hold := acquired(t, t.Context(), locks.Lock(name))
+		contexts, holds = append(contexts, ctx), append(holds, hold)
+	}
+	start := time.Now()
+	eventually(t, "renewals beyond the first lease", func() bool {
+		return time.Since(start) > 1200*time.Millisecond && obs.count("renewal") >= 2*len(holds)
+	})
+	for i, hold := range holds {
+		wantAlive(t, contexts[i])
+		released(t, hold)
+	}
+}
+
+func (c *clusterBed) readyAndState(t *testing.T) {
+	locks := c.locks(t)
+	if err := locks.Ready(t.Context()); err != nil {
+		t.Errorf("ready: %v", err)
+	}
+	_, hold := acquired(t, t.Context(), locks.Lock("one"))
+	state, err := c.locks(t).Lock("one").State(t.Context())
+	if err != nil || state.Holders[hold.Field()] != 1 {
+		t.Errorf("state: got %+v, %v", state, err)
+	}
+	released(t, hold)
+}
+
+// One node stops: its keys answer with ErrUnavailable in bounded time, those of the
+// others are not delayed.
+func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	c := newClusterBed(t)
+	locks := c.locks(t, core.WithBackendTimeout(300*time.Millisecond))
+	dead := c.Master("alpha")
+	var alive string
+	for _, name := range []string{"beta", "gamma", "delta", "one", "two", "three"} {
+		if err := locks.Lock(name).Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if c.Master(name) != dead {
+			alive = name
+		}
+	}
+	dead.Stop()
+	defer dead.Continue()
+	start := time.Now()
+	_, _, err := locks.Lock("alpha").Acquire(t.Context())
+	wantErr(t, err, core.ErrUnavailable)
+	if errors.Is(err, core.ErrNotAcquired) {
+		t.Errorf("%v: down is taken for taken", err)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("known after %s", took)
+	}
+	if err := locks.Lock(alive).Do(t.Context(), func(context.Context) error { return nil }); err != nil {
+		t.Errorf("%s, on another node: %v", alive, err)
+	}
+	dead.Continue()
+	eventually(t, "recovery", func() bool {
+		return locks.Lock("alpha").Do(t.Context(), func(context.Context) error { return nil }) == nil
+	})
+}
+
+// Nothing answers from the start on: the first acquisition, which has to find out
+// about pub/sub, is bounded too.
+func TestCluster_DownAtTheStart(t *testing.T) {
+	t.Parallel()
+	c := newClusterBed(t)
+	locks := c.locks(t, core.WithBackendTimeout(300*time.Millisecond))
+	for _, m := range c.Masters {
+		m.Stop()
+	}
+	start := time.Now()
+	_, _, err := locks.Lock("k").Acquire(t.Context())
+	wantErr(t, err, core.ErrUnavailable)
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("known after %s", took)
+	}
+	for _, m := range c.Masters {
+		m.Continue()
+	}
+	eventually(t, "recovery", func() bool {
+		return locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) == nil
+	})
+}
