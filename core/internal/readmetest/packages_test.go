@@ -1,0 +1,114 @@
+package readmetest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// known are the packages that README.md uses, by the name they have there.
+var known = map[string]string{
+	"aspect":     module + "/core/aspect",
+	"core":       module + "/core",
+	"failpolicy": module + "/failpolicy",
+	"ginlock":    module + "/ginlock",
+	"grpclock":   module + "/grpclock",
+	"httpvars":   module + "/keyexpr/httpvars",
+	"keyexpr":    module + "/keyexpr",
+	"protovars":  module + "/keyexpr/protovars",
+	"redistest":  module + "/core/redistest",
+	"ruleset":    module + "/core/ruleset",
+	"telemetry":  module + "/telemetry",
+
+	"gin":   "github.com/gin-gonic/gin",
+	"grpc":  "google.golang.org/grpc",
+	"redis": "github.com/redis/go-redis/v9",
+
+	"context": "context",
+	"errors":  "errors",
+	"fmt":     "fmt",
+	"http":    "net/http",
+	"log":     "log",
+	"slog":    "log/slog",
+	"testing": "testing",
+	"time":    "time",
+}
+
+// packages type-checks against the packages that the build of this repository has.
+type packages struct {
+	mu       sync.Mutex // an importer is for one goroutine
+	importer types.Importer
+	fset     *token.FileSet
+}
+
+func (p *packages) Import(path string) (*types.Package, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.importer.Import(path)
+}
+
+// load compiles the known packages, which the build cache mostly has.
+func load(t *testing.T) *packages {
+	t.Helper()
+	args := []string{"list", "-export", "-deps", "-json=ImportPath,Export,Dir"}
+	for _, importPath := range known {
+		args = append(args, importPath)
+	}
+	exports := map[string]string{}
+	decoder := json.NewDecoder(strings.NewReader(goTool(t, "", args...)))
+	for {
+		var p struct{ ImportPath, Export, Dir string }
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("output of go list: %v", err)
+		}
+		exports[p.ImportPath] = p.Export
+		notice(t, p.ImportPath, p.Dir)
+	}
+	fset := token.NewFileSet()
+	lookup := func(path string) (io.ReadCloser, error) {
+		file, ok := exports[path]
+		if !ok {
+			return nil, fmt.Errorf("package %q is not among those that README.md uses: add it to known in this file", path)
+		}
+		return os.Open(file)
+	}
+	return &packages{importer: importer.ForCompiler(fset, "gc", lookup), fset: fset}
+}
+
+// notice makes go test run this test again when a package of this module changes:
+// it remembers the folders that a test has read.
+func notice(t *testing.T, importPath, dir string) {
+	t.Helper()
+	if !strings.HasPrefix(importPath, module) {
+		return
+	}
+	if _, err := os.ReadDir(dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// named gives a known package by its name in README.md.
+func (p *packages) named(t *testing.T, name string) *types.Package {
+	t.Helper()
+	pkg, err := p.Import(known[name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pkg.Name() != name {
+		t.Fatalf("package %s is called %s, not %s", path.Base(known[name]), pkg.Name(), name)
+	}
+	return pkg
+}

@@ -1,0 +1,67 @@
+// Facts prints what the tables of README.md have to say:
+//
+//	go run ./core/internal/readmetest/testdata/facts
+//	go run ./core/internal/readmetest/testdata/facts templates <list
+//
+// The second form reads key templates, one per line, and prints what is wrong with
+// them.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		checkTemplates()
+		return
+	}
+	for _, s := range failpolicy.Strategies() {
+		fmt.Println("strategy", s)
+	}
+	for _, c := range failpolicy.Causes() {
+		fmt.Println("cause", c, c.Status().HTTP, c.Status().GRPC, asks(c))
+	}
+	for _, name := range ruleset.Profiles() {
+		r := resolve(ruleset.Rule{Profile: name})
+		fmt.Println("profile", name, r.WaitTime, lease(r))
+	}
+	r := resolve(ruleset.Rule{})
+	fmt.Println("default lease of a rule:", lease(r))
+	fmt.Println("default strategy for every cause:", r.OnBusy)
+	fmt.Println("default what a loss does:", r.OnLost)
+	fmt.Println("default key format:", r.KeyFormat)
+}
+
+// asks is the field of a rule that answers a cause.
+func asks(c failpolicy.Cause) string {
+	const asked = failpolicy.Skip // what no default is
+	for field, policy := range map[string]failpolicy.Policy{
+		"OnBusy": {OnBusy: asked}, "OnBackend": {OnBackend: asked}, "OnKey": {OnKey: asked}, "OnOverload": {OnOverload: asked},
+	} {
+		if policy.Strategy(c) == asked {
+			return field
+		}
+	}
+	return "no"
+}
+
+func resolve(r ruleset.Rule) *ruleset.Resolved {
+	r.Key = "key"
+	resolved, err := ruleset.Resolve([]ruleset.Rule{r})
+	if err != nil {
+		panic(err)
+	}
+	return resolved[0]
+}
+
+func lease(r *ruleset.Resolved) string {
+	if r.LeaseTime == ruleset.Watchdog {
+		return "watchdog"
+	}
+	return fmt.Sprintf("%ds", int(r.LeaseTime.Seconds()))
+}
