@@ -51,7 +51,10 @@ func start(ctx context.Context, redisURL string, out io.Writer) (_ *demo, err er
 	if err := d.connect(ctx, redisURL); err != nil {
 		return nil, err
 	}
-	return d, d.open()
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // connect opens the Redis and the clients that do not belong to the shop.
@@ -134,9 +137,9 @@ func (d *demo) instances() []*instance {
 
 // introduce says who is who.
 func (d *demo) introduce() {
-	d.out.title("A shop in four instances over one stock")
+	d.out.titlef("A shop in four instances over one stock")
 	for _, i := range d.instances() {
-		d.out.line("%-5s %s  lock client %s", i.kind, i.addr, i.locks.ID())
+		d.out.linef("%-5s %s  lock client %s", i.kind, i.addr, i.locks.ID())
 	}
-	d.out.line("redis %s", d.backend.about)
+	d.out.linef("redis %s", d.backend.about)
 }

@@ -38,7 +38,11 @@ func serveGin(s *shop.Shop) (*instance, error) {
 	}
 	server := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second}
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(listener) })
+	running.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.Log.Error("HTTP server", "error", err)
+		}
+	})
 	transport := &http.Transport{MaxIdleConnsPerHost: 1_000}
 	return &instance{
 		addr:   listener.Addr().String(),
@@ -72,7 +76,11 @@ func serveGRPC(s *shop.Shop) (*instance, error) {
 		return nil, err
 	}
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(listener) })
+	running.Go(func() {
+		if err := server.Serve(listener); err != nil {
+			s.Log.Error("gRPC server", "error", err)
+		}
+	})
 	return &instance{
 		addr:   addr,
 		aspect: guard.Aspect(),

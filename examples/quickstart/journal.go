@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// journal is the log of all instances: it prints records and keeps the errors in
-// them, so that a step can tell what a handler saw.
+// journal is the log of all instances. It prints records, and keeps the causes that
+// handlers log when they stop, so that a step can tell what they saw.
 type journal struct {
 	slog.Handler
 
-	mu   sync.Mutex
-	errs []error
+	mu     sync.Mutex
+	causes []error
 }
 
 func newJournal(w io.Writer) *journal {
@@ -28,10 +28,10 @@ func withoutTime(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// Handle keeps the errors of a record and prints it.
+// Handle keeps the cause in a record, if there is one, and prints it.
 func (j *journal) Handle(ctx context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
-		if err, ok := a.Value.Any().(error); ok {
+		if err, ok := a.Value.Any().(error); ok && a.Key == "cause" {
 			j.keep(err)
 		}
 		return true
@@ -42,14 +42,14 @@ func (j *journal) Handle(ctx context.Context, r slog.Record) error {
 func (j *journal) keep(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.errs = append(j.errs, err)
+	j.causes = append(j.causes, err)
 }
 
-// take reports whether an error that matches target was logged since the last call.
+// take reports whether a cause that matches target was logged since the last call.
 func (j *journal) take(target error) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	found := errors.Is(errors.Join(j.errs...), target)
-	j.errs = nil
+	found := errors.Is(errors.Join(j.causes...), target)
+	j.causes = nil
 	return found
 }

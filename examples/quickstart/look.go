@@ -46,15 +46,15 @@ func (s lockState) sameHolder(other lockState) bool { return maps.Equal(s.fields
 
 // print shows the state as redis-cli does.
 func (d *demo) print(s lockState) {
-	d.out.command("redis-cli HGETALL %s", s.key)
+	d.out.commandf("redis-cli HGETALL %s", s.key)
 	for field, count := range s.fields {
-		d.out.line("1) %q\n2) %q", field, count)
+		d.out.linef("1) %q\n2) %q", field, count)
 	}
 	if len(s.fields) == 0 {
-		d.out.line("(empty array)")
+		d.out.linef("(empty array)")
 	}
-	d.out.command("redis-cli PTTL %s", s.key)
-	d.out.line("(integer) %d", s.ttl.Milliseconds())
+	d.out.commandf("redis-cli PTTL %s", s.key)
+	d.out.linef("(integer) %d", s.ttl.Milliseconds())
 }
 
 var errNotSeen = errors.New("the lock was not seen in the state that was waited for")

@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,13 +23,17 @@ func main() {
 	if lock, ok := holderFromEnv(); ok {
 		os.Exit(holdUntilKilled(lock)) // this process is the victim of step "killed"
 	}
+	os.Exit(exitCode())
+}
+
+func exitCode() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		stop()
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 type settings struct {
@@ -50,7 +55,10 @@ func parse(args []string, out io.Writer) (settings, error) {
 // run is the program: it returns nil if every step went as expected.
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	settings, err := parse(args, out)
-	if err != nil {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
+	case err != nil:
 		return err
 	}
 	chosen, err := choose(steps(), settings.steps)

@@ -16,17 +16,17 @@ type printer struct {
 
 const indent = "    "
 
-func (p *printer) title(format string, args ...any) {
+func (p *printer) titlef(format string, args ...any) {
 	p.write("\n" + fmt.Sprintf(format, args...) + "\n")
 }
 
-func (p *printer) line(format string, args ...any) {
+func (p *printer) linef(format string, args ...any) {
 	p.write(indented(fmt.Sprintf(format, args...)))
 }
 
-// command is a line that a reader could type.
-func (p *printer) command(format string, args ...any) {
-	p.line("$ "+format, args...)
+// commandf is a line that a reader could type.
+func (p *printer) commandf(format string, args ...any) {
+	p.linef("$ "+format, args...)
 }
 
 // dot shows that something goes on.
@@ -41,7 +41,7 @@ func (p *printer) Write(b []byte) (int, error) {
 func (p *printer) write(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, _ = io.WriteString(p.w, text)
+	fmt.Fprint(p.w, text)
 }
 
 func indented(text string) string {
@@ -56,7 +56,7 @@ func (p *printer) table(results []result) {
 	for _, r := range results {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.name, r.expected, r.seen, verdict(r.err))
 	}
-	_ = w.Flush()
+	_ = w.Flush() //nolint:errcheck // a Builder takes everything
 	p.write(indented(b.String()))
 }
 

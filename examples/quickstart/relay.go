@@ -59,10 +59,10 @@ func (r *relay) pass(near net.Conn) {
 	}
 	var back sync.WaitGroup
 	back.Go(func() {
-		_, _ = io.Copy(near, far)
+		_, _ = io.Copy(near, far) //nolint:errcheck // however it ends, it ends
 		_ = near.Close()
 	})
-	_, _ = io.Copy(far, near)
+	_, _ = io.Copy(far, near) //nolint:errcheck // see above
 	_ = far.Close()
 	back.Wait()
 }

@@ -2,25 +2,36 @@ package main
 
 import (
 	"context"
+	"net/url"
 
 	"github.com/interlock-go/interlock/examples/quickstart/shoppb"
 )
 
 // serve keeps the servers up until ctx ends, and prints what to try.
 func (d *demo) serve(ctx context.Context) {
-	_ = d.stock.Write(ctx, "teapot", pieces)
+	if err := d.stock.Write(ctx, "teapot", pieces); err != nil {
+		return
+	}
 	a, b, g := d.gin[0], d.gin[1], d.grpc[0]
-	d.out.title("The servers stay up; Ctrl-C ends them. There are %d teapots. Try", pieces)
+	d.out.titlef("The servers stay up; Ctrl-C ends them. There are %d teapots. Try", pieces)
 	d.curl(a, "/items/teapot/buy")
 	d.grpcurl(g, shoppb.Shop_Buy_FullMethodName, `{"item": "teapot"}`)
-	d.out.title("Hold the lock for 20 seconds, and use another terminal for the others meanwhile")
+	d.out.titlef("Hold the lock for 20 seconds, and use another terminal for the others meanwhile")
 	d.curl(a, "/items/teapot/count?for=20s")
-	d.out.command("redis-cli -u %s HGETALL %s", d.backend.url, d.lockKey("teapot"))
+	d.out.commandf("redis-cli -u %s HGETALL %s", withoutPassword(d.backend.url), d.lockKey("teapot"))
 	d.curl(b, "/items/teapot/buy")
 	for _, path := range []string{"reserve-or-fail", "reserve-or-skip", "reserve-or-null", "reserve-or-queue", "reserve-anyway"} {
 		d.curl(b, "/items/teapot/"+path)
 	}
 	d.grpcurl(g, shoppb.Shop_ReserveOrFail_FullMethodName, `{"item": "teapot"}`)
-	d.out.command("grpcurl -plaintext %s describe %s", g.addr, shoppb.Shop_ServiceDesc.ServiceName)
+	d.out.commandf("grpcurl -plaintext %s describe %s", g.addr, shoppb.Shop_ServiceDesc.ServiceName)
 	<-ctx.Done()
+}
+
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
 }

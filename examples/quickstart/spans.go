@@ -88,7 +88,7 @@ func details(s sdktrace.ReadOnlySpan, margin string) string {
 	slices.SortFunc(attributes, func(x, y attribute.KeyValue) int { return cmp.Compare(x.Key, y.Key) })
 	for _, a := range attributes {
 		if strings.HasPrefix(string(a.Key), "distributed_lock.") {
-			fmt.Fprintf(&b, "%s· %s = %s\n", margin, a.Key, a.Value.Emit())
+			fmt.Fprintf(&b, "%s· %s = %s\n", margin, a.Key, a.Value.String())
 		}
 	}
 	for _, e := range s.Events() {

@@ -16,12 +16,12 @@ func showLeft(ctx context.Context, d *demo) (string, error) {
 	for _, item := range items() {
 		keys = append(keys, d.lockKey(item))
 	}
-	d.out.command("redis-cli EXISTS %s … (%d keys)", keys[0], len(keys))
+	d.out.commandf("redis-cli EXISTS %s … (%d keys)", keys[0], len(keys))
 	left, err := d.redis.Exists(ctx, keys...).Result()
 	if err != nil {
 		return "", err
 	}
-	d.out.line("(integer) %d", left)
+	d.out.linef("(integer) %d", left)
 	if left != 0 {
 		err = fmt.Errorf("%d locks were not released", left)
 	}

@@ -21,7 +21,7 @@ func showHeld(ctx context.Context, d *demo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.out.line("the holder is <client id>:<n>, as Redisson writes it; the value counts its holds")
+	d.out.linef("the holder is <client id>:<n>, as Redisson writes it; the value counts its holds")
 	if !strings.HasPrefix(field, shop.locks.ID()+":") || holds != "1" {
 		return "", fmt.Errorf("holder %s with count %s, want one of client %s with count 1", field, holds, shop.locks.ID())
 	}

@@ -16,8 +16,8 @@ func killHolder(ctx context.Context, d *demo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.out.line("process %d has the lock: client %s", victim.cmd.Process.Pid, victim.id)
-	d.out.command("kill -KILL %d", victim.cmd.Process.Pid)
+	d.out.linef("process %d has the lock: client %s", victim.cmd.Process.Pid, victim.id)
+	d.out.commandf("kill -KILL %d", victim.cmd.Process.Pid)
 	victim.kill()
 	killed := time.Now()
 	state, err := d.look(ctx, "bowl")
@@ -38,11 +38,11 @@ func killHolder(ctx context.Context, d *demo) (string, error) {
 
 // judgeWait compares a customer's wait with what was left of the lease.
 func (d *demo) judgeWait(bought outcome, left, waited time.Duration) (string, error) {
-	d.out.line("%s after %d ms; the lease had %d ms to go", bought, waited.Milliseconds(), left.Milliseconds())
-	// A clock of its own runs at the Redis; the end of a lease is rounded there.
-	const rounding = 20 * time.Millisecond
+	d.out.linef("%s after %d ms; the lease had %d ms to go", bought, waited.Milliseconds(), left.Milliseconds())
+	const rounding = 20 * time.Millisecond // Redis has a clock of its own
 	seen := fmt.Sprintf("served after %.1f s", waited.Seconds())
-	if bought != sold || waited < left-rounding {
+	const late = 5 * time.Second // on a busy machine
+	if bought != sold || waited < left-rounding || waited > left+late {
 		return seen, fmt.Errorf("%s after %s, while the lease had %s to go", bought, waited, left)
 	}
 	return seen, nil

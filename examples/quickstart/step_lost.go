@@ -42,7 +42,7 @@ func (d *demo) forceLoss(ctx context.Context) (*httpAnswer, error) {
 	if _, err := d.await(ctx, "jug", count.done, isHeld); err != nil {
 		return nil, err
 	}
-	d.out.line("an operator frees the lock by force: ForceRelease")
+	d.out.linef("an operator frees the lock by force: ForceRelease")
 	if _, err := d.other.Lock(lockName("jug")).ForceRelease(ctx); err != nil {
 		return nil, err
 	}
@@ -50,16 +50,16 @@ func (d *demo) forceLoss(ctx context.Context) (*httpAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.out.line("%s\n ", answer.dump)
+	d.showHTTP(answer)
 	return answer, nil
 }
 
 // expireLoss calls a method that takes longer than the fixed lease of its rule.
 func (d *demo) expireLoss(ctx context.Context) *grpcAnswer {
 	d.grpcurl(d.grpc[0], shoppb.Shop_Reprice_FullMethodName, `{"item": "jug", "milliseconds": 20000}`)
-	d.out.line("its rule has a fixed lease of 500 ms")
+	d.out.linef("its rule has a fixed lease of 500 ms")
 	answer := d.grpc[0].invoke(ctx, shoppb.Shop_Reprice_FullMethodName,
 		&shoppb.CountRequest{Item: "jug", Milliseconds: 20_000}, &shoppb.CountReply{})
-	d.show(answer)
+	d.showGRPC(answer)
 	return answer
 }

@@ -22,27 +22,27 @@ func stopRedis(ctx context.Context, d *demo) (string, error) {
 		return seen, err
 	}
 	unlocked := d.stock.Writes() - before
-	d.out.line("purchases made meanwhile: %d", unlocked)
+	d.out.linef("purchases made meanwhile: %d", unlocked)
 	seen = fmt.Sprintf("%s, %d unlocked", seen, unlocked)
 	if unlocked != 0 {
 		return seen, errors.New("a handler ran without its lock")
 	}
-	return seen, d.recover(ctx)
+	return seen, d.sellAgain(ctx)
 }
 
 func (d *demo) buyWithoutRedis(ctx context.Context) (seen string, err error) {
 	d.backend.outage.Down()
 	defer d.backend.outage.Up()
-	d.out.line("Redis is down")
+	d.out.linef("Redis is down")
 	d.curl(d.gin[0], "/items/plate/buy")
 	answer, err := d.gin[0].post(ctx, "/items/plate/buy", nil)
 	if err != nil {
 		return "", err
 	}
-	d.out.line("%s\n ", answer.dump)
+	d.showHTTP(answer)
 	d.grpcurl(d.grpc[0], shoppb.Shop_Buy_FullMethodName, `{"item": "plate"}`)
 	reply := d.grpc[0].invoke(ctx, shoppb.Shop_Buy_FullMethodName, &shoppb.BuyRequest{Item: "plate"}, &shoppb.BuyReply{})
-	d.show(reply)
+	d.showGRPC(reply)
 	seen = fmt.Sprintf("%d, %s", answer.code, reply.code())
 	if answer.code != http.StatusServiceUnavailable || answer.problemType() != failpolicy.TypeBackend ||
 		reply.code() != "UNAVAILABLE" || reply.reason() != failpolicy.ReasonBackend {
@@ -51,21 +51,23 @@ func (d *demo) buyWithoutRedis(ctx context.Context) (seen string, err error) {
 	return seen, nil
 }
 
-// recover buys at every instance until each sells again. Nothing is restarted.
-func (d *demo) recover(ctx context.Context) error {
-	d.out.line("Redis is back")
+// sellAgain buys at every instance until each sells again. Nothing is restarted.
+func (d *demo) sellAgain(ctx context.Context) error {
+	d.out.linef("Redis is back")
 	back := time.Now()
 	for _, i := range d.instances() {
 		if err := buyAgain(ctx, i); err != nil {
 			return err
 		}
-		d.out.line("%s %s sells again after %d ms", i.kind, i.addr, time.Since(back).Milliseconds())
+		d.out.linef("%s %s sells again after %d ms", i.kind, i.addr, time.Since(back).Milliseconds())
 	}
 	return nil
 }
 
 func buyAgain(ctx context.Context, i *instance) error {
-	for retry := time.NewTicker(50 * time.Millisecond); ; {
+	retry := time.NewTicker(50 * time.Millisecond)
+	defer retry.Stop()
+	for {
 		bought, err := i.buy(ctx, "plate")
 		if bought == sold {
 			return nil

@@ -24,7 +24,7 @@ func reenter(ctx context.Context, d *demo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.out.line("%s", answer.dump)
+	d.showHTTP(answer)
 	after, err := d.await(ctx, "saucer", nil, isFree)
 	if err == nil && answer.code != http.StatusOK {
 		err = fmt.Errorf("HTTP %d, want 200", answer.code)

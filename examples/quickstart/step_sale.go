@@ -4,25 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
 const (
 	pieces    = 100
-	customers = 300
+	customers = 500
+	rush      = 800 * time.Millisecond // in which all of them come
 )
 
 // sellWithoutLock throws the kill switch of every instance, and sells.
 func sellWithoutLock(ctx context.Context, d *demo) (string, error) {
 	for _, i := range d.instances() {
 		i.aspect.Suspend()
-		defer i.aspect.Resume()
 	}
+	defer d.resume()
 	s, err := d.sell(ctx, "teapot")
 	if err == nil && s.sold <= pieces {
 		err = errors.New("nothing was oversold: the shop does not need the lock")
 	}
 	return fmt.Sprintf("%d sold, %d too many", s.sold, s.sold-pieces), err
+}
+
+func (d *demo) resume() {
+	for _, i := range d.instances() {
+		i.aspect.Resume()
+	}
 }
 
 // sellWithLock sells as the shop is meant to.
@@ -40,7 +48,7 @@ type sale struct {
 	took                time.Duration
 }
 
-// sell has all customers buy at once, spread over the four instances.
+// sell has all customers come within the rush, each to one of the four instances.
 func (d *demo) sell(ctx context.Context, item string) (sale, error) {
 	if err := d.stock.Write(ctx, item, pieces); err != nil {
 		return sale{}, err
@@ -54,7 +62,7 @@ func (d *demo) sell(ctx context.Context, item string) (sale, error) {
 	if s.left, err = d.stock.Read(ctx, item); err != nil {
 		return s, err
 	}
-	d.out.line("%d sold, %d told that it is sold out, %d left in the stock, %d ms", s.sold, s.soldOut, s.left, s.took.Milliseconds())
+	d.out.linef("%d sold, %d told that it is sold out, %d left in the stock, %d ms", s.sold, s.soldOut, s.left, s.took.Milliseconds())
 	return s, nil
 }
 
@@ -68,6 +76,7 @@ func (d *demo) sendCustomers(ctx context.Context, item string) <-chan purchase {
 	instances := d.instances()
 	for n := range customers {
 		go func() {
+			time.Sleep(rand.N(rush))
 			outcome, err := instances[n%len(instances)].buy(ctx, item)
 			purchases <- purchase{outcome, err}
 		}()
@@ -88,7 +97,7 @@ func (d *demo) serveAll(purchases <-chan purchase) (s sale, err error) {
 		default:
 			err = p.err
 		}
-		if n%5 == 0 {
+		if n%10 == 0 {
 			d.out.dot()
 		}
 	}

@@ -37,8 +37,8 @@ func refuseHTTP(ctx context.Context, d *demo) (string, error) {
 			if err != nil {
 				return err
 			}
-			seen = append(seen, fmt.Sprint(answer.code))
 			status := answer.header.Get(ginlock.StatusHeader)
+			seen = append(seen, withStatus(fmt.Sprint(answer.code), status))
 			if answer.code != want.code || status != want.status {
 				wrong = append(wrong, fmt.Errorf("%s: HTTP %d, lock status %q, want %d, %q", want.path, answer.code, status, want.code, want.status))
 			}
@@ -55,7 +55,7 @@ func (d *demo) reserveHTTP(ctx context.Context, path string) (*httpAnswer, error
 	if err != nil {
 		return nil, err
 	}
-	d.out.line("%s\n ", answer.dump)
+	d.showHTTP(answer)
 	return answer, nil
 }
 
@@ -75,8 +75,8 @@ func refuseGRPC(ctx context.Context, d *demo) (string, error) {
 	err := d.whileHeld(ctx, "kettle", func(ctx context.Context) error {
 		for _, want := range expected {
 			answer := d.reserveGRPC(ctx, want.method)
-			seen = append(seen, answer.code())
 			status := strings.Join(answer.header.Get(grpclock.HeaderLockStatus), ",")
+			seen = append(seen, withStatus(answer.code(), status))
 			if answer.code() != want.code || answer.reason() != want.reason || status != want.status {
 				wrong = append(wrong, fmt.Errorf("%s: %s %s, lock status %q, want %s %s, %q",
 					want.method, answer.code(), answer.reason(), status, want.code, want.reason, want.status))
@@ -90,15 +90,21 @@ func refuseGRPC(ctx context.Context, d *demo) (string, error) {
 func (d *demo) reserveGRPC(ctx context.Context, method string) *grpcAnswer {
 	d.grpcurl(d.grpc[0], method, `{"item": "kettle"}`)
 	answer := d.grpc[0].invoke(ctx, method, &shoppb.ReserveRequest{Item: "kettle"}, &shoppb.ReserveReply{})
-	d.show(answer)
-	d.out.line("")
+	d.showGRPC(answer)
 	return answer
+}
+
+func withStatus(code, lockStatus string) string {
+	if lockStatus == "" {
+		return code
+	}
+	return code + "/" + lockStatus
 }
 
 // whileHeld runs work while another program has the lock of an item.
 func (d *demo) whileHeld(ctx context.Context, item string, work func(context.Context) error) error {
 	return d.other.Lock(lockName(item)).Do(ctx, func(ctx context.Context) error {
-		d.out.line("another program holds %s", d.lockKey(item))
+		d.out.linef("another program holds %s", d.lockKey(item))
 		return work(ctx)
 	}, core.WaitTime(5*time.Second))
 }

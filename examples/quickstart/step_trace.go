@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -25,7 +26,7 @@ func showTrace(ctx context.Context, d *demo) (string, error) {
 	}
 	header := http.Header{}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(ctx, parent), propagation.HeaderCarrier(header))
-	d.out.command("curl -X POST -H 'traceparent: %s' http://%s/items/spatula/buy", header.Get("traceparent"), d.gin[0].addr)
+	d.out.commandf("curl -X POST -H 'traceparent: %s' http://%s/items/spatula/buy", header.Get("Traceparent"), d.gin[0].addr)
 	if _, err := d.gin[0].post(ctx, "/items/spatula/buy", header); err != nil {
 		return "", err
 	}
@@ -37,16 +38,28 @@ func showTrace(ctx context.Context, d *demo) (string, error) {
 
 func (d *demo) judgeTrace(ctx context.Context, parent trace.SpanID) (string, error) {
 	const want = "POST /items/:item/buy(lock.acquire lock.hold(stock.read stock.write))"
-	shape := d.spans.shape(parent)
-	for tick := time.NewTicker(10 * time.Millisecond); shape != want && ctx.Err() == nil && len(d.spans.children(parent)) == 0; {
-		<-tick.C
-		shape = d.spans.shape(parent)
+	if err := d.awaitSpan(ctx, parent); err != nil {
+		return "", err
 	}
-	d.out.line("%s", d.spans.tree(parent, 0))
-	if shape != want {
+	d.out.linef("%s", d.spans.tree(parent, 0))
+	if shape := d.spans.shape(parent); shape != want {
 		return shape, fmt.Errorf("the trace is %s, want %s", shape, want)
 	}
 	return "acquire, hold(read, write)", nil
+}
+
+// awaitSpan waits until the request's span has ended, which is after its answer.
+func (d *demo) awaitSpan(ctx context.Context, parent trace.SpanID) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for len(d.spans.children(parent)) == 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.New("the request's span did not end")
+		}
+	}
+	return nil
 }
 
 // newTrace is the customer's side of a trace.

@@ -15,7 +15,7 @@ func outlastLease(ctx context.Context, d *demo) (string, error) {
 		return "", err
 	}
 	d.curl(d.gin[0], work)
-	d.out.line("the lease is %s; the watchdog renews it every third of that", watchdogLease)
+	d.out.linef("the lease is %s; the watchdog renews it every third of that", watchdogLease)
 	count := inBackground(func() (*httpAnswer, error) { return d.gin[0].post(ctx, work, nil) })
 	first, err := d.await(ctx, "spoon", count.done, isHeld)
 	if err != nil {
@@ -38,7 +38,7 @@ func (d *demo) judgeCount(held time.Duration, count *background[*httpAnswer], cu
 	if err != nil {
 		return err
 	}
-	d.out.line("the count: HTTP %d; then the customer who waited: %s", answer.code, bought)
+	d.out.linef("the count: HTTP %d; then the customer who waited: %s", answer.code, bought)
 	if answer.code != http.StatusOK || bought != sold || held <= watchdogLease {
 		return fmt.Errorf("HTTP %d, %q, held for %s; want 200, %q, more than %s", answer.code, bought, held, sold, watchdogLease)
 	}
@@ -65,7 +65,7 @@ func (d *demo) watch(ctx context.Context, item string, first lockState, done <-c
 			return held, justDone(done)
 		}
 		held = time.Since(began)
-		d.out.line("after %.1f s: %v, %d ms left", held.Seconds(), s.fields, s.ttl.Milliseconds())
+		d.out.linef("after %.1f s: %v, %d ms left", held.Seconds(), s.fields, s.ttl.Milliseconds())
 	}
 }
 

@@ -22,12 +22,12 @@ const stepLimit = 30 * time.Second
 
 func steps() []step {
 	return []step{
-		{"oversold", "300 customers, 100 teapots, the lock switched off", "more than 100 sold", sellWithoutLock},
-		{"sold", "The same 300 customers and 100 teapots, with the lock", "exactly 100 sold", sellWithLock},
+		{"oversold", "500 customers, 100 teapots, the lock switched off", "more than 100 sold", sellWithoutLock},
+		{"sold", "The same 500 customers and 100 teapots, with the lock", "exactly 100 sold", sellWithLock},
 		{"held", "What a held lock looks like in Redis", "one holder, count 1", showHeld},
 		{"reentry", "A handler that calls code which takes the same lock", "count 2, then free", reenter},
-		{"gin", "The lock is taken: each strategy as an HTTP client sees it", "409 204 200 202 200", refuseHTTP},
-		{"grpc", "The lock is taken: each strategy as a gRPC client sees it", "ABORTED OK OK OK OK", refuseGRPC},
+		{"gin", "The lock is taken: each strategy as an HTTP client sees it", "409 204/skipped 200/null 202 200/unlocked", refuseHTTP},
+		{"grpc", "The lock is taken: each strategy as a gRPC client sees it", "ABORTED OK/skipped OK/null OK OK/unlocked", refuseGRPC},
 		{"watchdog", "A handler that takes longer than the lease", "one holder throughout", outlastLease},
 		{"killed", "A process that is killed while it holds the lock", "served when the lease ends", killHolder},
 		{"lost", "A lock that is lost under its handler", "500, INTERNAL", loseLock},
@@ -72,13 +72,16 @@ func (d *demo) perform(ctx context.Context, chosen []step) error {
 	began := time.Now()
 	var results []result
 	for i, s := range chosen {
-		d.out.title("%d/%d %s", i+1, len(chosen), s.title)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		d.out.titlef("%d/%d %s", i+1, len(chosen), s.title)
 		results = append(results, d.attempt(ctx, s))
 	}
 	if len(results) == 0 {
 		return nil
 	}
-	d.out.title("Summary, after %.1f s", time.Since(began).Seconds())
+	d.out.titlef("Summary, after %.1f s", time.Since(began).Seconds())
 	d.out.table(results)
 	return failures(results)
 }
@@ -96,7 +99,7 @@ func (d *demo) attempt(ctx context.Context, s step) result {
 	defer cancel()
 	seen, err := s.run(ctx, d)
 	if err != nil {
-		d.out.line("NOT AS IT SHOULD BE: %v", err)
+		d.out.linef("NOT AS IT SHOULD BE: %v", err)
 	}
 	return result{step: s, seen: seen, err: err}
 }

@@ -33,7 +33,8 @@ func (s *Shop) GRPC() (*grpc.Server, *grpclock.Guard, error) {
 	)
 	shoppb.RegisterShopServer(server, &service{shop: s})
 	reflection.Register(server) // for grpcurl
-	return server, guard, guard.Check(server)
+	err = guard.Check(server)   // every problem of every rule, before the server starts
+	return server, guard, err
 }
 
 // grpcRules are the rules of http.go for the methods: the same locks, because the

@@ -28,7 +28,8 @@ func (s *Shop) HTTP() (*gin.Engine, *ginlock.Guard, error) {
 		otelgin.WithTracerProvider(s.Traces), otelgin.WithPropagators(propagation.TraceContext{})))
 	s.sellingRoutes(r, guard)
 	reservingRoutes(r, guard)
-	return r, guard, guard.Check(r) // every problem of every rule, before the server starts
+	err = guard.Check(r) // every problem of every rule, before the server starts
+	return r, guard, err
 }
 
 func (s *Shop) sellingRoutes(r *gin.Engine, guard *ginlock.Guard) {
@@ -111,6 +112,6 @@ func answer(c *gin.Context, body gin.H, err error) {
 	case errors.Is(err, ErrSoldOut):
 		c.JSON(http.StatusGone, gin.H{"error": err.Error()})
 	default:
-		_ = c.Error(err)
+		_ = c.Error(err) //nolint:errcheck // gives back what it was given
 	}
 }

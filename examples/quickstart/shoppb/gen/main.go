@@ -35,7 +35,7 @@ func generate(ctx context.Context, source string) error {
 	}
 	request := &pluginpb.CodeGeneratorRequest{
 		FileToGenerate: []string{source},
-		Parameter:      proto.String("paths=source_relative"),
+		Parameter:      new("paths=source_relative"),
 		ProtoFile:      []*descriptorpb.FileDescriptorProto{file},
 	}
 	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc"} {

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock"
+)
+
+// grpcAnswer is what a gRPC instance answered.
+type grpcAnswer struct {
+	status          *status.Status
+	header, trailer metadata.MD
+	reply           proto.Message
+}
+
+// invoke calls a method of the shop. An error status is an answer.
+func (i *instance) invoke(ctx context.Context, method string, req, reply proto.Message) *grpcAnswer {
+	a := &grpcAnswer{reply: reply}
+	err := i.conn.Invoke(ctx, method, req, reply, grpc.Header(&a.header), grpc.Trailer(&a.trailer))
+	a.status = status.Convert(err)
+	return a
+}
+
+// code is the code as the wire names it, such as ABORTED.
+func (a *grpcAnswer) code() string {
+	if a.status.Code() == codes.OK {
+		return "OK"
+	}
+	return failpolicy.Code(a.status.Code()).String()
+}
+
+// reason is the reason in the ErrorInfo, empty if there is none.
+func (a *grpcAnswer) reason() string {
+	for _, detail := range a.status.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
+
+func (d *demo) grpcurl(i *instance, method, request string) {
+	d.out.commandf("grpcurl -plaintext -d '%s' %s %s", request, i.addr, strings.TrimPrefix(method, "/"))
+}
+
+// showGRPC prints an answer with what the lock has put into it.
+func (d *demo) showGRPC(a *grpcAnswer) {
+	d.out.linef("%s %s", a.code(), a.status.Message())
+	for _, detail := range a.status.Details() {
+		switch detail := detail.(type) {
+		case *errdetails.ErrorInfo:
+			d.out.linef("  ErrorInfo  reason: %s  domain: %s", detail.GetReason(), detail.GetDomain())
+		case *errdetails.RetryInfo:
+			d.out.linef("  RetryInfo  retry_delay: %s", detail.GetRetryDelay().AsDuration())
+		default:
+			d.out.linef("  %T", detail)
+		}
+	}
+	for _, pushback := range a.trailer.Get(grpclock.TrailerPushback) {
+		d.out.linef("  trailer    %s: %s", grpclock.TrailerPushback, pushback)
+	}
+	for _, lock := range a.header.Get(grpclock.HeaderLockStatus) {
+		d.out.linef("  header     %s: %s", grpclock.HeaderLockStatus, lock)
+	}
+	if a.status.Code() == codes.OK {
+		d.out.linef("  reply      {%v}", a.reply)
+	}
+	d.out.linef("")
+}
