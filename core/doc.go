@@ -1,6 +1,6 @@
-// Package core takes reentrant locks on Redis, in Redisson's layout: a Java
-// program that uses RLock on the same Redis and name is kept out, waits, and is
-// woken like everybody else.
+// Package core takes reentrant locks on Redis. They have the layout of Redisson's
+// RLock: a Java program that uses one of the same name on the same Redis is kept
+// out, waits, and is woken like everybody else.
 //
 //	locks, err := core.New(rdb)
 //	…
@@ -23,9 +23,9 @@
 //     context of the hold ends with the cause [ErrLost]. It counts the lease from the
 //     moment of sending, less a margin of 1 % and 2 ms, on the monotonic and on the
 //     wall clock.
-//   - A lock that was deleted or forced away is known to be lost by the next renewal
-//     (watchdog only; a fixed lease is not renewed and learns it from a message, or
-//     from its release).
+//   - A lock that was deleted or forced away is known to be lost by the next renewal.
+//     A fixed lease is not renewed: its holder finds out when it releases, re-enters
+//     or refreshes.
 //   - After Release has returned nil this holder never appears in Redis again.
 //   - A failed Acquire leaves nothing behind for longer than a second while Redis
 //     answers.

@@ -144,6 +144,23 @@ func TestReadme_Metrics(t *testing.T) {
 	sameLines(t, got, want)
 }
 
+// TestReadme_Spans looks for what the table of spans names in telemetry's package
+// comment, which has a test of its own.
+func TestReadme_Spans(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile(filepath.Join(root, "telemetry", "doc.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows(t, "Spans") {
+		for _, m := range shortMetric.FindAllStringSubmatch(strings.Join(row, " "), -1) {
+			if !strings.Contains(string(doc), "//\t"+m[1]+" ") && !strings.Contains(string(doc), "//\tdistributed_lock."+m[1]+" ") {
+				t.Errorf("telemetry's package comment has no row for %s", m[1])
+			}
+		}
+	}
+}
+
 var shortMetric = regexp.MustCompile("`((?:\\w+\\.)?\\w+)`")
 
 // TestReadme_MetricsOfTroubleshootingExist looks up what the table for the night
@@ -165,15 +182,23 @@ func TestReadme_MetricsOfTroubleshootingExist(t *testing.T) {
 	}
 }
 
-var template = regexp.MustCompile(`"((?:[^"\\]|\\.)*#\{(?:[^"\\]|\\.)*)"`)
+var (
+	goTemplate     = regexp.MustCompile(`"((?:[^"\\]|\\.)*#\{(?:[^"\\]|\\.)*)"`)
+	inlineTemplate = regexp.MustCompile("`([^`]*:#\\{[^`]*)`")
+)
 
-// TestReadme_TemplatesCompile compiles the key templates of the table and of the Go
+// TestReadme_TemplatesCompile compiles the key templates of the text and of the Go
 // blocks.
 func TestReadme_TemplatesCompile(t *testing.T) {
 	t.Parallel()
-	templates := column(rows(t, "Key expressions"), 0)
+	var templates []string
+	for _, text := range readme(t) {
+		for _, m := range inlineTemplate.FindAllStringSubmatch(text, -1) {
+			templates = append(templates, m[1])
+		}
+	}
 	for _, b := range blocks(t) {
-		for _, m := range template.FindAllStringSubmatch(b.code, -1) {
+		for _, m := range goTemplate.FindAllStringSubmatch(b.code, -1) {
 			templates = append(templates, m[1])
 		}
 	}
