@@ -173,28 +173,51 @@ func TestHold_FixedLeaseEndsTheContextWithErrLost(t *testing.T) {
 	})
 }
 
-// Err compares the clock itself: at the deadline it knows, before any timer's
-// goroutine has run. A timer that fires at the same instant as the deadline stands
-// for the process that goes on after a pause.
+// Err compares the clocks itself: no timer has fired, nobody was told.
 func TestHold_ErrLooksAtTheClock(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		const lease = 10 * time.Second
-		locks := b.locks()
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(lease))
-		margin := lease - hold.Remaining()
-		before := make(chan error, 1)
-		at := make(chan error, 1)
-		time.AfterFunc(lease-margin-time.Nanosecond, func() { before <- ctx.Err() })
-		time.AfterFunc(lease-margin, func() { at <- ctx.Err() })
-		if err := <-before; err != nil {
-			t.Errorf("a nanosecond before the deadline: %v", err)
-		}
-		if err := <-at; err == nil {
-			t.Error("at the deadline: Err is nil")
-		}
-		wantEnded(t, ctx, core.ErrLost)
+	for name, end := range map[string]func(*core.Hold){
+		"wall clock: the machine was suspended": core.EndLeaseOnWallClock,
+		"monotonic clock":                       core.EndLeaseOnMonotonicClock,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachBed(t, func(t *testing.T, b *bed) {
+				ctx, hold := acquired(t, t.Context(), b.locks().Lock("k"), core.LeaseTime(time.Hour))
+				wantAlive(t, ctx)
+				end(hold)
+				select {
+				case <-ctx.Done():
+					t.Error("somebody else has noticed")
+				default:
+				}
+				if hold.Remaining() != 0 {
+					t.Errorf("remaining: got %s", hold.Remaining())
+				}
+				if _, ok := core.Held(ctx, "k"); ok {
+					t.Error("Held is true")
+				}
+				wantEnded(t, ctx, core.ErrLost)
+				<-ctx.Done() // all who wait for the context are told then
+				wantErr(t, hold.Release(t.Context()), core.ErrLost)
+				b.wantHolders("k", map[string]string{hold.Field(): "1"}) // a loss frees nothing
+			})
+		})
+	}
+}
+
+func TestHold_ReleaseLooksAtTheClock(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks, sent := b.counted()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
+		before := sent.Hits()
+		core.EndLeaseOnWallClock(hold)
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		wantErr(t, context.Cause(ctx), core.ErrLost)
+		if got := sent.Hits() - before; got != 0 {
+			t.Errorf("%d commands about a lock that may be another's", got)
+		}
 	})
 }
 

@@ -1,0 +1,19 @@
+package core
+
+import "time"
+
+// EndLeaseOnWallClock moves the end of a hold's lease into the past on the wall clock
+// only, as a suspended machine finds it, and tells nobody.
+func EndLeaseOnWallClock(h *Hold) {
+	for _, o := range h.scope.owners {
+		o.deadline.wall.Store(time.Now().UnixNano())
+	}
+}
+
+// EndLeaseOnMonotonicClock does so on the monotonic clock only, as a stopped process
+// finds it whose wall clock was set back.
+func EndLeaseOnMonotonicClock(h *Hold) {
+	for _, o := range h.scope.owners {
+		o.deadline.mono.Store(int64(time.Since(h.client.start)))
+	}
+}
