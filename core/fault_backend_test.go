@@ -195,7 +195,7 @@ func TestFault_LateCommands(t *testing.T) {
 					opts = nil
 				}
 				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), opts...)
-				held, before := r.proxy.HoldRequest(faultproxy.Containing("k")), r.executed()
+				held := r.proxy.HoldRequest(faultproxy.Containing("k"))
 				var err error
 				switch late {
 				case "renew":
@@ -216,7 +216,7 @@ func TestFault_LateCommands(t *testing.T) {
 				if taken {
 					r.steal("k")
 				}
-				r.land(held, before)
+				r.land(held)
 				if !taken {
 					if r.exists("k") {
 						t.Errorf("created: %v", r.direct.HGetAll(t.Context(), "k").Val())

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -105,26 +104,12 @@ func (r *rig) steal(key string) {
 	must(r.t, err)
 }
 
-// executed is how many scripts Redis has executed so far.
-func (r *rig) executed() int {
-	r.t.Helper()
-	for line := range strings.Lines(r.direct.Info(context.Background(), "commandstats").Val()) {
-		if calls, ok := strings.CutPrefix(line, "cmdstat_evalsha:calls="); ok {
-			n, err := strconv.Atoi(calls[:strings.IndexByte(calls, ',')])
-			must(r.t, err)
-			return n
-		}
-	}
-	return 0
-}
-
-// land lets go what rule holds, and waits until Redis has executed it. before is
-// what had been executed when the rule was made; nothing else may run meanwhile.
-func (r *rig) land(rule *faultproxy.Rule, before int) {
+// land lets go what rule holds, and waits until Redis has executed it.
+func (r *rig) land(rule *faultproxy.Rule) {
 	r.t.Helper()
 	held := rule.Hits()
 	rule.Release()
-	eventually(r.t, "what was held to land", func() bool { return r.executed() >= before+held })
+	eventually(r.t, "what was held to land", func() bool { return rule.Executed() >= held })
 }
 
 // outcome is the result of an Acquire in another goroutine.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -172,8 +173,14 @@ func TestHoldRequest_LandsAfterOthersThoughTheClientHasGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.wantN(t, "early")
+		if n := rule.Executed(); n != 0 {
+			t.Errorf("executed while held: %d", n)
+		}
 		rule.Release()
 		r.await(t, "earlylate")
+		for rule.Executed() != 1 {
+			runtime.Gosched() // its reply is about to come
+		}
 	})
 }
 

@@ -87,6 +87,9 @@ func (l *link) forwardReplies() {
 
 func (l *link) forwardReply(v value) {
 	rule := l.inflight.received(v)
+	if rule != nil {
+		rule.answered()
+	}
 	switch {
 	case rule != nil && rule.action == dropReply:
 		l.mute.Store(true)

@@ -25,7 +25,10 @@ type Rule struct {
 	first    chan struct{} // closed at the first hit
 	released chan struct{} // closed by Release and Remove
 	once     sync.Once
-	hits     int // guarded by proxy.mu
+
+	// Guarded by proxy.mu.
+	hits     int
+	executed int
 }
 
 // Hits says how many commands the rule applied to so far.
@@ -33,6 +36,14 @@ func (r *Rule) Hits() int {
 	r.proxy.mu.Lock()
 	defer r.proxy.mu.Unlock()
 	return r.hits
+}
+
+// Executed says how many of these commands Redis has answered so far, whether the
+// client gets the answer or not. It does not count for [Proxy.Watch].
+func (r *Rule) Executed() int {
+	r.proxy.mu.Lock()
+	defer r.proxy.mu.Unlock()
+	return r.executed
 }
 
 // Hit is closed when the rule applies for the first time: when the proxy has read
@@ -73,4 +84,10 @@ func (r *Rule) hit() {
 		close(r.first)
 	}
 	r.hits++
+}
+
+func (r *Rule) answered() {
+	r.proxy.mu.Lock()
+	defer r.proxy.mu.Unlock()
+	r.executed++
 }
