@@ -49,10 +49,7 @@ func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
 			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
 			closed := make(chan error, 1)
 			go func() { closed <- locks.Close(t.Context()) }()
-			eventually(t, "new ones to be refused", func() bool {
-				_, _, err := locks.Lock("other").Acquire(t.Context(), core.WaitTime(0))
-				return err != nil
-			})
+			eventually(t, "callers to be refused", func() bool { return locks.Ready(t.Context()) != nil })
 			select {
 			case err := <-closed:
 				t.Fatalf("closed while held: %v", err)
