@@ -36,6 +36,7 @@ type queued struct {
 	lease   time.Duration // of the holder; default: a minute
 	wanted  time.Duration // lease of the waiters; default: a minute
 	opts    []core.Option // default: patient
+	every   bool          // the fault applies to every hand-off, also to those sent again
 }
 
 func newHandoff(t *testing.T, q queued, f fault) *handoff {
@@ -53,7 +54,11 @@ func newHandoff(t *testing.T, q queued, f fault) *handoff {
 		waiters(t, h.client, i+1)
 		ctx = t.Context()
 	}
-	h.rule = f(h.proxy, faultproxy.Once(scriptOn(t, "handoff", "k")))
+	match := scriptOn(t, "handoff", "k")
+	if !q.every {
+		match = faultproxy.Once(match)
+	}
+	h.rule = f(h.proxy, match)
 	return h
 }
 
@@ -116,7 +121,7 @@ func TestFault_Handoff_LeaseOver(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		t.Run(map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
 			t.Parallel()
-			h := newHandoff(t, queued{waiters: 2, lease: 300 * time.Millisecond}, holdRequest)
+			h := newHandoff(t, queued{waiters: 2, lease: 300 * time.Millisecond, every: true}, holdRequest)
 			other := h.beside()
 			done := releasing(h.hold)
 			<-h.rule.Hit()

@@ -30,49 +30,83 @@ type once struct{ *redis.Cmd }
 // NoRetry opts out of every retry of go-redis.
 func (once) NoRetry() bool { return true }
 
-// Call is one script on its way.
+// Call is one script, prepared by an operation and sent by Wait. It is for one
+// goroutine.
 type Call struct {
-	// Sent is when the call was handed to the wire.
+	// Sent is when the call was handed to the wire, or a little before.
 	Sent time.Time
 
+	store  *Store
 	script *script
-	lane   lane
+	key    string
 	cmd    *redis.Cmd
-	future redis.AutoFuture
 	args   [8]any // room for those of a script with one key
+	state  callState
+	lane   lane
+	future redis.AutoFuture // of a queued call
+	err    error            // of a finished call
 }
 
-// start queues a script on the auto-pipeline. args are what EVALSHA wants behind
-// the digest: number of keys, keys, arguments; key is the first of the keys. now is the time, or a little before.
-func (s *Store) start(now time.Time, sc *script, key string, args ...any) *Call {
-	c := &Call{Sent: now, script: sc, lane: s.lanes.of(key)}
-	full := append(c.args[:0], "evalsha", sc.digest)
-	c.submit(append(full, args...))
+type callState uint8
+
+const (
+	prepared callState = iota
+	queued             // on its way in a lane
+	finished
+)
+
+// call prepares a script. args are what EVALSHA wants behind the digest: number of
+// keys, keys, arguments; key is the first of the keys.
+func (s *Store) call(now time.Time, sc *script, key string, args ...any) *Call {
+	c := &Call{Sent: now, store: s, script: sc, key: key}
+	c.prepare(append(append(c.args[:0], "evalsha", sc.digest), args...))
 	return c
 }
 
-func (c *Call) submit(args []any) {
+func (c *Call) prepare(args []any) {
 	ctx := context.Background() //nolint:forbidigo // queued commands outlive their caller; Wait honours the caller's context
 	c.cmd = redis.NewCmd(ctx, args...)
 	c.cmd.SetFirstKeyPos(keyPosition)
-	c.future = c.lane.pipe.Submit(ctx, once{c.cmd})
+	c.state = prepared
 }
 
 // keyPosition is where EVALSHA and EVAL have their first key.
 const keyPosition = 3
 
-// Wait waits for the reply until ctx or limit ends. With the fate Unknown and a
-// context error the call is still on its way and Wait may be called again.
+// Wait sends the call and waits for the reply until ctx or limit ends. With the
+// fate Unknown it may still be on its way; then Wait may be called again.
 func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
-	err := c.await(ctx, limit)
+	err := c.run(ctx, limit)
 	if err == nil {
 		return c.cmd.Val(), Answered, nil
 	}
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		c.resendSource()
+		c.useSource()
 		return c.Wait(ctx, limit)
 	}
 	return nil, fateOf(err), err
+}
+
+func (c *Call) run(ctx context.Context, limit time.Time) error {
+	switch c.state {
+	case finished:
+		return c.err
+	case queued:
+		return c.await(ctx, limit)
+	case prepared:
+	}
+	d := c.store.direct
+	defer d.exit()
+	if until, has := ctx.Deadline(); has && until.Before(limit) {
+		limit = until
+	}
+	if d.enter(c.Sent, limit) {
+		c.state, c.err = finished, d.process(c.Sent, limit, c.cmd)
+		return c.err
+	}
+	c.lane, c.state = c.store.lanes.of(c.key), queued
+	c.future = c.lane.pipe.Submit(context.Background(), once{c.cmd}) //nolint:forbidigo // it outlives its caller
+	return c.await(ctx, limit)
 }
 
 // await waits in two steps. Nearly every reply comes within the first, whose
@@ -97,13 +131,13 @@ func (c *Call) await(ctx context.Context, limit time.Time) error {
 // errNoAnswer is the cause of a wait that reached its limit.
 var errNoAnswer = errors.New("no answer from redis in time")
 
-// resendSource sends the whole script after NOSCRIPT; Redis keeps it from then on.
-func (c *Call) resendSource() {
+// useSource prepares the whole script after NOSCRIPT; Redis keeps it from then on.
+func (c *Call) useSource() {
 	args := c.cmd.Args()
 	full := make([]any, 0, len(args))
 	full = append(full, "eval", c.script.source)
 	full = append(full, args[2:]...)
-	c.submit(full)
+	c.prepare(full)
 }
 
 // fateOf tells an error of go-redis apart.

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// step is how long one shared context is given out. It ends after twice that.
-const step = 5 * time.Millisecond
-
-// horizon gives calls of the same moment one shared context that ends within
-// 5 to 10 ms: cheaper than a timer and a cancellation for each of them.
+// horizon gives calls of the same moment one shared context: cheaper than a timer
+// and a cancellation for each of them.
 type horizon struct {
+	step time.Duration // for how long one context is given out; it ends after twice that
+
 	mu      sync.Mutex
 	current atomic.Pointer[span]
 }
@@ -25,7 +24,7 @@ type span struct {
 // before returns the shared context, unless limit comes before its end. now is the
 // time, or a little before.
 func (h *horizon) before(now, limit time.Time) (context.Context, bool) {
-	if limit.Sub(now) < 2*step {
+	if limit.Sub(now) < 2*h.step {
 		return nil, false
 	}
 	if s := h.current.Load(); s != nil && now.Before(s.until) {
@@ -41,7 +40,7 @@ func (h *horizon) renew(now time.Time) context.Context {
 		return s.ctx
 	}
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // shared, so nobody's child
-	time.AfterFunc(2*step, cancel)
-	h.current.Store(&span{ctx: ctx, until: now.Add(step)})
+	time.AfterFunc(2*h.step, cancel)
+	h.current.Store(&span{ctx: ctx, until: now.Add(h.step)})
 	return ctx
 }

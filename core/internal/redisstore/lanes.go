@@ -41,10 +41,21 @@ func pipelineOptions() *redis.AutoPipelineOptions {
 	return opts
 }
 
+// patience is how long a caller waits before it pays for a timer of its own.
+const patience = 5 * time.Millisecond
+
+func newLanes(own bool) *lanes {
+	l := &lanes{seed: maphash.MakeSeed(), own: own}
+	for i := range l.horizons {
+		l.horizons[i].step = patience
+	}
+	return l
+}
+
 // clientLanes are lanes of this Store's own: every clone of the client shares its
 // pool, but has a time limit and a queue of its own.
 func clientLanes(client *redis.Client, timeout time.Duration) (*lanes, error) {
-	l := &lanes{seed: maphash.MakeSeed(), own: true}
+	l := newLanes(true)
 	for range laneCount {
 		pipe, err := client.WithTimeout(timeout).AsyncAutoPipelineWithOptions(pipelineOptions())
 		if err != nil {
@@ -57,8 +68,10 @@ func clientLanes(client *redis.Client, timeout time.Duration) (*lanes, error) {
 
 // clusterLanes is the one auto-pipeline that a Cluster client has.
 func clusterLanes(client *redis.ClusterClient) (*lanes, error) {
+	l := newLanes(false)
 	pipe, err := client.AsyncAutoPipelineWithOptions(pipelineOptions())
-	return &lanes{seed: maphash.MakeSeed(), pipes: []*redis.AutoPipeliner{pipe}}, err
+	l.pipes = append(l.pipes, pipe)
+	return l, err
 }
 
 // of is the lane of a key.

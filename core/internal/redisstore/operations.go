@@ -16,12 +16,12 @@ type Refusal struct {
 // just looked at the clock and derives deadlines from it: it may be a little early,
 // never late.
 
-// Acquire sends an attempt to take key for a field that was never used before.
+// Acquire prepares an attempt to take key for a field that was never used before.
 func (s *Store) Acquire(now time.Time, key, field string, lease time.Duration) *Call {
-	return s.start(now, &s.scripts.acquire, key, 1, key, field, lease.Milliseconds())
+	return s.call(now, &s.scripts.acquire, key, 1, key, field, lease.Milliseconds())
 }
 
-// AcquireAll sends an attempt to take all keys or none.
+// AcquireAll prepares an attempt to take all keys or none.
 func (s *Store) AcquireAll(now time.Time, keys []string, field string, lease time.Duration) *Call {
 	args := make([]any, 0, len(keys)+3)
 	args = append(args, len(keys))
@@ -29,7 +29,7 @@ func (s *Store) AcquireAll(now time.Time, keys []string, field string, lease tim
 		args = append(args, key)
 	}
 	args = append(args, field, lease.Milliseconds())
-	return s.start(now, &s.scripts.acquireAll, keys[0], args...)
+	return s.call(now, &s.scripts.acquireAll, keys[0], args...)
 }
 
 // Granted reads the reply of Acquire and AcquireAll: nil when the lock was taken.
@@ -63,20 +63,20 @@ func refusal(v []any) (*Refusal, bool) {
 	return r, ok
 }
 
-// SetHold sends a new hold count for a holder, and raises the TTL to lease if that
+// SetHold prepares a new hold count for a holder, and raises the TTL to lease if that
 // is more.
 func (s *Store) SetHold(now time.Time, key, field string, count int, lease time.Duration) *Call {
-	return s.start(now, &s.scripts.setHold, key, 1, key, field, count, lease.Milliseconds())
+	return s.call(now, &s.scripts.setHold, key, 1, key, field, count, lease.Milliseconds())
 }
 
-// Refresh sends a new TTL, higher or lower.
+// Refresh prepares a new TTL, higher or lower.
 func (s *Store) Refresh(now time.Time, key, field string, lease time.Duration) *Call {
-	return s.start(now, &s.scripts.refresh, key, 1, key, field, lease.Milliseconds())
+	return s.call(now, &s.scripts.refresh, key, 1, key, field, lease.Milliseconds())
 }
 
-// Handoff sends the passing of the lock from one field to another.
+// Handoff prepares the passing of the lock from one field to another.
 func (s *Store) Handoff(now time.Time, key, from, to string, lease time.Duration) *Call {
-	return s.start(now, &s.scripts.handoff, key, 1, key, from, to, lease.Milliseconds())
+	return s.call(now, &s.scripts.handoff, key, 1, key, from, to, lease.Milliseconds())
 }
 
 // Mine reads the reply of SetHold, Refresh, Handoff and Force.
@@ -88,9 +88,9 @@ func Mine(reply any) (bool, error) {
 	return v == 1, nil
 }
 
-// Release sends the freeing of the lock if field holds it.
+// Release prepares the freeing of the lock if field holds it.
 func (s *Store) Release(now time.Time, key, field string) *Call {
-	return s.start(now, &s.scripts.release, key, 1, key, field, Channel(key), s.publishVerb())
+	return s.call(now, &s.scripts.release, key, 1, key, field, Channel(key), s.publishVerb())
 }
 
 // Released reads the reply of Release: whether it was held, and how many
@@ -103,9 +103,9 @@ func Released(reply any) (mine bool, told int, err error) {
 	return v > 0, int(v) - 1, nil
 }
 
-// Force sends the freeing of the lock whoever holds it.
+// Force prepares the freeing of the lock whoever holds it.
 func (s *Store) Force(now time.Time, key string) *Call {
-	return s.start(now, &s.scripts.force, key, 1, key, Channel(key), s.publishVerb())
+	return s.call(now, &s.scripts.force, key, 1, key, Channel(key), s.publishVerb())
 }
 
 // Snapshot is a lock at one instant.
@@ -114,9 +114,9 @@ type Snapshot struct {
 	Holders map[string]string
 }
 
-// State sends a question for a Snapshot.
+// State prepares a question for a Snapshot.
 func (s *Store) State(now time.Time, key string) *Call {
-	return s.start(now, &s.scripts.state, key, 1, key)
+	return s.call(now, &s.scripts.state, key, 1, key)
 }
 
 // ReadState reads the reply of State.

@@ -29,6 +29,7 @@ type Store struct {
 	cfg      Config
 	scripts  scripts
 	lanes    *lanes
+	direct   *direct
 	single   *redis.Client        // nil in a Cluster
 	renewer  *redis.Client        // single, with the timeout of renewals
 	cluster  *redis.ClusterClient // nil outside
@@ -49,12 +50,14 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 		}
 		s.single = client.WithTimeout(cfg.Timeout)
 		s.renewer = client.WithTimeout(cfg.RenewTimeout)
+		s.direct = newDirect(client)
 		s.lanes, err = clientLanes(client, cfg.Timeout)
 	case *redis.ClusterClient:
 		if client == nil {
 			return nil, fmt.Errorf("%w: nil *redis.ClusterClient", ErrClient)
 		}
 		s.cluster = client
+		s.direct = &direct{}
 		s.lanes, err = clusterLanes(client)
 	case *redis.Ring:
 		return nil, fmt.Errorf("%w: *redis.Ring moves a held key to another shard when a node comes or goes; "+

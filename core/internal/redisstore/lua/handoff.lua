@@ -3,10 +3,11 @@
 -- ARGV[1] old holder field  ARGV[2] new holder field  ARGV[3] lease of the new holder in ms
 -- Reply   1 passed (also when the new field is there already: the same call, executed twice)
 --         0 the old field is not the holder
-if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then
+local counts = redis.call('HMGET', KEYS[1], ARGV[1], ARGV[2])
+if counts[2] then
   return 1
 end
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+if not counts[1] then
   return 0
 end
 redis.call('HSET', KEYS[1], ARGV[2], 1)

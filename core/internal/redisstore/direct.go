@@ -1,0 +1,62 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// direct is the way of a call that is alone: it goes out on a pooled connection in
+// the caller's own goroutine, which spares the three changes of goroutine of an
+// auto-pipeline. Nothing can interrupt it there, so it has little time. When that
+// is over the call counts as unanswered, and for a while all calls travel on the
+// lanes, where their callers can leave.
+type direct struct {
+	client   *redis.Client // nil in a Cluster, where no call has a time limit of its own
+	horizon  horizon
+	inFlight atomic.Int64
+	resume   atomic.Int64 // Unix nanoseconds
+}
+
+// The time of a direct call, and for how long there is none after one that failed.
+const (
+	directTime  = 50 * time.Millisecond
+	directPause = time.Second
+)
+
+// errNotDirect is the cause of a direct call without an answer.
+var errNotDirect = errors.New("no answer within " + directTime.String())
+
+func newDirect(client *redis.Client) *direct {
+	return &direct{client: client.WithTimeout(directTime), horizon: horizon{step: directTime}}
+}
+
+// enter counts a call, and says whether it may go directly: when it is the only
+// one, and has the time.
+func (d *direct) enter(now, limit time.Time) bool {
+	alone := d.inFlight.Add(1) == 1
+	return alone && d.client != nil && now.UnixNano() >= d.resume.Load() && limit.Sub(now) >= 2*directTime
+}
+
+func (d *direct) exit() { d.inFlight.Add(-1) }
+
+// process runs a call.
+func (d *direct) process(now, limit time.Time, cmd *redis.Cmd) error {
+	ctx, ok := d.horizon.before(now, limit)
+	if !ok {
+		return errNotDirect
+	}
+	err := d.client.Process(ctx, once{cmd})
+	if err == nil || fateOf(err) == Answered {
+		return err
+	}
+	d.resume.Store(time.Now().Add(directPause).UnixNano())
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: %v", errNotDirect, err) //nolint:errorlint // it would be taken for the caller's cancel
+	}
+	return err
+}
