@@ -145,7 +145,7 @@ func TestFault_Handoff_LeaseOver(t *testing.T) {
 // chosen waiter has run out too: that is no success for it, and it goes on waiting.
 func TestFault_Handoff_ReplyAfterTheNewLease(t *testing.T) {
 	t.Parallel()
-	h := newHandoff(t, queued{waiters: 1, wanted: 300 * time.Millisecond}, holdReply)
+	h := newHandoff(t, queued{waiters: 1, wanted: 300 * time.Millisecond, every: true}, holdReply)
 	done := releasing(h.hold)
 	<-h.rule.Hit()
 	h.gone("k")
