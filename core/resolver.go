@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -18,44 +19,53 @@ const settleTime = 2 * time.Minute
 // abandon leaves a field to the resolver. call is the command that was not
 // answered, nil if it was, or if only its effect is in doubt.
 func (c *Client) abandon(key, field string, call *redisstore.Call, lease time.Duration) {
-	last := time.Now()
-	c.spawn(func(ctx context.Context) {
-		r := resolution{client: c, key: key, field: field, until: last.Add(lease + settleTime)}
-		if call != nil && r.settledBy(ctx, call) {
-			return
-		}
-		r.run(ctx)
-	})
+	r := &resolution{client: c, key: key, field: field, call: call, until: time.Now().Add(lease + settleTime)}
+	c.spawn(r.run)
 }
 
 // resolution is the clearing up of one abandoned field.
 type resolution struct {
 	client     *Client
 	key, field string
+	call       *redisstore.Call // without an answer so far; nil when none is awaited
 	until      time.Time
-}
-
-// settledBy waits for the late reply of the call itself: a refusal settles it.
-func (r *resolution) settledBy(ctx context.Context, call *redisstore.Call) bool {
-	reply, fate, err := call.Wait(ctx, r.until)
-	if err != nil {
-		return fate != redisstore.Unknown
-	}
-	refusal, err := redisstore.Granted(reply)
-	return err == nil && refusal != nil
 }
 
 // run asks quickly at first, then every second. "Not mine" is no answer before the
 // time in which the command may still land is over.
 func (r *resolution) run(ctx context.Context) {
-	for pause := firstPause; ; pause = min(4*pause, time.Second) {
+	for pause := firstPause; !r.settled(ctx, pause); pause = min(4*pause, longestAsk) {
 		if r.release(ctx) || time.Now().After(r.until) {
 			return
 		}
-		if r.client.sleep(ctx, pause) != nil {
-			return
-		}
 	}
+}
+
+// longestAsk is the longest pause between two questions.
+const longestAsk = time.Second
+
+// errAsk ends a pause of the resolver.
+var errAsk = errors.New("time to ask again")
+
+// settled pauses before the next question, but not beyond the late answer of the
+// call itself. That answer may settle everything, if it is a refusal. It is not
+// relied on: on a connection that hangs it may never come.
+func (r *resolution) settled(ctx context.Context, pause time.Duration) bool {
+	if r.call == nil {
+		return r.client.sleep(ctx, pause) != nil
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, jittered(pause), errAsk)
+	defer cancel()
+	reply, fate, err := r.call.Wait(bounded, r.until)
+	if errors.Is(err, errAsk) {
+		return false
+	}
+	r.call = nil
+	if err != nil {
+		return ctx.Err() != nil || fate != redisstore.Unknown
+	}
+	refusal, err := redisstore.Granted(reply)
+	return err == nil && refusal != nil
 }
 
 func (r *resolution) release(ctx context.Context) bool {
