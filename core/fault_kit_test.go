@@ -92,12 +92,15 @@ func (r *rig) wantHolder(key, field string) {
 }
 
 // steal puts a stranger into the place of whoever holds key.
-func (r *rig) steal(key string) {
+func (r *rig) steal(key string) { r.t.Helper(); r.take(key, stranger) }
+
+// take writes a holder into Redis, whoever was there.
+func (r *rig) take(key, field string) {
 	r.t.Helper()
 	ctx := context.Background()
 	_, err := r.direct.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.Del(ctx, key)
-		p.HSet(ctx, key, stranger, 1)
+		p.HSet(ctx, key, field, 1)
 		p.PExpire(ctx, key, time.Hour)
 		return nil
 	})

@@ -1,0 +1,170 @@
+package core_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// TestFault_Release_SecondExecutionIsOurs loses the reply of a release, and has
+// somebody else take the lock before it is sent again: "not mine" then means that
+// the first one did it.
+func TestFault_Release_SecondExecutionIsOurs(t *testing.T) {
+	t.Parallel()
+	for _, taken := range []bool{true, false} {
+		r := newRig(t)
+		locks := r.locks(patient)
+		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		release := scriptOn(t, "release", "k")
+		r.proxy.DropReply(faultproxy.Nth(1, release))
+		second := r.proxy.HoldRequest(faultproxy.Once(release)) // the first rule has the first one
+		done := releasing(hold)
+		<-second.Hit()
+		r.freed("k")
+		if taken {
+			r.steal("k")
+		}
+		second.Release()
+		if err := <-done; err != nil {
+			t.Errorf("taken %v: %v", taken, err)
+		}
+		if taken {
+			r.wantHolder("k", stranger)
+		}
+		wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+	}
+}
+
+// TestFault_Release_FirstExecutionIsLost is the other side: "not mine" on the first
+// execution is a loss, however long the reply takes.
+func TestFault_Release_FirstExecutionIsLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	locks := r.locks(patient)
+	_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+	r.steal("k")
+	r.proxy.DelayReply(faultproxy.Once(scriptOn(t, "release", "k")), 30*time.Millisecond)
+	wantErr(t, hold.Release(t.Context()), core.ErrLost, core.ErrNotHeld)
+	r.wantHolder("k", stranger)
+}
+
+// TestFault_Release_Cancelled releases with a context that has ended, and with one
+// that ends in the middle: the lock is free all the same.
+func TestFault_Release_Cancelled(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{"before": nil, "not executed": holdRequest, "executed": holdReply, "reply lost": dropReply} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			locks := r.locks(patient)
+			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if f == nil {
+				cancel()
+			} else {
+				rule := f(r.proxy, faultproxy.Once(scriptOn(t, "release", "k")))
+				go func() {
+					<-rule.Hit()
+					cancel()
+					rule.Release()
+				}()
+			}
+			must(t, hold.Release(ctx))
+			if r.exists("k") {
+				t.Error("released, but still there")
+			}
+		})
+	}
+}
+
+// TestFault_Release_Unanswered has no release be answered: it says so within the
+// backend timeout, goes on in the background, and a release that lands late frees
+// nobody else's lock.
+func TestFault_Release_Unanswered(t *testing.T) {
+	t.Parallel()
+	const timeout = 300 * time.Millisecond
+	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			locks, other := r.locks(core.WithBackendTimeout(timeout)), r.beside()
+			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+			rule := f(r.proxy, scriptOn(t, "release", "k"))
+			start := time.Now()
+			wantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
+			wantAtMost(t, "the release", time.Since(start), timeout)
+			wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+			r.steal("k")
+			r.land(rule)
+			r.wantHolder("k", stranger)
+			r.take("k", hold.Field()) // as if none of them had been executed
+			start = time.Now()
+			_, next := acquired(t, t.Context(), other.Lock("k"))
+			wantAtMost(t, "the next acquire", time.Since(start), time.Second)
+			released(t, next)
+		})
+	}
+}
+
+// TestFault_Renewal_OneFails loses one renewal in every way: the hold survives, for
+// several leases.
+func TestFault_Renewal_OneFails(t *testing.T) {
+	t.Parallel()
+	const watchdog = time.Second
+	for name, f := range map[string]fault{"not executed": dropRequest, "reply lost": dropReply, "not in time": holdRequest, "reply not in time": holdReply} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			locks := r.locks(core.WithWatchdog(watchdog))
+			renewals := r.proxy.Watch(script(t, "renew"))
+			rule := f(r.proxy, faultproxy.Once(script(t, "renew")))
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+			select {
+			case <-time.After(5 * watchdog / 2): // what is tested is that nothing happens
+			case <-ctx.Done():
+				t.Errorf("lost: %v", context.Cause(ctx))
+			}
+			if n := renewals.Hits(); n < 5 {
+				t.Errorf("%d renewals in two and a half leases, one of which failed", n)
+			}
+			if ttl := r.direct.PTTL(t.Context(), "k").Val(); ttl < watchdog/2 {
+				t.Errorf("TTL is %s", ttl)
+			}
+			released(t, hold)
+			rule.Release() // a late renewal
+			r.freed("k")
+		})
+	}
+}
+
+// TestFault_DelayedSubscribe keeps the SUBSCRIBE of a waiter from Redis while the
+// lock is released: the message is missed, and the poll finds the free lock. Where
+// the subscription is confirmed first, the waiter looks at that.
+func TestFault_DelayedSubscribe(t *testing.T) {
+	t.Parallel()
+	for _, confirmed := range []bool{false, true} {
+		t.Run(map[bool]string{true: "confirmed late", false: "never confirmed"}[confirmed], func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			locks, other := r.locks(patient), r.beside()
+			rule := r.proxy.HoldRequest(faultproxy.Command("SUBSCRIBE"))
+			_, hold := acquired(t, t.Context(), other.Lock("k"), core.LeaseTime(time.Hour))
+			got := acquiring(t.Context(), locks.Lock("k"))
+			<-rule.Hit()
+			released(t, hold)
+			free := time.Now()
+			bound := time.Second
+			if confirmed {
+				rule.Release()
+				bound = 100 * time.Millisecond
+			}
+			o := r.mustHold(got)
+			wantAtMost(t, "waking", time.Since(free), bound)
+			released(t, o.hold)
+		})
+	}
+}
