@@ -163,6 +163,28 @@ func TestAcquire_DeadlineAndCancelMatchTheirCause(t *testing.T) {
 	}
 }
 
+// The context ends while a reply is under way that grants the lock.
+func TestAcquire_GrantedAfterTheContextEndedIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		for _, delay := range []time.Duration{3 * time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond} {
+			slow := proxy.DelayReply(scripts, delay)
+			ctx, cancel := context.WithTimeout(t.Context(), delay-2*time.Millisecond)
+			_, hold, err := locks.Lock("k").Acquire(ctx)
+			wantErr(t, err, core.ErrNotAcquired, context.DeadlineExceeded)
+			if hold != nil {
+				t.Errorf("a reply after %s: got a hold", delay)
+			}
+			cancel()
+			pass(delay)
+			slow.Remove()
+			pass(time.Second)
+			b.wantGone("k")
+		}
+	})
+}
+
 func TestAcquire_CustomCauseMatchesToo(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {

@@ -65,6 +65,42 @@ func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
 	})
 }
 
+// An acquisition whose command is on its way is not cut off: it may get the lock,
+// and Close waits for that hold too.
+func TestClose_WaitsForCallersInside(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.behindProxy()
+		proxy.DelayReply(faultproxy.Once(scripts), 40*time.Millisecond)
+		got := make(chan *core.Hold, 1)
+		go func() {
+			_, hold, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- hold
+		}()
+		pass(10 * time.Millisecond)
+		closed := make(chan error, 1)
+		go func() { closed <- locks.Close(t.Context()) }()
+		hold := <-got
+		if hold == nil {
+			return
+		}
+		pass(time.Second)
+		select {
+		case <-closed:
+			t.Error("closed while held")
+		default:
+		}
+		released(t, hold)
+		if err := <-closed; err != nil {
+			t.Errorf("close: %v", err)
+		}
+		b.wantGone("k")
+	})
+}
+
 func TestClose_RenewsWhileItWaits(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -228,6 +228,28 @@ func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
 	}
 }
 
+// Whatever the head that leaves was told or would have found out next, the new head
+// looks at once.
+func TestQueue_NewHeadAttemptsAtOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		b.take("k", stranger, time.Hour)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := busyCallers(ctx, locks, "k", 1)
+		pass(100 * time.Millisecond)
+		got := acquiredAt(t, locks, "k")
+		pass(100 * time.Millisecond)
+		b.Del(t.Context(), "k")
+		start := time.Now()
+		cancel()
+		<-done
+		if took := (<-got).Sub(start); took != 0 {
+			t.Errorf("acquired after %s", took)
+		}
+	})
+}
+
 func TestHandOff_IsOneScriptWithoutMessage(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -388,6 +410,38 @@ func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
 	if share := float64(min(one, two)) / float64(one+two); share < 0.25 {
 		t.Errorf("turns: %d and %d, the longest gap %s", one, two, time.Duration(longest.Load()))
 	}
+}
+
+// A caller elsewhere needs a millisecond for what callers here do at once. Without a
+// stand-back after a run it would find the lock taken every time.
+func TestHandOff_StandBackLetsASlowerProcessIn(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		near := b.locks()
+		far, proxy := b.behindProxy()
+		proxy.DelayRequest(scripts, time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		for range 32 {
+			group.Go(func() {
+				for ctx.Err() == nil {
+					_ = near.Lock("k").Do(ctx, func(context.Context) error {
+						<-time.NewTimer(100 * time.Microsecond).C
+						return nil
+					})
+				}
+			})
+		}
+		for range 10 {
+			start := time.Now()
+			err := far.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(time.Second))
+			if took := time.Since(start); err != nil || took > 20*time.Millisecond {
+				t.Errorf("a turn after %s: %v", took, err)
+			}
+		}
+		cancel()
+		group.Wait()
+	})
 }
 
 // One caller against a busy process.
