@@ -154,7 +154,7 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*o
 	})
 	if err != nil {
 		if !answered(err) {
-			c.abandon(o.key, o.field, nil, o.longestLease())
+			c.relinquish(o.key, o.field, o.longestLease())
 			c.abandon(o.key, field, nil, w.req.lease)
 		}
 		return nil, err
@@ -192,7 +192,7 @@ func (o *owner) freeForAll(ctx context.Context, now, until time.Time) error {
 		return c.store.Release(now, o.key, o.field)
 	})
 	if err != nil {
-		c.abandon(o.key, o.field, nil, o.longestLease())
+		c.relinquish(o.key, o.field, o.longestLease())
 		c.lines.ownerEnded(o, false)
 		return err
 	}
@@ -279,6 +279,7 @@ func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
 		return false, o.endCause()
 	}
 	if len(o.scopes) > 1 || o.late > 0 {
+		o.lease = max(o.lease, lease)
 		return false, nil
 	}
 	o.lease = lease

@@ -23,11 +23,19 @@ func (c *Client) abandon(key, field string, call *redisstore.Call, lease time.Du
 	c.spawn(r.run)
 }
 
+// relinquish leaves the release of a holder to the resolver. Its field was in Redis
+// and no command can bring it back: who asks again is answered for good.
+func (c *Client) relinquish(key, field string, lease time.Duration) {
+	r := &resolution{client: c, key: key, field: field, seen: true, until: time.Now().Add(lease)}
+	c.spawn(r.run)
+}
+
 // resolution is the clearing up of one abandoned field.
 type resolution struct {
 	client     *Client
 	key, field string
 	call       *redisstore.Call // without an answer so far; nil when none is awaited
+	seen       bool             // it was in Redis, so that "not mine" says that it has gone
 	until      time.Time
 }
 
@@ -77,7 +85,7 @@ func (r *resolution) release(ctx context.Context) bool {
 	}
 	mine, _, err := redisstore.Released(reply)
 	if err != nil || !mine {
-		return false
+		return err == nil && r.seen
 	}
 	c.lines.kick(r.key)
 	return true

@@ -1,0 +1,127 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	processes      = 4
+	callersPerProc = 500
+	turnsInAll     = 6000
+)
+
+// TestFault_ManyCallersInFourProcesses has 2,000 callers in four processes want one
+// lock. They make progress, one at a time, and get their turns fairly.
+func TestFault_ManyCallersInFourProcesses(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	direct := server.Client()
+	children := make([]*child, processes)
+	for i := range children {
+		children[i] = startChild(t, "caller", server.Addr())
+	}
+	for _, c := range children {
+		if got := c.says(); got != "ready" {
+			t.Fatal(got)
+		}
+	}
+	for _, c := range children {
+		c.hears("go")
+	}
+	var callers, procs []float64
+	var sum float64
+	for _, c := range children {
+		var own float64
+		for _, text := range strings.Fields(c.says()) {
+			turns, err := strconv.ParseFloat(text, 64)
+			must(t, err)
+			callers = append(callers, turns)
+			own += turns
+		}
+		procs = append(procs, own)
+		sum += own
+	}
+	if n, _ := direct.Get(t.Context(), "turns").Float64(); n != sum {
+		t.Errorf("%v turns were counted under the lock, %v were taken: not one at a time", n, sum)
+	}
+	if j := jain(procs); j < 0.8 {
+		t.Errorf("fairness of the processes is %.2f: %v", j, procs)
+	}
+	if j := jain(callers); j < 0.75 {
+		t.Errorf("fairness of the callers is %.2f", j)
+	}
+	t.Logf("turns by process: %v, fairness %.3f, of the callers %.3f", procs, jain(procs), jain(callers))
+	within(t, "no key left", func() bool { return direct.Exists(context.Background(), "hot").Val() == 0 })
+}
+
+// jain is Jain's index: 1 when all have the same, 1/n when one has everything.
+func jain(xs []float64) float64 {
+	var sum, squares float64
+	for _, x := range xs {
+		sum += x
+		squares += x * x
+	}
+	return sum * sum / (float64(len(xs)) * squares)
+}
+
+// callerRole has many callers take turns until all processes together have had
+// enough, and tells how many turns each of them had. The count is read and written
+// in two steps, so that two holders at a time would lose turns.
+func callerRole(c childSide) error {
+	locks, err := core.New(c.rdb, patient)
+	if err != nil {
+		return err
+	}
+	if err := locks.Ready(c.ctx); err != nil {
+		return err
+	}
+	c.tell("ready")
+	c.wait()
+	ctx, cancel := context.WithTimeout(c.ctx, 40*time.Second)
+	defer cancel()
+	turns, errs := make([]int, callersPerProc), make([]error, callersPerProc)
+	var callers sync.WaitGroup
+	for i := range turns {
+		callers.Go(func() { turns[i], errs[i] = takeTurns(ctx, locks, c.rdb) })
+	}
+	callers.Wait()
+	if err := errors.Join(append(errs, locks.Close(ctx))...); err != nil {
+		return err
+	}
+	c.tell("%s", strings.Trim(fmt.Sprint(turns), "[]"))
+	return nil
+}
+
+func takeTurns(ctx context.Context, locks *core.Client, rdb *redis.Client) (turns int, err error) {
+	enough := errors.New("enough")
+	for {
+		err := locks.Lock("hot").Do(ctx, func(ctx context.Context) error {
+			n, err := rdb.Get(ctx, "turns").Int()
+			switch {
+			case n >= turnsInAll:
+				return enough
+			case err != nil && !errors.Is(err, redis.Nil):
+				return err
+			}
+			return rdb.Set(ctx, "turns", n+1, 0).Err()
+		})
+		switch {
+		case errors.Is(err, enough):
+			return turns, nil
+		case err != nil:
+			return turns, err
+		}
+		turns++
+	}
+}
