@@ -34,6 +34,7 @@ type Client struct {
 	endLife context.CancelFunc
 
 	callers callers
+	spare   sync.Pool // of *acquisition
 
 	mu      sync.Mutex
 	closed  bool

@@ -11,11 +11,9 @@ import (
 // Hold is one acquisition that succeeded. It is safe for concurrent use. A nil
 // *Hold is what a failed Acquire gives; its Release is [ErrNotHeld].
 type Hold struct {
-	client  *Client
-	scope   *scope
-	ctx     holdContext
-	cleanup runtime.Cleanup
-	watched bool // cleanup is set
+	client *Client
+	scope  *scope
+	ctx    holdContext
 }
 
 // scope is the part of a hold that the client keeps: what the watchdog and the
@@ -31,13 +29,21 @@ type scope struct {
 	ended    atomic.Bool
 	leaked   atomic.Bool // nobody can end it any more; its lease does
 	lostOnce atomic.Bool
+
+	// A hold that is renewed is watched by the garbage collector from the first
+	// renewal on. Until then it is kept alive here: most holds are over by then, and
+	// need not pay for it.
+	unwatched atomic.Pointer[Hold]
+	cleanup   atomic.Pointer[runtime.Cleanup]
 }
 
 // newHold makes the handle of an acquisition and registers it with its owners.
 func (c *Client) newHold(ctx context.Context, owners []*owner, req *request, info HoldInfo) *Hold {
-	s := &scope{}
+	var s *scope
 	if len(owners) == 1 && !info.Reentrant {
 		s = &owners[0].first
+	} else {
+		s = &scope{}
 	}
 	s.client, s.info, s.owners = c, info, owners
 	s.watchdog.Store(req.watchdog)
@@ -66,10 +72,12 @@ func (h *Hold) derive(parent context.Context) {
 	h.ctx = holdContext{Context: inner, hold: h, parent: parent}
 }
 
-// watch has the client told when the hold is garbage-collected.
+// watch has the client told when a hold that is renewed is garbage-collected. A
+// fixed lease ends by itself, and is then lost.
 func (h *Hold) watch() {
-	h.watched = true
-	h.cleanup = runtime.AddCleanup(h, leaked, h.scope)
+	if h.scope.watchdog.Load() {
+		h.scope.unwatched.Store(h)
+	}
 }
 
 // Key is the Redis key of the lock, prefix included; of a [Client.MultiLock] the
@@ -183,9 +191,20 @@ func (o *owner) replace(from, to *scope) {
 	}
 }
 
+// renewed is called when the lease of the hold was renewed.
+func (s *scope) renewed() {
+	h := s.unwatched.Swap(nil)
+	if h == nil {
+		return
+	}
+	cleanup := runtime.AddCleanup(h, leaked, s)
+	s.cleanup.Store(&cleanup)
+}
+
 func (h *Hold) unwatch() {
-	if h.watched {
-		h.cleanup.Stop()
+	h.scope.unwatched.Store(nil)
+	if cleanup := h.scope.cleanup.Load(); cleanup != nil {
+		cleanup.Stop()
 	}
 }
 

@@ -81,6 +81,7 @@ type waiter struct {
 	signal     chan struct{} // look at your state; capacity 1
 
 	// Guarded by the shard.
+	shared bool   // a hand-off knows it, and may look at it later
 	due    bool   // an attempt is sensible now
 	chosen bool   // taken out of the queue by a hand-off that is on its way
 	left   bool   // gave up
@@ -271,6 +272,7 @@ func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
 	switch {
 	case w == nil:
 	case w.chosen:
+		w.shared = true
 		w.left = true // a hand-off is on its way to it, and finds that it is not needed
 	default:
 		ln.remove(w)

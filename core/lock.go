@@ -129,7 +129,7 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 // acquire is Acquire without the guard against leaks.
 func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) {
 	c := l.client
-	a := &acquisition{client: c}
+	a := c.newAcquisition()
 	if err := a.read(l, opts); err != nil {
 		return nil, err
 	}
@@ -137,7 +137,27 @@ func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) 
 		return nil, err
 	}
 	defer c.callers.exit()
-	return a.run(ctx)
+	hold, err := a.run(ctx)
+	if err == nil && a.unshared() {
+		c.spare.Put(a)
+	}
+	return hold, err
+}
+
+// newAcquisition gives an empty one.
+func (c *Client) newAcquisition() *acquisition {
+	a, ok := c.spare.Get().(*acquisition)
+	if !ok {
+		return &acquisition{client: c}
+	}
+	*a = acquisition{client: c}
+	return a
+}
+
+// unshared says whether nobody else can know the acquisition: it took one key
+// without waiting.
+func (a *acquisition) unshared() bool {
+	return len(a.keys) == 1 && !a.report.Contended && !a.first.w.shared
 }
 
 // acquisition is one call of Acquire or Do.

@@ -587,11 +587,12 @@ func TestLeak_NotWhileAContextIsAlive(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs))
+		locks := b.locks(core.WithObserver(obs), core.WithWatchdog(300*time.Millisecond))
 		ctx := func() context.Context {
 			ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
 			return context.WithValue(ctx, nesting("x"), 1)
 		}()
+		eventually(t, "a renewal, from which on leaks are looked for", func() bool { return obs.count("renewal") > 0 })
 		for range 5 {
 			runtime.GC()
 		}

@@ -247,18 +247,21 @@ func (o *owner) renewal(v redisstore.Verdict, sent time.Time) {
 		o.lose(errNotMine)
 		return
 	}
-	o.observeRenewal(v.Err, sent)
+	o.mu.Lock()
+	scopes := append([]*scope(nil), o.scopes...)
+	o.mu.Unlock()
+	for _, s := range scopes {
+		s.renewed()
+	}
+	o.observeRenewal(scopes, v.Err, sent)
 }
 
-func (o *owner) observeRenewal(err error, sent time.Time) {
+func (o *owner) observeRenewal(scopes []*scope, err error, sent time.Time) {
 	c := o.client
 	if len(c.cfg.observers.renewal) == 0 {
 		return
 	}
 	late := max(sent.Sub(c.start)-o.renewAtSafe()-c.cfg.watchdog/coalesce, 0)
-	o.mu.Lock()
-	scopes := append([]*scope(nil), o.scopes...)
-	o.mu.Unlock()
 	for _, s := range scopes {
 		if s.observed != nil {
 			c.cfg.observers.observeRenewal(s.observed, Renewal{HoldInfo: s.info, Err: unavailable(err), Late: late})
