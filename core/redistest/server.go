@@ -106,13 +106,25 @@ func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	return rdb
 }
 
+const (
+	unlimited      = 10_000    // more than a test has callers
+	pipelineBuffer = 16 * 1024 // there may be many, and what they carry is small
+)
+
 // options are those of a client that works in a synctest bubble: an address that
-// needs no DNS, and no maintenance notifications, which look addresses up.
+// needs no DNS, and no maintenance notifications, which look addresses up. Nor does
+// anything wait for a connection or for a batch before it: for such waits go-redis
+// keeps timers that it passes on from one bubble to the next, which is fatal there.
 func options(dial func() (net.Conn, error)) *redis.Options {
 	return &redis.Options{
 		Addr:                     "127.0.0.1:0",
 		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return dial() },
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		PoolSize:                 unlimited,
+		PipelinePoolSize:         unlimited,
+		PipelineReadBufferSize:   pipelineBuffer,
+		PipelineWriteBufferSize:  pipelineBuffer,
+		AutoPipelineOptions:      &redis.AutoPipelineOptions{MaxConcurrentBatches: unlimited, Unordered: true},
 	}
 }
 

@@ -35,9 +35,15 @@ const laneCount = 2
 // instead of growing the queue of a Redis that does not answer.
 const maxQueued = 100_000
 
-func pipelineOptions() *redis.AutoPipelineOptions {
+// pipelineOptions are go-redis's defaults, or what the caller's client says.
+func pipelineOptions(said *redis.AutoPipelineOptions) *redis.AutoPipelineOptions {
 	opts := redis.DefaultAutoPipelineOptions()
-	opts.MaxQueuedCommands = maxQueued / laneCount
+	if said != nil {
+		*opts = *said
+	}
+	if opts.MaxQueuedCommands <= 0 {
+		opts.MaxQueuedCommands = maxQueued / laneCount
+	}
 	return opts
 }
 
@@ -57,7 +63,7 @@ func newLanes(own bool) *lanes {
 func clientLanes(client *redis.Client, timeout time.Duration) (*lanes, error) {
 	l := newLanes(true)
 	for range laneCount {
-		pipe, err := client.WithTimeout(timeout).AsyncAutoPipelineWithOptions(pipelineOptions())
+		pipe, err := client.WithTimeout(timeout).AsyncAutoPipelineWithOptions(pipelineOptions(client.Options().AutoPipelineOptions))
 		if err != nil {
 			return l, errors.Join(err, l.close())
 		}
@@ -69,7 +75,7 @@ func clientLanes(client *redis.Client, timeout time.Duration) (*lanes, error) {
 // clusterLanes is the one auto-pipeline that a Cluster client has.
 func clusterLanes(client *redis.ClusterClient) (*lanes, error) {
 	l := newLanes(false)
-	pipe, err := client.AsyncAutoPipelineWithOptions(pipelineOptions())
+	pipe, err := client.AsyncAutoPipelineWithOptions(pipelineOptions(client.Options().AutoPipelineOptions))
 	l.pipes = append(l.pipes, pipe)
 	return l, err
 }
