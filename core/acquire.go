@@ -107,9 +107,14 @@ func (a *attempt) queued(ctx context.Context, w *waiter) (*owner, error) {
 	for {
 		todo := lines.next(w, a.now)
 		switch {
-		case todo.grant != nil:
+		case todo.grant != nil && ctx.Err() == nil:
 			return a.accept(w, todo.grant)
+		case todo.grant != nil:
+			return nil, a.busy(contextCause(ctx)) // leaving the queue passes it on
 		case todo.attempt:
+			if err := a.client.gate.check(ctx, a.key); err != nil {
+				return nil, err
+			}
 			o, err := a.try(ctx)
 			if err != nil {
 				return nil, err
@@ -155,6 +160,9 @@ func (a *attempt) accept(w *waiter, o *owner) (*owner, error) {
 func (a *attempt) lastChance(ctx context.Context, w *waiter) (*owner, error) {
 	if todo := a.client.lines.next(w, a.now); todo.grant != nil && ctx.Err() == nil {
 		return a.accept(w, todo.grant)
+	}
+	if err := a.client.gate.check(ctx, a.key); err != nil {
+		return nil, err // nobody knows whether it is taken
 	}
 	return nil, a.busy(nil)
 }
@@ -248,11 +256,11 @@ func (a *attempt) granted(ctx context.Context, call *redisstore.Call, field stri
 	c := a.client
 	o := c.newOwner(a.key, field, call.Sent, a.req.lease)
 	if o.deadline.passed(c.start, a.now) {
-		c.abandon(a.key, field, nil, a.req.lease)
+		c.relinquish(a.key, field, a.req.lease)
 		return nil, true, errTooLate
 	}
 	if ctx.Err() != nil {
-		c.abandon(a.key, field, nil, a.req.lease)
+		c.relinquish(a.key, field, a.req.lease)
 		return nil, false, a.stopped(ctx, contextCause(ctx))
 	}
 	a.report.RoundTrip = a.now.Sub(call.Sent)
@@ -291,9 +299,9 @@ func (a *attempt) afterEarlier(err error) error {
 }
 
 // unavailable is the answer when Redis has none. The others are spared the same
-// wait, if this one was not cut short by the wait time.
+// wait, if this one was not cut short by the wait time, and Redis really is silent.
 func (a *attempt) unavailable(ctx context.Context, err error) error {
-	if !a.cut {
+	if answered := errors.Is(err, errTooLate) || errors.Is(err, errGhost); !a.cut && !answered {
 		a.client.gate.trip(ctx, a.key, err)
 	}
 	return unavailable(err)

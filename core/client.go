@@ -34,6 +34,7 @@ type Client struct {
 	endLife context.CancelFunc
 
 	callers callers
+	unasked callers   // resolutions that have not asked Redis yet
 	spare   sync.Pool // of *acquisition
 
 	mu      sync.Mutex
@@ -52,7 +53,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
-	c.callers.gone = make(chan struct{})
+	c.callers.gone, c.unasked.gone = make(chan struct{}), make(chan struct{})
 	c.store, err = redisstore.New(rdb, redisstore.Config{Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout()})
 	if err != nil {
 		return nil, invalidf("New: %v", err)
@@ -176,6 +177,7 @@ func (c *Client) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = c.leaveHolds(ctx)
 	}
+	c.awaitResolver(ctx)
 	c.mu.Lock()
 	c.endLife()
 	c.mu.Unlock()
@@ -185,6 +187,18 @@ func (c *Client) Close(ctx context.Context) error {
 		err = errors.Join(err, c.ownRedis.Close())
 	}
 	return err
+}
+
+// awaitResolver gives abandoned fields the time of one question each. Redis that
+// does not answer is not waited for: what is left then ends with its lease.
+func (c *Client) awaitResolver(ctx context.Context) {
+	timeout := time.NewTimer(c.cfg.backendTimeout)
+	defer timeout.Stop()
+	select {
+	case <-c.unasked.refuse():
+	case <-timeout.C:
+	case <-ctx.Done():
+	}
 }
 
 // leaveHolds ends the contexts of the holds that are left.

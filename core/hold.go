@@ -52,6 +52,9 @@ func (c *Client) newHold(ctx context.Context, owners []*owner, req *request, inf
 	for _, o := range owners {
 		o.enter(s, req)
 	}
+	if cause := h.lossCause(); cause != nil {
+		s.lose(cause) // before the hold was there to be told
+	}
 	return h
 }
 

@@ -29,6 +29,7 @@ type topic struct {
 	key       string
 	channel   string
 	confirmed atomic.Bool
+	dead      atomic.Bool // its connection has ended; waiters need another topic
 
 	// Guarded by the feed.
 	users int

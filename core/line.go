@@ -267,6 +267,7 @@ func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
 	s.mu.Lock()
 	ln := s.get(key)
 	before := ln.owner
+	o.known = now.Sub(l.client.start)
 	ln.owner, ln.run, ln.runStart, ln.backTo = o, 0, now, time.Time{}
 	var t *topic
 	switch {
@@ -283,8 +284,19 @@ func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
 		l.client.waiters.Add(-1)
 		l.client.hub.release(t)
 	}
-	if before != nil {
-		before.lose(errNotMine) // its key was not there any more
+	l.replaced(before, o)
+}
+
+// replaced judges a holder of this client whose lock was taken by another one. If
+// it was known before that one was asked for, its key was not there any more. Else
+// the two have overtaken each other, and Redis knows.
+func (l *lines) replaced(before, by *owner) {
+	switch {
+	case before == nil:
+	case before.known < by.sent:
+		before.lose(errNotMine)
+	default:
+		l.client.verify(before)
 	}
 }
 

@@ -44,13 +44,16 @@ func (ln *line) expectEcho(now time.Time) {
 
 // handed completes a hand-off: to is the new holder. It says whether the chosen
 // waiter was still there to take it.
-func (l *lines) handed(w *waiter, to *owner) bool {
+func (l *lines) handed(w *waiter, from, to *owner) bool {
 	s := l.shard(to.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ln := w.line
 	ln.handing = false
-	ln.owner = to
+	if ln.owner == from || ln.owner == nil {
+		ln.owner = to
+	}
+	to.known = time.Since(l.client.start)
 	ln.run++
 	if w.left {
 		return false

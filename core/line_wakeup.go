@@ -15,6 +15,17 @@ func (l *lines) kick(key string) {
 	}
 }
 
+// holder is the holder of this client, nil if there is none.
+func (l *lines) holder(key string) *owner {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ln := s.lines[key]; ln != nil {
+		return ln.owner
+	}
+	return nil
+}
+
 // message is a wake-up from Redis about key. It gives the holder of this client,
 // whose belief it puts in doubt.
 func (l *lines) message(key string) *owner {

@@ -350,7 +350,8 @@ func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, unavailable(err)
 	}
-	l.client.verify(l.client.lines.message(key))
+	l.client.lines.kick(key)
+	l.client.verify(l.client.lines.holder(key))
 	return freed, nil
 }
 

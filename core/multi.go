@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -38,7 +39,7 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 		if err := c.reenter(ctx, o, req); err != nil {
 			m.rollBack(ctx)
 			for _, o := range entered {
-				c.undoEntry(ctx, o)
+				c.undoEntry(ctx, o, req.watchdog)
 			}
 			return nil, err
 		}
@@ -196,15 +197,37 @@ func (m *multi) takeOneByOne(ctx context.Context) error {
 		m.client.watchdog.add(o, m.req.watchdog, a.now)
 		m.got = append(m.got, o)
 	}
-	return nil
+	return m.extend(ctx)
+}
+
+// extend gives the keys that were had first, while others were waited for, their
+// whole lease again. One that was lost meanwhile fails the acquisition.
+func (m *multi) extend(ctx context.Context) error {
+	if len(m.got) == 1 {
+		return nil
+	}
+	err := eachOwner(m.got[:len(m.got)-1], func(_ int, o *owner) error {
+		sent, err := o.setCount(ctx, 1, m.req.lease, time.Now().Add(m.client.cfg.backendTimeout))
+		if err != nil {
+			return err
+		}
+		o.acknowledge(sent, m.req.lease)
+		m.client.watchdog.update(o)
+		return o.loss()
+	})
+	if err == nil || errors.Is(err, ErrUnavailable) {
+		return err
+	}
+	return &NotAcquiredError{Key: m.got[0].key, Waited: time.Since(m.report.Start), Cause: err}
 }
 
 // rollBack frees what was taken. Nobody has seen it yet.
 func (m *multi) rollBack(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	for _, o := range m.got {
-		_, _ = o.freeLast(ctx, time.Now()) //nolint:errcheck // the resolver goes on
-	}
+	_ = eachOwner(m.got, func(_ int, o *owner) error { //nolint:errcheck // the resolver goes on
+		_, err := o.freeLast(ctx, time.Now())
+		return err
+	})
 	m.got = nil
 }
 

@@ -38,7 +38,12 @@ type owner struct {
 	lease     time.Duration   // longest lease asked for
 	busy      bool            // an operation is on the wire
 	turns     []chan struct{} // operations that wait for it
-	late      int             // commands without an answer
+	lateUntil time.Time       // a command without an answer may land until then
+	capped    time.Duration   // longest lease that a reply confirms; 0: any
+
+	// When the acquire was sent, and when its holder was known to this client, since
+	// the client's start.
+	sent, known time.Duration
 
 	// Room for the first hold, so that the usual acquisition is one allocation less.
 	first    scope
@@ -56,6 +61,7 @@ func (c *Client) newOwner(key, field string, sent time.Time, lease time.Duration
 	o := &owner{client: c, key: key, field: field, lease: lease, index: -1}
 	o.self[0] = o
 	o.scopes = o.oneScope[:0]
+	o.sent = sent.Sub(c.start)
 	o.deadline.set(c.start, deadlineAfter(sent, lease))
 	return o
 }
@@ -69,9 +75,27 @@ func (o *owner) enter(s *scope, req *request) {
 		o.entering-- // it was announced
 	}
 	o.lease = max(o.lease, req.lease)
-	if req.watchdog {
-		o.watchdogs++
-	}
+}
+
+// wantRenewal counts one more hold for which the lease is renewed: from the moment
+// that the lock is had, which may be long before a MultiLock becomes a hold.
+func (o *owner) wantRenewal() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.watchdogs++
+}
+
+// lastUnanswered is until when commands without an answer may land.
+func (o *owner) lastUnanswered() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lateUntil
+}
+
+func (o *owner) over() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.phase != held
 }
 
 // leave takes a hold away and gives how many are left. The caller has made sure
@@ -89,6 +113,7 @@ func (o *owner) leaveUnlessLast(s *scope) {
 	defer o.mu.Unlock()
 	if len(o.scopes)+o.entering > 1 {
 		o.drop(s)
+		s.cancel(errLeaked) // nobody listens, but an outer context still refers to it
 	}
 }
 
@@ -181,9 +206,13 @@ func (o *owner) end() {
 func (o *owner) acknowledge(sent time.Time, lease time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.phase == held {
-		o.deadline.raise(o.client.start, deadlineAfter(sent, lease))
+	if o.phase != held || o.deadline.passed(o.client.start, time.Now()) {
+		return
 	}
+	if o.capped > 0 {
+		lease = min(lease, o.capped)
+	}
+	o.deadline.raise(o.client.start, deadlineAfter(sent, lease))
 }
 
 // checkClock loses the ownership when its deadline has passed.
@@ -196,6 +225,7 @@ func (o *owner) checkClock(now time.Time) {
 
 var (
 	errLeaseOver = fmt.Errorf("%w: the lease is over", ErrLost)
+	errLeaked    = fmt.Errorf("%w: the hold was garbage-collected", ErrLost)
 	errNotMine   = fmt.Errorf("%w: another holder, or none, is in redis", ErrLost)
 )
 

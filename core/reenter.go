@@ -26,7 +26,7 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request) error {
 	}
 	sent, err := o.setCount(ctx, count, req.lease, until)
 	if err != nil {
-		c.spawn(func(ctx context.Context) { c.undoEntry(ctx, o) })
+		c.spawn(func(ctx context.Context) { c.undoEntry(ctx, o, false) })
 		return o.entryError(ctx, err)
 	}
 	o.acknowledge(sent, req.lease)
@@ -59,7 +59,7 @@ func (o *owner) entryError(ctx context.Context, err error) error {
 
 // undoEntry takes back an entry that did not become a hold, and writes the count
 // that is right.
-func (c *Client) undoEntry(ctx context.Context, o *owner) {
+func (c *Client) undoEntry(ctx context.Context, o *owner, renewed bool) {
 	ctx = context.WithoutCancel(ctx)
 	if err := o.begin(ctx); err != nil {
 		return
@@ -67,6 +67,9 @@ func (c *Client) undoEntry(ctx context.Context, o *owner) {
 	defer o.end()
 	o.mu.Lock()
 	o.entering--
+	if renewed {
+		o.watchdogs--
+	}
 	count, live := len(o.scopes)+o.entering, o.phase == held
 	o.mu.Unlock()
 	now := time.Now()
@@ -126,7 +129,7 @@ func (o *owner) insist(ctx context.Context, until time.Time, send func() *rediss
 			return reply, call.Sent, nil
 		}
 		if fate == redisstore.Unknown {
-			o.unanswered(call)
+			o.unanswered()
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -141,10 +144,10 @@ func (o *owner) insist(ctx context.Context, until time.Time, send func() *rediss
 }
 
 // unanswered remembers that a command of this holder may still land.
-func (o *owner) unanswered(*redisstore.Call) {
+func (o *owner) unanswered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.late++
+	o.lateUntil = time.Now().Add(settleTime)
 }
 
 func minTime(a, b time.Time) time.Time {

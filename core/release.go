@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -44,13 +46,24 @@ func (s *scope) release(ctx context.Context, now time.Time) (handed bool, err er
 	if len(s.owners) == 1 {
 		return s.owners[0].release(ctx, s, now)
 	}
-	var errs []error
-	for _, o := range s.owners {
-		h, err := o.release(ctx, s, time.Now())
-		handed = handed || h
-		errs = append(errs, err)
+	handovers := make([]bool, len(s.owners))
+	err = eachOwner(s.owners, func(i int, o *owner) (err error) {
+		handovers[i], err = o.release(ctx, s, now)
+		return err
+	})
+	return slices.Contains(handovers, true), err
+}
+
+// eachOwner does something for all keys of a MultiLock at once, so that together
+// they take no longer than one.
+func eachOwner(owners []*owner, do func(i int, o *owner) error) error {
+	errs := make([]error, len(owners))
+	var all sync.WaitGroup
+	for i, o := range owners {
+		all.Go(func() { errs[i] = do(i, o) })
 	}
-	return handed, errors.Join(errs...)
+	all.Wait()
+	return joined(errs)
 }
 
 // joined joins errors, and leaves a single one as it is.
@@ -110,28 +123,26 @@ func (s *scope) lostOnRelease(cause error) {
 // free gives the lock to the next waiter of this client, or to everybody.
 func (o *owner) free(ctx context.Context, now, until time.Time) (handed bool, err error) {
 	c := o.client
-	for ; ; now = time.Now() {
-		w := c.lines.choose(o, now)
-		if w == nil {
-			return false, o.freeForAll(ctx, now, until)
-		}
-		next, err := o.handTo(ctx, w, now, until)
-		if err != nil {
-			c.lines.notHanded(w)
-			if handoffRefused(err) {
-				return false, o.freeForAll(ctx, time.Now(), until)
-			}
-			c.lines.ownerEnded(o, false)
-			return false, err
-		}
-		o.finish()
-		if c.lines.handed(w, next) {
-			return true, nil
-		}
-		// The waiter left while the lock was on its way. It is ours to pass on.
-		o = next
-		_ = o.close() //nolint:errcheck // nobody can have lost it yet
+	w := c.lines.choose(o, now)
+	if w == nil {
+		return false, o.freeForAll(ctx, now, until)
 	}
+	next, err := o.handTo(ctx, w, now, until)
+	if err != nil {
+		c.lines.notHanded(w)
+		if handoffRefused(err) {
+			return false, o.freeForAll(ctx, time.Now(), until)
+		}
+		c.lines.ownerEnded(o, false)
+		return false, err
+	}
+	if c.lines.handed(w, o, next) {
+		return true, nil
+	}
+	// The waiter left while the lock was on its way. It is this call's to pass on,
+	// but what becomes of it is no error of the release that was asked for.
+	_, _ = next.freeLast(ctx, time.Now()) //nolint:errcheck // see above; what is not answered goes to the resolver
+	return false, nil
 }
 
 // passOn frees an ownership whose waiter has left, in the background.
@@ -160,10 +171,12 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*o
 		return nil, err
 	}
 	mine, err := redisstore.Mine(reply)
-	if err != nil {
+	switch {
+	case err != nil:
+		c.relinquish(o.key, o.field, o.longestLease())
+		c.abandon(o.key, field, nil, w.req.lease)
 		return nil, unavailable(err)
-	}
-	if !mine {
+	case !mine:
 		return nil, errNotMine
 	}
 	// Sent again, the call may have been executed the first time.
@@ -198,6 +211,8 @@ func (o *owner) freeForAll(ctx context.Context, now, until time.Time) error {
 	}
 	mine, told, err := redisstore.Released(reply)
 	if err != nil {
+		c.relinquish(o.key, o.field, o.longestLease())
+		c.lines.ownerEnded(o, false)
 		return unavailable(err)
 	}
 	c.lines.ownerEnded(o, c.toldOthers(o.key, told))
@@ -214,82 +229,6 @@ func (c *Client) toldOthers(key string, told int) bool {
 	return c.store.CountsOneNode() || told > c.lines.subscribed(key)
 }
 
-// Refresh gives the lock a new lease, counted from now: longer or shorter, but
-// never shorter than other holds of the same acquisition need. A hold with a
-// watchdog gets a fixed lease: its renewal stops. The lease is 1 ms to
-// [MaxDuration].
-//
-// On [ErrUnavailable] the hold keeps the earlier of the old and the new end.
-func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
-	if h == nil || h.scope.ended.Load() {
-		return ErrNotHeld
-	}
-	if err := checkLease("Refresh", lease); err != nil {
-		return err
-	}
-	h.scope.stopRenewal()
-	var errs []error
-	for _, o := range h.scope.owners {
-		errs = append(errs, o.refresh(ctx, lease.Truncate(time.Millisecond)))
-	}
-	return joined(errs)
-}
-
-func (o *owner) refresh(ctx context.Context, lease time.Duration) error {
-	if err := o.begin(ctx); err != nil {
-		return unavailable(err)
-	}
-	defer o.end()
-	o.checkClock(time.Now())
-	lower, err := o.planRefresh(lease)
-	if err != nil {
-		return err
-	}
-	until := time.Now().Add(o.client.cfg.backendTimeout)
-	if !lower {
-		sent, err := o.setCount(ctx, o.holds(), lease, until)
-		if err == nil {
-			o.acknowledge(sent, lease)
-			o.client.watchdog.update(o)
-		}
-		return err
-	}
-	o.client.watchdog.settle(ctx, o)
-	reply, sent, err := o.insist(ctx, until, func() *redisstore.Call {
-		return o.client.store.Refresh(time.Now(), o.key, o.field, lease)
-	})
-	if err != nil {
-		return err
-	}
-	if err := o.mine(reply); err != nil {
-		return err
-	}
-	o.acknowledge(sent, lease)
-	o.client.watchdog.update(o)
-	return nil
-}
-
-// planRefresh says whether the TTL may be lowered: only when no other hold counts on it, and no earlier command of this
-// holder can still land and raise it again. When it may, the local deadline comes
-// first.
-func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.phase != held {
-		return false, o.endCause()
-	}
-	if len(o.scopes) > 1 || o.late > 0 {
-		o.lease = max(o.lease, lease)
-		return false, nil
-	}
-	o.lease = lease
-	now := time.Now()
-	if d := deadlineAfter(now, lease); o.deadline.remaining(o.client.start, now) > d.Sub(now) {
-		o.deadline.set(o.client.start, d)
-	}
-	return true, nil
-}
-
 // endCause is the error of an operation on an ownership that is over. The mutex is
 // held.
 func (o *owner) endCause() error {
@@ -297,69 +236,4 @@ func (o *owner) endCause() error {
 		return o.lossCause
 	}
 	return ErrNotHeld
-}
-
-// Leave stops owning the lock without freeing it: the key stays for d, as a marker
-// that nobody holds, and then expires. The hold and its context end as with
-// [Hold.Release], whose errors it returns. Only the last hold of an acquisition
-// can leave; an inner one gets [ErrInvalid].
-func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
-	if h == nil || h.scope.ended.Load() {
-		return ErrNotHeld
-	}
-	if err := checkLease("Leave", d); err != nil {
-		return err
-	}
-	for _, o := range h.scope.owners {
-		if o.holds() > 1 {
-			return invalidf("Leave of an inner hold: the outer one still needs the lock %q", o.key)
-		}
-	}
-	h.checkClock(time.Now())
-	s := h.scope
-	s.cancel(ErrReleased)
-	if !s.ended.CompareAndSwap(false, true) {
-		return ErrNotHeld
-	}
-	h.unwatch()
-	s.stopRenewal()
-	ctx = context.WithoutCancel(ctx)
-	var errs []error
-	for _, o := range s.owners {
-		errs = append(errs, o.leaveFor(ctx, s, d.Truncate(time.Millisecond)))
-	}
-	err := joined(errs)
-	s.finished(HoldResult{Left: true, Err: err})
-	return err
-}
-
-func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration) error {
-	if err := o.begin(ctx); err != nil {
-		return unavailable(err)
-	}
-	defer o.end()
-	o.checkClock(time.Now())
-	o.leave(s)
-	if err := o.close(); err != nil {
-		return err
-	}
-	o.client.watchdog.settle(ctx, o)
-	defer o.client.watchdog.remove(o)
-	defer o.finish()
-	defer o.client.lines.ownerEnded(o, false)
-	reply, _, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() *redisstore.Call {
-		return o.client.store.Refresh(time.Now(), o.key, o.field, d)
-	})
-	if err != nil {
-		return err
-	}
-	mine, err := redisstore.Mine(reply)
-	switch {
-	case err != nil:
-		return unavailable(err)
-	case !mine:
-		s.lostOnRelease(errNotMine)
-		return errNotMine
-	}
-	return nil
 }

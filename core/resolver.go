@@ -19,15 +19,33 @@ const settleTime = 2 * time.Minute
 // abandon leaves a field to the resolver. call is the command that was not
 // answered, nil if it was, or if only its effect is in doubt.
 func (c *Client) abandon(key, field string, call *redisstore.Call, lease time.Duration) {
-	r := &resolution{client: c, key: key, field: field, call: call, until: time.Now().Add(lease + settleTime)}
-	c.spawn(r.run)
+	if call != nil {
+		call.Settle()
+	}
+	c.resolve(&resolution{client: c, key: key, field: field, call: call, until: time.Now().Add(lease + settleTime)})
 }
 
 // relinquish leaves the release of a holder to the resolver. Its field was in Redis
 // and no command can bring it back: who asks again is answered for good.
 func (c *Client) relinquish(key, field string, lease time.Duration) {
-	r := &resolution{client: c, key: key, field: field, seen: true, until: time.Now().Add(lease)}
+	c.resolve(&resolution{client: c, key: key, field: field, seen: true, until: time.Now().Add(lease)})
+}
+
+// resolve clears a field up in the background. Close waits until Redis was asked
+// once with an answer, or does not answer.
+func (c *Client) resolve(r *resolution) {
+	if c.unasked.enter() == nil {
+		r.unasked = true
+	}
 	c.spawn(r.run)
+}
+
+// asked says that Redis was asked once, or is not going to be.
+func (r *resolution) asked() {
+	if r.unasked {
+		r.unasked = false
+		r.client.unasked.exit()
+	}
 }
 
 // resolution is the clearing up of one abandoned field.
@@ -37,11 +55,13 @@ type resolution struct {
 	call       *redisstore.Call // without an answer so far; nil when none is awaited
 	seen       bool             // it was in Redis, so that "not mine" says that it has gone
 	until      time.Time
+	unasked    bool // Close waits for it
 }
 
 // run asks quickly at first, then every second. "Not mine" is no answer before the
 // time in which the command may still land is over.
 func (r *resolution) run(ctx context.Context) {
+	defer r.asked()
 	for pause := firstPause; !r.settled(ctx, pause); pause = min(4*pause, longestAsk) {
 		if r.release(ctx) || time.Now().After(r.until) {
 			return
@@ -82,6 +102,9 @@ func (r *resolution) release(ctx context.Context) bool {
 	reply, _, err := c.store.Release(now, r.key, r.field).Wait(ctx, now.Add(c.cfg.backendTimeout))
 	if err != nil {
 		return false
+	}
+	if r.call == nil {
+		r.asked()
 	}
 	mine, _, err := redisstore.Released(reply)
 	if err != nil || !mine {

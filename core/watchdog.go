@@ -19,6 +19,7 @@ type watchdog struct {
 
 	mu    sync.Mutex
 	heap  ownerHeap
+	ahead time.Duration      // how far the wall clock was from the monotonic one, when last looked at
 	alarm time.Duration      // when the scheduler looks next, since the client's start
 	idle  chan struct{}      // closed when the last hold has gone; nil if nobody waits for that
 	passe map[*owner]waiting // renewals on the wire that somebody waits for
@@ -32,9 +33,15 @@ func newWatchdog(c *Client) *watchdog {
 
 // add puts an owner under watch, or adds a renewed hold to one that is.
 func (w *watchdog) add(o *owner, renewed bool, at time.Time) {
+	if renewed {
+		o.wantRenewal()
+	}
 	now := at.Sub(w.client.start)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if o.over() {
+		return // lost in this instant
+	}
 	if renewed && o.renewAt == 0 {
 		o.renewAt = now + w.period()
 	}
@@ -154,6 +161,7 @@ func (w *watchdog) run(ctx context.Context) {
 func (w *watchdog) look() time.Duration {
 	now := time.Now()
 	over, renew, next := w.collect(now)
+	over = append(over, w.jumped(now)...)
 	for _, o := range over {
 		if o.checkClock(now); o.alive(now) {
 			w.add(o, false, now) // renewed in this instant
@@ -164,6 +172,31 @@ func (w *watchdog) look() time.Duration {
 	}
 	return next
 }
+
+// jumped gives the owners whose deadline has passed on the wall clock only: the
+// machine was suspended, and the heap, which is in monotonic order, does not show
+// them.
+func (w *watchdog) jumped(now time.Time) (over []*owner) {
+	ahead := time.Duration(now.UnixNano()-w.client.start.UnixNano()) - now.Sub(w.client.start)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ahead-w.ahead > clockJump {
+		for _, o := range w.heap {
+			if o.deadline.passed(w.client.start, now) {
+				over = append(over, o)
+			}
+		}
+	}
+	w.ahead = ahead
+	return over
+}
+
+// A step of the wall clock that is looked into, and how often it is looked for
+// while locks are held.
+const (
+	clockJump  = 100 * time.Millisecond
+	clockCheck = time.Second
+)
 
 // coalesce is the part of the lease by which renewals are brought forward to
 // travel with others.
@@ -184,7 +217,7 @@ func (w *watchdog) collect(now time.Time) (over, renew []*owner, next time.Durat
 			over = append(over, o)
 			continue
 		case o.renewing || o.renewAt == 0 || o.renewAt > soon || len(renew) == 0 && o.renewAt > at:
-			return over, renew, max(o.next-at, time.Millisecond)
+			return over, renew, min(max(o.next-at, time.Millisecond), clockCheck)
 		}
 		o.renewing = true
 		o.next = w.due(o)
@@ -240,7 +273,7 @@ func (o *owner) renewal(v redisstore.Verdict, sent time.Time) {
 	c := o.client
 	switch {
 	case v.Err != nil:
-		o.unanswered(nil)
+		o.unanswered()
 	case v.Held:
 		o.acknowledge(sent, c.cfg.watchdog)
 	default:
@@ -301,12 +334,13 @@ func (w *watchdog) renewed(o *owner, failed bool) {
 	}
 }
 
-// settle waits until no renewal of o is on the wire.
-func (w *watchdog) settle(ctx context.Context, o *owner) {
+// settle waits until no renewal of o is on the wire, at most for the backend
+// timeout.
+func (w *watchdog) settle(ctx context.Context, o *owner) error {
 	w.mu.Lock()
 	if !o.renewing {
 		w.mu.Unlock()
-		return
+		return nil
 	}
 	done := w.passe[o]
 	if done == nil {
@@ -314,11 +348,21 @@ func (w *watchdog) settle(ctx context.Context, o *owner) {
 		w.passe[o] = done
 	}
 	w.mu.Unlock()
+	timeout := time.NewTimer(w.client.cfg.backendTimeout)
+	defer timeout.Stop()
 	select {
 	case <-done:
+		return nil
 	case <-ctx.Done():
+		return contextCause(ctx)
+	case <-timeout.C:
+		return errRenewing
+	case <-w.client.life.Done():
+		return ErrClosed
 	}
 }
+
+var errRenewing = errors.New("a renewal is on its way and not answered")
 
 // verify asks Redis, in the background, whether o is still the holder.
 func (c *Client) verify(o *owner) {

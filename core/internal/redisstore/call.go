@@ -45,6 +45,7 @@ type Call struct {
 	lane   lane
 	future redis.AutoFuture // of a queued call
 	err    error            // of a finished call
+	last   bool             // no second send
 }
 
 type callState uint8
@@ -80,12 +81,23 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	if err == nil {
 		return c.cmd.Val(), Answered, nil
 	}
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if !c.last && fateOf(err) == Answered && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		c.useSource()
 		return c.Wait(ctx, limit)
 	}
 	return nil, fateOf(err), err
 }
+
+// Settle makes Wait take an answer as it is, also that the script is not known:
+// nobody wants the call executed any more.
+func (c *Call) Settle() { c.last = true }
+
+// interruptedError is the end of a wait by its context or limit, told apart from
+// anything that Redis said: the cause of a context may be any error.
+type interruptedError struct{ cause error }
+
+func (e *interruptedError) Error() string { return e.cause.Error() }
+func (e *interruptedError) Unwrap() error { return e.cause }
 
 func (c *Call) run(ctx context.Context, limit time.Time) error {
 	switch c.state {
@@ -123,7 +135,7 @@ func (c *Call) await(ctx context.Context, limit time.Time) error {
 	defer cancel()
 	err := c.future.WaitContext(bounded)
 	if err != nil && bounded.Err() != nil && errors.Is(err, bounded.Err()) {
-		return context.Cause(bounded)
+		return &interruptedError{context.Cause(bounded)}
 	}
 	return err
 }
@@ -144,7 +156,10 @@ func (c *Call) useSource() {
 func fateOf(err error) Fate {
 	var reply redis.Error
 	var op *net.OpError
+	var interrupted *interruptedError
 	switch {
+	case errors.As(err, &interrupted):
+		return Unknown
 	case errors.Is(err, redis.ErrAutoPipelineQueueFull), errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout),
 		errors.Is(err, redis.ErrPoolExhausted):
 		return NotSent

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,11 +79,16 @@ func (s *Store) probeSharding(ctx context.Context) (bool, error) {
 	probe := redis.NewClusterClient(&opts)
 	defer probe.Close() //nolint:errcheck // nothing was entrusted to it
 	err := probe.Do(ctx, "pubsub", "shardnumsub").Err()
-	var reply redis.Error
-	if err != nil && !errors.As(err, &reply) {
+	if err != nil && !unknownCommand(err) {
 		return false, err
 	}
 	return err == nil, nil
+}
+
+// unknownCommand says whether a server is too old for a command or subcommand.
+func unknownCommand(err error) bool {
+	text := strings.ToLower(err.Error())
+	return strings.HasPrefix(text, "err unknown")
 }
 
 // SetSharded configures how wake-ups travel in a Cluster. It is called before the

@@ -20,12 +20,15 @@ type direct struct {
 	horizon  horizon
 	inFlight atomic.Int64
 	resume   atomic.Int64 // Unix nanoseconds
+	failures atomic.Int32 // how often it had to pause
 }
 
-// The time of a direct call, and for how long there is none after one that failed.
+// The time of a direct call, and for how long there is none after one that failed:
+// twice as long each time, so that a Redis that is far away is soon left alone.
 const (
-	directTime  = 50 * time.Millisecond
-	directPause = time.Second
+	directTime   = 50 * time.Millisecond
+	directPause  = time.Second
+	longestPause = 10 // doublings
 )
 
 // errNotDirect is the cause of a direct call without an answer.
@@ -52,9 +55,13 @@ func (d *direct) process(now, limit time.Time, cmd *redis.Cmd) error {
 	}
 	err := d.client.Process(ctx, once{cmd})
 	if err == nil || fateOf(err) == Answered {
+		if d.failures.Load() != 0 {
+			d.failures.Store(0)
+		}
 		return err
 	}
-	d.resume.Store(time.Now().Add(directPause).UnixNano())
+	pause := directPause << min(d.failures.Add(1)-1, longestPause)
+	d.resume.Store(time.Now().Add(pause).UnixNano())
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w: %v", errNotDirect, err) //nolint:errorlint // it would be taken for the caller's cancel
 	}

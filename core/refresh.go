@@ -1,0 +1,103 @@
+package core
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// Refresh gives the lock a new lease, counted from now: longer or shorter, but
+// never shorter than other holds of the same acquisition need. A hold with a
+// watchdog gets a fixed lease: its renewal stops. The lease is 1 ms to
+// [MaxDuration].
+//
+// On [ErrUnavailable] the hold keeps the earlier of the old and the new end.
+func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
+	if h == nil || h.scope.ended.Load() {
+		return ErrNotHeld
+	}
+	if err := checkLease("Refresh", lease); err != nil {
+		return err
+	}
+	h.scope.stopRenewal()
+	return eachOwner(h.scope.owners, func(_ int, o *owner) error {
+		return o.refresh(ctx, lease.Truncate(time.Millisecond))
+	})
+}
+
+func (o *owner) refresh(ctx context.Context, lease time.Duration) error {
+	if err := o.begin(ctx); err != nil {
+		return unavailable(err)
+	}
+	defer o.end()
+	if err := o.client.watchdog.settle(ctx, o); err != nil {
+		return unavailable(err)
+	}
+	o.checkClock(time.Now())
+	lower, err := o.planRefresh(lease)
+	if err != nil {
+		return err
+	}
+	if lower {
+		return o.lowerTo(ctx, lease)
+	}
+	sent, err := o.setCount(ctx, o.holds(), lease, time.Now().Add(o.client.cfg.backendTimeout))
+	if err == nil {
+		o.acknowledge(sent, lease)
+		o.client.watchdog.update(o)
+	}
+	return err
+}
+
+// planRefresh says whether the TTL may be lowered: only when no other hold counts
+// on it, and no earlier command of this holder can still land and raise it again.
+// When it may, the local deadline comes first.
+func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.phase != held {
+		return false, o.endCause()
+	}
+	now := time.Now()
+	if len(o.scopes)+o.entering > 1 || now.Before(o.lateUntil) {
+		o.lease = max(o.lease, lease)
+		return false, nil
+	}
+	o.lease = lease
+	if d := deadlineAfter(now, lease); o.deadline.remaining(o.client.start, now) > d.Sub(now) {
+		o.deadline.set(o.client.start, d)
+	}
+	return true, nil
+}
+
+// lowerTo sets the TTL, up or down. A send of it that is not answered may land at
+// any time, and cut a TTL that was raised since: from then on no more than this
+// lease is believed.
+func (o *owner) lowerTo(ctx context.Context, lease time.Duration) error {
+	before := o.lastUnanswered()
+	reply, sent, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() *redisstore.Call {
+		return o.client.store.Refresh(time.Now(), o.key, o.field, lease)
+	})
+	if o.lastUnanswered() != before {
+		o.believeAtMost(lease)
+	}
+	if err != nil {
+		return err
+	}
+	if err := o.mine(reply); err != nil {
+		return err
+	}
+	o.acknowledge(sent, lease)
+	o.client.watchdog.update(o)
+	return nil
+}
+
+// believeAtMost caps the leases that replies are taken to confirm.
+func (o *owner) believeAtMost(lease time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.capped == 0 || lease < o.capped {
+		o.capped = lease
+	}
+}
