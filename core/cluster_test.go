@@ -42,7 +42,7 @@ func (c *clusterBed) wantGone(t *testing.T, keys ...string) {
 	}
 }
 
-func TestCluster(t *testing.T) {
+func TestCluster(t *testing.T) { //nolint:tparallel // one cluster, and the same keys
 	t.Parallel()
 	c := newClusterBed(t)
 	t.Run("LockReenterRelease", c.lockReenterRelease)

@@ -88,7 +88,7 @@ func TestCall_RefusedConnectionIsNotSent(t *testing.T) {
 	}
 }
 
-func TestTransient_ErrorReplies(t *testing.T) {
+func TestTransient_ErrorReplies(t *testing.T) { //nolint:tparallel // one server, whose state the steps change
 	t.Parallel()
 	srv := redisserver.Start(t)
 	b := newBench(t, srv.Client())
@@ -99,8 +99,8 @@ func TestTransient_ErrorReplies(t *testing.T) {
 		b.wantGone(key)
 	})
 	t.Run("READONLY passes", func(t *testing.T) {
-		b.rdb.SlaveOf(t.Context(), "127.0.0.1", "1")
-		defer b.rdb.SlaveOf(t.Context(), "no", "one")
+		b.rdb.ReplicaOf(t.Context(), "127.0.0.1", "1")
+		defer b.rdb.ReplicaOf(t.Context(), "no", "one")
 		wantError(t, b, "READONLY", true)
 	})
 	t.Run("NOPERM stays", func(t *testing.T) {
