@@ -68,6 +68,7 @@ func (c *Call) prepare(args []any) {
 	ctx := context.Background() //nolint:forbidigo // queued commands outlive their caller; Wait honours the caller's context
 	c.cmd = redis.NewCmd(ctx, args...)
 	c.cmd.SetFirstKeyPos(keyPosition)
+	c.cmd.SetStepCount(1) // else a ClusterClient asks any node, dead or not, for it
 	c.state = prepared
 }
 

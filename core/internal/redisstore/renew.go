@@ -47,11 +47,11 @@ func (s *Store) renewPart(ctx context.Context, claims []Claim, size int, lease t
 	for first := 0; first < len(claims); first += size {
 		cmds = append(cmds, s.renewCommand(ctx, s.scripts.renew.digest, "evalsha", claims[first:min(first+size, len(claims))], lease))
 	}
-	s.execRenewals(ctx, cmds, claims[0].Key)
+	node := s.execRenewals(ctx, cmds, claims[0].Key)
 	verdicts := make([]Verdict, 0, len(claims))
 	for i, cmd := range cmds {
 		first := i * size
-		verdicts = append(verdicts, s.readRenewal(ctx, cmd, claims[first:min(first+size, len(claims))], lease)...)
+		verdicts = append(verdicts, s.readRenewal(ctx, node, cmd, claims[first:min(first+size, len(claims))], lease)...)
 	}
 	return verdicts
 }
@@ -68,12 +68,13 @@ func (s *Store) renewCommand(ctx context.Context, body any, verb string, claims 
 	}
 	cmd := redis.NewCmd(ctx, args...)
 	cmd.SetFirstKeyPos(keyPosition)
+	cmd.SetStepCount(1) // else a ClusterClient asks any node, dead or not, for it
 	return cmd
 }
 
-// execRenewals sends the commands in one pipeline to the node of key. The errors
-// stay on the commands.
-func (s *Store) execRenewals(ctx context.Context, cmds []*redis.Cmd, key string) {
+// execRenewals sends the commands in one pipeline to the node of key, which it
+// returns; nil if there is none. The errors stay on the commands.
+func (s *Store) execRenewals(ctx context.Context, cmds []*redis.Cmd, key string) *redis.Client {
 	node := s.renewer
 	if s.cluster != nil {
 		master, err := s.cluster.MasterForKey(ctx, key)
@@ -81,7 +82,7 @@ func (s *Store) execRenewals(ctx context.Context, cmds []*redis.Cmd, key string)
 			for _, cmd := range cmds {
 				cmd.SetErr(err)
 			}
-			return
+			return nil
 		}
 		node = master.WithTimeout(s.cfg.RenewTimeout)
 	}
@@ -90,15 +91,20 @@ func (s *Store) execRenewals(ctx context.Context, cmds []*redis.Cmd, key string)
 		_ = pipe.Process(ctx, once{cmd}) //nolint:errcheck // only queues; the error is on the command after Exec
 	}
 	_, _ = pipe.Exec(ctx) //nolint:errcheck // likewise
+	return node
 }
 
-// readRenewal reads one reply. A script that Redis does not know, or a slot that
-// has moved, is asked for again, alone.
-func (s *Store) readRenewal(ctx context.Context, cmd *redis.Cmd, claims []Claim, lease time.Duration) []Verdict {
+// readRenewal reads one reply. A script that the node does not know is sent to it
+// once more, alone and in full; so is, wherever it leads, one whose slot has moved.
+func (s *Store) readRenewal(ctx context.Context, node *redis.Client, cmd *redis.Cmd, claims []Claim, lease time.Duration) []Verdict {
 	err := cmd.Err()
-	if redis.HasErrorPrefix(err, "NOSCRIPT") || s.moved(err) {
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		cmd = s.renewCommand(ctx, s.scripts.renew.source, "eval", claims, lease)
-		err = s.processRenewal(ctx, cmd)
+		err = node.Process(ctx, once{cmd})
+	}
+	if s.moved(err) {
+		cmd = s.renewCommand(ctx, s.scripts.renew.source, "eval", claims, lease)
+		err = s.cluster.Process(ctx, once{cmd})
 	}
 	verdicts := make([]Verdict, len(claims))
 	held, isArray := cmd.Val().([]any)
@@ -122,11 +128,4 @@ func (s *Store) moved(err error) bool {
 	_, isMoved := redis.IsMovedError(err)
 	_, isAsk := redis.IsAskError(err)
 	return isMoved || isAsk || redis.IsTryAgainError(err) || redis.IsClusterDownError(err)
-}
-
-func (s *Store) processRenewal(ctx context.Context, cmd *redis.Cmd) error {
-	if s.cluster != nil {
-		return s.cluster.Process(ctx, once{cmd})
-	}
-	return s.renewer.Process(ctx, once{cmd})
 }
