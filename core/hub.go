@@ -141,12 +141,16 @@ func (f *feed) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	subs, err := f.hub.client.store.Subscriptions(ctx, f.key)
 	if err != nil {
+		_ = f.hub.client.sleep(ctx, feedPause) //nolint:errcheck // it ends either way
 		cancel()
 		f.end()
 		return
 	}
 	var reader sync.WaitGroup
-	reader.Go(func() { f.read(ctx, subs) })
+	reader.Go(func() {
+		defer cancel()
+		f.read(ctx, subs)
+	})
 	f.write(ctx, subs)
 	cancel()
 	_ = subs.Close() //nolint:errcheck // nothing was entrusted to it
@@ -154,11 +158,18 @@ func (f *feed) run(ctx context.Context) {
 	f.end()
 }
 
+// end leaves the topics that still have users to other feeds: their waiters look,
+// and subscribe anew.
 func (f *feed) end() {
 	f.mu.Lock()
 	f.ended = true
 	f.mu.Unlock()
 	f.hub.forget(f.name, f)
+	for _, t := range f.topics { // nobody adds to them any more
+		t.confirmed.Store(false)
+		t.dead.Store(true)
+		f.hub.client.lines.kick(t.key)
+	}
 }
 
 // write subscribes, unsubscribes and pings.
@@ -206,12 +217,19 @@ func (f *feed) sweep(now time.Time) (stale []string, empty bool) {
 }
 
 // read passes on what comes in. A connection that was lost is made again by the
-// subscriptions, which confirms every channel anew: then everybody looks.
+// subscriptions, which confirms every channel anew: then everybody looks. With
+// sharded channels the feed ends instead: they may belong to another node now, and
+// go-redis would ask for all of them in one command, across slots.
 func (f *feed) read(ctx context.Context, subs *redisstore.Subscriptions) {
 	for ctx.Err() == nil {
 		event, err := subs.Receive(ctx, 3*pingInterval)
-		if err != nil {
+		moved := event.Kind == redisstore.Unsubscribed && subs.Sharded() && f.has(event.Channel)
+		if err != nil || moved {
 			f.interrupted()
+			if subs.Sharded() {
+				_ = f.hub.client.sleep(ctx, feedPause) //nolint:errcheck // it ends either way
+				return
+			}
 			_ = f.hub.client.sleep(ctx, firstPause) //nolint:errcheck // the loop looks at ctx
 			continue
 		}
@@ -220,6 +238,16 @@ func (f *feed) read(ctx context.Context, subs *redisstore.Subscriptions) {
 		}
 	}
 }
+
+// has says whether a channel is wanted.
+func (f *feed) has(channel string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.topics[channel] != nil
+}
+
+// feedPause keeps a node that refuses subscriptions from being asked all the time.
+const feedPause = 200 * time.Millisecond
 
 // interrupted marks all topics as not confirmed.
 func (f *feed) interrupted() {

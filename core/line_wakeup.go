@@ -51,11 +51,16 @@ func (l *lines) message(key string) *owner {
 func (l *lines) subscribe(ctx context.Context, w *waiter) {
 	s := l.shard(w.line.key)
 	s.mu.Lock()
+	old := w.line.topic
+	if old != nil && old.dead.Load() {
+		w.line.topic = nil
+	}
 	has := w.line.topic != nil
 	s.mu.Unlock()
 	if has {
 		return
 	}
+	l.client.hub.release(old)
 	t := l.client.hub.subscribe(ctx, w.line.key)
 	s.mu.Lock()
 	if w.line.topic == nil && !w.left && !w.chosen && w.grant == nil {

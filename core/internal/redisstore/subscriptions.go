@@ -48,13 +48,18 @@ func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, 
 	return &Subscriptions{pubsub: master.SSubscribe(ctx), sharded: true}, nil
 }
 
+// Sharded says whether the channels belong to slots.
+func (p *Subscriptions) Sharded() bool { return p.sharded }
+
 // Subscribe asks for channels. Whether it worked is told by an Event; a connection
 // that is down is made again by Receive, with all channels.
 func (p *Subscriptions) Subscribe(ctx context.Context, channels []string) {
 	switch {
 	case len(channels) == 0:
 	case p.sharded:
-		_ = p.pubsub.SSubscribe(ctx, channels...) //nolint:errcheck // see above
+		for _, channel := range channels { // one command may name only channels of one slot
+			_ = p.pubsub.SSubscribe(ctx, channel) //nolint:errcheck // see above
+		}
 	default:
 		_ = p.pubsub.Subscribe(ctx, channels...) //nolint:errcheck // see above
 	}
@@ -65,7 +70,9 @@ func (p *Subscriptions) Unsubscribe(ctx context.Context, channels []string) {
 	switch {
 	case len(channels) == 0:
 	case p.sharded:
-		_ = p.pubsub.SUnsubscribe(ctx, channels...) //nolint:errcheck // a message too many does no harm
+		for _, channel := range channels {
+			_ = p.pubsub.SUnsubscribe(ctx, channel) //nolint:errcheck // a message too many does no harm
+		}
 	default:
 		_ = p.pubsub.Unsubscribe(ctx, channels...) //nolint:errcheck // likewise
 	}

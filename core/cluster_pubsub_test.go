@@ -1,0 +1,70 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/redis/go-redis/v9"
+)
+
+// TestCluster_ShardedSubscriptionsComeBack kills the subscription connection of a
+// client that waits for several keys of one master, in different slots: all of them
+// are subscribed again, and a release wakes by message.
+func TestCluster_ShardedSubscriptionsComeBack(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	node := cluster.Masters[0]
+	direct := node.Client()
+	keys := keysOn(cluster, node, 3)
+	holder, waiter := clusterLocks(t, cluster), clusterLocks(t, cluster)
+	holds := make(map[string]*core.Hold)
+	got := make(map[string]chan error)
+	for _, key := range keys {
+		_, hold, err := holder.Lock(key).Acquire(t.Context())
+		must(t, err)
+		done := make(chan error, 1)
+		holds[key], got[key] = hold, done
+		go func() {
+			done <- waiter.Lock(key).Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
+		}()
+	}
+	subscribed := func() bool {
+		for _, key := range keys {
+			channel := "redisson_lock__channel:{" + key + "}"
+			if direct.PubSubShardNumSub(t.Context(), channel).Val()[channel] == 0 {
+				return false
+			}
+		}
+		return true
+	}
+	eventually(t, "all channels to be subscribed", subscribed)
+	must(t, direct.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
+	eventually(t, "all channels to be subscribed again", subscribed)
+	for _, key := range keys {
+		must(t, holds[key].Release(t.Context()))
+		must(t, <-got[key])
+	}
+}
+
+// keysOn finds lock names in different slots of one node.
+func keysOn(cluster *redisserver.Cluster, node *redisserver.Server, n int) (keys []string) {
+	for i := 0; len(keys) < n; i++ {
+		if key := fmt.Sprintf("key-%d", i); cluster.Master(key) == node {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func clusterLocks(t *testing.T, cluster *redisserver.Cluster) *core.Client {
+	t.Helper()
+	var rdb redis.UniversalClient = cluster.Client()
+	locks, err := core.New(rdb, patient)
+	must(t, err)
+	t.Cleanup(func() { faultClose(t, locks) })
+	return locks
+}
