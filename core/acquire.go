@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -18,7 +17,7 @@ const pollInterval = time.Second
 
 // jittered spreads polls over the last quarter of the interval.
 func jittered(d time.Duration) time.Duration {
-	return d - rand.N(d/4+1) //nolint:gosec // spreading, not secrecy
+	return d - rand.N(d/4+1)
 }
 
 // nextField makes a holder field that was never used: a command of an earlier
@@ -40,6 +39,7 @@ type attempt struct {
 	cut    bool      // the wait time ends before the backend timeout
 	report *AcquireResult
 	w      waiter
+	timer  *time.Timer               // of a waiter that has slept
 	notify func(*redisstore.Refusal) // told of the first refusal; may be nil
 
 	refusal *redisstore.Refusal // the last one
@@ -102,50 +102,78 @@ func (a *attempt) once(ctx context.Context) (*owner, error) {
 // queued is the life of a waiter. It returns with an owner that is registered, or
 // with an error and the waiter still in the queue.
 func (a *attempt) queued(ctx context.Context, w *waiter) (*owner, error) {
-	lines := a.client.lines
-	var timer *time.Timer
+	defer a.stopTimer()
 	for {
-		todo := lines.next(w, a.now)
-		switch {
-		case todo.grant != nil && ctx.Err() == nil:
-			return a.accept(w, todo.grant)
-		case todo.grant != nil:
-			return nil, a.busy(contextCause(ctx)) // leaving the queue passes it on
-		case todo.attempt:
-			if err := a.client.gate.check(ctx, a.key); err != nil {
-				return nil, err
-			}
-			o, err := a.try(ctx)
-			if err != nil {
-				return nil, err
-			}
-			if o != nil {
-				lines.took(a.key, w, o, a.now)
-				return o, nil
-			}
-			lines.subscribe(ctx, w)
+		todo := a.client.lines.next(w, a.now)
+		o, err := a.act(ctx, w, todo)
+		if o != nil || err != nil {
+			return o, err
+		}
+		if todo.attempt {
 			continue // a grant may have come meanwhile
 		}
-		if timer == nil {
-			a.queuedBehind(todo.behind)
-			timer = time.NewTimer(a.sleep(todo.sleep))
-			defer timer.Stop()
-		} else {
-			timer.Reset(a.sleep(todo.sleep))
+		over, err := a.rest(ctx, w, todo)
+		switch {
+		case err != nil:
+			return nil, err
+		case over:
+			return a.lastChance(ctx, w)
 		}
-		select {
-		case <-w.signal:
-			a.now = time.Now()
-		case <-timer.C:
-			if a.now = time.Now(); a.over() {
-				return a.lastChance(ctx, w)
-			}
-			lines.poll(w)
-		case <-ctx.Done():
-			return nil, a.busy(contextCause(ctx))
-		case <-a.client.closing:
-			return nil, ErrClosed
+	}
+}
+
+// act takes what was handed over, or tries.
+func (a *attempt) act(ctx context.Context, w *waiter, todo step) (*owner, error) {
+	switch {
+	case todo.grant != nil && ctx.Err() != nil:
+		return nil, a.busy(contextCause(ctx)) // leaving the queue passes it on
+	case todo.grant != nil:
+		return a.accept(w, todo.grant)
+	case !todo.attempt:
+		return nil, nil //nolint:nilnil // there is nothing to do but wait
+	}
+	if err := a.client.gate.check(ctx, a.key); err != nil {
+		return nil, err
+	}
+	o, err := a.try(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case o == nil:
+		a.client.lines.subscribe(ctx, w)
+		return nil, nil //nolint:nilnil // it is taken
+	}
+	a.client.lines.took(a.key, w, o, a.now)
+	return o, nil
+}
+
+// rest waits until there may be something to do. over says that the wait time is.
+func (a *attempt) rest(ctx context.Context, w *waiter, todo step) (over bool, err error) {
+	if a.timer == nil {
+		a.queuedBehind(todo.behind)
+		a.timer = time.NewTimer(a.sleep(todo.sleep))
+	} else {
+		a.timer.Reset(a.sleep(todo.sleep))
+	}
+	select {
+	case <-w.signal:
+		a.now = time.Now()
+	case <-a.timer.C:
+		if a.now = time.Now(); a.over() {
+			return true, nil
 		}
+		a.client.lines.poll(w)
+	case <-ctx.Done():
+		return false, a.busy(contextCause(ctx))
+	case <-a.client.closing:
+		return false, ErrClosed
+	}
+	return false, nil
+}
+
+func (a *attempt) stopTimer() {
+	if a.timer != nil {
+		a.timer.Stop()
 	}
 }
 
@@ -271,119 +299,3 @@ var (
 	errTooLate = errors.New("the reply came after the end of the lease")
 	errGhost   = errors.New("an attempt without an answer has the lock and is being cleared up")
 )
-
-// failed decides what an attempt without a reply means.
-func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (*owner, bool, error) {
-	switch {
-	case ctx.Err() != nil:
-		return nil, false, a.stopped(ctx, contextCause(ctx))
-	case a.refusal != nil && a.over():
-		return nil, false, a.busy(nil) // Redis answered a moment ago
-	case !a.now.Before(limit):
-		return nil, false, a.unavailable(ctx, a.afterEarlier(err))
-	case redisstore.Transient(err):
-		a.earlier = err
-		return nil, true, err
-	default:
-		return nil, false, unavailable(err)
-	}
-}
-
-// afterEarlier adds what the send before was told, such as READONLY: that the last
-// one got no answer in time says less.
-func (a *attempt) afterEarlier(err error) error {
-	if a.earlier == nil {
-		return err
-	}
-	return fmt.Errorf("%w; before that: %w", err, a.earlier)
-}
-
-// unavailable is the answer when Redis has none. The others are spared the same
-// wait, if this one was not cut short by the wait time, and Redis really is silent.
-func (a *attempt) unavailable(ctx context.Context, err error) error {
-	if answered := errors.Is(err, errTooLate) || errors.Is(err, errGhost); !a.cut && !answered {
-		a.client.gate.trip(ctx, a.key, err)
-	}
-	return unavailable(err)
-}
-
-// stopped is the answer when the caller or the client ended the acquisition.
-func (a *attempt) stopped(ctx context.Context, cause error) error {
-	if errors.Is(cause, ErrClosed) && ctx.Err() == nil {
-		return ErrClosed
-	}
-	return a.busy(cause)
-}
-
-// refused notes who is in the way.
-func (a *attempt) refused(r *redisstore.Refusal) {
-	a.refusal, a.seen = r, a.now
-	a.report.BlockedBy = r.Holder
-	a.contended(r)
-}
-
-// queuedBehind notes that callers of this client are in the way.
-func (a *attempt) queuedBehind(field string) {
-	if a.refusal == nil {
-		a.report.BlockedBy = field
-	}
-	a.contended(nil)
-}
-
-// contended tells the observers, the first time.
-func (a *attempt) contended(r *redisstore.Refusal) {
-	if a.report.Contended {
-		return
-	}
-	a.report.Contended = true
-	if a.notify != nil {
-		a.notify(r)
-	}
-}
-
-// busy is the error of an acquisition that did not get the lock.
-func (a *attempt) busy(cause error) error {
-	e := &NotAcquiredError{Key: a.key, Waited: time.Since(a.start), Cause: cause}
-	if a.refusal != nil {
-		e.BlockedBy = a.refusal.Holder
-		e.RetryAfter = max(a.refusal.TTL-time.Since(a.seen), 0)
-	}
-	return e
-}
-
-// contextCause is why a context ended, such that both its error and its cause
-// match.
-func contextCause(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if cause == nil || errors.Is(cause, err) {
-		return err
-	}
-	return errors.Join(err, cause)
-}
-
-// sleep pauses between two sends.
-func (c *Client) sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(jittered(d))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return contextCause(ctx)
-	}
-}
-
-// sleepOpen is sleep for callers that have nothing yet: it ends when the client is
-// being closed.
-func (c *Client) sleepOpen(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(jittered(d))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return contextCause(ctx)
-	case <-c.closing:
-		return ErrClosed
-	}
-}

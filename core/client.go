@@ -87,7 +87,7 @@ func Open(url string, opts ...Option) (*Client, error) {
 // newID is a random UUID (version 4), as Redisson's client id.
 func newID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) //nolint:errcheck // never fails, see crypto/rand
+	_, _ = rand.Read(b[:])
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

@@ -33,7 +33,7 @@ func TestFault_ErrorReplies(t *testing.T) {
 		}, "NOPERM"},
 		{"read-only replica", func(t *testing.T, rdb *redis.Client) {
 			must(t, rdb.ConfigSet(t.Context(), "replica-serve-stale-data", "yes").Err())
-			must(t, rdb.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+			must(t, rdb.ReplicaOf(t.Context(), "127.0.0.1", "1").Err())
 		}, "READONLY"},
 		{"min replicas", func(t *testing.T, rdb *redis.Client) {
 			must(t, rdb.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())

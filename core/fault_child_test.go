@@ -27,7 +27,7 @@ const (
 )
 
 // TestFaultChild is not a test but the body of a child process of one.
-func TestFaultChild(t *testing.T) {
+func TestFaultChild(t *testing.T) { //nolint:paralleltest // it is another process
 	role, ok := roles[os.Getenv(roleEnv)]
 	if !ok {
 		t.Skip("runs as a child process of other tests")
@@ -49,7 +49,7 @@ type childSide struct {
 }
 
 // tell sends a line to the parent.
-func (c childSide) tell(format string, args ...any) {
+func (c childSide) tellf(format string, args ...any) {
 	fmt.Printf(told+format+"\n", args...)
 }
 
@@ -74,7 +74,7 @@ type child struct {
 func startChild(t *testing.T, role, redisAddr string) *child {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestFaultChild$", "-test.count=1") //nolint:gosec // this binary
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestFaultChild$", "-test.count=1")
 	cmd.Env = append(os.Environ(), roleEnv+"="+role, redisEnv+"="+redisAddr)
 	in, err := cmd.StdinPipe()
 	must(t, err)

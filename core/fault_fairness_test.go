@@ -43,7 +43,7 @@ func TestFault_ManyCallersInFourProcesses(t *testing.T) {
 	var sum float64
 	for _, c := range children {
 		var own float64
-		for _, text := range strings.Fields(c.says()) {
+		for text := range strings.FieldsSeq(c.says()) {
 			turns, err := strconv.ParseFloat(text, 64)
 			must(t, err)
 			callers = append(callers, turns)
@@ -86,7 +86,7 @@ func callerRole(c childSide) error {
 	if err := locks.Ready(c.ctx); err != nil {
 		return err
 	}
-	c.tell("ready")
+	c.tellf("ready")
 	c.wait()
 	ctx, cancel := context.WithTimeout(c.ctx, 40*time.Second)
 	defer cancel()
@@ -96,10 +96,10 @@ func callerRole(c childSide) error {
 		callers.Go(func() { turns[i], errs[i] = takeTurns(ctx, locks, c.rdb) })
 	}
 	callers.Wait()
-	if err := errors.Join(append(errs, locks.Close(ctx))...); err != nil {
+	if err := errors.Join(errors.Join(errs...), locks.Close(ctx)); err != nil {
 		return err
 	}
-	c.tell("%s", strings.Trim(fmt.Sprint(turns), "[]"))
+	c.tellf("%s", strings.Trim(fmt.Sprint(turns), "[]"))
 	return nil
 }
 

@@ -57,19 +57,19 @@ func leakerRole(c childSide) error {
 	}
 	eventually(c.t, "nothing held and wanted", func() bool { return locks.Stats() == core.Stats{} })
 	if err := settled(open); err != nil {
-		c.tell("open: %v", err)
+		c.tellf("open: %v", err)
 		return err
 	}
-	c.tell("quiet")
+	c.tellf("quiet")
 	c.wait()
 	if err := locks.Close(c.ctx); err != nil {
 		return err
 	}
 	if err := settled(before); err != nil {
-		c.tell("closed: %v", err)
+		c.tellf("closed: %v", err)
 		return err
 	}
-	c.tell("ended")
+	c.tellf("ended")
 	return nil
 }
 

@@ -157,7 +157,7 @@ func releasing(hold *core.Hold) <-chan error {
 // script matches the execution of one script, such as "handoff".
 func script(t *testing.T, name string) faultproxy.Match {
 	t.Helper()
-	sum := sha1.Sum([]byte(scriptSources(t)[name])) //nolint:gosec // the name of a cached script
+	sum := sha1.Sum([]byte(scriptSources(t)[name]))
 	return faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing(hex.EncodeToString(sum[:])))
 }
 
@@ -177,7 +177,7 @@ func scriptSources(t *testing.T) map[string]string {
 	}
 	sources := make(map[string]string)
 	for _, file := range files {
-		source, err := os.ReadFile(file) //nolint:gosec // of this package
+		source, err := os.ReadFile(file)
 		must(t, err)
 		sources[strings.TrimSuffix(filepath.Base(file), ".lua")] = string(source)
 	}

@@ -129,7 +129,7 @@ func TestFault_Failover(t *testing.T) {
 		if !direct.HExists(t.Context(), "k", hold.Field()).Val() {
 			t.Error("the holder is not on the new master, and does not know")
 		}
-		_ = hold.Release(t.Context()) //nolint:errcheck // the waiter decides
+		_ = hold.Release(t.Context())
 		o := <-got
 		must(t, o.err)
 		released(t, o.hold)

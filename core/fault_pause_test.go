@@ -66,7 +66,7 @@ func holderRole(c childSide) error {
 	if err != nil {
 		return err
 	}
-	c.tell("held")
+	c.tellf("held")
 	if busy {
 		for ctx.Err() == nil {
 			c.rdb.Incr(c.ctx, "steps")
@@ -76,16 +76,16 @@ func holderRole(c childSide) error {
 	}
 	switch err, cause := ctx.Err(), context.Cause(ctx); {
 	case err == nil:
-		c.tell("alive after the pause")
+		c.tellf("alive after the pause")
 	case !errors.Is(cause, core.ErrLost):
-		c.tell("cause %v", cause)
+		c.tellf("cause %v", cause)
 	default:
 		released := hold.Release(c.ctx)
 		if !errors.Is(released, core.ErrLost) {
-			c.tell("released: %v", released)
+			c.tellf("released: %v", released)
 			return nil
 		}
-		c.tell("lost: %v", released)
+		c.tellf("lost: %v", released)
 	}
 	return nil
 }

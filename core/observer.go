@@ -198,14 +198,16 @@ func contained(call func()) {
 
 func (o *observers) observeAcquireStart(ctx context.Context, a Acquisition) context.Context {
 	for _, obs := range o.acquireStart {
-		contained(func() { ctx = keepContext(ctx, obs.ObserveAcquireStart(ctx, a)) })
+		outer := ctx
+		contained(func() { ctx = keepContext(outer, obs.ObserveAcquireStart(outer, a)) }) //nolint:fatcontext // as many as there are observers
 	}
 	return ctx
 }
 
 func (o *observers) observeHoldStart(ctx context.Context, h HoldInfo) context.Context {
 	for _, obs := range o.holdStart {
-		contained(func() { ctx = keepContext(ctx, obs.ObserveHoldStart(ctx, h)) })
+		outer := ctx
+		contained(func() { ctx = keepContext(outer, obs.ObserveHoldStart(outer, h)) }) //nolint:fatcontext // as above
 	}
 	return ctx
 }

@@ -77,7 +77,7 @@ func (c *Client) undoEntry(ctx context.Context, o *owner, renewed bool) {
 	case live && count > 0:
 		_, _ = o.setCount(ctx, count, 0, now.Add(c.cfg.backendTimeout)) //nolint:errcheck // the next entry or release writes it again
 	case live:
-		o.freeLast(ctx, now) // the outer hold was released meanwhile
+		_, _ = o.freeLast(ctx, now) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the resolver
 	}
 }
 

@@ -82,7 +82,7 @@ func (w *watchdog) expect(o *owner) {
 // was started together does not renew together.
 func (w *watchdog) period() time.Duration {
 	third := w.client.cfg.watchdog / 3
-	return third - rand.N(third/10+1) //nolint:gosec // spreading, not secrecy
+	return third - rand.N(third/10+1)
 }
 
 // due is when the watchdog has to look at an owner.
@@ -394,7 +394,7 @@ func (h ownerHeap) Swap(i, j int) {
 
 // Push adds an owner; it is for container/heap.
 func (h *ownerHeap) Push(x any) {
-	o := x.(*owner) //nolint:forcetypeassert // only owners are pushed
+	o := x.(*owner) //nolint:forcetypeassert,errcheck // only owners are pushed
 	o.index = len(*h)
 	*h = append(*h, o)
 }

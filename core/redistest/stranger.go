@@ -76,7 +76,7 @@ func newStranger() string {
 // unbound is the context of what no caller's context concerns: a stranger acts on his
 // own.
 func unbound() context.Context {
-	return context.Background() //nolint:forbidigo // there is no caller
+	return context.Background()
 }
 
 func panicf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }

@@ -14,12 +14,12 @@ import (
 type Fate int
 
 const (
-	// Answered: Redis replied, with a value or an error. An error reply means that
+	// Answered says that Redis replied, with a value or an error. An error reply means that
 	// the script changed nothing.
 	Answered Fate = iota
-	// NotSent: Redis never saw the command.
+	// NotSent says that Redis never saw the command.
 	NotSent
-	// Unknown: no answer. The command may have been executed, and may still be.
+	// Unknown says that there is no answer: the command may have been executed, and may still be.
 	Unknown
 )
 
@@ -57,7 +57,7 @@ const (
 )
 
 // call prepares a script. args are what EVALSHA wants behind the digest: number of
-// keys, keys, arguments; key is the first of the keys.
+// keys, arguments; key is the first of the keys.
 func (s *Store) call(now time.Time, sc *script, key string, args ...any) *Call {
 	c := &Call{Sent: now, store: s, script: sc, key: key}
 	c.prepare(append(append(c.args[:0], "evalsha", sc.digest), args...))

@@ -1,0 +1,126 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// failed decides what an attempt without a reply means.
+func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (*owner, bool, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, false, a.stopped(ctx, contextCause(ctx))
+	case a.refusal != nil && a.over():
+		return nil, false, a.busy(nil) // Redis answered a moment ago
+	case !a.now.Before(limit):
+		return nil, false, a.unavailable(ctx, a.afterEarlier(err))
+	case redisstore.Transient(err):
+		a.earlier = err
+		return nil, true, err
+	default:
+		return nil, false, unavailable(err)
+	}
+}
+
+// afterEarlier adds what the send before was told, such as READONLY: that the last
+// one got no answer in time says less.
+func (a *attempt) afterEarlier(err error) error {
+	if a.earlier == nil {
+		return err
+	}
+	return fmt.Errorf("%w; before that: %w", err, a.earlier)
+}
+
+// unavailable is the answer when Redis has none. The others are spared the same
+// wait, if this one was not cut short by the wait time, and Redis really is silent.
+func (a *attempt) unavailable(ctx context.Context, err error) error {
+	if answered := errors.Is(err, errTooLate) || errors.Is(err, errGhost); !a.cut && !answered {
+		a.client.gate.trip(ctx, a.key, err)
+	}
+	return unavailable(err)
+}
+
+// stopped is the answer when the caller or the client ended the acquisition.
+func (a *attempt) stopped(ctx context.Context, cause error) error {
+	if errors.Is(cause, ErrClosed) && ctx.Err() == nil {
+		return ErrClosed
+	}
+	return a.busy(cause)
+}
+
+// refused notes who is in the way.
+func (a *attempt) refused(r *redisstore.Refusal) {
+	a.refusal, a.seen = r, a.now
+	a.report.BlockedBy = r.Holder
+	a.contended(r)
+}
+
+// queuedBehind notes that callers of this client are in the way.
+func (a *attempt) queuedBehind(field string) {
+	if a.refusal == nil {
+		a.report.BlockedBy = field
+	}
+	a.contended(nil)
+}
+
+// contended tells the observers, the first time.
+func (a *attempt) contended(r *redisstore.Refusal) {
+	if a.report.Contended {
+		return
+	}
+	a.report.Contended = true
+	if a.notify != nil {
+		a.notify(r)
+	}
+}
+
+// busy is the error of an acquisition that did not get the lock.
+func (a *attempt) busy(cause error) error {
+	e := &NotAcquiredError{Key: a.key, Waited: time.Since(a.start), Cause: cause}
+	if a.refusal != nil {
+		e.BlockedBy = a.refusal.Holder
+		e.RetryAfter = max(a.refusal.TTL-time.Since(a.seen), 0)
+	}
+	return e
+}
+
+// contextCause is why a context ended, such that both its error and its cause
+// match.
+func contextCause(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == nil || errors.Is(cause, err) {
+		return err
+	}
+	return errors.Join(err, cause)
+}
+
+// sleep pauses between two sends.
+func (c *Client) sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(jittered(d))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return contextCause(ctx)
+	}
+}
+
+// sleepOpen is sleep for callers that have nothing yet: it ends when the client is
+// being closed.
+func (c *Client) sleepOpen(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(jittered(d))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return contextCause(ctx)
+	case <-c.closing:
+		return ErrClosed
+	}
+}
