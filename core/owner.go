@@ -215,12 +215,24 @@ func (o *owner) acknowledge(sent time.Time, lease time.Duration) {
 	o.deadline.raise(o.client.start, deadlineAfter(sent, lease))
 }
 
-// checkClock loses the ownership when its deadline has passed.
+// checkClock loses the ownership when its deadline has passed. When it returns, the
+// contexts of the holds have ended, even if another goroutine is just about to end
+// them.
 func (o *owner) checkClock(now time.Time) {
 	if !o.deadline.passed(o.client.start, now) {
 		return
 	}
 	o.lose(errLeaseOver)
+	o.mu.Lock()
+	cause := o.lossCause
+	scopes := append([]*scope(nil), o.scopes...)
+	o.mu.Unlock()
+	if cause == nil {
+		return // it was released
+	}
+	for _, s := range scopes {
+		s.cancel(cause)
+	}
 }
 
 var (
