@@ -45,7 +45,7 @@ func spawn(path, dir string, args []string) (*process, error) {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }() // the child has its own descriptor
-	cmd := exec.Command(path, args...) //nolint:noctx // the redis-server that PATH names; it ends by kill, not by a context
+	cmd := exec.Command(path, args...) // ends by kill, not by a context
 	p := &process{cmd: cmd, log: log.Name(), exited: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, log, log
 	endWithParent(p.cmd)
