@@ -167,7 +167,9 @@ func (m *multi) granted(ctx context.Context, a *attempt, call *redisstore.Call, 
 	c := m.client
 	late := deadlineAfter(call.Sent, m.req.lease).Before(a.now)
 	if late || ctx.Err() != nil {
-		m.abandonAll(field, nil)
+		for _, key := range m.notOwned {
+			c.relinquish(key, field, m.req.lease)
+		}
 		if ctx.Err() != nil {
 			return false, false, a.stopped(ctx, contextCause(ctx))
 		}

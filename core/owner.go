@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -117,14 +118,10 @@ func (o *owner) leaveUnlessLast(s *scope) {
 	}
 }
 
-// drop takes a hold off the list. The mutex is held.
+// drop takes a hold off the list, and leaves no trace of it there: the context of an
+// inner hold keeps the outer one from the garbage collector. The mutex is held.
 func (o *owner) drop(s *scope) {
-	for i, other := range o.scopes {
-		if other == s {
-			o.scopes = append(o.scopes[:i], o.scopes[i+1:]...)
-			return
-		}
-	}
+	o.scopes = slices.DeleteFunc(o.scopes, func(other *scope) bool { return other == s })
 }
 
 // stopRenewal takes a hold out of those that its owners are renewed for, once.

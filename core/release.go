@@ -134,6 +134,9 @@ func (o *owner) free(ctx context.Context, now, until time.Time) (handed bool, er
 			return false, o.freeForAll(ctx, time.Now(), until)
 		}
 		c.lines.ownerEnded(o, false)
+		if errors.Is(err, errHandedAndOver) {
+			return false, nil
+		}
 		return false, err
 	}
 	if c.lines.handed(w, o, next) {
@@ -176,12 +179,18 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*o
 		c.relinquish(o.key, o.field, o.longestLease())
 		c.abandon(o.key, field, nil, w.req.lease)
 		return nil, unavailable(err)
+	case !mine && sends > 1 && !o.deadline.passed(c.start, first):
+		return nil, errHandedAndOver
 	case !mine:
 		return nil, errNotMine
 	}
 	// Sent again, the call may have been executed the first time.
 	return c.newOwner(o.key, field, first, w.req.lease), nil
 }
+
+// errHandedAndOver says that a hand-off was sent again and found neither holder: the
+// first send was executed, and what it gave is over already.
+var errHandedAndOver = errors.New("the lease of the next holder is over")
 
 // answered says whether an operation failed with a reply, and so changed nothing.
 func answered(err error) bool {

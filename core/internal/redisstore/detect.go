@@ -60,7 +60,8 @@ func (s *Store) Detect(ctx context.Context, limit time.Time) error {
 
 func (s *Store) detect(ctx context.Context) error {
 	sharded, err := s.probeSharding(ctx)
-	if err != nil {
+	refused := err != nil && !Transient(err) // such as NOPERM: what is configured need not be asked
+	if err != nil && !(refused && s.sharding.configured) {
 		return err
 	}
 	if !s.sharding.configured {
