@@ -1,0 +1,296 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// The cause of a caller's context may be any error, also one that would be an answer
+// if Redis gave it. It says nothing about the command, which is cleared up.
+func TestAcquire_CancelCauseIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	causes := map[string]error{
+		"nil reply": redis.Nil,
+		"dial":      &net.OpError{Op: "dial", Err: errors.New("refused")},
+		"NOSCRIPT":  errors.New("NOSCRIPT x"),
+		"pool":      redis.ErrPoolTimeout,
+		"plain":     errors.New("the user has left"),
+	}
+	paths := map[string]func(c *core.Client) []core.Lock{
+		"lone": func(c *core.Client) []core.Lock { return []core.Lock{c.Lock("a")} },
+		"lanes": func(c *core.Client) []core.Lock {
+			return []core.Lock{c.Lock("a"), c.Lock("b"), c.Lock("c"), c.Lock("d")}
+		},
+		"multi": func(c *core.Client) []core.Lock { return []core.Lock{c.MultiLock("a", "b", "c")} },
+	}
+	for what, cause := range causes {
+		for path, locksOf := range paths {
+			for _, executed := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/%s/executed=%v", what, path, executed), func(t *testing.T) {
+					t.Parallel()
+					inBubble(t, func(t *testing.T, b *bed) {
+						b.cancelledInMidAcquire(locksOf, cause, executed)
+					})
+				})
+			}
+		}
+	}
+}
+
+// cancelledInMidAcquire ends acquires whose commands, or whose replies, are held.
+func (b *bed) cancelledInMidAcquire(locksOf func(*core.Client) []core.Lock, cause error, executed bool) {
+	t := b.t
+	locks, proxy := b.knowing()
+	one, several := script(t, "acquire"), script(t, "acquire_all")
+	acquires := func(cmd []string) bool { return one(cmd) || several(cmd) }
+	hold := proxy.HoldRequest
+	if executed {
+		hold = proxy.HoldReply
+	}
+	held := hold(acquires)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var got []<-chan outcome
+	for _, lock := range locksOf(locks) {
+		got = append(got, acquiring(ctx, lock, core.LeaseTime(time.Hour)))
+	}
+	pass(130 * time.Millisecond) // a lone call is past the time in which nothing can interrupt it
+	cancel(cause)
+	for _, g := range got {
+		wantErr(t, (<-g).err, core.ErrNotAcquired, context.Canceled, cause)
+	}
+	if !executed {
+		held.Release() // they land now
+	}
+	pass(time.Second)
+	b.wantGone("a", "b", "c", "d")
+	held.Release()
+	pass(time.Second)
+	b.wantGone("a", "b", "c", "d")
+}
+
+// Close right after a cancelled acquire, whose reply is on its way: the key does not
+// outlive it, let alone for the whole lease.
+func TestClose_ClearsUpACancelledAcquire(t *testing.T) {
+	t.Parallel()
+	for name, concurrent := range map[string]bool{"lone": false, "lanes": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing()
+				proxy.DelayReply(script(t, "acquire"), 200*time.Millisecond)
+				ctx, cancel := context.WithCancel(t.Context())
+				got := []<-chan outcome{acquiring(ctx, locks.Lock("a"), core.LeaseTime(time.Hour))}
+				if concurrent {
+					got = append(got, acquiring(ctx, locks.Lock("b"), core.LeaseTime(time.Hour)))
+				}
+				pass(20 * time.Millisecond)
+				cancel()
+				for _, g := range got {
+					wantErr(t, (<-g).err, context.Canceled)
+				}
+				start := time.Now()
+				must(t, locks.Close(t.Context()))
+				if took := time.Since(start); took > core.DefaultBackendTimeout {
+					t.Errorf("closed after %s", took)
+				}
+				b.wantGone("a", "b")
+			})
+		})
+	}
+}
+
+// Close does not wait long for a Redis that has gone: what it can ask is a question
+// that has been queued behind another one.
+func TestClose_DoesNotWaitForASilentRedis(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		proxy.BlackHole(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		_, _, err := locks.Lock("k").Acquire(ctx, core.LeaseTime(time.Hour))
+		wantErr(t, err, context.DeadlineExceeded)
+		start := time.Now()
+		must(t, locks.Close(t.Context()))
+		if took := time.Since(start); took > 4*core.DefaultBackendTimeout {
+			t.Errorf("closed after %s", took)
+		}
+	})
+}
+
+// Redis falls silent while callers wait for one key: none of them is told that it is
+// taken, and they do not run into the backend timeout one after the other.
+func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		b.take("k", stranger, time.Hour)
+		start := time.Now()
+		var ends []time.Duration
+		var got []<-chan outcome
+		for range 5 {
+			got = append(got, acquiring(t.Context(), locks.Lock("k"), core.WaitTime(3500*time.Millisecond)))
+		}
+		pass(500 * time.Millisecond)
+		waiters(t, locks, 5)
+		proxy.BlackHole(true)
+		for _, g := range got {
+			o := <-g
+			wantErr(t, o.err, core.ErrUnavailable)
+			ends = append(ends, o.took)
+		}
+		if first := ends[0]; first > 3*time.Second {
+			t.Errorf("the first one was told after %s", first)
+		}
+		if spread := time.Since(start) - ends[0]; spread > 50*time.Millisecond {
+			t.Errorf("the others were told up to %s after the first one, at %s", spread, ends)
+		}
+		proxy.BlackHole(false)
+	})
+}
+
+// A lease that is over before the reply has come can never be had. That is no fault
+// of Redis: others go on, and nothing is left to be cleared up.
+func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
+	t.Parallel()
+	for name, names := range map[string][]string{"one": {"k"}, "several": {"k", "l"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing()
+				sent := proxy.Watch(scripts)
+				proxy.DelayReply(scripts, 8*time.Millisecond)
+				_, _, err := locks.MultiLock(names...).Acquire(t.Context(), core.LeaseTime(5*time.Millisecond))
+				wantErr(t, err, core.ErrUnavailable)
+
+				_, hold, err := locks.Lock("other").Acquire(t.Context(), core.LeaseTime(time.Minute))
+				if err != nil {
+					t.Fatalf("another caller at once: %v", err)
+				}
+				released(t, hold)
+				pass(2 * time.Second)
+				if n := sent.Hits(); n > 100 {
+					t.Errorf("%d scripts in all", n)
+				}
+				before := sent.Hits()
+				pass(3 * time.Minute)
+				if n := sent.Hits() - before; n != 0 {
+					t.Errorf("%d scripts afterwards", n)
+				}
+				b.wantGone(names...)
+			})
+		})
+	}
+}
+
+// A hand-off was executed, but its waiter has left, and the short lease that it asked
+// for is over when the reply comes. The release was one all the same.
+func TestRelease_HandedToAWaiterThatHasLeft(t *testing.T) {
+	t.Parallel()
+	for name, delay := range map[string]time.Duration{"in time": 30 * time.Millisecond, "sent again": 300 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				obs := newRecorder()
+				locks, proxy := b.knowing(core.WithObserver(obs))
+				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+				ctx, cancel := context.WithCancel(t.Context())
+				got := acquiring(ctx, locks.Lock("k"), core.LeaseTime(10*time.Millisecond))
+				waiters(t, locks, 1)
+				handoff := proxy.DelayReply(faultproxy.Once(scriptOn(t, "handoff", "k")), delay)
+				done := releasing(hold)
+				<-handoff.Hit()
+				cancel()
+				wantErr(t, (<-got).err, context.Canceled)
+				if err := <-done; err != nil {
+					t.Errorf("release: %v", err)
+				}
+				if n := obs.count("loss"); n != 0 {
+					t.Errorf("told of %d losses", n)
+				}
+				pass(time.Second)
+				b.wantGone("k")
+			})
+		})
+	}
+}
+
+// A Cluster that refuses to tell whether it has sharded pub/sub is not taken for one
+// without: the wake-ups of Redisson would travel elsewhere. Who says what it has need
+// not be told.
+func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	everywhere := func(args ...any) {
+		t.Helper()
+		must(t, cluster.Client().ForEachMaster(t.Context(), func(ctx context.Context, rdb *redis.Client) error {
+			return rdb.Do(ctx, args...).Err()
+		}))
+	}
+	everywhere("acl", "setuser", "limited", "on", "nopass", "~*", "&*", "+@all", "-pubsub")
+	store := func() *redisstore.Store {
+		t.Helper()
+		s, err := redisstore.New(cluster.Client(func(o *redis.ClusterOptions) { o.Username, o.Password = "limited", "any" }),
+			redisstore.Config{Timeout: 5 * time.Second, RenewTimeout: 5 * time.Second})
+		must(t, err)
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	asks, told := store(), store()
+	told.SetSharded(true)
+	limit := time.Now().Add(10 * time.Second)
+	wantErr(t, asks.Detect(t.Context(), limit), redisstore.ErrUndetected)
+	if asks.Reached() {
+		t.Error("NOPERM was taken for an answer")
+	}
+	must(t, told.Detect(t.Context(), limit))
+	everywhere("acl", "setuser", "limited", "+pubsub")
+	must(t, asks.Detect(t.Context(), limit))
+	if !asks.Sharded() || !told.Sharded() {
+		t.Errorf("sharded: got %v and %v, want it", asks.Sharded(), told.Sharded())
+	}
+}
+
+// leaks counts leaked holds. Unlike a recorder it keeps no context.
+type leaks chan struct{}
+
+func (l leaks) ObserveLeak(context.Context, core.Leak) { l <- struct{}{} }
+
+// Neither of two nested holds that nobody refers to keeps the other, or the lock.
+func TestLeak_NestedHolds(t *testing.T) {
+	t.Parallel()
+	const lease = 300 * time.Millisecond
+	for name, depth := range map[string]int{"two": 2, "three": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachBed(t, func(t *testing.T, b *bed) {
+				told := make(leaks, depth)
+				locks := b.locks(core.WithWatchdog(lease), core.WithObserver(told))
+				func() {
+					ctx := t.Context()
+					for range depth {
+						ctx, _ = acquired(t, ctx, locks.Lock("k"))
+					}
+				}()
+				eventually(t, "the key of leaked holds to go", func() bool {
+					runtime.GC()
+					return b.Exists(context.Background(), "k").Val() == 0
+				})
+				eventually(t, "the leaks to be told", func() bool { runtime.GC(); return len(told) == depth })
+				eventually(t, "no hold to be left", func() bool { return len(locks.Holds()) == 0 })
+			})
+		})
+	}
+}

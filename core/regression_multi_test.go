@@ -1,0 +1,171 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// slowEnd is an observer that keeps a hold from beginning.
+type slowEnd time.Duration
+
+func (d slowEnd) ObserveAcquireEnd(context.Context, core.AcquireResult) {
+	<-time.NewTimer(time.Duration(d)).C
+}
+
+// The lease is over before there is a hold to be told: it is told when it begins.
+func TestHold_LostBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][]string{{"k"}, {"a", "b"}} {
+		t.Run(fmt.Sprint(names), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				obs := newRecorder()
+				locks := b.locks(core.WithObserver(slowEnd(100*time.Millisecond), obs))
+				ctx, hold := acquired(t, t.Context(), locks.MultiLock(names...), core.LeaseTime(50*time.Millisecond))
+				select {
+				case <-ctx.Done():
+				default:
+					t.Error("the context has not ended")
+				}
+				wantEnded(t, ctx, core.ErrLost)
+				if hold.Remaining() != 0 {
+					t.Errorf("remaining: got %s", hold.Remaining())
+				}
+				wantErr(t, hold.Release(t.Context()), core.ErrLost)
+				if n := obs.count("loss"); n != 1 {
+					t.Errorf("told of %d losses", n)
+				}
+			})
+		})
+	}
+}
+
+// The lease of the first key ends while the second one is waited for, and another
+// client may take it: that is no success.
+func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	for _, taken := range []bool{true, false} {
+		t.Run(map[bool]string{true: "taken", false: "free again"}[taken], func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, other := b.locks(), b.locks()
+				b.take("b", stranger, 600*time.Millisecond)
+				got := acquiring(t.Context(), locks.MultiLock("a", "b"), core.LeaseTime(200*time.Millisecond))
+				pass(100 * time.Millisecond)
+				want := map[string]string{}
+				if b.Exists(t.Context(), "a").Val() != 1 {
+					t.Fatal("a is not taken: nothing is tested")
+				}
+				if taken {
+					_, hold := acquired(t, t.Context(), other.Lock("a"), core.LeaseTime(time.Minute))
+					want[hold.Field()] = "1"
+				}
+				o := <-got
+				switch {
+				case o.err == nil:
+					wantAlive(t, o.ctx)
+					b.wantHolders("a", map[string]string{o.hold.Field(): "1"})
+				default:
+					wantErr(t, o.err, core.ErrNotAcquired, core.ErrLost)
+					b.wantHolders("a", want)
+					b.wantGone("b")
+				}
+			})
+		})
+	}
+}
+
+// The keys that were had first are renewed while another one is waited for, and go
+// on being renewed.
+func TestMultiLock_RenewedWhileOthersAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		const lease = 3 * time.Second
+		locks := b.locks(core.WithWatchdog(lease))
+		for _, wait := range []time.Duration{lease / 2, 4 * lease} {
+			b.take("b", stranger, wait)
+			got := acquiring(t.Context(), locks.MultiLock("a", "b"))
+			for end := time.Now().Add(wait - 100*time.Millisecond); time.Now().Before(end); {
+				pass(100 * time.Millisecond)
+				b.wantTTL("a", lease/2, lease)
+			}
+			o := <-got
+			must(t, o.err)
+			first := b.HGetAll(t.Context(), "a").Val()
+			for range 5 {
+				pass(lease / 2)
+				wantAlive(t, o.ctx)
+				b.wantHolders("a", first)
+				b.wantTTL("a", lease/2, lease)
+				b.wantTTL("b", lease/2, lease)
+			}
+			released(t, o.hold)
+			pass(2 * lease)
+			b.wantGone("a", "b")
+		}
+	})
+}
+
+// twenty are the names of a big MultiLock.
+func twenty() (names []string) {
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("k%02d", i))
+	}
+	return names
+}
+
+// The keys of a MultiLock are given back side by side: Redis that does not answer
+// costs the backend timeout once, not once per key.
+func TestMultiLock_BlackHole(t *testing.T) {
+	t.Parallel()
+	const timeout = 200 * time.Millisecond
+	t.Run("release", func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, func(t *testing.T, b *bed) {
+			locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
+			_, hold := acquired(t, t.Context(), locks.MultiLock(twenty()...), core.LeaseTime(time.Hour))
+			proxy.BlackHole(true)
+			start := time.Now()
+			wantErr(t, hold.Release(t.Context()), core.ErrUnavailable)
+			if took := time.Since(start); took > 2*timeout {
+				t.Errorf("returned after %s", took)
+			}
+			proxy.BlackHole(false)
+			pass(3 * time.Second) // a question every second
+			b.wantGone(hold.Keys()...)
+		})
+	})
+	t.Run("roll-back", func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, func(t *testing.T, b *bed) {
+			locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
+			last := "z"
+			b.take(last, stranger, time.Hour)
+			ctx, cancel := context.WithCancel(t.Context())
+			got := acquiring(ctx, locks.MultiLock(append(twenty(), last)...), core.LeaseTime(time.Hour))
+			waiters(t, locks, 1)
+			if held := locks.Stats().Holds; held != 20 {
+				t.Fatalf("%d keys are taken: nothing is tested", held)
+			}
+			proxy.BlackHole(true)
+			start := time.Now()
+			cancel()
+			o := <-got
+			if took := time.Since(start); took > 2*timeout {
+				t.Errorf("returned after %s", took)
+			}
+			if !errors.Is(o.err, context.Canceled) || o.hold != nil {
+				t.Errorf("got %v", o.err)
+			}
+			proxy.BlackHole(false)
+			pass(3 * time.Second)
+			b.wantGone(twenty()...)
+			b.wantHolders(last, map[string]string{stranger: "1"})
+		})
+	})
+}
