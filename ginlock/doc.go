@@ -25,8 +25,9 @@
 // The variables of keys and conditions are those of package httpvars: path, query,
 // header, cookie, form, body, method, route, client_ip, and what [WithVariable]
 // registers. A path value is what gin's router hands over, decoded once: the same
-// text as [gin.Context.Param]. client_ip is [gin.Context.ClientIP], and as
-// trustworthy as the engine's trusted proxies.
+// text as [gin.Context.Param]. A cookie is decoded as by [gin.Context.Cookie], so
+// that a client cannot spell one value in several ways. client_ip is
+// [gin.Context.ClientIP], and as trustworthy as the engine's trusted proxies.
 //
 // # Place in the chain
 //

@@ -52,10 +52,11 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.aspect }
 func (g *Guard) compile(route ruleset.Endpoint, params []string, by func(aspect.Site) (*aspect.Point, error)) *endpoint {
 	e := &endpoint{guard: g, route: route}
 	e.vars, e.broken = httpvars.New(httpvars.Config{
-		PathParams: params,
-		Body:       g.cfg.bodies[route],
-		MaxBody:    g.cfg.maxBody,
-		Registered: g.cfg.registered(),
+		PathParams:  params,
+		Body:        g.cfg.bodies[route],
+		MaxBody:     g.cfg.maxBody,
+		CookieValue: cookieValue,
+		Registered:  g.cfg.registered(),
 	})
 	if e.broken != nil {
 		e.broken = fmt.Errorf("ginlock: %s: %w", route, e.broken)

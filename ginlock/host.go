@@ -1,6 +1,10 @@
 package ginlock
 
-import "github.com/gin-gonic/gin"
+import (
+	"net/url"
+
+	"github.com/gin-gonic/gin"
+)
 
 // host answers what only Gin knows of a request: the [httpvars.Host].
 type host struct {
@@ -19,3 +23,13 @@ func (h host) ClientIP() string { return h.cfg.clientIP(h.c) }
 
 // Registered is part of [httpvars.Host].
 func (h host) Registered(i int) (any, error) { return h.cfg.variables[i].value(h.c) }
+
+// cookieValue is a cookie's value as [gin.Context.Cookie] gives it: decoded, and
+// empty where it cannot be.
+func cookieValue(raw string) string {
+	value, err := url.QueryUnescape(raw)
+	if err != nil {
+		return ""
+	}
+	return value
+}

@@ -25,8 +25,12 @@ func canonical(e ruleset.Endpoint) ruleset.Endpoint {
 	return e
 }
 
-// paramsOf are the names of the parameters of the request's route.
+// paramsOf are the names of the parameters of the request's route. A request that no
+// route matches may still have some, of a route that it matched in part.
 func paramsOf(c *gin.Context) []string {
+	if c.FullPath() == "" {
+		return nil
+	}
 	names := make([]string, len(c.Params))
 	for i, p := range c.Params {
 		names[i] = p.Key

@@ -97,23 +97,29 @@ func (q *Request) Body() ([]byte, bool) {
 	return q.payload.bytes, q.payload.read && q.payload.err == nil
 }
 
+// media is the content type of a body.
+type media struct {
+	name   string
+	params map[string]string
+}
+
 // content returns the bytes of a body of an accepted media type, nil if there
 // is none.
-func (q *Request) content(accepts func(mediaType string) bool, wanted string) ([]byte, map[string]string, error) {
+func (q *Request) content(accepts func(mediaType string) bool, wanted string) ([]byte, media, error) {
 	if q.absent() || q.request.ContentLength == 0 {
-		return nil, nil, nil
+		return nil, media{}, nil
 	}
-	mediaType, params, err := mime.ParseMediaType(q.request.Header.Get("Content-Type"))
-	if err != nil || !accepts(mediaType) {
+	name, params, err := mime.ParseMediaType(q.request.Header.Get("Content-Type"))
+	if err != nil || !accepts(name) {
 		if empty, readErr := q.isEmpty(); readErr != nil || empty {
-			return nil, nil, readErr
+			return nil, media{}, readErr
 		}
-		return nil, nil, &keyexpr.EvalError{Reason: keyexpr.ReasonUnsupportedMedia, Detail: "needs a body of " + wanted}
+		return nil, media{}, &keyexpr.EvalError{Reason: keyexpr.ReasonUnsupportedMedia, Detail: "needs a body of " + wanted}
 	}
 	if err := q.Buffer(); err != nil {
-		return nil, nil, err
+		return nil, media{}, err
 	}
-	return q.payload.bytes, params, nil
+	return q.payload.bytes, media{name, params}, nil
 }
 
 // isEmpty finds out whether a body of unknown length has any bytes.
@@ -125,8 +131,10 @@ func (q *Request) isEmpty() (bool, error) {
 	return err == nil && len(q.payload.bytes) == 0, err
 }
 
+const multipartForm = "multipart/form-data"
+
 func isForm(mediaType string) bool {
-	return mediaType == "application/x-www-form-urlencoded" || mediaType == "multipart/form-data"
+	return mediaType == "application/x-www-form-urlencoded" || mediaType == multipartForm
 }
 
 func isJSON(mediaType string) bool {
@@ -134,12 +142,12 @@ func isJSON(mediaType string) bool {
 }
 
 func (q *Request) parseForm() (url.Values, error) {
-	content, params, err := q.content(isForm, "application/x-www-form-urlencoded or multipart/form-data")
+	content, typ, err := q.content(isForm, "application/x-www-form-urlencoded or multipart/form-data")
 	if err != nil || len(content) == 0 {
 		return nil, err
 	}
-	if boundary, ok := params["boundary"]; ok {
-		return q.parseMultipart(content, boundary)
+	if typ.name == multipartForm { // the boundary does not tell: any type may have one
+		return q.parseMultipart(content, typ.params["boundary"])
 	}
 	form, err := url.ParseQuery(string(content))
 	if err != nil {
@@ -149,6 +157,9 @@ func (q *Request) parseForm() (url.Values, error) {
 }
 
 func (q *Request) parseMultipart(content []byte, boundary string) (url.Values, error) {
+	if boundary == "" {
+		return nil, badBody("needs a multipart form with a boundary", nil)
+	}
 	form, err := multipart.NewReader(bytes.NewReader(content), boundary).ReadForm(q.variables.maxBody)
 	if err != nil {
 		return nil, badBody("needs a well-formed multipart form", err)

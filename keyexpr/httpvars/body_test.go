@@ -331,3 +331,22 @@ func FuzzBody(f *testing.F) {
 		}
 	})
 }
+
+// The media type says how a form is read, as for the handler: a boundary that a
+// client adds to another one would let it choose a key that its request is not for.
+func TestBody_FormIsReadAsTheHandlerReadsIt(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	form := "--X\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n1\r\n--X--\r\n&id=2"
+	for contentType, body := range map[string]string{
+		"application/x-www-form-urlencoded; boundary=X": form,
+		"multipart/form-data":                           "id=1",
+	} {
+		_, err := compile(t, v, `#{form.id}`).Key(v.Request(post(t, contentType, body), &host{}))
+		wantReason(t, err, keyexpr.ReasonBadBody)
+	}
+	r := post(t, "application/x-www-form-urlencoded; boundary=X", "id=2")
+	if key, err := compile(t, v, `#{form.id}`).Key(v.Request(r, &host{})); err != nil || key != "2" {
+		t.Errorf("got %q, %v", key, err)
+	}
+}

@@ -42,6 +42,10 @@ type Config struct {
 	Body reflect.Type
 	// MaxBody is the largest body in bytes; 0 is [DefaultMaxBody].
 	MaxBody int64
+	// CookieValue is what handlers see of a cookie's value, for routers that decode
+	// it: a client could otherwise spell one value in several ways. Nil leaves it as
+	// [net/http.Cookie] has it.
+	CookieValue func(raw string) string
 	// Registered are the application's own variables.
 	Registered []Registered
 }

@@ -242,3 +242,16 @@ func BenchmarkRequest_Key(b *testing.B) {
 		})
 	}
 }
+
+func TestRequest_CookieValue(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	r.Header.Set("Cookie", "cart=%31%32")
+	raw := variables(t, httpvars.Config{})
+	decoded := variables(t, httpvars.Config{CookieValue: func(raw string) string { return strings.ReplaceAll(raw, "%3", "") }})
+	for v, want := range map[*httpvars.Variables]string{raw: "%2531%2532", decoded: "12"} {
+		if got, err := compile(t, v, `#{cookie.cart}`).Key(v.Request(r, &host{})); err != nil || got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+}

@@ -96,7 +96,11 @@ func (q *Request) cookie(name string, i int) (string, int, error) {
 	if i >= len(cookies) {
 		return "", len(cookies), nil
 	}
-	return cookies[i].Value, len(cookies), nil
+	value := cookies[i].Value
+	if decode := q.variables.cookieValue; decode != nil {
+		value = decode(value)
+	}
+	return value, len(cookies), nil
 }
 
 func single(value string) (string, int, error) { return value, 1, nil }

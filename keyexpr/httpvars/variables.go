@@ -26,15 +26,16 @@ const (
 
 // Variables is a checked [Config]. It is immutable and safe for concurrent use.
 type Variables struct {
-	schema  *keyexpr.Schema
-	body    reflect.Type
-	maxBody int64
+	schema      *keyexpr.Schema
+	body        reflect.Type
+	maxBody     int64
+	cookieValue func(raw string) string // nil leaves it
 }
 
 // New checks a config. Bad names, clashes with the standard variables and
 // unusable types are errors, all of them joined.
 func New(c Config) (*Variables, error) {
-	v := &Variables{body: c.Body, maxBody: c.MaxBody}
+	v := &Variables{body: c.Body, maxBody: c.MaxBody, cookieValue: c.CookieValue}
 	if c.MaxBody == 0 {
 		v.maxBody = DefaultMaxBody
 	}
