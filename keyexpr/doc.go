@@ -35,10 +35,11 @@
 // percent sign, braces, everything that is not printable, bytes that are not
 // UTF-8, and the first character of the literal that follows the part are
 // percent-encoded. Where the type of a value is unknown (an untyped JSON body),
-// a string that reads like an integer or a bool has its first character
+// a string that reads like an integer or a bool has its beginning
 // encoded, so that 1 and "1" are different; string(body.id) says that they are
 // the same. What an expression concatenates by itself is one value: write
-// #{a}:#{b} rather than #{a + ":" + b}, so that each is encoded. A key longer than the limit keeps its head and ends in a hash.
+// #{a}:#{b} rather than #{a + ":" + b}, so that each is encoded. A key longer than
+// the limit keeps its head and ends in a hash.
 // Under [Strict] all of these are errors instead.
 //
 // # Safety

@@ -3,7 +3,6 @@ package keyexpr
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -88,18 +87,13 @@ func appendUntypedText(dst []byte, text string, delimiter rune) (out []byte, cle
 	if !looksTyped(text) {
 		return appendEncoded(dst, text, delimiter)
 	}
-	dst = appendPercent(dst, text[:1])
-	dst, _ = appendEncoded(dst, text[1:], delimiter)
-	return dst, false
-}
-
-// appendInt appends a decimal. The minus sign may be the delimiter.
-func appendInt(dst []byte, n int64, delimiter rune) []byte {
-	if n < 0 && delimiter == '-' {
-		dst, _ = appendEncoded(dst, strconv.FormatInt(n, 10), delimiter)
-		return dst
+	marked := 1
+	if rune(text[0]) == delimiter { // then the integer or bool begins with an encoded character, too
+		marked = 2
 	}
-	return strconv.AppendInt(dst, n, 10)
+	dst = appendPercent(dst, text[:marked])
+	dst, _ = appendEncoded(dst, text[marked:], delimiter)
+	return dst, false
 }
 
 // shorten keeps the head of an overlong key and replaces its tail by a hash of

@@ -286,3 +286,46 @@ func FuzzTemplate_InjectiveUntyped(f *testing.F) {
 		}
 	})
 }
+
+// The integer or bool and the string of its spelling differ, whatever follows them.
+func TestTemplate_UntypedSpelling(t *testing.T) {
+	t.Parallel()
+	for _, literal := range []string{"", "-x", ":x", "tail", "flat", "ruled", "x"} {
+		for _, text := range []string{"-5", "5", "true", "false", "-99999999999999999999"} {
+			template := compile(t, `o:#{body.id}`+literal)
+			typed, err := template.Key(body(`{"id": ` + text + `}`).env(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			quoted, err := template.Key(body(`{"id": "` + text + `"}`).env(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if typed == quoted {
+				t.Errorf("before %q: %s and %q have the same key %s", literal, text, text, typed)
+			}
+		}
+	}
+}
+
+func TestTemplate_StrictEncodesNoSign(t *testing.T) {
+	t.Parallel()
+	_, err := compile(t, `o:#{body.id}-x`, keyexpr.Strict()).Key(body(`{"id": -5}`).env(t))
+	if err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter {
+		t.Errorf("got %v, want a character error", err)
+	}
+}
+
+// What is around a list is copied and hashed once per key, not once per element.
+func TestTemplate_RepeatedElementsCostNothing(t *testing.T) {
+	template := compile(t, `w:#{body.w}:#{body.ids[:]}`)
+	env := body(`{"w": "` + strings.Repeat("x", 10_000) + `", "ids": ["a"` + strings.Repeat(`, "a"`, 500) + `]}`).env(t)
+	allocations := testing.AllocsPerRun(10, func() {
+		if keys, err := template.Keys(env); err != nil || len(keys) != 1 {
+			t.Errorf("got %d keys, %v", len(keys), err)
+		}
+	})
+	if allocations > 100 {
+		t.Errorf("%v allocations for one key", allocations)
+	}
+}

@@ -14,6 +14,7 @@ type evaluation struct {
 	env      Env
 	accesses []*access
 	failure  *EvalError
+	panicked any // what computing a variable panicked with
 }
 
 func (p *program) newEvaluation() *evaluation {
@@ -33,10 +34,12 @@ func (p *program) run(env Env) (any, *EvalError) {
 	}
 	e.env = env
 	v, err := e.machine.Run(p.code, e.vars)
-	failure := e.failure
+	failure, panicked := e.failure, e.panicked
 	e.forget()
 	p.pool.Put(e)
 	switch {
+	case panicked != nil: // the machine takes panics for failures of the expression
+		panic(panicked)
 	case err == nil:
 		return normalize(v), nil
 	case failure != nil:
@@ -47,7 +50,7 @@ func (p *program) run(env Env) (any, *EvalError) {
 
 // forget drops what a pooled evaluation holds of a request.
 func (e *evaluation) forget() {
-	e.env, e.failure = nil, nil
+	e.env, e.failure, e.panicked = nil, nil, nil
 	clear(e.machine.Variables)
 	clear(e.machine.Stack[:cap(e.machine.Stack)])
 }

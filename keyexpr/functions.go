@@ -197,13 +197,25 @@ func internalCall(f internalFunction) func(...any) (any, error) {
 		if !ok || !isInt {
 			return nil, errors.New("no evaluation")
 		}
-		v, failure := f(e, e.accesses[number], args[2:])
-		if failure != nil {
-			e.failure = failure
-			return nil, failure
-		}
-		return v, nil
+		return e.call(f, e.accesses[number], args[2:])
 	}
+}
+
+// call runs an internal function. A panic in it is one of the program, not of the
+// expression, and is kept for run to pass on.
+func (e *evaluation) call(f internalFunction, a *access, args []any) (any, error) {
+	defer func() {
+		if v := recover(); v != nil {
+			e.panicked = v
+			panic(v)
+		}
+	}()
+	v, failure := f(e, a, args)
+	if failure != nil {
+		e.failure = failure
+		return nil, failure
+	}
+	return v, nil
 }
 
 // ownFunction replaces a builtin that would lose or invent values.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -239,5 +240,62 @@ func TestGoType_JSONNames(t *testing.T) {
 		if _, ok := errors.AsType[*keyexpr.Error](err); !ok {
 			t.Errorf("body.%s: got %v, want an *Error", name, err)
 		}
+	}
+}
+
+// Values that an application shares between requests are only read.
+func TestArgument_SharedValueIsNotChanged(t *testing.T) {
+	t.Parallel()
+	type session struct{ Claims map[string]any }
+	realm := map[string]any{"tenant": json.Number("7"), "roles": []any{json.Number("1"), "x"}}
+	in := session{Claims: map[string]any{"realm": realm}}
+	s, err := keyexpr.Argument(reflect.TypeFor[session]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := compileFor(t, `t:#{in.Claims.realm.tenant}:#{sort(in.Claims.realm.roles[:1])}`, s)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 50 {
+				if keys, err := template.Keys(keyexpr.Values{in}); err != nil || len(keys) != 1 || keys[0] != "t:7:1" {
+					t.Errorf("got %q, %v", keys, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := realm["tenant"]; got != json.Number("7") {
+		t.Errorf("the argument now has %T %v", got, got)
+	}
+}
+
+type panicking struct{ keyexpr.Values }
+
+func (panicking) Value(int) (any, error) { panic("no session") }
+
+// A panic of the application is no failure of the request, wherever it happens.
+func TestRegistered_PanicPassesThrough(t *testing.T) {
+	t.Parallel()
+	s := requestSchema(t)
+	condition, err := keyexpr.CompileCondition(`principal == "x"`, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, computed := compileFor(t, `#{principal}`, s), compileFor(t, `#{upper(principal)}`, s)
+	for name, run := range map[string]func() error{
+		"reference":  func() error { _, err := plain.Key(panicking{}); return err },
+		"expression": func() error { _, err := computed.Key(panicking{}); return err },
+		"condition":  func() error { _, err := condition.Eval(panicking{}); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if got := recover(); got != "no session" {
+					t.Errorf("recovered %v", got)
+				}
+			}()
+			t.Errorf("no panic, but %v", run())
+		})
 	}
 }

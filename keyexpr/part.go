@@ -39,7 +39,10 @@ func (t *Template) appendValue(dst []byte, p *piece, v any) ([]byte, *EvalError)
 	case string:
 		return t.appendText(dst, p, x, p.untyped)
 	case int:
-		return appendInt(dst, int64(x), p.delimiter), nil
+		if x < 0 && p.delimiter == '-' {
+			return t.appendText(dst, p, strconv.Itoa(x), false)
+		}
+		return strconv.AppendInt(dst, int64(x), 10), nil
 	case bool:
 		return t.appendText(dst, p, strconv.FormatBool(x), false)
 	case uint64:

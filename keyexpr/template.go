@@ -1,7 +1,6 @@
 package keyexpr
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 )
@@ -97,25 +96,42 @@ func (t *Template) join(pieces []piece, env Env) ([]byte, *EvalError) {
 }
 
 func (t *Template) each(head []byte, elements []any, tail []byte) ([]string, error) {
-	unique := make(map[string]struct{}, min(len(elements), t.config.maxElements))
-	for _, element := range elements {
-		key, failure := t.appendValue(slices.Clone(head), &t.pieces[t.list], normalize(element))
-		if failure != nil {
-			return nil, t.fail(failure)
-		}
-		finished, err := t.finish(append(key, tail...))
+	texts, failure := t.texts(elements)
+	if failure != nil {
+		return nil, t.fail(failure)
+	}
+	keys := make([]string, 0, len(texts))
+	for text := range texts {
+		key, err := t.finish(slices.Concat(head, []byte(text), tail))
 		if err != nil {
 			return nil, err
 		}
-		unique[finished] = struct{}{}
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// texts encodes the elements of a list, each different one once: what is around
+// them may be long, and is copied and hashed for each.
+func (t *Template) texts(elements []any) (map[string]struct{}, *EvalError) {
+	p := &t.pieces[t.list]
+	unique := make(map[string]struct{}, min(len(elements), t.config.maxElements))
+	var text []byte
+	for _, element := range elements {
+		var failure *EvalError
+		if text, failure = t.appendValue(text[:0], p, normalize(element)); failure != nil {
+			return nil, failure
+		}
+		unique[string(text)] = struct{}{}
 		if len(unique) > t.config.maxElements {
-			return nil, t.fail(&EvalError{
-				Reason: ReasonTooMany, Subject: t.pieces[t.list].program.source,
+			return nil, &EvalError{
+				Reason: ReasonTooMany, Subject: p.program.source,
 				Detail: "yields more than " + strconv.Itoa(t.config.maxElements) + " keys",
-			})
+			}
 		}
 	}
-	return slices.Sorted(maps.Keys(unique)), nil
+	return unique, nil
 }
 
 // finish applies the limit of the length.

@@ -2,7 +2,9 @@ package keyexpr
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -73,21 +75,49 @@ func FromJSONNumber(n json.Number) any {
 }
 
 // FromJSON converts a value decoded by encoding/json with UseNumber to the form
-// [AnyType] describes. Maps and slices are changed in place.
+// [AnyType] describes. Maps and slices that have numbers inside are copied, the
+// others are returned as they are: the value may be shared, and is never changed.
 func FromJSON(v any) any {
+	converted, _ := fromJSON(v)
+	return converted
+}
+
+func fromJSON(v any) (converted any, changed bool) {
 	switch x := v.(type) {
 	case json.Number:
-		return FromJSONNumber(x)
+		return FromJSONNumber(x), true
 	case map[string]any:
-		for k, e := range x {
-			x[k] = FromJSON(e)
-		}
+		return fromJSONObject(x)
 	case []any:
-		for i, e := range x {
-			x[i] = FromJSON(e)
+		return fromJSONList(x)
+	}
+	return v, false
+}
+
+func fromJSONObject(object map[string]any) (converted any, changed bool) {
+	own := object
+	for name, element := range object {
+		if e, other := fromJSON(element); other {
+			if !changed {
+				own, changed = maps.Clone(object), true
+			}
+			own[name] = e
 		}
 	}
-	return v
+	return own, changed
+}
+
+func fromJSONList(list []any) (converted any, changed bool) {
+	own := list
+	for i, element := range list {
+		if e, other := fromJSON(element); other {
+			if !changed {
+				own, changed = slices.Clone(list), true
+			}
+			own[i] = e
+		}
+	}
+	return own, changed
 }
 
 // describe names the kind of a value for messages, never the value.
