@@ -2,6 +2,7 @@ package grpclock
 
 import (
 	"context"
+	"fmt"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -48,7 +49,28 @@ func (c *unaryCall) header(value string) {
 
 // Env gives the variables.
 func (c *unaryCall) Env(context.Context) keyexpr.Env {
-	return c.method.variables.Call(messageOf(c.req), &c.host)
+	message := messageOf(c.req)
+	env := c.method.variables.Call(message, &c.host)
+	if slot, reads := c.method.variables.Schema().Slot(requestVariable); reads && message == nil {
+		return &unreadable{Env: env, slot: slot, request: c.req}
+	}
+	return env
+}
+
+// unreadable is the variables of a call whose request is no message. That is not
+// the same as a message without the fields, which a condition takes for empty ones.
+type unreadable struct {
+	keyexpr.Env
+	slot    int
+	request any
+}
+
+// Value is an error for the request.
+func (u *unreadable) Value(slot int) (any, error) {
+	if slot == u.slot {
+		return nil, fmt.Errorf("the request is a %T, no protobuf message: use metadata", u.request)
+	}
+	return u.Env.Value(slot)
 }
 
 // Handle runs the handler.

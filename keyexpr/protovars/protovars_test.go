@@ -359,3 +359,21 @@ func BenchmarkCall_Key(b *testing.B) {
 		})
 	}
 }
+
+// A message of another type is not one whose fields are not set.
+func TestCall_AnotherMessage(t *testing.T) {
+	t.Parallel()
+	v := kinds(t)[0].variables(t)
+	wrong := v.Call(&openpb.Item{Sku: "x"}, &host{})
+	c, err := keyexpr.CompileCondition(`req.express`, v.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.Eval(wrong); err == nil {
+		t.Errorf("the condition is %v", got)
+	}
+	_, err = compile(t, v, `#{req.small ?? 0}`).Key(wrong)
+	if failure, ok := errors.AsType[*keyexpr.EvalError](err); !ok || failure.Reason != keyexpr.ReasonInternal {
+		t.Errorf("got %v, want an internal error", err)
+	}
+}

@@ -2,10 +2,12 @@ package protovars
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/interlock-go/interlock/keyexpr"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // The slots of the standard variables; registered ones follow. The slot of the
@@ -20,8 +22,9 @@ const (
 // Variables is a checked [Config]. It is immutable and safe for concurrent use.
 type Variables struct {
 	schema     *keyexpr.Schema
-	request    int // the slot of req, or -1
-	registered int // the slot of the first registered variable
+	message    protoreflect.FullName // of req
+	request    int                   // the slot of req, or -1
+	registered int                   // the slot of the first registered variable
 }
 
 // New checks a config. Bad names, clashes with the standard variables and
@@ -35,7 +38,7 @@ func New(c Config) (*Variables, error) {
 	}
 	v := &Variables{request: -1, registered: slotRegistered}
 	if c.Request != nil {
-		v.request, v.registered = slotRegistered, slotRegistered+1
+		v.message, v.request, v.registered = c.Request.FullName(), slotRegistered, slotRegistered+1
 		variables = append(variables, keyexpr.Variable{Name: "req", Type: keyexpr.ObjectType(message{c.Request})})
 	}
 	registered, err := registeredVariables(c.Registered)
@@ -100,6 +103,9 @@ func (c *Call) message() (any, error) {
 		return nil, nil //nolint:nilnil // nil is missing
 	}
 	m := c.req.ProtoReflect()
+	if got := m.Descriptor().FullName(); got != c.variables.message {
+		return nil, fmt.Errorf("the message is a %s, no %s", got, c.variables.message)
+	}
 	if !m.IsValid() {
 		return nil, nil //nolint:nilnil // nil is missing
 	}
