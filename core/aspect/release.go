@@ -57,7 +57,7 @@ func (r *run) judgeLoss() {
 		}
 		r.out.Lost = true
 		f.cause, f.err = failpolicy.Lost, f.lost
-		if r.out.Verdict == VerdictRan && (f.rule.OnLost == failpolicy.Fail || r.gaveUp()) {
+		if r.out.Verdict == VerdictRan && (f.rule.OnLost == failpolicy.Fail || r.gaveUp(f)) {
 			r.answerLoss(i)
 		}
 	}
@@ -73,14 +73,17 @@ func (r *run) answerLoss(i int) {
 }
 
 // gaveUp reports whether the handler's error is the cancellation that a loss
-// causes, and not the caller's own.
-func (r *run) gaveUp() bool {
+// causes, and not the caller's own, or one of the handler's where no loss cancels.
+func (r *run) gaveUp(f *frame) bool {
 	err := r.out.Err
-	if err == nil || r.caller.Err() != nil {
+	switch {
+	case err == nil, r.caller.Err() != nil:
 		return false
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, core.ErrLost) || errors.Is(err, core.ErrClosed) {
+	case errors.Is(err, core.ErrLost), errors.Is(err, core.ErrClosed):
+		return true
+	case f.rule.OnLost == failpolicy.Ignore:
+		return false
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return true
 	}
 	reporter, ok := r.call.(CancelReporter)
