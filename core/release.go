@@ -179,7 +179,7 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*o
 		c.relinquish(o.key, o.field, o.longestLease())
 		c.abandon(o.key, field, nil, w.req.lease)
 		return nil, unavailable(err)
-	case !mine && sends > 1 && !o.deadline.passed(c.start, first):
+	case !mine && sends > 1 && !o.deadline.passed(c.start, time.Now()):
 		return nil, errHandedAndOver
 	case !mine:
 		return nil, errNotMine
@@ -188,8 +188,8 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*o
 	return c.newOwner(o.key, field, first, w.req.lease), nil
 }
 
-// errHandedAndOver says that a hand-off was sent again and found neither holder: the
-// first send was executed, and what it gave is over already.
+// errHandedAndOver says that a hand-off was sent again and found neither holder within
+// the lease of the old one: the first send was executed, and what it gave is over.
 var errHandedAndOver = errors.New("the lease of the next holder is over")
 
 // answered says whether an operation failed with a reply, and so changed nothing.
