@@ -125,26 +125,34 @@ func TestRefresh_StuckSendLandsAfterTheTTLWasRaised(t *testing.T) {
 // nothing but Done is told all the same, soon after it goes on.
 func TestWatchdog_WallClockJumpClosesDone(t *testing.T) {
 	t.Parallel()
-	for name, opts := range map[string][]core.AcquireOption{"fixed": {core.LeaseTime(time.Hour)}, "watchdog": nil} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inBubble(t, func(t *testing.T, b *bed) {
-				locks := b.locks(core.WithWatchdog(time.Hour))
-				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), opts...)
-				pass(time.Minute)
-				core.JumpWallClock(locks, time.Minute) // less than the lease: nothing happens
-				pass(5 * time.Second)
-				wantAlive(t, ctx)
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks(core.WithWatchdog(time.Hour))
+		renewed, first := acquired(t, t.Context(), locks.Lock("renewed"))
+		fixed, second := acquired(t, t.Context(), locks.Lock("fixed"), core.LeaseTime(30*time.Minute))
+		pass(time.Minute)
+		core.JumpWallClock(locks, 10*time.Minute) // less than any lease: nothing happens
+		pass(5 * time.Second)
+		wantAlive(t, renewed)
+		wantAlive(t, fixed)
 
-				core.JumpWallClock(locks, 2*time.Hour)
-				start := time.Now()
-				<-ctx.Done()
-				if took := time.Since(start); took > 1100*time.Millisecond {
-					t.Errorf("told after %s, want about a second", took)
-				}
-				wantErr(t, context.Cause(ctx), core.ErrLost)
-				wantErr(t, hold.Release(t.Context()), core.ErrLost)
-			})
-		})
+		core.JumpWallClock(locks, 20*time.Minute)
+		wantEndsSoon(t, fixed)
+		wantErr(t, second.Release(t.Context()), core.ErrLost)
+		wantAlive(t, renewed)
+
+		core.JumpWallClock(locks, time.Hour)
+		wantEndsSoon(t, renewed)
+		wantErr(t, first.Release(t.Context()), core.ErrLost)
+	})
+}
+
+// wantEndsSoon wants a lock to be lost, and its holder told, within about a second.
+func wantEndsSoon(t *testing.T, ctx context.Context) {
+	t.Helper()
+	start := time.Now()
+	<-ctx.Done()
+	if took := time.Since(start); took > 1100*time.Millisecond {
+		t.Errorf("told after %s, want about a second", took)
 	}
+	wantErr(t, context.Cause(ctx), core.ErrLost)
 }
