@@ -237,6 +237,7 @@ func TestFault_LostReply_OwnGhostIsNotTaken(t *testing.T) {
 		r := newRig(t)
 		locks := r.locks(patient)
 		f(r.proxy, faultproxy.Once(scriptOn(t, "acquire", "k")))
+		r.proxy.DropRequest(faultproxy.Once(scriptOn(t, "release", "k"))) // so that the ghost is there a little longer
 		_, hold, err := locks.Lock("k").Acquire(t.Context(), core.LeaseTime(time.Minute), core.WaitTime(0))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -37,6 +37,7 @@ type queued struct {
 	wanted  time.Duration // lease of the waiters; default: a minute
 	opts    []core.Option // default: patient
 	every   bool          // the fault applies to every hand-off, also to those sent again
+	patient bool          // nothing is sent again before the backend timeout
 }
 
 func newHandoff(t *testing.T, q queued, f fault) *handoff {
@@ -53,6 +54,9 @@ func newHandoff(t *testing.T, q queued, f fault) *handoff {
 		h.waiting = append(h.waiting, acquiring(ctx, h.client.Lock("k"), leaseOrMinute(q.wanted)))
 		waiters(t, h.client, i+1)
 		ctx = t.Context()
+	}
+	if q.patient {
+		h.queueing(h.client)
 	}
 	match := scriptOn(t, "handoff", "k")
 	if !q.every {
@@ -121,7 +125,7 @@ func TestFault_Handoff_LeaseOver(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		t.Run(map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
 			t.Parallel()
-			h := newHandoff(t, queued{waiters: 2, lease: 300 * time.Millisecond, every: true}, holdRequest)
+			h := newHandoff(t, queued{waiters: 2, lease: 300 * time.Millisecond, patient: true}, holdRequest)
 			other := h.beside()
 			done := releasing(h.hold)
 			<-h.rule.Hit()
@@ -179,7 +183,7 @@ func TestFault_Handoff_MeddledBefore(t *testing.T) {
 	for name, meddle := range between {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHandoff(t, queued{waiters: 2}, holdRequest)
+			h := newHandoff(t, queued{waiters: 2, patient: true}, holdRequest)
 			other := h.beside()
 			done := releasing(h.hold)
 			<-h.rule.Hit()
