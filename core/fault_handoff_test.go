@@ -47,6 +47,7 @@ func newHandoff(t *testing.T, q queued, f fault) *handoff {
 	}
 	h := &handoff{rig: newRig(t)}
 	h.client = h.locks(q.opts...)
+	core.LetRunsLast(h.client)
 	_, h.hold = acquired(t, t.Context(), h.client.Lock("k"), leaseOrMinute(q.lease))
 	ctx, cancel := context.WithCancel(t.Context())
 	h.cancel = cancel

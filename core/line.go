@@ -9,6 +9,7 @@ import (
 // lines are the local queues, one per key that is held or wanted by this client.
 type lines struct {
 	client *Client
+	run    time.Duration // runDuration, except in tests
 	seed   maphash.Seed
 	shards [64]shard
 }
@@ -20,7 +21,7 @@ type shard struct {
 }
 
 func newLines(c *Client) *lines {
-	l := &lines{client: c, seed: maphash.MakeSeed()}
+	l := &lines{client: c, run: runDuration, seed: maphash.MakeSeed()}
 	for i := range l.shards {
 		l.shards[i].lines = make(map[string]*line)
 	}

@@ -19,7 +19,7 @@ func (l *lines) choose(o *owner, now time.Time) *waiter {
 	if ln == nil || ln.owner != o {
 		return nil
 	}
-	if ln.first == nil || ln.run >= runLength || now.Sub(ln.runStart) >= runDuration {
+	if ln.first == nil || ln.run >= runLength || now.Sub(ln.runStart) >= l.run {
 		ln.expectEcho(now)
 		return nil
 	}
