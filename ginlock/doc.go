@@ -1,7 +1,8 @@
 // Package ginlock takes the locks of declared rules around Gin handlers.
 //
 //	guard, err := ginlock.New(locks)
-//	r.POST("/orders/:id/pay", guard.Handler(ruleset.Rule{Key: "order:pay:#{path.id}"}), pay)
+//	rule := ruleset.Rule{Key: "order:pay:#{path.id}"}
+//	err = guard.Handle(r, http.MethodPost, "/orders/:id/pay", rule, pay)
 //	…
 //	err = guard.Check(r)
 //
@@ -11,11 +12,12 @@
 // [Guard.Handler] in the chain of a route or group, [Guard.Handle] in place of
 // r.Handle, and [Guard.Middleware] for a [ruleset.Set] whose rules name their
 // routes. A route is a method and a path as registered, the base path of its
-// group included: what [gin.Context.FullPath] gives. Handler learns its route with
-// the first request and is compiled then; Handle is compiled at once. Call
-// [Guard.Check] when all routes are registered and before the server starts: it
-// returns every problem of every rule. A route with a broken rule answers 500 and
-// never runs its handler.
+// group included: what [gin.Context.FullPath] gives. Handle compiles its rule at
+// once, against its own route, and returns what is wrong. Handler learns its route
+// with the first request and is compiled then. Call [Guard.Check] when all routes
+// are registered and before the server starts: it returns every problem of the
+// rules of Handle and Middleware, but of Handler only what fits no route at all. A
+// route with a broken rule answers 500 and never runs its handler.
 //
 // Several rules on one route need names. Their locks are taken in order and freed
 // in reverse. A guard that meets a request which it guards already does nothing a

@@ -3,9 +3,9 @@
 // are compiled by core/aspect.
 //
 // Contract: a zero field of a [Rule] is "not set". What is not set comes from the
-// profile, then from the built-in defaults; what several declarations of the same
-// rule set is overlaid, code < proto < YAML. The result, a [Resolved] rule, has
-// every field set and knows where each value comes from. Nothing is repaired
+// profile, then from the built-in defaults. Several declarations of the same rule are
+// overlaid: what a later layer sets wins. The result, a [Resolved] rule, has every
+// field set and knows where each value comes from. Nothing is repaired
 // silently: [NewSet] and [Resolve] report every problem at once, each with its
 // place, what is wrong and what to write instead, as one [*InvalidError].
 //

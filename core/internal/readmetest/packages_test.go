@@ -33,14 +33,15 @@ var known = map[string]string{
 	"grpc":  "google.golang.org/grpc",
 	"redis": "github.com/redis/go-redis/v9",
 
-	"context": "context",
-	"errors":  "errors",
-	"fmt":     "fmt",
-	"http":    "net/http",
-	"log":     "log",
-	"slog":    "log/slog",
-	"testing": "testing",
-	"time":    "time",
+	"context":  "context",
+	"errors":   "errors",
+	"fmt":      "fmt",
+	"http":     "net/http",
+	"log":      "log",
+	"slog":     "log/slog",
+	"synctest": "testing/synctest",
+	"testing":  "testing",
+	"time":     "time",
 }
 
 // packages type-checks against the packages that the build of this repository has.

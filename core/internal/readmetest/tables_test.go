@@ -169,6 +169,7 @@ func TestReadme_MetricsOfTroubleshootingExist(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{
 		"rule": true, "reason": true, "blocked_by": true, "error.type": true, "lock.acquire": true, "lock.hold": true,
+		"c.Errors": true,
 	}
 	for _, row := range rows(t, "Metrics") {
 		names[strings.TrimPrefix(plain(row[0]), "distributed_lock.")] = true
