@@ -97,8 +97,10 @@ func (t *Telemetry) lockAttrs(rule *rule, a *core.Acquisition, err error) []slog
 	return list
 }
 
-// errorText is the text of an error without the key in it. Of several keys only the
-// first is known here, so the text of their errors is not written at all.
+// errorText is the text of an error with the hash in place of the key, which errors
+// of core quote. An unquoted key is no word to look for: a short one is part of
+// others. Of several keys only the first is known here, so the text of their errors
+// is not written at all.
 func (t *Telemetry) errorText(a *core.Acquisition, err error) string {
 	text := err.Error()
 	if t.rawKeys || a.Key == "" {
@@ -107,6 +109,5 @@ func (t *Telemetry) errorText(a *core.Acquisition, err error) string {
 	if a.Keys > 1 {
 		return "withheld: it may name a key"
 	}
-	quoted := strconv.Quote(a.Key)
-	return strings.NewReplacer(a.Key, KeyHash(a.Key), quoted[1:len(quoted)-1], KeyHash(a.Key)).Replace(text)
+	return strings.ReplaceAll(text, strconv.Quote(a.Key), strconv.Quote(KeyHash(a.Key)))
 }

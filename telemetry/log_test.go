@@ -85,7 +85,7 @@ func TestLogsNameNoKey(t *testing.T) {
 		keys int
 		err  error
 	}{
-		{"as it is", 1, fmt.Errorf("%w: no answer about %s", core.ErrUnavailable, key)},
+		{"in a cause", 1, fmt.Errorf("%w: no answer about %q", core.ErrUnavailable, key)},
 		{"quoted", 1, &core.NotAcquiredError{Key: key, Cause: core.ErrUnavailable}},
 		{"several", 2, errors.New("no answer about " + key)},
 	} {
@@ -105,6 +105,20 @@ func TestLogsNameNoKey(t *testing.T) {
 				t.Errorf("raw: %v", got)
 			}
 		})
+	}
+}
+
+func TestShortKeysLeaveErrorsReadable(t *testing.T) {
+	t.Parallel()
+	const key = "n"
+	h := newHarness(t)
+	h.ObserveAcquireEnd(t.Context(), core.AcquireResult{
+		Acquisition: acquisition(key, "pay"), Outcome: core.OutcomeBackend,
+		Err: &core.NotAcquiredError{Key: key, Cause: core.ErrUnavailable},
+	})
+	want := fmt.Sprintf("core: lock %q not acquired after 0s: core: redis unavailable", telemetry.KeyHash(key))
+	if got := h.logs.records(t)[0]["error"]; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
