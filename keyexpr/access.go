@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"errors"
 	"strconv"
+	"strings"
 )
 
 // mode says how a reference treats a value that is not there.
@@ -56,11 +57,12 @@ const (
 
 // step goes from a value to one inside of it.
 type step struct {
-	get   func(any) any // field of an object
-	name  string        // key of a map
-	index int           // element of a list, if isIndex
-	kind  stepKind
-	text  string // of the reference up to here
+	get     func(any) any // field of an object
+	name    string        // key of a map
+	anyCase bool          // of the name
+	index   int           // element of a list, if isIndex
+	kind    stepKind
+	text    string // of the reference up to here
 }
 
 type stepKind uint8
@@ -111,7 +113,7 @@ func (s *step) take(v any) (any, bool) {
 		return s.get(v), true
 	case stepKey:
 		m, ok := v.(map[string]any)
-		return m[s.name], ok
+		return s.entry(m), ok
 	default:
 		list, ok := v.([]any)
 		if i := position(s.index, len(list)); i >= 0 {
@@ -119,6 +121,19 @@ func (s *step) take(v any) (any, bool) {
 		}
 		return nil, ok
 	}
+}
+
+// entry is the value that a map has under the step's name, nil without one.
+func (s *step) entry(m map[string]any) any {
+	if v, ok := m[s.name]; ok || !s.anyCase {
+		return v
+	}
+	for name, v := range m {
+		if strings.EqualFold(name, s.name) {
+			return v
+		}
+	}
+	return nil
 }
 
 func (s *step) noun() string {

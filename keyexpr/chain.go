@@ -130,7 +130,7 @@ func selector(name string) string {
 func (c *chain) take(s step, typ Type, suffix string) *chain {
 	next := *c
 	next.text = c.text + suffix
-	s.text = next.text
+	s.text, s.anyCase = next.text, c.typ.anyCase
 	next.steps = append(slices.Clone(c.steps), s)
 	next.typ = typ
 	next.implicit, next.zero = false, ""
@@ -184,7 +184,7 @@ func (r *resolver) indexed(c *chain, at ast.Node, index int) *chain {
 	case c.typ.kind == kindList:
 		return c.take(step{kind: stepIndex, index: index}, c.typ.element(), suffix)
 	case c.typ.kind == kindAny:
-		return c.take(step{kind: stepIndex, index: index}, AnyType(), suffix)
+		return c.take(step{kind: stepIndex, index: index}, c.typ.element(), suffix)
 	case c.typ.kind == kindMap:
 		return c.take(step{kind: stepKey, name: strconv.Itoa(index)}, c.typ.element(), suffix)
 	case c.item != nil:

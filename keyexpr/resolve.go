@@ -113,7 +113,7 @@ func (r *resolver) slice(n *ast.Node, x *ast.SliceNode, m mode) Type {
 	}
 	if typ.kind == kindAny {
 		*n = r.asList(x.Node, c.text, m)
-		return ListType(AnyType())
+		return ListType(typ)
 	}
 	if typ.kind != kindList && typ.kind != kindString {
 		return r.report(x, "", "%s is %s and cannot be sliced", c.text, typ.describe())
@@ -245,7 +245,7 @@ func (r *resolver) argument(n *ast.Node, collection bool, m mode) Type {
 	typ := r.node(n, m)
 	if collection && typ.kind == kindAny {
 		*n = r.asList(*n, text, m)
-		return ListType(AnyType())
+		return ListType(typ)
 	}
 	if r.condition && typ.kind == kindAny {
 		r.fill(n, typ, StringType())
@@ -271,7 +271,7 @@ func (t Type) element() Type {
 	if t.kind == kindList || t.kind == kindMap {
 		return *t.elem
 	}
-	return AnyType()
+	return Type{kind: kindAny, anyCase: t.anyCase}
 }
 
 // unify is the type of a value that is either a or b.

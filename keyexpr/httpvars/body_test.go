@@ -350,3 +350,33 @@ func TestBody_FormIsReadAsTheHandlerReadsIt(t *testing.T) {
 		t.Errorf("got %q, %v", key, err)
 	}
 }
+
+// A value under a name of another case gets to the handler, and so it must get to
+// the key and the condition.
+func TestBody_NameInAnotherCase(t *testing.T) {
+	t.Parallel()
+	const sent = `{"Amount": 500, "ſhard": "a", "Items": [{"SKU": "x", "Lot": [{"NO": 1}]}], "exact": "e", "none": null}`
+	v := variables(t, httpvars.Config{})
+	env := v.Request(post(t, "application/json", sent), &host{})
+	condition, err := keyexpr.CompileCondition(`body.amount > 100 && any(body.items, .sku == "x")`, v.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := condition.Eval(env); err != nil || !got {
+		t.Errorf("the condition is %v, %v", got, err)
+	}
+	for template, want := range map[string]string{
+		`#{body.shard ?? "-"}`:                         "a",
+		`#{body.items[0].sku ?? "-"}`:                  "x",
+		`#{map(body.items, .lot[0].no ?? "-")}`:        "1",
+		`#{map(body.items[:], .sku ?? "-")}`:           "x",
+		`#{let item = body.items[0]; item.sku ?? "-"}`: "x",
+		`#{body.exact}`:                                "e",
+		`#{body.none ?? "-"}`:                          "-",
+		`#{body.nowhere ?? "-"}`:                       "-",
+	} {
+		if got, err := compile(t, v, template).Keys(env); err != nil || len(got) != 1 || got[0] != want {
+			t.Errorf("%s: got %q, %v, want %q", template, got, err, want)
+		}
+	}
+}

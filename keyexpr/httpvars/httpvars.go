@@ -21,10 +21,10 @@
 // of it, and the request's Body is replaced so that the handler still reads all
 // of it. JSON needs a JSON content type (application/json or any +json),
 // UTF-8 and nothing after the value. Integers are exact. A typed body is decoded
-// as encoding/json would do it for the handler. In an untyped body names are
-// matched exactly; one that has a name twice in one object, be it in another
-// case, is refused, because handlers disagree about which value counts. A
-// request without a body has no value for body and form.
+// as encoding/json would do it for the handler. In an untyped body, too, a name
+// is found in another case where it is not found as written; a body that has a name
+// twice in one object, be it in another case, is refused, because handlers disagree
+// about which value counts. A request without a body has no value for body and form.
 package httpvars
 
 import "reflect"

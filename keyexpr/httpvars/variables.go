@@ -43,7 +43,7 @@ func New(c Config) (*Variables, error) {
 	if c.MaxBody < 0 {
 		problems = append(problems, fmt.Errorf("httpvars: MaxBody is %d: write a positive number of bytes, or 0 for %d", c.MaxBody, DefaultMaxBody))
 	}
-	body, err := keyexpr.GoType(c.Body, keyexpr.JSONNames)
+	body, err := bodyType(c.Body)
 	if err != nil {
 		problems = append(problems, fmt.Errorf("httpvars: the body's type %v: %w", c.Body, err))
 	}
@@ -57,6 +57,13 @@ func New(c Config) (*Variables, error) {
 		return nil, err
 	}
 	return v, nil
+}
+
+func bodyType(t reflect.Type) (keyexpr.Type, error) {
+	if t == nil {
+		return keyexpr.JSONType(), nil
+	}
+	return keyexpr.GoType(t, keyexpr.JSONNames)
 }
 
 func standard(pathParams []string, body keyexpr.Type) []keyexpr.Variable {
