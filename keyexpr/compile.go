@@ -64,6 +64,7 @@ func (b *builder) build() {
 	}
 	if len(b.problems) == 0 {
 		b.delimit()
+		b.measure()
 	}
 	for name := range b.used {
 		b.template.used = append(b.template.used, name)
@@ -251,6 +252,17 @@ func (b *builder) delimit() {
 			b.add(at(b.template.source, b.starts[i+1], fmt.Sprintf("the text between two parts cannot begin with %q, which also occurs in encoded values", r),
 				"a separator such as : first"))
 		}
+	}
+}
+
+// measure refuses a constant that is no key: one that needs no request to be found
+// too long.
+func (b *builder) measure() {
+	key, ok := b.template.Constant()
+	if limit := b.template.config.maxLength; ok && len(key) > limit {
+		short := &Error{Line: 1, Column: 1}
+		short.Message = fmt.Sprintf("the key has %d bytes; at most %d are allowed", len(key), limit)
+		b.add(short)
 	}
 }
 

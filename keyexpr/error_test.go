@@ -248,3 +248,16 @@ func TestCompile_TooLong(t *testing.T) {
 		t.Error("no limit of nodes")
 	}
 }
+
+// A constant does not depend on a request, so it is not a request's fault when it is
+// too long, and it is not shortened behind anybody's back.
+func TestCompile_LongConstant(t *testing.T) {
+	t.Parallel()
+	if _, err := keyexpr.Compile(strings.Repeat("x", keyexpr.DefaultMaxLength), requestSchema(t)); err != nil {
+		t.Errorf("of the limit: %v", err)
+	}
+	_, err := keyexpr.Compile(strings.Repeat("x", keyexpr.DefaultMaxLength+1), requestSchema(t))
+	if failure, ok := errors.AsType[*keyexpr.Error](err); !ok || failure.Line != 1 || !strings.Contains(failure.Message, "513 bytes") {
+		t.Errorf("got %v", err)
+	}
+}
