@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/failpolicy"
 )
@@ -107,6 +108,8 @@ func (c *checker) checkValue(field string) {
 		c.reportErr(field, r.Status.Validate())
 	case "response":
 		c.checkResponse()
+	case "message":
+		c.checkMessage()
 	case "prefix":
 		c.checkPrefix()
 	case "key_format":
@@ -148,8 +151,8 @@ func (c *checker) checkName() {
 		c.reportf("name", "blank: write a word such as \"pay-order\", or leave it out")
 	case len(name) > maxNameLength:
 		c.reportf("name", "%d bytes long: a label has at most %d", len(name), maxNameLength)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		c.reportf("name", "%q contains control characters: write a word such as \"pay-order\"", name)
+	case strings.ContainsFunc(name, unicode.IsControl), !utf8.ValidString(name):
+		c.reportf("name", "%q contains control characters or is not UTF-8: write a word such as \"pay-order\"", name)
 	case hasPlaceholder(name):
 		c.reportf("name", "%q is a metric label and must not contain request data: put #{…} into the key", name)
 	}
@@ -254,6 +257,12 @@ func (c *checker) checkCount(field string, n int, instead string) {
 func (c *checker) checkResponse() {
 	if !json.Valid([]byte(c.rule.Response)) {
 		c.reportf("response", "%s is not JSON: write a document such as %s", quote(c.rule.Response), quote(`{"status":"pending"}`))
+	}
+}
+
+func (c *checker) checkMessage() {
+	if message := c.rule.Message; !utf8.ValidString(message) {
+		c.reportf("message", "%q is not UTF-8, and no answer can carry it: write a sentence", message)
 	}
 }
 

@@ -25,6 +25,8 @@ func TestNewSet_OneMistakeIsOneProblemAtItsField(t *testing.T) {
 		"blank name":            {"name", func(r *ruleset.Rule) { r.Name = " " }},
 		"long name":             {"name", func(r *ruleset.Rule) { r.Name = strings.Repeat("x", 101) }},
 		"newline in name":       {"name", func(r *ruleset.Rule) { r.Name = "pay\norder" }},
+		"name, no text":         {"name", func(r *ruleset.Rule) { r.Name = "pay\xff" }},
+		"message, no text":      {"message", func(r *ruleset.Rule) { r.Message = "busy\xff" }},
 		"request data in name":  {"name", func(r *ruleset.Rule) { r.Name = "pay-${id}" }},
 		"no key":                {"key", func(r *ruleset.Rule) { r.Key = "" }},
 		"blank key":             {"key", func(r *ruleset.Rule) { r.Key = "\t" }},
