@@ -20,9 +20,10 @@
 // route with a broken rule answers 500 and never runs its handler.
 //
 // Several rules on one route need names. Their locks are taken in order and freed
-// in reverse. A guard that meets a request which it guards already does nothing a
-// second time; another guard with a rule of the same name on the same route is a
-// mistake and answers 500.
+// in reverse; routes that take the same locks in opposite orders wait for each other
+// until their wait times end, which rules with several Keys do not. A guard that
+// meets a request which it guards already does nothing a second time; another guard
+// with a rule of the same name on the same route is a mistake and answers 500.
 //
 // The variables of keys and conditions are those of package httpvars: path, query,
 // header, cookie, form, body, method, route, client_ip, and what [WithVariable]
@@ -52,7 +53,10 @@
 //
 // A body is read before the guard waits for a lock, up to [WithMaxBody], because
 // net/http does not notice that a client left while its body is unread. The
-// handler and gin's binders still get all of it.
+// handler and gin's binders still get all of it. The rest of a longer body, and all
+// of one under a rule that does not wait, is read by the handler while it holds the
+// lock: a limit of the server (http.Server.ReadTimeout) keeps a slow client from
+// holding it for as long as it likes.
 //
 // A handler whose lock was lost and that then returns without an answer, or adds
 // the error of its context to c.Errors, has given up: the client gets the status
