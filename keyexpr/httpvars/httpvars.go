@@ -15,7 +15,9 @@
 //
 // A query, header, cookie or form value that a request repeats is an error:
 // query.id[0] picks one, query.id[:] takes all of them. form reads the body
-// only, never the query.
+// only, never the query. A handler that merges the two (http.Request.Form, gin's
+// ShouldBind) may get a value that form does not have: let it read PostForm where a
+// condition or a ?? depends on form.
 //
 // A body is read only if an expression uses it, at most [Config.MaxBody] bytes
 // of it, and the request's Body is replaced so that the handler still reads all
