@@ -2,6 +2,7 @@ package keyexpr_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
@@ -83,5 +84,19 @@ func TestTemplate_KeyAllocations(t *testing.T) {
 	})
 	if allocs > 2 {
 		t.Errorf("got %v allocations, want at most 2", allocs)
+	}
+}
+
+// What is around a list is copied and hashed once per key, not once per element.
+func TestTemplate_RepeatedElementsCostNothing(t *testing.T) {
+	template := compile(t, `w:#{body.w}:#{body.ids[:]}`)
+	env := body(`{"w": "` + strings.Repeat("x", 10_000) + `", "ids": ["a"` + strings.Repeat(`, "a"`, 500) + `]}`).env(t)
+	allocations := testing.AllocsPerRun(10, func() {
+		if keys, err := template.Keys(env); err != nil || len(keys) != 1 {
+			t.Errorf("got %d keys, %v", len(keys), err)
+		}
+	})
+	if allocations > 100 {
+		t.Errorf("%v allocations for one key", allocations)
 	}
 }
