@@ -88,7 +88,7 @@ func TestTemplate_KeyAllocations(t *testing.T) {
 }
 
 // What is around a list is copied and hashed once per key, not once per element.
-func TestTemplate_RepeatedElementsCostNothing(t *testing.T) {
+func TestTemplate_AllocatesOncePerKey(t *testing.T) {
 	template := compile(t, `w:#{body.w}:#{body.ids[:]}`)
 	env := body(`{"w": "` + strings.Repeat("x", 10_000) + `", "ids": ["a"` + strings.Repeat(`, "a"`, 500) + `]}`).env(t)
 	allocations := testing.AllocsPerRun(10, func() {
