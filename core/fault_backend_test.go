@@ -211,7 +211,7 @@ func TestFault_LateCommands(t *testing.T) {
 				if !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, core.ErrLost) {
 					t.Fatalf("without an answer: %v", err)
 				}
-				<-ctx.Done()
+				awaitEnd(t, ctx)
 				r.gone("k")
 				if taken {
 					r.steal("k")

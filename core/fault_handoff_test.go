@@ -67,6 +67,24 @@ func newHandoff(t *testing.T, q queued, f fault) *handoff {
 	return h
 }
 
+// release starts the release, and waits until the fault has its hand-off.
+func (h *handoff) release() <-chan error {
+	h.t.Helper()
+	done, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		done <- h.hold.Release(context.Background())
+	}()
+	select {
+	case <-h.rule.Hit():
+	case <-ended:
+		if h.rule.Hits() == 0 {
+			h.t.Fatalf("released without a hand-off: %v", <-done)
+		}
+	}
+	return done
+}
+
 func leaseOrMinute(lease time.Duration) core.AcquireOption {
 	if lease == 0 {
 		lease = time.Minute
@@ -75,11 +93,16 @@ func leaseOrMinute(lease time.Duration) core.AcquireOption {
 }
 
 // goesOn has the waiters take the lock one after the other, and nobody else with
-// them; nothing is left at the end.
+// them; nothing is left at the end. Their order is that of the queue, but for the
+// chosen one, who may be put back into it late.
 func (h *handoff) goesOn(waiting []<-chan outcome) {
 	h.t.Helper()
+	next := make(chan outcome, len(waiting))
 	for _, w := range waiting {
-		o := h.mustHold(w)
+		go func() { next <- <-w }()
+	}
+	for range waiting {
+		o := h.mustHold(next)
 		wantAlive(h.t, o.ctx)
 		h.wantHolder("k", o.hold.Field())
 		released(h.t, o.hold)
@@ -101,8 +124,7 @@ func TestFault_Handoff_ChosenWaiterCancelled(t *testing.T) {
 			t.Run(name+map[int]string{1: "/alone", 3: "/in a queue"}[n], func(t *testing.T) {
 				t.Parallel()
 				h := newHandoff(t, queued{waiters: n}, f)
-				done := releasing(h.hold)
-				<-h.rule.Hit()
+				done := h.release()
 				h.cancel()
 				start, o := time.Now(), <-h.waiting[0]
 				wantAtMost(t, "the cancelled waiter", time.Since(start), 0)
@@ -126,10 +148,9 @@ func TestFault_Handoff_LeaseOver(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		t.Run(map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
 			t.Parallel()
-			h := newHandoff(t, queued{waiters: 2, lease: 300 * time.Millisecond, patient: true}, holdRequest)
+			h := newHandoff(t, queued{waiters: 2, lease: 1500 * time.Millisecond, patient: true}, holdRequest)
 			other := h.beside()
-			done := releasing(h.hold)
-			<-h.rule.Hit()
+			done := h.release()
 			h.gone("k")
 			var between *core.Hold
 			if taken {
@@ -151,8 +172,7 @@ func TestFault_Handoff_LeaseOver(t *testing.T) {
 func TestFault_Handoff_ReplyAfterTheNewLease(t *testing.T) {
 	t.Parallel()
 	h := newHandoff(t, queued{waiters: 1, wanted: 300 * time.Millisecond, every: true}, holdReply)
-	done := releasing(h.hold)
-	<-h.rule.Hit()
+	done := h.release()
 	h.gone("k")
 	h.rule.Release()
 	must(t, <-done)
@@ -186,8 +206,7 @@ func TestFault_Handoff_MeddledBefore(t *testing.T) {
 			t.Parallel()
 			h := newHandoff(t, queued{waiters: 2, patient: true}, holdRequest)
 			other := h.beside()
-			done := releasing(h.hold)
-			<-h.rule.Hit()
+			done := h.release()
 			meddle(h.rig, other)
 			h.land(h.rule)
 			wantErr(t, <-done, core.ErrLost)
@@ -211,9 +230,11 @@ func TestFault_Handoff_MeddledAfter(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			locks, other := r.locks(core.WithWatchdog(watchdog), patient), r.beside()
+			core.LetRunsLast(locks)
 			_, hold := acquired(t, t.Context(), locks.Lock("k"))
 			got := acquiring(t.Context(), locks.Lock("k"))
 			waiters(t, locks, 1)
+			r.queueing(locks)
 			rule := r.proxy.HoldReply(faultproxy.Once(scriptOn(t, "handoff", "k")))
 			done := releasing(hold)
 			within(t, "handed over", func() bool {
@@ -223,11 +244,8 @@ func TestFault_Handoff_MeddledAfter(t *testing.T) {
 			granted := time.Now()
 			rule.Release()
 			must(t, <-done)
-			o := <-got
-			if o.err != nil {
-				t.Fatal(o.err) // it cannot know yet
-			}
-			<-o.ctx.Done()
+			o := r.mustHold(got) // it cannot know yet
+			awaitEnd(t, o.ctx)
 			wantAtMost(t, "finding out", time.Since(granted), watchdog/3)
 			wantEnded(t, o.ctx, core.ErrLost)
 			wantErr(t, o.hold.Release(t.Context()), core.ErrLost)
@@ -245,13 +263,14 @@ func TestFault_Handoff_MeddledAfter(t *testing.T) {
 // next holder has the lock, or when it is free again.
 func TestFault_Handoff_Unanswered(t *testing.T) {
 	t.Parallel()
-	const timeout = 300 * time.Millisecond
+	const timeout = time.Second
 	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
 		for _, held := range []bool{true, false} {
 			t.Run(name+map[bool]string{true: "/lands on a holder", false: "/lands on a free lock"}[held], func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
 				locks := r.locks(core.WithBackendTimeout(timeout))
+				core.LetRunsLast(locks)
 				_, hold := acquired(t, t.Context(), locks.Lock("k"))
 				got := acquiring(t.Context(), locks.Lock("k"))
 				waiters(t, locks, 1)

@@ -147,6 +147,16 @@ func (r *rig) mustHold(got <-chan outcome) outcome {
 	}
 }
 
+// awaitEnd waits for the end of a context that must end.
+func awaitEnd(t *testing.T, ctx context.Context) {
+	t.Helper()
+	select {
+	case <-ctx.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the context does not end")
+	}
+}
+
 // releasing starts a Release.
 func releasing(hold *core.Hold) <-chan error {
 	done := make(chan error, 1)

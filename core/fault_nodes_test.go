@@ -57,7 +57,7 @@ func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 	stopped := time.Now()
 	dead.Stop()
 	for _, h := range holds[dead] {
-		<-h.ctx.Done()
+		awaitEnd(t, h.ctx)
 		wantEnded(t, h.ctx, core.ErrLost)
 	}
 	wantAtMost(t, "the loss", time.Since(stopped), watchdog)
@@ -104,7 +104,7 @@ func TestFault_Failover(t *testing.T) {
 		ctx, hold := acquired(t, t.Context(), f.locks.Lock("k"))
 		killed := time.Now()
 		f.Master.Kill()
-		<-ctx.Done()
+		awaitEnd(t, ctx)
 		wantAtMost(t, "the loss", time.Since(killed), 400*time.Millisecond)
 		wantEnded(t, ctx, core.ErrLost)
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
@@ -144,7 +144,7 @@ func TestFault_Failover(t *testing.T) {
 		f.AwaitFailover()
 		must(t, f.Replica.Client().Del(t.Context(), "k").Err()) // as if it had never got there
 		deleted := time.Now()
-		<-ctx.Done()
+		awaitEnd(t, ctx)
 		wantAtMost(t, "the loss", time.Since(deleted), watchdog/3)
 		wantEnded(t, ctx, core.ErrLost)
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
