@@ -82,31 +82,40 @@ func TestFault_Release_Cancelled(t *testing.T) {
 }
 
 // TestFault_Release_Unanswered has no release be answered: it says so within the
-// backend timeout, goes on in the background, and a release that lands late frees
-// nobody else's lock.
+// backend timeout and goes on in the background, so that the lock is free soon. What
+// lands late frees nobody else's lock.
 func TestFault_Release_Unanswered(t *testing.T) {
 	t.Parallel()
 	const timeout = 300 * time.Millisecond
-	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			locks, other := r.locks(core.WithBackendTimeout(timeout)), r.beside()
-			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
-			rule := f(r.proxy, scriptOn(t, "release", "k"))
-			start := time.Now()
-			wantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
-			wantAtMost(t, "the release", time.Since(start), timeout)
-			wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
-			r.steal("k")
-			r.land(rule)
-			r.wantHolder("k", stranger)
-			r.take("k", hold.Field()) // as if none of them had been executed
-			start = time.Now()
-			_, next := acquired(t, t.Context(), other.Lock("k"))
-			wantAtMost(t, "the next acquire", time.Since(start), time.Second)
-			released(t, next)
-		})
+	for name, f := range map[string]fault{"late": holdRequest, "executed": holdReply, "lost": dropRequest, "reply lost": dropReply} {
+		for _, stolen := range []bool{true, false} {
+			t.Run(name+map[bool]string{true: "/stolen", false: "/free"}[stolen], func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				locks, other := r.locks(core.WithBackendTimeout(timeout)), r.beside()
+				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+				rule := f(r.proxy, scriptOn(t, "release", "k"))
+				start := time.Now()
+				wantOnly(t, hold.Release(t.Context()), core.ErrUnavailable, core.ErrLost)
+				wantAtMost(t, "the release", time.Since(start), timeout)
+				wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+				if stolen {
+					r.steal("k")
+				}
+				if name == "late" || name == "executed" {
+					r.land(rule)
+				}
+				rule.Remove()
+				if stolen {
+					r.wantHolder("k", stranger)
+					return
+				}
+				start = time.Now()
+				_, next := acquired(t, t.Context(), other.Lock("k"), core.WaitTime(20*time.Second))
+				wantAtMost(t, "the next acquire", time.Since(start), time.Second)
+				released(t, next)
+			})
+		}
 	}
 }
 
