@@ -60,7 +60,7 @@ func aclRules(t *testing.T) []any {
 			return rules
 		}
 		if len(rules) > 0 || strings.HasPrefix(text, "~shop:*") {
-			for _, rule := range strings.Fields(text) {
+			for rule := range strings.FieldsSeq(text) {
 				rules = append(rules, rule)
 			}
 		}
