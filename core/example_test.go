@@ -1,0 +1,69 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// The first form: take the lock, run, release.
+func ExampleLock_Do() {
+	locks, done := exampleLocks()
+	defer done()
+	ctx := context.Background()
+
+	err := locks.Lock("order:42").Do(ctx, func(ctx context.Context) error {
+		fmt.Println("paying under the lock")
+		return locks.Lock("order:42").Do(ctx, func(context.Context) error { // the same lock again: it re-enters
+			fmt.Println("and so is what it calls")
+			return nil
+		})
+	}, core.WaitTime(3*time.Second), core.LeaseTime(10*time.Second))
+	fmt.Println(err)
+	// Output:
+	// paying under the lock
+	// and so is what it calls
+	// <nil>
+}
+
+// Where a function does not fit: the context carries the lock, the hold releases it.
+func ExampleLock_Acquire() {
+	locks, done := exampleLocks()
+	defer done()
+	ctx := context.Background()
+
+	locked, hold, err := locks.Lock("report").Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _, err = locks.Lock("report").Acquire(ctx, core.WaitTime(0)) // a stranger's attempt: not with locked
+	fmt.Println("not acquired:", errors.Is(err, core.ErrNotAcquired))
+
+	fmt.Println("released:", hold.Release(ctx))
+	fmt.Println("the context says:", context.Cause(locked))
+	// Output:
+	// not acquired: true
+	// released: <nil>
+	// the context says: core: lock released
+}
+
+// exampleLocks is a lock client on an embedded Redis.
+func exampleLocks() (*core.Client, func()) {
+	server, err := redistest.Start()
+	if err != nil {
+		panic(err)
+	}
+	locks, err := core.New(server.Client())
+	if err != nil {
+		panic(err)
+	}
+	return locks, func() {
+		_ = locks.Close(context.Background()) // nothing is held any more
+		server.Close()
+	}
+}
