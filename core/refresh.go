@@ -12,7 +12,10 @@ import (
 // watchdog gets a fixed lease: its renewal stops. The lease is 1 ms to
 // [MaxDuration].
 //
-// On [ErrUnavailable] the hold keeps the earlier of the old and the new end.
+// While a command of this holder without an answer may still land (two minutes), the
+// lease is only made longer, never shorter; the call is no error then. On
+// [ErrUnavailable] the hold keeps the earlier of the old and the new end, and a
+// watchdog stays off.
 func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 	if h == nil || h.scope.ended.Load() {
 		return ErrNotHeld

@@ -19,7 +19,8 @@ import (
 // that this holder will never appear in Redis again. [ErrLost] says that the lock
 // had ended before; [ErrNotHeld] that this hold was released already, or is nil:
 // nobody else's lock is touched. [ErrUnavailable] says that Redis did not confirm:
-// the release goes on in the background until the lease is over.
+// the release goes on in the background until the lease is over. [ErrClosed] says
+// that the client was closed under the hold: the key ends with its lease.
 func (h *Hold) Release(ctx context.Context) error {
 	if h == nil {
 		return ErrNotHeld

@@ -1,9 +1,6 @@
 package redisstore
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // Refusal tells who was in the way of an acquire.
 type Refusal struct {
@@ -139,10 +136,4 @@ func ReadState(reply any) (Snapshot, error) {
 		snap.Holders[field] = count
 	}
 	return snap, nil
-}
-
-// Do waits for a call and fails unless it was answered with a value.
-func (c *Call) Do(ctx context.Context, limit time.Time) (any, error) {
-	reply, _, err := c.Wait(ctx, limit)
-	return reply, err
 }

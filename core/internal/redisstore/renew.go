@@ -23,8 +23,9 @@ type Verdict struct {
 const renewChunk = 100
 
 // Renew raises the TTL of all claims to lease, or only looks when lease is 0. All
-// claims live on the node that was named by NodeName. It has its own connections
-// and time limit, so that it neither waits behind other commands nor delays them.
+// claims live on the node that was named by NodeName. It takes a connection of the
+// caller's pool for itself and has its own time limit, so that it neither waits
+// behind the lanes nor delays them; a pool that is used up delays it.
 // The verdicts are in the order of the claims.
 func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) []Verdict {
 	size := renewChunk

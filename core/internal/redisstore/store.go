@@ -78,9 +78,6 @@ func (s *Store) Close() error {
 	return s.lanes.close()
 }
 
-// Clustered says whether keys live in slots.
-func (s *Store) Clustered() bool { return s.cluster != nil }
-
 // Ping asks the server that owns key whether it answers.
 func (s *Store) Ping(ctx context.Context, key string) error {
 	node, err := s.node(ctx, key)
