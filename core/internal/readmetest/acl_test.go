@@ -33,7 +33,7 @@ func TestReadme_ACLSuffices(t *testing.T) {
 		return openLocks(t, rdb, append(opts, core.WithPrefix("shop:"))...)
 	}
 	seen := &seen{renewed: make(chan struct{})}
-	one, other := open(core.WithObserver(seen), core.WithWatchdog(300*time.Millisecond)), open()
+	one, other := open(core.WithObserver(seen), core.WithWatchdog(3*time.Second)), open()
 	useEverything(t, one)
 	contend(t, one, other)
 	seen.awaitRenewal(t, one)
@@ -136,12 +136,18 @@ func useEverything(t *testing.T, locks *core.Client) {
 	must(err)
 }
 
-// contend lets callers of all clients wait for one lock.
+// contend lets callers of all clients wait for one lock, which is held until all
+// the others of its client are queued.
 func contend(t *testing.T, clients ...*core.Client) {
 	t.Helper()
+	const each = 8
+	ctx, first, err := clients[0].Lock("order:42").Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	var callers sync.WaitGroup
 	for _, locks := range clients {
-		for range 8 {
+		for range each {
 			callers.Go(func() {
 				err := locks.Lock("order:42").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
 				if err != nil {
@@ -149,6 +155,14 @@ func contend(t *testing.T, clients ...*core.Client) {
 				}
 			})
 		}
+	}
+	for _, locks := range clients {
+		for ctx.Err() == nil && locks.Stats().Waiters < each {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if err := first.Release(ctx); err != nil {
+		t.Error(err)
 	}
 	callers.Wait()
 }
