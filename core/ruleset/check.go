@@ -24,6 +24,9 @@ type checker struct {
 }
 
 func (c *checker) reportf(field, format string, args ...any) {
+	if base, _ := cutField(field); c.rule.broken.has(fieldIndex(base)) {
+		return
+	}
 	c.problems = append(c.problems, c.rule.Problem(field, fmt.Sprintf(format, args...)))
 }
 
@@ -41,6 +44,10 @@ func (c *checker) reportErr(field string, err error) {
 // they were given; here they only count in combinations.
 func (c *checker) check(requireEndpoint bool) {
 	c.checkEndpoint(requireEndpoint)
+	if c.rule.None {
+		c.checkNone()
+		return
+	}
 	c.checkName()
 	c.checkKeys()
 	var own fieldSet
@@ -50,6 +57,9 @@ func (c *checker) check(requireEndpoint bool) {
 		}
 	}
 	c.checkValues(own)
+	if c.rule.partial {
+		return // what belongs together is known when the lower layers are
+	}
 	c.checkFallback()
 	c.checkDebounce()
 	c.checkUnused()
@@ -173,8 +183,17 @@ func (c *checker) checkKeys() {
 		if isBlank(r.Key) {
 			c.reportf("key", "blank: write a template such as %q", "order:pay:#{path.id}")
 		}
-	default:
+	case !r.partial && !r.broken.has(fieldIndex("key")) && !r.broken.has(fieldIndex("keys")):
 		c.reportf("key", "missing: write a template such as %q", "order:pay:#{path.id}")
+	}
+}
+
+// checkNone reports what a rule without a lock cannot have.
+func (c *checker) checkNone() {
+	for _, field := range Fields() {
+		if field != "endpoint" && field != "none" && c.rule.declared(field) {
+			c.reportf(field, "beside %s, which says that the endpoint needs no lock: remove one of them", c.spell("none"))
+		}
 	}
 }
 

@@ -14,6 +14,10 @@ type Declared struct {
 	// listed here counts as set even when its value is zero: "disabled: false" over
 	// a rule that is disabled in code. Optional.
 	Fields map[string]Source
+
+	// broken are the fields that are set to something unreadable. That was reported;
+	// nothing more is said about them.
+	broken fieldSet
 }
 
 // Code declares a rule in Go.
@@ -43,7 +47,14 @@ func (d *Declared) source(i int) Source {
 type Resolved struct {
 	Rule
 	sources []Source
+	broken  fieldSet // see Declared
+	partial bool
 }
+
+// Partial reports whether the rule has no key of its own: a declaration in a file for
+// a gRPC method or a function whose key is to come from a lower layer, which
+// [Set.Overlay] adds.
+func (r *Resolved) Partial() bool { return r.partial }
 
 // Source tells where a field's value comes from; [LayerNone] for a field that
 // nobody set. field is a name from [Fields].
@@ -85,6 +96,7 @@ func (r *Resolved) overlay(d *Declared) {
 		r.sources = make([]Source, ruleType().NumField())
 	}
 	set := d.set()
+	r.broken |= d.broken
 	if key, keys := fieldIndex("key"), fieldIndex("keys"); set.has(key) != set.has(keys) {
 		r.clear(key)
 		r.clear(keys)

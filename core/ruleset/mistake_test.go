@@ -100,7 +100,7 @@ func TestProblem_Texts(t *testing.T) {
 		`rule "pay": bad`:                                           {Rule: "pay", Message: "bad"},
 		`rule without endpoint and name: Key: bad`:                  {Field: "key", Message: "bad"},
 		`locks.yaml:3:7: rule "pay" of http POST /pay: on_key: bad`: {Rule: "pay", Endpoint: pay, Field: "on_key", Source: yaml, Message: "bad"},
-		`profile quick: WaitTime: bad`:                              {Field: "wait_time", Source: ruleset.Source{Layer: ruleset.LayerProfile, File: "quick"}, Message: "bad"},
+		`profile quick: WaitTime: bad`:                              {Field: "wait_time", Source: ruleset.Source{Layer: ruleset.LayerProfile, Profile: "quick"}, Message: "bad"},
 		`defaults: WaitTime: bad`:                                   {Field: "wait_time", Source: ruleset.Source{Layer: ruleset.LayerDefault}, Message: "bad"},
 		`rule "pay": unheard_of: bad`:                               {Rule: "pay", Field: "unheard_of", Message: "bad"},
 	} {
@@ -126,7 +126,7 @@ func TestSource_Texts(t *testing.T) {
 	for want, s := range map[string]ruleset.Source{
 		"not set":         {},
 		"default":         {Layer: ruleset.LayerDefault},
-		"profile quick":   {Layer: ruleset.LayerProfile, File: "quick"},
+		"profile quick":   {Layer: ruleset.LayerProfile, Profile: "quick"},
 		"code":            {Layer: ruleset.LayerCode},
 		"proto":           {Layer: ruleset.LayerProto},
 		"yaml":            {Layer: ruleset.LayerYAML},

@@ -11,22 +11,62 @@ type Option func(*config)
 
 // WithDefaults replaces built-in defaults by the fields that r sets. Endpoint,
 // Name, Key, Keys and Profile do not belong there.
-func WithDefaults(r Rule) Option { return func(c *config) { c.defaults = append(c.defaults, r) } }
+func WithDefaults(r Rule) Option {
+	return func(c *config) {
+		c.defaults = append(c.defaults, Declared{Rule: r, Source: Source{Layer: LayerDefault}})
+	}
+}
 
 // WithProfile adds a profile, or replaces a built-in one of that name: the fields
 // that r sets. Endpoint, Name, Key, Keys and Profile do not belong there.
 func WithProfile(name string, r Rule) Option {
-	return func(c *config) { c.profiles = append(c.profiles, profile{name, r}) }
+	return func(c *config) { c.profiles = append(c.profiles, profileOf(name, r)) }
 }
+
+// WithRules adds rules written in Go, the lowest layer: those of a file are laid over
+// them.
+func WithRules(rules ...Rule) Option {
+	return func(c *config) {
+		for _, r := range rules {
+			c.declared = append(c.declared, Code(r))
+		}
+	}
+}
+
+// WithService says which program this is, for files that are shared by several:
+// entries with a services list that does not name it are left out. Without this
+// option such a list is an error.
+func WithService(name string) Option { return func(c *config) { c.service = name } }
 
 type config struct {
-	defaults []Rule
-	profiles []profile
+	defaults  []Declared
+	profiles  []profile
+	declared  []Declared
+	service   string
+	settings  Settings
+	switches  Declared // what the settings switch in every rule
+	observers []ReloadObserver
 }
 
+func newConfig(opts []Option) *config {
+	c := &config{settings: Settings{Unmatched: SeverityError, Uncovered: SeverityIgnore}}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(c)
+		}
+	}
+	return c
+}
+
+// profile is a named set of values. Its name is in the source, too.
 type profile struct {
 	name string
-	rule Rule
+	Declared
+}
+
+// profileOf makes a profile that a program declares.
+func profileOf(name string, r Rule) profile {
+	return profile{name, Declared{Rule: r, Source: Source{Layer: LayerProfile, Profile: name}}}
 }
 
 // Profiles lists the built-in profiles: quick (3 s wait, 10 s lease), normal (5 s,
@@ -41,10 +81,10 @@ func Profiles() []string {
 
 func builtinProfiles() []profile {
 	return []profile{
-		{"quick", Rule{WaitTime: 3 * time.Second, LeaseTime: 10 * time.Second}},
-		{"normal", Rule{WaitTime: 5 * time.Second, LeaseTime: 30 * time.Second}},
-		{"heavy", Rule{WaitTime: 10 * time.Second, LeaseTime: 60 * time.Second}},
-		{"long", Rule{WaitTime: 10 * time.Second, LeaseTime: Watchdog}},
+		profileOf("quick", Rule{WaitTime: 3 * time.Second, LeaseTime: 10 * time.Second}),
+		profileOf("normal", Rule{WaitTime: 5 * time.Second, LeaseTime: 30 * time.Second}),
+		profileOf("heavy", Rule{WaitTime: 10 * time.Second, LeaseTime: 60 * time.Second}),
+		profileOf("long", Rule{WaitTime: 10 * time.Second, LeaseTime: Watchdog}),
 	}
 }
 
@@ -60,4 +100,9 @@ func builtinDefaults() Rule {
 		OnLost:     failpolicy.Cancel,
 		KeyFormat:  Encode,
 	}
+}
+
+// WithReloadObserver adds an observer of a [Live] set; the order is kept.
+func WithReloadObserver(o ReloadObserver) Option {
+	return func(c *config) { c.observers = append(c.observers, o) }
 }

@@ -18,20 +18,18 @@ type Problem struct {
 // the template itself with a caret.
 func (p *Problem) Error() string {
 	var text strings.Builder
-	if p.Source.File != "" && p.Source.Layer != LayerProfile {
-		text.WriteString(p.Source.String() + ": ")
+	for _, part := range []string{p.Source.position(), p.subject(), p.fieldName()} {
+		if part != "" {
+			text.WriteString(part + ": ")
+		}
 	}
-	text.WriteString(p.subject())
-	if p.Field != "" {
-		text.WriteString(": " + p.fieldName())
-	}
-	text.WriteString(": " + p.Message)
+	text.WriteString(p.Message)
 	return text.String()
 }
 
 // fieldName spells the field as it is written where it was declared.
 func (p *Problem) fieldName() string {
-	if p.Source.Layer == LayerProto || p.Source.Layer == LayerYAML {
+	if p.Source.Layer == LayerProto || p.Source.Layer == LayerYAML || p.Source.File != "" {
 		return p.Field
 	}
 	return goName(p.Field)
@@ -41,7 +39,9 @@ func (p *Problem) subject() string {
 	name, e := p.Rule, p.Endpoint
 	switch {
 	case e.IsZero() && name == "" && p.Source.Layer == LayerProfile:
-		return p.Source.String()
+		return "profile " + p.Source.Profile
+	case e.IsZero() && name == "" && p.Source.Layer == LayerYAML:
+		return "" // the position says it
 	case e.IsZero() && name == "" && p.Source.Layer == LayerDefault:
 		return "defaults"
 	case e.IsZero() && name == "":

@@ -12,7 +12,9 @@ import (
 type resolver struct {
 	defaults        Resolved
 	profiles        []profile
+	switches        Declared
 	requireEndpoint bool
+	allowPartial    bool
 	problems        []*Problem
 }
 
@@ -22,45 +24,42 @@ type identity struct {
 	name     string
 }
 
-func newResolver(opts []Option) *resolver {
-	var cfg config
-	for _, opt := range opts {
-		if opt != nil {
-			opt(&cfg)
-		}
-	}
-	r := &resolver{profiles: builtinProfiles()}
+func newResolver(cfg *config) *resolver {
+	r := &resolver{profiles: builtinProfiles(), switches: cfg.switches}
 	r.defaults.overlay(&Declared{Rule: builtinDefaults(), Source: Source{Layer: LayerDefault}})
-	for _, rule := range cfg.defaults {
-		r.addBase(&r.defaults, rule, Source{Layer: LayerDefault})
+	for i := range cfg.defaults {
+		r.addBase(&r.defaults, &cfg.defaults[i])
 	}
-	for _, p := range cfg.profiles {
-		r.addProfile(p)
+	for i := range cfg.profiles {
+		r.addProfile(&cfg.profiles[i])
 	}
 	return r
 }
 
+// again is a resolver with the same defaults and profiles, and no problems.
+func (r *resolver) again() *resolver {
+	return &resolver{defaults: r.defaults, profiles: r.profiles, switches: r.switches, requireEndpoint: r.requireEndpoint}
+}
+
 // addBase lays values that are shared by many rules over base, and checks them.
-func (r *resolver) addBase(base *Resolved, rule Rule, source Source) {
-	d := Declared{Rule: rule, Source: source}
+func (r *resolver) addBase(base *Resolved, d *Declared) {
 	own := Resolved{}
-	own.overlay(&d)
+	own.overlay(d)
 	c := checker{rule: &own}
 	c.checkShared(d.set())
 	for _, p := range c.problems {
 		p.Rule, p.Endpoint = "", Endpoint{}
 	}
 	r.problems = append(r.problems, c.problems...)
-	base.overlay(&d)
+	base.overlay(d)
 }
 
-func (r *resolver) addProfile(p profile) {
-	source := Source{Layer: LayerProfile, File: p.name}
+func (r *resolver) addProfile(p *profile) {
 	if p.name == "" {
-		r.problems = append(r.problems, &Problem{Field: "profile", Source: source, Message: `WithProfile("") has no name: write WithProfile("reports", …)`})
+		r.problems = append(r.problems, &Problem{Field: "profile", Source: p.Source, Message: `WithProfile("") has no name: write WithProfile("reports", …)`})
 	}
-	r.addBase(&Resolved{}, p.rule, source)
-	r.profiles = append(r.profiles, p)
+	r.addBase(&Resolved{}, &p.Declared)
+	r.profiles = append(r.profiles, *p)
 }
 
 func (r *resolver) resolveAll(declared []Declared) []*Resolved {
@@ -106,11 +105,19 @@ func (r *resolver) resolve(group []Declared) *Resolved {
 	if rule.Name == "" {
 		rule.Name = rule.Endpoint.Label()
 	}
+	rule.partial = r.allowPartial && rule.mayBePartial()
 	c := checker{rule: rule}
 	c.check(r.requireEndpoint)
 	r.problems = append(r.problems, c.problems...)
 	rule.applyDebounce()
+	rule.overlay(&r.switches)
 	return rule
+}
+
+// mayBePartial reports whether the rule has no key, and a lower layer may bring one.
+func (r *Resolved) mayBePartial() bool {
+	lower := r.Endpoint.Transport != TransportHTTP && !strings.HasSuffix(r.Endpoint.Path, "*")
+	return lower && !r.None && r.layer() == LayerYAML && !r.declared("key") && !r.declared("keys")
 }
 
 func duplicate(own *Resolved, first, second Source) *Problem {
@@ -136,7 +143,7 @@ func (r *resolver) applyProfile(rule, own *Resolved) {
 	last := len(names) - 1
 	for i := last; i >= 0; i-- { // later ones replace built-in ones
 		if names[i] == own.Profile {
-			rule.overlay(&Declared{Rule: r.profiles[i].rule, Source: Source{Layer: LayerProfile, File: own.Profile}})
+			rule.overlay(&r.profiles[i].Declared)
 			return
 		}
 	}
@@ -164,7 +171,10 @@ func (r *resolver) checkNames(rules []*Resolved) {
 		count[rule.Endpoint]++
 	}
 	for _, rule := range rules {
-		if !rule.declared("name") && count[rule.Endpoint] > 1 {
+		if n := count[rule.Endpoint]; rule.None && n > 1 {
+			r.problems = append(r.problems, rule.Problem("none",
+				fmt.Sprintf("%d rules on one endpoint, and this one says that it needs none: remove it, or the others", n)))
+		} else if !rule.declared("name") && count[rule.Endpoint] > 1 {
 			r.problems = append(r.problems, rule.Problem("name",
 				fmt.Sprintf("%d rules on one endpoint need names: write %s", count[rule.Endpoint], rule.example("name", `"stock"`))))
 		}

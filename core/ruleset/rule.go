@@ -146,6 +146,11 @@ type Rule struct {
 	// DryRun lets the handler run without the lock and counts what would have
 	// happened.
 	DryRun bool `rule:"dry_run"`
+
+	// None says that the endpoint needs no lock, on purpose: it takes the endpoint
+	// out of a wildcard's reach and answers [Settings.Uncovered]. Nothing is counted.
+	// The rule has no other field but its endpoint.
+	None bool `rule:"none"`
 }
 
 // Policy is what the rule says about failures.

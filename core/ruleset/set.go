@@ -12,6 +12,9 @@ type Set struct {
 	rules    []*Resolved
 	exact    map[Endpoint][]*Resolved
 	prefixes map[Endpoint][]*Resolved // Path without its "/*"; "*" for everything
+	settings Settings
+	declared map[Endpoint][]Declared // what Overlay lays over lower layers
+	resolver *resolver               // for Overlay; without problems
 }
 
 // NewSet builds a set of rules declared in Go. Every rule needs an Endpoint, and
@@ -32,20 +35,32 @@ func NewSet(rules []Rule, opts ...Option) (*Set, error) {
 // order of first declaration is kept. The error is an [*InvalidError] with every
 // problem.
 func BuildSet(declared []Declared, opts ...Option) (*Set, error) {
-	r := newResolver(opts)
-	r.requireEndpoint = true
-	rules := r.resolveAll(declared)
-	if err := Invalid(r.problems...); err != nil {
+	cfg := newConfig(opts)
+	cfg.declared = append(cfg.declared, declared...)
+	set, problems := cfg.build()
+	if err := Invalid(problems...); err != nil {
 		return nil, err
 	}
-	return newSet(rules), nil
+	return set, nil
+}
+
+// build resolves everything that was declared.
+func (c *config) build() (*Set, []*Problem) {
+	r := newResolver(c)
+	r.requireEndpoint, r.allowPartial = true, true
+	s := newSet(r.resolveAll(c.declared))
+	s.settings, s.resolver = c.settings, r.again()
+	for _, d := range c.declared {
+		s.declared[d.Rule.Endpoint] = append(s.declared[d.Rule.Endpoint], d)
+	}
+	return s, r.problems
 }
 
 // Resolve resolves rules for one place without a set: what an adapter does with
 // rules that it is handed directly. They need no Endpoint; those of one endpoint
 // need different Names. The error is an [*InvalidError] with every problem.
 func Resolve(rules []Rule, opts ...Option) ([]*Resolved, error) {
-	r := newResolver(opts)
+	r := newResolver(newConfig(opts))
 	declared := make([]Declared, len(rules))
 	for i, rule := range rules {
 		declared[i] = Code(rule)
@@ -58,7 +73,10 @@ func Resolve(rules []Rule, opts ...Option) ([]*Resolved, error) {
 }
 
 func newSet(rules []*Resolved) *Set {
-	s := &Set{rules: rules, exact: map[Endpoint][]*Resolved{}, prefixes: map[Endpoint][]*Resolved{}}
+	s := &Set{
+		rules: rules, exact: map[Endpoint][]*Resolved{}, prefixes: map[Endpoint][]*Resolved{},
+		declared: map[Endpoint][]Declared{},
+	}
 	for _, r := range rules {
 		e := r.Endpoint
 		prefix, wild := strings.CutSuffix(e.Path, "/*")
@@ -78,7 +96,20 @@ func newSet(rules []*Resolved) *Set {
 // Match returns the rules that apply to a call, in the order in which they were
 // declared; nil when there are none. e is the exact endpoint of the call, from
 // [Route], [GRPC] or [Func]. It does not allocate. Do not change the result.
+//
+// A gRPC method or a function may have declarations in other layers: an adapter of
+// those asks [Set.Overlay].
 func (s *Set) Match(e Endpoint) []*Resolved {
+	found := s.Lookup(e)
+	if len(found) == 1 && found[0].None {
+		return nil
+	}
+	return found
+}
+
+// Lookup is Match, but returns a rule that says None, too: what the set says about
+// an endpoint, as opposed to what is done there.
+func (s *Set) Lookup(e Endpoint) []*Resolved {
 	if s == nil || len(s.rules) == 0 {
 		return nil
 	}

@@ -38,19 +38,34 @@ func (l Layer) String() string {
 
 // Source is where one value of a rule comes from.
 type Source struct {
-	Layer  Layer
-	File   string // file name, or the profile's name; empty for code
-	Line   int    // from 1; 0 when unknown
-	Column int    // from 1; 0 when unknown
+	Layer   Layer
+	Profile string // the profile's name, of LayerProfile
+	File    string // empty for code and what is built in
+	Line    int    // from 1; 0 when unknown
+	Column  int    // from 1; 0 when unknown
 }
 
-// String is the source as in an error: "locks.yaml:14:3", "profile quick", "code".
+// String is the source as in an error or a dump: "locks.yaml:14:3", "code",
+// "profile quick", "profile reports, locks.yaml:4:5".
 func (s Source) String() string {
+	name := s.Layer.String()
+	if s.Layer == LayerProfile {
+		name += " " + s.Profile
+	}
 	switch {
 	case s.File == "":
-		return s.Layer.String()
-	case s.Layer == LayerProfile:
-		return "profile " + s.File
+		return name
+	case s.Layer == LayerProfile, s.Layer == LayerDefault:
+		return name + ", " + s.position()
+	default:
+		return s.position()
+	}
+}
+
+// position is the place in the file, "" without one.
+func (s Source) position() string {
+	if s.File == "" {
+		return ""
 	}
 	var text strings.Builder
 	text.WriteString(s.File)

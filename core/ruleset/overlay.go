@@ -1,0 +1,75 @@
+package ruleset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Overlay returns the rules that apply to a call of the exact endpoint e when lower
+// is declared for it in lower layers, such as the options of its method in a .proto:
+// those of the set that name exactly e are laid over them. Where neither declares
+// anything for exactly e, the set's wildcards apply, as in [Set.Match]. nil when
+// there are no rules, or one that says None. The error is an [*InvalidError] with
+// every problem.
+//
+// It is for start-up: what it returns is not remembered.
+func (s *Set) Overlay(e Endpoint, lower ...Declared) ([]*Resolved, error) {
+	own := s.at(e)
+	if len(lower) == 0 && !slices.ContainsFunc(s.exactly(e), (*Resolved).Partial) {
+		return s.Match(e), nil
+	}
+	r := s.base().again()
+	r.requireEndpoint = true
+	rules := r.resolveAll(append(slices.Clone(lower), own...))
+	explainNames(r.problems, lower)
+	if err := Invalid(r.problems...); err != nil {
+		return nil, err
+	}
+	if len(rules) == 1 && rules[0].None {
+		return nil, nil
+	}
+	return rules, nil
+}
+
+// at is what the set was declared to say about exactly e.
+func (s *Set) at(e Endpoint) []Declared {
+	if s == nil {
+		return nil
+	}
+	return s.declared[e]
+}
+
+func (s *Set) exactly(e Endpoint) []*Resolved {
+	if s == nil {
+		return nil
+	}
+	return s.exact[e]
+}
+
+// base is what the set was resolved with.
+func (s *Set) base() *resolver {
+	if s == nil || s.resolver == nil {
+		return newResolver(newConfig(nil))
+	}
+	return s.resolver
+}
+
+// explainNames says, where a rule has no key, that one of another name has: most
+// likely it was meant.
+func explainNames(problems []*Problem, lower []Declared) {
+	var names []string
+	for _, d := range lower {
+		if d.Rule.Name != "" {
+			names = append(names, fmt.Sprintf("%q", d.Rule.Name))
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	for _, p := range problems {
+		if p.Field == "key" && strings.HasPrefix(p.Message, "missing") {
+			p.Message += fmt.Sprintf("; or, to change the rule of the .proto or the program, give its name: %s", strings.Join(names, " or "))
+		}
+	}
+}
