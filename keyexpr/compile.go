@@ -54,6 +54,7 @@ func (b *builder) build() {
 	for _, foreign := range checkForeign(source, segments, b.schema) {
 		b.add(foreign)
 	}
+	b.prefix()
 	b.used = map[string]bool{}
 	for _, s := range segments {
 		if s.isExpr {
@@ -85,6 +86,19 @@ func checkSize(source, what string) *Error {
 }
 
 func (b *builder) add(problem *Error) { b.problems = append(b.problems, problem) }
+
+// prefix begins every key with the text of [Prefix].
+func (b *builder) prefix() {
+	text := b.template.config.prefix
+	if text == "" {
+		return
+	}
+	if problem := checkLiteral(text, segment{text: text}); problem != nil {
+		b.add(problem)
+		return
+	}
+	b.text(text, 0)
+}
 
 func (b *builder) literal(s segment) {
 	if problem := checkLiteral(b.template.source, s); problem != nil {

@@ -28,6 +28,7 @@ func (f optionFunc) apply(c *config) error { return f(c) }
 
 type config struct {
 	strict      bool
+	prefix      string
 	maxLength   int
 	maxElements int
 }
@@ -37,6 +38,12 @@ type config struct {
 // without encoding share the locks. Default: encode and shorten.
 func Strict() Option {
 	return optionFunc(func(c *config) error { c.strict = true; return nil })
+}
+
+// Prefix puts literal text before every key. It is no template: a #{ in it stands
+// for itself. Positions in errors do not count it.
+func Prefix(text string) Option {
+	return optionFunc(func(c *config) error { c.prefix = text; return nil })
 }
 
 // MaxLength limits a key to n bytes, at least 64. Default: [DefaultMaxLength].

@@ -23,6 +23,9 @@ func (t *Telemetry) subject(s aspect.Subject) *rule {
 // ObserveRule makes the series of a rule exist.
 func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
 	t.remember(r)
+	if r.Retracted {
+		return
+	}
 	ctx := context.Background() //nolint:forbidigo // rules are compiled at start-up, in no request
 	rule := t.subject(r.Subject)
 	if r.Debounce > 0 {
@@ -38,7 +41,7 @@ func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
 	}
 }
 
-// remember notes the state of a rule; one that is compiled again replaces itself.
+// remember notes the state of a rule; one that is announced again replaces itself.
 func (t *Telemetry) remember(r aspect.RuleInfo) {
 	state := stateEnabled
 	switch {
@@ -49,7 +52,12 @@ func (t *Telemetry) remember(r aspect.RuleInfo) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.states[site{endpoint: r.Endpoint, rule: r.Rule}] = state
+	where := site{endpoint: r.Endpoint, rule: r.Rule}
+	if r.Retracted {
+		delete(t.states, where)
+		return
+	}
+	t.states[where] = state
 }
 
 func answer(p *failpolicy.Policy, c failpolicy.Cause) failure {

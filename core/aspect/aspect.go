@@ -3,6 +3,7 @@ package aspect
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/core"
@@ -15,6 +16,9 @@ type Aspect struct {
 	locks     *core.Client
 	cfg       config
 	suspended atomic.Bool
+
+	mu     sync.Mutex
+	placed []ruleset.Endpoint // of Wrap
 }
 
 // New makes an Aspect over a lock client, which stays the caller's to close. The
@@ -32,6 +36,7 @@ func New(locks *core.Client, opts ...Option) (*Aspect, error) {
 		}
 		errs = append(errs, opt(&cfg))
 	}
+	errs = append(errs, cfg.checkSet())
 	if _, err := ruleset.Resolve(nil, cfg.rules...); err != nil {
 		errs = append(errs, fmt.Errorf("aspect: New: %w", err))
 	}
@@ -43,6 +48,13 @@ func New(locks *core.Client, opts ...Option) (*Aspect, error) {
 
 // Locks is the lock client.
 func (a *Aspect) Locks() *core.Client { return a.locks }
+
+// Warn tells the observers of warnings: for adapters.
+func (a *Aspect) Warn(problems ...*ruleset.Problem) {
+	for _, p := range problems {
+		a.cfg.observers.observeWarning(p)
+	}
+}
 
 // Suspend is the kill switch: from now on every handler of every rule runs without
 // its lock, counted as [UnlockedDisabled]. What is held stays held until its

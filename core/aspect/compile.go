@@ -51,23 +51,64 @@ func (a *Aspect) Compile(site Site, rules ...ruleset.Rule) (*Point, error) {
 
 // CompileResolved is Compile for rules of a [ruleset.Set].
 func (a *Aspect) CompileResolved(site Site, rules ...*ruleset.Resolved) (*Point, error) {
-	p := &Point{aspect: a, site: site, source: slices.Clone(rules)}
+	p, err := a.Prepare(site, rules...)
+	if err != nil {
+		return nil, err
+	}
+	p.Announce()
+	return p, nil
+}
+
+// Prepare is CompileResolved for rules that may never come into force: observers are
+// told of them by [Point.Announce].
+func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) {
+	compiled, err := compileAll(&site, rules)
+	if err != nil {
+		return nil, err
+	}
+	return &Point{aspect: a, site: site, source: slices.Clone(rules), rules: compiled}, nil
+}
+
+// Announce tells observers of the rules of a point that comes into force.
+func (p *Point) Announce() {
+	for _, rule := range p.rules {
+		p.aspect.cfg.observers.observeRule(rule.info())
+	}
+}
+
+// Retract tells observers of the rules of a point that goes out of force and that
+// next, which takes its place and may be nil, does not have.
+func (p *Point) Retract(next *Point) {
+	for _, rule := range p.rules {
+		if next != nil && next.has(rule.subject) {
+			continue
+		}
+		info := rule.info()
+		info.Retracted = true
+		p.aspect.cfg.observers.observeRule(info)
+	}
+}
+
+func (p *Point) has(s Subject) bool {
+	return slices.ContainsFunc(p.rules, func(c *compiled) bool { return c.subject == s })
+}
+
+// compileAll compiles rules for a site.
+func compileAll(site *Site, rules []*ruleset.Resolved) ([]*compiled, error) {
 	var problems []*ruleset.Problem
 	if len(rules) == 0 {
 		problems = append(problems, &ruleset.Problem{Endpoint: site.Endpoint, Message: "no rule to compile: give at least one"})
 	}
-	for _, r := range rules {
-		c := &compiler{aspect: a, site: &site, rule: r}
-		p.rules = append(p.rules, c.compile())
+	list := make([]*compiled, len(rules))
+	for i, r := range rules {
+		c := &compiler{site: site, rule: r}
+		list[i] = c.compile()
 		problems = append(problems, c.problems...)
 	}
 	if err := ruleset.Invalid(problems...); err != nil {
 		return nil, err
 	}
-	for _, rule := range p.rules {
-		a.cfg.observers.observeRule(rule.info())
-	}
-	return p, nil
+	return list, nil
 }
 
 // Rules are the rules of the point, in order. Do not change the result.
@@ -89,7 +130,6 @@ func (p *Point) Uses(variable string) bool {
 
 // compiler compiles one rule.
 type compiler struct {
-	aspect   *Aspect
 	site     *Site
 	rule     *ruleset.Resolved
 	problems []*ruleset.Problem
@@ -184,16 +224,19 @@ func (c *compiler) compileWhen(rule *compiled) {
 }
 
 func (c *compiler) compileKeys(rule *compiled) {
-	var opts []keyexpr.Option
+	opts := []keyexpr.Option{keyexpr.Prefix(c.rule.Prefix)}
 	if c.rule.KeyFormat == ruleset.Strict {
 		opts = append(opts, keyexpr.Strict())
+	}
+	if len(c.rule.Templates()) == 0 {
+		c.reportf("key", "missing: write a template such as %q", "order:pay:#{path.id}")
 	}
 	for i, template := range c.rule.Templates() {
 		field := "key"
 		if c.rule.Key == "" {
 			field = fmt.Sprintf("keys[%d]", i)
 		}
-		key, err := keyexpr.Compile(c.rule.Prefix+template, c.schema(), opts...)
+		key, err := keyexpr.Compile(template, c.schema(), opts...)
 		c.reportEach(field, err)
 		rule.keys = append(rule.keys, key)
 	}

@@ -20,10 +20,11 @@ type Subject struct {
 // RuleInfo describes a rule that was compiled.
 type RuleInfo struct {
 	Subject
-	Disabled bool
-	DryRun   bool
-	Debounce time.Duration // the window, 0 for none; core sees its refusals as busy
-	Policy   failpolicy.Policy
+	Disabled  bool
+	DryRun    bool
+	Debounce  time.Duration // the window, 0 for none; core sees its refusals as busy
+	Policy    failpolicy.Policy
+	Retracted bool // the rule is in force no more: a reload took it away
 }
 
 // Decision describes how one rule went for one call.
@@ -66,10 +67,16 @@ type ReleaseFailure struct {
 // were given, from many goroutines at once, with the caller's context; a panic in
 // one is contained and the others still run. They must not block.
 type (
-	// RuleObserver is told of every rule when it is compiled, so that its series
-	// exist before its first call.
+	// RuleObserver is told of every rule when it comes into force, so that its series
+	// exist before its first call, and when a reload changes it or takes it away.
 	RuleObserver interface {
 		ObserveRule(r RuleInfo)
+	}
+
+	// WarningObserver is told of what is odd but no error, at start-up and at a
+	// reload: what a rule file's unmatched and uncovered make a warning.
+	WarningObserver interface {
+		ObserveWarning(p *ruleset.Problem)
 	}
 
 	// DecisionObserver is told once per rule and call, at the end of the call. A
@@ -98,6 +105,7 @@ type (
 // observers is the list given to WithObserver, split by interface at start-up.
 type observers struct {
 	rule           []RuleObserver
+	warning        []WarningObserver
 	decision       []DecisionObserver
 	failure        []FailureObserver
 	unlocked       []UnlockedObserver
@@ -108,6 +116,7 @@ type observers struct {
 func (o *observers) add(v any) error {
 	before := o.len()
 	o.rule = appendIf(o.rule, v)
+	o.warning = appendIf(o.warning, v)
 	o.decision = appendIf(o.decision, v)
 	o.failure = appendIf(o.failure, v)
 	o.unlocked = appendIf(o.unlocked, v)
@@ -119,7 +128,7 @@ func (o *observers) add(v any) error {
 }
 
 func (o *observers) len() int {
-	return len(o.rule) + len(o.decision) + len(o.failure) + len(o.unlocked) + len(o.releaseFailure)
+	return len(o.rule) + len(o.warning) + len(o.decision) + len(o.failure) + len(o.unlocked) + len(o.releaseFailure)
 }
 
 func appendIf[T any](list []T, v any) []T {
@@ -139,6 +148,12 @@ func contained(call func()) {
 func (o *observers) observeRule(r RuleInfo) {
 	for _, obs := range o.rule {
 		contained(func() { obs.ObserveRule(r) })
+	}
+}
+
+func (o *observers) observeWarning(p *ruleset.Problem) {
+	for _, obs := range o.warning {
+		contained(func() { obs.ObserveWarning(p) })
 	}
 }
 

@@ -14,7 +14,8 @@ type Option func(*config) error
 type config struct {
 	observers observers
 	rules     []ruleset.Option
-	fallbacks map[string]any // name -> func(context.Context, In) (Out, error)
+	set       ruleset.Provider // nil: none
+	fallbacks map[string]any   // name -> func(context.Context, In) (Out, error)
 }
 
 // WithObserver adds observers: values that implement one or more of the observer

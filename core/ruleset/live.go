@@ -34,7 +34,7 @@ func Watch(path string, opts ...Option) (*Live, error) { return nil, errors.New(
 func (l *Live) Current() *Set { return nil }
 
 // Subscribe implements [Provider].
-func (l *Live) Subscribe(prepare Prepare) (cancel func()) { return func() {} }
+func (l *Live) Subscribe(prepare Prepare) (cancel func(), err error) { return func() {}, nil }
 
 // Reload loads the file now.
 func (l *Live) Reload() error { return nil }

@@ -6,20 +6,28 @@ type Provider interface {
 	// Current is the set in force.
 	Current() *Set
 
-	// Subscribe asks for prepare to be called with every set that is to replace the
-	// one in force, until cancel is called. All subscribers prepare before any
-	// commits; one error, and the set is refused and nobody commits. prepare and
-	// commit are never called concurrently, and must not call the Provider; commit
-	// must not fail and not block. Nothing is called for the set in force now.
-	Subscribe(prepare Prepare) (cancel func())
+	// Subscribe calls prepare, and what it returns, for the set in force, and then for
+	// every set that is to replace it, until cancel is called. All subscribers
+	// prepare before any commits; one error, and the new set is refused and nobody
+	// commits. The error of Subscribe is that of the first prepare: nothing is
+	// subscribed then. Calls never overlap, and a reload never falls between the
+	// first one and the others. prepare and commit must not call the Provider.
+	Subscribe(prepare Prepare) (cancel func(), err error)
 }
 
 // Prepare makes everything ready to work with the set next, and changes nothing
-// before commit is called.
+// before commit is called. commit must not fail and not block.
 type Prepare func(next *Set) (commit func(), err error)
 
 // Current is the set itself.
 func (s *Set) Current() *Set { return s }
 
-// Subscribe does nothing: a Set is never replaced.
-func (s *Set) Subscribe(Prepare) (cancel func()) { return func() {} }
+// Subscribe calls prepare once: a Set is never replaced.
+func (s *Set) Subscribe(prepare Prepare) (cancel func(), err error) {
+	commit, err := prepare(s)
+	if err != nil {
+		return nil, err
+	}
+	commit()
+	return func() {}, nil
+}

@@ -1,0 +1,56 @@
+package aspect
+
+import (
+	"slices"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// Preview is the compiled rules of a place without locks: what tools ask. It never
+// changes.
+type Preview struct {
+	rules []*compiled
+}
+
+// NewPreview compiles rules as [Aspect.CompileResolved] does. The error is a
+// [*ruleset.InvalidError] with every problem of every rule.
+func NewPreview(site Site, rules ...*ruleset.Resolved) (*Preview, error) {
+	compiled, err := compileAll(&site, rules)
+	if err != nil {
+		return nil, err
+	}
+	return &Preview{rules: compiled}, nil
+}
+
+// Applies tells whether the condition of the i-th rule is met in a call.
+func (p *Preview) Applies(i int, env keyexpr.Env) (bool, error) {
+	if p.rules[i].when == nil {
+		return true, nil
+	}
+	return p.rules[i].when.Eval(env)
+}
+
+// Names are the names of the locks that the i-th rule takes in a call, its prefix
+// included, the client's not.
+func (p *Preview) Names(i int, env keyexpr.Env) ([]string, error) { return p.rules[i].manyNames(env) }
+
+// Constant gives the name of the lock of the i-th rule if all calls share one.
+func (p *Preview) Constant(i int) (name string, ok bool) {
+	return p.rules[i].fixed.one, p.rules[i].isFixed
+}
+
+// Variables are the variables that the keys and the condition of the i-th rule
+// read, sorted.
+func (p *Preview) Variables(i int) []string {
+	rule := p.rules[i]
+	var used []string
+	if rule.when != nil {
+		used = rule.when.Variables()
+	}
+	for _, key := range rule.keys {
+		used = append(used, key.Variables()...)
+	}
+	slices.Sort(used)
+	return slices.Compact(used)
+}
