@@ -91,6 +91,8 @@
 //	distributed_lock.handoffs          counter        rule kind                   locks passed on inside the process
 //	distributed_lock.dry_runs          counter        rule kind outcome           what a rule in dry run would have done: acquired, busy, …
 //	distributed_lock.rules             updowncounter  state                       compiled rules: enabled, disabled, dry_run
+//	distributed_lock.reload            gauge          hash                        when the rule file in force was loaded, Unix time
+//	distributed_lock.reloads           counter        outcome                     attempts to take a rule file into force: applied, refused
 //	distributed_lock.client.info       gauge          client.id                   1 for each client that is watched
 //
 // The outcomes of wait.duration are acquired, reentered, busy, debounced, overload,

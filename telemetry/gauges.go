@@ -40,7 +40,7 @@ func (t *Telemetry) unwatch(w *watched) {
 // register has the gauges read at each collection.
 func (t *Telemetry) register(m metric.Meter) (metric.Registration, error) {
 	i := t.inst
-	return m.RegisterCallback(t.collect, i.waiters, i.held, i.rules, i.oldestWait, i.clientInfo)
+	return m.RegisterCallback(t.collect, i.waiters, i.held, i.rules, i.oldestWait, i.clientInfo, i.reload)
 }
 
 func (t *Telemetry) collect(_ context.Context, o metric.Observer) error {
@@ -48,6 +48,7 @@ func (t *Telemetry) collect(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(t.inst.waiters, r.waiting.Load(), r.observe...)
 		o.ObserveInt64(t.inst.held, r.held.Load(), r.observe...)
 	}
+	t.collectReloads(o)
 	clients, states := t.snapshot()
 	for state, n := range states {
 		o.ObserveInt64(t.inst.rules, n, metric.WithAttributes(attrState.String(state)))

@@ -19,12 +19,14 @@ type instruments struct {
 	unlocked        metric.Int64Counter
 	handoffs        metric.Int64Counter
 	dryRuns         metric.Int64Counter
+	reloads         metric.Int64Counter
 
 	waiters    metric.Int64ObservableUpDownCounter
 	held       metric.Int64ObservableUpDownCounter
 	rules      metric.Int64ObservableUpDownCounter
 	oldestWait metric.Float64ObservableGauge
 	clientInfo metric.Int64ObservableGauge
+	reload     metric.Float64ObservableGauge
 }
 
 func newInstruments(m metric.Meter) (*instruments, error) {
@@ -41,12 +43,14 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		unlocked:        b.counter("distributed_lock.unlocked", "{call}", "Handlers that ran without their lock."),
 		handoffs:        b.counter("distributed_lock.handoffs", "{handoff}", "Locks passed on to a waiter of the same process."),
 		dryRuns:         b.counter("distributed_lock.dry_runs", "{call}", "Calls of rules in dry run, by what would have happened."),
+		reloads:         b.counter("distributed_lock.reloads", "{reload}", "Attempts to take a rule file into force."),
 
 		waiters: b.upDown("distributed_lock.waiters", "{waiter}", "Callers that wait for a lock."),
 		held:    b.upDown("distributed_lock.held", "{hold}", "Locks that are held."),
 		rules:   b.upDown("distributed_lock.rules", "{rule}", "Compiled rules by state."),
 	}
-	i.oldestWait = b.oldestWait()
+	i.oldestWait = b.seconds("distributed_lock.oldest_wait", "How long the first of the waiting callers has been waiting.")
+	i.reload = b.seconds("distributed_lock.reload", "When the rule file in force was loaded, in Unix time.")
 	i.clientInfo = b.clientInfo()
 	return i, errors.Join(b.errs...)
 }
@@ -76,9 +80,8 @@ func (b *builder) upDown(name, unit, text string) metric.Int64ObservableUpDownCo
 	return c
 }
 
-func (b *builder) oldestWait() metric.Float64ObservableGauge {
-	g, err := b.meter.Float64ObservableGauge("distributed_lock.oldest_wait", metric.WithUnit("s"),
-		metric.WithDescription("How long the first of the waiting callers has been waiting."))
+func (b *builder) seconds(name, text string) metric.Float64ObservableGauge {
+	g, err := b.meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(text))
 	b.errs = append(b.errs, err)
 	return g
 }

@@ -38,6 +38,7 @@ const (
 	attrHolder    = attribute.Key("distributed_lock.holder")
 	attrBlockedBy = attribute.Key("distributed_lock.blocked_by")
 	attrLate      = attribute.Key("distributed_lock.late")
+	attrHash      = attribute.Key("distributed_lock.hash")
 	attrErrorType = attribute.Key("error.type") // as OpenTelemetry's semantic conventions have it
 )
 
@@ -54,6 +55,9 @@ const (
 
 	outcomeRenewed = "renewed"
 	outcomeLate    = "late"
+
+	outcomeApplied = "applied"
+	outcomeRefused = "refused"
 )
 
 // The states of rules.

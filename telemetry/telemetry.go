@@ -14,12 +14,13 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
 )
 
 // Telemetry implements observers of packages core and aspect. Make it with [New],
-// one per process, and give the same one to core.WithObserver and to the
-// WithObserver of each adapter: core tells it of locks, the adapters of rules. It is
-// safe for concurrent use and owns no goroutine.
+// one per process, and give the same one to core.WithObserver, to the WithObserver of
+// each adapter and to ruleset.WithReloadObserver: core tells it of locks, the adapters
+// of rules, and a rule file of its reloads. It is safe for concurrent use and owns no goroutine.
 type Telemetry struct {
 	tracer   trace.Tracer // nil for no spans
 	inst     *instruments
@@ -35,6 +36,7 @@ type Telemetry struct {
 	mu      sync.Mutex
 	states  map[site]string
 	clients []*watched
+	reloads map[string]ruleset.Reload // the one in force, by file
 }
 
 var (
@@ -51,6 +53,9 @@ var (
 	_ aspect.DecisionObserver = (*Telemetry)(nil)
 	_ aspect.FailureObserver  = (*Telemetry)(nil)
 	_ aspect.UnlockedObserver = (*Telemetry)(nil)
+	_ aspect.WarningObserver  = (*Telemetry)(nil)
+
+	_ ruleset.ReloadObserver = (*Telemetry)(nil)
 )
 
 // New makes a Telemetry. The error has every problem of the options and of the
@@ -66,6 +71,7 @@ func New(opts ...Option) (*Telemetry, error) {
 		maxRules: cfg.maxRules,
 		rawKeys:  cfg.rawKeys,
 		states:   make(map[site]string),
+		reloads:  make(map[string]ruleset.Reload),
 		log:      newLogger(cfg.logger),
 	}
 	if _, off := cfg.tracers.(noop.TracerProvider); !off {

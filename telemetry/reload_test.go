@@ -1,0 +1,65 @@
+package telemetry_test
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/telemetry"
+)
+
+func TestReloads(t *testing.T) {
+	t.Parallel()
+	logs := &logBuffer{}
+	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
+	set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.Func("pay"), Key: "pay"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := ruleset.Reload{File: "locks.yaml", Hash: "aaa", Time: time.UnixMilli(1500), Set: set}
+	h.ObserveReload(first)
+	h.want(t, 0, "distributed_lock.reloads", "outcome", "refused")
+	second := first
+	second.Hash, second.Time = "bbb", time.Unix(3, 0)
+	h.ObserveReload(second)
+	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "ccc", Time: time.Unix(4, 0), Set: set, Err: errors.New("locks.yaml:3:1: no key")})
+
+	h.want(t, 3, "distributed_lock.reload", "hash", "bbb")
+	for _, gone := range []string{"aaa", "ccc"} {
+		if _, exists := h.value(t, "distributed_lock.reload", "hash", gone); exists {
+			t.Errorf("the hash %s is not in force, and has a series", gone)
+		}
+	}
+	h.want(t, 2, "distributed_lock.reloads", "outcome", "applied")
+	h.want(t, 1, "distributed_lock.reloads", "outcome", "refused")
+	records := logs.records(t)
+	if len(records) != 3 || records[2]["level"] != "ERROR" || !strings.Contains(records[2]["error"].(string), "locks.yaml:3:1") {
+		t.Errorf("got records %v", records)
+	}
+}
+
+func TestWarningsAreLogged(t *testing.T) {
+	t.Parallel()
+	logs := &logBuffer{}
+	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
+	h.ObserveWarning(&ruleset.Problem{Endpoint: ruleset.Func("pay"), Message: "no function is wrapped"})
+	records := logs.records(t)
+	if len(records) != 1 || records[0]["level"] != "WARN" || records[0]["problem"] != "rule of func pay: no function is wrapped" {
+		t.Errorf("got records %v", records)
+	}
+}
+
+func TestRetractedRulesAreNotCounted(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}}
+	h.ObserveRule(info)
+	h.want(t, 1, "distributed_lock.rules", "state", "enabled")
+	info.Retracted = true
+	h.ObserveRule(info)
+	h.want(t, 0, "distributed_lock.rules", "state", "enabled")
+}
