@@ -1,0 +1,156 @@
+package aspect_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// replaceable is a Provider whose set a test replaces.
+type replaceable struct {
+	set      *ruleset.Set
+	prepares []ruleset.Prepare
+}
+
+func (p *replaceable) Current() *ruleset.Set { return p.set }
+
+func (p *replaceable) Subscribe(prepare ruleset.Prepare) (cancel func(), err error) {
+	p.prepares = append(p.prepares, prepare)
+	commit, err := prepare(p.set)
+	if err == nil {
+		commit()
+	}
+	return func() {}, err
+}
+
+// replace is a reload.
+func (p *replaceable) replace(set *ruleset.Set) error {
+	var commits []func()
+	for _, prepare := range p.prepares {
+		commit, err := prepare(set)
+		if err != nil {
+			return err
+		}
+		commits = append(commits, commit)
+	}
+	for _, commit := range commits {
+		commit()
+	}
+	p.set = set
+	return nil
+}
+
+// file is a set as from a file: declarations of the highest layer.
+func file(tb testing.TB, rules ...ruleset.Rule) *ruleset.Set {
+	tb.Helper()
+	declared := make([]ruleset.Declared, len(rules))
+	for i, r := range rules {
+		declared[i] = ruleset.Declared{Rule: r, Source: ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: i + 1, Column: 1}}
+	}
+	set, err := ruleset.BuildSet(declared)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return set
+}
+
+var payFunc = ruleset.Func("pay")
+
+func TestWrap_UnderASet(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	seen := &record{}
+	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "order:#{in.ID}"})}
+	a := mustAspect(t, b.locks, aspect.WithSet(p), aspect.WithObserver(seen))
+	held := func(ctx context.Context, _ order) (string, error) {
+		var names []string
+		for _, h := range b.locks.Holds() {
+			names = append(names, h.Key)
+		}
+		return strings.Join(names, " "), ctx.Err()
+	}
+	fn := mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, held)
+	run := func(want string) {
+		t.Helper()
+		if got, err := fn(t.Context(), order{ID: "42"}); err != nil || got != want {
+			t.Errorf("held %q, %v, want %q", got, err, want)
+		}
+	}
+	run("order:42")
+
+	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Key: "new:#{in.ID}", Name: "renamed"})); err != nil {
+		t.Fatal(err)
+	}
+	run("new:42")
+	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Key: "new:#{in.ID}", Name: "renamed", Disabled: true})); err != nil {
+		t.Fatal(err)
+	}
+	run("")
+
+	for _, bad := range []*ruleset.Set{
+		file(t, ruleset.Rule{Endpoint: payFunc, Key: "new:#{in.Id}"}), file(t),
+		file(t, ruleset.Rule{Endpoint: payFunc, Key: "k", OnBusy: failpolicy.Fallback, Fallback: "nobody"}),
+	} {
+		if err := p.replace(bad); err == nil {
+			t.Errorf("a set with %d rules was taken", bad.Len())
+		}
+	}
+	run("")
+	var told []string
+	for _, r := range seen.rules {
+		told = append(told, r.Rule+map[bool]string{true: " gone"}[r.Retracted])
+	}
+	if got := strings.Join(told, ", "); got != "pay, pay gone, renamed, renamed" {
+		t.Errorf("observers were told of %s", got)
+	}
+}
+
+func TestWrap_SetOverCode(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	code := ruleset.Rule{Endpoint: payFunc, Name: "charge", Key: "order:#{in.ID}", WaitTime: time.Second}
+	wait := func(overlay ...ruleset.Rule) error {
+		a := mustAspect(t, b.locks, aspect.WithSet(file(t, overlay...)))
+		_, err := aspect.Wrap(a, code, charge)
+		return err
+	}
+	if err := wait(ruleset.Rule{Endpoint: payFunc, Name: "charge", WaitTime: 2 * time.Second}); err != nil {
+		t.Error(err)
+	}
+	if err := wait(); err != nil {
+		t.Error(err)
+	}
+	err := wait(ruleset.Rule{Endpoint: payFunc, Name: "chrage", WaitTime: 2 * time.Second})
+	if err == nil || !strings.Contains(err.Error(), `locks.yaml:1:1: rule "chrage" of func pay: key: missing`) || !strings.Contains(err.Error(), `"charge"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNew_SetBesideDefaults(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	_, err := aspect.New(b.locks, aspect.WithSet(file(t)), aspect.WithDefaults(ruleset.Rule{WaitTime: time.Second}))
+	if err == nil || !strings.Contains(err.Error(), "beside WithSet") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCheck_FunctionsThatNobodyWrapped(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	set := file(t,
+		ruleset.Rule{Endpoint: payFunc, Key: "a"}, ruleset.Rule{Endpoint: ruleset.Func("pya"), Key: "b"},
+		ruleset.Rule{Endpoint: ruleset.HTTP("POST /x"), Key: "c"})
+	a := mustAspect(t, b.locks, aspect.WithSet(set))
+	mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, charge)
+	err := a.Check()
+	want := `ruleset: locks.yaml:2:1: rule of func pya: endpoint: no function "pya" is wrapped: did you mean "pay"?`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
