@@ -1,22 +1,57 @@
 package ruleset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 )
 
-// LoadFile is [Load] of a file.
+// maxFileSize bounds what is read as a rule file.
+const maxFileSize = 4 << 20
+
+// LoadFile is [Load] of a file. The error is also that of reading the file.
 func LoadFile(path string, opts ...Option) (*Set, error) {
-	text, err := os.ReadFile(path) //nolint:gosec // the path is the program's own
+	text, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("ruleset: %w", err)
 	}
 	return Load(path, text, opts...)
 }
 
-// Load builds a set from the text of a rule file; name is what errors call it. The
-// error is an [*InvalidError] with every problem, in the order of the lines.
+// readFile reads a little more than the limit at most, so that Load refuses it.
+func readFile(path string) (text []byte, err error) {
+	file, err := os.Open(path) //nolint:gosec // the path is the program's own
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return io.ReadAll(io.LimitReader(file, maxFileSize+1))
+}
+
+// Load builds a set from the text of a rule file in YAML; name is what errors and
+// sources call it. The file's defaults and profiles are laid over those of the
+// options, its rules over those of [WithRules]. The error is an [*InvalidError] with
+// every problem of reading and of resolving, in the order of the lines.
 func Load(name string, text []byte, opts ...Option) (*Set, error) {
-	return nil, errors.New("not there yet")
+	cfg := newConfig(opts)
+	f := newFileReader(name, text, cfg.service)
+	if !f.readFile(cfg) {
+		return nil, Invalid(f.problems...)
+	}
+	set, problems := cfg.build()
+	problems = append(f.problems, problems...)
+	slices.SortStableFunc(problems, byPosition)
+	if err := Invalid(problems...); err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+// byPosition orders problems by file, line and column; those without a file first.
+func byPosition(a, b *Problem) int {
+	s, t := a.Source, b.Source
+	return cmp.Or(cmp.Compare(s.File, t.File), cmp.Compare(s.Line, t.Line), cmp.Compare(s.Column, t.Column))
 }

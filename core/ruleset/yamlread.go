@@ -1,0 +1,86 @@
+package ruleset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// fileReader makes declarations of the nodes of a rule file and collects every
+// problem on the way.
+type fileReader struct {
+	text     []byte
+	source   source
+	service  string
+	scope    Source // of what is being read, without the position
+	problems []*Problem
+}
+
+func newFileReader(name string, text []byte, service string) *fileReader {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	return &fileReader{text: text, service: service, scope: Source{Layer: LayerYAML, File: name}}
+}
+
+// readFile adds what the file says to cfg. It reports whether the rest of the
+// file could be read: syntax errors are fatal.
+func (f *fileReader) readFile(cfg *config) bool {
+	if message, line, column := textProblem(f.text); message != "" {
+		f.report(f.at(line, column), "", message)
+		return false
+	}
+	f.source = newSource(f.text)
+	root := f.parse()
+	if root == nil {
+		return false
+	}
+	f.readTop(root, cfg)
+	return true
+}
+
+// parse is the only document of the file, nil with a problem.
+func (f *fileReader) parse() *yaml.Node {
+	loader, err := yaml.NewLoader(bytes.NewReader(f.text))
+	if err != nil {
+		f.report(f.at(1, 1), "", err.Error())
+		return nil
+	}
+	var doc, second yaml.Node
+	switch err := loader.Load(&doc); {
+	case errors.Is(err, io.EOF):
+		f.report(f.at(1, 1), "", "the file is empty: write rules: and a list")
+		return nil
+	case err != nil:
+		f.reportSyntax(err)
+		return nil
+	}
+	switch err := loader.Load(&second); {
+	case err == nil:
+		f.report(f.at(second.Line, second.Column), "", "a second document: a rule file has one; remove the --- and put all rules into one list")
+		return nil
+	case !errors.Is(err, io.EOF):
+		f.reportSyntax(err)
+		return nil
+	}
+	return doc.Content[0]
+}
+
+// at is a position in what is being read.
+func (f *fileReader) at(line, column int) Source {
+	s := f.scope
+	s.Line, s.Column = line, column
+	return s
+}
+
+// of is the position of a node.
+func (f *fileReader) of(n *yaml.Node) Source { return f.at(n.Line, n.Column) }
+
+func (f *fileReader) report(at Source, field, message string) {
+	f.problems = append(f.problems, &Problem{Field: field, Source: at, Message: message})
+}
+
+func (f *fileReader) reportf(n *yaml.Node, field, format string, args ...any) {
+	f.report(f.of(n), field, fmt.Sprintf(format, args...))
+}

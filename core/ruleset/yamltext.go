@@ -1,0 +1,80 @@
+package ruleset
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// source is the text of a rule file by lines: what the parser does not tell, such as
+// the comment that a value was meant to be.
+type source struct{ lines []string }
+
+func newSource(text []byte) source {
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSuffix(line, "\r")
+	}
+	return source{lines}
+}
+
+// line is a line, from 1; "" outside of the text.
+func (s source) line(n int) string {
+	if n < 1 || n > len(s.lines) {
+		return ""
+	}
+	return s.lines[n-1]
+}
+
+// from is the rest of a line from a column on, which counts characters from 1.
+func (s source) from(line, column int) string {
+	text := s.line(line)
+	for range column - 1 {
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+	}
+	return text
+}
+
+// textProblem says why text cannot be YAML at all, and where; "" if nothing speaks
+// against it.
+func textProblem(text []byte) (message string, line, column int) {
+	switch {
+	case len(text) > maxFileSize:
+		return fmt.Sprintf("larger than %d MiB: split the rules between programs", maxFileSize>>20), 0, 0
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}), bytes.HasPrefix(text, []byte{0xfe, 0xff}):
+		return "UTF-16: save the file as UTF-8", 1, 1
+	}
+	line, column = 1, 1
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if message := runeProblem(r, text[i:], size); message != "" {
+			return message, line, column
+		}
+		column++
+		if r == '\n' {
+			line, column = line+1, 1
+		}
+		i += size
+	}
+	return "", 0, 0
+}
+
+// runeProblem judges the character r at the start of rest.
+func runeProblem(r rune, rest []byte, size int) string {
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return fmt.Sprintf("byte 0x%02x is not UTF-8: save the file as UTF-8", rest[0])
+	case r == '\t', r == '\n', r == '\r' && bytes.HasPrefix(rest, []byte("\r\n")):
+		return ""
+	case r == '\r':
+		return "a carriage return without a line feed: save the file with the line ends of Unix or Windows"
+	case r == '\u0085', r == '\u2028', r == '\u2029':
+		return fmt.Sprintf("%U ends the line for YAML, but not in an editor: remove it", r)
+	case unicode.IsControl(r):
+		return fmt.Sprintf("control character %U: remove it; between double quotes it is written %q", r, fmt.Sprintf(`\x%02x`, r))
+	}
+	return ""
+}
