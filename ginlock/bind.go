@@ -9,7 +9,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -30,48 +29,60 @@ func (h *chained) serve(c *gin.Context) {
 	route := routeOf(c)
 	e, known := h.routes.find(route)
 	if !known {
-		e = h.routes.add(route, func() *endpoint {
-			return h.guard.compileRules(h.guard.aspect, route, paramsOf(c), h.rules)
-		})
-	}
-	e.serve(c)
-}
-
-// declared is what [Guard.Middleware] made: rules that name their routes.
-type declared struct {
-	guard  *Guard
-	set    *ruleset.Set
-	routes routes
-}
-
-func newDeclared(g *Guard, set *ruleset.Set) *declared { return &declared{guard: g, set: set} }
-
-func (d *declared) serve(c *gin.Context) {
-	path := c.FullPath()
-	if path == "" {
-		return
-	}
-	route := ruleset.Route(c.Request.Method, path)
-	e, known := d.routes.find(route)
-	if !known {
-		e = d.add(route, paramsOf(c))
+		e = h.routes.add(route, func() *endpoint { return h.compile(c, route) })
 	}
 	if e != nil {
 		e.serve(c)
 	}
 }
 
-// add compiles the rules of the set for a route; nil if there are none.
-func (d *declared) add(route ruleset.Endpoint, params []string) *endpoint {
-	return d.routes.add(route, func() *endpoint {
-		rules := d.set.Match(route)
-		if len(rules) == 0 {
-			return nil
+// compile compiles the rules for the route of a request; nil if they pass it by.
+func (h *chained) compile(c *gin.Context, route ruleset.Endpoint) *endpoint {
+	rules := h.named(frameOf(c), route)
+	e := h.guard.compileRules(h.guard.aspect, route, paramsOf(c), rules)
+	if e.broken != nil && c.FullPath() == "" && h.needsRoute(route) {
+		return nil
+	}
+	e.origin = h
+	return e
+}
+
+// named gives a rule without a name one that no Handler around it has on the route.
+func (h *chained) named(outer *frame, route ruleset.Endpoint) []ruleset.Rule {
+	if !h.unnamed() {
+		return h.rules
+	}
+	n := 1
+	for f := outer; f != nil; f = f.outer {
+		if o, ok := f.endpoint.origin.(*chained); ok && o.guard == h.guard && o.unnamed() && f.endpoint.route == route {
+			n++
 		}
-		return d.guard.compile(route, params, func(site aspect.Site) (*aspect.Point, error) {
-			return d.guard.aspect.CompileResolved(site, rules...)
-		})
-	})
+	}
+	if n == 1 {
+		return h.rules
+	}
+	rule := h.rules[0]
+	rule.Name = fmt.Sprintf("%s (%d)", route.Label(), n)
+	return []ruleset.Rule{rule}
+}
+
+func (h *chained) unnamed() bool { return len(h.rules) == 1 && h.rules[0].Name == "" }
+
+// pathName finds the path parameters that a template or a condition reads.
+var pathName = regexp.MustCompile(`\bpath(?:\.|\[")(\w+)`)
+
+// needsRoute reports whether all that is wrong with the rules where there is no
+// route is that they read path parameters.
+func (h *chained) needsRoute(none ruleset.Endpoint) bool {
+	var names []string
+	for _, r := range h.rules {
+		for _, text := range append(r.Templates(), r.When) {
+			for _, found := range pathName.FindAllStringSubmatch(text, -1) {
+				names = append(names, found[1])
+			}
+		}
+	}
+	return len(names) > 0 && h.guard.compileRules(h.guard.trial, none, names, h.rules).broken == nil
 }
 
 // Handle is r.Handle with a rule around the handlers, compiled at once. r is an

@@ -1,6 +1,7 @@
 package ginlock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,70 +10,91 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Check returns every problem of the guard's rules with the routes of an engine,
-// joined; nil if there is none. Call it when all routes are registered and before
-// the server starts. It compiles the rules of [Guard.Middleware] for all routes.
+// Check returns every problem of the guard's rules with the routes of an engine, or
+// of several, joined; nil if there is none. Call it when all routes are registered and
+// before the servers start. It compiles the rules of [Guard.Middleware] for all routes,
+// and remembers the routes: reloads are checked against them.
 //
 //   - Rules of Middleware: templates, conditions and fallbacks that do not fit a
-//     route; rules that match no route.
-//   - Rules of [Guard.Handle]: what Handle returned.
-//   - Rules of [Guard.Handler]: those that fit no route of the engine at all. On
-//     which route such a handler is, only its first request tells; Handle is exact.
+//     route.
+//   - Rules of Middleware that match no route, as severe as the rule file's unmatched
+//     says: an error, a warning to observers ([aspect.WarningObserver]), or nothing.
+//   - Routes with a method other than GET, HEAD, OPTIONS and TRACE that have no rule,
+//     as severe as the file's uncovered says. A rule of Middleware counts, one that says
+//     `none: true` included, and one of [Guard.Handle]. On which routes a
+//     [Guard.Handler] is cannot be known: use Handle for them, or say `none: true`.
+//   - Rules of Handle: what Handle returned.
+//   - Rules of Handler: those that fit no route at all. On which route such a handler
+//     is, only its first request tells; Handle is exact.
 //   - Two guards with a rule of the same name on one route.
 //   - [WithBody] and [WithBuffer] for routes that do not exist.
 //   - An engine that hands over path values undecoded, which would give one
 //     resource several keys.
-func (g *Guard) Check(engine *gin.Engine) error {
-	if engine == nil {
-		return errors.New("ginlock: Check: the engine is nil")
+//
+// A rule has to match a route of any engine that Check was ever given: where engines
+// share a rule file, give it all of them at once.
+func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
+	engines := slices.Concat([]*gin.Engine{engine}, more)
+	for _, e := range engines {
+		if e == nil {
+			return errors.New("ginlock: Check: the engine is nil")
+		}
+		g.remember(routesOf(e))
 	}
 	g.mu.Lock()
-	chained, placed, declared := slices.Clone(g.chained), slices.Clone(g.placed), slices.Clone(g.declared)
+	g.checked = true
+	chained, noted := slices.Clone(g.chained), slices.Clone(g.noted)
 	g.mu.Unlock()
 
-	k := newCheck(g, engine)
-	for _, d := range declared {
-		k.declared(d)
+	k := newCheck(g, g.knownRoutes())
+	for _, err := range noted {
+		k.add(err)
 	}
-	for _, e := range placed {
-		k.add(e.broken)
-	}
+	k.all()
 	for _, h := range chained {
 		k.chained(h)
 	}
-	k.clashes(declared, placed)
 	k.options()
-	k.engine(engine)
-	return errors.Join(k.problems...)
-}
-
-// check is one run of [Guard.Check].
-type check struct {
-	guard    *Guard
-	routes   []route
-	labels   []string
-	problems []error
-	seen     map[string]bool
-}
-
-// route is one route of an engine.
-type route struct {
-	ruleset.Endpoint
-
-	params []string
-}
-
-func newCheck(g *Guard, engine *gin.Engine) *check {
-	k := &check{guard: g, seen: make(map[string]bool)}
-	for _, info := range engine.Routes() {
-		e := canonical(ruleset.Route(info.Method, info.Path))
-		k.routes = append(k.routes, route{e, pathParams(info.Path)})
-		k.labels = append(k.labels, e.Label())
+	for _, e := range engines {
+		k.engine(e)
 	}
-	return k
+	g.aspect.Warn(k.warnings...)
+	return k.err()
+}
+
+// check is one run of [Guard.Check], or of what a reload has of it.
+type check struct {
+	guard   *Guard
+	known   known
+	labels  []string
+	handled []*endpoint                      // of Handle
+	placed  map[ruleset.Endpoint][]*endpoint // the same by their routes
+	sets    []*generation                    // of Middleware
+
+	problems []error
+	warnings []*ruleset.Problem
+	told     map[string]bool
+}
+
+func newCheck(g *Guard, k known) *check {
+	c := &check{guard: g, known: k, placed: make(map[ruleset.Endpoint][]*endpoint), told: make(map[string]bool)}
+	for _, r := range k.routes {
+		c.labels = append(c.labels, r.Label())
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c.handled = slices.Clone(g.placed)
+	for _, e := range c.handled {
+		c.placed[e.route] = append(c.placed[e.route], e)
+	}
+	for _, d := range g.declared {
+		if now := d.now.Load(); now != nil {
+			c.sets = append(c.sets, now)
+		}
+	}
+	return c
 }
 
 // add notes an error, and every error that is joined in it, once.
@@ -86,52 +108,41 @@ func (k *check) add(err error) {
 		}
 		return
 	}
-	if text := err.Error(); !k.seen[text] {
-		k.seen[text] = true
+	if text := err.Error(); !k.told[text] {
+		k.told[text] = true
 		k.problems = append(k.problems, err)
 	}
 }
 
-// declared compiles a set for all routes.
-func (k *check) declared(d *declared) {
-	used := make(map[*ruleset.Resolved]bool)
-	for _, r := range k.routes {
-		for _, rule := range d.set.Match(r.Endpoint) {
-			used[rule] = true
+// err is every problem: those of rule files by file and line, after the others.
+func (k *check) err() error {
+	place := func(err error) ruleset.Source {
+		if p, ok := errors.AsType[*ruleset.Problem](err); ok && p.Source.File != "" {
+			return p.Source
 		}
-		if e := d.add(r.Endpoint, r.params); e != nil {
-			k.add(e.broken)
-		}
+		return ruleset.Source{}
 	}
-	for _, rule := range d.set.Rules() {
-		if rule.Endpoint.Transport == ruleset.TransportHTTP && !used[rule] {
-			k.add(rule.Problem("endpoint", k.unmatched(rule.Endpoint)))
-		}
-	}
-}
-
-// unmatched says that no route has the endpoint, and which one may be meant.
-func (k *check) unmatched(e ruleset.Endpoint) string {
-	if slices.Contains(k.labels, canonical(e).Label()) && canonical(e) != e {
-		return fmt.Sprintf("matches no route: write %q, without the backslash", canonical(e).Label())
-	}
-	if near := failpolicy.Nearest(e.Label(), k.labels); near != "" {
-		return fmt.Sprintf("matches no route: did you mean %q?", near)
-	}
-	return "matches no route: write a method and the path as registered, the base path of the group included"
+	slices.SortStableFunc(k.problems, func(a, b error) int {
+		x, y := place(a), place(b)
+		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
+	})
+	return errors.Join(k.problems...)
 }
 
 // chained looks for a route that rules of Handler fit.
 func (k *check) chained(h *chained) {
-	compiled := h.routes.all()
-	for _, e := range compiled {
-		k.add(e.broken)
+	served := false
+	for _, e := range h.routes.all() {
+		if e != nil {
+			k.add(e.broken)
+			served = true
+		}
 	}
-	if len(compiled) > 0 {
+	if served {
 		return
 	}
 	var best error
-	for _, r := range k.routes {
+	for _, r := range k.known.routes {
 		e := k.guard.compileRules(k.guard.trial, r.Endpoint, r.params, h.rules)
 		if e.broken == nil {
 			return
@@ -152,35 +163,13 @@ func problemCount(err error) int {
 	return 1
 }
 
-// clashes finds rules that two guards have for one route.
-func (k *check) clashes(sets []*declared, placed []*endpoint) {
-	for _, r := range k.routes {
-		var here []*endpoint
-		for _, d := range sets {
-			if e, _ := d.routes.find(r.Endpoint); e != nil && e.broken == nil {
-				here = append(here, e)
-			}
-		}
-		for _, e := range placed {
-			if e.route == r.Endpoint && e.broken == nil {
-				here = append(here, e)
-			}
-		}
-		for i, e := range here {
-			for _, other := range here[:i] {
-				k.add(e.clash(other))
-			}
-		}
-	}
-}
-
 // options finds routes named in options that do not exist.
 func (k *check) options() {
-	k.known("WithBody", slices.Collect(maps.Keys(k.guard.cfg.bodies)))
-	k.known("WithBuffer", slices.Collect(maps.Keys(k.guard.cfg.buffers)))
+	k.exist("WithBody", slices.Collect(maps.Keys(k.guard.cfg.bodies)))
+	k.exist("WithBuffer", slices.Collect(maps.Keys(k.guard.cfg.buffers)))
 }
 
-func (k *check) known(option string, routes []ruleset.Endpoint) {
+func (k *check) exist(option string, routes []ruleset.Endpoint) {
 	for _, e := range routes {
 		if !slices.Contains(k.labels, e.Label()) {
 			k.add(fmt.Errorf("ginlock: %s: route %q: %s", option, e.Label(), k.unmatched(e)))

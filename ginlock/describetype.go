@@ -1,6 +1,7 @@
 package ginlock
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"reflect"
@@ -77,6 +78,16 @@ func goFields(t reflect.Type) map[string]reflect.Type {
 // jsonFields are the fields of a struct by their names in JSON.
 func jsonFields(t reflect.Type) map[string]reflect.Type {
 	fields := make(map[string]reflect.Type)
+	addJSONFields(fields, t, nil)
+	return fields
+}
+
+// addJSONFields adds the fields of t, and then those of what it embeds: what is less
+// nested wins.
+func addJSONFields(fields map[string]reflect.Type, t reflect.Type, open []reflect.Type) {
+	if slices.Contains(open, t) {
+		return
+	}
 	var embedded []reflect.Type
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -87,21 +98,13 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 		}
 		switch {
 		case f.Tag.Get("json") == "-":
-		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct && inner != t:
+		case f.Anonymous && name == "" && inner.Kind() == reflect.Struct:
 			embedded = append(embedded, inner)
-		case !f.IsExported():
-		case name != "":
-			fields[name] = f.Type
-		default:
-			fields[f.Name] = f.Type
+		case f.IsExported() && fields[cmp.Or(name, f.Name)] == nil:
+			fields[cmp.Or(name, f.Name)] = f.Type
 		}
 	}
-	for _, inner := range embedded { // what is less nested wins
-		for name, typ := range jsonFields(inner) {
-			if fields[name] == nil {
-				fields[name] = typ
-			}
-		}
+	for _, inner := range embedded {
+		addJSONFields(fields, inner, append(slices.Clip(open), t))
 	}
-	return fields
 }

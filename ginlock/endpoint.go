@@ -14,6 +14,7 @@ import (
 // endpoint is one route with its rules, compiled.
 type endpoint struct {
 	guard  *Guard
+	origin any // *declared or *chained; nil for what Handle made
 	route  ruleset.Endpoint
 	point  *aspect.Point
 	vars   *httpvars.Variables

@@ -24,10 +24,10 @@ func frameOf(c *gin.Context) *frame {
 	return nil
 }
 
-// has reports whether the endpoint is one of the guards.
+// has reports whether the endpoint is one of the guards, be it from before a reload.
 func (f *frame) has(e *endpoint) bool {
 	for ; f != nil; f = f.outer {
-		if f.endpoint == e {
+		if f.endpoint == e || e.origin != nil && f.endpoint.origin == e.origin && f.endpoint.route == e.route {
 			return true
 		}
 	}

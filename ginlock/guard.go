@@ -23,9 +23,12 @@ type Guard struct {
 	cfg    config
 
 	mu       sync.Mutex
-	chained  []*chained  // of Handler
-	placed   []*endpoint // of Handle
-	declared []*declared // of Middleware
+	chained  []*chained                    // of Handler
+	placed   []*endpoint                   // of Handle
+	declared []*declared                   // of Middleware
+	seen     map[ruleset.Endpoint][]string // routes with their parameters
+	checked  bool                          // seen has all routes of an engine
+	noted    []error
 }
 
 // New makes a guard over a lock client, which stays the caller's to close. The
@@ -41,7 +44,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ginlock: New: %w", err)
 	}
-	return &Guard{aspect: observed, trial: trial, cfg: cfg}, nil
+	return &Guard{aspect: observed, trial: trial, cfg: cfg, seen: make(map[ruleset.Endpoint][]string)}, nil
 }
 
 // Aspect is what compiles and runs the rules of the guard. It has the kill switch:
@@ -106,7 +109,11 @@ func misplaced(route ruleset.Endpoint, rules []ruleset.Rule) error {
 // Handler makes a handler that runs the rest of its chain under the locks of the
 // rules. Put it before the handler of a route, or on a group. The rules are
 // compiled for a route at its first request; [Guard.Check] tells before whether
-// they fit. Requests without a route (404, 405) are guarded too, as route "*".
+// they fit. A rule without a name that is within another such Handler on a route gets
+// a number after its name there: "POST /orders (2)".
+//
+// Requests without a route (404, 405) are guarded too, as route "*", but not by
+// rules that read path, which have nothing to read there.
 func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
 	h := newChained(g, caller(), rules)
 	g.mu.Lock()
@@ -116,20 +123,37 @@ func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
 }
 
 // Middleware makes a handler that runs the rest of its chain under the locks of
-// the rules that the set has for the route of the request. Routes without rules
-// cost one lookup. Rules for other transports than HTTP are left alone; requests
-// without a route (404, 405) match no rule.
+// the rules that p, a [*ruleset.Set] or a [*ruleset.Live], has for the route of the
+// request. Routes without rules cost one lookup. Rules for other transports than HTTP
+// are left alone; requests without a route (404, 405) match no rule. The same p gives
+// the same handler again.
+//
+// What is wrong with the rules is for [Guard.Check] to return. A reload of a Live set
+// is refused, and the old rules stay, if Check would have something to say about the
+// new ones: it compiles them for all routes of the engines that Check was given, and
+// for others that had a request. All routes change at once; a request ends under the
+// rules that it began with. The guard is subscribed for as long as there is the Live
+// set: let them live together.
 //
 // Its place in the chain is told in the package comment.
-func (g *Guard) Middleware(set *ruleset.Set) gin.HandlerFunc {
+func (g *Guard) Middleware(p ruleset.Provider) gin.HandlerFunc {
+	if p == nil {
+		p = (*ruleset.Set)(nil)
+	}
+	d := g.declaredFrom(p)
+	d.start() // not under the guard's mutex, which prepare takes
+	return d.serve
+}
+
+func (g *Guard) declaredFrom(p ruleset.Provider) *declared {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, d := range g.declared {
-		if d.set == set {
-			return d.serve
+		if d.provider == p {
+			return d
 		}
 	}
-	d := newDeclared(g, set)
+	d := &declared{guard: g, provider: p}
 	g.declared = append(g.declared, d)
-	return d.serve
+	return d
 }
