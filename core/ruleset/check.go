@@ -80,7 +80,7 @@ func (c *checker) checkShared(set fieldSet) {
 
 // checkValues looks at each of the given fields by itself.
 func (c *checker) checkValues(set fieldSet) {
-	for i, field := range Fields() {
+	for i, field := range ruleFields.names {
 		if set.has(i) {
 			c.checkValue(field)
 		}
@@ -145,9 +145,11 @@ func (c *checker) checkEndpoint(required bool) {
 	e := c.rule.Endpoint
 	switch {
 	case !e.IsZero():
-		if message := e.problem(); message != "" {
+		if message := e.problem(c.rule.inFile()); message != "" {
 			c.reportf("endpoint", "%s", message)
 		}
+	case required && c.rule.inFile():
+		c.reportf("endpoint", "%s", endpointMissing)
 	case required:
 		c.reportf("endpoint", `missing: write HTTP("POST /orders/:id/pay"), GRPC("/shop.Orders/Pay") or Func("close-day")`)
 	}
@@ -181,16 +183,16 @@ func (c *checker) checkKeys() {
 		c.checkTemplates()
 	case r.declared("key"):
 		if isBlank(r.Key) {
-			c.reportf("key", "blank: write a template such as %q", "order:pay:#{path.id}")
+			c.reportf("key", "blank: write a template such as %q", r.Endpoint.template())
 		}
-	case !r.partial && !r.broken.has(fieldIndex("key")) && !r.broken.has(fieldIndex("keys")):
-		c.reportf("key", "missing: write a template such as %q", "order:pay:#{path.id}")
+	case !r.partial && !r.broken.hasAny("key", "keys", "none", "endpoint"):
+		c.reportf("key", "missing: write a template such as %q", r.Endpoint.template())
 	}
 }
 
 // checkNone reports what a rule without a lock cannot have.
 func (c *checker) checkNone() {
-	for _, field := range Fields() {
+	for _, field := range ruleFields.names {
 		if field != "endpoint" && field != "none" && c.rule.declared(field) {
 			c.reportf(field, "beside %s, which says that the endpoint needs no lock: remove one of them", c.spell("none"))
 		}
@@ -250,7 +252,7 @@ func (c *checker) checkWindow() {
 
 // unitHint recognises a bare number, which Go takes for nanoseconds.
 func (c *checker) unitHint(d time.Duration) string {
-	if d <= 0 || d >= time.Millisecond || c.rule.layer() > LayerCode {
+	if d <= 0 || d >= time.Millisecond || c.rule.inFile() {
 		return ""
 	}
 	return fmt.Sprintf(" (is a unit missing? %d*time.Second)", int64(d))
@@ -260,10 +262,10 @@ func (c *checker) checkWhen() {
 	when := c.rule.When
 	switch {
 	case isBlank(when):
-		c.reportf("when", "blank: write a condition such as %s, or leave it out", quote(`query.mode == "async"`))
+		c.reportf("when", "blank: write a condition such as %s, or leave it out", c.quote(`query.mode == "async"`))
 	case strings.HasPrefix(strings.TrimSpace(when), "#{"):
 		bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(when), "#{"), "}")
-		c.reportf("when", "a condition is a bare expression: write %s without #{…}", quote(strings.TrimSpace(bare)))
+		c.reportf("when", "a condition is a bare expression: write %s without #{…}", c.quote(strings.TrimSpace(bare)))
 	}
 }
 
@@ -275,7 +277,7 @@ func (c *checker) checkCount(field string, n int, instead string) {
 
 func (c *checker) checkResponse() {
 	if !json.Valid([]byte(c.rule.Response)) {
-		c.reportf("response", "%s is not JSON: write a document such as %s", quote(c.rule.Response), quote(`{"status":"pending"}`))
+		c.reportf("response", "%s is not JSON: write a document such as %s", c.quote(c.rule.Response), c.quote(`{"status":"pending"}`))
 	}
 }
 
@@ -297,6 +299,9 @@ func (c *checker) checkPrefix() {
 func (c *checker) checkFallback() {
 	r := c.rule
 	policy := r.Policy()
+	if r.broken.hasAny("fallback") || r.strategyBroken() {
+		return
+	}
 	if r.Fallback != "" && !policy.Uses(failpolicy.Fallback) {
 		if r.declared("fallback") {
 			c.reportf("fallback", "%q is never used: write %s, or remove it", r.Fallback, r.example("on_busy", c.spell("fallback")))
@@ -311,6 +316,12 @@ func (c *checker) checkFallback() {
 			c.reportf(field, "the strategy needs the name of a handler: write %s", r.example("fallback", `"name"`))
 		}
 	}
+}
+
+// strategyBroken reports whether a strategy is unreadable, or may be in a profile
+// that is not known.
+func (r *Resolved) strategyBroken() bool {
+	return r.broken.hasAny("on_busy", "on_backend", "on_key", "on_overload", "profile")
 }
 
 // strategies are the strategies by field, in order.
@@ -347,7 +358,7 @@ func (c *checker) checkDebounce() {
 func (c *checker) checkUnused() {
 	r := c.rule
 	policy := r.Policy()
-	if r.declared("response") && r.Response != "" && !policy.Uses(failpolicy.NullResponse) {
+	if r.declared("response") && r.Response != "" && !policy.Uses(failpolicy.NullResponse) && !r.strategyBroken() {
 		c.reportf("response", "never used: write %s, or remove it", r.example("on_busy", c.spell("null_response")))
 	}
 	if r.declared("max_waiters") && r.MaxWaiters > 0 && (r.WaitTime == NoWait || r.Debounce > 0) {

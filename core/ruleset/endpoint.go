@@ -73,18 +73,49 @@ func (e Endpoint) Label() string {
 	}
 }
 
-// problem says what is malformed and what to write, "" if nothing is.
-func (e Endpoint) problem() string {
+// template is an example of a key for the endpoint.
+func (e Endpoint) template() string {
 	switch e.Transport {
-	case TransportHTTP:
-		return e.httpProblem()
 	case TransportGRPC:
-		return e.grpcProblem()
+		return "order:pay:#{req.order_id}"
 	case TransportFunc:
-		if isBlank(e.Path) {
-			return `a function needs a name: write Func("close-day")`
-		}
+		return "order:pay:#{in.OrderID}"
+	default:
+		return "order:pay:#{path.id}"
+	}
+}
+
+// example is an endpoint of the same transport.
+func (e Endpoint) example() string {
+	switch e.Transport {
+	case TransportGRPC:
+		return "/shop.Orders/Pay"
+	case TransportFunc:
+		return "close-day"
+	default:
+		return "POST /orders/:id/pay"
+	}
+}
+
+// endpointMissing is for the rules of a file.
+const endpointMissing = "missing: write http: POST /orders/:id/pay, grpc: /shop.Orders/Pay or func: close-day"
+
+// problem says what is malformed and what to write, there or in a file; "" if nothing
+// is.
+func (e Endpoint) problem(inFile bool) string {
+	switch {
+	case hasPlaceholder(e.Label()):
+		return fmt.Sprintf("%q is no place in the program: write it as it is registered, such as %q, and put #{…} into the key", e.Label(), e.example())
+	case e.Transport == TransportHTTP:
+		return e.httpProblem()
+	case e.Transport == TransportGRPC:
+		return e.grpcProblem()
+	case e.Transport == TransportFunc && !isBlank(e.Path):
 		return ""
+	case e.Transport == TransportFunc && inFile:
+		return "a function needs a name: write func: close-day"
+	case e.Transport == TransportFunc:
+		return `a function needs a name: write Func("close-day")`
 	default:
 		return unknownWord("transport", string(e.Transport), words([]Transport{TransportHTTP, TransportGRPC, TransportFunc}))
 	}
@@ -96,7 +127,11 @@ func (e Endpoint) httpProblem() string {
 	case e.Path == "" && strings.HasPrefix(e.Method, "/"):
 		return fmt.Sprintf("%q has no method: write %q", text, "POST "+e.Method)
 	case e.Path == "" || e.Method == "":
-		return fmt.Sprintf("%q is no route: write a method and a path such as %q", text, "POST /orders/:id/pay")
+		return fmt.Sprintf("%q is no route: write a method and a path such as %q", text, e.example())
+	case strings.HasPrefix(e.Method, "/"):
+		return fmt.Sprintf("%q: the method comes first: write %q", text, strings.ToUpper(e.Path)+" "+e.Method)
+	case strings.ContainsAny(e.Path, " \t"):
+		return fmt.Sprintf("%q: a path has no spaces: write a method and a path such as %q", text, e.example())
 	case e.Method != strings.ToUpper(e.Method):
 		return fmt.Sprintf("%q: methods are upper case: write %q", text, strings.ToUpper(e.Method)+" "+e.Path)
 	case e.Path == "*":
@@ -114,7 +149,7 @@ func (e Endpoint) grpcProblem() string {
 	service, method, ok := strings.Cut(strings.TrimPrefix(e.Path, "/"), "/")
 	switch {
 	case !ok || service == "" || method == "" || strings.Contains(method, "/"):
-		return fmt.Sprintf("%q is no full method: write one such as %q", e.Path, "/shop.Orders/Pay")
+		return fmt.Sprintf("%q is no full method: write one such as %q", e.Path, e.example())
 	case !strings.HasPrefix(e.Path, "/"):
 		return fmt.Sprintf("%q: a full method begins with a slash: write %q", e.Path, "/"+e.Path)
 	}

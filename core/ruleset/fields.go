@@ -2,34 +2,54 @@ package ruleset
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
 // fieldSet is a set of fields of [Rule], by index.
 type fieldSet uint64
 
-func (s fieldSet) has(i int) bool      { return s&(1<<i) != 0 }
+func (s fieldSet) has(i int) bool      { return i >= 0 && s&(1<<i) != 0 }
 func (s fieldSet) with(i int) fieldSet { return s | 1<<i }
-func ruleType() reflect.Type           { return reflect.TypeFor[Rule]() }
-func fieldTag(i int) string            { return ruleType().Field(i).Tag.Get("rule") }
-func valueOf(r *Rule) reflect.Value    { return reflect.ValueOf(r).Elem() }
+
+// hasAny reports whether one of the named fields is in the set.
+func (s fieldSet) hasAny(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return s.has(fieldIndex(name)) })
+}
+
+func ruleType() reflect.Type        { return reflect.TypeFor[Rule]() }
+func valueOf(r *Rule) reflect.Value { return reflect.ValueOf(r).Elem() }
+
+// fieldTable is what reflection knows of the fields of a struct with rule tags.
+type fieldTable struct {
+	names   []string // outside Go
+	goNames []string
+	index   map[string]int // by the name outside Go
+}
+
+var ruleFields = fieldsOf(ruleType()) //nolint:gochecknoglobals // a table that is only read
+
+func fieldsOf(t reflect.Type) *fieldTable {
+	fields := &fieldTable{index: make(map[string]int, t.NumField())}
+	for i := range t.NumField() {
+		name := t.Field(i).Tag.Get("rule")
+		fields.names = append(fields.names, name)
+		fields.goNames = append(fields.goNames, t.Field(i).Name)
+		fields.index[name] = i
+	}
+	return fields
+}
 
 // Fields lists the names of the fields of a [Rule] as they are written outside
 // Go, in their order.
-func Fields() []string {
-	names := make([]string, ruleType().NumField())
-	for i := range names {
-		names[i] = fieldTag(i)
-	}
-	return names
-}
+func Fields() []string { return slices.Clone(ruleFields.names) }
+
+func fieldTag(i int) string { return ruleFields.names[i] }
 
 // fieldIndex finds a field by its name outside Go, -1 if there is none.
 func fieldIndex(name string) int {
-	for i, n := range Fields() {
-		if n == name {
-			return i
-		}
+	if i, ok := ruleFields.index[name]; ok {
+		return i
 	}
 	return -1
 }
@@ -38,7 +58,7 @@ func fieldIndex(name string) int {
 func goName(field string) string {
 	base, rest := cutField(field)
 	if i := fieldIndex(base); i >= 0 {
-		return ruleType().Field(i).Name + rest
+		return ruleFields.goNames[i] + rest
 	}
 	return field
 }

@@ -12,7 +12,8 @@ type Declared struct {
 
 	// Fields are the sources of single fields by their names (see [Fields]). A field
 	// listed here counts as set even when its value is zero: "disabled: false" over
-	// a rule that is disabled in code. Optional.
+	// a rule that is disabled in code. Parts of a field may have a source of their
+	// own: "keys[1]", "status.busy.http". Optional.
 	Fields map[string]Source
 
 	// broken are the fields that are set to something unreadable. That was reported;
@@ -47,7 +48,9 @@ func (d *Declared) source(i int) Source {
 type Resolved struct {
 	Rule
 	sources []Source
-	broken  fieldSet // see Declared
+	parts   map[string]Source // of parts of fields, such as "keys[1]"
+	origin  Source            // of the highest declaration
+	broken  fieldSet          // see Declared
 	partial bool
 }
 
@@ -69,25 +72,22 @@ func (r *Resolved) Source(field string) Source {
 // default or its profile.
 func (r *Resolved) declared(field string) bool { return r.Source(field).Layer >= LayerCode }
 
-// Problem makes a problem of this rule with a field, for those who compile it.
+// Problem makes a problem of this rule with a field or a part of one, for those who
+// compile it. Its source is that of the value; of the rule where the value has none.
 func (r *Resolved) Problem(field, message string) *Problem {
-	base, _ := cutField(field)
-	source := r.Source(base)
-	if source.Layer == LayerNone {
-		source = r.place()
+	source, ok := r.parts[field]
+	if !ok {
+		base, _ := cutField(field)
+		source = r.Source(base)
+	}
+	if place := r.place(); source.Layer < LayerCode && source.File == "" && (source.Layer == LayerNone || place.File != "") {
+		source = place
 	}
 	return &Problem{Rule: r.Name, Endpoint: r.Endpoint, Field: field, Source: source, Message: message}
 }
 
 // place is the source of the rule as a whole, for what nobody set.
-func (r *Resolved) place() Source {
-	for _, s := range r.sources {
-		if s.Layer >= LayerCode {
-			return s
-		}
-	}
-	return Source{}
-}
+func (r *Resolved) place() Source { return r.origin }
 
 // overlay lays the declared fields over the rule. Key and Keys are one thing in two
 // forms: setting one takes the other away.
@@ -97,6 +97,7 @@ func (r *Resolved) overlay(d *Declared) {
 	}
 	set := d.set()
 	r.broken |= d.broken
+	r.overlayParts(d, set)
 	if key, keys := fieldIndex("key"), fieldIndex("keys"); set.has(key) != set.has(keys) {
 		r.clear(key)
 		r.clear(keys)
@@ -109,6 +110,24 @@ func (r *Resolved) overlay(d *Declared) {
 		}
 	}
 	r.Keys = slices.Clone(r.Keys)
+}
+
+// overlayParts replaces the sources of the parts of the fields in set.
+func (r *Resolved) overlayParts(d *Declared, set fieldSet) {
+	for name := range r.parts {
+		if base, _ := cutField(name); set.has(fieldIndex(base)) {
+			delete(r.parts, name)
+		}
+	}
+	for name, source := range d.Fields {
+		if _, part := cutField(name); part == "" {
+			continue
+		}
+		if r.parts == nil {
+			r.parts = map[string]Source{}
+		}
+		r.parts[name] = source
+	}
 }
 
 // clear makes a field "not set".

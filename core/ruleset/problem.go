@@ -29,10 +29,15 @@ func (p *Problem) Error() string {
 
 // fieldName spells the field as it is written where it was declared.
 func (p *Problem) fieldName() string {
-	if p.Source.Layer == LayerProto || p.Source.Layer == LayerYAML || p.Source.File != "" {
+	inFile := p.Source.Layer == LayerProto || p.Source.Layer == LayerYAML || p.Source.File != ""
+	switch {
+	case inFile && p.Field == "endpoint":
+		return string(p.Endpoint.Transport) // http, grpc and func are its names in a file
+	case inFile:
 		return p.Field
+	default:
+		return goName(p.Field)
 	}
-	return goName(p.Field)
 }
 
 func (p *Problem) subject() string {

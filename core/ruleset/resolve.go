@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,6 +23,7 @@ type resolver struct {
 type identity struct {
 	endpoint Endpoint
 	name     string
+	broken   int // tells declarations apart whose endpoint or name is unreadable
 }
 
 func newResolver(cfg *config) *resolver {
@@ -45,6 +47,7 @@ func (r *resolver) again() *resolver {
 func (r *resolver) addBase(base *Resolved, d *Declared) {
 	own := Resolved{}
 	own.overlay(d)
+	own.origin = d.Source
 	c := checker{rule: &own}
 	c.checkShared(d.set())
 	for _, p := range c.problems {
@@ -65,8 +68,11 @@ func (r *resolver) addProfile(p *profile) {
 func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 	var order []identity
 	groups := map[identity][]Declared{}
-	for _, d := range declared {
+	for i, d := range declared {
 		id := identityOf(&d.Rule)
+		if d.broken.hasAny("endpoint", "name") {
+			id.broken = i + 1
+		}
 		if _, known := groups[id]; !known {
 			order = append(order, id)
 		}
@@ -82,16 +88,17 @@ func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 
 func identityOf(r *Rule) identity {
 	if r.Name == "" {
-		return identity{r.Endpoint, r.Endpoint.Label()}
+		return identity{endpoint: r.Endpoint, name: r.Endpoint.Label()}
 	}
-	return identity{r.Endpoint, r.Name}
+	return identity{endpoint: r.Endpoint, name: r.Name}
 }
 
 // resolve makes one rule of the declarations of one identity.
 func (r *resolver) resolve(group []Declared) *Resolved {
 	slices.SortStableFunc(group, byLayer)
-	rule := &Resolved{Rule: r.defaults.Rule, sources: slices.Clone(r.defaults.sources)}
-	own := &Resolved{}
+	rule := r.newRule()
+	rule.origin = group[len(group)-1].Source
+	own := &Resolved{origin: rule.origin}
 	for i := range group {
 		own.overlay(&group[i])
 	}
@@ -112,6 +119,13 @@ func (r *resolver) resolve(group []Declared) *Resolved {
 	rule.applyDebounce()
 	rule.overlay(&r.switches)
 	return rule
+}
+
+// newRule is a rule with nothing but the defaults.
+func (r *resolver) newRule() *Resolved {
+	return &Resolved{
+		Rule: r.defaults.Rule, sources: slices.Clone(r.defaults.sources), parts: maps.Clone(r.defaults.parts), broken: r.defaults.broken,
+	}
 }
 
 // mayBePartial reports whether the rule has no key, and a lower layer may bring one.
@@ -136,18 +150,24 @@ func (r *resolver) applyProfile(rule, own *Resolved) {
 	if own.Profile == "" {
 		return
 	}
-	names := make([]string, len(r.profiles))
-	for i, p := range r.profiles {
-		names[i] = p.name
-	}
-	last := len(names) - 1
-	for i := last; i >= 0; i-- { // later ones replace built-in ones
-		if names[i] == own.Profile {
+	for i := len(r.profiles) - 1; i >= 0; i-- { // later ones replace built-in ones
+		if r.profiles[i].name == own.Profile {
 			rule.overlay(&r.profiles[i].Declared)
 			return
 		}
 	}
-	r.problems = append(r.problems, own.Problem("profile", unknownWord("profile", own.Profile, names)))
+	rule.broken = rule.broken.with(fieldIndex("profile"))
+	r.problems = append(r.problems, own.Problem("profile", unknownWord("profile", own.Profile, r.profileNames())))
+}
+
+func (r *resolver) profileNames() []string {
+	var names []string
+	for _, p := range r.profiles {
+		if !slices.Contains(names, p.name) {
+			names = append(names, p.name)
+		}
+	}
+	return names
 }
 
 // unknownWord says what to write instead of a name.
@@ -171,32 +191,33 @@ func (r *resolver) checkNames(rules []*Resolved) {
 		count[rule.Endpoint]++
 	}
 	for _, rule := range rules {
-		if n := count[rule.Endpoint]; rule.None && n > 1 {
+		n := count[rule.Endpoint]
+		switch {
+		case n < 2 || rule.broken.hasAny("endpoint", "name"):
+		case rule.None:
 			r.problems = append(r.problems, rule.Problem("none",
 				fmt.Sprintf("%d rules on one endpoint, and this one says that it needs none: remove it, or the others", n)))
-		} else if !rule.declared("name") && count[rule.Endpoint] > 1 {
+		case !rule.declared("name"):
 			r.problems = append(r.problems, rule.Problem("name",
-				fmt.Sprintf("%d rules on one endpoint need names: write %s", count[rule.Endpoint], rule.example("name", `"stock"`))))
+				fmt.Sprintf("%d rules on one endpoint need names: write %s", n, rule.example("name", `"stock"`))))
 		}
 	}
 }
 
 // example shows how to write a field in the layer of the rule.
 func (r *Resolved) example(field, value string) string {
-	if l := r.layer(); l == LayerYAML || l == LayerProto {
+	if r.inFile() {
 		return field + ": " + value
 	}
 	return goName(field) + ": " + value
 }
 
 // layer is the highest layer that declares the rule.
-func (r *Resolved) layer() Layer {
-	top := LayerCode
-	for _, s := range r.sources {
-		top = max(top, s.Layer)
-	}
-	return top
-}
+func (r *Resolved) layer() Layer { return r.origin.Layer }
+
+// inFile reports whether the rule, or the values shared by rules, are written in a
+// file, whose words messages are to use.
+func (r *Resolved) inFile() bool { return r.layer() > LayerCode || r.origin.File != "" }
 
 // isBlank reports whether s has no visible character.
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -4,12 +4,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // spell gives a name as it is written where the rule was declared: Go's or the
 // file's. word is a field, a sentinel's Go name, or a strategy.
 func (c *checker) spell(word string) string {
-	if c.rule.layer() > LayerCode {
+	if c.rule.inFile() {
 		return fileWord(word)
 	}
 	switch word {
@@ -39,7 +40,7 @@ func fileWord(word string) string {
 
 // duration spells an example of a time.
 func (c *checker) duration(d time.Duration) string {
-	if c.rule.layer() > LayerCode {
+	if c.rule.inFile() {
 		return d.String()
 	}
 	return strconv.FormatInt(int64(d/time.Second), 10) + "*time.Second"
@@ -60,6 +61,22 @@ func sentinelName(d time.Duration) string {
 	default:
 		return ""
 	}
+}
+
+// quote is [quote] in the manner of the rule's layer: files do not know backquotes.
+func (c *checker) quote(s string) string {
+	if c.rule.inFile() {
+		return quoteYAML(s)
+	}
+	return quote(s)
+}
+
+// quoteYAML puts s into the quotes of YAML that need no escapes where possible.
+func quoteYAML(s string) string {
+	if strings.ContainsFunc(s, unicode.IsControl) || !strings.ContainsAny(s, `"\`) {
+		return strconv.Quote(s)
+	}
+	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 }
 
 // quote puts s into quotes that need no escapes where possible.
