@@ -16,12 +16,16 @@ var layers = map[string][]string{
 	"core/redistest": {"core", "core/internal"},
 	"core/ruleset":   {"failpolicy"},
 	"core/aspect":    {"core", "core/ruleset", "keyexpr", "failpolicy"},
-	"core/cmd":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
+	"core/cmd":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/protorules"},
 	"keyexpr":        {},
 	"failpolicy":     {},
 	"telemetry":      {"core", "core/aspect", "core/ruleset", "failpolicy"}, // the last two are the words in aspect's observations
 	"ginlock":        {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
-	"grpclock":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
+	"grpclock":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/protorules"},
+
+	// What a tool that reads .proto files links: neither gRPC nor a lock client.
+	"grpclock/lockpb":     {},
+	"grpclock/protorules": {"core/ruleset", "failpolicy", "grpclock/lockpb"},
 }
 
 func TestImports_RunOneWay(t *testing.T) {
@@ -79,7 +83,14 @@ var heavy = map[string][]string{
 	"keyexpr/protovars": {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/redis/"},
 	"ginlock":           {"google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},
 	"grpclock":          {"github.com/gin-gonic/", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
-	"telemetry":         {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
+	"grpclock/lockpb": {
+		"github.com/", "google.golang.org/grpc", "google.golang.org/genproto", "go.opentelemetry.io/",
+	},
+	"grpclock/protorules": {
+		"github.com/gin-gonic/", "github.com/redis/", "github.com/expr-lang/", "github.com/bufbuild/", "github.com/alicebob/",
+		"google.golang.org/grpc", "google.golang.org/genproto", "go.opentelemetry.io/",
+	},
+	"telemetry": {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
 }
 
 func TestDependencies_OfALockAloneAreFew(t *testing.T) {

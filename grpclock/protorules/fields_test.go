@@ -1,0 +1,169 @@
+package protorules_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock/lockpb"
+)
+
+// rows are all fields of the option: each as it is written, and the change that it
+// makes to a rule.
+var rows = []struct {
+	field, written string
+	want           func(r *ruleset.Rule)
+}{
+	{"name", `name: "pay"`, func(r *ruleset.Rule) { r.Name = "pay" }},
+	{"key", `key: "k"`, func(r *ruleset.Rule) { r.Key = "k" }},
+	{"keys", `keys: ["a", "b"]`, func(r *ruleset.Rule) { r.Keys = []string{"a", "b"} }},
+	{"kind", `kind: KIND_REENTRANT`, func(r *ruleset.Rule) { r.Kind = ruleset.Reentrant }},
+	{"wait_time", `wait_time: "1m30s"`, func(r *ruleset.Rule) { r.WaitTime = 90 * time.Second }},
+	{"wait_time", `wait_time: "none"`, func(r *ruleset.Rule) { r.WaitTime = ruleset.NoWait }},
+	{"wait_time", `wait_time: "forever"`, func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever }},
+	{"lease_time", `lease_time: "30s"`, func(r *ruleset.Rule) { r.LeaseTime = 30 * time.Second }},
+	{"lease_time", `lease_time: "watchdog"`, func(r *ruleset.Rule) { r.LeaseTime = ruleset.Watchdog }},
+	{"on_busy", `on_busy: STRATEGY_ERROR`, func(r *ruleset.Rule) { r.OnBusy = failpolicy.Error }},
+	{"on_busy", `on_busy: STRATEGY_NULL_RESPONSE`, func(r *ruleset.Rule) { r.OnBusy = failpolicy.NullResponse }},
+	{"on_backend", `on_backend: STRATEGY_PROCEED`, func(r *ruleset.Rule) { r.OnBackend = failpolicy.Proceed }},
+	{"on_key", `on_key: STRATEGY_SKIP`, func(r *ruleset.Rule) { r.OnKey = failpolicy.Skip }},
+	{"on_overload", `on_overload: STRATEGY_FALLBACK`, func(r *ruleset.Rule) { r.OnOverload = failpolicy.Fallback }},
+	{"on_lost", `on_lost: ON_LOST_FAIL`, func(r *ruleset.Rule) { r.OnLost = failpolicy.Fail }},
+	{"fallback", `fallback: "queue"`, func(r *ruleset.Rule) { r.Fallback = "queue" }},
+	{"when", `when: "req.amount > 100"`, func(r *ruleset.Rule) { r.When = "req.amount > 100" }},
+	{"debounce", `debounce: "5s"`, func(r *ruleset.Rule) { r.Debounce = 5 * time.Second }},
+	{"max_waiters", `max_waiters: 7`, func(r *ruleset.Rule) { r.MaxWaiters = 7 }},
+	{"permits", `permits: 3`, func(r *ruleset.Rule) { r.Permits = 3 }},
+	{"status", `status: {busy: {http: 423 grpc: "FAILED_PRECONDITION"}}`, func(r *ruleset.Rule) {
+		r.Status.Busy = failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}
+	}},
+	{"status", `status: {debounced: {http: 420}}`, func(r *ruleset.Rule) { r.Status.Debounced.HTTP = 420 }},
+	{"status", `status: {backend: {grpc: "INTERNAL"}}`, func(r *ruleset.Rule) { r.Status.Backend.GRPC = failpolicy.Internal }},
+	{"status", `status: {key: {http: 422}}`, func(r *ruleset.Rule) { r.Status.Key.HTTP = 422 }},
+	{"status", `status: {overload: {http: 503}}`, func(r *ruleset.Rule) { r.Status.Overload.HTTP = 503 }},
+	{"status", `status: {lost: {grpc: "DATA_LOSS"}}`, func(r *ruleset.Rule) { r.Status.Lost.GRPC = failpolicy.DataLoss }},
+	{"status", `status: {deadline: {http: 408}}`, func(r *ruleset.Rule) { r.Status.Deadline.HTTP = 408 }},
+	{"response", `response: "{}"`, func(r *ruleset.Rule) { r.Response = "{}" }},
+	{"message", `message: "try again"`, func(r *ruleset.Rule) { r.Message = "try again" }},
+	{"prefix", `prefix: "shop:"`, func(r *ruleset.Rule) { r.Prefix = "shop:" }},
+	{"key_format", `key_format: KEY_FORMAT_STRICT`, func(r *ruleset.Rule) { r.KeyFormat = ruleset.Strict }},
+	{"profile", `profile: "quick"`, func(r *ruleset.Rule) { r.Profile = "quick" }},
+	{"disabled", `disabled: true`, func(r *ruleset.Rule) { r.Disabled = true }},
+	{"dry_run", `dry_run: true`, func(r *ruleset.Rule) { r.DryRun = true }},
+	{"none", `none: true`, func(r *ruleset.Rule) { r.None = true }},
+}
+
+func TestFields_EachChangesExactlyItsOwn(t *testing.T) {
+	t.Parallel()
+	for _, row := range rows {
+		t.Run(row.written, func(t *testing.T) {
+			t.Parallel()
+			got := only(t, pay(t, lock(row.written)))
+			want := ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay")}
+			row.want(&want)
+			if !reflect.DeepEqual(got.Rule, want) {
+				t.Errorf("got %+v, want %+v", got.Rule, want)
+			}
+			if _, set := got.Fields[row.field]; !set || len(got.Fields) != 1 {
+				t.Errorf("got sources of %v, want one of %s", got.Fields, row.field)
+			}
+		})
+	}
+}
+
+// Zero is a value: laid over a rule in code it takes away what that says.
+func TestFields_ZeroValuesCountAsSet(t *testing.T) {
+	t.Parallel()
+	for field, written := range map[string]string{
+		"name": `name: ""`, "key": `key: ""`, "fallback": `fallback: ""`, "when": `when: ""`, "debounce": `debounce: "0s"`,
+		"max_waiters": `max_waiters: 0`, "permits": `permits: 0`, "status": `status: {}`, "response": `response: ""`,
+		"message": `message: ""`, "prefix": `prefix: ""`, "profile": `profile: ""`, "disabled": `disabled: false`,
+		"dry_run": `dry_run: false`, "none": `none: false`,
+	} {
+		got := only(t, pay(t, lock(written)))
+		if _, set := got.Fields[field]; !set || len(got.Fields) != 1 {
+			t.Errorf("%s: got sources of %v, want one of %s", written, got.Fields, field)
+		}
+	}
+	for _, unset := range []string{
+		`keys: []`, `kind: KIND_UNSPECIFIED`, `on_busy: STRATEGY_UNSPECIFIED`, `on_lost: ON_LOST_UNSPECIFIED`, `key_format: KEY_FORMAT_UNSPECIFIED`,
+	} {
+		if got := only(t, pay(t, lock(unset))); len(got.Fields) != 0 {
+			t.Errorf("%s: got sources of %v, want none", unset, got.Fields)
+		}
+	}
+}
+
+// names are the fields of a message.
+func names(m protoreflect.MessageDescriptor) []string {
+	var list []string
+	for i := range m.Fields().Len() {
+		list = append(list, string(m.Fields().Get(i).Name()))
+	}
+	return list
+}
+
+func TestFields_AreThoseOfARuleAndAllTested(t *testing.T) {
+	t.Parallel()
+	lock := names((*lockpb.Lock)(nil).ProtoReflect().Descriptor())
+	var tested []string
+	for _, row := range rows {
+		tested = append(tested, row.field)
+	}
+	var ofRule []string
+	for _, field := range ruleset.Fields() {
+		if field != "endpoint" { // the method is
+			ofRule = append(ofRule, field)
+		}
+	}
+	if tested = slices.Compact(tested); !slices.Equal(lock, tested) {
+		t.Errorf("fields of lock.proto: %q\ntested: %q", lock, tested)
+	}
+	if !slices.Equal(lock, ofRule) {
+		t.Errorf("fields of lock.proto: %q\nof ruleset.Rule: %q", lock, ofRule)
+	}
+}
+
+func TestFields_StatusesAreThoseOfFailpolicy(t *testing.T) {
+	t.Parallel()
+	inGo := reflect.TypeFor[failpolicy.Statuses]()
+	if got := (*lockpb.Statuses)(nil).ProtoReflect().Descriptor().Fields().Len(); got != inGo.NumField() {
+		t.Errorf("lock.proto has %d causes, failpolicy.Statuses %d", got, inGo.NumField())
+	}
+	if got := (*lockpb.Status)(nil).ProtoReflect().Descriptor().Fields().Len(); got != reflect.TypeFor[failpolicy.Status]().NumField() {
+		t.Errorf("lock.proto has %d fields of a status", got)
+	}
+}
+
+func TestEnums_HaveTheWordsOfRules(t *testing.T) {
+	t.Parallel()
+	words := func(get func(ruleset.Rule) string, field string, values protoreflect.EnumValueDescriptors) []string {
+		var list []string
+		for i := 1; i < values.Len(); i++ {
+			list = append(list, get(only(t, pay(t, lock(field+": "+string(values.Get(i).Name())))).Rule))
+		}
+		return list
+	}
+	check := func(what string, got, want []string) {
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: lock.proto has %q, rules have %q", what, got, want)
+		}
+	}
+	check("kind", words(func(r ruleset.Rule) string { return string(r.Kind) }, "kind", lockpb.Kind(0).Descriptor().Values()), texts(ruleset.Kinds()))
+	check("strategy", words(func(r ruleset.Rule) string { return string(r.OnKey) }, "on_key", lockpb.Strategy(0).Descriptor().Values()), texts(failpolicy.Strategies()))
+	check("on_lost", words(func(r ruleset.Rule) string { return string(r.OnLost) }, "on_lost", lockpb.OnLost(0).Descriptor().Values()), texts(failpolicy.LossChoices()))
+	check("key_format", words(func(r ruleset.Rule) string { return string(r.KeyFormat) }, "key_format", lockpb.KeyFormat(0).Descriptor().Values()), texts(ruleset.KeyFormats()))
+}
+
+func texts[T ~string](list []T) []string {
+	var words []string
+	for _, w := range list {
+		words = append(words, string(w))
+	}
+	return words
+}

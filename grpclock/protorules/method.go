@@ -1,0 +1,78 @@
+package protorules
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// FullMethod is the name of a method in a call and in rules: "/shop.v1.Orders/Pay".
+func FullMethod(m protoreflect.MethodDescriptor) string {
+	return "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
+}
+
+// Method is a method with the rules of its options.
+type Method struct {
+	Descriptor protoreflect.MethodDescriptor
+	FullMethod string             // "/shop.v1.Orders/Pay"
+	Rules      []ruleset.Declared // see [Of]
+	Problems   []*ruleset.Problem // see [Of]
+}
+
+// Files is a set of files: a *protoregistry.Files is one.
+type Files interface {
+	RangeFiles(f func(protoreflect.FileDescriptor) bool)
+}
+
+// All lists every method of the files, those without rules too, in the order of
+// their full names. For a descriptor set, make the files with
+// [google.golang.org/protobuf/reflect/protodesc.NewFiles].
+func All(files Files) []Method {
+	var list []Method
+	files.RangeFiles(func(file protoreflect.FileDescriptor) bool {
+		services := file.Services()
+		for i := range services.Len() {
+			methods := services.Get(i).Methods()
+			for j := range methods.Len() {
+				list = append(list, methodOf(methods.Get(j)))
+			}
+		}
+		return true
+	})
+	slices.SortFunc(list, func(a, b Method) int { return cmp.Compare(a.FullMethod, b.FullMethod) })
+	return list
+}
+
+func methodOf(m protoreflect.MethodDescriptor) Method {
+	rules, problems := Of(m)
+	return Method{Descriptor: m, FullMethod: FullMethod(m), Rules: rules, Problems: problems}
+}
+
+// NeedsRule reports whether a method that has no rule is uncovered in the sense of
+// [ruleset.Settings]: unless its idempotency_level is NO_SIDE_EFFECTS, or it belongs
+// to gRPC itself (health checking and reflection). m is nil where the method has no
+// descriptor.
+func NeedsRule(fullMethod string, m protoreflect.MethodDescriptor) bool {
+	if strings.HasPrefix(fullMethod, "/grpc.health.") || strings.HasPrefix(fullMethod, "/grpc.reflection.") {
+		return false
+	}
+	return m == nil || !readOnly(m.Options())
+}
+
+// readOnly reads the standard option, whatever type the options have.
+func readOnly(options protoreflect.ProtoMessage) bool {
+	if options == nil || !options.ProtoReflect().IsValid() {
+		return false
+	}
+	fields := options.ProtoReflect().Descriptor().Fields()
+	level := fields.ByNumber(levelOfOptions)
+	return level != nil && options.ProtoReflect().Get(level).Enum() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS.Number()
+}
+
+// levelOfOptions is the number of idempotency_level.
+const levelOfOptions = 34

@@ -1,0 +1,55 @@
+package protorules
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// The numbers of fields of descriptors, of which the paths of source information are
+// made.
+const (
+	servicesOfFile   = 6
+	methodsOfService = 2
+	optionsOfMethod  = 4
+)
+
+// place finds where the options of a method are written.
+type place struct {
+	file      protoreflect.FileDescriptor
+	path      protoreflect.SourcePath // of the method
+	locations protoreflect.SourceLocations
+}
+
+func placeOf(m protoreflect.MethodDescriptor) place {
+	file := m.ParentFile()
+	path := protoreflect.SourcePath{servicesOfFile, int32(m.Parent().Index()), methodsOfService, int32(m.Index())}
+	return place{file: file, path: path, locations: file.SourceLocations()}
+}
+
+// method is the place of the method as a whole.
+func (p place) method() ruleset.Source { return p.nearest(len(p.path), p.path...) }
+
+// lock is the place of one option, or of a field in it: of the smallest thing around
+// it that the source information knows.
+func (p place) lock(i int, fields ...protoreflect.FieldNumber) ruleset.Source {
+	path := append(slices.Clone(p.path), optionsOfMethod, int32(lockType().TypeDescriptor().Number()), int32(i))
+	for _, f := range fields {
+		path = append(path, int32(f))
+	}
+	return p.nearest(len(p.path), path...)
+}
+
+// nearest is the place of the longest known part of a path, at least so long.
+func (p place) nearest(atLeast int, path ...int32) ruleset.Source {
+	source := ruleset.Source{Layer: ruleset.LayerProto, File: p.file.Path()}
+	for n := len(path); n >= atLeast; n-- {
+		if at := p.locations.ByPath(path[:n]); at.Path != nil {
+			source.Line, source.Column = at.StartLine+1, at.StartColumn+1
+			break
+		}
+	}
+	return source
+}

@@ -1,0 +1,68 @@
+package protorules
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// reader makes a declaration of one option.
+type reader struct {
+	place    place
+	index    int // of the option
+	declared ruleset.Declared
+	problems []*ruleset.Problem
+}
+
+func newReader(m protoreflect.MethodDescriptor, index int) *reader {
+	at := placeOf(m)
+	return &reader{place: at, index: index, declared: ruleset.Declared{
+		Rule:   ruleset.Rule{Endpoint: ruleset.GRPC(FullMethod(m))},
+		Source: at.lock(index),
+		Fields: map[string]ruleset.Source{},
+	}}
+}
+
+// read takes over every field that is set.
+func (r *reader) read(lock protoreflect.Message) {
+	setters := setters()
+	fields := lock.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		if !lock.Has(field) {
+			continue
+		}
+		set := setters[field.Name()]
+		if set(r, field, lock.Get(field)) {
+			r.declared.Fields[string(field.Name())] = r.place.lock(r.index, field.Number())
+		}
+	}
+	r.reportUnknown("", lock)
+}
+
+// reportf adds a problem with a field such as "status.busy.grpc"; numbers lead to it.
+func (r *reader) reportf(field string, numbers []protoreflect.FieldNumber, format string, args ...any) {
+	r.problems = append(r.problems, &ruleset.Problem{
+		Endpoint: r.declared.Rule.Endpoint, Field: field,
+		Source: r.place.lock(r.index, numbers...), Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// reportUnknown reports what a newer lock.proto has. A lock is not to be half
+// understood.
+func (r *reader) reportUnknown(field string, m protoreflect.Message) {
+	for _, number := range unknownFields(m) {
+		r.reportf(field, nil, "field number %d of %s is not known to this program: update github.com/interlock-go/interlock in its go.mod",
+			number, m.Descriptor().FullName())
+	}
+}
+
+// named are the problems with the name of the rule, which is known at the end.
+func (r *reader) named() []*ruleset.Problem {
+	for _, p := range r.problems {
+		p.Rule = r.declared.Rule.Name
+	}
+	return r.problems
+}
