@@ -2,42 +2,132 @@ package ruleset
 
 import (
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 )
+
+// ErrClosed is the error of [Live.Reload] after [Live.Close].
+var ErrClosed = errors.New("ruleset: closed: the rules in force stay, and the file is not loaded again")
 
 // Reload is one attempt to take a file into force.
 type Reload struct {
 	File string
 	Hash string    // of the content: the first 12 hexadecimal digits of its SHA-256; empty if it could not be read
 	Time time.Time // of the attempt
-	Set  *Set      // now in force
+	Set  *Set      // now in force; nil if the first attempt failed
 	Err  error     // why the new content was refused; nil if it is in force
 }
 
-// ReloadObserver is told of every attempt, the first one included. It is called
-// synchronously and must not block.
+// ReloadObserver is told of every attempt, the first one included, in order. It is
+// called synchronously and must neither block nor call Reload or Close; a panic in it
+// is contained.
 type ReloadObserver interface {
 	ObserveReload(r Reload)
 }
 
 // Live is a set that is loaded from a file and replaced when the file changes. It is
 // a [Provider] and safe for concurrent use.
-type Live struct{}
+//
+// A file that is refused leaves the old set in force. It is refused when it cannot be
+// read, when it is wrong, when it gives a rule that is in force another lock (see
+// [Rekeyed]), or when a subscriber cannot work with it. What is refused is not tried
+// again until the content changes or [Live.Reload] is called.
+type Live struct {
+	path      string // as given, for messages
+	file      string // the same from the root
+	opts      []Option
+	observers []ReloadObserver
+	current   atomic.Pointer[Set]
 
-// Open loads a rule file, which [Live.Reload] loads again.
-func Open(path string, opts ...Option) (*Live, error) { return nil, errors.New("not there yet") }
+	subscribers subscribers
 
-// Watch is [Open], and reloads whenever the content of the file has changed.
-func Watch(path string, opts ...Option) (*Live, error) { return nil, errors.New("not there yet") }
+	stop     chan struct{} // closed by Close
+	stopping sync.Once
+	watching sync.WaitGroup
 
-// Current is the set in force.
-func (l *Live) Current() *Set { return nil }
+	turn   sync.Mutex // one attempt after the other; readers of current never need it
+	closed bool       // guarded by turn
+	last   content    // guarded by turn: what was attempted last
+}
 
-// Subscribe implements [Provider].
-func (l *Live) Subscribe(prepare Prepare) (cancel func(), err error) { return func() {}, nil }
+// Open loads a rule file, which [Live.Reload] loads again. A file that is refused is
+// an error: see [Load].
+func Open(path string, opts ...Option) (*Live, error) {
+	file, err := fromRoot(path)
+	if err != nil {
+		return nil, fmt.Errorf("ruleset: %w", err)
+	}
+	l := &Live{
+		path: path, file: file, opts: opts,
+		observers: newConfig(opts).observers,
+		stop:      make(chan struct{}),
+	}
+	if err := l.Reload(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
 
-// Reload loads the file now.
-func (l *Live) Reload() error { return nil }
+// Current is the set in force. It neither waits nor allocates.
+func (l *Live) Current() *Set { return l.current.Load() }
 
-// Close ends the watching and waits for it.
-func (l *Live) Close() error { return nil }
+// Reload loads the file now, whether it changed or not. The error says why it was
+// refused. [ErrClosed] after Close.
+func (l *Live) Reload() error {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if l.closed {
+		return ErrClosed
+	}
+	return l.attempt(readContent(l.file))
+}
+
+// Close ends the watching, and waits for it and for a reload that is going on: then no
+// subscriber and no observer is called any more. The set in force stays. Close may be
+// called again; the error is always nil.
+func (l *Live) Close() error {
+	l.stopping.Do(func() { close(l.stop) })
+	l.watching.Wait()
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	l.closed = true
+	return nil
+}
+
+// attempt tries to take c into force. The caller has the turn.
+func (l *Live) attempt(c content) error {
+	l.last = c
+	next, err := l.load(c)
+	if err == nil {
+		err = l.replace(next)
+	}
+	l.observe(Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Err: err})
+	return err
+}
+
+// load makes a set of the content.
+func (l *Live) load(c content) (next *Set, err error) {
+	if c.err != nil {
+		return nil, fmt.Errorf("ruleset: %w", c.err)
+	}
+	err = caught("loading the file", func() error {
+		var err error
+		next, err = Load(l.path, c.text, l.opts...)
+		return err
+	})
+	return next, err
+}
+
+func (l *Live) observe(r Reload) {
+	for _, o := range l.observers {
+		contained(func() { o.ObserveReload(r) })
+	}
+}
+
+// contained runs an observer. There is nobody to return its panic to.
+func contained(call func()) {
+	defer func() { _ = recover() }() //nolint:errcheck // the value of a panic, not an error
+	call()
+}

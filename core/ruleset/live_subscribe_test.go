@@ -1,0 +1,187 @@
+package ruleset_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// adapter is a subscriber that writes down its calls.
+type adapter struct {
+	live      *ruleset.Live
+	err       error
+	panics    string // "prepare" or "commit"
+	onPrepare func()
+
+	calls []string
+	set   *ruleset.Set // committed
+}
+
+func (a *adapter) prepare(next *ruleset.Set) (func(), error) {
+	a.calls = append(a.calls, "prepare")
+	if a.onPrepare != nil {
+		a.onPrepare()
+	}
+	if a.panics == "prepare" {
+		panic("no good")
+	}
+	return func() { a.commit(next) }, a.err
+}
+
+func (a *adapter) commit(next *ruleset.Set) {
+	if a.live.Current() == next {
+		a.calls = append(a.calls, "commit")
+	} else {
+		a.calls = append(a.calls, "commit before the swap")
+	}
+	if a.panics == "commit" {
+		panic("no good")
+	}
+	a.set = next
+}
+
+func wantCalls(t *testing.T, a *adapter, want ...string) {
+	t.Helper()
+	if !slices.Equal(a.calls, want) {
+		t.Errorf("got calls %q, want %q", a.calls, want)
+	}
+	a.calls = nil
+}
+
+func TestLive_SubscribersChangeOverTogether(t *testing.T) {
+	t.Parallel()
+	l, _ := opened(t, fileWith(t, keyed("a")))
+	first := l.Current()
+	a, b, c := &adapter{live: l}, &adapter{live: l}, &adapter{live: l}
+	for _, one := range []*adapter{a, b, c} {
+		l.Subscribe(one.prepare)
+	}
+	wantCalls(t, a)
+
+	b.err, c.panics = errors.New("route is gone"), "prepare"
+	err := l.Reload()
+	if !errors.Is(err, b.err) || !strings.Contains(err.Error(), "no good") {
+		t.Errorf("got %v, want the errors of both", err)
+	}
+	if l.Current() != first {
+		t.Error("a refused set is in force")
+	}
+	for _, one := range []*adapter{a, b, c} {
+		wantCalls(t, one, "prepare")
+	}
+
+	b.err, c.panics = nil, ""
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []*adapter{a, b, c} {
+		wantCalls(t, one, "prepare", "commit")
+		if one.set != l.Current() {
+			t.Error("committed another set than the one in force")
+		}
+	}
+}
+
+func TestLive_RekeyIsFoundBeforeAnybodyPrepares(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	l, _ := opened(t, path)
+	a := &adapter{live: l}
+	l.Subscribe(a.prepare)
+	write(t, path, keyed("b"))
+	if err := l.Reload(); err == nil {
+		t.Error("got no error")
+	}
+	wantCalls(t, a)
+}
+
+func TestLive_PanicInCommitDoesNotKeepTheOthers(t *testing.T) {
+	t.Parallel()
+	l, seen := opened(t, fileWith(t, keyed("a")))
+	a, b := &adapter{live: l, panics: "commit"}, &adapter{live: l}
+	l.Subscribe(a.prepare)
+	l.Subscribe(b.prepare)
+	if err := l.Reload(); err == nil || !strings.Contains(err.Error(), "in force elsewhere") {
+		t.Errorf("got %v", err)
+	}
+	wantCalls(t, b, "prepare", "commit")
+	if r := seen.next(t); r.Set != b.set || r.Err == nil {
+		t.Errorf("observed %+v", r)
+	}
+}
+
+func TestLive_Cancel(t *testing.T) {
+	t.Parallel()
+	l, _ := opened(t, fileWith(t, keyed("a")))
+	a, b, c := &adapter{live: l}, &adapter{live: l}, &adapter{live: l}
+	cancelA := l.Subscribe(a.prepare)
+	cancelB := l.Subscribe(b.prepare)
+	cancelC := l.Subscribe(c.prepare)
+
+	a.err = errors.New("of no interest")
+	a.onPrepare = func() { cancelA(); cancelB() } // its own call, and before that of b
+	c.onPrepare = func() {}
+	if err := l.Reload(); err != nil {
+		t.Errorf("the error of a cancelled subscriber counts: %v", err)
+	}
+	wantCalls(t, a, "prepare")
+	wantCalls(t, b)
+	wantCalls(t, c, "prepare", "commit")
+
+	c.onPrepare = cancelC
+	cancelA() // again
+	if err := l.Reload(); err != nil {
+		t.Error(err)
+	}
+	if err := l.Reload(); err != nil {
+		t.Error(err)
+	}
+	wantCalls(t, a)
+	wantCalls(t, c, "prepare")
+}
+
+func TestLive_SubscribeDuringAReload(t *testing.T) {
+	t.Parallel()
+	l, _ := opened(t, fileWith(t, keyed("a")))
+	a, late := &adapter{live: l}, &adapter{live: l}
+	once := sync.OnceFunc(func() { l.Subscribe(late.prepare) })
+	a.onPrepare = once
+	l.Subscribe(a.prepare)
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	wantCalls(t, a, "prepare", "commit")
+	wantCalls(t, late, "prepare", "commit")
+}
+
+// What a subscriber makes of Current right after it has subscribed, and what a commit
+// puts in place, end in the same set whatever happens first.
+func TestLive_SubscribersMissNoReload(t *testing.T) {
+	t.Parallel()
+	l, _ := opened(t, fileWith(t, keyed("a")))
+	var both sync.WaitGroup
+	for range 200 {
+		var mu sync.Mutex
+		var inPlace *ruleset.Set
+		both.Go(func() { l.Reload() })
+		cancel := l.Subscribe(func(next *ruleset.Set) (func(), error) {
+			return func() {
+				mu.Lock()
+				defer mu.Unlock()
+				inPlace = next
+			}, nil
+		})
+		mu.Lock()
+		inPlace = l.Current()
+		mu.Unlock()
+		both.Wait()
+		if inPlace != l.Current() {
+			t.Fatal("the subscriber works with another set than the one in force")
+		}
+		cancel()
+	}
+}

@@ -1,0 +1,230 @@
+package ruleset_test
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+func TestOpen_FailsOnAFileThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		path, hash string
+		isWanted   func(error) bool
+	}{
+		"missing": {filepath.Join(t.TempDir(), "locks.yaml"), "", func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
+		"no file": {t.TempDir(), "", func(err error) bool { return strings.Contains(err.Error(), "is not a regular file") }},
+		"broken": {fileWith(t, broken), hashOf(broken), func(err error) bool {
+			_, ok := errors.AsType[*ruleset.InvalidError](err)
+			return ok
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := newReloads()
+			l, err := ruleset.Open(tc.path, ruleset.WithReloadObserver(seen))
+			if l != nil || err == nil || !tc.isWanted(err) {
+				t.Fatalf("got %v, %v", l, err)
+			}
+			if r := seen.next(t); !errors.Is(r.Err, err) || r.File != tc.path || r.Hash != tc.hash || r.Set != nil {
+				t.Errorf("observed %+v", r)
+			}
+			if l, err := ruleset.Watch(tc.path); l != nil || err == nil {
+				t.Errorf("Watch: got %v, %v", l, err)
+			}
+		})
+	}
+}
+
+func TestLive_FirstLoadIsObserved(t *testing.T) {
+	t.Parallel()
+	path, seen, before := fileWith(t, keyed("a")), newReloads(), time.Now()
+	l, err := ruleset.Open(path, ruleset.WithReloadObserver(seen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLater(t, l)
+	r := seen.next(t)
+	if r.File != path || r.Hash != hashOf(keyed("a")) || r.Set != l.Current() || r.Set == nil || r.Err != nil {
+		t.Errorf("observed %+v", r)
+	}
+	if r.Time.Before(before) || r.Time.After(time.Now()) {
+		t.Errorf("observed at %v", r.Time)
+	}
+	wantKey(t, l, "a")
+}
+
+func TestLive_FileIsFoundAfterChangeOfDirectory(t *testing.T) {
+	path := fileWith(t, keyed("a"))
+	t.Chdir(filepath.Dir(path))
+	l, _ := opened(t, filepath.Base(path))
+	t.Chdir(t.TempDir())
+	if err := l.Reload(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLive_Reload(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	l, seen := opened(t, path)
+	first := l.Current()
+
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	seen.good(t, keyed("a"))
+	if l.Current() == first {
+		t.Error("an explicit reload of the same content did nothing")
+	}
+
+	write(t, path, keyed("a", 3))
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	seen.good(t, keyed("a", 3))
+	if rule := l.Current().Match(task())[0]; rule.WaitTime != 3*time.Second {
+		t.Errorf("got wait %v", rule.WaitTime)
+	}
+}
+
+func TestLive_BadFileLeavesTheOldSetInForce(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	l, seen := opened(t, path)
+	first := l.Current()
+	for name, tc := range map[string]struct {
+		change     func()
+		hash, want string
+	}{
+		"broken":  {func() { write(t, path, broken) }, hashOf(broken), "kye"},
+		"rekeyed": {func() { write(t, path, keyed("b")) }, hashOf(keyed("b")), "allow_rekey: true"},
+		"missing": {func() { remove(t, path) }, "", "no such file"},
+	} {
+		tc.change()
+		err := l.Reload()
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %q", name, err, tc.want)
+		}
+		if r := seen.next(t); !errors.Is(r.Err, err) || r.Hash != tc.hash || r.Set != first {
+			t.Errorf("%s: observed %+v", name, r)
+		}
+		if l.Current() != first {
+			t.Errorf("%s: the set in force was replaced", name)
+		}
+	}
+	write(t, path, keyed("a"))
+	if err := l.Reload(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLive_KeysChangeInSteps(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("old"))
+	l, _ := opened(t, path)
+	for _, step := range []string{
+		"rules:\n  - func: task\n    keys: [old, new]\n",
+		keyed("new"),
+		"allow_rekey: true\n" + keyed("other"),
+		keyed("other"),
+		"disabled: true\n" + keyed("kill switch"),
+		"dry_run: true\n" + keyed("trial"),
+		keyed("trial"),
+	} {
+		write(t, path, step)
+		if err := l.Reload(); err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+	}
+	wantKey(t, l, "trial")
+}
+
+func TestLive_Close(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	l, seen := opened(t, path)
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Reload(); !errors.Is(err, ruleset.ErrClosed) {
+		t.Errorf("Reload after Close: got %v", err)
+	}
+	if len(seen) > 0 {
+		t.Errorf("observed %+v after Close", <-seen)
+	}
+	wantKey(t, l, "a")
+}
+
+func TestLive_CloseWaitsForAReload(t *testing.T) {
+	t.Parallel()
+	l, seen := opened(t, fileWith(t, keyed("a")))
+	entered, release := make(chan struct{}), make(chan struct{})
+	l.Subscribe(func(*ruleset.Set) (func(), error) {
+		close(entered)
+		<-release
+		return nil, nil
+	})
+	var done sync.WaitGroup
+	done.Go(func() { l.Reload() })
+	<-entered
+	time.AfterFunc(30*time.Millisecond, func() { close(release) })
+	l.Close()
+	if len(seen) != 1 {
+		t.Error("Close returned before the reload had ended")
+	}
+	done.Wait()
+}
+
+// panicky panics whenever it is told something.
+type panicky struct{}
+
+func (panicky) ObserveReload(ruleset.Reload) { panic("observer") }
+
+func TestLive_PanicsOfObserversAreContained(t *testing.T) {
+	t.Parallel()
+	l, seen := opened(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky{}), ruleset.WithReloadObserver(nil))
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	seen.good(t, keyed("a"))
+}
+
+func TestLive_ReloadsAreSerialised(t *testing.T) {
+	t.Parallel()
+	l, seen := opened(t, fileWith(t, keyed("a")))
+	running := 0 // the race detector watches it
+	l.Subscribe(func(*ruleset.Set) (func(), error) {
+		running++
+		return func() { running-- }, nil
+	})
+	var reloading sync.WaitGroup
+	for range 8 {
+		reloading.Go(func() {
+			for range 10 {
+				if err := l.Reload(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	reloading.Wait()
+	if running != 0 || len(seen) != 80 {
+		t.Errorf("got %d prepared but not committed, %d observed", running, len(seen))
+	}
+}
+
+func TestLive_AllocsOfCurrent(t *testing.T) {
+	l, _ := opened(t, fileWith(t, keyed("a")))
+	if n := testing.AllocsPerRun(100, func() { l.Current().Match(task()) }); n > 0 {
+		t.Errorf("got %v allocations", n)
+	}
+}

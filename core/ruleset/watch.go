@@ -1,0 +1,137 @@
+package ruleset
+
+import (
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Watch is [Open], and reloads whenever the content of the file has changed, until
+// [Live.Close]. It sees a file that is written in place, replaced by renaming,
+// deleted and written again, and one behind symbolic links that are replaced, as
+// Kubernetes does with a ConfigMap (but not with one mounted by subPath, which
+// Kubernetes never updates).
+//
+// A change is noticed at once, where the system tells of it, and taken into force when
+// the directory has been quiet for 100 ms, or after 1 s. Besides, the file is looked
+// at every 10 s, for what the system does not tell, such as changes on a network
+// drive. Of what is the same as before nobody is told.
+func Watch(path string, opts ...Option) (*Live, error) {
+	return watch(path, watchConfig{
+		open: fsnotify.NewWatcher, quiet: 100 * time.Millisecond, limit: time.Second, poll: 10 * time.Second,
+	}, opts...)
+}
+
+// watchConfig is what tests change.
+type watchConfig struct {
+	open  func() (*fsnotify.Watcher, error)
+	quiet time.Duration // how long nothing must happen before a change is taken into force
+	limit time.Duration // how long to wait for that
+	poll  time.Duration // how often to look without being told
+}
+
+func watch(path string, cfg watchConfig, opts ...Option) (*Live, error) {
+	l, err := Open(path, opts...)
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{watchConfig: cfg, live: l, notifier: newNotifier(cfg.open)}
+	l.watching.Go(w.run)
+	return l, nil
+}
+
+// watcher is the goroutine that watches the file of a [Live] set.
+type watcher struct {
+	watchConfig
+	*notifier
+	live *Live
+}
+
+// run looks first: the file may have changed since it was opened.
+func (w *watcher) run() {
+	defer w.notifier.close()
+	poll := time.NewTicker(w.poll)
+	defer poll.Stop()
+	for {
+		found, ok := w.settled()
+		if !ok {
+			return
+		}
+		if !w.live.follow(found) {
+			w.wake()
+		}
+		select {
+		case <-w.live.stop:
+			return
+		case <-w.changed:
+		case <-poll.C:
+		}
+	}
+}
+
+// follow takes found into force unless it is what was tried last. It is false when
+// somebody has read the file later: then it must be looked at again.
+func (l *Live) follow(found content) bool {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if found.read.Before(l.last.read) {
+		return false
+	}
+	if !found.same(l.last) {
+		_ = l.attempt(found) //nolint:errcheck // the observers are told
+	}
+	return true
+}
+
+// settled waits until the file seems to be complete: nothing has happened for a
+// moment, and it reads as it did before that. A file that cannot be read is most
+// likely about to be replaced, and gets all the time there is. It is false when the
+// watching has ended.
+func (w *watcher) settled() (content, bool) {
+	limit := time.NewTimer(w.limit)
+	defer limit.Stop()
+	before := w.look()
+	for {
+		end := w.pause(limit.C)
+		if end == stopped {
+			return content{}, false
+		}
+		found := w.look()
+		if end == expired || found.err == nil && found.same(before) {
+			return found, true
+		}
+		before = found
+	}
+}
+
+// look reads the file. It is watched before that, so that nothing is missed.
+func (w *watcher) look() content {
+	w.watch(w.live.file)
+	return readContent(w.live.file)
+}
+
+// pauseEnd is why a pause has ended.
+type pauseEnd int
+
+const (
+	calm    pauseEnd = iota // nothing happened
+	expired                 // it took too long
+	stopped                 // the watching has ended
+)
+
+func (w *watcher) pause(limit <-chan time.Time) pauseEnd {
+	quiet := time.NewTimer(w.quiet)
+	defer quiet.Stop()
+	for {
+		select {
+		case <-w.live.stop:
+			return stopped
+		case <-limit:
+			return expired
+		case <-w.changed:
+			quiet.Reset(w.quiet)
+		case <-quiet.C:
+			return calm
+		}
+	}
+}

@@ -1,0 +1,322 @@
+package ruleset_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// quickly is a watch that does not wait long, and does not poll.
+func quickly() ruleset.WatchConfig {
+	return ruleset.WatchConfig{
+		Open: fsnotify.NewWatcher, Quiet: 10 * time.Millisecond, Limit: 200 * time.Millisecond, Poll: time.Hour,
+	}
+}
+
+// watched is opened for a watched file.
+func watched(t *testing.T, path string, cfg ruleset.WatchConfig) (*ruleset.Live, reloads) {
+	t.Helper()
+	seen := newReloads()
+	l, err := ruleset.WatchWith(path, cfg, ruleset.WithReloadObserver(seen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLater(t, l)
+	seen.next(t)
+	return l, seen
+}
+
+// way is a way to bring a new content under a path.
+type way struct {
+	// begin makes the path with its first content below top.
+	begin func(t *testing.T, top, text string) (path string)
+	// change gives it another one. n counts the changes.
+	change func(t *testing.T, path, text string, n int)
+}
+
+// plain begins with an ordinary file.
+func plain(t *testing.T, top, text string) string {
+	t.Helper()
+	path := filepath.Join(mkdir(t, filepath.Join(top, "config")), "locks.yaml")
+	write(t, path, text)
+	return path
+}
+
+// linked begins with a link to a file in another directory.
+func linked(t *testing.T, top, text string) string {
+	t.Helper()
+	path := filepath.Join(mkdir(t, filepath.Join(top, "config")), "locks.yaml")
+	write(t, filepath.Join(mkdir(t, filepath.Join(top, "elsewhere")), "real.yaml"), text)
+	link(t, "../elsewhere/real.yaml", path)
+	return path
+}
+
+func target(path string) string {
+	return filepath.Join(filepath.Dir(path), "..", "elsewhere", "real.yaml")
+}
+
+// mapDir makes a directory as Kubernetes does for a ConfigMap.
+func mapDir(t *testing.T, top, text string, n int) {
+	t.Helper()
+	name := "..2024_" + string(rune('a'+n))
+	write(t, filepath.Join(mkdir(t, filepath.Join(top, name)), "locks.yaml"), text)
+	link(t, name, filepath.Join(top, "..data"))
+}
+
+// release makes a directory, and the link that says it is the current one.
+func release(t *testing.T, top, text string, n int) {
+	t.Helper()
+	name := "v" + string(rune('a'+n))
+	write(t, filepath.Join(mkdir(t, filepath.Join(top, name)), "locks.yaml"), text)
+	link(t, name, filepath.Join(top, "current"))
+}
+
+func ways() map[string]way {
+	return map[string]way{
+		"rename": {plain, func(t *testing.T, path, text string, _ int) { put(t, path, text) }},
+		"write":  {plain, func(t *testing.T, path, text string, _ int) { write(t, path, text) }},
+		"slow write": {plain, func(t *testing.T, path, text string, _ int) {
+			f, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			for _, part := range []string{text[:10], text[10:]} {
+				f.WriteString(part)
+				time.Sleep(3 * time.Millisecond) // less than the watcher waits for quiet
+			}
+		}},
+		"editor with a backup": {plain, func(t *testing.T, path, text string, _ int) {
+			rename(t, path, path+"~")
+			write(t, path, text)
+			remove(t, path+"~")
+		}},
+		"delete and write": {plain, func(t *testing.T, path, text string, _ int) {
+			remove(t, path)
+			write(t, path, text)
+		}},
+		"target in another directory, written": {linked, func(t *testing.T, path, text string, _ int) {
+			write(t, target(path), text)
+		}},
+		"target in another directory, renamed": {linked, func(t *testing.T, path, text string, _ int) {
+			put(t, target(path), text)
+		}},
+		"another target": {linked, func(t *testing.T, path, text string, n int) {
+			next := filepath.Join(mkdir(t, filepath.Join(path, "..", "..", "next"+string(rune('a'+n)))), "real.yaml")
+			write(t, next, text)
+			link(t, next, path)
+		}},
+		"config map": {
+			func(t *testing.T, top, text string) string {
+				mapDir(t, top, text, 0)
+				link(t, "..data/locks.yaml", filepath.Join(top, "locks.yaml"))
+				return filepath.Join(top, "locks.yaml")
+			},
+			func(t *testing.T, path, text string, n int) {
+				old, err := filepath.EvalSymlinks(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mapDir(t, filepath.Dir(path), text, n)
+				remove(t, filepath.Dir(old))
+			},
+		},
+		"link to the directory": {
+			func(t *testing.T, top, text string) string {
+				release(t, top, text, 0)
+				return filepath.Join(top, "current", "locks.yaml")
+			},
+			func(t *testing.T, path, text string, n int) { release(t, filepath.Join(path, "..", ".."), text, n) },
+		},
+		"directory renamed": {plain, func(t *testing.T, path, text string, n int) {
+			dir := filepath.Dir(path)
+			write(t, filepath.Join(mkdir(t, dir+".new"), "locks.yaml"), text)
+			rename(t, dir, dir+string(rune('a'+n)))
+			rename(t, dir+".new", dir)
+		}},
+		"directory deleted": {plain, func(t *testing.T, path, text string, _ int) {
+			remove(t, filepath.Dir(path))
+			mkdir(t, filepath.Dir(path))
+			write(t, path, text)
+		}},
+	}
+}
+
+func TestWatch_SeesEveryWayOfChange(t *testing.T) {
+	t.Parallel()
+	for name, w := range ways() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := w.begin(t, t.TempDir(), keyed("a"))
+			l, seen := watched(t, path, quickly())
+			for n := 1; n <= 4; n++ {
+				text := keyed("a", n)
+				w.change(t, path, text, n)
+				seen.good(t, text)
+				if got := l.Current().Match(task())[0].WaitTime; got != time.Duration(n)*time.Second {
+					t.Errorf("change %d: got wait %v in force", n, got)
+				}
+			}
+		})
+	}
+}
+
+func TestWatch_BadFileIsReportedOnceAndItsEndToo(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	l, seen := watched(t, path, quickly())
+	first := l.Current()
+	put(t, path, broken)
+	seen.bad(t, "kye")
+	put(t, path, broken) // the same: nothing to tell
+	remove(t, path)
+	seen.bad(t, "no such file")
+	write(t, filepath.Join(filepath.Dir(path), "other"), "")
+	if l.Current() != first {
+		t.Error("a bad file replaced the set in force")
+	}
+	put(t, path, keyed("a"))
+	seen.good(t, keyed("a"))
+}
+
+func TestWatch_SameContentIsNoReload(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	l, seen := watched(t, path, quickly())
+	put(t, path, keyed("a"))
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	seen.good(t, keyed("a")) // the explicit one
+	write(t, path, keyed("a"))
+	write(t, filepath.Join(filepath.Dir(path), "other"), "")
+	put(t, path, keyed("a", 1))
+	seen.good(t, keyed("a", 1))
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	seen.good(t, keyed("a", 1))
+	put(t, path, keyed("a", 2))
+	seen.good(t, keyed("a", 2))
+}
+
+func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	cfg := quickly()
+	cfg.Limit = 10 * time.Second
+	_, seen := watched(t, path, cfg)
+	for n := 1; n <= 3; n++ {
+		remove(t, path)
+		time.Sleep(5 * cfg.Quiet) // how long it is absent
+		put(t, path, keyed("a", n))
+		seen.good(t, keyed("a", n))
+	}
+}
+
+// A change behind another name of the file, in a directory that is not watched, is
+// one that nobody tells of.
+func untold(t *testing.T, path string) (write func(text string)) {
+	t.Helper()
+	other := filepath.Join(t.TempDir(), "same.yaml")
+	if err := os.Link(path, other); err != nil {
+		t.Fatal(err)
+	}
+	return func(text string) {
+		t.Helper()
+		f, err := os.OpenFile(other, os.O_WRONLY|os.O_TRUNC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.WriteString(text)
+		f.Close()
+	}
+}
+
+func TestWatch_PollFindsWhatNobodyTells(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func() (*fsnotify.Watcher, error){
+		"watched":         fsnotify.NewWatcher,
+		"no watch is had": func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := fileWith(t, keyed("a"))
+			change := untold(t, path)
+			cfg := quickly()
+			cfg.Open, cfg.Poll = open, 20*time.Millisecond
+			_, seen := watched(t, path, cfg)
+			for n := 1; n <= 3; n++ {
+				change(keyed("a", n))
+				seen.good(t, keyed("a", n))
+			}
+		})
+	}
+}
+
+func TestWatch_TriesAgainWhereNoWatchWasHad(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	tried := make(chan struct{}, 1000)
+	cfg := quickly()
+	cfg.Poll = 20 * time.Millisecond
+	failures := 3
+	cfg.Open = func() (*fsnotify.Watcher, error) {
+		if tried <- struct{}{}; len(tried) <= failures {
+			return nil, syscall.EMFILE
+		}
+		return fsnotify.NewWatcher()
+	}
+	_, seen := watched(t, path, cfg)
+	put(t, path, keyed("a", 1))
+	seen.good(t, keyed("a", 1))
+	for range failures + 1 {
+		<-tried
+	}
+}
+
+func TestWatch_LooksAfterALostEvent(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	change := untold(t, path)
+	opened := make(chan *fsnotify.Watcher, 1)
+	cfg := quickly()
+	cfg.Open = func() (*fsnotify.Watcher, error) {
+		files, err := fsnotify.NewWatcher()
+		opened <- files
+		return files, err
+	}
+	_, seen := watched(t, path, cfg)
+	files := <-opened
+	for n := 1; n <= 3; n++ {
+		change(keyed("a", n))
+		files.Errors <- fsnotify.ErrEventOverflow
+		seen.good(t, keyed("a", n))
+	}
+}
+
+func TestWatch_CloseEndsIt(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	seen := newReloads()
+	l, err := ruleset.Watch(path, ruleset.WithReloadObserver(seen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen.next(t)
+	put(t, path, keyed("a", 1))
+	seen.good(t, keyed("a", 1))
+	put(t, path, keyed("a", 2))
+	for range 2 {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	// TestMain finds the goroutines that Close has left.
+}
