@@ -1,0 +1,105 @@
+package readmetest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+type charge struct{ OrderID string }
+
+// try runs a rule around a function that reports which key it holds.
+func try(t *testing.T, srv *redistest.Server, rule ruleset.Rule, order string, run func()) error {
+	t.Helper()
+	locks, err := core.New(srv.Client(), core.WithPrefix("shop:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := locks.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	locking, err := aspect.New(locks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule.Name, rule.WaitTime = "pay", ruleset.NoWait
+	pay, err := aspect.Wrap(locking, rule, func(context.Context, charge) (bool, error) {
+		run()
+		return true, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pay(t.Context(), charge{OrderID: order})
+	return err
+}
+
+func cause(err error) failpolicy.Cause {
+	if refused, ok := errors.AsType[*aspect.RefusedError](err); ok {
+		return refused.Cause
+	}
+	return ""
+}
+
+// TestMigration_Rename plays a holder of the old or the new key against each step.
+func TestMigration_Rename(t *testing.T) {
+	t.Parallel()
+	before, after := "lock.pay#{in.OrderID}", "order:pay:#{in.OrderID}"
+	steps := []ruleset.Rule{{Key: before}, {Keys: []string{before, after}}, {Key: after}}
+	text := migrationRows(t, "Rename a key")
+	for held, busy := range map[string][]bool{
+		"shop:lock.pay42":   {true, true, false},
+		"shop:order:pay:42": {false, true, true},
+	} {
+		srv := redistest.New(t)
+		srv.Take(held, time.Minute)
+		for i, rule := range steps {
+			if got := cause(try(t, srv, rule, "42", func() {})) == failpolicy.Busy; got != busy[i] {
+				t.Errorf("%s held, step %d: busy is %t", held, i, got)
+			}
+			for _, template := range rule.Templates() {
+				template = strings.ReplaceAll(template, "in.OrderID", "path.orderId")
+				if !strings.Contains(text[i][1], `"`+template+`"`) {
+					t.Errorf("step %d of the table has no %s", i, template)
+				}
+			}
+		}
+	}
+}
+
+// TestMigration_OtherLayouts plays a lock that is a string, on the key of a rule.
+func TestMigration_OtherLayouts(t *testing.T) {
+	t.Parallel()
+	srv := redistest.New(t)
+	java := srv.Client()
+	rule := ruleset.Rule{Key: `lock4j:pay#{"#"}#{in.OrderID}`, KeyFormat: ruleset.Strict}
+	err := try(t, srv, rule, "42", func() {
+		took, err := java.SetNX(t.Context(), "shop:lock4j:pay#42", "uuid", time.Minute).Result()
+		if took || err != nil {
+			t.Errorf("SET NX on a held lock: got %t, %v", took, err)
+		}
+		if err := java.Get(t.Context(), "shop:lock4j:pay#42").Err(); err == nil {
+			t.Error("GET on a held lock: got no error")
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := java.Set(t.Context(), "shop:lock4j:pay#42", "uuid", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	err = try(t, srv, rule, "42", func() { t.Error("ran beside a lock of another layout") })
+	if got := cause(err); got != failpolicy.Backend {
+		t.Errorf("a string on the key: got cause %q (%v), want backend", got, err)
+	}
+}
