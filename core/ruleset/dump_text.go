@@ -1,0 +1,149 @@
+package ruleset
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// WriteText writes a YAML document for people: the settings that are not the
+// defaults, then a block for each rule with one line for each field that has a value.
+// Where the value comes from stands in a comment behind it.
+func (d Dump) WriteText(w io.Writer) error {
+	var text bytes.Buffer
+	for _, s := range settingValues(d.Settings) {
+		if s.changed {
+			fmt.Fprintf(&text, "%s: %s\n", s.name, yamlText(s.value))
+		}
+	}
+	if len(d.Rules) == 0 {
+		text.WriteString("rules: []\n")
+	} else {
+		text.WriteString("rules:\n")
+	}
+	for i, r := range d.Rules {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		d.writeRule(&text, r)
+	}
+	_, err := w.Write(text.Bytes())
+	return err
+}
+
+// dumpLine is a line of a rule's block.
+type dumpLine struct {
+	name, value string
+	comment     string
+}
+
+func (d Dump) writeRule(text *bytes.Buffer, r *Resolved) {
+	lines := d.lines(r)
+	names, values := columns(lines)
+	for i, line := range lines {
+		lead := "    "
+		if i == 0 {
+			lead = "  - "
+		}
+		start := lead + pad(line.name, names) + line.value
+		if line.comment != "" {
+			start = lead + pad(line.name, names) + pad(line.value, values) + "# " + line.comment
+		}
+		text.WriteString(strings.TrimRight(start, " ") + "\n")
+	}
+	if r.Partial() {
+		text.WriteString("    # its key is declared elsewhere: in the .proto or in the program\n")
+	}
+}
+
+// maxColumn is how long a value can be without moving the comments of the others.
+const maxColumn = 60
+
+// columns gives the widths of names and values, each with its distance to the next.
+func columns(lines []dumpLine) (names, values int) {
+	const gap = 2
+	for _, line := range lines {
+		names = max(names, utf8.RuneCountInString(line.name))
+		if n := utf8.RuneCountInString(line.value); n <= maxColumn {
+			values = max(values, n)
+		}
+	}
+	return names + gap, values + gap
+}
+
+// pad fills a cell; behind one that is too long there is room all the same.
+func pad(cell string, width int) string {
+	return cell + strings.Repeat(" ", max(width-utf8.RuneCountInString(cell), 2))
+}
+
+// lines are the fields of a rule. One item of a list has a line of its own.
+func (d Dump) lines(r *Resolved) []dumpLine {
+	var lines []dumpLine
+	for _, f := range r.shown() {
+		comment := f.source.String()
+		if d.NoSources {
+			comment = ""
+		}
+		if list, ok := f.value.([]string); ok {
+			lines = append(lines, dumpLine{f.name + ":", "", comment})
+			for _, item := range list {
+				lines = append(lines, dumpLine{name: "", value: "- " + yamlString(item)})
+			}
+			continue
+		}
+		if f.name == "endpoint" {
+			lines = append(lines, dumpLine{string(r.Endpoint.Transport) + ":", yamlString(r.Endpoint.Label()), comment})
+			continue
+		}
+		lines = append(lines, dumpLine{f.name + ":", yamlText(f.value), comment})
+	}
+	return lines
+}
+
+// yamlText spells a value of fileValue on one line.
+func yamlText(value any) string {
+	switch v := value.(type) {
+	case string:
+		return yamlString(v)
+	case []string:
+		items := make([]string, len(v))
+		for i, item := range v {
+			items[i] = strconv.Quote(item)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case object:
+		members := make([]string, len(v))
+		for i, m := range v {
+			members[i] = m.name + ": " + yamlText(m.value)
+		}
+		return "{" + strings.Join(members, ", ") + "}"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// plainScalar matches texts that are themselves without quotes in YAML, in lists and
+// objects too.
+var plainScalar = regexp.MustCompile(`^[A-Za-z/][\w./@+-]*([ :][\w./@+*-]+)*$`)
+
+// yamlString quotes a text where YAML would read something else.
+func yamlString(s string) string {
+	reserved := []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+	switch {
+	case plainScalar.MatchString(s) && !slices.Contains(reserved, strings.ToLower(s)):
+		return s
+	case strings.ContainsAny(s, `"\`) && !strings.Contains(s, "'") && isPrintable(s):
+		return "'" + s + "'"
+	default:
+		return strconv.Quote(s)
+	}
+}
+
+func isPrintable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) })
+}
