@@ -47,7 +47,7 @@ func klockKey(java string) string {
 	return "lock." + name + strings.Join(values, "-")
 }
 
-// lock4jKey is the key that lock4j makes: 2.2.1 to 2.2.7, or 2.0.1 to 2.2.0.
+// lock4jKey is the key that lock4j makes: 2.2.1 to 2.2.7, or 2.1.0 and 2.2.0.
 func lock4jKey(java string) string {
 	if strings.HasPrefix(java, "lockTemplate") {
 		return javaQuoted.FindStringSubmatch(java)[1]
