@@ -15,6 +15,11 @@ type Provider interface {
 	Subscribe(prepare Prepare) (cancel func(), err error)
 }
 
+var (
+	_ Provider = (*Set)(nil)
+	_ Provider = (*Live)(nil)
+)
+
 // Prepare makes everything ready to work with the set next, and changes nothing
 // before commit is called. commit must not fail and not block.
 type Prepare func(next *Set) (commit func(), err error)
