@@ -1,0 +1,72 @@
+// Package image reads compiled .proto files: what `buf build -o` and
+// `protoc --include_imports --include_source_info -o` write.
+package image
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/interlock-go/interlock/grpclock/protorules"
+)
+
+// Image is the methods of compiled .proto files.
+type Image struct {
+	methods []protorules.Method
+}
+
+// Load reads a binary FileDescriptorSet.
+func Load(path string) (*Image, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	image, err := parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return image, nil
+}
+
+func parse(content []byte) (*Image, error) {
+	set := &descriptorpb.FileDescriptorSet{}
+	if err := proto.Unmarshal(content, set); err != nil || len(set.GetFile()) == 0 {
+		return nil, fmt.Errorf("no descriptors: write them with `buf build -o image.binpb`, or `protoc --include_imports --include_source_info -o image.binpb`")
+	}
+	files, err := protodesc.NewFiles(set)
+	if err != nil {
+		return nil, fmt.Errorf("the descriptors are not complete (protoc needs --include_imports): %s", plain(err))
+	}
+	return &Image{protorules.All(files)}, nil
+}
+
+// Methods are all methods, in the order of their names.
+func (i *Image) Methods() []protorules.Method { return i.methods }
+
+// Names are the full methods, such as "/shop.v1.Orders/Pay", sorted.
+func (i *Image) Names() []string {
+	names := make([]string, len(i.methods))
+	for n, m := range i.methods {
+		names[n] = m.FullMethod
+	}
+	return names
+}
+
+// Method finds a full method.
+func (i *Image) Method(fullMethod string) (protorules.Method, bool) {
+	n := slices.IndexFunc(i.methods, func(m protorules.Method) bool { return m.FullMethod == fullMethod })
+	if n < 0 {
+		return protorules.Method{}, false
+	}
+	return i.methods[n], true
+}
+
+// plain is the text of an error of package proto, which varies its spaces.
+func plain(err error) string {
+	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
+}

@@ -1,0 +1,97 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Formats lists the formats that [Write] knows.
+func Formats() []string { return []string{"text", "json", "github"} }
+
+// Write writes the findings in a format of [Formats]. summary is a line that ends
+// the text; other formats have none.
+func Write(w io.Writer, format string, findings []Finding, summary string) error {
+	switch format {
+	case "json":
+		return writeJSON(w, findings)
+	case "github":
+		return each(w, findings, annotation)
+	default:
+		if err := each(w, findings, line); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(w, summary)
+		return err
+	}
+}
+
+func each(w io.Writer, findings []Finding, format func(Finding) string) error {
+	for _, f := range findings {
+		if _, err := fmt.Fprintln(w, format(f)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line is the problem's own text; what is no error says so after its place.
+func line(f Finding) string {
+	if f.Severity == Error {
+		return f.Problem.Error()
+	}
+	return place(f.Problem) + string(f.Severity) + ": " + withoutPlace(f.Problem)
+}
+
+// object is a finding as JSON. Fields of nothing known are empty or zero.
+type object struct {
+	Severity Severity `json:"severity"`
+	File     string   `json:"file"`
+	Line     int      `json:"line"`
+	Column   int      `json:"column"`
+	Endpoint string   `json:"endpoint"`
+	Rule     string   `json:"rule"`
+	Field    string   `json:"field"`
+	Message  string   `json:"message"`
+}
+
+func writeJSON(w io.Writer, findings []Finding) error {
+	objects := make([]object, len(findings))
+	for i, f := range findings {
+		p := f.Problem
+		objects[i] = object{
+			Severity: f.Severity, File: p.Source.File, Line: p.Source.Line, Column: p.Source.Column,
+			Endpoint: p.Endpoint.String(), Rule: p.Rule, Field: p.Field, Message: p.Message,
+		}
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(objects)
+}
+
+// annotation is a workflow command of GitHub Actions.
+func annotation(f Finding) string {
+	command := map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}[f.Severity]
+	var properties []string
+	if s := f.Problem.Source; s.File != "" {
+		properties = append(properties, "file="+property.Replace(s.File))
+		if s.Line > 0 {
+			properties = append(properties, fmt.Sprintf("line=%d", s.Line))
+		}
+		if s.Column > 0 {
+			properties = append(properties, fmt.Sprintf("col=%d", s.Column))
+		}
+	}
+	if len(properties) > 0 {
+		command += " " + strings.Join(properties, ",")
+	}
+	return "::" + command + "::" + data.Replace(withoutPlace(f.Problem))
+}
+
+// What ends a message, and a property, in a workflow command.
+var (
+	data     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+)
