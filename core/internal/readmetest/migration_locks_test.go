@@ -103,3 +103,25 @@ func TestMigration_OtherLayouts(t *testing.T) {
 		t.Errorf("a string on the key: got cause %q (%v), want backend", got, err)
 	}
 }
+
+// TestMigration_RenameByReload takes the steps of the table, and jumps.
+func TestMigration_RenameByReload(t *testing.T) {
+	t.Parallel()
+	var sets []*ruleset.Set
+	for _, row := range migrationRows(t, "Rename a key") {
+		text := "rules:\n  - http: POST /orders/:orderId/pay\n    " + plain(row[1]) + "\n"
+		set, err := ruleset.Load("step "+row[0], []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets = append(sets, set)
+	}
+	for from, old := range sets {
+		for to, next := range sets {
+			jump := from-to == 2 || to-from == 2
+			if refused := len(ruleset.Rekeyed(old, next)) > 0; refused != jump {
+				t.Errorf("from step %d to %d: refused is %t", from, to, refused)
+			}
+		}
+	}
+}
