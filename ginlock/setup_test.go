@@ -176,6 +176,7 @@ type record struct {
 	rules     []aspect.RuleInfo
 	decisions []aspect.Decision
 	failures  []aspect.Failure
+	warnings  []*ruleset.Problem
 }
 
 func (r *record) ObserveRule(i aspect.RuleInfo) {

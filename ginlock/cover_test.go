@@ -1,0 +1,176 @@
+package ginlock_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/ginlock"
+)
+
+// wantFinding checks that a finding is an error, a warning or nothing.
+func wantFinding(t testing.TB, severity ruleset.Severity, err error, rec *record, says ...string) {
+	t.Helper()
+	switch severity {
+	case ruleset.SeverityError:
+		wantText(t, err, says...)
+		want(t, "warnings", len(rec.warnings), 0)
+	case ruleset.SeverityWarn:
+		want(t, "error", err, nil)
+		if len(rec.warnings) != 1 {
+			t.Fatalf("%d warnings, want 1: %v", len(rec.warnings), rec.warnings)
+		}
+		wantText(t, rec.warnings[0], says...)
+	default:
+		want(t, "error", err, nil)
+		want(t, "warnings", len(rec.warnings), 0)
+	}
+}
+
+func TestCheck_Unmatched(t *testing.T) {
+	t.Parallel()
+	const rules = "rules:\n  - http: POST /orders/:id/pya\n    key: x\n"
+	for file, severity := range map[string]ruleset.Severity{
+		rules:                          ruleset.SeverityError,
+		"unmatched: error\n" + rules:   ruleset.SeverityError,
+		"unmatched: warn\n\n" + rules:  ruleset.SeverityWarn,
+		"unmatched: ignore\n" + rules:  ruleset.SeverityIgnore,
+		"unmatched: warn\nrules: []\n": ruleset.SeverityIgnore,
+		"rules: [{grpc: /a.B/C, key: x}, {func: f, key: x}]\n": ruleset.SeverityIgnore,
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			rec := &record{}
+			guard, r := newGuard(t, ginlock.WithObserver(rec)), gin.New()
+			r.POST(payPath, guard.Middleware(yaml(t, file)), ok)
+			err := guard.Check(r)
+			wantFinding(t, severity, err, rec, "locks.yaml:", "POST /orders/:id/pya", "matches no route", `did you mean "POST /orders/:id/pay"?`)
+		})
+	}
+}
+
+func TestCheck_Uncovered(t *testing.T) {
+	t.Parallel()
+	open := "rules: []\n"
+	tests := map[string]struct {
+		file     string
+		route    string
+		severity ruleset.Severity
+	}{
+		"by default":           {open, "POST /x", ruleset.SeverityIgnore},
+		"ignore":               {"uncovered: ignore\n" + open, "POST /x", ruleset.SeverityIgnore},
+		"warn":                 {"uncovered: warn\n" + open, "POST /x", ruleset.SeverityWarn},
+		"error":                {"uncovered: error\n" + open, "POST /x", ruleset.SeverityError},
+		"PUT":                  {"uncovered: error\n" + open, "PUT /x", ruleset.SeverityError},
+		"PATCH":                {"uncovered: error\n" + open, "PATCH /x", ruleset.SeverityError},
+		"DELETE":               {"uncovered: error\n" + open, "DELETE /x", ruleset.SeverityError},
+		"CONNECT":              {"uncovered: error\n" + open, "CONNECT /x", ruleset.SeverityError},
+		"an invented method":   {"uncovered: error\n" + open, "PURGE /x", ruleset.SeverityError},
+		"GET":                  {"uncovered: error\n" + open, "GET /x", ruleset.SeverityIgnore},
+		"HEAD":                 {"uncovered: error\n" + open, "HEAD /x", ruleset.SeverityIgnore},
+		"OPTIONS":              {"uncovered: error\n" + open, "OPTIONS /x", ruleset.SeverityIgnore},
+		"TRACE":                {"uncovered: error\n" + open, "TRACE /x", ruleset.SeverityIgnore},
+		"a rule":               {"uncovered: error\nrules: [{http: POST /x, key: x}]\n", "POST /x", ruleset.SeverityIgnore},
+		"a wildcard":           {"uncovered: error\nrules: [{http: \"* /x/*\", key: x}]\n", "POST /x/y", ruleset.SeverityIgnore},
+		"none":                 {"uncovered: error\nrules: [{http: POST /x, none: true}]\n", "POST /x", ruleset.SeverityIgnore},
+		"none for another":     {"unmatched: ignore\nuncovered: error\nrules: [{http: PUT /x, none: true}]\n", "POST /x", ruleset.SeverityError},
+		"a disabled rule":      {"uncovered: error\nrules: [{http: POST /x, key: x, disabled: true}]\n", "POST /x", ruleset.SeverityIgnore},
+		"everything but one":   {"uncovered: error\nrules: [{http: \"*\", key: x}, {http: POST /x, none: true}]\n", "POST /x", ruleset.SeverityIgnore},
+		"below a wildcard gap": {"unmatched: ignore\nuncovered: error\nrules: [{http: \"* /x/*\", key: x}]\n", "POST /xy", ruleset.SeverityError},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rec := &record{}
+			guard, r := newGuard(t, ginlock.WithObserver(rec)), gin.New()
+			method, path, _ := strings.Cut(tt.route, " ")
+			r.Handle(method, path, guard.Middleware(yaml(t, tt.file)), ok)
+			r.GET("/everything", ok)
+			wantFinding(t, tt.severity, guard.Check(r), rec, "http "+tt.route+": missing", "none: true")
+		})
+	}
+}
+
+func TestCheck_UncoveredCountsHandleAndOtherSetsButNotHandler(t *testing.T) {
+	t.Parallel()
+	guard, r := newGuard(t), gin.New()
+	r.Use(guard.Middleware(yaml(t, "uncovered: error\nrules: []\n")), guard.Middleware(yaml(t, "rules: [{http: POST /set, key: x}]\n")))
+	if err := guard.Handle(r, "POST", "/handled", ruleset.Rule{Key: "x"}, ok); err != nil {
+		t.Fatal(err)
+	}
+	r.POST("/set", ok)
+	r.POST("/chained", guard.Handler(ruleset.Rule{Key: "x"}), ok)
+	err := guard.Check(r)
+	wantText(t, err, "POST /chained: missing")
+	if got := strings.Count(err.Error(), "\n"); got != 0 {
+		t.Errorf("%d problems, want 1:\n%v", got+1, err)
+	}
+}
+
+func TestCheck_ARuleMatchesARouteOfAnyEngine(t *testing.T) {
+	t.Parallel()
+	guard := newGuard(t)
+	set := guard.Middleware(yaml(t, "rules: [{http: POST /public, key: x}, {http: POST /admin, key: x}]\n"))
+	public, admin := gin.New(), gin.New()
+	public.POST("/public", set, ok)
+	admin.POST("/admin", set, ok)
+	wantText(t, guard.Check(public), "POST /admin", "matches no route")
+	want(t, "both", guard.Check(public, admin), nil)
+	want(t, "the first again", guard.Check(public), nil)
+	wantText(t, guard.Check(public, nil), "engine is nil")
+}
+
+func TestMiddleware_NoneTakesARouteOutOfAWildcard(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.Use(s.guard.Middleware(yaml(t, `
+rules:
+  - {http: "* /admin/*", key: admin, wait_time: none}
+  - {http: POST /admin/login, none: true}
+`)))
+		s.engine.POST("/admin/login", func(c *gin.Context) {
+			want(t, "held", s.held(t, prefix+"admin"), true) // by the stranger
+			c.Status(http.StatusNoContent)
+		})
+		s.engine.POST("/admin/stock", ok)
+		s.check(t)
+		s.redis.Take(prefix+"admin", time.Hour)
+		want(t, "login", s.do(t, request{url: "/admin/login"}).Code, http.StatusNoContent)
+		want(t, "stock", s.do(t, request{url: "/admin/stock"}).Code, http.StatusConflict)
+	})
+}
+
+// A typo in a rule file stops the start: what Load cannot know, Check does.
+func TestCheck_TyposInAFileAreToldWithLineAndNearestName(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		rule string
+		says []string
+	}{
+		"path parameter": {`key: "#{path.orderId}"`, []string{"locks.yaml:3:10", "there is no path parameter orderId", "there is id"}},
+		"body field":     {`key: "#{body.ammount}"`, []string{"locks.yaml:3:10", "ammount", "body.amount"}},
+		"variable":       {`key: "#{usr}"`, []string{"locks.yaml:3:10", "usr", "user"}},
+		"condition":      {"key: x\n    when: usr == \"bob\"", []string{"locks.yaml:4:11", "usr", "user"}},
+		"fallback":       {"key: x\n    on_busy: fallback\n    fallback: que", []string{"locks.yaml:5:15", "que", "queue"}},
+		"strategy":       {"key: x\n    on_busy: skipp", []string{"locks.yaml:4:14", "skipp", "skip"}},
+		"field":          {"key: x\n    wait_tme: 1s", []string{"locks.yaml:4:5", "wait_tme", "wait_time"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			guard := newGuard(t, ginlock.WithBody[payment]("POST "+payPath), ginlock.WithFallback("queue", ok),
+				ginlock.WithVariable("user", func(*gin.Context) (string, error) { return "bob", nil }))
+			set, err := ruleset.Load("locks.yaml", []byte("rules:\n  - http: POST /orders/:id/pay\n    "+tt.rule+"\n"))
+			if err == nil {
+				r := gin.New()
+				r.POST(payPath, guard.Middleware(set), ok)
+				err = guard.Check(r)
+			}
+			wantText(t, err, tt.says...)
+		})
+	}
+}
