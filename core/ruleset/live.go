@@ -52,6 +52,8 @@ type Live struct {
 	last   content    // guarded by turn: what was attempted last
 }
 
+var _ Provider = (*Live)(nil)
+
 // Open loads a rule file, which [Live.Reload] loads again. A file that is refused is
 // an error: see [Load].
 func Open(path string, opts ...Option) (*Live, error) {

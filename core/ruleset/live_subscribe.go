@@ -6,61 +6,60 @@ import (
 	"sync/atomic"
 )
 
-// Subscribe implements [Provider]. Neither it nor cancel waits for a reload.
+// Subscribe implements [Provider]. It waits while another subscriber prepares or
+// commits, but not for the file. A panic in prepare or commit is an error.
 //
-// Every set that replaces the one which Current returns after Subscribe is prepared
-// by the subscriber. So subscribe first, then read Current, and let nothing that was
-// made of it replace what a commit has put in place meanwhile: read Current, and put
-// in place what was made of it, under a mutex that commit takes, too.
+// In a commit, Current is the set that is committed.
 //
-// cancel may be called at any time, from a call of the subscriber, too. It does not
-// wait for a call that has begun. The error of a prepare that has begun counts no
-// more, and its commit is not called.
-func (l *Live) Subscribe(prepare Prepare) (cancel func()) {
-	return l.subscribers.add(prepare)
+// cancel may be called at any time, also from prepare and commit, and any number of
+// times. It does not wait for a call that has begun: the error of that prepare counts
+// no more, and its commit is not called.
+func (l *Live) Subscribe(prepare Prepare) (cancel func(), err error) {
+	return l.subscribers.add(prepare, l.current.Load)
 }
 
-// subscribers are those who asked to be called, in that order.
+// subscribers are those who take over every set, in the order in which they came.
 type subscribers struct {
-	mu    sync.Mutex // never held during a call of theirs
-	list  []*subscriber
-	count int // of all that there ever were
+	mu   sync.Mutex // held while they are called, so that calls never overlap
+	list []*subscriber
 }
 
 type subscriber struct {
 	prepare Prepare
-	number  int // from 1, in the order of subscribing
 	gone    atomic.Bool
 }
 
-func (s *subscribers) add(prepare Prepare) (cancel func()) {
+func (s *subscribers) add(prepare Prepare, current func() *Set) (cancel func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count++
-	one := &subscriber{prepare: prepare, number: s.count}
+	one := &subscriber{prepare: prepare}
+	ready, err := prepareAll([]*subscriber{one}, current())
+	if err == nil {
+		err = commitAll(ready)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.forget()
 	s.list = append(s.list, one)
-	return func() { s.remove(one) }
+	return func() { one.gone.Store(true) }, nil
 }
 
-func (s *subscribers) remove(one *subscriber) {
-	one.gone.Store(true)
+// change prepares all subscribers for next, and if all agree calls swap and lets them
+// commit.
+func (s *subscribers) change(next *Set, swap func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.list = slices.DeleteFunc(s.list, func(other *subscriber) bool { return other == one })
+	s.forget()
+	ready, err := prepareAll(s.list, next)
+	if err != nil {
+		return err
+	}
+	swap()
+	return commitAll(ready)
 }
 
-// after returns those with higher numbers. When there are none it calls otherwise,
-// and nobody can subscribe in between.
-func (s *subscribers) after(number int, otherwise func()) (later []*subscriber) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, one := range s.list {
-		if one.number > number {
-			later = append(later, one)
-		}
-	}
-	if len(later) == 0 {
-		otherwise()
-	}
-	return later
+// forget drops those who cancelled. cancel itself does not: it would have to wait.
+func (s *subscribers) forget() {
+	s.list = slices.DeleteFunc(s.list, func(one *subscriber) bool { return one.gone.Load() })
 }

@@ -44,6 +44,17 @@ func (a *adapter) commit(next *ruleset.Set) {
 	a.set = next
 }
 
+// subscribe subscribes, and forgets about the calls of that.
+func subscribe(t *testing.T, l *ruleset.Live, a *adapter) (cancel func()) {
+	t.Helper()
+	cancel, err := l.Subscribe(a.prepare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCalls(t, a, "prepare", "commit")
+	return cancel
+}
+
 func wantCalls(t *testing.T, a *adapter, want ...string) {
 	t.Helper()
 	if !slices.Equal(a.calls, want) {
@@ -58,9 +69,11 @@ func TestLive_SubscribersChangeOverTogether(t *testing.T) {
 	first := l.Current()
 	a, b, c := &adapter{live: l}, &adapter{live: l}, &adapter{live: l}
 	for _, one := range []*adapter{a, b, c} {
-		l.Subscribe(one.prepare)
+		subscribe(t, l, one)
+		if one.set != first {
+			t.Error("a new subscriber was not given the set in force")
+		}
 	}
-	wantCalls(t, a)
 
 	b.err, c.panics = errors.New("route is gone"), "prepare"
 	err := l.Reload()
@@ -91,7 +104,7 @@ func TestLive_RekeyIsFoundBeforeAnybodyPrepares(t *testing.T) {
 	path := fileWith(t, keyed("a"))
 	l, _ := opened(t, path)
 	a := &adapter{live: l}
-	l.Subscribe(a.prepare)
+	subscribe(t, l, a)
 	write(t, path, keyed("b"))
 	if err := l.Reload(); err == nil {
 		t.Error("got no error")
@@ -102,9 +115,10 @@ func TestLive_RekeyIsFoundBeforeAnybodyPrepares(t *testing.T) {
 func TestLive_PanicInCommitDoesNotKeepTheOthers(t *testing.T) {
 	t.Parallel()
 	l, seen := opened(t, fileWith(t, keyed("a")))
-	a, b := &adapter{live: l, panics: "commit"}, &adapter{live: l}
-	l.Subscribe(a.prepare)
-	l.Subscribe(b.prepare)
+	a, b := &adapter{live: l}, &adapter{live: l}
+	subscribe(t, l, a)
+	subscribe(t, l, b)
+	a.panics = "commit"
 	if err := l.Reload(); err == nil || !strings.Contains(err.Error(), "in force elsewhere") {
 		t.Errorf("got %v", err)
 	}
@@ -118,9 +132,9 @@ func TestLive_Cancel(t *testing.T) {
 	t.Parallel()
 	l, _ := opened(t, fileWith(t, keyed("a")))
 	a, b, c := &adapter{live: l}, &adapter{live: l}, &adapter{live: l}
-	cancelA := l.Subscribe(a.prepare)
-	cancelB := l.Subscribe(b.prepare)
-	cancelC := l.Subscribe(c.prepare)
+	cancelA := subscribe(t, l, a)
+	cancelB := subscribe(t, l, b)
+	cancelC := subscribe(t, l, c)
 
 	a.err = errors.New("of no interest")
 	a.onPrepare = func() { cancelA(); cancelB() } // its own call, and before that of b
@@ -144,42 +158,46 @@ func TestLive_Cancel(t *testing.T) {
 	wantCalls(t, c, "prepare")
 }
 
-func TestLive_SubscribeDuringAReload(t *testing.T) {
+func TestLive_SubscribeFails(t *testing.T) {
 	t.Parallel()
 	l, _ := opened(t, fileWith(t, keyed("a")))
-	a, late := &adapter{live: l}, &adapter{live: l}
-	once := sync.OnceFunc(func() { l.Subscribe(late.prepare) })
-	a.onPrepare = once
-	l.Subscribe(a.prepare)
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
+	for name, a := range map[string]*adapter{
+		"error":           {live: l, err: errors.New("no such handler")},
+		"panic":           {live: l, panics: "prepare"},
+		"panic in commit": {live: l, panics: "commit"},
+	} {
+		cancel, err := l.Subscribe(a.prepare)
+		if cancel != nil || err == nil || !errors.Is(err, a.err) && a.err != nil {
+			t.Errorf("%s: got %v", name, err)
+		}
+		a.calls, a.err, a.panics = nil, nil, ""
+		if err := l.Reload(); err != nil {
+			t.Error(err)
+		}
+		wantCalls(t, a)
 	}
-	wantCalls(t, a, "prepare", "commit")
-	wantCalls(t, late, "prepare", "commit")
 }
 
-// What a subscriber makes of Current right after it has subscribed, and what a commit
-// puts in place, end in the same set whatever happens first.
+// No reload falls between the first call of a subscriber and its subscription, and
+// calls never overlap: what was committed last is in force.
 func TestLive_SubscribersMissNoReload(t *testing.T) {
 	t.Parallel()
 	l, _ := opened(t, fileWith(t, keyed("a")))
-	var both sync.WaitGroup
+	var running sync.WaitGroup
+	calls := 0 // of all subscribers; the race detector watches it
 	for range 200 {
-		var mu sync.Mutex
-		var inPlace *ruleset.Set
-		both.Go(func() { l.Reload() })
-		cancel := l.Subscribe(func(next *ruleset.Set) (func(), error) {
-			return func() {
-				mu.Lock()
-				defer mu.Unlock()
-				inPlace = next
-			}, nil
+		running.Go(func() { l.Reload() })
+		var committed *ruleset.Set
+		cancel, err := l.Subscribe(func(next *ruleset.Set) (func(), error) {
+			calls++
+			return func() { committed = next }, nil
 		})
-		mu.Lock()
-		inPlace = l.Current()
-		mu.Unlock()
-		both.Wait()
-		if inPlace != l.Current() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		running.Go(func() { l.Reload() })
+		running.Wait()
+		if committed != l.Current() {
 			t.Fatal("the subscriber works with another set than the one in force")
 		}
 		cancel()

@@ -168,11 +168,16 @@ func TestLive_CloseWaitsForAReload(t *testing.T) {
 	t.Parallel()
 	l, seen := opened(t, fileWith(t, keyed("a")))
 	entered, release := make(chan struct{}), make(chan struct{})
-	l.Subscribe(func(*ruleset.Set) (func(), error) {
-		close(entered)
-		<-release
+	first := l.Current()
+	if _, err := l.Subscribe(func(next *ruleset.Set) (func(), error) {
+		if next != first {
+			close(entered)
+			<-release
+		}
 		return nil, nil
-	})
+	}); err != nil {
+		t.Fatal(err)
+	}
 	var done sync.WaitGroup
 	done.Go(func() { l.Reload() })
 	<-entered
@@ -202,10 +207,12 @@ func TestLive_ReloadsAreSerialised(t *testing.T) {
 	t.Parallel()
 	l, seen := opened(t, fileWith(t, keyed("a")))
 	running := 0 // the race detector watches it
-	l.Subscribe(func(*ruleset.Set) (func(), error) {
+	if _, err := l.Subscribe(func(*ruleset.Set) (func(), error) {
 		running++
 		return func() { running-- }, nil
-	})
+	}); err != nil {
+		t.Fatal(err)
+	}
 	var reloading sync.WaitGroup
 	for range 8 {
 		reloading.Go(func() {
