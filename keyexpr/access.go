@@ -115,7 +115,7 @@ func (s *step) take(v any) (any, bool) {
 		m, ok := v.(map[string]any)
 		return s.entry(m), ok
 	default:
-		list, ok := v.([]any)
+		list, ok := asList(v)
 		if i := position(s.index, len(list)); i >= 0 {
 			return list[i], ok
 		}

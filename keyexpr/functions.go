@@ -48,6 +48,9 @@ var internalFunctions = map[string]internalFunction{ //nolint:gochecknoglobals /
 // element takes the element that a computed name or index chooses.
 func (a *access) element(base, key any) (any, *EvalError) {
 	var v any
+	if list, ok := asList(base); ok {
+		base = list
+	}
 	switch b := base.(type) {
 	case nil:
 	case []any:

@@ -97,17 +97,11 @@ func (p *piece) elements(env Env) ([]any, *EvalError) {
 	if failure != nil {
 		return nil, failure
 	}
-	var list []any
-	switch x := v.(type) {
-	case []any:
-		list = x
-	case []string:
-		list = boxed(x)
-	case []int:
-		list = boxed(x)
-	case nil:
+	list, ok := asList(v)
+	switch {
+	case v == nil:
 		return nil, &EvalError{Reason: ReasonMissing, Subject: p.program.source, Detail: "has no value"}
-	default:
+	case !ok:
 		return nil, wrongType(p.program.source, "is "+describe(v)+", not a list")
 	}
 	if len(list) == 0 {

@@ -43,6 +43,20 @@ func normalize(v any) any {
 	return v
 }
 
+// asList is a value as a list. Some builtins, such as split, make lists of one type.
+func asList(v any) ([]any, bool) {
+	switch list := v.(type) {
+	case []any:
+		return list, true
+	case []string:
+		return boxed(list), true
+	case []int:
+		return boxed(list), true
+	default:
+		return nil, false
+	}
+}
+
 func fromUint(n uint64) any {
 	if n > math.MaxInt {
 		return n
