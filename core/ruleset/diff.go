@@ -39,7 +39,7 @@ type Change struct {
 // count like others; places alone do not. Rules are the same when endpoint and name
 // are.
 func Diff(old, next *Set) []Change {
-	changes := diffSettings(old.Settings(), next.Settings())
+	changes := diffSettings(old, next)
 	before, after := byIdentity(old), byIdentity(next)
 	for _, r := range next.Rules() {
 		if was := before[identityOf(&r.Rule)]; was != nil {
@@ -65,12 +65,15 @@ func byIdentity(s *Set) map[identity]*Resolved {
 	return rules
 }
 
-func diffSettings(old, next Settings) []Change {
+func diffSettings(old, next *Set) []Change {
 	var changes []Change
-	before := settingValues(old)
-	for i, s := range settingValues(next) {
+	before := settingValues(old.Settings())
+	for i, s := range settingValues(next.Settings()) {
 		if was, is := yamlText(before[i].value), yamlText(s.value); was != is {
-			changes = append(changes, Change{Kind: ChangeField, Field: s.name, Old: was, New: is})
+			changes = append(changes, Change{
+				Kind: ChangeField, Field: s.name, Old: was, New: is,
+				OldSource: old.settingSources()[s.name], NewSource: next.settingSources()[s.name],
+			})
 		}
 	}
 	return changes
@@ -110,17 +113,19 @@ type fieldText struct {
 	source Source
 }
 
-// fieldTexts has the values of a rule by their fields. Keys stand under key.
+// fieldTexts has the values of a rule by their fields, without the name, which is the
+// same, and without zeros, which are no values. Keys stand under key.
 func fieldTexts(r *Resolved) map[string]fieldText {
 	values := map[string]fieldText{}
 	for _, f := range r.shown() {
-		field := f.name
-		if field == "keys" {
-			field = "key"
+		switch {
+		case f.zero, f.name == "name":
+		case f.name == "keys":
+			values["key"] = fieldText{f.name, yamlText(f.value), f.source}
+		default:
+			values[f.name] = fieldText{f.name, yamlText(f.value), f.source}
 		}
-		values[field] = fieldText{f.name, yamlText(f.value), f.source}
 	}
-	delete(values, "name") // the same, or it would be another rule
 	return values
 }
 
@@ -146,7 +151,7 @@ func (c *Change) keysRule(p *Problem) bool {
 // String is the change on one line.
 func (c Change) String() string {
 	if c.Endpoint.IsZero() && c.Rule == "" {
-		return fmt.Sprintf("setting %s: %s -> %s", c.Field, c.Old, c.New)
+		return fmt.Sprintf("changed setting %s: %s -> %s", c.Field, side(c.Old, c.OldSource), side(c.New, c.NewSource))
 	}
 	subject := (&Problem{Rule: c.Rule, Endpoint: c.Endpoint}).subject()
 	var text string
@@ -166,8 +171,11 @@ func (c Change) String() string {
 
 // side is one of two values with its place.
 func side(value string, source Source) string {
-	if value == "" {
+	switch {
+	case value == "":
 		return "not set"
+	case source.Layer == LayerNone:
+		return value
 	}
 	return fmt.Sprintf("%s (%s)", value, source)
 }

@@ -17,17 +17,25 @@ type Dump struct {
 	// none.
 	Settings Settings
 
+	// SettingSources are the places of settings, by their names outside Go. Optional.
+	SettingSources map[string]Source
+
 	// Rules are shown in this order. They may come from [Set.Rules], [Set.Overlay] or
 	// [Resolve].
 	Rules []*Resolved
 
-	// NoSources leaves the places out: for comparing what rules say that were declared
-	// in different ways.
+	// NoSources leaves the places out, and what was set to nothing, such as disabled:
+	// false. For comparing what rules say that were declared in different ways.
 	NoSources bool
 }
 
 // Dump is the dump of the whole set.
-func (s *Set) Dump() Dump { return Dump{Settings: s.Settings(), Rules: s.Rules()} }
+func (s *Set) Dump() Dump {
+	return Dump{Settings: s.Settings(), SettingSources: s.settingSources(), Rules: s.Rules()}
+}
+
+// settingSources are the places of the settings that are known.
+func (s *Set) settingSources() map[string]Source { return s.base().switches.Fields }
 
 // WriteText writes [Dump.WriteText] of the set.
 func (s *Set) WriteText(w io.Writer) error { return s.Dump().WriteText(w) }
@@ -40,19 +48,22 @@ type shownField struct {
 	name   string
 	value  any // see fileValue
 	source Source
+	zero   bool // set to what it would be if nobody set it, such as disabled: false
 }
 
-// shown lists what the rule says, in the order of [Fields]. Of a rule that says None
-// nothing else counts.
+// shown lists what the rule says, in the order of [Fields], and its name in any case.
+// Of a rule that says None nothing else counts.
 func (r *Resolved) shown() []shownField {
 	var fields []shownField
 	v := valueOf(&r.Rule)
 	for i, name := range Fields() {
 		source := r.Source(name)
-		if source.Layer == LayerNone || r.None && name != "endpoint" && name != "none" {
+		switch {
+		case name == "name":
+		case source.Layer == LayerNone, r.None && name != "endpoint" && name != "none":
 			continue
 		}
-		fields = append(fields, shownField{name, fileValue(v.Field(i).Interface()), source})
+		fields = append(fields, shownField{name, fileValue(v.Field(i).Interface()), source, v.Field(i).IsZero()})
 	}
 	return fields
 }
@@ -119,7 +130,7 @@ func statusesValue(s failpolicy.Statuses) object {
 	causes := object{}
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {
-		status, ok := v.Field(i).Interface().(failpolicy.Status)
+		status, ok := reflect.TypeAssert[failpolicy.Status](v.Field(i))
 		if !ok || status == (failpolicy.Status{}) {
 			continue
 		}

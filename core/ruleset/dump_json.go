@@ -7,9 +7,9 @@ import (
 )
 
 // WriteJSON writes an object with "settings", all of them, and "rules", a list with
-// one object for each rule. A member of such an object is a field by its name
+// one object for each rule. Their members are settings and fields by their names
 // outside Go: {"value": "10s", "source": {"layer": "yaml", "file": "locks.yaml",
-// "line": 7, "column": 5}}. Fields that nobody set are left out, but not the name.
+// "line": 7, "column": 5}}. There is no source where it is not known. Fields that nobody set are left out, but not the name.
 // "partial": true marks a rule whose key is declared elsewhere, see
 // [Resolved.Partial]. With NoSources a member is the value alone.
 func (d Dump) WriteJSON(w io.Writer) error {
@@ -25,11 +25,11 @@ func (d Dump) MarshalJSON() ([]byte, error) {
 	for i, r := range d.Rules {
 		rules[i] = d.ruleObject(r)
 	}
-	return object{{"settings", settingsObject(d.Settings)}, {"rules", rules}}.MarshalJSON()
+	return object{{"settings", d.settingsObject()}, {"rules", rules}}.MarshalJSON()
 }
 
-func settingsObject(s Settings) object {
-	plain := (*Set)(nil).Settings()
+func (d Dump) settingsObject() object {
+	s, plain := d.Settings, (*Set)(nil).Settings()
 	if s.Unmatched == "" {
 		s.Unmatched = plain.Unmatched
 	}
@@ -38,17 +38,17 @@ func settingsObject(s Settings) object {
 	}
 	all := object{}
 	for _, setting := range settingValues(s) {
-		all = append(all, member{setting.name, setting.value})
+		all = append(all, member{setting.name, d.field(setting.value, d.SettingSources[setting.name])})
 	}
 	return all
 }
 
 func (d Dump) ruleObject(r *Resolved) object {
 	rule := object{}
-	if r.Source("name").Layer == LayerNone && r.Name != "" {
-		rule = append(rule, member{"name", d.field(r.Name, Source{})})
-	}
 	for _, f := range r.shown() {
+		if d.NoSources && f.zero {
+			continue
+		}
 		rule = append(rule, member{f.name, d.field(f.value, f.source)})
 	}
 	if r.Partial() {

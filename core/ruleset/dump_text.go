@@ -16,11 +16,7 @@ import (
 // Where the value comes from stands in a comment behind it.
 func (d Dump) WriteText(w io.Writer) error {
 	var text bytes.Buffer
-	for _, s := range settingValues(d.Settings) {
-		if s.changed {
-			fmt.Fprintf(&text, "%s: %s\n", s.name, yamlText(s.value))
-		}
-	}
+	d.writeSettings(&text)
 	if len(d.Rules) == 0 {
 		text.WriteString("rules: []\n")
 	} else {
@@ -36,25 +32,52 @@ func (d Dump) WriteText(w io.Writer) error {
 	return err
 }
 
-// dumpLine is a line of a rule's block.
+func (d Dump) writeSettings(text *bytes.Buffer) {
+	var lines []dumpLine
+	for _, s := range settingValues(d.Settings) {
+		if s.changed {
+			lines = append(lines, dumpLine{s.name + ":", yamlText(s.value), d.comment(d.SettingSources[s.name])})
+		}
+	}
+	names, values := columns(lines)
+	for _, line := range lines {
+		text.WriteString(line.text(names, values))
+	}
+}
+
+// comment is what stands behind a value.
+func (d Dump) comment(s Source) string {
+	if d.NoSources || s.Layer == LayerNone {
+		return ""
+	}
+	return s.String()
+}
+
+// dumpLine is a setting, a field, or an item of one.
 type dumpLine struct {
 	name, value string
 	comment     string
+}
+
+// text is the line with columns of these widths.
+func (l dumpLine) text(names, values int) string {
+	text := pad(l.name, names) + l.value
+	if l.comment != "" {
+		text = pad(l.name, names) + pad(l.value, values) + "# " + l.comment
+	}
+	return strings.TrimRight(text, " ") + "\n"
 }
 
 func (d Dump) writeRule(text *bytes.Buffer, r *Resolved) {
 	lines := d.lines(r)
 	names, values := columns(lines)
 	for i, line := range lines {
-		lead := "    "
 		if i == 0 {
-			lead = "  - "
+			text.WriteString("  - ")
+		} else {
+			text.WriteString("    ")
 		}
-		start := lead + pad(line.name, names) + line.value
-		if line.comment != "" {
-			start = lead + pad(line.name, names) + pad(line.value, values) + "# " + line.comment
-		}
-		text.WriteString(strings.TrimRight(start, " ") + "\n")
+		text.WriteString(line.text(names, values))
 	}
 	if r.Partial() {
 		text.WriteString("    # its key is declared elsewhere: in the .proto or in the program\n")
@@ -85,10 +108,10 @@ func pad(cell string, width int) string {
 func (d Dump) lines(r *Resolved) []dumpLine {
 	var lines []dumpLine
 	for _, f := range r.shown() {
-		comment := f.source.String()
-		if d.NoSources {
-			comment = ""
+		if f.source.Layer == LayerNone || d.NoSources && f.zero {
+			continue // a name that is its endpoint's, or no value
 		}
+		comment := d.comment(f.source)
 		if list, ok := f.value.([]string); ok {
 			lines = append(lines, dumpLine{f.name + ":", "", comment})
 			for _, item := range list {

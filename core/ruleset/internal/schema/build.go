@@ -112,7 +112,7 @@ func (b *builder) profiles() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type:                 "object",
 		Description:          "Values for several rules, by name. A rule takes a profile with profile: name; the values of default are for every rule.",
-		PropertyNames:        &jsonschema.Schema{Type: "string", MinLength: limit(1)},
+		PropertyNames:        &jsonschema.Schema{Type: "string", MinLength: new(uint64(1))},
 		AdditionalProperties: b.ref("Profile", profile),
 	}
 }

@@ -65,7 +65,7 @@ func pattern(s *jsonschema.Schema, expression, message string) *jsonschema.Schem
 // statuses has the causes that the Go type has.
 func statuses() *jsonschema.Schema {
 	s := &jsonschema.Schema{
-		Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema, MinProperties: limit(1),
+		Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema, MinProperties: new(uint64(1)),
 	}
 	for field := range reflect.TypeFor[failpolicy.Statuses]().Fields() {
 		cause := failpolicy.Cause(strings.ToLower(field.Name))
@@ -79,7 +79,7 @@ func status(cause failpolicy.Cause) *jsonschema.Schema {
 	plain := cause.Status()
 	s := &jsonschema.Schema{
 		Type: "object", Description: cause.Title() + ".", Properties: jsonschema.NewProperties(),
-		AdditionalProperties: jsonschema.FalseSchema, MinProperties: limit(1),
+		AdditionalProperties: jsonschema.FalseSchema, MinProperties: new(uint64(1)),
 	}
 	s.Properties.Set("http", &jsonschema.Schema{Ref: "#/$defs/http_status", Default: plain.HTTP})
 	s.Properties.Set("grpc", &jsonschema.Schema{Ref: "#/$defs/grpc_code", Default: plain.GRPC.String()})
@@ -104,11 +104,11 @@ func fieldRefinements() map[string]func(*jsonschema.Schema) {
 		"Rule.name": func(s *jsonschema.Schema) {
 			notBlank(s, "Write a word such as pay-order, or leave it out.")
 			label(s)
-			s.MaxLength = limit(100)
+			s.MaxLength = new(uint64(100))
 		},
 		"Rule.key": template,
 		"Rule.keys": func(s *jsonschema.Schema) {
-			s.MinItems, s.MaxItems, s.UniqueItems = limit(1), limit(100), true
+			s.MinItems, s.MaxItems, s.UniqueItems = new(uint64(1)), new(uint64(100)), true
 			template(s.Items)
 		},
 		"Rule.wait_time": func(s *jsonschema.Schema) {
@@ -161,5 +161,3 @@ func condition(s *jsonschema.Schema) {
 func label(s *jsonschema.Schema) {
 	s.Not = &jsonschema.Schema{Pattern: `#\{|\$\{|\{\{|[\x00-\x1f\x7f]`}
 }
-
-func limit(n uint64) *uint64 { return &n }

@@ -32,7 +32,7 @@ func endpoints() []endpoint {
 func servicesSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{
 		Type: "array", Description: "The programs that the rule is for, where several share the file. Default: all.",
-		MinItems: limit(1), UniqueItems: true, Items: &jsonschema.Schema{Type: "string", Pattern: `\S`},
+		MinItems: new(uint64(1)), UniqueItems: true, Items: &jsonschema.Schema{Type: "string", Pattern: `\S`},
 	}
 }
 

@@ -1,0 +1,220 @@
+package ruleset_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// samples are the rule files of a folder of testdata.
+func samples(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
+	if err != nil || len(paths) < 20 {
+		t.Fatalf("testdata/%s has %d samples (%v)", folder, len(paths), err)
+	}
+	texts := map[string]string{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[strings.TrimSuffix(filepath.Base(path), ".yaml")] = string(text)
+	}
+	return texts
+}
+
+func dumpText(tb testing.TB, d ruleset.Dump) string {
+	tb.Helper()
+	var text bytes.Buffer
+	if err := d.WriteText(&text); err != nil {
+		tb.Fatal(err)
+	}
+	return text.String()
+}
+
+func dumpJSON(tb testing.TB, d ruleset.Dump) string {
+	tb.Helper()
+	var text bytes.Buffer
+	if err := d.WriteJSON(&text); err != nil {
+		tb.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestDump_OfEverySample(t *testing.T) {
+	t.Parallel()
+	for name, text := range samples(t, "valid") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set, err := ruleset.Load(name+".yaml", []byte(text), sampleOptions()...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, filepath.Join("valid", name+".dump"), dumpText(t, set.Dump()))
+		})
+	}
+}
+
+// sampleOptions are what the samples need of a program.
+func sampleOptions() []ruleset.Option {
+	return []ruleset.Option{ruleset.WithService("shop-api")}
+}
+
+func TestDump_TextIsARuleFileThatSaysTheSame(t *testing.T) {
+	t.Parallel()
+	for name, text := range samples(t, "valid") {
+		set, err := ruleset.Load(name, []byte(text), sampleOptions()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dump := dumpText(t, set.Dump())
+		again, err := ruleset.Load(name, []byte(dump))
+		if err != nil {
+			t.Errorf("%s: %v in\n%s", name, err, dump)
+			continue
+		}
+		for _, c := range ruleset.Diff(set, again) {
+			if c.Field != "profile" {
+				t.Errorf("%s: %s", name, c)
+			}
+		}
+	}
+}
+
+// layered is a set whose values come from everywhere.
+func layered(t *testing.T) *ruleset.Set {
+	t.Helper()
+	pay := ruleset.GRPC("/shop.Orders/Pay")
+	proto := func(line int) ruleset.Source {
+		return ruleset.Source{Layer: ruleset.LayerProto, File: "shop/orders.proto", Line: line, Column: 5}
+	}
+	yaml := func(line, column int) ruleset.Source {
+		return ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: line, Column: column}
+	}
+	set, err := ruleset.BuildSet([]ruleset.Declared{
+		ruleset.Code(ruleset.Rule{Endpoint: pay, Name: "pay", Key: "order:#{req.id}", Prefix: "shop:", WaitTime: ruleset.NoWait}),
+		{Rule: ruleset.Rule{Endpoint: pay, Name: "pay", WaitTime: ruleset.WaitForever, MaxWaiters: 10}, Source: proto(12)},
+		{
+			Rule:   ruleset.Rule{Endpoint: pay, Name: "pay", Keys: []string{"order:#{req.id}", `who:#{metadata["x-user"]}`}, Profile: "checkout"},
+			Source: yaml(3, 5), Fields: map[string]ruleset.Source{"keys": yaml(4, 11), "profile": yaml(6, 14), "dry_run": yaml(7, 14)},
+		},
+		{Rule: ruleset.Rule{Endpoint: ruleset.GRPC("/shop.Orders/Ship"), OnBusy: failpolicy.Skip}, Source: yaml(9, 5)},
+		{Rule: ruleset.Rule{Endpoint: ruleset.HTTP("GET /health"), None: true}, Source: yaml(11, 5)},
+		ruleset.Code(ruleset.Rule{
+			Endpoint: ruleset.HTTP("*"), Key: "#{client_ip}", When: "size(query) > 0 && method != 'GET'", Debounce: 90 * time.Second,
+			Message: "Try again & \"relax\" <3", Status: failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 423}, Lost: failpolicy.Status{HTTP: 502, GRPC: failpolicy.DataLoss}},
+		}),
+	},
+		ruleset.WithDefaults(ruleset.Rule{OnBackend: failpolicy.NullResponse}),
+		ruleset.WithProfile("checkout", ruleset.Rule{LeaseTime: 20 * time.Second}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func TestDump_NamesEveryLayer(t *testing.T) {
+	t.Parallel()
+	d := layered(t).Dump()
+	d.Settings.Uncovered = ruleset.SeverityWarn
+	golden(t, "dump", dumpText(t, d))
+	golden(t, "dump_json", dumpJSON(t, d))
+	d.NoSources = true
+	golden(t, "dump_values", dumpText(t, d))
+	golden(t, "dump_values_json", dumpJSON(t, d))
+}
+
+func TestDump_OfASet(t *testing.T) {
+	t.Parallel()
+	set := layered(t)
+	var text, document bytes.Buffer
+	if err := errors.Join(set.WriteText(&text), set.WriteJSON(&document)); err != nil {
+		t.Fatal(err)
+	}
+	if text.String() != dumpText(t, set.Dump()) || document.String() != dumpJSON(t, set.Dump()) {
+		t.Error("Set and Dump write different things")
+	}
+	var none *ruleset.Set
+	if got := dumpText(t, none.Dump()); got != "rules: []\n" {
+		t.Errorf("an empty set: got %q", got)
+	}
+}
+
+func TestDump_WithoutSourcesIsTheSameForEveryLayer(t *testing.T) {
+	t.Parallel()
+	code := mustSet(t, ruleset.Rule{Endpoint: ruleset.HTTP("POST /pay"), Name: "pay", Key: "a", LeaseTime: time.Minute, OnBusy: failpolicy.Skip})
+	file, err := ruleset.Load("locks.yaml", []byte("rules:\n- {http: POST /pay, name: pay, key: a, lease_time: 60s, on_busy: skip}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := func(set *ruleset.Set) (string, string) {
+		d := set.Dump()
+		d.NoSources = true
+		return dumpText(t, d), dumpJSON(t, d)
+	}
+	text, document := values(code)
+	fileText, fileDocument := values(file)
+	if text != fileText || document != fileDocument {
+		t.Errorf("got\n%s%s\nwant\n%s%s", fileText, fileDocument, text, document)
+	}
+	if dumpText(t, code.Dump()) == dumpText(t, file.Dump()) {
+		t.Error("the sources are the same, too")
+	}
+}
+
+func TestDump_SpellsValuesSoThatYAMLReadsThemBack(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{
+		"a", "order:1", "a: b", "a:", "#{path.id}", "a #b", "- a", "*", "yes", "Null", "10s", "0x1F", "1.5", "~", "a'b", `a"b`, `'"`, `\d`, `\d'`,
+		" a", "a ", "{a}", "[a]", "a, b", "é", "日本", "\u00a0a", "\ufeffa", "a\u2028b", "!a", "&a", "@a", "a/b", "/a", "? a", "|", ">", "%a", "`a`", "=", "<<",
+		strings.Repeat("long", 30),
+	} {
+		set := mustSet(t, ruleset.Rule{Endpoint: ruleset.Func("close day"), Key: key, Message: key, Keys: nil})
+		dump := dumpText(t, set.Dump())
+		again, err := ruleset.Load("dump", []byte(dump))
+		if err != nil {
+			t.Errorf("%q: %v in\n%s", key, err, dump)
+			continue
+		}
+		if r := again.Rules()[0]; r.Key != key || r.Message != key {
+			t.Errorf("%q: got key %q, message %q from\n%s", key, r.Key, r.Message, dump)
+		}
+	}
+}
+
+func TestDump_SpellsTimesBriefly(t *testing.T) {
+	t.Parallel()
+	for want, d := range map[string]time.Duration{
+		"10s": 10 * time.Second, "10m": 10 * time.Minute, "1h": time.Hour, "1h10m": 70 * time.Minute, "100h0m1s": 100*time.Hour + time.Second,
+		"1.5s": 1500 * time.Millisecond, "87600h": ruleset.MaxDuration, "1ms": time.Millisecond, "watchdog": ruleset.Watchdog,
+	} {
+		set := mustSet(t, ruleset.Rule{Endpoint: ruleset.Func("x"), Key: "a", LeaseTime: d})
+		if got := dumpText(t, set.Dump()); !strings.Contains(got, " "+want+" ") {
+			t.Errorf("%s: want %s in\n%s", d, want, got)
+		}
+	}
+}
+
+func TestDump_ReportsTheErrorOfTheWriter(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("disk full")
+	d := layered(t).Dump()
+	for _, err := range []error{d.WriteText(failingWriter{broken}), d.WriteJSON(failingWriter{broken})} {
+		if !errors.Is(err, broken) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }

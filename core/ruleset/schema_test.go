@@ -1,0 +1,295 @@
+package ruleset_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+func compiledSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(ruleset.Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertContent()
+	if err := compiler.AddResource("locks.schema.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("locks.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// instance is a rule file as a validator wants it. The error is that it is no YAML.
+func instance(text string) (any, error) {
+	var value any
+	if err := yaml.Load([]byte(text), &value, yaml.WithUniqueKeys(false)); err != nil {
+		return nil, err
+	}
+	document, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return jsonschema.UnmarshalJSON(bytes.NewReader(document))
+}
+
+func TestSchema_AcceptsEveryValidSample(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	for name, text := range samples(t, "valid") {
+		value, err := instance(text)
+		if err == nil {
+			err = schema.Validate(value)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSchema_RefusesEveryInvalidSampleThatItCan(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	invalid, unseen := samples(t, "invalid"), unseenBySchema()
+	for name, text := range invalid {
+		value, err := instance(text)
+		if err == nil {
+			err = schema.Validate(value)
+		}
+		switch reason, listed := unseen[name]; {
+		case err == nil && !listed:
+			t.Errorf("%s is valid for the schema: restrict the schema, or say in unseenBySchema why it cannot know\n%s", name, text)
+		case err != nil && listed:
+			t.Errorf("%s is refused by the schema after all (%q): take it out of unseenBySchema\n%v", name, reason, err)
+		}
+	}
+	for name := range unseen {
+		if _, ok := invalid[name]; !ok {
+			t.Errorf("unseenBySchema has %s, which is no sample", name)
+		}
+	}
+}
+
+func TestSchema_AcceptsDumps(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	value, err := instance(dumpText(t, layered(t).Dump()))
+	if err == nil {
+		err = schema.Validate(value)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// schemaObject is what this test looks at.
+type schemaObject struct {
+	ID          string                  `json:"$id"`
+	Ref         string                  `json:"$ref"`
+	Defs        map[string]schemaObject `json:"$defs"`
+	Properties  map[string]schemaObject `json:"properties"`
+	Description string                  `json:"description"`
+	Default     any                     `json:"default"`
+	Enum        []string                `json:"enum"`
+}
+
+func parsedSchema(t *testing.T) schemaObject {
+	t.Helper()
+	var schema schemaObject
+	if err := json.Unmarshal(ruleset.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestSchema_HasEveryField(t *testing.T) {
+	t.Parallel()
+	schema := parsedSchema(t)
+	for _, field := range ruleset.Fields() {
+		names := []string{field}
+		if field == "endpoint" {
+			names = []string{"http", "grpc", "func"}
+		}
+		for _, name := range names {
+			ref := schema.Defs["Rule"].Properties[name].Ref
+			def, ok := schema.Defs[strings.TrimPrefix(ref, "#/$defs/")]
+			if !ok || def.Description == "" {
+				t.Errorf("no %s in a rule, or without a description", name)
+			}
+		}
+		_, inProfile := schema.Defs["Profile"].Properties[field]
+		single := slices.Contains([]string{"endpoint", "name", "key", "keys", "profile", "none"}, field)
+		if inProfile == single {
+			t.Errorf("%s in a profile: got %v", field, inProfile)
+		}
+	}
+	for field := range reflect.TypeFor[ruleset.Settings]().Fields() {
+		if name := field.Tag.Get("rule"); schema.Properties[name].Description == "" {
+			t.Errorf("no %s at the top, or without a description", name)
+		}
+	}
+}
+
+func TestSchema_SpeaksOfFilesOnly(t *testing.T) {
+	t.Parallel()
+	text := string(ruleset.Schema())
+	for _, word := range []string{"ruleset.", "failpolicy.", "WaitTime", "NoWait", "time.Second", "[", "]"} {
+		for _, def := range parsedSchema(t).Defs {
+			if strings.Contains(def.Description, word) {
+				t.Errorf("%q in a description: %s", word, def.Description)
+			}
+		}
+	}
+	if !strings.HasPrefix(parsedSchema(t).ID, "https://") || !strings.HasSuffix(text, "}\n") {
+		t.Errorf("got the ID %s", parsedSchema(t).ID)
+	}
+}
+
+func TestSchema_HasTheDefaultsOfRules(t *testing.T) {
+	t.Parallel()
+	defs := parsedSchema(t).Defs
+	for field, want := range map[string]any{
+		"wait_time": "10s", "lease_time": "watchdog", "on_busy": "error", "on_lost": "cancel", "kind": "reentrant", "key_format": "encode", "name": nil,
+	} {
+		if got := defs[field].Default; got != want {
+			t.Errorf("%s: got %v, want %v", field, got, want)
+		}
+	}
+}
+
+func TestSchema_HasEveryWord(t *testing.T) {
+	t.Parallel()
+	schema := parsedSchema(t)
+	for field, want := range map[string][]string{
+		"kind": wordsOf(ruleset.Kinds()), "key_format": wordsOf(ruleset.KeyFormats()), "on_lost": wordsOf(failpolicy.LossChoices()),
+		"on_busy": wordsOf(failpolicy.Strategies()), "on_backend": wordsOf(failpolicy.Strategies()),
+		"on_key": wordsOf(failpolicy.Strategies()), "on_overload": wordsOf(failpolicy.Strategies()),
+	} {
+		if got := schema.Defs[field].Enum; !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", field, got, want)
+		}
+	}
+	for _, field := range []string{"unmatched", "uncovered"} {
+		if got := schema.Properties[field].Enum; !slices.Equal(got, wordsOf(ruleset.Severities())) {
+			t.Errorf("%s: got %q", field, got)
+		}
+	}
+	for field := range reflect.TypeFor[failpolicy.Statuses]().Fields() {
+		if _, ok := schema.Defs["status"].Properties[strings.ToLower(field.Name)]; !ok {
+			t.Errorf("no status for %s", field.Name)
+		}
+	}
+}
+
+func wordsOf[T ~string](list []T) []string {
+	var words []string
+	for _, w := range list {
+		words = append(words, string(w))
+	}
+	return words
+}
+
+// TestSchema_JudgesSingleRules holds the parts of the schema against the loader:
+// both must say the same.
+func TestSchema_JudgesSingleRules(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	for rule, valid := range map[string]bool{
+		"{http: POST /a, key: a}":                                             true,
+		"{http: '* /a', key: a}":                                              true,
+		"{http: '*', key: a}":                                                 true,
+		"{http: '* *', key: a}":                                               true,
+		"{http: POST *, key: a}":                                              true,
+		"{http: POST /*, key: a}":                                             true,
+		"{http: GET /files/*path, key: a}":                                    true,
+		"{http: POST /a/*/b, key: a}":                                         false,
+		"{http: POST /, key: a}":                                              true,
+		"{http: POST //a//, key: a}":                                          true,
+		"{http: post /a, key: a}":                                             false,
+		"{http: POST a, key: a}":                                              false,
+		"{http: /a, key: a}":                                                  false,
+		"{http: POST, key: a}":                                                false,
+		"{http: POST /a}":                                                     false,
+		"{http: POST /a, keys: [a, b]}":                                       true,
+		"{http: POST /a, keys: []}":                                           false,
+		"{http: POST /a, keys: [a, a]}":                                       false,
+		"{http: POST /a, keys: a}":                                            false,
+		"{http: POST /a, key: a, keys: [b]}":                                  false,
+		"{http: POST /a, key: ' '}":                                           false,
+		"{http: POST /a, key: 1}":                                             false,
+		"{http: POST /a, key: null}":                                          false,
+		"{http: POST /a, grpc: /a.B/C, key: a}":                               false,
+		"{key: a}":                                                            false,
+		"{grpc: /a.B/C}":                                                      true,
+		"{grpc: /a.B/*}":                                                      false,
+		"{grpc: '*', key: a}":                                                 true,
+		"{grpc: a.B/C, key: a}":                                               false,
+		"{grpc: /a.B, key: a}":                                                false,
+		"{grpc: /a.B/C/D, key: a}":                                            false,
+		"{func: close-day}":                                                   true,
+		"{func: ' ', key: a}":                                                 false,
+		"{http: POST /a, none: true}":                                         true,
+		"{http: POST /a, none: false, key: a}":                                true,
+		"{http: POST /a, none: true, key: a}":                                 false,
+		"{http: POST /a, key: a, wait_time: 1m30s}":                           true,
+		"{http: POST /a, key: a, wait_time: none}":                            true,
+		"{http: POST /a, key: a, wait_time: 1.5s}":                            true,
+		"{http: POST /a, key: a, wait_time: 10}":                              false,
+		"{http: POST /a, key: a, wait_time: '10'}":                            false,
+		"{http: POST /a, key: a, wait_time: watchdog}":                        false,
+		"{http: POST /a, key: a, wait_time: -1s}":                             false,
+		"{http: POST /a, key: a, lease_time: watchdog}":                       true,
+		"{http: POST /a, key: a, lease_time: forever}":                        false,
+		"{http: POST /a, key: a, debounce: none}":                             false,
+		"{http: POST /a, key: a, max_waiters: -1}":                            false,
+		"{http: POST /a, key: a, max_waiters: 0}":                             true,
+		"{http: POST /a, key: a, permits: 3}":                                 false,
+		"{http: POST /a, key: a, on_busy: EXCEPTION}":                         false,
+		"{http: POST /a, key: a, name: 'a#{path.id}'}":                        false,
+		"{http: POST /a, key: a, name: ' '}":                                  false,
+		"{http: POST /a, key: a, prefix: 'a${x}'}":                            false,
+		"{http: POST /a, key: a, when: '#{query.x}'}":                         false,
+		"{http: POST /a, key: a, when: 'any(x, # > 1)'}":                      true,
+		"{http: POST /a, key: a, when: ''}":                                   false,
+		"{http: POST /a, key: a, profile: quick}":                             true,
+		"{http: POST /a, key: a, status: {busy: {http: 423, grpc: ABORTED}}}": true,
+		"{http: POST /a, key: a, status: {busy: {http: 200}}}":                false,
+		"{http: POST /a, key: a, status: {busy: {grpc: OK}}}":                 false,
+		"{http: POST /a, key: a, status: {canceled: {http: 423}}}":            false,
+		"{http: POST /a, key: a, on_busy: null_response, response: '{}'}":     true,
+		"{http: POST /a, key: a, on_busy: null_response, response: '{a: 1}'}": false,
+		"{http: POST /a, key: a, disabled: yes}":                              false,
+		"{http: POST /a, key: a, waittime: 10s}":                              false,
+	} {
+		text := "rules:\n- " + rule + "\n"
+		value, err := instance(text)
+		if err != nil {
+			t.Fatalf("%s: %v", rule, err)
+		}
+		if err := schema.Validate(value); (err == nil) != valid {
+			t.Errorf("%s: the schema says %v, want valid: %v", rule, err, valid)
+		}
+		if _, err := ruleset.Load("locks.yaml", []byte(text)); (err == nil) != valid {
+			t.Errorf("%s: Load says %v, want valid: %v", rule, err, valid)
+		}
+	}
+}
+
+// unseenBySchema names the invalid samples that are valid for the schema, with what it
+// would have to know.
+func unseenBySchema() map[string]string {
+	return map[string]string{}
+}
