@@ -47,7 +47,9 @@ Examples:
 }
 
 func (c *check) flags(set *pflag.FlagSet) {
-	c.program.flags(set)
+	c.imageFlag(set)
+	c.routesFlag(set)
+	c.serviceFlag(set)
 	set.StringArrayVar(&c.samples, "sample", nil, "`file` with a JSON body: fields that it lacks are errors; or 'POST /path=file' for one route")
 	set.StringVar(&c.against, "against", "", "the rule `file` in force: shows what changes, and what must not")
 	set.BoolVar(&c.strict, "strict", false, "warnings count as errors")
@@ -58,7 +60,7 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 	if err := oneOf("format", c.format, report.Formats()); err != nil {
 		return err
 	}
-	path, err := ruleFile(args, 1)
+	path, err := onlyRuleFile(args)
 	if err != nil {
 		return err
 	}
@@ -69,18 +71,11 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 	if err != nil {
 		return err
 	}
-	set, findings, err := c.findings(path)
+	findings, rules, err := c.findings(path, bodies)
 	if err != nil {
 		return err
 	}
-	rules := ""
-	if set != nil {
-		in := &inspect.Inputs{File: path, Set: set, Routes: c.routes, Image: c.image, Body: bodies.of}
-		result := inspect.Run(in)
-		findings = append(findings, result.Findings...)
-		report.Sort(findings)
-		rules = counted(result.Rules, "rule") + ": "
-	}
+	report.Sort(findings)
 	if err := report.Write(std.out, c.format, findings, path+": "+rules+verdict(findings)); err != nil {
 		return err
 	}
@@ -90,18 +85,29 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 	return nil
 }
 
-// findings loads the rules; what is wrong with the file is a finding, and there is
-// no set then.
-func (c *check) findings(path string) (*ruleset.Set, []report.Finding, error) {
+// findings loads the rules and judges them. What is wrong with the file itself is a
+// finding, and nothing else is known then. rules counts them for the summary.
+func (c *check) findings(path string, bodies *samples) (found []report.Finding, rules string, err error) {
 	set, err := ruleset.LoadFile(path, c.options()...)
 	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
-		var findings []report.Finding
 		for _, p := range invalid.Problems {
-			findings = append(findings, report.Finding{Severity: report.Error, Problem: p})
+			found = append(found, report.Finding{Severity: report.Error, Problem: p})
 		}
-		return nil, findings, nil
+		return found, "", nil
 	}
-	return set, nil, err
+	if err != nil {
+		return nil, "", err
+	}
+	in := &inspect.Inputs{File: path, Set: set, Routes: c.routes, Image: c.image, Body: bodies.of}
+	if c.against != "" {
+		old, err := ruleset.LoadFile(c.against, c.options()...)
+		if err != nil {
+			return nil, "", fmt.Errorf("--against: %w", err)
+		}
+		found = inspect.Against(old, in)
+	}
+	result := inspect.Run(in)
+	return append(found, result.Findings...), counted(result.Rules, "rule") + ": ", nil
 }
 
 // verdict sums the findings up.

@@ -36,7 +36,7 @@ func (c *command) help() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Usage: %s\n\n%s\n", strings.TrimSpace("interlock "+c.name+" "+c.synopsis), c.text)
 	if flags := c.flagSet(); flags.HasFlags() {
-		fmt.Fprintf(&text, "\nFlags:\n%s", flags.FlagUsages())
+		fmt.Fprintf(&text, "\nFlags:\n%s\n", strings.TrimRight(flags.FlagUsages(), "\n"))
 	}
 	return text.String()
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
-	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -22,9 +20,15 @@ type program struct {
 	routes *routes.Table
 }
 
-func (p *program) flags(set *pflag.FlagSet) {
+func (p *program) imageFlag(set *pflag.FlagSet) {
 	set.StringVar(&p.descriptors, "descriptors", "", "`file` of compiled .proto files, by buf build -o or\nprotoc --include_imports --include_source_info -o")
+}
+
+func (p *program) routesFlag(set *pflag.FlagSet) {
 	set.StringVar(&p.routesFile, "routes", "", "`file` of the program's routes, by WriteRoutes of ginlock")
+}
+
+func (p *program) serviceFlag(set *pflag.FlagSet) {
 	set.StringVar(&p.service, "service", "", "`name` of the program, for rules with a list of services")
 }
 
@@ -52,17 +56,13 @@ func (p *program) options() []ruleset.Option {
 	return []ruleset.Option{ruleset.WithService(p.service)}
 }
 
-// ruleFile is the first of so many arguments.
-func ruleFile(args []string, count int) (string, error) {
+// onlyRuleFile is the one argument of a command.
+func onlyRuleFile(args []string) (string, error) {
 	switch {
 	case len(args) == 0:
 		return "", usagef("no rule file: write its name, such as locks.yaml")
-	case len(args) > count:
-		extra := args[count]
-		if ext := filepath.Ext(extra); slices.Contains([]string{".yaml", ".yml"}, ext) {
-			return "", usagef("one rule file at a time: call it once more for %s", extra)
-		}
-		return "", usagef("what is %q? Put values with spaces into quotes", extra)
+	case len(args) > 1:
+		return "", usagef("%q is one file too many: call it once for each", args[1])
 	default:
 		return args[0], nil
 	}

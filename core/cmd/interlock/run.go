@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
@@ -31,7 +32,7 @@ type command struct {
 
 // commands is the table of commands, in the order of the help.
 func commands() []*command {
-	return []*command{newCheck(), newHash(), newVersion()}
+	return []*command{newCheck(), newDump(), newKey(), newHash(), newSchema(), newVersion()}
 }
 
 // streams are the standard streams of one run.
@@ -100,9 +101,18 @@ func (c *command) execute(ctx context.Context, std streams, args []string) int {
 		return exitFine
 	case errors.Is(err, errProblems):
 		return exitProblems
+	case isInvalid(err):
+		fmt.Fprintln(std.err, err)
+		return exitProblems
 	default:
 		return fail(std, "interlock "+c.name, err)
 	}
+}
+
+// isInvalid reports whether the rules are at fault, not the call.
+func isInvalid(err error) bool {
+	_, ok := errors.AsType[*ruleset.InvalidError](err)
+	return ok
 }
 
 func (c *command) flagSet() *pflag.FlagSet {

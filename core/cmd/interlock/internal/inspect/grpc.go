@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
@@ -57,13 +58,7 @@ func (i *inspector) method(e ruleset.Endpoint, m protorules.Method) {
 	if len(own) == 0 {
 		i.fromOptions += len(m.Rules)
 	}
-	for _, p := range m.Problems {
-		i.findings.addAt(e, report.Error, p)
-	}
-	if len(m.Problems) > 0 {
-		return
-	}
-	rules, err := i.in.Set.Overlay(e, m.Rules...)
+	rules, err := overlay.At(i.in.Set, m)
 	s := grpcSite(e, m.Descriptor, rules)
 	switch {
 	case err != nil:

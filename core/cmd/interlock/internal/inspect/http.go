@@ -64,8 +64,11 @@ func changes(method string) bool {
 }
 
 func (i *inspector) httpSite(r routes.Route, rules []*ruleset.Resolved) *site {
-	s := &site{endpoint: r.Endpoint(), rules: rules, example: "path.id", open: i.in.Routes == nil, fallbacks: fallbacksOf(rules)}
 	c := httpvars.Config{PathParams: routes.Params(r.Path)}
+	s := &site{endpoint: r.Endpoint(), rules: rules, example: "body.id", open: i.in.Routes == nil, fallbacks: fallbacksOf(rules)}
+	if len(c.PathParams) > 0 {
+		s.example = "path." + c.PathParams[0]
+	}
 	if s.open && strings.HasSuffix(r.Path, "*") {
 		c.PathParams = i.guessParams(rules)
 	}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// dump is the command of that name.
+type dump struct {
+	program
+
+	format string
+}
+
+func newDump() *command {
+	d := &dump{}
+	return &command{
+		name:     "dump",
+		synopsis: "LOCKS.yaml [flags]",
+		summary:  "show the rules in force, with the source of every value",
+		text: `Shows the rules as they are in force, with defaults, profiles and, with --descriptors,
+the options of .proto files: every value with the place that it comes from.
+
+Examples:
+  interlock dump locks.yaml
+  interlock dump locks.yaml --descriptors image.binpb --format json`,
+		flags: d.flags,
+		run:   d.run,
+	}
+}
+
+func (d *dump) flags(set *pflag.FlagSet) {
+	d.imageFlag(set)
+	d.serviceFlag(set)
+	set.StringVar(&d.format, "format", "text", "`format` of the output: text or json")
+}
+
+func (d *dump) run(_ context.Context, std streams, args []string) error {
+	if err := oneOf("format", d.format, []string{"text", "json"}); err != nil {
+		return err
+	}
+	path, err := onlyRuleFile(args)
+	if err != nil {
+		return err
+	}
+	if err := d.load(); err != nil {
+		return err
+	}
+	set, err := ruleset.LoadFile(path, d.options()...)
+	if err != nil {
+		return err
+	}
+	shown := set.Dump()
+	if d.image != nil {
+		if shown.Rules, err = overlay.All(set, d.image.Methods()); err != nil {
+			return err
+		}
+	}
+	if d.format == "json" {
+		return shown.WriteJSON(std.out)
+	}
+	return shown.WriteText(std.out)
+}

@@ -1,0 +1,114 @@
+package simulate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock/protorules"
+	"github.com/interlock-go/interlock/keyexpr/protovars"
+)
+
+// GRPC tells what the rules do with a call of a full method, such as
+// "/shop.v1.Orders/Pay". message is the request as JSON, of a stream its first
+// message. Without the method's descriptor there is no message. The error is a
+// [*NoMatchError] if no rule concerns the call.
+func (p *Program) GRPC(fullMethod string, metadata map[string][]string, message []byte) ([]Answer, error) {
+	m, err := p.method(fullMethod)
+	if err != nil {
+		return nil, err
+	}
+	e := ruleset.GRPC(fullMethod)
+	rules, err := overlay.At(p.Set, m)
+	if err != nil {
+		return nil, err
+	}
+	if len(rules) == 0 {
+		return nil, noMatchf("no rule is for %s, or one that says it has no lock", e)
+	}
+	req, err := requestOf(m.Descriptor, message)
+	if err != nil {
+		return nil, err
+	}
+	host := &grpcHost{metadata: metadata, method: fullMethod, peer: p.Variables["peer"]}
+	c := protovars.Config{}
+	if m.Descriptor != nil {
+		c.Request = m.Descriptor.Input()
+	}
+	for _, name := range p.names("peer") {
+		c.Registered = append(c.Registered, protovars.Registered{Name: name})
+		host.values = append(host.values, p.Variables[name])
+	}
+	v, err := protovars.New(c)
+	if err != nil {
+		return nil, err
+	}
+	return answers(aspect.Site{Endpoint: e, Schema: v.Schema(), Fallbacks: fallbacks(rules)}, rules, v.Call(req, host))
+}
+
+// method finds a method; without an image it has a name only.
+func (p *Program) method(fullMethod string) (protorules.Method, error) {
+	if p.Image == nil {
+		return protorules.Method{FullMethod: fullMethod}, nil
+	}
+	if m, ok := p.Image.Method(fullMethod); ok {
+		return m, nil
+	}
+	if near := failpolicy.Nearest(fullMethod, p.Image.Names()); near != "" {
+		return protorules.Method{}, noMatchf("the descriptors have no method %s: did you mean %s?", fullMethod, near)
+	}
+	return protorules.Method{}, noMatchf("the descriptors have no method %s", fullMethod)
+}
+
+// requestOf reads the request; of an unknown method there is none.
+func requestOf(d protoreflect.MethodDescriptor, message []byte) (proto.Message, error) {
+	if d == nil {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	m := dynamicpb.NewMessage(d.Input())
+	if len(message) == 0 {
+		return m, nil
+	}
+	if err := protojson.Unmarshal(message, m); err != nil {
+		text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
+		return nil, fmt.Errorf("the data is no %s: %s", d.Input().FullName(), text)
+	}
+	return m, nil
+}
+
+// names are the variables that have a value, sorted, but for one that is no
+// registered one.
+func (p *Program) names(standard string) []string {
+	names := slices.Sorted(maps.Keys(p.Variables))
+	return slices.DeleteFunc(names, func(name string) bool { return name == standard })
+}
+
+// grpcHost is what a server knows of the call.
+type grpcHost struct {
+	metadata map[string][]string
+	method   string
+	peer     string
+	values   []any // of the registered variables
+}
+
+// Metadata implements [protovars.Host].
+func (h *grpcHost) Metadata(key string) []string { return h.metadata[key] }
+
+// Method implements [protovars.Host].
+func (h *grpcHost) Method() string { return h.method }
+
+// Peer implements [protovars.Host].
+func (h *grpcHost) Peer() string { return h.peer }
+
+// Registered implements [protovars.Host].
+func (h *grpcHost) Registered(i int) (any, error) { return h.values[i], nil }

@@ -1,0 +1,102 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// Value is what a variable was in a request.
+type Value struct{ Name, Text string }
+
+// recorder is the variables of a request, and notes which are read.
+type recorder struct {
+	env    keyexpr.Env
+	names  []string // by slot
+	values []Value
+}
+
+func newRecorder(s *keyexpr.Schema, env keyexpr.Env) *recorder {
+	return &recorder{env: env, names: s.Variables()}
+}
+
+// Value implements [keyexpr.Env].
+func (r *recorder) Value(slot int) (any, error) {
+	v, err := r.env.Value(slot)
+	if err == nil {
+		r.note(r.names[slot], text(v))
+	}
+	return v, err
+}
+
+// Item implements [keyexpr.Env].
+func (r *recorder) Item(slot int, key string, i int) (string, int, error) {
+	v, count, err := r.env.Item(slot, key, i)
+	name := r.names[slot] + selector(key)
+	switch {
+	case err != nil:
+	case count == 0:
+		r.note(name, missing)
+	case count == 1:
+		r.note(name, text(v))
+	default:
+		r.note(fmt.Sprintf("%s[%d]", name, i), fmt.Sprintf("%s (of %d)", text(v), count))
+	}
+	return v, count, err
+}
+
+func (r *recorder) note(name, text string) {
+	for _, v := range r.values {
+		if v.Name == name {
+			return
+		}
+	}
+	r.values = append(r.values, Value{name, text})
+}
+
+const missing = "(missing)"
+
+// text is a value on one line.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return missing
+	case string:
+		if v == "" || strconv.Quote(v) != `"`+v+`"` {
+			return strconv.Quote(v)
+		}
+		return v
+	case protoreflect.Message:
+		return short(protojson.Marshal(v.Interface()))
+	default:
+		return short(json.Marshal(v))
+	}
+}
+
+// maxText bounds what is shown of a body.
+const maxText = 200
+
+func short(document []byte, err error) string {
+	if err != nil {
+		return "(" + err.Error() + ")"
+	}
+	if runes := []rune(string(document)); len(runes) > maxText {
+		return string(runes[:maxText]) + "…"
+	}
+	return string(document)
+}
+
+// selector is how a name is written after a variable.
+func selector(name string) string {
+	for i, c := range name {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return "[" + strconv.Quote(name) + "]"
+		}
+	}
+	return "." + name
+}
