@@ -205,7 +205,10 @@ func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 	_, err = grpclock.New(locks,
 		nil,
 		grpclock.WithRules(ruleset.Rule{Key: "no endpoint"}),
-		grpclock.WithSet(set), grpclock.WithSet(nil), grpclock.WithSet(set),
+		grpclock.WithRules(
+			ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}"},
+			ruleset.Rule{Endpoint: ruleset.Func("close-day"), Key: "day"}),
+		grpclock.WithSet(set), grpclock.WithSet(nil), grpclock.WithSet((*ruleset.Live)(nil)), grpclock.WithSet(set),
 		grpclock.WithProfile("x", ruleset.Rule{}),
 		grpclock.WithErrorMapper(nil),
 		grpclock.WithDescriptors(nil),

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock/protorules"
 	"github.com/interlock-go/interlock/keyexpr/protovars"
 )
 
@@ -26,25 +27,45 @@ type compiler struct {
 	problems []*ruleset.Problem
 }
 
-// compile makes the method; one that cannot work has an err.
-func (g *Guard) compile(path string, s shape, d protoreflect.MethodDescriptor, rules []*ruleset.Resolved) *method {
-	c := &compiler{
-		guard: g, endpoint: ruleset.GRPC(path),
-		method: &method{shape: s, descriptor: d, responses: make([]proto.Message, len(rules))},
-	}
-	if d != nil && !g.config.serverFirst[path] {
+// compile makes the method of a key under a set: nil without rules, and one with an
+// err where they cannot work.
+func (g *Guard) compile(set *ruleset.Set, k methodKey) *method {
+	d := describe(k.path, g.config.descriptors)
+	options, problems := optionsOf(d)
+	c := &compiler{guard: g, endpoint: ruleset.GRPC(k.path), method: &method{shape: k.shape, descriptor: d}, problems: problems}
+	if d != nil && !g.config.serverFirst[k.path] {
 		c.request = d.Input()
 	}
+	rules, err := set.Overlay(c.endpoint, options...)
+	if err != nil {
+		c.adopt(err)
+	} else if len(rules) > 0 {
+		c.compile(rules)
+	}
+	c.method.problems, c.method.err = c.problems, ruleset.Invalid(c.problems...)
+	if c.method.err == nil && c.method.point == nil {
+		return nil
+	}
+	return c.method
+}
+
+// optionsOf are the rules that the .proto file declares around a method.
+func optionsOf(d protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem) {
+	if d == nil {
+		return nil, nil
+	}
+	return protorules.Of(d)
+}
+
+// compile compiles the rules.
+func (c *compiler) compile(rules []*ruleset.Resolved) {
+	c.method.responses = make([]proto.Message, len(rules))
 	c.compilePoint(rules)
 	for i, r := range rules {
 		c.checkReply(r)
 		c.checkFallback(r)
 		c.method.responses[i] = c.response(r)
 	}
-	if err := ruleset.Invalid(c.problems...); err != nil {
-		c.method.err = err
-	}
-	return c.method
 }
 
 func (c *compiler) reportf(r *ruleset.Resolved, field, format string, args ...any) {
@@ -61,7 +82,7 @@ func (c *compiler) compilePoint(rules []*ruleset.Resolved) {
 	}
 	site := aspect.Site{Endpoint: c.endpoint, Schema: variables.Schema(), Fallbacks: c.guard.fallbackNames(m.shape)}
 	m.variables = variables
-	m.point, err = c.guard.aspect.CompileResolved(site, rules...)
+	m.point, err = c.guard.aspect.Prepare(site, rules...)
 	if err != nil {
 		c.adopt(err)
 		c.explainRequest(rules)

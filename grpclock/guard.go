@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 
@@ -15,12 +17,17 @@ import (
 // Guard runs gRPC methods under the locks that rules ask for. Make it with [New],
 // put both interceptors into the server, and call [Guard.Check] once its services
 // are registered. It is safe for concurrent use, owns no goroutine and needs no
-// Close.
+// Close: over a [ruleset.Live] it follows every reload until that is closed.
 type Guard struct {
-	config  *config
-	aspect  *aspect.Aspect
-	rules   *ruleset.Set
-	methods table
+	config *config
+	aspect *aspect.Aspect
+	rules  ruleset.Provider
+
+	current  atomic.Pointer[table]
+	learning sync.Mutex // one compiles what is not in the table
+	swapping sync.Mutex // one replaces the table and tells the observers; short
+
+	registered atomic.Pointer[[]methodKey] // that Check has seen
 }
 
 // New makes a Guard over a lock client, which stays the caller's to close. The error
@@ -37,7 +44,11 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
-	return &Guard{config: c, aspect: middle, rules: rules}, nil
+	g := &Guard{config: c, aspect: middle, rules: rules}
+	if _, err := rules.Subscribe(g.prepare); err != nil { // for as long as the rules are loaded anew
+		return nil, fmt.Errorf("grpclock: New: %w", err)
+	}
+	return g, nil
 }
 
 // Aspect is the middle on which the guard stands. Its Suspend is the kill switch.
@@ -46,7 +57,7 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.aspect }
 // UnaryServerInterceptor puts unary methods under their rules.
 func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		m := g.method(info.FullMethod, shape{})
+		m := g.method(info.FullMethod, shape{}, true)
 		if m == nil {
 			return handler(ctx, req)
 		}
@@ -62,7 +73,7 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 // rules.
 func (g *Guard) StreamServerInterceptor() grpc.StreamServerInterceptor {
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		m := g.method(info.FullMethod, shapeOf(info))
+		m := g.method(info.FullMethod, shapeOf(info), srv != nil)
 		if m == nil {
 			return handler(srv, stream)
 		}

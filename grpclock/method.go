@@ -23,7 +23,35 @@ type method struct {
 	point      *aspect.Point
 	responses  []proto.Message // per rule, nil without one
 	reads      bool            // a rule in force reads the message
-	err        error           // why it cannot work
+	problems   []*ruleset.Problem
+	err        error // the problems, if there are any: it cannot work
+}
+
+// rules are the rules of a method that works, nil where there are none.
+func (m *method) rules() []*ruleset.Resolved {
+	if m == nil || m.point == nil {
+		return nil
+	}
+	return m.point.Rules()
+}
+
+// announce tells observers of the rules.
+func (m *method) announce() {
+	if m != nil && m.err == nil {
+		m.point.Announce()
+	}
+}
+
+// retract tells observers of the rules that next, which takes its place, does not
+// have.
+func (m *method) retract(next *method) {
+	switch {
+	case m == nil || m.err != nil:
+	case next == nil || next.err != nil:
+		m.point.Retract(nil)
+	default:
+		m.point.Retract(next.point)
+	}
 }
 
 // emptyReply is an empty message of the method's output type.

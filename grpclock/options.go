@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -25,7 +26,7 @@ type ErrorMapper func(ctx context.Context, refused *aspect.RefusedError) error
 type config struct {
 	declared        []ruleset.Declared
 	resolving       []ruleset.Option
-	set             *ruleset.Set
+	set             ruleset.Provider
 	observers       []aspect.Option
 	variables       []variable
 	unaryFallbacks  map[string]unaryFallback
@@ -36,25 +37,32 @@ type config struct {
 }
 
 // WithRules declares rules in Go. Each needs an Endpoint made with [ruleset.GRPC]:
-// a full method, "/pkg.Service/*" or "*". May be given several times. Not together
-// with [WithSet].
+// a full method, "/pkg.Service/*" or "*". What the options of a method say is laid
+// over them. May be given several times. Not together with [WithSet].
 func WithRules(rules ...ruleset.Rule) Option {
 	return func(c *config) error {
+		var errs []error
 		for _, r := range rules {
+			if t := r.Endpoint.Transport; t == ruleset.TransportHTTP || t == ruleset.TransportFunc {
+				errs = append(errs, fmt.Errorf("grpclock: WithRules: the rule of %s is for no gRPC method: write Endpoint: ruleset.GRPC(%q), or remove it",
+					r.Endpoint, "/shop.v1.Orders/Pay"))
+				continue
+			}
 			c.declared = append(c.declared, ruleset.Code(r))
 		}
-		return nil
+		return errors.Join(errs...)
 	}
 }
 
-// WithSet uses the gRPC rules of a set. Its rules for other transports are left
-// alone. Not together with [WithRules], [WithDefaults] and [WithProfile], which
-// belong into the making of the set.
-func WithSet(set *ruleset.Set) Option {
+// WithSet uses the gRPC rules of a set, laid over the options of the methods: a
+// [*ruleset.Set], or a [*ruleset.Live], whose reloads the guard follows. Its rules for
+// other transports are left alone. Not together with [WithRules], [WithDefaults] and
+// [WithProfile], which belong into the making of the set: see [ruleset.WithRules].
+func WithSet(set ruleset.Provider) Option {
 	return func(c *config) error {
 		switch {
-		case set == nil:
-			return errors.New("grpclock: WithSet(nil): make a set with ruleset.NewSet")
+		case isNil(set):
+			return errors.New("grpclock: WithSet(nil): make a set with ruleset.LoadFile, ruleset.Watch or ruleset.NewSet")
 		case c.set != nil:
 			return errors.New("grpclock: WithSet: given twice: make one set of both")
 		}
@@ -63,7 +71,14 @@ func WithSet(set *ruleset.Set) Option {
 	}
 }
 
-// WithDefaults replaces built-in defaults of the rules given to [WithRules].
+// isNil finds the nil pointers that an ignored error leaves, too.
+func isNil(set ruleset.Provider) bool {
+	v := reflect.ValueOf(set)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// WithDefaults replaces built-in defaults of the rules given to [WithRules] and of
+// those in .proto files.
 func WithDefaults(r ruleset.Rule) Option {
 	return func(c *config) error {
 		c.resolving = append(c.resolving, ruleset.WithDefaults(r))
@@ -71,7 +86,8 @@ func WithDefaults(r ruleset.Rule) Option {
 	}
 }
 
-// WithProfile adds a profile for the rules given to [WithRules].
+// WithProfile adds a profile for the rules given to [WithRules] and for those in
+// .proto files.
 func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *config) error {
 		c.resolving = append(c.resolving, ruleset.WithProfile(name, r))
@@ -105,8 +121,10 @@ func WithErrorMapper(mapper ErrorMapper) Option {
 
 // WithDescriptors adds descriptors of services that are not registered globally,
 // such as those loaded at run time. They are asked before the global registry, in
-// the order given. A *protoregistry.Files is one. A method that has no descriptor
-// can have rules, but without req, and without empty replies.
+// the order given. A *protoregistry.Files is one. The options of a method are those
+// of the first descriptor that is found; one with source information gives problems
+// their lines. A method that has no descriptor can have rules, but without req, and
+// without empty replies.
 func WithDescriptors(resolvers ...protodesc.Resolver) Option {
 	return func(c *config) error {
 		for _, r := range resolvers {
@@ -158,16 +176,16 @@ func (c *config) checkSet() error {
 	}
 	var errs []error
 	if len(c.declared) > 0 {
-		errs = append(errs, errors.New("grpclock: WithRules beside WithSet: put the rules into the set"))
+		errs = append(errs, errors.New("grpclock: WithRules beside WithSet: give the rules to the set, with ruleset.WithRules"))
 	}
 	if len(c.resolving) > 0 {
-		errs = append(errs, errors.New("grpclock: WithDefaults or WithProfile beside WithSet: give ruleset's options of that name to ruleset.NewSet"))
+		errs = append(errs, errors.New("grpclock: WithDefaults or WithProfile beside WithSet: give ruleset's options of that name to the making of the set"))
 	}
 	return errors.Join(errs...)
 }
 
-// rules are the rules of all sources as one set.
-func (c *config) rules() (*ruleset.Set, error) {
+// rules are the rules of the program: a set of its own, or one of those in code.
+func (c *config) rules() (ruleset.Provider, error) {
 	if c.set != nil {
 		return c.set, nil
 	}

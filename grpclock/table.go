@@ -2,19 +2,18 @@ package grpclock
 
 import (
 	"maps"
-	"sync"
-	"sync/atomic"
-
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"slices"
+	"strings"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// table is the methods that were compiled so far. After [Guard.Check] that is all
-// of them, and it is only read.
+// table is the methods that were compiled for one set so far. After [Guard.Check]
+// that is all of them. It never changes: what is learned later, and a reload, put
+// another in its place, while calls go on with the method that they have found.
 type table struct {
-	known atomic.Pointer[map[methodKey]*method]
-	mu    sync.Mutex // for those who add
+	set     *ruleset.Set
+	methods map[methodKey]*method // nil: a method without rules
 }
 
 type methodKey struct {
@@ -22,54 +21,110 @@ type methodKey struct {
 	shape shape
 }
 
-func (t *table) get(k methodKey) *method {
-	known := t.known.Load()
-	if known == nil {
-		return nil
-	}
-	return (*known)[k]
+// wild reports whether the key stands for all methods that only callers name.
+func (k methodKey) wild() bool { return strings.HasSuffix(k.path, "*") }
+
+// with is a table that has more methods.
+func (t *table) with(more map[methodKey]*method) *table {
+	next := &table{set: t.set, methods: maps.Clone(t.methods)}
+	maps.Copy(next.methods, more)
+	return next
 }
 
-// add returns the method of k, made once.
-func (t *table) add(k methodKey, compile func() *method) *method {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if m := t.get(k); m != nil {
-		return m
-	}
-	next := map[methodKey]*method{}
-	if known := t.known.Load(); known != nil {
-		next = maps.Clone(*known)
-	}
-	m := compile()
-	next[k] = m
-	t.known.Store(&next)
-	return m
+// keys are what the table has, in order.
+func (t *table) keys() []methodKey {
+	return slices.SortedFunc(maps.Keys(t.methods), byPath)
 }
 
-// method gives the rules of a method, nil if it has none.
-func (g *Guard) method(fullMethod string, s shape) *method {
-	if m := g.methods.get(methodKey{fullMethod, s}); m != nil {
-		return m
+// byPath orders methods by their names.
+func byPath(a, b methodKey) int {
+	if order := strings.Compare(a.path, b.path); order != 0 {
+		return order
 	}
-	rules := g.rules.Match(ruleset.GRPC(fullMethod))
-	if rules == nil {
-		return nil
-	}
-	descriptor := describe(fullMethod, g.config.descriptors)
-	k := methodKey{pathOf(fullMethod, descriptor, rules), s}
-	if m := g.methods.get(k); m != nil {
-		return m
-	}
-	return g.methods.add(k, func() *method { return g.compile(k.path, s, descriptor, rules) })
+	return strings.Compare(a.shape.String(), b.shape.String())
 }
 
-// pathOf is the name under which a method is compiled and counted: its own, or that
-// of a rule with a wildcard where only the caller says that the method exists. A
-// server of unknown services must not keep a name for whatever it is asked for.
-func pathOf(fullMethod string, d protoreflect.MethodDescriptor, rules []*ruleset.Resolved) string {
-	if d == nil {
-		return rules[0].Endpoint.Path
+// method gives the rules of a method, nil if it has none. A registered one is one of
+// few; others have any name that a caller writes.
+func (g *Guard) method(fullMethod string, s shape, registered bool) *method {
+	k := methodKey{fullMethod, s}
+	if m, known := g.current.Load().methods[k]; known {
+		return m
 	}
-	return fullMethod
+	if registered || describe(fullMethod, g.config.descriptors) != nil {
+		return g.learn(k).methods[k]
+	}
+	return g.stray(k)
+}
+
+// learn returns a table in force that has the methods. Each is compiled once.
+func (g *Guard) learn(keys ...methodKey) *table {
+	g.learning.Lock()
+	defer g.learning.Unlock()
+	for {
+		t := g.current.Load()
+		learned := map[methodKey]*method{}
+		for _, k := range keys {
+			if _, known := t.methods[k]; !known {
+				learned[k] = g.compile(t.set, k)
+			}
+		}
+		if len(learned) == 0 {
+			return t
+		}
+		if next := t.with(learned); g.extend(t, next, learned) {
+			return next
+		}
+	}
+}
+
+// extend puts next in the place of t, unless a reload was faster.
+func (g *Guard) extend(t, next *table, learned map[methodKey]*method) bool {
+	g.swapping.Lock()
+	defer g.swapping.Unlock()
+	if !g.current.CompareAndSwap(t, next) {
+		return false
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(learned), byPath) {
+		learned[k].announce()
+	}
+	return true
+}
+
+// replace puts the table of another set in force. It tells of rules that are gone
+// before those that come: the names of both may be the same.
+func (g *Guard) replace(next *table) {
+	g.swapping.Lock()
+	defer g.swapping.Unlock()
+	old := g.current.Swap(next)
+	if old == nil {
+		return
+	}
+	for _, k := range old.keys() {
+		old.methods[k].retract(next.methods[k])
+	}
+	for _, k := range next.keys() {
+		next.methods[k].announce()
+	}
+}
+
+// stray gives the rules of a method that is neither registered nor described, so
+// that it has those of wildcards only (or was left out of [Guard.Check]). It is
+// compiled and counted under the rule's name: a server of unknown services must not
+// keep a name for whatever it is asked for.
+func (g *Guard) stray(k methodKey) *method {
+	for {
+		t := g.current.Load()
+		rules := t.set.Match(ruleset.GRPC(k.path))
+		if rules == nil {
+			return nil
+		}
+		wild := methodKey{rules[0].Endpoint.Path, k.shape}
+		if m, known := t.methods[wild]; known {
+			return m
+		}
+		if learned := g.learn(wild); learned.set == t.set {
+			return learned.methods[wild]
+		}
+	}
 }
