@@ -56,8 +56,8 @@ type shownField struct {
 func (r *Resolved) shown() []shownField {
 	var fields []shownField
 	v := valueOf(&r.Rule)
-	for i, name := range Fields() {
-		source := r.Source(name)
+	for i, name := range Fields()[:len(r.sources)] {
+		source := r.sources[i]
 		switch {
 		case name == "name":
 		case source.Layer == LayerNone, r.None && name != "endpoint" && name != "none":
@@ -75,16 +75,20 @@ type settingValue struct {
 	changed bool // from the default
 }
 
-// settingValues lists the settings in the order of their declaration.
+// settingValues lists the settings in the order of their declaration. Zeros are the
+// defaults.
 func settingValues(s Settings) []settingValue {
 	var values []settingValue
 	v, plain := reflect.ValueOf(s), reflect.ValueOf((*Set)(nil).Settings())
 	for i := range v.NumField() {
 		own := v.Field(i)
+		if own.IsZero() {
+			own = plain.Field(i)
+		}
 		values = append(values, settingValue{
 			name:    v.Type().Field(i).Tag.Get("rule"),
 			value:   fileValue(own.Interface()),
-			changed: !own.IsZero() && !own.Equal(plain.Field(i)),
+			changed: !own.Equal(plain.Field(i)),
 		})
 	}
 	return values

@@ -29,15 +29,8 @@ func (d Dump) MarshalJSON() ([]byte, error) {
 }
 
 func (d Dump) settingsObject() object {
-	s, plain := d.Settings, (*Set)(nil).Settings()
-	if s.Unmatched == "" {
-		s.Unmatched = plain.Unmatched
-	}
-	if s.Uncovered == "" {
-		s.Uncovered = plain.Uncovered
-	}
 	all := object{}
-	for _, setting := range settingValues(s) {
+	for _, setting := range settingValues(d.Settings) {
 		all = append(all, member{setting.name, d.field(setting.value, d.SettingSources[setting.name])})
 	}
 	return all

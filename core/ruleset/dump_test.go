@@ -3,6 +3,7 @@ package ruleset_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -218,3 +219,36 @@ func TestDump_ReportsTheErrorOfTheWriter(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+func ExampleSet_WriteText() {
+	set, err := ruleset.Load("locks.yaml", []byte(`
+dry_run: true
+rules:
+  - http: POST /orders/:id/pay
+    key: "order:pay:#{path.id}"
+    profile: quick
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := set.WriteText(os.Stdout); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// dry_run:  true  # locks.yaml:2:10
+	// rules:
+	//   - http:         POST /orders/:id/pay    # locks.yaml:4:11
+	//     key:          "order:pay:#{path.id}"  # locks.yaml:5:10
+	//     kind:         reentrant               # default
+	//     wait_time:    3s                      # profile quick
+	//     lease_time:   10s                     # profile quick
+	//     on_busy:      error                   # default
+	//     on_backend:   error                   # default
+	//     on_key:       error                   # default
+	//     on_overload:  error                   # default
+	//     on_lost:      cancel                  # default
+	//     key_format:   encode                  # default
+	//     profile:      quick                   # locks.yaml:6:14
+	//     dry_run:      true                    # locks.yaml:2:10
+}
