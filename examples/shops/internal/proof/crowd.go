@@ -1,0 +1,35 @@
+package proof
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+)
+
+// Tally calls fn n times at once, with 0 to n-1, and counts the results.
+func Tally[T comparable](n int, fn func(i int) T) map[T]int {
+	var all sync.WaitGroup
+	results := make(chan T, n)
+	for i := range n {
+		all.Go(func() { results <- fn(i) })
+	}
+	all.Wait()
+	close(results)
+	tally := make(map[T]int)
+	for result := range results {
+		tally[result]++
+	}
+	return tally
+}
+
+// Post sends JSON to a service, without a network in between, and gives the status
+// of the answer.
+func Post(ctx context.Context, service http.Handler, path, json string) int {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(json))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	service.ServeHTTP(w, r)
+	return w.Code
+}

@@ -1,0 +1,81 @@
+package proof
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// backend is the Redis of a program.
+type backend struct {
+	prefix string // of every key
+	client func() *redis.Client
+	close  func()
+}
+
+// openBackend embeds a Redis, or uses the one at url with keys that nobody else has.
+func openBackend(url string) (*backend, error) {
+	if url == "" {
+		server, err := redistest.Start()
+		if err != nil {
+			return nil, err
+		}
+		return &backend{
+			prefix: "shop:",
+			client: func() *redis.Client { return server.Client() },
+			close:  server.Close,
+		}, nil
+	}
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, fmt.Errorf("-redis: %w; write redis://[user:password@]host:port/db", err)
+	}
+	return &backend{
+		prefix: "shops-" + rand.Text()[:6] + ":",
+		client: func() *redis.Client { return redis.NewClient(options) },
+		close:  func() {},
+	}, nil
+}
+
+// Prefix is put before the keys of every lock.
+func (p *Proof) Prefix() string { return p.backend.prefix }
+
+// Locks makes a lock client with a Redis client of its own, as another process would
+// have it. Both are closed at the end of the program.
+func (p *Proof) Locks(ctx context.Context, opts ...core.Option) (*core.Client, error) {
+	locks, _, err := p.Instance(ctx, opts...)
+	return locks, err
+}
+
+// Instance is Locks for programs that do something to the Redis client below.
+func (p *Proof) Instance(ctx context.Context, opts ...core.Option) (*core.Client, *redis.Client, error) {
+	rdb := p.backend.client()
+	p.onClose(func(context.Context) { _ = rdb.Close() })
+	locks, err := core.New(rdb, append(opts, core.WithPrefix(p.Prefix()))...)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.onClose(func(ctx context.Context) { _ = locks.Close(ctx) }) // before the Redis client
+	if err := locks.Ready(ctx); err != nil {
+		return nil, nil, err
+	}
+	return locks, rdb, nil
+}
+
+func (p *Proof) onClose(f func(context.Context)) { p.closers = append(p.closers, f) }
+
+func (p *Proof) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, closer := range slices.Backward(p.closers) {
+		closer(ctx)
+	}
+	p.backend.close()
+}
