@@ -1,0 +1,47 @@
+package main
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// orders stands for a table of orders that remembers the request of each. In a real
+// one the request id is unique too: the lock keeps the second copy from doing the
+// work, and the database has the last word.
+type orders struct {
+	mu        sync.Mutex
+	byRequest map[string][]int // the numbers of the orders made for a request
+	last      int
+}
+
+// answerIfSeen answers a request that was dealt with before with its order.
+func (o *orders) answerIfSeen(c *gin.Context) {
+	if made := o.of(c.Param("requestId")); len(made) > 0 {
+		c.AbortWithStatusJSON(http.StatusOK, gin.H{"order": made[0]})
+	}
+}
+
+// create makes an order, which takes a while.
+func (o *orders) create(c *gin.Context) {
+	time.Sleep(30 * time.Millisecond) // the payment, the mail, …
+	c.JSON(http.StatusCreated, gin.H{"order": o.insert(c.Param("requestId"))})
+}
+
+func (o *orders) insert(request string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last++
+	o.byRequest[request] = append(o.byRequest[request], o.last)
+	return o.last
+}
+
+func (o *orders) of(request string) []int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.byRequest[request]
+}
+
+func (o *orders) count(request string) int { return len(o.of(request)) }
