@@ -1,0 +1,122 @@
+// Cron runs a job in one instance of a fleet, though every instance has the timer.
+//
+//	go -C examples run ./shops/cron
+//
+// The job is a function behind aspect.Wrap. Who does not get the lock skips the tick,
+// and that is no error. The debounce window makes it once per tick even if the job is
+// over before the last instance's clock strikes: without it, the lock is free again
+// and that instance runs the job once more. The window is longer than clocks differ,
+// and shorter than the time between ticks.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/examples/shops/internal/proof"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+const (
+	fleetSize = 4
+	interval  = 700 * time.Millisecond // between ticks; a minute, in your crontab
+	window    = 500 * time.Millisecond
+	watchdog  = 500 * time.Millisecond // after which a dead instance is forgotten; 30 s by default
+)
+
+var nightly = ruleset.Rule{
+	Name:     "nightly-report",
+	Key:      "cron:nightly-report",
+	Debounce: window,
+	OnBusy:   failpolicy.Skip,
+}
+
+func main() { proof.Main("cron", prove) }
+
+func prove(ctx context.Context, p *proof.Proof) error {
+	j := &journal{runs: make(map[int]int)}
+	var fleet []*instance
+	for range fleetSize {
+		in, err := start(ctx, p, j)
+		if err != nil {
+			return err
+		}
+		fleet = append(fleet, in)
+	}
+
+	p.Titlef("%d instances tick at the same time", fleetSize)
+	for tick := 1; tick <= 3; tick++ {
+		_, failed := together(ctx, fleet, tick)
+		p.Checkf(failed == nil && j.count(tick) == 1, "tick %d: %d run", tick, j.count(tick))
+		time.Sleep(interval)
+	}
+
+	p.Titlef("their clocks differ by more than the job takes")
+	for _, in := range fleet {
+		_, noWait := in.withoutWindow(ctx, 4)
+		_, debounced := in.report(ctx, 5)
+		if err := errors.Join(noWait, debounced); err != nil {
+			return err
+		}
+	}
+	p.Checkf(j.count(4) > 1, "without a window: %d runs", j.count(4))
+	p.Checkf(j.count(5) == 1, "with a window: %d run", j.count(5))
+	time.Sleep(interval)
+
+	p.Titlef("the instance that runs the job dies in the middle")
+	dead, lost := together(ctx, fleet, lastWords)
+	p.Checkf(dead >= 0 && errors.Is(lost, core.ErrLost), "tick %d: nobody finished, the dead one's job was told: %v", lastWords, lost)
+	if dead < 0 {
+		return nil
+	}
+	time.Sleep(interval)
+	_, failed := together(ctx, slices.Delete(fleet, dead, dead+1), lastWords+1)
+	p.Checkf(failed == nil && j.count(lastWords+1) == 1, "tick %d: %d run, by the others", lastWords+1, j.count(lastWords+1))
+	return nil
+}
+
+// instance is one process of the fleet: clients of its own, and the job.
+type instance struct {
+	redis                 *redis.Client
+	journal               *journal
+	report, withoutWindow func(ctx context.Context, tick int) (string, error)
+}
+
+func start(ctx context.Context, p *proof.Proof, j *journal) (*instance, error) {
+	locks, rdb, err := p.Instance(ctx, core.WithWatchdog(watchdog))
+	if err != nil {
+		return nil, err
+	}
+	locking, err := aspect.New(locks)
+	if err != nil {
+		return nil, err
+	}
+	in := &instance{redis: rdb, journal: j}
+	if in.report, err = aspect.Wrap(locking, nightly, in.makeReport); err != nil {
+		return nil, fmt.Errorf("the report: %w", err)
+	}
+	bare := ruleset.Rule{Name: "bare", Key: "cron:bare", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Skip}
+	in.withoutWindow, err = aspect.Wrap(locking, bare, in.makeReport)
+	return in, err
+}
+
+// makeReport is the job. Its context ends when the lock is lost: somebody else may
+// run it from then on.
+func (in *instance) makeReport(ctx context.Context, tick int) (string, error) {
+	if tick == lastWords {
+		_ = in.redis.Close() // Redis hears nothing more of this instance, as if the power were cut
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}
+	time.Sleep(5 * time.Millisecond)
+	in.journal.ran(tick)
+	return "report written", ctx.Err()
+}
