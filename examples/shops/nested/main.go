@@ -1,0 +1,118 @@
+// Nested has two services that lock the same order, one of which calls the other.
+//
+//	go -C examples run ./shops/nested
+//
+// The lock travels in the context. Paying locks order:42 and calls the stock service
+// with its context; reserving finds the lock there and enters it again, which Redis
+// shows as a count of 2. A goroutine with that context is inside too. One whose
+// context was detached is a stranger, as is every other request.
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/examples/shops/internal/proof"
+)
+
+type order struct{ ID string }
+
+func main() { proof.Main("nested", prove) }
+
+func prove(ctx context.Context, p *proof.Proof) error {
+	locks, err := p.Locks(ctx)
+	if err != nil {
+		return err
+	}
+	locking, err := aspect.New(locks)
+	if err != nil {
+		return err
+	}
+	stock, err := newStockService(locking)
+	if err != nil {
+		return err
+	}
+	orders, err := newOrderService(locking, stock)
+	if err != nil {
+		return err
+	}
+
+	p.Titlef("pay locks order:42, and reserve locks order:42")
+	paid, err := orders.Pay(ctx, order{ID: "42"})
+	if err != nil {
+		return err
+	}
+	p.Checkf(paid.before == 1, "in Pay:              count %d", paid.before)
+	p.Checkf(paid.inReserve == 2, "in Reserve:          count %d, re-entered", paid.inReserve)
+	p.Checkf(paid.inGoroutine == 2, "Reserve, goroutine:  count %d, re-entered", paid.inGoroutine)
+	p.Checkf(errors.Is(paid.detached, core.ErrNotAcquired), "Reserve, detached:   %v", paid.detached)
+	p.Checkf(paid.after == 1, "back in Pay:         count %d, still held", paid.after)
+
+	free, err := count(ctx, locks, "42")
+	p.Checkf(err == nil && free == 0, "after Pay:           count %d, free", free)
+	alone, err := stock.Reserve(ctx, order{ID: "42"})
+	p.Checkf(err == nil && alone == 1, "Reserve on its own:  count %d", alone)
+	return nil
+}
+
+// locked puts the rule of both services around a function. What is behind it need not
+// know whether its caller holds the lock already.
+func locked[Out any](a *aspect.Aspect, name string, fn func(context.Context, order) (Out, error)) (func(context.Context, order) (Out, error), error) {
+	return aspect.Wrap(a, ruleset.Rule{Name: name, Key: "order:#{in.ID}", WaitTime: 200 * time.Millisecond}, fn)
+}
+
+type stockService struct {
+	Reserve func(context.Context, order) (count int, err error)
+}
+
+func newStockService(a *aspect.Aspect) (s *stockService, err error) {
+	s = &stockService{}
+	s.Reserve, err = locked(a, "stock.reserve", func(ctx context.Context, o order) (int, error) {
+		return count(ctx, a.Locks(), o.ID)
+	})
+	return s, err
+}
+
+// payment is what was seen on the way.
+type payment struct {
+	before, inReserve, inGoroutine, after int   // counts in Redis
+	detached                              error // of the attempt without ownership
+}
+
+type orderService struct {
+	Pay func(context.Context, order) (payment, error)
+}
+
+func newOrderService(a *aspect.Aspect, stock *stockService) (s *orderService, err error) {
+	s = &orderService{}
+	s.Pay, err = locked(a, "order.pay", func(ctx context.Context, o order) (seen payment, err error) {
+		var errs [4]error
+		seen.before, errs[0] = count(ctx, a.Locks(), o.ID)
+		seen.inReserve, errs[1] = stock.Reserve(ctx, o)
+
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			seen.inGoroutine, errs[2] = stock.Reserve(ctx, o)
+			_, seen.detached = stock.Reserve(core.Detach(ctx), o)
+		}()
+		<-done // work that holds the lock ends before the lock does
+
+		seen.after, errs[3] = count(ctx, a.Locks(), o.ID)
+		return seen, errors.Join(errs[:]...)
+	})
+	return s, err
+}
+
+// count is how often the order is locked by its holder, as Redis has it.
+func count(ctx context.Context, locks *core.Client, id string) (n int, err error) {
+	state, err := locks.Lock("order:" + id).State(ctx)
+	for _, times := range state.Holders { // one holder, or none when it is free
+		n += times
+	}
+	return n, err
+}
