@@ -15,10 +15,14 @@ type fileReader struct {
 	text     []byte
 	source   source
 	service  string
-	scope    Source // of what is being read, without the position
+	scope    Source            // of what is being read, without the position
+	parts    map[string]Source // of the fields of the declaration that is being read
+	foreign  bool              // a services list was found, and the program has no name
 	problems []*Problem
 }
 
+// newFileReader reads text as the file name for the program service. A byte order
+// mark, as some editors write it, is none of the text.
 func newFileReader(name string, text []byte, service string) *fileReader {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	return &fileReader{text: text, service: service, scope: Source{Layer: LayerYAML, File: name}}
@@ -50,7 +54,7 @@ func (f *fileReader) parse() *yaml.Node {
 	var doc, second yaml.Node
 	switch err := loader.Load(&doc); {
 	case errors.Is(err, io.EOF):
-		f.report(f.at(1, 1), "", "the file is empty: write rules: and a list")
+		f.report(f.at(1, 1), "", "the file says nothing: write rules: and below it "+ruleExample)
 		return nil
 	case err != nil:
 		f.reportSyntax(err)
@@ -58,7 +62,7 @@ func (f *fileReader) parse() *yaml.Node {
 	}
 	switch err := loader.Load(&second); {
 	case err == nil:
-		f.report(f.at(second.Line, second.Column), "", "a second document: a rule file has one; remove the --- and put all rules into one list")
+		f.report(f.at(second.Line, second.Column), "", "a second document: remove the --- and put all rules into one list")
 		return nil
 	case !errors.Is(err, io.EOF):
 		f.reportSyntax(err)
@@ -83,4 +87,12 @@ func (f *fileReader) report(at Source, field, message string) {
 
 func (f *fileReader) reportf(n *yaml.Node, field, format string, args ...any) {
 	f.report(f.of(n), field, fmt.Sprintf(format, args...))
+}
+
+// notePart keeps the place of a part of a field.
+func (f *fileReader) notePart(v value) {
+	if f.parts == nil {
+		f.parts = map[string]Source{}
+	}
+	f.parts[v.field] = f.of(v.node)
 }

@@ -1,13 +1,13 @@
 package ruleset
 
 import (
-	"reflect"
-	"time"
+	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v4"
-
-	"github.com/interlock-go/interlock/failpolicy"
 )
+
+const ruleExample = "- http: POST /orders/:id/pay"
 
 // entry is a rule as a file has it.
 type entry struct {
@@ -19,172 +19,105 @@ type entry struct {
 //
 //nolint:gochecknoglobals // tables that are only read
 var (
-	ruleTable    = newTable("a rule", nil, ruleRows())
-	profileTable = newTable("a profile", nil, profileRows())
-	topTable     = newTable("a rule file", nil, topRows())
-)
+	ruleTable = newTable("a rule", append(
+		[]row[entry]{
+			{"http", "endpoint", endpointReader(HTTP)},
+			{"grpc", "endpoint", endpointReader(GRPC)},
+			{"func", "endpoint", endpointReader(Func)},
+			{"services", "services", (*fileReader).readServices},
+		},
+		fieldRows(func(e *entry) *Rule { return &e.rule }, "endpoint")...,
+	), ruleHints())
 
-func ruleRows() []row[entry] {
-	rows := []row[entry]{
-		{"http", "endpoint", endpointReader(HTTP)},
-		{"grpc", "endpoint", endpointReader(GRPC)},
-		{"func", "endpoint", endpointReader(Func)},
-		{"services", "services", func(f *fileReader, v value, to *entry) (ok bool) {
-			to.services, ok = f.strings(v, "a list of programs such as [shop-api]")
-			return ok
-		}},
-	}
-	for i, name := range Fields() {
-		if name != "endpoint" {
-			read := readerOf(ruleType().Field(i), name)
-			rows = append(rows, row[entry]{name, name, func(f *fileReader, v value, to *entry) bool {
-				return read(f, v, valueOf(&to.rule).Field(i))
-			}})
-		}
-	}
-	return rows
-}
+	profileTable = newTable("a profile", fieldRows(func(r *Rule) *Rule { return r }, singleRuleFields...), profileHints())
 
-func endpointReader(parse func(string) Endpoint) func(*fileReader, value, *entry) bool {
-	return func(f *fileReader, v value, to *entry) bool {
-		text, ok := f.string(v, false)
-		if ok {
-			to.rule.Endpoint = parse(text)
-		}
-		return ok
-	}
-}
-
-func profileRows() []row[Rule] {
-	var rows []row[Rule]
-	for i, name := range Fields() {
-		switch name {
-		case "endpoint", "name", "key", "keys", "profile", "none":
-			continue
-		}
-		read := readerOf(ruleType().Field(i), name)
-		rows = append(rows, row[Rule]{name, name, func(f *fileReader, v value, to *Rule) bool {
-			return read(f, v, valueOf(to).Field(i))
-		}})
-	}
-	return rows
-}
-
-func topRows() []row[config] {
-	var rows []row[config]
-	settings := reflect.TypeFor[Settings]()
-	for i := range settings.NumField() {
-		name := settings.Field(i).Tag.Get("rule")
-		read := readerOf(settings.Field(i), name)
-		rows = append(rows, row[config]{name, name, func(f *fileReader, v value, to *config) bool {
-			return read(f, v, reflect.ValueOf(&to.settings).Elem().Field(i))
-		}})
-	}
-	return append(rows,
+	topTable = newTable("a rule file", append(
+		fieldRows(func(c *config) *Settings { return &c.settings }),
 		row[config]{"profiles", "profiles", (*fileReader).readProfiles},
 		row[config]{"rules", "rules", (*fileReader).readRules},
-	)
-}
+	), topHints())
+)
 
-// readerOf reads a value of the field's type.
-func readerOf(field reflect.StructField, name string) func(*fileReader, value, reflect.Value) bool {
-	switch {
-	case field.Type == reflect.TypeFor[time.Duration]():
-		return func(f *fileReader, v value, to reflect.Value) bool {
-			d, ok := f.duration(v)
-			to.SetInt(int64(d))
-			return ok
-		}
-	case field.Type == reflect.TypeFor[failpolicy.Statuses]():
-		return func(f *fileReader, v value, to reflect.Value) bool { return false }
-	}
-	switch field.Type.Kind() {
-	case reflect.Bool:
-		return func(f *fileReader, v value, to reflect.Value) bool {
-			b, ok := f.bool(v)
-			to.SetBool(b)
-			return ok
-		}
-	case reflect.Int:
-		return func(f *fileReader, v value, to reflect.Value) bool {
-			n, ok := f.int(v)
-			to.SetInt(int64(n))
-			return ok
-		}
-	case reflect.Slice:
-		return func(f *fileReader, v value, to reflect.Value) bool {
-			list, ok := f.strings(v, `a list such as ["a", "b"]`)
-			if ok {
-				to.Set(reflect.ValueOf(list))
-			}
-			return ok
-		}
-	case reflect.String:
-		return func(f *fileReader, v value, to reflect.Value) bool {
-			text, ok := f.string(v, false)
-			to.SetString(text)
-			return ok
-		}
-	default:
-		panic("ruleset: no reader for " + field.Name)
-	}
-}
-
+// readTop reads the file as a whole.
 func (f *fileReader) readTop(root *yaml.Node, cfg *config) {
-	if !f.is(value{node: root}, yaml.MappingNode, "rules: and a list") {
+	if !f.is(value{node: root}, yaml.MappingNode, "rules: and below it "+ruleExample) {
 		return
 	}
-	sources := map[string]Source{}
-	for _, s := range readMapping(f, topTable, "", root, cfg) {
-		sources[s.field] = s.at
+	all := readMapping(f, topTable, "", root, cfg)
+	if !slices.ContainsFunc(all, func(s found) bool { return s.field == "rules" }) {
+		f.reportf(root, "rules", "missing: write rules: and below it %s", ruleExample)
 	}
-	if _, ok := sources["rules"]; !ok {
-		f.reportf(root, "rules", "missing: write rules: and a list")
+	cfg.switches = Declared{Rule: Rule{Disabled: cfg.settings.Disabled, DryRun: cfg.settings.DryRun}, Source: f.of(root), Fields: map[string]Source{}}
+	for _, s := range all {
+		cfg.switches.Fields[s.field] = s.at
 	}
-	cfg.switchAll(sources)
+	cfg.switches.dropUnset()
 }
 
-// switchAll makes the settings that concern every rule apply to them.
-func (c *config) switchAll(sources map[string]Source) {
-	c.switches = Declared{Source: Source{Layer: LayerYAML}, Fields: map[string]Source{}}
-	if c.settings.Disabled {
-		c.switches.Rule.Disabled = true
-		c.switches.Fields["disabled"] = sources["disabled"]
-	}
-	if c.settings.DryRun {
-		c.switches.Rule.DryRun = true
-		c.switches.Fields["dry_run"] = sources["dry_run"]
+// dropUnset leaves only the fields that say something.
+func (d *Declared) dropUnset() {
+	set := setFields(&d.Rule)
+	for name := range d.Fields {
+		if !set.has(fieldIndex(name)) {
+			delete(d.Fields, name)
+		}
 	}
 }
 
-func (f *fileReader) readProfiles(v value, to *config) bool {
-	if !f.is(v, yaml.MappingNode, "a mapping of names to values") {
+// readRules reads the list of rules.
+func (f *fileReader) readRules(v value, to *config) bool {
+	if !f.is(v, yaml.SequenceNode, "a list: below rules:, "+ruleExample) {
 		return false
 	}
-	scope := f.scope
-	defer func() { f.scope = scope }()
-	for i := 0; i+1 < len(v.node.Content); i += 2 {
-		key, node := v.node.Content[i], v.node.Content[i+1]
-		f.scope = Source{Layer: LayerProfile, Profile: key.Value, File: scope.File}
-		if key.Value == "default" {
-			f.scope = Source{Layer: LayerDefault, File: scope.File}
-		}
-		if !f.is(value{key: key, node: node}, yaml.MappingNode, "the values, such as wait_time: 5s") {
-			continue
-		}
-		d := Declared{Source: f.of(key)}
-		d.take(readMapping(f, profileTable, "", node, &d.Rule))
-		if key.Value == "default" {
-			to.defaults = append(to.defaults, d)
-		} else {
-			to.profiles = append(to.profiles, profile{key.Value, d})
+	if len(v.node.Content) == 0 {
+		f.reportf(v.node, v.field, "no rules: nothing would be locked; write %s", ruleExample)
+	}
+	for i, n := range v.node.Content {
+		item := value{field: fmt.Sprintf("%s[%d]", v.field, i), node: n, flow: v.node.Style&yaml.FlowStyle != 0}
+		if f.is(item, yaml.MappingNode, "a rule: "+ruleExample) {
+			f.readRule(n, to)
 		}
 	}
 	return true
 }
 
-// take notes what became of the fields.
-func (d *Declared) take(all []found) {
+// readRule reads one rule and declares it if it is one of this program.
+func (f *fileReader) readRule(n *yaml.Node, to *config) {
+	first := len(f.problems)
+	var e entry
+	d := Declared{Source: f.of(n)}
+	seen := readMapping(f, ruleTable, "", n, &e)
+	f.checkEndpoints(n, seen)
+	d.Rule = e.rule
+	f.take(&d, seen)
+	ours := f.isOurs(n, e.services, seen)
+	for _, p := range f.problems[first:] {
+		p.Rule, p.Endpoint = e.rule.Name, e.rule.Endpoint
+	}
+	if ours {
+		to.declared = append(to.declared, d)
+	}
+}
+
+// checkEndpoints reports a rule that has no endpoint, or several.
+func (f *fileReader) checkEndpoints(n *yaml.Node, seen []found) {
+	var first *found
+	for i, s := range seen {
+		switch {
+		case s.field != "endpoint":
+		case first == nil:
+			first = &seen[i]
+		default:
+			f.reportf(s.key, s.name, "beside %s: a rule has one endpoint; remove one of them, or write two rules", first.name)
+		}
+	}
+	if first == nil {
+		f.reportf(n, "", endpointMissing)
+	}
+}
+
+// take notes what became of the fields of a declaration.
+func (f *fileReader) take(d *Declared, all []found) {
 	d.Fields = make(map[string]Source, len(all))
 	for _, s := range all {
 		switch i := fieldIndex(s.field); {
@@ -195,28 +128,59 @@ func (d *Declared) take(all []found) {
 			d.broken = d.broken.with(i)
 		}
 	}
+	if d.Rule.Endpoint.IsZero() && d.Source.Layer == LayerYAML {
+		d.broken = d.broken.with(fieldIndex("endpoint"))
+	}
+	for name, at := range f.parts {
+		d.Fields[name] = at
+	}
+	f.parts = nil
 }
 
-func (f *fileReader) readRules(v value, to *config) bool {
-	if !f.is(v, yaml.SequenceNode, "a list of rules") {
+// endpointReader reads an endpoint. One that is malformed still names its rule in
+// problems.
+func endpointReader(parse func(string) Endpoint) func(*fileReader, value, *entry) bool {
+	return func(f *fileReader, v value, to *entry) bool {
+		text, ok := f.string(v, textForm{})
+		if !ok {
+			return false
+		}
+		to.rule.Endpoint = parse(text)
+		if message := to.rule.Endpoint.problem(true); message != "" {
+			f.reportf(v.node, v.field, "%s", message)
+			return false
+		}
+		return true
+	}
+}
+
+func (f *fileReader) readServices(v value, to *entry) bool {
+	var ok bool
+	if to.services, ok = f.strings(v, "a list of programs: [shop-api]"); !ok {
 		return false
 	}
-	for _, n := range v.node.Content {
-		if f.is(value{field: v.field, node: n}, yaml.MappingNode, "a rule such as http: POST /orders/:id/pay") {
-			f.readRule(n, to)
-		}
+	f.parts = nil // they are none of the rule
+	if len(to.services) == 0 {
+		f.reportf(v.node, v.field, "no program would have the rule: name one, or remove the line")
+		return false
 	}
 	return true
 }
 
-func (f *fileReader) readRule(n *yaml.Node, to *config) {
-	first := len(f.problems)
-	var e entry
-	seen := readMapping(f, ruleTable, "", n, &e)
-	d := Declared{Rule: e.rule, Source: f.of(n)}
-	d.take(seen)
-	for _, p := range f.problems[first:] {
-		p.Rule, p.Endpoint = e.rule.Name, e.rule.Endpoint
+// isOurs reports whether the rule is one of this program.
+func (f *fileReader) isOurs(n *yaml.Node, services []string, seen []found) bool {
+	i := slices.IndexFunc(seen, func(s found) bool { return s.field == "services" })
+	switch {
+	case i < 0:
+		return true
+	case !seen[i].ok:
+		return false
+	case f.service != "":
+		return slices.Contains(services, f.service)
+	case !f.foreign: // once is enough
+		f.foreign = true
+		f.report(seen[i].at, "services", "the program does not say which one it is: start it with "+
+			fmt.Sprintf("ruleset.WithService(%q)", services[0])+", or remove the services of every rule")
 	}
-	to.declared = append(to.declared, d)
+	return false
 }

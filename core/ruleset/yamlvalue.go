@@ -10,104 +10,159 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// isPlain reports problems of any node: what YAML can do and a rule file does not
-// need. Without anchors and tags every value has exactly one place and one type.
+// isGiven reports a value that is missing, or that YAML made something else of than
+// what stands there. Without anchors, aliases and tags every value has exactly one
+// place and one type.
+func (f *fileReader) isGiven(v value) bool {
+	if !f.isPlain(v) || f.isSwallowed(v) {
+		return false
+	}
+	n := v.node
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag != "!!null":
+		return true
+	case n.Value != "":
+		f.reportf(n, v.field, "%s is no value: write one, or remove the line", n.Value)
+	case v.key != nil:
+		f.reportf(v.key, v.field, "empty: write a value, or remove the line")
+	default:
+		f.reportf(n, v.field, "empty: write a value, or remove the line")
+	}
+	return false
+}
+
+const insteadOfAlias = "write the values out, or give them a name under profiles:"
+
+// isPlain reports what YAML can do and a rule file does not need.
 func (f *fileReader) isPlain(v value) bool {
 	n := v.node
 	switch {
 	case n.Kind == yaml.AliasNode:
-		f.reportf(n, v.field, "the alias *%s is not read here, so that every value has one place: write the value out, or give it a name under profiles:", n.Value)
+		f.reportf(n, v.field, "the alias *%s is not read here, because a value is to have one place: %s", n.Value, insteadOfAlias)
 	case n.Anchor != "":
-		f.reportf(n, v.field, "the anchor &%s is not read here: remove it; values for several rules have a name under profiles:", n.Anchor)
+		f.reportf(n, v.field, "the anchor &%s is not read here: remove it; values for several rules get a name under profiles:", n.Anchor)
 	case n.Style&yaml.TaggedStyle != 0 || n.Tag == "!":
-		f.reportf(n, v.field, "the tag %s is not read here: remove it, or quote the value if the ! belongs to it", n.Tag)
+		f.reportf(n, v.field, "the tag %s is not read here: remove it, or quote the value if the ! belongs to it%s", n.Tag, f.corrected(v, quoteValue))
 	default:
 		return true
 	}
 	return false
 }
 
-// isGiven reports a value that is not plain, or not there.
-func (f *fileReader) isGiven(v value) bool {
-	if !f.isPlain(v) {
-		return false
-	}
-	if n := v.node; n.Kind != yaml.ScalarNode || n.Tag != "!!null" {
-		return true
-	} else if n.Value == "" && v.key != nil {
-		f.reportf(v.key, v.field, "empty: write a value, or remove the line")
-	} else if n.Value == "" {
-		f.reportf(n, v.field, "empty: write a value, or remove the line")
-	} else {
-		f.reportf(n, v.field, "%s is no value: write one, or remove the line", n.Value)
-	}
-	return false
-}
-
-// is reports a node of another kind than the wanted one.
+// is reports a value of another kind than the wanted one.
 func (f *fileReader) is(v value, kind yaml.Kind, want string) bool {
 	if !f.isGiven(v) {
 		return false
 	}
-	if v.node.Kind != kind {
-		f.reportf(v.node, v.field, "%s: write %s", nodeText(v.node), want)
-		return false
+	if v.node.Kind == kind {
+		return true
 	}
-	return true
+	f.reportf(v.node, v.field, "%s: write %s", nodeText(v.node), want)
+	return false
 }
 
-// scalar reads the text of a single value, whatever it looks like.
-func (f *fileReader) scalar(v value, want string) (string, bool) {
-	if !f.is(v, yaml.ScalarNode, want) {
-		return "", false
+// isScalar reports a list or a mapping.
+func (f *fileReader) isScalar(v value, want string) bool {
+	n := v.node
+	switch {
+	case !f.isGiven(v):
+		return false
+	case n.Kind == yaml.ScalarNode:
+		return true
+	case n.Kind == yaml.SequenceNode && v.field == "key":
+		f.reportf(n, v.field, "a list: write keys for several templates")
+	case n.Style&yaml.FlowStyle != 0:
+		f.reportf(n, v.field, "YAML takes this for a %s: write %s%s", kindName(n), want, f.corrected(v, quoteValue))
+	default:
+		f.reportf(n, v.field, "a %s: write %s", kindName(n), want)
 	}
-	return v.node.Value, true
+	return false
 }
 
 // string reads a text.
-func (f *fileReader) string(v value, lines bool) (string, bool) {
-	if !f.is(v, yaml.ScalarNode, "text") {
+func (f *fileReader) string(v value, form textForm) (string, bool) {
+	if !f.isScalar(v, "text in quotes") {
 		return "", false
 	}
-	switch n := v.node; {
+	n := v.node
+	isBlock := n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
+	switch control := strings.ContainsFunc(n.Value, unicode.IsControl); {
 	case n.Tag != "!!str":
-		f.reportf(n, v.field, "%s: write text, in quotes: %q", scalarText(n), n.Value)
-	case !lines && strings.ContainsFunc(n.Value, unicode.IsControl):
-		f.reportf(n, v.field, "%q has a line break or another control character: write it on one line", n.Value)
-	default:
+		f.reportf(n, v.field, "%s: write it as text, in quotes: %q", scalarText(n), n.Value)
+	case isBlank(n.Value) && !form.blank:
+		f.reportf(n, v.field, "empty: write a value, or remove the line")
+	case form.lines || !control:
 		return n.Value, true
+	case isBlock && strings.HasSuffix(n.Value, "\n") && strings.Count(n.Value, "\n") == 1:
+		f.reportf(n, v.field, "the text ends with a line break, which %s adds: write it behind the colon, in quotes: %s",
+			f.source.blockIndicator(n), quoteYAML(strings.TrimSpace(n.Value)))
+	default:
+		f.reportf(n, v.field, "%q has line breaks or control characters: write one line without them", n.Value)
 	}
 	return "", false
 }
 
+// bool reads true or false. YAML before 1.2 had more words for them.
 func (f *fileReader) bool(v value) (value, ok bool) {
-	text, ok := f.scalar(v, "true or false")
-	switch n := v.node; {
-	case !ok:
+	if !f.isScalar(v, "true or false") {
+		return false, false
+	}
+	n := v.node
+	word := strings.ToLower(strings.TrimSpace(n.Value))
+	switch {
 	case n.Tag == "!!bool":
-		return strings.EqualFold(text, "true"), true
+		return word == "true", true
+	case word == "true" || word == "false":
+		f.reportf(n, v.field, "%s: write %s without quotes", scalarText(n), word)
+	case isOneOf(word, "yes", "y", "on", "1"):
+		f.reportf(n, v.field, "%s: write true", scalarText(n))
+	case isOneOf(word, "no", "n", "off", "0"):
+		f.reportf(n, v.field, "%s: write false", scalarText(n))
 	default:
 		f.reportf(n, v.field, "%s: write true or false", scalarText(n))
 	}
 	return false, false
 }
 
+func isOneOf(word string, words ...string) bool {
+	for _, w := range words {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// decimal is a whole number without what YAML versions read differently: 0x1F, 017,
+// 1_000, 1e3.
 var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 func (f *fileReader) int(v value) (int, bool) {
-	text, ok := f.scalar(v, "a number such as 10")
-	if !ok {
+	if !f.isScalar(v, "a number such as 10") {
 		return 0, false
 	}
-	if v.node.Tag == "!!int" && decimal.MatchString(text) {
-		if i, err := strconv.Atoi(text); err == nil {
-			return i, true
-		}
-		f.reportf(v.node, v.field, "%s is too large", text)
-		return 0, false
+	n := v.node
+	isNumber := decimal.MatchString(n.Value)
+	i, err := strconv.Atoi(n.Value)
+	switch {
+	case isNumber && n.Tag == "!!str":
+		f.reportf(n, v.field, "%s: write %s without quotes", scalarText(n), n.Value)
+	case isNumber && err != nil:
+		f.reportf(n, v.field, "%s is too large", n.Value)
+	case !isNumber:
+		f.reportf(n, v.field, "%s: write a decimal number such as 10", numberText(n))
+	default:
+		return i, true
 	}
-	f.reportf(v.node, v.field, "%s: write a decimal number such as 10", scalarText(v.node))
 	return 0, false
+}
+
+// numberText says what a scalar is where a whole number is wanted.
+func numberText(n *yaml.Node) string {
+	if n.Tag == "!!int" || n.Tag == "!!float" {
+		return n.Value + " is no plain decimal number"
+	}
+	return scalarText(n)
 }
 
 // strings reads a list of texts.
@@ -118,8 +173,9 @@ func (f *fileReader) strings(v value, want string) ([]string, bool) {
 	list, all := make([]string, len(v.node.Content)), true
 	for i, n := range v.node.Content {
 		item := value{field: fmt.Sprintf("%s[%d]", v.field, i), node: n, flow: v.node.Style&yaml.FlowStyle != 0}
-		text, ok := f.string(item, false)
+		text, ok := f.string(item, textForm{})
 		list[i], all = text, all && ok
+		f.notePart(item)
 	}
 	return list, all
 }
@@ -133,14 +189,10 @@ func nodeText(n *yaml.Node) string {
 }
 
 func kindName(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.SequenceNode:
+	if n.Kind == yaml.SequenceNode {
 		return "list"
-	case yaml.MappingNode:
-		return "mapping"
-	default:
-		return "value"
 	}
+	return "mapping"
 }
 
 // scalarText says what a scalar is.
@@ -155,8 +207,6 @@ func scalarText(n *yaml.Node) string {
 	case "!!null":
 		return "null"
 	default:
-		return fmt.Sprintf("%q is text", n.Value)
+		return fmt.Sprintf("%.100q is text", n.Value)
 	}
 }
-
-func templateHint(*yaml.Node) string { return "" }

@@ -1,0 +1,55 @@
+package ruleset
+
+import (
+	"go.yaml.in/yaml/v4"
+)
+
+// defaultProfile is the name of the values that hold for every rule of a file.
+const defaultProfile = "default"
+
+// singleRuleFields are the fields that cannot be shared by rules.
+var singleRuleFields = []string{"endpoint", "name", "key", "keys", "profile", "none"} //nolint:gochecknoglobals // a table that is only read
+
+// readProfiles reads the values that rules share.
+func (f *fileReader) readProfiles(v value, to *config) bool {
+	if !f.is(v, yaml.MappingNode, "names with values, such as default: {wait_time: 5s}") {
+		return false
+	}
+	file := f.scope
+	defer func() { f.scope = file }()
+	seen := map[string]*yaml.Node{}
+	for key, node := range pairs(v.node) {
+		f.scope = file
+		name, ok := f.readKey(v.field, key)
+		switch {
+		case !ok:
+		case isBlank(name):
+			f.reportf(key, v.field, "a profile without a name: write reports: or default:")
+		case seen[name] != nil:
+			f.reportTwice(v.field+"."+name, seen[name], key)
+		default:
+			seen[name] = key
+			f.readProfile(name, value{field: v.field, key: key, node: node}, to)
+		}
+	}
+	return true
+}
+
+// readProfile reads one profile, or the defaults of the file.
+func (f *fileReader) readProfile(name string, v value, to *config) {
+	f.scope.Layer, f.scope.Profile = LayerProfile, name
+	if name == defaultProfile {
+		f.scope.Layer, f.scope.Profile = LayerDefault, ""
+	}
+	v.field = ""
+	if !f.is(v, yaml.MappingNode, "its values, such as wait_time: 5s") {
+		return
+	}
+	d := Declared{Source: f.of(v.key)}
+	f.take(&d, readMapping(f, profileTable, "", v.node, &d.Rule))
+	if name == defaultProfile {
+		to.defaults = append(to.defaults, d)
+		return
+	}
+	to.profiles = append(to.profiles, profile{name, d})
+}
