@@ -45,14 +45,18 @@ func enum[T any](words []T) *jsonschema.Schema {
 	return s
 }
 
-// duration is a time, or one of the words.
+// duration is a time that is not zero, or one of the words.
 func duration(say string, words ...string) *jsonschema.Schema {
-	const times = `\+?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+`
+	const (
+		unit    = `(ns|us|µs|μs|ms|s|m|h)`
+		part    = `(\d+(\.\d*)?` + unit + `)*`
+		nonzero = `(\d*[1-9]\d*(\.\d*)?|\d+\.\d*[1-9]\d*)` + unit
+	)
 	s := &jsonschema.Schema{Type: "string", Examples: []any{"10s"}}
 	for _, w := range words {
 		s.Examples = append(s.Examples, w)
 	}
-	return pattern(s, "^("+strings.Join(append(words, times), "|")+")$", "Write a time "+say+".")
+	return pattern(s, "^("+strings.Join(append(words, part+nonzero+part), "|")+")$", "Write a time "+say+".")
 }
 
 // pattern restricts a text. Editors show message; to others it is unknown.
