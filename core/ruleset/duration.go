@@ -93,15 +93,3 @@ func (w timeForm) instead(text string) string {
 	}
 	return "a time such as " + w.example
 }
-
-// shortTime is a time without the zero parts that its String has.
-func shortTime(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}

@@ -41,13 +41,22 @@ func fileWord(word string) string {
 // duration spells an example of a time.
 func (c *checker) duration(d time.Duration) string {
 	if c.rule.inFile() {
-		return d.String()
+		return shortTime(d)
 	}
 	return strconv.FormatInt(int64(d/time.Second), 10) + "*time.Second"
 }
 
-// hours is a long time without its zero minutes and seconds.
-func hours(d time.Duration) string { return strings.TrimSuffix(d.String(), "0m0s") }
+// shortTime is a time without the zero minutes and seconds that its String has.
+func shortTime(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
 
 // sentinelName is the Go name of a sentinel, "" for a time.
 func sentinelName(d time.Duration) string {

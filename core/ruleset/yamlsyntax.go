@@ -2,15 +2,166 @@ package ruleset
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
 
-// reportSyntax reports what the parser says.
+// syntaxError is what the parser says, to be explained with the text at hand.
+type syntaxError struct {
+	source  source
+	message string
+	context string // what the parser was doing: "while scanning an alias"
+	begin   place  // where it began to
+	at      place
+}
+
+// place is a position in the text, from 1.
+type place struct{ line, column int }
+
+// reportSyntax reports why the text is not YAML.
 func (f *fileReader) reportSyntax(err error) {
-	at, message := f.at(1, 1), err.Error()
-	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
-		at, message = f.at(e.Mark.Line, e.Mark.Column), e.Message
+	e := syntaxError{source: f.source, message: err.Error(), at: place{1, 1}}
+	if cause, ok := errors.AsType[*yaml.LoadError](err); ok {
+		e.message, e.context = cause.Message, cause.ContextMsg
+		e.at, e.begin = place{cause.Mark.Line, cause.Mark.Column}, place{cause.ContextMark.Line, cause.ContextMark.Column}
 	}
-	f.report(at, "", message)
+	at, message := e.explain()
+	f.report(f.at(at.line, at.column), "", message)
+}
+
+// explain finds the trap that the text fell into; failing that, it repeats what the
+// parser says.
+func (e *syntaxError) explain() (place, string) {
+	explainers := []func() (place, string){
+		e.template, e.tab, e.special, e.colon, e.alignment, e.quotes, e.blockHeader,
+	}
+	for _, explain := range explainers {
+		if at, message := explain(); message != "" {
+			return at, message
+		}
+	}
+	return e.at, "not YAML: " + strings.TrimSpace(strings.TrimPrefix(e.context+": "+e.message, ": "))
+}
+
+// template finds #{…} inside of […] or {…}, where its braces and commas are YAML's.
+func (e *syntaxError) template() (place, string) {
+	if !strings.Contains(e.context, "flow") {
+		return place{}, ""
+	}
+	depth := 0
+	for line := e.begin.line; line <= e.at.line; line++ {
+		q := quoter{in: e.source.line(line), depth: depth}
+		for q.pos < len(q.in) && !q.lost {
+			q.next()
+		}
+		if q.first > 0 && (line < e.at.line || q.first <= e.at.column) {
+			message := "a value with #{…} needs quotes in […] and {…}"
+			if !q.lost {
+				message += ": " + strings.TrimSpace(q.out.String())
+			}
+			return place{line, q.first}, message
+		}
+		depth = q.depth
+	}
+	return place{}, ""
+}
+
+// tab finds tabs in the indentation.
+func (e *syntaxError) tab() (place, string) {
+	line := e.source.line(e.at.line)
+	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	i := strings.IndexByte(indent, '\t')
+	if i < 0 || !strings.Contains(e.message, "tab") && !strings.Contains(e.message, "cannot start any token") {
+		return place{}, ""
+	}
+	return place{e.at.line, i + 1}, "a tab: indent with spaces"
+}
+
+// special finds a value that begins with a character that means something to YAML.
+func (e *syntaxError) special() (place, string) {
+	at := e.begin
+	switch {
+	case strings.Contains(e.message, "cannot start any token"), strings.HasPrefix(e.message, "unknown anchor"):
+		at = e.at
+	case !strings.HasSuffix(e.context, "an alias") && !strings.HasSuffix(e.context, "an anchor") && !strings.HasSuffix(e.context, "a tag"):
+		return place{}, ""
+	}
+	rest := e.source.from(at.line, at.column)
+	if rest == "" {
+		return place{}, ""
+	}
+	return at, fmt.Sprintf("a value that begins with %c needs quotes%s", []rune(rest)[0], e.quoted(at))
+}
+
+// quoted shows the line with the value at the place in quotes, if it is the only one
+// there.
+func (e *syntaxError) quoted(at place) string {
+	line := e.source.line(at.line)
+	value := e.source.from(at.line, at.column)
+	text, ok := quoteValue(line)
+	if !ok || !strings.HasPrefix(text, line[:len(line)-len(value)]) {
+		return ""
+	}
+	return ": " + strings.TrimSpace(text)
+}
+
+// colon finds a colon too many, or too few.
+func (e *syntaxError) colon() (place, string) {
+	switch {
+	case strings.HasPrefix(e.message, "could not find expected ':'"):
+		return e.begin, "a line without a colon: write a name, a colon, a space and the value"
+	case !strings.HasPrefix(e.message, "mapping values are not allowed"):
+		return place{}, ""
+	}
+	line := e.source.line(e.at.line)
+	before := line[:len(line)-len(e.source.from(e.at.line, e.at.column))]
+	if strings.Contains(before, ": ") {
+		text, _ := quoteValue(line)
+		return e.at, "a value with a colon and a space needs quotes: " + strings.TrimSpace(text)
+	}
+	if name, rest, found := strings.Cut(e.source.line(e.at.line-1), ":"); found && rest != "" && rest[0] != ' ' && !strings.Contains(rest, ": ") {
+		return place{e.at.line - 1, len([]rune(name)) + 2}, "a space is missing after the colon: " + strings.TrimSpace(name) + ": " + rest
+	}
+	return place{e.at.line, indentOf(line) + 1}, "indented deeper than the line above, which has a value already: align it with the name above"
+}
+
+func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// alignment finds a line that belongs to nothing above it.
+func (e *syntaxError) alignment() (place, string) {
+	if e.message != "did not find expected key" && e.message != "did not find expected '-' indicator" {
+		return place{}, ""
+	}
+	line := e.source.line(e.at.line)
+	if e.at.column > indentOf(line)+1 {
+		text, _ := quoteValue(line)
+		return e.at, "the value goes on after its quotes: quote the whole value: " + strings.TrimSpace(text)
+	}
+	if e.message == "did not find expected key" {
+		return e.at, fmt.Sprintf("not aligned with the names above, which begin in column %d", e.begin.column)
+	}
+	return e.at, fmt.Sprintf("not aligned with the entries above: their dashes are in column %d", e.begin.column)
+}
+
+// quotes finds what is wrong inside of quotes.
+func (e *syntaxError) quotes() (place, string) {
+	switch {
+	case e.context != "while scanning a quoted scalar":
+		return place{}, ""
+	case e.message == "found unknown escape character":
+		return e.at, `\ begins an escape between double quotes: write \\, or use single quotes`
+	case e.message == "found unexpected end of stream", e.message == "found unexpected document indicator":
+		return e.begin, "the quote that opens here is never closed"
+	}
+	return place{}, ""
+}
+
+// blockHeader finds a value that begins with | or >, but was not to be a block.
+func (e *syntaxError) blockHeader() (place, string) {
+	if e.context != "while scanning a block scalar" || e.begin.line != e.at.line {
+		return place{}, ""
+	}
+	return e.begin, fmt.Sprintf("a value that begins with %.1s needs quotes%s", e.source.from(e.begin.line, e.begin.column), e.quoted(e.begin))
 }
