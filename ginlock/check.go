@@ -132,11 +132,9 @@ func (k *check) err() error {
 // chained looks for a route that rules of Handler fit.
 func (k *check) chained(h *chained) {
 	served := false
-	for _, e := range h.routes.all() {
-		if e != nil {
-			k.add(e.broken)
-			served = true
-		}
+	for e := range h.routes.all().endpoints() {
+		k.add(e.broken)
+		served = true
 	}
 	if served {
 		return

@@ -39,7 +39,7 @@ func (k *check) rules(set *generation) {
 		for _, rule := range set.set.Lookup(r.Endpoint) {
 			matched[rule] = true
 		}
-		if e := set.endpoints[r.Endpoint]; e != nil {
+		if e := set.table.at(r.Endpoint); e != nil {
 			k.add(e.broken)
 		}
 	}
@@ -116,7 +116,7 @@ func stricter(a, b ruleset.Severity) ruleset.Severity {
 // clashes finds rules that another guard has, too, for one route.
 func (k *check) clashes(set *generation, others []*generation) {
 	for _, r := range k.known.routes {
-		e := set.endpoints[r.Endpoint]
+		e := set.table.at(r.Endpoint)
 		if e == nil || e.broken != nil {
 			continue
 		}
@@ -124,7 +124,7 @@ func (k *check) clashes(set *generation, others []*generation) {
 			k.clash(e, placed)
 		}
 		for _, other := range others {
-			k.clash(e, other.endpoints[r.Endpoint])
+			k.clash(e, other.table.at(r.Endpoint))
 		}
 	}
 }

@@ -2,7 +2,6 @@ package ginlock
 
 import (
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -25,9 +24,9 @@ type declared struct {
 
 // generation is a set and what was compiled of it. It never changes.
 type generation struct {
-	declared  *declared
-	set       *ruleset.Set
-	endpoints map[ruleset.Endpoint]*endpoint // nil where the set has no rule
+	declared *declared
+	set      *ruleset.Set
+	table    table
 }
 
 func (d *declared) serve(c *gin.Context) {
@@ -43,18 +42,17 @@ func (d *declared) find(c *gin.Context) *endpoint {
 	if path == "" {
 		return nil
 	}
-	r := ruleset.Route(c.Request.Method, path)
-	if e, known := d.now.Load().endpoints[r]; known {
+	if e, known := d.now.Load().table.find(c.Request.Method, path); known {
 		return e
 	}
-	return d.learn(r, paramsOf(c))
+	return d.learn(ruleset.Route(c.Request.Method, path), paramsOf(c))
 }
 
 // learn compiles a route that [Guard.Check] was not told of.
 func (d *declared) learn(r ruleset.Endpoint, params []string) *endpoint {
 	list := []route{{r, params}}
 	d.guard.remember(list)
-	return d.complete(list).endpoints[r]
+	return d.complete(list).table.at(r)
 }
 
 // start subscribes, once.
@@ -111,17 +109,15 @@ func (d *declared) complete(routes []route) *generation {
 
 // compile is a generation with what it lacks of the routes; itself if it lacks none.
 func (d *declared) compile(base *generation, routes []route) *generation {
-	next := &generation{declared: d, set: base.set, endpoints: maps.Clone(base.endpoints)}
-	if next.endpoints == nil {
-		next.endpoints = make(map[ruleset.Endpoint]*endpoint, len(routes))
-	}
+	next := base
 	for _, r := range routes {
-		if _, known := next.endpoints[r.Endpoint]; !known {
-			next.endpoints[r.Endpoint] = d.compileRoute(base.set, r)
+		if _, known := next.table.find(r.Method, r.Path); known {
+			continue
 		}
-	}
-	if len(next.endpoints) == len(base.endpoints) && base.endpoints != nil {
-		return base
+		if next == base {
+			next = &generation{declared: d, set: base.set, table: base.table.clone()}
+		}
+		next.table.add(r.Endpoint, d.compileRoute(base.set, r))
 	}
 	return next
 }
@@ -141,7 +137,7 @@ func (d *declared) compileRoute(set *ruleset.Set, r route) *endpoint {
 
 // point is what runs on a route; nil if nothing does.
 func (g *generation) point(r ruleset.Endpoint) *aspect.Point {
-	if e := g.endpoints[r]; e != nil {
+	if e := g.table.at(r); e != nil {
 		return e.point
 	}
 	return nil
@@ -150,21 +146,18 @@ func (g *generation) point(r ruleset.Endpoint) *aspect.Point {
 // announce tells observers of the rules that the generation before, which may be
 // nil, was not told of.
 func (g *generation) announce(before *generation) {
-	for r := range g.endpoints {
-		if before != nil && before.point(r) != nil {
-			continue
-		}
-		if point := g.point(r); point != nil {
-			point.Announce()
+	for e := range g.table.endpoints() {
+		if e.point != nil && (before == nil || before.point(e.route) == nil) {
+			e.point.Announce()
 		}
 	}
 }
 
 // retract tells observers of the rules that are gone.
 func (g *generation) retract(next *generation) {
-	for r := range g.endpoints {
-		if point := g.point(r); point != nil {
-			point.Retract(next.point(r))
+	for e := range g.table.endpoints() {
+		if e.point != nil {
+			e.point.Retract(next.point(e.route))
 		}
 	}
 }

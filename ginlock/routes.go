@@ -1,7 +1,6 @@
 package ginlock
 
 import (
-	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -11,16 +10,21 @@ import (
 // routes remembers what was compiled for each route. Looking up takes no lock and
 // does not allocate; there are as many entries as the engines have routes.
 type routes struct {
-	known atomic.Pointer[map[ruleset.Endpoint]*endpoint]
+	known atomic.Pointer[table]
 	mu    sync.Mutex // for those who add
+}
+
+// all are the routes compiled so far.
+func (r *routes) all() table {
+	if t := r.known.Load(); t != nil {
+		return *t
+	}
+	return nil
 }
 
 // find is what was compiled for the route; nil if nothing applies there.
 func (r *routes) find(route ruleset.Endpoint) (e *endpoint, known bool) {
-	if m := r.known.Load(); m != nil {
-		e, known = (*m)[route]
-	}
-	return e, known
+	return r.all().find(route.Method, route.Path)
 }
 
 // add compiles a route that is not known yet.
@@ -31,19 +35,8 @@ func (r *routes) add(route ruleset.Endpoint, compile func() *endpoint) *endpoint
 		return e
 	}
 	e := compile()
-	next := make(map[ruleset.Endpoint]*endpoint)
-	if m := r.known.Load(); m != nil {
-		maps.Copy(next, *m)
-	}
-	next[route] = e
+	next := r.all().clone()
+	next.add(route, e)
 	r.known.Store(&next)
 	return e
-}
-
-// all are the routes compiled so far.
-func (r *routes) all() map[ruleset.Endpoint]*endpoint {
-	if m := r.known.Load(); m != nil {
-		return *m
-	}
-	return nil
 }
