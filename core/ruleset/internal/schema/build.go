@@ -24,12 +24,12 @@ type builder struct {
 	errs           []error
 }
 
-// build makes the schema; dir is the folder of package ruleset.
-func build(dir string) (*jsonschema.Schema, error) {
+// build makes the schema with the comments of the current folder.
+func build() (*jsonschema.Schema, error) {
 	reflector := &jsonschema.Reflector{
 		FieldNameTag: "rule", Anonymous: true, DoNotReference: true, Mapper: typeSchema,
 	}
-	if err := reflector.AddGoComments(pkg, dir); err != nil {
+	if err := reflector.AddGoComments(pkg, "."); err != nil {
 		return nil, err
 	}
 	values, err := defaults()
@@ -58,7 +58,7 @@ func (b *builder) document() *jsonschema.Schema {
 	top.Properties.Set("profiles", b.profiles())
 	top.Properties.Set("rules", &jsonschema.Schema{
 		Type: "array", Description: "The rules. The locks of one endpoint are taken in this order.",
-		Items: b.ref("Rule", b.ruleEntry()),
+		MinItems: new(uint64(1)), Items: b.ref("Rule", b.ruleEntry()),
 	})
 	top.Required = []string{"rules"}
 	top.Version, top.ID, top.Title = jsonschema.Version, id, "Interlock rules"

@@ -130,6 +130,7 @@ func fieldRefinements() map[string]func(*jsonschema.Schema) {
 		},
 		"Rule.response": func(s *jsonschema.Schema) {
 			s.ContentMediaType = "application/json"
+			pattern(s, `\S`, "Write a JSON document, in single quotes.")
 			s.Examples = []any{`{"status":"pending"}`}
 		},
 		"Rule.prefix": label,
@@ -154,7 +155,11 @@ func template(s *jsonschema.Schema) {
 	s.Examples = []any{"order:pay:#{path.id}"}
 }
 
-func notBlank(s *jsonschema.Schema, message string) { pattern(s, `\S`, message) }
+// notBlank is a text of one line with something in it.
+func notBlank(s *jsonschema.Schema, message string) {
+	const control = `\x00-\x1f\x7f-\x9f`
+	pattern(s, `^[^`+control+`]*[^\s`+control+`][^`+control+`]*$`, message)
+}
 
 // condition is an expression without the #{…} that it would have in a key.
 func condition(s *jsonschema.Schema) {

@@ -21,16 +21,24 @@ func main() {
 }
 
 func run() error {
-	document, err := build(".")
+	text, err := generate()
 	if err != nil {
 		return err
+	}
+	return os.WriteFile(output, text, 0o644) //nolint:gosec // it is published
+}
+
+// generate is the text of the schema. It reads the comments of the current folder,
+// which must be that of package ruleset.
+func generate() ([]byte, error) {
+	document, err := build()
+	if err != nil {
+		return nil, err
 	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(document); err != nil {
-		return err
-	}
-	return os.WriteFile(output, text.Bytes(), 0o644) //nolint:gosec // it is published
+	err = enc.Encode(document)
+	return text.Bytes(), err
 }

@@ -10,9 +10,11 @@ type endpoint struct {
 
 func endpoints() []endpoint {
 	text := func(description, expression, message string, examples ...any) *jsonschema.Schema {
-		return pattern(&jsonschema.Schema{Type: "string", Description: description, Examples: examples}, expression, message)
+		s := pattern(&jsonschema.Schema{Type: "string", Description: description, Examples: examples}, expression, message)
+		label(s)
+		return s
 	}
-	const segment = `(/([^/*][^/]*|\*[^/]+)?)`
+	const segment = `(/([^/*\s][^/\s]*|\*[^/\s]+)?)`
 	return []endpoint{
 		{"http", text(
 			"An HTTP method and the route as it was registered. * stands for any method, and at the end of a path for everything below it.",
@@ -22,7 +24,7 @@ func endpoints() []endpoint {
 		)},
 		{"grpc", text(
 			"A full gRPC method. * stands for every method, of a service or of all.",
-			`^(\*|/[^/]+/[^/]+)$`, "Write a full method such as /shop.Orders/Pay.",
+			`^(\*|/([^/*][^/]*|\*[^/]+)/[^/]+)$`, "Write a full method such as /shop.Orders/Pay.",
 			"/shop.Orders/Pay", "/shop.Orders/*", "*",
 		)},
 		{"func", text("The name of a function that the program wraps.", `\S`, "Write a name such as close-day.", "close-day")},
@@ -30,9 +32,11 @@ func endpoints() []endpoint {
 }
 
 func servicesSchema() *jsonschema.Schema {
+	program := &jsonschema.Schema{Type: "string"}
+	notBlank(program, "Write the name of a program.")
 	return &jsonschema.Schema{
 		Type: "array", Description: "The programs that the rule is for, where several share the file. Default: all.",
-		MinItems: new(uint64(1)), UniqueItems: true, Items: &jsonschema.Schema{Type: "string", Pattern: `\S`},
+		MinItems: new(uint64(1)), Items: program,
 	}
 }
 
