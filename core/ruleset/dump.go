@@ -57,7 +57,7 @@ func (r *Resolved) shown() []shownField {
 	var fields []shownField
 	v := valueOf(&r.Rule)
 	for i, name := range Fields()[:len(r.sources)] {
-		source := r.sources[i]
+		source := r.cause(i, name)
 		switch {
 		case name == "name":
 		case source.Layer == LayerNone, r.None && name != "endpoint" && name != "none":
@@ -66,6 +66,15 @@ func (r *Resolved) shown() []shownField {
 		fields = append(fields, shownField{name, fileValue(v.Field(i).Interface()), source, v.Field(i).IsZero()})
 	}
 	return fields
+}
+
+// cause is where the value of a field comes from. Debounce decides about the times
+// that are not declared.
+func (r *Resolved) cause(i int, name string) Source {
+	if r.Debounce > 0 && (name == "wait_time" || name == "lease_time") && !r.declared(name) {
+		return r.Source("debounce")
+	}
+	return r.sources[i]
 }
 
 // settingValue is a setting of a file.

@@ -14,8 +14,8 @@ func everything(t *testing.T) *Resolved {
 	t.Helper()
 	var rule Rule
 	v := reflect.ValueOf(&rule).Elem()
-	for i := range v.NumField() {
-		setSomething(t, v.Field(i))
+	for _, field := range v.Fields() {
+		setSomething(t, field)
 	}
 	rule.None = false // nothing else is shown of a rule without a lock
 	r := &Resolved{}
@@ -37,8 +37,8 @@ func setSomething(t *testing.T, v reflect.Value) {
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 	case reflect.Struct:
-		for i := range v.NumField() {
-			setSomething(t, v.Field(i))
+		for _, field := range v.Fields() {
+			setSomething(t, field)
 		}
 	default:
 		t.Fatalf("fields of type %s are new: teach this test and fileValue how to write them", v.Type())
@@ -88,8 +88,8 @@ func TestDump_ShowsEverySettingThatIsNoDefault(t *testing.T) {
 	t.Parallel()
 	var settings Settings
 	v := reflect.ValueOf(&settings).Elem()
-	for i := range v.NumField() {
-		setSomething(t, v.Field(i))
+	for _, field := range v.Fields() {
+		setSomething(t, field)
 	}
 	text, object := dumped(t, Dump{Settings: settings})
 	none, _ := dumped(t, Dump{Settings: (*Set)(nil).Settings()})

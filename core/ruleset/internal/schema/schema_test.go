@@ -8,7 +8,6 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-//nolint:paralleltest // changes the working directory
 func TestGenerate_WritesWhatIsThere(t *testing.T) {
 	t.Chdir("../..")
 	for range 3 { // in the same order every time
