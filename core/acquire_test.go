@@ -121,6 +121,9 @@ func TestAcquire_ErrorGivesTheContextBackAndANilHold(t *testing.T) {
 		if hold.Remaining() != 0 {
 			t.Errorf("Remaining of a nil Hold: got %s", hold.Remaining())
 		}
+		if hold.Key() != "" || hold.Keys() != nil || hold.Field() != "" || hold.Token() != 0 {
+			t.Errorf("a nil Hold: got %q, %q, %q, %d", hold.Key(), hold.Keys(), hold.Field(), hold.Token())
+		}
 	})
 }
 

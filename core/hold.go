@@ -9,7 +9,8 @@ import (
 )
 
 // Hold is one acquisition that succeeded. It is safe for concurrent use. A nil
-// *Hold is what a failed Acquire gives; its Release is [ErrNotHeld].
+// *Hold is what a failed Acquire gives, and a handler that runs unlocked: its Release is
+// [ErrNotHeld], and what can be asked of it is empty.
 type Hold struct {
 	client *Client
 	scope  *scope
@@ -85,10 +86,18 @@ func (h *Hold) watch() {
 
 // Key is the Redis key of the lock, prefix included; of a [Client.MultiLock] the
 // first one.
-func (h *Hold) Key() string { return h.scope.owners[0].key }
+func (h *Hold) Key() string {
+	if h == nil {
+		return ""
+	}
+	return h.scope.owners[0].key
+}
 
 // Keys are the Redis keys of the lock: one, except for a [Client.MultiLock].
 func (h *Hold) Keys() []string {
+	if h == nil {
+		return nil
+	}
 	keys := make([]string, len(h.scope.owners))
 	for i, o := range h.scope.owners {
 		keys[i] = o.key
@@ -98,11 +107,21 @@ func (h *Hold) Keys() []string {
 
 // Field is the holder's field in the lock's hash: "<client id>:<n>". It tells in
 // Redis and in traces who holds the lock.
-func (h *Hold) Field() string { return h.scope.owners[0].field }
+func (h *Hold) Field() string {
+	if h == nil {
+		return ""
+	}
+	return h.scope.owners[0].field
+}
 
 // Token is the fencing token: a number that is larger for every later holder. 0
 // where the kind of lock has none, as the plain lock.
-func (h *Hold) Token() int64 { return h.scope.info.Token }
+func (h *Hold) Token() int64 {
+	if h == nil {
+		return 0
+	}
+	return h.scope.info.Token
+}
 
 // Remaining is how long the lock is still safe to rely on without another renewal.
 // 0 or less after the end. No request is made.

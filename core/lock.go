@@ -115,7 +115,7 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 	switch {
 	case released == nil:
 		return err
-	case errors.Is(released, ErrLost) && err != nil:
+	case errors.Is(released, ErrLost) && err != nil && !errors.Is(err, ErrLost):
 		return errors.Join(err, released)
 	case errors.Is(released, ErrNotHeld) && !errors.Is(released, ErrLost):
 		return err // fn released it itself, or handed it over

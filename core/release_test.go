@@ -83,6 +83,10 @@ func TestDo_LossIsJoinedWithTheHandlersError(t *testing.T) {
 		wantErr(t, lose(errHandler), errHandler, core.ErrLost)
 		b.Del(t.Context(), "k")
 		wantErr(t, lose(nil), core.ErrLost)
+		b.Del(t.Context(), "k")
+		if err := lose(core.ErrLost); err != core.ErrLost { //nolint:errorlint // the error itself, said once
+			t.Errorf("got %v", err)
+		}
 		b.wantHolders("k", map[string]string{stranger: "1"})
 	})
 }
