@@ -1,0 +1,80 @@
+package readmetest_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bufbuild/protocompile"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	_ "github.com/interlock-go/interlock/grpclock/lockpb" // the option in the blocks
+	"github.com/interlock-go/interlock/grpclock/protorules"
+)
+
+// fenced gives the blocks of README.md in a language other than Go.
+func fenced(t *testing.T, language string) []string {
+	t.Helper()
+	var found []string
+	inside := false
+	for _, text := range readme(t) {
+		switch {
+		case inside && text == "```":
+			inside = false
+		case inside:
+			found[len(found)-1] += text + "\n"
+		case text == "```"+language:
+			inside = true
+			found = append(found, "")
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("README.md has no %s block", language)
+	}
+	return found
+}
+
+func TestReadme_YAMLBlocksLoad(t *testing.T) {
+	t.Parallel()
+	for _, text := range fenced(t, "yaml") {
+		if set, err := ruleset.Load("README.md", []byte(text)); err != nil || set.Len() == 0 {
+			t.Errorf("%d rules, %v in\n%s", set.Len(), err, text)
+		}
+	}
+}
+
+func TestReadme_ProtoBlocksCompile(t *testing.T) {
+	t.Parallel()
+	for _, text := range fenced(t, "proto") {
+		source := "syntax = \"proto3\";\npackage shop.v1;\n" + text +
+			"message PayRequest { string order_id = 1; }\nmessage PayReply {}\n"
+		compiler := protocompile.Compiler{
+			Resolver: protocompile.WithStandardImports(protocompile.CompositeResolver{
+				&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(map[string]string{"readme.proto": source})},
+				&protocompile.SourceResolver{ImportPaths: []string{filepath.Join(root, "grpclock", "proto")}},
+			}),
+		}
+		files, err := compiler.Compile(t.Context(), "readme.proto")
+		if err != nil {
+			t.Errorf("%v in\n%s", err, text)
+			continue
+		}
+		wantRule(t, files[0].Services().Get(0).Methods().Get(0))
+	}
+}
+
+// wantRule expects one usable rule on a method.
+func wantRule(t *testing.T, method protoreflect.MethodDescriptor) {
+	t.Helper()
+	rules, problems := protorules.Of(method)
+	if len(rules) != 1 || len(problems) > 0 {
+		t.Fatalf("%d rules, %v", len(rules), problems)
+	}
+	if _, err := ruleset.BuildSet(rules); err != nil {
+		t.Error(err)
+	}
+	if key := rules[0].Rule.Key; !strings.Contains(key, "#{req.") {
+		t.Errorf("the key is %q", key)
+	}
+}
