@@ -148,8 +148,11 @@ func (b *bench) checked() *bench {
 // enough for a machine that is busy with other tests.
 func prepare(t testing.TB, s *shop, opts ...grpclock.Option) *bench {
 	t.Helper()
-	return prepareWithin(t, 10*time.Second, s, opts...)
+	return prepareWithin(t, patient, s, opts...)
 }
+
+// patient is the backend timeout of most tests.
+const patient = 10 * time.Second
 
 // prepareWithin is prepare with a backend timeout.
 func prepareWithin(t testing.TB, timeout time.Duration, s *shop, opts ...grpclock.Option) *bench {

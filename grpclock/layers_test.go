@@ -1,0 +1,361 @@
+package grpclock_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock"
+	"github.com/interlock-go/interlock/grpclock/internal/tillpb"
+	"github.com/interlock-go/interlock/grpclock/protorules"
+)
+
+// same is one rule in three places: in till.proto under the method's name, in Go, and
+// as the entry of a rule file; with what callers see in all three.
+type same struct {
+	method string
+	inGo   []ruleset.Rule
+	inYAML []string
+	calls  func(ctx context.Context, b *bench, method string) []string
+	want   []string
+}
+
+// tillRule is the rule that most methods begin with.
+func tillRule(change func(r *ruleset.Rule)) []ruleset.Rule {
+	r := ruleset.Rule{Key: "till:#{req.item}", WaitTime: ruleset.NoWait}
+	change(&r)
+	return []ruleset.Rule{r}
+}
+
+// taken calls once for an item whose lock is taken, and once for another.
+func taken(ctx context.Context, b *bench, method string) []string {
+	b.redis.Take("till:1", time.Minute)
+	return []string{b.sell(ctx, method, sale("1", 1)), b.sell(ctx, method, sale("2", 1))}
+}
+
+const (
+	busy      = "Aborted | interlock/LOCK_BUSY | Another request for the same resource is in progress"
+	noKey     = "InvalidArgument | interlock/LOCK_KEY_INVALID | The request does not identify the resource to lock"
+	debounced = "ResourceExhausted | interlock/LOCK_DEBOUNCED | The same request was made a moment ago"
+	outage    = "Unavailable | interlock/LOCK_BACKEND_UNAVAILABLE | Locking is temporarily unavailable"
+	lost      = "Internal | interlock/LOCK_LOST | The lock was lost while the request ran; its outcome is unknown"
+)
+
+var sames = []same{
+	{
+		"Refuse", tillRule(func(*ruleset.Rule) {}),
+		[]string{`{key: "till:#{req.item}", wait_time: none}`},
+		taken,
+		[]string{busy, "OK | Refuse 2"},
+	},
+	{
+		"Skip", tillRule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }),
+		[]string{`{key: "till:#{req.item}", wait_time: none, on_busy: skip}`},
+		taken,
+		[]string{"OK | skipped | (empty)", "OK | Skip 2"},
+	},
+	{
+		"Null", tillRule(func(r *ruleset.Rule) {
+			r.WaitTime, r.OnBusy, r.Response = time.Millisecond, failpolicy.NullResponse, `{"text": "nothing"}`
+		}),
+		[]string{`{key: "till:#{req.item}", wait_time: 1ms, on_busy: null_response, response: '{"text": "nothing"}'}`},
+		taken,
+		[]string{"OK | null | nothing", "OK | Null 2"},
+	},
+	{
+		"Queue", tillRule(func(r *ruleset.Rule) { r.OnBusy, r.Fallback = failpolicy.Fallback, "queue" }),
+		[]string{`{key: "till:#{req.item}", wait_time: none, on_busy: fallback, fallback: queue}`},
+		taken,
+		[]string{"OK | queued 1", "OK | Queue 2"},
+	},
+	{
+		"Anyway", tillRule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Proceed }),
+		[]string{`{key: "till:#{req.item}", wait_time: none, on_busy: proceed}`},
+		taken,
+		[]string{"OK | unlocked | Anyway 1", "OK | Anyway 2"},
+	},
+	{
+		"Status", tillRule(func(r *ruleset.Rule) {
+			r.Message = "come back later"
+			r.Status.Busy = failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}
+			r.Status.Key.GRPC = failpolicy.OutOfRange
+		}),
+		[]string{`{key: "till:#{req.item}", wait_time: none, message: come back later, status: {busy: {http: 423, grpc: FAILED_PRECONDITION}, key: {grpc: OUT_OF_RANGE}}}`},
+		func(ctx context.Context, b *bench, method string) []string {
+			return append(taken(ctx, b, method), b.sell(ctx, method, sale("", 1)))
+		},
+		[]string{
+			"FailedPrecondition | interlock/LOCK_BUSY | come back later", "OK | Status 2",
+			"OutOfRange | interlock/LOCK_KEY_INVALID | come back later",
+		},
+	},
+	{
+		"NoKey",
+		[]ruleset.Rule{{Key: "till:#{req.item}", OnKey: failpolicy.Skip}},
+		[]string{`{key: "till:#{req.item}", on_key: skip}`},
+		func(ctx context.Context, b *bench, method string) []string {
+			return []string{b.sell(ctx, method, sale("", 1)), b.sell(ctx, method, sale("2", 1))}
+		},
+		[]string{"OK | skipped | (empty)", "OK | NoKey 2"},
+	},
+	{
+		"Backend",
+		[]ruleset.Rule{{Key: "till:#{req.item}", OnBackend: failpolicy.NullResponse}},
+		[]string{`{key: "till:#{req.item}", on_backend: null_response}`},
+		func(ctx context.Context, b *bench, method string) []string {
+			b.redis.Down()
+			return []string{b.sell(ctx, method, sale("1", 1))}
+		},
+		[]string{"OK | null | (empty)"},
+	},
+	{
+		"Overload",
+		[]ruleset.Rule{{Key: "till:#{req.item}", WaitTime: ruleset.WaitForever, MaxWaiters: 1, OnOverload: failpolicy.Skip}},
+		[]string{`{key: "till:#{req.item}", wait_time: forever, max_waiters: 1, on_overload: skip}`},
+		crowd,
+		[]string{"OK | skipped | (empty)", "Canceled | context canceled"},
+	},
+	{
+		"Once",
+		[]ruleset.Rule{{Key: "till:#{req.item}", Debounce: time.Minute}},
+		[]string{`{key: "till:#{req.item}", debounce: 1m}`},
+		func(ctx context.Context, b *bench, method string) []string {
+			return []string{b.sell(ctx, method, sale("1", 1)), b.sell(ctx, method, sale("1", 1)), b.sell(ctx, method, sale("2", 1))}
+		},
+		[]string{"OK | Once 1", debounced, "OK | Once 2"},
+	},
+	{
+		"Off",
+		[]ruleset.Rule{{Key: "till:#{req.item}", Disabled: true}},
+		[]string{`{key: "till:#{req.item}", disabled: true}`},
+		taken,
+		[]string{"OK | Off 1", "OK | Off 2"},
+	},
+	{
+		"Dry",
+		[]ruleset.Rule{{Key: "till:#{req.item}", DryRun: true}},
+		[]string{`{key: "till:#{req.item}", dry_run: true}`},
+		taken,
+		[]string{"OK | Dry 1", "OK | Dry 2"},
+	},
+	{
+		"Large", tillRule(func(r *ruleset.Rule) { r.When = "req.amount > 100" }),
+		[]string{`{key: "till:#{req.item}", wait_time: none, when: req.amount > 100}`},
+		func(ctx context.Context, b *bench, method string) []string {
+			b.redis.Take("till:1", time.Minute)
+			return []string{b.sell(ctx, method, sale("1", 100)), b.sell(ctx, method, sale("1", 101))}
+		},
+		[]string{"OK | Large 1", busy},
+	},
+	{
+		"Lost",
+		[]ruleset.Rule{{Key: "till:#{req.item}", LeaseTime: 200 * time.Millisecond, OnLost: failpolicy.Fail}},
+		[]string{`{key: "till:#{req.item}", lease_time: 200ms, on_lost: fail}`},
+		func(ctx context.Context, b *bench, method string) []string {
+			return []string{b.sell(ctx, method, sale("1", 1))}
+		},
+		[]string{lost},
+	},
+	{
+		"Strict",
+		[]ruleset.Rule{{
+			Keys: []string{"#{req.item}", "all"}, Prefix: "till:", Kind: ruleset.Reentrant, Profile: "heavy",
+			WaitTime: ruleset.NoWait, KeyFormat: ruleset.Strict,
+		}},
+		[]string{`{keys: ["#{req.item}", all], prefix: "till:", kind: reentrant, profile: heavy, wait_time: none, key_format: strict}`},
+		func(ctx context.Context, b *bench, method string) []string {
+			answers := append(taken(ctx, b, method), b.sell(ctx, method, sale("a%b", 1)))
+			b.redis.Take("till:all", time.Minute)
+			return append(answers, b.sell(ctx, method, sale("2", 1)))
+		},
+		[]string{busy, "OK | Strict 2", noKey, busy},
+	},
+	{
+		"Both",
+		[]ruleset.Rule{
+			{Name: "day", Key: "till:day", WaitTime: ruleset.NoWait},
+			{Name: "item", Key: "till:#{req.item}", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Skip},
+		},
+		[]string{
+			`{name: day, key: "till:day", wait_time: none}`,
+			`{name: item, key: "till:#{req.item}", wait_time: none, on_busy: skip}`,
+		},
+		func(ctx context.Context, b *bench, method string) []string {
+			answers := taken(ctx, b, method)
+			b.redis.Take("till:day", time.Minute)
+			return append(answers, b.sell(ctx, method, sale("2", 1)))
+		},
+		[]string{"OK | skipped | (empty)", "OK | Both 2", busy},
+	},
+	{
+		"Scan", tillRule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.NullResponse }),
+		[]string{`{key: "till:#{req.item}", wait_time: none, on_busy: null_response}`},
+		takenStream,
+		[]string{"OK | null | (empty)", "OK | Scan 3"},
+	},
+	{
+		"Watch", tillRule(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }),
+		[]string{`{key: "till:#{req.item}", wait_time: none, on_busy: skip}`},
+		taken,
+		[]string{"OK | skipped", "OK | Watch 2"},
+	},
+	{
+		"Talk", tillRule(func(*ruleset.Rule) {}),
+		[]string{`{key: "till:#{req.item}", wait_time: none}`},
+		takenStream,
+		[]string{busy, "OK | Talk 2+Talk 3"},
+	},
+	{
+		"Free",
+		[]ruleset.Rule{{None: true}},
+		[]string{`{none: true}`},
+		taken,
+		[]string{"OK | Free 1", "OK | Free 2"},
+	},
+}
+
+// takenStream is taken with two messages in a call.
+func takenStream(ctx context.Context, b *bench, method string) []string {
+	b.redis.Take("till:1", time.Minute)
+	return []string{b.sell(ctx, method, sale("1", 1), sale("3", 1)), b.sell(ctx, method, sale("2", 1), sale("3", 1))}
+}
+
+// crowd makes two calls for a taken lock, of which one may wait, and then ends the one
+// that waits.
+func crowd(ctx context.Context, b *bench, method string) []string {
+	b.redis.Take("till:1", time.Minute)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan string, 2)
+	for range 2 {
+		go func() { answers <- b.sell(ctx, method, sale("1", 1)) }()
+	}
+	first := <-answers
+	cancel()
+	return []string{first, <-answers}
+}
+
+// The three layers of a rule.
+func (s *same) layers(t *testing.T) map[string][]grpclock.Option {
+	without := grpclock.WithDescriptors(bare(t))
+	return map[string][]grpclock.Option{
+		"go":    {without, grpclock.WithRules(s.rules()...)},
+		"yaml":  {without, grpclock.WithSet(load(t, s.file()))},
+		"proto": nil,
+	}
+}
+
+// timeout is after how long without an answer Redis counts as down.
+func (s *same) timeout() time.Duration {
+	if s.method == "Backend" {
+		return 300 * time.Millisecond
+	}
+	return patient
+}
+
+func (s *same) endpoint() ruleset.Endpoint { return ruleset.GRPC(tillMethod(s.method)) }
+
+func (s *same) rules() []ruleset.Rule {
+	rules := slices.Clone(s.inGo)
+	for i := range rules {
+		rules[i].Endpoint = s.endpoint()
+	}
+	return rules
+}
+
+// file is the rule file.
+func (s *same) file() string {
+	var text strings.Builder
+	text.WriteString("rules:\n")
+	for _, entry := range s.inYAML {
+		text.WriteString("  - {grpc: " + tillMethod(s.method) + ", " + strings.TrimPrefix(entry, "{") + "\n")
+	}
+	return text.String()
+}
+
+func TestLayers_TheSameRuleBehavesTheSameInGoYAMLAndProto(t *testing.T) {
+	t.Parallel()
+	queue := grpclock.WithFallback("queue", func(_ context.Context, req *tillpb.Sale) (*tillpb.Receipt, error) {
+		return tillpb.Receipt_builder{Text: "queued " + req.GetItem()}.Build(), nil
+	})
+	handler := func(ctx context.Context, method string, sale *tillpb.Sale) (*tillpb.Receipt, error) {
+		if method == "Lost" {
+			<-ctx.Done()
+		}
+		return sold(ctx, method, sale)
+	}
+	for _, s := range sames {
+		for layer, opts := range s.layers(t) {
+			t.Run(s.method+"/"+layer, func(t *testing.T) {
+				t.Parallel()
+				b := prepareTill(t, s.timeout(), handler, append(opts, queue)...).checked()
+				if got := s.calls(t.Context(), b, s.method); !slices.Equal(got, s.want) {
+					t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(s.want, "\n"))
+				}
+			})
+		}
+	}
+}
+
+func TestLayers_TheSameRuleDumpsTheSameButForItsSource(t *testing.T) {
+	t.Parallel()
+	for _, s := range sames {
+		options, problems := protorules.Of(tillMethods().ByName(protoreflect.Name(s.method)))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		inProto, err := ruleset.BuildSet(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inGo, err := ruleset.NewSet(s.rules())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := dump(t, inGo, false)
+		for layer, set := range map[string]*ruleset.Set{"proto": inProto, "yaml": load(t, s.file())} {
+			if got := dump(t, set, false); got != want {
+				t.Errorf("%s/%s: got:\n%s\nwant as in Go:\n%s", s.method, layer, got, want)
+			}
+		}
+		if text := dump(t, inProto, true); !strings.Contains(text, "tillpb/till.proto") {
+			t.Errorf("%s: the dump does not name the .proto file:\n%s", s.method, text)
+		}
+	}
+}
+
+func dump(t *testing.T, set *ruleset.Set, sources bool) string {
+	t.Helper()
+	d := set.Dump()
+	d.NoSources = !sources
+	var text strings.Builder
+	if err := d.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// Every method with an option is in the table, and so every option that is in the
+// file.
+func TestLayers_AllOptionsOfTheFileAreCompared(t *testing.T) {
+	t.Parallel()
+	methods := tillMethods()
+	for i := range methods.Len() {
+		m := methods.Get(i)
+		options, _ := protorules.Of(m)
+		compared := slices.ContainsFunc(sames, func(s same) bool { return s.method == string(m.Name()) })
+		if compared != (len(options) > 0) {
+			t.Errorf("%s has %d options, compared: %v", m.Name(), len(options), compared)
+		}
+	}
+	if proto.Size(tillMethods().ByName("Plain").Options()) > 0 {
+		t.Error("Plain has options")
+	}
+}
