@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"reflect"
 	"strings"
 	"time"
@@ -123,7 +122,7 @@ func fieldRefinements() map[string]func(*jsonschema.Schema) {
 		},
 		"Rule.fallback":    func(s *jsonschema.Schema) { notBlank(s, "Write the name of a handler.") },
 		"Rule.when":        condition,
-		"Rule.max_waiters": func(s *jsonschema.Schema) { s.Minimum = json.Number("0") },
+		"Rule.max_waiters": func(s *jsonschema.Schema) { s.Minimum, s.Maximum = "0", "9223372036854775807" },
 		"Rule.permits": func(s *jsonschema.Schema) {
 			s.Not = &jsonschema.Schema{}
 			s.Comments = "No kind of lock has permits yet: every value is an error."
@@ -139,6 +138,7 @@ func fieldRefinements() map[string]func(*jsonschema.Schema) {
 				s.Examples = append(s.Examples, name)
 			}
 			notBlank(s, "Write the name of a profile.")
+			s.Not = &jsonschema.Schema{Const: "default"} // these values are for every rule in any case
 		},
 	}
 }

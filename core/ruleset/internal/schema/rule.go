@@ -1,6 +1,11 @@
 package main
 
-import "github.com/invopop/jsonschema"
+import (
+	"maps"
+	"slices"
+
+	"github.com/invopop/jsonschema"
+)
 
 // endpoint is one of the ways to say where a rule applies.
 type endpoint struct {
@@ -64,6 +69,26 @@ func ruleConditions() []*jsonschema.Schema {
 				Then: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{has("key"), has("keys")}},
 			},
 		},
+		{
+			Comments: "A debounced call does not wait, and its lock lives as long as the handler.",
+			If:       has("debounce"),
+			Then: only(map[string]*jsonschema.Schema{
+				"wait_time":  {Const: "none"},
+				"lease_time": {Const: "watchdog"},
+				"on_busy":    {Not: &jsonschema.Schema{Const: "proceed"}},
+			}),
+		},
+		{
+			Comments: "Where nobody waits there are no waiters, and there is no overload.",
+			If: &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+				has("debounce"),
+				where("wait_time", &jsonschema.Schema{Const: "none"}),
+			}},
+			Then: only(map[string]*jsonschema.Schema{
+				"max_waiters": {Maximum: "0"},
+				"on_overload": {Const: "error"},
+			}),
+		},
 	}
 }
 
@@ -72,8 +97,16 @@ func has(fields ...string) *jsonschema.Schema { return &jsonschema.Schema{Requir
 
 // where requires a field with such a value.
 func where(field string, value *jsonschema.Schema) *jsonschema.Schema {
-	s := has(field)
-	s.Properties = jsonschema.NewProperties()
-	s.Properties.Set(field, value)
+	s := only(map[string]*jsonschema.Schema{field: value})
+	s.Required = []string{field}
+	return s
+}
+
+// only restricts fields where they are there.
+func only(values map[string]*jsonschema.Schema) *jsonschema.Schema {
+	s := &jsonschema.Schema{Properties: jsonschema.NewProperties()}
+	for _, field := range slices.Sorted(maps.Keys(values)) {
+		s.Properties.Set(field, values[field])
+	}
 	return s
 }
