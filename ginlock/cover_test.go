@@ -35,11 +35,11 @@ func TestCheck_Unmatched(t *testing.T) {
 	t.Parallel()
 	const rules = "rules:\n  - http: POST /orders/:id/pya\n    key: x\n"
 	for file, severity := range map[string]ruleset.Severity{
-		rules:                          ruleset.SeverityError,
-		"unmatched: error\n" + rules:   ruleset.SeverityError,
-		"unmatched: warn\n\n" + rules:  ruleset.SeverityWarn,
-		"unmatched: ignore\n" + rules:  ruleset.SeverityIgnore,
-		"unmatched: warn\nrules: []\n": ruleset.SeverityIgnore,
+		rules:                         ruleset.SeverityError,
+		"unmatched: error\n" + rules:  ruleset.SeverityError,
+		"unmatched: warn\n\n" + rules: ruleset.SeverityWarn,
+		"unmatched: ignore\n" + rules: ruleset.SeverityIgnore,
+		"unmatched: warn\nrules: [{grpc: /a.B/C, key: x}]\n":   ruleset.SeverityIgnore,
 		"rules: [{grpc: /a.B/C, key: x}, {func: f, key: x}]\n": ruleset.SeverityIgnore,
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestCheck_Unmatched(t *testing.T) {
 
 func TestCheck_Uncovered(t *testing.T) {
 	t.Parallel()
-	open := "rules: []\n"
+	open := "rules: [{grpc: /a.B/C, key: x}]\n"
 	tests := map[string]struct {
 		file     string
 		route    string
@@ -98,7 +98,7 @@ func TestCheck_Uncovered(t *testing.T) {
 func TestCheck_UncoveredCountsHandleAndOtherSetsButNotHandler(t *testing.T) {
 	t.Parallel()
 	guard, r := newGuard(t), gin.New()
-	r.Use(guard.Middleware(yaml(t, "uncovered: error\nrules: []\n")), guard.Middleware(yaml(t, "rules: [{http: POST /set, key: x}]\n")))
+	r.Use(guard.Middleware(yaml(t, "uncovered: error\nrules: [{grpc: /a.B/C, key: x}]\n")), guard.Middleware(yaml(t, "rules: [{http: POST /set, key: x}]\n")))
 	if err := guard.Handle(r, "POST", "/handled", ruleset.Rule{Key: "x"}, ok); err != nil {
 		t.Fatal(err)
 	}

@@ -109,7 +109,7 @@ func TestReload_ChangesTheRulesOfTheNextRequest(t *testing.T) {
 			{payRules("    disabled: true\n"), http.StatusNoContent},
 			{payRules("    on_busy: null_response\n"), http.StatusOK},
 			{"rules:\n  - http: POST /orders/:id/pay\n    none: true\n", http.StatusNoContent},
-			{"rules: []\n", http.StatusNoContent},
+			{"rules: [{grpc: /a.B/C, key: x}]\n", http.StatusNoContent},
 			{payRules(""), http.StatusConflict},
 		}
 		for _, step := range steps {
