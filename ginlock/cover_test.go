@@ -152,7 +152,7 @@ func TestCheck_TyposInAFileAreToldWithLineAndNearestName(t *testing.T) {
 		says []string
 	}{
 		"path parameter": {`key: "#{path.orderId}"`, []string{"locks.yaml:3:10", "there is no path parameter orderId", "there is id"}},
-		"body field":     {`key: "#{body.ammount}"`, []string{"locks.yaml:3:10", "ammount", "body.amount"}},
+		"body field":     {`key: "#{body.amounts}"`, []string{"locks.yaml:3:10", "amounts", "body.amount"}},
 		"variable":       {`key: "#{usr}"`, []string{"locks.yaml:3:10", "usr", "user"}},
 		"condition":      {"key: x\n    when: usr == \"bob\"", []string{"locks.yaml:4:11", "usr", "user"}},
 		"fallback":       {"key: x\n    on_busy: fallback\n    fallback: que", []string{"locks.yaml:5:15", "que", "queue"}},

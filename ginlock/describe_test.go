@@ -54,7 +54,7 @@ func described(t testing.TB) (*ginlock.Guard, *gin.Engine) {
 	_ = staff{secret: "x"}.secret
 	guard := newGuard(t,
 		ginlock.WithVariable("user", func(*gin.Context) (string, error) { return "bob", nil }),
-		ginlock.WithVariable("staff", func(*gin.Context) (*staff, error) { return nil, nil }), //nolint:nilnil // not set
+		ginlock.WithVariable("staff", func(*gin.Context) (*staff, error) { return nil, nil }),
 		ginlock.WithVariable("age", func(*gin.Context) (int, error) { return 1, nil }),
 		ginlock.WithFallback("queue", ok), ginlock.WithFallback("later", ok),
 		ginlock.WithBody[invoice]("POST /invoices"),

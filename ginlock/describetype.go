@@ -89,8 +89,7 @@ func addJSONFields(fields map[string]reflect.Type, t reflect.Type, open []reflec
 		return
 	}
 	var embedded []reflect.Type
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		inner := f.Type
 		if inner.Kind() == reflect.Pointer {

@@ -10,16 +10,16 @@
 //
 // There are three ways to bind rules to routes, which may be mixed:
 // [Guard.Handler] in the chain of a route or group, [Guard.Handle] in place of
-// r.Handle, and [Guard.Middleware] for a [ruleset.Set] whose rules name their
-// routes. A route is a method and a path as registered, the base path of its
-// group included: what [gin.Context.FullPath] gives. Handle compiles its rule at
-// once, against its own route, and returns what is wrong. Handler learns its route
-// with the first request and is compiled then. Call [Guard.Check] when all routes
+// r.Handle, and [Guard.Middleware] for a set, from a rule file or from Go, whose
+// rules name their routes. A route is a method and a path as registered, the base
+// path of its group included: what [gin.Context.FullPath] gives. Handle compiles its
+// rule at once, against its own route, and returns what is wrong. Handler learns its
+// route with the first request and is compiled then. Call [Guard.Check] when all routes
 // are registered and before the server starts: it returns every problem of the
 // rules of Handle and Middleware, but of Handler only what fits no route at all. A
 // route with a broken rule answers 500 and never runs its handler.
 //
-// Several rules on one route need names. Their locks are taken in order and freed
+// Several rules in one place need names. Their locks are taken in order and freed
 // in reverse; routes that take the same locks in opposite orders wait for each other
 // until their wait times end, which rules with several Keys do not. A guard that
 // meets a request which it guards already does nothing a second time; another guard
@@ -31,6 +31,31 @@
 // text as [gin.Context.Param]. A cookie is decoded as by [gin.Context.Cookie], so
 // that a client cannot spell one value in several ways. client_ip is
 // [gin.Context.ClientIP], and as trustworthy as the engine's trusted proxies.
+//
+// # Rule files
+//
+//	rules, err := ruleset.Watch("locks.yaml")
+//	…
+//	r.Use(guard.Middleware(rules))
+//	…
+//	err = guard.Check(r)
+//
+// Check compares the file with the routes: a rule that matches none is an error, with
+// the nearest route, unless the file's unmatched says otherwise; with uncovered: error,
+// so is a route that may change something and has neither a rule nor `none: true`.
+// Routes that are guarded by Handler cannot be known there: they need `none: true`, or
+// Handle.
+//
+// A reload compiles the new rules for every route of the engines that Check was given,
+// and changes them all at once. If Check would not accept them, it is refused, and the
+// old rules stay: call Check even where the rules are known to be right, or a mistake
+// in a later file shows with the first request that it breaks. A request ends under the
+// rules that it began with; disabled and dry_run act on the next one. Rules of Handler
+// and Handle are the program's own and never reloaded.
+//
+// A guard stays subscribed to its Live set: make both once per process. Close of the
+// Live set ends its reloads. [Guard.WriteRoutes] writes down what the rules of a file
+// may refer to, so that `interlock check` judges it without the program.
 //
 // # Place in the chain
 //
@@ -90,8 +115,8 @@
 //
 // # Shutdown
 //
-// First the server (http.Server.Shutdown), then the lock client (Close), then the
-// Redis client. The guard has no goroutine and needs no Close.
+// First the server (http.Server.Shutdown), then a Live set and the lock client (Close),
+// then the Redis client. The guard has no goroutine and needs no Close.
 //
 // A [Guard] and its handlers are safe for concurrent use.
 package ginlock

@@ -6,6 +6,8 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -240,4 +242,58 @@ func ExampleWithBody() {
 	// 	  | order:#{body.orderId}
 	// 	  |              ^
 	// 	  write body.order_id
+}
+
+// A rule file is compared with the routes at start-up and at every reload: what does
+// not fit is told with its line, and the rules in force stay.
+func ExampleGuard_Middleware_file() {
+	locks, redis, done := open()
+	defer done()
+	guard, err := ginlock.New(locks)
+	if err != nil {
+		log.Fatal(err)
+	}
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("locks-%d.yaml", os.Getpid()))
+	defer os.Remove(file)
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			log.Fatal(err)
+		}
+	}
+	write(`
+rules:
+  - http: POST /orders/:id/pay
+    key: "order:#{path.id}"
+    wait_time: none
+  - http: POST /login
+    none: true
+`)
+	rules, err := ruleset.Open(file) // or Watch, which reloads by itself
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer rules.Close()
+
+	r := gin.New()
+	r.Use(guard.Middleware(rules))
+	r.POST("/orders/:id/pay", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"paid": true}) })
+	r.POST("/login", func(c *gin.Context) { c.String(http.StatusOK, "hello") })
+	if err := guard.Check(r); err != nil {
+		log.Fatal(err)
+	}
+	redis.Take("order:42", time.Minute)
+	show(r, "POST", "/login")
+
+	write("rules:\n  - http: POST /orders/:id/pya\n    key: \"order:#{path.id}\"\n")
+	_, problem, _ := strings.Cut(rules.Reload().Error(), ".yaml:")
+	fmt.Println(problem)
+
+	write("disabled: true\nrules:\n  - http: POST /orders/:id/pay\n    key: \"order:#{path.id}\"\n")
+	fmt.Println(rules.Reload())
+	show(r, "POST", "/orders/42/pay")
+	// Output:
+	// 200 hello
+	// 2:11: rule of http POST /orders/:id/pya: http: matches no route: did you mean "POST /orders/:id/pay"?
+	// <nil>
+	// 200 {"paid":true}
 }

@@ -138,7 +138,7 @@ func TestReload_ThatDoesNotFitIsRefusedAndTheOldRulesStay(t *testing.T) {
 		},
 		"condition": {payRules("    when: path.idd != \"7\"\n"), []string{"locks.yaml:5", "path.idd", "path.id"}},
 		"body field": {
-			"rules:\n  - http: POST /orders/:id/pay\n    key: \"order:#{body.ammount}\"\n", []string{"locks.yaml:3", "ammount", "amount"},
+			"rules:\n  - http: POST /orders/:id/pay\n    key: \"order:#{body.amounts}\"\n", []string{"locks.yaml:3", "amounts", "amount"},
 		},
 		"fallback":  {payRules("    on_busy: fallback\n    fallback: queu\n"), []string{"locks.yaml:6", `"queu"`, `"queue"`}},
 		"uncovered": {"uncovered: error\n" + payRules(""), []string{"POST /open: missing", "none: true"}},

@@ -74,7 +74,7 @@ func describeAnswer(w *httptest.ResponseRecorder) string {
 
 // workAndTell is a handler that says which lock it has, for how long, and how it ends.
 func workAndTell(c *gin.Context) {
-	work, _ := time.ParseDuration(c.Query("work")) //nolint:errcheck // most do not work
+	work, _ := time.ParseDuration(c.Query("work")) // most do not work
 	left := ginlock.Hold(c).Remaining().Round(time.Second)
 	key := ginlock.Hold(c).Key()
 	ended := "kept"

@@ -55,11 +55,10 @@ func replaceFile(t testing.TB, dir, text string) {
 // replaceLink puts text behind a symbolic link, as Kubernetes does it.
 func replaceLink(t testing.TB, dir, text string) {
 	t.Helper()
-	version, err := os.MkdirTemp(dir, "..version")
-	must(t, err)
+	version := t.TempDir()
 	writeFile(t, filepath.Join(version, "locks.yaml"), text)
 	next := filepath.Join(dir, "..next")
-	must(t, os.Symlink(filepath.Base(version), next))
+	must(t, os.Symlink(version, next))
 	must(t, os.Rename(next, filepath.Join(dir, "..data")))
 	if _, err := os.Lstat(filepath.Join(dir, "locks.yaml")); err != nil {
 		must(t, os.Symlink(filepath.Join("..data", "locks.yaml"), filepath.Join(dir, "locks.yaml")))
