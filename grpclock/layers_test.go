@@ -63,9 +63,9 @@ var sames = []same{
 	},
 	{
 		"Null", tillRule(func(r *ruleset.Rule) {
-			r.WaitTime, r.OnBusy, r.Response = time.Millisecond, failpolicy.NullResponse, `{"text": "nothing"}`
+			r.WaitTime, r.OnBusy, r.Response = 300*time.Millisecond, failpolicy.NullResponse, `{"text": "nothing"}`
 		}),
-		[]string{`{key: "till:#{req.item}", wait_time: 1ms, on_busy: null_response, response: '{"text": "nothing"}'}`},
+		[]string{`{key: "till:#{req.item}", wait_time: 300ms, on_busy: null_response, response: '{"text": "nothing"}'}`},
 		taken,
 		[]string{"OK | null | nothing", "OK | Null 2"},
 	},
@@ -282,9 +282,6 @@ func (s *same) file() string {
 
 func TestLayers_TheSameRuleBehavesTheSameInGoYAMLAndProto(t *testing.T) {
 	t.Parallel()
-	queue := grpclock.WithFallback("queue", func(_ context.Context, req *tillpb.Sale) (*tillpb.Receipt, error) {
-		return tillpb.Receipt_builder{Text: "queued " + req.GetItem()}.Build(), nil
-	})
 	handler := func(ctx context.Context, method string, sale *tillpb.Sale) (*tillpb.Receipt, error) {
 		if method == "Lost" {
 			<-ctx.Done()
@@ -295,7 +292,7 @@ func TestLayers_TheSameRuleBehavesTheSameInGoYAMLAndProto(t *testing.T) {
 		for layer, opts := range s.layers(t) {
 			t.Run(s.method+"/"+layer, func(t *testing.T) {
 				t.Parallel()
-				b := prepareTill(t, s.timeout(), handler, append(opts, queue)...).checked()
+				b := prepareTill(t, s.timeout(), handler, append(opts, tillQueue())...).checked()
 				if got := s.calls(t.Context(), b, s.method); !slices.Equal(got, s.want) {
 					t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(s.want, "\n"))
 				}

@@ -130,3 +130,13 @@ func shown(receipt *tillpb.Receipt) string {
 	}
 	return receipt.GetText()
 }
+
+// tillQueue is the fallback that the .proto file names.
+func tillQueue() grpclock.Option {
+	return grpclock.WithFallback("queue", func(ctx context.Context, sale *tillpb.Sale) (*tillpb.Receipt, error) {
+		return sold(ctx, "queued", sale)
+	})
+}
+
+// elsewhere is the rules of a file that says nothing about methods.
+const elsewhere = "rules: [{func: close-day, key: day}]\n"

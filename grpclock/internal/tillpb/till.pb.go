@@ -160,11 +160,11 @@ const file_tillpb_till_proto_rawDesc = "" +
 	"\x04item\x18\x01 \x01(\tR\x04item\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\"\x1d\n" +
 	"\aReceipt\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text2\x99\r\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text2\x9b\r\n" +
 	"\x04Till\x12G\n" +
 	"\x06Refuse\x12\r.till.v1.Sale\x1a\x10.till.v1.Receipt\"\x1c\xca\xf6$\x18\x12\x10till:#{req.item}*\x04none\x12G\n" +
-	"\x04Skip\x12\r.till.v1.Sale\x1a\x10.till.v1.Receipt\"\x1e\xca\xf6$\x1a\x12\x10till:#{req.item}*\x04none8\x02\x12\\\n" +
-	"\x04Null\x12\r.till.v1.Sale\x1a\x10.till.v1.Receipt\"3\xca\xf6$/\x12\x10till:#{req.item}*\x031ms8\x03\x92\x01\x13{\"text\": \"nothing\"}\x12O\n" +
+	"\x04Skip\x12\r.till.v1.Sale\x1a\x10.till.v1.Receipt\"\x1e\xca\xf6$\x1a\x12\x10till:#{req.item}*\x04none8\x02\x12^\n" +
+	"\x04Null\x12\r.till.v1.Sale\x1a\x10.till.v1.Receipt\"5\xca\xf6$1\x12\x10till:#{req.item}*\x05300ms8\x03\x92\x01\x13{\"text\": \"nothing\"}\x12O\n" +
 	"\x05Queue\x12\r.till.v1.Sale\x1a\x10.till.v1.Receipt\"%\xca\xf6$!\x12\x10till:#{req.item}*\x04none8\x04b\x05queue\x12I\n" +
 	"\x06Anyway\x12\r.till.v1.Sale\x1a\x10.till.v1.Receipt\"\x1e\xca\xf6$\x1a\x12\x10till:#{req.item}*\x04none8\x05\x12\x86\x01\n" +
 	"\x06Status\x12\r.till.v1.Sale\x1a\x10.till.v1.Receipt\"[\xca\xf6$W\x12\x10till:#{req.item}*\x04none\x8a\x01*\n" +

@@ -1,0 +1,84 @@
+package grpclock_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc/health"
+	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock"
+)
+
+// warnings collects what observers are warned of.
+type warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (w *warnings) ObserveWarning(p *ruleset.Problem) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, p.Error())
+}
+
+func (w *warnings) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.list, "\n")
+}
+
+func TestSettings_UnmatchedAndUncoveredAreAsSevereAsTheFileSays(t *testing.T) {
+	t.Parallel()
+	const (
+		unmatched = `locks.yaml:3:12: rule of grpc /till.v1.Till/Plan: grpc: no method "/till.v1.Till/Plan" is registered: did you mean "/till.v1.Till/Plain"?`
+		uncovered = `rule of grpc /till.v1.Till/Plain: there is none: declare one, or write none: true`
+		rules     = "rules:\n  - {grpc: /till.v1.Till/Plan, key: k}\n"
+	)
+	for _, tt := range []struct {
+		name, text, err, warning string
+	}{
+		{"unmatched by default", "dry_run: false\n" + rules, unmatched, ""},
+		{"unmatched: error", "unmatched: error\n" + rules, unmatched, ""},
+		{"unmatched: warn", "unmatched: warn\n" + rules, "", unmatched},
+		{"unmatched: ignore", "unmatched: ignore\n" + rules, "", ""},
+		{"uncovered: error", "uncovered: error\n" + elsewhere, uncovered, ""},
+		{"uncovered: warn", "uncovered: warn\n" + elsewhere, "", uncovered},
+		{"uncovered: ignore", "uncovered: ignore\n" + elsewhere, "", ""},
+		{"covered by a wildcard", "uncovered: error\nrules: [{grpc: /till.v1.Till/*, key: k}]\n", "", ""},
+		{"covered by none", "uncovered: error\nrules: [{grpc: /till.v1.Till/Plain, none: true}]\n", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			seen := &warnings{}
+			b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithObserver(seen), grpclock.WithSet(load(t, tt.text)))
+			healthgrpc.RegisterHealthServer(b.server, health.NewServer()) // needs no rule
+			reflection.Register(b.server)
+			text := ""
+			if err := b.guard.Check(b.server); err != nil {
+				text = err.Error()
+			}
+			if !strings.Contains(text, tt.err) || (text == "") != (tt.err == "") || strings.Contains(text, "\n") {
+				t.Errorf("got error %q, want one with %q", text, tt.err)
+			}
+			if got := seen.text(); !strings.Contains(got, tt.warning) || (got == "") != (tt.warning == "") || strings.Contains(got, "\n") {
+				t.Errorf("got warnings %q, want one with %q", got, tt.warning)
+			}
+		})
+	}
+}
+
+// A wildcard that reaches only methods with options of their own applies nowhere.
+func TestSettings_WildcardBelowOptionsIsUnmatched(t *testing.T) {
+	t.Parallel()
+	files, service := readLate(t, late(t, payLock, chatLock), nil)
+	b := prepare(t, &shop{}, grpclock.WithDescriptors(files), grpclock.WithRules(
+		ruleset.Rule{Endpoint: ruleset.GRPC("/late.v1.Orders/*"), Key: "k"}))
+	err := b.guard.Check(dynamicServer(b.guard, service))
+	if err == nil || !strings.Contains(err.Error(), "applies to no method") {
+		t.Errorf("got %v", err)
+	}
+}
