@@ -224,7 +224,7 @@ func (c *checker) checkWait() {
 		c.reportf("wait_time", "0 says nothing here: write %s for a single attempt", c.spell("NoWait"))
 	case d < time.Millisecond || d > MaxDuration:
 		c.reportf("wait_time", "%s is out of range: write 1ms to %s, %s or %s%s",
-			d, shortTime(MaxDuration), c.spell("NoWait"), c.spell("WaitForever"), c.unitHint(d))
+			shortTime(d), shortTime(MaxDuration), c.spell("NoWait"), c.spell("WaitForever"), c.unitHint(d))
 	}
 }
 
@@ -237,14 +237,14 @@ func (c *checker) checkLease() {
 			c.spell(sentinelName(d)), c.spell("wait_time"), c.duration(30*time.Second), c.spell("Watchdog"))
 	case d < time.Millisecond || d > MaxDuration:
 		c.reportf("lease_time", "%s is out of range: write 1ms to %s, or %s%s",
-			d, shortTime(MaxDuration), c.spell("Watchdog"), c.unitHint(d))
+			shortTime(d), shortTime(MaxDuration), c.spell("Watchdog"), c.unitHint(d))
 	}
 }
 
 func (c *checker) checkWindow() {
 	d := c.rule.Debounce
 	if d < 0 && d > Watchdog || d > 0 && d < time.Millisecond || d > MaxDuration {
-		c.reportf("debounce", "%s is out of range: write 1ms to %s, such as %s%s", d, shortTime(MaxDuration), c.duration(5*time.Second), c.unitHint(d))
+		c.reportf("debounce", "%s is out of range: write 1ms to %s, such as %s%s", shortTime(d), shortTime(MaxDuration), c.duration(5*time.Second), c.unitHint(d))
 	} else if name := sentinelName(d); name != "" {
 		c.reportf("debounce", "%s is no window: write a time such as %s", c.spell(name), c.duration(5*time.Second))
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
@@ -41,7 +43,7 @@ var sentinelWords = map[string]time.Duration{ //nolint:gochecknoglobals // a tab
 // duration reads a time such as 1m30s, or a word. Words of another field and times
 // out of range are left to the check of the rule.
 func (f *fileReader) duration(v value, w timeForm) (time.Duration, bool) {
-	if !f.isScalar(v, "a time such as "+w.example) {
+	if !f.is(v, yaml.ScalarNode, "a time such as "+w.example) {
 		return 0, false
 	}
 	text := v.node.Value
@@ -62,6 +64,8 @@ func (w timeForm) problem(text string) string {
 	switch {
 	case wholeNumber.MatchString(text) && strings.Trim(text, "0.") != "":
 		return fmt.Sprintf("%s has no unit: write %s", text, instead)
+	case goTime.MatchString(text) && !isZeroTime(text):
+		return fmt.Sprintf("%s is too long: write %s at most", text, shortTime(MaxDuration))
 	case isZeroTime(text):
 		return fmt.Sprintf("%s says nothing here: write %s", text, instead)
 	default:
@@ -69,7 +73,10 @@ func (w timeForm) problem(text string) string {
 	}
 }
 
-var wholeNumber = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+var (
+	goTime      = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$`)
+	wholeNumber = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+)
 
 func isZeroTime(text string) bool {
 	d, err := time.ParseDuration(text)

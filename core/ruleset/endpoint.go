@@ -98,7 +98,7 @@ func (e Endpoint) example() string {
 }
 
 // endpointMissing is for the rules of a file.
-const endpointMissing = "missing: write http: POST /orders/:id/pay, grpc: /shop.Orders/Pay or func: close-day"
+const endpointMissing = "no endpoint: write http: POST /orders/:id/pay, grpc: /shop.Orders/Pay or func: close-day"
 
 // problem says what is malformed and what to write, there or in a file; "" if nothing
 // is.
@@ -147,6 +147,9 @@ func (e Endpoint) grpcProblem() string {
 		return ""
 	}
 	service, method, ok := strings.Cut(strings.TrimPrefix(e.Path, "/"), "/")
+	if cut := strings.LastIndexByte(e.Path, '.'); !ok && strings.Count(e.Path, ".") > 1 && e.Path[0] != '/' {
+		return fmt.Sprintf("%q is no full method: write %q", e.Path, "/"+e.Path[:cut]+"/"+e.Path[cut+1:])
+	}
 	switch {
 	case !ok || service == "" || method == "" || strings.Contains(method, "/"):
 		return fmt.Sprintf("%q is no full method: write one such as %q", e.Path, e.example())

@@ -157,7 +157,11 @@ func (r *resolver) applyProfile(rule, own *Resolved) {
 		}
 	}
 	rule.broken = rule.broken.with(fieldIndex("profile"))
-	r.problems = append(r.problems, own.Problem("profile", unknownWord("profile", own.Profile, r.profileNames())))
+	message := unknownWord("profile", own.Profile, r.profileNames())
+	if own.Profile == defaultProfile {
+		message = "the default profile holds for every rule: remove the line"
+	}
+	r.problems = append(r.problems, own.Problem("profile", message))
 }
 
 func (r *resolver) profileNames() []string {

@@ -2,7 +2,6 @@ package ruleset
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,9 +45,8 @@ func readerOf(t reflect.Type, name string) reader {
 	case reflect.TypeFor[int]():
 		return into((*fileReader).int)
 	case reflect.TypeFor[[]string]():
-		return into(func(f *fileReader, v value) ([]string, bool) {
-			return f.strings(v, fmt.Sprintf(`%s: ["…", "…"]`, name))
-		})
+		form := textForms[name]
+		return into(func(f *fileReader, v value) ([]string, bool) { return f.strings(v, form) })
 	case reflect.TypeFor[string]():
 		form := textForms[name]
 		return into(func(f *fileReader, v value) (string, bool) { return f.string(v, form) })
@@ -74,12 +72,15 @@ func into[V any](read func(*fileReader, value) (V, bool)) reader {
 type textForm struct{ lines, blank bool }
 
 // textForms are the fields with another form. A prefix and a message may be empty, so
-// that a rule can do without the one of its profile.
+// that a rule can do without the one of its profile; of keys the check of the rule
+// says more.
 var textForms = map[string]textForm{ //nolint:gochecknoglobals // a table that is only read
 	"when":     {lines: true},
 	"response": {lines: true},
 	"message":  {lines: true, blank: true},
 	"prefix":   {blank: true},
+	"key":      {blank: true},
+	"keys":     {blank: true},
 }
 
 // wordList is a type that is one of a few words.
@@ -113,7 +114,7 @@ func wordsOf[T ~string](what string, list []T) wordList {
 func (f *fileReader) word(v value, w wordList) (string, bool) {
 	n := v.node
 	isNull := n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value != ""
-	if !isNull && !f.isScalar(v, "one of "+strings.Join(w.known, ", ")) {
+	if !isNull && !f.is(v, yaml.ScalarNode, "one of "+strings.Join(w.known, ", ")) {
 		return "", false
 	}
 	if err := w.check(n.Value); err != nil {

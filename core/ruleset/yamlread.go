@@ -54,7 +54,7 @@ func (f *fileReader) parse() *yaml.Node {
 	var doc, second yaml.Node
 	switch err := loader.Load(&doc); {
 	case errors.Is(err, io.EOF):
-		f.report(f.at(1, 1), "", "the file says nothing: write rules: and below it "+ruleExample)
+		f.report(f.at(1, 1), "", "the file says nothing: write "+rulesExample)
 		return nil
 	case err != nil:
 		f.reportSyntax(err)
@@ -68,7 +68,12 @@ func (f *fileReader) parse() *yaml.Node {
 		f.reportSyntax(err)
 		return nil
 	}
-	return doc.Content[0]
+	root := doc.Content[0]
+	if root.Tag == "!!null" {
+		f.report(f.at(1, 1), "", "the file says nothing: write "+rulesExample)
+		return nil
+	}
+	return root
 }
 
 // at is a position in what is being read.
@@ -81,9 +86,21 @@ func (f *fileReader) at(line, column int) Source {
 // of is the position of a node.
 func (f *fileReader) of(n *yaml.Node) Source { return f.at(n.Line, n.Column) }
 
+// maxProblems is how many problems of a file are reported. A file with more is
+// probably no rule file.
+const maxProblems = 1000
+
 func (f *fileReader) report(at Source, field, message string) {
+	switch len(f.problems) {
+	case maxProblems:
+		return
+	case maxProblems - 1:
+		field, message = "", "more problems follow: correct those above first"
+	}
 	f.problems = append(f.problems, &Problem{Field: field, Source: at, Message: message})
 }
+
+func (f *fileReader) isFull() bool { return len(f.problems) == maxProblems }
 
 func (f *fileReader) reportf(n *yaml.Node, field, format string, args ...any) {
 	f.report(f.of(n), field, fmt.Sprintf(format, args...))

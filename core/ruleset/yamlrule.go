@@ -7,7 +7,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-const ruleExample = "- http: POST /orders/:id/pay"
+// What to write, in messages.
+const (
+	ruleExample  = `"- http: POST /orders/:id/pay"`
+	rulesExample = `"rules:" and below it ` + ruleExample
+)
 
 // entry is a rule as a file has it.
 type entry struct {
@@ -40,12 +44,12 @@ var (
 
 // readTop reads the file as a whole.
 func (f *fileReader) readTop(root *yaml.Node, cfg *config) {
-	if !f.is(value{node: root}, yaml.MappingNode, "rules: and below it "+ruleExample) {
+	if !f.is(value{node: root}, yaml.MappingNode, rulesExample) {
 		return
 	}
 	all := readMapping(f, topTable, "", root, cfg)
 	if !slices.ContainsFunc(all, func(s found) bool { return s.field == "rules" }) {
-		f.reportf(root, "rules", "missing: write rules: and below it %s", ruleExample)
+		f.reportf(root, "rules", "missing: write %s", rulesExample)
 	}
 	cfg.switches = Declared{Rule: Rule{Disabled: cfg.settings.Disabled, DryRun: cfg.settings.DryRun}, Source: f.of(root), Fields: map[string]Source{}}
 	for _, s := range all {
@@ -66,15 +70,22 @@ func (d *Declared) dropUnset() {
 
 // readRules reads the list of rules.
 func (f *fileReader) readRules(v value, to *config) bool {
-	if !f.is(v, yaml.SequenceNode, "a list: below rules:, "+ruleExample) {
+	if f.isPlain(v) && v.node.Tag == "!!null" {
+		f.reportf(v.key, v.field, "empty, nothing would be locked: write %s below it", ruleExample)
+		return false
+	}
+	if !f.is(v, yaml.SequenceNode, "every rule after a dash: "+ruleExample) {
 		return false
 	}
 	if len(v.node.Content) == 0 {
-		f.reportf(v.node, v.field, "no rules: nothing would be locked; write %s", ruleExample)
+		f.reportf(v.node, v.field, "empty, nothing would be locked: write %s below it", ruleExample)
 	}
 	for i, n := range v.node.Content {
+		if f.isFull() {
+			break
+		}
 		item := value{field: fmt.Sprintf("%s[%d]", v.field, i), node: n, flow: v.node.Style&yaml.FlowStyle != 0}
-		if f.is(item, yaml.MappingNode, "a rule: "+ruleExample) {
+		if f.is(item, yaml.MappingNode, ruleExample) {
 			f.readRule(n, to)
 		}
 	}
@@ -141,9 +152,16 @@ func (f *fileReader) take(d *Declared, all []found) {
 // problems.
 func endpointReader(parse func(string) Endpoint) func(*fileReader, value, *entry) bool {
 	return func(f *fileReader, v value, to *entry) bool {
+		if v.node.Kind == yaml.SequenceNode {
+			f.reportf(v.node, v.field, "a list: write a rule for each endpoint")
+			return false
+		}
 		text, ok := f.string(v, textForm{})
 		if !ok {
 			return false
+		}
+		if !to.rule.Endpoint.IsZero() {
+			return true // the first one counts, and that there are two is reported
 		}
 		to.rule.Endpoint = parse(text)
 		if message := to.rule.Endpoint.problem(true); message != "" {
@@ -156,7 +174,7 @@ func endpointReader(parse func(string) Endpoint) func(*fileReader, value, *entry
 
 func (f *fileReader) readServices(v value, to *entry) bool {
 	var ok bool
-	if to.services, ok = f.strings(v, "a list of programs: [shop-api]"); !ok {
+	if to.services, ok = f.strings(v, textForm{}); !ok {
 		return false
 	}
 	f.parts = nil // they are none of the rule

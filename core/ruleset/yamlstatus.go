@@ -92,7 +92,7 @@ func (f *fileReader) httpStatus(v value) (int, bool) {
 }
 
 func (f *fileReader) grpcCode(v value) (failpolicy.Code, bool) {
-	if !f.isScalar(v, "a code such as ABORTED") {
+	if !f.is(v, yaml.ScalarNode, "a code such as ABORTED") {
 		return failpolicy.OK, false
 	}
 	n := v.node

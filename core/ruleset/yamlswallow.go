@@ -22,13 +22,31 @@ func (f *fileReader) isSwallowed(v value) bool {
 	} else if line, column = f.source.templateBelow(v, line, rest); line == 0 {
 		return false
 	}
-	fixed := ""
-	if text, ok := quoteTemplates(f.source.line(line), v.flow); ok {
-		fixed = ": " + strings.TrimSpace(text)
-	}
-	f.report(f.at(line, column), v.field, "YAML takes #{…} after a space for a comment: quote the whole value"+fixed)
+	f.report(f.at(line, column), v.field, "YAML takes #{…} after a space for a comment: "+f.unswallowed(v, line))
 	return true
 }
+
+// unswallowed says what to write instead.
+func (f *fileReader) unswallowed(v value, line int) string {
+	const instead = "quote the whole value"
+	text, ok := quoteTemplates(f.source.line(line), v.flow)
+	text = strings.TrimSpace(text)
+	switch {
+	case isEndpointName(v.field):
+		return "write the endpoint as it is registered, such as http: POST /orders/:id/pay, and put #{…} into the key"
+	case !ok || v.node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+		return instead
+	case v.key != nil && line > v.node.Line && v.node.Value == "":
+		return instead + ": " + v.key.Value + ": " + text
+	case line > v.node.Line:
+		return instead
+	default:
+		return instead + ": " + text
+	}
+}
+
+// isEndpointName reports whether the field of a file gives a rule its endpoint.
+func isEndpointName(field string) bool { return field == "http" || field == "grpc" || field == "func" }
 
 // templateBelow finds a template that stands alone in the line after an empty value.
 func (s source) templateBelow(v value, line int, rest string) (templateLine, column int) {
@@ -112,13 +130,13 @@ func (s source) blockIndicator(n *yaml.Node) string {
 	return strings.TrimSpace(s.from(n.Line, n.Column))
 }
 
-// corrected shows the line of a value as fix makes it; "" where that is not clear.
-func (f *fileReader) corrected(v value, fix func(string) (string, bool)) string {
-	line := f.source.line(v.node.Line)
+// corrected shows the line of a value with the value in quotes; "" where that is not
+// clear.
+func (f *fileReader) corrected(v value) string {
 	if v.flow || v.key != nil && v.key.Line != v.node.Line {
 		return ""
 	}
-	if text, ok := fix(line); ok {
+	if text, ok := quoteValue(f.source.line(v.node.Line)); ok {
 		return ": " + strings.TrimSpace(text)
 	}
 	return ""

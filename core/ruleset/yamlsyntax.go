@@ -3,6 +3,7 @@ package ruleset
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -35,7 +36,7 @@ func (f *fileReader) reportSyntax(err error) {
 // parser says.
 func (e *syntaxError) explain() (place, string) {
 	explainers := []func() (place, string){
-		e.template, e.tab, e.special, e.colon, e.alignment, e.quotes, e.blockHeader,
+		e.template, e.flow, e.tab, e.special, e.colon, e.alignment, e.quotes, e.blockHeader, e.depth,
 	}
 	for _, explain := range explainers {
 		if at, message := explain(); message != "" {
@@ -68,6 +69,23 @@ func (e *syntaxError) template() (place, string) {
 	return place{}, ""
 }
 
+// flow finds […] and {…} that do not end.
+func (e *syntaxError) flow() (place, string) {
+	if !strings.HasPrefix(e.message, "did not find expected ','") {
+		return place{}, ""
+	}
+	return e.begin, fmt.Sprintf("the %.1s that opens here is not closed, or a comma is missing before line %d, column %d",
+		e.source.from(e.begin.line, e.begin.column), e.at.line, e.at.column)
+}
+
+// depth finds more levels than any rule file has.
+func (e *syntaxError) depth() (place, string) {
+	if !strings.HasPrefix(e.context, "while increasing") {
+		return place{}, ""
+	}
+	return e.at, "nested too deeply: a rule file has a few levels"
+}
+
 // tab finds tabs in the indentation.
 func (e *syntaxError) tab() (place, string) {
 	line := e.source.line(e.at.line)
@@ -83,7 +101,9 @@ func (e *syntaxError) tab() (place, string) {
 func (e *syntaxError) special() (place, string) {
 	at := e.begin
 	switch {
-	case strings.Contains(e.message, "cannot start any token"), strings.HasPrefix(e.message, "unknown anchor"):
+	case strings.HasPrefix(e.message, "unknown anchor"):
+		return e.at, "the alias has no anchor, and aliases are not read here: write the value out, or in quotes if the * belongs to it"
+	case strings.Contains(e.message, "cannot start any token"):
 		at = e.at
 	case !strings.HasSuffix(e.context, "an alias") && !strings.HasSuffix(e.context, "an anchor") && !strings.HasSuffix(e.context, "a tag"):
 		return place{}, ""
@@ -111,6 +131,9 @@ func (e *syntaxError) quoted(at place) string {
 func (e *syntaxError) colon() (place, string) {
 	switch {
 	case strings.HasPrefix(e.message, "could not find expected ':'"):
+		if at, message := e.spaceMissing(e.begin.line); message != "" {
+			return at, message
+		}
 		return e.begin, "a line without a colon: write a name, a colon, a space and the value"
 	case !strings.HasPrefix(e.message, "mapping values are not allowed"):
 		return place{}, ""
@@ -121,10 +144,22 @@ func (e *syntaxError) colon() (place, string) {
 		text, _ := quoteValue(line)
 		return e.at, "a value with a colon and a space needs quotes: " + strings.TrimSpace(text)
 	}
-	if name, rest, found := strings.Cut(e.source.line(e.at.line-1), ":"); found && rest != "" && rest[0] != ' ' && !strings.Contains(rest, ": ") {
-		return place{e.at.line - 1, len([]rune(name)) + 2}, "a space is missing after the colon: " + strings.TrimSpace(name) + ": " + rest
+	if at, message := e.spaceMissing(e.at.line - 1); message != "" {
+		return at, message
 	}
 	return place{e.at.line, indentOf(line) + 1}, "indented deeper than the line above, which has a value already: align it with the name above"
+}
+
+var glued = regexp.MustCompile(`^\s*(?:- +)*([a-z_]+):([^\s/].*)$`)
+
+// spaceMissing finds key:value, which is a text to YAML.
+func (e *syntaxError) spaceMissing(line int) (place, string) {
+	text := e.source.line(line)
+	parts := glued.FindStringSubmatchIndex(text)
+	if parts == nil {
+		return place{}, ""
+	}
+	return place{line, parts[4] + 1}, "a space is missing after the colon: " + text[parts[2]:parts[3]] + ": " + text[parts[4]:]
 }
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
@@ -142,7 +177,10 @@ func (e *syntaxError) alignment() (place, string) {
 	if e.message == "did not find expected key" {
 		return e.at, fmt.Sprintf("not aligned with the names above, which begin in column %d", e.begin.column)
 	}
-	return e.at, fmt.Sprintf("not aligned with the entries above: their dashes are in column %d", e.begin.column)
+	if e.at.column == e.begin.column {
+		return e.at, "a dash is missing: - " + strings.TrimSpace(line)
+	}
+	return e.at, fmt.Sprintf("not aligned with the entries above: their dashes are in column %d, their names in column %d", e.begin.column, e.begin.column+2)
 }
 
 // quotes finds what is wrong inside of quotes.

@@ -2,7 +2,6 @@ package ruleset
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -70,7 +69,7 @@ func (t *table[T]) hint(key string) hint {
 	switch {
 	case known && h.message != "":
 		return h
-	case !known:
+	case !known && len(key) <= maxNameLength:
 		h.meant = failpolicy.Nearest(key, t.names())
 	}
 	if h.meant != "" {
@@ -90,14 +89,14 @@ func foldKey(key string) string {
 // their order. A key that is misspelled counts as the one that was meant, unread.
 // prefix precedes the keys in problems: "status.".
 func readMapping[T any](f *fileReader, t *table[T], prefix string, n *yaml.Node, to *T) []found {
-	seen := make([]found, 0, len(n.Content)/2)
+	seen := make([]found, 0, len(t.rows))
+	first := make([]*yaml.Node, len(t.rows))
 	for key, node := range pairs(n) {
+		if f.isFull() {
+			break
+		}
 		name, ok := f.readKey(strings.TrimSuffix(prefix, "."), key)
 		if !ok {
-			continue
-		}
-		if first := slices.IndexFunc(seen, func(s found) bool { return s.name == name }); first >= 0 {
-			f.reportTwice(prefix+name, seen[first].key, key)
 			continue
 		}
 		i, known := t.index[name]
@@ -107,6 +106,11 @@ func readMapping[T any](f *fileReader, t *table[T], prefix string, n *yaml.Node,
 			seen = append(seen, found{name: name, field: t.field(h.meant), key: key})
 			continue
 		}
+		if first[i] != nil {
+			f.reportTwice(prefix+name, first[i], key)
+			continue
+		}
+		first[i] = key
 		v := value{field: prefix + name, key: key, node: node, flow: n.Style&yaml.FlowStyle != 0}
 		seen = append(seen, found{name, t.rows[i].field, key, f.of(node), t.rows[i].read(f, v, to)})
 	}
@@ -133,7 +137,7 @@ func pairs(n *yaml.Node) func(func(key, node *yaml.Node) bool) {
 }
 
 func (f *fileReader) reportTwice(field string, first, second *yaml.Node) {
-	f.reportf(second, field, "given twice: remove this one, or the one in line %d", first.Line)
+	f.reportf(second, field, "given twice: remove this one, or the first in line %d", first.Line)
 }
 
 // readKey reads a key of the mapping that is called field.
@@ -145,7 +149,7 @@ func (f *fileReader) readKey(field string, key *yaml.Node) (string, bool) {
 	case key.Kind != yaml.ScalarNode:
 		f.reportf(key, field, "a %s as a name: quote it if the braces or brackets belong to a value", kindName(key))
 	case key.Tag != "!!str":
-		f.reportf(key, field, "%s: a name is a word", scalarText(key))
+		f.reportf(key, field, "%s and no name: quote it if it is to be one", scalarText(key))
 	default:
 		return key.Value, true
 	}

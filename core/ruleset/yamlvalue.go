@@ -41,8 +41,10 @@ func (f *fileReader) isPlain(v value) bool {
 		f.reportf(n, v.field, "the alias *%s is not read here, because a value is to have one place: %s", n.Value, insteadOfAlias)
 	case n.Anchor != "":
 		f.reportf(n, v.field, "the anchor &%s is not read here: remove it; values for several rules get a name under profiles:", n.Anchor)
+	case strings.HasPrefix(n.Tag, "!!") && n.Style&yaml.TaggedStyle != 0:
+		f.reportf(n, v.field, "the tag %s is not read here: remove it; text is text in quotes", n.Tag)
 	case n.Style&yaml.TaggedStyle != 0 || n.Tag == "!":
-		f.reportf(n, v.field, "the tag %s is not read here: remove it, or quote the value if the ! belongs to it%s", n.Tag, f.corrected(v, quoteValue))
+		f.reportf(n, v.field, "a value that begins with ! needs quotes, and tags of YAML are not read here%s", f.corrected(v))
 	default:
 		return true
 	}
@@ -61,8 +63,8 @@ func (f *fileReader) is(v value, kind yaml.Kind, want string) bool {
 	return false
 }
 
-// isScalar reports a list or a mapping.
-func (f *fileReader) isScalar(v value, want string) bool {
+// isText reports a list or a mapping where text is wanted.
+func (f *fileReader) isText(v value) bool {
 	n := v.node
 	switch {
 	case !f.isGiven(v):
@@ -71,17 +73,17 @@ func (f *fileReader) isScalar(v value, want string) bool {
 		return true
 	case n.Kind == yaml.SequenceNode && v.field == "key":
 		f.reportf(n, v.field, "a list: write keys for several templates")
-	case n.Style&yaml.FlowStyle != 0:
-		f.reportf(n, v.field, "YAML takes this for a %s: write %s%s", kindName(n), want, f.corrected(v, quoteValue))
+	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
+		f.reportf(n, v.field, "YAML takes {…} for a mapping: write text, in quotes%s", f.corrected(v))
 	default:
-		f.reportf(n, v.field, "a %s: write %s", kindName(n), want)
+		f.reportf(n, v.field, "a %s: write text", kindName(n))
 	}
 	return false
 }
 
 // string reads a text.
 func (f *fileReader) string(v value, form textForm) (string, bool) {
-	if !f.isScalar(v, "text in quotes") {
+	if !f.isText(v) {
 		return "", false
 	}
 	n := v.node
@@ -104,7 +106,7 @@ func (f *fileReader) string(v value, form textForm) (string, bool) {
 
 // bool reads true or false. YAML before 1.2 had more words for them.
 func (f *fileReader) bool(v value) (value, ok bool) {
-	if !f.isScalar(v, "true or false") {
+	if !f.is(v, yaml.ScalarNode, "true or false") {
 		return false, false
 	}
 	n := v.node
@@ -138,7 +140,7 @@ func isOneOf(word string, words ...string) bool {
 var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 func (f *fileReader) int(v value) (int, bool) {
-	if !f.isScalar(v, "a number such as 10") {
+	if !f.is(v, yaml.ScalarNode, "a decimal number such as 10") {
 		return 0, false
 	}
 	n := v.node
@@ -148,7 +150,7 @@ func (f *fileReader) int(v value) (int, bool) {
 	case isNumber && n.Tag == "!!str":
 		f.reportf(n, v.field, "%s: write %s without quotes", scalarText(n), n.Value)
 	case isNumber && err != nil:
-		f.reportf(n, v.field, "%s is too large", n.Value)
+		f.reportf(n, v.field, "%s is too large: write a number such as 10", n.Value)
 	case !isNumber:
 		f.reportf(n, v.field, "%s: write a decimal number such as 10", numberText(n))
 	default:
@@ -166,14 +168,18 @@ func numberText(n *yaml.Node) string {
 }
 
 // strings reads a list of texts.
-func (f *fileReader) strings(v value, want string) ([]string, bool) {
+func (f *fileReader) strings(v value, form textForm) ([]string, bool) {
+	want := v.field + `: ["…", "…"]`
+	if v.node.Kind == yaml.ScalarNode {
+		want = fmt.Sprintf("%s: [%s]", v.field, quoteYAML(v.node.Value))
+	}
 	if !f.is(v, yaml.SequenceNode, want) {
 		return nil, false
 	}
 	list, all := make([]string, len(v.node.Content)), true
 	for i, n := range v.node.Content {
 		item := value{field: fmt.Sprintf("%s[%d]", v.field, i), node: n, flow: v.node.Style&yaml.FlowStyle != 0}
-		text, ok := f.string(item, textForm{})
+		text, ok := f.string(item, form)
 		list[i], all = text, all && ok
 		f.notePart(item)
 	}

@@ -1,0 +1,57 @@
+package ruleset_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// TestLoad_InvalidSamples: every trap is an error that says where it is and what to
+// write.
+func TestLoad_InvalidSamples(t *testing.T) {
+	t.Parallel()
+	for _, path := range sampleFiles(t, "invalid", 80) {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := sampleOptions()
+			if strings.HasSuffix(name, "-without-program-name") {
+				options = nil
+			}
+			_, err = ruleset.Load("locks.yaml", text, options...)
+			if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok {
+				t.Fatalf("got %v, want an InvalidError", err)
+			}
+			golden(t, filepath.Join("invalid", name), err.Error()+"\n")
+		})
+	}
+}
+
+// TestLoad_ValidSamples: what they say is shown by their dumps, in another test.
+func TestLoad_ValidSamples(t *testing.T) {
+	t.Parallel()
+	for _, path := range sampleFiles(t, "valid", 20) {
+		set, err := ruleset.LoadFile(path, sampleOptions()...)
+		if err != nil || set.Len() == 0 {
+			t.Errorf("%s: got %d rules, %v", path, set.Len(), err)
+		}
+	}
+}
+
+// sampleFiles lists the rule files of a folder of testdata, at least so many.
+func sampleFiles(t *testing.T, folder string, atLeast int) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
+	if err != nil || len(paths) < atLeast {
+		t.Fatalf("got %d samples (%v), want %d", len(paths), err, atLeast)
+	}
+	return paths
+}
