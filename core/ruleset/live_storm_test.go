@@ -16,7 +16,7 @@ import (
 
 const (
 	stormCallers   = 32
-	stormChanges   = 150
+	stormChanges   = 300
 	stormEndpoints = 20
 )
 
@@ -38,6 +38,7 @@ func badGeneration(n int) string {
 // caller reads the rules of every endpoint of a set until it is told to stop.
 func caller(current func() *ruleset.Set, stop *atomic.Bool) error {
 	for !stop.Load() {
+		time.Sleep(time.Millisecond) // leaves the processor to the watcher
 		set := current()
 		var first string
 		for i := range stormEndpoints {
@@ -101,8 +102,8 @@ func TestWatch_CallersNeverSeeATornSet(t *testing.T) {
 			stop.Store(true)
 			callers.Wait()
 
-			if goods == 0 {
-				t.Error("no reload took effect")
+			if goods < stormChanges/6 {
+				t.Errorf("%d reloads took effect, want those that were waited for at least", goods)
 			}
 			want := fmt.Sprint(stormChanges)
 			for _, set := range []*ruleset.Set{l.Current(), adapted.Load()} {

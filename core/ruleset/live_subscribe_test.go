@@ -16,6 +16,7 @@ type adapter struct {
 	err       error
 	panics    string // "prepare" or "commit"
 	onPrepare func()
+	onCommit  func()
 
 	calls []string
 	set   *ruleset.Set // committed
@@ -37,6 +38,9 @@ func (a *adapter) commit(next *ruleset.Set) {
 		a.calls = append(a.calls, "commit")
 	} else {
 		a.calls = append(a.calls, "commit before the swap")
+	}
+	if a.onCommit != nil {
+		a.onCommit()
 	}
 	if a.panics == "commit" {
 		panic("no good")
@@ -156,6 +160,15 @@ func TestLive_Cancel(t *testing.T) {
 	}
 	wantCalls(t, a)
 	wantCalls(t, c, "prepare")
+
+	d, e := &adapter{live: l}, &adapter{live: l}
+	cancelD, cancelE := subscribe(t, l, d), subscribe(t, l, e)
+	d.onCommit = func() { cancelD(); cancelE() }
+	if err := l.Reload(); err != nil {
+		t.Error(err)
+	}
+	wantCalls(t, d, "prepare", "commit")
+	wantCalls(t, e, "prepare")
 }
 
 func TestLive_SubscribeFails(t *testing.T) {

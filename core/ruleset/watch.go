@@ -13,9 +13,10 @@ import (
 // Kubernetes never updates).
 //
 // A change is noticed at once, where the system tells of it, and taken into force when
-// the directory has been quiet for 100 ms, or after 1 s. Besides, the file is looked
-// at every 10 s, for what the system does not tell, such as changes on a network
-// drive. Of what is the same as before nobody is told.
+// the file has not changed any more for 100 ms; or after 1 s, also if it cannot be
+// read. Besides, the file is looked at every 10 s, for what the system does not tell,
+// such as changes on a network drive. Nobody is told of a content that is the same as
+// before.
 func Watch(path string, opts ...Option) (*Live, error) {
 	return watch(path, watchConfig{
 		open: fsnotify.NewWatcher, quiet: 100 * time.Millisecond, limit: time.Second, poll: 10 * time.Second,
@@ -25,7 +26,7 @@ func Watch(path string, opts ...Option) (*Live, error) {
 // watchConfig is what tests change.
 type watchConfig struct {
 	open  func() (*fsnotify.Watcher, error)
-	quiet time.Duration // how long nothing must happen before a change is taken into force
+	quiet time.Duration // how long a content must stay before it is taken into force
 	limit time.Duration // how long to wait for that
 	poll  time.Duration // how often to look without being told
 }
@@ -83,55 +84,35 @@ func (l *Live) follow(found content) bool {
 	return true
 }
 
-// settled waits until the file seems to be complete: nothing has happened for a
-// moment, and it reads as it did before that. A file that cannot be read is most
-// likely about to be replaced, and gets all the time there is. It is false when the
-// watching has ended.
+// settled waits until the file seems to be complete: a moment later it still reads the
+// same. That is asked of the content and not of the events, of which a busy directory
+// has no end. A file that cannot be read is most likely about to be replaced, and gets
+// all the time there is. It is false when the watching has ended.
 func (w *watcher) settled() (content, bool) {
 	limit := time.NewTimer(w.limit)
 	defer limit.Stop()
+	quiet := time.NewTicker(w.quiet)
+	defer quiet.Stop()
 	before := w.look()
 	for {
-		end := w.pause(limit.C)
-		if end == stopped {
+		select {
+		case <-w.live.stop:
 			return content{}, false
+		case <-limit.C:
+			return w.look(), true
+		case <-quiet.C:
 		}
 		found := w.look()
-		if end == expired || found.err == nil && found.same(before) {
+		if found.err == nil && found.same(before) {
 			return found, true
 		}
 		before = found
 	}
 }
 
-// look reads the file. It is watched before that, so that nothing is missed.
+// look reads the file. What it depends on is watched before that, so that nothing is
+// missed.
 func (w *watcher) look() content {
 	w.watch(w.live.file)
 	return readContent(w.live.file)
-}
-
-// pauseEnd is why a pause has ended.
-type pauseEnd int
-
-const (
-	calm    pauseEnd = iota // nothing happened
-	expired                 // it took too long
-	stopped                 // the watching has ended
-)
-
-func (w *watcher) pause(limit <-chan time.Time) pauseEnd {
-	quiet := time.NewTimer(w.quiet)
-	defer quiet.Stop()
-	for {
-		select {
-		case <-w.live.stop:
-			return stopped
-		case <-limit:
-			return expired
-		case <-w.changed:
-			quiet.Reset(w.quiet)
-		case <-quiet.C:
-			return calm
-		}
-	}
 }

@@ -67,13 +67,12 @@ func (n *notifier) set(dirs []string) {
 // [fsnotify.ErrEventOverflow], means that something was not told.
 func (n *notifier) forward(files *fsnotify.Watcher) {
 	for {
-		var open bool
 		select {
-		case _, open = <-files.Events:
-		case _, open = <-files.Errors:
-		}
-		if !open {
-			return
+		case _, open := <-files.Events:
+			if !open {
+				return
+			}
+		case <-files.Errors: //nolint:errcheck // it is handled by looking; closed right before Events is
 		}
 		n.wake()
 	}

@@ -1,8 +1,10 @@
 package ruleset_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -89,7 +91,7 @@ func ways() map[string]way {
 			defer f.Close()
 			for _, part := range []string{text[:10], text[10:]} {
 				f.WriteString(part)
-				time.Sleep(3 * time.Millisecond) // less than the watcher waits for quiet
+				time.Sleep(3 * time.Millisecond) // less than the watcher waits
 			}
 		}},
 		"editor with a backup": {plain, func(t *testing.T, path, text string, _ int) {
@@ -167,43 +169,98 @@ func TestWatch_SeesEveryWayOfChange(t *testing.T) {
 	}
 }
 
-func TestWatch_BadFileIsReportedOnceAndItsEndToo(t *testing.T) {
+func TestWatch_WatchesWhatThePathLeadsThrough(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"write", "another target", "config map"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			top, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, cfg, opened := ways()[name], quickly(), make(chan *fsnotify.Watcher, 1)
+			cfg.Open = openedTo(opened)
+			path := w.begin(t, top, keyed("a"))
+			l, seen := watched(t, path, cfg)
+			for n := 1; n <= 4; n++ {
+				w.change(t, path, keyed("a", n), n)
+				seen.good(t, keyed("a", n))
+			}
+			files := <-opened
+			got, want := files.WatchList(), ruleset.WatchedDirs(path)
+			slices.Sort(got)
+			if slices.Sort(want); !slices.Equal(got, want) {
+				t.Errorf("got %q watched, want %q", got, want)
+			}
+			l.Close()
+			if err := files.Add(top); !errors.Is(err, fsnotify.ErrClosed) {
+				t.Errorf("Close did not wait for the end of the watching: got %v", err)
+			}
+		})
+	}
+}
+
+// openedTo opens a watcher and passes it on.
+func openedTo(opened chan<- *fsnotify.Watcher) func() (*fsnotify.Watcher, error) {
+	return func() (*fsnotify.Watcher, error) {
+		files, err := fsnotify.NewWatcher()
+		opened <- files
+		return files, err
+	}
+}
+
+// looks is a watch that polls only, and tells whenever it looks.
+func looks() (ruleset.WatchConfig, func()) {
+	looked := make(chan struct{})
+	cfg := ruleset.WatchConfig{
+		Open: func() (*fsnotify.Watcher, error) {
+			select {
+			case looked <- struct{}{}:
+			default:
+			}
+			return nil, syscall.EMFILE
+		},
+		Quiet: time.Millisecond, Limit: 5 * time.Millisecond, Poll: 5 * time.Millisecond,
+	}
+	return cfg, func() {
+		for range 30 { // more than one round has
+			<-looked
+		}
+	}
+}
+
+func TestWatch_TellsOfEveryContentOnce(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
-	l, seen := watched(t, path, quickly())
+	cfg, afterLooking := looks()
+	l, seen := watched(t, path, cfg)
+	quiet := func() {
+		t.Helper()
+		if afterLooking(); len(seen) > 0 {
+			t.Fatalf("observed %+v without a change", <-seen)
+		}
+	}
+	quiet()
+	put(t, path, keyed("a")) // the same
+	quiet()
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	seen.good(t, keyed("a"))
+	quiet()
 	first := l.Current()
 	put(t, path, broken)
 	seen.bad(t, "kye")
-	put(t, path, broken) // the same: nothing to tell
+	quiet()
 	remove(t, path)
 	seen.bad(t, "no such file")
-	write(t, filepath.Join(filepath.Dir(path), "other"), "")
+	quiet()
 	if l.Current() != first {
 		t.Error("a bad file replaced the set in force")
 	}
-	put(t, path, keyed("a"))
+	put(t, path, keyed("a")) // what is in force: but it is healthy again
 	seen.good(t, keyed("a"))
-}
-
-func TestWatch_SameContentIsNoReload(t *testing.T) {
-	t.Parallel()
-	path := fileWith(t, keyed("a"))
-	l, seen := watched(t, path, quickly())
-	put(t, path, keyed("a"))
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	seen.good(t, keyed("a")) // the explicit one
-	write(t, path, keyed("a"))
-	write(t, filepath.Join(filepath.Dir(path), "other"), "")
-	put(t, path, keyed("a", 1))
-	seen.good(t, keyed("a", 1))
-	if err := l.Reload(); err != nil {
-		t.Fatal(err)
-	}
-	seen.good(t, keyed("a", 1))
-	put(t, path, keyed("a", 2))
-	seen.good(t, keyed("a", 2))
+	quiet()
 }
 
 func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
@@ -287,11 +344,7 @@ func TestWatch_LooksAfterALostEvent(t *testing.T) {
 	change := untold(t, path)
 	opened := make(chan *fsnotify.Watcher, 1)
 	cfg := quickly()
-	cfg.Open = func() (*fsnotify.Watcher, error) {
-		files, err := fsnotify.NewWatcher()
-		opened <- files
-		return files, err
-	}
+	cfg.Open = openedTo(opened)
 	_, seen := watched(t, path, cfg)
 	files := <-opened
 	for n := 1; n <= 3; n++ {
