@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,8 +12,6 @@ import (
 
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/inspect"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -31,7 +29,7 @@ func newCheck() *command {
 	c := &check{}
 	return &command{
 		name:     "check",
-		synopsis: "LOCKS.yaml [flags]",
+		synopsis: "[LOCKS.yaml] [flags]",
 		summary:  "find what is wrong with a rule file",
 		text: `Checks a rule file as the program would at its start, as far as it is told about the
 program. Exit code 1 if there are errors, with --strict also if there are warnings.
@@ -39,6 +37,7 @@ program. Exit code 1 if there are errors, with --strict also if there are warnin
 Examples:
   interlock check locks.yaml
   interlock check locks.yaml --descriptors image.binpb --routes routes.json --strict
+  interlock check --descriptors image.binpb
   interlock check locks.yaml --sample order.json --sample 'POST /login=login.json'
   git show main:locks.yaml > old.yaml && interlock check locks.yaml --against old.yaml`,
 		flags: c.flags,
@@ -60,7 +59,7 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 	if err := oneOf("format", c.format, report.Formats()); err != nil {
 		return err
 	}
-	path, err := onlyRuleFile(args)
+	path, err := c.ruleFile(args)
 	if err != nil {
 		return err
 	}
@@ -71,12 +70,12 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 	if err != nil {
 		return err
 	}
-	findings, rules, err := c.findings(path, bodies)
+	findings, summary, err := c.findings(path, bodies)
 	if err != nil {
 		return err
 	}
 	report.Sort(findings)
-	if err := report.Write(std.out, c.format, findings, path+": "+rules+verdict(findings)); err != nil {
+	if err := report.Write(std.out, c.format, findings, summary+verdict(findings)); err != nil {
 		return err
 	}
 	if report.Count(findings, report.Error) > 0 || c.strict && report.Count(findings, report.Warning) > 0 {
@@ -86,28 +85,36 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 }
 
 // findings loads the rules and judges them. What is wrong with the file itself is a
-// finding, and nothing else is known then. rules counts them for the summary.
-func (c *check) findings(path string, bodies *samples) (found []report.Finding, rules string, err error) {
-	set, err := ruleset.LoadFile(path, c.options()...)
+// finding, and nothing else is known then. summary begins the last line.
+func (c *check) findings(path string, bodies *samples) (found []report.Finding, summary string, err error) {
+	name := cmp.Or(path, c.descriptors)
+	set, err := c.set(path)
 	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
 		for _, p := range invalid.Problems {
 			found = append(found, report.Finding{Severity: report.Error, Problem: p})
 		}
-		return found, "", nil
+		return found, name + ": ", nil
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	in := &inspect.Inputs{File: path, Set: set, Routes: c.routes, Image: c.image, Body: bodies.of}
+	in := &inspect.Inputs{File: name, Set: set, Routes: c.routes, Image: c.image, Body: bodies.of}
 	if c.against != "" {
-		old, err := ruleset.LoadFile(c.against, c.options()...)
+		old, err := c.set(c.against)
 		if err != nil {
-			return nil, "", fmt.Errorf("--against: %w", err)
+			return nil, "", errors.New("--against: " + err.Error()) // it cannot be done, even if that file is all that is wrong
 		}
 		found = inspect.Against(old, in)
 	}
 	result := inspect.Run(in)
-	return append(found, result.Findings...), counted(result.Rules, "rule") + ": ", nil
+	if err := bodies.unused(); err != nil {
+		return nil, "", err
+	}
+	summary = fmt.Sprintf("%s: %s", name, counted(set.Len(), "rule"))
+	if result.Options > 0 {
+		summary += fmt.Sprintf(" and %d in .proto files", result.Options)
+	}
+	return append(found, result.Findings...), summary + ": ", nil
 }
 
 // verdict sums the findings up.
@@ -129,54 +136,6 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// samples are the types of bodies.
-type samples struct {
-	every   *shape.Type            // of routes that have none of their own
-	byRoute map[string]*shape.Type // by method and path
-}
-
-// of is the type of a route's body: what the program says, or a sample.
-func (s *samples) of(r routes.Route) *shape.Type {
-	label := r.Endpoint().Label()
-	switch {
-	case s.byRoute[label] != nil:
-		return s.byRoute[label]
-	case r.Body != nil:
-		return shape.Described(r.Body).Body("the body of " + label)
-	default:
-		return s.every
-	}
-}
-
-// readSamples reads the values of --sample.
-func readSamples(values []string) (*samples, error) {
-	s := &samples{byRoute: map[string]*shape.Type{}}
-	for _, value := range values {
-		route, path, one := strings.Cut(value, "=")
-		if !one {
-			path = value
-		}
-		document, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		body, err := shape.Sample(document)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		typ := body.Body("the body in " + path)
-		switch {
-		case one:
-			s.byRoute[ruleset.HTTP(route).Label()] = typ
-		case s.every != nil:
-			return nil, usagef("--sample %s: two files for all routes: say which is for which, such as --sample 'POST /orders=%s'", path, path)
-		default:
-			s.every = typ
-		}
-	}
-	return s, nil
 }
 
 // oneOf reports a value of a flag that is none of the known ones.

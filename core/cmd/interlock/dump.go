@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
-	"github.com/interlock-go/interlock/core/ruleset"
 )
 
 // dump is the command of that name.
@@ -20,14 +19,15 @@ func newDump() *command {
 	d := &dump{}
 	return &command{
 		name:     "dump",
-		synopsis: "LOCKS.yaml [flags]",
+		synopsis: "[LOCKS.yaml] [flags]",
 		summary:  "show the rules in force, with the source of every value",
 		text: `Shows the rules as they are in force, with defaults, profiles and, with --descriptors,
 the options of .proto files: every value with the place that it comes from.
 
 Examples:
   interlock dump locks.yaml
-  interlock dump locks.yaml --descriptors image.binpb --format json`,
+  interlock dump locks.yaml --descriptors image.binpb --format json
+  interlock dump --descriptors image.binpb`,
 		flags: d.flags,
 		run:   d.run,
 	}
@@ -43,14 +43,14 @@ func (d *dump) run(_ context.Context, std streams, args []string) error {
 	if err := oneOf("format", d.format, []string{"text", "json"}); err != nil {
 		return err
 	}
-	path, err := onlyRuleFile(args)
+	path, err := d.ruleFile(args)
 	if err != nil {
 		return err
 	}
 	if err := d.load(); err != nil {
 		return err
 	}
-	set, err := ruleset.LoadFile(path, d.options()...)
+	set, err := d.set(path)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/simulate"
-	"github.com/interlock-go/interlock/core/ruleset"
 )
 
 // key is the command of that name.
@@ -32,7 +32,7 @@ func newKey() *command {
 	k := &key{}
 	return &command{
 		name:     "key",
-		synopsis: "LOCKS.yaml REQUEST [flags]",
+		synopsis: "[LOCKS.yaml] REQUEST [flags]",
 		summary:  "the Redis keys that a request would lock",
 		text: `Shows which rules concern a request, what their keys read, and the Redis keys; or why
 there is none. REQUEST is a method and a path, or a full gRPC method. Exit code 1 if
@@ -65,10 +65,15 @@ func (k *key) flags(set *pflag.FlagSet) {
 }
 
 func (k *key) run(ctx context.Context, std streams, args []string) error {
-	if len(args) != 2 {
-		return usagef("%d arguments: write a rule file and a request in quotes, such as locks.yaml 'POST /orders/42/pay'", len(args))
+	if len(args) == 0 {
+		return usagef("no request: write a rule file and a request in quotes, such as locks.yaml 'POST /orders/42/pay'")
 	}
-	answers, err := k.ask(ctx, std, args[0], args[1])
+	last := len(args) - 1
+	path, err := k.ruleFile(args[:last])
+	if err != nil {
+		return err
+	}
+	answers, err := k.ask(ctx, std, path, args[last])
 	if unmatched, ok := errors.AsType[*simulate.NoMatchError](err); ok {
 		fmt.Fprintln(std.out, unmatched)
 		return errProblems
@@ -109,7 +114,7 @@ func (k *key) ask(ctx context.Context, std streams, path, request string) ([]sim
 	if err != nil {
 		return nil, err
 	}
-	set, err := ruleset.LoadFile(path, k.options()...)
+	set, err := k.set(path)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +170,7 @@ func (k *key) write(w io.Writer, a *simulate.Answer) error {
 	case r.Disabled:
 		row("disabled", "the handler runs without the lock")
 	case r.DryRun:
-		row("dry run", "the handler runs without the lock")
+		row("dry run", "the handler runs without the lock; what is taken ends in "+aspect.ShadowSuffix)
 	}
 	return table.Flush()
 }

@@ -48,19 +48,25 @@ func (p *program) load() error {
 	return nil
 }
 
-// options are those for loading a rule file.
-func (p *program) options() []ruleset.Option {
-	if p.service == "" {
-		return nil
+// set loads the rule file. Without one there are only the options of .proto files.
+func (p *program) set(path string) (*ruleset.Set, error) {
+	var opts []ruleset.Option
+	if p.service != "" {
+		opts = append(opts, ruleset.WithService(p.service))
 	}
-	return []ruleset.Option{ruleset.WithService(p.service)}
+	if path == "" {
+		return ruleset.NewSet(nil, opts...)
+	}
+	return ruleset.LoadFile(path, opts...)
 }
 
-// onlyRuleFile is the one argument of a command.
-func onlyRuleFile(args []string) (string, error) {
+// ruleFile is the one argument of a command; none if there are descriptors.
+func (p *program) ruleFile(args []string) (string, error) {
 	switch {
+	case len(args) == 0 && p.descriptors != "":
+		return "", nil
 	case len(args) == 0:
-		return "", usagef("no rule file: write its name, such as locks.yaml")
+		return "", usagef("no rule file: write its name, such as locks.yaml, or --descriptors for the rules of .proto files")
 	case len(args) > 1:
 		return "", usagef("%q is one file too many: call it once for each", args[1])
 	default:

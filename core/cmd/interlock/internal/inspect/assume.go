@@ -28,21 +28,21 @@ func namesOf(list []assumption) []string {
 	return names
 }
 
-// assume finds the assumptions to make. One expression may hide a name from the next
-// look behind another.
+// assume finds the assumptions to make. One name may hide the next until it is
+// known.
 func (s *site) assume() []assumption {
 	var list []assumption
-	for {
-		schema, err := s.schema(namesOf(list))
-		if err != nil {
-			return list // compile reports it
-		}
+	schema, err := s.schema(nil)
+	for err == nil {
 		more := s.unknown(schema)
 		if len(more) == 0 {
 			return list
 		}
-		list = append(list, more...)
+		if schema, err = s.schema(namesOf(append(list, more...))); err == nil {
+			list = append(list, more...)
+		}
 	}
+	return list // a name that no variable can have: compiling reports it
 }
 
 // unknown are the names that a schema lacks, where nothing else is suggested.

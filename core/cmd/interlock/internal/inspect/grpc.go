@@ -119,11 +119,31 @@ func plain(err error) string {
 
 // noMethod says that the .proto files lack a method, and which one may be meant.
 func (i *inspector) noMethod(e ruleset.Endpoint) string {
-	if near := failpolicy.Nearest(e.Path, i.in.Image.Names()); near != "" {
+	if near := nearestMethod(e.Path, i.in.Image.Names()); near != "" {
 		return fmt.Sprintf("matches no method: did you mean %q?", near)
 	}
 	if strings.HasSuffix(e.Path, "*") {
 		return "applies to no method: there is none below, or each has rules of its own: remove it"
 	}
 	return "matches no method of the descriptors: write one such as /shop.v1.Orders/Pay, or compile its .proto file too"
+}
+
+// nearestMethod looks among the methods of the service if there is such a service:
+// full methods have too much in common.
+func nearestMethod(path string, names []string) string {
+	cut := strings.LastIndexByte(path, '/') + 1
+	service, method := path[:cut], path[cut:]
+	var methods []string
+	for _, name := range names {
+		if own, ok := strings.CutPrefix(name, service); ok {
+			methods = append(methods, own)
+		}
+	}
+	if len(methods) == 0 {
+		return failpolicy.Nearest(path, names)
+	}
+	if near := failpolicy.Nearest(method, methods); near != "" {
+		return service + near
+	}
+	return ""
 }

@@ -98,7 +98,7 @@ func httpSchema(c httpvars.Config, more []string) (*keyexpr.Schema, error) {
 	return v.Schema(), nil
 }
 
-var pathParam = regexp.MustCompile(`\bpath(?:\??\.([A-Za-z_]\w*)|\["([^"]*)"\])`)
+var pathParam = regexp.MustCompile(`(?:^|[^.\w])path(?:\??\.([A-Za-z_]\w*)|\["([^"]*)"\])`)
 
 // guessParams are the path parameters that rules of a wildcard use. Whether its
 // routes have them is not known.

@@ -26,7 +26,7 @@ type Inputs struct {
 // Result is what was found, in the order of the places.
 type Result struct {
 	Findings []report.Finding
-	Rules    int // those of the file, and of methods that the file says nothing of
+	Options  int // rules of methods that only their .proto files declare
 }
 
 // Run judges the rules.
@@ -38,7 +38,7 @@ func Run(in *Inputs) Result {
 	i.unmatched()
 	findings := i.findings.list()
 	report.Sort(findings)
-	return Result{Findings: findings, Rules: in.Set.Len() + i.fromOptions}
+	return Result{Findings: findings, Options: i.fromOptions}
 }
 
 // inspector is one run.

@@ -3,8 +3,8 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -58,16 +58,16 @@ func Count(findings []Finding, s Severity) int {
 
 // place is the position of a problem as its text begins, "" without a file.
 func place(p *ruleset.Problem) string {
-	if p.Source.File == "" {
-		return ""
-	}
-	text := p.Source.File
+	parts := []string{p.Source.File}
 	for _, n := range []int{p.Source.Line, p.Source.Column} {
 		if n > 0 {
-			text += fmt.Sprintf(":%d", n)
+			parts = append(parts, strconv.Itoa(n))
 		}
 	}
-	return text + ": "
+	if parts[0] == "" {
+		return ""
+	}
+	return strings.Join(parts, ":") + ": "
 }
 
 // withoutPlace is the text of a problem after its position.

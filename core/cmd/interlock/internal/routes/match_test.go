@@ -14,9 +14,13 @@ import (
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
 )
 
+func TestMain(m *testing.M) {
+	gin.SetMode(gin.ReleaseMode)
+	m.Run()
+}
+
 // ginMatch is what gin does.
 func ginMatch(list []routes.Route, method, path string) (found string, params map[string]string, ok bool) {
-	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.RedirectTrailingSlash = false
 	params = map[string]string{}

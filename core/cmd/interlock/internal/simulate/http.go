@@ -32,7 +32,7 @@ func (p *Program) HTTP(ctx context.Context, method, target string, header http.H
 		return nil, err
 	}
 	host := &httpHost{params: params, route: route, clientIP: p.Variables["client_ip"]}
-	c := httpvars.Config{PathParams: routes.Params(route.Path)}
+	c := httpvars.Config{PathParams: routes.Params(route.Path), CookieValue: cookieValue}
 	if route.Body != nil {
 		c.Body = shape.Described(route.Body).Body("the body").Go
 	}
@@ -60,6 +60,15 @@ func request(ctx context.Context, method, target string, header http.Header, bod
 		r.Header.Set("Content-Type", guessType(body))
 	}
 	return r.WithContext(ctx), nil
+}
+
+// cookieValue is a cookie's value as gin's handlers see it.
+func cookieValue(raw string) string {
+	value, err := url.QueryUnescape(raw)
+	if err != nil {
+		return ""
+	}
+	return value
 }
 
 func guessType(body []byte) string {

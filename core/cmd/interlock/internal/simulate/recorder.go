@@ -72,7 +72,11 @@ func text(v any) string {
 		}
 		return v
 	case protoreflect.Message:
-		return short(protojson.Marshal(v.Interface()))
+		document, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(v.Interface())
+		if err != nil {
+			return short(nil, err)
+		}
+		return short(json.Marshal(json.RawMessage(document))) // which also takes its varying spaces out
 	default:
 		return short(json.Marshal(v))
 	}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bufbuild/protocompile"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+func TestRun_GoldenFilesAreAllUsed(t *testing.T) {
+	t.Parallel()
+	files, err := os.ReadDir(filepath.Join("testdata", "golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(f.Name(), ".txt")
+		if !slices.ContainsFunc(runs, func(r golded) bool { return r.name == name }) {
+			t.Errorf("no run has the golden file %s: remove it", f.Name())
+		}
+	}
+}
+
+func TestCommands_HelpSaysEverything(t *testing.T) {
+	t.Parallel()
+	manual, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range commands() {
+		byName := interlock(t, "", "help", c.name)
+		byFlag := interlock(t, "", c.name, "--help")
+		if byName != byFlag || byName.code != exitFine {
+			t.Errorf("%s: help and --help differ: %s and %s", c.name, byName, byFlag)
+		}
+		if line := "//\t" + c.name; !strings.Contains(string(manual), line) || !strings.Contains(string(manual), c.summary) {
+			t.Errorf("%s: the package comment lacks the command, or its summary %q", c.name, c.summary)
+		}
+		if !strings.Contains(overview(), c.summary) {
+			t.Errorf("%s: the overview lacks it", c.name)
+		}
+	}
+}
+
+func TestSchema_IsThatOfThePackage(t *testing.T) {
+	t.Parallel()
+	if got := interlock(t, "", "schema"); got.code != exitFine || got.stdout != string(ruleset.Schema()) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	byFlag, byName := interlock(t, "", "--version"), interlock(t, "", "version")
+	if byFlag != byName || byName.code != exitFine || !strings.HasPrefix(byName.stdout, "interlock ") || !strings.Contains(byName.stdout, " go1.") {
+		t.Errorf("got %s and %s", byFlag, byName)
+	}
+}
+
+func TestKey_ReadsTheBody(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "body.json")
+	if err := os.WriteFile(file, []byte(`{"sku": "of a file"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, stdin, data, want string }{
+		{"argument", "", `{"sku": "given"}`, "order:given"},
+		{"file", "", "@" + file, "order:of a file"},
+		{"standard input", `{"sku": "typed"}`, "@-", "order:typed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := interlock(t, c.stdin, "key", "-d", c.data, "testdata/sampled.yaml", "POST /orders/42/pay")
+			if got.code != exitFine || !strings.Contains(got.stdout, "  key   "+c.want+"\n") {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestKey_FlagsMayStandAnywhere(t *testing.T) {
+	t.Parallel()
+	want := interlock(t, "", "key", "testdata/locks.yaml", "POST /orders/42/pay", "--prefix", "shop:", "--hash")
+	if want.code != exitFine {
+		t.Fatalf("got %s", want)
+	}
+	for _, args := range [][]string{
+		{"key", "--prefix", "shop:", "--hash", "testdata/locks.yaml", "POST /orders/42/pay"},
+		{"key", "--hash", "testdata/locks.yaml", "--prefix=shop:", "POST /orders/42/pay"},
+	} {
+		if got := interlock(t, "", args...); got != want {
+			t.Errorf("%q: got %s, want %s", args, got, want)
+		}
+	}
+}
+
+// An image without source information gives no lines, and one without the imports
+// is refused.
+func TestCheck_ImagesThatLackSomething(t *testing.T) {
+	t.Parallel()
+	path := compileImage(t, protocompile.SourceInfoNone, typoProto)
+	got := interlock(t, "", "check", "--descriptors", path)
+	if got.code != exitProblems || !strings.Contains(got.stdout, "typo/v1/typo.proto: rule of grpc /typo.v1.Orders/Pay: key: ") {
+		t.Errorf("without source information: got %s", got)
+	}
+
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &descriptorpb.FileDescriptorSet{}
+	if err := proto.Unmarshal(content, set); err != nil {
+		t.Fatal(err)
+	}
+	set.File = set.GetFile()[len(set.GetFile())-1:]
+	if content, err = proto.Marshal(set); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got = interlock(t, "", "check", "--descriptors", path)
+	if got.code != exitCannot || !strings.Contains(got.stderr, "--include_imports") {
+		t.Errorf("without imports: got %s", got)
+	}
+}
+
+// The three mistakes that are made most: each names the file, the line and what to
+// write.
+func TestCheck_FindsMisspeltNames(t *testing.T) {
+	t.Parallel()
+	shop := compileImage(t, protocompile.SourceInfoStandard, shopProto)
+	typo := compileImage(t, protocompile.SourceInfoStandard, typoProto)
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"message field", []string{"testdata/wrong_names.yaml", "--descriptors", shop}, []string{"testdata/wrong_names.yaml:5:", "write req.order_id"}},
+		{"message field in a .proto file", []string{"--descriptors", typo}, []string{"typo/v1/typo.proto:9:", "write req.order_id"}},
+		{"path parameter", []string{"testdata/wrong_names.yaml"}, []string{"testdata/wrong_names.yaml:3:", "write path.id"}},
+		{"strategy", []string{"testdata/wrong_strategy.yaml"}, []string{"testdata/wrong_strategy.yaml:8:", `write "null_response"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := interlock(t, "", append([]string{"check"}, c.args...)...)
+			if got.code != exitProblems {
+				t.Errorf("got %s", got)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(got.stdout, want) {
+					t.Errorf("got %s, want %q", got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+// Interlock looks at lock rules from the command line. It needs the rule file; the
+// more it is told about the program that uses the rules, the more it finds. It starts
+// no server and asks no Redis.
+//
+//	go run github.com/interlock-go/interlock/core/cmd/interlock check locks.yaml
+//
+// The commands:
+//
+//	check    find what is wrong with a rule file
+//	dump     show the rules in force, with the source of every value
+//	key      the Redis keys that a request would lock
+//	hash     the hashed form of a key, as traces and logs show it
+//	schema   the JSON Schema of rule files, for editors
+//	version  which Interlock this is
+//
+// `interlock help check` and `interlock check --help` say more about one. Flags may
+// stand before and after arguments. Exit codes: 0 in order, 1 problems were found, 2
+// it cannot be done (a wrong call, an unreadable file).
+//
+// # What check is told, and what it finds then
+//
+//	interlock check locks.yaml --descriptors image.binpb --routes routes.json --strict
+//
+// By the rule file alone: everything that loading it finds; keys and conditions that
+// do not compile, path parameters that the rule's own route lacks.
+//
+// With --descriptors (compiled .proto files, by `buf build -o image.binpb` or `protoc
+// --include_imports --include_source_info -o image.binpb`) the rules of gRPC methods
+// are laid over the options of the .proto files: message fields that do not exist,
+// responses that are no reply, rules for methods that do not exist, methods that
+// change something and have no rule (see uncovered in the rule file). Without a rule
+// file the options are checked by themselves. The methods of all services in the
+// image count as the program's. Without --descriptors a key over req may have any
+// field, and rules that have no key are left alone.
+//
+// With --routes (by WriteRoutes of package ginlock, for example from a test of the
+// program) rules are judged for each route that they apply to: path parameters,
+// registered variables and fallbacks, typed bodies; rules that match no route, routes
+// that change something and have no rule. Without it a name that is near a variable
+// is an error, and any other may be one that the program registers.
+//
+// With --sample (a JSON body) fields that the sample lacks are errors. It is for
+// bodies that the program does not type.
+//
+// With --against (the rule file in force) what changes is listed, and what a reload
+// would refuse is an error: programs with the old and with the new file would hold
+// different locks.
+//
+// Errors are what the program would not start with. Warnings, which --strict makes
+// count: one lock for all requests of an endpoint; two rules that two endpoints take
+// in opposite orders, so that two requests can wait for each other until the wait
+// time is over; what the rule file calls a warning. Notes say what could not be
+// judged, and never count.
+//
+// Rules of functions are checked without the type of their argument, which only the
+// program knows.
+//
+// # In a pipeline
+//
+// --format github makes annotations of a workflow, --format json an array for other
+// tools, with severity (error, warning, note), file, line, column, endpoint, rule,
+// field and message. The routes file is best written by a test of the program, which
+// compares it with the one under version control.
+//
+// # Which key was that
+//
+//	interlock key locks.yaml 'POST /orders/42/pay' --prefix shop: --hash
+//
+// shows the rules that concern a request, what their keys read, and the keys as they
+// are in Redis (--prefix is that of the lock client) and in traces. Paths are matched
+// with the routes as gin does it; without --routes with those that the rules name.
+package main

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bufbuild/protocompile"
+)
+
+// golded is a call of the program whose result is in a golden file.
+type golded struct {
+	name string
+	args []string
+}
+
+// $SHOP and $TYPO are images.
+var runs = []golded{
+	{"usage_nothing", nil},
+	{"usage_help", []string{"help"}},
+	{"usage_help_check", []string{"help", "check"}},
+	{"usage_help_key", []string{"key", "--help"}},
+	{"usage_help_unknown", []string{"help", "chekc"}},
+	{"usage_command", []string{"chek", "testdata/locks.yaml"}},
+	{"usage_command_far", []string{"deploy"}},
+	{"usage_flag", []string{"check", "testdata/locks.yaml", "--descriptor", "x"}},
+	{"usage_flag_far", []string{"check", "testdata/locks.yaml", "--zzz"}},
+	{"usage_flag_none", []string{"hash", "--zzz", "x"}},
+	{"usage_flag_value", []string{"check", "testdata/locks.yaml", "--routes"}},
+	{"usage_format", []string{"check", "testdata/locks.yaml", "--format", "xml"}},
+	{"usage_no_file", []string{"check"}},
+	{"usage_two_files", []string{"check", "a.yaml", "b.yaml"}},
+	{"usage_samples", []string{"check", "testdata/locks.yaml", "--sample", "testdata/sample.json", "--sample", "testdata/sample.json"}},
+	{"unreadable_file", []string{"check", "testdata/no.yaml"}},
+	{"unreadable_routes", []string{"check", "testdata/locks.yaml", "--routes", "testdata/no.json"}},
+	{"unreadable_routes_format", []string{"check", "testdata/locks.yaml", "--routes", "testdata/sample.json"}},
+	{"unreadable_descriptors", []string{"check", "testdata/locks.yaml", "--descriptors", "testdata/locks.yaml"}},
+	{"unreadable_sample", []string{"check", "testdata/locks.yaml", "--sample", "testdata/locks.yaml"}},
+	{"unreadable_old", []string{"check", "testdata/locks.yaml", "--against", "testdata/wrong_strategy.yaml"}},
+
+	{"check_fine", []string{"check", "testdata/locks.yaml"}},
+	{"check_with_descriptors", []string{"check", "testdata/locks.yaml", "--descriptors", "$SHOP"}},
+	{"check_wrong_strategy", []string{"check", "testdata/wrong_strategy.yaml"}},
+	{"check_wrong_names", []string{"check", "--descriptors", "$SHOP", "--sample", "testdata/sample.json", "testdata/wrong_names.yaml"}},
+	{"check_wrong_names_json", []string{"check", "--descriptors", "$SHOP", "testdata/wrong_names.yaml", "--format", "json"}},
+	{"check_wrong_names_github", []string{"check", "--descriptors", "$SHOP", "testdata/wrong_names.yaml", "--format=github"}},
+	{"check_wrong_options", []string{"check", "--descriptors", "$TYPO"}},
+	{"check_options", []string{"check", "--descriptors", "$SHOP"}},
+	{"check_options_missing", []string{"check", "testdata/overlaid.yaml", "--descriptors", "$SHOP"}},
+	{"check_program", []string{"check", "testdata/program.yaml", "--routes", "testdata/routes.json", "--descriptors", "$SHOP"}},
+	{"check_program_unknown", []string{"check", "testdata/program.yaml"}},
+	{"check_warnings", []string{"check", "testdata/warnings.yaml"}},
+	{"check_warnings_strict", []string{"check", "testdata/warnings.yaml", "--strict"}},
+	{"check_sample", []string{"check", "testdata/sampled.yaml", "--sample", "testdata/sample.json"}},
+	{"check_sample_of_a_route", []string{"check", "testdata/sampled.yaml", "--sample", "POST /cart=testdata/sample.json"}},
+	{"check_sample_of_no_rule", []string{"check", "testdata/sampled.yaml", "--sample", "POST /carts=testdata/sample.json"}},
+	{"check_against", []string{"check", "testdata/rekeyed.yaml", "--against", "testdata/locks.yaml"}},
+	{"check_against_overlaid", []string{"check", "testdata/rekeyed.yaml", "--against", "testdata/locks.yaml", "--descriptors", "$SHOP"}},
+	{"check_against_allowed", []string{"check", "testdata/rekey_allowed.yaml", "--against", "testdata/locks.yaml", "--format", "json"}},
+	{"check_against_itself", []string{"check", "testdata/locks.yaml", "--against", "testdata/locks.yaml"}},
+	{"check_services", []string{"check", "testdata/services.yaml", "--service", "shop"}},
+	{"check_services_unknown", []string{"check", "testdata/services.yaml"}},
+
+	{"dump_text", []string{"dump", "testdata/locks.yaml"}},
+	{"dump_overlaid", []string{"dump", "testdata/locks.yaml", "--descriptors", "$SHOP"}},
+	{"dump_options", []string{"dump", "--descriptors", "$SHOP"}},
+	{"dump_json", []string{"dump", "testdata/services.yaml", "--service", "shop", "--format", "json"}},
+	{"dump_invalid", []string{"dump", "testdata/wrong_strategy.yaml"}},
+	{"dump_invalid_options", []string{"dump", "--descriptors", "$TYPO"}},
+
+	{"key_http", []string{"key", "testdata/locks.yaml", "POST /orders/4%202/pay?mode=now", "--prefix", "shop:", "--hash"}},
+	{"key_http_when", []string{"key", "testdata/locks.yaml", "POST /orders/42/pay?mode=async"}},
+	{"key_http_routes", []string{"key", "testdata/locks.yaml", "POST /orders/open/pay", "--routes", "testdata/routes.json"}},
+	{"key_http_no_route", []string{"key", "testdata/locks.yaml", "POST /orders", "--routes", "testdata/routes.json"}},
+	{"key_http_no_rule", []string{"key", "testdata/locks.yaml", "GET /orders/42/pay"}},
+	{"key_http_variable", []string{"key", "testdata/locks.yaml", "POST /cart", "-H", "Cookie: session=a%20b", "--var", "user=ann"}},
+	{"key_http_variable_missing", []string{"key", "testdata/locks.yaml", "POST /cart", "-H", "Cookie: session=1"}},
+	{"key_http_variable_unset", []string{"key", "testdata/locks.yaml", "POST /cart", "-H", "Cookie: session=1", "--routes", "testdata/routes.json"}},
+	{"key_http_missing", []string{"key", "testdata/locks.yaml", "POST /cart", "--var", "user=ann"}},
+	{"key_http_list", []string{"key", "testdata/disabled.yaml", "POST /d", "-d", `{"list": ["b", "a"]}`}},
+	{"key_http_form", []string{"key", "testdata/disabled.yaml", "POST /e", "-d", "x=1", "--var", "client_ip=192.0.2.7"}},
+	{"key_http_client_ip", []string{"key", "testdata/disabled.yaml", "POST /e", "-d", "x=1"}},
+	{"key_http_disabled", []string{"key", "testdata/disabled.yaml", "POST /a/1"}},
+	{"key_http_dry_run", []string{"key", "testdata/disabled.yaml", "POST /b/1"}},
+	{"key_http_none", []string{"key", "testdata/disabled.yaml", "POST /c"}},
+	{"key_http_wildcard", []string{"key", "testdata/disabled.yaml", "POST /api/a/b?x=1"}},
+	{"key_grpc", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Pay", "-d", `{"order_id": "42"}`, "--descriptors", "$SHOP"}},
+	{"key_grpc_options", []string{"key", "/shop.v1.Orders/Pay", "-d", `{"order_id": 7, "sku": "a"}`, "--descriptors", "$SHOP"}},
+	{"key_grpc_metadata", []string{"key", "testdata/overlaid.yaml", "/shop.v1.Orders/Cancel", "-H", "Tenant: a", "--var", "user=ann"}},
+	{"key_grpc_no_descriptors", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Cancel"}},
+	{"key_grpc_bad_data", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Pay", "-d", `{"orderr_id": "42"}`, "--descriptors", "$SHOP"}},
+	{"key_grpc_no_method", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Pya", "--descriptors", "$SHOP"}},
+	{"key_grpc_no_rule", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Watch", "--descriptors", "$SHOP"}},
+	{"key_no_request", []string{"key", "testdata/locks.yaml", "close-day"}},
+	{"key_no_arguments", []string{"key", "testdata/locks.yaml"}},
+	{"key_bad_header", []string{"key", "testdata/locks.yaml", "POST /cart", "-H", "Cookie"}},
+	{"key_bad_variable", []string{"key", "testdata/locks.yaml", "POST /cart", "--var", "user"}},
+	{"key_no_data", []string{"key", "testdata/locks.yaml", "POST /cart", "-d", "@testdata/no.json"}},
+
+	{"hash", []string{"hash", "shop:order:pay:42"}},
+	{"hash_nothing", []string{"hash"}},
+	{"schema_arguments", []string{"schema", "x"}},
+}
+
+func TestRun_Golden(t *testing.T) {
+	t.Parallel()
+	shop := compileImage(t, protocompile.SourceInfoStandard, shopProto)
+	typo := compileImage(t, protocompile.SourceInfoStandard, typoProto)
+	images := strings.NewReplacer("$SHOP", shop, "$TYPO", typo)
+	names := strings.NewReplacer(shop, "$SHOP", typo, "$TYPO")
+	seen := map[string]bool{}
+	for _, c := range runs {
+		if seen[c.name] {
+			t.Errorf("two runs are called %s", c.name)
+		}
+		seen[c.name] = true
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			args := slices.Clone(c.args)
+			for i := range args {
+				args[i] = images.Replace(args[i])
+			}
+			golden(t, c.name, names.Replace(interlock(t, "", args...).String()))
+		})
+	}
+}

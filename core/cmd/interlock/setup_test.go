@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bufbuild/protocompile"
+	"github.com/bufbuild/protocompile/protoutil"
+	"github.com/gin-gonic/gin"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) {
+	gin.SetMode(gin.ReleaseMode)
+	m.Run()
+}
+
+// result is what one run of the program did.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// interlock runs the program.
+func interlock(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// String is the result as golden files have it.
+func (r result) String() string {
+	text := fmt.Sprintf("exit code %d\n", r.code)
+	if r.stdout != "" {
+		text += "--- stdout ---\n" + r.stdout
+	}
+	if r.stderr != "" {
+		text += "--- stderr ---\n" + r.stderr
+	}
+	return text
+}
+
+// golden compares text with testdata/golden/<name>.txt.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "golden", name+".txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
+	}
+}
+
+// compileImage compiles .proto files of testdata/proto and of the module as buf and protoc
+// do, and returns the file's name.
+func compileImage(t *testing.T, sourceInfo protocompile.SourceInfoMode, files ...string) string {
+	t.Helper()
+	compiler := protocompile.Compiler{
+		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
+			ImportPaths: []string{"testdata/proto", "../../../grpclock/proto"},
+		}),
+		SourceInfoMode: sourceInfo,
+	}
+	compiled, err := compiler.Compile(t.Context(), files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, seen := &descriptorpb.FileDescriptorSet{}, map[string]bool{}
+	for _, f := range compiled {
+		addFile(set, seen, f)
+	}
+	content, err := proto.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "image.binpb")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// addFile adds a file after those that it imports.
+func addFile(set *descriptorpb.FileDescriptorSet, seen map[string]bool, f protoreflect.FileDescriptor) {
+	if seen[f.Path()] {
+		return
+	}
+	seen[f.Path()] = true
+	for i := range f.Imports().Len() {
+		addFile(set, seen, f.Imports().Get(i).FileDescriptor)
+	}
+	set.File = append(set.File, protoutil.ProtoFromFileDescriptor(f))
+}
+
+const (
+	shopProto = "shop/v1/shop.proto"
+	typoProto = "typo/v1/typo.proto"
+)
