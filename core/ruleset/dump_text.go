@@ -13,7 +13,8 @@ import (
 
 // WriteText writes a YAML document for people: the settings that are not the
 // defaults, then a block for each rule with one line for each field that has a value.
-// Where the value comes from stands in a comment behind it.
+// Where the value comes from stands in a comment behind it. Values of profiles stand in
+// the rules; the profiles themselves are not written.
 func (d Dump) WriteText(w io.Writer) error {
 	var text bytes.Buffer
 	d.writeSettings(&text)
@@ -50,7 +51,10 @@ func (d Dump) comment(s Source) string {
 	if d.NoSources || s.Layer == LayerNone {
 		return ""
 	}
-	return s.String()
+	if text := s.String(); isPrintable(text) {
+		return text
+	}
+	return strconv.Quote(s.String())
 }
 
 // dumpLine is a setting, a field, or an item of one.
