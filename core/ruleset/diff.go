@@ -132,20 +132,22 @@ func fieldTexts(r *Resolved) map[string]fieldText {
 // markRekeys marks what takes other locks: fields of a rule, or rules that came and
 // went.
 func markRekeys(changes []Change, old, next *Set) {
+	places, rules := map[Endpoint]bool{}, map[identity]bool{}
 	for _, e := range endpoints(next, old) {
 		for _, p := range RekeyedAt(old.Lookup(e), next.Lookup(e)) {
-			for i := range changes {
-				c := &changes[i]
-				c.Rekeys = c.Rekeys || c.Kind != ChangeField && c.Endpoint == e || c.keysRule(p)
-			}
+			places[e] = true
+			rules[identityOf(&Rule{Endpoint: p.Endpoint, Name: p.Rule})] = true
 		}
 	}
-}
-
-// keysRule reports whether the change is one of the locks of the rule of p.
-func (c *Change) keysRule(p *Problem) bool {
 	fields := []string{"key", "keys", "kind", "prefix"}
-	return c.Endpoint == p.Endpoint && c.Rule == p.Rule && slices.Contains(fields, c.Field)
+	for i := range changes {
+		c := &changes[i]
+		if c.Kind == ChangeField {
+			c.Rekeys = rules[identityOf(&Rule{Endpoint: c.Endpoint, Name: c.Rule})] && slices.Contains(fields, c.Field)
+		} else {
+			c.Rekeys = places[c.Endpoint]
+		}
+	}
 }
 
 // String is the change on one line.
