@@ -53,30 +53,32 @@ func (a Answer) unary(name string) grpc.MethodHandler {
 
 func (a Answer) stream(m protoreflect.MethodDescriptor) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) error {
-		var last *Receipt
-		for {
-			sale := new(Sale)
-			if err := stream.RecvMsg(sale); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				return err
-			}
-			var err error
-			if last, err = a(stream.Context(), string(m.Name()), sale); err != nil {
-				return err
-			}
-			if m.IsStreamingServer() {
-				if err := stream.SendMsg(last); err != nil {
-					return err
-				}
-			}
-			if !m.IsStreamingClient() {
-				break
-			}
-		}
-		if m.IsStreamingServer() {
-			return nil
+		last, err := a.each(m, stream)
+		if err != nil || m.IsStreamingServer() {
+			return err
 		}
 		return stream.SendMsg(last)
 	}
+}
+
+// each answers every message, or the one that there is, and returns the last answer.
+func (a Answer) each(m protoreflect.MethodDescriptor, stream grpc.ServerStream) (last *Receipt, err error) {
+	for more := true; more; more = m.IsStreamingClient() {
+		sale := new(Sale)
+		if err := stream.RecvMsg(sale); errors.Is(err, io.EOF) {
+			return last, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if last, err = a(stream.Context(), string(m.Name()), sale); err != nil {
+			return nil, err
+		}
+		if !m.IsStreamingServer() {
+			continue
+		}
+		if err := stream.SendMsg(last); err != nil {
+			return nil, err
+		}
+	}
+	return last, nil
 }

@@ -1,0 +1,315 @@
+package grpclock_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock"
+	"github.com/interlock-go/interlock/grpclock/internal/tillpb"
+)
+
+// ruleFile is a rule file that is loaded again on request.
+type ruleFile struct {
+	*ruleset.Live
+	path string
+}
+
+// openRules writes a rule file and opens it.
+func openRules(t testing.TB, text string) *ruleFile {
+	t.Helper()
+	f := &ruleFile{path: filepath.Join(t.TempDir(), "locks.yaml")}
+	f.write(t, text)
+	var err error
+	if f.Live, err = ruleset.Open(f.path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+func (f *ruleFile) write(t testing.TB, text string) {
+	t.Helper()
+	if err := os.WriteFile(f.path, []byte(text), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+// change writes another text and loads it.
+func (f *ruleFile) change(t testing.TB, text string) error {
+	t.Helper()
+	f.write(t, text)
+	return f.Reload()
+}
+
+// tillFile is a rule file with one entry for the service.
+func tillFile(method, fields string) string {
+	return "rules:\n  - {grpc: " + tillMethod(method) + ", " + fields + "}\n"
+}
+
+func TestReload_ChangesTheNextCallAndNotTheRunningOne(t *testing.T) {
+	t.Parallel()
+	began, finish := make(chan bool), make(chan bool)
+	handler := func(ctx context.Context, method string, s *tillpb.Sale) (*tillpb.Receipt, error) {
+		if s.GetAmount() == 7 {
+			close(began)
+			<-finish
+		}
+		return sold(ctx, method, s)
+	}
+	rules := openRules(t, tillFile("Plain", `key: "till:#{req.item}", wait_time: none`))
+	b := prepareTill(t, patient, handler, tillQueue(), grpclock.WithSet(rules)).checked()
+	running := make(chan string)
+	go func() { running <- b.sell(t.Context(), "Plain", sale("1", 7)) }()
+	<-began
+	for _, step := range []struct{ fields, want string }{
+		{`key: "till:#{req.item}", wait_time: none, on_busy: skip`, "OK | skipped | (empty)"},
+		{`key: "till:#{req.item}", wait_time: none, message: later`, "Aborted | interlock/LOCK_BUSY | later"},
+		{`key: "till:#{req.item}", disabled: true`, "OK | Plain 1"},
+		{`none: true`, "OK | Plain 1"},
+		{`key: "till:#{req.item}", wait_time: none`, busy},
+	} {
+		if err := rules.change(t, tillFile("Plain", step.fields)); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.sell(t.Context(), "Plain", sale("1", 1)); got != step.want {
+			t.Errorf("%s: got %q, want %q", step.fields, got, step.want)
+		}
+	}
+	if !b.held("till:1") {
+		t.Error("the running call has lost its lock")
+	}
+	close(finish)
+	if got := <-running; got != "OK | Plain 1" {
+		t.Errorf("the running call: got %q", got)
+	}
+	if b.held("till:1") {
+		t.Error("the running call has not freed its lock")
+	}
+}
+
+func TestReload_RefusesWhatCheckWouldNotPass(t *testing.T) {
+	t.Parallel()
+	const good = `on_busy: skip`
+	for name, tt := range map[string]struct{ text, want string }{
+		"field of the message": {tillFile("Skip", `key: "till:#{req.itm}"`), "write req.item"},
+		"condition":            {tillFile("Skip", `when: req.amont > 1`), "write req.amount"},
+		"fallback":             {tillFile("Skip", `on_busy: fallback, fallback: qeue`), `write "queue"`},
+		"response":             {tillFile("Skip", `on_busy: null_response, response: '{"txt": "a"}'`), "unknown field"},
+		"unknown method":       {tillFile("Skp", `key: k`), `did you mean "/till.v1.Till/Skip"?`},
+		"uncovered":            {"uncovered: error\n" + tillFile("Skip", good), "rule of grpc /till.v1.Till/Plain: there is none"},
+		"name of no option":    {tillFile("Both", `name: itm, wait_time: 1s`), `give its name: "day" or "item"`},
+		"another lock":         {tillFile("Refuse", `key: "new:#{req.item}"`), "allow_rekey"},
+		"another prefix":       {tillFile("Refuse", `prefix: "new:"`), "allow_rekey"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seen := &warnings{}
+			rules := openRules(t, tillFile("Refuse", good))
+			b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules), grpclock.WithObserver(seen)).checked()
+			b.redis.Take("till:1", time.Minute)
+			err := rules.change(t, tt.text)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || (name != "uncovered" && !strings.Contains(err.Error(), "locks.yaml:2:")) {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+			if got := b.sell(t.Context(), "Refuse", sale("1", 1)); got != "OK | skipped | (empty)" {
+				t.Errorf("after the refusal: got %q, want the old rule", got)
+			}
+			if err := rules.change(t, tillFile("Refuse", `on_busy: proceed`)); err != nil {
+				t.Errorf("a good file after a bad one: %v", err)
+			}
+			if got := b.sell(t.Context(), "Refuse", sale("1", 1)); got != "OK | unlocked | Refuse 1" {
+				t.Errorf("after the next reload: got %q", got)
+			}
+		})
+	}
+}
+
+// A key that moves between the file and the .proto is another key all the same.
+func TestReload_ComparesKeysOfAllLayers(t *testing.T) {
+	t.Parallel()
+	rules := openRules(t, tillFile("Refuse", `keys: ["till:#{req.item}", "new:#{req.item}"]`))
+	b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules)).checked()
+	if err := rules.change(t, tillFile("Refuse", `key: "new:#{req.item}"`)); err != nil {
+		t.Errorf("by way of both keys: %v", err)
+	}
+	if err := rules.change(t, elsewhere); err == nil {
+		t.Error("back to the key of the .proto: not refused")
+	}
+	if err := rules.change(t, "allow_rekey: true\n"+elsewhere); err != nil {
+		t.Errorf("back to the key of the .proto, allowed: %v", err)
+	}
+	b.redis.Take("till:1", time.Minute)
+	if got := b.sell(t.Context(), "Refuse", sale("1", 1)); got != busy {
+		t.Errorf("got %q, want the rule of the .proto", got)
+	}
+}
+
+func TestReload_IsOfAllGuardsOrOfNone(t *testing.T) {
+	t.Parallel()
+	rules := openRules(t, tillFile("Plain", `key: "till:#{req.item}", wait_time: none`))
+	tenant := grpclock.WithVariable("tenant", func(context.Context) (string, error) { return "x", nil })
+	first := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules), tenant).checked()
+	second := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules)).checked()
+	if err := rules.change(t, tillFile("Plain", `key: "till:#{req.item}", when: tenant == "y"`)); err == nil {
+		t.Fatal("a rule that one guard cannot work with was not refused")
+	}
+	for i, b := range []*bench{first, second} {
+		b.redis.Take("till:1", time.Minute)
+		if got := b.sell(t.Context(), "Plain", sale("1", 1)); got != busy {
+			t.Errorf("guard %d: got %q, want the old rule", i+1, got)
+		}
+	}
+}
+
+// told collects the rules that observers are told of.
+type told struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (o *told) ObserveRule(r aspect.RuleInfo) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := r.Endpoint.Path + " " + r.Rule
+	if r.Retracted {
+		text = "gone: " + text
+	}
+	o.list = append(o.list, text)
+}
+
+func (o *told) take() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := o.list
+	o.list = nil
+	return list
+}
+
+func TestReload_TellsObserversOfRulesAndWarnings(t *testing.T) {
+	t.Parallel()
+	files, service := readLate(t, late(t, payLock, ""), nil)
+	rules := openRules(t, "rules:\n  - {grpc: /late.v1.Orders/Chat, name: chat, key: k}\n")
+	seen, warned := &told{}, &warnings{}
+	b := prepare(t, &shop{}, grpclock.WithDescriptors(files), grpclock.WithSet(rules), grpclock.WithObserver(seen, warned))
+	b.server = dynamicServer(b.guard, service)
+	b.checked()
+	expect := func(when string, want ...string) {
+		t.Helper()
+		if got := seen.take(); !slices.Equal(got, want) {
+			t.Errorf("%s: told of %q, want %q", when, got, want)
+		}
+	}
+	expect("at the start", "/late.v1.Orders/Chat chat", "/late.v1.Orders/Pay /late.v1.Orders/Pay")
+
+	if err := rules.change(t, "rules:\n  - {grpc: /late.v1.Orders/Chat, name: chat, key: 'k#{req.x}'}\n"); err == nil {
+		t.Error("not refused")
+	}
+	expect("after a refused file")
+
+	if err := rules.change(t, "unmatched: warn\nuncovered: warn\nrules:\n  - {grpc: /late.v1.Orders/Pya, key: k}\n"); err != nil {
+		t.Fatal(err)
+	}
+	expect("after a reload", "gone: /late.v1.Orders/Chat chat", "/late.v1.Orders/Pay /late.v1.Orders/Pay")
+	if got := warned.text(); !strings.Contains(got, `did you mean "/late.v1.Orders/Pay"?`) || !strings.Contains(got, "/late.v1.Orders/Chat: there is none") {
+		t.Errorf("warned of %q", got)
+	}
+}
+
+// Nobody called Check: what was called so far is what a reload compiles.
+func TestReload_WithoutCheckJudgesTheMethodsThatWereCalled(t *testing.T) {
+	t.Parallel()
+	rules := openRules(t, elsewhere)
+	b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules))
+	b.serve()
+	if got := b.sell(t.Context(), "Plain", sale("1", 1)); got != "OK | Plain 1" {
+		t.Error(got)
+	}
+	if err := rules.change(t, tillFile("Plain", `key: "till:#{req.itm}"`)); err == nil || !strings.Contains(err.Error(), "write req.item") {
+		t.Errorf("a broken rule of a method that was called: %v", err)
+	}
+	if err := rules.change(t, tillFile("Plain", `key: "till:#{req.item}", wait_time: none`)); err != nil {
+		t.Error(err)
+	}
+	b.redis.Take("till:1", time.Minute)
+	if got := b.sell(t.Context(), "Plain", sale("1", 1)); got != busy {
+		t.Errorf("got %q, want the new rule", got)
+	}
+}
+
+// 32 callers of methods of every shape, while good and bad files take turns.
+func TestReload_UnderLoadFailsNoCall(t *testing.T) {
+	t.Parallel()
+	entry := func(method, fields string) string { return "  - {grpc: " + tillMethod(method) + ", " + fields + "}\n" }
+	file := func(mark string) string {
+		fields := `key: "till:#{req.item}", wait_time: none, on_busy: null_response, response: '{"text": "` + mark + `"}'`
+		return "rules:\n" + entry("Plain", fields) + entry("Null", fields) + entry("Scan", fields) + entry("Watch", "message: "+mark)
+	}
+	bad := []string{
+		"rules:\n" + entry("Plain", `key: "till:#{req.itm}"`),
+		"rules:\n" + entry("Null", `key: "another:#{req.item}"`),
+		"rules:\n" + entry("Nul", `key: k`),
+		"rules: [", "", "rules:\n" + entry("Plain", `key: k, on_busy: skp`),
+	}
+	rules := openRules(t, file("a"))
+	b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules)).checked()
+	b.redis.Take("till:taken", time.Hour)
+
+	var calls atomic.Int64
+	done := make(chan struct{})
+	var callers sync.WaitGroup
+	for i := range 32 {
+		method := []string{"Plain", "Null", "Scan", "Watch"}[i%4]
+		item, wants := "taken", []string{"OK | null | a", "OK | null | b"}
+		switch {
+		case i >= 16:
+			item = strings.Repeat("x", i)
+			wants = []string{"OK | " + method + " " + item}
+		case method == "Watch":
+			wants = []string{"OK | skipped"}
+		}
+		callers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				calls.Add(1)
+				if got := b.sell(t.Context(), method, sale(item, 1)); !slices.Contains(wants, got) {
+					t.Errorf("%s of %s: got %q, want one of %q", method, item, got, wants)
+					return
+				}
+			}
+		})
+	}
+	for round := range 50 {
+		if err := rules.change(t, file([]string{"b", "a"}[round%2])); err != nil {
+			t.Error(err)
+		}
+		if err := rules.change(t, bad[round%len(bad)]); err == nil {
+			t.Errorf("not refused: %s", bad[round%len(bad)])
+		}
+		seen := calls.Load() + 32 // by every caller, more or less
+		until(t, func() bool { return calls.Load() >= seen || t.Failed() })
+	}
+	if err := rules.change(t, file("b")); err != nil {
+		t.Error(err)
+	}
+	for _, method := range []string{"Plain", "Null", "Scan"} {
+		if got := b.sell(t.Context(), method, sale("taken", 1)); got != "OK | null | b" {
+			t.Errorf("%s at the end: got %q, want the last file's", method, got)
+		}
+	}
+	close(done)
+	callers.Wait()
+	t.Logf("%d calls", calls.Load())
+}

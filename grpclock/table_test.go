@@ -1,0 +1,121 @@
+package grpclock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock"
+)
+
+func TestTable_RemembersEveryMethodThatExistsAndNoOther(t *testing.T) {
+	t.Parallel()
+	b := prepareTill(t, patient, sold)
+	b.server = grpc.NewServer(
+		grpc.StreamInterceptor(b.guard.StreamServerInterceptor()),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+			m := new(emptypb.Empty)
+			return errors.Join(stream.RecvMsg(m), stream.SendMsg(m))
+		}),
+	)
+	b.serve()
+	for i := range 50 {
+		name := fmt.Sprintf("/some.Service%d/Call", i)
+		if err := b.client.Conn.Invoke(t.Context(), name, &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.guard.Known(); got != 0 {
+		t.Errorf("%d methods are remembered that only callers name, want 0", got)
+	}
+	for range 2 { // a method that has a descriptor, though it is not registered
+		if err := b.client.Conn.Invoke(t.Context(), tillMethod("Plain"), &emptypb.Empty{}, &emptypb.Empty{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.guard.Known(); got != 1 {
+		t.Errorf("%d methods are remembered, want the one that is described", got)
+	}
+}
+
+func TestTable_HasEveryRegisteredMethodAfterCheck(t *testing.T) {
+	t.Parallel()
+	b := prepareTill(t, patient, sold, tillQueue()).checked()
+	if got, want := b.guard.Known(), tillMethods().Len(); got != want {
+		t.Errorf("%d methods are remembered, want %d", got, want)
+	}
+	b.sell(t.Context(), "Plain", sale("1", 1))
+	b.sell(t.Context(), "Talk", sale("1", 1))
+	if got, want := b.guard.Known(), tillMethods().Len(); got != want {
+		t.Errorf("%d methods are remembered after calls, want %d", got, want)
+	}
+}
+
+func TestTable_OfUnknownServicesFollowsReloads(t *testing.T) {
+	t.Parallel()
+	const star = "rules:\n  - {grpc: '*', key: 'any:#{method}', wait_time: none}\n"
+	rules := openRules(t, star)
+	b := prepare(t, &shop{}, grpclock.WithSet(rules))
+	unary, stream := b.guard.UnaryServerInterceptor(), b.guard.StreamServerInterceptor()
+	runs := func() (ran bool) {
+		t.Helper()
+		info := &grpc.StreamServerInfo{FullMethod: "/a.B/C", IsServerStream: true, IsClientStream: true}
+		err := stream(nil, quietStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { ran = true; return nil })
+		if ran == (status.Code(err) == codes.Aborted) {
+			t.Errorf("ran: %v, with %v", ran, err)
+		}
+		return ran
+	}
+	b.redis.Take("any:/a.B/C", 1<<40)
+	if runs() {
+		t.Error("ran under a taken lock")
+	}
+	if err := rules.change(t, elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	if !runs() {
+		t.Error("did not run without rules")
+	}
+	if err := rules.change(t, star); err != nil {
+		t.Fatal(err)
+	}
+	if runs() {
+		t.Error("ran under a taken lock after the rule came back")
+	}
+	_, err := unary(t.Context(), order("1"), &grpc.UnaryServerInfo{FullMethod: "/x.Y/Z"}, func(context.Context, any) (any, error) { return nil, nil })
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// quietStream is a stream whose headers nobody sees.
+type quietStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s quietStream) Context() context.Context { return s.ctx }
+
+func (quietStream) SetHeader(metadata.MD) error { return nil }
+
+func (quietStream) SetTrailer(metadata.MD) {}
+
+func TestWithRules_OfAMethodWithoutDescriptorAndRegistration(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, &shop{}, grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/a.B/C"), Key: "k", WaitTime: ruleset.NoWait}))
+	b.redis.Take("k", 1<<40)
+	info := &grpc.StreamServerInfo{FullMethod: "/a.B/C", IsServerStream: true}
+	err := b.guard.StreamServerInterceptor()(nil, quietStream{ctx: t.Context()}, info,
+		func(any, grpc.ServerStream) error { t.Error("ran"); return nil })
+	if status.Code(err) != codes.Aborted {
+		t.Errorf("under a taken lock: got %v, want ABORTED", err)
+	}
+}
