@@ -52,7 +52,8 @@ func (s *site) unknown(schema *keyexpr.Schema) []assumption {
 		for _, e := range expressions(r) {
 			for _, err := range flatten(e.compile(schema)) {
 				name := nameAt(err)
-				if _, known := schema.Slot(name); name != "" && !known && err.Suggestion == "" {
+				same := func(a assumption) bool { return a.name == name && a.rule == r }
+				if _, known := schema.Slot(name); name != "" && !known && err.Suggestion == "" && !slices.ContainsFunc(list, same) {
 					list = append(list, assumption{name, r, e.field})
 				}
 			}

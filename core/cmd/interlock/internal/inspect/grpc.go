@@ -128,19 +128,24 @@ func (i *inspector) noMethod(e ruleset.Endpoint) string {
 	return "matches no method of the descriptors: write one such as /shop.v1.Orders/Pay, or compile its .proto file too"
 }
 
-// nearestMethod looks among the methods of the service if there is such a service:
-// full methods have too much in common.
+// nearestMethod looks among the methods of the service if there is such a service,
+// else among the services: full methods have too much in common.
 func nearestMethod(path string, names []string) string {
 	cut := strings.LastIndexByte(path, '/') + 1
 	service, method := path[:cut], path[cut:]
-	var methods []string
+	var services, methods []string
 	for _, name := range names {
-		if own, ok := strings.CutPrefix(name, service); ok {
-			methods = append(methods, own)
+		own := strings.LastIndexByte(name, '/') + 1
+		services = append(services, name[:own])
+		if name[:own] == service {
+			methods = append(methods, name[own:])
 		}
 	}
 	if len(methods) == 0 {
-		return failpolicy.Nearest(path, names)
+		if service = failpolicy.Nearest(service, services); service == "" {
+			return ""
+		}
+		return service + method
 	}
 	if near := failpolicy.Nearest(method, methods); near != "" {
 		return service + near
