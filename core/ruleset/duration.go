@@ -74,8 +74,8 @@ func (w timeForm) problem(text string) string {
 }
 
 var (
-	goTime      = regexp.MustCompile(`^([0-9]+(\.[0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$`)
-	wholeNumber = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+	goTime      = regexp.MustCompile(`^(\d+(\.\d+)?(ns|us|µs|μs|ms|s|m|h))+$`)
+	wholeNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
 )
 
 func isZeroTime(text string) bool {

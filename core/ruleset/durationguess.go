@@ -8,9 +8,10 @@ import (
 )
 
 var (
-	isoTime  = regexp.MustCompile(`^p(?:([0-9]+)d)?(?:t(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9.]+)s)?)?$`)
-	clock    = regexp.MustCompile(`^([0-9]+):([0-5][0-9])(?::([0-5][0-9]))?$`)
-	unitTime = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*([a-zµμ]+)(?:\s*(?:,|and)?\s*)`)
+	isoTime  = regexp.MustCompile(`^p(\d+d)?(?:t(\d+h)?(\d+m)?([\d.]+s)?)?$`)
+	clock    = regexp.MustCompile(`^(?:(\d+):)?(\d+):(\d+)$`)
+	unitTime = regexp.MustCompile(`^([\d.]+)\s*([a-zµμ]+)$`)
+	between  = regexp.MustCompile(`([a-zµμ])(?:\s*(?:,|and)\s*|\s*)(\d)`)
 )
 
 const day = 24 * time.Hour
@@ -34,41 +35,33 @@ func meantTime(text string) time.Duration {
 	if wholeNumber.MatchString(text) && (text[0] != '0' || strings.Contains(text, ".")) {
 		text += "s" // what the Java annotation counts in
 	}
-	if m := isoTime.FindStringSubmatch(text); m != nil {
-		return sum(m[1:], day, time.Hour, time.Minute, time.Second)
+	if m := isoTime.FindStringSubmatch(text); len(m) == 5 {
+		return sum(m[1:]...)
 	}
-	if m := clock.FindStringSubmatch(text); m != nil && m[3] == "" {
-		return sum(m[1:3], time.Minute, time.Second)
-	} else if m != nil {
-		return sum(m[1:], time.Hour, time.Minute, time.Second)
+	if m := clock.FindStringSubmatch(text); len(m) == 4 {
+		return sum(m[1]+"h", m[2]+"m", m[3]+"s")
 	}
-	return unitSum(text)
+	return sum(strings.Split(between.ReplaceAllString(text, "$1\n$2"), "\n")...)
 }
 
-// unitSum adds up "1 hour and 30 minutes".
-func unitSum(text string) time.Duration {
+// sum adds up parts such as "1 hour"; it is 0 if one of them is not clear. Empty parts
+// count as 0.
+func sum(parts ...string) time.Duration {
 	var total time.Duration
-	for text != "" {
-		m := unitTime.FindStringSubmatch(text)
-		if m == nil || unitNames[m[2]] == 0 {
-			return 0
-		}
-		total += sum(m[1:2], unitNames[m[2]])
-		text = text[len(m[0]):]
-	}
-	return total
-}
-
-// sum adds up numbers of units; what is empty counts as 0, and so does what would be
-// out of range.
-func sum(numbers []string, units ...time.Duration) time.Duration {
-	var total time.Duration
-	for i, number := range numbers {
-		n, err := strconv.ParseFloat(number, 64)
-		if err != nil || n > float64(MaxDuration/units[i]) {
+	for _, part := range parts {
+		if !strings.ContainsAny(part, "0123456789") && len(part) < 2 {
 			continue
 		}
-		total += time.Duration(n * float64(units[i]))
+		m := unitTime.FindStringSubmatch(part)
+		if len(m) != 3 {
+			return 0
+		}
+		n, err := strconv.ParseFloat(m[1], 64)
+		unit := unitNames[m[2]]
+		if err != nil || unit == 0 || n > float64(MaxDuration/unit) {
+			return 0
+		}
+		total += time.Duration(n * float64(unit))
 	}
 	return total
 }

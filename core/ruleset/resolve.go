@@ -98,14 +98,10 @@ func (r *resolver) resolve(group []Declared) *Resolved {
 	slices.SortStableFunc(group, byLayer)
 	rule := r.newRule()
 	rule.origin = group[len(group)-1].Source
-	own := &Resolved{origin: rule.origin}
-	for i := range group {
-		own.overlay(&group[i])
-	}
-	r.applyProfile(rule, own)
+	r.applyProfile(rule, group)
 	for i := range group {
 		if i > 0 && group[i].Source.Layer == group[i-1].Source.Layer {
-			r.problems = append(r.problems, duplicate(own, group[i-1].Source, group[i].Source))
+			r.problems = append(r.problems, duplicate(&group[i], group[i-1].Source))
 		}
 		rule.overlay(&group[i])
 	}
@@ -134,34 +130,48 @@ func (r *Resolved) mayBePartial() bool {
 	return lower && !r.None && r.layer() == LayerYAML && !r.declared("key") && !r.declared("keys")
 }
 
-func duplicate(own *Resolved, first, second Source) *Problem {
+func duplicate(d *Declared, first Source) *Problem {
 	where := ""
 	if first.File != "" {
 		where = " (the first is at " + first.String() + ")"
 	}
 	return &Problem{
-		Rule: own.Name, Endpoint: own.Endpoint, Field: "name", Source: second,
+		Rule: d.Rule.Name, Endpoint: d.Rule.Endpoint, Field: "name", Source: d.Source,
 		Message: "declared twice" + where + ": remove one, or give each its own name",
 	}
 }
 
-// applyProfile lays the profile that the rule names over the defaults.
-func (r *resolver) applyProfile(rule, own *Resolved) {
-	if own.Profile == "" {
+// applyProfile lays the profile that the highest declaration names over the defaults.
+func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
+	d := profileFrom(group)
+	if d == nil || d.Rule.Profile == "" {
 		return
 	}
 	for i := len(r.profiles) - 1; i >= 0; i-- { // later ones replace built-in ones
-		if r.profiles[i].name == own.Profile {
+		if r.profiles[i].name == d.Rule.Profile {
 			rule.overlay(&r.profiles[i].Declared)
 			return
 		}
 	}
-	rule.broken = rule.broken.with(fieldIndex("profile"))
-	message := unknownWord("profile", own.Profile, r.profileNames())
-	if own.Profile == defaultProfile {
+	field := fieldIndex("profile")
+	rule.broken = rule.broken.with(field)
+	message := unknownWord("profile", d.Rule.Profile, r.profileNames())
+	if d.Rule.Profile == defaultProfile {
 		message = "the default profile holds for every rule: remove the line"
 	}
-	r.problems = append(r.problems, own.Problem("profile", message))
+	r.problems = append(r.problems, &Problem{
+		Rule: d.Rule.Name, Endpoint: d.Rule.Endpoint, Field: "profile", Source: d.source(field), Message: message,
+	})
+}
+
+// profileFrom is the highest declaration that sets the profile, nil if none does.
+func profileFrom(group []Declared) *Declared {
+	for i := range slices.Backward(group) {
+		if _, listed := group[i].Fields["profile"]; listed || group[i].Rule.Profile != "" {
+			return &group[i]
+		}
+	}
+	return nil
 }
 
 func (r *resolver) profileNames() []string {

@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v4"
@@ -101,7 +102,7 @@ func (f *fileReader) readRule(n *yaml.Node, to *config) {
 	f.checkEndpoints(n, seen)
 	d.Rule = e.rule
 	f.take(&d, seen)
-	ours := f.isOurs(n, e.services, seen)
+	ours := f.isOurs(e.services, seen)
 	for _, p := range f.problems[first:] {
 		p.Rule, p.Endpoint = e.rule.Name, e.rule.Endpoint
 	}
@@ -142,9 +143,7 @@ func (f *fileReader) take(d *Declared, all []found) {
 	if d.Rule.Endpoint.IsZero() && d.Source.Layer == LayerYAML {
 		d.broken = d.broken.with(fieldIndex("endpoint"))
 	}
-	for name, at := range f.parts {
-		d.Fields[name] = at
-	}
+	maps.Copy(d.Fields, f.parts)
 	f.parts = nil
 }
 
@@ -186,7 +185,7 @@ func (f *fileReader) readServices(v value, to *entry) bool {
 }
 
 // isOurs reports whether the rule is one of this program.
-func (f *fileReader) isOurs(n *yaml.Node, services []string, seen []found) bool {
+func (f *fileReader) isOurs(services []string, seen []found) bool {
 	i := slices.IndexFunc(seen, func(s found) bool { return s.field == "services" })
 	switch {
 	case i < 0:

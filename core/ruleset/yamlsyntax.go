@@ -112,7 +112,7 @@ func (e *syntaxError) special() (place, string) {
 	if rest == "" {
 		return place{}, ""
 	}
-	return at, fmt.Sprintf("a value that begins with %c needs quotes%s", []rune(rest)[0], e.quoted(at))
+	return at, fmt.Sprintf("a value that begins with %.1s needs quotes%s", rest, e.quoted(at))
 }
 
 // quoted shows the line with the value at the place in quotes, if it is the only one

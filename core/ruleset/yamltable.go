@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -89,14 +90,17 @@ func foldKey(key string) string {
 // their order. A key that is misspelled counts as the one that was meant, unread.
 // prefix precedes the keys in problems: "status.".
 func readMapping[T any](f *fileReader, t *table[T], prefix string, n *yaml.Node, to *T) []found {
-	seen := make([]found, 0, len(t.rows))
-	first := make([]*yaml.Node, len(t.rows))
+	seen := make([]found, 0, min(len(n.Content)/2, len(t.rows)))
 	for key, node := range pairs(n) {
 		if f.isFull() {
 			break
 		}
 		name, ok := f.readKey(strings.TrimSuffix(prefix, "."), key)
 		if !ok {
+			continue
+		}
+		if first := slices.IndexFunc(seen, func(s found) bool { return s.name == name }); first >= 0 {
+			f.reportTwice(prefix+keyText(name), seen[first].key, key)
 			continue
 		}
 		i, known := t.index[name]
@@ -106,11 +110,6 @@ func readMapping[T any](f *fileReader, t *table[T], prefix string, n *yaml.Node,
 			seen = append(seen, found{name: name, field: t.field(h.meant), key: key})
 			continue
 		}
-		if first[i] != nil {
-			f.reportTwice(prefix+name, first[i], key)
-			continue
-		}
-		first[i] = key
 		v := value{field: prefix + name, key: key, node: node, flow: n.Style&yaml.FlowStyle != 0}
 		seen = append(seen, found{name, t.rows[i].field, key, f.of(node), t.rows[i].read(f, v, to)})
 	}

@@ -3,6 +3,7 @@ package ruleset
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -116,9 +117,9 @@ func (f *fileReader) bool(v value) (value, ok bool) {
 		return word == "true", true
 	case word == "true" || word == "false":
 		f.reportf(n, v.field, "%s: write %s without quotes", scalarText(n), word)
-	case isOneOf(word, "yes", "y", "on", "1"):
+	case slices.Contains([]string{"yes", "y", "on", "1"}, word):
 		f.reportf(n, v.field, "%s: write true", scalarText(n))
-	case isOneOf(word, "no", "n", "off", "0"):
+	case slices.Contains([]string{"no", "n", "off", "0"}, word):
 		f.reportf(n, v.field, "%s: write false", scalarText(n))
 	default:
 		f.reportf(n, v.field, "%s: write true or false", scalarText(n))
@@ -126,18 +127,9 @@ func (f *fileReader) bool(v value) (value, ok bool) {
 	return false, false
 }
 
-func isOneOf(word string, words ...string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
-
 // decimal is a whole number without what YAML versions read differently: 0x1F, 017,
 // 1_000, 1e3.
-var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+var decimal = regexp.MustCompile(`^-?(0|[1-9]\d*)$`)
 
 func (f *fileReader) int(v value) (int, bool) {
 	if !f.is(v, yaml.ScalarNode, "a decimal number such as 10") {

@@ -1,0 +1,155 @@
+package ruleset_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// change is a field in two files: the rule without it, or with another value, and with
+// it.
+type change struct {
+	without, with string
+	also          []string // fields that change together with it
+}
+
+// fieldChanges has every field of a rule.
+var fieldChanges = map[string]change{
+	"endpoint":    {without: "{func: a, name: x, key: a}", with: "{http: POST /a, name: x, key: a}"},
+	"name":        {without: "{func: a, key: a}", with: "{func: a, key: a, name: x}"},
+	"key":         {without: "{func: a, key: a}", with: "{func: a, key: b}"},
+	"keys":        {without: "{func: a, key: a}", with: "{func: a, keys: [a, b]}", also: []string{"key"}},
+	"kind":        {without: "{func: a, key: a}", with: "{func: a, key: a, kind: reentrant}"},
+	"wait_time":   {without: "{func: a, key: a}", with: "{func: a, key: a, wait_time: 3s}"},
+	"lease_time":  {without: "{func: a, key: a}", with: "{func: a, key: a, lease_time: 7s}"},
+	"on_busy":     {without: "{func: a, key: a}", with: "{func: a, key: a, on_busy: skip}"},
+	"on_backend":  {without: "{func: a, key: a}", with: "{func: a, key: a, on_backend: proceed}"},
+	"on_key":      {without: "{func: a, key: a}", with: "{func: a, key: a, on_key: null_response}"},
+	"on_overload": {without: "{func: a, key: a}", with: "{func: a, key: a, on_overload: skip}"},
+	"on_lost":     {without: "{func: a, key: a}", with: "{func: a, key: a, on_lost: fail}"},
+	"fallback":    {without: "{func: a, key: a, on_busy: fallback, fallback: x}", with: "{func: a, key: a, on_busy: fallback, fallback: y}"},
+	"when":        {without: "{func: a, key: a}", with: "{func: a, key: a, when: in.Async}"},
+	"debounce": {
+		without: "{func: a, key: a, wait_time: none, lease_time: watchdog}",
+		with:    "{func: a, key: a, wait_time: none, lease_time: watchdog, debounce: 5s}",
+	},
+	"max_waiters": {without: "{func: a, key: a}", with: "{func: a, key: a, max_waiters: 3}"},
+	"permits":     {}, // no kind has any: see TestLoad_Permits
+	"status":      {without: "{func: a, key: a}", with: "{func: a, key: a, status: {lost: {http: 502, grpc: UNKNOWN}}}"},
+	"response":    {without: "{func: a, key: a, on_busy: null_response}", with: "{func: a, key: a, on_busy: null_response, response: '{}'}"},
+	"message":     {without: "{func: a, key: a}", with: "{func: a, key: a, message: Wait}"},
+	"prefix":      {without: "{func: a, key: a}", with: "{func: a, key: a, prefix: 'shop:'}"},
+	"key_format":  {without: "{func: a, key: a}", with: "{func: a, key: a, key_format: strict}"},
+	"profile":     {without: "{func: a, key: a, wait_time: 3s, lease_time: 7s}", with: "{func: a, key: a, wait_time: 3s, lease_time: 7s, profile: heavy}"},
+	"disabled":    {without: "{func: a, key: a}", with: "{func: a, key: a, disabled: true}"},
+	"dry_run":     {without: "{func: a, key: a}", with: "{func: a, key: a, dry_run: true}"},
+	"none":        {without: "{func: a}", with: "{func: a, none: true}"},
+}
+
+func TestLoad_EveryFieldOfARuleIsRead(t *testing.T) {
+	t.Parallel()
+	for _, field := range ruleset.Fields() {
+		c, ok := fieldChanges[field]
+		if !ok {
+			t.Errorf("%s is not in the table of this test", field)
+		}
+		if c.with == "" {
+			continue
+		}
+		without, with := onlyRule(t, "rules:\n  - "+c.without), onlyRule(t, "rules:\n\n  - "+c.with)
+		if got, want := changed(without.Rule, with.Rule), append(c.also, field); field != "kind" && !sameWords(got, want) {
+			t.Errorf("%s: %q are different, want %q", field, got, want)
+		}
+		source := with.Source(field)
+		if source.Layer != ruleset.LayerYAML || source.File != "locks.yaml" || source.Line != 3 || source.Column < 5 {
+			t.Errorf("%s: got source %+v", field, source)
+		}
+	}
+}
+
+// TestLoad_EveryFieldOfAProfileIsRead: in a profile, a value does the same as in the
+// rule itself.
+func TestLoad_EveryFieldOfAProfileIsRead(t *testing.T) {
+	t.Parallel()
+	single := []string{"endpoint", "name", "key", "keys", "profile", "none", "permits"}
+	for field, c := range fieldChanges {
+		if slices.Contains(single, field) {
+			continue
+		}
+		values := "{" + strings.TrimPrefix(c.with, "{func: a, key: a, ")
+		want := onlyRule(t, "rules: ["+c.with+"]")
+		for profile, layer := range map[string]ruleset.Layer{"default": ruleset.LayerDefault, "mine": ruleset.LayerProfile} {
+			got := onlyRule(t, fmt.Sprintf("profiles:\n  %s: %s\nrules:\n  - {func: a, key: a%s}", profile, values, map[string]string{"mine": ", profile: mine"}[profile]))
+			if different := changed(want.Rule, got.Rule); len(different) > 0 && !reflect.DeepEqual(different, []string{"profile"}) {
+				t.Errorf("%s in profile %s: %q are different from the rule's own", field, profile, different)
+			}
+			if source := got.Source(field); source.Layer != layer || source.File != "locks.yaml" || source.Line != 2 {
+				t.Errorf("%s in profile %s: got source %s", field, profile, source)
+			}
+		}
+	}
+}
+
+func TestLoad_EverySettingIsRead(t *testing.T) {
+	t.Parallel()
+	values := map[string]string{"disabled": "true", "dry_run": "true", "allow_rekey": "true", "unmatched": "ignore", "uncovered": "error"}
+	without := mustLoad(t, "rules: [{func: a, key: a}]").Settings()
+	settings := reflect.TypeFor[ruleset.Settings]()
+	for i := range settings.NumField() {
+		name := settings.Field(i).Tag.Get("rule")
+		with := mustLoad(t, name+": "+values[name]+"\nrules: [{func: a, key: a}]").Settings()
+		if got := changed(without, with); !reflect.DeepEqual(got, []string{name}) {
+			t.Errorf("%s: %q are different", name, got)
+		}
+	}
+}
+
+func TestLoad_Permits(t *testing.T) {
+	t.Parallel()
+	_, err := ruleset.Load("locks.yaml", []byte("rules:\n  - {func: a, key: a, permits: 3}"))
+	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+	if !ok || len(invalid.Problems) != 1 || invalid.Problems[0].Field != "permits" || invalid.Problems[0].Source.Column != 32 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func mustLoad(tb testing.TB, text string, opts ...ruleset.Option) *ruleset.Set {
+	tb.Helper()
+	set, err := ruleset.Load("locks.yaml", []byte(text), opts...)
+	if err != nil {
+		tb.Fatalf("%v in\n%s", err, text)
+	}
+	return set
+}
+
+func onlyRule(tb testing.TB, text string, opts ...ruleset.Option) *ruleset.Resolved {
+	tb.Helper()
+	rules := mustLoad(tb, text, opts...).Rules()
+	if len(rules) != 1 {
+		tb.Fatalf("got %d rules in\n%s", len(rules), text)
+	}
+	return rules[0]
+}
+
+// changed names the fields of two structs that are different.
+func changed[T any](a, b T) []string {
+	var names []string
+	v, w := reflect.ValueOf(a), reflect.ValueOf(b)
+	for i := range v.NumField() {
+		if !reflect.DeepEqual(v.Field(i).Interface(), w.Field(i).Interface()) {
+			names = append(names, v.Type().Field(i).Tag.Get("rule"))
+		}
+	}
+	return names
+}
+
+func sameWords(a, b []string) bool {
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
+}
