@@ -77,20 +77,32 @@ func (k *check) unmatched(e ruleset.Endpoint) string {
 // uncovered finds routes that may change something and have no rule, by the
 // strictest of the sets.
 func (k *check) uncovered() {
-	severity := ruleset.SeverityIgnore
+	severity, source := ruleset.SeverityIgnore, ruleset.Source{}
 	for _, set := range k.sets {
-		severity = stricter(severity, set.set.Settings().Uncovered)
+		if own := set.set.Settings().Uncovered; stricter(own, severity) {
+			severity, source = own, fileOf(set.set)
+		}
 	}
 	for _, r := range k.known.routes {
 		if changes(r.Method) && !k.covered(r.Endpoint) {
 			k.report(severity, func() *ruleset.Problem {
 				return &ruleset.Problem{
-					Endpoint: r.Endpoint,
-					Message:  "missing, and the route may change something: add a rule, or say `none: true` if it needs no lock",
+					Endpoint: r.Endpoint, Source: source,
+					Message: "missing, and the route may change something: add a rule, or say `none: true` if it needs no lock",
 				}
 			})
 		}
 	}
+}
+
+// fileOf is the file that a set was loaded from, as the source of what it lacks.
+func fileOf(set *ruleset.Set) ruleset.Source {
+	for _, rule := range set.Rules() {
+		if file := rule.Problem("", "").Source.File; file != "" {
+			return ruleset.Source{Layer: ruleset.LayerYAML, File: file}
+		}
+	}
+	return ruleset.Source{}
 }
 
 func (k *check) covered(r ruleset.Endpoint) bool {
@@ -105,12 +117,9 @@ func changes(method string) bool {
 	return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, method)
 }
 
-func stricter(a, b ruleset.Severity) ruleset.Severity {
+func stricter(a, b ruleset.Severity) bool {
 	order := []ruleset.Severity{ruleset.SeverityIgnore, ruleset.SeverityWarn, ruleset.SeverityError}
-	if slices.Index(order, b) > slices.Index(order, a) {
-		return b
-	}
-	return a
+	return slices.Index(order, a) > slices.Index(order, b)
 }
 
 // clashes finds rules that another guard has, too, for one route.

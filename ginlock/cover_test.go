@@ -90,7 +90,7 @@ func TestCheck_Uncovered(t *testing.T) {
 			method, path, _ := strings.Cut(tt.route, " ")
 			r.Handle(method, path, guard.Middleware(yaml(t, tt.file)), ok)
 			r.GET("/everything", ok)
-			wantFinding(t, tt.severity, guard.Check(r), rec, "http "+tt.route+": missing", "none: true")
+			wantFinding(t, tt.severity, guard.Check(r), rec, "locks.yaml: rule of http "+tt.route+": missing", "none: true")
 		})
 	}
 }

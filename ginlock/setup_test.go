@@ -49,9 +49,9 @@ func bubble(t *testing.T, test func(t *testing.T, s *shop), opts ...ginlock.Opti
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t, opts...)
+		defer s.close(t)
+		defer s.redis.Up()
 		test(t, s)
-		s.redis.Up()
-		s.close(t)
 	})
 }
 
