@@ -1,11 +1,12 @@
 package protorules_test
 
 import (
+	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock/internal/protofile"
+	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
 func TestOf_KnowsLinesWhereTheDescriptorsHaveThem(t *testing.T) {
@@ -27,47 +28,46 @@ func TestOf_KnowsLinesWhereTheDescriptorsHaveThem(t *testing.T) {
 	}
 }
 
-// fine is a method with source information of single fields, as some compilers make
-// it: a location for every known prefix of a path.
-type fine struct {
-	protoreflect.MethodDescriptor
-	known [][]int32
-}
-
-func (m fine) ParentFile() protoreflect.FileDescriptor {
-	return fineFile{m.MethodDescriptor.ParentFile(), m.known}
-}
-
-type fineFile struct {
-	protoreflect.FileDescriptor
-	known [][]int32
-}
-
-func (f fineFile) SourceLocations() protoreflect.SourceLocations {
-	return fineLocations{known: f.known}
-}
-
-type fineLocations struct {
-	protoreflect.SourceLocations
-	known [][]int32
-}
-
-func (l fineLocations) ByPath(path protoreflect.SourcePath) protoreflect.SourceLocation {
-	for i, known := range l.known {
-		if protoreflect.SourcePath(known).Equal(path) {
-			return protoreflect.SourceLocation{Path: path, StartLine: i}
+func TestOf_KnowsThePlacesOfValuesWhereTheDescriptorsHaveThem(t *testing.T) {
+	t.Parallel()
+	set := protofile.CompileFine(t, map[string]string{"shop/v1/shop.proto": `syntax = "proto3";
+package shop.v1;
+import "interlock/v1/lock.proto";
+message Order {}
+service Orders {
+  rpc Pay(Order) returns (Order) {
+    option (interlock.v1.lock) = {name: "a" key: "k"};
+    option (interlock.v1.lock) = {
+      name: "b"
+      keys: ["k", "l"]
+      wait_time: "soon"
+      status: {
+        busy: {grpc: "NO"}
+        lost: {http: 500}
+      }
+    };
+  }
+}`}, "../proto")
+	rules, problems := protorules.Of(read(t, set, generatedType(t)))
+	if len(rules) != 2 || rules[0].Source.Line != 7 || rules[1].Source.Line != 8 {
+		t.Fatalf("got %+v", rules)
+	}
+	got := rules[1].Fields
+	for field, want := range map[string]string{
+		"name": "shop/v1/shop.proto:9:7", "keys": "shop/v1/shop.proto:10:14", "keys[1]": "shop/v1/shop.proto:10:19",
+		"status": "shop/v1/shop.proto:12:7", "status.lost": "shop/v1/shop.proto:14:9", "status.lost.http": "shop/v1/shop.proto:14:16",
+	} {
+		if got[field].String() != want {
+			t.Errorf("%s: got %s, want %s", field, got[field], want)
 		}
 	}
-	return protoreflect.SourceLocation{}
-}
-
-func TestOf_TakesTheSmallestPlaceThatIsKnown(t *testing.T) {
-	t.Parallel()
-	m := fine{pay(t, lock(`key: "k" wait_time: "1s"`)), [][]int32{
-		{6, 0, 2, 0}, {6, 0, 2, 0, 4}, {6, 0, 2, 0, 4, 75625, 0, 5},
-	}}
-	got := only(t, m)
-	if got.Source.Line != 2 || got.Fields["key"].Line != 2 || got.Fields["wait_time"].Line != 3 {
-		t.Errorf("got rule at %v, fields at %v", got.Source, got.Fields)
+	wants := []string{"shop/v1/shop.proto:11:7: ", "shop/v1/shop.proto:13:16: "}
+	for i, p := range problems {
+		if !strings.HasPrefix(p.Error(), wants[i]) {
+			t.Errorf("got %v, want it at %s", p, wants[i])
+		}
+	}
+	if len(problems) != len(wants) {
+		t.Errorf("got %d problems, want %d", len(problems), len(wants))
 	}
 }

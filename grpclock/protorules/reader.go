@@ -36,10 +36,27 @@ func (r *reader) read(lock protoreflect.Message) {
 		}
 		set := setters[field.Name()]
 		if set(r, field, lock.Get(field)) {
-			r.declared.Fields[string(field.Name())] = r.place.lock(r.index, field.Number())
+			r.note(field)
 		}
 	}
 	r.reportUnknown("", lock)
+}
+
+// note remembers the place of a field; of a list that of its first element, because
+// compilers tell no other.
+func (r *reader) note(field protoreflect.FieldDescriptor) {
+	numbers := []protoreflect.FieldNumber{field.Number()}
+	if field.IsList() {
+		numbers = append(numbers, 0)
+	}
+	r.declared.Fields[string(field.Name())] = r.place.lock(r.index, numbers...)
+}
+
+// notePart remembers the place of a part of a field, where it is a place of its own.
+func (r *reader) notePart(part string, numbers ...protoreflect.FieldNumber) {
+	if at := r.place.lock(r.index, numbers...); at != r.place.lock(r.index, numbers[0]) {
+		r.declared.Fields[part] = at
+	}
 }
 
 // reportf adds a problem with a field such as "status.busy.grpc"; numbers lead to it.

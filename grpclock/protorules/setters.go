@@ -1,6 +1,7 @@
 package protorules
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -112,9 +113,10 @@ func valueNames(values protoreflect.EnumValueDescriptors) []string {
 	return names
 }
 
-func setKeys(r *reader, _ protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+func setKeys(r *reader, field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 	for i := range v.List().Len() {
 		r.declared.Rule.Keys = append(r.declared.Rule.Keys, v.List().Get(i).String())
+		r.notePart(fmt.Sprintf("keys[%d]", i), field.Number(), protoreflect.FieldNumber(i))
 	}
 	return true
 }
@@ -140,20 +142,31 @@ func setStatus(r *reader, field protoreflect.FieldDescriptor, v protoreflect.Val
 // readStatus takes over one status.
 func (r *reader) readStatus(to *failpolicy.Status, status protoreflect.Message, field, cause protoreflect.FieldDescriptor) {
 	name := string(field.Name() + "." + cause.Name())
-	fields := status.Descriptor().Fields()
-	if http := fields.ByName("http"); status.Has(http) {
-		to.HTTP = int(status.Get(http).Int())
-		if to.HTTP == 0 {
-			r.reportf(name+".http", []protoreflect.FieldNumber{field.Number(), cause.Number(), http.Number()},
-				"0 is no status: write one of 400 to 599, such as %d", failpolicy.Cause(cause.Name()).Status().HTTP)
+	r.notePart(name, field.Number(), cause.Number())
+	halves := status.Descriptor().Fields()
+	for i := range halves.Len() {
+		half := halves.Get(i)
+		if !status.Has(half) {
+			continue
 		}
-	}
-	if grpc := fields.ByName("grpc"); status.Has(grpc) {
-		code, err := failpolicy.ParseCode(status.Get(grpc).String())
-		if err != nil {
-			r.reportf(name+".grpc", []protoreflect.FieldNumber{field.Number(), cause.Number(), grpc.Number()}, "%v", err)
+		part, numbers := name+"."+string(half.Name()), []protoreflect.FieldNumber{field.Number(), cause.Number(), half.Number()}
+		r.notePart(part, numbers...)
+		if err := setHalf(to, half, status.Get(half), cause); err != nil {
+			r.reportf(part, numbers, "%v", err)
 		}
-		to.GRPC = code
 	}
 	r.reportUnknown(name, status)
+}
+
+// setHalf takes over the status of one transport.
+func setHalf(to *failpolicy.Status, half protoreflect.FieldDescriptor, v protoreflect.Value, cause protoreflect.FieldDescriptor) (err error) {
+	if half.Name() == "grpc" {
+		to.GRPC, err = failpolicy.ParseCode(v.String())
+		return err
+	}
+	to.HTTP = int(v.Int())
+	if to.HTTP == 0 {
+		return fmt.Errorf("0 is no status: write one of 400 to 599, such as %d", failpolicy.Cause(cause.Name()).Status().HTTP)
+	}
+	return nil
 }

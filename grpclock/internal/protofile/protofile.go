@@ -15,16 +15,28 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Compile makes a descriptor set, with source information and everything imported, of
-// files given by their paths. Roots are folders for what they import.
+// Compile makes a descriptor set, with source information as protoc makes it and with
+// everything imported, of files given by their paths. Roots are folders for what they
+// import.
 func Compile(t testing.TB, texts map[string]string, roots ...string) *descriptorpb.FileDescriptorSet {
+	t.Helper()
+	return compile(t, texts, roots, protocompile.SourceInfoStandard)
+}
+
+// CompileFine is Compile with the places of the values inside options.
+func CompileFine(t testing.TB, texts map[string]string, roots ...string) *descriptorpb.FileDescriptorSet {
+	t.Helper()
+	return compile(t, texts, roots, protocompile.SourceInfoStandard|protocompile.SourceInfoExtraOptionLocations)
+}
+
+func compile(t testing.TB, texts map[string]string, roots []string, mode protocompile.SourceInfoMode) *descriptorpb.FileDescriptorSet {
 	t.Helper()
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.WithStandardImports(protocompile.CompositeResolver{
 			&protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(texts)},
 			&protocompile.SourceResolver{ImportPaths: roots},
 		}),
-		SourceInfoMode: protocompile.SourceInfoStandard,
+		SourceInfoMode: mode,
 	}
 	files, err := compiler.Compile(t.Context(), slices.Sorted(maps.Keys(texts))...)
 	if err != nil {
