@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/examples/declared/orders"
+	"github.com/interlock-go/interlock/telemetry"
+)
+
+// The package comment of orders says so.
+var _ orders.Observer = (*telemetry.Telemetry)(nil)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestDeclared_EmbeddedRedis(t *testing.T) {
+	t.Parallel()
+	everyStepPasses(t)
+}
+
+func TestDeclared_RedisElsewhere(t *testing.T) {
+	t.Parallel()
+	redis, err := redistest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Close)
+	everyStepPasses(t, "-redis", redis.URL())
+}
+
+func everyStepPasses(t *testing.T, args ...string) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := run(t.Context(), args, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for _, s := range steps() {
+		if !strings.Contains(out.String(), "    "+s.name+" ") {
+			t.Errorf("step %s is not in the table", s.name)
+		}
+	}
+}
+
+func TestPerform_FailedStep(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	d := &demo{out: &printer{w: &out}}
+	ran := 0
+	count := func(context.Context, *demo) (string, error) { ran++; return "fine", nil }
+	fail := func(context.Context, *demo) (string, error) { ran++; return "wet", errors.New("it rains") }
+	err := d.perform(t.Context(), []step{
+		{name: "walk", expected: "dry", run: fail},
+		{name: "tea", expected: "hot", run: count},
+	})
+	if err == nil || err.Error() != "step walk: it rains" {
+		t.Errorf("got %v, want the failed step", err)
+	}
+	if ran != 2 {
+		t.Errorf("%d steps ran, want 2: the others go on", ran)
+	}
+	for _, row := range []string{"walk  dry       wet   NO", "tea   hot       fine  yes"} {
+		if !strings.Contains(out.String(), row) {
+			t.Errorf("the table has no row %q:\n%s", row, &out)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+// Package orderspb is the gRPC service of the example, generated from orders.proto,
+// which declares the locks of its methods.
+package orderspb
+
+//go:generate go run ./gen orders.proto

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// serve keeps the service up until ctx ends, and prints what to try.
+func (d *demo) serve(ctx context.Context) {
+	d.desk.setPace(5 * time.Second)
+	d.out.titlef("The service stays up; Ctrl-C ends it. Every handler takes 5 s: run two of these in two terminals")
+	for _, path := range []string{"/orders/1/pay", "/orders/1/pack", "/orders/1/remind?channel=mail", "/orders/1/invoice", "/admin/reindex", "/admin/login"} {
+		d.out.linef("$ curl -i -X POST 'http://%s%s'", d.client.web, path)
+	}
+	for _, method := range []string{"Pay", "Follow"} {
+		d.out.linef("$ grpcurl -plaintext -d '{\"order_id\": \"1\"}' %s declared.v1.Orders/%s", d.client.rpc, method)
+	}
+	d.out.linef("$ grpcurl -plaintext -d '{\"order_id\": \"1\", \"address\": {\"country\": \"NO\"}}' %s declared.v1.Orders/Ship", d.client.rpc)
+	d.out.linef("$ redis-cli -u %s --scan --pattern '%s*'", withoutPassword(d.backend.url), d.backend.prefix)
+	d.out.titlef("Edit the rules, and see here what becomes of them")
+	d.out.linef("%s", d.file.path)
+	for old := d.service.Rules(); ; old = d.service.Rules() {
+		select {
+		case r := <-d.witness.reloads:
+			d.showReload(old, r)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (d *demo) showReload(old *ruleset.Set, r ruleset.Reload) {
+	if r.Err != nil {
+		d.out.titlef("refused, the old rules stay in force:\n%v", r.Err)
+		return
+	}
+	d.out.titlef("in force: %d rules, file %s", r.Set.Len(), r.Hash)
+	d.showChanges(old)
+}
+
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
+}

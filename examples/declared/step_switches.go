@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// killSwitch lets every handler run without its lock, for as long as the file says.
+func killSwitch(ctx context.Context, d *demo) (string, error) {
+	answers, meanwhile, err := d.switched(ctx, "disabled: true\n")
+	if err == nil && meanwhile.Unlocked != aspect.UnlockedDisabled {
+		err = fmt.Errorf("the handler ran unlocked because of %q, want %q", meanwhile.Unlocked, aspect.UnlockedDisabled)
+	}
+	return fmt.Sprintf("%s, %s, %s", answers[0], answers[1], answers[2]), err
+}
+
+// dryRun does the same, and counts what would have happened.
+func dryRun(ctx context.Context, d *demo) (string, error) {
+	answers, meanwhile, err := d.switched(ctx, "dry_run: true\n")
+	if err == nil && (!meanwhile.DryRun || meanwhile.Cause != failpolicy.Busy) {
+		err = fmt.Errorf("dry run %t with cause %q was counted, want one with cause busy", meanwhile.DryRun, meanwhile.Cause)
+	}
+	return fmt.Sprintf("%s, %s (%s counted), %s", answers[0], answers[1], meanwhile.Cause, answers[2]), err
+}
+
+// switched calls a route whose lock is taken: before a setting is in the file, while
+// it is there, and afterwards. meanwhile is what observers were told of the second
+// call.
+func (d *demo) switched(ctx context.Context, setting string) (answers [3]string, meanwhile aspect.Decision, err error) {
+	err = d.whileTaken(ctx, "admin:/admin/reindex", func() (err error) {
+		for i, text := range []string{"", setting + d.file.original, d.file.original} {
+			if text != "" {
+				if err := d.reload(ctx, text, byRename); err != nil {
+					return err
+				}
+			}
+			if answers[i], err = post("/admin/reindex")(ctx, d.client, ""); err != nil {
+				return err
+			}
+			d.out.linef("POST /admin/reindex: %s", answers[i])
+			if i == 1 {
+				meanwhile = d.witness.decision("POST /admin/*")
+			}
+		}
+		return nil
+	})
+	return answers, meanwhile, errors.Join(err, want("the answers", fmt.Sprint(answers), "[423 200 423]"))
+}
