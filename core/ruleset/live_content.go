@@ -48,6 +48,9 @@ func (c content) same(other content) bool {
 	return c.sum == other.sum
 }
 
+// isNothing reports whether there is no text, as right before a file is written.
+func (c content) isNothing() bool { return c.err != nil || len(c.text) == 0 }
+
 // fromRoot makes a path independent of later changes of the working directory. It
 // takes no ".." away: behind a symbolic link that is another directory.
 func fromRoot(path string) (string, error) {

@@ -13,8 +13,8 @@ import (
 // Kubernetes never updates).
 //
 // A change is noticed at once, where the system tells of it, and taken into force when
-// the file has not changed any more for 100 ms; or after 1 s, also if it cannot be
-// read. Besides, the file is looked at every 10 s, for what the system does not tell,
+// the file has not changed any more for 100 ms; or after 1 s, also if it is absent or
+// empty. Besides, the file is looked at every 10 s, for what the system does not tell,
 // such as changes on a network drive. Nobody is told of a content that is the same as
 // before.
 func Watch(path string, opts ...Option) (*Live, error) {
@@ -86,8 +86,8 @@ func (l *Live) follow(found content) bool {
 
 // settled waits until the file seems to be complete: a moment later it still reads the
 // same. That is asked of the content and not of the events, of which a busy directory
-// has no end. A file that cannot be read is most likely about to be replaced, and gets
-// all the time there is. It is false when the watching has ended.
+// has no end. A file that is absent or empty is most likely about to be written, and
+// gets all the time there is. It is false when the watching has ended.
 func (w *watcher) settled() (content, bool) {
 	limit := time.NewTimer(w.limit)
 	defer limit.Stop()
@@ -103,7 +103,7 @@ func (w *watcher) settled() (content, bool) {
 		case <-quiet.C:
 		}
 		found := w.look()
-		if found.err == nil && found.same(before) {
+		if !found.isNothing() && found.same(before) {
 			return found, true
 		}
 		before = found

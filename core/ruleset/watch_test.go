@@ -2,6 +2,7 @@ package ruleset_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // quickly is a watch that does not wait long, and does not poll.
 func quickly() ruleset.WatchConfig {
 	return ruleset.WatchConfig{
-		Open: fsnotify.NewWatcher, Quiet: 10 * time.Millisecond, Limit: 200 * time.Millisecond, Poll: time.Hour,
+		Open: fsnotify.NewWatcher, Quiet: 10 * time.Millisecond, Limit: 10 * time.Second, Poll: time.Hour,
 	}
 }
 
@@ -83,17 +84,6 @@ func ways() map[string]way {
 	return map[string]way{
 		"rename": {plain, func(t *testing.T, path, text string, _ int) { put(t, path, text) }},
 		"write":  {plain, func(t *testing.T, path, text string, _ int) { write(t, path, text) }},
-		"slow write": {plain, func(t *testing.T, path, text string, _ int) {
-			f, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			for _, part := range []string{text[:10], text[10:]} {
-				f.WriteString(part)
-				time.Sleep(3 * time.Millisecond) // less than the watcher waits
-			}
-		}},
 		"editor with a backup": {plain, func(t *testing.T, path, text string, _ int) {
 			rename(t, path, path+"~")
 			write(t, path, text)
@@ -267,18 +257,42 @@ func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
 	cfg := quickly()
-	cfg.Limit = 10 * time.Second
 	_, seen := watched(t, path, cfg)
-	for n := 1; n <= 3; n++ {
-		remove(t, path)
-		time.Sleep(5 * cfg.Quiet) // how long it is absent
+	for n := 1; n <= 4; n++ {
+		if remove(t, path); n%2 == 0 {
+			write(t, path, "")
+		}
+		time.Sleep(5 * cfg.Quiet) // how long it is absent, or empty
 		put(t, path, keyed("a", n))
 		seen.good(t, keyed("a", n))
 	}
 }
 
-// A change behind another name of the file, in a directory that is not watched, is
-// one that nobody tells of.
+// A part of a file may well be a file that is right.
+func TestWatch_WaitsUntilTheFileIsComplete(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	cfg := quickly()
+	cfg.Quiet, cfg.Limit = 400*time.Millisecond, time.Minute
+	_, seen := watched(t, path, cfg)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	text := keyed("a")
+	f.WriteString(text)
+	for n := range 12 {
+		time.Sleep(cfg.Quiet / 8) // the speed of writing
+		part := fmt.Sprintf("  - func: task%d\n    key: a\n", n)
+		f.WriteString(part)
+		text += part
+	}
+	seen.good(t, text)
+}
+
+// untold changes the file by another name, in a directory that is not watched: a
+// change that nobody tells of.
 func untold(t *testing.T, path string) (write func(text string)) {
 	t.Helper()
 	other := filepath.Join(t.TempDir(), "same.yaml")
