@@ -31,10 +31,11 @@ func readFile(path string) (text []byte, err error) {
 	return io.ReadAll(io.LimitReader(file, maxFileSize+1))
 }
 
-// Load builds a set from the text of a rule file in YAML; name is what errors and
-// sources call it. The file's defaults and profiles are laid over those of the
-// options, its rules over those of [WithRules]. The error is an [*InvalidError] with
-// every problem of reading and of resolving, in the order of the lines.
+// Load builds a set from the text of a rule file in YAML, of 4 MiB at most; name is
+// what errors and sources call it. The file's defaults and profiles are laid over those
+// of the options, its rules over those of [WithRules]. The error is an [*InvalidError]
+// with every problem of reading and of resolving, in the order of the lines. Only
+// what is no YAML at all hides what comes after it.
 func Load(name string, text []byte, opts ...Option) (*Set, error) {
 	cfg := newConfig(opts)
 	f := newFileReader(name, text, cfg.service)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,11 +28,33 @@ func TestLoad_InvalidSamples(t *testing.T) {
 				options = nil
 			}
 			_, err = ruleset.Load("locks.yaml", text, options...)
-			if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok {
+			invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+			if !ok {
 				t.Fatalf("got %v, want an InvalidError", err)
 			}
+			checkWords(t, string(text), invalid.Problems)
 			golden(t, filepath.Join("invalid", name), err.Error()+"\n")
 		})
+	}
+}
+
+// goWords are what no message about a file says, unless the file does.
+var goWords = regexp.MustCompile(`\b(?:HTTP|GRPC|Func)\("|\b(?:ruleset|failpolicy|time)\.[A-Z]\w*|\b(?:Wait|Lease)Time\b|\bOn[A-Z]\w+`)
+
+// checkWords: the problems are in the file, and use its words. Only the name of a
+// program is given in Go.
+func checkWords(t *testing.T, text string, problems []*ruleset.Problem) {
+	t.Helper()
+	lines := strings.Split(text, "\n")
+	for _, p := range problems {
+		word := goWords.FindString(p.Error())
+		if word != "" && word != "ruleset.WithService" && !strings.Contains(text, word) {
+			t.Errorf("%s is Go's word: %s", word, p)
+		}
+		line, column := p.Source.Line, p.Source.Column
+		if line < 1 || line > len(lines) || column < 1 || column > len([]rune(lines[line-1]))+1 {
+			t.Errorf("there is no such place: %s", p)
+		}
 	}
 }
 

@@ -60,7 +60,8 @@ func (p *Problem) subject() string {
 	}
 }
 
-// InvalidError is every problem that was found, in the order of the rules.
+// InvalidError is every problem that was found, in the order of the rules; those of a
+// file in the order of its lines.
 type InvalidError struct {
 	Problems []*Problem
 }

@@ -20,13 +20,11 @@ func quoteValue(line string) (string, bool) {
 // are not; flow says that the line begins inside of […] or {…}. It reports whether it
 // changed anything and all templates of the line end in it.
 func quoteTemplates(line string, flow bool) (string, bool) {
-	q := quoter{in: line}
+	q := newQuoter(line, 0)
 	if flow {
 		q.depth = 1
 	}
-	for q.pos < len(q.in) && !q.lost {
-		q.next()
-	}
+	q.run()
 	return q.out.String(), q.first > 0 && !q.lost
 }
 
@@ -38,6 +36,19 @@ type quoter struct {
 	depth int  // of […] and {…}
 	first int  // 1 + the place of the first template that is not quoted
 	lost  bool // a quote or a template does not end in the line
+}
+
+// newQuoter begins at a depth of […] and {…}. Lines that nobody wrote by hand are not
+// worth the time.
+func newQuoter(line string, depth int) *quoter {
+	const limit = 1000
+	return &quoter{in: line, depth: depth, lost: len(line) > limit}
+}
+
+func (q *quoter) run() {
+	for q.pos < len(q.in) && !q.lost {
+		q.next()
+	}
 }
 
 // next copies what begins at pos.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -13,7 +14,7 @@ import (
 // problem on the way.
 type fileReader struct {
 	text     []byte
-	source   source
+	source   *source
 	service  string
 	scope    Source            // of what is being read, without the position
 	parts    map[string]Source // of the fields of the declaration that is being read
@@ -97,7 +98,16 @@ func (f *fileReader) report(at Source, field, message string) {
 	case maxProblems - 1:
 		field, message = "", "more problems follow: correct those above first"
 	}
-	f.problems = append(f.problems, &Problem{Field: field, Source: at, Message: message})
+	f.problems = append(f.problems, &Problem{Field: field, Source: at, Message: shortened(message)})
+}
+
+// shortened is a message without the rest of a value that is no value.
+func shortened(message string) string {
+	const limit = 1000
+	if len(message) <= limit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:limit], "") + "…"
 }
 
 func (f *fileReader) isFull() bool { return len(f.problems) == maxProblems }

@@ -49,7 +49,7 @@ func (f *fileReader) unswallowed(v value, line int) string {
 func isEndpointName(field string) bool { return field == "http" || field == "grpc" || field == "func" }
 
 // templateBelow finds a template that stands alone in the line after an empty value.
-func (s source) templateBelow(v value, line int, rest string) (templateLine, column int) {
+func (s *source) templateBelow(v value, line int, rest string) (templateLine, column int) {
 	if v.node.Tag != "!!null" || v.node.Value != "" || strings.TrimSpace(rest) != "" {
 		return 0, 0
 	}
@@ -63,7 +63,7 @@ func (s source) templateBelow(v value, line int, rest string) (templateLine, col
 
 // endOf is the position after a scalar. The parser does not tell; but it does tell
 // what the scalar contains.
-func (s source) endOf(n *yaml.Node) (line, column int) {
+func (s *source) endOf(n *yaml.Node) (line, column int) {
 	line, column = n.Line, n.Column
 	switch {
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
@@ -77,7 +77,7 @@ func (s source) endOf(n *yaml.Node) (line, column int) {
 
 // endOfPlain follows a text without quotes through its lines. It has the characters
 // of its value; only white space may differ.
-func (s source) endOfPlain(text string, line, column int) (endLine, endColumn int) {
+func (s *source) endOfPlain(text string, line, column int) (endLine, endColumn int) {
 	rest := s.from(line, column)
 	for _, r := range text {
 		if unicode.IsSpace(r) {
@@ -96,7 +96,7 @@ func (s source) endOfPlain(text string, line, column int) (endLine, endColumn in
 }
 
 // endOfQuotes finds the closing quote.
-func (s source) endOfQuotes(line, column int) (endLine, endColumn int) {
+func (s *source) endOfQuotes(line, column int) (endLine, endColumn int) {
 	rest := s.from(line, column)
 	quote := rest[:min(1, len(rest))]
 	rest, column = rest[len(quote):], column+1
@@ -126,7 +126,7 @@ func quoteEnd(text, quote string) int {
 }
 
 // blockIndicator is the | or > with which a block begins.
-func (s source) blockIndicator(n *yaml.Node) string {
+func (s *source) blockIndicator(n *yaml.Node) string {
 	return strings.TrimSpace(s.from(n.Line, n.Column))
 }
 

@@ -11,15 +11,12 @@ import (
 
 // syntaxError is what the parser says, to be explained with the text at hand.
 type syntaxError struct {
-	source  source
+	source  *source
 	message string
 	context string // what the parser was doing: "while scanning an alias"
 	begin   place  // where it began to
 	at      place
 }
-
-// place is a position in the text, from 1.
-type place struct{ line, column int }
 
 // reportSyntax reports why the text is not YAML.
 func (f *fileReader) reportSyntax(err error) {
@@ -53,10 +50,8 @@ func (e *syntaxError) template() (place, string) {
 	}
 	depth := 0
 	for line := e.begin.line; line <= e.at.line; line++ {
-		q := quoter{in: e.source.line(line), depth: depth}
-		for q.pos < len(q.in) && !q.lost {
-			q.next()
-		}
+		q := newQuoter(e.source.line(line), depth)
+		q.run()
 		if q.first > 0 && (line < e.at.line || q.first <= e.at.column) {
 			message := "a value with #{…} needs quotes in […] and {…}"
 			if !q.lost {

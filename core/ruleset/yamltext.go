@@ -10,32 +10,46 @@ import (
 
 // source is the text of a rule file by lines: what the parser does not tell, such as
 // the comment that a value was meant to be.
-type source struct{ lines []string }
+type source struct {
+	lines []string
 
-func newSource(text []byte) source {
+	// The last position that was asked for, and its byte. Positions are asked for
+	// mostly in their order, and a file may be one long line of JSON.
+	last   place
+	offset int
+}
+
+// place is a position in the text, both from 1. Columns are characters.
+type place struct{ line, column int }
+
+func newSource(text []byte) *source {
 	lines := strings.Split(string(text), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimSuffix(line, "\r")
 	}
-	return source{lines}
+	return &source{lines: lines}
 }
 
 // line is a line, from 1; "" outside of the text.
-func (s source) line(n int) string {
+func (s *source) line(n int) string {
 	if n < 1 || n > len(s.lines) {
 		return ""
 	}
 	return s.lines[n-1]
 }
 
-// from is the rest of a line from a column on, which counts characters from 1.
-func (s source) from(line, column int) string {
+// from is the rest of a line from a column on.
+func (s *source) from(line, column int) string {
 	text := s.line(line)
-	for range column - 1 {
-		_, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
+	if s.last.line != line || s.last.column > column {
+		s.last, s.offset = place{line, 1}, 0
 	}
-	return text
+	for s.last.column < column && s.offset < len(text) {
+		_, size := utf8.DecodeRuneInString(text[s.offset:])
+		s.offset += size
+		s.last.column++
+	}
+	return text[s.offset:]
 }
 
 // textProblem says why text cannot be YAML at all, and where; "" if nothing speaks
