@@ -14,6 +14,44 @@
 //	orders.RegisterOrdersServer(server, shop)
 //	if err := guard.Check(server); err != nil { … }
 //
+// # Rules
+//
+// A rule may stand beside its method in the .proto file:
+//
+//	import "interlock/v1/lock.proto";
+//
+//	service Orders {
+//	  rpc Pay(PayRequest) returns (PayReply) {
+//	    option (interlock.v1.lock) = {key: "order_lock_#{req.order_id}" wait_time: "10s" on_busy: STRATEGY_NULL_RESPONSE};
+//	  }
+//	}
+//
+// The folder grpclock/proto of this module is the import root of that file, which says
+// what each field means. Nothing is registered by hand: the guard asks the descriptor
+// of every method that is called. Two options are two rules, which need names; their
+// locks are taken in that order.
+//
+// Or it stands in a rule file, in YAML, which [WithSet] takes:
+//
+//	locks, err := ruleset.Watch("locks.yaml")
+//	…
+//	guard, err := grpclock.New(client, grpclock.WithSet(locks))
+//
+// Or in code: [WithRules], or with a rule file [ruleset.WithRules]. One rule may be
+// declared in all three places. Options are laid over code and the file over both,
+// field by field, so that a file may change the wait_time of a rule that the .proto
+// file declares, or switch it off with disabled: true. Such an entry has the full
+// method, and the rule's name if it has one. Wildcards apply to methods that have no
+// rule of their own, not even an option with none: true.
+//
+// # Reload
+//
+// The guard follows a [ruleset.Live] for as long as that is open. A new file is
+// compiled for every method that [Guard.Check] has seen or that was called, and
+// judged as Check judged the first one. What is wrong, or gives a rule that is in
+// force another lock, is refused by all adapters of the set: the old rules stay.
+// Calls that are under way end under the rules with which they began.
+//
 // # Where it goes
 //
 // After recovery, authentication and validation, so that a request that is refused
@@ -77,10 +115,15 @@
 // # Start-up
 //
 // [New] reports bad options and rules that are wrong in themselves. [Guard.Check]
-// reports, all at once, what only shows against the registered services: rules for
-// unknown methods, fields that do not exist, responses and fallbacks of the wrong
-// type. A method whose rule is broken answers INTERNAL and never runs its handler.
-// A method without rules costs two map look-ups and no allocation.
+// reports, all at once, what only shows against the registered services: mistakes in
+// the options of .proto files, rules for unknown methods, fields that do not exist,
+// responses and fallbacks of the wrong type. A method whose rule is broken answers
+// INTERNAL and never runs its handler. To find the rules of a method costs one look
+// into a map and no allocation, whether it has any or not.
+//
+// Problems of options name the .proto file. Generated code knows no lines; the
+// command `interlock check --descriptors image.binpb` does, and so does a guard whose
+// [WithDescriptors] has files with source information.
 //
 // # Shutdown
 //

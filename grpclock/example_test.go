@@ -207,3 +207,32 @@ func ExampleHold() {
 	fmt.Println(got.GetReceipt(), err)
 	// Output: receipt 42 <nil>
 }
+
+// A rule file. With ruleset.Watch in place of ruleset.Load the guard follows its
+// changes.
+func ExampleWithSet() {
+	locks, stop := exampleLocks()
+	defer stop()
+	set, err := ruleset.Load("locks.yaml", []byte(`
+rules:
+  - grpc: /shop.v1.Orders/Pay
+    key: "order:#{req.order_id}"
+    wait_time: 2s
+  - grpc: /shop.v1.Orders/Trak
+    key: "order:#{req.order_id}"
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	guard, err := grpclock.New(locks, grpclock.WithSet(set))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := grpc.NewServer()
+	shoppb.RegisterOrdersServer(server, &shop{})
+	fmt.Println(guard.Check(server))
+	// Output:
+	// ruleset: locks.yaml:6:11: rule of grpc /shop.v1.Orders/Trak: grpc: no method "/shop.v1.Orders/Trak" is registered: did you mean "/shop.v1.Orders/Track"?
+}
