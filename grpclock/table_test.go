@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -117,5 +118,45 @@ func TestWithRules_OfAMethodWithoutDescriptorAndRegistration(t *testing.T) {
 		func(any, grpc.ServerStream) error { t.Error("ran"); return nil })
 	if status.Code(err) != codes.Aborted {
 		t.Errorf("under a taken lock: got %v, want ABORTED", err)
+	}
+}
+
+// First calls and reloads race for the table. Whoever wins, the last file counts for
+// every method in the end.
+func TestTable_NothingOfAnOldSetIsLearnedAfterAReload(t *testing.T) {
+	t.Parallel()
+	star := func(more string) string { return "rules:\n  - {grpc: '*', key: all, wait_time: none" + more + "}\n" }
+	rules := openRules(t, star(""))
+	b := prepare(t, &shop{}, grpclock.WithSet(rules))
+	b.redis.Take("all", 1<<40)
+	unary := b.guard.UnaryServerInterceptor()
+	call := func(i int) codes.Code {
+		info := &grpc.UnaryServerInfo{FullMethod: fmt.Sprintf("/some.Service/Call%d", i)}
+		_, err := unary(t.Context(), order("1"), info, func(context.Context, any) (any, error) { return nil, nil })
+		return status.Code(err)
+	}
+	const methods = 400
+	var callers sync.WaitGroup
+	for n := range 4 {
+		callers.Go(func() {
+			for i := n; i < methods; i += 4 {
+				if got := call(i); got != codes.OK && got != codes.Aborted {
+					t.Errorf("got %v", got)
+				}
+			}
+		})
+	}
+	for range 20 {
+		for _, more := range []string{", disabled: true", ""} {
+			if err := rules.change(t, star(more)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	callers.Wait()
+	for i := range methods {
+		if got := call(i); got != codes.Aborted {
+			t.Errorf("method %d: got %v, want ABORTED", i, got)
+		}
 	}
 }
