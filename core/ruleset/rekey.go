@@ -28,17 +28,27 @@ import (
 //     another key,
 //   - debounce, which keeps the key, and everything about waiting and answering.
 //
-// Of rules that have their key from another layer ([Resolved.Partial]) nothing is
-// known here: see [RekeyedAt].
+// A gRPC method or a function may have its key from a layer below the sets. Where that
+// may be so, because a rule has none ([Resolved.Partial]) or because one of the sets
+// does not name the endpoint, nothing is known here: those who know all layers ask
+// [RekeyedAt].
 func Rekeyed(old, next *Set) []*Problem {
 	if next.Settings().AllowRekey {
 		return nil
 	}
 	var problems []*Problem
 	for _, e := range endpoints(next, old) {
+		if e.hasLayers() && (old.exactly(e) == nil || next.exactly(e) == nil) {
+			continue
+		}
 		problems = append(problems, RekeyedAt(old.Lookup(e), next.Lookup(e))...)
 	}
 	return problems
+}
+
+// hasLayers reports whether rules may be declared for the endpoint outside of a set.
+func (e Endpoint) hasLayers() bool {
+	return e.Transport != TransportHTTP && !strings.HasSuffix(e.Path, "*")
 }
 
 // RekeyedAt is [Rekeyed] for the rules of one endpoint, such as those that

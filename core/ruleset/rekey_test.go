@@ -28,6 +28,7 @@ func TestRekeyed(t *testing.T) {
 	t.Parallel()
 	type rules = []ruleset.Rule
 	pay, orders, all := ruleset.HTTP("POST /orders/:id/pay"), ruleset.HTTP("POST /orders/*"), ruleset.HTTP("*")
+	service, method := ruleset.GRPC("/shop.Orders/*"), ruleset.GRPC("/shop.Orders/Pay")
 	const k, l = "order:#{path.id}", "pay:#{path.id}"
 	for name, tc := range map[string]struct {
 		old, next rules
@@ -97,6 +98,10 @@ func TestRekeyed(t *testing.T) {
 		"exact went, wildcard stays":           {rules{{Endpoint: orders, Key: k}, {Endpoint: pay, Key: l}}, rules{{Endpoint: orders, Key: k}}, `of rule "POST /orders/:id/pay", whose place it takes`},
 		"wildcard below a wildcard":            {rules{{Endpoint: all, Key: "all"}}, rules{{Endpoint: all, Key: "all"}, {Endpoint: orders, Key: k}}, `of rule "*"`},
 		"any method":                           {rules{{Endpoint: ruleset.HTTP("* /a"), Key: k}}, rules{{Endpoint: ruleset.HTTP("PUT /a"), Key: l}}, `of rule "* /a"`},
+
+		"method beside a wildcard": {rules{{Endpoint: service, Key: k}}, rules{{Endpoint: service, Key: k}, {Endpoint: method, Key: l}}, ""}, // it may have had this key before
+		"method":                   {rules{{Endpoint: service, Key: k}, {Endpoint: method, Key: l}}, rules{{Endpoint: service, Key: k}, {Endpoint: method, Key: k}}, `"order:#{path.id}" in place of "pay:#{path.id}"`},
+		"methods of a wildcard":    {rules{{Endpoint: service, Key: k}}, rules{{Endpoint: service, Key: l}}, "in place of"},
 
 		"partial":         {rules{{Endpoint: task(), Key: k}}, rules{{Endpoint: task(), WaitTime: time.Second}}, ""},
 		"was partial":     {rules{{Endpoint: task(), WaitTime: time.Second}}, rules{{Endpoint: task(), Key: k}}, ""},
