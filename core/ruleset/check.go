@@ -185,7 +185,7 @@ func (c *checker) checkKeys() {
 		if isBlank(r.Key) {
 			c.reportf("key", "blank: write a template such as %q", r.Endpoint.template())
 		}
-	case !r.partial && !r.broken.hasAny("key", "keys", "none", "endpoint"):
+	case !r.partial && !r.broken.hasAny("key", "keys", "none"):
 		c.reportf("key", "missing: write a template such as %q", r.Endpoint.template())
 	}
 }

@@ -9,6 +9,7 @@ func unseenBySchema() map[string]string {
 		alias     = "a validator sees the value that an alias or a merge stands for"
 		tag       = "a validator sees the value without its tag"
 		number    = "a validator sees the number, not how it is written"
+		lines     = "a validator sees the one line that YAML makes of several"
 		length    = "nothing in a schema computes with times"
 		elsewhere = "the profile, the defaults of the program or a lower layer may have what is missing"
 		others    = "nothing in a schema compares one rule with another"
@@ -34,6 +35,9 @@ func unseenBySchema() map[string]string {
 		"template-swallowed-after-quotes":   comment,
 		"template-swallowed-elsewhere":      comment,
 		"condition-with-exclamation-mark":   tag,
+		"quote-closed-in-another-line":      lines,
+		"text-over-two-lines":               lines,
+		"list-entry-too-deep":               lines,
 		"response-unused":                   elsewhere,
 		"fallback-missing":                  elsewhere,
 		"fallback-unused":                   elsewhere,

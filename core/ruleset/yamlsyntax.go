@@ -40,7 +40,21 @@ func (e *syntaxError) explain() (place, string) {
 			return at, message
 		}
 	}
-	return e.at, "not YAML: " + strings.TrimSpace(strings.TrimPrefix(e.context+": "+e.message, ": "))
+	return e.at, e.words()
+}
+
+// words are the parser's own, made plainer where they need it.
+func (e *syntaxError) words() string {
+	switch e.message {
+	case "did not find expected node content":
+		return "a value is missing here, or a comma is too many"
+	case "did not find expected <document start>":
+		return "this line does not belong to what is above it: a rule file is one mapping of names to values"
+	case "found a comment without preceding whitespace":
+		return "a space is missing before the comment, or quotes are missing around the whole value"
+	default:
+		return "not YAML: " + strings.TrimPrefix(e.context+": "+e.message, ": ")
+	}
 }
 
 // template finds #{…} inside of […] or {…}, where its braces and commas are YAML's.
@@ -161,13 +175,18 @@ func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, "
 
 // alignment finds a line that belongs to nothing above it.
 func (e *syntaxError) alignment() (place, string) {
+	if e.message == "found a comment without preceding whitespace" && strings.HasPrefix(e.source.from(e.at.line, e.at.column), "#{") {
+		return e.afterQuotes()
+	}
 	if e.message != "did not find expected key" && e.message != "did not find expected '-' indicator" {
 		return place{}, ""
 	}
 	line := e.source.line(e.at.line)
 	if e.at.column > indentOf(line)+1 {
-		text, _ := quoteValue(line)
-		return e.at, "the value goes on after its quotes: quote the whole value: " + strings.TrimSpace(text)
+		return e.afterQuotes()
+	}
+	if strings.HasPrefix(line[indentOf(line):], "- ") {
+		return e.at, "the dash is not aligned with those above"
 	}
 	if e.message == "did not find expected key" {
 		return e.at, fmt.Sprintf("not aligned with the names above, which begin in column %d", e.begin.column)
@@ -176,6 +195,44 @@ func (e *syntaxError) alignment() (place, string) {
 		return e.at, "a dash is missing: - " + strings.TrimSpace(line)
 	}
 	return e.at, fmt.Sprintf("not aligned with the entries above: their dashes are in column %d, their names in column %d", e.begin.column, e.begin.column+2)
+}
+
+// afterQuotes explains a value that goes on after its quotes, as conditions do, or whose
+// opening quote closes another one.
+func (e *syntaxError) afterQuotes() (place, string) {
+	line := e.source.line(e.at.line)
+	before := line[:len(line)-len(e.source.from(e.at.line, e.at.column))]
+	quote := strings.TrimRight(before, " ")
+	quote = quote[max(0, len(quote)-1):]
+	if strings.Count(before, quote)%2 == 1 {
+		for above := e.at.line - 1; above >= e.begin.line; above-- {
+			if text := e.source.line(above); strings.Count(text, quote)%2 == 1 {
+				return place{above, 1 + len([]rune(text[:strings.LastIndex(text, quote)]))}, "the quote that opens here is not closed in this line"
+			}
+		}
+	}
+	return e.at, "the value goes on after its quotes: " + e.requoted(line)
+}
+
+var (
+	quotedWhole = regexp.MustCompile(`^(.*?:\s+|\s*- +)(["'])(.*)(["'])\s*$`)
+	quotedStart = regexp.MustCompile(`^(.*?:\s+|\s*- +)"([^"\\]*)"([^"\s][^"]*)$`)
+)
+
+// requoted shows what the quotes of a line were meant to be.
+func (e *syntaxError) requoted(line string) string {
+	if parts := quotedStart.FindStringSubmatch(line); len(parts) > 0 {
+		return "quote the whole value: " + strings.TrimSpace(parts[1]) + " " + quoteYAML(parts[2]+parts[3])
+	}
+	parts := quotedWhole.FindStringSubmatch(line)
+	switch {
+	case len(parts) > 0 && strings.Contains(parts[3], parts[2]+", "+parts[2]):
+		return "write a list: " + strings.TrimSpace(parts[1]) + " [" + parts[2] + parts[3] + parts[4] + "]"
+	case len(parts) > 0 && parts[2] == "'" && parts[4] == "'":
+		return "quote the whole value: " + strings.TrimSpace(parts[1]) + " " + quoteYAML(parts[3])
+	}
+	text, _ := quoteValue(line)
+	return "quote the whole value: " + strings.TrimSpace(text)
 }
 
 // quotes finds what is wrong inside of quotes.

@@ -145,6 +145,8 @@ func (f *fileReader) readKey(field string, key *yaml.Node) (string, bool) {
 	case key.Kind == yaml.ScalarNode && key.Tag == "!!merge":
 		f.reportf(key, field, "<< is not read here, because a value is to have one place: %s", insteadOfAlias)
 	case !f.isPlain(value{field: field, node: key}):
+	case key.Tag == "!!null":
+		f.reportf(key, field, "a name is missing before the colon")
 	case key.Kind != yaml.ScalarNode:
 		f.reportf(key, field, "a %s as a name: quote it if the braces or brackets belong to a value", kindName(key))
 	case key.Tag != "!!str":

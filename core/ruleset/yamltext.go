@@ -13,8 +13,8 @@ import (
 type source struct {
 	lines []string
 
-	// The last position that was asked for, and its byte. Positions are asked for
-	// mostly in their order, and a file may be one long line of JSON.
+	// The last position that was asked for, and its byte. The next one is near, and a
+	// file may be one long line of JSON.
 	last   place
 	offset int
 }
@@ -41,8 +41,13 @@ func (s *source) line(n int) string {
 // from is the rest of a line from a column on.
 func (s *source) from(line, column int) string {
 	text := s.line(line)
-	if s.last.line != line || s.last.column > column {
+	if s.last.line != line {
 		s.last, s.offset = place{line, 1}, 0
+	}
+	for s.last.column > column && s.offset > 0 {
+		_, size := utf8.DecodeLastRuneInString(text[:s.offset])
+		s.offset -= size
+		s.last.column--
 	}
 	for s.last.column < column && s.offset < len(text) {
 		_, size := utf8.DecodeRuneInString(text[s.offset:])

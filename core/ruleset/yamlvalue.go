@@ -88,21 +88,36 @@ func (f *fileReader) string(v value, form textForm) (string, bool) {
 		return "", false
 	}
 	n := v.node
-	isBlock := n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
-	switch control := strings.ContainsFunc(n.Value, unicode.IsControl); {
+	switch {
 	case n.Tag != "!!str":
-		f.reportf(n, v.field, "%s: write it as text, in quotes: %q", scalarText(n), n.Value)
+		f.reportf(n, v.field, "%s: write it as text, in quotes: %.100q", scalarText(n), n.Value)
 	case isBlank(n.Value) && !form.blank:
 		f.reportf(n, v.field, "empty: write a value, or remove the line")
-	case form.lines || !control:
+	case form.lines || f.isOneLine(v):
 		return n.Value, true
+	}
+	return "", false
+}
+
+// isOneLine reports a text of several lines. Even where YAML makes one line of them,
+// they are rather a quote that does not close, or an entry with too much indentation.
+func (f *fileReader) isOneLine(v value) bool {
+	n := v.node
+	isBlock := n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
+	control := strings.ContainsFunc(n.Value, unicode.IsControl)
+	last, _ := f.source.endOf(n)
+	switch {
+	case !isBlock && last > n.Line:
+		f.reportf(n, v.field, "goes on until line %d: write one line; check its quotes and the indentation of the next", last)
 	case isBlock && strings.HasSuffix(n.Value, "\n") && strings.Count(n.Value, "\n") == 1:
 		f.reportf(n, v.field, "the text ends with a line break, which %s adds: write it behind the colon, in quotes: %s",
 			f.source.blockIndicator(n), quoteYAML(strings.TrimSpace(n.Value)))
+	case control:
+		f.reportf(n, v.field, "%.100q has line breaks or control characters: write one line without them", n.Value)
 	default:
-		f.reportf(n, v.field, "%q has line breaks or control characters: write one line without them", n.Value)
+		return true
 	}
-	return "", false
+	return false
 }
 
 // bool reads true or false. YAML before 1.2 had more words for them.
