@@ -17,8 +17,9 @@ type Aspect struct {
 	cfg       config
 	suspended atomic.Bool
 
-	mu     sync.Mutex
-	placed []ruleset.Endpoint // of Wrap
+	mu      sync.Mutex
+	placed  []ruleset.Endpoint // of Wrap
+	checked bool               // reloads are judged as Check does
 }
 
 // New makes an Aspect over a lock client, which stays the caller's to close. The

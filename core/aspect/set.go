@@ -49,6 +49,15 @@ func (a *Aspect) place(e ruleset.Endpoint, prepare ruleset.Prepare) error {
 	return nil
 }
 
+// rekeyed refuses rules under which this function would take other locks than it
+// takes now.
+func rekeyed(old *Point, set *ruleset.Set, next []*ruleset.Resolved) error {
+	if old == nil || set.Settings().AllowRekey {
+		return nil
+	}
+	return ruleset.Invalid(ruleset.RekeyedAt(old.Rules(), next)...)
+}
+
 // overlay resolves a rule given in code, under those of a set.
 func (a *Aspect) overlay(set *ruleset.Set, rule ruleset.Rule) ([]*ruleset.Resolved, error) {
 	if a.cfg.set == nil {
@@ -69,29 +78,43 @@ func (a *Aspect) overlay(set *ruleset.Set, rule ruleset.Rule) ([]*ruleset.Resolv
 }
 
 // Check reports func: rules of the set of [WithSet] that no function was wrapped
-// for, as severe as the set says. Call it when all functions are wrapped.
+// for, as severe as the set says. Call it when all functions are wrapped. From then
+// on a reload is judged likewise.
 func (a *Aspect) Check() error {
 	if a.cfg.set == nil {
 		return nil
 	}
-	set := a.cfg.set.Current()
+	a.mu.Lock()
+	again := a.checked
+	a.checked = true
+	a.mu.Unlock()
+	if again {
+		_, err := a.judge(a.cfg.set.Current())
+		return err
+	}
+	_, err := a.cfg.set.Subscribe(a.judge)
+	return err
+}
+
+// judge looks for rules without a function; see [ruleset.Prepare].
+func (a *Aspect) judge(set *ruleset.Set) (commit func(), err error) {
 	var problems []*ruleset.Problem
 	for _, rule := range set.Rules() {
-		if rule.Endpoint.Transport == ruleset.TransportFunc && !a.isPlaced(rule) {
+		if rule.Endpoint.Transport == ruleset.TransportFunc && !a.isPlaced(set, rule) {
 			problems = append(problems, rule.Problem("endpoint", a.unmatched(rule.Endpoint.Path)))
 		}
 	}
 	switch set.Settings().Unmatched {
 	case ruleset.SeverityError:
-		return ruleset.Invalid(problems...)
-	case ruleset.SeverityWarn:
-		a.Warn(problems...)
+		err = ruleset.Invalid(problems...)
+		problems = nil
+	case ruleset.SeverityIgnore:
+		problems = nil
 	}
-	return nil
+	return func() { a.Warn(problems...) }, err
 }
 
-func (a *Aspect) isPlaced(rule *ruleset.Resolved) bool {
-	set := a.cfg.set.Current()
+func (a *Aspect) isPlaced(set *ruleset.Set, rule *ruleset.Resolved) bool {
 	return slices.ContainsFunc(a.endpoints(), func(e ruleset.Endpoint) bool { return slices.Contains(set.Lookup(e), rule) })
 }
 

@@ -2,6 +2,9 @@ package aspect_test
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,11 +71,9 @@ func TestWrap_UnderASet(t *testing.T) {
 	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "order:#{in.ID}"})}
 	a := mustAspect(t, b.locks, aspect.WithSet(p), aspect.WithObserver(seen))
 	held := func(ctx context.Context, _ order) (string, error) {
-		var names []string
-		for _, h := range b.locks.Holds() {
-			names = append(names, h.Key)
-		}
-		return strings.Join(names, " "), ctx.Err()
+		names, err := b.rdb.Keys(ctx, "*").Result()
+		slices.Sort(names)
+		return strings.Join(names, " "), err
 	}
 	fn := mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, held)
 	run := func(want string) {
@@ -83,6 +84,14 @@ func TestWrap_UnderASet(t *testing.T) {
 	}
 	run("order:42")
 
+	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Key: "new:#{in.ID}", Name: "renamed"})); err == nil {
+		t.Error("another lock was taken into force")
+	}
+	both := []string{"order:#{in.ID}", "new:#{in.ID}"}
+	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Keys: both, Name: "renamed"})); err != nil {
+		t.Fatal(err)
+	}
+	run("new:42 order:42")
 	if err := p.replace(file(t, ruleset.Rule{Endpoint: payFunc, Key: "new:#{in.ID}", Name: "renamed"})); err != nil {
 		t.Fatal(err)
 	}
@@ -101,12 +110,12 @@ func TestWrap_UnderASet(t *testing.T) {
 		}
 	}
 	run("")
-	var told []string
+	told := map[string]int{}
 	for _, r := range seen.rules {
-		told = append(told, r.Rule+map[bool]string{true: " gone"}[r.Retracted])
+		told[r.Rule+map[bool]string{true: " gone"}[r.Retracted]]++
 	}
-	if got := strings.Join(told, ", "); got != "pay, pay gone, renamed, renamed" {
-		t.Errorf("observers were told of %s", got)
+	if want := map[string]int{"pay": 1, "pay gone": 1, "renamed": 3}; !maps.Equal(told, want) {
+		t.Errorf("observers were told of %v, want %v", told, want)
 	}
 }
 
@@ -149,8 +158,43 @@ func TestCheck_FunctionsThatNobodyWrapped(t *testing.T) {
 	a := mustAspect(t, b.locks, aspect.WithSet(set))
 	mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, charge)
 	err := a.Check()
-	want := `ruleset: locks.yaml:2:1: rule of func pya: endpoint: no function "pya" is wrapped: did you mean "pay"?`
+	want := `ruleset: locks.yaml:2:1: rule of func pya: func: no function "pya" is wrapped: did you mean "pay"?`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
+	}
+
+	seen := &record{}
+	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
+	a = mustAspect(t, b.locks, aspect.WithSet(p), aspect.WithObserver(seen))
+	mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, charge)
+	if err := errors.Join(a.Check(), a.Check()); err != nil {
+		t.Error(err)
+	}
+	if err := p.replace(set); err == nil || !strings.Contains(err.Error(), `"pya"`) {
+		t.Errorf("the reload: got %v", err)
+	}
+}
+
+// warnings keeps what an observer is warned of.
+type warnings []*ruleset.Problem
+
+func (w *warnings) ObserveWarning(p *ruleset.Problem) { *w = append(*w, p) }
+
+func TestCheck_AsSevereAsTheFileSays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for severity, want := range map[string]struct {
+		warned int
+		failed bool
+	}{"error": {0, true}, "warn": {1, false}, "ignore": {0, false}} {
+		set, err := ruleset.Load("locks.yaml", []byte("unmatched: "+severity+"\nrules:\n  - {func: pay, key: pay}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen warnings
+		err = mustAspect(t, b.locks, aspect.WithSet(set), aspect.WithObserver(&seen)).Check()
+		if (err != nil) != want.failed || len(seen) != want.warned {
+			t.Errorf("%s: got %v and %d warnings", severity, err, len(seen))
+		}
 	}
 }

@@ -74,6 +74,9 @@ func (w *wrapped[In, Out]) prepare(set *ruleset.Set) (commit func(), err error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := rekeyed(w.point(), set, rules); err != nil {
+		return nil, err
+	}
 	fallbacks, wrongType := fallbacksOf[In, Out](w.aspect, rules)
 	if wrongType != nil {
 		return nil, fmt.Errorf("aspect: Wrap: rule of %s: %w", w.rule.Endpoint, wrongType)
@@ -88,6 +91,14 @@ func (w *wrapped[In, Out]) prepare(set *ruleset.Set) (commit func(), err error) 
 		}
 		point.Announce()
 	}, nil
+}
+
+// point is the rules in force, nil before the first.
+func (w *wrapped[In, Out]) point() *Point {
+	if now := w.inForce.Load(); now != nil {
+		return now.point
+	}
+	return nil
 }
 
 // fallbacksOf finds the registered fallbacks of rules and checks their types.
