@@ -100,8 +100,8 @@ func TestLoad_EverySettingIsRead(t *testing.T) {
 	values := map[string]string{"disabled": "true", "dry_run": "true", "allow_rekey": "true", "unmatched": "ignore", "uncovered": "error"}
 	without := mustLoad(t, "rules: [{func: a, key: a}]").Settings()
 	settings := reflect.TypeFor[ruleset.Settings]()
-	for i := range settings.NumField() {
-		name := settings.Field(i).Tag.Get("rule")
+	for field := range settings.Fields() {
+		name := field.Tag.Get("rule")
 		with := mustLoad(t, name+": "+values[name]+"\nrules: [{func: a, key: a}]").Settings()
 		if got := changed(without, with); !reflect.DeepEqual(got, []string{name}) {
 			t.Errorf("%s: %q are different", name, got)

@@ -31,8 +31,8 @@ func (p *Problem) Error() string {
 func (p *Problem) fieldName() string {
 	inFile := p.Source.Layer == LayerProto || p.Source.Layer == LayerYAML || p.Source.File != ""
 	switch {
-	case inFile && p.Field == "endpoint":
-		return string(p.Endpoint.Transport) // http, grpc and func are its names in a file
+	case p.Source.Layer == LayerYAML && p.Field == "endpoint":
+		return string(p.Endpoint.Transport) // http, grpc and func are its names there
 	case inFile:
 		return p.Field
 	default:
