@@ -69,7 +69,7 @@ func explainNames(problems []*Problem, lower []Declared) {
 	}
 	for _, p := range problems {
 		if p.Field == "key" && strings.HasPrefix(p.Message, "missing") {
-			p.Message += fmt.Sprintf("; or, to change the rule of the .proto or the program, give its name: %s", strings.Join(names, " or "))
+			p.Message += "; or, to change the rule of the .proto or the program, give its name: " + strings.Join(names, " or ")
 		}
 	}
 }
