@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -45,7 +46,8 @@ func (c *client) close() {
 }
 
 // call calls an endpoint about a subject. The answer is its status and, where there
-// is one, what became of the lock: "409", "204 skipped", "ABORTED", "OK".
+// is one, what became of the lock: "409", "204 skipped", "ABORTED", "OK". A failure of
+// the service is an error.
 type call func(ctx context.Context, c *client, subject string) (answer string, err error)
 
 // post posts to a path, in which %s is the subject.
@@ -61,7 +63,10 @@ func post(path string) call {
 			return "", err
 		}
 		defer res.Body.Close()
-		_, err = io.Copy(io.Discard, res.Body)
+		body, err := io.ReadAll(res.Body)
+		if res.StatusCode >= http.StatusInternalServerError {
+			return "", fmt.Errorf("POST %s: %s: %s", url, res.Status, body)
+		}
 		return words(fmt.Sprint(res.StatusCode), res.Header.Get(ginlock.StatusHeader)), err
 	}
 }
@@ -69,14 +74,14 @@ func post(path string) call {
 func payRPC(ctx context.Context, c *client, subject string) (string, error) {
 	var header metadata.MD
 	_, err := c.orders.Pay(ctx, &orderspb.PayRequest{OrderId: subject}, grpc.Header(&header))
-	return answered(header, err), nil
+	return answered(header, err)
 }
 
 func shipRPC(ctx context.Context, c *client, subject string) (string, error) {
 	var header metadata.MD
 	req := &orderspb.ShipRequest{OrderId: subject, Address: &orderspb.Address{Country: "NO"}}
 	_, err := c.orders.Ship(ctx, req, grpc.Header(&header))
-	return answered(header, err), nil
+	return answered(header, err)
 }
 
 // followRPC reads the stream to its end.
@@ -88,7 +93,7 @@ func followRPC(ctx context.Context, c *client, subject string) (string, error) {
 	if err == io.EOF { //nolint:errorlint // the end of a stream is never wrapped
 		err = nil
 	}
-	return answered(nil, err), nil
+	return answered(nil, err)
 }
 
 // closeDay calls the function, which is no endpoint.
@@ -100,13 +105,17 @@ func closeDay(ctx context.Context, c *client, subject string) (string, error) {
 	return report.Text, err
 }
 
-// answered is the answer of a method. An error status is an answer.
-func answered(header metadata.MD, err error) string {
-	code := "OK"
-	if err != nil {
-		code = failpolicy.Code(status.Code(err)).String()
+// answered is the answer of a method: OK, or ABORTED where a lock was taken. Another
+// status is an error.
+func answered(header metadata.MD, err error) (string, error) {
+	switch status.Code(err) {
+	case codes.OK:
+		return words("OK", header.Get(grpclock.HeaderLockStatus)...), nil
+	case codes.Aborted:
+		return failpolicy.Aborted.String(), nil
+	default:
+		return "", err
 	}
-	return words(code, header.Get(grpclock.HeaderLockStatus)...)
 }
 
 func words(first string, more ...string) string {

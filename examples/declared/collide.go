@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,25 +14,36 @@ type collision struct {
 	locks         map[string]string // that Redis had meanwhile: key → holder and count
 	first, second string            // the answers
 	waited        time.Duration     // by the second caller
+	err           error
 }
 
 // collide has two callers meet.
-func (d *demo) collide(ctx context.Context, subject string, first, second call) (c collision, err error) {
-	inside := errors.New("the handler did not run")
-	d.desk.during(subject, func() {
-		if c.locks, inside = d.held(ctx); inside != nil {
-			return
-		}
-		began := time.Now()
-		c.second, inside = second(ctx, d.client, subject)
-		c.waited = time.Since(began)
-	})
+func (d *demo) collide(ctx context.Context, subject string, first, second call) (collision, error) {
+	met := make(chan collision, 1)
+	d.desk.during(subject, func() { met <- d.meet(ctx, subject, second) })
 	defer d.desk.take(subject) // in case nobody has
-	c.first, err = first(ctx, d.client, subject)
-	if err == nil {
-		err = inside
+	answer, err := first(ctx, d.client, subject)
+	if err != nil {
+		return collision{}, err
 	}
-	return c, err
+	select {
+	case c := <-met:
+		c.first = answer
+		return c, c.err
+	default:
+		return collision{}, fmt.Errorf("the first caller got %s, and the handler did not run", answer)
+	}
+}
+
+// meet is what happens while the handler of the first caller works.
+func (d *demo) meet(ctx context.Context, subject string, second call) (c collision) {
+	if c.locks, c.err = d.held(ctx); c.err != nil {
+		return c
+	}
+	began := time.Now()
+	c.second, c.err = second(ctx, d.client, subject)
+	c.waited = time.Since(began)
+	return c
 }
 
 // whileTaken runs work while another program has a lock.

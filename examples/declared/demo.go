@@ -13,6 +13,10 @@ import (
 	"github.com/interlock-go/interlock/examples/declared/orders"
 )
 
+// busyMachine is how long Redis may take to answer: the machine of a demonstration may
+// be busy with other things. The default is a second.
+const busyMachine = 10 * time.Second
+
 //go:embed locks.yaml
 var locksYAML string
 
@@ -51,7 +55,10 @@ func start(ctx context.Context, redisURL string, out io.Writer) (_ *demo, err er
 		return nil, err
 	}
 	d.onClose(d.backend.close)
-	return d, d.open(ctx)
+	if err := d.open(ctx); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // open opens what works with the Redis.
@@ -59,7 +66,8 @@ func (d *demo) open(ctx context.Context) (err error) {
 	d.redis = d.backend.client()
 	d.onClose(func() { _ = d.redis.Close() })
 	for _, locks := range []**core.Client{&d.locks, &d.other} {
-		if *locks, err = core.New(d.redis, core.WithPrefix(d.backend.prefix)); err != nil {
+		*locks, err = core.New(d.redis, core.WithPrefix(d.backend.prefix), core.WithBackendTimeout(busyMachine))
+		if err != nil {
 			return err
 		}
 		d.onClose(func() { closeLocks(*locks) })

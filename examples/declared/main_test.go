@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -67,6 +69,83 @@ func TestPerform_FailedStep(t *testing.T) {
 	for _, row := range []string{"walk  dry       wet   NO", "tea   hot       fine  yes"} {
 		if !strings.Contains(out.String(), row) {
 			t.Errorf("the table has no row %q:\n%s", row, &out)
+		}
+	}
+}
+
+func TestRun_Refuses(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"not a URL":        {[]string{"-redis", "localhost:6379"}, "write redis://"},
+		"nobody listening": {[]string{"-redis", "redis://127.0.0.1:1"}, "redis unavailable"},
+		"unknown flag":     {[]string{"-fast"}, "-fast"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := run(t.Context(), test.args, &bytes.Buffer{})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// With -serve the service stays up until it is told to end, and takes a file that
+// somebody edits.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	d, err := start(ctx, "", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	seen := newLines()
+	d.out.w = seen
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		d.serve(ctx)
+	}()
+	seen.await(t, d.file.path)
+	for _, edit := range []struct{ text, want string }{
+		{strings.ReplaceAll(locksYAML, "500ms", "300ms"), "wait_time: 500ms"},
+		{strings.ReplaceAll(locksYAML, "500ms", "300"), "refused, the old rules stay in force"},
+	} {
+		if err := byRename(d.file, edit.text); err != nil {
+			t.Fatal(err)
+		}
+		seen.await(t, edit.want)
+	}
+	cancel()
+	<-served
+}
+
+// lines is what was printed.
+type lines chan string
+
+func newLines() lines { return make(lines, 1000) }
+
+func (l lines) Write(text []byte) (int, error) {
+	l <- string(text)
+	return len(text), nil
+}
+
+func (l lines) await(t *testing.T, want string) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case text := <-l:
+			if strings.Contains(text, want) {
+				return
+			}
+		case <-limit:
+			t.Fatalf("nothing was printed with %q", want)
 		}
 	}
 }

@@ -82,6 +82,9 @@ func replaceLink(target, name string) error {
 // put publishes a text, and waits until the service has tried it. refused is why the
 // service did not take it; nil if it is in force.
 func (f *ruleFile) put(ctx context.Context, text string, by publish) (refused, err error) {
+	for len(f.reloads) > 0 {
+		<-f.reloads // of texts before
+	}
 	if err := by(f, text); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ func (d *demo) serve(ctx context.Context) {
 	d.out.linef("$ redis-cli -u %s --scan --pattern '%s*'", withoutPassword(d.backend.url), d.backend.prefix)
 	d.out.titlef("Edit the rules, and see here what becomes of them")
 	d.out.linef("%s", d.file.path)
+	d.out.linef("$ go run github.com/interlock-go/interlock/core/cmd/interlock check %s", d.file.path)
 	for old := d.service.Rules(); ; old = d.service.Rules() {
 		select {
 		case r := <-d.witness.reloads:

@@ -13,11 +13,11 @@ func swapConfigMap(ctx context.Context, d *demo) (string, error) {
 	if err := d.reload(ctx, d.file.original+"# from a ConfigMap\n", byLink); err != nil {
 		return "", err
 	}
-	d.out.linef("..data becomes a link to another folder")
 	before, err := d.collide(ctx, "1010", pay, pay)
 	if err != nil {
 		return "", err
 	}
+	d.out.linef("..data becomes a link to another folder")
 	err = d.reloadWith(ctx, "    profile: counter\n", "    on_busy: fallback\n    fallback: shelf\n    wait_time: none\n", byLink)
 	if err != nil {
 		return "", err

@@ -15,7 +15,7 @@ func saveFile(ctx context.Context, d *demo) (string, error) {
 		return "", err
 	}
 	d.out.linef("a second caller gets %s after %s", before.second, milliseconds(before.waited))
-	err = d.reloadWith(ctx, "    profile: counter\n", "    profile: counter\n    wait_time: 600ms\n    on_busy: skip\n", byRename)
+	err = d.reloadWith(ctx, "    profile: counter\n", "    profile: counter\n    wait_time: 1500ms\n    on_busy: skip\n", byRename)
 	if err != nil {
 		return "", err
 	}
@@ -24,8 +24,8 @@ func saveFile(ctx context.Context, d *demo) (string, error) {
 		return "", err
 	}
 	d.out.linef("a second caller gets %s after %s", after.second, milliseconds(after.waited))
-	if after.waited < 600*time.Millisecond {
-		err = fmt.Errorf("the second caller waited for %s, want 600ms", after.waited)
+	if after.waited < 1500*time.Millisecond {
+		err = fmt.Errorf("the second caller waited for %s, want 1500ms", after.waited)
 	}
 	seen := fmt.Sprintf("%s, then %s after %s", before.second, after.second, milliseconds(after.waited))
 	return seen, errors.Join(err,

@@ -26,7 +26,7 @@ func steps() []step {
 		{"none", "none: true takes a route out of a wildcard", "423, and 200 without a lock", leaveOut},
 		{"effective", "A rule in force, and where each value comes from", "yaml, proto, profile, default", showEffective},
 		{"start-up", "The service does not start with a mistake in its rules", "3 refused", startWithTypos},
-		{"rename", "An editor saves the file while the service runs", "409, then 204 after 600 ms", saveFile},
+		{"rename", "An editor saves the file while the service runs", "409, then 204 after 1500 ms", saveFile},
 		{"configmap", "Kubernetes replaces the file while the service runs", "409, then 202", swapConfigMap},
 		{"kill switch", "disabled: true, and back", "423, 200, 423", killSwitch},
 		{"dry run", "dry_run: true, and back", "423, 200 (busy counted), 423", dryRun},

@@ -69,11 +69,12 @@ func (t *traffic) failures() (count int, first error) {
 
 // await waits until so many more calls were served.
 func (t *traffic) await(ctx context.Context, more int64) error {
+	failed, _ := t.failures() //nolint:errcheck // told already
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for want := t.served.Load() + more; t.served.Load() < want; {
-		if _, err := t.failures(); err != nil {
-			return err
+		if now, err := t.failures(); now > failed {
+			return fmt.Errorf("%d calls failed, the first one: %w", now, err)
 		}
 		select {
 		case <-tick.C:

@@ -450,11 +450,11 @@ const file_orders_proto_rawDesc = "" +
 	"\vShowRequest\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\tR\aorderId\"\x1f\n" +
 	"\tShowReply\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text2\xb3\x03\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text2\xd2\x03\n" +
 	"\x06Orders\x12_\n" +
 	"\x03Pay\x12\x17.declared.v1.PayRequest\x1a\x15.declared.v1.PayReply\"(\xca\xf6$$\x12\x15order:#{req.order_id}*\x0330s\xb2\x01\x05heavy\x12}\n" +
-	"\x04Ship\x12\x18.declared.v1.ShipRequest\x1a\x16.declared.v1.ShipReply\"C\xca\xf6$?\x1a\x15order:#{req.order_id}\x1a\x1ecarrier:#{req.address.country}*\x04none8\x02\x12\x89\x01\n" +
-	"\x06Follow\x12\x1a.declared.v1.FollowRequest\x1a\x12.declared.v1.Event\"M\xca\xf6$I\x12\x16screen:#{req.order_id}*\x05100ms\x9a\x01'the order is followed on another screen0\x01\x12=\n" +
+	"\x04Ship\x12\x18.declared.v1.ShipRequest\x1a\x16.declared.v1.ShipReply\"C\xca\xf6$?\x1a\x15order:#{req.order_id}\x1a\x1ecarrier:#{req.address.country}*\x04none8\x02\x12\xa8\x01\n" +
+	"\x06Follow\x12\x1a.declared.v1.FollowRequest\x1a\x12.declared.v1.Event\"l\xca\xf6$h\x12\x16screen:#{req.order_id}*\x05500ms\x9a\x01Fthis order cannot be followed right now, is it open on another screen?0\x01\x12=\n" +
 	"\x04Show\x12\x18.declared.v1.ShowRequest\x1a\x16.declared.v1.ShowReply\"\x03\x90\x02\x01BGZEgithub.com/interlock-go/interlock/examples/declared/orderspb;orderspbb\x06proto3"
 
 var (
