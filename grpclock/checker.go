@@ -109,14 +109,14 @@ func (c *checker) compare(registered []methodKey) (used map[*ruleset.Resolved]bo
 	used = map[*ruleset.Resolved]bool{}
 	for _, k := range registered {
 		descriptor := describe(k.path, c.guard.config.descriptors)
-		options, broken := optionsOf(descriptor)
+		options, _ := optionsOf(descriptor)
 		found := c.set.Lookup(ruleset.GRPC(k.path))
 		for _, r := range found {
 			if len(options) == 0 || r.Endpoint.Path == k.path { // options hide wildcards
 				used[r] = true
 			}
 		}
-		if len(found)+len(options)+len(broken) == 0 && protorules.NeedsRule(k.path, descriptor) {
+		if len(found)+len(options) == 0 && protorules.NeedsRule(k.path, descriptor) {
 			uncovered = append(uncovered, &ruleset.Problem{Endpoint: ruleset.GRPC(k.path), Message: noRule})
 		}
 	}

@@ -47,7 +47,7 @@ func (m *method) announce() {
 func (m *method) retract(next *method) {
 	switch {
 	case m == nil || m.err != nil:
-	case next == nil || next.err != nil:
+	case next == nil:
 		m.point.Retract(nil)
 	default:
 		m.point.Retract(next.point)

@@ -1,13 +1,12 @@
 package grpclock
 
 import (
-	"slices"
-
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
 // prepare makes everything ready for a set: the first one, and one that is to replace
-// the one in force. It implements [ruleset.Prepare].
+// the one in force. Every method that the old table has is compiled, which is all that
+// Check has seen. It implements [ruleset.Prepare].
 func (g *Guard) prepare(next *ruleset.Set) (commit func(), err error) {
 	t := &table{set: next, methods: map[methodKey]*method{}}
 	old := g.current.Load()
@@ -15,8 +14,7 @@ func (g *Guard) prepare(next *ruleset.Set) (commit func(), err error) {
 		return func() { g.replace(t) }, nil
 	}
 	c := g.newChecker(next)
-	registered := g.registered.Load()
-	for _, k := range expected(old, registered) {
+	for _, k := range old.keys() {
 		if k.wild() && !matches(next, k) {
 			continue
 		}
@@ -26,7 +24,7 @@ func (g *Guard) prepare(next *ruleset.Set) (commit func(), err error) {
 		c.rekeyed(k, old.methods[k], m)
 	}
 	var warnings []*ruleset.Problem
-	if registered != nil {
+	if registered := g.registered.Load(); registered != nil {
 		warnings = c.judge(*registered)
 	}
 	if err := ruleset.Invalid(c.problems()...); err != nil {
@@ -36,17 +34,6 @@ func (g *Guard) prepare(next *ruleset.Set) (commit func(), err error) {
 		g.replace(t)
 		g.aspect.Warn(warnings...)
 	}, nil
-}
-
-// expected are the methods that the next table has from the start: those of the old
-// one, and those that Check has seen.
-func expected(old *table, registered *[]methodKey) []methodKey {
-	keys := old.keys()
-	if registered != nil {
-		keys = append(keys, *registered...)
-	}
-	slices.SortFunc(keys, byPath)
-	return slices.Compact(keys)
 }
 
 // matches reports whether a set still has the wildcard of a key.

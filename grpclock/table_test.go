@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -11,6 +12,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -94,6 +98,70 @@ func TestTable_OfUnknownServicesFollowsReloads(t *testing.T) {
 	_, err := unary(t.Context(), order("1"), &grpc.UnaryServerInfo{FullMethod: "/x.Y/Z"}, func(context.Context, any) (any, error) { return nil, nil })
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTable_OfUnknownServicesTellsOfTheWildcardsInForce(t *testing.T) {
+	t.Parallel()
+	rules := openRules(t, "rules:\n  - {grpc: /a.B/*, key: k}\n")
+	seen := &told{}
+	b := prepare(t, &shop{}, grpclock.WithSet(rules), grpclock.WithObserver(seen))
+	call := func() {
+		info := &grpc.StreamServerInfo{FullMethod: "/a.B/C", IsServerStream: true, IsClientStream: true}
+		_ = b.guard.StreamServerInterceptor()(nil, quietStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { return nil })
+	}
+	call()
+	if err := rules.change(t, "rules:\n  - {grpc: '*', key: k}\n"); err != nil {
+		t.Fatal(err)
+	}
+	call()
+	if got, want := seen.take(), []string{"/a.B/* /a.B/*", "gone: /a.B/* /a.B/*", "* *"}; !slices.Equal(got, want) {
+		t.Errorf("told of %q, want %q", got, want)
+	}
+}
+
+// asked is a source of descriptors that has none, and does something when it is asked
+// for the n-th time.
+type asked struct {
+	protodesc.Resolver
+	n    int
+	then func()
+}
+
+func (a *asked) FindDescriptorByName(protoreflect.FullName) (protoreflect.Descriptor, error) {
+	if a.n--; a.n == 0 {
+		a.then()
+	}
+	return nil, protoregistry.NotFound
+}
+
+// A reload between the compiling of a method and its place in the table.
+func TestTable_ReloadWhileAMethodIsCompiled(t *testing.T) {
+	t.Parallel()
+	const exact, prefix, star = "/some.Service/Call", "/some.Service/*", "'*'"
+	rule := func(endpoint, fields string) string { return "rules:\n  - {grpc: " + endpoint + ", " + fields + "}\n" }
+	for name, before := range map[string]string{
+		"a rule comes":       elsewhere,
+		"a rule changes":     rule(exact, "key: other, wait_time: none"),
+		"a wildcard shrinks": rule(star, "key: other, wait_time: none"),
+	} {
+		rules := openRules(t, "allow_rekey: true\n"+before)
+		source := &asked{}
+		b := prepare(t, &shop{}, grpclock.WithSet(rules), grpclock.WithDescriptors(source))
+		b.redis.Take("k", 1<<40)
+		source.then = func() {
+			if err := rules.change(t, "allow_rekey: true\n"+rule(prefix, "key: k, wait_time: none")); err != nil {
+				t.Error(err)
+			}
+		}
+		info := &grpc.UnaryServerInfo{FullMethod: exact}
+		source.n = 1
+		for range 2 {
+			_, err := b.guard.UnaryServerInterceptor()(t.Context(), order("1"), info, func(context.Context, any) (any, error) { return nil, nil })
+			if status.Code(err) != codes.Aborted {
+				t.Errorf("%s: got %v, want ABORTED by the new rule", name, err)
+			}
+		}
 	}
 }
 
