@@ -106,13 +106,13 @@ func TestLoad_TooLargeOrTooDeep(t *testing.T) {
 func TestLoad_OneLongLine(t *testing.T) {
 	t.Parallel()
 	var rules []string
-	for i := range 20_000 {
+	for i := range 30_000 {
 		rules = append(rules, fmt.Sprintf(`{"func": "é%d", "key": "a"}`, i))
 	}
 	text := `{"rules": [` + strings.Join(rules, ", ") + `]}`
 	start := time.Now()
 	set := mustLoad(t, text)
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("took %s", took)
 	}
 	last := set.Rules()[len(rules)-1].Source("key")

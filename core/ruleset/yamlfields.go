@@ -43,7 +43,7 @@ func readerOf(t reflect.Type, name string) reader {
 	case reflect.TypeFor[bool]():
 		return into((*fileReader).bool)
 	case reflect.TypeFor[int]():
-		return into((*fileReader).int)
+		return into(func(f *fileReader, v value) (int, bool) { return f.int(v, "10") })
 	case reflect.TypeFor[[]string]():
 		form := textForms[name]
 		return into(func(f *fileReader, v value) ([]string, bool) { return f.strings(v, form) })

@@ -82,7 +82,7 @@ func allFound(all []found) bool {
 }
 
 func (f *fileReader) httpStatus(v value) (int, bool) {
-	n, ok := f.int(v)
+	n, ok := f.int(v, "409")
 	if ok && (n < 400 || n > 599) {
 		f.reportf(v.node, v.field, "%d is not the status of an error: write one of 400 to 599, such as 409", n)
 		return 0, false

@@ -146,8 +146,9 @@ func (f *fileReader) bool(v value) (value, ok bool) {
 // 1_000, 1e3.
 var decimal = regexp.MustCompile(`^-?(0|[1-9]\d*)$`)
 
-func (f *fileReader) int(v value) (int, bool) {
-	if !f.is(v, yaml.ScalarNode, "a decimal number such as 10") {
+// int reads a number; example is one, for messages.
+func (f *fileReader) int(v value, example string) (int, bool) {
+	if !f.is(v, yaml.ScalarNode, "a decimal number such as "+example) {
 		return 0, false
 	}
 	n := v.node
@@ -157,9 +158,9 @@ func (f *fileReader) int(v value) (int, bool) {
 	case isNumber && n.Tag == "!!str":
 		f.reportf(n, v.field, "%s: write %s without quotes", scalarText(n), n.Value)
 	case isNumber && err != nil:
-		f.reportf(n, v.field, "%s is too large: write a number such as 10", n.Value)
+		f.reportf(n, v.field, "%s is too large: write a number such as %s", n.Value, example)
 	case !isNumber:
-		f.reportf(n, v.field, "%s: write a decimal number such as 10", numberText(n))
+		f.reportf(n, v.field, "%s: write a decimal number such as %s", numberText(n), example)
 	default:
 		return i, true
 	}
