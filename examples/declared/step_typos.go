@@ -10,7 +10,7 @@ func reloadMistakes() []mistake {
 	mistakes := startupMistakes()
 	return []mistake{
 		mistakes[0], mistakes[2],
-		{"a field of a rule", "wait_time: 800ms", "wait_tme: 900ms", "wait_time"},
+		{"a field of a rule", "wait_time: 600ms", "wait_tme: 900ms", "wait_time"},
 		{"a route", "POST /orders/:order/invoice", "POST /orders/:order/invioce", "POST /orders/:order/invoice"},
 	}
 }
