@@ -4,6 +4,7 @@ package ruleset_test
 // would have to know; without their numbers. It sees the values of a file, one by one, and not the text.
 func unseenBySchema() map[string]string {
 	const (
+		encoding  = "a validator sees text, however it was encoded"
 		twice     = "a validator sees the last of two values"
 		comment   = "a comment is no value"
 		alias     = "a validator sees the value that an alias or a merge stands for"
@@ -16,6 +17,7 @@ func unseenBySchema() map[string]string {
 		program   = "the program knows"
 	)
 	return map[string]string{
+		"utf16":                             encoding,
 		"top-level-duplicate":               twice,
 		"duplicate-field":                   twice,
 		"merge-key":                         alias,

@@ -69,17 +69,15 @@ func (d *Declared) dropUnset() {
 	}
 }
 
-// readRules reads the list of rules.
+// readRules reads the list of rules. An empty one is written by who wants the settings
+// of a file over rules of the .proto, and must be written: nothing is not enough.
 func (f *fileReader) readRules(v value, to *config) bool {
 	if f.isPlain(v) && v.node.Tag == "!!null" {
-		f.reportf(v.key, v.field, "empty, nothing would be locked: write %s below it", ruleExample)
+		f.reportf(v.key, v.field, "empty, nothing would be locked: write %s below it, or rules: [] if that is meant", ruleExample)
 		return false
 	}
 	if !f.is(v, yaml.SequenceNode, "every rule after a dash: "+ruleExample) {
 		return false
-	}
-	if len(v.node.Content) == 0 {
-		f.reportf(v.node, v.field, "empty, nothing would be locked: write %s below it", ruleExample)
 	}
 	for i, n := range v.node.Content {
 		if f.isFull() {

@@ -58,7 +58,7 @@ func (b *builder) document() *jsonschema.Schema {
 	top.Properties.Set("profiles", b.profiles())
 	top.Properties.Set("rules", &jsonschema.Schema{
 		Type: "array", Description: "The rules. The locks of one endpoint are taken in this order.",
-		MinItems: new(uint64(1)), Items: b.ref("Rule", b.ruleEntry()),
+		Items: b.ref("Rule", b.ruleEntry()),
 	})
 	top.Required = []string{"rules"}
 	top.Version, top.ID, top.Title = jsonschema.Version, id, "Interlock rules"
