@@ -16,6 +16,8 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (*owne
 		return nil, false, a.stopped(ctx, contextCause(ctx))
 	case a.refusal != nil && a.over():
 		return nil, false, a.busy(nil) // Redis answered a moment ago
+	case a.timeUp() && a.client.lines.heldHere(a.key, a.now):
+		return nil, false, a.busy(nil) // that is known without Redis
 	case !a.now.Before(limit):
 		return nil, false, a.unavailable(ctx, a.afterEarlier(err))
 	case redisstore.Transient(err):

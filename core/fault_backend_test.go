@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -176,6 +177,35 @@ func TestFault_StoppedRedis_WaitIsKept(t *testing.T) {
 		}
 		cancel()
 	}
+}
+
+// TestFault_StoppedRedis_HolderOfThisClientIsKnown has waiters whose time is over
+// while a look at Redis is unanswered: that the lock is taken is known without Redis,
+// because its holder is of the same client.
+func TestFault_StoppedRedis_HolderOfThisClientIsKnown(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	locks := newLocks(t, server)
+	_, hold, err := locks.Lock("k").Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Stop()
+	defer faultClose(t, locks)
+	defer func() {
+		server.Continue()
+		wantErr(t, hold.Release(t.Context()), nil)
+	}()
+	var waiters sync.WaitGroup
+	for wait := 100 * time.Millisecond; wait <= 1500*time.Millisecond; wait += 100 * time.Millisecond {
+		waiters.Go(func() {
+			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(wait))
+			if !errors.Is(err, core.ErrNotAcquired) {
+				t.Errorf("%s: got %v", wait, err)
+			}
+		})
+	}
+	waiters.Wait()
 }
 
 // TestFault_LateCommands has a renewal, a re-entry, a refresh and a release land

@@ -261,6 +261,15 @@ func (l *lines) leave(w *waiter) *owner {
 	return grant
 }
 
+// heldHere reports whether a holder of this client has the key.
+func (l *lines) heldHere(key string, now time.Time) bool {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln := s.lines[key]
+	return ln != nil && ln.owner != nil && !ln.owner.deadline.passed(l.client.start, now)
+}
+
 // took registers the owner that the head, or a caller that does not wait, has
 // taken from Redis.
 func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
