@@ -74,15 +74,15 @@ func (w *wrapped[In, Out]) prepare(set *ruleset.Set) (commit func(), err error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := rekeyed(w.point(), set, rules); err != nil {
-		return nil, err
-	}
 	fallbacks, wrongType := fallbacksOf[In, Out](w.aspect, rules)
 	if wrongType != nil {
 		return nil, fmt.Errorf("aspect: Wrap: rule of %s: %w", w.rule.Endpoint, wrongType)
 	}
 	point, err := w.aspect.Prepare(w.site, rules...)
 	if err != nil {
+		return nil, err
+	}
+	if err := rekeyed(w.point(), set, rules); err != nil {
 		return nil, err
 	}
 	return func() {

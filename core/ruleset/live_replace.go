@@ -12,11 +12,17 @@ import (
 // what a commit does and wakes finds the set in Current that it was told of, and a
 // commit that panics cannot leave Current behind the others. Between the two, Current
 // is ahead of what subscribers do, which harms nobody: all of them have agreed to it.
+//
+// Other locks are refused only where nothing else is wrong: a mistake in a key makes
+// another lock, too, and is to be told as what it is.
 func (l *Live) replace(next *Set) error {
-	if err := Invalid(Rekeyed(l.Current(), next)...); err != nil {
+	return l.subscribers.change(next, func() error {
+		err := Invalid(Rekeyed(l.Current(), next)...)
+		if err == nil {
+			l.current.Store(next)
+		}
 		return err
-	}
-	return l.subscribers.change(next, func() { l.current.Store(next) })
+	})
 }
 
 // prepared is a subscriber that agreed.

@@ -45,9 +45,9 @@ func (s *subscribers) add(prepare Prepare, current func() *Set) (cancel func(), 
 	return func() { one.gone.Store(true) }, nil
 }
 
-// change prepares all subscribers for next, and if all agree calls swap and lets them
-// commit.
-func (s *subscribers) change(next *Set, swap func()) error {
+// change prepares all subscribers for next, and if all agree calls swap, and if that
+// agrees, too, lets them commit.
+func (s *subscribers) change(next *Set, swap func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget()
@@ -55,7 +55,9 @@ func (s *subscribers) change(next *Set, swap func()) error {
 	if err != nil {
 		return err
 	}
-	swap()
+	if err := swap(); err != nil {
+		return err
+	}
 	return commitAll(ready)
 }
 

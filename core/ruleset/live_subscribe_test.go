@@ -103,17 +103,26 @@ func TestLive_SubscribersChangeOverTogether(t *testing.T) {
 	}
 }
 
-func TestLive_RekeyIsFoundBeforeAnybodyPrepares(t *testing.T) {
+// A mistake in a key makes another lock of it: what the subscriber says is the news.
+func TestLive_RekeyIsToldWhenNothingElseIsWrong(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
 	l, _ := opened(t, path)
+	first := l.Current()
 	a := &adapter{live: l}
 	subscribe(t, l, a)
 	write(t, path, keyed("b"))
-	if err := l.Reload(); err == nil {
-		t.Error("got no error")
+	for _, wrong := range []error{errors.New("no such field"), nil} {
+		a.err = wrong
+		err := l.Reload()
+		if isRekey := err != nil && strings.Contains(err.Error(), "keys: "); isRekey != (wrong == nil) || !errors.Is(err, wrong) && wrong != nil {
+			t.Errorf("the subscriber says %v: got %v", wrong, err)
+		}
+		wantCalls(t, a, "prepare")
 	}
-	wantCalls(t, a)
+	if l.Current() != first {
+		t.Error("another lock was taken into force")
+	}
 }
 
 func TestLive_PanicInCommitDoesNotKeepTheOthers(t *testing.T) {

@@ -127,8 +127,8 @@ type Rule struct {
 	// Default: null, or an empty message.
 	Response string `rule:"response"`
 
-	// Message replaces the text that a refused client sees. Default: the cause's
-	// title.
+	// Message replaces the text that a refused client sees, whatever the cause: do
+	// not say in it that somebody else holds the lock. Default: the cause's title.
 	Message string `rule:"message"`
 
 	// Prefix is put before every key of the rule, after the client's own prefix.
