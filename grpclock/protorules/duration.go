@@ -2,12 +2,16 @@ package protorules
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// parseDuration reads a duration as in a rule file.
+// parseDuration reads a duration as a rule file has it: a time such as 1m30s, or a
+// word. Words of another field and times out of range are left to the check of the
+// rule.
 func parseDuration(field, text string) (time.Duration, error) {
 	switch text {
 	case "none":
@@ -18,8 +22,42 @@ func parseDuration(field, text string) (time.Duration, error) {
 		return ruleset.Watchdog, nil
 	}
 	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %q is no duration: write one such as \"10s\"", field, text)
+	switch {
+	case err == nil && d == 0:
+		return 0, fmt.Errorf("%q says nothing here: write %s", text, example(field))
+	case err == nil && strings.TrimLeft(text[:1], "-0123456789") == "": // no "+5s", no ".5s"
+		return d, nil
+	case text != "" && strings.Trim(text, "0123456789") == "":
+		return 0, fmt.Errorf("%q has no unit: write %q", text, text+"s")
+	default:
+		return 0, fmt.Errorf("%q is no time: write %s", text, instead(field, text))
 	}
-	return d, nil
+}
+
+// instead is what was probably meant.
+func instead(field, text string) string {
+	if near := failpolicy.Nearest(text, wordsOf(field)); near != "" {
+		return fmt.Sprintf("%q", near)
+	}
+	return example(field)
+}
+
+func wordsOf(field string) []string {
+	switch field {
+	case "wait_time":
+		return []string{"none", "forever"}
+	case "lease_time":
+		return []string{"watchdog"}
+	default:
+		return nil
+	}
+}
+
+// example is a right value and the words of the field.
+func example(field string) string {
+	text := `a time such as "10s"`
+	for _, word := range wordsOf(field) {
+		text += fmt.Sprintf(" or %q", word)
+	}
+	return text
 }

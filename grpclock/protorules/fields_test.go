@@ -80,7 +80,7 @@ func TestFields_EachChangesExactlyItsOwn(t *testing.T) {
 func TestFields_ZeroValuesCountAsSet(t *testing.T) {
 	t.Parallel()
 	for field, written := range map[string]string{
-		"name": `name: ""`, "key": `key: ""`, "fallback": `fallback: ""`, "when": `when: ""`, "debounce": `debounce: "0s"`,
+		"name": `name: ""`, "key": `key: ""`, "fallback": `fallback: ""`, "when": `when: ""`,
 		"max_waiters": `max_waiters: 0`, "permits": `permits: 0`, "status": `status: {}`, "response": `response: ""`,
 		"message": `message: ""`, "prefix": `prefix: ""`, "profile": `profile: ""`, "disabled": `disabled: false`,
 		"dry_run": `dry_run: false`, "none": `none: false`,

@@ -82,7 +82,13 @@ func TestOf_ReportsWhatCannotBeRead(t *testing.T) {
 	tests := []struct{ name, option, want string }{
 		{
 			"duration", lock(`name: "pay" key: "k" wait_time: "10"`),
-			`shop/v1/shop.proto:7:5: rule "pay" of grpc /shop.v1.Orders/Pay: wait_time: `,
+			`shop/v1/shop.proto:7:5: rule "pay" of grpc /shop.v1.Orders/Pay: wait_time: "10" has no unit: write "10s"`,
+		},
+		{"word", lock(`key: "k" wait_time: "forevr"`), `wait_time: "forevr" is no time: write "forever"`},
+		{"no word", lock(`key: "k" lease_time: "soon"`), `lease_time: "soon" is no time: write a time such as "10s" or "watchdog"`},
+		{
+			"zero", lock(`key: "k" wait_time: "0s"`),
+			`wait_time: "0s" says nothing here: write a time such as "10s" or "none" or "forever"`,
 		},
 		{
 			"status code", lock(`key: "k" status: {busy: {grpc: "ABORTD"}}`),
