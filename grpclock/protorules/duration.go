@@ -2,6 +2,7 @@ package protorules
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func parseDuration(field, text string) (time.Duration, error) {
 // instead is what was probably meant.
 func instead(field, text string) string {
 	if near := failpolicy.Nearest(text, wordsOf(field)); near != "" {
-		return fmt.Sprintf("%q", near)
+		return strconv.Quote(near)
 	}
 	return example(field)
 }
@@ -55,9 +56,13 @@ func wordsOf(field string) []string {
 
 // example is a right value and the words of the field.
 func example(field string) string {
-	text := `a time such as "10s"`
-	for _, word := range wordsOf(field) {
-		text += fmt.Sprintf(" or %q", word)
+	return strings.Join(append([]string{`a time such as "10s"`}, quoted(wordsOf(field))...), " or ")
+}
+
+func quoted(words []string) []string {
+	var list []string
+	for _, w := range words {
+		list = append(list, strconv.Quote(w))
 	}
-	return text
+	return list
 }
