@@ -74,6 +74,7 @@ func (h *harness) everything(t *testing.T) {
 	info := core.HoldInfo{Acquisition: a, Token: 7}
 	subject := aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}
 	h.ObserveRule(aspect.RuleInfo{Subject: subject})
+	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "aaa", Time: time.Unix(1, 0)})
 	refused := h.ObserveAcquireStart(ctx, a)
 	h.ObserveContention(refused, core.Contention{Acquisition: a, BlockedBy: "somebody:1"})
 	h.ObserveAcquireEnd(refused, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Contended: true, BlockedBy: "somebody:1", HandedOff: true})
@@ -148,7 +149,7 @@ func labelNames(m metricdata.Metrics) []string {
 
 func checkUnit(t *testing.T, m metricdata.Metrics) {
 	t.Helper()
-	seconds := strings.HasSuffix(m.Name, ".duration") || m.Name == "distributed_lock.oldest_wait"
+	seconds := strings.HasSuffix(m.Name, ".duration") || m.Name == "distributed_lock.oldest_wait" || m.Name == "distributed_lock.reload"
 	switch {
 	case m.Description == "":
 		t.Errorf("%s has no description", m.Name)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.opentelemetry.io/otel/metric"
 
@@ -12,28 +13,64 @@ import (
 )
 
 // ObserveReload counts an attempt to take a rule file into force, and logs it: a
-// refusal as an error with every problem, else the new hash.
+// refusal as an error with every problem, else the new hash, as a warning if the file
+// is one under which handlers run unlocked, or has lost rules.
 func (t *Telemetry) ObserveReload(r ruleset.Reload) {
 	ctx := context.Background() //nolint:forbidigo // a file changes in no request
 	if r.Err != nil {
 		t.inst.reloads.Add(ctx, 1, metric.WithAttributes(attrOutcome.String(outcomeRefused)))
-		t.log.out.LogAttrs(ctx, slog.LevelError, "lock rules refused: the old ones stay in force",
-			slog.String("file", r.File), slog.String("hash", r.Hash), slog.String("error", r.Err.Error()))
+		t.logRefusal(ctx, r)
 		return
 	}
 	t.inst.reloads.Add(ctx, 1, metric.WithAttributes(attrOutcome.String(outcomeApplied)))
 	t.inst.reloads.Add(ctx, 0, metric.WithAttributes(attrOutcome.String(outcomeRefused)))
-	t.log.out.LogAttrs(ctx, slog.LevelInfo, "lock rules loaded",
-		slog.String("file", r.File), slog.String("hash", r.Hash), slog.Int("rules", r.Set.Len()))
+	t.logApplied(ctx, r)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.reloads[r.File] = r
 }
 
+func (t *Telemetry) logRefusal(ctx context.Context, r ruleset.Reload) {
+	text := "lock rules refused: the old ones stay in force"
+	if r.Set == nil {
+		text = "lock rules refused"
+	}
+	t.log.out.LogAttrs(ctx, slog.LevelError, text,
+		slog.String("file", r.File), slog.String("hash", r.Hash), slog.String("error", r.Err.Error()))
+}
+
+func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
+	level, settings := slog.LevelInfo, r.Set.Settings()
+	attrs := []slog.Attr{slog.String("file", r.File), slog.String("hash", r.Hash), slog.Int("rules", r.Set.Len())}
+	if settings.Disabled || settings.DryRun {
+		level = slog.LevelWarn
+		attrs = append(attrs, slog.Bool("disabled", settings.Disabled), slog.Bool("dry_run", settings.DryRun))
+	}
+	if gone := removed(r.Old, r.Set); len(gone) > 0 {
+		level = slog.LevelWarn
+		attrs = append(attrs, slog.Any("removed", gone))
+	}
+	t.log.out.LogAttrs(ctx, level, "lock rules loaded", attrs...)
+}
+
+// removed names the rules that a set has no more.
+func removed(old, next *ruleset.Set) []string {
+	if old == nil {
+		return nil
+	}
+	var gone []string
+	for _, c := range ruleset.Diff(old, next) {
+		if c.Kind == ruleset.ChangeRemoved {
+			gone = append(gone, strings.TrimSpace(c.Endpoint.String()+" "+c.Rule))
+		}
+	}
+	return gone
+}
+
 // ObserveWarning logs what a rule file makes a warning.
 func (t *Telemetry) ObserveWarning(p *ruleset.Problem) {
 	ctx := context.Background() //nolint:forbidigo // rules are checked in no request
-	t.log.out.LogAttrs(ctx, slog.LevelWarn, "lock rules", slog.String("problem", p.Error()))
+	t.log.out.LogAttrs(ctx, slog.LevelWarn, "warning about lock rules", slog.String("problem", p.Error()))
 }
 
 func (t *Telemetry) collectReloads(o metric.Observer) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/telemetry"
@@ -42,6 +43,42 @@ func TestReloads(t *testing.T) {
 	}
 }
 
+// What lets handlers run unlocked is no ordinary load.
+func TestReloads_LessLockedIsAWarning(t *testing.T) {
+	t.Parallel()
+	full := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n")
+	for name, test := range map[string]struct {
+		next  string
+		level string
+		attr  string
+	}{
+		"same":     {"rules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "INFO", "rules"},
+		"disabled": {"disabled: true\nrules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "WARN", "disabled"},
+		"dry run":  {"dry_run: true\nrules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "WARN", "dry_run"},
+		"removed":  {"rules:\n  - {func: pay, key: pay}\n", "WARN", "removed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			logs := &logBuffer{}
+			h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
+			h.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "bbb", Set: mustLoad(t, test.next), Old: full})
+			records := logs.records(t)
+			if len(records) != 1 || records[0]["level"] != test.level || records[0][test.attr] == nil {
+				t.Errorf("got %v", records)
+			}
+		})
+	}
+}
+
+func mustLoad(t *testing.T, text string) *ruleset.Set {
+	t.Helper()
+	set, err := ruleset.Load("locks.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
 func TestWarningsAreLogged(t *testing.T) {
 	t.Parallel()
 	logs := &logBuffer{}
@@ -50,6 +87,22 @@ func TestWarningsAreLogged(t *testing.T) {
 	records := logs.records(t)
 	if len(records) != 1 || records[0]["level"] != "WARN" || records[0]["problem"] != "rule of func pay: no function is wrapped" {
 		t.Errorf("got records %v", records)
+	}
+}
+
+// A reload that takes the window away makes of a refusal a busy one again.
+func TestReloadedRulesAreNoMoreDebounced(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	info := aspect.RuleInfo{Subject: aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}, Debounce: time.Second}
+	busy := core.AcquireResult{Acquisition: acquisition("order:42", "pay"), Outcome: core.OutcomeBusy, Err: core.ErrNotAcquired}
+	h.ObserveRule(info)
+	h.ObserveAcquireEnd(t.Context(), busy)
+	info.Debounce = 0
+	h.ObserveRule(info)
+	h.ObserveAcquireEnd(t.Context(), busy)
+	for _, outcome := range []string{"debounced", "busy"} {
+		h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", outcome)
 	}
 }
 

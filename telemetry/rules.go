@@ -28,9 +28,7 @@ func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
 	}
 	ctx := context.Background() //nolint:forbidigo // rules are compiled at start-up, in no request
 	rule := t.subject(r.Subject)
-	if r.Debounce > 0 {
-		rule.debounced.Store(true)
-	}
+	rule.debounced.Store(r.Debounce > 0)
 	for _, c := range failpolicy.Causes() {
 		t.inst.failures.Add(ctx, 0, rule.failure(answer(&r.Policy, c)).add...)
 	}

@@ -17,9 +17,11 @@ type Aspect struct {
 	cfg       config
 	suspended atomic.Bool
 
-	mu      sync.Mutex
-	placed  []ruleset.Endpoint // of Wrap
-	checked bool               // reloads are judged as Check does
+	checking sync.Mutex
+	checked  bool // reloads are judged as Check does
+
+	mu     sync.Mutex
+	placed []ruleset.Endpoint // of Wrap
 }
 
 // New makes an Aspect over a lock client, which stays the caller's to close. The

@@ -64,7 +64,7 @@ func (a *Aspect) overlay(set *ruleset.Set, rule ruleset.Rule) ([]*ruleset.Resolv
 		return ruleset.Resolve([]ruleset.Rule{rule}, a.cfg.rules...)
 	}
 	var code []ruleset.Declared
-	if bare := (ruleset.Rule{Endpoint: rule.Endpoint}); !reflect.DeepEqual(rule, bare) {
+	if bare := (ruleset.Rule{Endpoint: rule.Endpoint, Name: rule.Name}); !reflect.DeepEqual(rule, bare) {
 		code = append(code, ruleset.Code(rule))
 	}
 	rules, err := set.Overlay(rule.Endpoint, code...)
@@ -84,15 +84,17 @@ func (a *Aspect) Check() error {
 	if a.cfg.set == nil {
 		return nil
 	}
-	a.mu.Lock()
-	again := a.checked
-	a.checked = true
-	a.mu.Unlock()
-	if again {
-		_, err := a.judge(a.cfg.set.Current())
+	a.checking.Lock()
+	defer a.checking.Unlock()
+	if a.checked {
+		commit, err := a.judge(a.cfg.set.Current())
+		if err == nil {
+			commit()
+		}
 		return err
 	}
 	_, err := a.cfg.set.Subscribe(a.judge)
+	a.checked = err == nil
 	return err
 }
 

@@ -198,3 +198,35 @@ func TestCheck_AsSevereAsTheFileSays(t *testing.T) {
 		}
 	}
 }
+
+// A Check that fails is made again; what counts is that one has passed.
+func TestCheck_JudgesReloadsOnceItHasPassed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
+	a := mustAspect(t, b.locks, aspect.WithSet(p))
+	if err := a.Check(); err == nil {
+		t.Error("nothing is wrapped yet")
+	}
+	mustWrap(t, a, ruleset.Rule{Name: "pay"}, charge)
+	if err := a.Check(); err != nil {
+		t.Error(err)
+	}
+	more := file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"}, ruleset.Rule{Endpoint: ruleset.Func("pya"), Key: "b"})
+	if err := p.replace(more); err == nil {
+		t.Error("a rule without a function was taken into force")
+	}
+}
+
+func TestWrap_RuleThatIsGone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, bare := range []ruleset.Rule{{Name: "pay"}, {Endpoint: payFunc}} {
+		p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
+		mustWrap(t, mustAspect(t, b.locks, aspect.WithSet(p)), bare, charge)
+		err := p.replace(file(t, ruleset.Rule{Endpoint: ruleset.Func("pya"), Key: "a"}))
+		if err == nil || !strings.Contains(err.Error(), "neither the program nor the set has a rule") {
+			t.Errorf("got %v", err)
+		}
+	}
+}

@@ -20,8 +20,8 @@ import (
 // in metrics; default: its Endpoint, then the function's own name.
 //
 // With [WithSet] the rules that the set has for the Endpoint are laid over the one
-// given, and a reload changes them. A rule with nothing but an Endpoint leaves all
-// to the set, which then must have a rule there.
+// given, and a reload changes them. A rule with nothing but an Endpoint or a Name
+// leaves all to the set, which then must have a rule there.
 //
 // The returned function has the semantics of [Point.Run] and is safe for
 // concurrent use: refused or lost it returns a [*RefusedError], with the

@@ -17,6 +17,7 @@ type Reload struct {
 	Hash string    // of the content: the first 12 hexadecimal digits of its SHA-256; empty if it could not be read
 	Time time.Time // of the attempt
 	Set  *Set      // now in force; nil if the first attempt failed
+	Old  *Set      // in force before; nil at the first attempt
 	Err  error     // why the new content was refused; nil if it is in force
 }
 
@@ -101,11 +102,12 @@ func (l *Live) Close() error {
 // attempt tries to take c into force. The caller has the turn.
 func (l *Live) attempt(c content) error {
 	l.last = c
+	old := l.Current()
 	next, err := l.load(c)
 	if err == nil {
 		err = l.replace(next)
 	}
-	l.observe(Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Err: err})
+	l.observe(Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Old: old, Err: err})
 	return err
 }
 

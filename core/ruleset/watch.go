@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -16,7 +17,8 @@ import (
 // the file has not changed any more for 100 ms; or after 1 s, also if it is absent or
 // empty. Besides, the file is looked at every 10 s, for what the system does not tell,
 // such as changes on a network drive. Nobody is told of a content that is the same as
-// before.
+// before. What is refused goes to the observers of [WithReloadObserver], or without
+// one to [slog.Default].
 func Watch(path string, opts ...Option) (*Live, error) {
 	return watch(path, watchConfig{
 		open: fsnotify.NewWatcher, quiet: 100 * time.Millisecond, limit: time.Second, poll: 10 * time.Second,
@@ -79,9 +81,16 @@ func (l *Live) follow(found content) bool {
 		return false
 	}
 	if !found.same(l.last) {
-		_ = l.attempt(found) //nolint:errcheck // the observers are told
+		l.report(l.attempt(found))
 	}
 	return true
+}
+
+// report logs a refusal that nobody else hears of.
+func (l *Live) report(err error) {
+	if err != nil && len(l.observers) == 0 {
+		slog.Error("lock rules refused: the old ones stay in force", "file", l.path, "error", err)
+	}
 }
 
 // settled waits until the file seems to be complete: a moment later it still reads the
