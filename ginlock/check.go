@@ -28,10 +28,14 @@ import (
 //   - Rules of Handle: what Handle returned.
 //   - Rules of Handler: those that fit no route at all. On which route such a handler
 //     is, only its first request tells; Handle is exact.
-//   - Two guards with a rule of the same name on one route.
+//   - A rule of the same name twice on one route.
 //   - [WithBody] and [WithBuffer] for routes that do not exist.
 //   - An engine that hands over path values undecoded, which would give one
 //     resource several keys.
+//
+// Check cannot see whether the handler of Middleware is on the chain of a route: gin
+// puts it there only for routes that are registered after Use, below that group.
+// Before the first route, on the engine, is the place where none is left out.
 //
 // A rule has to match a route of any engine that Check was ever given: where engines
 // share a rule file, give it all of them at once.

@@ -62,7 +62,8 @@ func (e *endpoint) clash(other *endpoint) error {
 	for _, r := range e.point.Rules() {
 		for _, o := range other.point.Rules() {
 			if r.Name == o.Name {
-				return fmt.Errorf("ginlock: %s: two guards have a rule %q there: remove one, or give them names that differ", e.route, r.Name)
+				return fmt.Errorf("ginlock: %s: a rule %q is there twice, from two of Handle, Handler and Middleware: remove one, "+
+					"or give them names that differ; a rule file changes rules in Go that are given to ruleset.WithRules", e.route, r.Name)
 			}
 		}
 	}

@@ -135,7 +135,9 @@ func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
 // rules that it began with. The guard is subscribed for as long as there is the Live
 // set: let them live together.
 //
-// Its place in the chain is told in the package comment.
+// Give it to Use before the routes are registered: gin puts it on the chains of those
+// that come later only, and the others run unlocked. Its place in the chain is told in
+// the package comment.
 func (g *Guard) Middleware(p ruleset.Provider) gin.HandlerFunc {
 	if p == nil {
 		p = (*ruleset.Set)(nil)

@@ -209,7 +209,7 @@ func TestGuards_TwoOnAPathWithOneNameAnswer500(t *testing.T) {
 		}
 		s.engine.Use(s.guard.Middleware(set))
 		s.handle(t, "POST", payPath, pay, func(*gin.Context) { t.Error("the handler ran") })
-		wantText(t, s.guard.Check(s.engine), "POST "+payPath, "two guards", "names that differ")
+		wantText(t, s.guard.Check(s.engine), "POST "+payPath, "is there twice", "names that differ")
 		want(t, "status", s.do(t, request{}).Code, http.StatusInternalServerError)
 		want(t, "held afterwards", s.held(t, payKey), false)
 	})

@@ -143,10 +143,10 @@ func TestReload_ThatDoesNotFitIsRefusedAndTheOldRulesStay(t *testing.T) {
 		"fallback":  {payRules("    on_busy: fallback\n    fallback: queu\n"), []string{"locks.yaml:6", `"queu"`, `"queue"`}},
 		"uncovered": {"uncovered: error\n" + payRules(""), []string{"POST /open: missing", "none: true"}},
 		"a rule that Handle has": {
-			payRules("  - http: POST /handled\n    key: x\n"), []string{"two guards", "POST /handled"},
+			payRules("  - http: POST /handled\n    key: x\n"), []string{"is there twice", "POST /handled"},
 		},
 		"a rule that another set has": {
-			payRules("  - http: POST /other\n    key: x\n"), []string{"two guards", "POST /other"},
+			payRules("  - http: POST /other\n    key: x\n"), []string{"is there twice", "POST /other"},
 		},
 		"several": {
 			payRules("    when: path.idd != \"7\"\n  - http: POST /nowhere\n    key: x\n  - http: POST /other\n    key: \"#{path.id}\"\n"),
