@@ -6,16 +6,19 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// Hold gives the lock under which the handler of ctx runs; of several rules that of
-// the last one. The handler may release it early, refresh it or hand it over: see
-// [core.Hold]. It reports false where the handler runs without a lock. For a lock by
-// its name use [core.Held].
-func Hold(ctx context.Context) (*core.Hold, bool) {
+// Hold gives the lock under which the handler of ctx runs: of several the one taken
+// last; of further ones [core.Held] tells. It is nil outside a guard and where the
+// handler runs without a lock; Release of nil is [core.ErrNotHeld].
+//
+// The handler may release it early, after which its context has ended (see [Caller]),
+// refresh it, or hand it over to work that outlives the call. The guard then leaves it
+// alone.
+func Hold(ctx context.Context) *core.Hold {
 	g := grantedTo(ctx)
 	if g == nil || ctx.Value(core.ContextKey) == nil { // hidden by core.Detach
-		return nil, false
+		return nil
 	}
-	return g.hold, true
+	return g.hold
 }
 
 // Caller gives the context of the call as it came to the interceptor: what a handler

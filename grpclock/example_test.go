@@ -193,7 +193,7 @@ func ExampleHold() {
 	locks, stop := exampleLocks()
 	defer stop()
 	orders, disconnect := served(locks, &shop{pay: func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
-		hold, _ := grpclock.Hold(ctx)
+		hold := grpclock.Hold(ctx)
 		// … charge …
 		if err := hold.Release(ctx); err != nil {
 			return nil, err

@@ -21,14 +21,13 @@ func TestHold_IsTheLockOfTheHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay"), rule("Track")))
 	look := func(ctx context.Context) {
-		hold, ok := grpclock.Hold(ctx)
-		if !ok || hold.Key() != "order:1" {
-			t.Errorf("got %v, %v", hold, ok)
+		if hold := grpclock.Hold(ctx); hold.Key() != "order:1" {
+			t.Errorf("got the lock %q", hold.Key())
 		}
 		if _, ok := core.Held(ctx, "order:1"); !ok {
 			t.Error("core.Held does not find it")
 		}
-		if _, ok := grpclock.Hold(core.Detach(ctx)); ok {
+		if grpclock.Hold(core.Detach(ctx)) != nil {
 			t.Error("a detached context has a hold")
 		}
 	}
@@ -46,8 +45,12 @@ func TestHold_IsTheLockOfTheHandler(t *testing.T) {
 
 func TestHold_NoneWithoutALock(t *testing.T) {
 	t.Parallel()
-	if hold, ok := grpclock.Hold(t.Context()); ok || hold != nil {
-		t.Errorf("got %v, %v", hold, ok)
+	hold := grpclock.Hold(t.Context())
+	if hold != nil || hold.Key() != "" {
+		t.Errorf("got the lock %q", hold.Key())
+	}
+	if err := hold.Release(t.Context()); !errors.Is(err, core.ErrNotHeld) {
+		t.Errorf("its release: got %v, want ErrNotHeld", err)
 	}
 	if ctx := t.Context(); grpclock.Caller(ctx) != ctx {
 		t.Error("Caller without a lock is not the context itself")
@@ -68,7 +71,7 @@ func TestHold_ReleasedEarlyByAUnaryHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay")))
 	b.shop.pay = func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
-		hold, _ := grpclock.Hold(ctx)
+		hold := grpclock.Hold(ctx)
 		if err := hold.Release(ctx); err != nil {
 			return nil, err
 		}
@@ -90,7 +93,7 @@ func TestHold_ReleasedEarlyByAStreamHandlerLeavesTheStreamWorking(t *testing.T) 
 		if _, err := stream.Recv(); err != nil {
 			return err
 		}
-		hold, _ := grpclock.Hold(stream.Context())
+		hold := grpclock.Hold(stream.Context())
 		if err := hold.Release(stream.Context()); err != nil {
 			return err
 		}
@@ -107,7 +110,7 @@ func TestHold_ReleasedWhileAReceiveIsBlocked(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Chat", func(r *ruleset.Rule) { r.Key = "orders" })))
 	b.shop.chat = func(stream shoppb.ChatStream) error {
-		hold, _ := grpclock.Hold(stream.Context())
+		hold := grpclock.Hold(stream.Context())
 		released := make(chan error, 1)
 		go func() {
 			released <- errors.Join(hold.Release(context.WithoutCancel(stream.Context())), stream.Send(reply("released")))
@@ -145,7 +148,7 @@ func TestHold_HandedOverOutlivesTheCall(t *testing.T) {
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay")))
 	kept := make(chan *core.Hold, 1)
 	b.shop.pay = func(ctx context.Context, _ *shoppb.PayRequest) (*shoppb.PayReply, error) {
-		hold, _ := grpclock.Hold(ctx)
+		hold := grpclock.Hold(ctx)
 		_, later := hold.Handover()
 		kept <- later
 		return reply("accepted"), nil

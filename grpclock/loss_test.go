@@ -119,7 +119,7 @@ func TestLoss_AResultIsKeptUnlessTheRuleSaysFail(t *testing.T) {
 func TestLoss_IgnoredDoesNotEndTheContextNorTheStream(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{track: func(_ *shoppb.PayRequest, stream shoppb.TrackStream) error {
-		hold, _ := grpclock.Hold(stream.Context())
+		hold := grpclock.Hold(stream.Context())
 		until(t, func() bool { return hold.Remaining() <= 0 })
 		if err := stream.Context().Err(); err != nil {
 			t.Errorf("the context ended: %v", err)
