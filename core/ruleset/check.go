@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -20,6 +19,7 @@ const (
 // checker collects what is wrong with one rule.
 type checker struct {
 	rule     *Resolved
+	declared []Declared // what the rule was made of, lowest layer first
 	problems []*Problem
 }
 
@@ -186,12 +186,32 @@ func (c *checker) checkKeys() {
 			c.reportf("key", "blank: write a template such as %q", r.Endpoint.template())
 		}
 	case !r.partial && !r.broken.hasAny("key", "keys", "none"):
-		c.reportf("key", "missing: write a template such as %q", r.Endpoint.template())
+		c.reportf("key", "%s%s%s", keyMissing, quote(r.Endpoint.template()), r.elsewhere())
 	}
 }
 
-// checkNone reports what a rule without a lock cannot have.
+// keyMissing precedes an example of a template.
+const keyMissing = "missing: write a template such as "
+
+// elsewhere says how an entry of a file gets the key of a rule that is written in Go,
+// where that does not happen by itself.
+func (r *Resolved) elsewhere() string {
+	if r.layer() != LayerYAML || r.Endpoint.Transport != TransportHTTP {
+		return ""
+	}
+	return ", or give the rule that is written in Go to ruleset.WithRules"
+}
+
+// checkNone reports what a rule without a lock cannot have. Where a lower layer has
+// the rule, that is all there is to say.
 func (c *checker) checkNone() {
+	none := c.rule.Source("none").Layer
+	for _, d := range slices.Backward(c.declared) {
+		if d.Source.Layer < none && !d.Rule.None {
+			c.reportf("none", "the rule is declared in %s, and none says that there is none: write disabled: true to switch it off", d.Source.where())
+			return
+		}
+	}
 	for _, field := range ruleFields.names {
 		if field != "endpoint" && field != "none" && c.rule.declared(field) {
 			c.reportf(field, "beside %s, which says that the endpoint needs no lock: remove one of them", c.spell("none"))
@@ -211,51 +231,6 @@ func (c *checker) checkTemplates() {
 			c.reportf(fmt.Sprintf("keys[%d]", i), "the same as %s[%d]: remove one", c.spell("keys"), first)
 		}
 	}
-}
-
-func (c *checker) checkWait() {
-	d := c.rule.WaitTime
-	switch {
-	case d == NoWait || d == WaitForever:
-	case d == Watchdog:
-		c.reportf("wait_time", "the watchdog belongs to %s: write a time such as %s, %s or %s",
-			c.spell("lease_time"), c.duration(5*time.Second), c.spell("NoWait"), c.spell("WaitForever"))
-	case d == 0:
-		c.reportf("wait_time", "0 says nothing here: write %s for a single attempt", c.spell("NoWait"))
-	case d < time.Millisecond || d > MaxDuration:
-		c.reportf("wait_time", "%s is out of range: write 1ms to %s, %s or %s%s",
-			shortTime(d), shortTime(MaxDuration), c.spell("NoWait"), c.spell("WaitForever"), c.unitHint(d))
-	}
-}
-
-func (c *checker) checkLease() {
-	d := c.rule.LeaseTime
-	switch {
-	case d == Watchdog:
-	case d == NoWait || d == WaitForever:
-		c.reportf("lease_time", "%s belongs to %s: write a time such as %s, or %s",
-			c.spell(sentinelName(d)), c.spell("wait_time"), c.duration(30*time.Second), c.spell("Watchdog"))
-	case d < time.Millisecond || d > MaxDuration:
-		c.reportf("lease_time", "%s is out of range: write 1ms to %s, or %s%s",
-			shortTime(d), shortTime(MaxDuration), c.spell("Watchdog"), c.unitHint(d))
-	}
-}
-
-func (c *checker) checkWindow() {
-	d := c.rule.Debounce
-	if d < 0 && d > Watchdog || d > 0 && d < time.Millisecond || d > MaxDuration {
-		c.reportf("debounce", "%s is out of range: write 1ms to %s, such as %s%s", shortTime(d), shortTime(MaxDuration), c.duration(5*time.Second), c.unitHint(d))
-	} else if name := sentinelName(d); name != "" {
-		c.reportf("debounce", "%s is no window: write a time such as %s", c.spell(name), c.duration(5*time.Second))
-	}
-}
-
-// unitHint recognises a bare number, which Go takes for nanoseconds.
-func (c *checker) unitHint(d time.Duration) string {
-	if d <= 0 || d >= time.Millisecond || c.rule.inFile() {
-		return ""
-	}
-	return fmt.Sprintf(" (is a unit missing? %d*time.Second)", int64(d))
 }
 
 func (c *checker) checkWhen() {

@@ -92,6 +92,9 @@ func (w timeForm) instead(text string) string {
 	if word, ok := w.meant[folded]; ok {
 		return word
 	}
+	if times := bareTimes(folded); len(times) > 0 {
+		return strings.Join(times, " or ")
+	}
 	if d := meantTime(folded); d > 0 {
 		return shortTime(d)
 	}

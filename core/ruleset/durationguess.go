@@ -28,13 +28,52 @@ var unitNames = map[string]time.Duration{ //nolint:gochecknoglobals // a table t
 	"d": day, "day": day, "days": day, "w": 7 * day, "week": 7 * day, "weeks": 7 * day,
 }
 
+// bareUnit is what a number without a unit may count.
+type bareUnit struct {
+	name, goName string
+	size         time.Duration
+	from, to     float64 // the numbers that are likely to count it
+}
+
+// bareUnits are those of other lock libraries. A small number of milliseconds is no
+// time to wait, and a large one of seconds is longer than a day.
+var bareUnits = []bareUnit{ //nolint:gochecknoglobals // a table that is only read
+	{"ms", "time.Millisecond", time.Millisecond, 100, float64(MaxDuration / time.Millisecond)},
+	{"s", "time.Second", time.Second, 0.001, float64(day / time.Second)},
+}
+
+func plausibleUnits(n float64) []bareUnit {
+	var units []bareUnit
+	for _, u := range bareUnits {
+		if n >= u.from && n <= u.to {
+			units = append(units, u)
+		}
+	}
+	return units
+}
+
+// bareTimes are the times that a number without a unit probably stands for, as it is
+// written: a wrong guess must not become a much longer time.
+func bareTimes(text string) []string {
+	text = strings.TrimPrefix(text, "+")
+	if !wholeNumber.MatchString(text) || text[0] == '0' && !strings.Contains(text, ".") {
+		return nil
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil
+	}
+	var times []string
+	for _, unit := range plausibleUnits(n) {
+		times = append(times, text+unit.name)
+	}
+	return times
+}
+
 // meantTime is the time that a text of lower case probably stands for, 0 if that is
 // not clear.
 func meantTime(text string) time.Duration {
 	text = strings.TrimPrefix(text, "+")
-	if wholeNumber.MatchString(text) && (text[0] != '0' || strings.Contains(text, ".")) {
-		text += "s" // what the Java annotation counts in
-	}
 	if m := isoTime.FindStringSubmatch(text); len(m) == 5 {
 		return sum(m[1:]...)
 	}

@@ -125,13 +125,15 @@ func (e Endpoint) httpProblem() string {
 	text := strings.TrimSpace(e.Label())
 	switch {
 	case e.Path == "" && strings.HasPrefix(e.Method, "/"):
-		return fmt.Sprintf("%q has no method: write %q", text, "POST "+e.Method)
+		return fmt.Sprintf("%q has no method: write %q", text, "POST "+oneStar(e.Method))
 	case e.Path == "" || e.Method == "":
 		return fmt.Sprintf("%q is no route: write a method and a path such as %q", text, e.example())
 	case strings.HasPrefix(e.Method, "/"):
 		return fmt.Sprintf("%q: the method comes first: write %q", text, strings.ToUpper(e.Path)+" "+e.Method)
 	case strings.ContainsAny(e.Path, " \t"):
 		return fmt.Sprintf("%q: a path has no spaces: write a method and a path such as %q", text, e.example())
+	case isAnyMethod(e.Method) && strings.HasPrefix(e.Path, "/"):
+		return fmt.Sprintf("%q: a * stands for any method: write %q", text, "* "+oneStar(e.Path))
 	case e.Method != strings.ToUpper(e.Method):
 		return fmt.Sprintf("%q: methods are upper case: write %q", text, strings.ToUpper(e.Method)+" "+e.Path)
 	case e.Path == "*":
@@ -159,8 +161,25 @@ func (e Endpoint) grpcProblem() string {
 	return starProblem(e.Path)
 }
 
-// starProblem finds a `*` segment that is not the last. Gin's "*name" is none.
+// isAnyMethod reports a word of routers for what is * here.
+func isAnyMethod(method string) bool {
+	return strings.EqualFold(method, "ANY") || strings.EqualFold(method, "ALL")
+}
+
+// oneStar is a path with one star where others have two.
+func oneStar(path string) string {
+	if before, _, found := strings.Cut(path+"/", "/**/"); found {
+		return before + "/*"
+	}
+	return path
+}
+
+// starProblem finds a `*` segment that is not the last, and two stars. Gin's "*name" is
+// none.
 func starProblem(text string) string {
+	if one := oneStar(text); one != text {
+		return fmt.Sprintf("%q: one * stands for everything below: write %q", text, one)
+	}
 	if before, _, found := strings.Cut(text, "/*/"); found {
 		return fmt.Sprintf("%q: a * stands only at the end: write %q", text, before+"/*")
 	}

@@ -7,8 +7,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // TestLoad_InvalidSamples: every trap is an error that says where it is and what to
@@ -23,11 +25,7 @@ func TestLoad_InvalidSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			options := sampleOptions()
-			if strings.HasSuffix(name, "-without-program-name") {
-				options = nil
-			}
-			_, err = ruleset.Load("locks.yaml", text, options...)
+			err = loadSample(name, text)
 			invalid, ok := errors.AsType[*ruleset.InvalidError](err)
 			if !ok {
 				t.Fatalf("got %v, want an InvalidError", err)
@@ -38,17 +36,60 @@ func TestLoad_InvalidSamples(t *testing.T) {
 	}
 }
 
+// loadSample loads a sample, over rules of lower layers if its name says so.
+func loadSample(name string, text []byte) error {
+	options := sampleOptions()
+	switch {
+	case strings.HasSuffix(name, "-without-program-name"):
+		options = nil
+	case strings.HasSuffix(name, "-over-program"):
+		options = append(options, ruleset.WithRules(
+			ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}", WaitTime: time.Second},
+			ruleset.Rule{Endpoint: ruleset.Func("close-day"), Name: "close", Key: "day", OnBusy: failpolicy.Skip},
+		))
+	case strings.HasSuffix(name, "-over-proto"):
+		return overProto(text, options)
+	}
+	_, err := ruleset.Load("locks.yaml", text, options...)
+	return err
+}
+
+// overProto lays a file over the options of three methods. The last has two.
+func overProto(text []byte, options []ruleset.Option) error {
+	set, err := ruleset.Load("locks.yaml", text, options...)
+	if err != nil {
+		return err
+	}
+	var problems []*ruleset.Problem
+	for i, rules := range [][]ruleset.Rule{
+		{{Endpoint: ruleset.GRPC("/shop.Orders/Pay"), Key: "order:#{req.order_id}", WaitTime: time.Second}},
+		{{Endpoint: ruleset.GRPC("/shop.Orders/Ship"), Name: "ship", Key: "order:#{req.order_id}"}},
+		{{Endpoint: ruleset.GRPC("/shop.Orders/Move"), Name: "from", Key: "a"}, {Endpoint: ruleset.GRPC("/shop.Orders/Move"), Name: "to", Key: "b"}},
+	} {
+		var declared []ruleset.Declared
+		for k, r := range rules {
+			source := ruleset.Source{Layer: ruleset.LayerProto, File: "shop.proto", Line: 10*(i+1) + k, Column: 5}
+			declared = append(declared, ruleset.Declared{Rule: r, Source: source})
+		}
+		_, err := set.Overlay(rules[0].Endpoint, declared...)
+		if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
+			problems = append(problems, invalid.Problems...)
+		}
+	}
+	return ruleset.Invalid(problems...)
+}
+
 // goWords are what no message about a file says, unless the file does.
 var goWords = regexp.MustCompile(`\b(?:HTTP|GRPC|Func)\("|\b(?:ruleset|failpolicy|time)\.[A-Z]\w*|\b(?:Wait|Lease)Time\b|\bOn[A-Z]\w+`)
 
 // checkWords: the problems are in the file, and use its words. Only the name of a
-// program is given in Go.
+// program and its rules are given in Go.
 func checkWords(t *testing.T, text string, problems []*ruleset.Problem) {
 	t.Helper()
 	lines := strings.Split(text, "\n")
 	for _, p := range problems {
 		word := goWords.FindString(p.Error())
-		if word != "" && word != "ruleset.WithService" && !strings.Contains(text, word) {
+		if word != "" && word != "ruleset.WithService" && word != "ruleset.WithRules" && !strings.Contains(text, word) {
 			t.Errorf("%s is Go's word: %s", word, p)
 		}
 		line, column := p.Source.Line, p.Source.Column

@@ -1,7 +1,6 @@
 package ruleset
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -79,10 +78,12 @@ func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 		groups[id] = append(groups[id], d)
 	}
 	rules := make([]*Resolved, len(order))
+	together := map[Endpoint][]neighbour{}
 	for i, id := range order {
 		rules[i] = r.resolve(groups[id])
+		together[id.endpoint] = append(together[id.endpoint], neighbour{rules[i], groups[id][0].Source.Layer})
 	}
-	r.checkNames(rules)
+	r.checkNames(rules, together)
 	return rules
 }
 
@@ -93,7 +94,7 @@ func identityOf(r *Rule) identity {
 	return identity{endpoint: r.Endpoint, name: r.Name}
 }
 
-// resolve makes one rule of the declarations of one identity.
+// resolve makes one rule of the declarations of one identity, and sorts them.
 func (r *resolver) resolve(group []Declared) *Resolved {
 	slices.SortStableFunc(group, byLayer)
 	rule := r.newRule()
@@ -109,7 +110,7 @@ func (r *resolver) resolve(group []Declared) *Resolved {
 		rule.Name = rule.Endpoint.Label()
 	}
 	rule.partial = r.allowPartial && rule.mayBePartial()
-	c := checker{rule: rule}
+	c := checker{rule: rule, declared: group}
 	c.check(r.requireEndpoint)
 	r.problems = append(r.problems, c.problems...)
 	rule.applyDebounce()
@@ -195,26 +196,6 @@ func unknownWord(what, word string, known []string) string {
 func (r *Resolved) applyDebounce() {
 	if r.Debounce > 0 {
 		r.WaitTime, r.LeaseTime = NoWait, Watchdog
-	}
-}
-
-// checkNames reports rules of one endpoint that are not told apart by a name.
-func (r *resolver) checkNames(rules []*Resolved) {
-	count := map[Endpoint]int{}
-	for _, rule := range rules {
-		count[rule.Endpoint]++
-	}
-	for _, rule := range rules {
-		n := count[rule.Endpoint]
-		switch {
-		case n < 2 || rule.broken.hasAny("endpoint", "name"):
-		case rule.None:
-			r.problems = append(r.problems, rule.Problem("none",
-				fmt.Sprintf("%d rules on one endpoint, and this one says that it needs none: remove it, or the others", n)))
-		case !rule.declared("name"):
-			r.problems = append(r.problems, rule.Problem("name",
-				fmt.Sprintf("%d rules on one endpoint need names: write %s", n, rule.example("name", `"stock"`))))
-		}
 	}
 }
 

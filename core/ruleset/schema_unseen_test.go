@@ -15,6 +15,8 @@ func unseenBySchema() map[string]string {
 		elsewhere = "the profile, the defaults of the program or a lower layer may have what is missing"
 		others    = "nothing in a schema compares one rule with another"
 		program   = "the program knows"
+		quotes    = "a curly quote is a letter like others"
+		below     = "only those who know the lower layers can compare them with the file"
 	)
 	return map[string]string{
 		"utf16":                             encoding,
@@ -53,5 +55,15 @@ func unseenBySchema() map[string]string {
 		"profile-swallowed":                 comment,
 		"default-strategy-without-handler":  elsewhere,
 		"services-without-program-name":     program + " which service it is",
+		"profile-defaults":                  "the name of a profile is free",
+		"quotes-curly-around-comment":       quotes,
+		"quotes-curly-inside-of-straight":   quotes,
+		"quotes-curly-open":                 quotes,
+		"endpoint-any-method":               "any word in capitals is a method",
+		"endpoint-two-stars":                "a second star looks like the name of Gin's wildcard",
+		"none-over-program":                 below,
+		"none-over-proto":                   below,
+		"name-over-proto":                   below,
+		"name-over-program":                 below,
 	}
 }

@@ -34,6 +34,7 @@ func TestNewSet_ReportsEveryProblemAtOnce(t *testing.T) {
 		on("odd-keys", ruleset.Rule{Keys: []string{"a", " ", "a"}}),
 		on("kind", ruleset.Rule{Key: "a", Kind: "fiar"}),
 		on("bare-number", ruleset.Rule{Key: "a", WaitTime: 10, LeaseTime: 30}),
+		on("bare-milliseconds", ruleset.Rule{Key: "a", WaitTime: 3000, LeaseTime: 300000}),
 		on("negative", ruleset.Rule{Key: "a", WaitTime: -time.Second, LeaseTime: -time.Second, Debounce: -time.Second, MaxWaiters: -1}),
 		on("swapped", ruleset.Rule{Key: "a", WaitTime: ruleset.Watchdog, LeaseTime: ruleset.NoWait, Debounce: ruleset.WaitForever}),
 		on("huge", ruleset.Rule{Key: "a", WaitTime: ruleset.MaxDuration + 1, LeaseTime: ruleset.MaxDuration + 1, Debounce: ruleset.MaxDuration + 1}),

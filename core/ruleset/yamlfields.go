@@ -92,7 +92,7 @@ type wordList struct {
 var wordLists = map[reflect.Type]wordList{ //nolint:gochecknoglobals // a table that is only read
 	reflect.TypeFor[Kind]():                wordsOf("kind", Kinds()),
 	reflect.TypeFor[KeyFormat]():           wordsOf("key_format", KeyFormats()),
-	reflect.TypeFor[Severity]():            wordsOf("severity", Severities()),
+	reflect.TypeFor[Severity]():            {words(Severities()), checkSeverity},
 	reflect.TypeFor[failpolicy.Strategy](): {words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }},
 	reflect.TypeFor[failpolicy.OnLost]():   {words(failpolicy.LossChoices()), func(w string) error { return second(failpolicy.ParseOnLost(w)) }},
 }
@@ -107,6 +107,25 @@ func wordsOf[T ~string](what string, list []T) wordList {
 		}
 		return errors.New(unknownWord(what, word, known))
 	}}
+}
+
+// severityWords are what other tools call a severity.
+var severityWords = map[string]Severity{ //nolint:gochecknoglobals // a table that is only read
+	"warning": SeverityWarn, "warnings": SeverityWarn,
+	"none": SeverityIgnore, "off": SeverityIgnore, "ignored": SeverityIgnore,
+	"fail": SeverityError, "failure": SeverityError, "fatal": SeverityError,
+}
+
+func checkSeverity(word string) error {
+	known := words(Severities())
+	if slices.Contains(known, word) {
+		return nil
+	}
+	meant, ok := severityWords[strings.ToLower(word)]
+	if !ok {
+		return errors.New(unknownWord("severity", word, known))
+	}
+	return &failpolicy.UnknownWordError{What: "severity", Word: word, Known: known, Suggestion: string(meant)}
 }
 
 // word reads one of a few words. What YAML takes for something else, such as NULL, is

@@ -23,6 +23,9 @@ func (f *fileReader) readProfiles(v value, to *config) bool {
 		name, ok := f.readKey(v.field, key)
 		switch {
 		case !ok:
+		case isDefaultMeant(name):
+			f.reportf(key, v.field, "%s: write default, which is the one that applies to every rule", keyText(name))
+			f.readProfile(defaultProfile, value{field: v.field, key: key, node: node}, to)
 		case isBlank(name):
 			f.reportf(key, v.field, "a profile without a name: write reports: or default:")
 		case seen[name] != nil:
@@ -33,6 +36,13 @@ func (f *fileReader) readProfiles(v value, to *config) bool {
 		}
 	}
 	return true
+}
+
+// isDefaultMeant reports a name that looks like the one of the values for every rule. No
+// profile may have it: what it says would count nowhere.
+func isDefaultMeant(name string) bool {
+	folded := foldKey(name)
+	return name != defaultProfile && (folded == defaultProfile || folded == defaultProfile+"s")
 }
 
 // readProfile reads one profile, or the defaults of the file.

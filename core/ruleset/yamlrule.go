@@ -50,7 +50,7 @@ func (f *fileReader) readTop(root *yaml.Node, cfg *config) {
 	}
 	all := readMapping(f, topTable, "", root, cfg)
 	if !slices.ContainsFunc(all, func(s found) bool { return s.field == "rules" }) {
-		f.reportf(root, "rules", "missing: write %s", rulesExample)
+		f.reportf(root, "rules", "missing: write %s, or rules: [] if none are meant", rulesExample)
 	}
 	cfg.switches = Declared{Rule: Rule{Disabled: cfg.settings.Disabled, DryRun: cfg.settings.DryRun}, Source: f.of(root), Fields: map[string]Source{}}
 	for _, s := range all {

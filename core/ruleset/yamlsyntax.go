@@ -33,7 +33,7 @@ func (f *fileReader) reportSyntax(err error) {
 // parser says.
 func (e *syntaxError) explain() (place, string) {
 	explainers := []func() (place, string){
-		e.template, e.flow, e.tab, e.special, e.colon, e.alignment, e.quotes, e.blockHeader, e.depth,
+		e.curly, e.template, e.flow, e.tab, e.special, e.colon, e.alignment, e.quotes, e.blockHeader, e.depth,
 	}
 	for _, explain := range explainers {
 		if at, message := explain(); message != "" {

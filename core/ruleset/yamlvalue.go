@@ -15,7 +15,7 @@ import (
 // what stands there. Without anchors, aliases and tags every value has exactly one
 // place and one type.
 func (f *fileReader) isGiven(v value) bool {
-	if !f.isPlain(v) || f.isSwallowed(v) {
+	if !f.isPlain(v) || f.isCurly(v) || f.isSwallowed(v) {
 		return false
 	}
 	n := v.node

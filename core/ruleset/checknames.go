@@ -1,0 +1,81 @@
+package ruleset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// neighbour is one of the rules of an endpoint.
+type neighbour struct {
+	*Resolved
+	lowest Layer // the lowest that declares it
+}
+
+// checkNames reports rules of one endpoint that are not told apart by a name.
+func (r *resolver) checkNames(rules []*Resolved, together map[Endpoint][]neighbour) {
+	for _, rule := range rules {
+		all := together[rule.Endpoint]
+		switch {
+		case len(all) < 2 || rule.broken.hasAny("endpoint", "name"):
+		case rule.None:
+			r.problems = append(r.problems, rule.Problem("none", noneBeside(rule, all)))
+		case !rule.declared("name"):
+			r.nameless(rule, all)
+		}
+	}
+}
+
+// noneBeside says what to do about a rule that says that there is none, beside others.
+func noneBeside(rule *Resolved, all []neighbour) string {
+	i := slices.IndexFunc(all, func(n neighbour) bool { return n.layer() < rule.layer() })
+	if i < 0 {
+		return fmt.Sprintf("%d rules on one endpoint, and this one says that it needs none: remove it, or the others", len(all))
+	}
+	message := fmt.Sprintf("the rule %q is declared in %s, and none says that there is none: write name: %q and disabled: true to switch it off",
+		all[i].Name, all[i].origin.where(), all[i].Name)
+	if len(all) > 2 {
+		message += ", and so for the others"
+	}
+	return message
+}
+
+// nameless reports a rule without a name beside others. Where one of a higher layer
+// has a name, most likely it was to change this one, and lacks the rest for that reason.
+func (r *resolver) nameless(rule *Resolved, all []neighbour) {
+	i := slices.IndexFunc(all, func(n neighbour) bool {
+		return n.lowest > rule.layer() && n.declared("name") && !n.broken.hasAny("name")
+	})
+	if i < 0 {
+		r.problems = append(r.problems, rule.Problem("name",
+			fmt.Sprintf("%d rules on one endpoint need names: write %s", len(all), rule.example("name", `"stock"`))))
+		return
+	}
+	named := all[i]
+	r.problems = slices.DeleteFunc(r.problems, func(p *Problem) bool {
+		return p.Endpoint == named.Endpoint && p.Rule == named.Name && p.Field == "key" && strings.HasPrefix(p.Message, keyMissing)
+	})
+	r.problems = append(r.problems, named.Problem("name", fmt.Sprintf(
+		"%d rules on one endpoint need names, and the one in %s has none: leave name out to change the rule of %s, or give that one a name, too",
+		len(all), rule.origin.where(), rule.layer().owner())))
+}
+
+// where is the place of a declaration in a sentence: "declared in …".
+func (s Source) where() string {
+	if place := s.position(); place != "" {
+		return place
+	}
+	return s.Layer.owner()
+}
+
+// owner is who has the rules of a layer.
+func (l Layer) owner() string {
+	switch l {
+	case LayerYAML:
+		return "the file"
+	case LayerProto:
+		return "the .proto"
+	default:
+		return "the program"
+	}
+}
