@@ -40,17 +40,6 @@ func (c *checker) compiled(k methodKey, m *method) {
 	}
 }
 
-// rekeyed reports a rule of which callers under the old set and under this one would
-// hold different locks.
-func (c *checker) rekeyed(k methodKey, old, next *method) {
-	if c.set.Settings().AllowRekey {
-		return
-	}
-	for _, p := range ruleset.RekeyedAt(old.rules(), next.rules()) {
-		c.add(p, k.path)
-	}
-}
-
 // add notes a problem; a rule with a wildcard may have it for many methods.
 func (c *checker) add(p *ruleset.Problem, path string) {
 	text := p.Error()

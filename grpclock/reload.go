@@ -6,7 +6,8 @@ import (
 
 // prepare makes everything ready for a set: the first one, and one that is to replace
 // the one in force. Every method that the old table has is compiled, which is all that
-// Check has seen. It implements [ruleset.Prepare].
+// Check has seen; of others that the sets name it is seen to that they keep their
+// locks. It implements [ruleset.Prepare].
 func (g *Guard) prepare(next *ruleset.Set) (commit func(), err error) {
 	t := &table{set: next, methods: map[methodKey]*method{}}
 	old := g.current.Load()
@@ -23,6 +24,7 @@ func (g *Guard) prepare(next *ruleset.Set) (commit func(), err error) {
 		c.compiled(k, m)
 		c.rekeyed(k, old.methods[k], m)
 	}
+	c.rekeyedElsewhere(old)
 	var warnings []*ruleset.Problem
 	if registered := g.registered.Load(); registered != nil {
 		warnings = c.judge(*registered)
