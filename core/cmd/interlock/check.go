@@ -1,10 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/inspect"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -33,13 +34,14 @@ func newCheck() *command {
 		summary:  "find what is wrong with a rule file",
 		text: `Checks a rule file as the program would at its start, as far as it is told about the
 program. Exit code 1 if there are errors, with --strict also if there are warnings.
+- reads the rules from the standard input. Rules that are written in Go are not known.
 
 Examples:
   interlock check locks.yaml
   interlock check locks.yaml --descriptors image.binpb --routes routes.json --strict
   interlock check --descriptors image.binpb
   interlock check locks.yaml --sample order.json --sample 'POST /login=login.json'
-  git show main:locks.yaml > old.yaml && interlock check locks.yaml --against old.yaml`,
+  git show main:locks.yaml | interlock check locks.yaml --against -`,
 		flags: c.flags,
 		run:   c.run,
 	}
@@ -70,7 +72,11 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 	if err != nil {
 		return err
 	}
-	findings, summary, err := c.findings(path, bodies)
+	file, old, err := c.read(path, std.in)
+	if err != nil {
+		return err
+	}
+	findings, summary, err := c.findings(file, old, bodies)
 	if err != nil {
 		return err
 	}
@@ -84,11 +90,28 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 	return nil
 }
 
+// read reads the rule file and the one in force, nil for what was not given.
+func (c *check) read(path string, stdin io.Reader) (file, old *rulefile.File, err error) {
+	if path == rulefile.Stdin && c.against == rulefile.Stdin {
+		return nil, nil, usagef("both rule files from the standard input: write one of them to a file")
+	}
+	if file, err = readRules(path, stdin); err != nil {
+		return nil, nil, err
+	}
+	if old, err = readRules(c.against, stdin); err != nil {
+		return nil, nil, fmt.Errorf("--against: %w", err)
+	}
+	return file, old, nil
+}
+
 // findings loads the rules and judges them. What is wrong with the file itself is a
 // finding, and nothing else is known then. summary begins the last line.
-func (c *check) findings(path string, bodies *samples) (found []report.Finding, summary string, err error) {
-	name := cmp.Or(path, c.descriptors)
-	set, err := c.set(path)
+func (c *check) findings(file, before *rulefile.File, bodies *samples) (found []report.Finding, summary string, err error) {
+	name := c.descriptors
+	if file != nil {
+		name = file.Name
+	}
+	set, err := c.set(file)
 	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
 		for _, p := range invalid.Problems {
 			found = append(found, report.Finding{Severity: report.Error, Problem: p})
@@ -98,9 +121,9 @@ func (c *check) findings(path string, bodies *samples) (found []report.Finding, 
 	if err != nil {
 		return nil, "", err
 	}
-	in := &inspect.Inputs{File: name, Set: set, Routes: c.routes, Image: c.image, Body: bodies.of}
-	if c.against != "" {
-		old, err := c.set(c.against)
+	in := &inspect.Inputs{Name: name, File: file, Service: c.service, Set: set, Routes: c.routes, Image: c.image, Body: bodies.of}
+	if before != nil {
+		old, err := c.set(before)
 		if err != nil {
 			return nil, "", errors.New("--against: " + err.Error()) // it cannot be done, even if that file is all that is wrong
 		}

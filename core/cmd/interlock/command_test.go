@@ -85,6 +85,52 @@ func TestKey_ReadsTheBody(t *testing.T) {
 	}
 }
 
+// Rules from the standard input are those of the file, under another name.
+func TestRun_ReadsTheStandardInput(t *testing.T) {
+	t.Parallel()
+	const file = "testdata/locks.yaml"
+	rules, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ byFile, byInput []string }{
+		{[]string{"check", file}, []string{"check", "-"}},
+		{[]string{"check", file, "--against", file}, []string{"check", "-", "--against", file}},
+		{[]string{"check", file, "--against", file}, []string{"check", file, "--against", "-"}},
+		{[]string{"dump", file}, []string{"dump", "-"}},
+		{[]string{"key", file, "POST /orders/42/pay"}, []string{"key", "-", "POST /orders/42/pay"}},
+	} {
+		t.Run(strings.Join(c.byInput, " "), func(t *testing.T) {
+			t.Parallel()
+			want := interlock(t, "", c.byFile...)
+			if c.byInput[1] == "-" {
+				want.stdout = strings.ReplaceAll(want.stdout, file, "stdin")
+			}
+			if got := interlock(t, string(rules), c.byInput...); got != want || got.code != exitFine {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// A place in the old file is none in the pull request.
+func TestCheck_AnnotatesTheNewFileOnly(t *testing.T) {
+	t.Parallel()
+	got := interlock(t, "", "check", "testdata/unlocked.yaml", "--against", "testdata/locked.yaml", "--format", "github")
+	removed := 0
+	for line := range strings.Lines(got.stdout) {
+		if !strings.Contains(line, " file=testdata/unlocked.yaml,line=") {
+			t.Errorf("got %q, which is not in the new file", line)
+		}
+		if strings.Contains(line, "file=testdata/unlocked.yaml,line=1::") && strings.Contains(line, ": removed (testdata/locked.yaml:") {
+			removed++
+		}
+	}
+	if removed == 0 {
+		t.Errorf("no removed rule is told: got %s", got)
+	}
+}
+
 func TestKey_FlagsMayStandAnywhere(t *testing.T) {
 	t.Parallel()
 	want := interlock(t, "", "key", "testdata/locks.yaml", "POST /orders/42/pay", "--prefix", "shop:", "--hash")

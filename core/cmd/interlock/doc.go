@@ -2,7 +2,11 @@
 // more it is told about the program that uses the rules, the more it finds. It starts
 // no server and asks no Redis.
 //
-//	go run github.com/interlock-go/interlock/core/cmd/interlock check locks.yaml
+//	go get -tool github.com/interlock-go/interlock/core/cmd/interlock
+//	go tool interlock check locks.yaml
+//
+// The first line is needed once in a module: it notes the command, and what that is
+// made of, in go.mod and go.sum. Below, interlock stands for go tool interlock.
 //
 // The commands:
 //
@@ -14,7 +18,8 @@
 //	version  which Interlock this is
 //
 // `interlock help check` and `interlock check --help` say more about one. Flags may
-// stand before and after arguments. Exit codes: 0 in order, 1 problems were found, 2
+// stand before and after arguments; - in place of the rule file is the standard input,
+// which messages call stdin. Exit codes: 0 in order, 1 problems were found, 2
 // it cannot be done (a wrong call, an unreadable file).
 //
 // # What check is told, and what it finds then
@@ -23,6 +28,15 @@
 //
 // By the rule file alone: everything that loading it finds; keys and conditions that
 // do not compile, path parameters that the rule's own route lacks.
+//
+// check knows the rules of files and of .proto files, and none that are written in Go
+// (ruleset.WithRules): an entry for a gRPC method or a function may lack a key here, of
+// which a note says that it has to be elsewhere. An entry for HTTP without a key is an
+// error here even if the program has it; an endpoint that has its rule in Go counts
+// as one without (see uncovered in the rule file).
+//
+// A file that several programs share, with services, is checked for one of them:
+// --service says for which.
 //
 // With --descriptors (compiled .proto files, by `buf build -o image.binpb` or `protoc
 // --include_imports --include_source_info -o image.binpb`) the rules of gRPC methods
@@ -42,14 +56,17 @@
 // With --sample (a JSON body) fields that the sample lacks are errors. It is for
 // bodies that the program does not type.
 //
-// With --against (the rule file in force) what changes is listed, and what a reload
-// would refuse is an error: programs with the old and with the new file would hold
-// different locks.
+// With --against (the rule file in force) what changes is listed. What a reload would
+// refuse is an error: programs with the old and with the new file would hold different
+// locks. A rule that is gone or switched off is a warning: its endpoint runs unlocked.
+// What is gone has its place on line 1 of the new file.
 //
 // Errors are what the program would not start with. Warnings, which --strict makes
 // count: one lock for all requests of an endpoint; two rules that two endpoints take
 // in opposite orders, so that two requests can wait for each other until the wait
-// time is over; what the rule file calls a warning. Notes say what could not be
+// time is over; disabled, dry_run and allow_rekey for the whole file; a profile that no
+// rule has; a service that is probably misspelt; what the rule file calls a warning.
+// Notes say what could not be
 // judged, and never count.
 //
 // Rules of functions are checked without the type of their argument, which only the
@@ -68,5 +85,7 @@
 //
 // shows the rules that concern a request, what their keys read, and the keys as they
 // are in Redis (--prefix is that of the lock client) and in traces. Paths are matched
-// with the routes as gin does it; without --routes with those that the rules name.
+// with the routes as gin does it; without --routes with those that the rules name. Below
+// a wildcard a rule that reads route has no key without --routes. Keys of functions are
+// made of a Go argument, and cannot be shown.
 package main

@@ -50,7 +50,7 @@ func (d *dump) run(_ context.Context, std streams, args []string) error {
 	if err := d.load(); err != nil {
 		return err
 	}
-	set, err := d.set(path)
+	set, err := d.readAndSet(std, path)
 	if err != nil {
 		return err
 	}

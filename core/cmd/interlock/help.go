@@ -27,6 +27,9 @@ func overview() string {
 		fmt.Fprintf(&text, "  %-8s %s\n", c.name, c.summary)
 	}
 	text.WriteString("\nMore about one: interlock help check\n" +
+		"In a module that uses Interlock, once:\n" +
+		"  go get -tool github.com/interlock-go/interlock/core/cmd/interlock\n" +
+		"and then: go tool interlock check locks.yaml\n" +
 		"Exit codes: 0 in order, 1 problems were found, 2 it cannot be done.\n")
 	return text.String()
 }

@@ -14,7 +14,9 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/simulate"
+	"github.com/interlock-go/interlock/core/ruleset"
 )
 
 // key is the command of that name.
@@ -36,12 +38,13 @@ func newKey() *command {
 		summary:  "the Redis keys that a request would lock",
 		text: `Shows which rules concern a request, what their keys read, and the Redis keys; or why
 there is none. REQUEST is a method and a path, or a full gRPC method. Exit code 1 if
-no rule concerns the request, or one yields no key.
+no rule concerns the request, or one yields no key; 0 if none is wanted (none: true).
 
 What only the server knows has to be given: the variables that it registers,
-client_ip or peer (--var), the prefix of its client (--prefix). A body is JSON if it
-looks like that, else a form, unless there is a Content-Type. A key over req needs
---descriptors.
+client_ip or peer (--var), the prefix of its client (--prefix), below a wildcard its
+routes (--routes). A body is JSON if it looks like that, else a form, unless there is
+a Content-Type. A key over req needs --descriptors. Keys of functions are made of a
+Go argument, and cannot be shown. - reads the rules from the standard input.
 
 Examples:
   interlock key locks.yaml 'POST /orders/42/pay?x=1' -H 'X-Id: 7' -d '{"sku":"a"}'
@@ -76,10 +79,13 @@ func (k *key) run(ctx context.Context, std streams, args []string) error {
 	answers, err := k.ask(ctx, std, path, args[last])
 	if unmatched, ok := errors.AsType[*simulate.NoMatchError](err); ok {
 		fmt.Fprintln(std.out, unmatched)
+		if unmatched.OnPurpose {
+			return nil
+		}
 		return errProblems
 	}
 	if err != nil {
-		return k.explain(err)
+		return k.explain(err, strings.HasPrefix(args[last], "/"))
 	}
 	for i := range answers {
 		if i > 0 {
@@ -102,6 +108,9 @@ func (k *key) ask(ctx context.Context, std streams, path, request string) ([]sim
 	if err := k.load(); err != nil {
 		return nil, err
 	}
+	if path == rulefile.Stdin && k.data == "@-" {
+		return nil, usagef("the rule file and the body both from the standard input: write one of them to a file")
+	}
 	variables, err := pairs(k.variables)
 	if err != nil {
 		return nil, err
@@ -114,7 +123,7 @@ func (k *key) ask(ctx context.Context, std streams, path, request string) ([]sim
 	if err != nil {
 		return nil, err
 	}
-	set, err := k.set(path)
+	set, err := k.readAndSet(std, path)
 	if err != nil {
 		return nil, err
 	}
@@ -125,19 +134,24 @@ func (k *key) ask(ctx context.Context, std streams, path, request string) ([]sim
 		return p.HTTP(ctx, method, strings.TrimSpace(target), header, body)
 	case strings.Count(request, "/") == 2 && strings.HasPrefix(request, "/"):
 		return p.GRPC(request, metadata(header), body)
+	case len(set.Lookup(ruleset.Func(request))) > 0:
+		return nil, p.Function(request)
 	default:
 		return nil, usagef("%q is no request: write a method and a path such as 'POST /orders/42/pay', or a full gRPC method such as /shop.v1.Orders/Pay", request)
 	}
 }
 
 // explain says what may be missing where rules do not compile.
-func (k *key) explain(err error) error {
+func (k *key) explain(err error, isGRPC bool) error {
 	if !isInvalid(err) {
 		return err
 	}
 	hints := []string{"a variable that the program registers needs --var name=value"}
-	if k.image == nil {
+	switch {
+	case isGRPC && k.image == nil:
 		hints = append(hints, "req needs --descriptors")
+	case !isGRPC && k.routes == nil:
+		hints = append(hints, "path parameters below a wildcard need --routes")
 	}
 	return fmt.Errorf("%w\n(%s)", err, strings.Join(hints, "; "))
 }

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/inspect"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -48,16 +54,52 @@ func (p *program) load() error {
 	return nil
 }
 
-// set loads the rule file. Without one there are only the options of .proto files.
-func (p *program) set(path string) (*ruleset.Set, error) {
+// set loads a rule file. Without one there are only the options of .proto files.
+func (p *program) set(file *rulefile.File) (*ruleset.Set, error) {
+	if file == nil {
+		return ruleset.NewSet(nil)
+	}
 	var opts []ruleset.Option
 	if p.service != "" {
 		opts = append(opts, ruleset.WithService(p.service))
 	}
-	if path == "" {
-		return ruleset.NewSet(nil, opts...)
+	set, err := ruleset.Load(file.Name, file.Text, opts...)
+	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
+		adviseService(invalid.Problems, file)
 	}
-	return ruleset.LoadFile(path, opts...)
+	return set, err
+}
+
+// readAndSet reads and loads the rule file of a command that only shows something.
+// Whether the service is misspelt it says beside that.
+func (p *program) readAndSet(std streams, path string) (*ruleset.Set, error) {
+	file, err := readRules(path, std.in)
+	if err != nil {
+		return nil, err
+	}
+	if f, found := inspect.Service(file, p.service); found && f.Severity == report.Warning {
+		fmt.Fprintln(std.err, report.Line(f))
+	}
+	return p.set(file)
+}
+
+// readRules reads a rule file, nil without one.
+func readRules(path string, stdin io.Reader) (*rulefile.File, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return rulefile.Read(path, stdin)
+}
+
+// adviseService says how this program is told the service, where the loader has
+// advice for those who write one.
+func adviseService(problems []*ruleset.Problem, file *rulefile.File) {
+	names := rulefile.Texts(file.Services)
+	for _, p := range problems {
+		if p.Field == "services" && strings.Contains(p.Message, "WithService") && len(names) > 0 {
+			p.Message = "rules for some programs only: say which one is meant: --service " + strings.Join(names, " or --service ")
+		}
+	}
 }
 
 // ruleFile is the one argument of a command; none if there are descriptors.
@@ -66,7 +108,7 @@ func (p *program) ruleFile(args []string) (string, error) {
 	case len(args) == 0 && p.descriptors != "":
 		return "", nil
 	case len(args) == 0:
-		return "", usagef("no rule file: write its name, such as locks.yaml, or --descriptors for the rules of .proto files")
+		return "", usagef("no rule file: write its name, such as locks.yaml, - for the standard input, or --descriptors for the rules of .proto files")
 	case len(args) > 1:
 		return "", usagef("%q is one file too many: call it once for each", args[1])
 	default:

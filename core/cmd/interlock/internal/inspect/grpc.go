@@ -28,7 +28,7 @@ func (i *inspector) grpc() {
 		return
 	}
 	for _, rules := range byEndpoint(i.in.Set, ruleset.TransportGRPC) {
-		if rules = i.whole(rules, "the .proto file (--descriptors tells)"); len(rules) > 0 {
+		if rules = i.whole(rules, "the .proto (--descriptors tells) or in the program"); len(rules) > 0 {
 			i.judge(grpcSite(rules[0].Endpoint, nil, rules))
 		}
 	}
@@ -58,7 +58,7 @@ func (i *inspector) method(e ruleset.Endpoint, m protorules.Method) {
 	if len(own) == 0 {
 		i.fromOptions += len(m.Rules)
 	}
-	rules, err := overlay.At(i.in.Set, m)
+	rules, err := i.laidOver(e, m)
 	s := grpcSite(e, m.Descriptor, rules)
 	switch {
 	case err != nil:
@@ -69,6 +69,15 @@ func (i *inspector) method(e ruleset.Endpoint, m protorules.Method) {
 	case len(own) == 0 && len(m.Rules) == 0 && protorules.NeedsRule(m.FullMethod, m.Descriptor):
 		i.uncovered(e, "method")
 	}
+}
+
+// laidOver are the rules of a method over its options. Without options a key may be
+// in Go, of which nothing is known here.
+func (i *inspector) laidOver(e ruleset.Endpoint, m protorules.Method) ([]*ruleset.Resolved, error) {
+	if len(m.Rules) > 0 || len(m.Problems) > 0 {
+		return overlay.At(i.in.Set, m)
+	}
+	return i.whole(i.in.Set.Match(e), "the .proto or in the program"), nil
 }
 
 // grpcSite is a method; without a descriptor its request may have any field.

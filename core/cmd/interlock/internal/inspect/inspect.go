@@ -7,14 +7,18 @@ import (
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
 // Inputs are the rules and what is known of the program.
 type Inputs struct {
-	File string       // the rule file, for what stands on no line of it
-	Set  *ruleset.Set // its rules
+	Name string         // of what is checked, for what stands on no line of it
+	File *rulefile.File // nil: only the options of .proto files are checked
+	Set  *ruleset.Set   // the rules of the file
+
+	Service string // for which of the services in the file the rules are; "" if not said
 
 	Routes *routes.Table // nil: not known
 	Image  *image.Image  // nil: not known
@@ -36,6 +40,7 @@ func Run(in *Inputs) Result {
 	i.grpc()
 	i.functions()
 	i.unmatched()
+	i.file()
 	findings := i.findings.list()
 	report.Sort(findings)
 	return Result{Findings: findings, Options: i.fromOptions}
@@ -89,7 +94,7 @@ func (i *inspector) unmatched() {
 func (i *inspector) uncovered(e ruleset.Endpoint, what string) {
 	if severity, judged := severityOf(i.in.Set.Settings().Uncovered); judged {
 		i.findings.addOnce(severity, &ruleset.Problem{
-			Endpoint: e, Source: ruleset.Source{Layer: ruleset.LayerYAML, File: i.in.File},
+			Endpoint: e, Source: ruleset.Source{Layer: ruleset.LayerYAML, File: i.in.Name},
 			Message: "missing, and the " + what + " may change something: add a rule, or say `none: true` if it needs no lock",
 		})
 	}

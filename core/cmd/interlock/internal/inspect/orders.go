@@ -32,7 +32,7 @@ func (o orders) add(s *site, found *findings) {
 	}
 }
 
-func locks(r *ruleset.Resolved) bool { return !r.Disabled && !r.DryRun }
+func locks(r *ruleset.Resolved) bool { return !r.Disabled && !r.DryRun && !r.None }
 
 func waits(r *ruleset.Resolved) bool { return r.WaitTime != ruleset.NoWait }
 

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
 	"strconv"
 
 	"github.com/interlock-go/interlock/core/aspect"
@@ -60,8 +62,21 @@ func (s *site) report(err error, found *findings) {
 		for _, t := range s.types {
 			readable.Message = t.Readable(readable.Message)
 		}
+		readable.Message += s.registering(readable.Message)
 		found.addAt(s.endpoint, report.Error, &readable)
 	}
+}
+
+var unknownName = regexp.MustCompile(`: unknown name (\w+)`)
+
+// registering says how a name becomes one of a program whose routes are known: there
+// all its variables are.
+func (s *site) registering(message string) string {
+	found := unknownName.FindStringSubmatch(message)
+	if s.endpoint.Transport != ruleset.TransportHTTP || s.open || found == nil {
+		return ""
+	}
+	return fmt.Sprintf("\n  if it is a variable of the program: register it, WithVariable(%q, …) of ginlock, and write the routes file again (WriteRoutes)", found[1])
 }
 
 // fallbacksOf are the fallbacks that rules name, where those of the program are not

@@ -19,7 +19,7 @@ func Write(w io.Writer, format string, findings []Finding, summary string) error
 	case "github":
 		return each(w, findings, annotation)
 	default:
-		if err := each(w, findings, line); err != nil {
+		if err := each(w, findings, Line); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintln(w, summary)
@@ -36,8 +36,8 @@ func each(w io.Writer, findings []Finding, format func(Finding) string) error {
 	return nil
 }
 
-// line is the problem's own text; what is no error says so after its place.
-func line(f Finding) string {
+// Line is the problem's own text; what is no error says so after its place.
+func Line(f Finding) string {
 	if f.Severity == Error {
 		return f.Problem.Error()
 	}

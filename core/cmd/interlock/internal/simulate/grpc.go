@@ -29,12 +29,15 @@ func (p *Program) GRPC(fullMethod string, metadata map[string][]string, message 
 		return nil, err
 	}
 	e := ruleset.GRPC(fullMethod)
+	if err := p.elsewhere(e, m); err != nil {
+		return nil, err
+	}
 	rules, err := overlay.At(p.Set, m)
 	if err != nil {
 		return nil, err
 	}
 	if len(rules) == 0 {
-		return nil, noMatchf("no rule is for %s, or one that says it has no lock", e)
+		return nil, p.noRule(e, m)
 	}
 	req, err := requestOf(m.Descriptor, message)
 	if err != nil {
@@ -54,6 +57,37 @@ func (p *Program) GRPC(fullMethod string, metadata map[string][]string, message 
 		return nil, err
 	}
 	return answers(aspect.Site{Endpoint: e, Schema: v.Schema(), Fallbacks: fallbacks(rules)}, rules, v.Call(req, host))
+}
+
+// elsewhere reports a rule whose key is not in the file, and not in the options that
+// are known.
+func (p *Program) elsewhere(e ruleset.Endpoint, m protorules.Method) error {
+	if len(m.Rules) > 0 || len(m.Problems) > 0 {
+		return nil
+	}
+	for _, r := range p.Set.Lookup(e) {
+		if r.Partial() {
+			where := "the .proto (--descriptors tells) or in the program"
+			if p.Image != nil {
+				where = "the program: its .proto has none either"
+			}
+			return noMatchf("rule %q of %s (%s) has no key here, so it has to be in %s", r.Name, e, r.Source("endpoint"), where)
+		}
+	}
+	return nil
+}
+
+// noRule says why a method takes no lock.
+func (p *Program) noRule(e ruleset.Endpoint, m protorules.Method) error {
+	if own := p.Set.Lookup(e); len(own) > 0 && own[0].None {
+		return unlocked(e, own[0].Source("none"))
+	}
+	for _, d := range m.Rules {
+		if d.Rule.None {
+			return unlocked(e, d.Source)
+		}
+	}
+	return noMatchf("no rule is for %s", e)
 }
 
 // method finds a method; without an image it has a name only.

@@ -16,6 +16,7 @@ import (
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr"
 	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
@@ -44,7 +45,37 @@ func (p *Program) HTTP(ctx context.Context, method, target string, header http.H
 		return nil, err
 	}
 	site := aspect.Site{Endpoint: route.Endpoint(), Schema: v.Schema(), Fallbacks: fallbacks(rules)}
-	return answers(site, rules, v.Request(r, host))
+	var env keyexpr.Env = v.Request(r, host)
+	if p.Routes == nil && strings.HasSuffix(rules[0].Endpoint.Path, "*") {
+		env = withoutRoute(site.Schema, env)
+	}
+	return answers(site, rules, env)
+}
+
+// routeless are the variables of a request that a wildcard concerns: which of the
+// program's routes serves it is not known.
+type routeless struct {
+	keyexpr.Env
+
+	slot int // of the route
+}
+
+func withoutRoute(s *keyexpr.Schema, env keyexpr.Env) keyexpr.Env {
+	if slot, ok := s.Slot("route"); ok {
+		return &routeless{env, slot}
+	}
+	return env
+}
+
+// Value implements [keyexpr.Env].
+func (r *routeless) Value(slot int) (any, error) {
+	if slot == r.slot {
+		return nil, &keyexpr.EvalError{
+			Reason: keyexpr.ReasonInternal, Subject: "route",
+			Detail: "is not known: the rule is for many, such as /orders/:id; give those of the program with --routes",
+		}
+	}
+	return r.Env.Value(slot)
 }
 
 func request(ctx context.Context, method, target string, header http.Header, body []byte) (*http.Request, error) {
@@ -108,7 +139,7 @@ func (p *Program) at(route routes.Route, params map[string]string) (routes.Route
 	case len(rules) == 0:
 		return route, nil, nil, noMatchf("no rule is for %s", route.Endpoint())
 	case rules[0].None:
-		return route, nil, nil, noMatchf("%s has no lock, on purpose (%s)", route.Endpoint(), rules[0].Source("none"))
+		return route, nil, nil, unlocked(route.Endpoint(), rules[0].Source("none"))
 	default:
 		return route, params, rules, nil
 	}

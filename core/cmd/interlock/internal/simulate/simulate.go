@@ -33,13 +33,35 @@ type Answer struct {
 	Err       error    // why there is no key
 }
 
-// NoMatchError says that the rules do not concern a request.
-type NoMatchError struct{ text string }
+// NoMatchError says that no rule locks anything for a request.
+type NoMatchError struct {
+	OnPurpose bool // one says so
+
+	text string
+}
 
 // Error implements error.
 func (e *NoMatchError) Error() string { return e.text }
 
-func noMatchf(format string, args ...any) error { return &NoMatchError{fmt.Sprintf(format, args...)} }
+func noMatchf(format string, args ...any) error {
+	return &NoMatchError{text: fmt.Sprintf(format, args...)}
+}
+
+// unlocked says that an endpoint has no lock because a declaration says so.
+func unlocked(e ruleset.Endpoint, at ruleset.Source) error {
+	return &NoMatchError{OnPurpose: true, text: fmt.Sprintf("%s has no lock, on purpose (%s)", e, at)}
+}
+
+// Function says why there is no key of a function that has rules: it is made of a Go
+// argument.
+func (p *Program) Function(name string) error {
+	e := ruleset.Func(name)
+	rule := p.Set.Lookup(e)[0]
+	if rule.None {
+		return unlocked(e, rule.Source("none"))
+	}
+	return fmt.Errorf("%s is a function (%s): its keys are made of a Go argument, and cannot be shown", name, rule.Source("endpoint"))
+}
 
 // answers evaluates the rules of a place for a request.
 func answers(site aspect.Site, rules []*ruleset.Resolved, env keyexpr.Env) ([]Answer, error) {

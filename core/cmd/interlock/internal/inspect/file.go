@@ -1,0 +1,87 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// file judges what a rule file says about itself as a whole.
+func (i *inspector) file() {
+	if i.in.File == nil {
+		return
+	}
+	i.switches()
+	i.profiles()
+	if f, found := Service(i.in.File, i.in.Service); found {
+		i.findings.addOnce(f.Severity, f.Problem)
+	}
+}
+
+// switches warns of settings that are for a while only.
+func (i *inspector) switches() {
+	s := i.in.Set.Settings()
+	for _, setting := range []struct {
+		name, meaning string
+		on            bool
+	}{
+		{"disabled", "every handler runs without its lock: remove the line when that is over", s.Disabled},
+		{"dry_run", "every handler runs without its lock, which is taken beside it only to count: remove the line to lock", s.DryRun},
+		{"allow_rekey", "a reload may change keys, and programs with the old and with the new ones do not exclude each other: remove the line when all have the new ones", s.AllowRekey},
+	} {
+		if setting.on {
+			i.findings.addOnce(report.Warning, &ruleset.Problem{
+				Field: setting.name, Source: i.in.File.Settings[setting.name],
+				Message: setting.meaning,
+			})
+		}
+	}
+}
+
+// profiles warns of those that no rule of the file has, and none of the options that
+// are known.
+func (i *inspector) profiles() {
+	used := rulefile.Texts(i.in.File.Uses)
+	where := "no rule of the file or of the .proto files has it"
+	if i.in.Image == nil {
+		where = "no rule of the file has it"
+	} else {
+		for _, m := range i.in.Image.Methods() {
+			for _, d := range m.Rules {
+				used = append(used, d.Rule.Profile)
+			}
+		}
+	}
+	for _, p := range i.in.File.Profiles {
+		if !slices.Contains(used, p.Text) {
+			i.findings.addOnce(report.Warning, &ruleset.Problem{
+				Field: "profiles." + p.Text, Source: p.At,
+				Message: fmt.Sprintf("%s: write profile: %s into a rule, or remove it, unless it is for rules elsewhere", where, p.Text),
+			})
+		}
+	}
+}
+
+// Service judges the name of a program: a warning if it is probably misspelt, a note
+// if no rule is for that program alone. found is false where there is nothing to say.
+func Service(file *rulefile.File, service string) (f report.Finding, found bool) {
+	if file == nil || service == "" {
+		return f, false
+	}
+	names := rulefile.Texts(file.Services)
+	if len(names) == 0 || slices.Contains(names, service) {
+		return f, false
+	}
+	p := &ruleset.Problem{Field: "services", Source: file.Services[0].At}
+	if near := failpolicy.Nearest(service, names); near != "" {
+		p.Message = fmt.Sprintf("no rule names the service %q: did you mean --service %s?", service, near)
+		return report.Finding{Severity: report.Warning, Problem: p}, true
+	}
+	p.Message = fmt.Sprintf("no rule names the service %q: the file names %s", service, strings.Join(names, ", "))
+	return report.Finding{Severity: report.Note, Problem: p}, true
+}

@@ -1,0 +1,95 @@
+package rulefile_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+const text = `dry_run: true
+profiles:
+  default: {wait_time: 5s}
+  reports: {wait_time: 1s}
+rules:
+  - http: POST /a
+    services: [shop, mail]
+    profile: reports
+  - http: POST /b
+    services:
+      - mail
+`
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	at := func(line, column int) ruleset.Source {
+		return ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: line, Column: column}
+	}
+	f := rulefile.Parse("locks.yaml", []byte("\ufeff"+text))
+	if got := f.Settings["dry_run"]; got != at(1, 10) {
+		t.Errorf("dry_run: got %v", got)
+	}
+	for _, c := range []struct {
+		name      string
+		got, want []rulefile.Word
+	}{
+		{"profiles", f.Profiles, []rulefile.Word{{Text: "reports", At: at(4, 3)}}},
+		{"uses", f.Uses, []rulefile.Word{{Text: "reports", At: at(8, 14)}}},
+		{"services", f.Services, []rulefile.Word{{Text: "shop", At: at(7, 16)}, {Text: "mail", At: at(7, 22)}, {Text: "mail", At: at(11, 9)}}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, c.got, c.want)
+		}
+	}
+	if got := rulefile.Texts(f.Services); !slices.Equal(got, []string{"shop", "mail"}) {
+		t.Errorf("got the services %q", got)
+	}
+}
+
+// What is no rule file is for the loader to report.
+func TestParse_OfWhatIsNoRuleFile(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "#", "text", "[1, 2]", "rules", "rules:", "rules: 1", "rules: {a: b}", "rules: [1, [2], {services: 1}]",
+		"profiles: 1", "profiles: [a]", "a: [", "\x00", "a: &a {b: *a}", "---\n---\n",
+	} {
+		f := rulefile.Parse("locks.yaml", []byte(text))
+		if len(f.Profiles)+len(f.Uses)+len(f.Services) > 0 || string(f.Text) != text || f.Name != "locks.yaml" {
+			t.Errorf("%q: got %+v", text, f)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "locks.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, name string }{{path, path}, {rulefile.Stdin, "stdin"}} {
+		f, err := rulefile.Read(c.path, strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Name != c.name || string(f.Text) != text || f.Uses[0].At.File != c.name {
+			t.Errorf("%s: got %+v", c.path, f)
+		}
+	}
+}
+
+func TestRead_Fails(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	if _, err := rulefile.Read(rulefile.Stdin, iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+	if _, err := rulefile.Read(filepath.Join(t.TempDir(), "no.yaml"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want %v", err, os.ErrNotExist)
+	}
+}
