@@ -52,6 +52,10 @@
 // force another lock, is refused by all adapters of the set: the old rules stay.
 // Calls that are under way end under the rules with which they began.
 //
+// Without Check, mistakes in the rule of a method that was not called yet show with
+// its first call. That its lock would be another one is found all the same, if the
+// program has the method's descriptor.
+//
 // # Where it goes
 //
 // After recovery, authentication and validation, so that a request that is refused
@@ -120,6 +124,11 @@
 // responses and fallbacks of the wrong type. A method whose rule is broken answers
 // INTERNAL and never runs its handler. To find the rules of a method costs one look
 // into a map and no allocation, whether it has any or not.
+//
+// Check sees services, not interceptors: a server does not tell which it has. Where
+// one of the two was left out, all unary or all streaming methods run without their
+// locks, and Check cannot know. Nor does it know of servers that it is not given. An
+// observer of decisions ([WithObserver]) shows whether rules are applied.
 //
 // Problems of options name the .proto file. Generated code knows no lines; the
 // command `interlock check --descriptors image.binpb` does, and so does a guard whose

@@ -2,6 +2,7 @@ package protorules
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -23,16 +24,46 @@ func parseDuration(field, text string) (time.Duration, error) {
 		return ruleset.Watchdog, nil
 	}
 	d, err := time.ParseDuration(text)
+	bare := bareTimes(text)
 	switch {
+	case err == nil && d == 0 && field == "wait_time":
+		return 0, fmt.Errorf("%q says nothing here: write \"none\"", text)
 	case err == nil && d == 0:
 		return 0, fmt.Errorf("%q says nothing here: write %s", text, example(field))
 	case err == nil && strings.TrimLeft(text[:1], "-0123456789") == "": // no "+5s", no ".5s"
 		return d, nil
-	case text != "" && strings.Trim(text, "0123456789") == "":
-		return 0, fmt.Errorf("%q has no unit: write %q", text, text+"s")
+	case len(bare) > 0:
+		return 0, fmt.Errorf("%q has no unit: write %s", text, strings.Join(quoted(bare), " or "))
+	case goTime.MatchString(text):
+		return 0, fmt.Errorf("%q is too long: write \"%.0fh\" at most", text, ruleset.MaxDuration.Hours())
 	default:
-		return 0, fmt.Errorf("%q is no time: write %s", text, instead(field, text))
+		return 0, fmt.Errorf("%.100q is no time: write %s", text, instead(field, text))
 	}
+}
+
+var (
+	bareNumber = regexp.MustCompile(`^([1-9]\d*|\d+\.\d+)$`)
+	goTime     = regexp.MustCompile(`^(\d+(\.\d+)?(ns|us|µs|μs|ms|s|m|h))+$`)
+)
+
+// bareTimes are the times that a number without a unit probably stands for, as rule
+// files take it: milliseconds or seconds, if that is a likely time.
+func bareTimes(text string) []string {
+	if !bareNumber.MatchString(text) {
+		return nil
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil
+	}
+	var times []string
+	if n >= 100 && n <= float64(ruleset.MaxDuration.Milliseconds()) {
+		times = append(times, text+"ms")
+	}
+	if n >= 0.001 && n <= (24*time.Hour).Seconds() {
+		times = append(times, text+"s")
+	}
+	return times
 }
 
 // instead is what was probably meant.

@@ -88,8 +88,14 @@ func TestOf_ReportsWhatCannotBeRead(t *testing.T) {
 		{"no word", lock(`key: "k" lease_time: "soon"`), `lease_time: "soon" is no time: write a time such as "10s" or "watchdog"`},
 		{
 			"zero", lock(`key: "k" wait_time: "0s"`),
-			`wait_time: "0s" says nothing here: write a time such as "10s" or "none" or "forever"`,
+			`wait_time: "0s" says nothing here: write "none"`,
 		},
+		{"zero lease", lock(`key: "k" lease_time: "0"`), `lease_time: "0" says nothing here: write a time such as "10s" or "watchdog"`},
+		{"fraction", lock(`key: "k" wait_time: "1.5"`), `wait_time: "1.5" has no unit: write "1.5s"`},
+		{"seconds or not", lock(`key: "k" wait_time: "5000"`), `wait_time: "5000" has no unit: write "5000ms" or "5000s"`},
+		{"milliseconds", lock(`key: "k" wait_time: "100000"`), `wait_time: "100000" has no unit: write "100000ms"`},
+		{"no likely number", lock(`key: "k" debounce: "0.0001"`), `debounce: "0.0001" is no time: write a time such as "10s"`},
+		{"too long", lock(`key: "k" lease_time: "10000000000h"`), `lease_time: "10000000000h" is too long: write "87600h" at most`},
 		{
 			"status code", lock(`key: "k" status: {busy: {grpc: "ABORTD"}}`),
 			`shop/v1/shop.proto:7:5: rule of grpc /shop.v1.Orders/Pay: status.busy.grpc: unknown grpc code "ABORTD": write "ABORTED"`,
