@@ -177,3 +177,21 @@ func TestFault_DelayedSubscribe(t *testing.T) {
 		})
 	}
 }
+
+// TestFault_SlowReplies_StateAndForceReleaseHaveTheirTime asks once over a way that is
+// slower than what a call that is alone is given first: nobody asks again.
+func TestFault_SlowReplies_StateAndForceReleaseHaveTheirTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	locks, other := r.locks(), r.beside()
+	_, hold := acquired(t, t.Context(), other.Lock("k"), core.LeaseTime(time.Hour))
+	r.proxy.DelayReply(faultproxy.Any(), 150*time.Millisecond)
+	state, err := locks.Lock("k").State(t.Context())
+	if err != nil || len(state.Holders) != 1 {
+		t.Errorf("State: got %+v, %v", state, err)
+	}
+	if freed, err := locks.Lock("k").ForceRelease(t.Context()); !freed || err != nil {
+		t.Errorf("ForceRelease: got %t, %v", freed, err)
+	}
+	wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+}

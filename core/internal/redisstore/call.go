@@ -46,6 +46,10 @@ type Call struct {
 	future redis.AutoFuture // of a queued call
 	err    error            // of a finished call
 	last   bool             // no second send
+
+	// patient is a call that is made once: it has all its time on a lane, because
+	// nobody sends it again when a direct one was too slow.
+	patient bool
 }
 
 type callState uint8
@@ -113,7 +117,7 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 	if until, has := ctx.Deadline(); has && until.Before(limit) {
 		limit = until
 	}
-	if d.enter(c.Sent, limit) {
+	if d.enter(c.Sent, limit) && !c.patient {
 		c.state, c.err = finished, d.process(c.Sent, limit, c.cmd)
 		return c.err
 	}

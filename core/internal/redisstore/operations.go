@@ -102,7 +102,9 @@ func Released(reply any) (mine bool, told int, err error) {
 
 // Force prepares the freeing of the lock whoever holds it.
 func (s *Store) Force(now time.Time, key string) *Call {
-	return s.call(now, &s.scripts.force, key, 1, key, Channel(key), s.publishVerb())
+	c := s.call(now, &s.scripts.force, key, 1, key, Channel(key), s.publishVerb())
+	c.patient = true
+	return c
 }
 
 // Snapshot is a lock at one instant.
@@ -113,7 +115,9 @@ type Snapshot struct {
 
 // State prepares a question for a Snapshot.
 func (s *Store) State(now time.Time, key string) *Call {
-	return s.call(now, &s.scripts.state, key, 1, key)
+	c := s.call(now, &s.scripts.state, key, 1, key)
+	c.patient = true
+	return c
 }
 
 // ReadState reads the reply of State.
