@@ -18,11 +18,17 @@ func TestMultiLock_TakesAllInOneScript(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks, sent := b.counted(core.WithPrefix("p:"))
 		b.warm(locks)
-		before := sent.Hits()
-		ctx, hold := acquired(t, t.Context(), locks.MultiLock("c", "a", "b", "a"), core.WaitTime(0))
-		if n := sent.Hits() - before; n > 2 { // the first is NOSCRIPT
-			t.Errorf("got %d scripts", n)
+		fewest := 3 // one that the machine was too slow to answer is sent again
+		for range 5 {
+			before := sent.Hits()
+			_, hold := acquired(t, t.Context(), locks.MultiLock("f", "e", "d"))
+			fewest = min(fewest, sent.Hits()-before)
+			released(t, hold)
 		}
+		if fewest > 1 {
+			t.Errorf("got %d scripts or more each time", fewest)
+		}
+		ctx, hold := acquired(t, t.Context(), locks.MultiLock("c", "a", "b", "a"))
 		if want := []string{"p:a", "p:b", "p:c"}; !slices.Equal(hold.Keys(), want) || hold.Key() != "p:a" {
 			t.Errorf("keys: got %q, want %q: sorted, without duplicates", hold.Keys(), want)
 		}
@@ -211,7 +217,7 @@ func TestMultiLock_FailureBesideAnOwnedPartRollsBack(t *testing.T) {
 		b.take("c", stranger, time.Minute)
 		locks := b.locks()
 		ctx, outer := acquired(t, t.Context(), locks.Lock("b"))
-		_, _, err := locks.MultiLock("a", "b", "c").Acquire(ctx, core.WaitTime(100*time.Millisecond))
+		_, _, err := locks.MultiLock("a", "b", "c").Acquire(ctx, core.WaitTime(800*time.Millisecond))
 		wantErr(t, err, core.ErrNotAcquired)
 		b.wantGone("a")
 		b.wantCount(outer, "1")

@@ -560,7 +560,7 @@ func TestLeak_StopsRenewingAndIsReported(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs), core.WithWatchdog(300*time.Millisecond))
+		locks := b.locks(core.WithObserver(obs), core.WithWatchdog(3*time.Second))
 		forget := func() string {
 			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.Label("leaky"))
 			return hold.Field()
@@ -591,7 +591,7 @@ func TestLeak_NotWhileAContextIsAlive(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs), core.WithWatchdog(300*time.Millisecond))
+		locks := b.locks(core.WithObserver(obs), core.WithWatchdog(3*time.Second))
 		ctx := func() context.Context {
 			ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
 			return context.WithValue(ctx, nesting("x"), 1)
