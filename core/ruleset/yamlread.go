@@ -13,13 +13,14 @@ import (
 // fileReader makes declarations of the nodes of a rule file and collects every
 // problem on the way.
 type fileReader struct {
-	text     []byte
-	source   *source
-	service  string
-	scope    Source            // of what is being read, without the position
-	parts    map[string]Source // of the fields of the declaration that is being read
-	foreign  bool              // a services list was found, and the program has no name
-	problems []*Problem
+	text      []byte
+	source    *source
+	service   string
+	scope     Source            // of what is being read, without the position
+	parts     map[string]Source // of the fields of the declaration that is being read
+	foreign   bool              // a services list was found, and the program has no name
+	problems  []*Problem
+	swallowed swallowed // comments
 }
 
 // newFileReader reads text as the file name for the program service. A byte order
@@ -41,7 +42,7 @@ func (f *fileReader) readFile(cfg *config) bool {
 	if root == nil {
 		return false
 	}
-	f.readTop(root, cfg)
+	f.readDocument(root, cfg)
 	return true
 }
 

@@ -2,85 +2,148 @@ package ruleset
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
 
+// swallowed are the comments of a file that were probably meant as text.
+type swallowed struct {
+	all []*comment
+	of  map[*yaml.Node][]*comment
+}
+
+// readDocument reads the file as a whole, and reports what YAML takes for comments in
+// it.
+func (f *fileReader) readDocument(root *yaml.Node, cfg *config) {
+	f.swallowed = swallowed{all: findComments(f.source, root), of: map[*yaml.Node][]*comment{}}
+	for _, c := range f.swallowed.all {
+		f.swallowed.of[c.of] = append(f.swallowed.of[c.of], c)
+	}
+	f.readTop(root, cfg)
+	f.reportSwallowed()
+}
+
 // isSwallowed reports a value of which YAML took the rest, or all of it, for a
 // comment: key: order #{path.id}.
 func (f *fileReader) isSwallowed(v value) bool {
-	if v.node.Kind != yaml.ScalarNode {
-		return false
+	comments := f.swallowed.of[v.node]
+	for _, c := range comments {
+		c.reported = true
+		f.report(f.at(c.at.line, c.at.column), v.field, f.unswallowed(v, c))
 	}
-	line, column := f.source.endOf(v.node)
-	rest := f.source.from(line, column)
-	blank := len(rest) - len(strings.TrimLeft(rest, " \t"))
-	if strings.HasPrefix(rest[blank:], "#{") {
-		column += blank
-	} else if line, column = f.source.templateBelow(v, line, rest); line == 0 {
-		return false
-	}
-	f.report(f.at(line, column), v.field, "YAML takes #{…} after a space for a comment: "+f.unswallowed(v, line))
-	return true
+	return len(comments) > 0
 }
 
-// unswallowed says what to write instead.
-func (f *fileReader) unswallowed(v value, line int) string {
-	const instead = "quote the whole value"
-	text, ok := quoteTemplates(f.source.line(line), v.flow)
-	text = strings.TrimSpace(text)
-	switch {
-	case isEndpointName(v.field):
-		return "write the endpoint as it is registered, such as http: POST /orders/:id/pay, and put #{…} into the key"
-	case !ok || v.node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-		return instead
-	case v.key != nil && line > v.node.Line && v.node.Value == "":
-		return instead + ": " + v.key.Value + ": " + text
-	case line > v.node.Line:
-		return instead
-	default:
-		return instead + ": " + text
+// reportSwallowed reports the comments that belong to no value that was read. Where
+// the value has another problem, that comes first.
+func (f *fileReader) reportSwallowed() {
+	known := map[place]bool{}
+	for _, p := range f.problems {
+		known[place{p.Source.Line, p.Source.Column}] = true
 	}
+	for _, c := range f.swallowed.all {
+		if c.reported || c.of != nil && known[place{c.of.Line, c.of.Column}] {
+			continue
+		}
+		f.report(f.at(c.at.line, c.at.column), "", commentOrText)
+	}
+}
+
+const (
+	isComment     = "YAML takes #{…} after a space for a comment: quote the whole value"
+	commentOrText = "YAML takes #{ for a comment: write # { if it is one; if not, quote the whole value"
+)
+
+// unswallowed says what to write instead of a comment.
+func (f *fileReader) unswallowed(v value, c *comment) string {
+	n := v.node
+	if isEndpointName(v.field) {
+		return "YAML takes #{…} after a space for a comment: write the endpoint as it is registered, such as http: POST /orders/:id/pay, and put #{…} into the key"
+	}
+	if n.Kind == yaml.SequenceNode {
+		return commentOrText + f.inList(n, c)
+	}
+	end, column := f.source.endOf(n)
+	isPlain := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0
+	line := f.source.line(c.at.line)
+	switch {
+	case c.at.line == end && (!isPlain || end > n.Line):
+		return isComment
+	case c.at.line == end:
+		return isComment + shown("", line, v.flow)
+	case isPlain && n.Value == "":
+		return isComment + shown(before(v), line, v.flow)
+	case isPlain && !v.flow && c.at.line == n.Line+1 && end == n.Line && strings.TrimSpace(f.source.from(end, column)) == "":
+		return commentOrText + shown(before(v), f.source.line(end)+" "+strings.TrimSpace(line), false)
+	default:
+		return commentOrText
+	}
+}
+
+// inList shows the line of a comment that was probably meant as an entry.
+func (f *fileReader) inList(n *yaml.Node, c *comment) string {
+	line := f.source.line(c.at.line)
+	isAlone := strings.HasPrefix(strings.TrimSpace(line), "#")
+	switch {
+	case c.flow:
+		return shown("", line, c.at.line > n.Line)
+	case isAlone && n.Style&yaml.FlowStyle == 0:
+		return shown("- ", line, false)
+	default:
+		return ""
+	}
+}
+
+// before is what stands in a line above that of the value.
+func before(v value) string {
+	switch {
+	case v.key == nil && v.node.Value == "":
+		return "- "
+	case v.key == nil || v.key.Line == v.node.Line && v.node.Value != "":
+		return ""
+	default:
+		return v.key.Value + ": "
+	}
+}
+
+// shown is a line with its templates in quotes, after what is before it; "" if that is
+// not clear.
+func shown(before, line string, flow bool) string {
+	text, ok := quoteTemplates(line, flow)
+	if !ok {
+		return ""
+	}
+	return ": " + before + strings.TrimSpace(text)
 }
 
 // isEndpointName reports whether the field of a file gives a rule its endpoint.
 func isEndpointName(field string) bool { return field == "http" || field == "grpc" || field == "func" }
 
-// templateBelow finds a template that stands alone in the line after an empty value.
-func (s *source) templateBelow(v value, line int, rest string) (templateLine, column int) {
-	if v.node.Tag != "!!null" || v.node.Value != "" || strings.TrimSpace(rest) != "" {
-		return 0, 0
-	}
-	next := s.line(line + 1)
-	blank := len(next) - len(strings.TrimLeft(next, " "))
-	if !strings.HasPrefix(next[blank:], "#{") {
-		return 0, 0
-	}
-	return line + 1, blank + 1
-}
-
 // endOf is the position after a scalar. The parser does not tell; but it does tell
 // what the scalar contains.
 func (s *source) endOf(n *yaml.Node) (line, column int) {
-	line, column = n.Line, n.Column
-	switch {
-	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		return line, column
-	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-		return s.endOfQuotes(line, column)
-	default:
-		return s.endOfPlain(n.Value, line, column)
+	if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return n.Line, n.Column
 	}
+	return s.endFrom(n, place{n.Line, n.Column})
 }
 
-// endOfPlain follows a text without quotes through its lines. It has the characters
-// of its value; only white space may differ.
-func (s *source) endOfPlain(text string, line, column int) (endLine, endColumn int) {
+// endFrom is endOf for a text that begins at a place; a block, in the line after its
+// | or >.
+func (s *source) endFrom(n *yaml.Node, at place) (line, column int) {
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		return s.endOfQuotes(at.line, at.column)
+	}
+	return s.endOfText(n.Value, at.line, at.column)
+}
+
+// endOfText follows a text without quotes, or a block, through its lines. It has the
+// characters of its value; only white space may differ.
+func (s *source) endOfText(text string, line, column int) (endLine, endColumn int) {
 	rest := s.from(line, column)
 	for _, r := range text {
-		if unicode.IsSpace(r) {
+		if r == ' ' || r == '\t' || r == '\n' {
 			continue
 		}
 		trimmed := strings.TrimLeft(rest, " \t")
