@@ -10,7 +10,10 @@ import (
 // spell gives a name as it is written where the rule was declared: Go's or the
 // file's. word is a field, a sentinel's Go name, or a strategy.
 func (c *checker) spell(word string) string {
-	if c.rule.inFile() {
+	switch {
+	case c.rule.layer() == LayerProto:
+		return protoWord(word)
+	case c.rule.inFile():
 		return fileWord(word)
 	}
 	switch word {
@@ -38,9 +41,25 @@ func fileWord(word string) string {
 	}
 }
 
+// protoWord is a word as an option in a .proto has it: times are texts there, and
+// strategies are values of an enum.
+func protoWord(word string) string {
+	switch word {
+	case "NoWait", "WaitForever", "Watchdog":
+		return strconv.Quote(fileWord(word))
+	case "fallback", "null_response":
+		return "STRATEGY_" + strings.ToUpper(word)
+	default:
+		return word
+	}
+}
+
 // duration spells an example of a time.
 func (c *checker) duration(d time.Duration) string {
-	if c.rule.inFile() {
+	switch {
+	case c.rule.layer() == LayerProto:
+		return strconv.Quote(shortTime(d))
+	case c.rule.inFile():
 		return shortTime(d)
 	}
 	return strconv.FormatInt(int64(d/time.Second), 10) + "*time.Second"

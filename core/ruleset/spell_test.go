@@ -1,0 +1,52 @@
+package ruleset_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// What a message says to write must be what the place takes that it is about.
+func TestMessages_SpellAsTheLayerDoes(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		rule  ruleset.Rule
+		words map[ruleset.Layer]string
+	}{
+		{"watchdog as wait", ruleset.Rule{WaitTime: ruleset.Watchdog}, map[ruleset.Layer]string{
+			ruleset.LayerCode:  "5*time.Second, ruleset.NoWait or ruleset.WaitForever",
+			ruleset.LayerProto: `"5s", "none" or "forever"`,
+			ruleset.LayerYAML:  "5s, none or forever",
+		}},
+		{"response that nobody sees", ruleset.Rule{Response: "1"}, map[ruleset.Layer]string{
+			ruleset.LayerCode:  "write OnBusy: failpolicy.NullResponse",
+			ruleset.LayerProto: "write on_busy: STRATEGY_NULL_RESPONSE",
+			ruleset.LayerYAML:  "write on_busy: null_response",
+		}},
+		{"fallback that nobody runs", ruleset.Rule{Fallback: "queue", OnBusy: failpolicy.Skip}, map[ruleset.Layer]string{
+			ruleset.LayerCode:  "write OnBusy: failpolicy.Fallback",
+			ruleset.LayerProto: "write on_busy: STRATEGY_FALLBACK",
+			ruleset.LayerYAML:  "write on_busy: fallback",
+		}},
+		{"window without end", ruleset.Rule{Debounce: 20 * 365 * 24 * time.Hour}, map[ruleset.Layer]string{
+			ruleset.LayerCode: "such as 5*time.Second", ruleset.LayerProto: `such as "5s"`, ruleset.LayerYAML: "such as 5s",
+		}},
+	} {
+		for layer, words := range test.words {
+			rule := test.rule
+			rule.Endpoint, rule.Key = ruleset.GRPC("/shop.Orders/Pay"), "k"
+			source := ruleset.Source{Layer: layer}
+			if layer != ruleset.LayerCode {
+				source.File, source.Line = "f", 1
+			}
+			_, err := ruleset.BuildSet([]ruleset.Declared{{Rule: rule, Source: source}})
+			if err == nil || !strings.Contains(err.Error(), words) {
+				t.Errorf("%s, %s: got %v, want one with %q", test.name, layer, err, words)
+			}
+		}
+	}
+}
