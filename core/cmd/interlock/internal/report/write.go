@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Formats lists the formats that [Write] knows.
@@ -39,9 +41,23 @@ func each(w io.Writer, findings []Finding, format func(Finding) string) error {
 // Line is the problem's own text; what is no error says so after its place.
 func Line(f Finding) string {
 	if f.Severity == Error {
-		return f.Problem.Error()
+		return printable(f.Problem.Error())
 	}
-	return place(f.Problem) + string(f.Severity) + ": " + withoutPlace(f.Problem)
+	return printable(place(f.Problem) + string(f.Severity) + ": " + withoutPlace(f.Problem))
+}
+
+// printable shows control characters as such: what a file says must not reach the
+// terminal as a command.
+func printable(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			out.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
 }
 
 // object is a finding as JSON. Fields of nothing known are empty or zero.
@@ -76,7 +92,7 @@ func annotation(f Finding) string {
 	command := map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}[f.Severity]
 	var properties []string
 	if s := f.Problem.Source; s.File != "" {
-		properties = append(properties, "file="+property.Replace(s.File))
+		properties = append(properties, "file="+property.Replace(printable(s.File)))
 		if s.Line > 0 {
 			properties = append(properties, fmt.Sprintf("line=%d", s.Line))
 		}
@@ -87,7 +103,7 @@ func annotation(f Finding) string {
 	if len(properties) > 0 {
 		command += " " + strings.Join(properties, ",")
 	}
-	return "::" + command + "::" + data.Replace(withoutPlace(f.Problem))
+	return "::" + command + "::" + data.Replace(printable(withoutPlace(f.Problem)))
 }
 
 // What ends a message, and a property, in a workflow command.

@@ -5,6 +5,7 @@ package routes
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -40,7 +41,11 @@ func Load(path string) (*Table, error) {
 	t := &Table{}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := d.Decode(t); err != nil {
+	err = d.Decode(t)
+	if err == nil && d.More() {
+		err = errors.New("there is more after the first value")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s is no routes file, as Guard.WriteRoutes of ginlock writes it: %w", path, err)
 	}
 	for i, r := range t.Routes {

@@ -38,8 +38,11 @@ func Sample(document []byte) (*Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ofValue(value), nil
+	return ofValue(value, maxDepth), nil
 }
+
+// maxDepth is how deep types go. Of what is deeper nothing is known.
+const maxDepth = 50
 
 func parse(document []byte) (any, error) {
 	d := json.NewDecoder(strings.NewReader(string(document)))
@@ -54,7 +57,10 @@ func parse(document []byte) (any, error) {
 	return value, nil
 }
 
-func ofValue(value any) *Shape {
+func ofValue(value any, depth int) *Shape {
+	if depth == 0 {
+		return &Shape{kind: kindAny}
+	}
 	switch v := value.(type) {
 	case nil:
 		return &Shape{kind: kindNull}
@@ -70,13 +76,13 @@ func ofValue(value any) *Shape {
 	case []any:
 		elem := &Shape{kind: kindNull}
 		for _, e := range v {
-			elem = merge(elem, ofValue(e))
+			elem = merge(elem, ofValue(e, depth-1))
 		}
 		return &Shape{kind: kindList, elem: elem}
 	case map[string]any:
 		s := &Shape{kind: kindObject, fields: map[string]*Shape{}}
 		for name, field := range v {
-			s.fields[name] = ofValue(field)
+			s.fields[name] = ofValue(field, depth-1)
 		}
 		return s
 	default:

@@ -1,6 +1,7 @@
 package shape_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -101,5 +102,22 @@ func TestDescribed_TypesVariables(t *testing.T) {
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.key, got, c.want)
 		}
+	}
+}
+
+// A sample may be anything: its depth must not become that of a Go type.
+func TestSample_DeepObjectsEndAsAny(t *testing.T) {
+	t.Parallel()
+	const deep = 9000
+	s, err := shape.Sample([]byte(strings.Repeat(`{"a":`, deep) + "1" + strings.Repeat("}", deep)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	depth := 0
+	for body := s.Body("the body").Go; body.Kind() == reflect.Struct; body = body.Field(0).Type {
+		depth++
+	}
+	if depth == 0 || depth > 100 {
+		t.Errorf("the type is %d deep", depth)
 	}
 }
