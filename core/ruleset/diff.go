@@ -132,20 +132,20 @@ func fieldTexts(r *Resolved) map[string]fieldText {
 // markRekeys marks what takes other locks: fields of a rule, or rules that came and
 // went.
 func markRekeys(changes []Change, old, next *Set) {
-	places, rules := map[Endpoint]bool{}, map[identity]bool{}
-	for _, e := range endpoints(next, old) {
-		for _, p := range RekeyedAt(old.Lookup(e), next.Lookup(e)) {
-			places[e] = true
-			rules[identityOf(&Rule{Endpoint: p.Endpoint, Name: p.Rule})] = true
+	places, fields := map[Endpoint]bool{}, map[identity]string{}
+	for _, r := range rekeyings(old, next) {
+		for _, p := range r.problems {
+			places[r.before[0].Endpoint], places[r.after[0].Endpoint] = true, true
+			fields[identityOf(&Rule{Endpoint: p.Endpoint, Name: p.Rule})] = p.Field
 		}
 	}
-	fields := []string{"key", "keys", "kind", "prefix"}
+	ofKey := []string{"key", "keys", "kind", "prefix"}
 	for i := range changes {
 		c := &changes[i]
-		if c.Kind == ChangeField {
-			c.Rekeys = rules[identityOf(&Rule{Endpoint: c.Endpoint, Name: c.Rule})] && slices.Contains(fields, c.Field)
-		} else {
+		if c.Kind != ChangeField {
 			c.Rekeys = places[c.Endpoint]
+		} else if field := fields[identityOf(&Rule{Endpoint: c.Endpoint, Name: c.Rule})]; field != "" {
+			c.Rekeys = c.Field == field || slices.Contains(ofKey, c.Field)
 		}
 	}
 }

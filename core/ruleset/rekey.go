@@ -1,29 +1,22 @@
 package ruleset
 
-import (
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-)
+import "slices"
 
 // Rekeyed reports what a reload from old to next would change about who excludes
 // whom: programs that still have the old rules and programs that have the next ones
-// would run the same thing at the same time, each under its own lock. It reports
+// would run the same thing at the same time, each under its own locks. It reports
 // nothing when next has [Settings.AllowRekey].
 //
-// For each endpoint the rules that apply there are compared, also where one set has
-// the endpoint itself and the other a wildcard. A rule is compared with the one of the
-// same name: they must be of one kind, and have a key in common (with its prefix,
-// letter by letter). So a key is changed in steps: key: old, keys: [old, new],
-// key: new. Rules that have no namesake are compared as a whole: if all locks of an
-// endpoint go while others come, one of them must have a key in common with one of
-// the others.
+// Every call is judged that the sets tell apart: of each path that one of them names
+// or has a wildcard for, with each method. The locks of its rules are compared as a
+// whole, by [RekeyedAt]: an endpoint must not lose a lock and get another one in the
+// same step. So a key is changed in two: key: old, keys: [old, new], key: new.
 //
 // Not reported, because no other lock is taken, only more or fewer calls take it, which
 // is what the author of such a change wants:
 //   - a rule that comes, goes, or is switched on or off by disabled, dry_run or none,
-//   - another when: the calls that both lock still exclude each other,
+//     while the endpoint keeps its other locks,
+//   - another when of a rule: the calls that both lock still exclude each other,
 //   - another key_format: strict refuses the calls for which encode would make
 //     another key,
 //   - debounce, which keeps the key, and everything about waiting and answering.
@@ -36,74 +29,125 @@ func Rekeyed(old, next *Set) []*Problem {
 	if next.Settings().AllowRekey {
 		return nil
 	}
+	type told struct {
+		rule           identity
+		field, message string
+	}
 	var problems []*Problem
-	for _, e := range endpoints(next, old) {
-		if e.hasLayers() && (old.exactly(e) == nil || next.exactly(e) == nil) {
-			continue
+	known := map[told]bool{}
+	for _, r := range rekeyings(old, next) {
+		for _, p := range r.problems {
+			id := told{identityOf(&Rule{Endpoint: p.Endpoint, Name: p.Rule}), p.Field, p.Message}
+			if !known[id] {
+				known[id] = true
+				problems = append(problems, p)
+			}
 		}
-		problems = append(problems, RekeyedAt(old.Lookup(e), next.Lookup(e))...)
 	}
 	return problems
 }
 
-// hasLayers reports whether rules may be declared for the endpoint outside of a set.
-func (e Endpoint) hasLayers() bool {
-	return e.Transport != TransportHTTP && !strings.HasSuffix(e.Path, "*")
-}
-
 // RekeyedAt is [Rekeyed] for the rules of one endpoint, such as those that
 // [Set.Overlay] returns for it. It does not ask whether the change is allowed.
+//
+// A call takes the locks of all its rules, one after the other: two calls exclude each
+// other where they have any lock in common, and which rule it belongs to is all the
+// same. Where all locks of one side are also taken by the other, under the same when
+// or under none, nothing is lost: two calls that meet on a lock of the smaller side
+// meet on it across the change, too. So rules may be renamed, merged, split, added and
+// removed, and exchange their keys.
+//
+// To have one lock in common is not enough: two calls may have different values in
+// that one, and meet on another one before the change and on a third one after it. So
+// a problem is a lock that is no longer taken, or under another when, beside one that
+// is new, or under another when. There is one exception, so that the when of a rule may
+// change, also together with an added key: the rule of the new lock takes the lost one,
+// too, or that of the lost lock took the new one, and no third rule has to do with them.
+// Then calls that both rules lock share that lock.
+//
+// Keys are compared letter by letter, with their prefix, which may be moved into the
+// key and back; conditions letter by letter.
 func RekeyedAt(old, next []*Resolved) []*Problem {
+	if slices.ContainsFunc(old, (*Resolved).Partial) || slices.ContainsFunc(next, (*Resolved).Partial) {
+		return nil
+	}
+	c := rekeying{before: locksOf(old), after: locksOf(next)}
+	lost, come := changed(old, c.after), changed(next, c.before)
+	if len(lost) == 0 || len(come) == 0 {
+		return nil
+	}
 	var problems []*Problem
-	var gone, come []*Resolved
-	for _, r := range next {
-		if before := named(old, r.Name); before == nil {
-			come = append(come, r)
-		} else if p := rekeyed(before, r); p != nil {
-			problems = append(problems, p)
+	was, told := byName(old), map[*Resolved]bool{}
+	for _, r := range come {
+		if before := was[r.Name]; before != nil && c.between(before, r) {
+			problems = append(problems, r.rekeyProblem(before, before))
+			told[before], told[r] = true, true
 		}
 	}
-	for _, r := range old {
-		if named(next, r.Name) == nil {
-			gone = append(gone, r)
-		}
-	}
-	return append(problems, replaced(gone, come)...)
-}
-
-// endpoints are those that the sets name, without repetition.
-func endpoints(sets ...*Set) []Endpoint {
-	var list []Endpoint
-	known := map[Endpoint]bool{}
-	for _, s := range sets {
-		for _, r := range s.Rules() {
-			if !known[r.Endpoint] {
-				known[r.Endpoint] = true
-				list = append(list, r.Endpoint)
+	for _, r := range come {
+		for _, gone := range lost {
+			if !told[r] && !told[gone] && c.between(gone, r) {
+				return append(problems, r.rekeyProblem(gone, was[r.Name]))
 			}
 		}
+	}
+	return problems
+}
+
+// lock is what a rule takes, and when.
+type lock struct {
+	kind      Kind
+	key, when string
+}
+
+// rekeying are the locks of an endpoint before and after a change.
+type rekeying struct{ before, after locks }
+
+// between reports whether next has a new lock in place of one that old had, and calls
+// under the two rules do not share one of both.
+func (c rekeying) between(old, next *Resolved) bool {
+	for _, lost := range missing(old.locks(), c.after) {
+		for _, come := range missing(next.locks(), c.before) {
+			shared := next.mayTake(lost) || old.mayTake(come)
+			if !shared || !c.before.isOfOne(lost) || !c.after.isOfOne(come) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayTake reports whether the rule takes the lock, whenever that is.
+func (r *Resolved) mayTake(l lock) bool {
+	return l.kind == r.Kind && slices.Contains(r.lockKeys(), l.key)
+}
+
+// locks are those of an endpoint, each with the number of its rules: once with their
+// when and once for any time.
+type locks map[lock]int
+
+// isOfOne reports whether only one rule takes the lock, whenever that is.
+func (s locks) isOfOne(l lock) bool {
+	l.when = anyTime
+	return s[l] == 1
+}
+
+// anyTime stands in a lock for all conditions.
+const anyTime = "\x00"
+
+// locks are those that the rule takes.
+func (r *Resolved) locks() []lock {
+	if r.Disabled || r.DryRun || r.None {
+		return nil
+	}
+	var list []lock
+	for _, key := range r.lockKeys() {
+		list = append(list, lock{r.Kind, key, r.When})
 	}
 	return list
 }
 
-func named(rules []*Resolved, name string) *Resolved {
-	i := slices.IndexFunc(rules, func(r *Resolved) bool { return r.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return rules[i]
-}
-
-// locks reports whether the rule takes locks, whose keys are known.
-func (r *Resolved) locks() bool { return !r.Disabled && !r.DryRun && !r.None && !r.partial }
-
-// shareKey reports whether the rules have a lock in common. Keys are compared as they
-// are compiled: with their prefix, which may be moved into the key and back.
-func (r *Resolved) shareKey(other *Resolved) bool {
-	keys := other.lockKeys()
-	return r.Kind == other.Kind && slices.ContainsFunc(r.lockKeys(), func(key string) bool { return slices.Contains(keys, key) })
-}
-
+// lockKeys are the keys as they are compiled.
 func (r *Resolved) lockKeys() []string {
 	var keys []string
 	for _, template := range r.Templates() {
@@ -112,86 +156,40 @@ func (r *Resolved) lockKeys() []string {
 	return keys
 }
 
-// rekeyed compares two rules of one name.
-func rekeyed(old, next *Resolved) *Problem {
-	if !old.locks() || !next.locks() || old.shareKey(next) {
-		return nil
-	}
-	return next.rekeyProblem(old, "which is in force")
-}
-
-// replaced compares the rules that have gone from an endpoint with those that have
-// come. A partial rule among them may have any key.
-func replaced(gone, come []*Resolved) []*Problem {
-	if slices.ContainsFunc(gone, (*Resolved).Partial) || slices.ContainsFunc(come, (*Resolved).Partial) {
-		return nil
-	}
-	var first, second *Resolved
-	for _, old := range gone {
-		for _, next := range come {
-			switch {
-			case !old.locks() || !next.locks():
-			case old.shareKey(next):
-				return nil
-			case first == nil:
-				first, second = old, next
-			}
+func locksOf(rules []*Resolved) locks {
+	count := locks{}
+	for _, r := range rules {
+		for _, l := range r.locks() {
+			count[l]++
+			l.when = anyTime
+			count[l]++
 		}
 	}
-	if first == nil {
-		return nil
-	}
-	return []*Problem{second.rekeyProblem(first, fmt.Sprintf("of rule %q, whose place it takes", first.Name))}
+	return count
 }
 
-// rekeyProblem says how to get from the old rule to this one.
-func (r *Resolved) rekeyProblem(old *Resolved, which string) *Problem {
-	const harm = "programs with the old and with the new rules would not exclude each other"
-	if r.Kind != old.Kind {
-		return r.Problem("kind", fmt.Sprintf("%q in place of %q, %s: %s: "+
-			"write allow_rekey: true if that is no matter, or when no program takes the lock", r.Kind, old.Kind, which, harm))
-	}
-	return r.Problem(r.keyField(old), fmt.Sprintf("%s in place of %s, %s: %s: write %s first, roll it out everywhere, then %s; or allow_rekey: true",
-		list(r.lockKeys()), list(old.lockKeys()), which, harm, r.bothKeys(old), r.ownKeys(old)))
+// missing are those of a rule's locks that are not taken there whenever they are taken here.
+func missing(list []lock, there locks) []lock {
+	return slices.DeleteFunc(list, func(l lock) bool {
+		return there[l] > 0 || there[lock{l.kind, l.key, ""}] > 0
+	})
 }
 
-// keyField is the field that makes the other lock.
-func (r *Resolved) keyField(old *Resolved) string {
-	switch {
-	case slices.Equal(r.Templates(), old.Templates()):
-		return "prefix"
-	case r.Key != "":
-		return "key"
-	default:
-		return "keys"
+// changed are the rules with locks that are missing there.
+func changed(rules []*Resolved, there locks) []*Resolved {
+	var list []*Resolved
+	for _, r := range rules {
+		if len(missing(r.locks(), there)) > 0 {
+			list = append(list, r)
+		}
 	}
+	return list
 }
 
-// bothKeys is how to write the keys of both rules. A rule has one prefix, so that two
-// prefixes have to stand in the keys.
-func (r *Resolved) bothKeys(old *Resolved) string {
-	if r.Prefix == old.Prefix {
-		return "keys: [" + list(slices.Concat(old.Templates(), r.Templates())) + "]"
+func byName(rules []*Resolved) map[string]*Resolved {
+	names := map[string]*Resolved{}
+	for _, r := range rules {
+		names[r.Name] = r
 	}
-	return "keys: [" + list(append(old.lockKeys(), r.lockKeys()...)) + "] without prefix"
-}
-
-func (r *Resolved) ownKeys(old *Resolved) string {
-	own := "key: " + list(r.Templates())
-	if r.Key == "" {
-		own = "keys: [" + list(r.Templates()) + "]"
-	}
-	if r.Prefix != old.Prefix && r.Prefix != "" {
-		return "prefix: " + strconv.Quote(r.Prefix) + " and " + own
-	}
-	return own
-}
-
-// list is keys as in a file.
-func list(keys []string) string {
-	quoted := make([]string, len(keys))
-	for i, key := range keys {
-		quoted[i] = strconv.Quote(key)
-	}
-	return strings.Join(quoted, ", ")
+	return names
 }

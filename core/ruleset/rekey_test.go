@@ -44,7 +44,7 @@ func TestRekeyed(t *testing.T) {
 		},
 		"first step":            {rules{{Endpoint: pay, Key: k}}, rules{{Endpoint: pay, Keys: []string{l, k}}}, ""},
 		"second step":           {rules{{Endpoint: pay, Keys: []string{k, l}}}, rules{{Endpoint: pay, Key: l}}, ""},
-		"one of two is kept":    {rules{{Endpoint: pay, Keys: []string{k, "a"}}}, rules{{Endpoint: pay, Keys: []string{k, "b"}}}, ""},
+		"one of two is another": {rules{{Endpoint: pay, Keys: []string{k, "a"}}}, rules{{Endpoint: pay, Keys: []string{k, "b"}}}, `write keys: ["order:#{path.id}", "a", "b"] first`},
 		"none of two is kept":   {rules{{Endpoint: pay, Keys: []string{k, "a"}}}, rules{{Endpoint: pay, Keys: []string{l, "b"}}}, `then keys: ["pay:#{path.id}", "b"]; or`},
 		"key in another letter": {rules{{Endpoint: pay, Key: "a"}}, rules{{Endpoint: pay, Key: "A"}}, `"A" in place of "a"`},
 

@@ -1,0 +1,203 @@
+package ruleset_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// call is a call of one endpoint: what its values are, by the last letter of a key, and
+// which conditions hold.
+type call struct {
+	values     map[string]string
+	conditions []string
+}
+
+// modelCalls are calls with every combination of two values of three keys and two
+// conditions.
+func modelCalls() []call {
+	var list []call
+	for n := range 1 << 5 {
+		c := call{values: map[string]string{}}
+		for i, key := range []string{"k", "l", "m"} {
+			c.values[key] = key + string('0'+rune(n>>i&1))
+		}
+		for i, condition := range []string{"true", "false"} { // any two texts
+			if n>>(3+i)&1 == 1 {
+				c.conditions = append(c.conditions, condition)
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// takes are the locks of a call under the rules.
+func (c call) takes(rules []*ruleset.Resolved) []string {
+	var locks []string
+	for _, r := range rules {
+		if r.Disabled || r.DryRun || r.None || r.When != "" && !slices.Contains(c.conditions, r.When) {
+			continue
+		}
+		for _, key := range r.Templates() {
+			locks = append(locks, c.values[key])
+		}
+	}
+	return locks
+}
+
+// excluded reports whether two calls that exclude each other under the old rules, and
+// under the next ones, always do so when one of them runs under each.
+func excluded(old, next []*ruleset.Resolved) bool {
+	meet := func(a, b []string) bool {
+		return slices.ContainsFunc(a, func(lock string) bool { return slices.Contains(b, lock) })
+	}
+	type locks struct{ old, next []string }
+	var all []locks
+	for _, c := range modelCalls() {
+		all = append(all, locks{c.takes(old), c.takes(next)})
+	}
+	for _, a := range all {
+		for _, b := range all {
+			if meet(a.old, b.old) && meet(a.next, b.next) && !meet(a.old, b.next) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// matching finds the rules of a call as the documentation of Endpoint says it: an exact
+// path before a longer prefix before a shorter one, and then an exact method before *.
+func matching(set *ruleset.Set, method, path string) (rules []*ruleset.Resolved) {
+	best := -1
+	for _, r := range set.Rules() {
+		e := r.Endpoint
+		var rank int
+		switch prefix, wild := strings.CutSuffix(e.Path, "*"); {
+		case e.Method != "*" && e.Method != method:
+			continue
+		case !wild && e.Path == path:
+			rank = 1000
+		case wild && strings.HasPrefix(path, prefix):
+			rank = 2 * len(prefix)
+		default:
+			continue
+		}
+		if e.Method == method {
+			rank++
+		}
+		if rank > best {
+			best, rules = rank, nil
+		}
+		if rank == best {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
+
+// modelRules are one to four rules of the endpoints.
+func modelRules(random *rand.Rand, endpoints ...string) []ruleset.Rule {
+	var rules []ruleset.Rule
+	used := map[string]bool{}
+	for range 1 + random.IntN(4) {
+		r := ruleset.Rule{
+			Endpoint: ruleset.HTTP(pick(random, endpoints...)),
+			Name:     pick(random, "a", "b", "c"),
+			Keys:     pick(random, []string{"k"}, []string{"l"}, []string{"m"}, []string{"k", "l"}, []string{"l", "m"}),
+			When:     pick(random, "", "", "true", "false"),
+			Disabled: random.IntN(8) == 0,
+		}
+		if id := r.Endpoint.String() + r.Name; !used[id] {
+			used[id] = true
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// alter changes some of the rules.
+func alter(random *rand.Rand, rules []ruleset.Rule) []ruleset.Rule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		switch other := modelRules(random, "*")[0]; random.IntN(4) {
+		case 0:
+			rules[i].Keys = other.Keys
+		case 1:
+			rules[i].When = other.When
+		case 2:
+			rules[i].Disabled = other.Disabled
+		}
+	}
+	return rules
+}
+
+// Whatever is changed: two calls that exclude each other before and after it exclude
+// each other in between, or the change is refused.
+func TestRekeyed_LetsNothingThrough(t *testing.T) {
+	t.Parallel()
+	wild := []string{"*", "POST *", "* /*", "POST /*", "* /a/*", "POST /a/*", "PUT /a/*", "* /a", "POST /a", "* /a/b", "PUT /a/b"}
+	for name, tc := range map[string]struct {
+		endpoints, methods, paths []string
+	}{
+		"rules of an endpoint": {[]string{"POST /a"}, []string{"POST"}, []string{"/a"}},
+		"wildcards":            {wild, []string{"GET", "POST", "PUT"}, []string{"", "/a", "/z", "/a/b", "/a/z", "/a/b/c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(1, 2))
+			through, refused, needless := 0, 0, 0
+			for range 1500 {
+				before, after := modelRules(random, tc.endpoints...), modelRules(random, tc.endpoints...)
+				if random.IntN(2) == 0 {
+					after = alter(random, before)
+				}
+				old, next := yamlSet(t, before), yamlSet(t, after)
+				got := ruleset.Rekeyed(old, next)
+				harm := ""
+				for _, method := range tc.methods {
+					for _, path := range tc.paths {
+						if !excluded(matching(old, method, path), matching(next, method, path)) {
+							harm = method + " " + path
+						}
+					}
+				}
+				switch {
+				case len(got) > 0 && harm == "":
+					needless++
+				case len(got) > 0:
+					refused++
+				case harm == "":
+					through++
+				default:
+					t.Fatalf("calls of %s do not exclude each other, which nobody refuses:\n%s", harm, rulesOf(old, next))
+				}
+			}
+			if refused < 100 || through < 100 || needless > refused/4 {
+				t.Errorf("got %d refused, %d of them needlessly, and %d let through", refused+needless, needless, through)
+			}
+		})
+	}
+}
+
+// rulesOf are the rules of two sets.
+func rulesOf(sets ...*ruleset.Set) string {
+	var text strings.Builder
+	for _, set := range sets {
+		for _, r := range set.Rules() {
+			text.WriteString(r.Endpoint.String() + " " + r.Name + " " + strings.Join(r.Keys, ",") + " when " + r.When)
+			if r.Disabled {
+				text.WriteString(" disabled")
+			}
+			text.WriteString("\n")
+		}
+		text.WriteString("\n")
+	}
+	return text.String()
+}
