@@ -26,7 +26,7 @@ type fileReader struct {
 // newFileReader reads text as the file name for the program service. A byte order
 // mark, as some editors write it, is none of the text.
 func newFileReader(name string, text []byte, service string) *fileReader {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	text = bytes.TrimLeft(text, "\ufeff")
 	return &fileReader{text: text, service: service, scope: Source{Layer: LayerYAML, File: name}}
 }
 
