@@ -114,7 +114,7 @@ func (c *commentFinder) collection(h *holder) {
 	if !closed {
 		return
 	}
-	c.pass(nil, func(rest string) bool { return rest != "" && strings.Contains("]}", rest[:1]) })
+	c.pass(nil, func(rest string) bool { return rest != "" && strings.ContainsAny(rest[:1], "]}") })
 	c.at.column++
 	c.open = c.open[:len(c.open)-1]
 	c.blank = false
@@ -151,8 +151,9 @@ func (c *commentFinder) properties(h *holder) {
 		return
 	}
 	c.blank = false
-	if h.node.Value == "" && h.node.Style&^yaml.TaggedStyle == 0 {
-		return // there is nothing behind them
+	if h.node.Value == "" && h.node.Style&^yaml.TaggedStyle == 0 { // there is nothing behind them
+		c.pass(h, func(rest string) bool { return rest == "" || strings.ContainsAny(rest[:1], " \t,]}") })
+		return
 	}
 	c.pass(h, func(rest string) bool { return c.blank && strings.TrimLeft(rest, " \t&!#") == rest && rest != "" })
 }

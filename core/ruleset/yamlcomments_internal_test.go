@@ -1,10 +1,12 @@
 package ruleset
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -82,8 +84,9 @@ func FuzzFindComments(f *testing.F) {
 		f.Add(tc.text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if message, _, _ := textProblem([]byte(text)); message != "" || len(text) > 1000 || strings.Contains(text, "\ufeff") || values(text) == "" {
-			t.Skip("not read at all")
+		message, _, _ := textProblem([]byte(text))
+		if message != "" || len(text) > 1000 || strings.ContainsRune(text, '\ufeff') || strings.Contains(text, "\n---") || values(text) == "" {
+			t.Skip("not read, or not as one document")
 		}
 		if got, want := commentPlaces(t, text), triedPlaces(text); got != want {
 			t.Errorf("got comments at %q, the parser has %q:\n%s", got, want, text)
@@ -145,4 +148,26 @@ func values(text string) string {
 		nodes = slices.Concat(nodes, n.Content)
 	}
 	return out.String()
+}
+
+// TestLoad_ManyComments: a file that is all comments takes no longer than others of its
+// size. Were every comment looked for from the start of the file, it would take hours.
+func TestLoad_ManyComments(t *testing.T) {
+	t.Parallel()
+	const head = "rules:\n- http: POST /orders\n  key: order\n"
+	for comment, want := range map[string]int{"  # one\n": 0, "  #{x}\n": maxProblems, "    #{\n": maxProblems, "#{x}\n": maxProblems} {
+		text := head + strings.Repeat(comment, (maxFileSize-len(head))/len(comment))
+		start := time.Now()
+		_, err := Load("locks.yaml", []byte(text))
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%q: took %s", comment, took)
+		}
+		invalid, ok := errors.AsType[*InvalidError](err)
+		if ok != (want > 0) || ok && len(invalid.Problems) != want {
+			t.Fatalf("%q: got %.200v, want %d problems", comment, err, want)
+		}
+		if ok && !strings.HasPrefix(invalid.Problems[want-1].Message, "more problems follow") {
+			t.Errorf("%q: got %v as the last problem", comment, invalid.Problems[want-1])
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -31,6 +32,11 @@ func (f *fileReader) isSwallowed(v value) bool {
 	for _, c := range comments {
 		c.reported = true
 		f.report(f.at(c.at.line, c.at.column), v.field, f.unswallowed(v, c))
+	}
+	if len(comments) > 0 && v.node.Kind == yaml.SequenceNode {
+		for i, n := range v.node.Content { // which are not read
+			f.isSwallowed(value{field: fmt.Sprintf("%s[%d]", v.field, i), node: n, flow: v.node.Style&yaml.FlowStyle != 0})
+		}
 	}
 	return len(comments) > 0
 }
