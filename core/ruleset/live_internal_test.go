@@ -19,7 +19,7 @@ func openInternal(t *testing.T) (*Live, string) {
 
 func save(t *testing.T, path, key string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte("rules: [{func: task, keys: [shared, "+key+"]}]"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("{allow_rekey: true, rules: [{func: task, key: "+key+"}]}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -76,7 +76,7 @@ func TestWatch_CallersNeverSeeATornSet(t *testing.T) {
 			top := t.TempDir()
 			change(t, top, generation(0), 0)
 			cfg := quickly()
-			cfg.Quiet, cfg.Limit = time.Millisecond, 10*time.Millisecond
+			cfg.Replaced, cfg.Written = time.Millisecond, 10*time.Millisecond
 			l, seen := watched(t, filepath.Join(top, "locks.yaml"), cfg)
 
 			var adapted atomic.Pointer[ruleset.Set]

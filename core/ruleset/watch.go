@@ -8,29 +8,35 @@ import (
 )
 
 // Watch is [Open], and reloads whenever the content of the file has changed, until
-// [Live.Close]. It sees a file that is written in place, replaced by renaming,
-// deleted and written again, and one behind symbolic links that are replaced, as
-// Kubernetes does with a ConfigMap (but not with one mounted by subPath, which
-// Kubernetes never updates).
+// [Live.Close]. It sees a file that is replaced by renaming, written in place, deleted
+// and written again, and one behind symbolic links that are replaced, as Kubernetes
+// does with a ConfigMap (but not with one mounted by subPath, which Kubernetes never
+// updates).
 //
-// A change is noticed at once, where the system tells of it, and taken into force when
-// the file has not changed any more for 100 ms; or after 1 s, also if it is absent or
-// empty. Besides, the file is looked at every 10 s, for what the system does not tell,
-// such as changes on a network drive. Nobody is told of a content that is the same as
-// before. What is refused goes to the observers of [WithReloadObserver], or without
-// one to [slog.Default].
+// Replace the file by renaming a complete one: nobody can tell half a file from a whole
+// one, and half a list of rules is a list of rules. A change is noticed at once, where
+// the system tells of it. Another file in the place of the old one is taken into force
+// when its content has stayed the same for 100 ms. A content that is written in place,
+// or after the file was absent or empty, must stay the same for 1 s, and so must the
+// absence of the file before it is reported. A file that never stays the same for so
+// long is never taken; [Live.Reload] waits for nothing.
+//
+// Besides, the file is looked at every 10 s, for what the system does not tell, such as
+// changes on a network drive, or a directory further up that is replaced by renaming.
+// Nobody is told of a content that is the same as before. What is refused goes to the
+// observers of [WithReloadObserver], or without one to [slog.Default].
 func Watch(path string, opts ...Option) (*Live, error) {
 	return watch(path, watchConfig{
-		open: fsnotify.NewWatcher, quiet: 100 * time.Millisecond, limit: time.Second, poll: 10 * time.Second,
+		open: fsnotify.NewWatcher, replaced: 100 * time.Millisecond, written: time.Second, poll: 10 * time.Second,
 	}, opts...)
 }
 
 // watchConfig is what tests change.
 type watchConfig struct {
-	open  func() (*fsnotify.Watcher, error)
-	quiet time.Duration // how long a content must stay before it is taken into force
-	limit time.Duration // how long to wait for that
-	poll  time.Duration // how often to look without being told
+	open     func() (*fsnotify.Watcher, error)
+	replaced time.Duration // how long the content of another file must stay the same
+	written  time.Duration // how long one must that may be about to be written
+	poll     time.Duration // how often to look without being told
 }
 
 func watch(path string, cfg watchConfig, opts ...Option) (*Live, error) {
@@ -80,10 +86,19 @@ func (l *Live) follow(found content) bool {
 	if found.read.Before(l.last.read) {
 		return false
 	}
-	if !found.same(l.last) {
+	if found.same(l.last) {
+		l.last = found // it may be another file
+	} else {
 		l.report(l.attempt(found))
 	}
 	return true
+}
+
+// tried is what was attempted last.
+func (l *Live) tried() content {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	return l.last
 }
 
 // report logs a refusal that nobody else hears of.
@@ -93,29 +108,28 @@ func (l *Live) report(err error) {
 	}
 }
 
-// settled waits until the file seems to be complete: a moment later it still reads the
-// same. That is asked of the content and not of the events, of which a busy directory
-// has no end. A file that is absent or empty is most likely about to be written, and
-// gets all the time there is. It is false when the watching has ended.
+// settled waits until the file seems to be complete: until it has read the same for
+// long enough. That is asked of the content and not of the events, of which a busy
+// directory has no end. It is false when the watching has ended.
 func (w *watcher) settled() (content, bool) {
-	limit := time.NewTimer(w.limit)
-	defer limit.Stop()
-	quiet := time.NewTicker(w.quiet)
-	defer quiet.Stop()
-	before := w.look()
-	for {
+	tried := w.live.tried()
+	before, now := tried, w.look()
+	pause := time.NewTimer(w.replaced)
+	defer pause.Stop()
+	for ; ; pause.Reset(w.replaced) {
 		select {
 		case <-w.live.stop:
 			return content{}, false
-		case <-limit.C:
-			return w.look(), true
-		case <-quiet.C:
+		case <-pause.C:
 		}
 		found := w.look()
-		if !found.isNothing() && found.same(before) {
+		if !found.same(now) || !found.isFileOf(now) {
+			before, now = now, found
+			continue
+		}
+		if now.same(tried) || now.replaces(before) || found.read.Sub(now.read) >= w.written {
 			return found, true
 		}
-		before = found
 	}
 }
 

@@ -2,7 +2,6 @@ package ruleset_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +17,7 @@ import (
 // quickly is a watch that does not wait long, and does not poll.
 func quickly() ruleset.WatchConfig {
 	return ruleset.WatchConfig{
-		Open: fsnotify.NewWatcher, Quiet: 10 * time.Millisecond, Limit: 10 * time.Second, Poll: time.Hour,
+		Open: fsnotify.NewWatcher, Replaced: 10 * time.Millisecond, Written: 100 * time.Millisecond, Poll: time.Hour,
 	}
 }
 
@@ -210,7 +209,7 @@ func looks() (ruleset.WatchConfig, func()) {
 			}
 			return nil, syscall.EMFILE
 		},
-		Quiet: time.Millisecond, Limit: 5 * time.Millisecond, Poll: 5 * time.Millisecond,
+		Replaced: time.Millisecond, Written: 5 * time.Millisecond, Poll: 5 * time.Millisecond,
 	}
 	return cfg, func() {
 		for range 30 { // more than one round has
@@ -251,44 +250,6 @@ func TestWatch_TellsOfEveryContentOnce(t *testing.T) {
 	put(t, path, keyed("a")) // what is in force: but it is healthy again
 	seen.good(t, keyed("a"))
 	quiet()
-}
-
-func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
-	t.Parallel()
-	path := fileWith(t, keyed("a"))
-	cfg := quickly()
-	_, seen := watched(t, path, cfg)
-	for n := 1; n <= 4; n++ {
-		if remove(t, path); n%2 == 0 {
-			write(t, path, "")
-		}
-		time.Sleep(5 * cfg.Quiet) // how long it is absent, or empty
-		put(t, path, keyed("a", n))
-		seen.good(t, keyed("a", n))
-	}
-}
-
-// A part of a file may well be a file that is right.
-func TestWatch_WaitsUntilTheFileIsComplete(t *testing.T) {
-	t.Parallel()
-	path := fileWith(t, keyed("a"))
-	cfg := quickly()
-	cfg.Quiet, cfg.Limit = 400*time.Millisecond, time.Minute
-	_, seen := watched(t, path, cfg)
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	text := keyed("a")
-	f.WriteString(text)
-	for n := range 12 {
-		time.Sleep(cfg.Quiet / 8) // the speed of writing
-		part := fmt.Sprintf("  - func: task%d\n    key: a\n", n)
-		f.WriteString(part)
-		text += part
-	}
-	seen.good(t, text)
 }
 
 // untold changes the file by another name, in a directory that is not watched: a

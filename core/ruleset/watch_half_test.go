@@ -1,0 +1,157 @@
+package ruleset_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// patient is a watch that gives files time that are written in place.
+func patient() ruleset.WatchConfig {
+	cfg := quickly()
+	cfg.Written = 600 * time.Millisecond
+	return cfg
+}
+
+// slowly writes text in place, in parts, with a pause after each.
+func slowly(t *testing.T, path string, pause time.Duration, parts ...string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, part := range parts {
+		if _, err := f.WriteString(part); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// growing is a file in parts, each of which ends a file that is right.
+func growing(n int) (parts []string, text string) {
+	parts = []string{keyed("a")}
+	for i := range n {
+		parts = append(parts, fmt.Sprintf("  - func: task%d\n    key: a\n", i))
+	}
+	for _, part := range parts {
+		text += part
+	}
+	return parts, text
+}
+
+func TestWatch_TakesNoHalfOfAFile(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		parts int
+		pause time.Duration
+	}{
+		"that grows for longer than one must stay the same": {24, patient().Written / 16},
+		"whose writer stalls":                               {2, patient().Written / 3},
+	} {
+		for name2, begin := range map[string]func(t *testing.T, top, text string) string{"file": plain, "target of a link": linked} {
+			t.Run(name2+" "+name, func(t *testing.T) {
+				t.Parallel()
+				path := begin(t, t.TempDir(), keyed("a", 1))
+				_, seen := watched(t, path, patient())
+				parts, text := growing(tc.parts)
+				slowly(t, path, tc.pause, parts...)
+				seen.good(t, text)
+			})
+		}
+	}
+}
+
+// A file that is new where the old one was is written in place as well.
+func TestWatch_TakesNoHalfOfANewFile(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string]func(t *testing.T, path string){
+		"deleted":     func(t *testing.T, path string) { remove(t, path) },
+		"renamed":     func(t *testing.T, path string) { rename(t, path, path+"~") },
+		"emptied":     func(t *testing.T, path string) { write(t, path, "") },
+		"put empty":   func(t *testing.T, path string) { put(t, path, "") },
+		"a directory": func(t *testing.T, path string) { remove(t, path); mkdir(t, path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := fileWith(t, keyed("a", 1))
+			cfg := patient()
+			_, seen := watched(t, path, cfg)
+			away(t, path)
+			time.Sleep(10 * cfg.Replaced) // it is seen that nothing is there
+			if name == "a directory" {
+				remove(t, path)
+			}
+			parts, text := growing(2)
+			slowly(t, path, cfg.Written/3, parts...)
+			seen.good(t, text)
+		})
+	}
+}
+
+// A file is the one in force also if it was put there with the same content.
+func TestWatch_TakesNoHalfOfAFileThatReplacedItsLike(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a", 1))
+	cfg := patient()
+	_, seen := watched(t, path, cfg)
+	for n := range 2 {
+		put(t, path, keyed("a", n+1))
+		if n > 0 {
+			seen.good(t, keyed("a", n+1))
+		}
+		time.Sleep(10 * cfg.Replaced)
+		parts, text := growing(n + 1)
+		slowly(t, path, cfg.Written/3, parts...)
+		seen.good(t, text)
+	}
+}
+
+func TestWatch_TakesAFileThatReplacesAnotherSoon(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"rename", "target in another directory, renamed", "another target", "config map", "link to the directory"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, cfg := ways()[name], quickly()
+			cfg.Written = time.Hour
+			path := w.begin(t, t.TempDir(), keyed("a"))
+			_, seen := watched(t, path, cfg)
+			for n := 1; n <= 2; n++ {
+				w.change(t, path, keyed("a", n), n)
+				seen.good(t, keyed("a", n))
+			}
+		})
+	}
+}
+
+func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	cfg := patient()
+	_, seen := watched(t, path, cfg)
+	for n := 1; n <= 4; n++ {
+		if remove(t, path); n%2 == 0 {
+			write(t, path, "")
+		}
+		time.Sleep(5 * cfg.Replaced) // how long it is absent, or empty
+		put(t, path, keyed("a", n))
+		seen.good(t, keyed("a", n))
+	}
+}
+
+func TestWatch_ReloadWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	cfg := quickly()
+	cfg.Written = time.Hour
+	l, seen := watched(t, path, cfg)
+	write(t, path, keyed("a", 1))
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	seen.good(t, keyed("a", 1))
+}
