@@ -86,7 +86,7 @@ func FuzzFindComments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		message, _, _ := textProblem([]byte(text))
 		if message != "" || len(text) > 1000 || strings.ContainsRune(text, '\ufeff') || strings.Contains(text, "\n---") || values(text) == "" {
-			t.Skip("not read, or not as one document")
+			return
 		}
 		if got, want := commentPlaces(t, text), triedPlaces(text); got != want {
 			t.Errorf("got comments at %q, the parser has %q:\n%s", got, want, text)
