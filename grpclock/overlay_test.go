@@ -107,7 +107,7 @@ func TestOverlay_MistakesAreFoundByCheck(t *testing.T) {
 		"{grpc: /till.v1.Till/Plain, wait_time: 1s}":    {`locks.yaml:2:5: rule of grpc /till.v1.Till/Plain: key: missing`},
 		"{grpc: /till.v1.Till/Refus, wait_time: 1s}":    {`locks.yaml:2:`, `did you mean "/till.v1.Till/Refuse"?`},
 		`{grpc: /till.v1.Till/Skip, key: "#{req.itm}"}`: {`locks.yaml:2:`, "write req.item"},
-		`{grpc: /till.v1.Till/Null, on_busy: skip}`:     {"tillpb/till.proto", "response: never used"},
+		`{grpc: /till.v1.Till/Null, fallback: till}`:    {`locks.yaml:2:`, `fallback: "till" is never used`},
 	} {
 		b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(load(t, "rules:\n  - "+entry+"\n")))
 		err := b.guard.Check(b.server)

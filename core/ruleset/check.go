@@ -7,21 +7,27 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/interlock-go/interlock/failpolicy"
 )
 
 const (
 	maxNameLength = 100
 	maxTemplates  = 100
+
+	templateCount = "%d templates: write 1 to %d"
 )
 
 // checker collects what is wrong with one rule.
 type checker struct {
 	rule     *Resolved
 	declared []Declared // what the rule was made of, lowest layer first
+	at       Source     // of what is looked at, whose words messages are to use
 	problems []*Problem
 }
+
+// look makes messages use the words of the place where the field has its value.
+func (c *checker) look(field string) { c.at = c.rule.placeOf(field) }
+
+func (c *checker) inFile() bool { return c.at.inFile() }
 
 func (c *checker) reportf(field, format string, args ...any) {
 	if base, _ := cutField(field); c.rule.broken.has(fieldIndex(base)) {
@@ -43,6 +49,7 @@ func (c *checker) reportErr(field string, err error) {
 // check looks at a whole rule. Values from defaults and profiles were checked where
 // they were given; here they only count in combinations.
 func (c *checker) check(requireEndpoint bool) {
+	c.at = c.rule.place()
 	c.checkEndpoint(requireEndpoint)
 	if c.rule.None {
 		c.checkNone()
@@ -82,6 +89,7 @@ func (c *checker) checkShared(set fieldSet) {
 func (c *checker) checkValues(set fieldSet) {
 	for i, field := range ruleFields.names {
 		if set.has(i) {
+			c.look(field)
 			c.checkValue(field)
 		}
 	}
@@ -145,10 +153,10 @@ func (c *checker) checkEndpoint(required bool) {
 	e := c.rule.Endpoint
 	switch {
 	case !e.IsZero():
-		if message := e.problem(c.rule.inFile()); message != "" {
+		if message := e.problem(c.inFile()); message != "" {
 			c.reportf("endpoint", "%s", message)
 		}
-	case required && c.rule.inFile():
+	case required && c.inFile():
 		c.reportf("endpoint", "%s", endpointMissing)
 	case required:
 		c.reportf("endpoint", `missing: write HTTP("POST /orders/:id/pay"), GRPC("/shop.Orders/Pay") or Func("close-day")`)
@@ -176,6 +184,7 @@ func hasPlaceholder(s string) bool {
 
 func (c *checker) checkKeys() {
 	r := c.rule
+	c.look("keys")
 	switch {
 	case r.declared("key") && r.declared("keys"):
 		c.reportf("keys", "both %s and %s are set: put every template into %s", c.spell("key"), c.spell("keys"), c.spell("keys"))
@@ -186,7 +195,7 @@ func (c *checker) checkKeys() {
 			c.reportf("key", "blank: write a template such as %q", r.Endpoint.template())
 		}
 	case !r.partial && !r.broken.hasAny("key", "keys", "none"):
-		c.reportf("key", "%s%s%s", keyMissing, quote(r.Endpoint.template()), r.elsewhere())
+		c.reportf("key", "%s%s%s", keyMissing, quote(r.Endpoint.template()), c.elsewhere())
 	}
 }
 
@@ -195,8 +204,8 @@ const keyMissing = "missing: write a template such as "
 
 // elsewhere says how an entry of a file gets the key of a rule that is written in Go,
 // where that does not happen by itself.
-func (r *Resolved) elsewhere() string {
-	if r.layer() != LayerYAML || r.Endpoint.Transport != TransportHTTP {
+func (c *checker) elsewhere() string {
+	if c.rule.layer() != LayerYAML || c.rule.Endpoint.Transport != TransportHTTP || len(c.declared) > 1 {
 		return ""
 	}
 	return ", or give the rule that is written in Go to ruleset.WithRules"
@@ -206,6 +215,7 @@ func (r *Resolved) elsewhere() string {
 // the rule, that is all there is to say.
 func (c *checker) checkNone() {
 	none := c.rule.Source("none").Layer
+	c.look("none")
 	for _, d := range slices.Backward(c.declared) {
 		if d.Source.Layer < none && !d.Rule.None {
 			c.reportf("none", "the rule is declared in %s, and none says that there is none: write disabled: true to switch it off", d.Source.where())
@@ -213,7 +223,13 @@ func (c *checker) checkNone() {
 		}
 	}
 	for _, field := range ruleFields.names {
-		if field != "endpoint" && field != "none" && c.rule.declared(field) {
+		switch {
+		case field == "endpoint" || field == "name" && c.rule.Source("name").Layer > none || field == "none" || !c.rule.declared(field):
+		case c.rule.Source(field).Layer > none:
+			c.look(field)
+			c.reportf(field, "%s says that the endpoint needs no lock: write %s: false, too, to lock it after all", c.rule.Source("none").where(), c.spell("none"))
+			return
+		default:
 			c.reportf(field, "beside %s, which says that the endpoint needs no lock: remove one of them", c.spell("none"))
 		}
 	}
@@ -222,7 +238,8 @@ func (c *checker) checkNone() {
 func (c *checker) checkTemplates() {
 	keys := c.rule.Keys
 	if len(keys) == 0 || len(keys) > maxTemplates {
-		c.reportf("keys", "%d templates: write 1 to %d", len(keys), maxTemplates)
+		c.reportf("keys", templateCount, len(keys), maxTemplates)
+		return
 	}
 	for i, key := range keys {
 		if isBlank(key) {
@@ -268,78 +285,5 @@ func (c *checker) checkPrefix() {
 		c.reportf("prefix", "%q is the same for every request: put #{…} into the key", prefix)
 	case strings.ContainsFunc(prefix, unicode.IsControl):
 		c.reportf("prefix", "%q contains control characters: write a word such as \"shop:\"", prefix)
-	}
-}
-
-func (c *checker) checkFallback() {
-	r := c.rule
-	policy := r.Policy()
-	if r.broken.hasAny("fallback") || r.strategyBroken() {
-		return
-	}
-	if r.Fallback != "" && !policy.Uses(failpolicy.Fallback) {
-		if r.declared("fallback") {
-			c.reportf("fallback", "%q is never used: write %s, or remove it", r.Fallback, r.example("on_busy", c.spell("fallback")))
-		}
-		return
-	}
-	if r.Fallback != "" {
-		return
-	}
-	for field, strategy := range c.strategies() {
-		if strategy == failpolicy.Fallback {
-			c.reportf(field, "the strategy needs the name of a handler: write %s", r.example("fallback", `"name"`))
-		}
-	}
-}
-
-// strategyBroken reports whether a strategy is unreadable, or may be in a profile
-// that is not known.
-func (r *Resolved) strategyBroken() bool {
-	return r.broken.hasAny("on_busy", "on_backend", "on_key", "on_overload", "profile")
-}
-
-// strategies are the strategies by field, in order.
-func (c *checker) strategies() func(func(string, failpolicy.Strategy) bool) {
-	r := c.rule
-	fields := []string{"on_busy", "on_backend", "on_key", "on_overload"}
-	values := []failpolicy.Strategy{r.OnBusy, r.OnBackend, r.OnKey, r.OnOverload}
-	return func(yield func(string, failpolicy.Strategy) bool) {
-		for i, field := range fields {
-			if !yield(field, values[i]) {
-				return
-			}
-		}
-	}
-}
-
-func (c *checker) checkDebounce() {
-	r := c.rule
-	if r.Debounce <= 0 {
-		return
-	}
-	if r.declared("wait_time") && r.WaitTime != NoWait {
-		c.reportf("wait_time", "a debounced call never waits: remove %s or %s", c.spell("wait_time"), c.spell("debounce"))
-	}
-	if r.declared("lease_time") && r.LeaseTime != Watchdog {
-		c.reportf("lease_time", "a debounced handler is held by the watchdog, and the window begins after it: remove %s", c.spell("lease_time"))
-	}
-	if r.OnBusy == failpolicy.Proceed {
-		c.reportf("on_busy", "proceeding inside the window undoes %s: write another strategy, or remove one", c.spell("debounce"))
-	}
-}
-
-// checkUnused reports what the rest of the rule makes meaningless.
-func (c *checker) checkUnused() {
-	r := c.rule
-	policy := r.Policy()
-	if r.declared("response") && r.Response != "" && !policy.Uses(failpolicy.NullResponse) && !r.strategyBroken() {
-		c.reportf("response", "never used: write %s, or remove it", r.example("on_busy", c.spell("null_response")))
-	}
-	if r.declared("max_waiters") && r.MaxWaiters > 0 && (r.WaitTime == NoWait || r.Debounce > 0) {
-		c.reportf("max_waiters", "nobody waits under this rule: remove it")
-	}
-	if r.declared("on_overload") && r.OnOverload != failpolicy.Error && (r.WaitTime == NoWait || r.Debounce > 0) {
-		c.reportf("on_overload", "nobody waits under this rule, so there is no overload: remove it")
 	}
 }

@@ -1,8 +1,10 @@
 package ruleset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,8 +14,13 @@ type neighbour struct {
 	lowest Layer // the lowest that declares it
 }
 
+func byLowest(a, b neighbour) int { return cmp.Compare(a.layer(), b.layer()) }
+
 // checkNames reports rules of one endpoint that are not told apart by a name.
 func (r *resolver) checkNames(rules []*Resolved, together map[Endpoint][]neighbour) {
+	for _, all := range together {
+		slices.SortStableFunc(all, byLowest)
+	}
 	for _, rule := range rules {
 		all := together[rule.Endpoint]
 		switch {
@@ -28,12 +35,12 @@ func (r *resolver) checkNames(rules []*Resolved, together map[Endpoint][]neighbo
 
 // noneBeside says what to do about a rule that says that there is none, beside others.
 func noneBeside(rule *Resolved, all []neighbour) string {
-	i := slices.IndexFunc(all, func(n neighbour) bool { return n.layer() < rule.layer() })
-	if i < 0 {
+	lower := all[0]
+	if lower.layer() >= rule.layer() {
 		return fmt.Sprintf("%d rules on one endpoint, and this one says that it needs none: remove it, or the others", len(all))
 	}
 	message := fmt.Sprintf("the rule %q is declared in %s, and none says that there is none: write name: %q and disabled: true to switch it off",
-		all[i].Name, all[i].origin.where(), all[i].Name)
+		lower.Name, lower.origin.where(), lower.Name)
 	if len(all) > 2 {
 		message += ", and so for the others"
 	}
@@ -43,6 +50,10 @@ func noneBeside(rule *Resolved, all []neighbour) string {
 // nameless reports a rule without a name beside others. Where one of a higher layer
 // has a name, most likely it was to change this one, and lacks the rest for that reason.
 func (r *resolver) nameless(rule *Resolved, all []neighbour) {
+	if lower := namedBelow(rule, all); len(lower) > 0 {
+		r.namelessOver(rule, lower)
+		return
+	}
 	i := slices.IndexFunc(all, func(n neighbour) bool {
 		return n.lowest > rule.layer() && n.declared("name") && !n.broken.hasAny("name")
 	})
@@ -52,12 +63,42 @@ func (r *resolver) nameless(rule *Resolved, all []neighbour) {
 		return
 	}
 	named := all[i]
-	r.problems = slices.DeleteFunc(r.problems, func(p *Problem) bool {
-		return p.Endpoint == named.Endpoint && p.Rule == named.Name && p.Field == "key" && strings.HasPrefix(p.Message, keyMissing)
-	})
+	r.forgetMissingKey(named.Resolved)
 	r.problems = append(r.problems, named.Problem("name", fmt.Sprintf(
 		"%d rules on one endpoint need names, and the one in %s has none: leave name out to change the rule of %s, or give that one a name, too",
 		len(all), rule.origin.where(), rule.layer().owner())))
+}
+
+// namedBelow are the rules of the endpoint that lower layers declare with a name.
+func namedBelow(rule *Resolved, all []neighbour) []neighbour {
+	var lower []neighbour
+	for _, n := range all {
+		if n.lowest < rule.layer() && n.declared("name") && !n.broken.hasAny("name") {
+			lower = append(lower, n)
+		}
+	}
+	return lower
+}
+
+// namelessOver reports a rule without a name over those of lower layers that have some.
+func (r *resolver) namelessOver(rule *Resolved, lower []neighbour) {
+	r.forgetMissingKey(rule)
+	names := make([]string, len(lower))
+	for i, n := range lower {
+		names[i] = rule.example("name", strconv.Quote(n.Name))
+	}
+	message := "write " + strings.Join(names, " or ") + " to change the rule of " + lower[0].lowest.owner()
+	if rule.declared("key") || rule.declared("keys") {
+		message += ", or another name for one more rule"
+	}
+	r.problems = append(r.problems, rule.Problem("name", fmt.Sprintf("%d rules on one endpoint need names: %s", len(lower)+1, message)))
+}
+
+// forgetMissingKey takes back that a rule has no key, for something better to say.
+func (r *resolver) forgetMissingKey(rule *Resolved) {
+	r.problems = slices.DeleteFunc(r.problems, func(p *Problem) bool {
+		return p.Endpoint == rule.Endpoint && p.Rule == rule.Name && p.Field == "key" && strings.HasPrefix(p.Message, keyMissing)
+	})
 }
 
 // where is the place of a declaration in a sentence: "declared in …".

@@ -45,7 +45,7 @@ func (c *checker) checkWindow() {
 
 // unitHint recognises a bare number, which Go takes for nanoseconds.
 func (c *checker) unitHint(d time.Duration) string {
-	if d <= 0 || d >= time.Millisecond || c.rule.inFile() {
+	if d <= 0 || d >= time.Millisecond || c.inFile() {
 		return ""
 	}
 	number := strconv.FormatInt(int64(d), 10)

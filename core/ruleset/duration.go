@@ -54,7 +54,7 @@ func (f *fileReader) duration(v value, w timeForm) (time.Duration, bool) {
 	if err == nil && d != 0 && strings.TrimLeft(text[:1], "-0123456789") == "" {
 		return d, true
 	}
-	f.reportf(v.node, v.field, "%s", w.problem(text))
+	f.reportf(v.node, v.field, "%s", w.problem(clipped(text)))
 	return 0, false
 }
 

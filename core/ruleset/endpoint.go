@@ -44,11 +44,14 @@ func HTTP(route string) Endpoint {
 func Route(method, path string) Endpoint { return Endpoint{TransportHTTP, method, path} }
 
 // GRPC is a gRPC endpoint: the full method "/pkg.Service/Method". Wildcards:
-// "/pkg.Service/*", "*". It does not allocate.
-func GRPC(fullMethod string) Endpoint { return Endpoint{TransportGRPC, "", fullMethod} }
+// "/pkg.Service/*", "*". Blanks around it are none of it. It does not allocate.
+func GRPC(fullMethod string) Endpoint {
+	return Endpoint{TransportGRPC, "", strings.TrimSpace(fullMethod)}
+}
 
 // Func is a function, under the name that its rule is to have in metrics.
-func Func(name string) Endpoint { return Endpoint{TransportFunc, "", name} }
+// Blanks around the name are none of it.
+func Func(name string) Endpoint { return Endpoint{TransportFunc, "", strings.TrimSpace(name)} }
 
 // IsZero reports whether no endpoint was given.
 func (e Endpoint) IsZero() bool { return e == Endpoint{} }
@@ -110,7 +113,9 @@ func (e Endpoint) problem(inFile bool) string {
 		return e.httpProblem()
 	case e.Transport == TransportGRPC:
 		return e.grpcProblem()
-	case e.Transport == TransportFunc && !isBlank(e.Path):
+	case e.Transport == TransportFunc && e != Func(e.Path):
+		return fmt.Sprintf("%q has blanks around it: write %q", e.Path, strings.TrimSpace(e.Path))
+	case e.Transport == TransportFunc && e.Path != "":
 		return ""
 	case e.Transport == TransportFunc && inFile:
 		return "a function needs a name: write func: close-day"
@@ -119,69 +124,4 @@ func (e Endpoint) problem(inFile bool) string {
 	default:
 		return unknownWord("transport", string(e.Transport), words([]Transport{TransportHTTP, TransportGRPC, TransportFunc}))
 	}
-}
-
-func (e Endpoint) httpProblem() string {
-	text := strings.TrimSpace(e.Label())
-	switch {
-	case e.Path == "" && strings.HasPrefix(e.Method, "/"):
-		return fmt.Sprintf("%q has no method: write %q", text, "POST "+oneStar(e.Method))
-	case e.Path == "" || e.Method == "":
-		return fmt.Sprintf("%q is no route: write a method and a path such as %q", text, e.example())
-	case strings.HasPrefix(e.Method, "/"):
-		return fmt.Sprintf("%q: the method comes first: write %q", text, strings.ToUpper(e.Path)+" "+e.Method)
-	case strings.ContainsAny(e.Path, " \t"):
-		return fmt.Sprintf("%q: a path has no spaces: write a method and a path such as %q", text, e.example())
-	case isAnyMethod(e.Method) && strings.HasPrefix(e.Path, "/"):
-		return fmt.Sprintf("%q: a * stands for any method: write %q", text, "* "+oneStar(e.Path))
-	case e.Method != strings.ToUpper(e.Method):
-		return fmt.Sprintf("%q: methods are upper case: write %q", text, strings.ToUpper(e.Method)+" "+e.Path)
-	case e.Path == "*":
-		return ""
-	case !strings.HasPrefix(e.Path, "/"):
-		return fmt.Sprintf("%q: a path begins with a slash: write %q", text, e.Method+" /"+e.Path)
-	}
-	return starProblem(text)
-}
-
-func (e Endpoint) grpcProblem() string {
-	if e.Path == "*" {
-		return ""
-	}
-	service, method, ok := strings.Cut(strings.TrimPrefix(e.Path, "/"), "/")
-	if cut := strings.LastIndexByte(e.Path, '.'); !ok && strings.Count(e.Path, ".") > 1 && e.Path[0] != '/' {
-		return fmt.Sprintf("%q is no full method: write %q", e.Path, "/"+e.Path[:cut]+"/"+e.Path[cut+1:])
-	}
-	switch {
-	case !ok || service == "" || method == "" || strings.Contains(method, "/"):
-		return fmt.Sprintf("%q is no full method: write one such as %q", e.Path, e.example())
-	case !strings.HasPrefix(e.Path, "/"):
-		return fmt.Sprintf("%q: a full method begins with a slash: write %q", e.Path, "/"+e.Path)
-	}
-	return starProblem(e.Path)
-}
-
-// isAnyMethod reports a word of routers for what is * here.
-func isAnyMethod(method string) bool {
-	return strings.EqualFold(method, "ANY") || strings.EqualFold(method, "ALL")
-}
-
-// oneStar is a path with one star where others have two.
-func oneStar(path string) string {
-	if before, _, found := strings.Cut(path+"/", "/**/"); found {
-		return before + "/*"
-	}
-	return path
-}
-
-// starProblem finds a `*` segment that is not the last, and two stars. Gin's "*name" is
-// none.
-func starProblem(text string) string {
-	if one := oneStar(text); one != text {
-		return fmt.Sprintf("%q: one * stands for everything below: write %q", text, one)
-	}
-	if before, _, found := strings.Cut(text, "/*/"); found {
-		return fmt.Sprintf("%q: a * stands only at the end: write %q", text, before+"/*")
-	}
-	return ""
 }

@@ -75,6 +75,11 @@ func (r *Resolved) declared(field string) bool { return r.Source(field).Layer >=
 // Problem makes a problem of this rule with a field or a part of one, for those who
 // compile it. Its source is that of the value; of the rule where the value has none.
 func (r *Resolved) Problem(field, message string) *Problem {
+	return &Problem{Rule: r.Name, Endpoint: r.Endpoint, Field: field, Source: r.placeOf(field), Message: message}
+}
+
+// placeOf is where a problem with a field is.
+func (r *Resolved) placeOf(field string) Source {
 	source, ok := r.parts[field]
 	if !ok {
 		base, _ := cutField(field)
@@ -83,7 +88,7 @@ func (r *Resolved) Problem(field, message string) *Problem {
 	if place := r.place(); source.Layer < LayerCode && source.File == "" && (source.Layer == LayerNone || place.File != "") {
 		source = place
 	}
-	return &Problem{Rule: r.Name, Endpoint: r.Endpoint, Field: field, Source: source, Message: message}
+	return source
 }
 
 // place is the source of the rule as a whole, for what nobody set.

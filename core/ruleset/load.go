@@ -42,13 +42,29 @@ func Load(name string, text []byte, opts ...Option) (*Set, error) {
 	if !f.readFile(cfg) {
 		return nil, Invalid(f.problems...)
 	}
-	set, problems := cfg.build()
-	problems = append(f.problems, problems...)
+	var set *Set
+	problems := f.problems
+	if !f.isFull() { // else the rest was not read
+		var more []*Problem
+		set, more = cfg.build()
+		problems = append(problems, more...)
+	}
 	slices.SortStableFunc(problems, byPosition)
-	if err := Invalid(problems...); err != nil {
+	if err := Invalid(firstOf(problems)...); err != nil {
 		return nil, err
 	}
 	return set, nil
+}
+
+// firstOf is as many problems as are reported of a file. The last says how many more
+// there are.
+func firstOf(problems []*Problem) []*Problem {
+	more := len(problems) - (maxProblems - 1)
+	if more < 2 {
+		return problems
+	}
+	last := &Problem{Source: problems[maxProblems-1].Source, Message: fmt.Sprintf("and %d more problems: correct those above first", more)}
+	return append(problems[:maxProblems-1:maxProblems-1], last)
 }
 
 // byPosition orders problems by file, line and column; those without a file first.

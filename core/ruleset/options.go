@@ -46,6 +46,8 @@ type config struct {
 	settings  Settings
 	switches  Declared // what the settings switch in every rule
 	observers []ReloadObserver
+
+	profilesUnread bool // some of the file could not be read, names and all
 }
 
 func newConfig(opts []Option) *config {

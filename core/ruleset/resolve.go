@@ -11,7 +11,7 @@ import (
 // resolver applies defaults, profiles and layers, and collects every problem.
 type resolver struct {
 	defaults        Resolved
-	profiles        []profile
+	profiles        profileList
 	switches        Declared
 	requireEndpoint bool
 	allowPartial    bool
@@ -26,7 +26,7 @@ type identity struct {
 }
 
 func newResolver(cfg *config) *resolver {
-	r := &resolver{profiles: builtinProfiles(), switches: cfg.switches}
+	r := &resolver{profiles: newProfileList(builtinProfiles(), cfg.profilesUnread), switches: cfg.switches}
 	r.defaults.overlay(&Declared{Rule: builtinDefaults(), Source: Source{Layer: LayerDefault}})
 	for i := range cfg.defaults {
 		r.addBase(&r.defaults, &cfg.defaults[i])
@@ -61,7 +61,7 @@ func (r *resolver) addProfile(p *profile) {
 		r.problems = append(r.problems, &Problem{Field: "profile", Source: p.Source, Message: `WithProfile("") has no name: write WithProfile("reports", …)`})
 	}
 	r.addBase(&Resolved{}, &p.Declared)
-	r.profiles = append(r.profiles, *p)
+	r.profiles.add(*p)
 }
 
 func (r *resolver) resolveAll(declared []Declared) []*Resolved {
@@ -113,7 +113,7 @@ func (r *resolver) resolve(group []Declared) *Resolved {
 	c := checker{rule: rule, declared: group}
 	c.check(r.requireEndpoint)
 	r.problems = append(r.problems, c.problems...)
-	rule.applyDebounce()
+	c.applyDebounce()
 	rule.overlay(&r.switches)
 	return rule
 }
@@ -148,17 +148,19 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 	if d == nil || d.Rule.Profile == "" {
 		return
 	}
-	for i := len(r.profiles) - 1; i >= 0; i-- { // later ones replace built-in ones
-		if r.profiles[i].name == d.Rule.Profile {
-			rule.overlay(&r.profiles[i].Declared)
-			return
-		}
+	if p := r.profiles.find(d.Rule.Profile); p != nil {
+		rule.overlay(&p.Declared)
+		return
 	}
 	field := fieldIndex("profile")
 	rule.broken = rule.broken.with(field)
-	message := unknownWord("profile", d.Rule.Profile, r.profileNames())
-	if d.Rule.Profile == defaultProfile {
-		message = "the default profile holds for every rule: remove the line"
+	message := "the default profile holds for every rule: remove the line"
+	switch {
+	case d.Rule.Profile == defaultProfile:
+	case r.profiles.unread:
+		return // it may be one of those, and that was reported
+	default:
+		message = r.profiles.unknown(d.Rule.Profile)
 	}
 	r.problems = append(r.problems, &Problem{
 		Rule: d.Rule.Name, Endpoint: d.Rule.Endpoint, Field: "profile", Source: d.source(field), Message: message,
@@ -175,28 +177,10 @@ func profileFrom(group []Declared) *Declared {
 	return nil
 }
 
-func (r *resolver) profileNames() []string {
-	var names []string
-	for _, p := range r.profiles {
-		if !slices.Contains(names, p.name) {
-			names = append(names, p.name)
-		}
-	}
-	return names
-}
-
 // unknownWord says what to write instead of a name.
 func unknownWord(what, word string, known []string) string {
 	err := failpolicy.UnknownWordError{What: what, Word: word, Known: known, Suggestion: failpolicy.Nearest(word, known)}
 	return err.Error()
-}
-
-// applyDebounce gives a debounced rule what debouncing means: nobody waits, and
-// the lock lives as long as the handler.
-func (r *Resolved) applyDebounce() {
-	if r.Debounce > 0 {
-		r.WaitTime, r.LeaseTime = NoWait, Watchdog
-	}
 }
 
 // example shows how to write a field in the layer of the rule.
@@ -212,7 +196,7 @@ func (r *Resolved) layer() Layer { return r.origin.Layer }
 
 // inFile reports whether the rule, or the values shared by rules, are written in a
 // file, whose words messages are to use.
-func (r *Resolved) inFile() bool { return r.layer() > LayerCode || r.origin.File != "" }
+func (r *Resolved) inFile() bool { return r.origin.inFile() }
 
 // isBlank reports whether s has no visible character.
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }

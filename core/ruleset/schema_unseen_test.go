@@ -16,6 +16,7 @@ func unseenBySchema() map[string]string {
 		others    = "nothing in a schema compares one rule with another"
 		program   = "the program knows"
 		quotes    = "a curly quote is a letter like others"
+		star      = "a star and a space may stand anywhere for a pattern that does not know the transport's rules"
 		below     = "only those who know the lower layers can compare them with the file"
 	)
 	return map[string]string{
@@ -81,5 +82,12 @@ func unseenBySchema() map[string]string {
 		"none-over-proto":                   below,
 		"name-over-proto":                   below,
 		"name-over-program":                 below,
+		"name-missing-over-program":         below,
+		"unused-because-of-defaults":        others,
+		"services-nearly-this-program":      program + " how it is called",
+		"rules-with-a-tag":                  tag,
+		"key-merge":                         "a validator sees the two characters as text",
+		"endpoint-star-inside-of-a-name":    star,
+		"endpoint-with-spaces":              star,
 	}
 }

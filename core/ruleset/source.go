@@ -62,6 +62,9 @@ func (s Source) String() string {
 	}
 }
 
+// inFile reports whether the place has the words of a file, and not Go's.
+func (s Source) inFile() bool { return s.Layer > LayerCode || s.File != "" }
+
 // position is the place in the file, "" without one.
 func (s Source) position() string {
 	if s.File == "" {

@@ -11,9 +11,9 @@ import (
 // file's. word is a field, a sentinel's Go name, or a strategy.
 func (c *checker) spell(word string) string {
 	switch {
-	case c.rule.layer() == LayerProto:
+	case c.at.Layer == LayerProto:
 		return protoWord(word)
-	case c.rule.inFile():
+	case c.inFile():
 		return fileWord(word)
 	}
 	switch word {
@@ -57,9 +57,9 @@ func protoWord(word string) string {
 // duration spells an example of a time.
 func (c *checker) duration(d time.Duration) string {
 	switch {
-	case c.rule.layer() == LayerProto:
+	case c.at.Layer == LayerProto:
 		return strconv.Quote(shortTime(d))
-	case c.rule.inFile():
+	case c.inFile():
 		return shortTime(d)
 	}
 	return strconv.FormatInt(int64(d/time.Second), 10) + "*time.Second"
@@ -93,7 +93,7 @@ func sentinelName(d time.Duration) string {
 
 // quote is [quote] in the manner of the rule's layer: files do not know backquotes.
 func (c *checker) quote(s string) string {
-	if c.rule.inFile() {
+	if c.inFile() {
 		return quoteYAML(s)
 	}
 	return quote(s)

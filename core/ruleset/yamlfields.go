@@ -68,19 +68,20 @@ func into[V any](read func(*fileReader, value) (V, bool)) reader {
 	}
 }
 
-// textForm is what a text may be besides one line with something in it.
-type textForm struct{ lines, blank bool }
+// textForm is what a text may be besides one line of moderate length with something in
+// it.
+type textForm struct{ lines, blank, long bool }
 
 // textForms are the fields with another form. A prefix and a message may be empty, so
 // that a rule can do without the one of its profile; of keys the check of the rule
 // says more.
 var textForms = map[string]textForm{ //nolint:gochecknoglobals // a table that is only read
-	"when":     {lines: true},
-	"response": {lines: true},
-	"message":  {lines: true, blank: true},
+	"when":     {lines: true, long: true},
+	"response": {lines: true, long: true},
+	"message":  {lines: true, blank: true, long: true},
 	"prefix":   {blank: true},
-	"key":      {blank: true},
-	"keys":     {blank: true},
+	"key":      {blank: true, long: true},
+	"keys":     {blank: true, long: true},
 }
 
 // wordList is a type that is one of a few words.
@@ -136,7 +137,7 @@ func (f *fileReader) word(v value, w wordList) (string, bool) {
 	if !isNull && !f.is(v, yaml.ScalarNode, "one of "+strings.Join(w.known, ", ")) {
 		return "", false
 	}
-	if err := w.check(n.Value); err != nil {
+	if err := w.check(clipped(n.Value)); err != nil {
 		f.reportf(n, v.field, "%s", err)
 		return "", false
 	}

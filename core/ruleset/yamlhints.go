@@ -59,7 +59,7 @@ func topHints() map[string]hint {
 		"version":  {message: "unknown field: remove it"},
 	}
 	for _, name := range ruleTable.names() {
-		if name != "disabled" && name != "dry_run" {
+		if name != "disabled" && name != "dry_run" && name != "profile" {
 			hints[foldKey(name)] = hint{message: "belongs to a rule: write it below rules:, in an entry that begins with a dash"}
 		}
 	}

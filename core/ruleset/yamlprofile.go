@@ -10,12 +10,19 @@ const defaultProfile = "default"
 // singleRuleFields are the fields that cannot be shared by rules.
 var singleRuleFields = []string{"endpoint", "name", "key", "keys", "profile", "none"} //nolint:gochecknoglobals // a table that is only read
 
+// maxProfiles bounds the profiles of a file.
+const maxProfiles = 1000
+
 // readProfiles reads the values that rules share.
 func (f *fileReader) readProfiles(v value, to *config) bool {
 	if !f.is(v, yaml.MappingNode, "names with values, such as default: {wait_time: 5s}") {
 		return false
 	}
-	file := f.scope
+	if n := len(v.node.Content) / 2; n > maxProfiles {
+		f.reportf(v.node, v.field, "%d profiles: a file has %d at most", n, maxProfiles)
+		return false
+	}
+	file, all := f.scope, true
 	defer func() { f.scope = file }()
 	seen := map[string]*yaml.Node{}
 	for key, node := range pairs(v.node) {
@@ -23,9 +30,13 @@ func (f *fileReader) readProfiles(v value, to *config) bool {
 		name, ok := f.readKey(v.field, key)
 		switch {
 		case !ok:
+			all = false
 		case isDefaultMeant(name):
 			f.reportf(key, v.field, "%s: write default, which is the one that applies to every rule", keyText(name))
 			f.readProfile(defaultProfile, value{field: v.field, key: key, node: node}, to)
+		case len(name) > maxNameLength:
+			f.reportf(key, v.field, "a name of %d bytes: write %d at most", len(name), maxNameLength)
+			all = false
 		case isBlank(name):
 			f.reportf(key, v.field, "a profile without a name: write reports: or default:")
 		case seen[name] != nil:
@@ -35,7 +46,7 @@ func (f *fileReader) readProfiles(v value, to *config) bool {
 			f.readProfile(name, value{field: v.field, key: key, node: node}, to)
 		}
 	}
-	return true
+	return all
 }
 
 // isDefaultMeant reports a name that looks like the one of the values for every rule. No
@@ -52,11 +63,12 @@ func (f *fileReader) readProfile(name string, v value, to *config) {
 		f.scope.Layer, f.scope.Profile = LayerDefault, ""
 	}
 	v.field = ""
-	if !f.is(v, yaml.MappingNode, "its values, such as wait_time: 5s") {
-		return
-	}
 	d := Declared{Source: f.of(v.key)}
-	f.take(&d, readMapping(f, profileTable, "", v.node, &d.Rule))
+	if f.is(v, yaml.MappingNode, "its values, such as wait_time: 5s") {
+		f.take(&d, readMapping(f, profileTable, "", v.node, &d.Rule))
+	} else {
+		d.broken = d.broken.with(fieldIndex("profile")) // it is there, but nobody knows what it says
+	}
 	if name == defaultProfile {
 		to.defaults = append(to.defaults, d)
 		return

@@ -111,6 +111,15 @@ func shortened(message string) string {
 	return strings.ToValidUTF8(message[:limit], "") + "…"
 }
 
+// clipped is a word without what makes it too long for one: looking for what was meant
+// takes its time.
+func clipped(word string) string {
+	if len(word) <= maxWord {
+		return word
+	}
+	return strings.ToValidUTF8(word[:maxWord], "") + "…"
+}
+
 func (f *fileReader) isFull() bool { return len(f.problems) == maxProblems }
 
 func (f *fileReader) reportf(n *yaml.Node, field, format string, args ...any) {

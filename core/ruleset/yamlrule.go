@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -57,6 +58,7 @@ func (f *fileReader) readTop(root *yaml.Node, cfg *config) {
 		cfg.switches.Fields[s.field] = s.at
 	}
 	cfg.switches.dropUnset()
+	cfg.profilesUnread = slices.ContainsFunc(all, func(s found) bool { return s.field == "profiles" && !s.ok })
 }
 
 // dropUnset leaves only the fields that say something.
@@ -69,14 +71,22 @@ func (d *Declared) dropUnset() {
 	}
 }
 
+// maxRules bounds the rules of a file.
+const maxRules = 50_000
+
 // readRules reads the list of rules. An empty one is written by who wants the settings
 // of a file over rules of the .proto, and must be written: nothing is not enough.
 func (f *fileReader) readRules(v value, to *config) bool {
-	if f.isPlain(v) && v.node.Tag == "!!null" {
+	switch n := len(v.node.Content); {
+	case !f.isPlain(v):
+		return false
+	case v.node.Tag == "!!null":
 		f.reportf(v.key, v.field, "empty, nothing would be locked: write %s below it, or rules: [] if that is meant", ruleExample)
 		return false
-	}
-	if !f.is(v, yaml.SequenceNode, "every rule after a dash: "+ruleExample) {
+	case !f.is(v, yaml.SequenceNode, "every rule after a dash: "+ruleExample):
+		return false
+	case n > maxRules:
+		f.reportf(v.node, v.field, "%d rules: a file has %d at most; split them between programs", n, maxRules)
 		return false
 	}
 	for i, n := range v.node.Content {
@@ -179,6 +189,18 @@ func (f *fileReader) readServices(v value, to *entry) bool {
 		f.reportf(v.node, v.field, "no program would have the rule: name one, or remove the line")
 		return false
 	}
+	return slices.Contains(to.services, f.service) || !f.isNearlyOurs(v.node, to.services)
+}
+
+// isNearlyOurs reports a name that differs from that of the program only by case or blanks:
+// the rule would be left out.
+func (f *fileReader) isNearlyOurs(list *yaml.Node, services []string) bool {
+	ours := strings.TrimSpace(f.service)
+	i := slices.IndexFunc(services, func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), ours) })
+	if i < 0 || ours == "" {
+		return false
+	}
+	f.reportf(list.Content[i], fmt.Sprintf("services[%d]", i), "%q is not the name of this program, and the rule would be left out: write %s", services[i], quoteYAML(f.service))
 	return true
 }
 

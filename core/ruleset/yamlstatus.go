@@ -100,7 +100,7 @@ func (f *fileReader) grpcCode(v value) (failpolicy.Code, bool) {
 		f.reportf(n, v.field, "%s: write the code's name, %s", scalarText(n), failpolicy.Code(i))
 		return failpolicy.OK, false
 	}
-	code, err := failpolicy.ParseCode(n.Value)
+	code, err := failpolicy.ParseCode(clipped(n.Value))
 	if err != nil {
 		f.reportf(n, v.field, "%s", err)
 		return failpolicy.OK, false

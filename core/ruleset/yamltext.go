@@ -57,6 +57,10 @@ func (s *source) from(line, column int) string {
 	return text[s.offset:]
 }
 
+// maxValues bounds what the parser makes of a file. Rule files of the largest size have
+// two thirds of it.
+const maxValues = 300_000
+
 // textProblem says why text cannot be YAML at all, and where; "" if nothing speaks
 // against it.
 func textProblem(text []byte) (message string, line, column int) {
@@ -78,7 +82,24 @@ func textProblem(text []byte) (message string, line, column int) {
 		}
 		i += size
 	}
+	if countValues(text) > maxValues {
+		return fmt.Sprintf("more than %d lines and values: split the rules between programs", maxValues), 0, 0
+	}
 	return "", 0, 0
+}
+
+// countValues is how many values the parser makes of text, or a few more: those of lines,
+// lists and mappings.
+func countValues(text []byte) int {
+	n := 0
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		n += 1 + bytes.Count(line, []byte(",")) + bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{"))
+	}
+	return n
 }
 
 // runeProblem judges the character r at the start of rest.

@@ -82,6 +82,10 @@ func (f *fileReader) isText(v value) bool {
 	return false
 }
 
+// maxWord is the length of a text that is no template, expression or document. Names
+// and endpoints are repeated in every problem of their rule.
+const maxWord = 1000
+
 // string reads a text.
 func (f *fileReader) string(v value, form textForm) (string, bool) {
 	if !f.isText(v) {
@@ -91,6 +95,8 @@ func (f *fileReader) string(v value, form textForm) (string, bool) {
 	switch {
 	case n.Tag != "!!str":
 		f.reportf(n, v.field, "%s: write it as text, in quotes: %.100q", scalarText(n), n.Value)
+	case !form.long && len(n.Value) > maxWord:
+		f.reportf(n, v.field, "%d bytes long: write %d at most", len(n.Value), maxWord)
 	case isBlank(n.Value) && !form.blank:
 		f.reportf(n, v.field, "empty: write a value, or remove the line")
 	case form.lines || f.isOneLine(v):
@@ -181,7 +187,7 @@ func (f *fileReader) strings(v value, form textForm) ([]string, bool) {
 	if v.node.Kind == yaml.ScalarNode {
 		want = fmt.Sprintf("%s: [%s]", v.field, quoteYAML(v.node.Value))
 	}
-	if !f.is(v, yaml.SequenceNode, want) {
+	if !f.is(v, yaml.SequenceNode, want) || !f.isShort(v) {
 		return nil, false
 	}
 	list, all := make([]string, len(v.node.Content)), true
@@ -192,6 +198,23 @@ func (f *fileReader) strings(v value, form textForm) ([]string, bool) {
 		f.notePart(item)
 	}
 	return list, all
+}
+
+// maxServices is how many programs a rule names.
+const maxServices = 1000
+
+// isShort reports a list that is longer than any of a rule.
+func (f *fileReader) isShort(v value) bool {
+	n := len(v.node.Content)
+	switch {
+	case v.field == "keys" && n > maxTemplates:
+		f.reportf(v.node, v.field, templateCount, n, maxTemplates)
+	case n > maxServices:
+		f.reportf(v.node, v.field, "%d programs: write %d at most", n, maxServices)
+	default:
+		return true
+	}
+	return false
 }
 
 // nodeText says what a node is.
@@ -220,6 +243,8 @@ func scalarText(n *yaml.Node) string {
 		return n.Value + " is a date"
 	case "!!null":
 		return "null"
+	case "!!merge":
+		return n.Value + " is YAML's merge key"
 	default:
 		return fmt.Sprintf("%.100q is text", n.Value)
 	}
