@@ -44,7 +44,7 @@ func bombs() map[string]string {
 	}
 }
 
-// TestLoad_AnswersSoon: however a file is made, it is answered in seconds, and with a text
+// TestLoad_AnswersSoon: however a file is made, it is answered soon, and with a text
 // that somebody can read. The bounds are far from what is measured, and further from what
 // anything quadratic takes.
 func TestLoad_AnswersSoon(t *testing.T) {
@@ -53,7 +53,7 @@ func TestLoad_AnswersSoon(t *testing.T) {
 	for want, text := range bombs() {
 		start := time.Now()
 		_, err := ruleset.Load("locks.yaml", []byte(text))
-		if took := time.Since(start); took > 20*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: took %s", want, took)
 		}
 		invalid, ok := errors.AsType[*ruleset.InvalidError](err)
