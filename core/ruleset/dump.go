@@ -122,20 +122,12 @@ func fileValue(value any) any {
 	return reflect.ValueOf(value).String()
 }
 
-// durationWord is a time without its zero minutes and seconds, or the word for what
-// is no time.
+// durationWord is a time, or the word for what is no time.
 func durationWord(d time.Duration) string {
 	if name := sentinelName(d); name != "" {
 		return fileWord(name)
 	}
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return shortTime(d)
 }
 
 // statusesValue has the statuses that are set.

@@ -28,7 +28,7 @@ func slowly(t *testing.T, path string, pause time.Duration, parts ...string) {
 		if _, err := f.WriteString(part); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(pause)
+		time.Sleep(pause) // the fault: a writer that is slow
 	}
 }
 
@@ -104,7 +104,7 @@ func TestWatch_TakesNoHalfOfAFileThatReplacedItsLike(t *testing.T) {
 		if n > 0 {
 			seen.good(t, keyed("a", n+1))
 		}
-		time.Sleep(10 * cfg.Replaced)
+		time.Sleep(10 * cfg.Replaced) // the file has been seen, and is at rest
 		parts, text := growing(n + 1)
 		slowly(t, path, cfg.Written/3, parts...)
 		seen.good(t, text)

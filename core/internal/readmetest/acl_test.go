@@ -158,7 +158,7 @@ func contend(t *testing.T, clients ...*core.Client) {
 	}
 	for _, locks := range clients {
 		for ctx.Err() == nil && locks.Stats().Waiters < each {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // between two looks
 		}
 	}
 	if err := first.Release(ctx); err != nil {
