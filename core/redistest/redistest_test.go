@@ -143,6 +143,22 @@ func TestNew_InBubble_ReadTimeout(t *testing.T) {
 	})
 }
 
+// go-redis dials in a goroutine that outlives its caller. Asleep between two attempts
+// when the test ends, it would be fatal to the bubble.
+func TestNew_InBubble_NoDialOutlivesTheTest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.New(t)
+		rdb := srv.Client(once)
+		srv.Down()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // sooner than a second attempt
+		defer cancel()
+		if err := rdb.Ping(ctx).Err(); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("got %v, want refused", err)
+		}
+	})
+}
+
 func TestServer_DownUp(t *testing.T) {
 	t.Parallel()
 	srv := redistest.New(t)

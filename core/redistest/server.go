@@ -115,11 +115,14 @@ const (
 // needs no DNS, and no maintenance notifications, which look addresses up. Nor does
 // anything wait for a connection or for a batch before it: for such waits go-redis
 // keeps timers that it passes on from one bubble to the next, which is fatal there.
+// And a dial is tried once: go-redis tries again in a goroutine that nobody waits
+// for, and one that the end of a test finds asleep is fatal to its bubble, too.
 func options(dial func() (net.Conn, error)) *redis.Options {
 	return &redis.Options{
 		Addr:                     "127.0.0.1:0",
 		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return dial() },
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		DialerRetries:            1,
 		PoolSize:                 unlimited,
 		PipelinePoolSize:         unlimited,
 		PipelineReadBufferSize:   pipelineBuffer,
