@@ -259,7 +259,8 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (o *owner, again bo
 	a.now = time.Now()
 	if err != nil {
 		if fate == redisstore.Unknown {
-			c.abandon(a.key, field, call, a.req.lease)
+			late := call
+			c.abandon(a.key, field, &late, a.req.lease)
 			a.ghosts = append(a.ghosts, field)
 		}
 		return a.failed(ctx, err, limit)
@@ -270,7 +271,7 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (o *owner, again bo
 	}
 	switch {
 	case refusal == nil:
-		return a.granted(ctx, call, field)
+		return a.granted(ctx, call.Sent, field)
 	case slices.Contains(a.ghosts, refusal.Holder):
 		return nil, true, errGhost
 	default:
@@ -280,9 +281,9 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (o *owner, again bo
 }
 
 // granted turns a positive reply into an owner, unless it came too late.
-func (a *attempt) granted(ctx context.Context, call *redisstore.Call, field string) (*owner, bool, error) {
+func (a *attempt) granted(ctx context.Context, sent time.Time, field string) (*owner, bool, error) {
 	c := a.client
-	o := c.newOwner(a.key, field, call.Sent, a.req.lease)
+	o := c.newOwner(a.key, field, sent, a.req.lease)
 	if o.deadline.passed(c.start, a.now) {
 		c.relinquish(a.key, field, a.req.lease)
 		return nil, true, errTooLate
@@ -291,7 +292,7 @@ func (a *attempt) granted(ctx context.Context, call *redisstore.Call, field stri
 		c.relinquish(a.key, field, a.req.lease)
 		return nil, false, a.stopped(ctx, contextCause(ctx))
 	}
-	a.report.RoundTrip = a.now.Sub(call.Sent)
+	a.report.RoundTrip = a.now.Sub(sent)
 	return o, false, nil
 }
 

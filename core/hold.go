@@ -161,11 +161,13 @@ func (h *Hold) checkClock(now time.Time) {
 
 // lossCause is the loss of any of the keys.
 func (h *Hold) lossCause() error {
-	var errs []error
-	for _, o := range h.scope.owners {
-		o.mu.Lock()
-		errs = append(errs, o.lossCause)
-		o.mu.Unlock()
+	owners := h.scope.owners
+	if len(owners) == 1 {
+		return owners[0].loss()
+	}
+	errs := make([]error, len(owners))
+	for i, o := range owners {
+		errs[i] = o.loss()
 	}
 	return errors.Join(errs...)
 }

@@ -59,7 +59,7 @@ func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration) error {
 	if settled != nil {
 		return unavailable(settled)
 	}
-	reply, _, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() *redisstore.Call {
+	reply, _, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() redisstore.Call {
 		return o.client.store.Refresh(time.Now(), o.key, o.field, d)
 	})
 	if err != nil {

@@ -356,7 +356,7 @@ func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 }
 
 // ask sends one question about a single lock.
-func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store, time.Time, string) *redisstore.Call) (any, string, error) {
+func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store, time.Time, string) redisstore.Call) (any, string, error) {
 	if l.names != nil {
 		return nil, "", invalidf("%s of a MultiLock: ask for each of its locks", what)
 	}
@@ -373,7 +373,8 @@ func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store,
 	if err := l.client.store.Detect(ctx, limit); err != nil {
 		return nil, "", unavailable(err)
 	}
-	reply, _, err := send(l.client.store, now, key).Wait(ctx, limit)
+	call := send(l.client.store, now, key)
+	reply, _, err := call.Wait(ctx, limit)
 	if err != nil {
 		return nil, "", unavailable(err)
 	}

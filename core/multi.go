@@ -135,7 +135,8 @@ func (m *multi) sendTogether(ctx context.Context, a *attempt, limit time.Time) (
 	a.now = time.Now()
 	if err != nil {
 		if fate == redisstore.Unknown {
-			m.abandonAll(field, call)
+			late := call
+			m.abandonAll(field, &late)
 			a.ghosts = append(a.ghosts, field)
 		}
 		_, again, err = a.failed(ctx, err, limit)
@@ -153,7 +154,7 @@ func (m *multi) sendTogether(ctx context.Context, a *attempt, limit time.Time) (
 		a.refused(refusal)
 		return false, false, nil
 	}
-	return m.granted(ctx, a, call, field)
+	return m.granted(ctx, a, call.Sent, field)
 }
 
 func (m *multi) abandonAll(field string, call *redisstore.Call) {
@@ -163,9 +164,9 @@ func (m *multi) abandonAll(field string, call *redisstore.Call) {
 	}
 }
 
-func (m *multi) granted(ctx context.Context, a *attempt, call *redisstore.Call, field string) (done, again bool, err error) {
+func (m *multi) granted(ctx context.Context, a *attempt, sent time.Time, field string) (done, again bool, err error) {
 	c := m.client
-	late := deadlineAfter(call.Sent, m.req.lease).Before(a.now)
+	late := deadlineAfter(sent, m.req.lease).Before(a.now)
 	if late || ctx.Err() != nil {
 		for _, key := range m.notOwned {
 			c.relinquish(key, field, m.req.lease)
@@ -175,9 +176,9 @@ func (m *multi) granted(ctx context.Context, a *attempt, call *redisstore.Call, 
 		}
 		return false, true, errTooLate
 	}
-	m.report.RoundTrip = a.now.Sub(call.Sent)
+	m.report.RoundTrip = a.now.Sub(sent)
 	for _, key := range m.notOwned {
-		o := c.newOwner(key, field, call.Sent, m.req.lease)
+		o := c.newOwner(key, field, sent, m.req.lease)
 		c.lines.took(key, nil, o, a.now)
 		c.watchdog.add(o, m.req.watchdog, a.now)
 		m.got = append(m.got, o)

@@ -96,7 +96,7 @@ func (o *owner) longestLease() time.Duration {
 // setCount writes the hold count, resending it while there is no answer. It never
 // creates the lock; a lock that is gone is a loss.
 func (o *owner) setCount(ctx context.Context, count int, lease time.Duration, until time.Time) (time.Time, error) {
-	reply, sent, err := o.insist(ctx, until, func() *redisstore.Call {
+	reply, sent, err := o.insist(ctx, until, func() redisstore.Call {
 		return o.client.store.SetHold(time.Now(), o.key, o.field, count, lease)
 	})
 	if err != nil {
@@ -121,7 +121,7 @@ func (o *owner) mine(reply any) error {
 
 // insist sends a harmless script again and again until it is answered, ctx ends,
 // or until is over. sent is when the answered call was sent.
-func (o *owner) insist(ctx context.Context, until time.Time, send func() *redisstore.Call) (reply any, sent time.Time, err error) {
+func (o *owner) insist(ctx context.Context, until time.Time, send func() redisstore.Call) (reply any, sent time.Time, err error) {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		call := send()
 		reply, fate, err := call.Wait(ctx, until)

@@ -79,7 +79,7 @@ func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
 // lease is believed.
 func (o *owner) lowerTo(ctx context.Context, lease time.Duration) error {
 	before := o.lastUnanswered()
-	reply, sent, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() *redisstore.Call {
+	reply, sent, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() redisstore.Call {
 		return o.client.store.Refresh(time.Now(), o.key, o.field, lease)
 	})
 	if o.lastUnanswered() != before {

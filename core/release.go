@@ -161,7 +161,7 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*o
 	c := o.client
 	field := c.nextField()
 	first, sends := now, 0
-	reply, _, err := o.insist(ctx, until, func() *redisstore.Call {
+	reply, _, err := o.insist(ctx, until, func() redisstore.Call {
 		if sends++; sends > 1 {
 			now = time.Now()
 		}
@@ -208,7 +208,7 @@ func handoffRefused(err error) bool {
 func (o *owner) freeForAll(ctx context.Context, now, until time.Time) error {
 	c := o.client
 	first, sends := now, 0
-	reply, _, err := o.insist(ctx, until, func() *redisstore.Call {
+	reply, _, err := o.insist(ctx, until, func() redisstore.Call {
 		if sends++; sends > 1 {
 			now = time.Now()
 		}

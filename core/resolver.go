@@ -99,7 +99,8 @@ func (r *resolution) settled(ctx context.Context, pause time.Duration) bool {
 func (r *resolution) release(ctx context.Context) bool {
 	c := r.client
 	now := time.Now()
-	reply, _, err := c.store.Release(now, r.key, r.field).Wait(ctx, now.Add(c.cfg.backendTimeout))
+	call := c.store.Release(now, r.key, r.field)
+	reply, _, err := call.Wait(ctx, now.Add(c.cfg.backendTimeout))
 	if err != nil {
 		return false
 	}

@@ -31,7 +31,8 @@ type once struct{ *redis.Cmd }
 func (once) NoRetry() bool { return true }
 
 // Call is one script, prepared by an operation and sent by Wait. It is for one
-// goroutine.
+// goroutine. It is a value, so that one which is answered at once costs no
+// allocation; a copy goes on in its place.
 type Call struct {
 	// Sent is when the call was handed to the wire, or a little before.
 	Sent time.Time
@@ -40,7 +41,6 @@ type Call struct {
 	script *script
 	key    string
 	cmd    *redis.Cmd
-	args   [8]any // room for those of a script with one key
 	state  callState
 	lane   lane
 	future redis.AutoFuture // of a queued call
@@ -62,9 +62,10 @@ const (
 
 // call prepares a script. args are what EVALSHA wants behind the digest: number of
 // keys, arguments; key is the first of the keys.
-func (s *Store) call(now time.Time, sc *script, key string, args ...any) *Call {
-	c := &Call{Sent: now, store: s, script: sc, key: key}
-	c.prepare(append(append(c.args[:0], "evalsha", sc.digest), args...))
+func (s *Store) call(now time.Time, sc *script, key string, args ...any) Call {
+	c := Call{Sent: now, store: s, script: sc, key: key}
+	full := make([]any, 0, len(args)+2)
+	c.prepare(append(append(full, "evalsha", sc.digest), args...))
 	return c
 }
 

@@ -14,12 +14,12 @@ type Refusal struct {
 // never late.
 
 // Acquire prepares an attempt to take key for a field that was never used before.
-func (s *Store) Acquire(now time.Time, key, field string, lease time.Duration) *Call {
+func (s *Store) Acquire(now time.Time, key, field string, lease time.Duration) Call {
 	return s.call(now, &s.scripts.acquire, key, 1, key, field, lease.Milliseconds())
 }
 
 // AcquireAll prepares an attempt to take all keys or none.
-func (s *Store) AcquireAll(now time.Time, keys []string, field string, lease time.Duration) *Call {
+func (s *Store) AcquireAll(now time.Time, keys []string, field string, lease time.Duration) Call {
 	args := make([]any, 0, len(keys)+3)
 	args = append(args, len(keys))
 	for _, key := range keys {
@@ -62,17 +62,17 @@ func refusal(v []any) (*Refusal, bool) {
 
 // SetHold prepares a new hold count for a holder, and raises the TTL to lease if that
 // is more.
-func (s *Store) SetHold(now time.Time, key, field string, count int, lease time.Duration) *Call {
+func (s *Store) SetHold(now time.Time, key, field string, count int, lease time.Duration) Call {
 	return s.call(now, &s.scripts.setHold, key, 1, key, field, count, lease.Milliseconds())
 }
 
 // Refresh prepares a new TTL, higher or lower.
-func (s *Store) Refresh(now time.Time, key, field string, lease time.Duration) *Call {
+func (s *Store) Refresh(now time.Time, key, field string, lease time.Duration) Call {
 	return s.call(now, &s.scripts.refresh, key, 1, key, field, lease.Milliseconds())
 }
 
 // Handoff prepares the passing of the lock from one field to another.
-func (s *Store) Handoff(now time.Time, key, from, to string, lease time.Duration) *Call {
+func (s *Store) Handoff(now time.Time, key, from, to string, lease time.Duration) Call {
 	return s.call(now, &s.scripts.handoff, key, 1, key, from, to, lease.Milliseconds())
 }
 
@@ -86,7 +86,7 @@ func Mine(reply any) (bool, error) {
 }
 
 // Release prepares the freeing of the lock if field holds it.
-func (s *Store) Release(now time.Time, key, field string) *Call {
+func (s *Store) Release(now time.Time, key, field string) Call {
 	return s.call(now, &s.scripts.release, key, 1, key, field, Channel(key), s.publishVerb())
 }
 
@@ -101,7 +101,7 @@ func Released(reply any) (mine bool, told int, err error) {
 }
 
 // Force prepares the freeing of the lock whoever holds it.
-func (s *Store) Force(now time.Time, key string) *Call {
+func (s *Store) Force(now time.Time, key string) Call {
 	c := s.call(now, &s.scripts.force, key, 1, key, Channel(key), s.publishVerb())
 	c.patient = true
 	return c
@@ -114,7 +114,7 @@ type Snapshot struct {
 }
 
 // State prepares a question for a Snapshot.
-func (s *Store) State(now time.Time, key string) *Call {
+func (s *Store) State(now time.Time, key string) Call {
 	c := s.call(now, &s.scripts.state, key, 1, key)
 	c.patient = true
 	return c

@@ -93,17 +93,17 @@ func TestAcquireAll_ExecutedTwiceKeepsTTL(t *testing.T) {
 }
 
 // mutation is a script that needs the holder's field, and its reply for a stranger.
-var mutations = map[string]func(b *bench, key, field string) *redisstore.Call{
-	"SetHold": func(b *bench, key, field string) *redisstore.Call {
+var mutations = map[string]func(b *bench, key, field string) redisstore.Call{
+	"SetHold": func(b *bench, key, field string) redisstore.Call {
 		return b.SetHold(time.Now(), key, field, 2, time.Hour)
 	},
-	"Refresh": func(b *bench, key, field string) *redisstore.Call {
+	"Refresh": func(b *bench, key, field string) redisstore.Call {
 		return b.Refresh(time.Now(), key, field, time.Hour)
 	},
-	"Handoff": func(b *bench, key, field string) *redisstore.Call {
+	"Handoff": func(b *bench, key, field string) redisstore.Call {
 		return b.Handoff(time.Now(), key, field, "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:9", time.Hour)
 	},
-	"Release": func(b *bench, key, field string) *redisstore.Call {
+	"Release": func(b *bench, key, field string) redisstore.Call {
 		return b.Release(time.Now(), key, field)
 	},
 }
@@ -317,7 +317,7 @@ func TestScripts_WrongTypeIsAnAnsweredError(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.rdb.Set(t.Context(), key, "text", 0)
-		calls := map[string]*redisstore.Call{
+		calls := map[string]redisstore.Call{
 			"Acquire":    b.Acquire(time.Now(), key, alice, time.Minute),
 			"AcquireAll": b.AcquireAll(time.Now(), []string{"free", key}, alice, time.Minute),
 		}
@@ -352,11 +352,11 @@ func TestScripts_AfterScriptFlush(t *testing.T) {
 		if v := b.Renew(t.Context(), []redisstore.Claim{{Key: key, Field: alice}}, time.Hour); !v[0].Held || v[0].Err != nil {
 			t.Errorf("Renew: got %+v", v[0])
 		}
-		for _, send := range []func() *redisstore.Call{
-			func() *redisstore.Call { return b.SetHold(time.Now(), key, alice, 2, 0) },
-			func() *redisstore.Call { return b.Refresh(time.Now(), key, alice, time.Minute) },
-			func() *redisstore.Call { return b.Handoff(time.Now(), key, alice, bob, time.Minute) },
-			func() *redisstore.Call { return b.Release(time.Now(), key, bob) },
+		for _, send := range []func() redisstore.Call{
+			func() redisstore.Call { return b.SetHold(time.Now(), key, alice, 2, 0) },
+			func() redisstore.Call { return b.Refresh(time.Now(), key, alice, time.Minute) },
+			func() redisstore.Call { return b.Handoff(time.Now(), key, alice, bob, time.Minute) },
+			func() redisstore.Call { return b.Release(time.Now(), key, bob) },
 		} {
 			flush()
 			if got := b.reply(send()); got.(int64) < 1 {

@@ -49,7 +49,7 @@ func newBench(t *testing.T, rdb *redis.Client) *bench {
 func soon() time.Time { return time.Now().Add(20 * time.Second) }
 
 // reply waits for an answer.
-func (b *bench) reply(c *redisstore.Call) any {
+func (b *bench) reply(c redisstore.Call) any {
 	b.t.Helper()
 	v, fate, err := c.Wait(context.Background(), soon())
 	if err != nil || fate != redisstore.Answered {
