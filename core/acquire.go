@@ -37,6 +37,7 @@ type attempt struct {
 	until  time.Time // end of the wait time; zero: none
 	now    time.Time // last look at the clock
 	cut    bool      // the wait time ends before the backend timeout
+	heard  bool      // Redis has replied to a send of the present command
 	report *AcquireResult
 	w      waiter
 	timer  *time.Timer               // of a waiter that has slept
@@ -228,6 +229,7 @@ func (a *attempt) sleep(standBack time.Duration) time.Duration {
 // and no error when the lock is taken.
 func (a *attempt) try(ctx context.Context) (*owner, error) {
 	limit := a.limit()
+	a.heard = false
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		o, again, err := a.send(ctx, limit)
 		if !again || err == nil {
@@ -260,11 +262,12 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (o *owner, again bo
 	if err != nil {
 		if fate == redisstore.Unknown {
 			late := call
-			c.abandon(a.key, field, &late, a.req.lease)
+			c.abandon([]string{a.key}, field, &late, a.req.lease)
 			a.ghosts = append(a.ghosts, field)
 		}
 		return a.failed(ctx, err, limit)
 	}
+	a.heard = true
 	refusal, err := redisstore.Granted(reply)
 	if err != nil {
 		return nil, false, unavailable(err)

@@ -38,9 +38,10 @@ func (a *attempt) afterEarlier(err error) error {
 }
 
 // unavailable is the answer when Redis has none. The others are spared the same
-// wait, if this one was not cut short by the wait time, and Redis really is silent.
+// wait, if this one was not cut short by the wait time, and Redis really is silent:
+// a reply that came too late, or named a ghost, was a reply.
 func (a *attempt) unavailable(ctx context.Context, err error) error {
-	if answered := errors.Is(err, errTooLate) || errors.Is(err, errGhost); !a.cut && !answered {
+	if !a.cut && !a.heard {
 		a.client.gate.trip(ctx, a.key, err)
 	}
 	return unavailable(err)

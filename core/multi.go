@@ -111,6 +111,7 @@ func (m *multi) takeTogether(ctx context.Context) (done bool, err error) {
 // tryTogether sends the script once, and again while Redis does not answer.
 func (m *multi) tryTogether(ctx context.Context, a *attempt) (done bool, err error) {
 	limit := a.limit()
+	a.heard = false
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		done, again, err := m.sendTogether(ctx, a, limit)
 		if !again || err == nil {
@@ -136,12 +137,13 @@ func (m *multi) sendTogether(ctx context.Context, a *attempt, limit time.Time) (
 	if err != nil {
 		if fate == redisstore.Unknown {
 			late := call
-			m.abandonAll(field, &late)
+			c.abandon(m.notOwned, field, &late, m.req.lease)
 			a.ghosts = append(a.ghosts, field)
 		}
 		_, again, err = a.failed(ctx, err, limit)
 		return false, again, err
 	}
+	a.heard = true
 	refusal, err := redisstore.Granted(reply)
 	if err != nil {
 		return false, false, unavailable(err)
@@ -155,13 +157,6 @@ func (m *multi) sendTogether(ctx context.Context, a *attempt, limit time.Time) (
 		return false, false, nil
 	}
 	return m.granted(ctx, a, call.Sent, field)
-}
-
-func (m *multi) abandonAll(field string, call *redisstore.Call) {
-	for _, key := range m.notOwned {
-		m.client.abandon(key, field, call, m.req.lease)
-		call = nil // one of them waits for the reply, which is that of the first key
-	}
 }
 
 func (m *multi) granted(ctx context.Context, a *attempt, sent time.Time, field string) (done, again bool, err error) {

@@ -170,7 +170,7 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*o
 	if err != nil {
 		if !answered(err) {
 			c.relinquish(o.key, o.field, o.longestLease())
-			c.abandon(o.key, field, nil, w.req.lease)
+			c.abandon([]string{o.key}, field, nil, w.req.lease)
 		}
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*o
 	switch {
 	case err != nil:
 		c.relinquish(o.key, o.field, o.longestLease())
-		c.abandon(o.key, field, nil, w.req.lease)
+		c.abandon([]string{o.key}, field, nil, w.req.lease)
 		return nil, unavailable(err)
 	case !mine && sends > 1 && !o.deadline.passed(c.start, time.Now()):
 		return nil, errHandedAndOver
