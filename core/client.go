@@ -56,7 +56,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.callers.gone, c.unasked.gone = make(chan struct{}), make(chan struct{})
 	c.store, err = redisstore.New(rdb, redisstore.Config{Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout()})
 	if err != nil {
-		return nil, invalidf("New: %v", err)
+		return nil, invalidf("New: %w", err)
 	}
 	if cfg.pubSub != PubSubAuto {
 		c.store.SetSharded(cfg.pubSub == PubSubSharded)
@@ -64,23 +64,6 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.life, c.endLife = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own lifetime
 	c.lines, c.hub, c.gate, c.watchdog = newLines(c), newHub(c), newGate(c), newWatchdog(c)
 	c.spawn(c.watchdog.run)
-	return c, nil
-}
-
-// Open is [New] with a client of its own, made from a URL as redis.ParseURL
-// understands it: redis://user:password@host:6379/0 or rediss://… . Close closes
-// it.
-func Open(url string, opts ...Option) (*Client, error) {
-	parsed, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, invalidf("Open: %v; want redis://host:6379/0", err)
-	}
-	rdb := redis.NewClient(parsed)
-	c, err := New(rdb, opts...)
-	if err != nil {
-		return nil, errors.Join(err, rdb.Close())
-	}
-	c.ownRedis = rdb
 	return c, nil
 }
 
@@ -137,7 +120,8 @@ func (c *Client) Holds() []HoldInfo {
 type Stats struct {
 	// Holds is how many locks are held.
 	Holds int
-	// Waiters is how many callers are queued.
+	// Waiters is how many callers are in an Acquire that may wait, those included that
+	// get the lock at once.
 	Waiters int
 	// OldestWait is how long the one who came first has been waiting.
 	OldestWait time.Duration
@@ -159,7 +143,8 @@ func (c *Client) Stats() Stats {
 // closed.
 //
 // The order of a shutdown: the server, then this, then the Redis client. Close
-// returns the cause of ctx if holds were left. A second call returns ErrClosed.
+// returns ErrClosed joined with the cause of ctx if holds were left. A second call
+// returns ErrClosed alone.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if c.closed {
@@ -210,7 +195,7 @@ func (c *Client) leaveHolds(ctx context.Context) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("core: closed with %d locks held, which are left to their leases: %w", len(left), context.Cause(ctx))
+	return fmt.Errorf("%w with %d locks held, which are left to their leases: %w", ErrClosed, len(left), context.Cause(ctx))
 }
 
 // spawn runs background work, which Close waits for. After Close it does nothing.

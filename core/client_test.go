@@ -153,10 +153,30 @@ func TestOpen_BadURLAndBadOption(t *testing.T) {
 	for _, url := range []string{"", "http://127.0.0.1", "redis://127.0.0.1:port", "127.0.0.1:6379"} {
 		_, err := core.Open(url)
 		wantErr(t, err, core.ErrInvalid)
-		if err != nil && !strings.Contains(err.Error(), "redis://host:6379/0") {
+		if err != nil && !strings.Contains(err.Error(), "want redis://user:password@host:6379/0") {
 			t.Errorf("%q: the error does not show a good URL: %v", url, err)
 		}
 	}
 	_, err := core.Open("redis://127.0.0.1:1", core.WithMaxWaiters(0))
 	wantErr(t, err, core.ErrInvalid)
+}
+
+// What the parsers do not understand they quote, and in a URL with a raw special
+// character that is the password.
+func TestOpen_NeverShowsThePassword(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"redis://app:s3cr%t@db:6379/0", "redis://app:12/s3cr@db:6379/0", "redis://app:s3cr#t@db", "redis://app:s3cr?t@db/0",
+		"redis://app:s3cr@db:6379/zero", "redis://app:s3cr@db:port", "app:s3cr@db:6379", "http://app:s3cr@db",
+	} {
+		_, err := core.Open(url)
+		wantErr(t, err, core.ErrInvalid)
+		if err != nil && (strings.Contains(err.Error(), "s3cr") || strings.Contains(err.Error(), "app")) {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+	_, err := core.Open("redis://app:s3cr@db:6379/zero")
+	if err == nil || !strings.Contains(err.Error(), "invalid database number") {
+		t.Errorf("got %v, want what is wrong beside the password", err)
+	}
 }

@@ -92,7 +92,7 @@ func (e *NotAcquiredError) Unwrap() []error {
 
 // invalidf makes an [ErrInvalid] with a message that says what to write instead.
 func invalidf(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
 }
 
 // unavailable joins ErrUnavailable with its cause.
