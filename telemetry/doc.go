@@ -53,7 +53,7 @@
 //	distributed_lock.kind         both     reentrant, …
 //	distributed_lock.key_hash     both     KeyHash of the Redis key; of several keys the first
 //	distributed_lock.key          both     the key itself, only with WithRawKeys, instead of the hash
-//	distributed_lock.outcome      both     acquire: acquired, reentered, busy, debounced, overload, backend, canceled, invalid; hold: released, left, lost, failed, leaked
+//	distributed_lock.outcome      both     acquire: acquired, reentered, busy, debounced, overload, backend, canceled; hold: released, left, lost, failed, leaked
 //	distributed_lock.holder       both     holder field in Redis, "<client id>:<n>"; client.info leads to the pod
 //	distributed_lock.reentry      both     true if the context held the lock already
 //	distributed_lock.token        hold     fencing token, where the kind has one
@@ -96,5 +96,5 @@
 //	distributed_lock.client.info       gauge          client.id                   1 for each client that is watched
 //
 // The outcomes of wait.duration are acquired, reentered, busy, debounced, overload,
-// backend, key, canceled and invalid.
+// backend, key and canceled.
 package telemetry
