@@ -48,12 +48,16 @@
 //	lock.acquire  one Acquire, waiting included, whatever its outcome
 //	lock.hold     from there to the release; parent of what the handler does
 //
+// A hold that is handed over ([core.Hold.Handover]) has two spans lock.hold: the first
+// ends there, as moved, and is the parent of the second. hold.duration counts it once,
+// when it is released.
+//
 //	attribute                     on       meaning
 //	distributed_lock.rule         both     the rule's name
 //	distributed_lock.kind         both     reentrant, …
 //	distributed_lock.key_hash     both     KeyHash of the Redis key; of several keys the first
 //	distributed_lock.key          both     the key itself, only with WithRawKeys, instead of the hash
-//	distributed_lock.outcome      both     acquire: acquired, reentered, busy, debounced, overload, backend, canceled; hold: released, left, lost, failed, leaked
+//	distributed_lock.outcome      both     acquire: acquired, reentered, busy, debounced, overload, backend, canceled; hold: released, left, moved, lost, failed, leaked
 //	distributed_lock.holder       both     holder field in Redis, "<client id>:<n>"; client.info leads to the pod
 //	distributed_lock.reentry      both     true if the context held the lock already
 //	distributed_lock.token        hold     fencing token, where the kind has one
@@ -96,5 +100,6 @@
 //	distributed_lock.client.info       gauge          client.id                   1 for each client that is watched
 //
 // The outcomes of wait.duration are acquired, reentered, busy, debounced, overload,
-// backend, key and canceled.
+// backend, key and canceled; those of hold.duration released, left, lost, failed and
+// leaked.
 package telemetry

@@ -23,11 +23,15 @@ func (t *Telemetry) ObserveHoldStart(ctx context.Context, h core.HoldInfo) conte
 	return t.start(ctx, spanHold, rule, h.Acquisition)
 }
 
-// ObserveHoldEnd counts the end of a hold and ends its span.
+// ObserveHoldEnd counts the end of a hold and ends its span. The hold that goes on
+// after a Handover has a span of its own, and is counted with its own end.
 func (t *Telemetry) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
 	rule := t.rule(r.Label, r.Kind)
 	outcome := holdOutcome(&r)
-	t.endHold(ctx, rule, &r.HoldInfo, r.Held, outcome)
+	rule.endHold(&r.HoldInfo)
+	if outcome != outcomeMoved {
+		t.recordHold(ctx, rule, r.Held, outcome)
+	}
 	if outcome == outcomeFailed {
 		t.inst.releaseFailures.Add(ctx, 1, rule.labels.add...)
 		t.logRelease(ctx, rule, &r)
@@ -43,16 +47,18 @@ func (s *span) released(r *core.HoldResult, outcome string) {
 	if r.HandedOff {
 		s.AddEvent(eventHandedOver)
 	}
-	switch outcome {
-	case outcomeLost:
+	if r.Lost {
 		s.lose()
-	case outcomeFailed:
+	}
+	if outcome == outcomeFailed {
 		s.fail(errorType(r.Err), "release failed")
 	}
 }
 
 func holdOutcome(r *core.HoldResult) string {
 	switch {
+	case r.Moved:
+		return outcomeMoved
 	case r.Lost:
 		return outcomeLost
 	case r.Err != nil && !errors.Is(r.Err, core.ErrNotHeld):
@@ -64,10 +70,13 @@ func holdOutcome(r *core.HoldResult) string {
 	}
 }
 
-func (t *Telemetry) endHold(ctx context.Context, rule *rule, h *core.HoldInfo, held time.Duration, outcome string) {
+func (r *rule) endHold(h *core.HoldInfo) {
 	if !h.Reentrant {
-		rule.held.Add(-1)
+		r.held.Add(-1)
 	}
+}
+
+func (t *Telemetry) recordHold(ctx context.Context, rule *rule, held time.Duration, outcome string) {
 	if t.inst.hold.Enabled(ctx) {
 		t.inst.hold.Record(ctx, held.Seconds(), rule.outcome(outcome).record...)
 	}
@@ -138,7 +147,8 @@ func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 // ObserveLeak counts a hold that was never released as ended.
 func (t *Telemetry) ObserveLeak(ctx context.Context, l core.Leak) {
 	rule := t.rule(l.Label, l.Kind)
-	t.endHold(ctx, rule, &l.HoldInfo, time.Since(l.Acquired), outcomeLeaked)
+	rule.endHold(&l.HoldInfo)
+	t.recordHold(ctx, rule, time.Since(l.Acquired), outcomeLeaked)
 	if s := t.spanOf(ctx, spanHold, l.Acquisition); s != nil {
 		s.fail(outcomeLeaked, "never released")
 		t.endHoldSpan(s, &l.HoldInfo, outcomeLeaked)

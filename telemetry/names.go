@@ -49,6 +49,7 @@ const (
 
 	outcomeReleased = "released"
 	outcomeLeft     = "left"
+	outcomeMoved    = "moved" // on spans only
 	outcomeLost     = "lost"
 	outcomeFailed   = "failed"
 	outcomeLeaked   = "leaked"
