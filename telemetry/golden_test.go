@@ -170,3 +170,39 @@ func TestDurationsAreSeconds(t *testing.T) {
 		t.Errorf("1500 ms are recorded as %+v", data.DataPoints)
 	}
 }
+
+// TestOutcomesAreThoseOfTheDocumentation compares the lists in doc.go with what can
+// happen.
+func TestOutcomesAreThoseOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	acquire := []string{
+		string(core.OutcomeAcquired), string(core.OutcomeReentered), string(core.OutcomeBusy), "debounced",
+		string(core.OutcomeOverload), string(core.OutcomeBackend), string(core.OutcomeCanceled),
+	}
+	hold := []string{"released", "left", "lost", "failed", "leaked"}
+	flat := strings.ReplaceAll(string(text), "\n// ", " ")
+	for what, list := range map[string]struct {
+		pattern string
+		want    []string
+	}{
+		"of lock.acquire":  {`acquire: ([a-z, ]+);`, acquire},
+		"of lock.hold":     {`; hold: ([a-z, ]+)`, append(hold[:5:5], "moved")},
+		"of wait.duration": {`outcomes of wait\.duration are ([a-z, ]+)`, append(acquire[:7:7], "key")},
+		"of hold.duration": {`those of hold\.duration ([a-z, ]+)`, hold},
+	} {
+		found := regexp.MustCompile(list.pattern).FindStringSubmatch(flat)
+		if found == nil {
+			t.Errorf("doc.go has no outcomes %s", what)
+			continue
+		}
+		got := strings.Split(strings.ReplaceAll(strings.TrimSpace(found[1]), " and ", ", "), ", ")
+		slices.Sort(got)
+		if slices.Sort(list.want); !slices.Equal(got, list.want) {
+			t.Errorf("outcomes %s: documented %q, want %q", what, got, list.want)
+		}
+	}
+}
