@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // chained is what [Guard.Handler] made: rules that learn their routes from
@@ -38,11 +39,10 @@ func (h *chained) serve(c *gin.Context) {
 
 // compile compiles the rules for the route of a request; nil if they pass it by.
 func (h *chained) compile(c *gin.Context, route ruleset.Endpoint) *endpoint {
-	rules := h.named(frameOf(c), route)
-	e := h.guard.compileRules(h.guard.aspect, route, paramsOf(c), rules)
-	if e.broken != nil && c.FullPath() == "" && h.needsRoute(route) {
+	if c.FullPath() == "" && h.needsRoute(route) {
 		return nil
 	}
+	e := h.guard.compileRules(h.guard.aspect, route, paramsOf(c), h.named(frameOf(c), route))
 	e.origin = h
 	return e
 }
@@ -68,21 +68,11 @@ func (h *chained) named(outer *frame, route ruleset.Endpoint) []ruleset.Rule {
 
 func (h *chained) unnamed() bool { return len(h.rules) == 1 && h.rules[0].Name == "" }
 
-// pathName finds the path parameters that a template or a condition reads.
-var pathName = regexp.MustCompile(`\bpath(?:\.|\[")(\w+)`)
-
-// needsRoute reports whether all that is wrong with the rules where there is no
-// route is that they read path parameters.
+// needsRoute reports whether the rules read path parameters, and nothing else is wrong
+// with them where there is no route.
 func (h *chained) needsRoute(none ruleset.Endpoint) bool {
-	var names []string
-	for _, r := range h.rules {
-		for _, text := range append(r.Templates(), r.When) {
-			for _, found := range pathName.FindAllStringSubmatch(text, -1) {
-				names = append(names, found[1])
-			}
-		}
-	}
-	return len(names) > 0 && h.guard.compileRules(h.guard.trial, none, names, h.rules).broken == nil
+	e := h.guard.compileWith(none, httpvars.Config{AnyPathParam: true}, compiling(h.guard.trial, none, h.rules))
+	return e.broken == nil && e.point.Uses("path")
 }
 
 // Handle is r.Handle with a rule around the handlers, compiled at once. r is an

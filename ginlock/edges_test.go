@@ -52,6 +52,7 @@ func TestHandler_ThatReadsThePathIsPassedByWithoutARoute(t *testing.T) {
 	}{
 		"a parameter":             {ruleset.Rule{Key: "order:#{path.id}"}, http.StatusNotFound},
 		"a parameter in brackets": {ruleset.Rule{Key: `order:#{path["id"]}`}, http.StatusNotFound},
+		"one that is computed":    {ruleset.Rule{Key: `order:#{path[lower("ID")]}`}, http.StatusNotFound},
 		"in a condition":          {ruleset.Rule{Key: "order", When: `path.id != ""`}, http.StatusNotFound},
 		"no parameter":            {ruleset.Rule{Key: "order"}, http.StatusNotFound},
 		"another mistake":         {ruleset.Rule{Key: "order:#{user}"}, http.StatusInternalServerError},
@@ -72,6 +73,23 @@ func TestHandler_ThatReadsThePathIsPassedByWithoutARoute(t *testing.T) {
 					want(t, "a route", s.do(t, request{}).Code, http.StatusNoContent)
 				}
 			})
+		})
+	}
+}
+
+// A name may be any text that Gin takes for one.
+func TestHandler_ThatReadsAParameterOfAnyNameIsPassedByWithoutARoute(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []ruleset.Rule{
+		{Key: `order:#{path["order-id"]}`},
+		{Key: `order:#{ path [ 'order-id' ] }`},
+		{Key: "order", When: `path?.["order-id"] != ""`},
+	} {
+		bubble(t, func(t *testing.T, s *shop) {
+			s.engine.Use(s.guard.Handler(rule))
+			s.engine.POST("/orders/:order-id", ok)
+			want(t, "no route", s.do(t, request{url: "/nowhere"}).Code, http.StatusNotFound)
+			want(t, "a route", s.do(t, request{url: "/orders/42"}).Code, http.StatusNoContent)
 		})
 	}
 }

@@ -53,14 +53,15 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.aspect }
 
 // compile compiles one route with its rules, by the given function.
 func (g *Guard) compile(route ruleset.Endpoint, params []string, by func(aspect.Site) (*aspect.Point, error)) *endpoint {
+	return g.compileWith(route, httpvars.Config{PathParams: params}, by)
+}
+
+// compileWith is compile with what is known of the path parameters.
+func (g *Guard) compileWith(route ruleset.Endpoint, vars httpvars.Config, by func(aspect.Site) (*aspect.Point, error)) *endpoint {
 	e := &endpoint{guard: g, route: route}
-	e.vars, e.broken = httpvars.New(httpvars.Config{
-		PathParams:  params,
-		Body:        g.cfg.bodies[route],
-		MaxBody:     g.cfg.maxBody,
-		CookieValue: cookieValue,
-		Registered:  g.cfg.registered(),
-	})
+	vars.Body, vars.MaxBody = g.cfg.bodies[route], g.cfg.maxBody
+	vars.CookieValue, vars.Registered = cookieValue, g.cfg.registered()
+	e.vars, e.broken = httpvars.New(vars)
 	if e.broken != nil {
 		e.broken = fmt.Errorf("ginlock: %s: %w", route, e.broken)
 		return e
@@ -85,10 +86,14 @@ func mayWait(r *ruleset.Resolved) bool {
 
 // compileRules compiles rules written in Go for the route on which they were put.
 func (g *Guard) compileRules(with *aspect.Aspect, route ruleset.Endpoint, params []string, rules []ruleset.Rule) *endpoint {
-	return g.compile(route, params, func(site aspect.Site) (*aspect.Point, error) {
+	return g.compile(route, params, compiling(with, route, rules))
+}
+
+func compiling(with *aspect.Aspect, route ruleset.Endpoint, rules []ruleset.Rule) func(aspect.Site) (*aspect.Point, error) {
+	return func(site aspect.Site) (*aspect.Point, error) {
 		point, err := with.Compile(site, rules...)
 		return point, errors.Join(misplaced(route, rules), err)
-	})
+	}
 }
 
 // misplaced reports rules that name another route than the one they are put on.

@@ -39,6 +39,9 @@ const DefaultMaxBody = 1 << 20
 type Config struct {
 	// PathParams are the parameters of the route. Any other name is an error.
 	PathParams []string
+	// AnyPathParam admits path parameters of any name, to judge rules whose route is
+	// not known.
+	AnyPathParam bool
 	// Body is the Go type that JSON bodies are decoded into; expressions then
 	// use and are checked against its JSON names. Nil leaves the body untyped.
 	Body reflect.Type

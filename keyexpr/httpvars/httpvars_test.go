@@ -195,6 +195,16 @@ func TestNew_Errors(t *testing.T) {
 	}
 }
 
+func TestCompile_AnyPathParam(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{AnyPathParam: true})
+	for _, template := range []string{"#{path.id}", `#{path["order-id"]}`} {
+		if compiled, err := keyexpr.Compile(template, v.Schema()); err != nil || !compiled.Uses("path") {
+			t.Errorf("%s: got %v, want a template that uses path", template, err)
+		}
+	}
+}
+
 func TestCompile_PathParams(t *testing.T) {
 	t.Parallel()
 	v := variables(t, httpvars.Config{PathParams: []string{"orderId"}})

@@ -52,7 +52,7 @@ func New(c Config) (*Variables, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	v.schema, err = keyexpr.NewSchema(append(standard(c.PathParams, body), registered...)...)
+	v.schema, err = keyexpr.NewSchema(append(standard(&c, body), registered...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func bodyType(t reflect.Type) (keyexpr.Type, error) {
 	return keyexpr.GoType(t, keyexpr.JSONNames)
 }
 
-func standard(pathParams []string, body keyexpr.Type) []keyexpr.Variable {
+func standard(c *Config, body keyexpr.Type) []keyexpr.Variable {
 	open := keyexpr.Keyed{Open: true, Repeatable: true}
 	named := func(noun string) keyexpr.Type {
 		k := open
@@ -76,7 +76,7 @@ func standard(pathParams []string, body keyexpr.Type) []keyexpr.Variable {
 	header := open
 	header.Noun, header.Canonical = "header", textproto.CanonicalMIMEHeaderKey
 	variables := [standardSlots]keyexpr.Variable{
-		slotPath:     {Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: pathParams})},
+		slotPath:     {Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: c.PathParams, Open: c.AnyPathParam})},
 		slotQuery:    {Name: "query", Type: named("query parameter")},
 		slotHeader:   {Name: "header", Type: keyexpr.KeyedType(header)},
 		slotCookie:   {Name: "cookie", Type: named("cookie")},
