@@ -143,13 +143,27 @@ func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
 // Give it to Use before the routes are registered: gin puts it on the chains of those
 // that come later only, and the others run unlocked. Its place in the chain is told in
 // the package comment.
+//
+// With a nil p, such as an ignored error leaves, every route answers 500, and Check
+// says so.
 func (g *Guard) Middleware(p ruleset.Provider) gin.HandlerFunc {
-	if p == nil {
-		p = (*ruleset.Set)(nil)
+	if err := ruleset.CheckProvider(p); err != nil {
+		return g.withoutRules(fmt.Errorf("ginlock: Middleware: %w", err))
 	}
 	d := g.declaredFrom(p)
 	d.start() // not under the guard's mutex, which prepare takes
 	return d.serve
+}
+
+// withoutRules makes a handler that refuses every request of a route: which ones have
+// rules is not known.
+func (g *Guard) withoutRules(why error) gin.HandlerFunc {
+	g.note(why)
+	return func(c *gin.Context) {
+		if c.FullPath() != "" {
+			(&endpoint{guard: g, route: routeOf(c), broken: why}).serve(c)
+		}
+	}
 }
 
 func (g *Guard) declaredFrom(p ruleset.Provider) *declared {

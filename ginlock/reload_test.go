@@ -3,6 +3,7 @@ package ginlock_test
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -288,10 +289,29 @@ func TestMiddleware_ThatCannotSubscribeHasTheRulesOfNowAndTellsCheck(t *testing.
 	})
 }
 
-func TestMiddleware_OfNilHasNoRules(t *testing.T) {
+// A nil set is the mistake of a program that ignored an error: no route runs unlocked.
+func TestMiddleware_OfNilIsAMistakeAndRunsNothing(t *testing.T) {
+	t.Parallel()
+	for name, p := range map[string]ruleset.Provider{"nil": nil, "no set": (*ruleset.Set)(nil), "no live set": (*ruleset.Live)(nil)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			guard, r := newGuard(t), gin.New()
+			r.Use(guard.Middleware(p))
+			r.POST("/x", func(*gin.Context) { t.Error("the handler ran") })
+			wantText(t, guard.Check(r), "Middleware: the rules are nil", "ruleset.LoadFile")
+			for url, status := range map[string]int{"/x": http.StatusInternalServerError, "/nowhere": http.StatusNotFound} {
+				w := httptest.NewRecorder()
+				r.ServeHTTP(w, request{url: url}.build())
+				want(t, "status of "+url, w.Code, status)
+			}
+		})
+	}
+}
+
+func TestMiddleware_OfAnEmptySetHasNoRules(t *testing.T) {
 	t.Parallel()
 	guard, r := newGuard(t), gin.New()
-	r.Use(guard.Middleware(nil), guard.Middleware((*ruleset.Set)(nil)))
+	r.Use(guard.Middleware(new(ruleset.Set)))
 	r.POST("/x", ok)
 	want(t, "Check", guard.Check(r), nil)
 }

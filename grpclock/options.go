@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -60,21 +59,15 @@ func WithRules(rules ...ruleset.Rule) Option {
 // [WithProfile], which belong into the making of the set: see [ruleset.WithRules].
 func WithSet(set ruleset.Provider) Option {
 	return func(c *config) error {
-		switch {
-		case isNil(set):
-			return errors.New("grpclock: WithSet(nil): make a set with ruleset.LoadFile, ruleset.Watch or ruleset.NewSet")
-		case c.set != nil:
+		if err := ruleset.CheckProvider(set); err != nil {
+			return fmt.Errorf("grpclock: WithSet: %w", err)
+		}
+		if c.set != nil {
 			return errors.New("grpclock: WithSet: given twice: make one set of both")
 		}
 		c.set = set
 		return nil
 	}
-}
-
-// isNil finds the nil pointers that an ignored error leaves, too.
-func isNil(set ruleset.Provider) bool {
-	v := reflect.ValueOf(set)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // WithDefaults replaces built-in defaults of the rules given to [WithRules] and of

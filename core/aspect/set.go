@@ -16,10 +16,10 @@ import (
 // [WithProfile], which belong into the making of the set.
 func WithSet(p ruleset.Provider) Option {
 	return func(c *config) error {
-		switch {
-		case p == nil:
-			return errors.New("aspect: WithSet(nil): give a set from ruleset.LoadFile or ruleset.Watch")
-		case c.set != nil:
+		if err := ruleset.CheckProvider(p); err != nil {
+			return fmt.Errorf("aspect: WithSet: %w", err)
+		}
+		if c.set != nil {
 			return errors.New("aspect: WithSet: given twice: make one set of both")
 		}
 		c.set = p

@@ -149,6 +149,17 @@ func TestNew_SetBesideDefaults(t *testing.T) {
 	}
 }
 
+func TestNew_NilSet(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, p := range []ruleset.Provider{nil, (*ruleset.Set)(nil), (*ruleset.Live)(nil)} {
+		_, err := aspect.New(b.locks, aspect.WithSet(p))
+		if err == nil || !strings.Contains(err.Error(), "WithSet: the rules are nil") || !strings.Contains(err.Error(), "ruleset.LoadFile") {
+			t.Errorf("%T: got %v", p, err)
+		}
+	}
+}
+
 func TestCheck_FunctionsThatNobodyWrapped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

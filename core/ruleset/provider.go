@@ -1,5 +1,10 @@
 package ruleset
 
+import (
+	"errors"
+	"reflect"
+)
+
 // Provider gives an adapter its rules: a [*Set], which never changes, or a [*Live]
 // set, which is replaced when its file is.
 type Provider interface {
@@ -19,6 +24,21 @@ var (
 	_ Provider = (*Set)(nil)
 	_ Provider = (*Live)(nil)
 )
+
+// CheckProvider is the error of a Provider that is nil, or the nil pointer that an
+// ignored error leaves: for adapters. Without it every endpoint would run unlocked.
+func CheckProvider(p Provider) error {
+	if isNil(p) {
+		return errors.New("the rules are nil: give those that ruleset.LoadFile, ruleset.Watch or ruleset.NewSet made without an error")
+	}
+	return nil
+}
+
+// isNil reports whether v is nil or a nil pointer.
+func isNil(v any) bool {
+	r := reflect.ValueOf(v)
+	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
+}
 
 // Prepare makes everything ready to work with the set next, and changes nothing
 // before commit is called. commit must not fail and not block.
