@@ -17,6 +17,9 @@ const pollInterval = time.Second
 
 // jittered spreads polls over the last quarter of the interval.
 func jittered(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
 	return d - rand.N(d/4+1)
 }
 
@@ -28,10 +31,11 @@ func (c *Client) nextField() string {
 	return string(strconv.AppendInt(field, c.fields.Add(1), 10))
 }
 
-// attempt is one acquisition of one key under way.
+// attempt is one acquisition under way, of one key or of several by one script.
 type attempt struct {
 	client *Client
-	key    string
+	key    string   // of several keys the one that is in the way
+	keys   []string // all of several; nil for one
 	req    *request
 	start  time.Time
 	until  time.Time // end of the wait time; zero: none
@@ -89,13 +93,14 @@ func (a *attempt) run(ctx context.Context) (*owner, error) {
 
 // once is a single attempt beside the queue.
 func (a *attempt) once(ctx context.Context) (*owner, error) {
-	o, err := a.try(ctx)
+	g, err := a.try(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case o == nil:
+	case g.refused():
 		return nil, a.busy(nil)
 	}
+	o := a.owner(a.key, g)
 	a.client.lines.took(a.key, nil, o, a.now)
 	return o, nil
 }
@@ -136,14 +141,15 @@ func (a *attempt) act(ctx context.Context, w *waiter, todo step) (*owner, error)
 	if err := a.client.gate.check(ctx, a.key); err != nil {
 		return nil, err
 	}
-	o, err := a.try(ctx)
+	g, err := a.try(ctx)
 	switch {
 	case err != nil:
 		return nil, err
-	case o == nil:
+	case g.refused():
 		a.client.lines.subscribe(ctx, w)
 		return nil, nil //nolint:nilnil // it is taken
 	}
+	o := a.owner(a.key, g)
 	a.client.lines.took(a.key, w, o, a.now)
 	return o, nil
 }
@@ -225,21 +231,34 @@ func (a *attempt) sleep(standBack time.Duration) time.Duration {
 	return a.pause(d)
 }
 
-// try sends one attempt and resends it while Redis does not answer. It gives nil
-// and no error when the lock is taken.
-func (a *attempt) try(ctx context.Context) (*owner, error) {
+// grant says that Redis has given the lock to a field.
+type grant struct {
+	field string
+	sent  time.Time // when the command was sent
+}
+
+// refused says that there is no grant: the lock is taken.
+func (g grant) refused() bool { return g.field == "" }
+
+// owner is the ownership of one key that a grant brings.
+func (a *attempt) owner(key string, g grant) *owner {
+	return a.client.newOwner(key, g.field, g.sent, a.req.lease)
+}
+
+// try sends one attempt and resends it while Redis does not answer.
+func (a *attempt) try(ctx context.Context) (grant, error) {
 	limit := a.limit()
 	a.heard = false
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		o, again, err := a.send(ctx, limit)
+		g, again, err := a.send(ctx, limit)
 		if !again || err == nil {
-			return o, err
+			return g, err
 		}
 		if a.now.Add(pause).After(limit) {
-			return nil, a.unavailable(ctx, err)
+			return grant{}, a.unavailable(ctx, err)
 		}
 		if err := a.client.sleepOpen(ctx, pause); err != nil {
-			return nil, a.stopped(ctx, err)
+			return grant{}, a.stopped(ctx, err)
 		}
 		a.now = time.Now()
 	}
@@ -252,51 +271,64 @@ const (
 )
 
 // send sends one attempt with a new field. again says that another one may help.
-func (a *attempt) send(ctx context.Context, limit time.Time) (o *owner, again bool, err error) {
-	c := a.client
-	field := c.nextField()
-	call := c.store.Acquire(a.now, a.key, field, a.req.lease)
+func (a *attempt) send(ctx context.Context, limit time.Time) (g grant, again bool, err error) {
+	field := a.client.nextField()
+	call := a.command(field)
 	a.report.Attempts++
 	reply, fate, err := call.Wait(ctx, limit)
 	a.now = time.Now()
 	if err != nil {
 		if fate == redisstore.Unknown {
 			late := call
-			c.abandon([]string{a.key}, field, &late, a.req.lease)
+			a.client.abandon(a.wanted(), field, &late, a.req.lease)
 			a.ghosts = append(a.ghosts, field)
 		}
-		return a.failed(ctx, err, limit)
+		again, err = a.failed(ctx, err, limit)
+		return grant{}, again, err
 	}
 	a.heard = true
 	refusal, err := redisstore.Granted(reply)
-	if err != nil {
-		return nil, false, unavailable(err)
-	}
 	switch {
+	case err != nil:
+		return grant{}, false, unavailable(err)
 	case refusal == nil:
-		return a.granted(ctx, call.Sent, field)
+		return a.granted(ctx, grant{field, call.Sent})
 	case slices.Contains(a.ghosts, refusal.Holder):
-		return nil, true, errGhost
+		return grant{}, true, errGhost
 	default:
 		a.refused(refusal)
-		return nil, false, nil
+		return grant{}, false, nil
 	}
 }
 
-// granted turns a positive reply into an owner, unless it came too late.
-func (a *attempt) granted(ctx context.Context, sent time.Time, field string) (*owner, bool, error) {
-	c := a.client
-	o := c.newOwner(a.key, field, sent, a.req.lease)
-	if o.deadline.passed(c.start, a.now) {
-		c.relinquish(a.key, field, a.req.lease)
-		return nil, true, errTooLate
+// command is the script that takes what is wanted.
+func (a *attempt) command(field string) redisstore.Call {
+	if a.keys != nil {
+		return a.client.store.AcquireAll(a.now, a.keys, field, a.req.lease)
+	}
+	return a.client.store.Acquire(a.now, a.key, field, a.req.lease)
+}
+
+// wanted are all the keys.
+func (a *attempt) wanted() []string {
+	if a.keys != nil {
+		return a.keys
+	}
+	return []string{a.key}
+}
+
+// granted judges a positive reply, which may have come too late.
+func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, err error) {
+	if leaseOver(g.sent, a.req.lease, a.now) {
+		a.client.relinquish(a.wanted(), g.field, a.req.lease)
+		return grant{}, true, errTooLate
 	}
 	if ctx.Err() != nil {
-		c.relinquish(a.key, field, a.req.lease)
-		return nil, false, a.stopped(ctx, contextCause(ctx))
+		a.client.relinquish(a.wanted(), g.field, a.req.lease)
+		return grant{}, false, a.stopped(ctx, contextCause(ctx))
 	}
-	a.report.RoundTrip = a.now.Sub(sent)
-	return o, false, nil
+	a.report.RoundTrip = a.now.Sub(g.sent)
+	return g, false, nil
 }
 
 var (

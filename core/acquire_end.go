@@ -9,22 +9,23 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// failed decides what an attempt without a reply means.
-func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (*owner, bool, error) {
+// failed decides what an attempt without a reply means. again says that another one
+// may help.
+func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again bool, _ error) {
 	switch {
 	case ctx.Err() != nil:
-		return nil, false, a.stopped(ctx, contextCause(ctx))
+		return false, a.stopped(ctx, contextCause(ctx))
 	case a.refusal != nil && a.over():
-		return nil, false, a.busy(nil) // Redis answered a moment ago
+		return false, a.busy(nil) // Redis answered a moment ago
 	case a.timeUp() && a.client.lines.heldHere(a.key, a.now):
-		return nil, false, a.busy(nil) // that is known without Redis
+		return false, a.busy(nil) // that is known without Redis
 	case !a.now.Before(limit):
-		return nil, false, a.unavailable(ctx, a.afterEarlier(err))
+		return false, a.unavailable(ctx, a.afterEarlier(err))
 	case redisstore.Transient(err):
 		a.earlier = err
-		return nil, true, err
+		return true, err
 	default:
-		return nil, false, unavailable(err)
+		return false, unavailable(err)
 	}
 }
 
@@ -58,6 +59,9 @@ func (a *attempt) stopped(ctx context.Context, cause error) error {
 // refused notes who is in the way.
 func (a *attempt) refused(r *redisstore.Refusal) {
 	a.refusal, a.seen = r, a.now
+	if a.keys != nil {
+		a.key = a.keys[min(max(r.Index, 0), len(a.keys)-1)]
+	}
 	a.report.BlockedBy = r.Holder
 	a.contended(r)
 }

@@ -26,6 +26,13 @@ func deadlineAfter(sent time.Time, lease time.Duration) time.Time {
 	return sent.Add(lease - margin(lease))
 }
 
+// leaseOver says whether, by either clock, a lease that was sent at sent must not be
+// believed in any more.
+func leaseOver(sent time.Time, lease time.Duration, now time.Time) bool {
+	end := deadlineAfter(sent, lease)
+	return !now.Before(end) || now.UnixNano() >= end.UnixNano()
+}
+
 // set moves the deadline to t, up or down.
 func (d *deadline) set(start, t time.Time) {
 	d.mono.Store(int64(t.Sub(start)))

@@ -3,10 +3,7 @@ package core
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
-
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // together is how long several keys are tried for by one script. After that, or
@@ -84,16 +81,19 @@ func (m *multi) take(ctx context.Context) error {
 func (m *multi) takeTogether(ctx context.Context) (done bool, err error) {
 	single := m.client.newAttempt(ctx, m.notOwned[0], m.req, m.report)
 	a := &single
+	a.keys = m.notOwned
 	if err := m.client.gate.check(ctx, a.key); err != nil {
 		return false, err
 	}
-	once := !m.req.forever && m.req.wait == 0
 	for give := a.now.Add(together); ; {
-		if done, err := m.tryTogether(ctx, a); done || err != nil {
-			return done, err
-		}
+		g, err := a.try(ctx)
 		switch {
-		case once:
+		case err != nil:
+			return false, err
+		case !g.refused():
+			m.own(a, g)
+			return true, nil
+		case a.over():
 			return false, a.busy(nil)
 		case a.now.After(give), m.client.lines.others(a.key):
 			m.refused = a
@@ -108,83 +108,21 @@ func (m *multi) takeTogether(ctx context.Context) (done bool, err error) {
 	}
 }
 
-// tryTogether sends the script once, and again while Redis does not answer.
-func (m *multi) tryTogether(ctx context.Context, a *attempt) (done bool, err error) {
-	limit := a.limit()
-	a.heard = false
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		done, again, err := m.sendTogether(ctx, a, limit)
-		if !again || err == nil {
-			return done, err
-		}
-		if a.now.Add(pause).After(limit) {
-			return false, a.unavailable(ctx, err)
-		}
-		if err := m.client.sleepOpen(ctx, pause); err != nil {
-			return false, a.stopped(ctx, err)
-		}
-		a.now = time.Now()
-	}
-}
-
-func (m *multi) sendTogether(ctx context.Context, a *attempt, limit time.Time) (done, again bool, err error) {
-	c := m.client
-	field := c.nextField()
-	call := c.store.AcquireAll(a.now, m.notOwned, field, m.req.lease)
-	m.report.Attempts++
-	reply, fate, err := call.Wait(ctx, limit)
-	a.now = time.Now()
-	if err != nil {
-		if fate == redisstore.Unknown {
-			late := call
-			c.abandon(m.notOwned, field, &late, m.req.lease)
-			a.ghosts = append(a.ghosts, field)
-		}
-		_, again, err = a.failed(ctx, err, limit)
-		return false, again, err
-	}
-	a.heard = true
-	refusal, err := redisstore.Granted(reply)
-	if err != nil {
-		return false, false, unavailable(err)
-	}
-	if refusal != nil && slices.Contains(a.ghosts, refusal.Holder) {
-		return false, true, errGhost
-	}
-	if refusal != nil {
-		a.key = m.notOwned[min(max(refusal.Index, 0), len(m.notOwned)-1)]
-		a.refused(refusal)
-		return false, false, nil
-	}
-	return m.granted(ctx, a, call.Sent, field)
-}
-
-func (m *multi) granted(ctx context.Context, a *attempt, sent time.Time, field string) (done, again bool, err error) {
-	c := m.client
-	late := deadlineAfter(sent, m.req.lease).Before(a.now)
-	if late || ctx.Err() != nil {
-		for _, key := range m.notOwned {
-			c.relinquish(key, field, m.req.lease)
-		}
-		if ctx.Err() != nil {
-			return false, false, a.stopped(ctx, contextCause(ctx))
-		}
-		return false, true, errTooLate
-	}
-	m.report.RoundTrip = a.now.Sub(sent)
+// own registers the owners that one script has brought.
+func (m *multi) own(a *attempt, g grant) {
 	for _, key := range m.notOwned {
-		o := c.newOwner(key, field, sent, m.req.lease)
-		c.lines.took(key, nil, o, a.now)
-		c.watchdog.add(o, m.req.watchdog, a.now)
+		o := a.owner(key, g)
+		m.client.lines.took(key, nil, o, a.now)
+		m.client.watchdog.add(o, m.req.watchdog, a.now)
 		m.got = append(m.got, o)
 	}
-	return true, false, nil
 }
 
 // takeOneByOne takes the keys in sorted order, waiting in the line of each.
 func (m *multi) takeOneByOne(ctx context.Context) error {
+	var a attempt
 	for _, key := range m.notOwned {
-		a := m.client.newAttempt(ctx, key, m.req, m.report)
+		a = m.client.newAttempt(ctx, key, m.req, m.report)
 		o, err := a.run(ctx)
 		switch {
 		case err != nil && a.timeUp() && m.refused != nil:
@@ -195,17 +133,18 @@ func (m *multi) takeOneByOne(ctx context.Context) error {
 		m.client.watchdog.add(o, m.req.watchdog, a.now)
 		m.got = append(m.got, o)
 	}
-	return m.extend(ctx)
+	return m.extend(ctx, &a)
 }
 
 // extend gives the keys that were had first, while others were waited for, their
 // whole lease again. One that was lost meanwhile fails the acquisition.
-func (m *multi) extend(ctx context.Context) error {
+func (m *multi) extend(ctx context.Context, a *attempt) error {
 	if len(m.got) == 1 {
 		return nil
 	}
+	limit := a.limit()
 	err := eachOwner(m.got[:len(m.got)-1], func(_ int, o *owner) error {
-		sent, err := o.setCount(ctx, 1, m.req.lease, time.Now().Add(m.client.cfg.backendTimeout))
+		sent, err := o.setCount(ctx, 1, m.req.lease, limit)
 		if err != nil {
 			return err
 		}
@@ -213,20 +152,42 @@ func (m *multi) extend(ctx context.Context) error {
 		m.client.watchdog.update(o)
 		return o.loss()
 	})
-	if err == nil || errors.Is(err, ErrUnavailable) {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return a.busy(contextCause(ctx))
+	case errors.Is(err, ErrUnavailable):
 		return err
+	default:
+		return &NotAcquiredError{Key: m.got[0].key, Waited: time.Since(m.report.Start), Cause: err}
 	}
-	return &NotAcquiredError{Key: m.got[0].key, Waited: time.Since(m.report.Start), Cause: err}
 }
 
-// rollBack frees what was taken. Nobody has seen it yet.
+// rollBack frees what was taken, which nobody has seen yet. With a Redis that answers
+// it is gone on return, unless the wait time or ctx has ended: the caller is not held up.
 func (m *multi) rollBack(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx)
-	_ = eachOwner(m.got, func(_ int, o *owner) error { //nolint:errcheck // the resolver goes on
-		_, err := o.freeLast(ctx, time.Now())
-		return err
-	})
+	if len(m.got) == 0 {
+		return
+	}
+	a := m.client.newAttempt(ctx, m.got[0].key, m.req, m.report)
+	a.now = time.Now()
+	limit := time.NewTimer(a.limit().Sub(a.now))
+	defer limit.Stop()
+	gone, got := make(chan struct{}), m.got
 	m.got = nil
+	m.client.spawn(func(life context.Context) {
+		defer close(gone)
+		_ = eachOwner(got, func(_ int, o *owner) error { //nolint:errcheck // the resolver goes on
+			_, err := o.freeLast(context.WithoutCancel(life), time.Now())
+			return err
+		})
+	})
+	select {
+	case <-gone:
+	case <-limit.C:
+	case <-ctx.Done():
+	}
 }
 
 // merge puts the new owners into the gaps between the entered ones.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -167,5 +168,56 @@ func TestMultiLock_BlackHole(t *testing.T) {
 			b.wantGone(twenty()...)
 			b.wantHolders(last, map[string]string{stranger: "1"})
 		})
+	})
+}
+
+// A refusal that arrives as the wait time ends is the end of the wait.
+func TestMultiLock_RefusalAtTheEndOfTheWait(t *testing.T) {
+	t.Parallel()
+	b := serverBed(t)
+	locks := b.locks()
+	b.warm(locks)
+	b.take("b", stranger, time.Hour)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range 40 {
+				wait := time.Duration(1+(i+n)%8)*time.Millisecond + time.Duration(n)*25*time.Microsecond
+				_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(wait))
+				if !errors.Is(err, core.ErrNotAcquired) && !errors.Is(err, core.ErrUnavailable) { // no answer in a few ms
+					t.Errorf("got %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// What a MultiLock has to give back when Redis falls silent does not hold up its
+// caller beyond the wait time, the end of the context, or the backend timeout.
+func TestMultiLock_RollBackKeepsToTheTime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing(core.WithBackendTimeout(time.Second))
+		b.take("b", stranger, time.Hour)
+		for name, acquire := range map[string]func() outcome{
+			"wait time": func() outcome {
+				return <-acquiring(t.Context(), locks.MultiLock("a", "b"), core.WaitTime(400*time.Millisecond))
+			},
+			"context": func() outcome {
+				ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+				defer cancel()
+				return <-acquiring(ctx, locks.MultiLock("a", "b"))
+			},
+		} {
+			time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(true) }) // "a" is had, "b" is waited for
+			o := acquire()
+			if o.err == nil || o.took > 500*time.Millisecond {
+				t.Errorf("%s: got %v after %s", name, o.err, o.took)
+			}
+			proxy.BlackHole(false)
+			pass(3 * time.Second)
+			b.wantGone("a")
+		}
 	})
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -131,7 +132,7 @@ func (o *owner) free(ctx context.Context, now, until time.Time) (handed bool, er
 	next, err := o.handTo(ctx, w, now, until)
 	if err != nil {
 		c.lines.notHanded(w)
-		if handoffRefused(err) {
+		if errors.Is(err, errHandoffRefused) {
 			return false, o.freeForAll(ctx, time.Now(), until)
 		}
 		c.lines.ownerEnded(o, false)
@@ -160,24 +161,25 @@ func (c *Client) passOn(o *owner) {
 func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*owner, error) {
 	c := o.client
 	field := c.nextField()
-	first, sends := now, 0
+	first, sends, doubtful := now, 0, o.lastUnanswered()
 	reply, _, err := o.insist(ctx, until, func() redisstore.Call {
 		if sends++; sends > 1 {
 			now = time.Now()
 		}
 		return c.store.Handoff(now, o.key, o.field, field, w.req.lease)
 	})
+	if err != nil && !redisstore.Transient(err) && o.lastUnanswered().Equal(doubtful) {
+		return nil, fmt.Errorf("%w: %w", errHandoffRefused, err)
+	}
 	if err != nil {
-		if !answered(err) {
-			c.relinquish(o.key, o.field, o.longestLease())
-			c.abandon([]string{o.key}, field, nil, w.req.lease)
-		}
+		c.relinquish([]string{o.key}, o.field, o.longestLease())
+		c.abandon([]string{o.key}, field, nil, w.req.lease)
 		return nil, err
 	}
 	mine, err := redisstore.Mine(reply)
 	switch {
 	case err != nil:
-		c.relinquish(o.key, o.field, o.longestLease())
+		c.relinquish([]string{o.key}, o.field, o.longestLease())
 		c.abandon([]string{o.key}, field, nil, w.req.lease)
 		return nil, unavailable(err)
 	case !mine && sends > 1 && !o.deadline.passed(c.start, time.Now()):
@@ -193,16 +195,10 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*o
 // the lease of the old one: the first send was executed, and what it gave is over.
 var errHandedAndOver = errors.New("the lease of the next holder is over")
 
-// answered says whether an operation failed with a reply, and so changed nothing.
-func answered(err error) bool {
-	return !redisstore.Transient(err)
-}
-
-// handoffRefused says whether Redis refused a hand-off with an error, such as OOM:
-// then the lock is still there, and freeing it may work.
-func handoffRefused(err error) bool {
-	return errors.Is(err, ErrUnavailable) && answered(err)
-}
+// errHandoffRefused says that Redis refused a hand-off with an error, such as OOM, and
+// that no send of it is without an answer: the lock is still there, and freeing it
+// may work.
+var errHandoffRefused = errors.New("hand-off refused")
 
 // freeForAll deletes the lock and publishes it.
 func (o *owner) freeForAll(ctx context.Context, now, until time.Time) error {
@@ -215,13 +211,13 @@ func (o *owner) freeForAll(ctx context.Context, now, until time.Time) error {
 		return c.store.Release(now, o.key, o.field)
 	})
 	if err != nil {
-		c.relinquish(o.key, o.field, o.longestLease())
+		c.relinquish([]string{o.key}, o.field, o.longestLease())
 		c.lines.ownerEnded(o, false)
 		return err
 	}
 	mine, told, err := redisstore.Released(reply)
 	if err != nil {
-		c.relinquish(o.key, o.field, o.longestLease())
+		c.relinquish([]string{o.key}, o.field, o.longestLease())
 		c.lines.ownerEnded(o, false)
 		return unavailable(err)
 	}

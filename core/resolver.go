@@ -28,8 +28,8 @@ func (c *Client) abandon(keys []string, field string, call *redisstore.Call, lea
 
 // relinquish leaves the release of a holder to the resolver. Its field was in Redis
 // and no command can bring it back: who asks again is answered for good.
-func (c *Client) relinquish(key, field string, lease time.Duration) {
-	c.resolve(&resolution{client: c, keys: []string{key}, field: field, seen: true, until: time.Now().Add(lease)})
+func (c *Client) relinquish(keys []string, field string, lease time.Duration) {
+	c.resolve(&resolution{client: c, keys: keys, field: field, seen: true, until: time.Now().Add(lease)})
 }
 
 // resolve clears a field up in the background. Close waits until Redis was asked

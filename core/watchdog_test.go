@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strconv"
 	"testing"
@@ -319,6 +320,26 @@ func TestWatchdog_TheSameLeaseAsConfigured(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		_, hold := acquired(t, t.Context(), b.locks(core.WithWatchdog(time.Hour)).Lock("k"))
 		b.wantTTL("k", 59*time.Minute, time.Hour)
+		released(t, hold)
+	})
+}
+
+// A key that is no lock any more ends its own hold, not those that are renewed by the
+// same script.
+func TestWatchdog_OverwrittenKeyEndsItsHoldOnly(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		lost, _ := acquired(t, t.Context(), locks.Lock("overwritten"))
+		kept, hold := acquired(t, t.Context(), locks.Lock("k"))
+		b.Set(t.Context(), "overwritten", "text", 0)
+		pass(time.Minute)
+		if cause := context.Cause(lost); !errors.Is(cause, core.ErrLost) {
+			t.Errorf("overwritten: got %v, want lost", cause)
+		}
+		if kept.Err() != nil {
+			t.Errorf("beside it: %v", context.Cause(kept))
+		}
 		released(t, hold)
 	})
 }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -117,10 +118,34 @@ func (s *Store) readRenewal(ctx context.Context, node *redis.Client, cmd *redis.
 			verdicts[i].Err = err
 			continue
 		}
-		verdicts[i].Held = held[i] == int64(1)
+		verdicts[i] = verdictOf(held[i])
 	}
 	return verdicts
 }
+
+// verdictOf reads what the script says of one lock. Where the key is no hash any more,
+// nobody holds it.
+func verdictOf(reply any) Verdict {
+	switch v := reply.(type) {
+	case int64:
+		return Verdict{Held: v == 1}
+	case string:
+		if strings.HasPrefix(v, "WRONGTYPE") {
+			return Verdict{}
+		}
+		return Verdict{Err: replyError(v)}
+	default:
+		return Verdict{Err: unexpected("renew", reply)}
+	}
+}
+
+// replyError is an error that Redis has told inside of a reply. It is a [redis.Error].
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+
+// RedisError marks it as a reply.
+func (replyError) RedisError() {}
 
 func (s *Store) moved(err error) bool {
 	if s.cluster == nil || err == nil {
