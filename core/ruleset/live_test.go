@@ -196,7 +196,7 @@ func (panicky) ObserveReload(ruleset.Reload) { panic("observer") }
 
 func TestLive_PanicsOfObserversAreContained(t *testing.T) {
 	t.Parallel()
-	l, seen := opened(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky{}), ruleset.WithReloadObserver(nil))
+	l, seen := opened(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky{}))
 	if err := l.Reload(); err != nil {
 		t.Fatal(err)
 	}

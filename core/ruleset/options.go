@@ -46,6 +46,7 @@ type config struct {
 	settings  Settings
 	switches  Declared // what the settings switch in every rule
 	observers []ReloadObserver
+	problems  []*Problem // of the options themselves
 
 	profilesUnread bool // some of the file could not be read, names and all
 }
@@ -53,11 +54,18 @@ type config struct {
 func newConfig(opts []Option) *config {
 	c := &config{settings: Settings{Unmatched: SeverityError, Uncovered: SeverityIgnore}}
 	for _, opt := range opts {
-		if opt != nil {
-			opt(c)
+		if opt == nil {
+			c.reject("nil Option: leave it out")
+			continue
 		}
+		opt(c)
 	}
 	return c
+}
+
+// reject notes a problem of an option, which is one of the program.
+func (c *config) reject(message string) {
+	c.problems = append(c.problems, &Problem{Message: message})
 }
 
 // profile is a named set of values. Its name is in the source, too.
@@ -104,7 +112,14 @@ func builtinDefaults() Rule {
 	}
 }
 
-// WithReloadObserver adds an observer of a [Live] set; the order is kept.
+// WithReloadObserver adds an observer of a [Live] set; the order is kept. nil is an
+// error.
 func WithReloadObserver(o ReloadObserver) Option {
-	return func(c *config) { c.observers = append(c.observers, o) }
+	return func(c *config) {
+		if isNil(o) {
+			c.reject("WithReloadObserver(nil): leave it out to have refusals logged")
+			return
+		}
+		c.observers = append(c.observers, o)
+	}
 }

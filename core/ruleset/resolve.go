@@ -26,7 +26,7 @@ type identity struct {
 }
 
 func newResolver(cfg *config) *resolver {
-	r := &resolver{profiles: newProfileList(builtinProfiles(), cfg.profilesUnread), switches: cfg.switches}
+	r := &resolver{profiles: newProfileList(builtinProfiles(), cfg.profilesUnread), switches: cfg.switches, problems: slices.Clone(cfg.problems)}
 	r.defaults.overlay(&Declared{Rule: builtinDefaults(), Source: Source{Layer: LayerDefault}})
 	for i := range cfg.defaults {
 		r.addBase(&r.defaults, &cfg.defaults[i])

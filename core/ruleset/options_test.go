@@ -1,0 +1,40 @@
+package ruleset_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// An option that is nil is a mistake of the program, wherever options are taken. With a
+// nil observer nobody would hear of a file that is refused.
+func TestOptions_ThatAreNilAreProblems(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	closed := func(l *ruleset.Live, err error) error {
+		if err == nil {
+			closeLater(t, l)
+		}
+		return err
+	}
+	for name, try := range map[string]func(opts ...ruleset.Option) error{
+		"NewSet":   func(opts ...ruleset.Option) error { _, err := ruleset.NewSet(nil, opts...); return err },
+		"BuildSet": func(opts ...ruleset.Option) error { _, err := ruleset.BuildSet(nil, opts...); return err },
+		"Resolve":  func(opts ...ruleset.Option) error { _, err := ruleset.Resolve(nil, opts...); return err },
+		"Load": func(opts ...ruleset.Option) error {
+			_, err := ruleset.Load(path, []byte(keyed("a")), opts...)
+			return err
+		},
+		"LoadFile": func(opts ...ruleset.Option) error { _, err := ruleset.LoadFile(path, opts...); return err },
+		"Open":     func(opts ...ruleset.Option) error { return closed(ruleset.Open(path, opts...)) },
+		"Watch":    func(opts ...ruleset.Option) error { return closed(ruleset.Watch(path, opts...)) },
+	} {
+		err := try(nil, ruleset.WithReloadObserver(nil), ruleset.WithReloadObserver((*panicky)(nil)))
+		const want = "ruleset: 3 problems\n\tnil Option: leave it out\n\tWithReloadObserver(nil): "
+		if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s…", name, err, want)
+		}
+	}
+}
