@@ -39,7 +39,7 @@ func (c *checker) checkFallback() {
 		c.checkHandler()
 	case !policy.Uses(failpolicy.Fallback) && c.isOver("fallback", strategies()...):
 		c.look("fallback")
-		c.reportf("fallback", "%q is never used: write %s, or remove it", r.Fallback, c.example("on_busy", c.spell("fallback")))
+		c.reportf("fallback", "%q is never used: write %s, or remove it", r.Fallback, example(c.inFile(), "on_busy", c.spell("fallback")))
 	}
 }
 
@@ -54,11 +54,11 @@ func (c *checker) checkHandler() {
 		}
 		if r.declared(field) && r.Source("profile").Layer > r.Source(field).Layer {
 			c.look("profile")
-			c.reportf("profile", "does not name the handler that %s of %s needs: write %s", c.spell(field), r.Source(field).where(), c.example("fallback", `"name"`))
+			c.reportf("profile", "does not name the handler that %s of %s needs: write %s", c.spell(field), r.Source(field).where(), example(c.inFile(), "fallback", `"name"`))
 			continue
 		}
 		c.look(field)
-		c.reportf(field, "the strategy needs the name of a handler: write %s", c.example("fallback", `"name"`))
+		c.reportf(field, "the strategy needs the name of a handler: write %s", example(c.inFile(), "fallback", `"name"`))
 	}
 }
 
@@ -107,7 +107,7 @@ func (c *checker) checkUnused() {
 	isUnused := r.Response != "" && !policy.Uses(failpolicy.NullResponse) && !r.strategyBroken()
 	if isUnused && c.isOver("response", strategies()...) {
 		c.look("response")
-		c.reportf("response", "never used: write %s, or remove it", c.example("on_busy", c.spell("null_response")))
+		c.reportf("response", "never used: write %s, or remove it", example(c.inFile(), "on_busy", c.spell("null_response")))
 	}
 	if r.MaxWaiters > 0 {
 		c.checkWaiters("max_waiters", "nobody waits under this rule")
@@ -140,14 +140,6 @@ func (c *checker) cameFrom(field, other string) string {
 		return ""
 	}
 	return " (" + c.spell(field) + " comes from " + from.where() + ")"
-}
-
-// example shows how to write a field.
-func (c *checker) example(field, value string) string {
-	if c.inFile() {
-		return field + ": " + value
-	}
-	return goName(field) + ": " + value
 }
 
 // applyDebounce gives a debounced rule what debouncing means: nobody waits, the lock

@@ -59,7 +59,7 @@ func (r *resolver) nameless(rule *Resolved, all []neighbour) {
 	})
 	if i < 0 {
 		r.problems = append(r.problems, rule.Problem("name",
-			fmt.Sprintf("%d rules on one endpoint need names: write %s", len(all), rule.example("name", `"stock"`))))
+			fmt.Sprintf("%d rules on one endpoint need names: write %s", len(all), example(rule.inFile(), "name", `"stock"`))))
 		return
 	}
 	named := all[i]
@@ -85,7 +85,7 @@ func (r *resolver) namelessOver(rule *Resolved, lower []neighbour) {
 	r.forgetMissingKey(rule)
 	names := make([]string, len(lower))
 	for i, n := range lower {
-		names[i] = rule.example("name", strconv.Quote(n.Name))
+		names[i] = example(rule.inFile(), "name", strconv.Quote(n.Name))
 	}
 	message := "write " + strings.Join(names, " or ") + " to change the rule of " + lower[0].lowest.owner()
 	if rule.declared("key") || rule.declared("keys") {

@@ -183,9 +183,9 @@ func unknownWord(what, word string, known []string) string {
 	return err.Error()
 }
 
-// example shows how to write a field in the layer of the rule.
-func (r *Resolved) example(field, value string) string {
-	if r.inFile() {
+// example shows how to write a field.
+func example(inFile bool, field, value string) string {
+	if inFile {
 		return field + ": " + value
 	}
 	return goName(field) + ": " + value
