@@ -35,6 +35,7 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 	_, err := ginlock.New(nil,
 		nil,
 		ginlock.WithErrorWriter(nil),
+		ginlock.WithErrorWriter(ginlock.WriteProblem), ginlock.WithErrorWriter(ginlock.WriteProblem),
 		ginlock.WithFallback("", noop),
 		ginlock.WithFallback("queue", nil),
 		ginlock.WithFallback("twice", noop), ginlock.WithFallback("twice", noop),
@@ -49,6 +50,8 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 		ginlock.WithClientIP(nil),
 		ginlock.WithBuffer(0),
 		ginlock.WithBuffer(1, "post /orders"),
+		ginlock.WithBuffer(1, "POST /b"), ginlock.WithBuffer(2, "POST /c", "POST /b"),
+		ginlock.WithBuffer(3), ginlock.WithBuffer(4),
 		ginlock.WithObserver("no observer"),
 		ginlock.WithProfile("", ruleset.Rule{}),
 		ginlock.WithDefaults(ruleset.Rule{WaitTime: time.Nanosecond}),
@@ -58,6 +61,7 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 		`WithFallback("twice"): given twice`, `WithVariable("none")`, `"path"`, "not a name", `WithBody: route "orders"`,
 		`WithBody: route "POST /orders/*"`, `WithBody: route "POST /a": given twice`, "chan int", "WithMaxBody(0)", "WithClientIP",
 		"WithBuffer(0)", `WithBuffer: route "post /orders"`, "observer",
+		"WithErrorWriter: given twice", `WithBuffer: route "POST /b": given twice`, "WithBuffer(4): given twice for all routes",
 	)
 }
 

@@ -22,7 +22,7 @@ type config struct {
 	bufferAll  int
 	maxBody    int64
 	clientIP   func(*gin.Context) string
-	writeError func(*gin.Context, *aspect.RefusedError)
+	writeError func(*gin.Context, *aspect.RefusedError) // nil while no option gives it
 }
 
 // variable is one of the application's own.
@@ -34,12 +34,11 @@ type variable struct {
 
 func newConfig(opts []Option) (cfg config, problems []error) {
 	cfg = config{
-		fallbacks:  make(map[string]gin.HandlerFunc),
-		bodies:     make(map[ruleset.Endpoint]reflect.Type),
-		buffers:    make(map[ruleset.Endpoint]int),
-		maxBody:    DefaultMaxBody,
-		clientIP:   (*gin.Context).ClientIP,
-		writeError: WriteProblem,
+		fallbacks: make(map[string]gin.HandlerFunc),
+		bodies:    make(map[ruleset.Endpoint]reflect.Type),
+		buffers:   make(map[ruleset.Endpoint]int),
+		maxBody:   DefaultMaxBody,
+		clientIP:  (*gin.Context).ClientIP,
 	}
 	for _, opt := range opts {
 		if opt == nil {
@@ -47,6 +46,9 @@ func newConfig(opts []Option) (cfg config, problems []error) {
 			continue
 		}
 		problems = append(problems, opt(&cfg))
+	}
+	if cfg.writeError == nil {
+		cfg.writeError = WriteProblem
 	}
 	return cfg, append(problems, cfg.checkVariables())
 }

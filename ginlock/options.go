@@ -27,8 +27,11 @@ const DefaultMaxBody = 1 << 20
 // writes nothing sends the status without a body.
 func WithErrorWriter(write func(c *gin.Context, refusal *aspect.RefusedError)) Option {
 	return func(c *config) error {
-		if write == nil {
+		switch {
+		case write == nil:
 			return errors.New("WithErrorWriter: the function is nil: leave the option out for problem documents")
+		case c.writeError != nil:
+			return errors.New("WithErrorWriter: given twice: remove one")
 		}
 		c.writeError = write
 		return nil
@@ -116,17 +119,23 @@ func WithClientIP(address func(c *gin.Context) string) Option {
 // of all that have rules. A client that has read the answer then never meets its
 // own lock, and an answer given after the lock was lost can be taken back, which
 // on_lost: fail needs. Flushing has no effect meanwhile. A response of more bytes
-// than given is let go when it exceeds them, and is as without this option.
+// than given is let go when it exceeds them, and is as without this option. What is
+// given for a route counts there, and not what is given for all.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error {
-		if bytes < 1 || bytes > math.MaxInt32 {
+		switch {
+		case bytes < 1 || bytes > math.MaxInt32:
 			return fmt.Errorf("WithBuffer(%d): not a size: write 1 to %d bytes, such as 64<<10", bytes, math.MaxInt32)
-		}
-		if len(routes) == 0 {
+		case len(routes) == 0 && c.bufferAll != 0:
+			return fmt.Errorf("WithBuffer(%d): given twice for all routes: remove one, or name its routes", bytes)
+		case len(routes) == 0:
 			c.bufferAll = bytes
 			return nil
 		}
 		return c.eachRoute("WithBuffer", routes, func(e ruleset.Endpoint) error {
+			if c.buffers[e] != 0 {
+				return errors.New("given twice: remove one")
+			}
 			c.buffers[e] = bytes
 			return nil
 		})
