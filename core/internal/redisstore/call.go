@@ -46,6 +46,7 @@ type Call struct {
 	future redis.AutoFuture // of a queued call
 	err    error            // of a finished call
 	last   bool             // no second send
+	moved  bool             // the node that was asked knows another one
 
 	// patient is a call that is made once: it has all its time on a lane, because
 	// nobody sends it again when a direct one was too slow.
@@ -87,9 +88,19 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	if err == nil {
 		return c.cmd.Val(), Answered, nil
 	}
-	if !c.last && fateOf(err) == Answered && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		c.useSource()
-		return c.Wait(ctx, limit)
+	if !c.last && fateOf(err) == Answered {
+		switch {
+		case redis.HasErrorPrefix(err, "NOSCRIPT"):
+			c.useSource()
+			return c.Wait(ctx, limit)
+		case c.store.redirected(err) && !c.moved:
+			c.moved = true
+			c.prepare(c.cmd.Args())
+			return c.Wait(ctx, limit)
+		}
+	}
+	if fateOf(err) != Answered && c.store.cluster != nil {
+		c.store.lanes.nodes.stale() // another node may have taken over
 	}
 	return nil, fateOf(err), err
 }
@@ -122,10 +133,26 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 		c.state, c.err = finished, d.process(c.Sent, limit, c.cmd)
 		return c.err
 	}
-	c.lane, c.state = c.store.lanes.of(c.key), queued
+	lane, err := c.store.lanes.of(c.key)
+	if err != nil {
+		c.state, c.err = finished, &unroutedError{err}
+		return c.err
+	}
+	if c.moved {
+		lane.pipe = c.store.lanes.nodes.redirected
+	}
+	c.lane, c.state = lane, queued
 	c.future = c.lane.pipe.Submit(context.Background(), once{c.cmd}) //nolint:forbidigo // it outlives its caller
 	return c.await(ctx, limit)
 }
+
+// unroutedError says that a Cluster knows no node for the key.
+type unroutedError struct{ cause error }
+
+func (e *unroutedError) Error() string {
+	return "no node of the cluster has the key: " + e.cause.Error()
+}
+func (e *unroutedError) Unwrap() error { return e.cause }
 
 // await waits in two steps. Nearly every reply comes within the first, whose
 // context is shared by all calls of that moment; only a slow one pays for a timer
@@ -163,9 +190,12 @@ func fateOf(err error) Fate {
 	var reply redis.Error
 	var op *net.OpError
 	var interrupted *interruptedError
+	var unrouted *unroutedError
 	switch {
 	case errors.As(err, &interrupted):
 		return Unknown
+	case errors.As(err, &unrouted):
+		return NotSent
 	case errors.Is(err, redis.ErrAutoPipelineQueueFull), errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout),
 		errors.Is(err, redis.ErrPoolExhausted):
 		return NotSent

@@ -23,12 +23,12 @@ type lane struct {
 type lanes struct {
 	seed     maphash.Seed
 	pipes    []*redis.AutoPipeliner
+	nodes    *nodes // of a Cluster, instead of pipes
 	horizons [32]horizon
-	own      bool // made for this Store; else they belong to the caller's client
 }
 
-// laneCount is how many lanes there are outside a Cluster. In a Cluster go-redis
-// itself has several, by slot.
+// laneCount is how many lanes there are outside a Cluster. In a Cluster each master
+// has one.
 const laneCount = 2
 
 // maxQueued bounds the commands that wait for the wire. Beyond it calls fail
@@ -50,8 +50,8 @@ func pipelineOptions(said *redis.AutoPipelineOptions) *redis.AutoPipelineOptions
 // patience is how long a caller waits before it pays for a timer of its own.
 const patience = 5 * time.Millisecond
 
-func newLanes(own bool) *lanes {
-	l := &lanes{seed: maphash.MakeSeed(), own: own}
+func newLanes() *lanes {
+	l := &lanes{seed: maphash.MakeSeed()}
 	for i := range l.horizons {
 		l.horizons[i].step = patience
 	}
@@ -61,7 +61,7 @@ func newLanes(own bool) *lanes {
 // clientLanes are lanes of this Store's own: every clone of the client shares its
 // pool, but has a time limit and a queue of its own.
 func clientLanes(client *redis.Client, timeout time.Duration) (*lanes, error) {
-	l := newLanes(true)
+	l := newLanes()
 	for range laneCount {
 		pipe, err := client.WithTimeout(timeout).AsyncAutoPipelineWithOptions(pipelineOptions(client.Options().AutoPipelineOptions))
 		if err != nil {
@@ -72,26 +72,30 @@ func clientLanes(client *redis.Client, timeout time.Duration) (*lanes, error) {
 	return l, nil
 }
 
-// clusterLanes is the one auto-pipeline that a Cluster client has.
-func clusterLanes(client *redis.ClusterClient) (*lanes, error) {
-	l := newLanes(false)
-	pipe, err := client.AsyncAutoPipelineWithOptions(pipelineOptions(client.Options().AutoPipelineOptions))
-	l.pipes = append(l.pipes, pipe)
+// clusterLanes are lanes of this Store's own, one per master.
+func clusterLanes(client *redis.ClusterClient, timeout time.Duration) (*lanes, error) {
+	l := newLanes()
+	var err error
+	l.nodes, err = newNodes(client, timeout)
 	return l, err
 }
 
-// of is the lane of a key.
-func (l *lanes) of(key string) lane {
+// of is the lane of a key. The error is that of a Cluster in which nobody owns it.
+func (l *lanes) of(key string) (lane, error) {
 	hash := maphash.String(l.seed, key)
-	return lane{
-		pipe:    l.pipes[hash%uint64(len(l.pipes))],
-		horizon: &l.horizons[hash>>32%uint64(len(l.horizons))],
+	way := lane{horizon: &l.horizons[hash>>32%uint64(len(l.horizons))]}
+	if l.nodes != nil {
+		var err error
+		way.pipe, err = l.nodes.pipe(key)
+		return way, err
 	}
+	way.pipe = l.pipes[hash%uint64(len(l.pipes))]
+	return way, nil
 }
 
 func (l *lanes) close() error {
-	if !l.own {
-		return nil
+	if l.nodes != nil {
+		return l.nodes.close()
 	}
 	var errs []error
 	for _, pipe := range l.pipes {

@@ -148,10 +148,5 @@ func (e replyError) Error() string { return string(e) }
 func (replyError) RedisError() {}
 
 func (s *Store) moved(err error) bool {
-	if s.cluster == nil || err == nil {
-		return false
-	}
-	_, isMoved := redis.IsMovedError(err)
-	_, isAsk := redis.IsAskError(err)
-	return isMoved || isAsk || redis.IsTryAgainError(err) || redis.IsClusterDownError(err)
+	return s.redirected(err) || s.cluster != nil && (redis.IsTryAgainError(err) || redis.IsClusterDownError(err))
 }

@@ -58,7 +58,7 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 		}
 		s.cluster = client
 		s.direct = &direct{}
-		s.lanes, err = clusterLanes(client)
+		s.lanes, err = clusterLanes(client, cfg.Timeout)
 	case *redis.Ring:
 		return nil, fmt.Errorf("%w: *redis.Ring moves a held key to another shard when a node comes or goes; "+
 			"use a *redis.Client or a *redis.ClusterClient", ErrClient)
@@ -72,8 +72,7 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Close stops what the Store started. In a Cluster the auto-pipeline belongs to the
-// caller's client and ends with it.
+// Close stops what the Store started.
 func (s *Store) Close() error {
 	return s.lanes.close()
 }
