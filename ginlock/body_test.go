@@ -264,6 +264,21 @@ func TestVariable_UnsetIs500WhateverTheRuleSays(t *testing.T) {
 	}, ginlock.WithVariable("who", who))
 }
 
+func TestVariable_NilOfAnyTypeIs500(t *testing.T) {
+	t.Parallel()
+	for template, variable := range map[string]ginlock.Option{
+		"user:#{roles}":         ginlock.WithVariable("roles", func(*gin.Context) ([]string, error) { return nil, nil }),
+		`user:#{claims["sub"]}`: ginlock.WithVariable("claims", func(*gin.Context) (map[string]string, error) { return nil, nil }),
+		"user:#{anything}":      ginlock.WithVariable("anything", func(*gin.Context) (any, error) { return []string(nil), nil }),
+		"user:#{who.Tenant}":    ginlock.WithVariable("who", func(*gin.Context) (*principal, error) { return nil, nil }),
+	} {
+		bubble(t, func(t *testing.T, s *shop) {
+			s.handle(t, "POST", payPath, ruleset.Rule{Key: template}, func(*gin.Context) { t.Error("the handler ran") })
+			want(t, "status of "+template, s.do(t, request{}).Code, http.StatusInternalServerError)
+		}, variable)
+	}
+}
+
 func TestVariable_ThatCannotBeTold(t *testing.T) {
 	t.Parallel()
 	broken := func(*gin.Context) (string, error) { return "", errors.New("no such session in redis") }

@@ -83,19 +83,3 @@ func (c *config) bufferOf(route ruleset.Endpoint) int {
 	}
 	return c.bufferAll
 }
-
-// valueOrUnset makes nil of typed nils, so that they count as not set.
-func valueOrUnset[T any](value T, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	switch v := reflect.ValueOf(value); v.Kind() {
-	case reflect.Invalid:
-		return nil, nil //nolint:nilnil // nil is "not set"
-	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
-		if v.IsNil() {
-			return nil, nil //nolint:nilnil // as above
-		}
-	}
-	return value, nil
-}

@@ -69,7 +69,7 @@ func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Opt
 		c.variables = append(c.variables, variable{
 			name:  name,
 			typ:   reflect.TypeFor[T](),
-			value: func(c *gin.Context) (any, error) { return valueOrUnset(value(c)) },
+			value: func(c *gin.Context) (any, error) { return value(c) },
 		})
 		return nil
 	}

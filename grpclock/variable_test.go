@@ -106,6 +106,21 @@ func TestVariable_UnsetIsTheServersMistake(t *testing.T) {
 	}
 }
 
+func TestVariable_NilListOrMapIsTheServersMistake(t *testing.T) {
+	t.Parallel()
+	for template, variable := range map[string]grpclock.Option{
+		"user:#{roles}":         grpclock.WithVariable("roles", func(context.Context) ([]string, error) { return nil, nil }),
+		`user:#{claims["sub"]}`: grpclock.WithVariable("claims", func(context.Context) (map[string]string, error) { return nil, nil }),
+		"user:#{anything}":      grpclock.WithVariable("anything", func(context.Context) (any, error) { return []string(nil), nil }),
+		"user:#{principal.ID}":  grpclock.WithVariable("principal", func(context.Context) (*user, error) { return nil, nil }),
+	} {
+		b := setup(t, &shop{}, variable, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) { r.Key = template })))
+		if got := b.call(t.Context(), "Pay", "1"); status.Code(got.err) != codes.Internal || b.shop.ran.Load() != 0 {
+			t.Errorf("%s: got %v, ran %d; want INTERNAL and no run", template, got.err, b.shop.ran.Load())
+		}
+	}
+}
+
 // chain is the texts of an error and of what it wraps.
 func chain(err error) string {
 	var texts []string

@@ -24,6 +24,9 @@ const (
 // Byte slices, functions, channels and complex numbers are errors, and so is
 // using a field of such a type in an expression.
 //
+// A variable whose value is a nil slice or map, or a pointer to one, is missing, as
+// with a nil pointer. Inside of a value it is an empty list or map.
+//
 // A field that is no pointer cannot tell zero from not set, see [Field].
 func GoType(t reflect.Type, names Names) (Type, error) {
 	if t == nil {
@@ -42,20 +45,31 @@ func GoType(t reflect.Type, names Names) (Type, error) {
 // form of its type. A value of another type stays, and is refused where it is
 // used.
 func (g goType) convert(t reflect.Type, v any) any {
-	if v == nil {
+	rv := reflect.ValueOf(v)
+	if isNothing(rv) {
 		return nil
 	}
-	rv := reflect.ValueOf(v)
 	for rv.Kind() == reflect.Pointer && rv.Type() != t {
-		if rv.IsNil() {
-			return nil
-		}
 		rv = rv.Elem()
 	}
 	if rv.Type() != t && t.Kind() != reflect.Interface {
 		return v
 	}
 	return g.value(rv)
+}
+
+// isNothing reports whether v is nil, or leads to nothing but a nil.
+func isNothing(v reflect.Value) bool {
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
+		return v.IsNil()
+	}
+	return false
 }
 
 // goType is a Type with the way to bring a Go value into its form.
