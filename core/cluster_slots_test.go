@@ -1,0 +1,66 @@
+package core_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// A slot on its way to another node: keys that are not there any more are asked for
+// on the other one, by every operation, and a slot that has moved is found.
+func TestCluster_SlotOnTheMove(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	key := "moving"
+	from, to := cluster.Master(key), cluster.Masters[0]
+	if to == from {
+		to = cluster.Masters[1]
+	}
+	locks := clusterLocks(t, cluster)
+	must(t, locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil })) // the slots are known
+	slot := from.Client().ClusterKeySlot(t.Context(), key).Val()
+	setSlot := func(on *redisserver.Server, args ...any) {
+		t.Helper()
+		must(t, on.Client().Do(t.Context(), append([]any{"cluster", "setslot", slot}, args...)...).Err())
+	}
+	setSlot(to, "importing", nodeID(t, from.Client()))
+	setSlot(from, "migrating", nodeID(t, to.Client()))
+	lifeOfALock(t, locks, key)
+
+	setSlot(to, "node", nodeID(t, to.Client()))
+	setSlot(from, "node", nodeID(t, to.Client()))
+	lifeOfALock(t, locks, key)
+	if n := to.Client().Exists(t.Context(), key).Val(); n != 0 {
+		t.Error("the key is left on the node that has taken over")
+	}
+}
+
+// lifeOfALock goes through every operation on a held lock.
+func lifeOfALock(t *testing.T, locks *core.Client, key string) {
+	t.Helper()
+	lock := locks.Lock(key)
+	ctx, hold := acquired(t, t.Context(), lock, core.LeaseTime(time.Minute))
+	_, inner := acquired(t, ctx, lock)
+	released(t, inner)
+	must(t, hold.Refresh(t.Context(), 2*time.Minute))
+	state, err := lock.State(t.Context())
+	must(t, err)
+	if state.Holders[hold.Field()] != 1 || state.TTL < time.Minute {
+		t.Errorf("got %+v, want one hold for two minutes", state)
+	}
+	_, _, err = locks.Lock(key).Acquire(t.Context(), core.WaitTime(0))
+	wantErr(t, err, core.ErrNotAcquired)
+	released(t, hold)
+}
+
+func nodeID(t *testing.T, node *redis.Client) string {
+	t.Helper()
+	id, err := node.ClusterMyID(t.Context()).Result()
+	must(t, err)
+	return id
+}
