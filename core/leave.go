@@ -8,9 +8,14 @@ import (
 )
 
 // Leave stops owning the lock without freeing it: the key stays for d, as a marker
-// that nobody holds, and then expires. The hold and its context end as with
-// [Hold.Release], whose errors it returns. Only the last hold of an acquisition
-// can leave; an inner one gets [ErrInvalid].
+// that nobody holds, and then expires. The marker has a holder field of its own, so
+// that no command of the holder that is still on its way can prolong it. Only the last
+// hold of an acquisition can leave; an inner one gets [ErrInvalid] and goes on.
+//
+// Else the hold and its context end as with [Hold.Release], whatever Redis says, and
+// also when ctx has ended. The errors are those of Release, except that nothing goes on
+// in the background: after [ErrUnavailable] the key ends with the lease, or d after
+// Redis has got the command, which may come late.
 func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	if h == nil || h.scope.ended.Load() {
 		return ErrNotHeld
@@ -18,50 +23,75 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	if err := checkLease("Leave", d); err != nil {
 		return err
 	}
-	for _, o := range h.scope.owners {
-		if o.holds() > 1 {
-			return invalidf("Leave of an inner hold: the outer one still needs the lock %q", o.key)
-		}
-	}
-	h.checkClock(time.Now())
+	now := time.Now()
+	h.checkClock(now)
 	s := h.scope
-	s.cancel(ErrReleased)
-	if !s.ended.CompareAndSwap(false, true) {
-		return ErrNotHeld
+	if err := s.close(); err != nil {
+		return err
 	}
+	s.cancel(ErrReleased)
 	h.unwatch()
 	s.stopRenewal()
 	ctx = context.WithoutCancel(ctx)
 	err := eachOwner(s.owners, func(_ int, o *owner) error {
-		return o.leaveFor(ctx, s, d.Truncate(time.Millisecond))
+		return o.leaveFor(ctx, s, d.Truncate(time.Millisecond), now.Add(o.client.cfg.backendTimeout))
 	})
 	s.finished(HoldResult{Left: true, Err: err})
 	return err
 }
 
-func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration) error {
+// close takes the hold away from all its owners, in one step: a re-entry is there
+// before it, or is refused.
+func (s *scope) close() error {
+	for _, o := range s.owners { // sorted by key, so that two who do this do not block each other
+		o.mu.Lock()
+	}
+	defer func() {
+		for _, o := range s.owners {
+			o.mu.Unlock()
+		}
+	}()
+	for _, o := range s.owners {
+		if len(o.scopes)+o.entering > 1 {
+			return invalidf("Leave of an inner hold: the outer one still needs the lock %q", o.key)
+		}
+	}
+	if !s.ended.CompareAndSwap(false, true) {
+		return ErrNotHeld
+	}
+	for _, o := range s.owners {
+		o.drop(s)
+		if o.phase == held {
+			o.phase = releasing
+		}
+	}
+	return nil
+}
+
+// leaveFor puts a marker in the place of the holder.
+func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration, until time.Time) error {
+	if err := o.loss(); err != nil {
+		return err
+	}
+	defer o.client.watchdog.remove(o)
+	defer o.finish()
+	defer o.client.lines.ownerEnded(o, false)
 	if err := o.begin(ctx); err != nil {
 		return unavailable(err)
 	}
 	defer o.end()
-	if o.holds() > 1 {
-		return invalidf("Leave of an inner hold: the outer one still needs the lock %q", o.key)
-	}
-	o.checkClock(time.Now())
-	o.leave(s)
-	if err := o.close(); err != nil {
-		return err
-	}
-	settled := o.client.watchdog.settle(ctx, o)
-	defer o.client.watchdog.remove(o)
-	defer o.finish()
-	defer o.client.lines.ownerEnded(o, false)
-	if settled != nil {
-		return unavailable(settled)
-	}
-	reply, _, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() redisstore.Call {
-		return o.client.store.Refresh(time.Now(), o.key, o.field, d)
+	start, sends := time.Now(), 0
+	marker := o.client.nextField()
+	reply, _, err := o.insist(ctx, until, func() redisstore.Call {
+		sends++
+		return o.client.store.Handoff(time.Now(), o.key, o.field, marker, d)
 	})
+	if err != nil && !redisstore.Transient(err) {
+		// Redis takes no new field, being out of memory, say: the old one is the marker.
+		reply, _, err = o.insist(ctx, until, func() redisstore.Call {
+			return o.client.store.Refresh(time.Now(), o.key, o.field, d)
+		})
+	}
 	if err != nil {
 		return err
 	}
@@ -69,9 +99,9 @@ func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration) error {
 	switch {
 	case err != nil:
 		return unavailable(err)
-	case !mine:
-		s.lostOnRelease(errNotMine)
-		return errNotMine
+	case mine, sends > 1 && !o.deadline.passed(o.client.start, start):
+		return nil // sent again, "not there" means that the first one was executed, and is over
 	}
-	return nil
+	s.lostOnRelease(errNotMine)
+	return errNotMine
 }

@@ -249,7 +249,7 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 		return c.takeMany(ctx, a.keys, &a.req, &a.report)
 	}
 	if o := c.owned(ctx, a.keys[0]); o != nil {
-		if err := c.reenter(ctx, o, &a.req); err != nil {
+		if err := c.reenter(ctx, o, &a.req, &a.report); err != nil {
 			return nil, err
 		}
 		a.report.Outcome, a.report.acquired = OutcomeReentered, time.Now()

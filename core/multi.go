@@ -33,10 +33,10 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 		if o == nil {
 			continue
 		}
-		if err := c.reenter(ctx, o, req); err != nil {
+		if err := c.reenter(ctx, o, req, report); err != nil {
 			m.rollBack(ctx)
 			for _, o := range entered {
-				c.undoEntry(ctx, o, req.watchdog)
+				c.undoEntry(o, req.watchdog)
 			}
 			return nil, err
 		}

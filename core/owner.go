@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -33,14 +34,16 @@ type owner struct {
 	mu        sync.Mutex
 	phase     phase
 	lossCause error
-	scopes    []*scope        // live holds
-	entering  int             // re-entries that are not live holds yet
-	watchdogs int             // how many of them are renewed
-	lease     time.Duration   // longest lease asked for
-	busy      bool            // an operation is on the wire
-	turns     []chan struct{} // operations that wait for it
-	lateUntil time.Time       // a command without an answer may land until then
-	capped    time.Duration   // longest lease that a reply confirms; 0: any
+	scopes    []*scope      // live holds
+	entering  int           // re-entries that are not live holds yet
+	watchdogs int           // how many of them are renewed
+	lease     time.Duration // longest lease asked for
+	busy      bool          // an operation is on the wire
+	turns     []waiting     // operations that wait for it
+	amending  bool          // the count in Redis may be wrong, and is being put right
+	yield     func()        // has that writer give up the turn; nil while it does not have it
+	lateUntil time.Time     // a command without an answer may land until then
+	capped    time.Duration // longest lease that a reply confirms; 0: any
 
 	// When the acquire was sent, and when its holder was known to this client, since
 	// the client's start.
@@ -156,15 +159,54 @@ func (o *owner) alive(now time.Time) bool {
 // begin takes the turn of one operation on the wire: re-entry and release of one
 // holder must not overtake each other. Renewals are not behind it.
 func (o *owner) begin(ctx context.Context) error {
-	o.mu.Lock()
-	if !o.busy {
-		o.busy = true
-		o.mu.Unlock()
+	if turn := o.queue(); turn != nil {
+		return o.await(ctx, turn)
+	}
+	return nil
+}
+
+// beginBy is begin for an operation that has until limit. Its error is that of ctx, or
+// errNoTurn.
+func (o *owner) beginBy(ctx context.Context, limit time.Time) error {
+	turn := o.queue()
+	if turn == nil {
 		return nil
 	}
-	turn := make(chan struct{})
+	bounded, cancel := context.WithDeadlineCause(ctx, limit, errNoTurn)
+	defer cancel()
+	switch err := o.await(bounded, turn); {
+	case err != nil && ctx.Err() != nil:
+		return contextCause(ctx)
+	case err != nil:
+		return err
+	case !time.Now().Before(limit):
+		o.end()
+		return errNoTurn
+	}
+	return nil
+}
+
+// errNoTurn says that an operation of a holder could not begin in time.
+var errNoTurn = errors.New("an earlier command of this holder has no answer from redis yet")
+
+// queue takes the turn if nobody has it, and gives nil; else it gives what is closed
+// when the turn comes.
+func (o *owner) queue() waiting {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.busy {
+		o.busy = true
+		return nil
+	}
+	if o.yield != nil {
+		o.yield()
+	}
+	turn := make(waiting)
 	o.turns = append(o.turns, turn)
-	o.mu.Unlock()
+	return turn
+}
+
+func (o *owner) await(ctx context.Context, turn waiting) error {
 	select {
 	case <-turn:
 		return nil
@@ -173,7 +215,7 @@ func (o *owner) begin(ctx context.Context) error {
 	}
 }
 
-func (o *owner) forgoTurn(ctx context.Context, turn chan struct{}) error {
+func (o *owner) forgoTurn(ctx context.Context, turn waiting) error {
 	o.mu.Lock()
 	for i, other := range o.turns {
 		if other == turn {

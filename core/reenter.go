@@ -11,23 +11,31 @@ import (
 // reenter adds a hold to an ownership that the caller's context carries. It does
 // not queue: who holds the lock is first in line. The hold counts from here on; the
 // caller makes it a live one, or gives it back by undoEntry.
-func (c *Client) reenter(ctx context.Context, o *owner, req *request) error {
-	if err := o.begin(ctx); err != nil {
-		return &NotAcquiredError{Key: o.key, Cause: contextCause(ctx)}
+func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *AcquireResult) error {
+	a := c.newAttempt(ctx, o.key, req, report)
+	a.now = time.Now()
+	if err := c.gate.check(ctx, o.key); err != nil {
+		return err
+	}
+	until := a.limit()
+	if err := o.beginBy(ctx, until); err != nil {
+		return a.notEntered(ctx, err)
 	}
 	defer o.end()
+	if err := c.gate.check(ctx, o.key); err != nil {
+		return err // who had the turn before has found out
+	}
 	count, err := o.entry()
 	if err != nil {
-		return &NotAcquiredError{Key: o.key, Cause: err}
+		return a.busy(err)
 	}
-	until := time.Now().Add(c.cfg.backendTimeout)
-	if !req.forever && req.wait > 0 {
-		until = minTime(until, time.Now().Add(req.wait))
+	reply, sent, err := o.sendCount(ctx, count, req.lease, until)
+	if a.heard = err == nil; a.heard {
+		err = o.mine(reply)
 	}
-	sent, err := o.setCount(ctx, count, req.lease, until)
 	if err != nil {
-		c.spawn(func(ctx context.Context) { c.undoEntry(ctx, o, false) })
-		return o.entryError(ctx, err)
+		c.undoEntry(o, false)
+		return a.notEntered(ctx, err)
 	}
 	o.acknowledge(sent, req.lease)
 	c.watchdog.add(o, req.watchdog, time.Now())
@@ -45,40 +53,92 @@ func (o *owner) entry() (int, error) {
 	return len(o.scopes) + o.entering, nil
 }
 
-// entryError says why a re-entry failed.
-func (o *owner) entryError(ctx context.Context, err error) error {
+// notEntered is the error of a re-entry that failed. Nobody else has the lock, so it
+// is never taken: when the wait time cuts the re-entry short, Redis was too slow.
+func (a *attempt) notEntered(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, ErrLost):
-		return &NotAcquiredError{Key: o.key, Cause: err}
+		return a.busy(err)
 	case ctx.Err() != nil:
-		return &NotAcquiredError{Key: o.key, Cause: contextCause(ctx)}
+		return a.busy(contextCause(ctx))
+	case errors.Is(err, errNoTurn), !redisstore.Transient(err):
+		return unavailable(err)
 	default:
-		return err
+		return a.unavailable(ctx, err)
 	}
 }
 
-// undoEntry takes back an entry that did not become a hold, and writes the count
-// that is right.
-func (c *Client) undoEntry(ctx context.Context, o *owner, renewed bool) {
-	ctx = context.WithoutCancel(ctx)
-	if err := o.begin(ctx); err != nil {
-		return
-	}
-	defer o.end()
+// undoEntry takes back an entry that did not become a hold. That is done with at once;
+// the count in Redis, which may be too high now, is put right in the background, by
+// one writer per owner.
+func (c *Client) undoEntry(o *owner, renewed bool) {
 	o.mu.Lock()
 	o.entering--
 	if renewed {
 		o.watchdogs--
 	}
-	count, live := len(o.scopes)+o.entering, o.phase == held
+	first := !o.amending
+	o.amending = true
 	o.mu.Unlock()
-	now := time.Now()
-	switch {
-	case live && count > 0:
-		_, _ = o.setCount(ctx, count, 0, now.Add(c.cfg.backendTimeout)) //nolint:errcheck // the next entry or release writes it again
-	case live:
-		_, _ = o.freeLast(ctx, now) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the resolver
+	if first {
+		c.spawn(o.amend)
 	}
+}
+
+// amend writes the hold count until Redis has confirmed the one that is right, or the
+// ownership is over.
+func (o *owner) amend(ctx context.Context) {
+	for pause := firstPause; !o.amended(ctx); pause = min(2*pause, longestPause) {
+		if o.client.sleep(ctx, pause) != nil {
+			return
+		}
+	}
+}
+
+// amended tries once, and says whether there is nothing left to do. The others come
+// first: while one of them waits for the turn, nothing is written, and one that comes
+// later ends the wait for the answer.
+func (o *owner) amended(ctx context.Context) bool {
+	if o.begin(ctx) != nil {
+		return true // the client was closed
+	}
+	defer o.end()
+	silent := o.client.gate.check(ctx, o.key) != nil
+	bounded, cancel := context.WithCancel(ctx)
+	defer cancel()
+	o.mu.Lock()
+	count, live := len(o.scopes)+o.entering, o.phase == held
+	send := live && count > 0 && !silent && len(o.turns) == 0
+	if send {
+		o.yield = cancel
+	}
+	o.mu.Unlock()
+	switch {
+	case send:
+		return o.writeCount(bounded, count)
+	case live && count == 0:
+		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the resolver
+		return true
+	default:
+		return !live
+	}
+}
+
+// writeCount sends the count once. It raises no lease, so it does no harm that it may
+// land late.
+func (o *owner) writeCount(ctx context.Context, count int) (done bool) {
+	now := time.Now()
+	call := o.client.store.SetHold(now, o.key, o.field, count, 0)
+	reply, _, err := call.Wait(ctx, now.Add(o.client.cfg.backendTimeout))
+	if err == nil {
+		_ = o.mine(reply) //nolint:errcheck // a loss is told to the holders
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.yield = nil
+	done = (err == nil || !redisstore.Transient(err)) && count == len(o.scopes)+o.entering
+	o.amending = !done
+	return done
 }
 
 func (o *owner) holds() int {
@@ -96,13 +156,17 @@ func (o *owner) longestLease() time.Duration {
 // setCount writes the hold count, resending it while there is no answer. It never
 // creates the lock; a lock that is gone is a loss.
 func (o *owner) setCount(ctx context.Context, count int, lease time.Duration, until time.Time) (time.Time, error) {
-	reply, sent, err := o.insist(ctx, until, func() redisstore.Call {
-		return o.client.store.SetHold(time.Now(), o.key, o.field, count, lease)
-	})
+	reply, sent, err := o.sendCount(ctx, count, lease, until)
 	if err != nil {
 		return sent, err
 	}
 	return sent, o.mine(reply)
+}
+
+func (o *owner) sendCount(ctx context.Context, count int, lease time.Duration, until time.Time) (reply any, sent time.Time, err error) {
+	return o.insist(ctx, until, func() redisstore.Call {
+		return o.client.store.SetHold(time.Now(), o.key, o.field, count, lease)
+	})
 }
 
 // mine reads the reply of a script that needs the holder's field. The answer that

@@ -13,9 +13,9 @@ import (
 // [MaxDuration].
 //
 // While a command of this holder without an answer may still land (two minutes), the
-// lease is only made longer, never shorter; the call is no error then. On
-// [ErrUnavailable] the hold keeps the earlier of the old and the new end, and a
-// watchdog stays off.
+// lease is only made longer, never shorter; the call is no error then. It takes the
+// backend timeout at most. On [ErrUnavailable] the hold keeps its old end, or has the
+// new one if that is earlier, and a watchdog stays off.
 func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 	if h == nil || h.scope.ended.Load() {
 		return ErrNotHeld
@@ -30,11 +30,12 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 }
 
 func (o *owner) refresh(ctx context.Context, lease time.Duration) error {
-	if err := o.begin(ctx); err != nil {
+	until := time.Now().Add(o.client.cfg.backendTimeout)
+	if err := o.beginBy(ctx, until); err != nil {
 		return unavailable(err)
 	}
 	defer o.end()
-	if err := o.client.watchdog.settle(ctx, o); err != nil {
+	if err := o.client.watchdog.settle(ctx, o, until); err != nil {
 		return unavailable(err)
 	}
 	o.checkClock(time.Now())
@@ -43,9 +44,10 @@ func (o *owner) refresh(ctx context.Context, lease time.Duration) error {
 		return err
 	}
 	if lower {
-		return o.lowerTo(ctx, lease)
+		o.client.watchdog.update(o) // now: a reply may never come
+		return o.lowerTo(ctx, lease, until)
 	}
-	sent, err := o.setCount(ctx, o.holds(), lease, time.Now().Add(o.client.cfg.backendTimeout))
+	sent, err := o.setCount(ctx, o.holds(), lease, until)
 	if err == nil {
 		o.acknowledge(sent, lease)
 		o.client.watchdog.update(o)
@@ -77,9 +79,9 @@ func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
 // lowerTo sets the TTL, up or down. A send of it that is not answered may land at
 // any time, and cut a TTL that was raised since: from then on no more than this
 // lease is believed.
-func (o *owner) lowerTo(ctx context.Context, lease time.Duration) error {
+func (o *owner) lowerTo(ctx context.Context, lease time.Duration, until time.Time) error {
 	before := o.lastUnanswered()
-	reply, sent, err := o.insist(ctx, time.Now().Add(o.client.cfg.backendTimeout), func() redisstore.Call {
+	reply, sent, err := o.insist(ctx, until, func() redisstore.Call {
 		return o.client.store.Refresh(time.Now(), o.key, o.field, lease)
 	})
 	if o.lastUnanswered() != before {

@@ -116,9 +116,8 @@ func (w *watchdog) renewed(o *owner, failed bool) {
 	}
 }
 
-// settle waits until no renewal of o is on the wire, at most for the backend
-// timeout.
-func (w *watchdog) settle(ctx context.Context, o *owner) error {
+// settle waits until no renewal of o is on the wire, at most until limit.
+func (w *watchdog) settle(ctx context.Context, o *owner, limit time.Time) error {
 	w.mu.Lock()
 	if !o.renewing {
 		w.mu.Unlock()
@@ -130,7 +129,7 @@ func (w *watchdog) settle(ctx context.Context, o *owner) error {
 		w.passe[o] = done
 	}
 	w.mu.Unlock()
-	timeout := time.NewTimer(w.client.cfg.backendTimeout)
+	timeout := time.NewTimer(time.Until(limit))
 	defer timeout.Stop()
 	select {
 	case <-done:
