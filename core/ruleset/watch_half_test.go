@@ -3,17 +3,34 @@ package ruleset_test
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// patient is a watch that gives files time that are written in place.
+// patient is a watch with the times of [ruleset.Watch], for a bubble, where a busy
+// machine makes no pause longer. It polls: who waits for the system to tell of a change
+// stops the clock of a bubble. It rests in between, so that most changes begin while
+// nobody looks.
 func patient() ruleset.WatchConfig {
-	cfg := quickly()
-	cfg.Written = 600 * time.Millisecond
-	return cfg
+	return ruleset.WatchConfig{
+		Open:     func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE },
+		Replaced: 100 * time.Millisecond, Written: time.Second, Poll: 280 * time.Millisecond,
+	}
+}
+
+// inBubble is a parallel subtest in a bubble.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
 }
 
 // slowly writes text in place, in parts, with a pause after each.
@@ -54,8 +71,7 @@ func TestWatch_TakesNoHalfOfAFile(t *testing.T) {
 		"whose writer stalls":                               {2, patient().Written / 3},
 	} {
 		for name2, begin := range map[string]func(t *testing.T, top, text string) string{"file": plain, "target of a link": linked} {
-			t.Run(name2+" "+name, func(t *testing.T) {
-				t.Parallel()
+			inBubble(t, name2+" "+name, func(t *testing.T) {
 				path := begin(t, t.TempDir(), keyed("a", 1))
 				_, seen := watched(t, path, patient())
 				parts, text := growing(tc.parts)
@@ -76,13 +92,12 @@ func TestWatch_TakesNoHalfOfANewFile(t *testing.T) {
 		"put empty":   func(t *testing.T, path string) { put(t, path, "") },
 		"a directory": func(t *testing.T, path string) { remove(t, path); mkdir(t, path) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		inBubble(t, name, func(t *testing.T) {
 			path := fileWith(t, keyed("a", 1))
 			cfg := patient()
 			_, seen := watched(t, path, cfg)
 			away(t, path)
-			time.Sleep(10 * cfg.Replaced) // it is seen that nothing is there
+			time.Sleep(5 * cfg.Replaced) // it is seen that nothing is there
 			if name == "a directory" {
 				remove(t, path)
 			}
@@ -96,19 +111,21 @@ func TestWatch_TakesNoHalfOfANewFile(t *testing.T) {
 // A file is the one in force also if it was put there with the same content.
 func TestWatch_TakesNoHalfOfAFileThatReplacedItsLike(t *testing.T) {
 	t.Parallel()
-	path := fileWith(t, keyed("a", 1))
-	cfg := patient()
-	_, seen := watched(t, path, cfg)
-	for n := range 2 {
-		put(t, path, keyed("a", n+1))
-		if n > 0 {
-			seen.good(t, keyed("a", n+1))
+	synctest.Test(t, func(t *testing.T) {
+		path := fileWith(t, keyed("a", 1))
+		cfg := patient()
+		_, seen := watched(t, path, cfg)
+		for n := range 2 {
+			put(t, path, keyed("a", n+1))
+			if n > 0 {
+				seen.good(t, keyed("a", n+1))
+			}
+			time.Sleep(10 * cfg.Replaced) // the file has been seen, and is at rest
+			parts, text := growing(n + 1)
+			slowly(t, path, cfg.Written/3, parts...)
+			seen.good(t, text)
 		}
-		time.Sleep(10 * cfg.Replaced) // the file has been seen, and is at rest
-		parts, text := growing(n + 1)
-		slowly(t, path, cfg.Written/3, parts...)
-		seen.good(t, text)
-	}
+	})
 }
 
 func TestWatch_TakesAFileThatReplacesAnotherSoon(t *testing.T) {
@@ -130,17 +147,19 @@ func TestWatch_TakesAFileThatReplacesAnotherSoon(t *testing.T) {
 
 func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
 	t.Parallel()
-	path := fileWith(t, keyed("a"))
-	cfg := patient()
-	_, seen := watched(t, path, cfg)
-	for n := 1; n <= 4; n++ {
-		if remove(t, path); n%2 == 0 {
-			write(t, path, "")
+	synctest.Test(t, func(t *testing.T) {
+		path := fileWith(t, keyed("a"))
+		cfg := patient()
+		_, seen := watched(t, path, cfg)
+		for n := 1; n <= 4; n++ {
+			if remove(t, path); n%2 == 0 {
+				write(t, path, "")
+			}
+			time.Sleep(5 * cfg.Replaced) // how long it is absent, or empty
+			put(t, path, keyed("a", n))
+			seen.good(t, keyed("a", n))
 		}
-		time.Sleep(5 * cfg.Replaced) // how long it is absent, or empty
-		put(t, path, keyed("a", n))
-		seen.good(t, keyed("a", n))
-	}
+	})
 }
 
 func TestWatch_ReloadWaitsForNothing(t *testing.T) {
