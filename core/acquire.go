@@ -199,6 +199,9 @@ func (a *attempt) lastChance(ctx context.Context, w *waiter) (*owner, error) {
 	if err := a.client.gate.check(ctx, a.key); err != nil {
 		return nil, err // nobody knows whether it is taken
 	}
+	if a.refusal == nil && a.client.lines.silent(w) {
+		return nil, unavailable(errSilent)
+	}
 	return nil, a.busy(nil)
 }
 
@@ -333,5 +336,6 @@ func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, er
 
 var (
 	errTooLate = errors.New("the reply came after the end of the lease")
+	errSilent  = errors.New("no answer from redis within the wait time")
 	errGhost   = errors.New("an attempt without an answer has the lock and is being cleared up")
 )

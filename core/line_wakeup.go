@@ -47,10 +47,11 @@ func (l *lines) message(key string) *owner {
 	return ln.owner
 }
 
-// subscribe gives the line of a waiting head its wake-ups.
+// subscribe gives the line of a head that was refused its wake-ups.
 func (l *lines) subscribe(ctx context.Context, w *waiter) {
 	s := l.shard(w.line.key)
 	s.mu.Lock()
+	w.line.answered(w)
 	old := w.line.topic
 	if old != nil && old.dead.Load() {
 		w.line.topic = nil

@@ -320,3 +320,23 @@ func TestLeak_NestedHolds(t *testing.T) {
 		})
 	}
 }
+
+// Callers behind one whose question is not answered do not know whether the lock is
+// taken: 503, not 409.
+func TestQueue_BehindAQuestionWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		proxy.BlackHole(true)
+		head := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(900*time.Millisecond))
+		pass(50 * time.Millisecond)
+		behind := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(300*time.Millisecond))
+		o := <-behind
+		wantErr(t, o.err, core.ErrUnavailable)
+		if errors.Is(o.err, core.ErrNotAcquired) || o.took > 300*time.Millisecond {
+			t.Errorf("got %v after %s, want unavailable within the wait time", o.err, o.took)
+		}
+		wantErr(t, (<-head).err, core.ErrUnavailable)
+		proxy.BlackHole(false)
+	})
+}
