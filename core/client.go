@@ -136,11 +136,15 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// Close ends the client. New and waiting acquisitions get [ErrClosed] at once.
+// Close ends the client. New and waiting acquisitions get [ErrClosed] at once, one
+// whose command is at Redis when that is answered, within the backend timeout.
 // Holds are waited for until ctx ends; then their contexts are cancelled with the
 // cause ErrClosed, renewal stops, and their keys are left to expire: a lock is
 // never freed under a running handler. The Redis client given to [New] is not
 // closed.
+//
+// With a Redis that does not answer, Close takes a few backend timeouts, even if ctx
+// ends before: commands on their way are waited for.
 //
 // The order of a shutdown: the server, then this, then the Redis client. Close
 // returns ErrClosed joined with the cause of ctx if holds were left. A second call

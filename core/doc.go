@@ -51,9 +51,11 @@
 //   - Safety when the clock of Redis steps: leases then end early.
 //   - Exclusion of code that ignores its context. A holder that is paused, or cut off
 //     for longer than its lease, loses the lock and is told by its context; nobody
-//     stops it from writing all the same. What helps: check ctx.Err() before what
-//     cannot be undone. It compares the clock by itself, so that a process that was
-//     stopped does not go on before a timer has fired.
+//     stops it from writing all the same. What helps: check [Hold.Remaining], or Err
+//     of the hold's own context, before what cannot be undone. Both compare the clock
+//     by themselves, so that a process that was stopped does not go on before a timer
+//     has fired; a context with a timeout or cancel of its own, such as an errgroup's,
+//     is told by that timer only.
 //   - A lock is not idempotency. It keeps two calls from running at the same time;
 //     the second one then runs. Keep what was done already in your database.
 //   - Fencing tokens: [Hold.Token] is 0, because the plain lock has none.
@@ -79,7 +81,7 @@
 // # Cost
 //
 // An uncontended Acquire is one round trip, and so is Release. Concurrent commands
-// share one connection by auto-pipelining. The callers of one client that wait for
+// share few connections by auto-pipelining. The callers of one client that wait for
 // one key cost Redis as much as one of them. A held lock has no goroutine and no
 // timer of its own; renewals of one moment travel together. No observer costs
 // nothing.

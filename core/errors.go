@@ -7,8 +7,10 @@ import (
 )
 
 // The sentinels of this package. Every error it returns matches at least one of
-// them with [errors.Is], and always wraps its cause: a network error, a Redis
-// reply, [context.DeadlineExceeded] or [context.Canceled].
+// them with [errors.Is], and wraps its cause: a network error, a Redis reply,
+// [context.DeadlineExceeded] or [context.Canceled]. The exceptions are the errors of
+// closing connections in [Client.Close] and of the function given to [Lock.Do], and
+// that [Open] keeps what the URL's parser says of a password to itself.
 var (
 	// ErrNotAcquired says that the lock was not had: another holder kept it for the
 	// whole wait time, or the caller's context ended first. It is always inside a

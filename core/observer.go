@@ -123,8 +123,10 @@ type (
 		ObserveHoldStart(ctx context.Context, h HoldInfo) context.Context
 	}
 
-	// HoldEndObserver is told when a hold ended: released, left or handed over to
-	// work that was released later. A lost hold ends when it is released.
+	// HoldEndObserver is told when a hold ended: released, left, or moved by
+	// [Hold.Handover], at once, to another hold of the same lock, whose start and end
+	// are told, too. To count locks, leave moved ones out. A lost hold ends when it is
+	// released.
 	HoldEndObserver interface {
 		ObserveHoldEnd(ctx context.Context, r HoldResult)
 	}
