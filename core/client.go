@@ -54,12 +54,12 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
 	c.callers.gone, c.unasked.gone = make(chan struct{}), make(chan struct{})
-	c.store, err = redisstore.New(rdb, redisstore.Config{Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout()})
-	if err != nil {
-		return nil, invalidf("New: %w", err)
-	}
+	store := redisstore.Config{Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout()}
 	if cfg.pubSub != PubSubAuto {
-		c.store.SetSharded(cfg.pubSub == PubSubSharded)
+		store.Sharded = new(cfg.pubSub == PubSubSharded)
+	}
+	if c.store, err = redisstore.New(rdb, store); err != nil {
+		return nil, invalidf("New: %w", err)
 	}
 	c.life, c.endLife = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own lifetime
 	c.lines, c.hub, c.gate, c.watchdog = newLines(c), newHub(c), newGate(c), newWatchdog(c)

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -263,8 +262,3 @@ type Kind string
 
 // KindReentrant is Redisson's RLock: [Client.Lock] and [Client.MultiLock].
 const KindReentrant Kind = "reentrant"
-
-var _ fmt.Stringer = Kind("")
-
-// String is the kind's name.
-func (k Kind) String() string { return string(k) }

@@ -266,16 +266,15 @@ func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
 		}))
 	}
 	everywhere("acl", "setuser", "limited", "on", "nopass", "~*", "&*", "+@all", "-pubsub")
-	store := func() *redisstore.Store {
+	store := func(sharded *bool) *redisstore.Store {
 		t.Helper()
 		s, err := redisstore.New(cluster.Client(func(o *redis.ClusterOptions) { o.Username, o.Password = "limited", "any" }),
-			redisstore.Config{Timeout: 5 * time.Second, RenewTimeout: 5 * time.Second})
+			redisstore.Config{Timeout: 5 * time.Second, RenewTimeout: 5 * time.Second, Sharded: sharded})
 		must(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		return s
 	}
-	asks, told := store(), store()
-	told.SetSharded(true)
+	asks, told := store(nil), store(new(true))
 	limit := time.Now().Add(10 * time.Second)
 	wantErr(t, asks.Detect(t.Context(), limit), redisstore.ErrUndetected)
 	if asks.Reached() {

@@ -129,9 +129,9 @@ func javaStrategy(word string) Strategy {
 		return Error
 	case "RETURN_NULL", "NULL":
 		return NullResponse
-	case "CONTINUE", "IGNORE":
+	case "CONTINUE", "IGNORE", "NO_OPERATION": // of klock: the method runs, without the lock
 		return Proceed
-	case "NO_OPERATION", "NOOP", "NONE":
+	case "NOOP", "NONE":
 		return Skip
 	case "CUSTOM", "CUSTOM_HANDLER":
 		return Fallback

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,8 +16,7 @@ type sharding struct {
 	sharded    atomic.Bool
 	reached    atomic.Bool // the Cluster has answered, and its slots are known
 
-	once sync.Once
-	turn chan struct{} // held by the one who asks
+	turn chan struct{} // held by the one who asks; capacity 1
 }
 
 // ErrUndetected says that the servers could not be asked yet.
@@ -37,7 +35,6 @@ func (s *Store) Detect(ctx context.Context, limit time.Time) error {
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
 	defer cancel()
-	s.sharding.once.Do(func() { s.sharding.turn = make(chan struct{}, 1) })
 	select {
 	case s.sharding.turn <- struct{}{}:
 		defer func() { <-s.sharding.turn }()
@@ -90,13 +87,6 @@ func (s *Store) probeSharding(ctx context.Context) (bool, error) {
 func unknownCommand(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.HasPrefix(text, "err unknown")
-}
-
-// SetSharded configures how wake-ups travel in a Cluster. It is called before the
-// Store is used.
-func (s *Store) SetSharded(sharded bool) {
-	s.sharding.configured = true
-	s.sharding.sharded.Store(sharded)
 }
 
 // Sharded says whether wake-ups travel by SPUBLISH.

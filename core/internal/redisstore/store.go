@@ -21,6 +21,8 @@ type Config struct {
 	Timeout time.Duration
 	// RenewTimeout is the same for renewals.
 	RenewTimeout time.Duration
+	// Sharded says how wake-ups travel in a Cluster; nil asks the servers.
+	Sharded *bool
 }
 
 // Store runs the scripts on one Redis: a single server, a Sentinel's master or a
@@ -42,6 +44,11 @@ var ErrClient = errors.New("unsupported redis client")
 // New makes a Store on the caller's client, which stays the caller's to close.
 func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg, scripts: newScripts()}
+	s.sharding.turn = make(chan struct{}, 1)
+	if cfg.Sharded != nil {
+		s.sharding.configured = true
+		s.sharding.sharded.Store(*cfg.Sharded)
+	}
 	var err error
 	switch client := rdb.(type) {
 	case *redis.Client:
