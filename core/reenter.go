@@ -68,7 +68,7 @@ func (a *attempt) notEntered(ctx context.Context, err error) error {
 	}
 }
 
-// undoEntry takes back an entry that did not become a hold. That is done with at once;
+// undoEntry takes back an entry that did not become a hold. That is done at once;
 // the count in Redis, which may be too high now, is put right in the background, by
 // one writer per owner.
 func (c *Client) undoEntry(o *owner, renewed bool) {

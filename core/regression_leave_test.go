@@ -151,3 +151,34 @@ func TestLeave_OutOfMemory(t *testing.T) {
 	must(t, hold.Leave(t.Context(), time.Minute))
 	b.wantTTL("k", 50*time.Second, time.Minute)
 }
+
+// Leave and a re-entry come at the same time: the one that is second is refused, and
+// either way everything can be ended.
+func TestLeave_RacesAReentry(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		l := b.locks(patient).Lock("k")
+		for range 100 {
+			ctx, hold := acquired(t, t.Context(), l)
+			entered := acquiring(context.WithoutCancel(ctx), l, core.WaitTime(10*time.Second))
+			err := hold.Leave(t.Context(), time.Millisecond)
+			o := <-entered
+			switch {
+			case err != nil:
+				wantErr(t, err, core.ErrInvalid)
+				must(t, o.err)
+				b.wantCount(hold, "2")
+				released(t, o.hold)
+				released(t, hold)
+			case o.err != nil:
+				wantErr(t, o.err, core.ErrNotAcquired, core.ErrNotHeld)
+			default:
+				if o.hold.Field() == hold.Field() {
+					t.Error("a hold that was left was entered again")
+				}
+				released(t, o.hold)
+			}
+		}
+		eventually(t, "the last marker is over", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+	})
+}

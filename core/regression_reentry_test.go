@@ -33,7 +33,7 @@ func TestRefresh_UnansweredEndsInTime(t *testing.T) {
 func stuckEntry(t *testing.T, ctx context.Context, proxy *faultproxy.Proxy, lock core.Lock) *faultproxy.Rule {
 	t.Helper()
 	stuck := proxy.HoldRequest(scriptOn(t, "sethold", "k"))
-	go func() { _, _, _ = lock.Acquire(ctx) }() //nolint:errcheck // others are looked at
+	go func() { _, _, _ = lock.Acquire(ctx) }()
 	<-stuck.Hit()
 	return stuck
 }
