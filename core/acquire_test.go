@@ -124,6 +124,9 @@ func TestAcquire_ErrorGivesTheContextBackAndANilHold(t *testing.T) {
 		if hold.Key() != "" || hold.Keys() != nil || hold.Field() != "" || hold.Token() != 0 {
 			t.Errorf("a nil Hold: got %q, %q, %q, %d", hold.Key(), hold.Keys(), hold.Field(), hold.Token())
 		}
+		if ctx, moved := hold.Handover(); moved != nil || !errors.Is(context.Cause(ctx), core.ErrNotHeld) {
+			t.Errorf("Handover of a nil Hold: got %v, %v, want an ended context and nil", context.Cause(ctx), moved)
+		}
 	})
 }
 

@@ -178,8 +178,14 @@ func (h *Hold) lossCause() error {
 // inert: its Release is [ErrNotHeld] and frees nothing, its context ends with its
 // parent but not with the lock, and an Acquire with it is a stranger's.
 //
-// Of a hold that has ended, Handover gives an ended context and an inert handle.
+// Of a hold that has ended, Handover gives an ended context and an inert handle; of a
+// nil one, which a handler has that runs without its lock, an ended context and nil.
 func (h *Hold) Handover() (context.Context, *Hold) {
+	if h == nil {
+		ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // it has ended
+		cancel(ErrNotHeld)
+		return ctx, nil
+	}
 	old := h.scope
 	s := &scope{client: h.client, info: old.info, owners: old.owners}
 	moved := &Hold{client: h.client, scope: s}
@@ -197,7 +203,12 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 		o.replace(old, s)
 	}
 	old.finished(HoldResult{Moved: true})
-	if cause := moved.lossCause(); cause != nil {
+	switch cause := moved.lossCause(); {
+	case cause == nil:
+	case old.lostOnce.Load(): // it was told already
+		s.lostOnce.Store(true)
+		s.cancel(cause)
+	default:
 		s.lose(cause)
 	}
 	moved.watch()

@@ -72,8 +72,7 @@ type line struct {
 	backTo   time.Time // the head stands back until then
 	echoTo   time.Time // until then the next message is taken for that of our own release
 
-	asking *waiter   // whose attempt is at Redis, nil if none is
-	asked  time.Time // since when
+	asked time.Time // the first attempt since the last answer; zero: it was answered
 }
 
 // waiter is one queued caller.
@@ -215,26 +214,21 @@ func (l *lines) next(w *waiter, now time.Time) step {
 		return step{sleep: ln.backTo.Sub(now), behind: w.behind}
 	}
 	w.due = false
-	ln.asking, ln.asked = w, now
+	if ln.asked.IsZero() {
+		ln.asked = now
+	}
 	return step{attempt: true}
 }
 
-// answered notes that the attempt of w is over. The shard is locked.
-func (ln *line) answered(w *waiter) {
-	if ln.asking == w {
-		ln.asking = nil
-	}
-}
-
-// silent says whether the attempt of another waiter has been without an answer for as
-// long as w has waited, and no holder of this client explains that: then nobody knows
-// whether the lock is taken.
+// silent says whether other waiters have had no answer for as long as w has waited,
+// and no holder of this client explains that: then nobody knows whether the lock is
+// taken.
 func (l *lines) silent(w *waiter) bool {
 	s := l.shard(w.line.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ln := w.line
-	return ln.owner == nil && ln.asking != nil && ln.asking != w && !ln.asked.After(w.since)
+	return ln.owner == nil && !ln.asked.IsZero() && !ln.asked.After(w.since)
 }
 
 func (w *waiter) listen() {
@@ -268,7 +262,6 @@ func (l *lines) leave(w *waiter) *owner {
 	s.mu.Lock()
 	ln := w.line
 	w.left = true
-	ln.answered(w)
 	grant := w.grant
 	if grant == nil && !w.chosen {
 		wasHead := ln.first == w
@@ -301,7 +294,7 @@ func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
 	ln := s.get(key)
 	before := ln.owner
 	o.known = now.Sub(l.client.start)
-	ln.owner, ln.run, ln.runStart, ln.backTo = o, 0, now, time.Time{}
+	ln.owner, ln.run, ln.runStart, ln.backTo, ln.asked = o, 0, now, time.Time{}, time.Time{}
 	var t *topic
 	switch {
 	case w == nil:
@@ -312,7 +305,6 @@ func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
 		ln.remove(w)
 		t = ln.unneeded()
 	}
-	ln.answered(w)
 	s.mu.Unlock()
 	if w != nil {
 		l.client.waiters.Add(-1)

@@ -424,6 +424,22 @@ func TestHandover_LossEndsTheNewContext(t *testing.T) {
 	})
 }
 
+// A hold that was lost before the handover has told so.
+func TestHandover_OfALostHoldTellsTheLossOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		obs := newRecorder()
+		_, old := acquired(t, t.Context(), b.locks(core.WithObserver(obs)).Lock("k"), core.LeaseTime(time.Second))
+		pass(time.Second)
+		ctx, hold := old.Handover()
+		wantEnded(t, ctx, core.ErrLost)
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		if n := obs.count("loss"); n != 1 {
+			t.Errorf("%d losses were told, want 1", n)
+		}
+	})
+}
+
 func TestHandover_OfAnEndedHoldIsInert(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
