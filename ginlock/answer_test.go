@@ -42,9 +42,17 @@ type obstacle func(t testing.TB, s *shop)
 func taken(_ testing.TB, s *shop) { s.redis.Take(payKey, time.Hour) }
 func down(_ testing.TB, s *shop)  { s.redis.Down() }
 
+// wrongType has Redis answer, but with an error: the key is of another type.
+func wrongType(t testing.TB, s *shop) {
+	t.Helper()
+	must(t, s.redis.Client().Set(t.Context(), payKey, "not a lock", 0).Err())
+}
+
 func TestAnswer_EveryCauseUnderStrategyError(t *testing.T) {
 	t.Parallel()
 	body := ruleset.Rule{Key: "order:#{body.id}"}
+	lenient := pay // to the busy, so that the strategy tells busy from backend
+	lenient.OnBusy = failpolicy.Skip
 	tests := map[string]struct {
 		rule     ruleset.Rule
 		obstacle obstacle
@@ -56,6 +64,7 @@ func TestAnswer_EveryCauseUnderStrategyError(t *testing.T) {
 		"busy":             {pay, taken, request{}, failpolicy.Busy, 409, [2]int{1, 5}},
 		"debounced":        {ruleset.Rule{Key: "order:#{path.id}", Debounce: 3 * time.Second}, taken, request{}, failpolicy.Debounced, 429, [2]int{1, 3}},
 		"backend":          {pay, down, request{}, failpolicy.Backend, 503, [2]int{1, 2}},
+		"backend: answers": {lenient, wrongType, request{}, failpolicy.Backend, 503, [2]int{1, 2}},
 		"key: no header":   {ruleset.Rule{Key: `order:#{header["X-Id"]}`}, down, request{}, failpolicy.Key, 400, [2]int{}},
 		"key: empty":       {ruleset.Rule{Key: `order:#{query.id}`}, down, request{url: payURL + "?id="}, failpolicy.Key, 400, [2]int{}},
 		"key: repeated":    {ruleset.Rule{Key: `order:#{query.id}`}, down, request{url: payURL + "?id=1&id=2"}, failpolicy.Key, 400, [2]int{}},
@@ -123,7 +132,7 @@ func TestAnswer_SkipAndNullDoNotRunTheHandler(t *testing.T) {
 		"null response": {failpolicy.NullResponse, `{"paid":false}`, 200, `{"paid":false}`, "null", "application/json; charset=utf-8"},
 	}
 	for name, tt := range tests {
-		for cause, obstacle := range map[string]obstacle{"busy": taken, "backend": down} {
+		for cause, obstacle := range map[string]obstacle{"busy": taken, "backend": down, "wrong type": wrongType} {
 			t.Run(name+" on "+cause, func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(t *testing.T, s *shop) {
@@ -307,14 +316,21 @@ func TestAnswer_ServerFaultsAreInErrorsForTheLogger(t *testing.T) {
 		s.redis.Take(payKey, time.Hour)
 		s.do(t, request{})
 		want(t, "errors after busy", len(logged), 0)
-		s.redis.Down()
-		s.do(t, request{})
-		if len(logged) != 1 {
-			t.Fatalf("errors after a backend failure: %v", logged)
+		s.redis.Free(payKey)
+		for _, fault := range []struct {
+			obstacle obstacle
+			says     string
+		}{{wrongType, "WRONGTYPE"}, {down, ""}} {
+			fault.obstacle(t, s)
+			s.do(t, request{})
+			if len(logged) != 1 {
+				t.Fatalf("errors after a backend failure: %v", logged)
+			}
+			var refusal *aspect.RefusedError
+			want(t, "type", errors.As(logged[0], &refusal), true)
+			wantErr(t, "reason", logged[0], core.ErrUnavailable)
+			wantText(t, refusal.Reason, fault.says)
 		}
-		var refusal *aspect.RefusedError
-		want(t, "type", errors.As(logged[0], &refusal), true)
-		wantErr(t, "reason", logged[0], core.ErrUnavailable)
 	})
 }
 

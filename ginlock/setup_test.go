@@ -153,7 +153,7 @@ func (s *shop) wantNoSecrets(t testing.TB, w *httptest.ResponseRecorder) {
 	if err := w.Header().Write(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{prefix, "order:", s.locks.ID(), "redis", "Redis", "core:", "keyexpr", "EVAL", "#{", "closed"} {
+	for _, secret := range []string{prefix, "order:", s.locks.ID(), "redis", "Redis", "WRONGTYPE", "Operation against", "core:", "keyexpr", "EVAL", "#{", "closed"} {
 		if strings.Contains(text.String(), secret) {
 			t.Errorf("the answer contains %q:\n%s", secret, text.String())
 		}

@@ -50,6 +50,16 @@ func refusals() []refusal {
 			"secret", codes.ResourceExhausted, failpolicy.ReasonDebounced, true,
 		},
 		{"backend", nil, func(_ *testing.T, b *bench) { b.redis.Down() }, "secret", codes.Unavailable, failpolicy.ReasonBackend, true},
+		{
+			"backend answers", func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }, // which tells busy from backend
+			func(t *testing.T, b *bench) {
+				t.Helper()
+				if err := b.redis.Client().Set(t.Context(), "order:secret", "not a lock", 0).Err(); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"secret", codes.Unavailable, failpolicy.ReasonBackend, true,
+		},
 		{"key", nil, nil, "", codes.InvalidArgument, failpolicy.ReasonKey, false},
 		{
 			"overload", func(r *ruleset.Rule) { r.WaitTime, r.MaxWaiters = ruleset.WaitForever, 1 },
@@ -94,7 +104,7 @@ func (r refusal) provoke(t *testing.T, kind string, opts ...grpclock.Option) (*b
 		change = func(*ruleset.Rule) {}
 	}
 	timeout := 10 * time.Second
-	if r.reason == failpolicy.ReasonBackend {
+	if r.name == "backend" { // which has to be waited for
 		timeout = 100 * time.Millisecond
 	}
 	b := prepareWithin(t, timeout, &shop{}, append(opts, grpclock.WithRules(rule(kind, change)))...).checked()
@@ -125,7 +135,7 @@ func TestRefusal_SaysNothingOfKeyOwnerOrRedis(t *testing.T) {
 			t.Parallel()
 			b, got := tt.provoke(t, "Pay")
 			text := strings.ToLower(got.err.Error() + prototext.Format(status.Convert(got.err).Proto()) + format(got.header) + format(got.trailer))
-			for _, word := range []string{"secret", "order:", "redis", "dial", b.locks.ID(), "order_id"} {
+			for _, word := range []string{"secret", "order:", "redis", "wrongtype", "operation against", "dial", b.locks.ID(), "order_id"} {
 				if strings.Contains(text, word) {
 					t.Errorf("the answer contains %q: %s", word, text)
 				}
