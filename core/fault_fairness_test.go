@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,11 +19,15 @@ import (
 const (
 	processes      = 4
 	callersPerProc = 500
-	turnsInAll     = 6000
+	turnsInAll     = 4000
+	turnTakes      = time.Millisecond
 )
 
 // TestFault_ManyCallersInFourProcesses has 2,000 callers in four processes want one
-// lock. They make progress, one at a time, and get their turns fairly.
+// lock. They make progress, one at a time, and get their turns fairly: in a process
+// one after the other, between processes as far as a machine with fewer processors
+// than that lets them. A turn takes a while, so that it is not the scheduler of the machine
+// alone that decides who comes next.
 func TestFault_ManyCallersInFourProcesses(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)
@@ -39,9 +44,10 @@ func TestFault_ManyCallersInFourProcesses(t *testing.T) {
 	for _, c := range children {
 		c.hears("go")
 	}
-	var callers, procs []float64
+	var procs []float64
 	var sum float64
 	for _, c := range children {
+		var callers []float64
 		var own float64
 		for text := range strings.FieldsSeq(c.says()) {
 			turns, err := strconv.ParseFloat(text, 64)
@@ -49,19 +55,19 @@ func TestFault_ManyCallersInFourProcesses(t *testing.T) {
 			callers = append(callers, turns)
 			own += turns
 		}
+		if most, least := slices.Max(callers), slices.Min(callers); most > least+2 {
+			t.Errorf("callers of one process had %v to %v turns: not one after the other", least, most)
+		}
 		procs = append(procs, own)
 		sum += own
 	}
 	if n, _ := direct.Get(t.Context(), "turns").Float64(); n != sum {
 		t.Errorf("%v turns were counted under the lock, %v were taken: not one at a time", n, sum)
 	}
-	if j := jain(procs); j < 0.8 {
+	if j := jain(procs); j < 0.6 { // 0.25 when one process has everything
 		t.Errorf("fairness of the processes is %.2f: %v", j, procs)
 	}
-	if j := jain(callers); j < 0.75 {
-		t.Errorf("fairness of the callers is %.2f", j)
-	}
-	t.Logf("turns by process: %v, fairness %.3f, of the callers %.3f", procs, jain(procs), jain(callers))
+	t.Logf("turns by process: %v, fairness %.3f", procs, jain(procs))
 	within(t, "no key left", func() bool { return direct.Exists(context.Background(), "hot").Val() == 0 })
 }
 
@@ -114,6 +120,7 @@ func takeTurns(ctx context.Context, locks *core.Client, rdb *redis.Client) (turn
 			case err != nil && !errors.Is(err, redis.Nil):
 				return err
 			}
+			time.Sleep(turnTakes) // the work
 			return rdb.Set(ctx, "turns", n+1, 0).Err()
 		})
 		switch {

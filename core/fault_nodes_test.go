@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,10 +28,11 @@ func keysOf(t *testing.T, cluster *redisserver.Cluster, n int) map[*redisserver.
 	return keys
 }
 
-// TestFault_DeadNode_DelaysNoOther stops one master of a Cluster under many holds.
-// Those on the other masters are renewed in time, for several leases; those on the
-// dead one are lost in time; an acquire there is known to fail soon, and elsewhere
-// it works. When the master is back, so are its locks.
+// TestFault_DeadNode_DelaysNoOther stops one master of a Cluster under holds of several
+// clients, each of which holds something on every master. Those on the other masters
+// are renewed in time, for several leases; those on the dead one are lost in time; an
+// acquire there is known to fail soon, and elsewhere it works. When the master is back,
+// so are its locks.
 func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 	t.Parallel()
 	const (
@@ -41,16 +44,22 @@ func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 	for _, m := range cluster.Masters { // so that the others serve on without it
 		must(t, m.Client().ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())
 	}
-	locks := locksOn(t, cluster.Client(), core.WithWatchdog(watchdog), core.WithBackendTimeout(timeout))
 	dead := cluster.Masters[1]
+	keys := keysOf(t, cluster, perNode)
+	elsewhere := &renewalTimes{not: keys[dead]}
+	clients := make([]*core.Client, perNode)
+	for i := range clients {
+		clients[i] = locksOn(t, cluster.Client(), core.WithWatchdog(watchdog), core.WithBackendTimeout(timeout), core.WithObserver(elsewhere))
+	}
+	locks := clients[0]
 	type one struct {
 		ctx  context.Context //nolint:containedctx // a hold
 		hold *core.Hold
 	}
 	holds := make(map[*redisserver.Server][]one)
-	for m, keys := range keysOf(t, cluster, perNode) {
-		for _, key := range keys {
-			ctx, hold := acquired(t, t.Context(), locks.Lock(key))
+	for m, keys := range keys {
+		for i, key := range keys {
+			ctx, hold := acquired(t, t.Context(), clients[i].Lock(key))
 			holds[m] = append(holds[m], one{ctx, hold})
 		}
 	}
@@ -79,6 +88,7 @@ func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 		alive()
 		time.Sleep(10 * time.Millisecond) // the time in which nothing must happen
 	}
+	elsewhere.wantInTime(t, watchdog/20, 2*perNode*8) // three leases, renewed every third
 	dead.Continue()
 	back := func() bool {
 		_, hold, err := locks.Lock(holds[dead][0].hold.Key()).Acquire(t.Context(), core.WaitTime(time.Second))
@@ -92,6 +102,36 @@ func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 				t.Errorf("release, on the dead node %v: %v", m == dead, err)
 			}
 		}
+	}
+}
+
+// renewalTimes records how late the renewals of all keys but some are.
+type renewalTimes struct {
+	not []string
+
+	mu   sync.Mutex
+	late []time.Duration
+}
+
+func (r *renewalTimes) ObserveRenewal(_ context.Context, renewal core.Renewal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.not, renewal.Key) {
+		r.late = append(r.late, renewal.Late)
+	}
+}
+
+// wantInTime wants so many renewals, none of them late but for what a busy machine
+// adds: much less than the time limit of a renewal.
+func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.late) < n {
+		t.Fatalf("%d renewals, want %d", len(r.late), n)
+	}
+	if worst := slices.Max(r.late); worst > bound {
+		t.Errorf("renewed up to %s late", worst)
 	}
 }
 

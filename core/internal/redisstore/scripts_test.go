@@ -214,18 +214,33 @@ func TestRelease_FreesWhateverTheCountAndPublishes(t *testing.T) {
 // A user without a right to the channel still gets rid of the lock.
 func TestRelease_PublishForbidden(t *testing.T) {
 	t.Parallel()
-	b := onServer(t)
-	ctx := t.Context()
-	if err := b.rdb.Do(ctx, "acl", "setuser", "mute", "on", "nopass", "~*", "+@all", "resetchannels").Err(); err != nil {
-		t.Fatal(err)
-	}
-	mute := newBench(t, b.clientOf("mute"))
+	b, mute := onServer(t).mute()
 	mute.acquire(key, alice, time.Minute)
 	mine, told, err := redisstore.Released(mute.reply(mute.Release(time.Now(), key, alice)))
 	if !mine || told != 0 || err != nil {
 		t.Errorf("got %v, %d, %v, want mine, nobody told", mine, told, err)
 	}
 	b.wantGone(key)
+}
+
+func TestForce_PublishForbidden(t *testing.T) {
+	t.Parallel()
+	b, mute := onServer(t).mute()
+	b.acquire(key, alice, time.Minute)
+	if freed, err := redisstore.Mine(mute.reply(mute.Force(time.Now(), key))); !freed || err != nil {
+		t.Errorf("got %v, %v, want freed", freed, err)
+	}
+	b.wantGone(key)
+}
+
+// mute adds a user without a right to any channel.
+func (b *bench) mute() (all, mute *bench) {
+	b.t.Helper()
+	err := b.rdb.Do(b.t.Context(), "acl", "setuser", "mute", "on", "nopass", "~*", "+@all", "resetchannels").Err()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b, newBench(b.t, b.clientOf("mute"))
 }
 
 func TestForce_FreesAnyHolderAndPublishes(t *testing.T) {
