@@ -122,7 +122,8 @@ func WithMaxWaitersPerKey(n int) Option {
 	}
 }
 
-// WithMaxWaiters limits the callers of this client that wait for any key. Default:
+// WithMaxWaiters limits the callers of this client that wait for any key. Whoever may
+// wait counts until it has the lock, also when nobody is in its way. Default:
 // [DefaultMaxWaiters].
 func WithMaxWaiters(n int) Option {
 	return func(c *config) error {
