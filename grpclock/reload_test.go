@@ -70,18 +70,21 @@ func TestReload_ChangesTheNextCallAndNotTheRunningOne(t *testing.T) {
 	running := make(chan string)
 	go func() { running <- b.sell(t.Context(), "Plain", sale("1", 7)) }()
 	<-began
-	for _, step := range []struct{ fields, want string }{
-		{`key: "till:#{req.item}", wait_time: none, on_busy: skip`, "OK | skipped | (empty)"},
-		{`key: "till:#{req.item}", wait_time: none, message: later`, "Aborted | interlock/LOCK_BUSY | later"},
-		{`key: "till:#{req.item}", disabled: true`, "OK | Plain 1"},
-		{`none: true`, "OK | Plain 1"},
-		{`key: "till:#{req.item}", wait_time: none`, busy},
+	for _, step := range []struct{ head, fields, want string }{
+		{"", `key: "till:#{req.item}", wait_time: none, on_busy: skip`, "OK | skipped | (empty)"},
+		{"", `key: "till:#{req.item}", wait_time: none, message: later`, "Aborted | interlock/LOCK_BUSY | later"},
+		{"", `key: "till:#{req.item}", disabled: true`, "OK | Plain 1"},
+		{"disabled: true\n", `key: "till:#{req.item}", wait_time: none`, "OK | Plain 1"},
+		{"", `key: "till:#{req.item}", wait_time: none`, busy},
+		{"dry_run: true\n", `key: "till:#{req.item}", wait_time: none`, "OK | Plain 1"},
+		{"", `none: true`, "OK | Plain 1"},
+		{"", `key: "till:#{req.item}", wait_time: none`, busy},
 	} {
-		if err := rules.change(t, tillFile("Plain", step.fields)); err != nil {
+		if err := rules.change(t, step.head+tillFile("Plain", step.fields)); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.sell(t.Context(), "Plain", sale("1", 1)); got != step.want {
-			t.Errorf("%s: got %q, want %q", step.fields, got, step.want)
+			t.Errorf("%s%s: got %q, want %q", step.head, step.fields, got, step.want)
 		}
 	}
 	if !b.held("till:1") {
