@@ -146,6 +146,7 @@ func (a *attempt) act(ctx context.Context, w *waiter, todo step) (*owner, error)
 	case err != nil:
 		return nil, err
 	case g.refused():
+		a.client.lines.refused(w, a.refusal, a.now)
 		a.client.lines.subscribe(ctx, w)
 		return nil, nil //nolint:nilnil // it is taken
 	}
@@ -199,7 +200,7 @@ func (a *attempt) lastChance(ctx context.Context, w *waiter) (*owner, error) {
 	if err := a.client.gate.check(ctx, a.key); err != nil {
 		return nil, err // nobody knows whether it is taken
 	}
-	if a.refusal == nil && a.client.lines.silent(w) {
+	if !a.knownTaken() && a.client.lines.silent(w) {
 		return nil, unavailable(errSilent)
 	}
 	return nil, a.busy(nil)

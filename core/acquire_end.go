@@ -15,7 +15,7 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again
 	switch {
 	case ctx.Err() != nil:
 		return false, a.stopped(ctx, contextCause(ctx))
-	case a.refusal != nil && a.over():
+	case a.over() && a.knownTaken():
 		return false, a.busy(nil) // Redis answered a moment ago
 	case a.timeUp() && a.client.lines.heldHere(a.key, a.now):
 		return false, a.busy(nil) // that is known without Redis
@@ -27,6 +27,19 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again
 	default:
 		return false, unavailable(err)
 	}
+}
+
+// knownTaken says whether the lock is known to have been taken while this attempt, or
+// another waiter of this client beside it, waited.
+func (a *attempt) knownTaken() bool {
+	if a.refusal != nil {
+		return true
+	}
+	r, at, taken := a.client.lines.takenSince(&a.w)
+	if r != nil {
+		a.refusal, a.seen = r, at
+	}
+	return taken
 }
 
 // afterEarlier adds what the send before was told, such as READONLY: that the last

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"sync"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // lines are the local queues, one per key that is held or wanted by this client.
@@ -73,6 +75,10 @@ type line struct {
 	echoTo   time.Time // until then the next message is taken for that of our own release
 
 	asked time.Time // the first attempt since the last answer; zero: it was answered
+
+	refusal *redisstore.Refusal // the last one that a waiter got, nil if none did
+	refused time.Time           // when that was
+	ended   time.Time           // when a holder of this client has last left waiters behind
 }
 
 // waiter is one queued caller.
@@ -220,6 +226,31 @@ func (l *lines) next(w *waiter, now time.Time) step {
 	return step{attempt: true}
 }
 
+// refused notes that Redis has named another holder to w.
+func (l *lines) refused(w *waiter, r *redisstore.Refusal, now time.Time) {
+	s := l.shard(w.line.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.line.refusal, w.line.refused, w.line.asked = r, now, time.Time{}
+}
+
+// takenSince says whether the lock is known to have been taken while w waited: a
+// waiter of the line was refused, then with the refusal, or a holder of this client
+// had it.
+func (l *lines) takenSince(w *waiter) (r *redisstore.Refusal, at time.Time, taken bool) {
+	if w.line == nil {
+		return nil, at, false
+	}
+	s := l.shard(w.line.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln := w.line
+	if ln.refusal != nil && !ln.refused.Before(w.since) {
+		return ln.refusal, ln.refused, true
+	}
+	return nil, at, ln.owner != nil || !ln.ended.IsZero() && !ln.ended.Before(w.since)
+}
+
 // silent says whether other waiters have had no answer for as long as w has waited,
 // and no holder of this client explains that: then nobody knows whether the lock is
 // taken.
@@ -347,6 +378,9 @@ func (l *lines) ownerEnded(o *owner, othersTold bool) {
 		return
 	}
 	ln.owner = nil
+	if ln.first != nil {
+		ln.ended = time.Now()
+	}
 	if othersTold && ln.first != nil {
 		ln.backTo = time.Now().Add(standBack)
 	}

@@ -51,7 +51,6 @@ func (l *lines) message(key string) *owner {
 func (l *lines) subscribe(ctx context.Context, w *waiter) {
 	s := l.shard(w.line.key)
 	s.mu.Lock()
-	w.line.asked = time.Time{}
 	old := w.line.topic
 	if old != nil && old.dead.Load() {
 		w.line.topic = nil

@@ -165,14 +165,20 @@ func (m *multi) extend(ctx context.Context, a *attempt) error {
 }
 
 // rollBack frees what was taken, which nobody has seen yet. With a Redis that answers
-// it is gone on return, unless the wait time or ctx has ended: the caller is not held up.
+// it is gone on return; one that does not holds the caller up for no longer than
+// together beyond the wait time or ctx.
 func (m *multi) rollBack(ctx context.Context) {
 	if len(m.got) == 0 {
 		return
 	}
 	a := m.client.newAttempt(ctx, m.got[0].key, m.req, m.report)
 	a.now = time.Now()
-	limit := time.NewTimer(a.limit().Sub(a.now))
+	patience := together
+	var ended <-chan struct{}
+	if ctx.Err() == nil {
+		patience, ended = max(together, a.limit().Sub(a.now)), ctx.Done()
+	}
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	gone, got := make(chan struct{}), m.got
 	m.got = nil
@@ -186,7 +192,7 @@ func (m *multi) rollBack(ctx context.Context) {
 	select {
 	case <-gone:
 	case <-limit.C:
-	case <-ctx.Done():
+	case <-ended:
 	}
 }
 
