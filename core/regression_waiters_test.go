@@ -20,7 +20,7 @@ func TestAcquire_SecondWaiterWithTheSameWaitIsToldThatTheLockIsTaken(t *testing.
 		proxy.DelayReply(scripts, 5*time.Millisecond)
 		first := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
 		waiters(t, locks, 1)
-		time.Sleep(time.Millisecond)
+		pass(time.Millisecond) // the second comes after the first
 		second := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Second))
 		for name, got := range map[string]<-chan outcome{"first": first, "second": second} {
 			if o := <-got; !errors.Is(o.err, core.ErrNotAcquired) || errors.Is(o.err, core.ErrUnavailable) {
