@@ -507,7 +507,6 @@ func TestRun_SeveralKeysAreTakenTogetherOrNotAtAll(t *testing.T) {
 			out := p.Run(t.Context(), c)
 			want(t, "cause", out.Cause, failpolicy.Busy)
 			want(t, "handled", c.handled, 1)
-			time.Sleep(time.Second) // the caller's wait time is over: what was taken is freed behind its back
 			b.wantFree(t, "order:42", "stock:apple")
 			b.redis.Expire("stock:pear")
 
