@@ -171,7 +171,7 @@ func (b *builder) accept(p *program, s segment) *Error {
 	if list {
 		t.list = len(t.pieces)
 	}
-	t.pieces = append(t.pieces, piece{program: p, untyped: typ.kind == kindAny, list: list})
+	t.pieces = append(t.pieces, piece{program: p, list: list})
 	b.starts = append(b.starts, s.offset)
 	return nil
 }

@@ -64,38 +64,6 @@ func canDelimit(r rune) bool {
 	return r != '%' && !strings.ContainsRune(upperHex, r)
 }
 
-// looksTyped reports whether text reads like the form of an integer or a bool.
-func looksTyped(text string) bool {
-	if text == "true" || text == "false" {
-		return true
-	}
-	digits := strings.TrimPrefix(text, "-")
-	if digits == "" || digits[0] == '0' && text != "0" {
-		return false
-	}
-	for i := range len(digits) {
-		if digits[i] < '0' || digits[i] > '9' {
-			return false
-		}
-	}
-	return true
-}
-
-// appendUntypedText appends a string whose static type is unknown, so that it
-// differs from the integer or bool of the same spelling.
-func appendUntypedText(dst []byte, text string, delimiter rune) (out []byte, clean bool) {
-	if !looksTyped(text) {
-		return appendEncoded(dst, text, delimiter)
-	}
-	marked := 1
-	if rune(text[0]) == delimiter { // then the integer or bool begins with an encoded character, too
-		marked = 2
-	}
-	dst = appendPercent(dst, text[:marked])
-	dst, _ = appendEncoded(dst, text[marked:], delimiter)
-	return dst, false
-}
-
 // shorten keeps the head of an overlong key and replaces its tail by a hash of
 // the whole.
 func shorten(key []byte, limit int) []byte {

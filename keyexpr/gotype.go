@@ -197,7 +197,7 @@ func anyValue(v reflect.Value) any {
 	if !v.IsValid() || v.Kind() == reflect.Interface && v.IsNil() {
 		return nil
 	}
-	return FromJSON(normalize(v.Interface()))
+	return normalize(FromJSON(v.Interface()))
 }
 
 // marshaledText is the text of a TextMarshaler. The zero value counts as not

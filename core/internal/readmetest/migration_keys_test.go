@@ -179,7 +179,7 @@ func TestMigration_StrictKeys(t *testing.T) {
 		`#{lower(query.dash)}`:                                "a-b",
 		`#{string(body.id)}`:                                  "12",
 		`lock.pay#{query.dash}-#{body.userId}`:                "", // the separator in a value
-		`#{body.id}`:                                          "", // a string that reads like a number
+		`#{body.id}`:                                          "12", // a string that reads like a number
 		`#{body.none}`:                                        "",
 		`#{query.shard}`:                                      "",
 		`#{query.shard ?? "0"}`:                               "",
