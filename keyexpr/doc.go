@@ -38,11 +38,13 @@
 // "42" in a JSON body, an int64 of a message or an argument and a constant in the
 // template are one key; so are true and "true", and an enum and its name.
 //
-// Two requests with different texts get different keys. In a value the
+// Two requests with different texts get different keys, and no value spells the key
+// of another template. In a value the colon, the
 // percent sign, braces, everything that is not printable, bytes that are not
 // UTF-8, and the first character of the literal that follows the part are
 // percent-encoded. What an expression concatenates by itself is one value: write
-// #{a}:#{b} rather than #{a + ":" + b}, so that each is encoded. A key longer than
+// #{a}-#{b} rather than #{a + "-" + b}, so that each is encoded. Only a text with a
+// colon that a part adds is literal text: #{"order:" + a} is order:#{a}. A key longer than
 // the limit keeps its head and ends in a hash.
 // Under [Strict] all of these are errors instead.
 //

@@ -18,11 +18,13 @@ const hashDigits = 32
 
 const upperHex = "0123456789ABCDEF"
 
-// needsEncoding reports whether a character of a value would be encoded.
+// needsEncoding reports whether a character of a value would be encoded: one that
+// would end the value, or part it as a key is parted. The colon is one wherever it
+// stands, or the value 42:refund of one rule would be a key of another rule.
 // A byte that is not UTF-8 arrives as size 1 and utf8.RuneError.
 func needsEncoding(r rune, size int, delimiter rune) bool {
 	switch {
-	case r == delimiter, r == '%', r == '{', r == '}':
+	case r == delimiter, r == ':', r == '%', r == '{', r == '}':
 		return true
 	case r < utf8.RuneSelf:
 		return r < ' ' || r == 0x7f

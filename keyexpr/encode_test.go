@@ -19,7 +19,8 @@ func TestTemplate_Encoding(t *testing.T) {
 	}{
 		{"delimiter", `a:#{path.orderId}:b`, "1:2", "a:1%3A2:b"},
 		{"other separators stay", `a:#{path.orderId}:b`, "1/2-3_4.5 6", "a:1/2-3_4.5 6:b"},
-		{"no delimiter at the end", `a:#{path.orderId}`, "1:2", "a:1:2"},
+		{"no delimiter at the end", `a:#{path.orderId}`, "1/2", "a:1/2"},
+		{"colon at the end", `a:#{path.orderId}`, "1:2", "a:1%3A2"},
 		{"percent", `a:#{path.orderId}`, "1%3A2", "a:1%253A2"},
 		{"braces", `a:#{path.orderId}`, "{x}", "a:%7Bx%7D"},
 		{"control characters", `a:#{path.orderId}`, "x\n\x00\x7f", "a:x%0A%00%7F"},

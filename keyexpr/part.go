@@ -74,8 +74,8 @@ func (t *Template) appendText(dst []byte, p *piece, text string) ([]byte, *EvalE
 }
 
 func (p *piece) strictDetail() string {
-	detail := "holds a character that the strict key format does not encode: %, a brace, one that is not printable"
-	if p.delimiter != 0 {
+	detail := "holds a character that the strict key format does not encode: a colon, %, a brace, one that is not printable"
+	if p.delimiter != 0 && p.delimiter != ':' {
 		detail += fmt.Sprintf(", or the delimiter %q", p.delimiter)
 	}
 	return detail
