@@ -200,7 +200,7 @@ func internalCall(f internalFunction) func(...any) (any, error) {
 		if !ok || !isInt {
 			return nil, errors.New("no evaluation")
 		}
-		return e.call(f, e.accesses[number], args[2:])
+		return e.call(f, e.program.accesses[number], args[2:])
 	}
 }
 
@@ -213,12 +213,15 @@ func (e *evaluation) call(f internalFunction, a *access, args []any) (any, error
 			panic(v)
 		}
 	}()
+	if err := e.payReading(a, args); err != nil {
+		return nil, err
+	}
 	v, failure := f(e, a, args)
 	if failure != nil {
 		e.failure = failure
 		return nil, failure
 	}
-	return v, nil
+	return v, e.payMaking(a, v)
 }
 
 // ownFunction replaces a builtin that would lose or invent values.
