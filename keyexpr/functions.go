@@ -61,6 +61,16 @@ func (a *access) element(base, key any) (any, *EvalError) {
 		if i = position(i, len(b)); i >= 0 {
 			v = b[i]
 		}
+	case lazyMap:
+		name, ok := key.(string)
+		if !ok {
+			return nil, wrongType(a.text, "needs a string as name")
+		}
+		v, _ = b.entry(name)
+		var failure *EvalError
+		if v, failure = a.whole(v); failure != nil {
+			return nil, failure
+		}
 	case map[string]any:
 		switch k := key.(type) {
 		case string:

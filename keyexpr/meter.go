@@ -8,6 +8,15 @@ type Sized interface {
 	Size() int
 }
 
+// SizeOf is the size of an Env's request: 1 MiB if the Env is not [Sized]. An Env around
+// another one passes it on.
+func SizeOf(env Env) int {
+	if s, ok := env.(Sized); ok {
+		return s.Size()
+	}
+	return mebibyte
+}
+
 // The budget of one template or condition. Work is counted in units of about a
 // nanosecond at the dearest that was measured, so that half of the ten milliseconds
 // per MiB are left for slower machines. It is counted, not timed: a busy machine
@@ -61,10 +70,7 @@ func (m *meter) grant(env Env) {
 		return
 	}
 	m.asked = true
-	size := mebibyte
-	if s, ok := env.(Sized); ok {
-		size = min(max(s.Size(), 0), largest)
-	}
+	size := min(max(SizeOf(env), 0), largest)
 	m.granted = price{size * sizedWork / mebibyte, size * sizedBytes / mebibyte}
 }
 

@@ -2,8 +2,10 @@ package keyexpr
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
+	"strconv"
 
 	"github.com/expr-lang/expr/vm/runtime"
 )
@@ -35,6 +37,9 @@ func compare(f func(a, b any) bool) meteredFunction {
 // payComparison pays for comparing two values: all of the smaller text, or all of a
 // list or an object, which might be equal.
 func (e *evaluation) payComparison(a, b any) error {
+	if _, lazy := b.(lazyMap); lazy {
+		return errTooMany
+	}
 	switch x := a.(type) {
 	case nil, bool, int, float64:
 		return nil
@@ -62,6 +67,8 @@ func (e *evaluation) payWhole(v any) error {
 	switch x := v.(type) {
 	case string:
 		return e.spend(40+len(x)/8, 0)
+	case lazyMap:
+		return errTooMany
 	case map[string]any:
 		if err := e.spend(500, 256); err != nil {
 			return err
@@ -91,6 +98,8 @@ func in(e *evaluation, args []any) (any, error) {
 	switch {
 	case where == nil:
 		return false, nil
+	case isLazyMap(where):
+		return inLazyMap(e, needle, where)
 	case reflect.TypeOf(where).Kind() == reflect.Map:
 		text, _ := needle.(string) //nolint:errcheck // other names are short
 		if err := e.spend(100+len(text)/2, 16); err != nil {
@@ -113,6 +122,26 @@ func in(e *evaluation, args []any) (any, error) {
 		}
 	}
 	return false, nil
+}
+
+var errTooMany = errors.New("has more than " + strconv.Itoa(maxCollection) + " entries")
+
+func isLazyMap(v any) bool {
+	_, ok := v.(lazyMap)
+	return ok
+}
+
+func inLazyMap(e *evaluation, needle, where any) (any, error) {
+	m, _ := where.(lazyMap) //nolint:errcheck // asked before
+	name, err := argument[string]([]any{needle}, 0, "a string")
+	if err != nil {
+		return nil, err
+	}
+	if err := e.spend(200+len(name), 64); err != nil {
+		return nil, err
+	}
+	_, found := m.entry(name)
+	return found, nil
 }
 
 // seen are the values that uniq has met, equal as == has it: an integer equals the

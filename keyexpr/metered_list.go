@@ -202,7 +202,10 @@ func payNumbers(e *evaluation, depth int) func(any) error {
 func ofMap(f func(any) (any, error)) meteredFunction {
 	return func(e *evaluation, args []any) (any, error) {
 		m, ok := args[0].(map[string]any)
-		if !ok {
+		switch {
+		case isLazyMap(args[0]):
+			return nil, errTooMany
+		case !ok:
 			return f(args[0])
 		}
 		if err := e.spend(len(m)*(100+40*rounds(len(m))), 112*len(m)); err != nil {
