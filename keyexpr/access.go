@@ -2,7 +2,6 @@ package keyexpr
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 )
 
@@ -104,6 +103,10 @@ func (a *access) follow(v any) (any, *EvalError) {
 		}
 		v = next
 	}
+	v, failure := a.whole(v)
+	if failure != nil {
+		return nil, failure
+	}
 	return a.finish(normalize(v))
 }
 
@@ -112,15 +115,18 @@ func (s *step) take(v any) (any, bool) {
 	case stepField:
 		return s.get(v), true
 	case stepKey:
-		m, ok := v.(map[string]any)
-		return s.entry(m), ok
-	default:
-		list, ok := asList(v)
-		if i := position(s.index, len(list)); i >= 0 {
-			return list[i], ok
+		if m, ok := v.(map[string]any); ok {
+			return s.entry(m), true
 		}
-		return nil, ok
+	default:
+		if list, ok := asList(v); ok {
+			if i := position(s.index, len(list)); i >= 0 {
+				return list[i], true
+			}
+			return nil, true
+		}
 	}
+	return s.inside(v)
 }
 
 // entry is the value that a map has under the step's name, nil without one.
@@ -181,7 +187,7 @@ func (a *access) finish(v any) (any, *EvalError) {
 		return nil, &EvalError{Reason: ReasonEmpty, Subject: a.text, Detail: "is empty"}
 	}
 	if list, ok := v.([]any); ok && len(list) > maxCollection {
-		return nil, &EvalError{Reason: ReasonTooMany, Subject: a.text, Detail: "has more than " + strconv.Itoa(maxCollection) + " elements"}
+		return nil, a.tooMany(maxCollection)
 	}
 	if _, big := v.(uint64); big && a.mode != modeKey && a.mode != modeLenient {
 		return nil, &EvalError{Reason: ReasonExpression, Subject: a.text, Detail: "is too large to compute with"}
@@ -270,6 +276,9 @@ func (a *access) items(env Env) (any, *EvalError) {
 func (a *access) all(env Env, count int) (any, *EvalError) {
 	if count == 0 {
 		return a.absent(a.text)
+	}
+	if count > maxCollection {
+		return nil, a.tooMany(maxCollection)
 	}
 	list := make([]any, 0, count)
 	for i := range count {

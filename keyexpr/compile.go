@@ -242,7 +242,7 @@ func rank(o Object, name string) int {
 
 // constant turns a part without variables into literal text.
 func (b *builder) constant(p *program, s segment) *Error {
-	v, failure := p.run(Values(nil))
+	v, failure := p.run(Values(nil), new(meter))
 	if failure != nil {
 		return at(b.template.source, s.offset, failure.Detail, "")
 	}

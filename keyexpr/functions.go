@@ -61,6 +61,16 @@ func (a *access) element(base, key any) (any, *EvalError) {
 		if i = position(i, len(b)); i >= 0 {
 			v = b[i]
 		}
+	case lazyMap:
+		name, ok := key.(string)
+		if !ok {
+			return nil, wrongType(a.text, "needs a string as name")
+		}
+		v, _ = b.entry(name)
+		var failure *EvalError
+		if v, failure = a.whole(v); failure != nil {
+			return nil, failure
+		}
 	case map[string]any:
 		switch k := key.(type) {
 		case string:
@@ -200,7 +210,7 @@ func internalCall(f internalFunction) func(...any) (any, error) {
 		if !ok || !isInt {
 			return nil, errors.New("no evaluation")
 		}
-		return e.call(f, e.accesses[number], args[2:])
+		return e.call(f, e.program.accesses[number], args[2:])
 	}
 }
 
@@ -213,12 +223,15 @@ func (e *evaluation) call(f internalFunction, a *access, args []any) (any, error
 			panic(v)
 		}
 	}()
+	if err := e.payReading(a, args); err != nil {
+		return nil, err
+	}
 	v, failure := f(e, a, args)
 	if failure != nil {
 		e.failure = failure
 		return nil, failure
 	}
-	return v, nil
+	return v, e.payMaking(a, v)
 }
 
 // ownFunction replaces a builtin that would lose or invent values.

@@ -15,6 +15,10 @@ func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
 	case "+":
 		return r.plus(x, m)
 	}
+	if _, literal := x.Right.(*ast.StringNode); x.Operator == "matches" && !literal {
+		return r.report(x.Right, textOf(x.Left)+` matches "^[a-z]+$", or ==, contains, startsWith, endsWith for a text that is known later`,
+			"the pattern of matches must be a literal text: one that comes with a request could cost any time")
+	}
 	left, right := r.operands(x, modeValue)
 	if r.hasObject(x, left, right) {
 		return AnyType()

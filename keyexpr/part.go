@@ -15,19 +15,25 @@ type piece struct {
 }
 
 // appendPart appends the encoded value of a part that is no list.
-func (t *Template) appendPart(dst []byte, p *piece, env Env) ([]byte, *EvalError) {
+func (t *Template) appendPart(dst []byte, p *piece, env Env, m *meter) ([]byte, *EvalError) {
 	if plain := p.program.plain; plain != nil {
 		text, ok, failure := plain.string(env)
 		if failure != nil {
 			return dst, failure
 		}
 		if ok {
+			if len(text) > longText && !m.spend(env, textPrice(text)) {
+				return dst, tooCostly(p.program.source)
+			}
 			return t.appendText(dst, p, text)
 		}
 	}
-	v, failure := p.program.run(env)
+	v, failure := p.program.run(env, m)
 	if failure != nil {
 		return dst, failure
+	}
+	if text, ok := v.(string); ok && len(text) > longText && !m.spend(env, textPrice(text)) {
+		return dst, tooCostly(p.program.source)
 	}
 	return t.appendValue(dst, p, v)
 }
@@ -82,10 +88,13 @@ func (p *piece) strictDetail() string {
 }
 
 // elements returns what a list part yields.
-func (p *piece) elements(env Env) ([]any, *EvalError) {
-	v, failure := p.program.run(env)
+func (p *piece) elements(env Env, m *meter) ([]any, *EvalError) {
+	v, failure := p.program.run(env, m)
 	if failure != nil {
 		return nil, failure
+	}
+	if !m.spend(env, elementsPrice(v)) {
+		return nil, tooCostly(p.program.source)
 	}
 	list, ok := asList(v)
 	switch {

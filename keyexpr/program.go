@@ -27,6 +27,9 @@ type program struct {
 	accesses []*access
 	typ      Type
 	used     map[string]bool
+	price    price     // of what runs once
+	turns    []price   // of each loop
+	patterns []pattern // of each matches
 	pool     sync.Pool // of *evaluation
 }
 
@@ -87,9 +90,13 @@ func (p *program) assemble(tree *parser.Tree, c *conf.Config) error {
 	if err := optimizer.Optimize(&tree.Node, c); err != nil {
 		return err
 	}
+	p.meter(&tree.Node, c)
 	code, err := compiler.Compile(tree, c)
+	if err != nil {
+		return err
+	}
 	p.code = code
-	return err
+	return verify(code)
 }
 
 // newConf is the configuration of the language for one expression.

@@ -151,7 +151,9 @@ func fromJSONList(list []any) (converted any, changed bool) {
 
 // describe names the kind of a value for messages, never the value.
 func describe(v any) string {
-	switch v.(type) {
+	switch x := v.(type) {
+	case document:
+		return describe(x.v)
 	case nil:
 		return "null"
 	case string:
@@ -162,7 +164,7 @@ func describe(v any) string {
 		return "an integer"
 	case float64:
 		return "a number with a fraction or exponent"
-	case []any, []string, []int:
+	case []any, []string, []int, lazyList:
 		return "a list"
 	case []byte:
 		return "bytes"

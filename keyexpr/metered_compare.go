@@ -1,0 +1,193 @@
+package keyexpr
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"strconv"
+
+	"github.com/expr-lang/expr/vm/runtime"
+)
+
+func equal(e *evaluation, args []any) (any, error) {
+	if err := e.payComparison(args[0], args[1]); err != nil {
+		return nil, err
+	}
+	return runtime.Equal(args[0], args[1]), nil
+}
+
+func unequal(e *evaluation, args []any) (any, error) {
+	if err := e.payComparison(args[0], args[1]); err != nil {
+		return nil, err
+	}
+	return !runtime.Equal(args[0], args[1]), nil
+}
+
+// compare is an operator of order.
+func compare(f func(a, b any) bool) meteredFunction {
+	return func(e *evaluation, args []any) (any, error) {
+		if err := e.payComparison(args[0], args[1]); err != nil {
+			return nil, err
+		}
+		return f(args[0], args[1]), nil
+	}
+}
+
+// payComparison pays for comparing two values: all of the smaller text, or all of a
+// list or an object, which might be equal.
+func (e *evaluation) payComparison(a, b any) error {
+	if _, lazy := b.(lazyMap); lazy {
+		return errTooMany
+	}
+	switch x := a.(type) {
+	case nil, bool, int, float64:
+		return nil
+	case string:
+		y, _ := b.(string) //nolint:errcheck // no text compares at once
+		return e.spend(min(len(x), len(y))/8, 0)
+	}
+	if isScalar(b) {
+		return nil
+	}
+	return e.payWhole(a)
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case nil, bool, int, float64, string, uint64, json.Number:
+		return true
+	}
+	return false
+}
+
+// payWhole pays for looking at all of a value, which for objects is done by
+// reflection.
+func (e *evaluation) payWhole(v any) error {
+	switch x := v.(type) {
+	case string:
+		return e.spend(40+len(x)/8, 0)
+	case lazyMap:
+		return errTooMany
+	case map[string]any:
+		if err := e.spend(500, 256); err != nil {
+			return err
+		}
+		for name, value := range x {
+			if err := e.spend(300+len(name), 128); err != nil {
+				return err
+			}
+			if err := e.payWhole(value); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if isList(v) {
+		if err := e.spend(300, 128); err != nil {
+			return err
+		}
+		return each(v, e.payWhole)
+	}
+	return e.spend(100, 32)
+}
+
+// in looks for a value in a list, or for a name in an object.
+func in(e *evaluation, args []any) (any, error) {
+	needle, where := args[0], args[1]
+	switch {
+	case where == nil:
+		return false, nil
+	case isLazyMap(where):
+		return inLazyMap(e, needle, where)
+	case reflect.TypeOf(where).Kind() == reflect.Map:
+		text, _ := needle.(string) //nolint:errcheck // other names are short
+		if err := e.spend(100+len(text)/2, 16); err != nil {
+			return nil, err
+		}
+		return runtime.In(needle, where), nil
+	case !isList(where):
+		return runtime.In(needle, where), nil // an error
+	}
+	for i, list := 0, reflect.ValueOf(where); i < list.Len(); i++ {
+		element := list.Index(i).Interface()
+		if err := e.spend(30, 16); err != nil {
+			return nil, err
+		}
+		if err := e.payComparison(element, needle); err != nil {
+			return nil, err
+		}
+		if runtime.Equal(element, needle) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+var errTooMany = errors.New("has more than " + strconv.Itoa(maxCollection) + " entries")
+
+func isLazyMap(v any) bool {
+	_, ok := v.(lazyMap)
+	return ok
+}
+
+func inLazyMap(e *evaluation, needle, where any) (any, error) {
+	m, _ := where.(lazyMap) //nolint:errcheck // asked before
+	name, err := argument[string]([]any{needle}, 0, "a string")
+	if err != nil {
+		return nil, err
+	}
+	if err := e.spend(200+len(name), 64); err != nil {
+		return nil, err
+	}
+	_, found := m.entry(name)
+	return found, nil
+}
+
+// seen are the values that uniq has met, equal as == has it: an integer equals the
+// float of the same value.
+type seen struct {
+	simple map[any]struct{}
+	others []any
+}
+
+func newSeen() *seen { return &seen{simple: map[any]struct{}{}} }
+
+// add notes a value and reports whether an equal one was there.
+func (s *seen) add(e *evaluation, v any) (known bool, err error) {
+	if key, ok := simpleKey(v); ok {
+		if text, isText := v.(string); isText {
+			err = e.spend(len(text), 0)
+		}
+		_, known = s.simple[key]
+		s.simple[key] = struct{}{}
+		return known, err
+	}
+	for _, other := range s.others {
+		if err := e.spend(50, 0); err != nil {
+			return false, err
+		}
+		if err := e.payComparison(other, v); err != nil {
+			return false, err
+		}
+		if runtime.Equal(other, v) {
+			return true, nil
+		}
+	}
+	s.others = append(s.others, v)
+	return false, nil
+}
+
+// simpleKey is what equal values that can be looked up have in common.
+func simpleKey(v any) (key any, ok bool) {
+	switch x := v.(type) {
+	case nil, string, bool, json.Number, uint64, int:
+		return v, true
+	case float64:
+		if i := int(x); float64(i) == x && i > math.MinInt && i < math.MaxInt {
+			return i, true
+		}
+		return v, true
+	}
+	return nil, false
+}

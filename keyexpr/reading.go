@@ -1,0 +1,109 @@
+package keyexpr
+
+import "encoding/json"
+
+// payReading pays for what reading a reference does to the value that it starts from:
+// a list of texts or numbers is copied, the names of an object may have to be searched
+// for one in another case, a computed name is brought into its canonical form.
+func (e *evaluation) payReading(a *access, args []any) error {
+	work, bytes := 0, 0
+	for _, arg := range args {
+		switch v := arg.(type) {
+		case []string:
+			work, bytes = work+30*len(v), bytes+32*len(v)
+		case []int:
+			work, bytes = work+30*len(v), bytes+24*len(v)
+		case string:
+			work, bytes = work+10*len(v), bytes+2*len(v)
+		}
+	}
+	work += 40 * a.searched(e.env, args)
+	if work+bytes == 0 {
+		return nil
+	}
+	return e.spend(work, bytes)
+}
+
+// searched counts the names that are compared because a step does not find its own.
+func (a *access) searched(env Env, args []any) int {
+	if !a.ignoresCase() {
+		return 0
+	}
+	v, failed := a.start(env, args)
+	count := 0
+	for i := range a.steps {
+		if v == nil || failed {
+			break
+		}
+		s := &a.steps[i]
+		if m, ok := v.(map[string]any); ok && s.kind == stepKey && s.anyCase {
+			if _, found := m[s.name]; !found {
+				count += len(m)
+				break
+			}
+		}
+		v, _ = s.take(v)
+	}
+	return count
+}
+
+func (a *access) ignoresCase() bool {
+	for i := range a.steps {
+		if a.steps[i].anyCase {
+			return true
+		}
+	}
+	return false
+}
+
+// start is the value that the steps of a reference start from.
+func (a *access) start(env Env, args []any) (v any, failed bool) {
+	if a.variable == nil {
+		return args[0], false
+	}
+	v, err := env.Value(a.slot)
+	return v, err != nil
+}
+
+// payMaking pays for a value that was made for the expression: those of Go types and
+// of messages are converted, lists of the values of an entry are collected.
+func (e *evaluation) payMaking(a *access, v any) error {
+	if number, ok := v.(json.Number); ok {
+		return e.spend(4*len(number), 0)
+	}
+	if !a.makes() {
+		return nil
+	}
+	made := madePrice(v)
+	return e.spend(made.work, made.bytes)
+}
+
+// makes reports whether a reference converts what it reads.
+func (a *access) makes() bool {
+	if a.item != nil || a.variable != nil && a.variable.Type.convert != nil {
+		return true
+	}
+	for i := range a.steps {
+		if a.steps[i].kind == stepField {
+			return true
+		}
+	}
+	return false
+}
+
+func madePrice(v any) price {
+	made := price{}
+	switch v := v.(type) {
+	case string:
+		made = price{len(v) / 2, 2 * len(v)}
+	case []any:
+		for _, element := range v {
+			made = made.plus(price{60, 48}).plus(madePrice(element))
+		}
+	case map[string]any:
+		for _, value := range v {
+			made = made.plus(price{200, 160}).plus(madePrice(value))
+		}
+	}
+	return made
+}
