@@ -30,7 +30,7 @@ var meteredFunctions = map[string]meteredFunction{ //nolint:gochecknoglobals // 
 	"toBase64": toBase64, "fromBase64": fromBase64, "len": length,
 	"string": ofText(once, ownString), "int": ofText(once, ownInt), "float": ofText(decimal, ownFloat),
 
-	"keys": ofMap(ownKeys), "values": ofMap(ownValues),
+	"keys": keysOf, "values": ofMap(ownValues),
 	"uniq": uniq, "flatten": flatten, "concat": concat, "reverse": reverse, "sort": sortList,
 	"max": aggregate("max"), "min": aggregate("min"), "mean": aggregate("mean"), "median": aggregate("median"),
 }

@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -14,14 +15,15 @@ func equal(e *evaluation, args []any) (any, error) {
 	if err := e.payComparison(args[0], args[1]); err != nil {
 		return nil, err
 	}
-	return runtime.Equal(args[0], args[1]), nil
+	return same(args[0], args[1])
 }
 
 func unequal(e *evaluation, args []any) (any, error) {
 	if err := e.payComparison(args[0], args[1]); err != nil {
 		return nil, err
 	}
-	return !runtime.Equal(args[0], args[1]), nil
+	equal, err := same(args[0], args[1])
+	return !equal, err
 }
 
 // compare is an operator of order.
@@ -40,12 +42,15 @@ func (e *evaluation) payComparison(a, b any) error {
 	if _, lazy := b.(lazyMap); lazy {
 		return errTooMany
 	}
-	switch x := a.(type) {
-	case nil, bool, int, float64:
-		return nil
-	case string:
-		y, _ := b.(string) //nolint:errcheck // no text compares at once
+	x, textX := a.(string)
+	y, textY := b.(string)
+	switch {
+	case textX && textY:
 		return e.spend(min(len(x), len(y))/8, 0)
+	case textX || textY: // it may read like the other one
+		return e.spend(4*(len(x)+len(y)), 0)
+	case isScalar(a):
+		return nil
 	}
 	if isScalar(b) {
 		return nil
@@ -98,9 +103,9 @@ func in(e *evaluation, args []any) (any, error) {
 	switch {
 	case where == nil:
 		return false, nil
-	case isLazyMap(where):
-		return inLazyMap(e, needle, where)
-	case reflect.TypeOf(where).Kind() == reflect.Map:
+	case isObject(where):
+		return inObject(e, needle, where)
+	case reflect.TypeOf(where).Kind() == reflect.Map: // of literals, made by the optimizer
 		text, _ := needle.(string) //nolint:errcheck // other names are short
 		if err := e.spend(100+len(text)/2, 16); err != nil {
 			return nil, err
@@ -117,8 +122,8 @@ func in(e *evaluation, args []any) (any, error) {
 		if err := e.payComparison(element, needle); err != nil {
 			return nil, err
 		}
-		if runtime.Equal(element, needle) {
-			return true, nil
+		if equal, err := same(element, needle); equal || err != nil {
+			return equal, err
 		}
 	}
 	return false, nil
@@ -126,26 +131,22 @@ func in(e *evaluation, args []any) (any, error) {
 
 var errTooMany = errors.New("has more than " + strconv.Itoa(maxCollection) + " entries")
 
-func isLazyMap(v any) bool {
-	_, ok := v.(lazyMap)
-	return ok
-}
-
-func inLazyMap(e *evaluation, needle, where any) (any, error) {
-	m, _ := where.(lazyMap) //nolint:errcheck // asked before
+func inObject(e *evaluation, needle, object any) (any, error) {
+	if needle == nil {
+		return false, nil
+	}
 	name, err := argument[string]([]any{needle}, 0, "a string")
 	if err != nil {
 		return nil, err
 	}
-	if err := e.spend(200+len(name), 64); err != nil {
+	if err := e.spend(200+10*len(name), 64+2*len(name)); err != nil {
 		return nil, err
 	}
-	_, found := m.entry(name)
+	_, found, _ := lookUp(object, name)
 	return found, nil
 }
 
-// seen are the values that uniq has met, equal as == has it: an integer equals the
-// float of the same value.
+// seen are the values that uniq has met. Their texts are their identity, as in keys.
 type seen struct {
 	simple map[any]struct{}
 	others []any
@@ -170,8 +171,8 @@ func (s *seen) add(e *evaluation, v any) (known bool, err error) {
 		if err := e.payComparison(other, v); err != nil {
 			return false, err
 		}
-		if runtime.Equal(other, v) {
-			return true, nil
+		if equal, err := same(other, v); equal || err != nil {
+			return equal, err
 		}
 	}
 	s.others = append(s.others, v)
@@ -181,13 +182,15 @@ func (s *seen) add(e *evaluation, v any) (known bool, err error) {
 // simpleKey is what equal values that can be looked up have in common.
 func simpleKey(v any) (key any, ok bool) {
 	switch x := v.(type) {
-	case nil, string, bool, json.Number, uint64, int:
+	case nil, string:
 		return v, true
+	case bool, int, uint64, json.Number:
+		return fmt.Sprint(x), true
 	case float64:
 		if i := int(x); float64(i) == x && i > math.MinInt && i < math.MaxInt {
-			return i, true
+			return strconv.Itoa(i), true
 		}
-		return v, true
+		return strconv.FormatFloat(x, 'g', -1, 64), true
 	}
 	return nil, false
 }
