@@ -45,14 +45,21 @@ func foldName(name string) foldedName {
 	return foldedName(name)
 }
 
-// foldRune is the lower case of the least of the characters that are the same but for
-// their case. It is one for all of them: σ and ς have the same upper case.
+// foldRune is one of the characters that are the same but for their case, the same for
+// all of them: the lower case of the least one, as σ and ς have one upper case, or the
+// least one where its lower case is another character for encoding/json, as that of İ.
 func foldRune(r rune) rune {
 	least := r
 	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 		least = min(least, f)
 	}
-	return unicode.ToLower(least)
+	lower := unicode.ToLower(least)
+	for f := unicode.SimpleFold(least); f != least; f = unicode.SimpleFold(f) {
+		if f == lower {
+			return lower
+		}
+	}
+	return least
 }
 
 // spelling is how an expression spells names, by what they have in common. A name that
