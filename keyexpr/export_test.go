@@ -19,7 +19,7 @@ func BudgetOf(size int) (work, bytes int) {
 
 type sizedEnv int
 
-func (sizedEnv) Value(int) (any, error)                     { return nil, nil } //nolint:nilnil // missing
+func (sizedEnv) Value(int) (any, error)                     { return nil, nil }
 func (sizedEnv) Item(int, string, int) (string, int, error) { return "", 0, nil }
 func (s sizedEnv) Size() int                                { return int(s) }
 

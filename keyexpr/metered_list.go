@@ -76,10 +76,7 @@ func sortedBy(e *evaluation, args []any) (any, error) {
 // span is the range operator.
 func span(e *evaluation, args []any) (any, error) {
 	from, to := runtime.ToInt(args[0]), runtime.ToInt(args[1])
-	size := to - from + 1
-	if size < 0 {
-		size = 0
-	}
+	size := max(to-from+1, 0)
 	if err := e.spend(4*min(size, largest), 8*min(size, largest)); err != nil {
 		return nil, err
 	}
