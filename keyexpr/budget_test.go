@@ -165,6 +165,22 @@ func TestBudget_Failure(t *testing.T) {
 	}
 }
 
+// No error of a function shows the value that it cannot take.
+func TestBudget_ErrorsShowNoValues(t *testing.T) {
+	t.Parallel()
+	values := keyexpr.Values{slotBody: object{"a": "secret", "xs": []any{"secret", 1}}}
+	for _, expression := range []string{
+		`float(body.a) > 1`, `int(body.a) > 1`, `len(sort(body.xs, body.a)) > 1`, `fromBase64(body.a + "!") == ""`, `upper(body.xs) == ""`,
+		`join(body.xs) == ""`, `max(body.xs) == 1`, `len(keys(body.a)) > 1`, `body.a < 1`, `len(1..body.a) > 1`, `abs(body.a) > 1`, `body.a in body.a`,
+		`len(sortBy(body.xs, #, body.a)) > 1`, `bitand(body.a, 1) > 1`, `body.xs contains body.a`, `any(body.a, true)`, `len(take(body.xs, body.a)) > 1`,
+	} {
+		c := (&hostile{expression: expression}).condition(t)
+		if _, err := c.Eval(values); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got %v", expression, err)
+		}
+	}
+}
+
 // An evaluation that was refused, or dear, leaves nothing to the next one.
 func TestBudget_IsNewForEachRequest(t *testing.T) {
 	t.Parallel()

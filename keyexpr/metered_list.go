@@ -1,6 +1,7 @@
 package keyexpr
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -156,6 +157,9 @@ func reverse(e *evaluation, args []any) (any, error) {
 }
 
 func sortList(e *evaluation, args []any) (any, error) {
+	if len(args) == 2 && args[1] != "asc" && args[1] != "desc" {
+		return nil, errNoOrder // the language's own error shows it
+	}
 	size, texts := listLength(args[0]), 0
 	err := each(args[0], func(v any) error {
 		if text, ok := v.(string); ok {
@@ -171,6 +175,8 @@ func sortList(e *evaluation, args []any) (any, error) {
 	}
 	return original("sort", args)
 }
+
+var errNoOrder = errors.New(`the order of sort() is "asc" or "desc"`)
 
 // aggregate is a builtin over the numbers of lists inside of lists. The price of one
 // rises with each list that it is inside of where the numbers are copied for each.
