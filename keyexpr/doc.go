@@ -54,5 +54,20 @@
 // of a template, the nodes of an expression, the length of a key and the number
 // of elements are bounded; builtins that are impure or lose precision are off.
 //
+// What an expression does with the values has a budget, too: less than 10 ms of CPU
+// time and 4 MiB of memory per MiB of the request ([Sized]), and about half of that
+// for a small one. Work and bytes are counted and paid for before they are spent,
+// from prices that are higher than what was measured: whether a request is refused
+// depends on it alone, never on how busy the machine is. A loop pays for all of its
+// list, even if it ends early. The parts of a template share the budget, a condition
+// has its own. One that exceeds it is an EvalError with [ReasonTooCostly]. What
+// variables cost that are only referred to is not counted: a body has its limit.
+//
+// In a small request a loop inside of a loop has a budget of about 100 by 100
+// elements, and split, uniq or map one of a few thousand; searching for a text of many
+// kilobytes in another one is refused. A list of messages or Go values that has more
+// than 1,000 elements can only be indexed, such a map only be asked for an entry. The
+// pattern of matches is a literal text; a dear one takes shorter values.
+//
 // Compiled templates and conditions are immutable and safe for concurrent use.
 package keyexpr

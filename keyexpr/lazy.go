@@ -67,16 +67,18 @@ func (s *step) inside(v any) (next any, ok bool) {
 
 // whole converts a value that an expression uses as it is.
 func (a *access) whole(v any) (any, *EvalError) {
-	room := maxMade
-	switch x := v.(type) {
-	case lazyList:
-		if x.n > maxCollection {
-			return nil, a.tooMany(maxCollection)
-		}
-	case lazyMap, document:
-	default:
-		return v, nil
+	switch v.(type) {
+	case lazyList, lazyMap, document:
+		return a.converted(v)
 	}
+	return v, nil
+}
+
+func (a *access) converted(v any) (any, *EvalError) {
+	if list, ok := v.(lazyList); ok && list.n > maxCollection {
+		return nil, a.tooMany(maxCollection)
+	}
+	room := maxMade
 	made := convert(v, &room)
 	if room < 0 {
 		return nil, a.tooMany(maxMade)

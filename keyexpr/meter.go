@@ -48,11 +48,12 @@ type meter struct {
 	asked   bool  // for the size of the request
 }
 
-// spend pays a price, before the work is done. It reports false if the budget of the
-// request does not allow it.
+// spend pays a price, before the work is done; allocating is work, too. It reports
+// false if the budget of the request does not allow it.
 func (m *meter) spend(env Env, p price) bool {
-	m.spent.work += min(p.work, dearest)
-	m.spent.bytes += min(p.bytes, dearest)
+	bytes := min(p.bytes, dearest)
+	m.spent.work += min(p.work, dearest) + bytes/2
+	m.spent.bytes += bytes
 	if m.affordable() {
 		return true
 	}

@@ -32,7 +32,7 @@ var meteredFunctions = map[string]meteredFunction{ //nolint:gochecknoglobals // 
 
 	"keys": keysOf, "values": ofMap(ownValues),
 	"uniq": uniq, "flatten": flatten, "concat": concat, "reverse": reverse, "sort": sortList,
-	"max": aggregate("max"), "min": aggregate("min"), "mean": aggregate("mean"), "median": aggregate("median"),
+	"max": aggregate("max", price{}), "min": aggregate("min", price{}), "mean": aggregate("mean", price{}), "median": aggregate("median", price{20, 32}),
 }
 
 // original calls the language's own builtin, which has been paid for.

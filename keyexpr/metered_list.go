@@ -1,6 +1,7 @@
 package keyexpr
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -76,11 +77,8 @@ func sortedBy(e *evaluation, args []any) (any, error) {
 // span is the range operator.
 func span(e *evaluation, args []any) (any, error) {
 	from, to := runtime.ToInt(args[0]), runtime.ToInt(args[1])
-	size := to - from + 1
-	if size < 0 {
-		size = 0
-	}
-	if err := e.spend(2*min(size, largest), 8*min(size, largest)); err != nil {
+	size := max(to-from+1, 0)
+	if err := e.spend(4*min(size, largest), 8*min(size, largest)); err != nil {
 		return nil, err
 	}
 	return runtime.MakeRange(from, to), nil
@@ -92,7 +90,7 @@ func uniq(e *evaluation, args []any) (any, error) {
 	s := newSeen()
 	unique := make([]any, 0, min(listLength(args[0]), 16))
 	err := each(args[0], func(v any) error {
-		if err := e.spend(120, 160); err != nil {
+		if err := e.spend(200, 160); err != nil {
 			return err
 		}
 		known, err := s.add(e, v)
@@ -109,7 +107,7 @@ func concat(e *evaluation, args []any) (any, error) {
 	for _, arg := range args {
 		size += listLength(arg)
 	}
-	if err := e.spend(20*size, 32*size); err != nil {
+	if err := e.spend(40*size, 32*size); err != nil {
 		return nil, err
 	}
 	all := make([]any, 0, size)
@@ -126,7 +124,7 @@ func flatten(e *evaluation, args []any) (any, error) {
 	flat := []any{}
 	var add func(v any) error
 	add = func(v any) error {
-		if err := e.spend(50, 96); err != nil {
+		if err := e.spend(80, 96); err != nil {
 			return err
 		}
 		if isList(v) {
@@ -152,13 +150,16 @@ func isList(v any) bool {
 
 func reverse(e *evaluation, args []any) (any, error) {
 	size := listLength(args[0])
-	if err := e.spend(30*size, 32*size); err != nil {
+	if err := e.spend(50*size, 32*size); err != nil {
 		return nil, err
 	}
 	return original("reverse", args)
 }
 
 func sortList(e *evaluation, args []any) (any, error) {
+	if len(args) == 2 && args[1] != "asc" && args[1] != "desc" {
+		return nil, errNoOrder // the language's own error shows it
+	}
 	size, texts := listLength(args[0]), 0
 	err := each(args[0], func(v any) error {
 		if text, ok := v.(string); ok {
@@ -175,26 +176,28 @@ func sortList(e *evaluation, args []any) (any, error) {
 	return original("sort", args)
 }
 
-// aggregate is a builtin over the numbers of lists inside of lists. Median copies
-// those of each list once more.
-func aggregate(name string) meteredFunction {
+var errNoOrder = errors.New(`the order of sort() is "asc" or "desc"`)
+
+// aggregate is a builtin over the numbers of lists inside of lists. The price of one
+// rises with each list that it is inside of where the numbers are copied for each.
+func aggregate(name string, deeper price) meteredFunction {
+	var pay func(e *evaluation, here price) func(any) error
+	pay = func(e *evaluation, here price) func(any) error {
+		return func(v any) error {
+			if err := e.spend(here.work, here.bytes); err != nil {
+				return err
+			}
+			if isList(v) {
+				return each(v, pay(e, here.plus(deeper)))
+			}
+			return nil
+		}
+	}
 	return func(e *evaluation, args []any) (any, error) {
-		if err := each(args, payNumbers(e, 1)); err != nil {
+		if err := each(args, pay(e, price{100, 16})); err != nil {
 			return nil, err
 		}
 		return original(name, args)
-	}
-}
-
-func payNumbers(e *evaluation, depth int) func(any) error {
-	return func(v any) error {
-		if err := e.spend(150+20*depth, 32*depth); err != nil {
-			return err
-		}
-		if isList(v) {
-			return each(v, payNumbers(e, depth+1))
-		}
-		return nil
 	}
 }
 

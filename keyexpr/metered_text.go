@@ -105,7 +105,7 @@ func trim(e *evaluation, args []any) (any, error) {
 	}
 	work := 2 * len(text)
 	if wide(set) > 0 { // each character is looked up in the whole set
-		work = len(text) * (10 + len(set))
+		work = len(text) * (10 + len(set)/8)
 	}
 	if err := e.spend(work+len(set), 0); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func recase(f func(string) string) meteredFunction {
 			return nil, err
 		}
 		extra := wide(text)
-		if err := e.spend(2*len(text)+16*extra, len(text)+4*extra); err != nil {
+		if err := e.spend(3*len(text)+16*extra, len(text)+4*extra); err != nil {
 			return nil, err
 		}
 		return f(text), nil
@@ -262,7 +262,7 @@ func fromBase64(e *evaluation, args []any) (any, error) {
 // length counts the characters of a text; a list knows its length.
 func length(e *evaluation, args []any) (any, error) {
 	if text, ok := args[0].(string); ok {
-		if err := e.spend(len(text), 0); err != nil {
+		if err := e.spend(3*len(text), 0); err != nil {
 			return nil, err
 		}
 	}
@@ -287,9 +287,9 @@ func ofText(price func(size int) int, f func(any) (any, error)) meteredFunction 
 }
 
 // once looks at each byte of a text. A float of hundreds of digits is much work.
-func once(size int) int { return size }
+func once(size int) int { return 2 * size }
 
-func decimal(size int) int { return 2*size + 100*min(size, 1000) }
+func decimal(size int) int { return 2*size + 20*min(size, 1000) }
 
 var errNoNumber = errors.New("float() cannot take a string that is no number")
 

@@ -16,7 +16,7 @@ func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
 		return r.plus(x, m)
 	}
 	if _, literal := x.Right.(*ast.StringNode); x.Operator == "matches" && !literal {
-		return r.report(x.Right, textOf(x.Left)+` matches "^[a-z]+$", or ==, contains, startsWith, endsWith for a text that is known later`,
+		return r.report(x, textOf(x.Left)+` matches "^[a-z]+", or ==, contains, startsWith, endsWith for a text that is known later`,
 			"the pattern of matches must be a literal text: one that comes with a request could cost any time")
 	}
 	left, right := r.operands(x, modeValue)

@@ -95,7 +95,7 @@ func wide(text string) int {
 }
 
 // rounds is how often sorting n elements looks at each of them.
-func rounds(n int) int { return bits.Len(uint(max(n, 1))) } //nolint:gosec // a length
+func rounds(n int) int { return bits.Len(uint(max(n, 1))) }
 
 // longText is the length from which the text of a key is paid for. Parts are few, so
 // that shorter ones are lost in the floor.

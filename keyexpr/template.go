@@ -77,10 +77,14 @@ func (t *Template) Keys(env Env) ([]string, error) {
 	if failure != nil {
 		return nil, t.fail(failure)
 	}
-	if around := len(head) + len(tail); around > longText && !m.spend(env, keyPrice(around).times(min(len(elements), t.config.maxElements))) {
+	texts, failure := t.texts(elements)
+	if failure != nil {
+		return nil, t.fail(failure)
+	}
+	if around := len(head) + len(tail); around > longText && !m.spend(env, keyPrice(around).times(len(texts))) {
 		return nil, t.fail(tooCostly(t.pieces[t.list].program.source))
 	}
-	return t.each(head, elements, tail)
+	return t.each(head, texts, tail)
 }
 
 // join builds the text of pieces without a list.
@@ -100,11 +104,7 @@ func (t *Template) join(pieces []piece, env Env, m *meter) ([]byte, *EvalError) 
 	return text, nil
 }
 
-func (t *Template) each(head []byte, elements []any, tail []byte) ([]string, error) {
-	texts, failure := t.texts(elements)
-	if failure != nil {
-		return nil, t.fail(failure)
-	}
+func (t *Template) each(head []byte, texts map[string]struct{}, tail []byte) ([]string, error) {
 	keys := make([]string, 0, len(texts))
 	for text := range texts {
 		key, err := t.finish(slices.Concat(head, []byte(text), tail))

@@ -152,13 +152,13 @@ func keyValue(kind protoreflect.Kind, text string) (protoreflect.Value, error) {
 		return protoreflect.ValueOfBool(b), err
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
 		n, err := strconv.ParseUint(text, 10, 32)
-		return protoreflect.ValueOfUint32(uint32(n)), err //nolint:gosec // parsed as one
+		return protoreflect.ValueOfUint32(uint32(n)), err
 	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
 		n, err := strconv.ParseUint(text, 10, 64)
 		return protoreflect.ValueOfUint64(n), err
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
 		n, err := strconv.ParseInt(text, 10, 32)
-		return protoreflect.ValueOfInt32(int32(n)), err //nolint:gosec // parsed as one
+		return protoreflect.ValueOfInt32(int32(n)), err
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	return protoreflect.ValueOfInt64(n), err
