@@ -141,7 +141,7 @@ func isList(v any) bool {
 	switch v.(type) {
 	case []any, []string, []int:
 		return true
-	case nil, string, int, bool, float64, map[string]any:
+	case nil, string, int, bool, float64, map[string]any, jsonObject:
 		return false
 	}
 	kind := reflect.TypeOf(v).Kind()

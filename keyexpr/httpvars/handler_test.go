@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -356,6 +357,53 @@ func TestBody_TwoRequests(t *testing.T) {
 		t.Errorf("only %d pairs could be compared", compared)
 	}
 	t.Logf("%d pairs were compared", compared)
+}
+
+// TestBody_WhatHandlersLose is about handlers that take two texts for one id. The type of
+// the handler as that of the body is the way out.
+func TestBody_WhatHandlersLose(t *testing.T) {
+	t.Parallel()
+	type float struct {
+		ID float64 `json:"id"`
+	}
+	type quoted struct {
+		ID int64 `json:"id,string"`
+	}
+	type exact struct {
+		ID int64 `json:"id"`
+	}
+	one := func(body string, into any) any {
+		if err := json.Unmarshal([]byte(body), into); err != nil {
+			t.Fatal(err)
+		}
+		return reflect.ValueOf(into).Elem().Field(0).Interface()
+	}
+	key := func(typ reflect.Type, body string) string {
+		v := variables(t, httpvars.Config{Body: typ})
+		keys, err := keysOf(t, v, compile(t, v, `#{body.id}`), body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keys[0]
+	}
+	large, larger := `{"id": 9007199254740992}`, `{"id": 9007199254740993}`
+	if one(large, &float{}) != one(larger, &float{}) || key(nil, large) == key(nil, larger) {
+		t.Error("a float64 does not lose what the key has")
+	}
+	if one(large, &exact{}) == one(larger, &exact{}) || key(reflect.TypeFor[exact](), large) == key(reflect.TypeFor[exact](), larger) {
+		t.Error("an int64 loses something")
+	}
+	zero, plain := `{"id": "042"}`, `{"id": "42"}`
+	if one(zero, &quoted{}) != one(plain, &quoted{}) || key(nil, zero) == key(nil, plain) {
+		t.Error("a field with ,string does not lose what the key has")
+	}
+	if typ := reflect.TypeFor[quoted](); key(typ, zero) != "42" || key(typ, plain) != "42" {
+		t.Error("a typed body is not read as the handler does")
+	}
+	v := variables(t, httpvars.Config{Body: reflect.TypeFor[float]()})
+	if _, err := keyexpr.Compile(`#{body.id}`, v.Schema()); err == nil {
+		t.Error("a float64 is a part of a key")
+	}
 }
 
 // FuzzBody_Spelling evaluates any expression over a document and over the same document
