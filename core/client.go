@@ -82,6 +82,10 @@ func (c *Client) ID() string { return c.id }
 // Prefix is what [WithPrefix] said.
 func (c *Client) Prefix() string { return c.cfg.prefix }
 
+// MaxNameLength is the longest name of a lock in bytes: what the prefix leaves of
+// [WithMaxKeyLength].
+func (c *Client) MaxNameLength() int { return c.cfg.maxKeyLength - len(c.cfg.prefix) }
+
 // Ready asks Redis whether it answers, within the backend timeout. It is for
 // readiness probes; the error matches [ErrUnavailable] or [ErrClosed].
 func (c *Client) Ready(ctx context.Context) error {

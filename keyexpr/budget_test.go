@@ -68,8 +68,8 @@ func TestBudget_HoldsForHostileValues(t *testing.T) { //nolint:paralleltest // c
 	for i := range hostiles {
 		h := &hostiles[i]
 		c := h.condition(t)
-		for _, size := range []int{1_000, 34_000, 1 << 20} {
-			for _, load := range []int{size / 20, size / 4, size} {
+		for _, size := range []int{34_000, 1 << 20} {
+			for _, load := range []int{size / 20, size} {
 				env := h.env(load, size)
 				work, bytes := keyexpr.BudgetOf(size)
 				first := judge(t, c, env)

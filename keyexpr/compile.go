@@ -279,15 +279,22 @@ func (b *builder) delimit() {
 	}
 }
 
-// measure refuses a constant that is no key: one that needs no request to be found
-// too long.
+// measure refuses a template whose literal text alone is too long: a constant that is
+// no key, or one of whose every key only a hash would tell the requests apart.
 func (b *builder) measure() {
-	key, ok := b.template.Constant()
-	if limit := b.template.config.maxLength; ok && len(key) > limit {
-		short := &Error{Line: 1, Column: 1}
-		short.Message = fmt.Sprintf("the key has %d bytes; at most %d are allowed", len(key), limit)
-		b.add(short)
+	shortest := 0
+	for i := range b.template.pieces {
+		shortest += max(len(b.template.pieces[i].literal), 1)
 	}
+	limit := b.template.config.maxLength
+	if shortest <= limit {
+		return
+	}
+	what := "every key has at least"
+	if _, ok := b.template.Constant(); ok {
+		what = "the key has"
+	}
+	b.add(&Error{Line: 1, Column: 1, Message: fmt.Sprintf("%s %d bytes; at most %d are allowed", what, shortest, limit)})
 }
 
 func (b *builder) joined() error {

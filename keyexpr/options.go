@@ -16,7 +16,12 @@ const (
 	// MaxNodes is the most nodes in one expression.
 	MaxNodes = 200
 
+	// MaxPrefixLength is the longest [Prefix] in bytes under the default MaxLength: an
+	// overlong key keeps some of what follows, and ends in a hash.
+	MaxPrefixLength = DefaultMaxLength - minRoom
+
 	minMaxLength = 64
+	minRoom      = len(hashMark) + hashDigits + 14
 )
 
 // Option changes how [Compile] builds keys.
@@ -43,7 +48,8 @@ func Strict() Option {
 }
 
 // Prefix puts literal text before every key. It is no template: a #{ in it stands
-// for itself. Positions in errors do not count it.
+// for itself. Positions in errors do not count it. At most [MaxPrefixLength] bytes, or
+// 48 less than MaxLength.
 func Prefix(text string) Option {
 	return optionFunc(func(c *config) error { c.prefix = text; return nil })
 }
@@ -80,6 +86,9 @@ func newConfig(opts []Option) (config, error) {
 			continue
 		}
 		problems = append(problems, o.apply(&c))
+	}
+	if n, limit := len(c.prefix), c.maxLength-minRoom; n > limit && c.maxLength >= minMaxLength {
+		problems = append(problems, fmt.Errorf("keyexpr: Prefix: %d bytes leave no room in keys of %d: write one of at most %d", n, c.maxLength, limit))
 	}
 	return c, errors.Join(problems...)
 }
