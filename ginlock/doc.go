@@ -90,6 +90,15 @@
 // lock: a limit of the server (http.Server.ReadTimeout) keeps a slow client from
 // holding it for as long as it likes.
 //
+// What is known without the body is decided before it is read: conditions and parts
+// of keys that do not use it, its type and announced length, too many waiters, a Redis
+// that is known to be down. Such an answer does not wait for the body either: one that
+// is not there within 50 ms costs an HTTP/1 client its connection.
+//
+// A body that a middleware puts into the request counts, whatever its length says. One
+// put in after ShouldBindBodyWith leaves two, of which a handler may read either: a key
+// that uses the body then answers 500, and says so in c.Errors.
+//
 // A handler whose lock was lost and that then returns without an answer, or adds
 // the error of its context to c.Errors, has given up: the client gets the status
 // of a lost lock. A handler that answers keeps its answer, unless the rule says
