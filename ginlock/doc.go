@@ -37,7 +37,9 @@
 // registers. A path value is what gin's router hands over, decoded once: the same
 // text as [gin.Context.Param]. A cookie is decoded as by [gin.Context.Cookie], so
 // that a client cannot spell one value in several ways. client_ip is
-// [gin.Context.ClientIP], and as trustworthy as the engine's trusted proxies.
+// [gin.Context.ClientIP], and as trustworthy as the engine's trusted proxies: by gin's
+// default all addresses are such, so that any client chooses its own by a header. Call
+// engine.SetTrustedProxies before you lock by client_ip; Check warns of it.
 //
 // # Rule files
 //
