@@ -62,7 +62,7 @@ func (a *access) element(base, key any) (any, *EvalError) {
 
 func (a *access) chosen(base, key any) (any, *EvalError) {
 	if base == nil {
-		return nil, nil //nolint:nilnil // nil is missing
+		return nil, nil
 	}
 	if list, ok := asList(base); ok {
 		i, ok := key.(int)
@@ -70,7 +70,7 @@ func (a *access) chosen(base, key any) (any, *EvalError) {
 			return nil, wrongType(a.text, "needs an integer as index")
 		}
 		if i = position(i, len(list)); i < 0 {
-			return nil, nil //nolint:nilnil // nil is missing
+			return nil, nil
 		}
 		return list[i], nil
 	}

@@ -133,7 +133,7 @@ func TestTemplate_OneIDOneKey(t *testing.T) {
 // A bool and an enum are their texts, too.
 func TestTemplate_OneTextOneKey(t *testing.T) {
 	t.Parallel()
-	enum := &descriptorpb.FieldDescriptorProto{Type: descriptorpb.FieldDescriptorProto_TYPE_BOOL.Enum(), Name: proto.String("true")}
+	enum := &descriptorpb.FieldDescriptorProto{Type: descriptorpb.FieldDescriptorProto_TYPE_BOOL.Enum(), Name: new("true")}
 	nameless := &descriptorpb.FieldDescriptorProto{Type: descriptorpb.FieldDescriptorProto_Type(-7).Enum()}
 	for name, tt := range map[string]struct {
 		want string

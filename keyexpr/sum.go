@@ -35,7 +35,7 @@ func summands(tokens []lexer.Token) (operands [][]lexer.Token, ok bool) {
 			}
 			operands = append(operands, tokens[start:i])
 			start = i + 1
-		case t.Kind == lexer.Bracket && strings.Contains("([{", t.Value):
+		case t.Kind == lexer.Bracket && isOpening(t):
 			depth++
 		case t.Kind == lexer.Bracket:
 			depth--
@@ -45,6 +45,8 @@ func summands(tokens []lexer.Token) (operands [][]lexer.Token, ok bool) {
 	}
 	return operands, true
 }
+
+func isOpening(t lexer.Token) bool { return t.Value == "(" || t.Value == "[" || t.Value == "{" }
 
 // isText reports whether a token is a text that makes a difference as literal text,
 // and can be some.
