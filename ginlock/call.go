@@ -22,6 +22,7 @@ type call struct {
 	values   *httpvars.Request // nil until needed
 	response *response         // kept back; nil without a buffer
 	entered  bool              // the handlers were called
+	inner    *final            // what a guard further in has settled, behind response
 }
 
 func newCall(e *endpoint, c *gin.Context, outer *frame) *call {
@@ -79,11 +80,18 @@ func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 	if limit := x.endpoint.buffer; limit > 0 {
 		x.response = newResponse(x.c.Writer, limit)
 		x.c.Writer = x.response
-		defer func() { x.c.Writer = x.response.ResponseWriter }()
+		defer x.putWriterBack()
 	}
 	before := len(x.c.Errors)
 	x.c.Next()
 	return x.judge(ctx, before)
+}
+
+// putWriterBack ends the keeping back. It remembers an answer that a guard further in
+// has settled, for whom the writer is taken away.
+func (x *call) putWriterBack() {
+	x.inner, _ = x.c.Writer.(*final) //nolint:errcheck // nil is the answer
+	x.c.Writer = x.response.ResponseWriter
 }
 
 // Fallback is part of [aspect.Call].

@@ -98,12 +98,20 @@
 // sensible, Retry-After in whole seconds; see [WithErrorWriter]. skip answers 204
 // and null_response 200 with null or the rule's response, both told from a real
 // answer by the header [StatusHeader]. A handler that runs unlocked under strategy
-// proceed has it too. To a client that is gone nothing is sent; the status in the
-// access log is 499. No answer contains a key, an owner or a text of Redis.
+// proceed has it too. For a client that is gone c.Writer.Status, and so the access log,
+// says 499. That is no status to send: one who can still read, because it closed only
+// its own side of the connection or because the server itself cancelled the request,
+// gets 503 without a body. No answer contains a key, an owner or a text of Redis.
 //
 // Refusals with a status of 500 and more are added to c.Errors, for the logger:
 // as [*aspect.RefusedError], whose text is fit for clients, or, where the program
 // is at fault, as a text that says what to change.
+//
+// An answer of the guard is the only one. What middlewares outside write through
+// c.Writer after it, such as gin.ErrorLogger, which answers for every error in
+// c.Errors, is dropped; so it is after an answer of the handler whose lock was lost,
+// when it was too late to take that back. An application whose own middleware answers
+// for errors gives an error writer that writes nothing; see [WithErrorWriter].
 //
 // # The end of a response
 //
