@@ -3,6 +3,7 @@ package ginlock
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -73,18 +74,19 @@ func (x *call) lost(refusal *aspect.RefusedError) {
 		settle(x.c, x.c.Writer.Status())
 		return
 	}
-	forgetContent(x.c.Writer.Header())
+	x.takeBack()
 	x.endpoint.guard.refuse(x.c, refusal)
 }
 
-// forgetContent removes what describes an answer that is not given.
-func forgetContent(h http.Header) {
-	for _, name := range []string{
-		"Content-Length", "Content-Encoding", "Content-Type", "Content-Disposition",
-		"Cache-Control", "Etag", "Last-Modified", "Location",
-	} {
-		h.Del(name)
+// takeBack removes what the handlers have put into the header of their answer. Of one
+// that was kept back nothing came there.
+func (x *call) takeBack() {
+	if x.response != nil {
+		return
 	}
+	h := x.c.Writer.Header()
+	clear(h)
+	maps.Copy(h, x.header)
 }
 
 // refuse answers a request whose handler does not run, or whose result does not

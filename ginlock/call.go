@@ -21,6 +21,7 @@ type call struct {
 	c        *gin.Context
 	values   *httpvars.Request // nil until needed
 	response *response         // kept back; nil without a buffer
+	header   http.Header       // as it was before the handlers, without a buffer
 	entered  bool              // the handlers were called
 	inner    *final            // what a guard further in has settled, behind response
 }
@@ -69,9 +70,6 @@ func (x *call) Env(context.Context) keyexpr.Env { return x.request() }
 // Handle is part of [aspect.Call].
 func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 	x.entered = true
-	if g.Unlocked == aspect.UnlockedProceed {
-		x.c.Header(StatusHeader, StatusUnlocked)
-	}
 	x.hold = g.Hold
 	defer enterRequest(ctx, x.c).leave(x.c)
 	defer enterOwner(ctx, x.c).leave(x.c)
@@ -81,6 +79,11 @@ func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 		x.response = newResponse(x.c.Writer, limit)
 		x.c.Writer = x.response
 		defer x.putWriterBack()
+	} else if g.Hold != nil {
+		x.header = x.c.Writer.Header().Clone()
+	}
+	if g.Unlocked == aspect.UnlockedProceed {
+		x.c.Header(StatusHeader, StatusUnlocked)
 	}
 	before := len(x.c.Errors)
 	x.c.Next()

@@ -87,7 +87,8 @@
 // the error of its context to c.Errors, has given up: the client gets the status
 // of a lost lock. A handler that answers keeps its answer, unless the rule says
 // on_lost: fail, which needs a response that can still be taken back: nothing
-// written yet, or [WithBuffer].
+// written yet, or [WithBuffer]. With an answer go the headers that were set behind the
+// guard, cookies and trailers among them; those of middlewares outside stay as they were.
 //
 // A debounce window begins after a success: a status under 400 and nothing added
 // to c.Errors.
