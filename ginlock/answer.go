@@ -35,6 +35,9 @@ const (
 
 // answer gives the client what the outcome says.
 func (x *call) answer(o *aspect.Outcome) {
+	if !x.entered && x.unrouted(o) {
+		return // gin answers
+	}
 	switch o.Verdict {
 	case aspect.VerdictSkipped:
 		x.c.Header(StatusHeader, StatusSkipped)
@@ -57,6 +60,12 @@ func (x *call) answer(o *aspect.Outcome) {
 	case aspect.VerdictFallback:
 		// The fallback has answered.
 	}
+}
+
+// unrouted reports whether a request yields no key that has no route: its answer is 404
+// or 405 with a key, too.
+func (x *call) unrouted(o *aspect.Outcome) bool {
+	return o.Cause == failpolicy.Key && o.Status.HTTP < http.StatusInternalServerError && x.c.FullPath() == ""
 }
 
 func nullBody(o *aspect.Outcome) []byte {

@@ -68,11 +68,11 @@ func (h *chained) named(outer *frame, route ruleset.Endpoint) []ruleset.Rule {
 
 func (h *chained) unnamed() bool { return len(h.rules) == 1 && h.rules[0].Name == "" }
 
-// needsRoute reports whether the rules read path parameters, and nothing else is wrong
-// with them where there is no route.
+// needsRoute reports whether the rules read the route or its parameters, and nothing
+// else is wrong with them where there is no route.
 func (h *chained) needsRoute(none ruleset.Endpoint) bool {
 	e := h.guard.compileWith(none, httpvars.Config{AnyPathParam: true}, compiling(h.guard.trial, none, h.rules))
-	return e.broken == nil && e.point.Uses("path")
+	return e.broken == nil && (e.point.Uses("path") || e.point.Uses("route"))
 }
 
 // Handle is r.Handle with a rule around the handlers, compiled at once. r is an

@@ -100,6 +100,9 @@ func (x *call) putWriterBack() {
 // Fallback is part of [aspect.Call].
 func (x *call) Fallback(ctx context.Context, name string) error {
 	x.c.Abort()
+	if o, _ := aspect.OutcomeFrom(ctx); x.unrouted(&o) {
+		return aspect.ErrHandlerFailed
+	}
 	defer enterRequest(ctx, x.c).leave(x.c)
 	before := len(x.c.Errors)
 	x.endpoint.guard.cfg.fallbacks[name](x.c)

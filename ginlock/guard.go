@@ -118,7 +118,9 @@ func misplaced(route ruleset.Endpoint, rules []ruleset.Rule) error {
 // a number after its name there: "POST /orders (2)".
 //
 // Requests without a route (404, 405) are guarded too, as route "*", but not by
-// rules that read path, which have nothing to read there.
+// rules that read path or route, which have nothing to read there. Such a request that
+// yields no key stays a 404 or 405: nothing behind the guard runs, nor does a fallback,
+// and gin answers. Only strategy proceed does as always.
 func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
 	h := newChained(g, caller(), rules)
 	g.mu.Lock()
