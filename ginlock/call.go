@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -27,7 +28,7 @@ type call struct {
 }
 
 func newCall(e *endpoint, c *gin.Context, outer *frame) *call {
-	return &call{frame: frame{endpoint: e, outer: outer}, c: c}
+	return &call{frame: newFrame(e, c.Request, outer), c: c}
 }
 
 func (x *call) run() {
@@ -66,6 +67,9 @@ func (x *call) request() *httpvars.Request {
 
 // Env is part of [aspect.Call].
 func (x *call) Env(context.Context) keyexpr.Env { return x.request() }
+
+// AnswerBy is part of [aspect.AnswerDeadline].
+func (x *call) AnswerBy() time.Time { return x.frame.answerBy }
 
 // Handle is part of [aspect.Call].
 func (x *call) Handle(ctx context.Context, g aspect.Grant) error {

@@ -64,6 +64,20 @@
 // reads a registered variable which authentication has not set yet is answered
 // with 500, whatever its strategies say.
 //
+// # The end of a wait
+//
+// A wait ends in time for an answer: before the deadline of the request's context, and
+// before the WriteTimeout of the server would cut the answer off, over HTTP/1.1 and
+// HTTP/2. A tenth of the time that is left, and at least 50 ms, is kept for the answer,
+// or for the handler. Where nothing remains there is one attempt, which takes up to the
+// backend timeout of the lock client while Redis is silent.
+//
+// net/http does not tell when its clock began, so WriteTimeout counts from when the
+// first guard saw the request. What middlewares before it took is kept time, too: let a
+// guard come before what takes long, or choose wait times that leave room. A deadline
+// that a handler or a middleware sets with [http.ResponseController.SetWriteDeadline]
+// cannot be seen; WriteTimeout counts all the same.
+//
 // # What a handler sees
 //
 // It runs once, under the locks of all rules, or not at all. Without its lock it

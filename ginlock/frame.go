@@ -1,6 +1,9 @@
 package ginlock
 
 import (
+	"net/http"
+	"time"
+
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core"
@@ -10,7 +13,19 @@ import (
 type frame struct {
 	outer    *frame
 	endpoint *endpoint
+	answerBy time.Time // the zero time if the answer has all the time
 	hold     *core.Hold
+}
+
+// newFrame makes the frame of a guard within another, which may be nil.
+func newFrame(e *endpoint, r *http.Request, outer *frame) frame {
+	f := frame{outer: outer, endpoint: e}
+	if outer != nil {
+		f.answerBy = outer.answerBy
+	} else {
+		f.answerBy = answerBy(r)
+	}
+	return f
 }
 
 // frameKey is where the innermost frame of a request is found.

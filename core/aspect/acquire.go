@@ -16,7 +16,7 @@ func (r *run) acquire(f *frame, names lockNames) bool {
 	start := time.Now()
 	var room [8]core.AcquireOption
 	options := append(room[:0], f.rule.options...)
-	if wait, limited := f.rule.waitUnder(r.ctx, start); limited {
+	if wait, limited := r.waitFor(f.rule, start); limited {
 		options = append(options, core.WaitTime(wait))
 	}
 	ctx, hold, err := names.lock(r.point.aspect.locks).Acquire(r.ctx, options...)
