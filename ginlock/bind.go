@@ -53,7 +53,7 @@ func (h *chained) named(outer *frame, route ruleset.Endpoint) []ruleset.Rule {
 		return h.rules
 	}
 	n := 1
-	for f := outer; f != nil; f = f.outer {
+	for f := outer; f != nil; f = f.before() {
 		if o, ok := f.endpoint.origin.(*chained); ok && o.guard == h.guard && o.unnamed() && f.endpoint.route == route {
 			n++
 		}

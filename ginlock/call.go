@@ -27,8 +27,8 @@ type call struct {
 	inner    *final            // what a guard further in has settled, behind response
 }
 
-func newCall(e *endpoint, c *gin.Context, outer *frame) *call {
-	return &call{frame: newFrame(e, c.Request, outer), c: c}
+func newCall(e *endpoint, c *gin.Context) *call {
+	return &call{frame: newFrame(e, c), c: c}
 }
 
 func (x *call) run() {
@@ -75,7 +75,7 @@ func (x *call) AnswerBy() time.Time { return x.frame.answerBy }
 func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 	x.entered = true
 	x.hold = g.Hold
-	defer enterRequest(ctx, x.c).leave(x.c)
+	defer enterRequest(context.WithValue(ctx, frameKey{}, &x.frame), x.c).leave(x.c)
 	defer enterOwner(ctx, x.c).leave(x.c)
 	x.frame.enter(x.c)
 	defer x.frame.leave(x.c)
@@ -89,9 +89,9 @@ func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 	if g.Unlocked == aspect.UnlockedProceed {
 		x.c.Header(StatusHeader, StatusUnlocked)
 	}
-	before := len(x.c.Errors)
+	before := errorsOf(x.c)
 	x.c.Next()
-	return x.judge(ctx, before)
+	return x.judge(ctx, before.added(x.c))
 }
 
 // putWriterBack ends the keeping back. It remembers an answer that a guard further in
@@ -108,14 +108,33 @@ func (x *call) Fallback(ctx context.Context, name string) error {
 		return aspect.ErrHandlerFailed
 	}
 	defer enterRequest(ctx, x.c).leave(x.c)
-	before := len(x.c.Errors)
+	before := errorsOf(x.c)
 	x.endpoint.guard.cfg.fallbacks[name](x.c)
-	return x.judge(ctx, before)
+	return x.judge(ctx, before.added(x.c))
 }
 
-// judge tells how the handlers went, from what they left behind.
-func (x *call) judge(ctx context.Context, before int) error {
-	added := x.c.Errors[min(before, len(x.c.Errors)):]
+// knownErrors are the errors of a request at some time.
+type knownErrors struct {
+	count int
+	last  *gin.Error
+}
+
+func errorsOf(c *gin.Context) knownErrors {
+	return knownErrors{count: len(c.Errors), last: c.Errors.Last()}
+}
+
+// added are the errors that came since. Where those of that time are gone, as after
+// engine.HandleContext, it is all of them.
+func (k knownErrors) added(c *gin.Context) []*gin.Error {
+	if k.count > len(c.Errors) || k.count > 0 && c.Errors[k.count-1] != k.last {
+		return c.Errors
+	}
+	return c.Errors[k.count:]
+}
+
+// judge tells how the handlers went, from the errors and the answer that they left
+// behind.
+func (x *call) judge(ctx context.Context, added []*gin.Error) error {
 	if lost := lossOf(ctx); lost != nil {
 		if !x.answered() {
 			return lost

@@ -86,7 +86,12 @@
 // when one is lost, with core.ErrLost as its cause; afterwards the context of the
 // request is put back. A nested Acquire of the same lock re-enters, with
 // c.Request.Context() and with c itself, whether or not the engine has
-// ContextWithFallback; but only the former ends with the lock or the client.
+// ContextWithFallback; but only the former ends with the lock or the client. That holds
+// for a request, too, that a handler has served again by engine.HandleContext, which
+// clears all that gin's context knows: the request stays under its locks, and takes those
+// of the guards that it meets on its new way, be it the same guard for another order.
+// There [core.Held] and [core.MustHold] find them with c.Request.Context() only, and
+// the answer goes past a [WithBuffer] around it.
 // [Hold] gives the hold, to release it early, to hand it over, or for its fencing
 // token.
 //

@@ -44,6 +44,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ginlock: New: %w", err)
 	}
+	locks.FindThrough(gin.ContextRequestKey)
 	return &Guard{aspect: observed, trial: trial, cfg: cfg, seen: make(map[ruleset.Endpoint][]string)}, nil
 }
 
