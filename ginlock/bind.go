@@ -42,28 +42,36 @@ func (h *chained) compile(c *gin.Context, route ruleset.Endpoint) *endpoint {
 	if c.FullPath() == "" && h.needsRoute(route) {
 		return nil
 	}
-	e := h.guard.compileRules(h.guard.aspect, route, paramsOf(c), h.named(frameOf(c), route))
+	e := h.guard.compileRules(h.guard.aspect, route, paramsOf(c), h.named(route))
 	e.origin = h
 	return e
 }
 
-// named gives a rule without a name one that no Handler around it has on the route.
-func (h *chained) named(outer *frame, route ruleset.Endpoint) []ruleset.Rule {
+// named gives a rule without a name one that no other Handler has on the route.
+func (h *chained) named(route ruleset.Endpoint) []ruleset.Rule {
 	if !h.unnamed() {
 		return h.rules
 	}
-	n := 1
-	for f := outer; f != nil; f = f.before() {
-		if o, ok := f.endpoint.origin.(*chained); ok && o.guard == h.guard && o.unnamed() && f.endpoint.route == route {
-			n++
-		}
-	}
+	n := h.guard.place(h, route)
 	if n == 1 {
 		return h.rules
 	}
 	rule := h.rules[0]
 	rule.Name = fmt.Sprintf("%s (%d)", route.Label(), n)
 	return []ruleset.Rule{rule}
+}
+
+// place numbers the Handlers without a name on a route, in the order in which the route
+// met them. That one runs for some requests only does not matter.
+func (g *Guard) place(h *chained, route ruleset.Endpoint) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.unnamed[route], h)
+	if i < 0 {
+		i = len(g.unnamed[route])
+		g.unnamed[route] = append(g.unnamed[route], h)
+	}
+	return i + 1
 }
 
 func (h *chained) unnamed() bool { return len(h.rules) == 1 && h.rules[0].Name == "" }

@@ -17,12 +17,12 @@ import (
 func TestHandler_LeavesTheStatusOfARequestWithoutARoute(t *testing.T) {
 	t.Parallel()
 	keys := map[string]ruleset.Rule{
-		"route":                 {Key: "#{route}"},
-		"route in a condition":  {Key: "order", When: `route == "/orders/:id/pay"`},
-		"route and method":      {Key: "#{method}:#{route}"},
-		"route and a header":    {Key: `#{route}:#{header["X-Id"]}`},
-		"a header":              {Key: `#{header["X-Id"]}`},
-		"the body":              {Key: "#{body.id}"},
+		"route":                {Key: "#{route}"},
+		"route in a condition": {Key: "order", When: `route == "/orders/:id/pay"`},
+		"route and method":     {Key: "#{method}:#{route}"},
+		"route and a header":   {Key: `#{route}:#{header["X-Id"]}`},
+		"a header":             {Key: `#{header["X-Id"]}`},
+		"the body":             {Key: "#{body.id}"},
 	}
 	strategies := map[string]failpolicy.Strategy{
 		"error": failpolicy.Error, "skip": failpolicy.Skip, "null": failpolicy.NullResponse, "fallback": failpolicy.Fallback, "proceed": failpolicy.Proceed,
