@@ -71,15 +71,19 @@ func (c *Client) owned(ctx context.Context, key string) *owner {
 // ownedAlong looks at the holds on the way up from ctx; outermost is where there are no
 // more.
 func (c *Client) ownedAlong(ctx context.Context, key string) (o *owner, outermost context.Context) {
-	for h := innermost(ctx); h != nil; h = innermost(ctx) {
+	var last *holdContext
+	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		if h.hold.client == c {
 			if o := h.hold.ownerOf(key); o != nil {
 				return o, nil
 			}
 		}
-		ctx = h.parent
+		last = h
 	}
-	return nil, ctx
+	if last == nil {
+		return nil, ctx
+	}
+	return nil, last.parent
 }
 
 // Held gives the hold on the lock name that ctx carries: the innermost one, of
