@@ -19,9 +19,10 @@ import (
 // Guard makes handlers that take locks. Make it with [New]; one per process is
 // enough, and it serves any number of engines.
 type Guard struct {
-	aspect *aspect.Aspect
-	trial  *aspect.Aspect // without observers, to compile what may never be used
-	cfg    config
+	aspect  *aspect.Aspect
+	trial   *aspect.Aspect // without observers, to compile what may never be used
+	cfg     config
+	routing routing
 
 	mu       sync.Mutex
 	chained  []*chained                      // of Handler
@@ -72,19 +73,14 @@ func (g *Guard) compileWith(route ruleset.Endpoint, vars httpvars.Config, by fun
 	e.point, e.broken = by(aspect.Site{
 		Endpoint:  route,
 		Schema:    e.vars.Schema(),
+		Late:      lateVariables(),
 		Fallbacks: slices.Collect(maps.Keys(g.cfg.fallbacks)),
 	})
 	if e.broken != nil {
 		return e
 	}
 	e.buffer = g.cfg.bufferOf(route)
-	e.waits = slices.ContainsFunc(e.point.Rules(), mayWait)
 	return e
-}
-
-// mayWait reports whether a request may wait for the lock of the rule.
-func mayWait(r *ruleset.Resolved) bool {
-	return r.WaitTime != ruleset.NoWait && r.Debounce == 0 && !r.Disabled && !r.DryRun
 }
 
 // compileRules compiles rules written in Go for the route on which they were put.
@@ -176,8 +172,8 @@ func (g *Guard) Middleware(p ruleset.Provider) gin.HandlerFunc {
 func (g *Guard) withoutRules(why error) gin.HandlerFunc {
 	g.note(why)
 	return func(c *gin.Context) {
-		if c.FullPath() != "" {
-			(&endpoint{guard: g, route: routeOf(c), broken: why}).serve(c)
+		if path := c.FullPath(); path != "" {
+			(&endpoint{guard: g, route: ruleset.Route("*", path), broken: why}).serve(c)
 		}
 	}
 }

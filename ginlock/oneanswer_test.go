@@ -14,9 +14,9 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// answering are middlewares, to be put outside, that answer for what they find after
+// answeringMiddlewares are middlewares, to be put outside, that answer for what they find after
 // the handlers.
-func answering() map[string]gin.HandlerFunc {
+func answeringMiddlewares() map[string]gin.HandlerFunc {
 	return map[string]gin.HandlerFunc{
 		"gin.ErrorLogger":  gin.ErrorLogger(),
 		"gin.ErrorLoggerT": gin.ErrorLoggerT(gin.ErrorTypePrivate),
@@ -80,7 +80,7 @@ func TestAnswer_OfTheGuardIsTheOnlyOne(t *testing.T) {
 		"lost, taken back": {failing, free, paidLate, []ginlock.Option{ginlock.WithBuffer(64)}, 500, "problem"},
 	}
 	for name, tt := range tests {
-		for outside, middleware := range answering() {
+		for outside, middleware := range answeringMiddlewares() {
 			t.Run(name+", outside "+outside, func(t *testing.T) {
 				t.Parallel()
 				serving(t, nil, func(t *testing.T, s *online) {
@@ -115,7 +115,7 @@ func wantBody(t testing.TB, got, body string) {
 // response back.
 func TestAnswer_OfAnInnerGuardIsTheOnlyOne(t *testing.T) {
 	t.Parallel()
-	for outside, middleware := range answering() {
+	for outside, middleware := range answeringMiddlewares() {
 		t.Run("outside "+outside, func(t *testing.T) {
 			t.Parallel()
 			serving(t, nil, func(t *testing.T, s *online) {
@@ -141,7 +141,7 @@ func TestAnswer_AWriterMayLeaveItToAnErrorHandlerOutside(t *testing.T) {
 	t.Parallel()
 	leave := func(c *gin.Context, refusal *aspect.RefusedError) { _ = c.Error(refusal) }
 	serving(t, nil, func(t *testing.T, s *online) {
-		s.engine.Use(answering()["one that looks whether there is an answer"])
+		s.engine.Use(answeringMiddlewares()["one that looks whether there is an answer"])
 		s.engine.POST(payPath, s.guard.Handler(pay), paid)
 		s.redis.Take(payKey, time.Hour)
 		status, body, err := s.post(t)

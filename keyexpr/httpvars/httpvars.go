@@ -5,28 +5,39 @@
 //	query.id         a query parameter
 //	header["X-Id"]   a header; the case of the name does not matter
 //	cookie.session   a cookie
-//	form.id          a field of a urlencoded or multipart body
+//	form.id          a field of a urlencoded or multipart body; see below
 //	body.user.id     the JSON body, untyped or of [Config.Body]
 //	method           GET, POST, …
 //	route            the route's pattern
-//	client_ip        the client's address, as the router determines it
+//	client_ip        the client's address, as the router determines it; see below
 //
 // and the registered ones of [Config.Registered].
 //
 // A query, header, cookie or form value that a request repeats is an error:
-// query.id[0] picks one, query.id[:] takes all of them. form reads the body
-// only, never the query. A handler that merges the two (http.Request.Form, gin's
-// ShouldBind) may get a value that form does not have: let it read PostForm where a
-// condition or a ?? depends on form.
+// query.id[0] picks one, query.id[:] takes all of them.
+//
+// form is what a handler finds in PostForm when net/http, or gin's PostForm, has
+// parsed the form: the values of a urlencoded body under POST, PUT and PATCH only, and
+// of a multipart body under any method. A urlencoded body of a GET or DELETE has none,
+// and is not read. A form that a middleware has parsed before is the one that counts.
+// form never has the query. A handler that merges the two (http.Request.Form and
+// FormValue, gin's ShouldBind, which under GET reads the query only) may get a value
+// that form does not have: let it read PostForm where a condition or a ?? depends on
+// form.
+//
+// client_ip is as trustworthy as what the router takes it from. Gin's default is to
+// trust every proxy: any client then chooses its address by a header, and with it the
+// lock. Engine.SetTrustedProxies names the proxies that there are.
 //
 // A body is read only if an expression uses it, at most [Config.MaxBody] bytes
 // of it, and the request's Body is replaced so that the handler still reads all
-// of it. JSON needs a JSON content type (application/json or any +json),
-// UTF-8 and nothing after the value. Integers are exact. A typed body is decoded
-// as encoding/json would do it for the handler. In an untyped body, too, a name
-// is found in another case where it is not found as written; a body that has a name
-// twice in one object, be it in another case, is refused, because handlers disagree
-// about which value counts. A request without a body has no value for body and form.
+// of it. A body is there if it has bytes, whatever length was announced. JSON needs a
+// JSON content type (application/json or any +json), UTF-8 and nothing after the
+// value. Integers are exact. A typed body is decoded as encoding/json would do it for
+// the handler. In an untyped body, too, a name is found in another case where it is
+// not found as written. A body that has a name twice in one object, be it in another
+// case, is refused, typed or not, because handlers disagree about which value counts.
+// A request without a body has no value for body and form.
 package httpvars
 
 import "reflect"

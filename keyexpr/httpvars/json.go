@@ -24,6 +24,9 @@ func (q *Request) decodeBody() (any, error) {
 	if !utf8.Valid(content) {
 		return nil, badBody("needs a body in UTF-8", nil)
 	}
+	if err := q.checkNames(content); err != nil {
+		return nil, badBody("needs a body of JSON", err)
+	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.UseNumber()
 	value, err := q.decode(d)

@@ -14,6 +14,7 @@ type Request struct {
 	host      Host
 
 	query      url.Values
+	kept       []byte // of a body that was read before; see KeptBody
 	payload    payload
 	form       result[url.Values]
 	body       result[any]
