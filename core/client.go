@@ -33,6 +33,8 @@ type Client struct {
 	life    context.Context //nolint:containedctx // of the goroutines of this client
 	endLife context.CancelFunc
 
+	carriers carriers
+
 	callers callers
 	unasked callers   // resolutions that have not asked Redis yet
 	spare   sync.Pool // of *acquisition

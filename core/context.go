@@ -54,17 +54,36 @@ func innermost(ctx context.Context) *holdContext {
 	return h
 }
 
-// owned is the live ownership of key that ctx carries, if any.
+// owned is the live ownership of key that ctx carries, if any: by itself, or else by
+// the request of a framework to which it leads. That is followed once, because the
+// context of a request may lead back to ctx.
 func (c *Client) owned(ctx context.Context, key string) *owner {
-	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
-		if h.hold.client != c {
-			continue
-		}
-		if o := h.hold.ownerOf(key); o != nil {
-			return o
-		}
+	o, outermost := c.ownedAlong(ctx, key)
+	if o != nil {
+		return o
 	}
-	return nil
+	if request := c.carriers.requestOf(outermost); request != nil {
+		o, _ = c.ownedAlong(request, key)
+	}
+	return o
+}
+
+// ownedAlong looks at the holds on the way up from ctx; outermost is where there are no
+// more.
+func (c *Client) ownedAlong(ctx context.Context, key string) (o *owner, outermost context.Context) {
+	var last *holdContext
+	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
+		if h.hold.client == c {
+			if o := h.hold.ownerOf(key); o != nil {
+				return o, nil
+			}
+		}
+		last = h
+	}
+	if last == nil {
+		return nil, ctx
+	}
+	return nil, last.parent
 }
 
 // Held gives the hold on the lock name that ctx carries: the innermost one, of
@@ -101,10 +120,16 @@ type detached struct {
 	context.Context //nolint:containedctx // this type is a context
 }
 
+// detachedKey is where a detached context tells that it is one.
+type detachedKey struct{}
+
 // Value hides the holds.
 func (d detached) Value(key any) any {
-	if key == ContextKey {
+	switch key {
+	case ContextKey:
 		return nil
+	case detachedKey{}:
+		return true
 	}
 	return d.Context.Value(key)
 }

@@ -3,6 +3,7 @@ package ginlock
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -24,29 +25,47 @@ const (
 	StatusUnlocked = "unlocked" // the handler ran without the lock, by strategy proceed
 )
 
-// statusClientGone is what access logs show for a client that is gone, as nginx
-// has it. It is never sent to anybody.
-const statusClientGone = 499
+// The statuses for a client that is gone. Access logs show one that is not to be sent,
+// as nginx has it. What is sent is for a client that closed only its own side, and for
+// one whose request was cancelled by the server itself: both can read.
+const (
+	statusClientGone = 499
+	statusUnread     = http.StatusServiceUnavailable
+)
 
 // answer gives the client what the outcome says.
 func (x *call) answer(o *aspect.Outcome) {
+	if !x.entered && x.unrouted(o) {
+		return // gin answers
+	}
 	switch o.Verdict {
 	case aspect.VerdictSkipped:
 		x.c.Header(StatusHeader, StatusSkipped)
 		x.c.Status(http.StatusNoContent)
 		x.c.Writer.WriteHeaderNow()
+		settle(x.c, http.StatusNoContent)
 	case aspect.VerdictNull:
 		x.c.Header(StatusHeader, StatusNull)
 		x.c.Data(http.StatusOK, "application/json; charset=utf-8", nullBody(o))
+		settle(x.c, http.StatusOK)
 	case aspect.VerdictRefused:
 		x.endpoint.guard.refuse(x.c, o.Refusal())
 	case aspect.VerdictLost:
 		x.lost(o.Refusal())
 	case aspect.VerdictRan:
 		x.response.send()
+		if x.inner != nil {
+			settle(x.c, x.inner.status)
+		}
 	case aspect.VerdictFallback:
 		// The fallback has answered.
 	}
+}
+
+// unrouted reports whether a request yields no key that has no route: its answer is 404
+// or 405 with a key, too.
+func (x *call) unrouted(o *aspect.Outcome) bool {
+	return o.Cause == failpolicy.Key && o.Status.HTTP < http.StatusInternalServerError && x.c.FullPath() == ""
 }
 
 func nullBody(o *aspect.Outcome) []byte {
@@ -61,20 +80,22 @@ func nullBody(o *aspect.Outcome) []byte {
 func (x *call) lost(refusal *aspect.RefusedError) {
 	if x.c.Writer.Written() {
 		_ = x.c.Error(refusal) //nolint:errcheck // gives back what it was given
+		settle(x.c, x.c.Writer.Status())
 		return
 	}
-	forgetContent(x.c.Writer.Header())
+	x.takeBack()
 	x.endpoint.guard.refuse(x.c, refusal)
 }
 
-// forgetContent removes what describes an answer that is not given.
-func forgetContent(h http.Header) {
-	for _, name := range []string{
-		"Content-Length", "Content-Encoding", "Content-Type", "Content-Disposition",
-		"Cache-Control", "Etag", "Last-Modified", "Location",
-	} {
-		h.Del(name)
+// takeBack removes what the handlers have put into the header of their answer. Of one
+// that was kept back nothing came there.
+func (x *call) takeBack() {
+	if x.response != nil {
+		return
 	}
+	h := x.c.Writer.Header()
+	clear(h)
+	maps.Copy(h, x.header)
 }
 
 // refuse answers a request whose handler does not run, or whose result does not
@@ -82,8 +103,9 @@ func forgetContent(h http.Header) {
 func (g *Guard) refuse(c *gin.Context, refusal *aspect.RefusedError) {
 	c.Abort()
 	status := refusal.Status.HTTP
-	if status == 0 { // nobody is there to see it
-		c.Status(statusClientGone)
+	if status == 0 {
+		c.Status(statusUnread)
+		settle(c, statusClientGone)
 		return
 	}
 	if status >= http.StatusInternalServerError {
@@ -93,7 +115,10 @@ func (g *Guard) refuse(c *gin.Context, refusal *aspect.RefusedError) {
 		c.Header("Retry-After", strconv.Itoa(seconds))
 	}
 	g.cfg.writeError(c, refusal)
-	if !c.Writer.Written() && c.Writer.Status() < http.StatusBadRequest {
+	switch {
+	case c.Writer.Written():
+		settle(c, c.Writer.Status())
+	case c.Writer.Status() < http.StatusBadRequest:
 		c.Status(status) // a writer that wrote nothing must not look like success
 	}
 }

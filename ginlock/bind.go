@@ -46,22 +46,17 @@ func (h *chained) compile(c *gin.Context, r *route) *endpoint {
 	if r == noRoute && h.needsRoute(r.Endpoint) {
 		return nil
 	}
-	e := h.guard.compileRules(h.guard.aspect, r.Endpoint, r.params, h.named(frameOf(c), r.Endpoint))
+	e := h.guard.compileRules(h.guard.aspect, r.Endpoint, r.params, h.named(r.Endpoint))
 	e.origin = h
 	return e
 }
 
-// named gives a rule without a name one that no Handler around it has on the route.
-func (h *chained) named(outer *frame, route ruleset.Endpoint) []ruleset.Rule {
+// named gives a rule without a name one that no other Handler has on the route.
+func (h *chained) named(route ruleset.Endpoint) []ruleset.Rule {
 	if !h.unnamed() {
 		return h.rules
 	}
-	n := 1
-	for f := outer; f != nil; f = f.outer {
-		if o, ok := f.endpoint.origin.(*chained); ok && o.guard == h.guard && o.unnamed() && f.endpoint.route == route {
-			n++
-		}
-	}
+	n := h.guard.place(h, route)
 	if n == 1 {
 		return h.rules
 	}
@@ -70,13 +65,26 @@ func (h *chained) named(outer *frame, route ruleset.Endpoint) []ruleset.Rule {
 	return []ruleset.Rule{rule}
 }
 
+// place numbers the Handlers without a name on a route, in the order in which the route
+// met them. That one runs for some requests only does not matter.
+func (g *Guard) place(h *chained, route ruleset.Endpoint) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.unnamed[route], h)
+	if i < 0 {
+		i = len(g.unnamed[route])
+		g.unnamed[route] = append(g.unnamed[route], h)
+	}
+	return i + 1
+}
+
 func (h *chained) unnamed() bool { return len(h.rules) == 1 && h.rules[0].Name == "" }
 
-// needsRoute reports whether the rules read path parameters, and nothing else is wrong
-// with them where there is no route.
+// needsRoute reports whether the rules read the route or its parameters, and nothing
+// else is wrong with them where there is no route.
 func (h *chained) needsRoute(none ruleset.Endpoint) bool {
 	e := h.guard.compileWith(none, httpvars.Config{AnyPathParam: true}, compiling(h.guard.trial, none, h.rules))
-	return e.broken == nil && e.point.Uses("path")
+	return e.broken == nil && (e.point.Uses("path") || e.point.Uses("route"))
 }
 
 // Handle is r.Handle with a rule around the handlers, compiled at once. r is an

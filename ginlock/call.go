@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -19,11 +20,13 @@ type call struct {
 	c        *gin.Context
 	values   *httpvars.Request // nil until needed
 	response *response         // kept back; nil without a buffer
+	header   http.Header       // as it was before the handlers, without a buffer
 	entered  bool              // the handlers were called
+	inner    *final            // what a guard further in has settled, behind response
 }
 
-func newCall(e *endpoint, c *gin.Context, outer *frame) *call {
-	return &call{frame: frame{endpoint: e, outer: outer}, c: c}
+func newCall(e *endpoint, c *gin.Context) *call {
+	return &call{frame: newFrame(e, c), c: c}
 }
 
 func (x *call) run() {
@@ -47,39 +50,73 @@ func (x *call) request() *httpvars.Request {
 // Env is part of [aspect.Call].
 func (x *call) Env(context.Context) keyexpr.Env { return x.request() }
 
+// AnswerBy is part of [aspect.AnswerDeadline].
+func (x *call) AnswerBy() time.Time { return x.frame.answerBy }
+
 // Handle is part of [aspect.Call].
 func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 	x.entered = true
-	if g.Unlocked == aspect.UnlockedProceed {
-		x.c.Header(StatusHeader, StatusUnlocked)
-	}
 	x.hold = g.Hold
-	defer enterRequest(ctx, x.c).leave(x.c)
+	defer enterRequest(context.WithValue(ctx, frameKey{}, &x.frame), x.c).leave(x.c)
 	defer enterOwner(ctx, x.c).leave(x.c)
 	x.frame.enter(x.c)
 	defer x.frame.leave(x.c)
 	if limit := x.endpoint.buffer; limit > 0 {
 		x.response = newResponse(x.c.Writer, limit)
 		x.c.Writer = x.response
-		defer func() { x.c.Writer = x.response.ResponseWriter }()
+		defer x.putWriterBack()
+	} else if g.Hold != nil {
+		x.header = x.c.Writer.Header().Clone()
 	}
-	before := len(x.c.Errors)
+	if g.Unlocked == aspect.UnlockedProceed {
+		x.c.Header(StatusHeader, StatusUnlocked)
+	}
+	before := errorsOf(x.c)
 	x.c.Next()
-	return x.judge(ctx, before)
+	return x.judge(ctx, before.added(x.c))
+}
+
+// putWriterBack ends the keeping back. It remembers an answer that a guard further in
+// has settled, for whom the writer is taken away.
+func (x *call) putWriterBack() {
+	x.inner, _ = x.c.Writer.(*final) //nolint:errcheck // nil is the answer
+	x.c.Writer = x.response.ResponseWriter
 }
 
 // Fallback is part of [aspect.Call].
 func (x *call) Fallback(ctx context.Context, name string) error {
 	x.c.Abort()
+	if o, _ := aspect.OutcomeFrom(ctx); x.unrouted(&o) {
+		return aspect.ErrHandlerFailed
+	}
 	defer enterRequest(ctx, x.c).leave(x.c)
-	before := len(x.c.Errors)
+	before := errorsOf(x.c)
 	x.endpoint.guard.cfg.fallbacks[name](x.c)
-	return x.judge(ctx, before)
+	return x.judge(ctx, before.added(x.c))
 }
 
-// judge tells how the handlers went, from what they left behind.
-func (x *call) judge(ctx context.Context, before int) error {
-	added := x.c.Errors[min(before, len(x.c.Errors)):]
+// knownErrors are the errors of a request at some time.
+type knownErrors struct {
+	count int
+	last  *gin.Error
+}
+
+func errorsOf(c *gin.Context) knownErrors {
+	return knownErrors{count: len(c.Errors), last: c.Errors.Last()}
+}
+
+// added are the errors that came since. Where those of that time are gone, as after
+// engine.HandleContext, it is all of them.
+func (k knownErrors) added(c *gin.Context) []*gin.Error {
+	if k.count > len(c.Errors) || k.count > 0 && c.Errors[k.count-1] != k.last {
+		return c.Errors
+	}
+	return c.Errors[k.count:]
+}
+
+// judge tells how the handlers went, from the errors and the answer that they left
+// behind.
+func (x *call) judge(ctx context.Context, added []*gin.Error) error {
 	if lost := lossOf(ctx); lost != nil {
 		if !x.answered() {
 			return lost

@@ -73,6 +73,20 @@
 // reads a registered variable which authentication has not set yet is answered
 // with 500, whatever its strategies say.
 //
+// # The end of a wait
+//
+// A wait ends in time for an answer: before the deadline of the request's context, and
+// before the WriteTimeout of the server would cut the answer off, over HTTP/1.1 and
+// HTTP/2. A tenth of the time that is left, and at least 50 ms, is kept for the answer,
+// or for the handler. Where nothing remains there is one attempt, which takes up to the
+// backend timeout of the lock client while Redis is silent.
+//
+// net/http does not tell when its clock began, so WriteTimeout counts from when the
+// first guard saw the request. What middlewares before it took is kept time, too: let a
+// guard come before what takes long, or choose wait times that leave room. A deadline
+// that a handler or a middleware sets with [http.ResponseController.SetWriteDeadline]
+// cannot be seen; WriteTimeout counts all the same.
+//
 // # What a handler sees
 //
 // It runs once, under the locks of all rules, or not at all. Without its lock it
@@ -81,7 +95,12 @@
 // when one is lost, with core.ErrLost as its cause; afterwards the context of the
 // request is put back. A nested Acquire of the same lock re-enters, with
 // c.Request.Context() and with c itself, whether or not the engine has
-// ContextWithFallback; but only the former ends with the lock or the client.
+// ContextWithFallback; but only the former ends with the lock or the client. That holds
+// for a request, too, that a handler has served again by engine.HandleContext, which
+// clears all that gin's context knows: the request stays under its locks, and takes those
+// of the guards that it meets on its new way, be it the same guard for another order.
+// There [core.Held] and [core.MustHold] find them with c.Request.Context() only, and
+// the answer goes past a [WithBuffer] around it.
 // [Hold] gives the hold, to release it early, to hand it over, or for its fencing
 // token.
 //
@@ -105,7 +124,8 @@
 // the error of its context to c.Errors, has given up: the client gets the status
 // of a lost lock. A handler that answers keeps its answer, unless the rule says
 // on_lost: fail, which needs a response that can still be taken back: nothing
-// written yet, or [WithBuffer].
+// written yet, or [WithBuffer]. With an answer go the headers that were set behind the
+// guard, cookies and trailers among them; those of middlewares outside stay as they were.
 //
 // A debounce window begins after a success: a status under 400 and nothing added
 // to c.Errors.
@@ -116,12 +136,20 @@
 // sensible, Retry-After in whole seconds; see [WithErrorWriter]. skip answers 204
 // and null_response 200 with null or the rule's response, both told from a real
 // answer by the header [StatusHeader]. A handler that runs unlocked under strategy
-// proceed has it too. To a client that is gone nothing is sent; the status in the
-// access log is 499. No answer contains a key, an owner or a text of Redis.
+// proceed has it too. For a client that is gone c.Writer.Status, and so the access log,
+// says 499. That is no status to send: one who can still read, because it closed only
+// its own side of the connection or because the server itself cancelled the request,
+// gets 503 without a body. No answer contains a key, an owner or a text of Redis.
 //
 // Refusals with a status of 500 and more are added to c.Errors, for the logger:
 // as [*aspect.RefusedError], whose text is fit for clients, or, where the program
 // is at fault, as a text that says what to change.
+//
+// An answer of the guard is the only one. What middlewares outside write through
+// c.Writer after it, such as gin.ErrorLogger, which answers for every error in
+// c.Errors, is dropped; so it is after an answer of the handler whose lock was lost,
+// when it was too late to take that back. An application whose own middleware answers
+// for errors gives an error writer that writes nothing; see [WithErrorWriter].
 //
 // # The end of a response
 //

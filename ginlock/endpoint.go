@@ -38,7 +38,7 @@ func (e *endpoint) serve(c *gin.Context) {
 		})
 		return
 	}
-	newCall(e, c, outer).run()
+	newCall(e, c).run()
 }
 
 // unusable says why the route cannot be served, nil if it can.
@@ -46,7 +46,7 @@ func (e *endpoint) unusable(outer *frame) error {
 	if e.broken != nil {
 		return e.broken
 	}
-	for f := outer; f != nil; f = f.outer {
+	for f := outer; f != nil; f = f.before() {
 		if err := e.clash(f.endpoint); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -24,11 +25,12 @@ type Guard struct {
 	routing routing
 
 	mu       sync.Mutex
-	chained  []*chained                    // of Handler
-	placed   []*endpoint                   // of Handle
-	declared []*declared                   // of Middleware
-	seen     map[ruleset.Endpoint][]string // routes with their parameters
-	checked  bool                          // seen has all routes of an engine
+	chained  []*chained                      // of Handler
+	unnamed  map[ruleset.Endpoint][]*chained // the same without a name, by the routes that met them
+	placed   []*endpoint                     // of Handle
+	declared []*declared                     // of Middleware
+	seen     map[ruleset.Endpoint][]string   // routes with their parameters
+	checked  bool                            // seen has all routes of an engine
 	noted    []error
 }
 
@@ -45,7 +47,8 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ginlock: New: %w", err)
 	}
-	return &Guard{aspect: observed, trial: trial, cfg: cfg, seen: make(map[ruleset.Endpoint][]string)}, nil
+	locks.FindThrough(gin.ContextRequestKey)
+	return &Guard{aspect: observed, trial: trial, cfg: cfg, unnamed: make(map[ruleset.Endpoint][]*chained), seen: make(map[ruleset.Endpoint][]string)}, nil
 }
 
 // Aspect is what compiles and runs the rules of the guard. It has the kill switch:
@@ -110,17 +113,30 @@ func misplaced(route ruleset.Endpoint, rules []ruleset.Rule) error {
 // Handler makes a handler that runs the rest of its chain under the locks of the
 // rules. Put it before the handler of a route, or on a group. The rules are
 // compiled for a route at its first request; [Guard.Check] tells before whether
-// they fit. A rule without a name that is within another such Handler on a route gets
-// a number after its name there: "POST /orders (2)".
+// they fit. Of several Handlers without a name on a route, each but the one that a
+// request met first gets a number after its name there: "POST /orders (2)".
 //
 // Requests without a route (404, 405) are guarded too, as route "*", but not by
-// rules that read path, which have nothing to read there.
+// rules that read path or route, which have nothing to read there. Such a request that
+// yields no key stays a 404 or 405: nothing behind the guard runs, nor does a fallback,
+// and gin answers. Only strategy proceed does as always.
 func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
-	h := newChained(g, caller(), rules)
+	return g.chainedAt(caller(), rules).serve
+}
+
+// chainedAt is what Handler makes. The same rules from the same place in the program are
+// the same, so that it does no harm to call Handler within a handler.
+func (g *Guard) chainedAt(where string, rules []ruleset.Rule) *chained {
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, h := range g.chained {
+		if h.where == where && reflect.DeepEqual(h.rules, rules) {
+			return h
+		}
+	}
+	h := newChained(g, where, rules)
 	g.chained = append(g.chained, h)
-	g.mu.Unlock()
-	return h.serve
+	return h
 }
 
 // Middleware makes a handler that runs the rest of its chain under the locks of

@@ -34,6 +34,16 @@ func (r *response) send() {
 		return
 	}
 	r.let = true
+	if !r.ResponseWriter.Written() { // engine.HandleContext answers past it
+		r.sendHeader()
+	}
+	if len(r.body) > 0 {
+		_, _ = r.ResponseWriter.Write(r.body) //nolint:errcheck // the client is gone: nobody to tell
+	}
+	r.body = nil
+}
+
+func (r *response) sendHeader() {
 	h := r.ResponseWriter.Header()
 	clear(h)
 	maps.Copy(h, r.header)
@@ -41,10 +51,6 @@ func (r *response) send() {
 	if r.written {
 		r.ResponseWriter.WriteHeaderNow()
 	}
-	if len(r.body) > 0 {
-		_, _ = r.ResponseWriter.Write(r.body) //nolint:errcheck // the client is gone: nobody to tell
-	}
-	r.body = nil
 }
 
 // Header is that of the answer.

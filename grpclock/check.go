@@ -70,7 +70,7 @@ func registered(servers []Server) []methodKey {
 		services := s.GetServiceInfo()
 		for _, service := range slices.Sorted(maps.Keys(services)) {
 			for _, m := range services[service].Methods {
-				list = append(list, methodKey{"/" + service + "/" + m.Name, shape{m.IsClientStream, m.IsServerStream}})
+				list = append(list, methodKey{"/" + service + "/" + m.Name, shape{client: m.IsClientStream, server: m.IsServerStream}})
 			}
 		}
 	}

@@ -120,7 +120,12 @@ func (c *compiler) explainRequest(rules []*ruleset.Resolved) {
 func (c *compiler) checkReply(r *ruleset.Resolved) {
 	policy := r.Policy()
 	empty := policy.Uses(failpolicy.Skip) || policy.Uses(failpolicy.NullResponse)
-	if empty && c.method.shape.replies() && c.method.descriptor == nil {
+	switch {
+	case !empty || c.method.descriptor != nil:
+	case c.method.shape.unregistered:
+		c.reportf(r, "", "nothing tells whether callers of %s expect a reply, which skip and null_response have to give: it is not registered "+
+			"and has no descriptor: import the generated package, give its file to WithDescriptors, or choose another strategy", c.endpoint.Path)
+	case c.method.shape.replies():
 		c.reportf(r, "", "skip and null_response answer with an empty reply, but no descriptor of %s is registered: "+
 			"import its generated package, or give its file to WithDescriptors", c.endpoint.Path)
 	}
@@ -132,8 +137,10 @@ func (c *compiler) response(r *ruleset.Resolved) proto.Message {
 	switch {
 	case r.Response == "" || strings.TrimSpace(r.Response) == "null":
 		return nil
-	case !c.method.shape.replies():
-		c.reportf(r, "response", "%s is %s and ends without a reply: remove it", c.endpoint.Path, c.method.shape)
+	case d == nil && c.method.shape.unregistered:
+		return nil // reported by checkReply
+	case !c.method.called().replies():
+		c.reportf(r, "response", "%s is %s and ends without a reply: remove it", c.endpoint.Path, c.method.called())
 		return nil
 	case d == nil:
 		return nil // reported by checkReply

@@ -66,6 +66,10 @@
 // wraps an [*aspect.RefusedError]. Its text, and what the client gets, contain
 // neither key nor owner nor an answer of Redis.
 //
+// A guard that meets a call which it guards already, because it is installed twice, does
+// nothing a second time. Two guards take two locks, and x-lock-status has what each of
+// them says once, the inner one's last.
+//
 // # Keys
 //
 // Keys and conditions may use req (the request message, by the field names of the
@@ -98,6 +102,12 @@
 //	               message. Header x-lock-status: skipped or null
 //	fallback       what [WithFallback] or [WithStreamFallback] registered
 //	proceed        the handler, unlocked. Header x-lock-status: unlocked
+//
+// Whether a caller expects a reply its method's descriptor says. Methods that are served
+// by a handler of unknown services ([grpc.UnknownServiceHandler]) and have none, such as
+// those of a proxy, cannot be skipped or answered with null: a rule that does so is broken
+// there, and its calls end as INTERNAL, LOCK_MISCONFIGURED. Give their files to
+// [WithDescriptors], or choose another strategy.
 //
 // A caller whose deadline is over or who is gone gets DEADLINE_EXCEEDED or
 // CANCELLED and no strategy. The wait ends before the caller's deadline.

@@ -64,7 +64,13 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 		if m.err != nil {
 			return nil, misconfigured(m.err)
 		}
-		c := &unaryCall{host: host{guard: g, ctx: ctx, fullMethod: info.FullMethod}, method: m, req: req, handler: handler}
+		if passed(ctx, g, info.FullMethod, req) {
+			return handler(ctx, req)
+		}
+		c := &unaryCall{
+			host: host{guard: g, ctx: ctx, fullMethod: info.FullMethod}, passage: newPassage(ctx, g, info.FullMethod, req),
+			method: m, req: req, handler: handler,
+		}
 		return c.run(ctx)
 	}
 }
@@ -80,8 +86,12 @@ func (g *Guard) StreamServerInterceptor() grpc.StreamServerInterceptor {
 		if m.err != nil {
 			return misconfigured(m.err)
 		}
+		ctx := stream.Context()
+		if passed(ctx, g, info.FullMethod, nil) {
+			return handler(srv, stream)
+		}
 		c := &streamCall{
-			host:   host{guard: g, ctx: stream.Context(), fullMethod: info.FullMethod},
+			host: host{guard: g, ctx: ctx, fullMethod: info.FullMethod}, passage: newPassage(ctx, g, info.FullMethod, nil),
 			method: m, srv: srv, stream: stream, handler: handler,
 		}
 		return c.run()

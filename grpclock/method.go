@@ -35,6 +35,15 @@ func (m *method) rules() []*ruleset.Resolved {
 	return m.point.Rules()
 }
 
+// called is the shape that callers give to the method: that of its descriptor. A proxy
+// may have registered it as streams, or not at all.
+func (m *method) called() shape {
+	if d := m.descriptor; d != nil {
+		return shape{client: d.IsStreamingClient(), server: d.IsStreamingServer()}
+	}
+	return m.shape
+}
+
 // announce tells observers of the rules.
 func (m *method) announce() {
 	if m != nil && m.err == nil {

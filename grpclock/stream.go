@@ -14,7 +14,7 @@ import (
 // streamCall is one streaming call, as core/aspect sees it.
 type streamCall struct {
 	host
-	granted
+	passage passage
 
 	method  *method
 	srv     any
@@ -50,14 +50,19 @@ func (c *streamCall) run() error {
 // finish ends the call well, though the handler did not run.
 func (c *streamCall) finish(value string, reply func() any) error {
 	c.header(value)
-	if !c.method.shape.replies() {
+	if !c.method.called().replies() {
 		return nil
 	}
 	return c.stream.SendMsg(reply())
 }
 
-// header marks the answer. It can only fail when the headers were sent already.
+// header marks the answer, unless a guard outside has done so. It can only fail when
+// the headers were sent already.
 func (c *streamCall) header(value string) {
+	if c.passage.says(value) {
+		return
+	}
+	c.passage.status = value
 	_ = c.stream.SetHeader(lockStatus(value)) //nolint:errcheck // the answer counts
 }
 
@@ -81,11 +86,12 @@ func (c *streamCall) Handle(ctx context.Context, g aspect.Grant) error {
 	if g.Unlocked == aspect.UnlockedProceed {
 		c.header(LockUnlocked)
 	}
+	c.passage.hold = g.Hold
+	ctx = c.passage.with(ctx)
 	if g.Hold == nil {
-		return c.handler(c.srv, c.stream)
+		return c.handler(c.srv, &contextStream{ServerStream: c.stream, ctx: ctx})
 	}
-	c.granted = granted{hold: g.Hold, caller: c.ctx}
-	c.locked = &lockedStream{ServerStream: c.stream, ctx: withGranted(ctx, &c.granted), fail: c.lost}
+	c.locked = &lockedStream{ServerStream: c.stream, ctx: ctx, fail: c.lost}
 	if err := c.handler(c.srv, c.locked); err != nil {
 		return err
 	}

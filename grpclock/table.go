@@ -51,7 +51,18 @@ func (g *Guard) method(fullMethod string, s shape, registered bool) *method {
 	if m, known := g.current.Load().methods[k]; known {
 		return m
 	}
-	if registered || describe(fullMethod, g.config.descriptors) != nil {
+	if registered {
+		return g.learn(k).methods[k]
+	}
+	return g.unregistered(methodKey{fullMethod, unregistered()})
+}
+
+// unregistered is method for one that a handler of unknown services serves.
+func (g *Guard) unregistered(k methodKey) *method {
+	if m, known := g.current.Load().methods[k]; known {
+		return m
+	}
+	if describe(k.path, g.config.descriptors) != nil {
 		return g.learn(k).methods[k]
 	}
 	return g.stray(k)

@@ -15,7 +15,7 @@ import (
 // unaryCall is one unary call, as core/aspect sees it.
 type unaryCall struct {
 	host
-	granted
+	passage passage
 
 	method  *method
 	req     any
@@ -42,8 +42,13 @@ func (c *unaryCall) run(ctx context.Context) (any, error) {
 	}
 }
 
-// header marks the answer. It can only fail when the headers were sent already.
+// header marks the answer, unless a guard outside has done so. It can only fail when
+// the headers were sent already.
 func (c *unaryCall) header(value string) {
+	if c.passage.says(value) {
+		return
+	}
+	c.passage.status = value
 	_ = grpc.SetHeader(c.ctx, lockStatus(value)) //nolint:errcheck // the answer counts
 }
 
@@ -81,11 +86,8 @@ func (c *unaryCall) Handle(ctx context.Context, g aspect.Grant) (err error) {
 	if g.Unlocked == aspect.UnlockedProceed {
 		c.header(LockUnlocked)
 	}
-	if g.Hold != nil {
-		c.granted = granted{hold: g.Hold, caller: c.ctx}
-		ctx = withGranted(ctx, &c.granted)
-	}
-	c.reply, err = c.handler(ctx, c.req)
+	c.passage.hold = g.Hold
+	c.reply, err = c.handler(c.passage.with(ctx), c.req)
 	return err
 }
 

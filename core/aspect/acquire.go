@@ -18,7 +18,7 @@ func (r *run) acquire(f *frame, names lockNames) bool {
 	start := time.Now()
 	var room [8]core.AcquireOption
 	options := append(room[:0], f.rule.options...)
-	if wait, limited := f.rule.waitUnder(r.ctx, start); limited {
+	if wait, limited := r.waitFor(f.rule, start); limited {
 		options = append(options, core.WaitTime(wait))
 	}
 	ctx, hold, err := lock.Acquire(r.ctx, options...)

@@ -2,6 +2,7 @@ package aspect
 
 import (
 	"context"
+	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/keyexpr"
@@ -65,6 +66,14 @@ func (u Unlocked) rank() int {
 	default:
 		return 0
 	}
+}
+
+// AnswerDeadline may be implemented by a [Call] that has to be answered by a time
+// which is not the deadline of the caller's context, such as a server's limit for
+// writing. Waits end before it as they do before the caller's deadline; the handler's
+// context does not. The zero time is none.
+type AnswerDeadline interface {
+	AnswerBy() time.Time
 }
 
 // CancelReporter may be implemented by a [Call] whose handlers report cancellation

@@ -17,7 +17,7 @@
 //     or [runtime.Goexit] releases and goes on.
 //   - A rule that is not had frees the locks of the rules before it.
 //   - The wait ends before the caller's deadline, so that the answer is "busy" and
-//     not a bare deadline.
+//     not a bare deadline; so it does before one for the answer ([AnswerDeadline]).
 //   - A lock that is lost under its handler is reported as lost, also when the
 //     handler returns the cancellation that the loss caused.
 //   - Nothing in an [Outcome] that is meant for the client contains a key, an owner

@@ -347,6 +347,57 @@ func TestRun_WaitEndsBeforeTheCallersDeadline(t *testing.T) {
 	}
 }
 
+// punctual is a call that has to be answered by a time of its own.
+type punctual struct {
+	*call
+	by time.Time
+}
+
+func (c punctual) AnswerBy() time.Time { return c.by }
+
+func TestRun_WaitEndsBeforeTheDeadlineForTheAnswer(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		caller, answer, wait, waited time.Duration
+	}{
+		"no other deadline":     {0, 10 * time.Second, ruleset.WaitForever, 9 * time.Second},
+		"before the caller's":   {time.Minute, 10 * time.Second, time.Minute, 9 * time.Second},
+		"after the caller's":    {10 * time.Second, time.Minute, time.Minute, 9 * time.Second},
+		"none":                  {0, 0, 2 * time.Second, 2 * time.Second},
+		"later than the wait":   {0, 10 * time.Second, 2 * time.Second, 2 * time.Second},
+		"no time for a wait":    {0, 40 * time.Millisecond, time.Minute, 0},
+		"over already":          {0, -time.Second, time.Minute, 0},
+		"a rule without a wait": {0, 10 * time.Second, ruleset.NoWait, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
+			rule := pay()
+			rule.WaitTime = tc.wait
+			p := mustCompile(t, mustAspect(t, b.locks), rule)
+			b.redis.Take("order:42", time.Hour)
+			ctx, start := t.Context(), time.Now()
+			if tc.caller != 0 {
+				limited, cancel := context.WithTimeout(ctx, tc.caller)
+				defer cancel()
+				ctx = limited
+			}
+			c := punctual{call: &call{in: order{ID: "42"}}}
+			if tc.answer != 0 {
+				c.by = start.Add(tc.answer)
+			}
+			want(t, name+": cause", p.Run(ctx, c).Cause, failpolicy.Busy)
+			want(t, name+": waited", time.Since(start), tc.waited)
+			b.redis.Free("order:42")
+			c.handle = func(ctx context.Context, _ aspect.Grant) error {
+				_, limited := ctx.Deadline()
+				want(t, name+": the handler's context has a deadline", limited, false)
+				return nil
+			}
+			want(t, name+": verdict of a free lock", p.Run(t.Context(), c).Verdict, aspect.VerdictRan)
+		})
+	}
+}
+
 func TestRun_EarlyReleaseAndHandoverAreTheHandlersRight(t *testing.T) {
 	t.Parallel()
 	var moved *core.Hold

@@ -1,7 +1,6 @@
 package aspect
 
 import (
-	"context"
 	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -16,20 +15,34 @@ const (
 	reserveShare = 10
 )
 
-// waitUnder is how long to wait under the caller's deadline; limited says whether
-// that is less than the rule's wait time.
-func (c *compiled) waitUnder(ctx context.Context, now time.Time) (wait time.Duration, limited bool) {
-	deadline, ok := ctx.Deadline()
-	if !ok || c.wait == 0 {
-		return c.wait, false
+// waitFor is how long to wait for the lock of a rule; limited says whether the
+// caller's time makes that less than the rule's wait time.
+func (r *run) waitFor(rule *compiled, now time.Time) (wait time.Duration, limited bool) {
+	if rule.wait == 0 {
+		return 0, false
+	}
+	deadline, ok := r.deadline()
+	if !ok {
+		return rule.wait, false
 	}
 	left := deadline.Sub(now)
 	usable := left - max(left/reserveShare, MinReserve)
-	if c.wait != ruleset.WaitForever && usable >= c.wait {
-		return c.wait, false
+	if rule.wait != ruleset.WaitForever && usable >= rule.wait {
+		return rule.wait, false
 	}
 	if usable < time.Millisecond {
 		return 0, true
 	}
 	return usable, true
+}
+
+// deadline is when the caller's time is over, or that for an answer if it is earlier.
+func (r *run) deadline() (time.Time, bool) {
+	deadline, ok := r.ctx.Deadline()
+	if c, limited := r.call.(AnswerDeadline); limited {
+		if by := c.AnswerBy(); !by.IsZero() && (!ok || by.Before(deadline)) {
+			return by, true
+		}
+	}
+	return deadline, ok
 }

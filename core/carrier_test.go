@@ -1,0 +1,120 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// page is the context type of a framework: it is passed on as a context.Context and
+// has values of its own, but not those of its request.
+type page struct {
+	context.Context
+
+	request *pageRequest
+}
+
+type pageKey struct{}
+
+func (p *page) Value(key any) any {
+	if key == (pageKey{}) {
+		return p.request
+	}
+	return nil
+}
+
+type pageRequest struct{ ctx context.Context }
+
+func (r *pageRequest) Context() context.Context { return r.ctx }
+
+func newPage(ctx context.Context) *page {
+	return &page{Context: context.Background(), request: &pageRequest{ctx}}
+}
+
+// free reports whether a lock is had at once with a context: it re-enters, or nobody
+// has the lock.
+func free(t *testing.T, ctx context.Context, l core.Lock) bool {
+	t.Helper()
+	err := l.Do(ctx, func(context.Context) error { return nil }, core.WaitTime(0))
+	if err != nil && !errors.Is(err, core.ErrNotAcquired) {
+		t.Errorf("Do: %v", err)
+	}
+	return err == nil
+}
+
+func TestFindThrough_RequestsLeadToTheHolds(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		for range 2 {
+			locks.FindThrough(pageKey{})
+		}
+		outer, hold := acquired(t, t.Context(), locks.Lock("k"))
+		p := newPage(outer)
+		derived, cancel := context.WithTimeout(p, time.Hour)
+		defer cancel()
+		nested, other := acquired(t, p, locks.Lock("other"))
+		for name, ctx := range map[string]context.Context{"it": p, "one derived": derived, "one with another lock": nested} {
+			if !free(t, ctx, locks.Lock("k")) {
+				t.Errorf("Acquire with %s waits for itself", name)
+			}
+			if !free(t, ctx, locks.MultiLock("k", "third")) {
+				t.Errorf("MultiLock with %s waits for itself", name)
+			}
+		}
+		released(t, other)
+		released(t, hold)
+		if !free(t, t.Context(), locks.Lock("k")) {
+			t.Error("the lock is not free after the outer release")
+		}
+	})
+}
+
+func TestFindThrough_FindsNothingThatIsHiddenOrNotThere(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks, stranger := b.locks(), b.locks()
+		locks.FindThrough(pageKey{})
+		outer, hold := acquired(t, t.Context(), locks.Lock("k"))
+		p := newPage(outer)
+		moved, kept := acquired(t, core.Detach(p), locks.Lock("other"))
+		for name, ctx := range map[string]context.Context{
+			"another request":           newPage(t.Context()),
+			"none":                      &page{Context: t.Context()},
+			"a detached one":            core.Detach(p),
+			"a lock of a detached one":  moved,
+			"the request detached":      newPage(core.Detach(outer)),
+			"its request, then another": newPage(newPage(t.Context())),
+		} {
+			if free(t, ctx, locks.Lock("k")) {
+				t.Errorf("%s owns the lock", name)
+			}
+		}
+		if free(t, p, stranger.Lock("k")) {
+			t.Error("a client that was not told finds the hold")
+		}
+		released(t, kept)
+		released(t, hold)
+	})
+}
+
+// A context of a hold may be that of the request from which it was derived.
+func TestFindThrough_EndsWhereContextsGoRoundInACircle(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		locks.FindThrough(pageKey{})
+		p := newPage(t.Context())
+		ctx, hold := acquired(t, p, locks.Lock("k"))
+		p.request.ctx = ctx
+		for name, ctx := range map[string]context.Context{"the request's": p, "the hold's": ctx} {
+			if !free(t, ctx, locks.Lock("k")) || !free(t, ctx, locks.Lock("other")) {
+				t.Errorf("Acquire with %s context fails", name)
+			}
+		}
+		released(t, hold)
+	})
+}

@@ -1,0 +1,137 @@
+package ginlock_test
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// writeTimeout configures a server, for HTTP/1.1 and for HTTP/2.
+func writeTimeout(d time.Duration) func(*http.Server) {
+	return func(server *http.Server) {
+		server.WriteTimeout = d
+		server.Protocols = new(http.Protocols)
+		server.Protocols.SetHTTP1(true)
+		server.Protocols.SetUnencryptedHTTP2(true)
+	}
+}
+
+// patient is a rule that waits longer than any server.
+var patient = ruleset.Rule{Key: "order:#{path.id}", WaitTime: time.Minute}
+
+func TestWriteTimeout_WaitEndsInTimeForTheAnswer(t *testing.T) {
+	t.Parallel()
+	forever, short := patient, patient
+	forever.WaitTime, short.WaitTime = ruleset.WaitForever, time.Second
+	tests := map[string]struct {
+		rule    ruleset.Rule
+		timeout time.Duration
+		waits   time.Duration
+	}{
+		"a tenth is left over":       {patient, 10 * time.Second, 9 * time.Second},
+		"at least 50 ms are":         {patient, 200 * time.Millisecond, 150 * time.Millisecond},
+		"one attempt if it is short": {patient, 40 * time.Millisecond, 0},
+		"waiting for ever":           {forever, 10 * time.Second, 9 * time.Second},
+		"the rule's own is shorter":  {short, 10 * time.Second, time.Second},
+		"a negative one is none":     {patient, -1, time.Minute},
+	}
+	for name, tt := range tests {
+		for protocol, h2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+			t.Run(name+" over "+protocol, func(t *testing.T) {
+				t.Parallel()
+				serving(t, writeTimeout(tt.timeout), func(t *testing.T, s *online) {
+					s.speak(h2)
+					s.handle(t, "POST", payPath, tt.rule, func(*gin.Context) { t.Error("the handler ran") })
+					s.redis.Take(payKey, time.Hour)
+					start := time.Now()
+					status, body, err := s.post(t)
+					want(t, "error", err, nil)
+					want(t, "status", status, http.StatusConflict)
+					wantBody(t, body, "problem")
+					want(t, "waited", time.Since(start).Round(10*time.Millisecond), tt.waits)
+				})
+			})
+		}
+	}
+}
+
+// speak chooses the protocol of the client.
+func (o *online) speak(h2 bool) {
+	transport := o.client.Transport.(*http.Transport)
+	transport.Protocols = new(http.Protocols)
+	transport.Protocols.SetHTTP1(!h2)
+	transport.Protocols.SetUnencryptedHTTP2(h2)
+}
+
+func TestWriteTimeout_LeavesTheHandlerAlone(t *testing.T) {
+	t.Parallel()
+	serving(t, writeTimeout(40*time.Millisecond), func(t *testing.T, s *online) {
+		s.handle(t, "POST", payPath, patient, func(c *gin.Context) {
+			_, limited := c.Request.Context().Deadline()
+			want(t, "the handler's context has a deadline", limited, false)
+			c.Status(http.StatusNoContent)
+		})
+		status, _, err := s.post(t)
+		want(t, "error", err, nil)
+		want(t, "status", status, http.StatusNoContent)
+	})
+}
+
+// A lock that comes free during what is left of the wait is had.
+func TestWriteTimeout_LockInTimeIsHad(t *testing.T) {
+	t.Parallel()
+	serving(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
+		s.handle(t, "POST", payPath, patient, paid)
+		s.redis.Take(payKey, 8*time.Second)
+		status, body, err := s.post(t)
+		want(t, "error", err, nil)
+		want(t, "status", status, http.StatusOK)
+		want(t, "body", body, "paid")
+	})
+}
+
+// The time counts from when the first guard saw the request, not from when the wait
+// began: before that come the body, and guards around.
+func TestWriteTimeout_CountsFromTheFirstGuard(t *testing.T) {
+	t.Parallel()
+	t.Run("a body that takes long", func(t *testing.T) {
+		t.Parallel()
+		serving(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
+			s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{body.id}", WaitTime: time.Minute}, func(*gin.Context) { t.Error("the handler ran") })
+			s.redis.Take(payKey, time.Hour)
+			slow, end := io.Pipe()
+			time.AfterFunc(5*time.Second, func() {
+				_, _ = io.WriteString(end, `{"id":42}`)
+				_ = end.Close()
+			})
+			start := time.Now()
+			res, err := s.client.Post("http://shop"+payURL, "application/json", iotest.OneByteReader(slow))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			want(t, "status", res.StatusCode, http.StatusConflict)
+			want(t, "took", time.Since(start).Round(10*time.Millisecond), 9500*time.Millisecond)
+		})
+	})
+	t.Run("a middleware between guards", func(t *testing.T) {
+		t.Parallel()
+		serving(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {
+			disabled := ruleset.Rule{Name: "outer", Key: "outer", Disabled: true}
+			s.engine.POST(payPath, s.guard.Handler(disabled), func(*gin.Context) { time.Sleep(5 * time.Second) },
+				s.guard.Handler(patient), func(*gin.Context) { t.Error("the handler ran") })
+			s.redis.Take(payKey, time.Hour)
+			start := time.Now()
+			status, _, err := s.post(t)
+			want(t, "error", err, nil)
+			want(t, "status", status, http.StatusConflict)
+			want(t, "took", time.Since(start).Round(10*time.Millisecond), 9500*time.Millisecond)
+		})
+	})
+}

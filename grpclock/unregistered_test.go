@@ -1,0 +1,119 @@
+package grpclock_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock"
+	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
+)
+
+// proxy serves whatever is asked for by a handler of unknown services, as a proxy does.
+func proxy(t *testing.T, opts ...grpclock.Option) *bench {
+	t.Helper()
+	b := prepare(t, &shop{}, opts...)
+	b.server = grpc.NewServer(
+		grpc.StreamInterceptor(b.guard.StreamServerInterceptor()),
+		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+			b.shop.ran.Add(1)
+			for {
+				if err := stream.RecvMsg(new(shoppb.PayRequest)); errors.Is(err, io.EOF) {
+					return stream.SendMsg(reply("passed on"))
+				} else if err != nil {
+					return err
+				}
+			}
+		}),
+	)
+	b.serve()
+	return b
+}
+
+// The caller of an unregistered method gets the replies that its shape asks for, where
+// the method has a descriptor.
+func TestUnregistered_SkipAndNullReplyAsTheDescriptorSays(t *testing.T) {
+	t.Parallel()
+	for strategy, mark := range map[failpolicy.Strategy]string{failpolicy.Skip: "skipped", failpolicy.NullResponse: "null"} {
+		for _, key := range []string{"order:#{req.order_id}", "order:#{metadata.order}"} {
+			b := proxy(t, grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: key, WaitTime: ruleset.NoWait, OnBusy: strategy}))
+			b.redis.Take("order:1", time.Minute)
+			for kind, replies := range map[string][]string{"Pay": {""}, "Import": {""}, "Track": nil, "Chat": nil} {
+				got := b.call(metadata.AppendToOutgoingContext(t.Context(), "order", "1"), kind, "1")
+				got.check(t, replies...)
+				if got.lockStatus() != mark {
+					t.Errorf("%s: x-lock-status is %q, want %q", kind, got.lockStatus(), mark)
+				}
+			}
+			b.call(metadata.AppendToOutgoingContext(t.Context(), "order", "2"), "Pay", "2").check(t, "passed on")
+			if ran := b.shop.ran.Load(); ran != 1 {
+				t.Errorf("the handler ran %d times, want 1", ran)
+			}
+		}
+	}
+}
+
+func TestUnregistered_NullRepliesWithTheResponseOfTheRule(t *testing.T) {
+	t.Parallel()
+	b := proxy(t, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) {
+		r.OnBusy, r.Response = failpolicy.NullResponse, `{"receipt":"none"}`
+	})))
+	b.redis.Take("order:1", time.Minute)
+	b.call(t.Context(), "Pay", "1").check(t, "none")
+}
+
+// Without a descriptor nothing tells what a caller expects, so that skip and null have
+// no answer: such a rule is broken, and says so.
+func TestUnregistered_SkipAndNullNeedADescriptor(t *testing.T) {
+	t.Parallel()
+	for _, endpoint := range []string{"*", "/a.B/*", "/a.B/C"} {
+		for _, strategy := range []failpolicy.Strategy{failpolicy.Skip, failpolicy.NullResponse} {
+			b := proxy(t, grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
+			got := b.client.Conn.Invoke(t.Context(), "/a.B/C", &emptypb.Empty{}, &emptypb.Empty{})
+			if reasons, _ := (answer{err: got}).details(); status.Code(got) != codes.Internal || len(reasons) != 1 || reasons[0] != "interlock/"+grpclock.ReasonMisconfigured {
+				t.Errorf("%s: got %v %q, want the answer of a broken rule", endpoint, got, reasons)
+			}
+			err := b.guard.StreamServerInterceptor()(nil, quietStream{ctx: t.Context()},
+				&grpc.StreamServerInfo{FullMethod: "/a.B/C", IsServerStream: true, IsClientStream: true},
+				func(any, grpc.ServerStream) error { t.Error("the handler ran"); return nil })
+			var invalid *ruleset.InvalidError
+			if !errors.As(err, &invalid) {
+				t.Fatalf("%s: the reason is %v", endpoint, err)
+			}
+			if text := invalid.Error(); !strings.Contains(text, "WithDescriptors") || !strings.Contains(text, "expect a reply") {
+				t.Errorf("%s: the reason is %q", endpoint, text)
+			}
+		}
+	}
+}
+
+// A method that the program itself has registered without a descriptor is what it says.
+func TestRegistered_WithoutDescriptorEndsWithoutAReply(t *testing.T) {
+	t.Parallel()
+	for name, impl := range map[string]any{"an implementation": &shop{}, "none": nil} {
+		b := prepare(t, &shop{}, grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/a.B/C"), Key: "k", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Skip}))
+		b.server = grpc.NewServer(grpc.StreamInterceptor(b.guard.StreamServerInterceptor()))
+		b.server.RegisterService(&grpc.ServiceDesc{ServiceName: "a.B", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{{
+			StreamName: "C", ClientStreams: true, ServerStreams: true, Handler: func(any, grpc.ServerStream) error { return nil },
+		}}}, impl)
+		b.checked()
+		b.redis.Take("k", time.Minute)
+		s, err := b.client.Conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/a.B/C")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RecvMsg(new(emptypb.Empty)); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: got %v, want the end of the stream", name, err)
+		}
+	}
+}
