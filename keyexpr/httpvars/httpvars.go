@@ -42,9 +42,10 @@
 // struct, or the request is refused:
 //
 //   - The case of names does not matter, whatever the expression does with an object:
-//     body.id, body[query.field], "id" in body and (body.order ?? {}).id find ID. values
-//     is in the order of the names in lower case. keys gives names that are in lower
-//     case, or that the expression itself spells so somewhere; others are refused.
+//     body.id, body[query.field], "id" in body and (body.order ?? {}).id find ID. (Only a
+//     handler with two fields that differ in nothing else tells them apart.) values is
+//     in the order of the names in lower case. keys gives names that are in lower case, or
+//     that the expression itself spells so somewhere; others are refused.
 //   - Objects are not compared, by ==, in or uniq: compare their fields.
 //   - The number 42 and the string "42" are one id, whose text is the key. Comparing the
 //     one with the other is refused: write string(body.id) == path.id.
