@@ -100,6 +100,10 @@ func (c *config) checkPrefix() error {
 // WithPrefix puts prefix before every lock name: the Redis key of Lock("order:42")
 // is then prefix + "order:42". It has to leave 64 bytes of [WithMaxKeyLength] for
 // names, and what rules need for theirs. Default: none.
+//
+// Clients that share a Redis and should not meet need prefixes of which none begins
+// with another: a client with the prefix "shop:" and the name "a:order:42" means the
+// lock of a client with "shop:a:" and "order:42".
 func WithPrefix(prefix string) Option {
 	return func(c *config) error {
 		c.prefix = prefix

@@ -27,10 +27,14 @@ func newChained(g *Guard, where string, rules []ruleset.Rule) *chained {
 }
 
 func (h *chained) serve(c *gin.Context) {
-	route := routeOf(c)
-	e, known := h.routes.find(route)
+	r, unknown := h.guard.routing.of(c)
+	if unknown != nil {
+		h.guard.refuseUnmatched(c, unknown)
+		return
+	}
+	e, known := h.routes.find(r.Endpoint)
 	if !known {
-		e = h.routes.add(route, func() *endpoint { return h.compile(c, route) })
+		e = h.routes.add(r.Endpoint, func() *endpoint { return h.compile(c, r) })
 	}
 	if e != nil {
 		e.serve(c)
@@ -38,11 +42,11 @@ func (h *chained) serve(c *gin.Context) {
 }
 
 // compile compiles the rules for the route of a request; nil if they pass it by.
-func (h *chained) compile(c *gin.Context, route ruleset.Endpoint) *endpoint {
-	if c.FullPath() == "" && h.needsRoute(route) {
+func (h *chained) compile(c *gin.Context, r *route) *endpoint {
+	if r == noRoute && h.needsRoute(r.Endpoint) {
 		return nil
 	}
-	e := h.guard.compileRules(h.guard.aspect, route, paramsOf(c), h.named(frameOf(c), route))
+	e := h.guard.compileRules(h.guard.aspect, r.Endpoint, r.params, h.named(frameOf(c), r.Endpoint))
 	e.origin = h
 	return e
 }

@@ -45,7 +45,9 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 		if e == nil {
 			return errors.New("ginlock: Check: the engine is nil")
 		}
-		g.remember(routesOf(e))
+		routes := routesOf(e)
+		g.remember(routes)
+		g.routing.add(routes)
 	}
 	g.mu.Lock()
 	g.checked = true

@@ -2,6 +2,7 @@ package ginlock
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,29 +31,42 @@ type generation struct {
 }
 
 func (d *declared) serve(c *gin.Context) {
-	if e := d.find(c); e != nil {
+	e, unknown := d.find(c)
+	switch {
+	case unknown != nil:
+		d.guard.refuseUnmatched(c, unknown)
+	case e != nil:
 		e.serve(c)
 	}
 }
 
 // find is what is in force for the route of a request, nil if nothing is. For a
 // known route it takes no lock and does not allocate.
-func (d *declared) find(c *gin.Context) *endpoint {
-	path := c.FullPath()
-	if path == "" {
-		return nil
+func (d *declared) find(c *gin.Context) (*endpoint, *ambiguousError) {
+	r, unknown := d.guard.routing.of(c)
+	switch {
+	case r == noRoute:
+		return nil, nil
+	case unknown == nil:
+		return d.at(r), nil
+	case len(unknown.routes) > 0 && !slices.ContainsFunc(unknown.routes, d.hasRules):
+		return nil, nil // whichever it is
+	default:
+		return nil, unknown
 	}
-	if e, known := d.now.Load().table.find(c.Request.Method, path); known {
-		return e
-	}
-	return d.learn(ruleset.Route(c.Request.Method, path), paramsOf(c))
 }
 
-// learn compiles a route that [Guard.Check] was not told of.
-func (d *declared) learn(r ruleset.Endpoint, params []string) *endpoint {
-	list := []route{{r, params}}
+func (d *declared) hasRules(r *route) bool { return d.at(r) != nil }
+
+// at is what is in force for a route. One that [Guard.Check] was not told of is
+// compiled.
+func (d *declared) at(r *route) *endpoint {
+	if e, known := d.now.Load().table.find(r.Method, r.Path); known {
+		return e
+	}
+	list := []route{*r}
 	d.guard.remember(list)
-	return d.complete(list).table.at(r)
+	return d.complete(list).table.at(r.Endpoint)
 }
 
 // start subscribes, once.

@@ -25,6 +25,13 @@
 // meets a request which it guards already does nothing a second time; another guard
 // with a rule of the same name on the same route is a mistake and answers 500.
 //
+// The route of a request is the one that gin has matched, not what its method says by
+// now: a middleware before the guard may have changed that (X-HTTP-Method-Override),
+// and the handler that runs is still that of the route. Register the routes before the
+// first request. Only where one function serves several methods of a path, and the
+// method is none of them any more, the route cannot be known: the answer is 500, and
+// observers are warned once for the path.
+//
 // The variables of keys and conditions are those of package httpvars: path, query,
 // header, cookie, form, body, method, route, client_ip, and what [WithVariable]
 // registers. A path value is what gin's router hands over, decoded once: the same

@@ -11,5 +11,30 @@ import (
 func (g *Guard) Lookup(p ruleset.Provider) func(c *gin.Context) (found bool) {
 	d := g.declaredFrom(p)
 	d.start()
-	return func(c *gin.Context) bool { return d.find(c) != nil }
+	return func(c *gin.Context) bool {
+		e, _ := d.find(c)
+		return e != nil
+	}
+}
+
+// Remembered is how many routes the guard keeps in all.
+func (g *Guard) Remembered() int {
+	n := 0
+	for _, h := range g.chained {
+		n += h.routes.all().size()
+	}
+	for _, d := range g.declared {
+		n += d.now.Load().table.size()
+	}
+	for _, routes := range g.routing.all() {
+		n += len(routes)
+	}
+	return n + len(g.seen)
+}
+
+func (t table) size() (n int) {
+	for _, rows := range t {
+		n += len(rows)
+	}
+	return n
 }

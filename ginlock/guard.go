@@ -18,9 +18,10 @@ import (
 // Guard makes handlers that take locks. Make it with [New]; one per process is
 // enough, and it serves any number of engines.
 type Guard struct {
-	aspect *aspect.Aspect
-	trial  *aspect.Aspect // without observers, to compile what may never be used
-	cfg    config
+	aspect  *aspect.Aspect
+	trial   *aspect.Aspect // without observers, to compile what may never be used
+	cfg     config
+	routing routing
 
 	mu       sync.Mutex
 	chained  []*chained                    // of Handler
@@ -160,8 +161,8 @@ func (g *Guard) Middleware(p ruleset.Provider) gin.HandlerFunc {
 func (g *Guard) withoutRules(why error) gin.HandlerFunc {
 	g.note(why)
 	return func(c *gin.Context) {
-		if c.FullPath() != "" {
-			(&endpoint{guard: g, route: routeOf(c), broken: why}).serve(c)
+		if path := c.FullPath(); path != "" {
+			(&endpoint{guard: g, route: ruleset.Route("*", path), broken: why}).serve(c)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package ginlock
 import (
 	"cmp"
 	"slices"
+	"unsafe"
 
 	"github.com/gin-gonic/gin"
 
@@ -13,8 +14,12 @@ import (
 type route struct {
 	ruleset.Endpoint
 
-	params []string
+	params   []string
+	function unsafe.Pointer // see identity; nil where it does not matter
 }
+
+// same reports whether o is the same route, be it of another engine.
+func (r *route) same(o *route) bool { return r.Endpoint == o.Endpoint && r.function == o.function }
 
 // known is what a guard knows of the program.
 type known struct {
@@ -26,7 +31,7 @@ type known struct {
 func routesOf(engine *gin.Engine) []route {
 	var routes []route
 	for _, info := range engine.Routes() {
-		routes = append(routes, route{canonical(ruleset.Route(info.Method, info.Path)), pathParams(info.Path)})
+		routes = append(routes, route{canonical(ruleset.Route(info.Method, info.Path)), pathParams(info.Path), identity(info.HandlerFunc)})
 	}
 	return routes
 }
@@ -52,7 +57,7 @@ func (g *Guard) knownRoutes() known {
 	defer g.mu.Unlock()
 	k := known{checked: g.checked}
 	for e, params := range g.seen {
-		k.routes = append(k.routes, route{e, params})
+		k.routes = append(k.routes, route{Endpoint: e, params: params})
 	}
 	slices.SortFunc(k.routes, func(a, b route) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))

@@ -2,7 +2,6 @@ package keyexpr
 
 import (
 	"errors"
-	"strings"
 )
 
 // mode says how a reference treats a value that is not there.
@@ -56,12 +55,12 @@ const (
 
 // step goes from a value to one inside of it.
 type step struct {
-	get     func(any) any // field of an object
-	name    string        // key of a map
-	anyCase bool          // of the name
-	index   int           // element of a list, if isIndex
-	kind    stepKind
-	text    string // of the reference up to here
+	get    func(any) any // field of an object
+	name   string        // key of a map
+	folded foldedName    // key of an object of JSON
+	index  int           // element of a list, if isIndex
+	kind   stepKind
+	text   string // of the reference up to here
 }
 
 type stepKind uint8
@@ -115,8 +114,11 @@ func (s *step) take(v any) (any, bool) {
 	case stepField:
 		return s.get(v), true
 	case stepKey:
-		if m, ok := v.(map[string]any); ok {
-			return s.entry(m), true
+		switch m := v.(type) {
+		case map[string]any:
+			return m[s.name], true
+		case jsonObject:
+			return m[s.folded].value, true
 		}
 	default:
 		if list, ok := asList(v); ok {
@@ -127,19 +129,6 @@ func (s *step) take(v any) (any, bool) {
 		}
 	}
 	return s.inside(v)
-}
-
-// entry is the value that a map has under the step's name, nil without one.
-func (s *step) entry(m map[string]any) any {
-	if v, ok := m[s.name]; ok || !s.anyCase {
-		return v
-	}
-	for name, v := range m {
-		if strings.EqualFold(name, s.name) {
-			return v
-		}
-	}
-	return nil
 }
 
 func (s *step) noun() string {

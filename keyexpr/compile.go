@@ -57,11 +57,7 @@ func (b *builder) build() {
 	b.prefix()
 	b.used = map[string]bool{}
 	for _, s := range segments {
-		if s.isExpr {
-			b.part(s)
-		} else {
-			b.literal(s)
-		}
+		b.segment(s)
 	}
 	if len(b.problems) == 0 {
 		b.delimit()
@@ -71,6 +67,20 @@ func (b *builder) build() {
 		b.template.used = append(b.template.used, name)
 	}
 	slices.Sort(b.template.used)
+}
+
+func (b *builder) segment(s segment) {
+	if !s.isExpr {
+		b.literal(s)
+		return
+	}
+	for _, term := range s.terms(b.schema) {
+		if term.isExpr {
+			b.part(term)
+		} else {
+			b.literal(term)
+		}
+	}
 }
 
 func checkSize(source, what string) *Error {
@@ -171,7 +181,7 @@ func (b *builder) accept(p *program, s segment) *Error {
 	if list {
 		t.list = len(t.pieces)
 	}
-	t.pieces = append(t.pieces, piece{program: p, untyped: typ.kind == kindAny, list: list})
+	t.pieces = append(t.pieces, piece{program: p, list: list})
 	b.starts = append(b.starts, s.offset)
 	return nil
 }

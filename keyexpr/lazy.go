@@ -42,7 +42,7 @@ func newDocument(v any) any {
 	case []any, map[string]any:
 		return document{v}
 	}
-	return normalize(v)
+	return normalize(FromJSON(v))
 }
 
 // inside takes the step into a value that is not converted yet.

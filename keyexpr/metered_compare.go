@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -14,14 +15,15 @@ func equal(e *evaluation, args []any) (any, error) {
 	if err := e.payComparison(args[0], args[1]); err != nil {
 		return nil, err
 	}
-	return runtime.Equal(args[0], args[1]), nil
+	return same(args[0], args[1])
 }
 
 func unequal(e *evaluation, args []any) (any, error) {
 	if err := e.payComparison(args[0], args[1]); err != nil {
 		return nil, err
 	}
-	return !runtime.Equal(args[0], args[1]), nil
+	equal, err := same(args[0], args[1])
+	return !equal, err
 }
 
 // compare is an operator of order.
@@ -40,17 +42,31 @@ func (e *evaluation) payComparison(a, b any) error {
 	if _, lazy := b.(lazyMap); lazy {
 		return errTooMany
 	}
-	switch x := a.(type) {
-	case nil, bool, int, float64:
-		return nil
-	case string:
-		y, _ := b.(string) //nolint:errcheck // no text compares at once
+	x, textX := a.(string)
+	y, textY := b.(string)
+	switch {
+	case textX && textY:
 		return e.spend(min(len(x), len(y))/8, 0)
+	case isScalar(a) || isScalar(b):
+		cost := readingPrice(a).plus(readingPrice(b))
+		return e.spend(cost.work, cost.bytes)
 	}
-	if isScalar(b) {
-		return nil
+	if err := e.payWhole(a); err != nil {
+		return err
 	}
-	return e.payWhole(a)
+	return e.payWhole(b)
+}
+
+// readingPrice is that of finding out what number a text or a long integer is, which
+// only comparing it with a number does.
+func readingPrice(v any) price {
+	switch x := v.(type) {
+	case string:
+		return price{numberPrice(x), 0}
+	case json.Number: // the errors that tell how long it is have copies of it
+		return price{numberPrice(x.String()), 6 * len(x)}
+	}
+	return price{}
 }
 
 func isScalar(v any) bool {
@@ -66,7 +82,10 @@ func isScalar(v any) bool {
 func (e *evaluation) payWhole(v any) error {
 	switch x := v.(type) {
 	case string:
-		return e.spend(40+len(x)/8, 0)
+		return e.spend(40+len(x)/8+numberPrice(x), 0)
+	case json.Number:
+		cost := readingPrice(x)
+		return e.spend(40+cost.work, cost.bytes)
 	case lazyMap:
 		return errTooMany
 	case map[string]any:
@@ -98,9 +117,9 @@ func in(e *evaluation, args []any) (any, error) {
 	switch {
 	case where == nil:
 		return false, nil
-	case isLazyMap(where):
-		return inLazyMap(e, needle, where)
-	case reflect.TypeOf(where).Kind() == reflect.Map:
+	case isObject(where):
+		return inObject(e, needle, where)
+	case reflect.TypeOf(where).Kind() == reflect.Map: // of literals, made by the optimizer
 		text, _ := needle.(string) //nolint:errcheck // other names are short
 		if err := e.spend(100+len(text)/2, 16); err != nil {
 			return nil, err
@@ -117,8 +136,8 @@ func in(e *evaluation, args []any) (any, error) {
 		if err := e.payComparison(element, needle); err != nil {
 			return nil, err
 		}
-		if runtime.Equal(element, needle) {
-			return true, nil
+		if equal, err := same(element, needle); equal || err != nil {
+			return equal, err
 		}
 	}
 	return false, nil
@@ -126,26 +145,22 @@ func in(e *evaluation, args []any) (any, error) {
 
 var errTooMany = errors.New("has more than " + strconv.Itoa(maxCollection) + " entries")
 
-func isLazyMap(v any) bool {
-	_, ok := v.(lazyMap)
-	return ok
-}
-
-func inLazyMap(e *evaluation, needle, where any) (any, error) {
-	m, _ := where.(lazyMap) //nolint:errcheck // asked before
+func inObject(e *evaluation, needle, object any) (any, error) {
+	if needle == nil {
+		return false, nil
+	}
 	name, err := argument[string]([]any{needle}, 0, "a string")
 	if err != nil {
 		return nil, err
 	}
-	if err := e.spend(200+len(name), 64); err != nil {
+	if err := e.spend(200+10*len(name), 64+2*len(name)); err != nil {
 		return nil, err
 	}
-	_, found := m.entry(name)
+	_, found, _ := lookUp(object, name)
 	return found, nil
 }
 
-// seen are the values that uniq has met, equal as == has it: an integer equals the
-// float of the same value.
+// seen are the values that uniq has met. Their texts are their identity, as in keys.
 type seen struct {
 	simple map[any]struct{}
 	others []any
@@ -156,8 +171,11 @@ func newSeen() *seen { return &seen{simple: map[any]struct{}{}} }
 // add notes a value and reports whether an equal one was there.
 func (s *seen) add(e *evaluation, v any) (known bool, err error) {
 	if key, ok := simpleKey(v); ok {
-		if text, isText := v.(string); isText {
-			err = e.spend(len(text), 0)
+		switch x := v.(type) {
+		case string:
+			err = e.spend(len(x), 0)
+		case json.Number:
+			err = e.spend(2*len(x), len(x))
 		}
 		_, known = s.simple[key]
 		s.simple[key] = struct{}{}
@@ -170,8 +188,8 @@ func (s *seen) add(e *evaluation, v any) (known bool, err error) {
 		if err := e.payComparison(other, v); err != nil {
 			return false, err
 		}
-		if runtime.Equal(other, v) {
-			return true, nil
+		if equal, err := same(other, v); equal || err != nil {
+			return equal, err
 		}
 	}
 	s.others = append(s.others, v)
@@ -181,13 +199,15 @@ func (s *seen) add(e *evaluation, v any) (known bool, err error) {
 // simpleKey is what equal values that can be looked up have in common.
 func simpleKey(v any) (key any, ok bool) {
 	switch x := v.(type) {
-	case nil, string, bool, json.Number, uint64, int:
+	case nil, string:
 		return v, true
+	case bool, int, uint64, json.Number:
+		return fmt.Sprint(x), true
 	case float64:
 		if i := int(x); float64(i) == x && i > math.MinInt && i < math.MaxInt {
-			return i, true
+			return strconv.Itoa(i), true
 		}
-		return v, true
+		return strconv.FormatFloat(x, 'g', -1, 64), true
 	}
 	return nil, false
 }

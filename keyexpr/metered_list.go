@@ -90,7 +90,7 @@ func uniq(e *evaluation, args []any) (any, error) {
 	s := newSeen()
 	unique := make([]any, 0, min(listLength(args[0]), 16))
 	err := each(args[0], func(v any) error {
-		if err := e.spend(200, 160); err != nil {
+		if err := e.spend(350, 160); err != nil {
 			return err
 		}
 		known, err := s.add(e, v)
@@ -141,7 +141,7 @@ func isList(v any) bool {
 	switch v.(type) {
 	case []any, []string, []int:
 		return true
-	case nil, string, int, bool, float64, map[string]any:
+	case nil, string, int, bool, float64, map[string]any, jsonObject:
 		return false
 	}
 	kind := reflect.TypeOf(v).Kind()
@@ -204,23 +204,41 @@ func aggregate(name string, deeper price) meteredFunction {
 // ofMap is a function that sorts the names of an object.
 func ofMap(f func(any) (any, error)) meteredFunction {
 	return func(e *evaluation, args []any) (any, error) {
-		m, ok := args[0].(map[string]any)
-		switch {
-		case isLazyMap(args[0]):
-			return nil, errTooMany
-		case !ok:
-			return f(args[0])
-		}
-		if err := e.spend(len(m)*(100+40*rounds(len(m))), 112*len(m)); err != nil {
+		if err := e.payNames(args[0]); err != nil {
 			return nil, err
 		}
-		texts := 0
-		for name := range m {
+		return f(args[0])
+	}
+}
+
+// keysOf are the names of an object, as far as they are sure.
+func keysOf(e *evaluation, args []any) (any, error) {
+	object, ok := args[0].(jsonObject)
+	if !ok {
+		return ofMap(ownKeys)(e, args)
+	}
+	if err := e.payNames(object); err != nil {
+		return nil, err
+	}
+	return e.program.spelling.names(object)
+}
+
+// payNames pays for sorting the names of an object.
+func (e *evaluation) payNames(object any) error {
+	count, texts := 0, 0
+	switch o := object.(type) {
+	case lazyMap:
+		return errTooMany
+	case map[string]any:
+		count = len(o)
+		for name := range o {
 			texts += len(name)
 		}
-		if err := e.spend(texts/8*rounds(len(m)), 0); err != nil {
-			return nil, err
+	case jsonObject:
+		count = len(o)
+		for name := range o {
+			texts += len(name)
 		}
-		return f(m)
 	}
+	return e.spend(count*(100+40*rounds(count))+texts/8*rounds(count), 112*count)
 }

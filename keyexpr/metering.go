@@ -108,7 +108,11 @@ func (x *metering) binary(n *ast.BinaryNode) ast.Node {
 		if isNumber(left) || isNumber(right) {
 			return n
 		}
-	case "==", "!=", "<", "<=", ">", ">=":
+	case "==", "!=":
+		if isNil(left) || isNil(right) || isKnown(left) && isKnown(right) && (isSmall(left) || isSmall(right)) {
+			return n
+		}
+	case "<", "<=", ">", ">=":
 		if isSmall(left) || isSmall(right) {
 			return n
 		}
@@ -224,6 +228,15 @@ func isNumber(n ast.Node) bool {
 		return true
 	}
 	return false
+}
+
+// isKnown reports whether a node is known to be a text, a number or a bool.
+func isKnown(n ast.Node) bool {
+	switch n.Type().Kind() {
+	case reflect.String, reflect.Bool:
+		return true
+	}
+	return isNumber(n)
 }
 
 // isSmall reports whether comparing with a node takes no time to speak of: it is a

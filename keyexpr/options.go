@@ -40,7 +40,9 @@ type config struct {
 
 // Strict makes a value that would have to be encoded, and a key that would have
 // to be shortened, an error. Use it while programs that build the same keys
-// without encoding share the locks. Default: encode and shorten.
+// without encoding share the locks. A value with a colon is refused, so an IPv6
+// address and the route of a Gin route with parameters always are. Default: encode
+// and shorten.
 func Strict() Option {
 	return optionFunc(func(c *config) error { c.strict = true; return nil })
 }

@@ -27,6 +27,7 @@ type program struct {
 	accesses []*access
 	typ      Type
 	used     map[string]bool
+	spelling spelling
 	price    price     // of what runs once
 	turns    []price   // of each loop
 	patterns []pattern // of each matches
@@ -41,7 +42,7 @@ func compileExpression(source string, schema *Schema, condition bool) (p *progra
 			p, problems = nil, []problem{{0, "the expression cannot be compiled: " + firstLine(fmt.Sprint(v)), ""}}
 		}
 	}()
-	r := &resolver{schema: schema, source: source, condition: condition, used: map[string]bool{}}
+	r := &resolver{schema: schema, source: source, condition: condition, used: map[string]bool{}, spelling: spelling{}}
 	c := newConf()
 	tree, err := parser.ParseWithConfig(r.text(), c)
 	if err != nil {
@@ -50,7 +51,7 @@ func compileExpression(source string, schema *Schema, condition bool) (p *progra
 		}
 		return nil, []problem{problemOf(err)}
 	}
-	p = &program{source: source, typ: r.root(&tree.Node), used: r.used, accesses: r.accesses}
+	p = &program{source: source, typ: r.root(&tree.Node), used: r.used, accesses: r.accesses, spelling: r.spelling}
 	if len(r.problems) > 0 {
 		return nil, r.problems
 	}

@@ -3,9 +3,9 @@ package keyexpr
 import "encoding/json"
 
 // payReading pays for what reading a reference does to the value that it starts from:
-// a list of texts or numbers is copied, the names of an object may have to be searched
-// for one in another case, a computed name is brought into its canonical form.
-func (e *evaluation) payReading(a *access, args []any) error {
+// a list of texts or numbers is copied, a computed name is brought into its canonical
+// form.
+func (e *evaluation) payReading(args []any) error {
 	work, bytes := 0, 0
 	for _, arg := range args {
 		switch v := arg.(type) {
@@ -17,59 +17,17 @@ func (e *evaluation) payReading(a *access, args []any) error {
 			work, bytes = work+10*len(v), bytes+2*len(v)
 		}
 	}
-	work += 40 * a.searched(e.env, args)
 	if work+bytes == 0 {
 		return nil
 	}
 	return e.spend(work, bytes)
 }
 
-// searched counts the names that are compared because a step does not find its own.
-func (a *access) searched(env Env, args []any) int {
-	if !a.ignoresCase() {
-		return 0
-	}
-	v, failed := a.start(env, args)
-	count := 0
-	for i := range a.steps {
-		if v == nil || failed {
-			break
-		}
-		s := &a.steps[i]
-		if m, ok := v.(map[string]any); ok && s.kind == stepKey && s.anyCase {
-			if _, found := m[s.name]; !found {
-				count += len(m)
-				break
-			}
-		}
-		v, _ = s.take(v)
-	}
-	return count
-}
-
-func (a *access) ignoresCase() bool {
-	for i := range a.steps {
-		if a.steps[i].anyCase {
-			return true
-		}
-	}
-	return false
-}
-
-// start is the value that the steps of a reference start from.
-func (a *access) start(env Env, args []any) (v any, failed bool) {
-	if a.variable == nil {
-		return args[0], false
-	}
-	v, err := env.Value(a.slot)
-	return v, err != nil
-}
-
 // payMaking pays for a value that was made for the expression: those of Go types and
 // of messages are converted, lists of the values of an entry are collected.
 func (e *evaluation) payMaking(a *access, v any) error {
 	if number, ok := v.(json.Number); ok {
-		return e.spend(4*len(number), 0)
+		return e.spend(8*len(number), 6*len(number))
 	}
 	if !a.makes() {
 		return nil

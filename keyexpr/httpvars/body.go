@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/interlock-go/interlock/keyexpr"
@@ -31,31 +29,61 @@ func (q *Request) Buffer() error {
 		return q.payload.err
 	}
 	q.payload.read = true
-	if q.absent() {
-		return nil
-	}
-	if q.request.ContentLength > q.variables.maxBody {
-		q.payload.err = q.tooLarge(nil)
-		return q.payload.err
-	}
-	original := q.request.Body
-	content, err := io.ReadAll(io.LimitReader(original, q.variables.maxBody+1))
 	switch {
-	case err != nil:
-		q.payload.err = q.unreadable(err)
-		q.restore(original, io.MultiReader(bytes.NewReader(content), failing{err}))
-	case int64(len(content)) > q.variables.maxBody:
+	case q.absent():
+	case q.kept == nil && q.request.ContentLength > q.variables.maxBody:
 		q.payload.err = q.tooLarge(nil)
-		q.restore(original, io.MultiReader(bytes.NewReader(content), original))
 	default:
-		q.payload.bytes = content
-		q.restore(original, bytes.NewReader(content))
+		q.payload.bytes, q.payload.err = q.readAll()
 	}
 	return q.payload.err
 }
 
+// absent reports whether there is no body, as far as that shows without reading: a
+// middleware may have put one in whatever the announced length.
 func (q *Request) absent() bool {
-	return q.request.Body == nil || q.request.Body == http.NoBody
+	return q.kept == nil && (q.request.Body == nil || q.request.Body == http.NoBody)
+}
+
+// readAll reads the body up to the limit, and lets it be read again.
+func (q *Request) readAll() ([]byte, error) {
+	var original io.ReadCloser = http.NoBody
+	if q.request.Body != nil {
+		original = q.request.Body
+	}
+	content, err := io.ReadAll(io.LimitReader(original, q.variables.maxBody+1))
+	rest := io.Reader(original)
+	if q.consumed(content, err) {
+		content, rest, err = q.kept, http.NoBody, nil
+	}
+	switch {
+	case err != nil:
+		q.restore(original, io.MultiReader(bytes.NewReader(content), failing{err}))
+		return nil, q.unreadable(err)
+	case int64(len(content)) > q.variables.maxBody:
+		q.restore(original, io.MultiReader(bytes.NewReader(content), rest))
+		return nil, q.tooLarge(nil)
+	default:
+		q.restore(original, bytes.NewReader(content))
+		return content, q.checkKept(content)
+	}
+}
+
+// peek finds out whether a body has any bytes, by its first one.
+func (q *Request) peek() (empty bool, err error) {
+	original := q.request.Body
+	first := make([]byte, 1)
+	if _, err := io.ReadFull(original, first); err != nil {
+		q.payload.read = true
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		q.restore(original, failing{err})
+		q.payload.err = q.unreadable(err)
+		return false, q.payload.err
+	}
+	q.restore(original, io.MultiReader(bytes.NewReader(first), original))
+	return false, nil
 }
 
 // restored is a body that has been read and can be read again.
@@ -106,11 +134,11 @@ type media struct {
 // content returns the bytes of a body of an accepted media type, nil if there
 // is none.
 func (q *Request) content(accepts func(mediaType string) bool, wanted string) ([]byte, media, error) {
-	if q.absent() || q.request.ContentLength == 0 {
+	if q.absent() {
 		return nil, media{}, nil
 	}
-	name, params, err := mime.ParseMediaType(q.request.Header.Get("Content-Type"))
-	if err != nil || !accepts(name) {
+	typ, err := q.media()
+	if err != nil || !accepts(typ.name) {
 		if empty, readErr := q.isEmpty(); readErr != nil || empty {
 			return nil, media{}, readErr
 		}
@@ -119,50 +147,28 @@ func (q *Request) content(accepts func(mediaType string) bool, wanted string) ([
 	if err := q.Buffer(); err != nil {
 		return nil, media{}, err
 	}
-	return q.payload.bytes, media{name, params}, nil
+	return q.payload.bytes, typ, nil
 }
 
-// isEmpty finds out whether a body of unknown length has any bytes.
+func (q *Request) media() (media, error) {
+	name, params, err := mime.ParseMediaType(q.request.Header.Get("Content-Type"))
+	return media{name, params}, err
+}
+
+// isEmpty finds out whether a body has no bytes. One that is announced is not waited
+// for.
 func (q *Request) isEmpty() (bool, error) {
-	if q.request.ContentLength > 0 {
+	switch {
+	case q.payload.read || q.kept != nil:
+		err := q.Buffer()
+		return err == nil && len(q.payload.bytes) == 0, err
+	case q.request.ContentLength > 0:
 		return false, nil
+	default:
+		return q.peek()
 	}
-	err := q.Buffer()
-	return err == nil && len(q.payload.bytes) == 0, err
-}
-
-const multipartForm = "multipart/form-data"
-
-func isForm(mediaType string) bool {
-	return mediaType == "application/x-www-form-urlencoded" || mediaType == multipartForm
 }
 
 func isJSON(mediaType string) bool {
 	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
-}
-
-func (q *Request) parseForm() (url.Values, error) {
-	content, typ, err := q.content(isForm, "application/x-www-form-urlencoded or multipart/form-data")
-	if err != nil || len(content) == 0 {
-		return nil, err
-	}
-	if typ.name == multipartForm { // the boundary does not tell: any type may have one
-		return q.parseMultipart(content, typ.params["boundary"])
-	}
-	form, err := url.ParseQuery(string(content))
-	if err != nil {
-		return nil, badBody("needs a well-formed form", err)
-	}
-	return form, nil
-}
-
-func (q *Request) parseMultipart(content []byte, boundary string) (url.Values, error) {
-	if boundary == "" {
-		return nil, badBody("needs a multipart form with a boundary", nil)
-	}
-	form, err := multipart.NewReader(bytes.NewReader(content), boundary).ReadForm(q.variables.maxBody)
-	if err != nil {
-		return nil, badBody("needs a well-formed multipart form", err)
-	}
-	return form.Value, form.RemoveAll()
 }

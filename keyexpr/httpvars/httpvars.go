@@ -5,28 +5,56 @@
 //	query.id         a query parameter
 //	header["X-Id"]   a header; the case of the name does not matter
 //	cookie.session   a cookie
-//	form.id          a field of a urlencoded or multipart body
+//	form.id          a field of a urlencoded or multipart body; see below
 //	body.user.id     the JSON body, untyped or of [Config.Body]
 //	method           GET, POST, …
 //	route            the route's pattern
-//	client_ip        the client's address, as the router determines it
+//	client_ip        the client's address, as the router determines it; see below
 //
 // and the registered ones of [Config.Registered].
 //
 // A query, header, cookie or form value that a request repeats is an error:
-// query.id[0] picks one, query.id[:] takes all of them. form reads the body
-// only, never the query. A handler that merges the two (http.Request.Form, gin's
-// ShouldBind) may get a value that form does not have: let it read PostForm where a
-// condition or a ?? depends on form.
+// query.id[0] picks one, query.id[:] takes all of them.
+//
+// form is what a handler finds in PostForm when net/http, or gin's PostForm, has
+// parsed the form: the values of a urlencoded body under POST, PUT and PATCH only, and
+// of a multipart body under any method. A urlencoded body of a GET or DELETE has none,
+// and is not read. A form that a middleware has parsed before is the one that counts.
+// form never has the query. A handler that merges the two (http.Request.Form and
+// FormValue, gin's ShouldBind, which under GET reads the query only) may get a value
+// that form does not have: let it read PostForm where a condition or a ?? depends on
+// form.
+//
+// client_ip is as trustworthy as what the router takes it from. Gin's default is to
+// trust every proxy: any client then chooses its address by a header, and with it the
+// lock. Engine.SetTrustedProxies names the proxies that there are.
 //
 // A body is read only if an expression uses it, at most [Config.MaxBody] bytes
 // of it, and the request's Body is replaced so that the handler still reads all
-// of it. JSON needs a JSON content type (application/json or any +json),
-// UTF-8 and nothing after the value. Integers are exact. A typed body is decoded
-// as encoding/json would do it for the handler. In an untyped body, too, a name
-// is found in another case where it is not found as written; a body that has a name
-// twice in one object, be it in another case, is refused, because handlers disagree
-// about which value counts. A request without a body has no value for body and form.
+// of it. A body is there if it has bytes, whatever length was announced. JSON needs a
+// JSON content type (application/json or any +json), UTF-8 and nothing after the
+// value. A body that has a name twice in one object, be it in another
+// case, is refused, typed or not, because handlers disagree about which value counts.
+// A request without a body has no value for body and form.
+//
+// A typed body is decoded as encoding/json would do it for the handler. Of an untyped
+// one an expression sees what a handler sees that decodes it with encoding/json into a
+// struct, or the request is refused:
+//
+//   - The case of names does not matter, whatever the expression does with an object:
+//     body.id, body[query.field], "id" in body and (body.order ?? {}).id find ID. values
+//     is in the order of the names in lower case. keys gives names that are in lower
+//     case, or that the expression itself spells so somewhere; others are refused.
+//   - Objects are not compared, by ==, in or uniq: compare their fields.
+//   - The number 42 and the string "42" are one id, whose text is the key. Comparing the
+//     one with the other is refused: write string(body.id) == path.id.
+//   - 5.0, 5e0 and -0 are numbers, but no ids.
+//
+// A handler that decodes an id into a float64, or into any without UseNumber, takes 2^53
+// and 2^53 + 1 for one id, which have two keys. One whose field has the option ,string
+// takes "042" and "42" for one. Neither loses anything that the key does not where
+// [Config.Body] (ginlock.WithBody) is the type of the handler, with an int64 or a string
+// in the place of the float64.
 package httpvars
 
 import "reflect"
@@ -42,8 +70,9 @@ type Config struct {
 	// AnyPathParam admits path parameters of any name, to judge rules whose route is
 	// not known.
 	AnyPathParam bool
-	// Body is the Go type that JSON bodies are decoded into; expressions then
-	// use and are checked against its JSON names. Nil leaves the body untyped.
+	// Body is the Go type that JSON bodies are decoded into, best that of the handler;
+	// expressions then use and are checked against its JSON names. Nil leaves the body
+	// untyped.
 	Body reflect.Type
 	// MaxBody is the largest body in bytes; 0 is [DefaultMaxBody].
 	MaxBody int64

@@ -15,6 +15,7 @@ type Request struct {
 
 	query      url.Values
 	cookies    cookies
+	kept       []byte // of a body that was read before; see KeptBody
 	payload    payload
 	form       result[url.Values]
 	body       result[any]
