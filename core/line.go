@@ -120,11 +120,7 @@ func (l *lines) join(key string, w *waiter) error {
 
 // admit keeps the limits. The shard is locked.
 func (l *lines) admit(ln *line, req *request) error {
-	limit := l.client.cfg.maxWaitersPerKey
-	if req.maxWaiters > 0 {
-		limit = min(limit, req.maxWaiters)
-	}
-	if ln.waiting >= limit {
+	if ln.waiting >= l.limit(req) {
 		return ErrTooManyWaiters
 	}
 	if l.client.waiters.Add(1) > int64(l.client.cfg.maxWaiters) {

@@ -1,10 +1,8 @@
 package ginlock
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -29,29 +27,13 @@ func newCall(e *endpoint, c *gin.Context, outer *frame) *call {
 }
 
 func (x *call) run() {
-	x.readBody()
+	x.findKept()
 	outcome := x.endpoint.point.Run(x.c.Request.Context(), x)
 	if !x.entered {
 		x.c.Abort()
+		x.drain(&outcome)
 	}
 	x.answer(&outcome)
-}
-
-// readBody reads the body before waiting, so that the server notices a client that
-// leaves. What goes wrong is told to who needs the body: the key, or the handler.
-func (x *call) readBody() {
-	r := x.c.Request
-	if r.Body == nil || r.Body == http.NoBody {
-		return
-	}
-	if read, ok := x.c.Get(gin.BodyBytesKey); ok {
-		if b, ok := read.([]byte); ok { // ShouldBindBodyWith has consumed it
-			r.Body = io.NopCloser(bytes.NewReader(b))
-		}
-	}
-	if x.endpoint.waits {
-		_ = x.request().Buffer() //nolint:errcheck // see above
-	}
 }
 
 // request are the values of the request.

@@ -32,6 +32,8 @@ import (
 //   - [WithBody] and [WithBuffer] for routes that do not exist.
 //   - An engine that hands over path values undecoded, which would give one
 //     resource several keys.
+//   - Rules that use client_ip in an engine that lets every client choose it, which is
+//     gin's default: a warning to observers.
 //
 // Check cannot see whether the handler of Middleware is on the chain of a route: gin
 // puts it there only for routes that are registered after Use, below that group.
@@ -65,6 +67,7 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 	k.options()
 	for _, e := range engines {
 		k.engine(e)
+		k.addresses(e, chained)
 	}
 	g.aspect.Warn(k.warnings...)
 	return k.err()

@@ -21,7 +21,7 @@ type config struct {
 	buffers    map[ruleset.Endpoint]int
 	bufferAll  int
 	maxBody    int64
-	clientIP   func(*gin.Context) string
+	clientIP   func(*gin.Context) string                // nil: gin's
 	writeError func(*gin.Context, *aspect.RefusedError) // nil while no option gives it
 }
 
@@ -38,7 +38,6 @@ func newConfig(opts []Option) (cfg config, problems []error) {
 		bodies:    make(map[ruleset.Endpoint]reflect.Type),
 		buffers:   make(map[ruleset.Endpoint]int),
 		maxBody:   DefaultMaxBody,
-		clientIP:  (*gin.Context).ClientIP,
 	}
 	for _, opt := range opts {
 		if opt == nil {

@@ -37,7 +37,9 @@
 // registers. A path value is what gin's router hands over, decoded once: the same
 // text as [gin.Context.Param]. A cookie is decoded as by [gin.Context.Cookie], so
 // that a client cannot spell one value in several ways. client_ip is
-// [gin.Context.ClientIP], and as trustworthy as the engine's trusted proxies.
+// [gin.Context.ClientIP], and as trustworthy as the engine's trusted proxies: by gin's
+// default all addresses are such, so that any client chooses its own by a header. Call
+// engine.SetTrustedProxies before you lock by client_ip; Check warns of it.
 //
 // # Rule files
 //
@@ -89,6 +91,15 @@
 // of one under a rule that does not wait, is read by the handler while it holds the
 // lock: a limit of the server (http.Server.ReadTimeout) keeps a slow client from
 // holding it for as long as it likes.
+//
+// What is known without the body is decided before it is read: conditions and parts
+// of keys that do not use it, its type and announced length, too many waiters, a Redis
+// that is known to be down. Such an answer does not wait for the body either: one that
+// is not there within 50 ms costs an HTTP/1 client its connection.
+//
+// A body that a middleware puts into the request counts, whatever its length says. One
+// put in after ShouldBindBodyWith leaves two, of which a handler may read either: a key
+// that uses the body then answers 500, and says so in c.Errors.
 //
 // A handler whose lock was lost and that then returns without an answer, or adds
 // the error of its context to c.Errors, has given up: the client gets the status

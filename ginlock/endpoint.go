@@ -18,7 +18,6 @@ type endpoint struct {
 	route  ruleset.Endpoint
 	point  *aspect.Point
 	vars   *httpvars.Variables
-	waits  bool  // a request may have to wait
 	buffer int   // bytes of the response that are kept back; 0 for none
 	broken error // why the route answers 500; the fields above may be missing then
 }
@@ -30,6 +29,7 @@ func (e *endpoint) serve(c *gin.Context) {
 		return
 	}
 	if err := e.unusable(outer); err != nil {
+		drain(c)
 		e.guard.refuse(c, &aspect.RefusedError{
 			Rule:    e.route.Label(),
 			Status:  failpolicy.Cause("").Status(),

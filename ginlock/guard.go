@@ -70,19 +70,14 @@ func (g *Guard) compileWith(route ruleset.Endpoint, vars httpvars.Config, by fun
 	e.point, e.broken = by(aspect.Site{
 		Endpoint:  route,
 		Schema:    e.vars.Schema(),
+		Late:      lateVariables(),
 		Fallbacks: slices.Collect(maps.Keys(g.cfg.fallbacks)),
 	})
 	if e.broken != nil {
 		return e
 	}
 	e.buffer = g.cfg.bufferOf(route)
-	e.waits = slices.ContainsFunc(e.point.Rules(), mayWait)
 	return e
-}
-
-// mayWait reports whether a request may wait for the lock of the rule.
-func mayWait(r *ruleset.Resolved) bool {
-	return r.WaitTime != ruleset.NoWait && r.Debounce == 0 && !r.Disabled && !r.DryRun
 }
 
 // compileRules compiles rules written in Go for the route on which they were put.

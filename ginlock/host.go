@@ -19,7 +19,12 @@ func (h host) PathValue(name string) string { return h.c.Param(name) }
 func (h host) Route() string { return h.c.FullPath() }
 
 // ClientIP is part of [httpvars.Host].
-func (h host) ClientIP() string { return h.cfg.clientIP(h.c) }
+func (h host) ClientIP() string {
+	if address := h.cfg.clientIP; address != nil {
+		return address(h.c)
+	}
+	return h.c.ClientIP()
+}
 
 // Registered is part of [httpvars.Host].
 func (h host) Registered(i int) (any, error) { return h.cfg.variables[i].value(h.c) }

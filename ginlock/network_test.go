@@ -187,3 +187,77 @@ func TestNetwork_HijackUnderABuffer(t *testing.T) {
 	want(t, "error", err, nil)
 	want(t, "what the client read", strings.HasSuffix(string(text), "hello\n"), true)
 }
+
+// An answer that needs no body does not wait for it, nor does net/http below it.
+func TestNetwork_AnswerToABodyThatTricklesDoesNotWaitForIt(t *testing.T) {
+	t.Parallel()
+	rules := map[string]struct {
+		rule   ruleset.Rule
+		typ    string
+		status string
+	}{
+		"a full queue":       {ruleset.Rule{Key: "order:#{path.id}", WaitTime: 30 * time.Second, MaxWaiters: 1}, "application/json", "429"},
+		"another type":       {ruleset.Rule{Key: "order:#{body.id}"}, "text/plain", "415"},
+		"a missing header":   {ruleset.Rule{Key: `order:#{body.id}:#{header["X-Tenant"]}`}, "application/json", "400"},
+		"a lock that is had": {ruleset.Rule{Key: "order:#{path.id}", WaitTime: ruleset.NoWait}, "application/json", "409"},
+	}
+	for name, tt := range rules {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, srv := tcp(t)
+			s.handle(t, "POST", payPath, tt.rule, func(*gin.Context) { t.Error("the handler ran") })
+			s.redis.Take(payKey, time.Hour)
+			if tt.rule.MaxWaiters > 0 {
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					_, _, _ = post(ctx, srv.URL+payURL)
+				}()
+				defer func() { cancel(); <-done }()
+				for s.locks.Stats().Waiters == 0 {
+					runtime.Gosched()
+				}
+			}
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: shop\r\nContent-Type: %s\r\nContent-Length: 1000\r\n\r\n{", payURL, tt.typ)
+			line, err := bufio.NewReader(conn).ReadString('\n')
+			want(t, "error", err, nil)
+			want(t, "answer", strings.HasPrefix(line, "HTTP/1.1 "+tt.status), true)
+		})
+	}
+}
+
+// A client that has sent its body keeps its connection, whether or not the guard has
+// read the body.
+func TestNetwork_RefusalKeepsTheConnectionOfAClientThatSentItsBody(t *testing.T) {
+	t.Parallel()
+	s, srv := tcp(t)
+	s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{path.id}", WaitTime: ruleset.NoWait}, ok)
+	s.redis.Take(payKey, time.Hour)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	for i := range 3 {
+		body := strings.Repeat("x", 1000)
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: shop\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", payURL, len(body), body)
+		res, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatalf("request %d: %v", i, err)
+		}
+		_, err = io.Copy(io.Discard, res.Body)
+		want(t, "error", err, nil)
+		want(t, "status", res.StatusCode, http.StatusConflict)
+		want(t, "the connection ends", res.Close, false)
+	}
+}

@@ -109,7 +109,8 @@ func WithMaxBody(bytes int64) Option {
 	}
 }
 
-// WithClientIP replaces [gin.Context.ClientIP] as the source of client_ip.
+// WithClientIP replaces [gin.Context.ClientIP] as the source of client_ip, which is as
+// trustworthy as the engine's trusted proxies.
 func WithClientIP(address func(c *gin.Context) string) Option {
 	return func(c *config) error {
 		if address == nil {

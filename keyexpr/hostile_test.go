@@ -210,6 +210,7 @@ var hostiles = []hostile{
 	{"float of few bytes", `any(body.xs, float(#) == 1)`, hardNumbers},
 	{"int", `int(body.a) == 0`, func(n int) object { return object{"a": strings.Repeat("0", n)} }},
 	{"string", `any(body.xs, string(#) == "x")`, longNames},
+	{"type", `any(body.xs, type(#) == "x")`, objects},
 	{"keys", `len(keys(body.m)) == 0`, names},
 	{"values", `len(values(body.m)) == 0`, names},
 

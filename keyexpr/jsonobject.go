@@ -1,6 +1,7 @@
 package keyexpr
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -23,7 +24,17 @@ import (
 //
 // It is a map whose keys no value of an expression can be, so that the language's
 // machine, which knows nothing of this, fails where it would look a name up.
-type jsonObject = map[foldedName]member
+type jsonObject map[foldedName]member
+
+// MarshalJSON implements [json.Marshaler]: the object as it was sent, for those who show
+// a request.
+func (o jsonObject) MarshalJSON() ([]byte, error) {
+	sent := make(map[string]any, len(o))
+	for _, m := range o {
+		sent[m.name] = m.value
+	}
+	return json.Marshal(sent)
+}
 
 // foldedName is what all spellings of a name have in common.
 type foldedName string

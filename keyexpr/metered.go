@@ -27,7 +27,7 @@ var meteredFunctions = map[string]meteredFunction{ //nolint:gochecknoglobals // 
 	"trim": trim, "trimPrefix": orSpace(textIn(ends, strings.TrimPrefix)), "trimSuffix": orSpace(textIn(ends, strings.TrimSuffix)),
 	"upper": recase(strings.ToUpper), "lower": recase(strings.ToLower),
 	"split": cut(strings.SplitN), "splitAfter": cut(strings.SplitAfterN), "replace": replace, "join": join,
-	"toBase64": toBase64, "fromBase64": fromBase64, "len": length,
+	"toBase64": toBase64, "fromBase64": fromBase64, "len": length, "type": typeName,
 	"string": ofText(lengthPrice, ownString), "int": ofText(lengthPrice, ownInt), "float": ofText(numberPrice, ownFloat),
 
 	"keys": keysOf, "values": ofMap(ownValues),

@@ -160,6 +160,14 @@ func inObject(e *evaluation, needle, object any) (any, error) {
 	return found, nil
 }
 
+// typeName is what the language calls the type of a value.
+func typeName(_ *evaluation, args []any) (any, error) {
+	if isObject(args[0]) {
+		return "map", nil
+	}
+	return original("type", args)
+}
+
 // seen are the values that uniq has met. Their texts are their identity, as in keys.
 type seen struct {
 	simple map[any]struct{}

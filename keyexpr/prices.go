@@ -16,7 +16,7 @@ var loops = map[string]bool{ //nolint:gochecknoglobals // a table that is only r
 
 // constantBuiltins take the same time for any operands; nodePrice has it.
 var constantBuiltins = map[string]bool{ //nolint:gochecknoglobals // a table that is only read
-	"abs": true, "ceil": true, "floor": true, "round": true, "type": true, "first": true, "last": true, "take": true,
+	"abs": true, "ceil": true, "floor": true, "round": true, "first": true, "last": true, "take": true,
 	"bitand": true, "bitor": true, "bitxor": true, "bitnand": true, "bitshl": true, "bitshr": true, "bitushr": true, "bitnot": true,
 }
 

@@ -13,13 +13,15 @@ import (
 
 // acquire takes the lock of a rule. It reports whether the handler may run.
 func (r *run) acquire(f *frame, names lockNames) bool {
+	lock := names.lock(r.point.aspect.locks)
+	r.prepareWait(f.rule, lock)
 	start := time.Now()
 	var room [8]core.AcquireOption
 	options := append(room[:0], f.rule.options...)
 	if wait, limited := f.rule.waitUnder(r.ctx, start); limited {
 		options = append(options, core.WaitTime(wait))
 	}
-	ctx, hold, err := names.lock(r.point.aspect.locks).Acquire(r.ctx, options...)
+	ctx, hold, err := lock.Acquire(r.ctx, options...)
 	f.acquired = time.Now()
 	f.waited = f.acquired.Sub(start)
 	if err != nil {

@@ -19,6 +19,11 @@ type Site struct {
 	// Schema says which variables keys and conditions have there.
 	Schema *keyexpr.Schema
 
+	// Late are the variables that may take their time, such as the body of a request.
+	// What is known without them is decided first: keys of which another part is
+	// missing, locks that would be refused at once.
+	Late []string
+
 	// Fallbacks are the names of the fallback handlers that the adapter can run
 	// there.
 	Fallbacks []string
@@ -178,9 +183,13 @@ func (c *compiler) compile() *compiled {
 	if r.MaxWaiters > 0 {
 		rule.options = append(rule.options, core.MaxWaiters(r.MaxWaiters))
 	}
-	if len(rule.keys) == 1 && len(c.problems) == 0 {
+	if len(c.problems) > 0 {
+		return rule
+	}
+	if len(rule.keys) == 1 {
 		rule.fixed.one, rule.isFixed = rule.keys[0].Constant()
 	}
+	c.compileEarly(rule)
 	return rule
 }
 

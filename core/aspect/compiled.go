@@ -25,6 +25,8 @@ type compiled struct {
 	wait      time.Duration        // 0: one attempt; or ruleset.WaitForever
 	options   []core.AcquireOption // without a deadline of the caller
 	rehearsal []core.AcquireOption // of a dry run
+	anyLock   []core.AcquireOption // of its lock, whichever that will be
+	late      bool                 // a key needs a variable that comes late
 
 	fixed   lockNames // of a rule with one constant key
 	isFixed bool

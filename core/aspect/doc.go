@@ -8,6 +8,9 @@
 // ends when one is lost; then the releases in reverse order, which the end of the
 // request cannot interrupt; then the strategy; then the observers.
 //
+//   - What is known without the variables that come late ([Site.Late]), such as the
+//     body of a request, is decided before they are asked for; and what a call does
+//     before it waits ([WaitPreparer]) it does only for a lock that may be had.
 //   - The handler runs at most once. Without its locks it runs only where a rule
 //     says so: disabled, dry run, a condition that is false, strategy proceed.
 //   - Its error is returned untouched. A failed release never replaces it. A panic

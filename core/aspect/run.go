@@ -31,6 +31,7 @@ type run struct {
 	frames   []frame     // of the rules reached, in order
 	inline   [2]frame
 	grant    Grant
+	prepared bool // for waiting
 	returned bool // the handler has returned, and did not panic
 	out      Outcome
 }
@@ -90,6 +91,9 @@ func (r *run) enter(i int) bool {
 		case !applies:
 			return r.without(f, UnlockedWhen)
 		}
+	}
+	if passed, settled := r.early(f); settled {
+		return passed
 	}
 	names, err := r.names(rule)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 )
 
 const (
@@ -61,7 +62,7 @@ func (q *Request) parseMultipart(content []byte, boundary string) (url.Values, e
 	if before := q.request.PostForm; len(before) > 0 {
 		values = maps.Clone(before)
 		for name, more := range form.Value {
-			values[name] = append(values[name][:len(values[name]):len(values[name])], more...)
+			values[name] = append(slices.Clip(values[name]), more...)
 		}
 	}
 	return values, form.RemoveAll()

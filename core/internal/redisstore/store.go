@@ -105,6 +105,9 @@ func (s *Store) node(ctx context.Context, key string) (*redis.Client, error) {
 	return node.WithTimeout(s.cfg.Timeout), nil
 }
 
+// Clustered reports whether keys live on the nodes of a Cluster.
+func (s *Store) Clustered() bool { return s.cluster != nil }
+
 // NodeName tells the nodes of a Cluster apart; empty outside.
 func (s *Store) NodeName(ctx context.Context, key string) string {
 	if s.cluster == nil {

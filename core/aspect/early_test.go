@@ -1,0 +1,175 @@
+package aspect_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// slow is a call with a variable that comes late, and something to do before it waits.
+type slow struct {
+	*call
+	values   keyexpr.Values // early, late
+	asked    int            // for late
+	ready    bool           // nothing is to be done before it waits
+	prepared int
+}
+
+func newSlow(early any) *slow {
+	s := &slow{call: &call{}, values: keyexpr.Values{early, "42"}}
+	s.env = s
+	return s
+}
+
+func (s *slow) Value(slot int) (any, error) {
+	if slot == 1 {
+		s.asked++
+	}
+	return s.values.Value(slot)
+}
+
+func (s *slow) Item(int, string, int) (string, int, error) { return "", 0, nil }
+
+func (s *slow) BeforeWait() func() {
+	if s.ready {
+		return nil
+	}
+	return func() { s.prepared++ }
+}
+
+func slowPoint(t *testing.T, locks *core.Client, rules ...ruleset.Rule) *aspect.Point {
+	t.Helper()
+	schema, err := keyexpr.NewSchema(
+		keyexpr.Variable{Name: "early", Type: keyexpr.StringType()}, keyexpr.Variable{Name: "late", Type: keyexpr.StringType()},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := mustAspect(t, locks).Compile(aspect.Site{Endpoint: ruleset.Func("pay"), Schema: schema, Late: []string{"late"}}, rules...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestRun_WhatIsKnownWithoutLateVariablesIsDecidedFirst(t *testing.T) {
+	t.Parallel()
+	const key = "order:#{late}:#{early}"
+	tests := map[string]struct {
+		rule  ruleset.Rule
+		early any
+		cause failpolicy.Cause
+		asked int
+	}{
+		"all is there":        {ruleset.Rule{Key: key}, "1", "", 1},
+		"a part is missing":   {ruleset.Rule{Key: key}, nil, failpolicy.Key, 0},
+		"a key of several":    {ruleset.Rule{Keys: []string{"a:#{late}", "b:#{early}"}}, nil, failpolicy.Key, 0},
+		"a dry run":           {ruleset.Rule{Key: key, DryRun: true}, nil, "", 0},
+		"a false condition":   {ruleset.Rule{Key: key, When: `early == "2"`}, "1", "", 0},
+		"a condition over it": {ruleset.Rule{Key: key, When: `late == "42"`}, nil, failpolicy.Key, 1},
+		"a key without it":    {ruleset.Rule{Key: "order:#{early}"}, "1", "", 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				tt.rule.Name = "pay"
+				c := newSlow(tt.early)
+				out := slowPoint(t, b.locks, tt.rule).Run(t.Context(), c)
+				want(t, "cause", out.Cause, tt.cause)
+				want(t, "asked", c.asked, tt.asked)
+			})
+		})
+	}
+}
+
+func TestRun_LockThatWouldBeRefusedIsRefusedBeforeLateVariables(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]ruleset.Rule{
+		"one":       {Key: "order:#{late}"},
+		"several":   {Keys: []string{"a:#{late}", "b:#{late}"}},
+		"no wait":   {Key: "order:#{late}", WaitTime: ruleset.NoWait},
+		"debounced": {Key: "order:#{late}", Debounce: time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t)
+			rule.Name = "pay"
+			p := slowPoint(t, b.locks, rule)
+			b.redis.Down()
+			_, _, err := b.locks.Lock("x").Acquire(t.Context())
+			wantErr(t, name+": another lock", err, core.ErrUnavailable)
+			c := newSlow("1")
+			out := p.Run(t.Context(), c)
+			want(t, name+": cause", out.Cause, failpolicy.Backend)
+			wantErr(t, name+": reason", out.Reason, core.ErrUnavailable)
+			want(t, name+": asked", c.asked, 0)
+			want(t, name+": prepared", c.prepared, 0)
+		})
+	}
+}
+
+func TestRun_PreparesOnceBeforeItWaits(t *testing.T) {
+	t.Parallel()
+	plain := func(rule ruleset.Rule) ruleset.Rule {
+		rule.Name, rule.Key = "pay", "order:42"
+		return rule
+	}
+	second := ruleset.Rule{Name: "second", Key: "second"}
+	tests := map[string]struct {
+		rules    []ruleset.Rule
+		ready    bool
+		prepared int
+	}{
+		"a rule that waits":       {[]ruleset.Rule{plain(ruleset.Rule{})}, false, 1},
+		"two that wait":           {[]ruleset.Rule{plain(ruleset.Rule{}), second}, false, 1},
+		"nothing to do":           {[]ruleset.Rule{plain(ruleset.Rule{})}, true, 0},
+		"one that does not wait":  {[]ruleset.Rule{plain(ruleset.Rule{WaitTime: ruleset.NoWait})}, false, 0},
+		"the second of them does": {[]ruleset.Rule{plain(ruleset.Rule{WaitTime: ruleset.NoWait}), second}, false, 1},
+		"disabled":                {[]ruleset.Rule{plain(ruleset.Rule{Disabled: true})}, false, 0},
+		"a dry run":               {[]ruleset.Rule{plain(ruleset.Rule{DryRun: true})}, false, 0},
+		"debounced":               {[]ruleset.Rule{plain(ruleset.Rule{Debounce: time.Minute})}, false, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				c := newSlow("1")
+				c.ready = tt.ready
+				c.handle = func(context.Context, aspect.Grant) error {
+					want(t, "prepared before the handler", c.prepared, tt.prepared)
+					return nil
+				}
+				want(t, "verdict", slowPoint(t, b.locks, tt.rules...).Run(t.Context(), c).Verdict, aspect.VerdictRan)
+				want(t, "prepared", c.prepared, tt.prepared)
+			})
+		})
+	}
+}
+
+// A queue that is full already is not prepared for; its own waiters are.
+func TestRun_DoesNotPrepareForAFullQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		p := slowPoint(t, b.locks, ruleset.Rule{Name: "pay", Key: "order:42", MaxWaiters: 1})
+		b.redis.Take("order:42", time.Hour)
+		first, second := newSlow("1"), newSlow("1")
+		go p.Run(t.Context(), first)
+		synctest.Wait()
+		want(t, "cause", p.Run(t.Context(), second).Cause, failpolicy.Overload)
+		want(t, "prepared for the first", first.prepared, 1)
+		want(t, "prepared for the second", second.prepared, 0)
+		b.redis.Free("order:42")
+		synctest.Wait()
+		want(t, "the first ran", first.handled, 1)
+	})
+}

@@ -1,0 +1,268 @@
+package ginlock_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/gin-gonic/gin/binding"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/ginlock"
+)
+
+// unread is a body that nobody may read before the handler runs.
+type unread struct {
+	t    *testing.T
+	name string
+	may  bool
+}
+
+func (u *unread) Read([]byte) (int, error) {
+	if !u.may {
+		u.t.Errorf("%s: the body was read", u.name)
+	}
+	return 0, io.EOF
+}
+
+func (u *unread) Close() error { return nil }
+
+// early sends a request whose body must not be read.
+func (s *shop) early(t *testing.T, name string, r request, length int64) *httptest.ResponseRecorder {
+	t.Helper()
+	r.body = "{}"
+	req := r.build()
+	body := &unread{t: t, name: name}
+	req.Body, req.ContentLength = body, length
+	w := httptest.NewRecorder()
+	s.engine.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), unread{}, body)))
+	return w
+}
+
+// mayRead is a handler under which the body may be read.
+func mayRead(c *gin.Context) {
+	if body, ok := c.Request.Context().Value(unread{}).(*unread); ok {
+		body.may = true
+	}
+	c.Status(http.StatusNoContent)
+}
+
+// What is known without the body is decided before it is read.
+func TestBody_IsNotReadForWhatIsKnownWithoutIt(t *testing.T) {
+	t.Parallel()
+	const byPath, byBody = "order:#{path.id}", "order:#{body.id}"
+	full := func(t *testing.T, s *shop) {
+		s.redis.Take(payKey, time.Hour)
+		go s.do(t, request{body: `{"id":"42"}`})
+		synctest.Wait()
+		want(t, "waiters", s.locks.Stats().Waiters, 1)
+	}
+	down := func(t *testing.T, s *shop) {
+		s.redis.Down()
+		want(t, "the first to find out", s.do(t, request{body: `{"id":"42"}`}).Code, http.StatusServiceUnavailable)
+	}
+	tripped := func(t *testing.T, s *shop) {
+		s.redis.Down()
+		wantErr(t, "another lock", s.locks.Lock("x").Do(t.Context(), nil), core.ErrUnavailable)
+	}
+	nothing := func(*testing.T, *shop) {}
+	tests := map[string]struct {
+		rule   ruleset.Rule
+		before func(t *testing.T, s *shop)
+		r      request
+		length int64
+		status int
+	}{
+		"the queue is full":                {ruleset.Rule{Key: byPath, MaxWaiters: 1}, full, request{}, 100, http.StatusTooManyRequests},
+		"Redis is down":                    {ruleset.Rule{Key: byPath}, down, request{}, 100, http.StatusServiceUnavailable},
+		"Redis is down, for any key":       {ruleset.Rule{Key: byBody}, down, request{}, 100, http.StatusServiceUnavailable},
+		"Redis is down, for a list":        {ruleset.Rule{Key: "order:#{map(body.ids, .id)}", OnKey: failpolicy.Skip}, tripped, request{}, 100, http.StatusServiceUnavailable},
+		"Redis is down, with a strategy":   {ruleset.Rule{Key: byBody, OnBackend: failpolicy.Skip}, tripped, request{}, 100, http.StatusNoContent},
+		"too long, as announced":           {ruleset.Rule{Key: byBody}, nothing, request{}, 1 << 30, http.StatusRequestEntityTooLarge},
+		"of another type":                  {ruleset.Rule{Key: byBody}, nothing, request{typ: "text/plain"}, 100, http.StatusUnsupportedMediaType},
+		"another part yields no key":       {ruleset.Rule{Key: byBody + `:#{header["X-Tenant"]}`}, nothing, request{}, -1, http.StatusBadRequest},
+		"another key is none":              {ruleset.Rule{Keys: []string{byBody, `tenant:#{query.tenant}`}}, nothing, request{}, -1, http.StatusBadRequest},
+		"a part beside a list":             {ruleset.Rule{Key: `#{map(body.ids, .id)}:#{cookie.c}`}, nothing, request{}, -1, http.StatusBadRequest},
+		"a variable is not set":            {ruleset.Rule{Key: byBody + ":#{who}"}, nothing, request{}, -1, http.StatusInternalServerError},
+		"the condition is false":           {ruleset.Rule{Key: byBody, When: `method == "PUT"`}, nothing, request{}, -1, http.StatusNoContent},
+		"the condition is false up to it":  {ruleset.Rule{Key: byBody, When: `method == "PUT" && body.id == "1"`}, nothing, request{}, -1, http.StatusNoContent},
+		"the rule does not wait":           {ruleset.Rule{Key: byPath, WaitTime: ruleset.NoWait}, nothing, request{}, -1, http.StatusNoContent},
+		"inside a debounce window":         {ruleset.Rule{Key: byPath, Debounce: time.Hour}, func(t *testing.T, s *shop) { s.do(t, request{}) }, request{}, -1, http.StatusTooManyRequests},
+		"the rules are suspended":          {ruleset.Rule{Key: byBody}, func(_ *testing.T, s *shop) { s.guard.Aspect().Suspend() }, request{}, -1, http.StatusNoContent},
+		"the rule is disabled":             {ruleset.Rule{Key: byBody, Disabled: true}, nothing, request{}, -1, http.StatusNoContent},
+		"the rule only counts":             {ruleset.Rule{Key: byPath, DryRun: true}, nothing, request{}, -1, http.StatusNoContent},
+		"the client closed, for any key":   {ruleset.Rule{Key: byBody}, func(t *testing.T, s *shop) { s.close(t) }, request{}, -1, http.StatusServiceUnavailable},
+		"the client closed, for the key":   {ruleset.Rule{Key: byPath}, func(t *testing.T, s *shop) { s.close(t) }, request{}, -1, http.StatusServiceUnavailable},
+		"the form is of no form's method":  {ruleset.Rule{Key: "order:#{form.id}"}, nothing, request{method: "DELETE", typ: "application/x-www-form-urlencoded"}, -1, http.StatusBadRequest},
+		"a key that is too long for Redis": {ruleset.Rule{Key: byPath, KeyFormat: ruleset.Strict}, nothing, request{url: "/orders/" + strings.Repeat("x", 2000) + "/pay"}, -1, http.StatusBadRequest},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				for _, method := range []string{"POST", "DELETE"} {
+					s.handle(t, method, payPath, tt.rule, mayRead)
+				}
+				tt.before(t, s)
+				want(t, "status", s.early(t, name, tt.r, tt.length).Code, tt.status)
+				s.redis.Free(payKey)
+			}, ginlock.WithVariable("who", func(*gin.Context) (string, error) { return "", nil }))
+		})
+	}
+}
+
+// The limit of the whole client is known before any key is.
+func TestBody_IsNotReadWhileTheWholeClientIsFull(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		locks, err := core.New(s.redis.Client(), core.WithPrefix(prefix), core.WithMaxWaiters(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard, err := ginlock.New(locks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := guard.Handle(s.engine, "POST", payPath, ruleset.Rule{Key: "order:#{string(body.id)}"}, mayRead); err != nil {
+			t.Fatal(err)
+		}
+		s.redis.Take(payKey, time.Hour)
+		go s.do(t, request{body: `{"id":"42"}`})
+		synctest.Wait()
+		want(t, "status", s.early(t, "full", request{}, 100).Code, http.StatusTooManyRequests)
+		s.redis.Free(payKey)
+		synctest.Wait()
+		want(t, "Close", locks.Close(t.Context()), nil)
+	})
+}
+
+// A body is there if it has bytes, whatever was announced.
+func TestBody_PutInByAMiddlewareWithoutALength(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.Use(func(c *gin.Context) {
+			c.Request.Body = io.NopCloser(strings.NewReader(`{"id":"42"}`))
+			c.Request.Header.Set("Content-Type", "application/json")
+		})
+		s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{string(body.id)}", When: `body.id != ""`, WaitTime: ruleset.NoWait}, ok)
+		s.redis.Take(payKey, time.Hour)
+		want(t, "taken", s.do(t, request{}).Code, http.StatusConflict)
+	})
+}
+
+// What a middleware has bound and another one then replaced is two bodies.
+func TestBody_ReplacedAfterShouldBindBodyWith(t *testing.T) {
+	t.Parallel()
+	const replaced = `{"id":"43"}`
+	tests := map[string]struct {
+		key    string
+		status int
+	}{
+		"of a key that uses it":  {"order:#{body.id}", http.StatusInternalServerError},
+		"of a key that does not": {"order:#{path.id}", http.StatusNoContent},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				var logged error
+				s.engine.Use(func(c *gin.Context) {
+					var p payment
+					want(t, "bound", c.ShouldBindBodyWith(&p, binding.JSON), nil)
+					c.Request.Body = io.NopCloser(strings.NewReader(replaced))
+					c.Next()
+					if e := c.Errors.Last(); e != nil {
+						logged = e.Err
+					}
+				})
+				s.handle(t, "POST", payPath, ruleset.Rule{Key: tt.key, OnKey: failpolicy.Proceed}, func(c *gin.Context) {
+					raw, err := c.GetRawData()
+					want(t, "error", err, nil)
+					want(t, "the body", string(raw), replaced)
+					var p payment
+					want(t, "bound again", c.ShouldBindBodyWith(&p, binding.JSON), nil)
+					want(t, "what was kept", p.ID, "42")
+					c.Status(http.StatusNoContent)
+				})
+				want(t, "status", s.do(t, request{body: paymentJSON}).Code, tt.status)
+				if tt.status != http.StatusNoContent {
+					wantText(t, logged, "two bodies", "gin.BodyBytesKey")
+				}
+			})
+		})
+	}
+}
+
+// The key of a form is what gin's binders find in it.
+func TestBody_FormOfEveryMethodIsGins(t *testing.T) {
+	t.Parallel()
+	form, formType := multipartBody(t)
+	for typ, body := range map[string]string{formType: form, "application/x-www-form-urlencoded": "id=42"} {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+			bubble(t, func(t *testing.T, s *shop) {
+				s.handle(t, method, payPath, ruleset.Rule{Key: `order:#{form.id ?? "none"}`}, func(c *gin.Context) {
+					found := c.DefaultPostForm("id", "none")
+					want(t, method+" "+typ+": key", ginlock.Hold(c).Key(), prefix+"order:"+found)
+					var p payment
+					want(t, "bound", c.ShouldBind(&p), nil)
+					if method != "GET" && typ != formType && found == "none" {
+						want(t, method+" "+typ+": bound from the query", p.ID, "7")
+					}
+				})
+				w := s.do(t, request{method: method, url: payURL + "?id=7", body: body, typ: typ})
+				want(t, "status", w.Code, http.StatusOK)
+			})
+		}
+	}
+}
+
+// A form that a middleware has parsed is not lost, though its body is read.
+func TestBody_FormParsedByAMiddleware(t *testing.T) {
+	t.Parallel()
+	form, formType := multipartBody(t)
+	for typ, body := range map[string]string{formType: form, "application/x-www-form-urlencoded": "id=42&_method=DELETE"} {
+		bubble(t, func(t *testing.T, s *shop) {
+			s.engine.Use(func(c *gin.Context) {
+				if method := c.PostForm("_method"); method != "" {
+					c.Request.Method = method
+				}
+			})
+			s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{form.id}"}, func(c *gin.Context) {
+				want(t, "key", ginlock.Hold(c).Key(), prefix+"order:"+c.PostForm("id"))
+			})
+			want(t, typ, s.do(t, request{body: body, typ: typ}).Code, http.StatusOK)
+		})
+	}
+}
+
+var errCut = errors.New("cut")
+
+// The end of a peek is the handler's, too.
+func TestBody_BrokenOffBeforeItsFirstByte(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, ruleset.Rule{Key: `order:#{body.id}`, OnKey: failpolicy.Proceed}, func(c *gin.Context) {
+			_, err := c.GetRawData()
+			wantErr(t, "the body", err, errCut)
+		})
+		req := request{body: "x", typ: "text/plain"}.build()
+		req.Body, req.ContentLength = io.NopCloser(broken{}), -1
+		w := httptest.NewRecorder()
+		s.engine.ServeHTTP(w, req)
+		want(t, "status", w.Code, http.StatusOK)
+		want(t, "it ran unlocked", w.Header().Get(ginlock.StatusHeader), ginlock.StatusUnlocked)
+	})
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errCut }

@@ -1,0 +1,37 @@
+package keyexpr
+
+// CheckWithout evaluates the parts that read none of the variables named, and returns
+// the error of the first that fails, an *[EvalError]: what can be known of a key before
+// those variables are there, such as the body of a request. Nil says that nothing is
+// wrong so far.
+func (t *Template) CheckWithout(env Env, variables ...string) error {
+	for i := range t.pieces {
+		p := &t.pieces[i]
+		if p.program == nil || p.program.usesAny(variables) {
+			continue
+		}
+		if failure := t.checkPiece(p, env); failure != nil && failure.Reason != ReasonTooCostly { // a body adds to what a request may cost
+			return t.fail(failure)
+		}
+	}
+	return nil
+}
+
+func (t *Template) checkPiece(p *piece, env Env) *EvalError {
+	var m meter
+	if p.list {
+		_, failure := p.elements(env, &m)
+		return failure
+	}
+	_, failure := t.appendPart(nil, p, env, &m)
+	return failure
+}
+
+func (p *program) usesAny(variables []string) bool {
+	for _, name := range variables {
+		if p.used[name] {
+			return true
+		}
+	}
+	return false
+}
