@@ -68,7 +68,7 @@ func matches(e *evaluation, args []any) (any, error) {
 	}
 	p := &e.program.patterns[number]
 	work := 300 + len(text)*(20+8*p.length)
-	if err := e.spend(work, 64*p.length+min(len(text)*p.length/8, 32<<10)); err != nil {
+	if err := e.spend(work, min(len(text)*p.length/8, 32<<10)); err != nil {
 		return nil, err
 	}
 	return p.regexp.MatchString(text), nil
