@@ -2,6 +2,7 @@ package keyexpr_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"testing"
@@ -130,6 +131,17 @@ func digits(n int) object {
 	return object{"a": strings.Repeat("7", n), "xs": list(n, 900, func(int) any { return "1" + strings.Repeat("7", 800) + "e-1000" })}
 }
 
+// hardNumbers are short texts that take long to be read as numbers, numbers to compare
+// them with, and integers that are longer than an int.
+func hardNumbers(n int) object {
+	hard := []string{"2.4703282292062327e-324", "2.2250738585072011e-308", "9007199254740993", "0." + strings.Repeat("0", 323) + "24703282292062327"}
+	long := strings.Repeat("9", max(n/2, 20))
+	return object{
+		"xs": list(n/4, 30, func(i int) any { return hard[i%len(hard)] }), "ys": list(n/4, 30, func(i int) any { return i + 2 }),
+		"n": json.Number(long), "m": json.Number("1" + long),
+	}
+}
+
 func encoded(n int) object {
 	return object{"a": base64.StdEncoding.EncodeToString(make([]byte, n*3/4))}
 }
@@ -141,6 +153,10 @@ var hostiles = []hostile{
 	{"==", `body.a == body.b`, twoTexts},
 	{"== of lists", `any(body.xs, body.xs == body.ys)`, longNames},
 	{"== of objects", `body.xs == body.ys`, objects},
+	{"== of numbers", `any(body.xs, # == 1)`, hardNumbers},
+	{"== of lists of numbers", `any(body.ys, body.xs == body.ys)`, hardNumbers},
+	{"== of long integers", `any(body.ys, body.n == body.m)`, hardNumbers},
+	{"in numbers", `any(body.xs, # in body.ys)`, hardNumbers},
 	{"!=", `body.a != body.b`, twoTexts},
 	{"<", `any(body.xs, # < body.a)`, longNames},
 	{"<=", `none(body.xs, # <= body.a)`, longNames},
@@ -191,6 +207,7 @@ var hostiles = []hostile{
 		return object{"a": strings.Repeat("ɐ", n/4), "xs": list(n/2, 2, func(i int) any { return i })}
 	}},
 	{"float", `any(body.xs, float(#) == 0)`, digits},
+	{"float of few bytes", `any(body.xs, float(#) == 1)`, hardNumbers},
 	{"int", `int(body.a) == 0`, func(n int) object { return object{"a": strings.Repeat("0", n)} }},
 	{"string", `any(body.xs, string(#) == "x")`, longNames},
 	{"type", `any(body.xs, type(#) == "x")`, objects},

@@ -28,7 +28,7 @@ var meteredFunctions = map[string]meteredFunction{ //nolint:gochecknoglobals // 
 	"upper": recase(strings.ToUpper), "lower": recase(strings.ToLower),
 	"split": cut(strings.SplitN), "splitAfter": cut(strings.SplitAfterN), "replace": replace, "join": join,
 	"toBase64": toBase64, "fromBase64": fromBase64, "len": length, "type": typeName,
-	"string": ofText(once, ownString), "int": ofText(once, ownInt), "float": ofText(decimal, ownFloat),
+	"string": ofText(lengthPrice, ownString), "int": ofText(lengthPrice, ownInt), "float": ofText(numberPrice, ownFloat),
 
 	"keys": keysOf, "values": ofMap(ownValues),
 	"uniq": uniq, "flatten": flatten, "concat": concat, "reverse": reverse, "sort": sortList,

@@ -47,15 +47,26 @@ func (e *evaluation) payComparison(a, b any) error {
 	switch {
 	case textX && textY:
 		return e.spend(min(len(x), len(y))/8, 0)
-	case textX || textY: // it may read like the other one
-		return e.spend(4*(len(x)+len(y)), 0)
-	case isScalar(a):
-		return nil
+	case isScalar(a) || isScalar(b):
+		cost := readingPrice(a).plus(readingPrice(b))
+		return e.spend(cost.work, cost.bytes)
 	}
-	if isScalar(b) {
-		return nil
+	if err := e.payWhole(a); err != nil {
+		return err
 	}
-	return e.payWhole(a)
+	return e.payWhole(b)
+}
+
+// readingPrice is that of finding out what number a text or a long integer is, which
+// only comparing it with a number does.
+func readingPrice(v any) price {
+	switch x := v.(type) {
+	case string:
+		return price{numberPrice(x), 0}
+	case json.Number: // the errors that tell how long it is have copies of it
+		return price{numberPrice(x.String()), 6 * len(x)}
+	}
+	return price{}
 }
 
 func isScalar(v any) bool {
@@ -71,7 +82,10 @@ func isScalar(v any) bool {
 func (e *evaluation) payWhole(v any) error {
 	switch x := v.(type) {
 	case string:
-		return e.spend(40+len(x)/8, 0)
+		return e.spend(40+len(x)/8+numberPrice(x), 0)
+	case json.Number:
+		cost := readingPrice(x)
+		return e.spend(40+cost.work, cost.bytes)
 	case lazyMap:
 		return errTooMany
 	case map[string]any:
@@ -165,8 +179,11 @@ func newSeen() *seen { return &seen{simple: map[any]struct{}{}} }
 // add notes a value and reports whether an equal one was there.
 func (s *seen) add(e *evaluation, v any) (known bool, err error) {
 	if key, ok := simpleKey(v); ok {
-		if text, isText := v.(string); isText {
-			err = e.spend(len(text), 0)
+		switch x := v.(type) {
+		case string:
+			err = e.spend(len(x), 0)
+		case json.Number:
+			err = e.spend(2*len(x), len(x))
 		}
 		_, known = s.simple[key]
 		s.simple[key] = struct{}{}

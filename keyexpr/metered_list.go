@@ -90,7 +90,7 @@ func uniq(e *evaluation, args []any) (any, error) {
 	s := newSeen()
 	unique := make([]any, 0, min(listLength(args[0]), 16))
 	err := each(args[0], func(v any) error {
-		if err := e.spend(200, 160); err != nil {
+		if err := e.spend(350, 160); err != nil {
 			return err
 		}
 		known, err := s.add(e, v)

@@ -68,7 +68,7 @@ func matches(e *evaluation, args []any) (any, error) {
 	}
 	p := &e.program.patterns[number]
 	work := 300 + len(text)*(20+8*p.length)
-	if err := e.spend(work, 64*p.length+min(len(text)*p.length/8, 32<<10)); err != nil {
+	if err := e.spend(work, min(len(text)*p.length/8, 32<<10)); err != nil {
 		return nil, err
 	}
 	return p.regexp.MatchString(text), nil
@@ -270,34 +270,33 @@ func length(e *evaluation, args []any) (any, error) {
 }
 
 // ofText is a function of a value whose price is that of its text, if it is one.
-func ofText(price func(size int) int, f func(any) (any, error)) meteredFunction {
+func ofText(price func(text string) int, f func(any) (any, error)) meteredFunction {
 	return func(e *evaluation, args []any) (any, error) {
-		size := 0
-		switch v := args[0].(type) {
-		case string:
-			size = len(v)
-		case json.Number:
-			size = len(v)
+		text, _ := args[0].(string) //nolint:errcheck // others have none
+		if number, ok := args[0].(json.Number); ok {
+			text = number.String()
 		}
-		if err := e.spend(price(size), 0); err != nil {
+		if err := e.spend(price(text), 0); err != nil {
 			return nil, err
 		}
 		return f(args[0])
 	}
 }
 
-// once looks at each byte of a text. A float of hundreds of digits is much work.
-func once(size int) int { return 2 * size }
-
-func decimal(size int) int { return 2*size + 20*min(size, 1000) }
+// lengthPrice is that of looking at each byte of a text.
+func lengthPrice(text string) int { return 2 * len(text) }
 
 var errNoNumber = errors.New("float() cannot take a string that is no number")
 
-// ownFloat does not show the text that is no number.
+// ownFloat reads decimal numbers only: the language's own float reads "0x1p-2", "inf"
+// and "1_000", too, and shows in its error what is no number.
 func ownFloat(v any) (any, error) {
 	text, ok := v.(string)
 	if !ok {
 		return original("float", []any{v})
+	}
+	if !isDecimal(text) {
+		return nil, errNoNumber
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {

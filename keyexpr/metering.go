@@ -22,6 +22,7 @@ type metering struct {
 	program *program
 	conf    *conf.Config
 	done    map[ast.Node]metered // the optimizer may use a node twice
+	kept    price                // of what is made once and used again
 }
 
 // metered is what became of a node.
@@ -33,7 +34,7 @@ type metered struct {
 // meter makes the program pay for what it does.
 func (p *program) meter(root *ast.Node, c *conf.Config) {
 	x := &metering{program: p, conf: c, done: map[ast.Node]metered{}}
-	p.price = x.node(root)
+	p.price = x.node(root).plus(x.kept)
 }
 
 // node meters a node in place. It returns what one evaluation of it costs at least.
@@ -141,6 +142,7 @@ func (x *metering) matches(n *ast.BinaryNode) ast.Node {
 		return n
 	}
 	x.program.patterns = append(x.program.patterns, p)
+	x.kept = x.kept.plus(p.machine())
 	return x.call(n.Operator, n, number(len(x.program.patterns)-1), n.Left)
 }
 
@@ -150,6 +152,10 @@ type pattern struct {
 	regexp *regexp.Regexp
 	length int
 }
+
+// machine is the price of the memory that matching takes, which package regexp keeps for
+// the next time.
+func (p pattern) machine() price { return price{0, 192 * p.length} }
 
 func newPattern(text string) (pattern, error) {
 	compiled, err := regexp.Compile(text)

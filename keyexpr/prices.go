@@ -2,6 +2,7 @@ package keyexpr
 
 import (
 	"math/bits"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
@@ -92,6 +93,32 @@ func wide(text string) int {
 		count += int(text[i] >> 7)
 	}
 	return count
+}
+
+// numberPrice is that of reading a text as a float. A few bytes can take long: those of
+// a number in between two of the smallest floats are multiplied out to 700 digits.
+func numberPrice(text string) int {
+	switch {
+	case !isDecimal(text):
+		return len(text)
+	case len(text) > 40 || strings.ContainsAny(text, "eE"):
+		return 40_000 + 6*len(text)
+	case len(text) > 15:
+		return 2_000
+	}
+	return 100
+}
+
+// isDecimal reports whether a text has nothing but the characters of a decimal number.
+func isDecimal(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9', c == '+', c == '-', c == '.', c == 'e', c == 'E':
+		default:
+			return false
+		}
+	}
+	return text != ""
 }
 
 // rounds is how often sorting n elements looks at each of them.

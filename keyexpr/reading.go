@@ -27,7 +27,7 @@ func (e *evaluation) payReading(args []any) error {
 // of messages are converted, lists of the values of an entry are collected.
 func (e *evaluation) payMaking(a *access, v any) error {
 	if number, ok := v.(json.Number); ok {
-		return e.spend(4*len(number), 0)
+		return e.spend(8*len(number), 6*len(number))
 	}
 	if !a.makes() {
 		return nil

@@ -69,8 +69,11 @@ func sameText(text string, v any) (bool, error) {
 }
 
 // readsLike reports whether a text may be read as the number. It may say so of numbers
-// that are very close.
+// that are very close. A text that is no decimal number is no number for any handler.
 func readsLike(text string, number float64) bool {
+	if !isDecimal(text) {
+		return false
+	}
 	read, err := strconv.ParseFloat(text, 64)
 	return read == number && (err == nil || errors.Is(err, strconv.ErrRange))
 }
