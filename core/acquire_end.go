@@ -19,8 +19,8 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again
 		return false, a.busy(nil) // Redis answered a moment ago
 	case a.timeUp() && a.client.lines.heldHere(a.key, a.now):
 		return false, a.busy(nil) // that is known without Redis
-	case !a.now.Before(limit):
-		return false, a.unavailable(ctx, a.afterEarlier(err))
+	case !a.now.Before(limit), errors.Is(err, redisstore.ErrSilent):
+		return false, unavailable(a.afterEarlier(err))
 	case redisstore.Transient(err):
 		a.earlier = err
 		return true, err
@@ -49,16 +49,6 @@ func (a *attempt) afterEarlier(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; before that: %w", err, a.earlier)
-}
-
-// unavailable is the answer when Redis has none. The others are spared the same
-// wait, if this one was not cut short by the wait time, and Redis really is silent:
-// a reply that came too late, or named a ghost, was a reply.
-func (a *attempt) unavailable(ctx context.Context, err error) error {
-	if !a.cut && !a.heard {
-		a.client.gate.trip(ctx, a.key, err)
-	}
-	return unavailable(err)
 }
 
 // stopped is the answer when the caller or the client ended the acquisition.
@@ -117,6 +107,23 @@ func contextCause(ctx context.Context) error {
 	}
 	return errors.Join(err, cause)
 }
+
+// The pauses between two sends of one operation.
+const (
+	firstPause   = 5 * time.Millisecond
+	longestPause = 250 * time.Millisecond
+)
+
+func nextPause(pause time.Duration) time.Duration { return min(2*pause, longestPause) }
+
+// callLimit is the moment up to which a command that is sent now may take, from a Redis
+// that answers: it may need a connection, with up to four round trips, and wait for a batch
+// in front of it. That Redis does not answer is found out elsewhere, and ends it earlier.
+func (c *Client) callLimit(now time.Time) time.Time {
+	return now.Add(roundTrips * c.cfg.backendTimeout)
+}
+
+const roundTrips = 8
 
 // sleep pauses between two sends.
 func (c *Client) sleep(ctx context.Context, d time.Duration) error {

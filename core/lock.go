@@ -374,7 +374,7 @@ func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store,
 		return nil, "", unavailable(err)
 	}
 	call := send(l.client.store, now, key)
-	reply, _, err := call.Wait(ctx, limit)
+	reply, _, err := call.Wait(ctx, l.client.callLimit(now))
 	if err != nil {
 		return nil, "", unavailable(err)
 	}
