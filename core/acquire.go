@@ -257,6 +257,9 @@ func (a *attempt) try(ctx context.Context) (grant, error) {
 		if !again || err == nil {
 			return g, err
 		}
+		if redisstore.Passes(err) {
+			start = a.now // Redis is there
+		}
 		if last, ends := a.lastTry(start, err); ends && a.now.Add(pause).After(last) {
 			return grant{}, unavailable(err)
 		}

@@ -17,8 +17,8 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 	if err := c.gate.check(ctx, o.key); err != nil {
 		return err
 	}
-	until := a.limit()
-	if err := o.beginBy(ctx, until); err != nil {
+	has, err := o.beginBy(ctx, a.span())
+	if err != nil {
 		return a.notEntered(ctx, err)
 	}
 	defer o.end()
@@ -29,7 +29,7 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 	if err != nil {
 		return a.busy(err)
 	}
-	sent, err := o.setCount(ctx, count, req.lease, a.span())
+	sent, err := o.setCount(ctx, count, req.lease, has)
 	if err != nil {
 		c.undoEntry(o, false)
 		return a.notEntered(ctx, err)
@@ -225,10 +225,14 @@ func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call)
 		call := send()
 		reply, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
 		if err == nil {
+			o.answered()
 			return reply, call.Sent, nil
 		}
 		if fate == redisstore.Unknown {
 			o.unanswered()
+		}
+		if redisstore.Passes(err) {
+			silence = time.Now().Add(c.cfg.backendTimeout)
 		}
 		last, ends := s.last(err, silence)
 		switch {
@@ -241,6 +245,13 @@ func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call)
 			return nil, call.Sent, unavailable(err)
 		}
 	}
+}
+
+// answered remembers that an operation of this holder has had an answer.
+func (o *owner) answered() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.heard = time.Now()
 }
 
 // unanswered remembers that a command of this holder may still land.

@@ -31,12 +31,12 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 
 func (o *owner) refresh(ctx context.Context, lease time.Duration) error {
 	now := time.Now()
-	until, s := o.client.callLimit(now), o.client.operation(now)
-	if err := o.beginBy(ctx, until); err != nil {
+	s, err := o.beginBy(ctx, o.client.operation(now))
+	if err != nil {
 		return unavailable(err)
 	}
 	defer o.end()
-	if err := o.client.watchdog.settle(ctx, o, until); err != nil {
+	if err := o.client.watchdog.settle(ctx, o, now.Add(o.client.cfg.backendTimeout)); err != nil {
 		return unavailable(err)
 	}
 	o.checkClock(time.Now())

@@ -167,21 +167,26 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 		return c.await(ctx, limit)
 	case prepared:
 	}
-	if until, has := ctx.Deadline(); has && until.Before(limit) {
-		limit = until
-	}
 	if err := c.route(); err != nil {
 		c.state, c.err = finished, &unsentError{err}
 		return c.err
 	}
 	c.lane.health.sent(c.Sent)
-	if alone && !c.patient && !c.moved && d.takes(c.Sent, limit) && !c.lane.health.far.Load() {
-		c.state, c.err = finished, d.process(c.Sent, limit, c.cmd)
+	if alone && !c.patient && !c.moved && d.takes(c.Sent, within(ctx, limit)) && !c.lane.health.far.Load() {
+		c.state, c.err = finished, d.process(c.Sent, within(ctx, limit), c.cmd)
 		return c.err
 	}
 	c.state = queued
 	c.future = c.lane.pipe.Submit(context.Background(), once{c.cmd}) //nolint:forbidigo // it outlives its caller
 	return c.await(ctx, limit)
+}
+
+// within is the limit, or the deadline of ctx if that is earlier.
+func within(ctx context.Context, limit time.Time) time.Time {
+	if until, has := ctx.Deadline(); has && until.Before(limit) {
+		return until
+	}
+	return limit
 }
 
 // route finds the way to the node of the key, unless that is silent.
@@ -205,7 +210,7 @@ func (e *unsentError) Unwrap() error { return e.cause }
 // context is shared by all calls of that moment; only a slow one pays for a timer
 // of its own and listens to its caller.
 func (c *Call) await(ctx context.Context, limit time.Time) error {
-	if soon, ok := c.lane.horizon.before(c.Sent, limit); ok {
+	if soon, ok := c.lane.horizon.before(c.Sent, within(ctx, limit)); ok {
 		err := c.future.WaitContext(soon)
 		if err == nil || soon.Err() == nil || !errors.Is(err, soon.Err()) {
 			return err
@@ -214,13 +219,19 @@ func (c *Call) await(ctx context.Context, limit time.Time) error {
 	return c.awaitSlow(ctx, limit)
 }
 
-// awaitSlow waits until ctx or limit ends, or until the node is known to be silent.
+// awaitSlow waits until ctx or limit ends, or until the node is known to be silent. When
+// it falls silent many wait, so that this, and not ctx, is what ends them without a
+// goroutine for each.
 func (c *Call) awaitSlow(ctx context.Context, limit time.Time) error {
-	ctx, end := context.WithCancelCause(ctx)
+	speaks, done := c.lane.health.waits()
+	defer done()
+	waits, end := context.WithCancelCause(speaks)
 	defer end(nil)
-	bounded, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
+	}
+	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
 	defer cancel()
-	defer c.lane.health.waits(end)()
 	err := c.future.WaitContext(bounded)
 	if err != nil && bounded.Err() != nil && errors.Is(err, bounded.Err()) {
 		return &interruptedError{context.Cause(bounded)}

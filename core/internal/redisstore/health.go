@@ -106,26 +106,34 @@ func (h *health) answeredSoon() {
 	}
 }
 
-// waits notes a call that has had no answer for a moment; it calls the function that it
-// gets when it waits no more. ended is called when the node falls silent meanwhile.
-func (h *health) waits(ended context.CancelCauseFunc) (done func()) {
+// waits notes a call that has had no answer for a moment; it calls done when it waits no
+// more. The context that it gets ends when the node falls silent.
+func (h *health) waits() (speaks context.Context, done func()) {
 	if h == nil {
-		return func() {}
+		return context.Background(), func() {} //nolint:forbidigo // nobody says that it is silent
 	}
 	h.slow.Add(1)
 	h.doubt()
-	s := h.silent.Load()
-	stop := context.AfterFunc(s.ctx, func() { ended(context.Cause(s.ctx)) })
-	return func() {
-		stop()
-		h.slow.Add(-1)
-	}
+	return h.silent.Load().ctx, func() { h.slow.Add(-1) }
 }
 
 // unanswered says whether nothing was heard for as long as d after a call was sent.
 func (h *health) unanswered(d time.Duration) bool {
 	asked := h.asked.Load()
 	return asked != 0 && time.Since(time.Unix(0, asked)) >= d
+}
+
+// verdict is when a ping that is sent now shows that the node is silent: when it is the
+// timeout since the first call without an answer, but not before a slow node would have
+// answered.
+func (h *health) verdict(now time.Time) time.Time {
+	limit := now.Add(h.timeout * 93 / 100)
+	if asked := h.asked.Load(); asked != 0 {
+		if end := time.Unix(0, asked).Add(h.timeout); end.After(limit) {
+			return end
+		}
+	}
+	return limit
 }
 
 // doubt has the node asked beside a call that waits or has failed.

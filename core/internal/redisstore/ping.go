@@ -19,8 +19,9 @@ type pinger struct {
 // pingCommand is PING as a client sends it.
 const pingCommand = "*1\r\n$4\r\nPING\r\n"
 
-// ping asks once. Each of its steps may take the timeout: to connect, and to ask.
+// ping asks once. Each of its steps has a time limit: to connect, and to ask.
 func (p *pinger) ping(ctx context.Context) (took time.Duration, err error) {
+	p.health.sent(time.Now())
 	if p.conn == nil {
 		if err := p.connect(ctx); err != nil {
 			return 0, err
@@ -36,11 +37,11 @@ func (p *pinger) ping(ctx context.Context) (took time.Duration, err error) {
 
 func (p *pinger) connect(ctx context.Context) error {
 	opts := p.health.client.Options()
-	timeout := p.health.timeout
+	limit := p.health.verdict(time.Now())
 	if opts.TLSConfig != nil {
-		timeout *= 2 // it has two round trips
+		limit = limit.Add(p.health.timeout) // it has two round trips
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errNoConnection)
+	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoConnection)
 	defer cancel()
 	conn, err := opts.Dialer(ctx, opts.Network, opts.Addr)
 	if err != nil && ctx.Err() != nil {
@@ -58,7 +59,7 @@ var (
 // exchange sends the command and takes any line for the answer.
 func (p *pinger) exchange(ctx context.Context) error {
 	conn := p.conn
-	if err := conn.SetDeadline(time.Now().Add(p.health.timeout)); err != nil {
+	if err := conn.SetDeadline(p.health.verdict(time.Now())); err != nil {
 		return &hungUpError{err}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
