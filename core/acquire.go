@@ -48,7 +48,7 @@ type attempt struct {
 
 	refusal *redisstore.Refusal // the last one
 	seen    time.Time           // when it came
-	earlier error               // of the last send that failed and was repeated
+	earlier error               // of a send that failed and was repeated
 	ghosts  []string            // fields of attempts without an answer, left to the resolver
 	haunted time.Time           // when the last of them was left
 }
@@ -261,7 +261,7 @@ func (a *attempt) try(ctx context.Context) (grant, error) {
 			start = a.now // Redis is there
 		}
 		if last, ends := a.lastTry(start, err); ends && a.now.Add(pause).After(last) {
-			return grant{}, unavailable(err)
+			return grant{}, unavailable(afterEarlier(a.earlier, err))
 		}
 		if err := a.client.sleepOpen(ctx, pause); err != nil {
 			return grant{}, a.stopped(ctx, err)

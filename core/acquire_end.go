@@ -20,9 +20,11 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again
 	case a.timeUp() && a.client.lines.heldHere(a.key, a.now):
 		return false, a.busy(nil) // that is known without Redis
 	case !a.now.Before(limit), errors.Is(err, redisstore.ErrSilent):
-		return false, unavailable(a.afterEarlier(err))
+		return false, unavailable(afterEarlier(a.earlier, err))
 	case redisstore.Transient(err):
-		a.earlier = err
+		if a.earlier == nil || redisstore.Passes(err) {
+			a.earlier = err
+		}
 		return true, err
 	default:
 		return false, unavailable(err)
@@ -44,11 +46,11 @@ func (a *attempt) knownTaken() bool {
 
 // afterEarlier adds what the send before was told, such as READONLY: that the last
 // one got no answer in time says less.
-func (a *attempt) afterEarlier(err error) error {
-	if a.earlier == nil {
+func afterEarlier(earlier, err error) error {
+	if earlier == nil || redisstore.Answer(err) {
 		return err
 	}
-	return fmt.Errorf("%w; before that: %w", err, a.earlier)
+	return fmt.Errorf("%w; before that: %w", err, earlier)
 }
 
 // stopped is the answer when the caller or the client ended the acquisition.

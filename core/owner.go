@@ -180,11 +180,7 @@ func (o *owner) beginBy(ctx context.Context, s span) (span, error) {
 	for {
 		select {
 		case <-turn:
-			if s.end = o.turnLimit(start, s); time.Now().Before(s.end) {
-				return s, nil
-			}
-			o.end()
-			return s, errNoTurn
+			return o.spanAfter(start, s)
 		case <-ctx.Done():
 			o.forgoTurn(turn)
 			return s, contextCause(ctx)
@@ -197,6 +193,22 @@ func (o *owner) beginBy(ctx context.Context, s span) (span, error) {
 		}
 		timer.Reset(left)
 	}
+}
+
+// spanAfter is what is left to an operation that began to wait for its turn at start, and
+// has it.
+func (o *owner) spanAfter(start time.Time, s span) (span, error) {
+	limit := o.turnLimit(start, s)
+	if !time.Now().Before(limit) {
+		o.end()
+		return s, errNoTurn
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.heard.Before(start) {
+		s.end = limit
+	}
+	return s, nil
 }
 
 // turnLimit is up to when an operation waits for its turn that began to at start: as long as

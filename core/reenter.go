@@ -221,6 +221,7 @@ func (o *owner) mine(reply any) error {
 // or its time is over. sent is when the answered call was sent.
 func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call) (reply any, sent time.Time, err error) {
 	c, silence := o.client, time.Now().Add(o.client.cfg.backendTimeout)
+	var earlier error
 	for pause := firstPause; ; pause = nextPause(pause) {
 		call := send()
 		reply, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
@@ -232,14 +233,14 @@ func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call)
 			o.unanswered()
 		}
 		if redisstore.Passes(err) {
-			silence = time.Now().Add(c.cfg.backendTimeout)
+			silence, earlier = time.Now().Add(c.cfg.backendTimeout), err
 		}
 		last, ends := s.last(err, silence)
 		switch {
 		case ctx.Err() != nil:
 			return nil, call.Sent, unavailable(contextCause(ctx))
 		case !redisstore.Transient(err), errors.Is(err, redisstore.ErrSilent), ends && time.Now().Add(pause).After(last):
-			return nil, call.Sent, unavailable(err)
+			return nil, call.Sent, unavailable(afterEarlier(earlier, err))
 		}
 		if err := c.sleep(ctx, pause); err != nil {
 			return nil, call.Sent, unavailable(err)
@@ -247,11 +248,13 @@ func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call)
 	}
 }
 
-// answered remembers that an operation of this holder has had an answer.
+// answered tells those who wait for their turn that the operation that has it was answered.
 func (o *owner) answered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.heard = time.Now()
+	if len(o.turns) > 0 {
+		o.heard = time.Now()
+	}
 }
 
 // unanswered remembers that a command of this holder may still land.

@@ -276,6 +276,9 @@ func fateOf(err error) Fate {
 	}
 }
 
+// Answer says whether an error is one that Redis has answered.
+func Answer(err error) bool { return fateOf(err) == Answered }
+
 // Transient says whether an error may be another one on the next attempt: no connection,
 // no answer, or a replica. Others (WRONGTYPE, NOPERM, OOM) are the same. One that
 // [Passes] is transient, too.
