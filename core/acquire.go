@@ -251,15 +251,16 @@ func (a *attempt) owner(key string, g grant) *owner {
 
 // try sends one attempt and resends it while that may help.
 func (a *attempt) try(ctx context.Context) (grant, error) {
-	start := a.now
+	start, there := a.now, false
 	for pause := firstPause; ; pause = nextPause(pause) {
+		if there {
+			start = a.now
+		}
 		g, again, err := a.send(ctx, a.limit())
 		if !again || err == nil {
 			return g, err
 		}
-		if redisstore.Passes(err) {
-			start = a.now // Redis is there
-		}
+		there = redisstore.Passes(err)
 		if last, ends := a.lastTry(start, err); ends && a.now.Add(pause).After(last) {
 			return grant{}, unavailable(afterEarlier(a.earlier, err))
 		}

@@ -220,10 +220,14 @@ func (o *owner) mine(reply any) error {
 // insist sends a harmless script again and again until it is answered, ctx ends,
 // or its time is over. sent is when the answered call was sent.
 func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call) (reply any, sent time.Time, err error) {
-	c, silence := o.client, time.Now().Add(o.client.cfg.backendTimeout)
+	c := o.client
+	var silence time.Time
 	var earlier error
 	for pause := firstPause; ; pause = nextPause(pause) {
 		call := send()
+		if silence.IsZero() {
+			silence = call.Sent.Add(c.cfg.backendTimeout)
+		}
 		reply, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
 		if err == nil {
 			o.answered()
@@ -233,7 +237,7 @@ func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call)
 			o.unanswered()
 		}
 		if redisstore.Passes(err) {
-			silence, earlier = time.Now().Add(c.cfg.backendTimeout), err
+			silence, earlier = time.Time{}, err // Redis is there
 		}
 		last, ends := s.last(err, silence)
 		switch {
