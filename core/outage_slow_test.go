@@ -3,9 +3,11 @@ package core_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
@@ -58,7 +60,7 @@ func TestSlow_EveryFreeLockIsHad(t *testing.T) {
 func whole(t *testing.T, ctx context.Context, locks *core.Client, name string) {
 	t.Helper()
 	start := time.Now()
-	_, hold, err := locks.Lock(name).Acquire(ctx, core.WaitTime(10*time.Second))
+	_, hold, err := locks.Lock(name).Acquire(ctx, core.WaitTime(20*time.Second))
 	if err != nil {
 		t.Errorf("%s: after %s: %v", name, time.Since(start), err)
 		return
@@ -72,6 +74,15 @@ func TestSlow_EveryFreeLockIsHadOnAServer(t *testing.T) {
 	server := redisserver.Start(t)
 	_, rdb := faultproxy.Far(t, server.Client(), 600*time.Millisecond)
 	locks := locksOn(t, rdb)
+	eachOf(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
+}
+
+// The same in a Cluster, which is asked for its slots first.
+func TestSlow_EveryFreeLockIsHadInACluster(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	way := faultproxy.NewLatency(t, 400*time.Millisecond)
+	locks := locksOn(t, cluster.Client(func(o *redis.ClusterOptions) { o.Dialer = way.Dialer(new(net.Dialer).DialContext) }))
 	eachOf(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
 }
 
@@ -117,4 +128,3 @@ func TestSlow_SilenceIsStillKnown(t *testing.T) {
 		})
 	}
 }
-

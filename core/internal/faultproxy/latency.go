@@ -14,12 +14,26 @@ import (
 )
 
 // Latency is a long way to Redis: every answer takes so much longer, however many of
-// them are on their way together. Make it with [Far].
+// them are on their way together. Make it with [NewLatency] or [Far].
 type Latency struct {
-	dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	added   atomic.Int64
 	running sync.WaitGroup
 	ended   chan struct{}
+}
+
+// dialer is how go-redis opens connections.
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// NewLatency makes a way of length d, for [Latency.Dialer]. It ends with the test.
+func NewLatency(tb testing.TB, d time.Duration) *Latency {
+	tb.Helper()
+	l := &Latency{ended: make(chan struct{})}
+	l.Set(d)
+	tb.Cleanup(func() {
+		close(l.ended)
+		l.running.Wait()
+	})
+	return l
 }
 
 // Far makes a client like rdb, changed by opts, that is d away from Redis. It works in
@@ -27,13 +41,8 @@ type Latency struct {
 func Far(tb testing.TB, rdb *redis.Client, d time.Duration, opts ...func(*redis.Options)) (*Latency, *redis.Client) {
 	tb.Helper()
 	o := *rdb.Options()
-	l := &Latency{dial: o.Dialer, ended: make(chan struct{})}
-	l.Set(d)
-	tb.Cleanup(func() {
-		close(l.ended)
-		l.running.Wait()
-	})
-	o.Dialer = l.connect
+	l := NewLatency(tb, d)
+	o.Dialer = l.Dialer(o.Dialer)
 	if o.MaxRetries == 0 {
 		o.MaxRetries = -1 // as in Around
 	}
@@ -45,6 +54,22 @@ func Far(tb testing.TB, rdb *redis.Client, d time.Duration, opts ...func(*redis.
 	return l, far
 }
 
+// Dialer makes the connections of another dialer longer. They end with either side.
+func (l *Latency) Dialer(dial dialer) dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		behind, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		near, far := mempipe.New()
+		way := make(chan chunk, 10_000)
+		l.running.Go(func() { l.forward(far, behind) })
+		l.running.Go(func() { l.collect(behind, way) })
+		l.running.Go(func() { l.deliver(way, far) })
+		return near, nil
+	}
+}
+
 // Set changes the latency for what Redis answers from now on.
 func (l *Latency) Set(d time.Duration) { l.added.Store(int64(d)) }
 
@@ -52,20 +77,6 @@ func (l *Latency) Set(d time.Duration) { l.added.Store(int64(d)) }
 type chunk struct {
 	data []byte
 	due  time.Time
-}
-
-// connect makes a connection that ends with either side.
-func (l *Latency) connect(ctx context.Context, network, addr string) (net.Conn, error) {
-	behind, err := l.dial(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	near, far := mempipe.New()
-	way := make(chan chunk, 10_000)
-	l.running.Go(func() { l.forward(far, behind) })
-	l.running.Go(func() { l.collect(behind, way) })
-	l.running.Go(func() { l.deliver(way, far) })
-	return near, nil
 }
 
 func (l *Latency) forward(far, behind net.Conn) {

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // ErrSilent is in the error of a call to a node that has not answered anything for the
@@ -29,7 +27,7 @@ var ErrSilent = errors.New("no answer from redis")
 type health struct {
 	node    string
 	timeout time.Duration
-	client  *redis.Client
+	address address
 	told    Told
 	life    context.Context //nolint:containedctx // of the goroutine
 	end     context.CancelFunc
@@ -59,8 +57,8 @@ type Told struct {
 	Answers func(node string)
 }
 
-func newHealth(node string, cfg Config, client *redis.Client) *health {
-	h := &health{node: node, timeout: cfg.Timeout, client: client, told: cfg.Told}
+func newHealth(node string, cfg Config, at address) *health {
+	h := &health{node: node, timeout: cfg.Timeout, address: at, told: cfg.Told}
 	h.life, h.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	h.far.Store(true)
 	h.renew()
@@ -246,8 +244,8 @@ func (h *health) returned() bool {
 	defer p.close()
 	_, err := p.ping(h.life)
 	var hungUp *hungUpError
-	if errors.As(err, &hungUp) {
-		err = h.client.Ping(h.life).Err()
+	if errors.As(err, &hungUp) && h.address.again != nil {
+		err = h.address.again(h.life)
 	}
 	return err == nil
 }

@@ -64,7 +64,7 @@ func newLanes() *lanes {
 // pool, but has a time limit and a queue of its own.
 func clientLanes(client *redis.Client, cfg Config) (*lanes, error) {
 	l := newLanes()
-	l.health = newHealth("", cfg, client.WithTimeout(cfg.Timeout))
+	l.health = newHealth("", cfg, addressOf(client.WithTimeout(cfg.Timeout)))
 	for range laneCount {
 		pipe, err := client.WithTimeout(cfg.Timeout).AsyncAutoPipelineWithOptions(pipelineOptions(client.Options().AutoPipelineOptions))
 		if err != nil {

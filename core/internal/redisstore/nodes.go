@@ -64,7 +64,7 @@ func (n *nodes) open(client *redis.Client) (node, error) {
 	if master.pipe == nil {
 		limited := client.WithTimeout(n.cfg.Timeout)
 		if master.pipe, err = limited.AsyncAutoPipelineWithOptions(opts); err == nil {
-			master.health = newHealth(client.Options().Addr, n.cfg, limited)
+			master.health = newHealth(client.Options().Addr, n.cfg, addressOf(limited))
 			n.all[client] = master
 		}
 	}

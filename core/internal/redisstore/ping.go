@@ -1,12 +1,41 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
+
+// address is how a node is reached.
+type address struct {
+	network, addr string
+	dial          func(ctx context.Context, network, addr string) (net.Conn, error)
+	tls           bool
+	again         func(ctx context.Context) error // asks by the pool of a client; may be nil
+}
+
+// addressOf is that of a client's node.
+func addressOf(client *redis.Client) address {
+	o := client.Options()
+	return address{
+		network: o.Network, addr: o.Addr, dial: o.Dialer, tls: o.TLSConfig != nil,
+		again: func(ctx context.Context) error { return client.Ping(ctx).Err() },
+	}
+}
+
+// entryOf is one of those that a ClusterClient was given.
+func entryOf(o *redis.ClusterOptions, addr string) address {
+	a := address{network: "tcp", addr: addr, dial: o.Dialer, tls: o.TLSConfig != nil}
+	if a.dial == nil {
+		a.dial = redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig})
+	}
+	return a
+}
 
 // pinger asks a node whether it is there, on a connection of its own, beside those of
 // the pool: it needs one round trip when the others are still being made, and is not
@@ -36,19 +65,47 @@ func (p *pinger) ping(ctx context.Context) (took time.Duration, err error) {
 }
 
 func (p *pinger) connect(ctx context.Context) error {
-	opts := p.health.client.Options()
+	at := p.health.address
 	limit := p.health.verdict(time.Now())
-	if opts.TLSConfig != nil {
+	if at.tls {
 		limit = limit.Add(p.health.timeout) // it has two round trips
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoConnection)
 	defer cancel()
-	conn, err := opts.Dialer(ctx, opts.Network, opts.Addr)
+	conn, err := p.dial(ctx)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	p.conn = conn
 	return err
+}
+
+// dial waits for no longer than ctx: go-redis's own dialer for TLS does not heed it.
+func (p *pinger) dial(ctx context.Context) (net.Conn, error) {
+	at := p.health.address
+	var err error
+	done := make(chan net.Conn)
+	p.health.worker.Go(func() {
+		defer close(done)
+		var conn net.Conn
+		if conn, err = at.dial(ctx, at.network, at.addr); err != nil {
+			return
+		}
+		select {
+		case done <- conn:
+		case <-ctx.Done():
+			_ = conn.Close() //nolint:errcheck // nobody wants it any more
+		}
+	})
+	select {
+	case conn, ok := <-done:
+		if !ok {
+			return nil, cmp.Or(err, context.Cause(ctx))
+		}
+		return conn, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 var (

@@ -40,6 +40,8 @@ type Store struct {
 	cluster  *redis.ClusterClient // nil outside
 	sharding sharding
 	over     context.Context //nolint:containedctx // one that has ended, for looks that do not wait
+	life     context.Context //nolint:containedctx // of what is done in the background
+	end      context.CancelFunc
 }
 
 // ErrClient refuses a client on which locks cannot be correct.
@@ -48,10 +50,10 @@ var ErrClient = errors.New("unsupported redis client")
 // New makes a Store on the caller's client, which stays the caller's to close.
 func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg, scripts: newScripts()}
-	over, end := context.WithCancel(context.Background()) //nolint:forbidigo // nobody's
+	s.life, s.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
+	over, end := context.WithCancel(s.life)
 	end()
 	s.over = over
-	s.sharding.turn = make(chan struct{}, 1)
 	if cfg.Sharded != nil {
 		s.sharding.configured = true
 		s.sharding.sharded.Store(*cfg.Sharded)
@@ -88,6 +90,11 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 
 // Close stops what the Store started.
 func (s *Store) Close() error {
+	s.sharding.mu.Lock()
+	s.sharding.closed = true
+	s.sharding.mu.Unlock()
+	s.end()
+	s.sharding.worker.Wait()
 	return s.lanes.close()
 }
 
