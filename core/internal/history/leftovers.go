@@ -1,0 +1,55 @@
+package history
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// leftovers finds in Redis what should not be there.
+func (j *judge) leftovers() {
+	released := j.released()
+	for _, s := range j.samples {
+		if s.TTL < 0 {
+			j.report(NoTTL, []*Event{s}, "%s has no TTL", s.Keys[0])
+		}
+		if j.Empty > 0 && s.Begin > j.Empty {
+			j.report(Leftover, []*Event{s}, "%s is still there, held by %v", s.Keys[0], slices.Collect(maps.Keys(s.Fields)))
+		}
+		for field := range s.Fields {
+			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin {
+				j.report(Leftover, []*Event{last.event, s}, "%s has the field %s, which was released %s before",
+					s.Keys[0], field, s.Begin-last.at)
+			}
+		}
+	}
+}
+
+type holder struct{ key, field string }
+
+type lastRelease struct {
+	at    time.Duration
+	event *Event
+}
+
+// released are the fields that were given back for good: every hold of the owner was
+// released, and confirmed.
+func (j *judge) released() map[holder]lastRelease {
+	last, open := make(map[holder]lastRelease), make(map[holder]bool)
+	for _, e := range j.acquires {
+		if e.Hold == nil {
+			continue
+		}
+		for _, key := range e.Keys {
+			h := holder{key, e.Hold.Field}
+			if e.Hold.Release.Outcome != OK || e.Hold.Left > 0 {
+				open[h] = true
+			}
+			if e.Hold.Release.End > last[h].at {
+				last[h] = lastRelease{e.Hold.Release.End, e}
+			}
+		}
+	}
+	maps.DeleteFunc(last, func(h holder, _ lastRelease) bool { return open[h] })
+	return last
+}
