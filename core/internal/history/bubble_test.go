@@ -40,7 +40,7 @@ func TestHistory_Bubble(t *testing.T) {
 		b := newBubble(t, seed)
 		b.run(total)
 		judged(t, seed, history.Limits{
-			Backend: bubbleLoad.Backend, Poll: time.Second, Slack: 50 * time.Millisecond,
+			Backend: bubbleLoad.Backend, Poll: time.Second, Slack: 100 * time.Millisecond,
 			Recovery: 3 * time.Second, Landing: 10 * time.Second, Residue: time.Second, Empty: b.empty,
 		}, b.events)
 	})
@@ -125,7 +125,7 @@ func (b *bubble) run(total time.Duration) {
 	s := sampler{b.direct, b.now, b.note}
 	var sampling sync.WaitGroup
 	sampling.Go(func() { s.watch(time.Second, stop) })
-	weather{storm: 30 * time.Second, calm: 20 * time.Second}.pass(b.hands(), b.now, total)
+	weather{storm: 15 * time.Second, calm: 25 * time.Second}.pass(b.hands(), b.now, total)
 	var all sync.WaitGroup
 	for _, p := range b.places {
 		all.Go(func() { b.finish(p) })
@@ -167,7 +167,7 @@ func (b *bubble) finish(p *place) {
 func (b *bubble) hands() []*hand {
 	hands := []*hand{b.hand(0, "redis", b.serverFaults(), 12*time.Second)}
 	for i, p := range b.places {
-		faults := append(networkFaults(p.proxy, b.blackHole(p), 2*bubbleLoad.Watchdog), fault{"the process dies", 2, func(h *hand) { b.replace(h, p) }})
+		faults := append(networkFaults(p.proxy, b.blackHole(p), 8*time.Second), fault{"the process dies", 2, func(h *hand) { b.replace(h, p) }})
 		hands = append(hands, b.hand(i+1, "network", faults, 6*time.Second))
 	}
 	return hands

@@ -1,9 +1,10 @@
 package history
 
-// losses finds holds whose context ended as lost before their deadline.
+// losses finds holds whose context ended as lost before their deadline. That of a
+// re-entry ends with the outer one, which may hold other keys, too.
 func (j *judge) losses() {
 	for _, e := range j.acquires {
-		if e.Hold == nil || e.Hold.Cause != Lost {
+		if e.Hold == nil || e.Hold.Cause != Lost || e.Ask.Reentry {
 			continue
 		}
 		if safe, ok := j.safeUntil(e); ok && e.Hold.Ended < safe {

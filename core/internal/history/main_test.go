@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/core/internal/history"
@@ -27,8 +29,14 @@ func TestMain(m *testing.M) {
 	if told := os.Getenv(workerEnv); told != "" {
 		os.Exit(workerMain(told))
 	}
+	redis.SetLogger(silent{}) // thousands of lines about the faults
 	goleak.VerifyTestMain(m)
 }
+
+// silent is a logger of go-redis.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 // duration is how long a run takes.
 func duration(t *testing.T, env string, usual time.Duration) time.Duration {

@@ -55,9 +55,7 @@ func concerns(e *Event, v Violation) bool {
 	switch e.Kind {
 	case Fault, Stall, Finish:
 		return true
-	case Sample:
-		return false // too many; those that show it are there
-	case Acquire, Force, Look:
+	case Acquire, Force, Look, Sample:
 	}
 	return slices.ContainsFunc(e.Keys, func(key string) bool {
 		return slices.Contains(v.Events[0].Keys, key)
@@ -67,6 +65,7 @@ func concerns(e *Event, v Violation) bool {
 // line is one moment of an event.
 type line struct {
 	at     time.Duration
+	kind   Kind
 	who    string
 	text   string
 	guilty bool
@@ -80,14 +79,18 @@ func (l line) String() string {
 	return fmt.Sprintf("%s %12.6fs  %-7s %s", mark, l.at.Seconds(), l.who, l.text)
 }
 
-// shorten leaves out what does not fit, but never what shows the violation.
+// shorten leaves out what does not fit, looks first, but never what shows the
+// violation.
 func shorten(lines []line) []line {
-	for i := 0; i < len(lines) && len(lines) > windowLines; {
-		if lines[i].guilty {
-			i++
-			continue
-		}
-		lines = slices.Delete(lines, i, i+1)
+	for _, kinds := range [][]Kind{{Look, Sample}, {Acquire, Force, Fault, Stall, Finish}} {
+		surplus := len(lines) - windowLines
+		lines = slices.DeleteFunc(lines, func(l line) bool {
+			if l.guilty || surplus <= 0 || !slices.Contains(kinds, l.kind) {
+				return false
+			}
+			surplus--
+			return true
+		})
 	}
 	return lines
 }
@@ -96,7 +99,7 @@ func shorten(lines []line) []line {
 func describe(e *Event, guilty bool) []line {
 	who := fmt.Sprintf("p%d.g%d", e.Process, e.Goroutine)
 	at := func(t time.Duration, format string, args ...any) line {
-		return line{at: t, who: who, text: fmt.Sprintf(format, args...), guilty: guilty}
+		return line{at: t, kind: e.Kind, who: who, text: fmt.Sprintf(format, args...), guilty: guilty}
 	}
 	if e.Kind != Acquire {
 		return []line{at(e.Begin, "%s", describeOther(e))}
