@@ -97,12 +97,13 @@ func networkFaults(p *faultproxy.Proxy, blackHole func(on bool), longest time.Du
 	}
 }
 
-// weather alternates storms, in which all hands work, and calm, in which everything
-// recovers and is judged strictly. It ends with a calm.
+// weather alternates storms, in which all hands work, and calms, in which everything
+// recovers and is judged strictly.
 type weather struct{ storm, calm time.Duration }
 
+// pass lasts for about total, and ends with a calm.
 func (w weather) pass(hands []*hand, now func() time.Duration, total time.Duration) {
-	for now()+w.storm+w.calm <= total {
+	for begin := now(); now()-begin < total-w.calm-w.storm/2; {
 		end := now() + w.storm
 		var all sync.WaitGroup
 		for _, h := range hands[1:] {

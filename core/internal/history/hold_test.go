@@ -32,26 +32,27 @@ func (g *caller) hold(r request) {
 // use works under the hold in one of several ways, and ends it.
 func (h *held) use() {
 	switch n := h.IntN(100); {
-	case n < 50:
+	case h.event.Keys[0] == edge:
+		h.workUntilLost()
+	case h.event.Keys[0] == busiest, !h.chance(h.Special):
 		h.update(h.upTo(h.Work))
-	case n < 60:
+	case n < 20:
 		h.update(h.upTo(h.Long) / 2)
-	case n < 68:
+	case n < 40:
 		h.enterAgain(1 + h.IntN(3))
-	case n < 72:
+	case n < 50:
 		h.enterBeside()
-	case n < 78:
-		h.update(0)
+	case n < 60:
 		h.handOver()
 		return
-	case n < 82:
+	case n < 68:
 		h.enterAndOutlive()
 		return
-	case n < 86:
+	case n < 76:
 		h.refresh()
-	case n < 90:
+	case n < 84:
 		h.look()
-	case n < 92:
+	case n < 90:
 		h.update(0)
 		h.leave()
 		return
@@ -192,7 +193,7 @@ func (h *held) enterAndOutlive() {
 
 // refresh changes the lease, and works on until it ends, or less.
 func (h *held) refresh() {
-	lease := (h.Long/20 + h.upTo(h.Long)).Truncate(time.Millisecond)
+	lease := (h.Long/20 + h.upTo(h.Long)/2).Truncate(time.Millisecond)
 	h.event.Hold.Refreshed = true
 	h.event.Hold.Safe = 0 // it may be lowered from here on
 	_ = h.hold.Refresh(context.Background(), lease)
@@ -220,13 +221,16 @@ func (h *held) look() {
 	h.note(e)
 }
 
-// workUntilLost takes the longest time that the lease allows.
+// workUntilLost changes what the lock guards again and again, for as long as the lease
+// allows.
 func (h *held) workUntilLost() {
-	longest := h.Long * 2
+	longest := h.Long
 	if !h.event.Ask.Renewed {
-		longest += h.event.Ask.Lease
+		longest = 2 * h.event.Ask.Lease
 	}
-	h.update(longest)
+	for end := h.now() + longest; h.alive() && h.now() < end; {
+		h.update(time.Millisecond + h.upTo(h.Work))
+	}
 }
 
 // release ends the hold, and notes it.

@@ -22,19 +22,26 @@ type load struct {
 	Work       time.Duration // the usual hold is up to this long
 	Long       time.Duration // the longest hold, wait and fixed lease
 	Step       time.Duration // how often a holder that works on looks at its context
+	Special    int           // percent of the holds that do more than a short update
 }
 
 // Keys by what is done to them. Every key has a register, which is its index.
 var keys = []string{
-	0: "hot", 1: "k1", 2: "k2", 3: "k3",
-	4: "m4", 5: "m5", 6: "m6", // also of MultiLocks
-	7: "f7", // also released by force
+	0: busiest, 1: "k1", 2: "k2", 3: "k3", 4: "k4",
+	5: "m5", 6: "m6", 7: "m7", 8: "m8", // also of MultiLocks
+	9:  "f9", // also released by force
+	10: edge,
 }
 
+const (
+	busiest = "hot"  // held shortly and often: there are always waiters to hand it to
+	edge    = "edge" // held until its short lease is over
+)
+
 var (
-	single = keys[:4]
-	many   = keys[4:7]
-	forced = keys[7:]
+	single = keys[1:5]
+	many   = keys[5:9]
+	forced = keys[9:10]
 )
 
 // slot is the register of a key.
@@ -124,8 +131,10 @@ func pick[T any](g *caller, from []T) T { return from[g.IntN(len(from))] }
 // act is one operation, with all that belongs to it.
 func (g *caller) act() {
 	switch n := g.IntN(100); {
-	case n < 30:
-		g.hold(g.request(keys[:1]))
+	case n < 8:
+		g.hold(g.toTheEdge())
+	case n < 35:
+		g.hold(g.request([]string{busiest}))
 	case n < 65:
 		g.hold(g.request([]string{pick(g, single)}))
 	case n < 75:
@@ -174,6 +183,14 @@ func (g *caller) request(keys []string) request {
 		r.ask.Lease, r.ask.Renewed = (g.Long/20 + g.upTo(g.Long)).Truncate(time.Millisecond), false
 		r.opts = append(r.opts, core.LeaseTime(r.ask.Lease))
 	}
+	return r
+}
+
+// toTheEdge is a request of a lease that ends while others wait.
+func (g *caller) toTheEdge() request {
+	r := request{keys: []string{edge}, ask: history.Ask{Lease: (g.Long/50 + g.upTo(g.Long/5)).Truncate(time.Millisecond)}}
+	r.opts = append(r.opts, core.LeaseTime(r.ask.Lease))
+	r.wait(g.Long + g.upTo(g.Long))
 	return r
 }
 
