@@ -112,9 +112,10 @@ func (j *judge) overruns() {
 	}
 }
 
-// entered says whether the hold was entered again, which may have prolonged it.
+// entered says whether the hold was entered again, which may have prolonged it, or
+// may have been, by a process that died.
 func (j *judge) entered(e *Event) bool {
-	return slices.ContainsFunc(j.byKey[e.Keys[0]], func(other *Event) bool {
+	return !j.ended[e.Process] || slices.ContainsFunc(j.byKey[e.Keys[0]], func(other *Event) bool {
 		return other.Ask.Reentry && other.Owner == e.Owner
 	})
 }

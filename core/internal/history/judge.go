@@ -67,6 +67,7 @@ type judge struct {
 	faults   spans
 	stalls   map[int]spans
 	finishes []*Event
+	ended    map[int]bool // the processes that did not die
 
 	violations []Violation
 }
@@ -90,7 +91,7 @@ func newJudge(limits Limits, events []Event) *judge {
 	j := &judge{
 		Limits: limits,
 		byKey:  make(map[string][]*Event), owners: make(map[string]*Event),
-		forces: make(map[string][]*Event), stalls: make(map[int]spans),
+		forces: make(map[string][]*Event), stalls: make(map[int]spans), ended: make(map[int]bool),
 	}
 	sorted := make([]*Event, len(events))
 	for i := range events {
@@ -126,6 +127,7 @@ func (j *judge) file(e *Event) {
 		j.stalls[e.Process] = append(j.stalls[e.Process], span{e.Begin, e.End})
 	case Finish:
 		j.finishes = append(j.finishes, e)
+		j.ended[e.Process] = true
 	}
 }
 

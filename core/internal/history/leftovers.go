@@ -33,7 +33,7 @@ type lastRelease struct {
 }
 
 // released are the fields that were given back for good: every hold of the owner was
-// released, and confirmed.
+// released, and confirmed. Of a process that died not every hold is known.
 func (j *judge) released() map[holder]lastRelease {
 	last, open := make(map[holder]lastRelease), make(map[holder]bool)
 	for _, e := range j.acquires {
@@ -42,7 +42,7 @@ func (j *judge) released() map[holder]lastRelease {
 		}
 		for _, key := range e.Keys {
 			h := holder{key, e.Hold.Field}
-			if e.Hold.Release.Outcome != OK || e.Hold.Left > 0 {
+			if e.Hold.Release.Outcome != OK || e.Hold.Left > 0 || !j.ended[e.Process] {
 				open[h] = true
 			}
 			if e.Hold.Release.End > last[h].at {

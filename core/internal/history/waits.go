@@ -2,20 +2,20 @@ package history
 
 import "time"
 
-// waits judges how long acquisitions took, and what they said of it.
+// waits judges how long acquisitions took.
 func (j *judge) waits() {
 	for _, e := range j.acquires {
-		if bound, ok := j.waitBound(e); ok {
-			if over := e.End - bound - j.slack(e.Process, e.Begin, e.End); over > 0 {
-				j.report(SlowWait, []*Event{e}, "the acquisition of %s by %s took %s, %s beyond every bound",
-					e.Keys[0], e.Owner, e.End-e.Begin, over)
-			}
-		}
-		if cut := e.Ask.Cut; cut > 0 && e.Outcome == Acquired && e.End > cut+j.slack(e.Process, cut, e.End) {
-			j.report(LateGrant, []*Event{e}, "%s got %s %s after its context had ended", e.Owner, e.Keys[0], e.End-cut)
-		}
 		if e.Outcome == Other {
 			j.report(Undocumented, []*Event{e}, "the acquisition of %s by %s: %s", e.Keys[0], e.Owner, e.Note)
+		}
+		bound, ok := j.waitBound(e)
+		switch over := e.End - bound - j.slack(e.Process, e.Begin, e.End); {
+		case !ok || over <= 0:
+		case e.Outcome == Acquired && bound == e.Ask.Cut:
+			j.report(LateGrant, []*Event{e}, "%s got %s %s after its context had ended", e.Owner, e.Keys[0], e.End-bound)
+		default:
+			j.report(SlowWait, []*Event{e}, "the acquisition of %s by %s took %s, %s beyond every bound",
+				e.Keys[0], e.Owner, e.End-e.Begin, over)
 		}
 	}
 }
