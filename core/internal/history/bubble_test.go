@@ -35,7 +35,7 @@ const (
 // Redis, under faults of the network, restarts of Redis, and ends of clients.
 func TestHistory_Bubble(t *testing.T) {
 	t.Parallel()
-	seed, total := newSeed(t), duration(t, bubbleEnv, 3*time.Minute)
+	seed, total := newSeed(t), duration(t, bubbleEnv, 2*time.Minute)
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, seed)
 		b.run(total)

@@ -44,7 +44,7 @@ func (j *judge) overlaps(key string, all []certainty) {
 		open = slices.DeleteFunc(open, func(c certainty) bool { return c.to <= next.from })
 		for _, c := range open {
 			if c.event.Owner != next.event.Owner {
-				j.report(TwoHolders, []*Event{c.event, next.event}, "%s was held by %s and by %s, for %s",
+				j.reportf(TwoHolders, []*Event{c.event, next.event}, "%s was held by %s and by %s, for %s",
 					key, c.event.Owner, next.event.Owner, min(c.to, next.to)-next.from)
 			}
 		}
@@ -70,7 +70,7 @@ func (j *judge) updates() {
 			}
 			at := place{u.Key, u.Read}
 			if other := seen[at]; other != nil {
-				j.report(LostUpdate, []*Event{other, e}, "two updates of %s, by %s and %s, have read the same value %d",
+				j.reportf(LostUpdate, []*Event{other, e}, "two updates of %s, by %s and %s, have read the same value %d",
 					u.Key, other.Owner, e.Owner, u.Read)
 			}
 			seen[at] = e
@@ -92,9 +92,9 @@ func (j *judge) holders() {
 		}
 		switch count, there := look.Fields[e.Hold.Field]; {
 		case !there || len(look.Fields) != 1:
-			j.report(NotInRedis, []*Event{e, look}, "%s holds %s, and redis says %v", e.Owner, e.Keys[0], look.Fields)
+			j.reportf(NotInRedis, []*Event{e, look}, "%s holds %s, and redis says %v", e.Owner, e.Keys[0], look.Fields)
 		case look.Count != 0 && look.Count != count:
-			j.report(NotInRedis, []*Event{e, look}, "%s holds %s %d times, and redis says %d", e.Owner, e.Keys[0], look.Count, count)
+			j.reportf(NotInRedis, []*Event{e, look}, "%s holds %s %d times, and redis says %d", e.Owner, e.Keys[0], look.Count, count)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (j *judge) overruns() {
 			continue
 		}
 		if over := e.Hold.Alive - (e.End + e.Ask.Lease); over > 0 {
-			j.report(Overrun, []*Event{e}, "%s believed in its lease of %s on %s for %s more", e.Owner, e.Ask.Lease, e.Keys[0], over)
+			j.reportf(Overrun, []*Event{e}, "%s believed in its lease of %s on %s for %s more", e.Owner, e.Ask.Lease, e.Keys[0], over)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (j *judge) forcedAway(f, e *Event) {
 		return
 	}
 	if over := e.Hold.Alive - (f.End + e.Ask.Lease); over > 0 {
-		j.report(Forced, []*Event{e, f}, "%s believed in %s for %s more than a lease after it was forced away", e.Owner, f.Keys[0], over)
+		j.reportf(Forced, []*Event{e, f}, "%s believed in %s for %s more than a lease after it was forced away", e.Owner, f.Keys[0], over)
 	}
 }
 

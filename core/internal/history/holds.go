@@ -8,7 +8,7 @@ func (j *judge) losses() {
 			continue
 		}
 		if safe, ok := j.safeUntil(e); ok && e.Hold.Ended < safe {
-			j.report(EarlyLoss, []*Event{e}, "%s lost %s %s before its deadline", e.Owner, e.Keys[0], safe-e.Hold.Ended)
+			j.reportf(EarlyLoss, []*Event{e}, "%s lost %s %s before its deadline", e.Owner, e.Keys[0], safe-e.Hold.Ended)
 		}
 	}
 }
@@ -22,18 +22,18 @@ func (j *judge) releases() {
 		h := e.Hold
 		safe, ok := j.safeUntil(e)
 		if gone := h.Release.Outcome == Lost || h.Release.Outcome == NotHeld; gone && h.Ended == 0 && ok && h.Release.End < safe {
-			j.report(ReleaseLost, []*Event{e}, "the release of %s by %s says %q, %s before the deadline (%s)",
+			j.reportf(ReleaseLost, []*Event{e}, "the release of %s by %s says %q, %s before the deadline (%s)",
 				e.Keys[0], e.Owner, h.Release.Outcome, safe-h.Release.End, h.Release.Note)
 		}
 		if over := h.Release.End - h.Release.Begin - j.Backend - j.slack(e.Process, h.Release.Begin, h.Release.End); over > 0 {
-			j.report(SlowRelease, []*Event{e}, "the release of %s by %s took %s, %s beyond every bound",
+			j.reportf(SlowRelease, []*Event{e}, "the release of %s by %s took %s, %s beyond every bound",
 				e.Keys[0], e.Owner, h.Release.End-h.Release.Begin, over)
 		}
 		if h.Release.Outcome == Other {
-			j.report(Undocumented, []*Event{e}, "the release of %s by %s: %s", e.Keys[0], e.Owner, h.Release.Note)
+			j.reportf(Undocumented, []*Event{e}, "the release of %s by %s: %s", e.Keys[0], e.Owner, h.Release.Note)
 		}
 		if h.Release.Twice != "" && h.Release.Twice != NotHeld {
-			j.report(Undocumented, []*Event{e}, "the second release of %s by %s says %q", e.Keys[0], e.Owner, h.Release.Twice)
+			j.reportf(Undocumented, []*Event{e}, "the second release of %s by %s says %q", e.Keys[0], e.Owner, h.Release.Twice)
 		}
 	}
 }
@@ -51,9 +51,9 @@ func (j *judge) reentries() {
 		}
 		switch {
 		case e.Outcome == Busy || e.Outcome == Lost:
-			j.report(NotEntered, []*Event{outer, e}, "%s holds %s, and its re-entry says %q (%s)", e.Owner, e.Keys[0], e.Outcome, e.Note)
+			j.reportf(NotEntered, []*Event{outer, e}, "%s holds %s, and its re-entry says %q (%s)", e.Owner, e.Keys[0], e.Outcome, e.Note)
 		case e.Outcome == Acquired && len(outer.Keys) == 1 && e.Hold.Field != outer.Hold.Field:
-			j.report(NotEntered, []*Event{outer, e}, "%s holds %s as %s, and entered it as %s", e.Owner, e.Keys[0], outer.Hold.Field, e.Hold.Field)
+			j.reportf(NotEntered, []*Event{outer, e}, "%s holds %s as %s, and entered it as %s", e.Owner, e.Keys[0], outer.Hold.Field, e.Hold.Field)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func (j *judge) reentries() {
 func (j *judge) ends() {
 	for _, e := range j.finishes {
 		if e.Note != "" {
-			j.report(UncleanEnd, []*Event{e}, "process %d: %s", e.Process, e.Note)
+			j.reportf(UncleanEnd, []*Event{e}, "process %d: %s", e.Process, e.Note)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (j *judge) file(e *Event) {
 	}
 }
 
-func (j *judge) report(rule string, events []*Event, format string, args ...any) {
+func (j *judge) reportf(rule string, events []*Event, format string, args ...any) {
 	j.violations = append(j.violations, Violation{Rule: rule, Text: fmt.Sprintf(format, args...), Events: events})
 }
 

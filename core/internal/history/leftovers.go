@@ -11,14 +11,14 @@ func (j *judge) leftovers() {
 	released := j.released()
 	for _, s := range j.samples {
 		if s.TTL < 0 {
-			j.report(NoTTL, []*Event{s}, "%s has no TTL", s.Keys[0])
+			j.reportf(NoTTL, []*Event{s}, "%s has no TTL", s.Keys[0])
 		}
 		if j.Empty > 0 && s.Begin > j.Empty {
-			j.report(Leftover, []*Event{s}, "%s is still there, held by %v", s.Keys[0], slices.Collect(maps.Keys(s.Fields)))
+			j.reportf(Leftover, []*Event{s}, "%s is still there, held by %v", s.Keys[0], slices.Collect(maps.Keys(s.Fields)))
 		}
 		for field := range s.Fields {
 			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin {
-				j.report(Leftover, []*Event{last.event, s}, "%s has the field %s, which was released %s before",
+				j.reportf(Leftover, []*Event{last.event, s}, "%s has the field %s, which was released %s before",
 					s.Keys[0], field, s.Begin-last.at)
 			}
 		}

@@ -44,7 +44,7 @@ func Read(in io.Reader) ([]Event, error) {
 	var events []Event
 	for lines := bufio.NewReader(in); ; {
 		text, err := lines.ReadBytes('\n')
-		if err == io.EOF { //nolint:errorlint // never wrapped
+		if err == io.EOF {
 			return events, nil
 		}
 		if err != nil {

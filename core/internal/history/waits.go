@@ -6,15 +6,15 @@ import "time"
 func (j *judge) waits() {
 	for _, e := range j.acquires {
 		if e.Outcome == Other {
-			j.report(Undocumented, []*Event{e}, "the acquisition of %s by %s: %s", e.Keys[0], e.Owner, e.Note)
+			j.reportf(Undocumented, []*Event{e}, "the acquisition of %s by %s: %s", e.Keys[0], e.Owner, e.Note)
 		}
 		bound, ok := j.waitBound(e)
 		switch over := e.End - bound - j.slack(e.Process, e.Begin, e.End); {
 		case !ok || over <= 0:
 		case e.Outcome == Acquired && bound == e.Ask.Cut:
-			j.report(LateGrant, []*Event{e}, "%s got %s %s after its context had ended", e.Owner, e.Keys[0], e.End-bound)
+			j.reportf(LateGrant, []*Event{e}, "%s got %s %s after its context had ended", e.Owner, e.Keys[0], e.End-bound)
 		default:
-			j.report(SlowWait, []*Event{e}, "the acquisition of %s by %s took %s, %s beyond every bound",
+			j.reportf(SlowWait, []*Event{e}, "the acquisition of %s by %s took %s, %s beyond every bound",
 				e.Keys[0], e.Owner, e.End-e.Begin, over)
 		}
 	}
@@ -43,11 +43,11 @@ func (j *judge) refusals() {
 		switch e.Outcome {
 		case Busy:
 			if len(e.Keys) == 1 && !j.takenBetween(e) {
-				j.report(BusyButFree, []*Event{e}, "%s was told that %s is taken, and nobody can have had it", e.Owner, e.Keys[0])
+				j.reportf(BusyButFree, []*Event{e}, "%s was told that %s is taken, and nobody can have had it", e.Owner, e.Keys[0])
 			}
 		case Unavailable:
 			if j.patience(e) > j.slack(e.Process, e.Begin, e.End) {
-				j.report(NotReachable, []*Event{e}, "%s was told that redis does not answer, after %s: %s", e.Owner, e.End-e.Begin, e.Note)
+				j.reportf(NotReachable, []*Event{e}, "%s was told that redis does not answer, after %s: %s", e.Owner, e.End-e.Begin, e.Note)
 			}
 		default:
 		}

@@ -59,6 +59,6 @@ func (j *judge) waitedThrough(key string, w *Event, gap span) {
 	}
 	from, to := max(gap.from, w.Begin), min(gap.to, w.End)
 	if over := to - from - j.Poll - j.slack(w.Process, from, to); over > 0 && j.quiet(from, to) {
-		j.report(LostWakeup, []*Event{w}, "%s waited for %s, which was free for %s", w.Owner, key, to-from)
+		j.reportf(LostWakeup, []*Event{w}, "%s waited for %s, which was free for %s", w.Owner, key, to-from)
 	}
 }
