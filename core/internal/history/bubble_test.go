@@ -23,7 +23,7 @@ import (
 // bubbleLoad has few operations per second: an hour has to pass in a minute.
 var bubbleLoad = load{
 	Goroutines: 4, Watchdog: 6 * time.Second, Backend: core.DefaultBackendTimeout,
-	Think: 3 * time.Second, Work: 200 * time.Millisecond, Long: 4 * time.Second, Step: 10 * time.Millisecond, Special: 50,
+	Think: 3 * time.Second, Work: 200 * time.Millisecond, Long: 4 * time.Second, Step: 10 * time.Millisecond, Special: 50, Edge: 8,
 }
 
 const (

@@ -20,8 +20,8 @@ import (
 
 // processLoad has short leases, so that many of them end in a few seconds.
 var processLoad = load{
-	Goroutines: 6, Watchdog: 1200 * time.Millisecond, Backend: core.DefaultBackendTimeout,
-	Think: 30 * time.Millisecond, Work: 5 * time.Millisecond, Long: time.Second, Step: time.Millisecond, Special: 12,
+	Goroutines: 8, Watchdog: 1200 * time.Millisecond, Backend: core.DefaultBackendTimeout,
+	Think: 20 * time.Millisecond, Work: 3 * time.Millisecond, Long: time.Second, Step: time.Millisecond, Special: 6, Edge: 2,
 }
 
 const workerProcesses = 3

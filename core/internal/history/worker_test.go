@@ -23,6 +23,7 @@ type load struct {
 	Long       time.Duration // the longest hold, wait and fixed lease
 	Step       time.Duration // how often a holder that works on looks at its context
 	Special    int           // percent of the holds that do more than a short update
+	Edge       int           // percent of the operations that hold until the lease ends
 }
 
 // Keys by what is done to them. Every key has a register, which is its index.
@@ -131,7 +132,7 @@ func pick[T any](g *caller, from []T) T { return from[g.IntN(len(from))] }
 // act is one operation, with all that belongs to it.
 func (g *caller) act() {
 	switch n := g.IntN(100); {
-	case n < 8:
+	case n < g.Edge:
 		g.hold(g.toTheEdge())
 	case n < 35:
 		g.hold(g.request([]string{busiest}))
