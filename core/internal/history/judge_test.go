@@ -117,6 +117,7 @@ func TestJudge(t *testing.T) {
 		{"redis knows the holder", "", []history.Event{hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1})}},
 		{"redis knows another one", history.NotInRedis, []history.Event{hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"x": 1})}},
 		{"redis has another count", history.NotInRedis, []history.Event{hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 2})}},
+		{"an older count came late", "", []history.Event{broken(0, 5*ms), hold("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 2})}},
 		{"asked when it was over", "", []history.Event{hold("a", 0, 50*ms), look("a", 50*ms, 1, nil)}},
 
 		{"believed in beyond the lease", history.Overrun, []history.Event{changed(hold("a", 0, 1002*ms), lost)}},
