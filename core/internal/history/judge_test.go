@@ -158,6 +158,7 @@ func TestJudge(t *testing.T) {
 		{"busy after a fault", "", []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+ms, 0, history.Busy), broken(0, 2*time.Second)}},
 		{"unavailable without cause", history.NotReachable, []history.Event{refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
 		{"unavailable after a fault", "", []history.Event{broken(time.Second, 2*time.Second), refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
+		{"failing fast after the machine stood still", "", []history.Event{stall(2, 2*time.Second, 2400*ms), refused(3*time.Second, 3*time.Second+ms, time.Second, history.Unavailable)}},
 		{"no time for an answer", "", []history.Event{refused(3*time.Second, 3*time.Second+5*ms, 5*ms, history.Unavailable)}},
 		{"free beside a waiter", history.LostWakeup, []history.Event{hold("a", 0, 100*ms), hold("b", 5*time.Second, 5010*ms), refused(50*ms, 1150*ms, 1100*ms, history.Busy)}},
 		{"taken beside a waiter", "", []history.Event{hold("a", 0, 900*ms), refused(50*ms, 1150*ms, 1100*ms, history.Busy)}},

@@ -46,7 +46,8 @@ func (j *judge) refusals() {
 				j.reportf(BusyButFree, []*Event{e}, "%s was told that %s is taken, and nobody can have had it", e.Owner, e.Keys[0])
 			}
 		case Unavailable:
-			if j.patience(e) > j.slack(e.Process, e.Begin, e.End) {
+			// Who fails fast suffers from what was slow before.
+			if j.patience(e) > j.slack(e.Process, e.Begin-j.Recovery, e.End) {
 				j.reportf(NotReachable, []*Event{e}, "%s was told that redis does not answer, after %s: %s", e.Owner, e.End-e.Begin, e.Note)
 			}
 		default:
