@@ -115,9 +115,7 @@ func (j *judge) overruns() {
 // entered says whether the hold was entered again, which may have prolonged it, or
 // may have been, by a process that died.
 func (j *judge) entered(e *Event) bool {
-	return !j.ended[e.Process] || slices.ContainsFunc(j.byKey[e.Keys[0]], func(other *Event) bool {
-		return other.Ask.Reentry && other.Owner == e.Owner
-	})
+	return !j.ended[e.Process] || len(j.byOwner[e.Owner]) > 1
 }
 
 // forced finds holds that were believed in long after they were forced away: longer

@@ -1,5 +1,7 @@
 package history
 
+import "time"
+
 // losses finds holds whose context ended as lost before their deadline. That of a
 // re-entry ends with the outer one, which may hold other keys, too.
 func (j *judge) losses() {
@@ -25,7 +27,7 @@ func (j *judge) releases() {
 			j.reportf(ReleaseLost, []*Event{e}, "the release of %s by %s says %q, %s before the deadline (%s)",
 				e.Keys[0], e.Owner, h.Release.Outcome, safe-h.Release.End, h.Release.Note)
 		}
-		if over := h.Release.End - h.Release.Begin - j.Backend - j.slack(e.Process, h.Release.Begin, h.Release.End); over > 0 {
+		if over := h.Release.End - j.turn(e) - j.Backend - j.slack(e.Process, h.Release.Begin, h.Release.End); over > 0 {
 			j.reportf(SlowRelease, []*Event{e}, "the release of %s by %s took %s, %s beyond every bound",
 				e.Keys[0], e.Owner, h.Release.End-h.Release.Begin, over)
 		}
@@ -36,6 +38,25 @@ func (j *judge) releases() {
 			j.reportf(Undocumented, []*Event{e}, "the second release of %s by %s says %q", e.Keys[0], e.Owner, h.Release.Twice)
 		}
 	}
+}
+
+// turn is when a release can have had its turn: the operations of one owner go one
+// after the other.
+func (j *judge) turn(e *Event) time.Duration {
+	begin := e.Hold.Release.Begin
+	at := begin
+	for _, other := range j.byOwner[e.Owner] {
+		if other == e {
+			continue
+		}
+		if other.Begin < begin {
+			at = max(at, other.End)
+		}
+		if h := other.Hold; h != nil && h.Release.Begin < begin {
+			at = max(at, h.Release.End)
+		}
+	}
+	return at
 }
 
 // reentries finds holders that were kept out by their own lock.

@@ -61,6 +61,7 @@ type judge struct {
 	acquires []*Event
 	byKey    map[string][]*Event // acquires, by begin
 	owners   map[string]*Event   // the outermost acquisition of each owner
+	byOwner  map[string][]*Event // it and the re-entries
 	forces   map[string][]*Event
 	looks    []*Event
 	samples  []*Event
@@ -89,8 +90,8 @@ func Judge(limits Limits, events []Event) []Violation {
 
 func newJudge(limits Limits, events []Event) *judge {
 	j := &judge{
-		Limits: limits,
-		byKey:  make(map[string][]*Event), owners: make(map[string]*Event),
+		Limits: limits, byKey: make(map[string][]*Event),
+		owners: make(map[string]*Event), byOwner: make(map[string][]*Event),
 		forces: make(map[string][]*Event), stalls: make(map[int]spans), ended: make(map[int]bool),
 	}
 	sorted := make([]*Event, len(events))
@@ -112,6 +113,7 @@ func (j *judge) file(e *Event) {
 		for _, key := range e.Keys {
 			j.byKey[key] = append(j.byKey[key], e)
 		}
+		j.byOwner[e.Owner] = append(j.byOwner[e.Owner], e)
 		if !e.Ask.Reentry {
 			j.owners[e.Owner] = e
 		}

@@ -138,6 +138,12 @@ func TestJudge(t *testing.T) {
 		{"slow release", history.SlowRelease, []history.Event{
 			changed(hold("a", 0, 100*ms), func(e *history.Event) { e.Hold.Release.End = 1200 * ms }),
 		}},
+		{"release behind one of the same owner", "", []history.Event{
+			changed(hold("a", 0, 100*ms), func(e *history.Event) {
+				e.Hold.Release.End, e.Hold.Release.Outcome = 1100*ms, history.Unavailable
+			}),
+			changed(hold("a", 10*ms, 200*ms), func(e *history.Event) { e.Ask.Reentry, e.Hold.Release.End = true, 1500*ms }),
+		}},
 		{"second release", history.Undocumented, []history.Event{
 			changed(hold("a", 0, 100*ms), func(e *history.Event) { e.Hold.Release.Twice = history.OK }),
 		}},
