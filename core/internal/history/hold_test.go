@@ -33,7 +33,7 @@ func (g *caller) hold(r request) {
 func (h *held) use() {
 	switch n := h.IntN(100); {
 	case h.event.Keys[0] == edge:
-		h.workUntilLost()
+		h.workUntil(h.upTo(2 * h.Step)) // or until it is lost
 	case h.event.Keys[0] == busiest, !h.chance(h.Special):
 		h.update(h.upTo(h.Work))
 	case n < 20:
@@ -223,13 +223,21 @@ func (h *held) look() {
 
 // workUntilLost changes what the lock guards again and again, for as long as the lease
 // allows.
-func (h *held) workUntilLost() {
+func (h *held) workUntilLost() { h.workUntil(0) }
+
+// workUntil is workUntilLost up to a moment before the end of the lease, at which a
+// release may come too late.
+func (h *held) workUntil(left time.Duration) {
 	longest := h.Long
 	if !h.event.Ask.Renewed {
 		longest = 2 * h.event.Ask.Lease
 	}
 	for end := h.now() + longest; h.alive() && h.now() < end; {
-		h.update(time.Millisecond + h.upTo(h.Work))
+		rest := h.hold.Remaining() - left
+		if rest <= 0 && left > 0 {
+			return
+		}
+		h.update(min(time.Millisecond+h.upTo(h.Work), max(rest, 0)+h.Step))
 	}
 }
 

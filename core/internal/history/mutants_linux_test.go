@@ -31,7 +31,7 @@ var mutants = []mutant{
 		name: "release frees anybody's lock", file: "internal/redisstore/lua/release.lua",
 		text:   "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then",
 		by:     "if redis.call('EXISTS', KEYS[1]) == 0 then",
-		caught: []string{history.TwoHolders, history.LostUpdate},
+		caught: []string{history.TwoHolders, history.LostUpdate, history.EarlyLoss, history.ReleaseLost},
 	},
 }
 
