@@ -49,8 +49,8 @@ func TestMutants(t *testing.T) {
 				return
 			}
 			binary := m.build(t, overlay)
-			m.run(t, binary, "TestHistory_Bubble", bubbleEnv+"=4m")
-			m.run(t, binary, "TestHistory_Processes", durationEnv+"=8s")
+			m.run(t, binary, "TestHistory_Bubble", bubbleEnv+"=6m")
+			m.run(t, binary, "TestHistory_Processes", durationEnv+"=12s")
 		})
 	}
 }
