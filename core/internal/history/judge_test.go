@@ -172,6 +172,10 @@ func TestJudge(t *testing.T) {
 		{"key without TTL", history.NoTTL, []history.Event{sample(0, -1, "x")}},
 		{"key of a holder", "", []history.Event{hold("a", 0, 100*ms), sample(100*ms, ms, "field of a")}},
 		{"key of a holder that has released", history.Leftover, []history.Event{hold("a", 0, 100*ms), sample(200*ms, ms, "field of a")}},
+		{"key of an outer hold under another field", "", []history.Event{
+			changed(hold("a", 0, 300*ms), func(e *history.Event) { e.Keys = []string{"j", "k"} }), sample(200*ms, ms, "of k"),
+			changed(hold("a", 10*ms, 100*ms), func(e *history.Event) { e.Ask.Reentry, e.Hold.Field = true, "of k" }),
+		}},
 		{"key at the end", history.Leftover, []history.Event{sample(61*time.Second, ms, "x")}},
 		{"unclean end", history.UncleanEnd, []history.Event{{Kind: history.Finish, Process: 3, Note: "goroutines"}}},
 	} {

@@ -35,21 +35,36 @@ type lastRelease struct {
 // released are the fields that were given back for good: every hold of the owner was
 // released, and confirmed. Of a process that died not every hold is known.
 func (j *judge) released() map[holder]lastRelease {
-	last, open := make(map[holder]lastRelease), make(map[holder]bool)
-	for _, e := range j.acquires {
-		if e.Hold == nil {
+	released := make(map[holder]lastRelease)
+	for _, events := range j.byOwner {
+		last, ok := j.lastRelease(events)
+		if !ok {
 			continue
 		}
-		for _, key := range e.Keys {
-			h := holder{key, e.Hold.Field}
-			if e.Hold.Release.Outcome != OK || e.Hold.Left > 0 || !j.ended[e.Process] {
-				open[h] = true
+		for _, e := range events {
+			if e.Hold == nil {
+				continue
 			}
-			if e.Hold.Release.End > last[h].at {
-				last[h] = lastRelease{e.Hold.Release.End, e}
+			for _, key := range e.Keys {
+				released[holder{key, e.Hold.Field}] = last
 			}
 		}
 	}
-	maps.DeleteFunc(last, func(h holder, _ lastRelease) bool { return open[h] })
-	return last
+	return released
+}
+
+// lastRelease is the end of an owner, if it is known.
+func (j *judge) lastRelease(events []*Event) (last lastRelease, ok bool) {
+	for _, e := range events {
+		h := e.Hold
+		switch {
+		case h == nil:
+			continue
+		case h.Release.Outcome != OK || h.Left > 0 || !j.ended[e.Process]:
+			return last, false
+		case h.Release.End > last.at:
+			last = lastRelease{h.Release.End, e}
+		}
+	}
+	return last, last.event != nil
 }
