@@ -35,7 +35,7 @@ func TestHistory_Processes(t *testing.T) {
 	f.run(duration(t, durationEnv, 5*time.Second))
 	judged(t, f.seed, history.Limits{
 		Backend: processLoad.Backend, Poll: time.Second, Slack: 300 * time.Millisecond,
-		Recovery: processLoad.recovery(), Landing: 10 * time.Second, Residue: time.Second, Empty: f.empty,
+		Recovery: processLoad.recovery(), Landing: 5 * time.Second, Residue: time.Second, Empty: f.empty,
 	}, f.events)
 }
 
@@ -199,8 +199,17 @@ func (f *fleet) workerFaults() []fault {
 		{"one is killed, the next comes", 2, func(h *hand) {
 			p := pick(&caller{Rand: h.Rand}, f.posts)
 			p.process.kill()
+			f.note(lastForce(f.now()))
 			h.after = processLoad.longestLease()
 			f.start(p)
 		}},
+	}
+}
+
+// lastForce is the force release that a process may have been at when it was killed.
+func lastForce(killed time.Duration) history.Event {
+	return history.Event{
+		Kind: history.Force, Keys: forced, Begin: killed - 3*processLoad.Backend, End: killed,
+		Outcome: history.Unavailable, Note: "perhaps: it was killed",
 	}
 }
