@@ -73,6 +73,8 @@ type line struct {
 	runStart time.Time // when that was
 	backTo   time.Time // the head stands back until then
 	echoTo   time.Time // until then the next message is taken for that of our own release
+	pace     pace      // of the attempts that messages cause
+	pacedTo  time.Time // the head waits until then because of it
 
 	asked time.Time // the first attempt since the last answer; zero: it was answered
 
@@ -218,6 +220,9 @@ func (l *lines) next(w *waiter, now time.Time) step {
 	case now.Before(ln.backTo):
 		w.listen()
 		return step{sleep: ln.backTo.Sub(now), behind: w.behind}
+	case now.Before(ln.pacedTo):
+		w.listen()
+		return step{sleep: ln.pacedTo.Sub(now), behind: w.behind}
 	}
 	w.due = false
 	if ln.asked.IsZero() {
@@ -326,6 +331,7 @@ func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
 	before := ln.owner
 	o.known = now.Sub(l.client.start)
 	ln.owner, ln.run, ln.runStart, ln.backTo, ln.asked = o, 0, now, time.Time{}, time.Time{}
+	ln.pace, ln.pacedTo = pace{}, time.Time{}
 	var t *topic
 	switch {
 	case w == nil:
@@ -377,7 +383,7 @@ func (l *lines) ownerEnded(o *owner, othersTold bool) {
 		s.mu.Unlock()
 		return
 	}
-	ln.owner = nil
+	ln.owner, ln.pacedTo = nil, time.Time{}
 	if ln.first != nil {
 		ln.ended = time.Now()
 	}

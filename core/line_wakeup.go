@@ -36,14 +36,18 @@ func (l *lines) message(key string) *owner {
 	if ln == nil {
 		return nil
 	}
+	now := time.Now()
 	if echo := ln.echoTo; !echo.IsZero() {
 		ln.echoTo = time.Time{}
-		if time.Now().Before(echo) {
+		if now.Before(echo) {
 			return nil
 		}
 	}
-	ln.backTo = time.Time{}
-	ln.wakeHead()
+	if !now.Before(ln.pacedTo) { // else the head has been told already
+		ln.pacedTo = ln.pace.next(now)
+		ln.backTo = time.Time{}
+		ln.wakeHead()
+	}
 	return ln.owner
 }
 
