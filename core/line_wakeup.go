@@ -15,6 +15,16 @@ func (l *lines) kick(key string) {
 	}
 }
 
+// look has the head of the line of key see whether it still gets messages.
+func (l *lines) look(key string) {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ln := s.lines[key]; ln != nil && ln.first != nil {
+		ln.first.wake()
+	}
+}
+
 // holder is the holder of this client, nil if there is none.
 func (l *lines) holder(key string) *owner {
 	s := l.shard(key)
@@ -48,6 +58,7 @@ func (l *lines) message(key string) *owner {
 		ln.backTo = time.Time{}
 		ln.wakeHead()
 	}
+	ln.possession.contested()
 	return ln.owner
 }
 
