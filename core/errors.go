@@ -49,7 +49,7 @@ var (
 // NotAcquiredError tells why and after how long a lock was not acquired.
 //
 // It is meant for the server's own logs and decisions. Do not send its text to a
-// client: it contains the key.
+// client: it contains the key. [ErrorText] does not.
 type NotAcquiredError struct {
 	// Key is the Redis key of the lock, prefix included. Of a [Client.MultiLock]
 	// it is the key that was taken.
@@ -74,10 +74,7 @@ type NotAcquiredError struct {
 
 // Error describes the failure for logs.
 func (e *NotAcquiredError) Error() string {
-	text := fmt.Sprintf("core: lock %q not acquired after %s", e.Key, e.Waited.Round(time.Microsecond))
-	if e.BlockedBy != "" {
-		text += fmt.Sprintf(" (held by %s)", e.BlockedBy)
-	}
+	text := e.text(e.Key)
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
