@@ -40,6 +40,8 @@ func collectText(err error, parts *[]string) {
 		return
 	}
 	switch e := err.(type) { //nolint:errorlint // likewise
+	case toldError:
+		collectText(e.of, parts)
 	case interface{ Unwrap() []error }:
 		for _, cause := range e.Unwrap() {
 			collectText(cause, parts)

@@ -27,7 +27,7 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 	}
 	count, err := o.entry()
 	if err != nil {
-		return a.busy(err)
+		return err
 	}
 	reply, sent, err := o.sendCount(ctx, count, req.lease, until)
 	if a.heard = err == nil; a.heard {
