@@ -345,12 +345,17 @@ func (l Lock) State(ctx context.Context) (State, error) {
 // whether it was held. The holder finds out at its next renewal at the latest. For
 // operators: the work that the lock guarded may still go on. Of a MultiLock it is
 // [ErrInvalid].
+//
+// Only a lock is freed. A key of another type, or a hash that is not a plain lock's, stays
+// and is [ErrUnavailable]; that includes Redisson's read-write lock, semaphores and
+// latches. Its fair, fenced and spin locks have the plain lock's hash and are freed, but
+// only waiters of the plain kind are told.
 func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	reply, key, err := l.ask(ctx, "ForceRelease", (*redisstore.Store).Force)
 	if err != nil {
 		return false, err
 	}
-	freed, err := redisstore.Mine(reply)
+	freed, err := redisstore.Freed(reply)
 	if err != nil {
 		return false, unavailable(err)
 	}
