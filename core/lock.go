@@ -85,7 +85,9 @@ func (c *Client) key(name string) (string, error) {
 // [ErrTooManyWaiters], [ErrClosed] and [ErrInvalid]; when ctx carries the lock also
 // [ErrLost], if it was lost, or [ErrNotHeld], if it was released meanwhile. Redis that
 // does not answer is never taken for a lock that is taken: it is ErrUnavailable within
-// the backend timeout, or within the wait time if that is shorter.
+// the backend timeout, or within the wait time if that is shorter. Redis that answers
+// that it cannot serve just now, such as LOADING, BUSY or NOREPLICAS, is waited for within
+// the wait time.
 //
 // Uncontended it costs one round trip, and so does Release. Prefer [Lock.Do].
 func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Context, *Hold, error) {
@@ -275,7 +277,7 @@ func (a *acquisition) reach(ctx context.Context) error {
 	if c.store.Reached() {
 		return nil
 	}
-	limit := start.Add(c.cfg.backendTimeout)
+	limit := c.detectLimit(start)
 	if !a.req.forever && a.req.wait > 0 {
 		limit = minTime(limit, start.Add(a.req.wait))
 	}
@@ -377,13 +379,12 @@ func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store,
 		return nil, "", err
 	}
 	defer l.client.callers.exit()
-	now := time.Now()
-	limit := now.Add(l.client.cfg.backendTimeout)
-	if err := l.client.store.Detect(ctx, limit); err != nil {
+	if err := l.client.store.Detect(ctx, l.client.detectLimit(time.Now())); err != nil {
 		return nil, "", unavailable(err)
 	}
+	now := time.Now()
 	call := send(l.client.store, now, key)
-	reply, _, err := call.Wait(ctx, limit)
+	reply, _, err := call.Wait(ctx, l.client.callLimit(now))
 	if err != nil {
 		return nil, "", unavailable(err)
 	}

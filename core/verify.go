@@ -8,18 +8,18 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// question is whether Redis is being asked for an owner that is in doubt. One question
+// inquiry is whether Redis is being asked for an owner that is in doubt. One question
 // is on its way at a time; what raises doubts meanwhile leads to one more after it.
 //
-//	unasked ─ doubt ─▶ asked ─ doubt ─▶ askedAgain
-//	   ▲                │  ▲               │
-//	   └──── answered ──┘  └─── answered ──┘
-type question uint8
+//	quiet ─ doubt ─▶ inquiring ─ doubt ─▶ inquireAgain
+//	  ▲               │     ▲                  │
+//	  └── answered ───┘     └───── answered ───┘
+type inquiry uint8
 
 const (
-	unasked question = iota
-	asked
-	askedAgain
+	quiet inquiry = iota
+	inquiring
+	inquireAgain
 )
 
 // questionPause is the time between two questions about one owner.
@@ -36,11 +36,11 @@ func (c *Client) verify(o *owner) {
 func (o *owner) doubt() (first bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	first = o.question == unasked
+	first = o.inquiry == quiet
 	if first {
-		o.question = asked
+		o.inquiry = inquiring
 	} else {
-		o.question = askedAgain
+		o.inquiry = inquireAgain
 	}
 	return first
 }
@@ -53,7 +53,7 @@ func (o *owner) askUntilSure(ctx context.Context) {
 			return
 		}
 		o.askNotBefore = time.Since(o.client.start) + questionPause
-		o.setQuestion(asked)
+		o.setInquiry(inquiring)
 		if !o.over() {
 			o.ask(ctx)
 		}
@@ -63,20 +63,20 @@ func (o *owner) askUntilSure(ctx context.Context) {
 	}
 }
 
-func (o *owner) setQuestion(q question) {
+func (o *owner) setInquiry(q inquiry) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.question = q
+	o.inquiry = q
 }
 
 // sure ends the asking, unless doubts have come meanwhile.
 func (o *owner) sure() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.question == askedAgain && o.phase == held {
+	if o.inquiry == inquireAgain && o.phase == held {
 		return false
 	}
-	o.question = unasked
+	o.inquiry = quiet
 	return true
 }
 
