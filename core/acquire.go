@@ -73,7 +73,7 @@ func (a *attempt) run(ctx context.Context) (*owner, error) {
 	}
 	for {
 		w := &a.w
-		*w = waiter{req: a.req, since: a.start}
+		*w = waiter{req: a.req, since: a.start, until: a.end(ctx)}
 		if err := a.client.lines.join(a.key, w); err != nil {
 			return nil, err
 		}
@@ -159,9 +159,9 @@ func (a *attempt) act(ctx context.Context, w *waiter, todo step) (*owner, error)
 func (a *attempt) rest(ctx context.Context, w *waiter, todo step) (over bool, err error) {
 	if a.timer == nil {
 		a.queuedBehind(todo.behind)
-		a.timer = time.NewTimer(a.sleep(todo.sleep))
+		a.timer = time.NewTimer(a.sleep(todo))
 	} else {
-		a.timer.Reset(a.sleep(todo.sleep))
+		a.timer.Reset(a.sleep(todo))
 	}
 	select {
 	case <-w.signal:
@@ -214,6 +214,15 @@ func (a *attempt) over() bool {
 // timeUp says whether the end of the wait time has cut the last command short.
 func (a *attempt) timeUp() bool { return a.cut && a.over() }
 
+// end is when the wait ends, by the wait time or the deadline of ctx; zero: never.
+func (a *attempt) end(ctx context.Context) time.Time {
+	deadline, ok := ctx.Deadline()
+	if ok && (a.until.IsZero() || deadline.Before(a.until)) {
+		return deadline
+	}
+	return a.until
+}
+
 // pause is d, but not past the wait time.
 func (a *attempt) pause(d time.Duration) time.Duration {
 	if a.until.IsZero() {
@@ -224,10 +233,14 @@ func (a *attempt) pause(d time.Duration) time.Duration {
 
 // sleep is how long to wait for a signal: a poll interval, or until the lease in
 // the way ends, the stand-back is over, or the wait time is.
-func (a *attempt) sleep(standBack time.Duration) time.Duration {
-	d := jittered(pollInterval)
-	if standBack > 0 {
-		d = min(d, standBack)
+func (a *attempt) sleep(todo step) time.Duration {
+	interval := pollInterval
+	if todo.silent {
+		interval = silentPoll
+	}
+	d := jittered(interval)
+	if todo.sleep > 0 {
+		d = min(d, todo.sleep)
 	}
 	if a.refusal != nil && a.refusal.TTL >= 0 {
 		d = min(d, max(a.seen.Add(a.refusal.TTL+time.Millisecond).Sub(a.now), time.Millisecond))

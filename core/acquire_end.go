@@ -92,7 +92,7 @@ func (a *attempt) contended(r *redisstore.Refusal) {
 
 // busy is the error of an acquisition that did not get the lock.
 func (a *attempt) busy(cause error) error {
-	e := &NotAcquiredError{Key: a.key, Waited: time.Since(a.start), Cause: cause}
+	e := &NotAcquiredError{Key: a.key, Waited: time.Since(a.start), Cause: onlyTold(cause)}
 	if a.refusal != nil {
 		e.BlockedBy = a.refusal.Holder
 		e.RetryAfter = max(a.refusal.TTL-time.Since(a.seen), 0)
@@ -101,13 +101,13 @@ func (a *attempt) busy(cause error) error {
 }
 
 // contextCause is why a context ended, such that both its error and its cause
-// match.
+// match. That of a hold which was lost is only told: it is another one's.
 func contextCause(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || errors.Is(cause, err) {
 		return err
 	}
-	return errors.Join(err, cause)
+	return errors.Join(err, onlyTold(cause))
 }
 
 // The pauses between two sends of one operation.

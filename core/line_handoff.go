@@ -19,7 +19,8 @@ func (l *lines) choose(o *owner, now time.Time) *waiter {
 	if ln == nil || ln.owner != o {
 		return nil
 	}
-	if ln.first == nil || ln.run >= runLength || now.Sub(ln.runStart) >= l.run {
+	if ln.first == nil || ln.run >= runLength || now.Sub(ln.runStart) >= l.run ||
+		ln.possession.owes(ln.key, l.client.start, now) {
 		ln.expectEcho(now)
 		return nil
 	}

@@ -159,7 +159,7 @@ func (m *multi) extend(ctx context.Context, a *attempt) error {
 	case errors.Is(err, ErrUnavailable):
 		return err
 	default:
-		return &NotAcquiredError{Key: m.got[0].key, Waited: time.Since(m.report.Start), Cause: err}
+		return &NotAcquiredError{Key: m.got[0].key, Waited: time.Since(m.report.Start), Cause: onlyTold(err)}
 	}
 }
 

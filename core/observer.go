@@ -15,7 +15,7 @@ const (
 	OutcomeBusy      Outcome = "busy"      // the wait time was over
 	OutcomeOverload  Outcome = "overload"  // too many waiters
 	OutcomeBackend   Outcome = "backend"   // Redis did not answer, or with an error
-	OutcomeCanceled  Outcome = "canceled"  // the caller's context ended, or the client was closed
+	OutcomeCanceled  Outcome = "canceled"  // the caller's context ended, the lock it carried was lost, or the client was closed
 )
 
 // Acquisition describes one call of Acquire or Do to the observers. It is given

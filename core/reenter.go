@@ -27,7 +27,7 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 	}
 	count, err := o.entry()
 	if err != nil {
-		return a.busy(err)
+		return err
 	}
 	sent, err := o.setCount(ctx, count, req.lease, has)
 	if err != nil {

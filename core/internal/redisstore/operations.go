@@ -1,6 +1,9 @@
 package redisstore
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Refusal tells who was in the way of an acquire.
 type Refusal struct {
@@ -76,7 +79,7 @@ func (s *Store) Handoff(now time.Time, key, from, to string, lease time.Duration
 	return s.call(now, &s.scripts.handoff, key, 1, key, from, to, lease.Milliseconds())
 }
 
-// Mine reads the reply of SetHold, Refresh, Handoff and Force.
+// Mine reads the reply of SetHold, Refresh and Handoff.
 func Mine(reply any) (bool, error) {
 	v, ok := reply.(int64)
 	if !ok {
@@ -105,6 +108,22 @@ func (s *Store) Force(now time.Time, key string) Call {
 	c := s.call(now, &s.scripts.force, key, 1, key, Channel(key), s.publishVerb())
 	c.patient = true
 	return c
+}
+
+// ErrNotALock says that the key has a hash which is not that of a plain lock.
+var ErrNotALock = errors.New("the hash is not that of a plain lock")
+
+// Freed reads the reply of Force: whether the lock was held.
+func Freed(reply any) (bool, error) {
+	v, ok := reply.(int64)
+	switch {
+	case !ok:
+		return false, unexpected("force", reply)
+	case v < 0:
+		return false, ErrNotALock
+	default:
+		return v == 1, nil
+	}
 }
 
 // Snapshot is a lock at one instant.
