@@ -26,6 +26,7 @@ type Client struct {
 	lines    *lines
 	hub      *hub
 	gate     *gate
+	backend  backend
 	resolver *resolver
 	watchdog *watchdog
 	ownRedis redis.UniversalClient // of Open; closed with this client
@@ -57,6 +58,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
 	c.callers.gone, c.unasked.gone = make(chan struct{}), make(chan struct{})
+	c.backend.client = c
 	c.lines, c.hub, c.gate, c.resolver, c.watchdog = newLines(c), newHub(c), newGate(c), newResolver(c), newWatchdog(c)
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),

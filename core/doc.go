@@ -92,5 +92,7 @@
 // nothing.
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The
-// package writes no log; observers ([WithObserver]) are told instead.
+// package tells observers ([WithObserver]) and writes no log, but for one: when locks
+// cannot be had from Redis any more, and when they can again, unless a
+// [BackendObserver] is told of it.
 package core

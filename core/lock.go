@@ -199,9 +199,11 @@ func (a *acquisition) run(ctx context.Context) (*Hold, error) {
 		if loss := c.lost(ctx, a.keys); loss != nil {
 			err = loss // that is what has happened, whatever noticed it first
 		}
+		c.backend.note(ctx, err)
 		c.report(observed, &a.report, err)
 		return nil, err
 	}
+	c.backend.note(ctx, nil)
 	a.report.Field = owners[0].field
 	c.report(observed, &a.report, nil)
 	return c.newHold(ctx, owners, &a.req, HoldInfo{

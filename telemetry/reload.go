@@ -35,22 +35,22 @@ func (t *Telemetry) logRefusal(ctx context.Context, r ruleset.Reload) {
 	if r.Set == nil {
 		text = "lock rules refused"
 	}
-	t.log.out.LogAttrs(ctx, slog.LevelError, text,
+	t.alarm().LogAttrs(ctx, slog.LevelError, text,
 		slog.String("file", r.File), slog.String("hash", r.Hash), slog.String("error", r.Err.Error()))
 }
 
 func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
-	level, settings := slog.LevelInfo, r.Set.Settings()
+	out, level, settings := t.log.out, slog.LevelInfo, r.Set.Settings()
 	attrs := []slog.Attr{slog.String("file", r.File), slog.String("hash", r.Hash), slog.Int("rules", r.Set.Len())}
 	if settings.Disabled || settings.DryRun {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.Bool("disabled", settings.Disabled), slog.Bool("dry_run", settings.DryRun))
 	}
 	if unlocked := r.Unlocked(); len(unlocked) > 0 {
-		level = slog.LevelError
+		out, level = t.alarm(), slog.LevelError
 		attrs = append(attrs, slog.Any("unlocked", unlocked))
 	}
-	t.log.out.LogAttrs(ctx, level, "lock rules loaded", attrs...)
+	out.LogAttrs(ctx, level, "lock rules loaded", attrs...)
 }
 
 // ObserveWarning logs what a rule file makes a warning.
