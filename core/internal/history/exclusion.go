@@ -18,7 +18,7 @@ func (j *judge) certain(e *Event) (c certainty, ok bool) {
 		return certainty{}, false
 	}
 	c = certainty{span{e.End, e.Hold.Alive}, e}
-	if forced, found := j.forcedBetween(e.Keys, c.from, c.to); found {
+	if forced, found := j.forcedBetween(e.Keys, e.Begin, c.to); found { // even before the grant was known
 		c.to = forced.from
 	}
 	return c, c.to > c.from

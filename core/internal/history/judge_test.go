@@ -104,6 +104,9 @@ func TestJudge(t *testing.T) {
 			}),
 		}},
 		{"forced away", "", []history.Event{hold("a", 0, 50*ms), force(20*ms, 21*ms, history.OK), hold("b", 22*ms, 80*ms)}},
+		{"forced away before the grant was known", "", []history.Event{
+			force(ms, 2*ms, history.OK), changed(hold("a", 0, 50*ms), func(e *history.Event) { e.End = 10 * ms }), hold("b", 22*ms, 80*ms),
+		}},
 		{"forced away later", history.TwoHolders, []history.Event{hold("a", 0, 50*ms), hold("b", 22*ms, 80*ms), force(30*ms, 31*ms, history.OK)}},
 		{"force without an answer lands late", "", []history.Event{force(0, ms, history.Unavailable), hold("a", 200*ms, 950*ms), hold("b", 300*ms, 980*ms)}},
 		{"believed in long after the force", history.Forced, []history.Event{
