@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
 
 // Bounds of a run of hand-offs: after so many, or so long, the lock is freed with
 // a message, so that waiters of other processes get their turn.
@@ -33,12 +37,44 @@ func (l *lines) choose(o *owner, now time.Time) *waiter {
 // echoWindow is how long after a release its own message may still be on the way.
 const echoWindow = 50 * time.Millisecond
 
-// expectEcho prepares for the message of a release that is about to be sent: it
+// expectEcho prepares for the message of a command that is about to be sent: it
 // comes back on our own subscription, and means nothing to us. If it never comes,
 // another one that is taken for it costs the head one poll interval.
 func (ln *line) expectEcho(now time.Time) {
 	if ln.topic != nil && ln.topic.confirmed.Load() {
 		ln.echoTo = now.Add(time.Second)
+	}
+}
+
+// expectFall prepares for the message of a command that lowers the TTL of key, which
+// is had for as long as left, to lease. The waiters of this client wait for the holder,
+// and need not be told. It says whether the TTL falls, as far as is known; then fell
+// follows.
+func (l *lines) expectFall(key string, left, lease time.Duration) (falls bool) {
+	if left <= lease {
+		return false
+	}
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ln := s.lines[key]; ln != nil {
+		ln.expectEcho(time.Now())
+	}
+	return true
+}
+
+// fell ends what expectFall has begun: reply says whether there is a message.
+func (l *lines) fell(key string, reply any) {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln := s.lines[key]
+	switch {
+	case ln == nil || ln.echoTo.IsZero():
+	case redisstore.Fell(reply):
+		ln.echoTo = time.Now().Add(echoWindow)
+	default:
+		ln.echoTo = time.Time{}
 	}
 }
 
