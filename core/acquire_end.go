@@ -73,10 +73,17 @@ func (a *attempt) stopped(ctx context.Context, cause error) error {
 func (a *attempt) refused(r *redisstore.Refusal) {
 	a.refusal, a.seen = r, a.now
 	if a.keys != nil {
-		a.key = a.keys[min(max(r.Index, 0), len(a.keys)-1)]
+		a.waitFor(min(max(r.Index, 0), len(a.keys)-1))
 	}
 	a.report.BlockedBy = r.Holder
 	a.contended(r)
+}
+
+// waitFor makes one of several keys the one that is in the way. The script looks at it
+// first: as long as it is taken, no other one is.
+func (a *attempt) waitFor(index int) {
+	a.keys[0], a.keys[index] = a.keys[index], a.keys[0]
+	a.key = a.keys[0]
 }
 
 // queuedBehind notes that callers of this client are in the way.

@@ -13,8 +13,8 @@ const (
 	runDuration = 50 * time.Millisecond
 )
 
-// choose takes the head out of the queue for a hand-off from o. It gives nil when
-// nobody waits, or when the run is over and the lock must be freed.
+// choose takes the next holder out of the queue for a hand-off from o. It gives nil
+// when there is none, or when the run is over, and the lock must be freed.
 func (l *lines) choose(o *owner, now time.Time) *waiter {
 	s := l.shard(o.key)
 	s.mu.Lock()
@@ -23,11 +23,14 @@ func (l *lines) choose(o *owner, now time.Time) *waiter {
 	if ln == nil || ln.owner != o {
 		return nil
 	}
-	if ln.first == nil || ln.run >= runLength || now.Sub(ln.runStart) >= l.run {
+	var w *waiter
+	if ln.run < runLength && now.Sub(ln.runStart) < l.run {
+		w = ln.nextHolder()
+	}
+	if w == nil {
 		ln.expectEcho(now)
 		return nil
 	}
-	w := ln.first
 	ln.remove(w)
 	w.chosen, w.behind = true, o.field
 	ln.handing = true
@@ -108,7 +111,7 @@ func (l *lines) notHanded(w *waiter) {
 	ln.handing = false
 	w.chosen = false
 	if !w.left {
-		ln.pushFront(w)
+		ln.insert(w, nil)
 	}
 	ln.wakeHead()
 	t := s.settle(ln)

@@ -3,15 +3,9 @@ package core
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"time"
-)
-
-// together is how long several keys are tried for by one script. After that, or
-// across slots, they are taken one after the other in sorted order, which waits
-// properly and cannot deadlock.
-const (
-	together     = 50 * time.Millisecond
-	togetherStep = 8 * time.Millisecond
 )
 
 // takeMany gets an owner for every key of a MultiLock, or none. Keys that ctx owns
@@ -24,7 +18,7 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 			wanted = append(wanted, key)
 		}
 	}
-	m := &multi{client: c, req: req, report: report, notOwned: wanted}
+	m := newMulti(c, wanted, req, report)
 	if err := m.take(ctx); err != nil {
 		return nil, err
 	}
@@ -34,7 +28,7 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 			continue
 		}
 		if err := c.reenter(ctx, o, req, report); err != nil {
-			m.rollBack(ctx)
+			m.giveBack(ctx)
 			for _, o := range entered {
 				c.undoEntry(o, req.watchdog)
 			}
@@ -49,151 +43,178 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 	return m.merge(owners), nil
 }
 
-// multi is the acquisition of several keys that are not owned yet.
+// multi is the acquisition of several keys that are not owned yet, in one of two ways:
+//
+//	together    It holds nothing while it waits. It stands in the line of the key that is
+//	            in the way, and asks for all keys by one script when its turn comes there.
+//	            If another key is in the way then, it moves to that line, to the place
+//	            that its age gives it, and lets those behind it go first in the old one.
+//	one by one  It takes the key that is in the way first, then the others, and holds
+//	            what it has while it waits for the next, but only for its patience. Then
+//	            it gives all back.
+//
+// Together is the way where one script can take all keys. One by one is the way across
+// slots, and of one who was passed over too often: with every key in motion they are
+// never free at the same moment. After one by one it waits together again, for at least
+// three times its patience, so that it holds keys that it cannot use for a quarter of the
+// time at most. Nobody holds a key for ever while waiting, so nobody is deadlocked,
+// whatever the order in which others take them; and two who give up after different
+// times do not get into each other's way for ever.
 type multi struct {
-	client   *Client
-	req      *request
-	report   *AcquireResult
-	notOwned []string
-	got      []*owner
-	refused  *attempt // the last one together, nil if none was made
+	client *Client
+	req    *request
+	report *AcquireResult
+	keys   []string // sorted
+	got    []*owner // by key, nil for one that is not had
+
+	first  int       // the key that is in the way
+	began  time.Time // of the present wait together
+	pause  time.Time // until when it does not wait one by one
+	last   *attempt  // that was refused, nil if none was
+	queued bool      // the limits of waiters have let it in
 }
+
+func newMulti(c *Client, keys []string, req *request, report *AcquireResult) *multi {
+	return &multi{client: c, req: req, report: report, keys: keys, got: make([]*owner, len(keys))}
+}
+
+// When a waiter has been passed over: after so many turns of others at the keys that it
+// waits for, or so long.
+const (
+	maxPassed  = 16
+	maxPassing = time.Second
+)
+
+// The patience of a waiter one by one: a quarter of what it has waited so far, within
+// these bounds, and never more than half the lease, so that what it has lasts.
+const (
+	leastPatience = 50 * time.Millisecond
+	mostPatience  = time.Second
+	patiencePart  = 4
+)
+
+// What ends one way of waiting, but not the wait.
+var (
+	errPassedOver = errors.New("others were first too often")
+	errGivenBack  = errors.New("what was held was given back")
+)
 
 // take gets all keys or none.
 func (m *multi) take(ctx context.Context) error {
-	if len(m.notOwned) == 0 {
+	if len(m.keys) == 0 {
 		return nil
 	}
-	if len(m.notOwned) > 1 && m.client.store.SameSlot(m.notOwned) {
-		done, err := m.takeTogether(ctx)
-		if done || err != nil {
+	together := len(m.keys) > 1 && m.client.oneScript(m.keys)
+	m.first = m.client.lines.busiest(m.keys)
+	for {
+		err := errPassedOver
+		if together {
+			err = m.takeTogether(ctx)
+		}
+		if errors.Is(err, errPassedOver) {
+			err = m.takeOneByOne(ctx)
+		}
+		if err == nil {
+			return nil
+		}
+		m.giveBack(ctx)
+		if !errors.Is(err, errGivenBack) {
 			return err
 		}
 	}
-	if err := m.takeOneByOne(ctx); err != nil {
-		m.rollBack(ctx)
+}
+
+// attempt prepares to wait for one key, which may be in the way of others.
+func (m *multi) attempt(ctx context.Context, index int) *attempt {
+	a := m.client.newAttempt(ctx, m.keys[index], m.req, m.report, time.Now())
+	a.admitted, m.queued = m.queued, true
+	return &a
+}
+
+// run is one attempt. What it gets is renewed from now on.
+func (m *multi) run(ctx context.Context, a *attempt) error {
+	if m.last != nil && m.req.wait > 0 && a.over() {
+		return m.last.busy(nil)
+	}
+	o, err := a.run(ctx)
+	if a.refusal != nil {
+		m.last = a
+	}
+	switch {
+	case err == nil:
+	case a.timeUp() && m.last != nil && errors.Is(err, ErrUnavailable):
+		return m.last.busy(nil) // Redis answered a moment ago
+	default:
 		return err
+	}
+	for _, o := range append(a.beside, o) {
+		m.client.watchdog.add(o, m.req.watchdog, a.now)
+		m.got[slices.Index(m.keys, o.key)] = o
 	}
 	return nil
 }
 
-// takeTogether tries the script until it succeeds, or waiting in line is better.
-func (m *multi) takeTogether(ctx context.Context) (done bool, err error) {
-	single := m.client.newAttempt(ctx, m.notOwned[0], m.req, m.report)
-	a := &single
-	a.keys = m.notOwned
-	if err := m.client.gate.check(ctx, a.key); err != nil {
-		return false, err
-	}
-	for give := a.now.Add(together); ; {
-		g, err := a.try(ctx)
-		switch {
-		case err != nil:
-			return false, err
-		case !g.refused():
-			m.own(a, g)
-			return true, nil
-		case a.over():
-			return false, a.busy(nil)
-		case a.now.After(give), m.client.lines.others(a.key):
-			m.refused = a
-			return false, nil
-		}
-		if err := m.client.sleepOpen(ctx, a.pause(togetherStep)); err != nil {
-			return false, a.stopped(ctx, err)
-		}
-		if a.now = time.Now(); a.over() {
-			return false, a.busy(nil)
-		}
-	}
+// takeTogether takes all keys by one script, and holds nothing until then.
+func (m *multi) takeTogether(ctx context.Context) error {
+	a := m.attempt(ctx, m.first)
+	m.began = a.now
+	a.keys = slices.Clone(m.keys)
+	a.waitFor(m.first)
+	a.passedOver = func(passed int) bool { return m.passedOver(passed, a.now) }
+	err := m.run(ctx, a)
+	m.first = slices.Index(m.keys, a.key)
+	return err
 }
 
-// own registers the owners that one script has brought.
-func (m *multi) own(a *attempt, g grant) {
-	for _, key := range m.notOwned {
-		o := a.owner(key, g)
-		m.client.lines.took(key, nil, o, a.now)
-		m.client.watchdog.add(o, m.req.watchdog, a.now)
-		m.got = append(m.got, o)
-	}
+// passedOver says whether others were first too often since another key than the one
+// before was in the way.
+func (m *multi) passedOver(passed int, now time.Time) bool {
+	long := now.Sub(m.began) >= maxPassing
+	return (passed >= maxPassed || passed > 0 && long) && !now.Before(m.pause)
 }
 
-// takeOneByOne takes the keys in sorted order, waiting in the line of each.
+// takeOneByOne takes the keys one after the other, and holds what it has no longer than
+// its patience.
 func (m *multi) takeOneByOne(ctx context.Context) error {
-	var a attempt
-	for _, key := range m.notOwned {
-		a = m.client.newAttempt(ctx, key, m.req, m.report)
-		o, err := a.run(ctx)
+	var giveUp time.Time
+	var patience time.Duration
+	for n, index := range m.order() {
+		a := m.attempt(ctx, index)
+		a.giveUp = giveUp
+		err := m.run(ctx, a)
 		switch {
-		case err != nil && a.timeUp() && m.refused != nil:
-			return m.refused.busy(nil) // Redis answered a moment ago
+		case errors.Is(err, errGaveUp):
+			m.first, m.pause = index, a.now.Add((patiencePart-1)*patience)
+			return errGivenBack
 		case err != nil:
 			return err
+		case n == 0:
+			patience = m.patience(a.now)
+			giveUp = a.now.Add(patience)
 		}
-		m.client.watchdog.add(o, m.req.watchdog, a.now)
-		m.got = append(m.got, o)
 	}
-	return m.extend(ctx, &a)
+	return m.extend(ctx)
 }
 
-// extend gives the keys that were had first, while others were waited for, their
-// whole lease again. One that was lost meanwhile fails the acquisition.
-func (m *multi) extend(ctx context.Context, a *attempt) error {
-	if len(m.got) == 1 {
-		return nil
-	}
-	limit := a.limit()
-	err := eachOwner(m.got[:len(m.got)-1], func(_ int, o *owner) error {
-		sent, err := o.setCount(ctx, 1, m.req.lease, limit)
-		if err != nil {
-			return err
+// order is that of taking one by one: the key that is in the way first.
+func (m *multi) order() []int {
+	order := []int{m.first}
+	for i := range m.keys {
+		if i != m.first {
+			order = append(order, i)
 		}
-		o.acknowledge(sent, m.req.lease)
-		m.client.watchdog.update(o)
-		return o.loss()
-	})
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return a.busy(contextCause(ctx))
-	case errors.Is(err, ErrUnavailable):
-		return err
-	default:
-		return &NotAcquiredError{Key: m.got[0].key, Waited: time.Since(m.report.Start), Cause: err}
 	}
+	return order
 }
 
-// rollBack frees what was taken, which nobody has seen yet. With a Redis that answers
-// it is gone on return; one that does not holds the caller up for no longer than
-// together beyond the wait time or ctx.
-func (m *multi) rollBack(ctx context.Context) {
-	if len(m.got) == 0 {
-		return
+// patience is how long keys are held for others that are taken. It is not the same for
+// two who began at the same time.
+func (m *multi) patience(now time.Time) time.Duration {
+	d := min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
+	if !m.req.watchdog {
+		d = min(d, m.req.lease/2)
 	}
-	a := m.client.newAttempt(ctx, m.got[0].key, m.req, m.report)
-	a.now = time.Now()
-	patience := together
-	var ended <-chan struct{}
-	if ctx.Err() == nil {
-		patience, ended = max(together, a.limit().Sub(a.now)), ctx.Done()
-	}
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	gone, got := make(chan struct{}), m.got
-	m.got = nil
-	m.client.spawn(func(life context.Context) {
-		defer close(gone)
-		_ = eachOwner(got, func(_ int, o *owner) error { //nolint:errcheck // the resolver goes on
-			_, err := o.freeLast(context.WithoutCancel(life), time.Now())
-			return err
-		})
-	})
-	select {
-	case <-gone:
-	case <-limit.C:
-	case <-ended:
-	}
+	return d - rand.N(d/2+1)
 }
 
 // merge puts the new owners into the gaps between the entered ones.
