@@ -49,9 +49,9 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 //	            in the way, and asks for all keys by one script when its turn comes there.
 //	            If another key is in the way then, it moves to that line, to the place
 //	            that its age gives it, and lets those behind it go first in the old one.
-//	one by one  It takes the key that is in the way first, then the others, and holds
-//	            what it has while it waits for the next, but only for its patience. Then
-//	            it gives all back.
+//	one by one  It takes the key first that was in the way most often, then the others,
+//	            and holds what it has while it waits for the next, but only for its
+//	            patience. Then it gives all back.
 //
 // Together is the way where one script can take all keys. One by one is the way across
 // slots, and of one who was passed over too often: with every key in motion they are
@@ -67,7 +67,9 @@ type multi struct {
 	keys   []string // sorted
 	got    []*owner // by key, nil for one that is not had
 
-	first  int       // the key that is in the way
+	inTheWay []int // how often, by key
+
+	first  int       // in whose line it begins to wait together
 	began  time.Time // of the present wait together
 	pause  time.Time // until when it does not wait one by one
 	last   *attempt  // that was refused, nil if none was
@@ -75,7 +77,10 @@ type multi struct {
 }
 
 func newMulti(c *Client, keys []string, req *request, report *AcquireResult) *multi {
-	return &multi{client: c, req: req, report: report, keys: keys, got: make([]*owner, len(keys))}
+	return &multi{
+		client: c, req: req, report: report, keys: keys,
+		got: make([]*owner, len(keys)), inTheWay: make([]int, len(keys)),
+	}
 }
 
 // When a waiter has been passed over: after so many turns of others at the keys that it
@@ -160,10 +165,12 @@ func (m *multi) takeTogether(ctx context.Context) error {
 	m.began = a.now
 	a.keys = slices.Clone(m.keys)
 	a.waitFor(m.first)
-	a.passedOver = func(passed int) bool { return m.passedOver(passed, a.now) }
-	err := m.run(ctx, a)
-	m.first = slices.Index(m.keys, a.key)
-	return err
+	a.passedOver = func(passed int) bool {
+		m.first = slices.Index(m.keys, a.key)
+		m.inTheWay[m.first]++
+		return m.passedOver(passed, a.now)
+	}
+	return m.run(ctx, a)
 }
 
 // passedOver says whether others were first too often since another key than the one
@@ -184,7 +191,8 @@ func (m *multi) takeOneByOne(ctx context.Context) error {
 		err := m.run(ctx, a)
 		switch {
 		case errors.Is(err, errGaveUp):
-			m.first, m.pause = index, a.now.Add((patiencePart-1)*patience)
+			m.missed(index)
+			m.pause = a.now.Add((patiencePart - 1) * patience)
 			return errGivenBack
 		case err != nil:
 			return err
@@ -196,11 +204,24 @@ func (m *multi) takeOneByOne(ctx context.Context) error {
 	return m.extend(ctx)
 }
 
-// order is that of taking one by one: the key that is in the way first.
+// missed notes the key for which it has held others in vain: whoever has it may be
+// waiting for these, and next time it is taken first.
+func (m *multi) missed(index int) {
+	m.first = index
+	m.inTheWay[index] = slices.Max(m.inTheWay) + maxPassed
+}
+
+// order is that of taking one by one.
 func (m *multi) order() []int {
-	order := []int{m.first}
+	first := m.first
+	for i, n := range m.inTheWay {
+		if n > m.inTheWay[first] {
+			first = i
+		}
+	}
+	order := []int{first}
 	for i := range m.keys {
-		if i != m.first {
+		if i != first {
 			order = append(order, i)
 		}
 	}

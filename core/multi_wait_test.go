@@ -49,7 +49,7 @@ func TestMultiLock_LongWaitForOneKeyThenTheNext(t *testing.T) {
 				other <- locks.Lock("a").Do(t.Context(), func(context.Context) error { return nil })
 			}()
 			o := <-got
-			if took := time.Since(start); o.err != nil || took > 2*time.Second {
+			if took := time.Since(start); o.err != nil || took > 10*time.Second { // a slow Redis may need several attempts
 				t.Errorf("got %v after %s", o.err, took)
 			}
 			_ = o.hold.Release(t.Context())
