@@ -67,6 +67,7 @@ type multi struct {
 	keys   []string // sorted
 	got    []*owner // by key, nil for one that is not had
 
+	together bool  // one script can take all
 	inTheWay []int // how often, by key
 
 	first  int       // in whose line it begins to wait together
@@ -109,11 +110,11 @@ func (m *multi) take(ctx context.Context) error {
 	if len(m.keys) == 0 {
 		return nil
 	}
-	together := len(m.keys) > 1 && m.client.oneScript(m.keys)
+	m.together = len(m.keys) > 1 && m.client.oneScript(m.keys)
 	m.first = m.client.lines.busiest(m.keys)
 	for {
 		err := errPassedOver
-		if together {
+		if m.together {
 			err = m.takeTogether(ctx)
 		}
 		if errors.Is(err, errPassedOver) {
@@ -197,7 +198,7 @@ func (m *multi) takeOneByOne(ctx context.Context) error {
 		case err != nil:
 			return err
 		case n == 0:
-			patience = m.patience(a.now)
+			patience = m.patience(a.now, index)
 			giveUp = a.now.Add(patience)
 		}
 	}
@@ -229,9 +230,13 @@ func (m *multi) order() []int {
 }
 
 // patience is how long keys are held for others that are taken. It is not the same for
-// two who began at the same time.
-func (m *multi) patience(now time.Time) time.Duration {
+// two who began at the same time. Across slots everybody takes one by one, and who did
+// not begin with the first key gives way to those who did.
+func (m *multi) patience(now time.Time, begin int) time.Duration {
 	d := min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
+	if !m.together && begin > 0 {
+		d /= patiencePart
+	}
 	if !m.req.watchdog {
 		d = min(d, m.req.lease/2)
 	}

@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -184,7 +183,7 @@ func callers(t *testing.T, ctx context.Context, lock core.Lock, n int, work time
 					<-time.NewTimer(work).C
 					return nil
 				})
-				if err != nil && !errors.Is(err, context.Canceled) {
+				if err != nil && ctx.Err() == nil {
 					t.Errorf("caller: %v", err)
 				}
 			}
