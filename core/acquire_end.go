@@ -71,6 +71,10 @@ func (a *attempt) stopped(ctx context.Context, cause error) error {
 
 // refused notes who is in the way.
 func (a *attempt) refused(r *redisstore.Refusal) {
+	if a.anew > 0 && a.refusal != nil && a.refusal.Holder != r.Holder {
+		a.anew--
+		a.giveUp = a.now.Add(a.patience)
+	}
 	a.refusal, a.seen = r, a.now
 	if a.keys != nil {
 		a.waitFor(min(max(r.Index, 0), len(a.keys)-1))

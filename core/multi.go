@@ -92,11 +92,13 @@ const (
 )
 
 // The patience of a waiter one by one: a quarter of what it has waited so far, within
-// these bounds, and never more than half the lease, so that what it has lasts.
+// these bounds. It begins anew when a key passes from one holder to the next, at most so
+// often for each key: then whoever has it does not wait for what is held here.
 const (
 	leastPatience = 50 * time.Millisecond
 	mostPatience  = time.Second
 	patiencePart  = 4
+	maxAnew       = 3
 )
 
 // What ends one way of waiting, but not the wait.
@@ -184,22 +186,24 @@ func (m *multi) passedOver(passed int, now time.Time) bool {
 // takeOneByOne takes the keys one after the other, and holds what it has no longer than
 // its patience.
 func (m *multi) takeOneByOne(ctx context.Context) error {
-	var giveUp time.Time
+	var since, giveUp time.Time // of the first key that is held
 	var patience time.Duration
 	for n, index := range m.order() {
 		a := m.attempt(ctx, index)
-		a.giveUp = giveUp
+		if n > 0 {
+			a.giveUp, a.patience, a.anew = giveUp, patience, maxAnew
+		}
 		err := m.run(ctx, a)
 		switch {
 		case errors.Is(err, errGaveUp):
 			m.missed(index)
-			m.pause = a.now.Add((patiencePart - 1) * patience)
+			m.pause = a.now.Add((patiencePart - 1) * a.now.Sub(since))
 			return errGivenBack
 		case err != nil:
 			return err
 		case n == 0:
-			patience = m.patience(a.now, index)
-			giveUp = a.now.Add(patience)
+			since, patience = a.now, m.patience(a.now, index)
+			giveUp = since.Add(patience)
 		}
 	}
 	return m.extend(ctx)
@@ -231,14 +235,14 @@ func (m *multi) order() []int {
 
 // patience is how long keys are held for others that are taken. It is not the same for
 // two who began at the same time. Across slots everybody takes one by one, and who did
-// not begin with the first key gives way to those who did.
+// not begin with the first key gives way to those who did. A fixed lease outlasts it.
 func (m *multi) patience(now time.Time, begin int) time.Duration {
 	d := min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
 	if !m.together && begin > 0 {
 		d /= patiencePart
 	}
 	if !m.req.watchdog {
-		d = min(d, m.req.lease/2)
+		d = min(d, m.req.lease/2/(1+maxAnew))
 	}
 	return d - rand.N(d/2+1)
 }
