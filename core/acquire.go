@@ -54,8 +54,8 @@ type attempt struct {
 	ghosts  []string            // fields of attempts without an answer, left to the resolver
 
 	admitted   bool                  // as of waiter
-	patience   time.Duration         // begins anew when there is another holder in the way than before
-	anew       int                   // how often
+	patience   time.Duration         // begins anew when another holder is in the way than before
+	lastGiveUp time.Time             // but ends then
 	beside     []*owner              // of several keys what the script brought beside key
 	passedOver func(passed int) bool // of several keys: whether to wait in another way
 }

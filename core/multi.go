@@ -92,13 +92,12 @@ const (
 )
 
 // The patience of a waiter one by one: a quarter of what it has waited so far, within
-// these bounds. It begins anew when a key passes from one holder to the next, at most so
-// often for each key: then whoever has it does not wait for what is held here.
+// these bounds. It begins anew when the key that it waits for passes from one holder to
+// the next: then whoever has that does not wait for what is held here.
 const (
 	leastPatience = 50 * time.Millisecond
 	mostPatience  = time.Second
 	patiencePart  = 4
-	maxAnew       = 3
 )
 
 // What ends one way of waiting, but not the wait.
@@ -186,12 +185,12 @@ func (m *multi) passedOver(passed int, now time.Time) bool {
 // takeOneByOne takes the keys one after the other, and holds what it has no longer than
 // its patience.
 func (m *multi) takeOneByOne(ctx context.Context) error {
-	var since, giveUp time.Time // of the first key that is held
-	var patience time.Duration
+	var since time.Time // when the first key was had
+	var patience, most time.Duration
 	for n, index := range m.order() {
 		a := m.attempt(ctx, index)
 		if n > 0 {
-			a.giveUp, a.patience, a.anew = giveUp, patience, maxAnew
+			a.patience, a.giveUp, a.lastGiveUp = patience, since.Add(patience), since.Add(most)
 		}
 		err := m.run(ctx, a)
 		switch {
@@ -202,8 +201,8 @@ func (m *multi) takeOneByOne(ctx context.Context) error {
 		case err != nil:
 			return err
 		case n == 0:
-			since, patience = a.now, m.patience(a.now, index)
-			giveUp = since.Add(patience)
+			since = a.now
+			patience, most = m.patience(since, index)
 		}
 	}
 	return m.extend(ctx)
@@ -233,18 +232,26 @@ func (m *multi) order() []int {
 	return order
 }
 
-// patience is how long keys are held for others that are taken. It is not the same for
-// two who began at the same time. Across slots everybody takes one by one, and who did
-// not begin with the first key gives way to those who did. A fixed lease outlasts it.
-func (m *multi) patience(now time.Time, begin int) time.Duration {
-	d := min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
-	if !m.together && begin > 0 {
-		d /= patiencePart
+// patience is how long keys are held for one that stays with its holder, and at most for
+// one that passes on. It is not the same for two who began at the same time. Across slots
+// everybody takes one by one: who has begun with the first key is in nobody's way for
+// ever, and the others give way to it. A fixed lease outlasts it.
+func (m *multi) patience(now time.Time, begin int) (one, most time.Duration) {
+	one = min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
+	switch {
+	case m.together:
+		most = patiencePart * one
+	case begin == 0:
+		most = patiencePart * patiencePart * one
+	default:
+		one /= patiencePart
+		most = one
 	}
 	if !m.req.watchdog {
-		d = min(d, m.req.lease/2/(1+maxAnew))
+		most = min(most, m.req.lease/2)
 	}
-	return d - rand.N(d/2+1)
+	one = min(one, most)
+	return one - rand.N(one/2+1), most
 }
 
 // merge puts the new owners into the gaps between the entered ones.

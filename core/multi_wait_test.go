@@ -228,6 +228,7 @@ func TestMultiLock_KeepsItsPlaceInLine(t *testing.T) {
 			all.Go(func() {
 				err := lock.Do(t.Context(), func(context.Context) error {
 					order = append(order, name)
+					pass(time.Millisecond) // so that both keys of the one before are free
 					return nil
 				})
 				if err != nil {
