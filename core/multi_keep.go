@@ -35,7 +35,7 @@ func (m *multi) extend(ctx context.Context) error {
 	case a.over():
 		return a.busy(err)
 	default:
-		return errGivenBack
+		return errGaveUp
 	}
 }
 
