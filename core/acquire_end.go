@@ -63,12 +63,22 @@ func (a *attempt) stopped(ctx context.Context, cause error) error {
 
 // refused notes who is in the way.
 func (a *attempt) refused(r *redisstore.Refusal) {
+	if !a.giveUp.IsZero() && a.refusal != nil && a.refusal.Holder != r.Holder {
+		a.giveUp = minTime(a.now.Add(a.patience), a.lastGiveUp)
+	}
 	a.refusal, a.seen = r, a.now
 	if a.keys != nil {
-		a.key = a.keys[min(max(r.Index, 0), len(a.keys)-1)]
+		a.waitFor(min(max(r.Index, 0), len(a.keys)-1))
 	}
 	a.report.BlockedBy = r.Holder
 	a.contended(r)
+}
+
+// waitFor makes one of several keys the one that is in the way. The script looks at it
+// first: as long as it is taken, no other one is.
+func (a *attempt) waitFor(index int) {
+	a.keys[0], a.keys[index] = a.keys[index], a.keys[0]
+	a.key = a.keys[0]
 }
 
 // queuedBehind notes that callers of this client are in the way.

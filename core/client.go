@@ -31,6 +31,8 @@ type Client struct {
 	watchdog *watchdog
 	ownRedis redis.UniversalClient // of Open; closed with this client
 
+	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
+
 	closing chan struct{}   // closed when Close begins
 	life    context.Context //nolint:containedctx // of the goroutines of this client
 	endLife context.CancelFunc
@@ -70,6 +72,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if c.store, err = redisstore.New(rdb, store); err != nil {
 		return nil, invalidf("New: %w", err)
 	}
+	c.oneScript = c.store.SameSlot
 	c.life, c.endLife = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own lifetime
 	c.spawn(c.watchdog.run)
 	return c, nil

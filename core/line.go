@@ -89,12 +89,14 @@ type line struct {
 
 // waiter is one queued caller.
 type waiter struct {
-	line       *line
+	line       *line // where it stands; only a waiter for several keys changes it
 	prev, next *waiter
 	req        *request
 	since      time.Time
 	until      time.Time     // end of the wait; zero: none
 	signal     chan struct{} // look at your state; capacity 1
+	many       bool          // wants several keys at once: a single one is not handed to it
+	admitted   bool          // the limits of waiters have let it in before
 
 	// Guarded by the shard.
 	shared bool      // a hand-off knows it, and may look at it later
@@ -104,6 +106,8 @@ type waiter struct {
 	latest time.Time // it stands back no longer than until then; zero: it has not yet
 	grant  *owner    // received from a hand-off
 	behind string    // field of the holder of this client that it waits for, or got the lock from
+	moved  bool      // of several keys: when one was free another one was in the way
+	passed int       // of several keys: how often somebody else came first since then
 }
 
 func (l *lines) shard(key string) *shard {
@@ -116,64 +120,24 @@ func (l *lines) join(key string, w *waiter) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ln := s.get(key)
-	if err := l.admit(ln, w.req); err != nil {
+	if err := l.admit(ln, w); err != nil {
 		s.settle(ln)
 		return err
 	}
-	w.line = ln
-	ln.push(w)
-	w.due = ln.first == w && ln.owner == nil && !ln.handing
+	ln.enter(w)
 	return nil
 }
 
 // admit keeps the limits. The shard is locked.
-func (l *lines) admit(ln *line, req *request) error {
-	if ln.waiting >= l.limit(req) {
+func (l *lines) admit(ln *line, w *waiter) error {
+	if ln.waiting >= l.limit(w.req) && !w.admitted {
 		return ErrTooManyWaiters
 	}
-	if l.client.waiters.Add(1) > int64(l.client.cfg.maxWaiters) {
+	if l.client.waiters.Add(1) > int64(l.client.cfg.maxWaiters) && !w.admitted {
 		l.client.waiters.Add(-1)
 		return ErrTooManyWaiters
 	}
 	return nil
-}
-
-func (ln *line) push(w *waiter) {
-	w.prev, w.next = ln.last, nil
-	if ln.last != nil {
-		ln.last.next = w
-	} else {
-		ln.first = w
-	}
-	ln.last = w
-	ln.waiting++
-}
-
-// pushFront puts a waiter back whose hand-off has failed.
-func (ln *line) pushFront(w *waiter) {
-	w.prev, w.next = nil, ln.first
-	if ln.first != nil {
-		ln.first.prev = w
-	} else {
-		ln.last = w
-	}
-	ln.first = w
-	ln.waiting++
-}
-
-func (ln *line) remove(w *waiter) {
-	if w.prev != nil {
-		w.prev.next = w.next
-	} else {
-		ln.first = w.next
-	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	} else {
-		ln.last = w.prev
-	}
-	w.prev, w.next = nil, nil
-	ln.waiting--
 }
 
 // wakeHead tells the head that an attempt is sensible.
@@ -196,13 +160,18 @@ func (w *waiter) wake() {
 	}
 }
 
-// refused notes that Redis has named another holder to w.
-func (l *lines) refused(w *waiter, r *redisstore.Refusal, now time.Time) {
+// refused notes that Redis has named another holder to w, in whose line it stands, and
+// says how often w was passed over.
+func (l *lines) refused(w *waiter, r *redisstore.Refusal, now time.Time) (passed int) {
 	s := l.shard(w.line.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.line.refusal, w.line.refused, w.line.asked = r, now, time.Time{}
 	w.line.possession.contested()
+	if w.moved {
+		w.passed++
+	}
+	return w.passed
 }
 
 // takenSince says whether the lock is known to have been taken while w waited: a
@@ -266,11 +235,7 @@ func (l *lines) leave(w *waiter) *owner {
 	w.left = true
 	grant := w.grant
 	if grant == nil && !w.chosen {
-		wasHead := ln.first == w
-		ln.remove(w)
-		if wasHead && ln.owner == nil && !ln.handing {
-			ln.wakeHead() // pass on whatever woke this one
-		}
+		ln.quit(w)
 	}
 	t := s.settle(ln)
 	s.mu.Unlock()

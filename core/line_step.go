@@ -6,6 +6,7 @@ import "time"
 type step struct {
 	grant   *owner
 	attempt bool
+	head    bool
 	sleep   time.Duration // until the head's stand-back is over; 0: as long as it likes
 	silent  bool          // the head gets no messages
 	behind  string        // field of the holder of this client that it waits for
@@ -25,11 +26,11 @@ func (l *lines) next(w *waiter, now time.Time) step {
 		if ln.owner != nil {
 			w.behind = ln.owner.field
 		}
-		return step{behind: w.behind, silent: ln.first == w && ln.silent()}
+		return step{head: ln.first == w, behind: w.behind, silent: ln.first == w && ln.silent()}
 	}
 	if left := l.standsBack(ln, w, now); left > 0 {
 		w.listen()
-		return step{sleep: left, behind: w.behind}
+		return step{head: true, sleep: left, behind: w.behind}
 	}
 	w.due = false
 	if ln.asked.IsZero() {

@@ -263,7 +263,7 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 		a.report.Outcome, a.report.acquired = OutcomeReentered, time.Now()
 		return o.self[:], nil
 	}
-	a.first = c.newAttempt(ctx, a.keys[0], &a.req, &a.report)
+	a.first = c.newAttempt(ctx, a.keys[0], &a.req, &a.report, a.report.Start)
 	o, err := a.first.run(ctx)
 	if err != nil {
 		return nil, err
@@ -290,9 +290,10 @@ func (a *acquisition) reach(ctx context.Context) error {
 	return unavailable(err)
 }
 
-// newAttempt prepares the acquisition of one key.
-func (c *Client) newAttempt(ctx context.Context, key string, req *request, report *AcquireResult) attempt {
-	a := attempt{client: c, key: key, req: req, start: report.Start, now: report.Start, report: report}
+// newAttempt prepares the acquisition of one key. now is the time: of a caller that has
+// just come that of its report.
+func (c *Client) newAttempt(ctx context.Context, key string, req *request, report *AcquireResult, now time.Time) attempt {
+	a := attempt{client: c, key: key, req: req, start: report.Start, now: now, report: report}
 	if !req.forever {
 		a.until = report.Start.Add(req.wait)
 	}

@@ -154,6 +154,11 @@ func (o *owner) remaining(now time.Time) time.Duration {
 	return max(o.deadline.remaining(o.client.start, now), 0)
 }
 
+// left is how long the lock is had by the clocks, whatever the phase.
+func (o *owner) left(now time.Time) time.Duration {
+	return o.deadline.remaining(o.client.start, now)
+}
+
 // alive says whether the ownership can be built upon.
 func (o *owner) alive(now time.Time) bool {
 	o.mu.Lock()

@@ -12,8 +12,7 @@ import (
 // not queue: who holds the lock is first in line. The hold counts from here on; the
 // caller makes it a live one, or gives it back by undoEntry.
 func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *AcquireResult) error {
-	a := c.newAttempt(ctx, o.key, req, report)
-	a.now = time.Now()
+	a := c.newAttempt(ctx, o.key, req, report, time.Now())
 	if err := c.gate.check(ctx, o.key); err != nil {
 		return err
 	}

@@ -69,14 +69,15 @@ func (s *Store) SetHold(now time.Time, key, field string, count int, lease time.
 	return s.call(now, &s.scripts.setHold, key, 1, key, field, count, lease.Milliseconds())
 }
 
-// Refresh prepares a new TTL, higher or lower.
+// Refresh prepares a new TTL, higher or lower. A lower one is published.
 func (s *Store) Refresh(now time.Time, key, field string, lease time.Duration) Call {
-	return s.call(now, &s.scripts.refresh, key, 1, key, field, lease.Milliseconds())
+	return s.call(now, &s.scripts.refresh, key, 1, key, field, lease.Milliseconds(), Channel(key), s.publishVerb())
 }
 
-// Handoff prepares the passing of the lock from one field to another.
+// Handoff prepares the passing of the lock from one field to another. A lower TTL is
+// published.
 func (s *Store) Handoff(now time.Time, key, from, to string, lease time.Duration) Call {
-	return s.call(now, &s.scripts.handoff, key, 1, key, from, to, lease.Milliseconds())
+	return s.call(now, &s.scripts.handoff, key, 1, key, from, to, lease.Milliseconds(), Channel(key), s.publishVerb())
 }
 
 // Mine reads the reply of SetHold, Refresh and Handoff.
@@ -85,8 +86,11 @@ func Mine(reply any) (bool, error) {
 	if !ok {
 		return false, unexpected("lock script", reply)
 	}
-	return v == 1, nil
+	return v > 0, nil
 }
+
+// Fell says whether Refresh or Handoff has lowered the TTL, and published that.
+func Fell(reply any) bool { return reply == int64(2) }
 
 // Release prepares the freeing of the lock if field holds it.
 func (s *Store) Release(now time.Time, key, field string) Call {
