@@ -15,12 +15,15 @@ import (
 // is the guarantee.
 const pollInterval = time.Second
 
+// jitter is the part of an interval over whose end polls are spread.
+const jitter = 4
+
 // jittered spreads polls over the last quarter of the interval.
 func jittered(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
 	}
-	return d - rand.N(d/4+1)
+	return d - rand.N(d/jitter+1)
 }
 
 // nextField makes a holder field that was never used: a command of an earlier
