@@ -40,8 +40,7 @@ type attempt struct {
 	start  time.Time
 	until  time.Time // end of the wait time; zero: none
 	now    time.Time // last look at the clock
-	cut    bool      // the wait time ends before the backend timeout
-	heard  bool      // Redis has replied to a send of the present command
+	cut    bool      // the wait time ends before the time that a command has
 	report *AcquireResult
 	w      waiter
 	timer  *time.Timer               // of a waiter that has slept
@@ -49,14 +48,15 @@ type attempt struct {
 
 	refusal *redisstore.Refusal // the last one
 	seen    time.Time           // when it came
-	earlier error               // of the last send that failed and was repeated
+	earlier error               // of a send that failed and was repeated
 	ghosts  []string            // fields of attempts without an answer, left to the resolver
+	haunted time.Time           // when the last of them was left
 }
 
-// limit is the moment up to which one command may take: the backend timeout,
-// but not past the wait time.
+// limit is the moment up to which one command may take, from a Redis that answers:
+// longer than any does, but not past the wait time.
 func (a *attempt) limit() time.Time {
-	limit := a.now.Add(a.client.cfg.backendTimeout)
+	limit := a.client.callLimit(a.now)
 	if a.cut = !a.until.IsZero() && a.req.wait > 0 && a.until.Before(limit); a.cut {
 		return a.until
 	}
@@ -249,17 +249,20 @@ func (a *attempt) owner(key string, g grant) *owner {
 	return a.client.newOwner(key, g.field, g.sent, a.req.lease)
 }
 
-// try sends one attempt and resends it while Redis does not answer.
+// try sends one attempt and resends it while that may help.
 func (a *attempt) try(ctx context.Context) (grant, error) {
-	limit := a.limit()
-	a.heard = false
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		g, again, err := a.send(ctx, limit)
+	start, there := a.now, false
+	for pause := firstPause; ; pause = nextPause(pause) {
+		if there {
+			start = a.now
+		}
+		g, again, err := a.send(ctx, a.limit())
 		if !again || err == nil {
 			return g, err
 		}
-		if a.now.Add(pause).After(limit) {
-			return grant{}, a.unavailable(ctx, err)
+		there = redisstore.Passes(err)
+		if last, ends := a.lastTry(start, err); ends && a.now.Add(pause).After(last) {
+			return grant{}, unavailable(afterEarlier(a.earlier, err))
 		}
 		if err := a.client.sleepOpen(ctx, pause); err != nil {
 			return grant{}, a.stopped(ctx, err)
@@ -268,11 +271,20 @@ func (a *attempt) try(ctx context.Context) (grant, error) {
 	}
 }
 
-// The pauses between two sends of one operation.
-const (
-	firstPause   = 5 * time.Millisecond
-	longestPause = 100 * time.Millisecond
-)
+// lastTry is until when an attempt that began at start is made again after an error: one
+// that passes is waited out within the wait time, others have the backend timeout, in
+// which an orphan of an earlier attempt is cleared up.
+func (a *attempt) lastTry(start time.Time, err error) (last time.Time, ends bool) {
+	silence := start.Add(a.client.cfg.backendTimeout)
+	if errors.Is(err, errGhost) {
+		silence = maxTime(silence, a.haunted.Add(clearingUp*a.client.cfg.backendTimeout))
+	}
+	return a.span().last(err, silence)
+}
+
+// clearingUp is how many round trips it takes until an attempt without an answer is
+// cleared up and another one has the lock.
+const clearingUp = 3
 
 // send sends one attempt with a new field. again says that another one may help.
 func (a *attempt) send(ctx context.Context, limit time.Time) (g grant, again bool, err error) {
@@ -285,12 +297,11 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (g grant, again boo
 		if fate == redisstore.Unknown {
 			late := call
 			a.client.abandon(a.wanted(), field, &late, a.req.lease)
-			a.ghosts = append(a.ghosts, field)
+			a.ghosts, a.haunted = append(a.ghosts, field), a.now
 		}
 		again, err = a.failed(ctx, err, limit)
 		return grant{}, again, err
 	}
-	a.heard = true
 	refusal, err := redisstore.Granted(reply)
 	switch {
 	case err != nil:

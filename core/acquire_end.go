@@ -19,10 +19,12 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again
 		return false, a.busy(nil) // Redis answered a moment ago
 	case a.timeUp() && a.client.lines.heldHere(a.key, a.now):
 		return false, a.busy(nil) // that is known without Redis
-	case !a.now.Before(limit):
-		return false, a.unavailable(ctx, a.afterEarlier(err))
+	case !a.now.Before(limit), errors.Is(err, redisstore.ErrSilent):
+		return false, unavailable(afterEarlier(a.earlier, err))
 	case redisstore.Transient(err):
-		a.earlier = err
+		if a.earlier == nil || redisstore.Passes(err) {
+			a.earlier = err
+		}
 		return true, err
 	default:
 		return false, unavailable(err)
@@ -44,21 +46,11 @@ func (a *attempt) knownTaken() bool {
 
 // afterEarlier adds what the send before was told, such as READONLY: that the last
 // one got no answer in time says less.
-func (a *attempt) afterEarlier(err error) error {
-	if a.earlier == nil {
+func afterEarlier(earlier, err error) error {
+	if earlier == nil || redisstore.Answer(err) {
 		return err
 	}
-	return fmt.Errorf("%w; before that: %w", err, a.earlier)
-}
-
-// unavailable is the answer when Redis has none. The others are spared the same
-// wait, if this one was not cut short by the wait time, and Redis really is silent:
-// a reply that came too late, or named a ghost, was a reply.
-func (a *attempt) unavailable(ctx context.Context, err error) error {
-	if !a.cut && !a.heard {
-		a.client.gate.trip(ctx, a.key, err)
-	}
-	return unavailable(err)
+	return fmt.Errorf("%w; before that: %w", err, earlier)
 }
 
 // stopped is the answer when the caller or the client ended the acquisition.
@@ -117,6 +109,23 @@ func contextCause(ctx context.Context) error {
 	}
 	return errors.Join(err, cause)
 }
+
+// The pauses between two sends of one operation.
+const (
+	firstPause   = 5 * time.Millisecond
+	longestPause = 250 * time.Millisecond
+)
+
+func nextPause(pause time.Duration) time.Duration { return min(2*pause, longestPause) }
+
+// callLimit is the moment up to which a command that is sent now may take, from a Redis
+// that answers: it may need a connection, with up to four round trips, and wait for a batch
+// in front of it. That Redis does not answer is found out elsewhere, and ends it earlier.
+func (c *Client) callLimit(now time.Time) time.Time {
+	return now.Add(roundTrips * c.cfg.backendTimeout)
+}
+
+const roundTrips = 8
 
 // sleep pauses between two sends.
 func (c *Client) sleep(ctx context.Context, d time.Duration) error {

@@ -26,6 +26,7 @@ type Client struct {
 	lines    *lines
 	hub      *hub
 	gate     *gate
+	resolver *resolver
 	watchdog *watchdog
 	ownRedis redis.UniversalClient // of Open; closed with this client
 
@@ -36,7 +37,7 @@ type Client struct {
 	carriers carriers
 
 	callers callers
-	unasked callers   // resolutions that have not asked Redis yet
+	unasked callers   // orphans that Redis was not asked about yet
 	spare   sync.Pool // of *acquisition
 
 	mu      sync.Mutex
@@ -56,7 +57,11 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
 	c.callers.gone, c.unasked.gone = make(chan struct{}), make(chan struct{})
-	store := redisstore.Config{Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout()}
+	c.lines, c.hub, c.gate, c.resolver, c.watchdog = newLines(c), newHub(c), newGate(c), newResolver(c), newWatchdog(c)
+	store := redisstore.Config{
+		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
+		Told: redisstore.Told{Silent: c.gate.trip, Answers: c.gate.open},
+	}
 	if cfg.pubSub != PubSubAuto {
 		store.Sharded = new(cfg.pubSub == PubSubSharded)
 	}
@@ -64,7 +69,6 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, invalidf("New: %w", err)
 	}
 	c.life, c.endLife = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own lifetime
-	c.lines, c.hub, c.gate, c.watchdog = newLines(c), newHub(c), newGate(c), newWatchdog(c)
 	c.spawn(c.watchdog.run)
 	return c, nil
 }

@@ -19,6 +19,7 @@ var roles = map[string]func(c childSide) error{
 	"holder": holderRole,
 	"caller": callerRole,
 	"leaker": leakerRole,
+	"crowd":  crowdRole,
 }
 
 const (

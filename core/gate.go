@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
-// gate spares callers the backend timeout while a node of Redis is known to be
-// down. The first one to run into it pays; the others fail at once, until a probe
-// gets an answer.
+// gate spares callers the wait for a node of Redis that is known to be silent: they fail
+// at once, until it answers again. Who finds that out is the store, which sees all
+// commands and all answers.
 type gate struct {
 	client *Client
 	shut   atomic.Int32 // how many nodes; 0 on the hot path
@@ -37,46 +36,19 @@ func (g *gate) check(ctx context.Context, key string) error {
 	return nil
 }
 
-// trip marks the node of key as down, and probes it until it answers.
-func (g *gate) trip(ctx context.Context, key string, cause error) {
-	name := g.client.store.NodeName(ctx, key)
+// trip is told that a node is down.
+func (g *gate) trip(node string, cause error) {
 	g.mu.Lock()
-	known := g.nodes[name] != nil
-	g.nodes[name] = cause
-	g.mu.Unlock()
-	if known {
-		return
-	}
-	g.shut.Add(1)
-	g.client.spawn(func(ctx context.Context) {
-		g.probe(ctx, key)
-		g.open(name)
-	})
+	defer g.mu.Unlock()
+	g.nodes[node] = cause
+	g.shut.Store(int32(len(g.nodes))) //nolint:gosec // a few
 }
 
-func (g *gate) open(name string) {
+// open is told that it answers again.
+func (g *gate) open(node string) {
 	g.mu.Lock()
-	delete(g.nodes, name)
+	delete(g.nodes, node)
+	g.shut.Store(int32(len(g.nodes))) //nolint:gosec // a few
 	g.mu.Unlock()
-	g.shut.Add(-1)
-}
-
-// The pauses between two probes.
-const (
-	firstProbe   = 20 * time.Millisecond
-	longestProbe = 500 * time.Millisecond
-)
-
-func (g *gate) probe(ctx context.Context, key string) {
-	for pause := firstProbe; ; pause = min(2*pause, longestProbe) {
-		if g.client.sleep(ctx, pause) != nil {
-			return
-		}
-		bounded, cancel := context.WithTimeout(ctx, g.client.cfg.backendTimeout)
-		err := g.client.store.Ping(bounded, key)
-		cancel()
-		if err == nil {
-			return
-		}
-	}
+	g.client.resolver.look()
 }

@@ -34,7 +34,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	s.stopRenewal()
 	ctx = context.WithoutCancel(ctx)
 	err := eachOwner(s.owners, func(_ int, o *owner) error {
-		return o.leaveFor(ctx, s, d.Truncate(time.Millisecond), now.Add(o.client.cfg.backendTimeout))
+		return o.leaveFor(ctx, s, d.Truncate(time.Millisecond), o.client.operation(now))
 	})
 	s.finished(HoldResult{Left: true, Err: err})
 	return err
@@ -69,7 +69,7 @@ func (s *scope) close() error {
 }
 
 // leaveFor puts a marker in the place of the holder.
-func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration, until time.Time) error {
+func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration, has span) error {
 	if err := o.loss(); err != nil {
 		return err
 	}
@@ -82,13 +82,13 @@ func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration, until t
 	defer o.end()
 	start, sends := time.Now(), 0
 	marker := o.client.nextField()
-	reply, _, err := o.insist(ctx, until, func() redisstore.Call {
+	reply, _, err := o.insist(ctx, has, func() redisstore.Call {
 		sends++
 		return o.client.store.Handoff(time.Now(), o.key, o.field, marker, d)
 	})
 	if err != nil && !redisstore.Transient(err) {
 		// Redis takes no new field, being out of memory, say: the old one is the marker.
-		reply, _, err = o.insist(ctx, until, func() redisstore.Call {
+		reply, _, err = o.insist(ctx, has, func() redisstore.Call {
 			return o.client.store.Refresh(time.Now(), o.key, o.field, d)
 		})
 	}

@@ -271,7 +271,7 @@ func (a *acquisition) reach(ctx context.Context) error {
 	if c.store.Reached() {
 		return nil
 	}
-	limit := start.Add(c.cfg.backendTimeout)
+	limit := c.callLimit(start)
 	if !a.req.forever && a.req.wait > 0 {
 		limit = minTime(limit, start.Add(a.req.wait))
 	}
@@ -368,13 +368,12 @@ func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store,
 		return nil, "", err
 	}
 	defer l.client.callers.exit()
-	now := time.Now()
-	limit := now.Add(l.client.cfg.backendTimeout)
-	if err := l.client.store.Detect(ctx, limit); err != nil {
+	if err := l.client.store.Detect(ctx, l.client.callLimit(time.Now())); err != nil {
 		return nil, "", unavailable(err)
 	}
+	now := time.Now()
 	call := send(l.client.store, now, key)
-	reply, _, err := call.Wait(ctx, limit)
+	reply, _, err := call.Wait(ctx, l.client.callLimit(now))
 	if err != nil {
 		return nil, "", unavailable(err)
 	}

@@ -142,9 +142,8 @@ func (m *multi) extend(ctx context.Context, a *attempt) error {
 	if len(m.got) == 1 {
 		return nil
 	}
-	limit := a.limit()
 	err := eachOwner(m.got[:len(m.got)-1], func(_ int, o *owner) error {
-		sent, err := o.setCount(ctx, 1, m.req.lease, limit)
+		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
 		if err != nil {
 			return err
 		}

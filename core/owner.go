@@ -43,6 +43,7 @@ type owner struct {
 	amending  bool          // the count in Redis may be wrong, and is being put right
 	yield     func()        // has that writer give up the turn; nil while it does not have it
 	lateUntil time.Time     // a command without an answer may land until then
+	heard     time.Time     // when an operation was last answered
 	capped    time.Duration // longest lease that a reply confirms; 0: any
 
 	// When the acquire was sent, and when its holder was known to this client, since
@@ -165,25 +166,61 @@ func (o *owner) begin(ctx context.Context) error {
 	return nil
 }
 
-// beginBy is begin for an operation that has until limit. Its error is that of ctx, or
-// errNoTurn.
-func (o *owner) beginBy(ctx context.Context, limit time.Time) error {
+// beginBy is begin for an operation that has a time, and gives what is left of it: behind
+// commands without an answer it has no more than the backend timeout in all. Its error is
+// that of ctx, or errNoTurn.
+func (o *owner) beginBy(ctx context.Context, s span) (span, error) {
 	turn := o.queue()
 	if turn == nil {
-		return nil
+		return s, nil
 	}
-	bounded, cancel := context.WithDeadlineCause(ctx, limit, errNoTurn)
-	defer cancel()
-	switch err := o.await(bounded, turn); {
-	case err != nil && ctx.Err() != nil:
-		return contextCause(ctx)
-	case err != nil:
-		return err
-	case !time.Now().Before(limit):
+	start := time.Now()
+	timer := time.NewTimer(time.Until(o.turnLimit(start, s)))
+	defer timer.Stop()
+	for {
+		select {
+		case <-turn:
+			return o.spanAfter(start, s)
+		case <-ctx.Done():
+			o.forgoTurn(turn)
+			return s, contextCause(ctx)
+		case <-timer.C:
+		}
+		left := time.Until(o.turnLimit(start, s))
+		if left <= 0 {
+			o.forgoTurn(turn)
+			return s, errNoTurn
+		}
+		timer.Reset(left)
+	}
+}
+
+// spanAfter is what is left to an operation that began to wait for its turn at start, and
+// has it.
+func (o *owner) spanAfter(start time.Time, s span) (span, error) {
+	limit := o.turnLimit(start, s)
+	if !time.Now().Before(limit) {
 		o.end()
-		return errNoTurn
+		return s, errNoTurn
 	}
-	return nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.heard.Before(start) {
+		s.end = limit
+	}
+	return s, nil
+}
+
+// turnLimit is up to when an operation waits for its turn that began to at start: as long as
+// others have theirs and are answered.
+func (o *owner) turnLimit(start time.Time, s span) time.Time {
+	o.mu.Lock()
+	limit := maxTime(start, o.heard).Add(o.client.cfg.backendTimeout)
+	o.mu.Unlock()
+	if s.end.IsZero() {
+		return limit
+	}
+	return minTime(limit, s.end)
 }
 
 // errNoTurn says that an operation of a holder could not begin in time.
@@ -211,22 +248,23 @@ func (o *owner) await(ctx context.Context, turn waiting) error {
 	case <-turn:
 		return nil
 	case <-ctx.Done():
-		return o.forgoTurn(ctx, turn)
+		o.forgoTurn(turn)
+		return context.Cause(ctx)
 	}
 }
 
-func (o *owner) forgoTurn(ctx context.Context, turn waiting) error {
+// forgoTurn takes an operation out of those that wait, or passes on what was given to it in
+// this instant.
+func (o *owner) forgoTurn(turn waiting) {
 	o.mu.Lock()
-	for i, other := range o.turns {
-		if other == turn {
-			o.turns = append(o.turns[:i], o.turns[i+1:]...)
-			o.mu.Unlock()
-			return context.Cause(ctx)
-		}
+	at := slices.Index(o.turns, turn)
+	if at >= 0 {
+		o.turns = slices.Delete(o.turns, at, at+1)
 	}
 	o.mu.Unlock()
-	o.end() // it was given in this instant
-	return context.Cause(ctx)
+	if at < 0 {
+		o.end()
+	}
 }
 
 // end passes the turn on.

@@ -17,8 +17,8 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 	if err := c.gate.check(ctx, o.key); err != nil {
 		return err
 	}
-	until := a.limit()
-	if err := o.beginBy(ctx, until); err != nil {
+	has, err := o.beginBy(ctx, a.span())
+	if err != nil {
 		return a.notEntered(ctx, err)
 	}
 	defer o.end()
@@ -29,10 +29,7 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 	if err != nil {
 		return a.busy(err)
 	}
-	reply, sent, err := o.sendCount(ctx, count, req.lease, until)
-	if a.heard = err == nil; a.heard {
-		err = o.mine(reply)
-	}
+	sent, err := o.setCount(ctx, count, req.lease, has)
 	if err != nil {
 		c.undoEntry(o, false)
 		return a.notEntered(ctx, err)
@@ -61,10 +58,20 @@ func (a *attempt) notEntered(ctx context.Context, err error) error {
 		return a.busy(err)
 	case ctx.Err() != nil:
 		return a.busy(contextCause(ctx))
-	case errors.Is(err, errNoTurn), !redisstore.Transient(err):
-		return unavailable(err)
 	default:
-		return a.unavailable(ctx, err)
+		return unavailable(err)
+	}
+}
+
+// span is the time of an operation on a lock that is had already: the wait time.
+func (a *attempt) span() span {
+	switch {
+	case a.req.forever:
+		return span{}
+	case a.req.wait == 0:
+		return span{passing: a.now}
+	default:
+		return span{end: a.until, passing: a.until}
 	}
 }
 
@@ -88,7 +95,7 @@ func (c *Client) undoEntry(o *owner, renewed bool) {
 // amend writes the hold count until Redis has confirmed the one that is right, or the
 // ownership is over.
 func (o *owner) amend(ctx context.Context) {
-	for pause := firstPause; !o.amended(ctx); pause = min(2*pause, longestPause) {
+	for pause := firstPause; !o.amended(ctx); pause = nextPause(pause) {
 		if o.client.sleep(ctx, pause) != nil {
 			return
 		}
@@ -129,7 +136,7 @@ func (o *owner) amended(ctx context.Context) bool {
 func (o *owner) writeCount(ctx context.Context, count int) (done bool) {
 	now := time.Now()
 	call := o.client.store.SetHold(now, o.key, o.field, count, 0)
-	reply, _, err := call.Wait(ctx, now.Add(o.client.cfg.backendTimeout))
+	reply, _, err := call.Wait(ctx, o.client.callLimit(now))
 	if err == nil {
 		_ = o.mine(reply) //nolint:errcheck // a loss is told to the holders
 	}
@@ -155,18 +162,45 @@ func (o *owner) longestLease() time.Duration {
 
 // setCount writes the hold count, resending it while there is no answer. It never
 // creates the lock; a lock that is gone is a loss.
-func (o *owner) setCount(ctx context.Context, count int, lease time.Duration, until time.Time) (time.Time, error) {
-	reply, sent, err := o.sendCount(ctx, count, lease, until)
+func (o *owner) setCount(ctx context.Context, count int, lease time.Duration, s span) (time.Time, error) {
+	reply, sent, err := o.insist(ctx, s, func() redisstore.Call {
+		return o.client.store.SetHold(time.Now(), o.key, o.field, count, lease)
+	})
 	if err != nil {
 		return sent, err
 	}
 	return sent, o.mine(reply)
 }
 
-func (o *owner) sendCount(ctx context.Context, count int, lease time.Duration, until time.Time) (reply any, sent time.Time, err error) {
-	return o.insist(ctx, until, func() redisstore.Call {
-		return o.client.store.SetHold(time.Now(), o.key, o.field, count, lease)
-	})
+// span is the time that an operation has. The zero value is as long as its context.
+type span struct {
+	end     time.Time // of the operation; zero: as long as Redis answers
+	passing time.Time // up to when errors that pass are waited out; zero: up to the end
+}
+
+// operation is the span of an operation without a wait time: as long as Redis answers, but
+// errors that pass are those of a Redis that is not there.
+func (c *Client) operation(now time.Time) span { return span{passing: now.Add(c.cfg.backendTimeout)} }
+
+// limit is up to when a command may take that is sent now.
+func (s span) limit(c *Client, now time.Time) time.Time {
+	if limit := c.callLimit(now); s.end.IsZero() || limit.Before(s.end) {
+		return limit
+	}
+	return s.end
+}
+
+// last is the time after which a command is not sent again after an error; silence is the
+// end of the backend timeout.
+func (s span) last(err error, silence time.Time) (last time.Time, ends bool) {
+	switch {
+	case redisstore.Passes(err):
+		return s.passing, !s.passing.IsZero()
+	case s.end.IsZero():
+		return silence, true
+	default:
+		return minTime(silence, s.end), true
+	}
 }
 
 // mine reads the reply of a script that needs the holder's field. The answer that
@@ -184,26 +218,46 @@ func (o *owner) mine(reply any) error {
 }
 
 // insist sends a harmless script again and again until it is answered, ctx ends,
-// or until is over. sent is when the answered call was sent.
-func (o *owner) insist(ctx context.Context, until time.Time, send func() redisstore.Call) (reply any, sent time.Time, err error) {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+// or its time is over. sent is when the answered call was sent.
+func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call) (reply any, sent time.Time, err error) {
+	c := o.client
+	var silence time.Time
+	var earlier error
+	for pause := firstPause; ; pause = nextPause(pause) {
 		call := send()
-		reply, fate, err := call.Wait(ctx, until)
+		if silence.IsZero() {
+			silence = call.Sent.Add(c.cfg.backendTimeout)
+		}
+		reply, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
 		if err == nil {
+			o.answered()
 			return reply, call.Sent, nil
 		}
 		if fate == redisstore.Unknown {
 			o.unanswered()
 		}
+		if redisstore.Passes(err) {
+			silence, earlier = time.Time{}, err // Redis is there
+		}
+		last, ends := s.last(err, silence)
 		switch {
 		case ctx.Err() != nil:
 			return nil, call.Sent, unavailable(contextCause(ctx))
-		case !redisstore.Transient(err), time.Now().Add(pause).After(until):
+		case !redisstore.Transient(err), errors.Is(err, redisstore.ErrSilent), ends && time.Now().Add(pause).After(last):
+			return nil, call.Sent, unavailable(afterEarlier(earlier, err))
+		}
+		if err := c.sleep(ctx, pause); err != nil {
 			return nil, call.Sent, unavailable(err)
 		}
-		if err := o.client.sleep(ctx, pause); err != nil {
-			return nil, call.Sent, unavailable(err)
-		}
+	}
+}
+
+// answered tells those who wait for their turn that the operation that has it was answered.
+func (o *owner) answered() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.turns) > 0 {
+		o.heard = time.Now()
 	}
 }
 
@@ -212,6 +266,13 @@ func (o *owner) unanswered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lateUntil = time.Now().Add(settleTime)
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func minTime(a, b time.Time) time.Time {

@@ -30,12 +30,13 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 }
 
 func (o *owner) refresh(ctx context.Context, lease time.Duration) error {
-	until := time.Now().Add(o.client.cfg.backendTimeout)
-	if err := o.beginBy(ctx, until); err != nil {
+	now := time.Now()
+	s, err := o.beginBy(ctx, o.client.operation(now))
+	if err != nil {
 		return unavailable(err)
 	}
 	defer o.end()
-	if err := o.client.watchdog.settle(ctx, o, until); err != nil {
+	if err := o.client.watchdog.settle(ctx, o, now.Add(o.client.cfg.backendTimeout)); err != nil {
 		return unavailable(err)
 	}
 	o.checkClock(time.Now())
@@ -45,9 +46,9 @@ func (o *owner) refresh(ctx context.Context, lease time.Duration) error {
 	}
 	if lower {
 		o.client.watchdog.update(o) // now: a reply may never come
-		return o.lowerTo(ctx, lease, until)
+		return o.lowerTo(ctx, lease, s)
 	}
-	sent, err := o.setCount(ctx, o.holds(), lease, until)
+	sent, err := o.setCount(ctx, o.holds(), lease, s)
 	if err == nil {
 		o.acknowledge(sent, lease)
 		o.client.watchdog.update(o)
@@ -79,9 +80,9 @@ func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
 // lowerTo sets the TTL, up or down. A send of it that is not answered may land at
 // any time, and cut a TTL that was raised since: from then on no more than this
 // lease is believed.
-func (o *owner) lowerTo(ctx context.Context, lease time.Duration, until time.Time) error {
+func (o *owner) lowerTo(ctx context.Context, lease time.Duration, s span) error {
 	before := o.lastUnanswered()
-	reply, sent, err := o.insist(ctx, until, func() redisstore.Call {
+	reply, sent, err := o.insist(ctx, s, func() redisstore.Call {
 		return o.client.store.Refresh(time.Now(), o.key, o.field, lease)
 	})
 	if o.lastUnanswered() != before {

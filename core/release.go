@@ -87,7 +87,7 @@ func (o *owner) release(ctx context.Context, s *scope, now time.Time) (handed bo
 		if err := o.loss(); err != nil {
 			return false, err
 		}
-		_, err := o.setCount(ctx, left, 0, now.Add(o.client.cfg.backendTimeout))
+		_, err := o.setCount(ctx, left, 0, o.client.operation(now))
 		return false, err
 	}
 	handed, err = o.freeLast(ctx, now)
@@ -102,7 +102,7 @@ func (o *owner) freeLast(ctx context.Context, now time.Time) (handed bool, err e
 	if err := o.close(); err != nil {
 		return false, err
 	}
-	handed, err = o.free(ctx, now, now.Add(o.client.cfg.backendTimeout))
+	handed, err = o.free(ctx, now, o.client.operation(now))
 	o.finish()
 	o.client.watchdog.remove(o) // now, so that Close has waited for the release
 	return handed, err
@@ -123,17 +123,17 @@ func (s *scope) lostOnRelease(cause error) {
 }
 
 // free gives the lock to the next waiter of this client, or to everybody.
-func (o *owner) free(ctx context.Context, now, until time.Time) (handed bool, err error) {
+func (o *owner) free(ctx context.Context, now time.Time, s span) (handed bool, err error) {
 	c := o.client
 	w := c.lines.choose(o, now)
 	if w == nil {
-		return false, o.freeForAll(ctx, now, until)
+		return false, o.freeForAll(ctx, now, s)
 	}
-	next, err := o.handTo(ctx, w, now, until)
+	next, err := o.handTo(ctx, w, now, s)
 	if err != nil {
 		c.lines.notHanded(w)
 		if errors.Is(err, errHandoffRefused) {
-			return false, o.freeForAll(ctx, time.Now(), until)
+			return false, o.freeForAll(ctx, time.Now(), s)
 		}
 		c.lines.ownerEnded(o, false)
 		if errors.Is(err, errHandedAndOver) {
@@ -158,11 +158,11 @@ func (c *Client) passOn(o *owner) {
 }
 
 // handTo moves the lock to a waiter's new field.
-func (o *owner) handTo(ctx context.Context, w *waiter, now, until time.Time) (*owner, error) {
+func (o *owner) handTo(ctx context.Context, w *waiter, now time.Time, s span) (*owner, error) {
 	c := o.client
 	field := c.nextField()
 	first, sends, doubtful := now, 0, o.lastUnanswered()
-	reply, _, err := o.insist(ctx, until, func() redisstore.Call {
+	reply, _, err := o.insist(ctx, s, func() redisstore.Call {
 		if sends++; sends > 1 {
 			now = time.Now()
 		}
@@ -201,10 +201,10 @@ var errHandedAndOver = errors.New("the lease of the next holder is over")
 var errHandoffRefused = errors.New("hand-off refused")
 
 // freeForAll deletes the lock and publishes it.
-func (o *owner) freeForAll(ctx context.Context, now, until time.Time) error {
+func (o *owner) freeForAll(ctx context.Context, now time.Time, s span) error {
 	c := o.client
 	first, sends := now, 0
-	reply, _, err := o.insist(ctx, until, func() redisstore.Call {
+	reply, _, err := o.insist(ctx, s, func() redisstore.Call {
 		if sends++; sends > 1 {
 			now = time.Now()
 		}

@@ -54,8 +54,9 @@ func (o *owner) renewable() bool {
 func (o *owner) renewal(v redisstore.Verdict, sent time.Time) {
 	c := o.client
 	switch {
-	case v.Err != nil:
+	case v.MayLand():
 		o.unanswered()
+	case v.Err != nil: // refused: it has changed nothing
 	case v.Held:
 		o.acknowledge(sent, c.cfg.watchdog)
 	default:

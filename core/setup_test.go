@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -237,4 +238,13 @@ func (b *bed) listeners(key string, n int64) {
 	eventually(b.t, "the expected number of subscribers", func() bool {
 		return b.PubSubNumSub(context.Background(), channel).Val()[channel] >= n
 	})
+}
+
+// eachOf runs n calls at once and waits for them.
+func eachOf(n int, call func(i int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { call(i) })
+	}
+	all.Wait()
 }

@@ -85,6 +85,7 @@ const keyPosition = 3
 // fate Unknown it may still be on its way; then Wait may be called again.
 func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	err := c.run(ctx, limit)
+	c.judge(err)
 	if err == nil {
 		return c.cmd.Val(), Answered, nil
 	}
@@ -105,6 +106,45 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	return nil, fateOf(err), err
 }
 
+// judge tells what the end of a call says about its node.
+func (c *Call) judge(err error) {
+	h := c.lane.health
+	switch {
+	case err != nil && fateOf(err) != Answered:
+		if !errors.Is(err, ErrSilent) {
+			h.doubt()
+		}
+	case time.Since(c.Sent) <= patience:
+		h.answeredSoon()
+	default:
+		h.answered()
+	}
+}
+
+// Late is the answer of a call that Wait has given up, if it has come; else its fate is
+// Unknown.
+func (c *Call) Late() (any, Fate, error) {
+	if c.state != queued {
+		return nil, fateOf(c.err), c.err
+	}
+	err := c.future.WaitContext(c.store.over)
+	switch {
+	case err == nil:
+		return c.cmd.Val(), Answered, nil
+	case errors.Is(err, context.Canceled):
+		return nil, Unknown, errPending
+	default:
+		c.state, c.err = finished, err
+		return nil, fateOf(err), err
+	}
+}
+
+// errPending says that an answer is still awaited.
+var errPending = errors.New("no answer so far")
+
+// Pending says whether an error of Late means that there may be another answer later.
+func Pending(err error) bool { return errors.Is(err, errPending) }
+
 // Settle makes Wait take an answer as it is, also that the script is not known:
 // nobody wants the call executed any more.
 func (c *Call) Settle() { c.last = true }
@@ -117,6 +157,9 @@ func (e *interruptedError) Error() string { return e.cause.Error() }
 func (e *interruptedError) Unwrap() error { return e.cause }
 
 func (c *Call) run(ctx context.Context, limit time.Time) error {
+	d := c.store.direct
+	defer d.exit()
+	alone := d.enter()
 	switch c.state {
 	case finished:
 		return c.err
@@ -124,47 +167,70 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 		return c.await(ctx, limit)
 	case prepared:
 	}
-	d := c.store.direct
-	defer d.exit()
-	if until, has := ctx.Deadline(); has && until.Before(limit) {
-		limit = until
-	}
-	if d.enter(c.Sent, limit) && !c.patient {
-		c.state, c.err = finished, d.process(c.Sent, limit, c.cmd)
+	if err := c.route(); err != nil {
+		c.state, c.err = finished, &unsentError{err}
 		return c.err
 	}
-	lane, err := c.store.lanes.of(c.key)
-	if err != nil {
-		c.state, c.err = finished, &unroutedError{err}
+	c.lane.health.sent(c.Sent)
+	if alone && !c.patient && !c.moved && d.takes(c.Sent, within(ctx, limit)) && !c.lane.health.far.Load() {
+		c.state, c.err = finished, d.process(c.Sent, within(ctx, limit), c.cmd)
 		return c.err
 	}
-	if c.moved {
-		lane.pipe = c.store.lanes.nodes.redirected
-	}
-	c.lane, c.state = lane, queued
+	c.state = queued
 	c.future = c.lane.pipe.Submit(context.Background(), once{c.cmd}) //nolint:forbidigo // it outlives its caller
 	return c.await(ctx, limit)
 }
 
-// unroutedError says that a Cluster knows no node for the key.
-type unroutedError struct{ cause error }
-
-func (e *unroutedError) Error() string {
-	return "no node of the cluster has the key: " + e.cause.Error()
+// within is the limit, or the deadline of ctx if that is earlier.
+func within(ctx context.Context, limit time.Time) time.Time {
+	if until, has := ctx.Deadline(); has && until.Before(limit) {
+		return until
+	}
+	return limit
 }
-func (e *unroutedError) Unwrap() error { return e.cause }
+
+// route finds the way to the node of the key, unless that is silent.
+func (c *Call) route() (err error) {
+	if c.lane, err = c.store.lanes.of(c.key); err != nil {
+		return fmt.Errorf("no node of the cluster has the key: %w", err)
+	}
+	if c.moved {
+		c.lane.pipe, c.lane.health = c.store.lanes.nodes.redirected, nil
+	}
+	return c.lane.health.err()
+}
+
+// unsentError says that there is no node to send to, or that it is silent.
+type unsentError struct{ cause error }
+
+func (e *unsentError) Error() string { return e.cause.Error() }
+func (e *unsentError) Unwrap() error { return e.cause }
 
 // await waits in two steps. Nearly every reply comes within the first, whose
 // context is shared by all calls of that moment; only a slow one pays for a timer
 // of its own and listens to its caller.
 func (c *Call) await(ctx context.Context, limit time.Time) error {
-	if soon, ok := c.lane.horizon.before(c.Sent, limit); ok {
+	if soon, ok := c.lane.horizon.before(c.Sent, within(ctx, limit)); ok {
 		err := c.future.WaitContext(soon)
 		if err == nil || soon.Err() == nil || !errors.Is(err, soon.Err()) {
 			return err
 		}
 	}
-	bounded, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
+	return c.awaitSlow(ctx, limit)
+}
+
+// awaitSlow waits until ctx or limit ends, or until the node is known to be silent. When
+// it falls silent many wait, so that this, and not ctx, is what ends them without a
+// goroutine for each.
+func (c *Call) awaitSlow(ctx context.Context, limit time.Time) error {
+	speaks, done := c.lane.health.waits()
+	defer done()
+	waits, end := context.WithCancelCause(speaks)
+	defer end(nil)
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
+	}
+	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
 	defer cancel()
 	err := c.future.WaitContext(bounded)
 	if err != nil && bounded.Err() != nil && errors.Is(err, bounded.Err()) {
@@ -190,11 +256,13 @@ func fateOf(err error) Fate {
 	var reply redis.Error
 	var op *net.OpError
 	var interrupted *interruptedError
-	var unrouted *unroutedError
+	var unsent *unsentError
 	switch {
+	case err == nil:
+		return Answered
 	case errors.As(err, &interrupted):
 		return Unknown
-	case errors.As(err, &unrouted):
+	case errors.As(err, &unsent):
 		return NotSent
 	case errors.Is(err, redis.ErrAutoPipelineQueueFull), errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout),
 		errors.Is(err, redis.ErrPoolExhausted):
@@ -208,15 +276,24 @@ func fateOf(err error) Fate {
 	}
 }
 
-// Transient says whether an error is one that passes by itself: no connection, no
-// answer, a server that is loading, a replica, or a cluster in motion. Others
-// (WRONGTYPE, NOPERM, OOM) are the same on the next attempt.
+// Answer says whether an error is one that Redis has answered.
+func Answer(err error) bool { return fateOf(err) == Answered }
+
+// Transient says whether an error may be another one on the next attempt: no connection,
+// no answer, or a replica. Others (WRONGTYPE, NOPERM, OOM) are the same. One that
+// [Passes] is transient, too.
 func Transient(err error) bool {
-	if fateOf(err) != Answered {
-		return true
-	}
-	return redis.IsLoadingError(err) || redis.IsReadOnlyError(err) || redis.IsClusterDownError(err) ||
-		redis.IsTryAgainError(err) || redis.IsMasterDownError(err) || redis.IsMaxClientsError(err)
+	return fateOf(err) != Answered || redis.IsReadOnlyError(err) || redis.IsMaxClientsError(err) || Passes(err)
+}
+
+// Passes says whether Redis has answered that it is there and will serve, but not now: a
+// script of somebody else takes its time, data is being loaded, too few replicas are
+// connected, a cluster or its links are in motion. All of these refuse a script before it
+// has changed anything.
+func Passes(err error) bool {
+	return fateOf(err) == Answered && (redis.IsLoadingError(err) || redis.IsTryAgainError(err) ||
+		redis.IsClusterDownError(err) || redis.IsMasterDownError(err) ||
+		redis.HasErrorPrefix(err, "BUSY ") || redis.HasErrorPrefix(err, "NOREPLICAS "))
 }
 
 // unexpected is the error for a reply that no version of our scripts gives.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +17,25 @@ type sharding struct {
 	sharded    atomic.Bool
 	reached    atomic.Bool // the Cluster has answered, and its slots are known
 
-	turn chan struct{} // held by the one who asks; capacity 1
+	mu     sync.Mutex
+	flight *flight // under way; nil: none
+	closed bool
+	worker sync.WaitGroup
+}
+
+// flight is one attempt to reach the Cluster. Who wants it waits for it for as long as he
+// likes; it goes on for the others.
+type flight struct {
+	once sync.Once
+	done chan struct{}
+	err  error
+}
+
+func (f *flight) land(err error) {
+	f.once.Do(func() {
+		f.err = err
+		close(f.done)
+	})
 }
 
 // ErrUndetected says that the servers could not be asked yet.
@@ -28,31 +47,83 @@ func (s *Store) Reached() bool { return s.cluster == nil || s.sharding.reached.L
 // Detect reaches the Cluster once, until limit at the latest, and finds out whether
 // it has sharded pub/sub, as Redisson does, unless that is configured.
 // Until then go-redis knows no slots, and would try every node for as long as the
-// caller's client allows. Outside a Cluster it does nothing.
+// caller's client allows. It takes many round trips, and ends when no node answers.
+// Outside a Cluster it does nothing.
 func (s *Store) Detect(ctx context.Context, limit time.Time) error {
 	if s.Reached() {
 		return nil
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoAnswer)
 	defer cancel()
+	f := s.detecting()
 	select {
-	case s.sharding.turn <- struct{}{}:
-		defer func() { <-s.sharding.turn }()
+	case <-f.done:
+		if s.Reached() {
+			return nil
+		}
+		return errors.Join(ErrUndetected, f.err)
 	case <-ctx.Done():
 		return errors.Join(ErrUndetected, context.Cause(ctx))
 	}
-	if s.Reached() {
-		return nil
+}
+
+// detecting is the flight that is under way, or a new one.
+func (s *Store) detecting() *flight {
+	sh := &s.sharding
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.flight != nil {
+		return sh.flight
 	}
+	f := &flight{done: make(chan struct{})}
+	if sh.closed {
+		f.land(redis.ErrClosed)
+		return f
+	}
+	sh.flight = f
+	sh.worker.Go(func() { s.fly(f) })
+	return f
+}
+
+// fly detects beside somebody who finds out that no node answers, which go-redis may take
+// long to.
+func (s *Store) fly(f *flight) {
+	ctx, cancel := context.WithCancelCause(s.life)
+	defer cancel(nil)
+	entries := s.entries(func(err error) {
+		f.land(err)
+		cancel(err)
+	})
 	err := s.detect(ctx)
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	for _, h := range entries {
+		h.close()
 	}
-	if err != nil {
-		return errors.Join(ErrUndetected, err)
+	s.sharding.reached.Store(err == nil)
+	s.sharding.mu.Lock()
+	s.sharding.flight = nil
+	s.sharding.mu.Unlock()
+	f.land(err)
+}
+
+// entries asks all the addresses that the caller's client was given, and says when none
+// answers.
+func (s *Store) entries(silent func(err error)) []*health {
+	opts := s.cluster.Options()
+	var left atomic.Int64
+	left.Store(int64(len(opts.Addrs)))
+	all := make([]*health, 0, len(opts.Addrs))
+	for _, addr := range opts.Addrs {
+		told := Told{Silent: func(_ string, cause error) {
+			if left.Add(-1) == 0 {
+				silent(cause)
+			}
+		}, Answers: func(string) { left.Add(1) }}
+		h := newHealth(addr, Config{Timeout: s.cfg.Timeout, Told: told}, entryOf(opts, addr))
+		h.slow.Add(1) // whoever detects waits
+		h.doubt()
+		all = append(all, h)
 	}
-	s.sharding.reached.Store(true)
-	return nil
+	return all
 }
 
 func (s *Store) detect(ctx context.Context) error {
@@ -73,6 +144,7 @@ func (s *Store) detect(ctx context.Context) error {
 func (s *Store) probeSharding(ctx context.Context) (bool, error) {
 	opts := *s.cluster.Options()
 	opts.ContextTimeoutEnabled = true
+	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = s.cfg.Timeout, s.cfg.Timeout, s.cfg.Timeout
 	opts.PoolSize, opts.MinIdleConns = 1, 0
 	probe := redis.NewClusterClient(&opts)
 	defer probe.Close() //nolint:errcheck // nothing was entrusted to it

@@ -38,11 +38,12 @@ func newDirect(client *redis.Client) *direct {
 	return &direct{client: client.WithTimeout(directTime), horizon: horizon{step: directTime}}
 }
 
-// enter counts a call, and says whether it may go directly: when it is the only
-// one, and has the time.
-func (d *direct) enter(now, limit time.Time) bool {
-	alone := d.inFlight.Add(1) == 1
-	return alone && d.client != nil && now.UnixNano() >= d.resume.Load() && limit.Sub(now) >= 2*directTime
+// enter counts a call, and says whether it is the only one.
+func (d *direct) enter() bool { return d.inFlight.Add(1) == 1 }
+
+// takes says whether a call that is alone may go directly: when it has the time.
+func (d *direct) takes(now, limit time.Time) bool {
+	return d.client != nil && now.UnixNano() >= d.resume.Load() && limit.Sub(now) >= 2*directTime
 }
 
 func (d *direct) exit() { d.inFlight.Add(-1) }

@@ -14,6 +14,7 @@ import (
 type lane struct {
 	pipe    *redis.AutoPipeliner
 	horizon *horizon
+	health  *health
 }
 
 // lanes are auto-pipelines side by side. A single one works in waves: Redis is idle
@@ -23,7 +24,8 @@ type lane struct {
 type lanes struct {
 	seed     maphash.Seed
 	pipes    []*redis.AutoPipeliner
-	nodes    *nodes // of a Cluster, instead of pipes
+	health   *health
+	nodes    *nodes // of a Cluster, instead of pipes and health
 	horizons [32]horizon
 }
 
@@ -60,10 +62,11 @@ func newLanes() *lanes {
 
 // clientLanes are lanes of this Store's own: every clone of the client shares its
 // pool, but has a time limit and a queue of its own.
-func clientLanes(client *redis.Client, timeout time.Duration) (*lanes, error) {
+func clientLanes(client *redis.Client, cfg Config) (*lanes, error) {
 	l := newLanes()
+	l.health = newHealth("", cfg, addressOf(client.WithTimeout(cfg.Timeout)))
 	for range laneCount {
-		pipe, err := client.WithTimeout(timeout).AsyncAutoPipelineWithOptions(pipelineOptions(client.Options().AutoPipelineOptions))
+		pipe, err := client.WithTimeout(cfg.Timeout).AsyncAutoPipelineWithOptions(pipelineOptions(client.Options().AutoPipelineOptions))
 		if err != nil {
 			return l, errors.Join(err, l.close())
 		}
@@ -73,10 +76,10 @@ func clientLanes(client *redis.Client, timeout time.Duration) (*lanes, error) {
 }
 
 // clusterLanes are lanes of this Store's own, one per master.
-func clusterLanes(client *redis.ClusterClient, timeout time.Duration) (*lanes, error) {
+func clusterLanes(client *redis.ClusterClient, cfg Config) (*lanes, error) {
 	l := newLanes()
 	var err error
-	l.nodes, err = newNodes(client, timeout)
+	l.nodes, err = newNodes(client, cfg)
 	return l, err
 }
 
@@ -85,11 +88,11 @@ func (l *lanes) of(key string) (lane, error) {
 	hash := maphash.String(l.seed, key)
 	way := lane{horizon: &l.horizons[hash>>32%uint64(len(l.horizons))]}
 	if l.nodes != nil {
-		var err error
-		way.pipe, err = l.nodes.pipe(key)
+		n, err := l.nodes.of(key)
+		way.pipe, way.health = n.pipe, n.health
 		return way, err
 	}
-	way.pipe = l.pipes[hash%uint64(len(l.pipes))]
+	way.pipe, way.health = l.pipes[hash%uint64(len(l.pipes))], l.health
 	return way, nil
 }
 
@@ -97,6 +100,7 @@ func (l *lanes) close() error {
 	if l.nodes != nil {
 		return l.nodes.close()
 	}
+	l.health.close()
 	var errs []error
 	for _, pipe := range l.pipes {
 		errs = append(errs, pipe.Close())

@@ -4,74 +4,82 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// nodes are the auto-pipelines of a Cluster, one for each master. The one that a
+// nodes are the masters of a Cluster, each with an auto-pipeline. The one that a
 // ClusterClient has itself mixes the commands of several masters in a batch, so that
 // one which does not answer takes down the keys of others; here it follows
 // redirections only.
 type nodes struct {
 	cluster    *redis.ClusterClient
 	redirected *redis.AutoPipeliner // the caller's client's; ends with it
-	timeout    time.Duration
+	cfg        Config
 
-	mu    sync.RWMutex
-	pipes map[*redis.Client]*redis.AutoPipeliner
+	mu  sync.RWMutex
+	all map[*redis.Client]node
 }
 
-func newNodes(cluster *redis.ClusterClient, timeout time.Duration) (*nodes, error) {
+// node is one master; the zero value is none.
+type node struct {
+	pipe   *redis.AutoPipeliner
+	health *health
+}
+
+func (n node) close() error {
+	n.health.close()
+	return n.pipe.Close()
+}
+
+func newNodes(cluster *redis.ClusterClient, cfg Config) (*nodes, error) {
 	pipe, err := cluster.AsyncAutoPipelineWithOptions(pipelineOptions(cluster.Options().AutoPipelineOptions))
-	return &nodes{
-		cluster: cluster, redirected: pipe, timeout: timeout,
-		pipes: make(map[*redis.Client]*redis.AutoPipeliner),
-	}, err
+	return &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]node)}, err
 }
 
-// pipe is the auto-pipeline of the master that owns key, as far as is known. Nothing
-// is sent: [Store.Detect] has loaded the slots.
-func (n *nodes) pipe(key string) (*redis.AutoPipeliner, error) {
-	node, err := n.cluster.MasterForKey(context.Background(), key) //nolint:forbidigo // see above
+// of is the master that owns key, as far as is known. Nothing is sent: [Store.Detect]
+// has loaded the slots.
+func (n *nodes) of(key string) (node, error) {
+	client, err := n.cluster.MasterForKey(context.Background(), key) //nolint:forbidigo // see above
 	if err != nil {
 		n.stale()
-		return nil, err
+		return node{}, err
 	}
 	n.mu.RLock()
-	pipe := n.pipes[node]
+	master := n.all[client]
 	n.mu.RUnlock()
-	if pipe != nil {
-		return pipe, nil
+	if master.pipe != nil {
+		return master, nil
 	}
-	return n.open(node)
+	return n.open(client)
 }
 
 // open makes the pipe of a master, and ends those of masters that have left the
 // Cluster.
-func (n *nodes) open(node *redis.Client) (*redis.AutoPipeliner, error) {
+func (n *nodes) open(client *redis.Client) (node, error) {
 	opts := pipelineOptions(n.cluster.Options().AutoPipelineOptions)
 	opts.NumShards = 0 // which in a Cluster is by slot
 	n.mu.Lock()
-	pipe, err := n.pipes[node], error(nil)
-	if pipe == nil {
-		pipe, err = node.WithTimeout(n.timeout).AsyncAutoPipelineWithOptions(opts)
+	master, err := n.all[client], error(nil)
+	if master.pipe == nil {
+		limited := client.WithTimeout(n.cfg.Timeout)
+		if master.pipe, err = limited.AsyncAutoPipelineWithOptions(opts); err == nil {
+			master.health = newHealth(client.Options().Addr, n.cfg, addressOf(limited))
+			n.all[client] = master
+		}
 	}
-	if err == nil {
-		n.pipes[node] = pipe
-	}
-	var left []*redis.AutoPipeliner
-	for other, p := range n.pipes {
-		if p.IsClosed() {
-			delete(n.pipes, other)
-			left = append(left, p)
+	var left []node
+	for other, m := range n.all {
+		if m.pipe.IsClosed() {
+			delete(n.all, other)
+			left = append(left, m)
 		}
 	}
 	n.mu.Unlock()
-	for _, p := range left {
-		_ = p.Close() //nolint:errcheck // go-redis has closed its connections
+	for _, m := range left {
+		_ = m.close() //nolint:errcheck // go-redis has closed its connections
 	}
-	return pipe, err
+	return master, err
 }
 
 // stale has the slots asked for again, in the background and not too often.
@@ -79,12 +87,12 @@ func (n *nodes) stale() { n.cluster.ReloadState(context.Background()) } //nolint
 
 func (n *nodes) close() error {
 	n.mu.Lock()
-	pipes := n.pipes
-	n.pipes = make(map[*redis.Client]*redis.AutoPipeliner)
+	all := n.all
+	n.all = make(map[*redis.Client]node)
 	n.mu.Unlock()
 	var errs []error
-	for _, pipe := range pipes {
-		errs = append(errs, pipe.Close())
+	for _, m := range all {
+		errs = append(errs, m.close())
 	}
 	return errors.Join(errs...)
 }

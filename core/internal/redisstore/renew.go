@@ -19,6 +19,9 @@ type Verdict struct {
 	Err  error // no answer, or an error reply; Held then means nothing
 }
 
+// MayLand says whether the renewal may still be executed.
+func (v Verdict) MayLand() bool { return v.Err != nil && fateOf(v.Err) == Unknown }
+
 // renewChunk is how many locks one script renews outside a Cluster. Redisson's
 // lockWatchdogBatchSize is the same.
 const renewChunk = 100
@@ -93,6 +96,9 @@ func (s *Store) execRenewals(ctx context.Context, cmds []*redis.Cmd, key string)
 		_ = pipe.Process(ctx, once{cmd}) //nolint:errcheck // only queues; the error is on the command after Exec
 	}
 	_, _ = pipe.Exec(ctx) //nolint:errcheck // likewise
+	if way, err := s.lanes.of(key); err == nil && fateOf(cmds[0].Err()) == Answered {
+		way.health.answered()
+	}
 	return node
 }
 

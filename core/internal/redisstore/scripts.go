@@ -28,6 +28,9 @@ var releaseLua string
 //go:embed lua/handoff.lua
 var handoffLua string
 
+//go:embed lua/clear.lua
+var clearLua string
+
 //go:embed lua/force.lua
 var forceLua string
 
@@ -42,7 +45,7 @@ type script struct {
 }
 
 type scripts struct {
-	acquire, acquireAll, setHold, renew, refresh, release, handoff, force, state script
+	acquire, acquireAll, setHold, renew, refresh, release, handoff, clear, force, state script
 }
 
 func newScripts() scripts {
@@ -54,6 +57,7 @@ func newScripts() scripts {
 		refresh:    newScript(refreshLua),
 		release:    newScript(releaseLua),
 		handoff:    newScript(handoffLua),
+		clear:      newScript(clearLua),
 		force:      newScript(forceLua),
 		state:      newScript(stateLua),
 	}

@@ -17,12 +17,15 @@ import (
 
 // Config is what a Store needs to know.
 type Config struct {
-	// Timeout is how long one command may take on the wire.
+	// Timeout is how long one command may take on the wire, and how long a node may say
+	// nothing at all before it counts as silent.
 	Timeout time.Duration
 	// RenewTimeout is the same for renewals.
 	RenewTimeout time.Duration
 	// Sharded says how wake-ups travel in a Cluster; nil asks the servers.
 	Sharded *bool
+	// Told is told of silent nodes.
+	Told Told
 }
 
 // Store runs the scripts on one Redis: a single server, a Sentinel's master or a
@@ -36,6 +39,9 @@ type Store struct {
 	renewer  *redis.Client        // single, with the timeout of renewals
 	cluster  *redis.ClusterClient // nil outside
 	sharding sharding
+	over     context.Context //nolint:containedctx // one that has ended, for looks that do not wait
+	life     context.Context //nolint:containedctx // of what is done in the background
+	end      context.CancelFunc
 }
 
 // ErrClient refuses a client on which locks cannot be correct.
@@ -44,7 +50,10 @@ var ErrClient = errors.New("unsupported redis client")
 // New makes a Store on the caller's client, which stays the caller's to close.
 func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg, scripts: newScripts()}
-	s.sharding.turn = make(chan struct{}, 1)
+	s.life, s.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
+	over, end := context.WithCancel(s.life)
+	end()
+	s.over = over
 	if cfg.Sharded != nil {
 		s.sharding.configured = true
 		s.sharding.sharded.Store(*cfg.Sharded)
@@ -58,14 +67,14 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 		s.single = client.WithTimeout(cfg.Timeout)
 		s.renewer = client.WithTimeout(cfg.RenewTimeout)
 		s.direct = newDirect(client)
-		s.lanes, err = clientLanes(client, cfg.Timeout)
+		s.lanes, err = clientLanes(client, cfg)
 	case *redis.ClusterClient:
 		if client == nil {
 			return nil, fmt.Errorf("%w: nil *redis.ClusterClient", ErrClient)
 		}
 		s.cluster = client
 		s.direct = &direct{}
-		s.lanes, err = clusterLanes(client, cfg.Timeout)
+		s.lanes, err = clusterLanes(client, cfg)
 	case *redis.Ring:
 		return nil, fmt.Errorf("%w: *redis.Ring moves a held key to another shard when a node comes or goes; "+
 			"use a *redis.Client or a *redis.ClusterClient", ErrClient)
@@ -81,6 +90,11 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 
 // Close stops what the Store started.
 func (s *Store) Close() error {
+	s.sharding.mu.Lock()
+	s.sharding.closed = true
+	s.sharding.mu.Unlock()
+	s.end()
+	s.sharding.worker.Wait()
 	return s.lanes.close()
 }
 

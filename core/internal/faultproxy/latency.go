@@ -1,0 +1,126 @@
+package faultproxy
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/mempipe"
+)
+
+// Latency is a long way to Redis: every answer takes so much longer, however many of
+// them are on their way together. Make it with [NewLatency] or [Far].
+type Latency struct {
+	added   atomic.Int64
+	running sync.WaitGroup
+	ended   chan struct{}
+}
+
+// dialer is how go-redis opens connections.
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// NewLatency makes a way of length d, for [Latency.Dialer]. It ends with the test.
+func NewLatency(tb testing.TB, d time.Duration) *Latency {
+	tb.Helper()
+	l := &Latency{ended: make(chan struct{})}
+	l.Set(d)
+	tb.Cleanup(func() {
+		close(l.ended)
+		l.running.Wait()
+	})
+	return l
+}
+
+// Far makes a client like rdb, changed by opts, that is d away from Redis. It works in
+// a synctest bubble. The client is closed when the test ends.
+func Far(tb testing.TB, rdb *redis.Client, d time.Duration, opts ...func(*redis.Options)) (*Latency, *redis.Client) {
+	tb.Helper()
+	o := *rdb.Options()
+	l := NewLatency(tb, d)
+	o.Dialer = l.Dialer(o.Dialer)
+	if o.MaxRetries == 0 {
+		o.MaxRetries = -1 // as in Around
+	}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	far := redis.NewClient(&o)
+	tb.Cleanup(func() { _ = far.Close() })
+	return l, far
+}
+
+// Dialer makes the connections of another dialer longer. They end with either side.
+func (l *Latency) Dialer(dial dialer) dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		behind, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		near, far := mempipe.New()
+		way := make(chan chunk, 10_000)
+		l.running.Go(func() { l.forward(far, behind) })
+		l.running.Go(func() { l.collect(behind, way) })
+		l.running.Go(func() { l.deliver(way, far) })
+		return near, nil
+	}
+}
+
+// Set changes the latency for what Redis answers from now on.
+func (l *Latency) Set(d time.Duration) { l.added.Store(int64(d)) }
+
+// chunk is some bytes that Redis has sent, and when they arrive.
+type chunk struct {
+	data []byte
+	due  time.Time
+}
+
+func (l *Latency) forward(far, behind net.Conn) {
+	defer behind.Close()
+	buf := make([]byte, 4096)
+	for {
+		n, err := far.Read(buf)
+		if err != nil {
+			return
+		}
+		if _, err := behind.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (l *Latency) collect(behind net.Conn, way chan<- chunk) {
+	defer close(way)
+	for {
+		buf := make([]byte, 4096)
+		n, err := behind.Read(buf)
+		if err != nil {
+			return
+		}
+		select {
+		case way <- chunk{buf[:n], time.Now().Add(time.Duration(l.added.Load()))}:
+		case <-l.ended:
+			return
+		}
+	}
+}
+
+func (l *Latency) deliver(way <-chan chunk, far net.Conn) {
+	defer far.Close()
+	for c := range way {
+		timer := time.NewTimer(time.Until(c.due))
+		select {
+		case <-timer.C:
+		case <-l.ended:
+			timer.Stop()
+			return
+		}
+		if _, err := far.Write(c.data); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package redisstore
+
+import (
+	"strings"
+	"time"
+)
+
+// Suspicion is a lock, and fields that nobody holds it with but may be there.
+type Suspicion struct {
+	Key    string
+	Fields []string
+}
+
+// Finding is what was found of one Suspicion.
+type Finding struct {
+	Fields []string // of the lock, before those of the Suspicion were cleared
+	Err    error    // nothing is known
+}
+
+// Clear prepares the freeing of the locks that are held by fields under suspicion. In a
+// Cluster the keys are of one slot.
+func (s *Store) Clear(now time.Time, list []Suspicion) Call {
+	args := make([]any, 0, 2+3*len(list))
+	args = append(args, len(list))
+	for _, l := range list {
+		args = append(args, l.Key)
+	}
+	args = append(args, s.publishVerb())
+	for _, l := range list {
+		args = append(args, Channel(l.Key), len(l.Fields))
+		for _, field := range l.Fields {
+			args = append(args, field)
+		}
+	}
+	return s.call(now, &s.scripts.clear, list[0].Key, args...)
+}
+
+// Clears is how many locks one Clear may be about: in a Cluster one, because a script over
+// several fails while their slot moves.
+func (s *Store) Clears() int {
+	if s.cluster != nil {
+		return 1
+	}
+	return renewChunk / 2
+}
+
+// Cleared reads the reply of Clear for n locks.
+func Cleared(reply any, n int) ([]Finding, error) {
+	list, ok := reply.([]any)
+	if !ok || len(list) != n {
+		return nil, unexpected("clear", reply)
+	}
+	found := make([]Finding, n)
+	for i := range found {
+		found[i] = findingOf(list[i])
+	}
+	return found, nil
+}
+
+// findingOf reads what the script says of one lock. Where the key is no hash any more,
+// nobody holds it.
+func findingOf(reply any) Finding {
+	switch v := reply.(type) {
+	case []any:
+		var f Finding
+		for _, field := range v {
+			if text, ok := field.(string); ok {
+				f.Fields = append(f.Fields, text)
+			}
+		}
+		return f
+	case string:
+		if strings.HasPrefix(v, "WRONGTYPE") {
+			return Finding{}
+		}
+		return Finding{Err: replyError(v)}
+	default:
+		return Finding{Err: unexpected("clear", reply)}
+	}
+}

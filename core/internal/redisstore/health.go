@@ -1,0 +1,263 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrSilent is in the error of a call to a node that has not answered anything for the
+// backend timeout. Such a call ends at once, and others are not sent.
+var ErrSilent = errors.New("no answer from redis")
+
+// health is what is known about whether one node answers, whoever asks. Slow is not
+// silent: a call may need several round trips, for a connection, say, or behind another
+// one. So when a call has had no answer for a moment, a ping is sent beside it, which
+// needs one.
+//
+//	calm     -> doubtful  a call is slow, or has failed
+//	doubtful -> calm      no call is slow any more
+//	doubtful -> silent    a ping has had no answer for the timeout, and nor has any call
+//	silent   -> calm      a ping is answered
+//
+// Only ask, which is the one goroutine while the node is not calm, changes the state.
+type health struct {
+	node    string
+	timeout time.Duration
+	address address
+	told    Told
+	life    context.Context //nolint:containedctx // of the goroutine
+	end     context.CancelFunc
+
+	asked  atomic.Int64 // Unix nanoseconds of the first call since the last answer; 0: none
+	slow   atomic.Int64 // calls that wait, and have for a moment
+	far    atomic.Bool  // a round trip takes longer than a moment, or nobody knows
+	silent atomic.Pointer[silence]
+
+	mu     sync.Mutex
+	asking bool
+	closed bool
+	worker sync.WaitGroup
+}
+
+// silence is the state of a node as those who wait for it see it: its context ends with
+// the node's silence.
+type silence struct {
+	ctx   context.Context //nolint:containedctx // see above
+	begin context.CancelCauseFunc
+}
+
+// Told says who is told when a node falls silent, and when it answers again or is not
+// used any more; the node is named as by [Store.NodeName]. They must not wait.
+type Told struct {
+	Silent  func(node string, cause error)
+	Answers func(node string)
+}
+
+func newHealth(node string, cfg Config, at address) *health {
+	h := &health{node: node, timeout: cfg.Timeout, address: at, told: cfg.Told}
+	h.life, h.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
+	h.far.Store(true)
+	h.renew()
+	return h
+}
+
+func (h *health) renew() {
+	s := &silence{}
+	s.ctx, s.begin = context.WithCancelCause(context.Background()) //nolint:forbidigo // ends with the node's silence
+	h.silent.Store(s)
+}
+
+// err is why calls fail at once; nil when they do not.
+func (h *health) err() error {
+	if h == nil {
+		return nil
+	}
+	if s := h.silent.Load(); s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	return nil
+}
+
+// sent notes that a call is about to be sent.
+func (h *health) sent(now time.Time) {
+	if h != nil && h.asked.Load() == 0 {
+		h.asked.CompareAndSwap(0, now.UnixNano())
+	}
+}
+
+// answered notes that Redis has said something.
+func (h *health) answered() {
+	if h != nil && h.asked.Load() != 0 {
+		h.asked.Store(0)
+	}
+}
+
+// answeredSoon notes that it took no more than a moment.
+func (h *health) answeredSoon() {
+	h.answered()
+	if h != nil && h.far.Load() {
+		h.far.Store(false)
+	}
+}
+
+// waits notes a call that has had no answer for a moment; it calls done when it waits no
+// more. The context that it gets ends when the node falls silent.
+func (h *health) waits() (speaks context.Context, done func()) {
+	if h == nil {
+		return context.Background(), func() {} //nolint:forbidigo // nobody says that it is silent
+	}
+	h.slow.Add(1)
+	h.doubt()
+	return h.silent.Load().ctx, func() { h.slow.Add(-1) }
+}
+
+// unanswered says whether nothing was heard for as long as d after a call was sent.
+func (h *health) unanswered(d time.Duration) bool {
+	asked := h.asked.Load()
+	return asked != 0 && time.Since(time.Unix(0, asked)) >= d
+}
+
+// verdict is when a ping that is sent now shows that the node is silent: when it is the
+// timeout since the first call without an answer, but not before a slow node would have
+// answered.
+func (h *health) verdict(now time.Time) time.Time {
+	limit := now.Add(h.timeout * 93 / 100)
+	if asked := h.asked.Load(); asked != 0 {
+		if end := time.Unix(0, asked).Add(h.timeout); end.After(limit) {
+			return end
+		}
+	}
+	return limit
+}
+
+// doubt has the node asked beside a call that waits or has failed.
+func (h *health) doubt() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asking || h.closed {
+		return
+	}
+	h.asking = true
+	h.worker.Go(h.ask)
+}
+
+// close ends the asking.
+func (h *health) close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.end()
+	h.worker.Wait()
+}
+
+// The pace of asking: for how long the connection is kept when nobody doubts any more,
+// and the pauses between two pings to a node that answers, refuses or is silent.
+const (
+	keepAsking = time.Second
+	pingPause  = 100 * time.Millisecond
+	redial     = 20 * time.Millisecond
+	longestAsk = 500 * time.Millisecond
+)
+
+// ask is the life of the node while it is not calm.
+func (h *health) ask() {
+	p := &pinger{health: h}
+	defer p.close()
+	for last := time.Now(); h.pause(patience); {
+		switch {
+		case h.doubtful():
+			last = time.Now()
+			h.question(p)
+		case time.Since(last) < keepAsking:
+			h.pause(pingPause)
+		case h.rest():
+			return
+		}
+	}
+}
+
+// doubtful says whether somebody waits for the answer of a ping.
+func (h *health) doubtful() bool { return h.slow.Load() > 0 || h.unanswered(2*patience) }
+
+// rest ends the asking, unless there is new doubt.
+func (h *health) rest() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.doubtful() {
+		return false
+	}
+	h.asking = false
+	return true
+}
+
+// question asks once, and draws the conclusion.
+func (h *health) question(p *pinger) {
+	took, err := p.ping(h.life)
+	switch {
+	case err == nil:
+		h.answered()
+		h.far.Store(took > 2*patience)
+		h.pause(pingPause)
+	case h.life.Err() != nil:
+	case h.unanswered(h.timeout):
+		h.fall(err)
+		h.revive()
+	default:
+		h.pause(redial)
+	}
+}
+
+// fall ends what waits for the node. err is what became of the ping.
+func (h *health) fall(err error) {
+	cause := fmt.Errorf("%w for %s: %w", ErrSilent, h.timeout, err)
+	h.silent.Load().begin(cause)
+	if h.told.Silent != nil {
+		h.told.Silent(h.node, cause)
+	}
+}
+
+// revive asks until there is an answer, each time on a new connection.
+func (h *health) revive() {
+	for pause := redial; h.pause(pause); pause = min(2*pause, longestAsk) {
+		if h.returned() {
+			break
+		}
+	}
+	h.answered()
+	h.renew()
+	if h.told.Answers != nil {
+		h.told.Answers(h.node)
+	}
+}
+
+// returned asks on a new connection. One that ends on it may be the way of a proxy with
+// those who have not introduced themselves; the pool's connections do.
+func (h *health) returned() bool {
+	p := &pinger{health: h}
+	defer p.close()
+	_, err := p.ping(h.life)
+	var hungUp *hungUpError
+	if errors.As(err, &hungUp) && h.address.again != nil {
+		err = h.address.again(h.life)
+	}
+	return err == nil
+}
+
+// pause waits, and is false when the asking ends.
+func (h *health) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-h.life.Done():
+		return false
+	}
+}

@@ -1,0 +1,149 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// address is how a node is reached.
+type address struct {
+	network, addr string
+	dial          func(ctx context.Context, network, addr string) (net.Conn, error)
+	tls           bool
+	again         func(ctx context.Context) error // asks by the pool of a client; may be nil
+}
+
+// addressOf is that of a client's node.
+func addressOf(client *redis.Client) address {
+	o := client.Options()
+	return address{
+		network: o.Network, addr: o.Addr, dial: o.Dialer, tls: o.TLSConfig != nil,
+		again: func(ctx context.Context) error { return client.Ping(ctx).Err() },
+	}
+}
+
+// entryOf is one of those that a ClusterClient was given.
+func entryOf(o *redis.ClusterOptions, addr string) address {
+	a := address{network: "tcp", addr: addr, dial: o.Dialer, tls: o.TLSConfig != nil}
+	if a.dial == nil {
+		a.dial = redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig})
+	}
+	return a
+}
+
+// pinger asks a node whether it is there, on a connection of its own, beside those of
+// the pool: it needs one round trip when the others are still being made, and is not
+// behind anything. It introduces itself to nobody: that it may not ask is an answer, too.
+type pinger struct {
+	health *health
+	conn   net.Conn
+}
+
+// pingCommand is PING as a client sends it.
+const pingCommand = "*1\r\n$4\r\nPING\r\n"
+
+// ping asks once. Each of its steps has a time limit: to connect, and to ask.
+func (p *pinger) ping(ctx context.Context) (took time.Duration, err error) {
+	p.health.sent(time.Now())
+	if p.conn == nil {
+		if err := p.connect(ctx); err != nil {
+			return 0, err
+		}
+	}
+	start := time.Now()
+	if err := p.exchange(ctx); err != nil {
+		p.close()
+		return 0, err
+	}
+	return time.Since(start), nil
+}
+
+func (p *pinger) connect(ctx context.Context) error {
+	at := p.health.address
+	limit := p.health.verdict(time.Now())
+	if at.tls {
+		limit = limit.Add(p.health.timeout) // it has two round trips
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoConnection)
+	defer cancel()
+	conn, err := p.dial(ctx)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	p.conn = conn
+	return err
+}
+
+// dial waits for no longer than ctx: go-redis's own dialer for TLS does not heed it.
+func (p *pinger) dial(ctx context.Context) (net.Conn, error) {
+	at := p.health.address
+	var err error
+	done := make(chan net.Conn)
+	p.health.worker.Go(func() {
+		defer close(done)
+		var conn net.Conn
+		if conn, err = at.dial(ctx, at.network, at.addr); err != nil {
+			return
+		}
+		select {
+		case done <- conn:
+		case <-ctx.Done():
+			_ = conn.Close() //nolint:errcheck // nobody wants it any more
+		}
+	})
+	select {
+	case conn, ok := <-done:
+		if !ok {
+			return nil, cmp.Or(err, context.Cause(ctx))
+		}
+		return conn, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+var (
+	errNoConnection = errors.New("no connection")
+	errNoPong       = errors.New("a ping has no answer")
+)
+
+// exchange sends the command and takes any line for the answer.
+func (p *pinger) exchange(ctx context.Context) error {
+	conn := p.conn
+	if err := conn.SetDeadline(p.health.verdict(time.Now())); err != nil {
+		return &hungUpError{err}
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	_, err := io.WriteString(conn, pingCommand)
+	for buf := make([]byte, 512); err == nil; {
+		var n int
+		if n, err = conn.Read(buf); n > 0 && buf[n-1] == '\n' {
+			return nil
+		}
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return errNoPong
+	}
+	return &hungUpError{err}
+}
+
+// hungUpError says that a connection was made, and ended before the answer.
+type hungUpError struct{ cause error }
+
+func (e *hungUpError) Error() string { return "connection ended: " + e.cause.Error() }
+func (e *hungUpError) Unwrap() error { return e.cause }
+
+func (p *pinger) close() {
+	if p.conn != nil {
+		_ = p.conn.Close() //nolint:errcheck // nothing was entrusted to it
+		p.conn = nil
+	}
+}

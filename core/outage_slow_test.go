@@ -1,0 +1,130 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// A Redis that answers, however slowly, is not down: with any latency below the backend
+// timeout every free lock is had, from the first one on, which opens connections and
+// brings the script.
+func TestSlow_EveryFreeLockIsHad(t *testing.T) {
+	t.Parallel()
+	for _, latency := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} {
+		for name, acquire := range map[string]func(t *testing.T, locks *core.Client){
+			"in sequence": func(t *testing.T, locks *core.Client) {
+				for i := range 11 {
+					whole(t, t.Context(), locks, fmt.Sprint("k", i))
+				}
+			},
+			"at once": func(t *testing.T, locks *core.Client) {
+				eachOf(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
+			},
+			"one by one": func(t *testing.T, locks *core.Client) {
+				eachOf(33, func(i int) {
+					pass(time.Duration(i) * latency / 10)
+					whole(t, t.Context(), locks, fmt.Sprint("k", i))
+				})
+			},
+			"re-entered": func(t *testing.T, locks *core.Client) {
+				eachOf(11, func(i int) {
+					name := fmt.Sprint("k", i)
+					ctx, hold := acquired(t, t.Context(), locks.Lock(name), core.WaitTime(10*time.Second))
+					whole(t, ctx, locks, name)
+					must(t, hold.Refresh(t.Context(), time.Minute))
+					released(t, hold)
+				})
+			},
+		} {
+			t.Run(fmt.Sprint(latency, "/", name), func(t *testing.T) {
+				t.Parallel()
+				inBubble(t, func(t *testing.T, b *bed) {
+					_, rdb := faultproxy.Far(t, b.Client, latency)
+					acquire(t, locksOn(t, rdb))
+				})
+			})
+		}
+	}
+}
+
+// whole is an acquisition and its release.
+func whole(t *testing.T, ctx context.Context, locks *core.Client, name string) {
+	t.Helper()
+	start := time.Now()
+	_, hold, err := locks.Lock(name).Acquire(ctx, core.WaitTime(20*time.Second))
+	if err != nil {
+		t.Errorf("%s: after %s: %v", name, time.Since(start), err)
+		return
+	}
+	released(t, hold)
+}
+
+// The same with go-redis as it comes, which sends one batch at a time, on a real server.
+func TestSlow_EveryFreeLockIsHadOnAServer(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	_, rdb := faultproxy.Far(t, server.Client(), 600*time.Millisecond)
+	locks := locksOn(t, rdb)
+	eachOf(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
+}
+
+// The same in a Cluster, which is asked for its slots first.
+func TestSlow_EveryFreeLockIsHadInACluster(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	way := faultproxy.NewLatency(t, 400*time.Millisecond)
+	locks := locksOn(t, cluster.Client(func(o *redis.ClusterOptions) { o.Dialer = way.Dialer(new(net.Dialer).DialContext) }))
+	eachOf(33, func(i int) { whole(t, t.Context(), locks, fmt.Sprint("k", i)) })
+}
+
+// Redis that was fast becomes slow, and the other way round, under a client.
+func TestSlow_FromOneMomentToTheNext(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		way, rdb := faultproxy.Far(t, b.Client, 0)
+		locks := locksOn(t, rdb)
+		for i := range 40 {
+			way.Set(time.Duration(i%2) * 900 * time.Millisecond)
+			whole(t, t.Context(), locks, fmt.Sprint("k", i))
+		}
+		pass(2 * time.Second)
+		b.wantGone(b.Keys(t.Context(), "*").Val()...)
+	})
+}
+
+// What takes longer than the backend timeout is down, and known to be within it, also
+// when it was slow before and whatever the wait time.
+func TestSlow_SilenceIsStillKnown(t *testing.T) {
+	t.Parallel()
+	for name, warm := range map[string]bool{"cold": false, "warm": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				way, slow := faultproxy.Far(t, b.Client, 900*time.Millisecond)
+				proxy, rdb := faultproxy.Around(t, slow)
+				locks := locksOn(t, rdb)
+				if warm {
+					whole(t, t.Context(), locks, "k")
+				}
+				way.Set(time.Hour)
+				proxy.BlackHole(true)
+				for _, opts := range [][]core.AcquireOption{nil, {core.WaitTime(0)}, {core.WaitTime(time.Minute)}} {
+					o := <-acquiring(t.Context(), locks.Lock("k"), opts...)
+					wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
+					if o.took > core.DefaultBackendTimeout+100*time.Millisecond {
+						t.Errorf("known after %s", o.took)
+					}
+				}
+			})
+		})
+	}
+}
