@@ -39,7 +39,9 @@
 //   - Nothing is ever freed for somebody else.
 //   - Redis that does not answer is [ErrUnavailable] within the backend timeout of
 //     1 s ([WithBackendTimeout]): never "taken", and never "acquired". Further
-//     callers fail at once until a probe is answered.
+//     callers fail at once until a probe is answered. One that answers slowly is not
+//     down, and one that cannot serve just now (LOADING, BUSY, NOREPLICAS) is waited
+//     for within the wait time.
 //
 // # What is not promised, and what helps
 //

@@ -41,14 +41,14 @@ func (g *gate) trip(node string, cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.nodes[node] = cause
-	g.shut.Store(int32(len(g.nodes))) //nolint:gosec // a few
+	g.shut.Store(int32(len(g.nodes)))
 }
 
 // open is told that it answers again.
 func (g *gate) open(node string) {
 	g.mu.Lock()
 	delete(g.nodes, node)
-	g.shut.Store(int32(len(g.nodes))) //nolint:gosec // a few
+	g.shut.Store(int32(len(g.nodes)))
 	g.mu.Unlock()
 	g.client.resolver.look()
 }

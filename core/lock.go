@@ -84,7 +84,8 @@ func (c *Client) key(name string) (string, error) {
 // [ErrNotAcquired] (and the context's error, if that is why), [ErrUnavailable],
 // [ErrTooManyWaiters], [ErrClosed] or [ErrInvalid]. Redis that does not answer is
 // never taken for a lock that is taken: it is ErrUnavailable within the backend
-// timeout, or within the wait time if that is shorter.
+// timeout, or within the wait time if that is shorter. Redis that answers that it cannot
+// serve just now, such as LOADING, BUSY or NOREPLICAS, is waited for within the wait time.
 //
 // Uncontended it costs one round trip, and so does Release. Prefer [Lock.Do].
 func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Context, *Hold, error) {
@@ -271,7 +272,7 @@ func (a *acquisition) reach(ctx context.Context) error {
 	if c.store.Reached() {
 		return nil
 	}
-	limit := c.callLimit(start)
+	limit := c.detectLimit(start)
 	if !a.req.forever && a.req.wait > 0 {
 		limit = minTime(limit, start.Add(a.req.wait))
 	}
@@ -368,7 +369,7 @@ func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store,
 		return nil, "", err
 	}
 	defer l.client.callers.exit()
-	if err := l.client.store.Detect(ctx, l.client.callLimit(time.Now())); err != nil {
+	if err := l.client.store.Detect(ctx, l.client.detectLimit(time.Now())); err != nil {
 		return nil, "", unavailable(err)
 	}
 	now := time.Now()

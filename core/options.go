@@ -11,8 +11,8 @@ const (
 	// renewed every third of it. The same as Redisson's lockWatchdogTimeout.
 	DefaultWatchdog = 30 * time.Second
 
-	// DefaultBackendTimeout is how long one operation may stay without an answer
-	// from Redis before it is [ErrUnavailable].
+	// DefaultBackendTimeout is how long Redis may say nothing at all before operations
+	// are [ErrUnavailable].
 	DefaultBackendTimeout = time.Second
 
 	// DefaultMaxWaitersPerKey is how many callers may wait for one key in one client.
@@ -100,9 +100,13 @@ func WithWatchdog(lease time.Duration) Option {
 	}
 }
 
-// WithBackendTimeout sets how long an operation may stay without an answer from
-// Redis before it ends with [ErrUnavailable], whatever the wait time. 10 ms to 1
-// minute. Default: [DefaultBackendTimeout].
+// WithBackendTimeout sets how long Redis may say nothing at all before operations end
+// with [ErrUnavailable], whatever the wait time; others then fail at once, until it
+// answers again. Slow is not silent: while Redis answers anything, an operation that
+// needs several round trips, for a connection, say, may take longer than this. To tell
+// the two apart, a client that has had no answer for some milliseconds pings on a
+// connection of its own. 10 ms to 1 minute, and more than a round trip takes. Default:
+// [DefaultBackendTimeout].
 func WithBackendTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		c.backendTimeout = d

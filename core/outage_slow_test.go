@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,4 +128,59 @@ func TestSlow_SilenceIsStillKnown(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A host that has gone does not even refuse connections, and go-redis's dialer for TLS
+// does not heed its context. That is known within the backend timeout all the same.
+func TestSlow_NoConnection(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		gone := make(chan struct{})
+		rdb := b.connect(func(o *redis.Options) {
+			o.Dialer = func(context.Context, string, string) (net.Conn, error) {
+				<-gone
+				return nil, net.ErrClosed
+			}
+		})
+		locks := locksOn(t, rdb)
+		for _, wait := range []time.Duration{time.Minute, 0} {
+			o := <-acquiring(t.Context(), locks.Lock("k"), core.WaitTime(wait))
+			wantOnly(t, o.err, core.ErrUnavailable, core.ErrNotAcquired)
+			if o.took > core.DefaultBackendTimeout {
+				t.Errorf("known after %s", o.took)
+			}
+		}
+		close(gone)
+	})
+}
+
+// A proxy that hangs up on who has not introduced himself, as some do, keeps nobody from
+// his locks: neither before an outage nor after it.
+func TestSlow_ProxyThatHangsUpOnStrangers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		way, slow := faultproxy.Far(t, b.Client, 600*time.Millisecond)
+		proxy, rdb := faultproxy.Around(t, slow)
+		met := false
+		proxy.DropRequest(func(cmd []string) bool { // the first command of a pinger
+			met = met || len(cmd) == 1 && strings.EqualFold(cmd[0], "ping")
+			return len(cmd) == 1 && cmd[0] == "PING"
+		})
+		locks := locksOn(t, rdb)
+		for _, latency := range []time.Duration{600 * time.Millisecond, 0, 900 * time.Millisecond, 0} {
+			way.Set(latency)
+			for range 5 {
+				whole(t, t.Context(), locks, "k")
+			}
+		}
+		proxy.BlackHole(true)
+		o := <-acquiring(t.Context(), locks.Lock("k"))
+		wantErr(t, o.err, core.ErrUnavailable)
+		proxy.BlackHole(false)
+		pass(3 * time.Second)
+		whole(t, t.Context(), locks, "k")
+		if !met {
+			t.Error("nobody has asked: nothing is tested")
+		}
+	})
 }

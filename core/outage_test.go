@@ -35,12 +35,12 @@ func TestOutage_IsNotAmplified(t *testing.T) {
 	r.proxy.BlackHole(true)
 	c.hears("begin")
 	var attempts, peak, after int
-	scan(t, c.says(), "attempts %d peak %d", &attempts, &peak)
+	scanf(t, c.says(), "attempts %d peak %d", &attempts, &peak)
 	during := sent.Hits()
 	r.proxy.BlackHole(false)
 	c.hears("over")
 	quiet := sent.Hits()
-	scan(t, c.says(), "after %d", &after)
+	scanf(t, c.says(), "after %d", &after)
 	perSecond := sent.Hits() - quiet
 	t.Logf("%d attempts, %d goroutines at most, %d commands; afterwards %d goroutines, %d commands in a second",
 		attempts, peak, during, after, perSecond)
@@ -63,7 +63,7 @@ func TestOutage_IsNotAmplified(t *testing.T) {
 	}
 }
 
-func scan(t *testing.T, line, format string, into ...any) {
+func scanf(t *testing.T, line, format string, into ...any) {
 	t.Helper()
 	if _, err := fmt.Sscanf(line, format, into...); err != nil {
 		t.Fatalf("%q: %v", line, err)

@@ -13,8 +13,8 @@ import (
 // [MaxDuration].
 //
 // While a command of this holder without an answer may still land (two minutes), the
-// lease is only made longer, never shorter; the call is no error then. It takes the
-// backend timeout at most. On [ErrUnavailable] the hold keeps its old end, or has the
+// lease is only made longer, never shorter; the call is no error then. With a Redis that
+// does not answer it takes the backend timeout at most. On [ErrUnavailable] the hold keeps its old end, or has the
 // new one if that is earlier, and a watchdog stays off.
 func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 	if h == nil || h.scope.ended.Load() {

@@ -16,7 +16,8 @@ import (
 // frees the lock, or hands it to the next waiter of this client; an inner one only
 // lowers the count.
 //
-// It is attempted even when ctx has ended, within the backend timeout. nil means
+// It is attempted even when ctx has ended, until Redis has said nothing for the backend
+// timeout. nil means
 // that this holder will never appear in Redis again. [ErrLost] says that the lock
 // had ended before; [ErrNotHeld] that this hold was released already, or is nil:
 // nobody else's lock is touched. [ErrUnavailable] says that Redis did not confirm:

@@ -21,9 +21,6 @@ type Latency struct {
 	ended   chan struct{}
 }
 
-// dialer is how go-redis opens connections.
-type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
-
 // NewLatency makes a way of length d, for [Latency.Dialer]. It ends with the test.
 func NewLatency(tb testing.TB, d time.Duration) *Latency {
 	tb.Helper()
@@ -55,7 +52,9 @@ func Far(tb testing.TB, rdb *redis.Client, d time.Duration, opts ...func(*redis.
 }
 
 // Dialer makes the connections of another dialer longer. They end with either side.
-func (l *Latency) Dialer(dial dialer) dialer {
+func (l *Latency) Dialer(
+	dial func(ctx context.Context, network, addr string) (net.Conn, error),
+) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		behind, err := dial(ctx, network, addr)
 		if err != nil {

@@ -237,16 +237,11 @@ func (h *health) revive() {
 	}
 }
 
-// returned asks on a new connection. One that ends on it may be the way of a proxy with
-// those who have not introduced themselves; the pool's connections do.
+// returned asks on a new connection.
 func (h *health) returned() bool {
 	p := &pinger{health: h}
 	defer p.close()
 	_, err := p.ping(h.life)
-	var hungUp *hungUpError
-	if errors.As(err, &hungUp) && h.address.again != nil {
-		err = h.address.again(h.life)
-	}
 	return err == nil
 }
 

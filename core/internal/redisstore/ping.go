@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -48,7 +49,9 @@ type pinger struct {
 // pingCommand is PING as a client sends it.
 const pingCommand = "*1\r\n$4\r\nPING\r\n"
 
-// ping asks once. Each of its steps has a time limit: to connect, and to ask.
+// ping asks once. Each of its steps has a time limit: to connect, and to ask. To end the
+// connection may be the way of a proxy with those who have not introduced themselves; those
+// of the pool do.
 func (p *pinger) ping(ctx context.Context) (took time.Duration, err error) {
 	p.health.sent(time.Now())
 	if p.conn == nil {
@@ -57,11 +60,15 @@ func (p *pinger) ping(ctx context.Context) (took time.Duration, err error) {
 		}
 	}
 	start := time.Now()
-	if err := p.exchange(ctx); err != nil {
+	err = p.exchange(ctx)
+	if err != nil {
 		p.close()
-		return 0, err
 	}
-	return time.Since(start), nil
+	var hungUp *hungUpError
+	if errors.As(err, &hungUp) && p.health.address.again != nil {
+		err = p.health.address.again(ctx)
+	}
+	return time.Since(start), err
 }
 
 func (p *pinger) connect(ctx context.Context) error {
@@ -119,12 +126,13 @@ func (p *pinger) exchange(ctx context.Context) error {
 	if err := conn.SetDeadline(p.health.verdict(time.Now())); err != nil {
 		return &hungUpError{err}
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() {
+		_ = conn.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // a connection that has ended is as good
+	})
 	defer stop()
 	_, err := io.WriteString(conn, pingCommand)
-	for buf := make([]byte, 512); err == nil; {
-		var n int
-		if n, err = conn.Read(buf); n > 0 && buf[n-1] == '\n' {
+	if err == nil {
+		if _, err = bufio.NewReader(conn).ReadBytes('\n'); err == nil {
 			return nil
 		}
 	}

@@ -378,3 +378,31 @@ func TestScripts_AfterScriptFlush(t *testing.T) {
 		b.wantGone(key)
 	})
 }
+
+func TestClear_FreesWhatIsUnderSuspicionAndPublishes(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, b *bench) {
+		sub := b.subscribe(redisstore.Channel("mine"))
+		b.acquire("mine", alice, time.Minute)
+		b.acquire("theirs", bob, time.Minute)
+		b.rdb.Set(t.Context(), "text", "no lock", 0)
+		list := []redisstore.Suspicion{
+			{Key: "nobody's", Fields: []string{alice}},
+			{Key: "text", Fields: []string{alice}},
+			{Key: "mine", Fields: []string{"another", alice}},
+			{Key: "theirs", Fields: []string{alice}},
+		}
+		found, err := redisstore.Cleared(b.reply(b.Clear(time.Now(), list)), len(list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range [][]string{nil, nil, {alice}, {bob}} {
+			if found[i].Err != nil || !slices.Equal(found[i].Fields, want) {
+				t.Errorf("%s: got %+v, want %v", list[i].Key, found[i], want)
+			}
+		}
+		b.wantGone("mine")
+		b.wantHolders("theirs", map[string]string{bob: "1"})
+		sub.wantOnly("0", "end")
+	})
+}

@@ -1,0 +1,110 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// orphaned is a client with the fields of attempts that got no answer, so many in each of
+// so many keys, and a count of the questions about them.
+func orphaned(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy.Rule) {
+	t.Helper()
+	rdb := redistest.New(t).Client()
+	proxy, through := faultproxy.Around(t, rdb)
+	c, err := New(through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(t.Context()) })
+	asked := proxy.Watch(faultproxy.Command("evalsha", "eval"))
+	for range each {
+		for k := range keys {
+			c.abandon([]string{fmt.Sprint("k", k)}, c.nextField(), nil, time.Second)
+		}
+	}
+	return c, rdb, asked
+}
+
+// However much an outage has left, few questions are asked.
+func TestResolver_AsksFewQuestions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ keys, each int }{{1, 20_000}, {20_000, 1}, {100, 100}} {
+		t.Run(fmt.Sprint(tt.keys, "x", tt.each), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				_, _, asked := orphaned(t, tt.keys, tt.each)
+				for range 2 {
+					before := asked.Hits()
+					time.Sleep(time.Second) // of the bubble
+					if n := asked.Hits() - before; n == 0 || n > 410 {
+						t.Errorf("%d questions in a second", n)
+					}
+				}
+			})
+		})
+	}
+}
+
+// When nothing can land any more, nothing is asked, and nothing is kept.
+func TestResolver_Ends(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, _, asked := orphaned(t, 10, 50)
+		time.Sleep(settleTime + 5*time.Second) // of the bubble
+		synctest.Wait()
+		before := asked.Hits()
+		time.Sleep(time.Minute) // likewise
+		if n := asked.Hits() - before; before == 0 || n != 0 {
+			t.Errorf("%d questions, and %d when nothing can land any more", before, n)
+		}
+		c.resolver.mu.Lock()
+		defer c.resolver.mu.Unlock()
+		if r := c.resolver; r.running || r.orphans != 0 || len(r.keys) != 0 || len(r.due) != 0 {
+			t.Errorf("%d orphans in %d keys are left, running: %v", r.orphans, len(r.keys), r.running)
+		}
+	})
+}
+
+// One of many that land late is found and cleared up soon, however old it is.
+func TestResolver_FindsWhatLandsLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, rdb, _ := orphaned(t, 3, 1000)
+		time.Sleep(5 * time.Second) // of the bubble
+		for i, key := range []string{"k0", "k1", "k2"} {
+			ctx, field := context.Background(), fmt.Sprintf("%s:%d", c.id, 1+1497*i+i)
+			rdb.HSet(ctx, key, field, 1)
+			rdb.Expire(ctx, key, time.Hour)
+		}
+		time.Sleep(longestAsk + 200*time.Millisecond) // likewise
+		if left := rdb.Keys(context.Background(), "*").Val(); len(left) != 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+}
+
+// Beyond a limit what is abandoned is left to its lease: the memory is bounded.
+func TestResolver_Full(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, _, _ := orphaned(t, 1, 10)
+		c.resolver.mu.Lock()
+		c.resolver.orphans += maxOrphans
+		c.resolver.mu.Unlock()
+		c.abandon([]string{"other"}, c.nextField(), nil, time.Second)
+		c.resolver.mu.Lock()
+		defer c.resolver.mu.Unlock()
+		if c.resolver.keys["other"] != nil {
+			t.Error("taken beyond the limit")
+		}
+		c.resolver.orphans -= maxOrphans
+	})
+}
