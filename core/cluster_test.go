@@ -56,6 +56,7 @@ func TestCluster(t *testing.T) { //nolint:tparallel // one cluster, and the same
 	t.Run("MultiInOneSlot", c.multiInOneSlot)
 	t.Run("RenewsOnEveryNode", c.renewsOnEveryNode)
 	t.Run("ReadyAndState", c.readyAndState)
+	t.Run("Hooks", c.hooks)
 }
 
 func (c *clusterBed) lockReenterRelease(t *testing.T) {

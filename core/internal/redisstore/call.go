@@ -23,13 +23,6 @@ const (
 	Unknown
 )
 
-// once is a command that go-redis must not send again by itself: it would hide
-// from this package that the command may have been executed twice.
-type once struct{ *redis.Cmd }
-
-// NoRetry opts out of every retry of go-redis.
-func (once) NoRetry() bool { return true }
-
 // Call is one script, prepared by an operation and sent by Wait. It is for one
 // goroutine. It is a value, so that one which is answered at once costs no
 // allocation; a copy goes on in its place.
@@ -40,10 +33,9 @@ type Call struct {
 	store  *Store
 	script *script
 	key    string
-	cmd    *redis.Cmd
+	cmd    *command
 	state  callState
 	lane   lane
-	future redis.AutoFuture // of a queued call
 	err    error            // of a finished call
 	last   bool             // no second send
 	moved  bool             // the node that was asked knows another one
@@ -64,22 +56,13 @@ const (
 // call prepares a script. args are what EVALSHA wants behind the digest: number of
 // keys, arguments; key is the first of the keys.
 func (s *Store) call(now time.Time, sc *script, key string, args ...any) Call {
-	c := Call{Sent: now, store: s, script: sc, key: key}
-	full := make([]any, 0, len(args)+2)
-	c.prepare(append(append(full, "evalsha", sc.digest), args...))
-	return c
+	return Call{Sent: now, store: s, script: sc, key: key, cmd: newCommand("evalsha", sc.digest, args)}
 }
 
-func (c *Call) prepare(args []any) {
-	ctx := context.Background() //nolint:forbidigo // queued commands outlive their caller; Wait honours the caller's context
-	c.cmd = redis.NewCmd(ctx, args...)
-	c.cmd.SetFirstKeyPos(keyPosition)
-	c.cmd.SetStepCount(1) // else a ClusterClient asks any node, dead or not, for it
-	c.state = prepared
+// again prepares the call once more, by its digest or with the whole script.
+func (c *Call) again(verb string, body any) {
+	c.cmd, c.state = newCommand(verb, body, c.cmd.Args()[2:]), prepared
 }
-
-// keyPosition is where EVALSHA and EVAL have their first key.
-const keyPosition = 3
 
 // Wait sends the call and waits for the reply until ctx or limit ends. With the
 // fate Unknown it may still be on its way; then Wait may be called again.
@@ -87,16 +70,16 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	err := c.run(ctx, limit)
 	c.judge(err)
 	if err == nil {
-		return c.cmd.Val(), Answered, nil
+		return c.cmd.Cmd.Val(), Answered, nil
 	}
 	if !c.last && fateOf(err) == Answered {
 		switch {
 		case redis.HasErrorPrefix(err, "NOSCRIPT"):
-			c.useSource()
+			c.again("eval", c.script.source) // Redis keeps it from then on
 			return c.Wait(ctx, limit)
 		case c.store.redirected(err) && !c.moved:
 			c.moved = true
-			c.prepare(c.cmd.Args())
+			c.again("evalsha", c.script.digest)
 			return c.Wait(ctx, limit)
 		}
 	}
@@ -127,10 +110,10 @@ func (c *Call) Late() (any, Fate, error) {
 	if c.state != queued {
 		return nil, fateOf(c.err), c.err
 	}
-	err := c.future.WaitContext(c.store.over)
+	err := c.cmd.future.WaitContext(c.store.over)
 	switch {
 	case err == nil:
-		return c.cmd.Val(), Answered, nil
+		return c.cmd.Cmd.Val(), Answered, nil
 	case errors.Is(err, context.Canceled):
 		return nil, Unknown, errPending
 	default:
@@ -164,7 +147,7 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 	case finished:
 		return c.err
 	case queued:
-		return c.await(ctx, limit)
+		return c.cmd.await(ctx, limit)
 	case prepared:
 	}
 	if err := c.route(); err != nil {
@@ -172,13 +155,27 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 		return c.err
 	}
 	c.lane.health.sent(c.Sent)
+	cmd := c.cmd
+	cmd.lane, cmd.at, cmd.caller, cmd.limit, cmd.ctx.values = c.lane, c.Sent, ctx, limit, ctx
 	if alone && !c.patient && !c.moved && d.takes(c.Sent, within(ctx, limit)) && !c.lane.health.far.Load() {
-		c.state, c.err = finished, d.process(c.Sent, within(ctx, limit), c.cmd)
-		return c.err
+		cmd.direct = d
 	}
-	c.state = queued
-	c.future = c.lane.pipe.Submit(context.Background(), once{c.cmd}) //nolint:forbidigo // it outlives its caller
-	return c.await(ctx, limit)
+	return c.send()
+}
+
+// send sends the command through the hooks of the caller's client. One that follows a
+// redirection has them around its pipeline, where it has no caller's context.
+func (c *Call) send() (err error) {
+	if c.moved {
+		err = c.cmd.transmit()
+	} else {
+		err = c.cmd.through(c.store.hooks)
+	}
+	c.state, c.err = finished, err
+	if c.cmd.pending() {
+		c.state = queued
+	}
+	return err
 }
 
 // within is the limit, or the deadline of ctx if that is earlier.
@@ -205,51 +202,6 @@ type unsentError struct{ cause error }
 
 func (e *unsentError) Error() string { return e.cause.Error() }
 func (e *unsentError) Unwrap() error { return e.cause }
-
-// await waits in two steps. Nearly every reply comes within the first, whose
-// context is shared by all calls of that moment; only a slow one pays for a timer
-// of its own and listens to its caller.
-func (c *Call) await(ctx context.Context, limit time.Time) error {
-	if soon, ok := c.lane.horizon.before(c.Sent, within(ctx, limit)); ok {
-		err := c.future.WaitContext(soon)
-		if err == nil || soon.Err() == nil || !errors.Is(err, soon.Err()) {
-			return err
-		}
-	}
-	return c.awaitSlow(ctx, limit)
-}
-
-// awaitSlow waits until ctx or limit ends, or until the node is known to be silent. When
-// it falls silent many wait, so that this, and not ctx, is what ends them without a
-// goroutine for each.
-func (c *Call) awaitSlow(ctx context.Context, limit time.Time) error {
-	speaks, done := c.lane.health.waits()
-	defer done()
-	waits, end := context.WithCancelCause(speaks)
-	defer end(nil)
-	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
-	}
-	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
-	defer cancel()
-	err := c.future.WaitContext(bounded)
-	if err != nil && bounded.Err() != nil && errors.Is(err, bounded.Err()) {
-		return &interruptedError{context.Cause(bounded)}
-	}
-	return err
-}
-
-// errNoAnswer is the cause of a wait that reached its limit.
-var errNoAnswer = errors.New("no answer from redis in time")
-
-// useSource prepares the whole script after NOSCRIPT; Redis keeps it from then on.
-func (c *Call) useSource() {
-	args := c.cmd.Args()
-	full := make([]any, 0, len(args))
-	full = append(full, "eval", c.script.source)
-	full = append(full, args[2:]...)
-	c.prepare(full)
-}
 
 // fateOf tells an error of go-redis apart.
 func fateOf(err error) Fate {

@@ -15,6 +15,7 @@ type lane struct {
 	pipe    *redis.AutoPipeliner
 	horizon *horizon
 	health  *health
+	node    hooks // of a node of a Cluster
 }
 
 // lanes are auto-pipelines side by side. A single one works in waves: Redis is idle
@@ -89,7 +90,7 @@ func (l *lanes) of(key string) (lane, error) {
 	way := lane{horizon: &l.horizons[hash>>32%uint64(len(l.horizons))]}
 	if l.nodes != nil {
 		n, err := l.nodes.of(key)
-		way.pipe, way.health = n.pipe, n.health
+		way.pipe, way.health, way.node = n.pipe, n.health, n.hooks
 		return way, err
 	}
 	way.pipe, way.health = l.pipes[hash%uint64(len(l.pipes))], l.health

@@ -23,8 +23,10 @@ type nodes struct {
 
 // node is one master; the zero value is none.
 type node struct {
-	pipe   *redis.AutoPipeliner
-	health *health
+	pipe    *redis.AutoPipeliner
+	health  *health
+	hooks   hooks
+	renewer *redis.Client // with the timeout of renewals
 }
 
 func (n node) close() error {
@@ -65,6 +67,7 @@ func (n *nodes) open(client *redis.Client) (node, error) {
 		limited := client.WithTimeout(n.cfg.Timeout)
 		if master.pipe, err = limited.AsyncAutoPipelineWithOptions(opts); err == nil {
 			master.health = newHealth(client.Options().Addr, n.cfg, addressOf(limited))
+			master.hooks, master.renewer = hooksOf(client), client.WithTimeout(n.cfg.RenewTimeout)
 			n.all[client] = master
 		}
 	}

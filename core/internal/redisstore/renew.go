@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,20 +49,51 @@ func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) 
 const pipelined = 50
 
 func (s *Store) renewPart(ctx context.Context, claims []Claim, size int, lease time.Duration) []Verdict {
-	var cmds []*redis.Cmd
+	var cmds []*renewal
 	for first := 0; first < len(claims); first += size {
-		cmds = append(cmds, s.renewCommand(ctx, s.scripts.renew.digest, "evalsha", claims[first:min(first+size, len(claims))], lease))
+		cmds = append(cmds, renewCommand(ctx, "evalsha", s.scripts.renew.digest, claims[first:min(first+size, len(claims))], lease))
 	}
-	node := s.execRenewals(ctx, cmds, claims[0].Key)
+	by, err := s.renewerOf(claims[0].Key)
+	if err != nil {
+		setErrors(cmds, err)
+	} else {
+		s.sendRenewals(ctx, by, cmds)
+	}
 	verdicts := make([]Verdict, 0, len(claims))
 	for i, cmd := range cmds {
 		first := i * size
-		verdicts = append(verdicts, s.readRenewal(ctx, node, cmd, claims[first:min(first+size, len(claims))], lease)...)
+		verdicts = append(verdicts, s.readRenewal(ctx, by, cmd, claims[first:min(first+size, len(claims))], lease)...)
 	}
 	return verdicts
 }
 
-func (s *Store) renewCommand(ctx context.Context, body any, verb string, claims []Claim, lease time.Duration) *redis.Cmd {
+// renewal is a command that renews. It is harmless when it is executed twice.
+type renewal struct {
+	*redis.Cmd
+	renewer
+}
+
+// NoRetry opts out of every retry of go-redis: the next renewal is one.
+func (*renewal) NoRetry() bool { return true }
+
+// renewer is the way of renewals to a node.
+type renewer struct {
+	client *redis.Client
+	node   hooks // of a node of a Cluster
+	health *health
+}
+
+// renewerOf is that to the node of key. The error is that of a Cluster in which nobody
+// owns it.
+func (s *Store) renewerOf(key string) (renewer, error) {
+	if s.cluster == nil {
+		return renewer{client: s.renewer, health: s.lanes.health}, nil
+	}
+	n, err := s.lanes.nodes.of(key)
+	return renewer{client: n.renewer, node: n.hooks, health: n.health}, err
+}
+
+func renewCommand(ctx context.Context, verb string, body any, claims []Claim, lease time.Duration) *renewal {
 	args := make([]any, 0, 4+2*len(claims))
 	args = append(args, verb, body, len(claims))
 	for _, c := range claims {
@@ -71,48 +103,43 @@ func (s *Store) renewCommand(ctx context.Context, body any, verb string, claims 
 	for _, c := range claims {
 		args = append(args, c.Field)
 	}
-	cmd := redis.NewCmd(ctx, args...)
-	cmd.SetFirstKeyPos(keyPosition)
-	cmd.SetStepCount(1) // else a ClusterClient asks any node, dead or not, for it
-	return cmd
+	return &renewal{Cmd: newCmd(ctx, args)}
 }
 
-// execRenewals sends the commands in one pipeline to the node of key, which it
-// returns; nil if there is none. The errors stay on the commands.
-func (s *Store) execRenewals(ctx context.Context, cmds []*redis.Cmd, key string) *redis.Client {
-	node := s.renewer
-	if s.cluster != nil {
-		master, err := s.cluster.MasterForKey(ctx, key)
-		if err != nil {
-			for _, cmd := range cmds {
-				cmd.SetErr(err)
-			}
-			return nil
-		}
-		node = master.WithTimeout(s.cfg.RenewTimeout)
+// sendRenewals sends commands in one pipeline, through the hooks of the caller's client.
+// The errors are on the commands; one that a hook has told is that of all.
+func (s *Store) sendRenewals(ctx context.Context, by renewer, cmds []*renewal) {
+	list := make([]redis.Cmder, len(cmds))
+	for i, cmd := range cmds {
+		cmd.renewer, list[i] = by, cmd
 	}
-	pipe := node.Pipeline()
+	err := contained(func() error { return inPipeline(ctx, s.hooks, list) })
+	if err != nil && !slices.ContainsFunc(cmds, func(cmd *renewal) bool { return cmd.Err() != nil }) {
+		setErrors(cmds, err)
+	}
+	if fateOf(cmds[0].Err()) == Answered {
+		by.health.answered()
+	}
+}
+
+func setErrors(cmds []*renewal, err error) {
 	for _, cmd := range cmds {
-		_ = pipe.Process(ctx, once{cmd}) //nolint:errcheck // only queues; the error is on the command after Exec
+		cmd.SetErr(err)
 	}
-	_, _ = pipe.Exec(ctx) //nolint:errcheck // likewise
-	if way, err := s.lanes.of(key); err == nil && fateOf(cmds[0].Err()) == Answered {
-		way.health.answered()
-	}
-	return node
 }
 
 // readRenewal reads one reply. A script that the node does not know is sent to it
 // once more, alone and in full; so is, wherever it leads, one whose slot has moved.
-func (s *Store) readRenewal(ctx context.Context, node *redis.Client, cmd *redis.Cmd, claims []Claim, lease time.Duration) []Verdict {
+func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claims []Claim, lease time.Duration) []Verdict {
 	err := cmd.Err()
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		cmd = s.renewCommand(ctx, s.scripts.renew.source, "eval", claims, lease)
-		err = node.Process(ctx, once{cmd})
+		cmd = renewCommand(ctx, "eval", s.scripts.renew.source, claims, lease)
+		s.sendRenewals(ctx, by, []*renewal{cmd})
+		err = cmd.Err()
 	}
 	if s.moved(err) {
-		cmd = s.renewCommand(ctx, s.scripts.renew.source, "eval", claims, lease)
-		err = s.cluster.Process(ctx, once{cmd})
+		cmd = renewCommand(ctx, "eval", s.scripts.renew.source, claims, lease)
+		err = contained(func() error { return s.cluster.Process(ctx, cmd) })
 	}
 	verdicts := make([]Verdict, len(claims))
 	held, isArray := cmd.Val().([]any)

@@ -35,6 +35,7 @@ type Store struct {
 	scripts  scripts
 	lanes    *lanes
 	direct   *direct
+	hooks    hooks                // of the caller's client
 	single   *redis.Client        // nil in a Cluster
 	renewer  *redis.Client        // single, with the timeout of renewals
 	cluster  *redis.ClusterClient // nil outside
@@ -67,6 +68,7 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 		s.single = client.WithTimeout(cfg.Timeout)
 		s.renewer = client.WithTimeout(cfg.RenewTimeout)
 		s.direct = newDirect(client)
+		s.hooks = hooksOf(client)
 		s.lanes, err = clientLanes(client, cfg)
 	case *redis.ClusterClient:
 		if client == nil {
@@ -74,6 +76,7 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 		}
 		s.cluster = client
 		s.direct = &direct{}
+		s.hooks = hooksOfCluster(client)
 		s.lanes, err = clusterLanes(client, cfg)
 	case *redis.Ring:
 		return nil, fmt.Errorf("%w: *redis.Ring moves a held key to another shard when a node comes or goes; "+

@@ -1,0 +1,397 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// requestKey is where the tests' contexts have the name of their request, as a trace has
+// its span.
+type requestKey struct{}
+
+func request(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, requestKey{}, name)
+}
+
+// sighting is one run of a hook.
+type sighting struct {
+	request  string // in the context; "": none
+	level    string // of the hook
+	above    string // the level of the hook around it
+	commands [][]any
+}
+
+// commandLog is a hook that records what it sees.
+type commandLog struct {
+	level string
+
+	mu    sync.Mutex
+	seen  []sighting
+	dials int
+}
+
+type levelKey struct{}
+
+// text is a string in a context.
+func text(ctx context.Context, key any) string {
+	s, _ := ctx.Value(key).(string)
+	return s
+}
+
+func (r *commandLog) record(ctx context.Context, cmds []redis.Cmder) context.Context {
+	s := sighting{request: text(ctx, requestKey{}), level: r.level, above: text(ctx, levelKey{})}
+	for _, cmd := range cmds {
+		s.commands = append(s.commands, cmd.Args())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = append(r.seen, s)
+	return context.WithValue(ctx, levelKey{}, r.level)
+}
+
+func (r *commandLog) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		r.mu.Lock()
+		r.dials++
+		r.mu.Unlock()
+		return next(ctx, network, addr)
+	}
+}
+
+func (r *commandLog) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		return next(r.record(ctx, []redis.Cmder{cmd}), cmd)
+	}
+}
+
+func (r *commandLog) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { return next(r.record(ctx, cmds), cmds) }
+}
+
+// scripts are the runs that had a script about key.
+func (r *commandLog) scripts(key string) []sighting {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []sighting
+	for _, s := range r.seen {
+		if s.count(key) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// count is how many of the commands are scripts about key.
+func (s sighting) count(key string) (n int) {
+	for _, args := range s.commands {
+		if verb, _ := args[0].(string); strings.HasPrefix(verb, "eval") && len(args) > 3 && args[3] == key {
+			n++
+		}
+	}
+	return n
+}
+
+// total is how many scripts about key were seen.
+func (r *commandLog) total(key string) (n int) {
+	for _, s := range r.scripts(key) {
+		n += s.count(key)
+	}
+	return n
+}
+
+func (r *commandLog) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = nil
+}
+
+// hooked is a client with hooks, and the locks on it.
+func (b *bed) hooked(hooks ...redis.Hook) (*faultproxy.Proxy, *core.Client) {
+	b.t.Helper()
+	proxy, rdb := faultproxy.Around(b.t, b.Client)
+	for _, h := range hooks {
+		rdb.AddHook(h)
+	}
+	return proxy, locksOn(b.t, rdb)
+}
+
+// Every operation of a lock runs through the hooks of the caller's client, in the
+// context of who asked for it.
+func TestHooks_SeeEveryOperation(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		hook := &commandLog{}
+		_, locks := b.hooked(hook)
+		b.warm(locks)
+		b.forEachOperation(locks, func(what string, do func(ctx context.Context) error) {
+			hook.forget()
+			if err := do(request(t.Context(), what)); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			wantSeen(t, hook, what)
+		})
+		if hook.dials == 0 {
+			t.Error("no dial was seen")
+		}
+	})
+}
+
+// forEachOperation runs every operation of a lock on the key k.
+func (b *bed) forEachOperation(locks *core.Client, each func(what string, do func(ctx context.Context) error)) {
+	l := locks.Lock("k")
+	var held context.Context
+	var outer, inner *core.Hold
+	each("acquire", func(ctx context.Context) (err error) {
+		held, outer, err = l.Acquire(ctx, core.WaitTime(0))
+		return err
+	})
+	each("re-entry", func(ctx context.Context) (err error) {
+		_, inner, err = l.Acquire(request(held, text(ctx, requestKey{})))
+		return err
+	})
+	each("refresh", func(ctx context.Context) error { return inner.Refresh(ctx, time.Minute) })
+	each("inner release", func(ctx context.Context) error { return inner.Release(ctx) })
+	each("state", func(ctx context.Context) error {
+		_, err := l.State(ctx)
+		return err
+	})
+	each("release", func(ctx context.Context) error { return outer.Release(ctx) })
+	each("force", func(ctx context.Context) error {
+		_, err := l.ForceRelease(ctx)
+		return err
+	})
+}
+
+// wantSeen wants one script about k, in the context of a request; it is sent as a whole,
+// too, where the server does not know it yet.
+func wantSeen(t *testing.T, hook *commandLog, request string) {
+	t.Helper()
+	seen := hook.scripts("k")
+	if len(seen) == 0 || len(seen) > 2 || len(seen) == 2 && seen[1].commands[0][0] != "eval" {
+		t.Errorf("%s: a hook saw %d scripts, want one", request, len(seen))
+	}
+	for _, s := range seen {
+		if len(s.commands) != 1 || s.request != request {
+			t.Errorf("%s: a hook saw %d commands in the context of %q", request, len(s.commands), s.request)
+		}
+	}
+}
+
+// Callers at the same time share pipelines. All the same every command is seen once, and in
+// its own caller's context.
+func TestHooks_SeeEveryCommandOfManyCallersOnce(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		hook := &commandLog{}
+		proxy, locks := b.hooked(hook)
+		b.warm(locks)
+		sent := proxy.Watch(scripts)
+		hook.forget()
+		eachOf(64, func(i int) {
+			name := "k" + string(rune('A'+i))
+			_, hold, err := locks.Lock(name).Acquire(request(context.Background(), name), core.WaitTime(20*time.Second))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := hold.Release(request(context.Background(), name)); err != nil {
+				t.Error(err)
+			}
+		})
+		seen := 0
+		for i := range 64 {
+			name := "k" + string(rune('A'+i))
+			for _, s := range hook.scripts(name) {
+				seen += len(s.commands)
+				if s.request != name {
+					t.Errorf("a script about %s is seen in the context of %q", name, s.request)
+				}
+			}
+		}
+		if seen != 128 || sent.Hits() != 128 {
+			t.Errorf("the hook saw %d scripts and redis %d, want 128", seen, sent.Hits())
+		}
+	})
+}
+
+// What a hook does with its context says nothing about the caller: a command that is sent
+// is not cancelled any more.
+func TestHooks_ContextDoesNotEndWithTheCaller(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		ends := make(chan error, 4)
+		ctx, cancel := context.WithCancelCause(request(t.Context(), "impatient"))
+		hook := &funcHook{around: func(seen context.Context, next func() error) error {
+			if text(seen, requestKey{}) != "impatient" {
+				return next()
+			}
+			cancel(errors.New("the client has left"))
+			err := next()
+			ends <- errors.Join(seen.Err(), context.Cause(seen))
+			return err
+		}}
+		_, locks := b.hooked(hook)
+		b.warm(locks)
+		_, _, err := locks.Lock("k").Acquire(ctx)
+		wantErr(t, err, core.ErrNotAcquired, context.Canceled)
+		if err := <-ends; err != nil {
+			t.Errorf("the hook's context has ended: %v", err)
+		}
+		eventually(t, "the lock is cleared up", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
+	})
+}
+
+// funcHook is a hook around commands and pipelines.
+type funcHook struct {
+	around func(ctx context.Context, next func() error) error
+}
+
+func (*funcHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *funcHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !isScript(cmd) {
+			return next(ctx, cmd)
+		}
+		return h.around(ctx, func() error { return next(ctx, cmd) })
+	}
+}
+
+func (h *funcHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !isScript(cmds[0]) {
+			return next(ctx, cmds)
+		}
+		return h.around(ctx, func() error { return next(ctx, cmds) })
+	}
+}
+
+func isScript(cmd redis.Cmder) bool { return strings.HasPrefix(cmd.Name(), "eval") }
+
+// A hook that runs what is below it again, as one that retries does, gets the same answer:
+// lock commands are never sent twice without the lock knowing.
+func TestHooks_CannotSendTwice(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		for name, keys := range map[string]int{"alone": 1, "together": 16} {
+			proxy, locks := b.hooked(&funcHook{around: func(_ context.Context, next func() error) error {
+				if err := next(); err != nil {
+					return err
+				}
+				return next()
+			}})
+			b.warm(locks)
+			sent := proxy.Watch(scripts)
+			eachOf(keys, func(i int) {
+				_, hold, err := locks.Lock(name + string(rune('a'+i))).Acquire(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				released(t, hold)
+			})
+			if sent.Hits() != 2*keys {
+				t.Errorf("%s: %d scripts were sent, want %d", name, sent.Hits(), 2*keys)
+			}
+		}
+	})
+}
+
+// A hook that refuses, or panics, makes Redis unavailable for that command, and no more.
+func TestHooks_FailureIsUnavailable(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused by policy")
+	for name, tt := range map[string]struct {
+		fail func() error
+		want error
+	}{
+		"refuses": {func() error { return refused }, refused},
+		"panics":  {func() error { panic("broken hook") }, core.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachBed(t, func(t *testing.T, b *bed) {
+				failing := true
+				var mu sync.Mutex
+				_, locks := b.hooked(&funcHook{around: func(_ context.Context, next func() error) error {
+					mu.Lock()
+					fail := failing
+					mu.Unlock()
+					if fail {
+						return tt.fail()
+					}
+					return next()
+				}})
+				_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(100*time.Millisecond))
+				wantErr(t, err, core.ErrUnavailable, tt.want)
+				mu.Lock()
+				failing = false
+				mu.Unlock()
+				_, hold := acquired(t, t.Context(), locks.Lock("k"))
+				released(t, hold)
+			})
+		})
+	}
+}
+
+// Renewals belong to no request.
+func TestHooks_SeeRenewals(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		hook := &commandLog{}
+		rdb := b.connect()
+		rdb.AddHook(hook)
+		locks := locksOn(t, rdb, core.WithWatchdog(3*time.Second))
+		_, hold := acquired(t, request(t.Context(), "acquire"), locks.Lock("k"))
+		defer released(t, hold)
+		hook.forget()
+		eventually(t, "a renewal is seen", func() bool { return hook.total("k") > 0 })
+		if seen := hook.scripts("k"); seen[0].request != "" {
+			t.Errorf("a renewal is seen in the context of %q", seen[0].request)
+		}
+	})
+}
+
+// On a Cluster the hooks of the ClusterClient are around those of its nodes, as they are
+// for every command.
+func (c *clusterBed) hooks(t *testing.T) {
+	outer, inner := &commandLog{level: "cluster"}, &commandLog{level: "node"}
+	rdb := c.Client()
+	rdb.OnNewNode(func(node *redis.Client) { node.AddHook(inner) })
+	rdb.AddHook(outer)
+	locks := locksOn(t, rdb)
+	for _, warm := range []string{"one", "two", "three", "k"} {
+		_, hold := acquired(t, t.Context(), locks.Lock(warm), core.LeaseTime(time.Minute))
+		released(t, hold)
+	}
+	b := &bed{t: t}
+	b.forEachOperation(locks, func(what string, do func(ctx context.Context) error) {
+		outer.forget()
+		inner.forget()
+		if err := do(request(t.Context(), what)); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		wantSeen(t, outer, what)
+		wantSeen(t, inner, what)
+		if seen := inner.scripts("k"); len(seen) > 0 && seen[0].above != "cluster" {
+			t.Errorf("%s: the hook of the node is below %q", what, seen[0].above)
+		}
+	})
+	if err := rdb.Set(t.Context(), "mine", 1, time.Minute).Err(); err != nil {
+		t.Error(err)
+	}
+	_, hold := acquired(t, t.Context(), locksOn(t, rdb, core.WithWatchdog(3*time.Second)).Lock("k"))
+	defer released(t, hold)
+	outer.forget()
+	eventually(t, "a renewal is seen", func() bool { return outer.total("k") > 0 })
+}

@@ -1,0 +1,223 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// command is one sending of a script, and what the hooks of the caller's client see of it.
+//
+//	prepared -> sending  the innermost hook, which is ours, sends it
+//	sending  -> over     it has an outcome, or its caller has left
+//	prepared -> refused  the hooks have returned without that
+//
+// Only transmit and through change the phase. A hook may run what is below it in a
+// goroutine that it leaves behind; so the outcome is read only when the command is over.
+type command struct {
+	*redis.Cmd
+
+	ctx   carried
+	phase atomic.Int32
+	room  [8]any // for the arguments of most scripts
+	seen  error  // what hooks have made of the outcome
+
+	// How to send it.
+	lane   lane
+	at     time.Time       // the time, or a little before
+	caller context.Context //nolint:containedctx // of who waits for the answer
+	limit  time.Time
+	direct *direct // nil: by the lane
+
+	future  redis.AutoFuture // of one that is on a lane
+	waiting bool             // its caller has left before the answer
+	err     error            // the outcome
+}
+
+// The phases of a command.
+const (
+	commandPrepared int32 = iota
+	commandSending
+	commandOver
+	commandRefused
+)
+
+// newCommand makes a command that is nowhere yet.
+func newCommand(verb string, body any, args []any) *command {
+	c := &command{}
+	c.Cmd = newCmd(&c.ctx, append(append(c.room[:0], verb, body), args...))
+	return c
+}
+
+// newCmd makes a go-redis command of EVALSHA or EVAL.
+func newCmd(ctx context.Context, args []any) *redis.Cmd {
+	cmd := redis.NewCmd(ctx, args...)
+	cmd.SetFirstKeyPos(keyPosition)
+	cmd.SetStepCount(1) // else a ClusterClient asks any node, dead or not, for it
+	return cmd
+}
+
+// keyPosition is where EVALSHA and EVAL have their first key.
+const keyPosition = 3
+
+// once is a command that go-redis must not send again by itself: it would hide
+// from this package that the command may have been executed twice.
+type once struct{ *redis.Cmd }
+
+// NoRetry opts out of every retry of go-redis.
+func (once) NoRetry() bool { return true }
+
+// NoRetry is for hooks that ask.
+func (*command) NoRetry() bool { return true }
+
+// Err is the outcome for hooks. Unlike that of go-redis it waits for nothing.
+func (c *command) Err() error {
+	if c.seen == nil && c.phase.Load() == commandOver {
+		return c.err
+	}
+	return c.seen
+}
+
+// SetErr is what go-redis and hooks do with an outcome. It stays theirs.
+func (c *command) SetErr(err error) { c.seen = err }
+
+// Val is the reply for hooks; it waits for nothing.
+func (c *command) Val() any {
+	if c.phase.Load() == commandSending || c.waiting {
+		return nil
+	}
+	return c.Cmd.Val()
+}
+
+// Result is both.
+func (c *command) Result() (any, error) { return c.Val(), c.Err() }
+
+// String is for logs of hooks.
+func (c *command) String() string { return fmt.Sprint(c.Args()...) }
+
+// through runs the hooks around the command. What became of the command is its outcome,
+// whatever they make of it: only that a hook refuses, or fails afterwards, is theirs to say.
+func (c *command) through(h hooks) error {
+	said := contained(func() error { return h.Process(&c.ctx, c) })
+	if c.phase.CompareAndSwap(commandPrepared, commandRefused) {
+		if said != nil {
+			return &unsentError{said}
+		}
+		return nil // the hook has answered itself
+	}
+	if c.phase.Load() != commandOver {
+		return &interruptedError{errors.Join(errHookLeft, said)}
+	}
+	if c.err == nil && said != nil {
+		return &interruptedError{said}
+	}
+	return c.err
+}
+
+// errHookLeft is the cause when a hook has not waited for what it runs.
+var errHookLeft = errors.New("a hook of the redis client did not wait for the command")
+
+// contained makes an error of the panic of a hook: the goroutine may be anybody's.
+func contained(hooks func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("a hook of the redis client has panicked: %v", r)
+		}
+	}()
+	return hooks()
+}
+
+// transmit is what the hooks are around: it sends the command, once. A hook that runs it
+// again, as one that retries does, gets the same outcome.
+func (c *command) transmit() error {
+	if !c.phase.CompareAndSwap(commandPrepared, commandSending) {
+		if c.phase.Load() == commandOver {
+			return c.err
+		}
+		return errNotAgain
+	}
+	c.err = c.send()
+	c.phase.Store(commandOver)
+	return c.err
+}
+
+// errNotAgain refuses what a hook runs behind the back of the lock.
+var errNotAgain = errors.New("this lock command was sent already, or is not wanted any more")
+
+// send sends the command and waits for its answer.
+func (c *command) send() error {
+	if c.direct != nil {
+		return c.direct.process(c.at, within(c.caller, c.limit), c.Cmd)
+	}
+	c.future = c.lane.pipe.Submit(context.Background(), once{c.Cmd}) //nolint:forbidigo // it outlives its caller
+	err := c.await(c.caller, c.limit)
+	var interrupted *interruptedError
+	c.waiting = errors.As(err, &interrupted)
+	return err
+}
+
+// pending says whether an answer may come later.
+func (c *command) pending() bool { return c.phase.Load() == commandOver && c.waiting }
+
+// await waits in two steps. Nearly every reply comes within the first, whose
+// context is shared by all calls of that moment; only a slow one pays for a timer
+// of its own and listens to its caller.
+func (c *command) await(ctx context.Context, limit time.Time) error {
+	if soon, ok := c.lane.horizon.before(c.at, within(ctx, limit)); ok {
+		err := c.future.WaitContext(soon)
+		if err == nil || soon.Err() == nil || !errors.Is(err, soon.Err()) {
+			return err
+		}
+	}
+	return c.awaitSlow(ctx, limit)
+}
+
+// awaitSlow waits until ctx or limit ends, or until the node is known to be silent. When
+// it falls silent many wait, so that this, and not ctx, is what ends them without a
+// goroutine for each.
+func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
+	speaks, done := c.lane.health.waits()
+	defer done()
+	waits, end := context.WithCancelCause(speaks)
+	defer end(nil)
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
+	}
+	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
+	defer cancel()
+	err := c.future.WaitContext(bounded)
+	if err != nil && bounded.Err() != nil && errors.Is(err, bounded.Err()) {
+		return &interruptedError{context.Cause(bounded)}
+	}
+	return err
+}
+
+// errNoAnswer is the cause of a wait that reached its limit.
+var errNoAnswer = errors.New("no answer from redis in time")
+
+// carried is the context in which hooks see a command: it has the values of the caller's,
+// such as the span that the command belongs below, but does not end with it.
+type carried struct {
+	values context.Context //nolint:containedctx // only its values are used
+}
+
+// Deadline is none.
+func (*carried) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
+// Done is never.
+func (*carried) Done() <-chan struct{} { return nil }
+
+// Err is nil.
+func (*carried) Err() error { return nil }
+
+// Value is the caller's.
+func (c *carried) Value(key any) any {
+	if c.values == nil {
+		return nil
+	}
+	return context.WithoutCancel(c.values).Value(key)
+}
