@@ -36,9 +36,9 @@ type Call struct {
 	cmd    *command
 	state  callState
 	lane   lane
-	err    error            // of a finished call
-	last   bool             // no second send
-	moved  bool             // the node that was asked knows another one
+	err    error // of a finished call
+	last   bool  // no second send
+	moved  bool  // the node that was asked knows another one
 
 	// patient is a call that is made once: it has all its time on a lane, because
 	// nobody sends it again when a direct one was too slow.
