@@ -296,21 +296,17 @@ func (g grant) refused() bool { return g.field == "" }
 // try sends one attempt and resends it while that may help.
 func (a *attempt) try(ctx context.Context) (grant, error) {
 	start, there := a.now, false
-	var last time.Time // the end of a send that is made again; zero: it has its own time
 	for pause := firstPause; ; pause = nextPause(pause) {
 		if there {
 			start = a.now
 		}
-		g, again, err := a.send(ctx, earliest(a.limit(), last))
+		g, again, err := a.send(ctx, a.limit())
 		if !again || err == nil {
 			return g, err
 		}
-		end, ends := a.lastTry(start, err)
-		if ends && a.now.Add(pause).After(end) {
+		there = redisstore.Passes(err)
+		if last, ends := a.lastTry(start, err); ends && a.now.Add(pause).After(last) {
 			return grant{}, unavailable(afterEarlier(a.earlier, err))
-		}
-		if there, last = redisstore.Passes(err), end; there {
-			last = time.Time{}
 		}
 		if err := a.client.sleepOpen(ctx, pause); err != nil {
 			return grant{}, a.stopped(ctx, err)

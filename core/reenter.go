@@ -220,14 +220,14 @@ func (o *owner) mine(reply any) error {
 // or its time is over. sent is when the answered call was sent.
 func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call) (reply any, sent time.Time, err error) {
 	c := o.client
-	var silence, again time.Time // again is the end of a send that is not the first one; zero: it has its own time
+	var silence time.Time
 	var earlier error
 	for pause := firstPause; ; pause = nextPause(pause) {
 		call := send()
 		if silence.IsZero() {
 			silence = call.Sent.Add(c.cfg.backendTimeout)
 		}
-		reply, fate, err := call.Wait(ctx, earliest(s.limit(c, call.Sent), again))
+		reply, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
 		if err == nil {
 			o.answered()
 			return reply, call.Sent, nil
@@ -239,9 +239,6 @@ func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call)
 			silence, earlier = time.Time{}, err // Redis is there
 		}
 		last, ends := s.last(err, silence)
-		if again = last; redisstore.Passes(err) {
-			again = time.Time{}
-		}
 		switch {
 		case ctx.Err() != nil:
 			return nil, call.Sent, unavailable(contextCause(ctx))
@@ -268,14 +265,6 @@ func (o *owner) unanswered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lateUntil = time.Now().Add(settleTime)
-}
-
-// earliest is the earlier of limit and end; a zero end is none.
-func earliest(limit, end time.Time) time.Time {
-	if end.IsZero() {
-		return limit
-	}
-	return minTime(limit, end)
 }
 
 func maxTime(a, b time.Time) time.Time {
