@@ -250,7 +250,8 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 	if ctx.Err() != nil {
 		return nil, &NotAcquiredError{Key: a.keys[0], Cause: contextCause(ctx)}
 	}
-	if err := a.reach(ctx); err != nil {
+	now, err := a.reach(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if len(a.keys) > 1 {
@@ -263,7 +264,7 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 		a.report.Outcome, a.report.acquired = OutcomeReentered, time.Now()
 		return o.self[:], nil
 	}
-	a.first = c.newAttempt(ctx, a.keys[0], &a.req, &a.report, a.report.Start)
+	a.first = c.newAttempt(ctx, a.keys[0], &a.req, &a.report, now)
 	o, err := a.first.run(ctx)
 	if err != nil {
 		return nil, err
@@ -273,21 +274,22 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 	return o.self[:], nil
 }
 
-// reach makes sure that a Cluster has answered once.
-func (a *acquisition) reach(ctx context.Context) error {
+// reach makes sure that a Cluster has answered once, which may take a while, and gives the
+// time after that.
+func (a *acquisition) reach(ctx context.Context) (now time.Time, err error) {
 	c, start := a.client, a.report.Start
 	if c.store.Reached() {
-		return nil
+		return start, nil
 	}
 	limit := c.detectLimit(start)
 	if !a.req.forever && a.req.wait > 0 {
 		limit = minTime(limit, start.Add(a.req.wait))
 	}
-	err := c.store.Detect(ctx, limit)
+	err = c.store.Detect(ctx, limit)
 	if err != nil && ctx.Err() != nil {
-		return &NotAcquiredError{Key: a.keys[0], Waited: time.Since(start), Cause: contextCause(ctx)}
+		return start, &NotAcquiredError{Key: a.keys[0], Waited: time.Since(start), Cause: contextCause(ctx)}
 	}
-	return unavailable(err)
+	return time.Now(), unavailable(err)
 }
 
 // newAttempt prepares the acquisition of one key. now is the time: of a caller that has
