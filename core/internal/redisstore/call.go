@@ -36,9 +36,9 @@ type Call struct {
 	cmd    *command
 	state  callState
 	lane   lane
-	err    error            // of a finished call
-	last   bool             // no second send
-	moved  bool             // the node that was asked knows another one
+	err    error // of a finished call
+	last   bool  // no second send
+	moved  bool  // the node that was asked knows another one
 
 	// patient is a call that is made once: it has all its time on a lane, because
 	// nobody sends it again when a direct one was too slow.
@@ -156,7 +156,7 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 	}
 	c.lane.health.sent(c.Sent)
 	cmd := c.cmd
-	cmd.lane, cmd.at, cmd.caller, cmd.limit, cmd.ctx.values = c.lane, c.Sent, ctx, limit, ctx
+	cmd.lane, cmd.at, cmd.ctx.caller, cmd.limit = c.lane, c.Sent, ctx, limit
 	if alone && !c.patient && !c.moved && d.takes(c.Sent, within(ctx, limit)) && !c.lane.health.far.Load() {
 		cmd.direct = d
 	}
