@@ -15,12 +15,15 @@ import (
 // is the guarantee.
 const pollInterval = time.Second
 
+// jitter is the part of an interval over whose end polls are spread.
+const jitter = 4
+
 // jittered spreads polls over the last quarter of the interval.
 func jittered(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
 	}
-	return d - rand.N(d/4+1)
+	return d - rand.N(d/jitter+1)
 }
 
 // nextField makes a holder field that was never used: a command of an earlier
@@ -34,11 +37,12 @@ func (c *Client) nextField() string {
 // attempt is one acquisition under way, of one key or of several by one script.
 type attempt struct {
 	client *Client
-	key    string   // of several keys the one that is in the way
-	keys   []string // all of several; nil for one
+	key    string   // of several keys the one that is in the way, in whose line it waits
+	keys   []string // all of several, key first, a slice of its own; nil for one
 	req    *request
 	start  time.Time
 	until  time.Time // end of the wait time; zero: none
+	giveUp time.Time // end of the patience, when other keys are held meanwhile; zero: none
 	now    time.Time // last look at the clock
 	cut    bool      // the wait time ends before the time that a command has
 	report *AcquireResult
@@ -51,6 +55,12 @@ type attempt struct {
 	earlier error               // of a send that failed and was repeated
 	ghosts  []string            // fields of attempts without an answer, left to the resolver
 	haunted time.Time           // when the last of them was left
+
+	admitted   bool                  // as of waiter
+	patience   time.Duration         // begins anew when another holder is in the way than before
+	lastGiveUp time.Time             // but ends then
+	beside     []*owner              // of several keys what the script brought beside key
+	passedOver func(passed int) bool // of several keys: whether to wait in another way
 }
 
 // limit is the moment up to which one command may take, from a Redis that answers:
@@ -73,7 +83,7 @@ func (a *attempt) run(ctx context.Context) (*owner, error) {
 	}
 	for {
 		w := &a.w
-		*w = waiter{req: a.req, since: a.start}
+		*w = waiter{req: a.req, since: a.start, until: a.end(ctx), many: a.keys != nil, admitted: a.admitted}
 		if err := a.client.lines.join(a.key, w); err != nil {
 			return nil, err
 		}
@@ -100,9 +110,21 @@ func (a *attempt) once(ctx context.Context) (*owner, error) {
 	case g.refused():
 		return nil, a.busy(nil)
 	}
-	o := a.owner(a.key, g)
-	a.client.lines.took(a.key, nil, o, a.now)
-	return o, nil
+	return a.own(nil, g), nil
+}
+
+// own registers what a grant has brought to w, or to a caller that does not wait.
+func (a *attempt) own(w *waiter, g grant) *owner {
+	o := a.client.newOwner(a.key, g.field, g.sent, a.req.lease)
+	a.client.lines.took(a.key, w, o, a.now)
+	for i, key := range a.keys {
+		if i > 0 {
+			other := a.client.newOwner(key, g.field, g.sent, a.req.lease)
+			a.client.lines.took(key, nil, other, a.now)
+			a.beside = append(a.beside, other)
+		}
+	}
+	return o
 }
 
 // queued is the life of a waiter. It returns with an owner that is registered, or
@@ -146,28 +168,37 @@ func (a *attempt) act(ctx context.Context, w *waiter, todo step) (*owner, error)
 	case err != nil:
 		return nil, err
 	case g.refused():
-		a.client.lines.refused(w, a.refusal, a.now)
-		a.client.lines.subscribe(ctx, w)
-		return nil, nil //nolint:nilnil // it is taken
+		return nil, a.stay(ctx, w)
 	}
-	o := a.owner(a.key, g)
-	a.client.lines.took(a.key, w, o, a.now)
-	return o, nil
+	return a.own(w, g), nil
+}
+
+// stay goes on waiting after a refusal, in the line of the key that is in the way.
+func (a *attempt) stay(ctx context.Context, w *waiter) error {
+	if w.line.key != a.key {
+		a.client.lines.move(w, a.key)
+	}
+	passed := a.client.lines.refused(w, a.refusal, a.now)
+	if a.passedOver != nil && a.passedOver(passed) {
+		return errPassedOver
+	}
+	a.client.lines.subscribe(ctx, w)
+	return nil
 }
 
 // rest waits until there may be something to do. over says that the wait time is.
 func (a *attempt) rest(ctx context.Context, w *waiter, todo step) (over bool, err error) {
 	if a.timer == nil {
 		a.queuedBehind(todo.behind)
-		a.timer = time.NewTimer(a.sleep(todo.sleep))
+		a.timer = time.NewTimer(a.sleep(todo))
 	} else {
-		a.timer.Reset(a.sleep(todo.sleep))
+		a.timer.Reset(a.sleep(todo))
 	}
 	select {
 	case <-w.signal:
 		a.now = time.Now()
 	case <-a.timer.C:
-		if a.now = time.Now(); a.over() {
+		if a.now = time.Now(); a.over() || a.gaveUp() {
 			return true, nil
 		}
 		a.client.lines.poll(w)
@@ -197,6 +228,9 @@ func (a *attempt) lastChance(ctx context.Context, w *waiter) (*owner, error) {
 	if todo := a.client.lines.next(w, a.now); todo.grant != nil && ctx.Err() == nil {
 		return a.accept(w, todo.grant)
 	}
+	if !a.over() {
+		return nil, errGaveUp
+	}
 	if err := a.client.gate.check(ctx, a.key); err != nil {
 		return nil, err // nobody knows whether it is taken
 	}
@@ -211,28 +245,43 @@ func (a *attempt) over() bool {
 	return !a.until.IsZero() && !a.now.Before(a.until)
 }
 
+// gaveUp says whether the patience is over.
+func (a *attempt) gaveUp() bool {
+	return !a.giveUp.IsZero() && !a.now.Before(a.giveUp)
+}
+
 // timeUp says whether the end of the wait time has cut the last command short.
 func (a *attempt) timeUp() bool { return a.cut && a.over() }
 
-// pause is d, but not past the wait time.
-func (a *attempt) pause(d time.Duration) time.Duration {
-	if a.until.IsZero() {
-		return d
+// end is when the wait ends, by the wait time or the deadline of ctx; zero: never.
+func (a *attempt) end(ctx context.Context) time.Time {
+	deadline, ok := ctx.Deadline()
+	if ok && (a.until.IsZero() || deadline.Before(a.until)) {
+		return deadline
 	}
-	return min(d, a.until.Sub(a.now))
+	return a.until
 }
 
-// sleep is how long to wait for a signal: a poll interval, or until the lease in
-// the way ends, the stand-back is over, or the wait time is.
-func (a *attempt) sleep(standBack time.Duration) time.Duration {
-	d := jittered(pollInterval)
-	if standBack > 0 {
-		d = min(d, standBack)
+// sleep is how long to wait for a signal: a poll interval, or until the head's
+// stand-back is over, or the lease in its way, or the wait time.
+func (a *attempt) sleep(todo step) time.Duration {
+	interval := pollInterval
+	if todo.silent {
+		interval = silentPoll
 	}
-	if a.refusal != nil && a.refusal.TTL >= 0 {
+	d := jittered(interval)
+	if todo.sleep > 0 {
+		d = min(d, todo.sleep)
+	}
+	if todo.head && a.refusal != nil && a.refusal.TTL >= 0 {
 		d = min(d, max(a.seen.Add(a.refusal.TTL+time.Millisecond).Sub(a.now), time.Millisecond))
 	}
-	return a.pause(d)
+	for _, end := range [...]time.Time{a.until, a.giveUp} {
+		if !end.IsZero() {
+			d = min(d, end.Sub(a.now))
+		}
+	}
+	return d
 }
 
 // grant says that Redis has given the lock to a field.
@@ -244,25 +293,24 @@ type grant struct {
 // refused says that there is no grant: the lock is taken.
 func (g grant) refused() bool { return g.field == "" }
 
-// owner is the ownership of one key that a grant brings.
-func (a *attempt) owner(key string, g grant) *owner {
-	return a.client.newOwner(key, g.field, g.sent, a.req.lease)
-}
-
 // try sends one attempt and resends it while that may help.
 func (a *attempt) try(ctx context.Context) (grant, error) {
 	start, there := a.now, false
+	var last time.Time // the end of a send that is made again; zero: it has its own time
 	for pause := firstPause; ; pause = nextPause(pause) {
 		if there {
 			start = a.now
 		}
-		g, again, err := a.send(ctx, a.limit())
+		g, again, err := a.send(ctx, earliest(a.limit(), last))
 		if !again || err == nil {
 			return g, err
 		}
-		there = redisstore.Passes(err)
-		if last, ends := a.lastTry(start, err); ends && a.now.Add(pause).After(last) {
+		end, ends := a.lastTry(start, err)
+		if ends && a.now.Add(pause).After(end) {
 			return grant{}, unavailable(afterEarlier(a.earlier, err))
+		}
+		if there, last = redisstore.Passes(err), end; there {
+			last = time.Time{}
 		}
 		if err := a.client.sleepOpen(ctx, pause); err != nil {
 			return grant{}, a.stopped(ctx, err)
@@ -324,10 +372,10 @@ func (a *attempt) command(field string) redisstore.Call {
 	return a.client.store.Acquire(a.now, a.key, field, a.req.lease)
 }
 
-// wanted are all the keys.
+// wanted are all the keys, in a slice that may be kept.
 func (a *attempt) wanted() []string {
 	if a.keys != nil {
-		return a.keys
+		return slices.Clone(a.keys)
 	}
 	return []string{a.key}
 }
@@ -349,5 +397,6 @@ func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, er
 var (
 	errTooLate = errors.New("the reply came after the end of the lease")
 	errSilent  = errors.New("no answer from redis within the wait time")
+	errGaveUp  = errors.New("the patience is over")
 	errGhost   = errors.New("an attempt without an answer has the lock and is being cleared up")
 )

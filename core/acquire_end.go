@@ -63,12 +63,22 @@ func (a *attempt) stopped(ctx context.Context, cause error) error {
 
 // refused notes who is in the way.
 func (a *attempt) refused(r *redisstore.Refusal) {
+	if !a.giveUp.IsZero() && a.refusal != nil && a.refusal.Holder != r.Holder {
+		a.giveUp = minTime(a.now.Add(a.patience), a.lastGiveUp)
+	}
 	a.refusal, a.seen = r, a.now
 	if a.keys != nil {
-		a.key = a.keys[min(max(r.Index, 0), len(a.keys)-1)]
+		a.waitFor(min(max(r.Index, 0), len(a.keys)-1))
 	}
 	a.report.BlockedBy = r.Holder
 	a.contended(r)
+}
+
+// waitFor makes one of several keys the one that is in the way. The script looks at it
+// first: as long as it is taken, no other one is.
+func (a *attempt) waitFor(index int) {
+	a.keys[0], a.keys[index] = a.keys[index], a.keys[0]
+	a.key = a.keys[0]
 }
 
 // queuedBehind notes that callers of this client are in the way.
@@ -92,7 +102,7 @@ func (a *attempt) contended(r *redisstore.Refusal) {
 
 // busy is the error of an acquisition that did not get the lock.
 func (a *attempt) busy(cause error) error {
-	e := &NotAcquiredError{Key: a.key, Waited: time.Since(a.start), Cause: cause}
+	e := &NotAcquiredError{Key: a.key, Waited: time.Since(a.start), Cause: onlyTold(cause)}
 	if a.refusal != nil {
 		e.BlockedBy = a.refusal.Holder
 		e.RetryAfter = max(a.refusal.TTL-time.Since(a.seen), 0)
@@ -101,13 +111,13 @@ func (a *attempt) busy(cause error) error {
 }
 
 // contextCause is why a context ended, such that both its error and its cause
-// match.
+// match. That of a hold which was lost is only told: it is another one's.
 func contextCause(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || errors.Is(cause, err) {
 		return err
 	}
-	return errors.Join(err, cause)
+	return errors.Join(err, onlyTold(cause))
 }
 
 // The pauses between two sends of one operation.

@@ -26,9 +26,12 @@ type Client struct {
 	lines    *lines
 	hub      *hub
 	gate     *gate
+	backend  backend
 	resolver *resolver
 	watchdog *watchdog
 	ownRedis redis.UniversalClient // of Open; closed with this client
+
+	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
 
 	closing chan struct{}   // closed when Close begins
 	life    context.Context //nolint:containedctx // of the goroutines of this client
@@ -69,6 +72,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
 	c.callers.gone, c.unasked.gone = make(chan struct{}), make(chan struct{})
+	c.backend.client = c
 	c.lines, c.hub, c.gate, c.resolver, c.watchdog = newLines(c), newHub(c), newGate(c), newResolver(c), newWatchdog(c)
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
@@ -80,6 +84,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if c.store, err = redisstore.New(rdb, store); err != nil {
 		return nil, invalidf("New: %w", err)
 	}
+	c.oneScript = c.store.SameSlot
 	c.life, c.endLife = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own lifetime
 	c.spawn(c.watchdog.run)
 	return c, nil
@@ -99,6 +104,10 @@ func (c *Client) ID() string { return c.id }
 
 // Prefix is what [WithPrefix] said.
 func (c *Client) Prefix() string { return c.cfg.prefix }
+
+// MaxNameLength is the longest name of a lock in bytes: what the prefix leaves of
+// [WithMaxKeyLength].
+func (c *Client) MaxNameLength() int { return c.cfg.maxKeyLength - len(c.cfg.prefix) }
 
 // Ready asks Redis whether it answers, within the backend timeout. It is for
 // readiness probes; the error matches [ErrUnavailable] or [ErrClosed].

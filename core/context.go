@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -84,6 +85,22 @@ func (c *Client) ownedAlong(ctx context.Context, key string) (o *owner, outermos
 		return nil, ctx
 	}
 	return nil, last.parent
+}
+
+// lost is why the ownership of one of the keys that ctx carries has ended, nil if it has
+// not.
+func (c *Client) lost(ctx context.Context, keys []string) error {
+	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
+		if h.hold.client != c || h.hold.scope.ended.Load() {
+			continue
+		}
+		for _, o := range h.hold.scope.owners {
+			if loss := o.loss(); loss != nil && slices.Contains(keys, o.key) {
+				return loss
+			}
+		}
+	}
+	return nil
 }
 
 // Held gives the hold on the lock name that ctx carries: the innermost one, of

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// The sentinels of this package. Every error it returns matches at least one of
-// them with [errors.Is], and wraps its cause: a network error, a Redis reply,
+// The sentinels of this package. Every error it returns matches one of them with
+// [errors.Is], which says what has happened (of ErrLost also ErrNotHeld), and wraps
+// its cause: a network error, a Redis reply,
 // [context.DeadlineExceeded] or [context.Canceled]. The exceptions are the errors of
 // closing connections in [Client.Close] and of the function given to [Lock.Do], and
 // that [Open] keeps what the URL's parser says of a password to itself.
@@ -49,7 +50,7 @@ var (
 // NotAcquiredError tells why and after how long a lock was not acquired.
 //
 // It is meant for the server's own logs and decisions. Do not send its text to a
-// client: it contains the key.
+// client: it contains the key. [ErrorText] does not.
 type NotAcquiredError struct {
 	// Key is the Redis key of the lock, prefix included. Of a [Client.MultiLock]
 	// it is the key that was taken.
@@ -67,17 +68,15 @@ type NotAcquiredError struct {
 	// last refused attempt, empty when unknown.
 	BlockedBy string
 
-	// Cause is the reason beyond "taken": a context error, a loss; nil when the
-	// wait time was simply over.
+	// Cause is the reason beyond "taken": the error and the cause of a context; nil when
+	// the wait time was simply over. It matches none of the other sentinels but
+	// ErrReleased: what became of another lock is only told.
 	Cause error
 }
 
 // Error describes the failure for logs.
 func (e *NotAcquiredError) Error() string {
-	text := fmt.Sprintf("core: lock %q not acquired after %s", e.Key, e.Waited.Round(time.Microsecond))
-	if e.BlockedBy != "" {
-		text += fmt.Sprintf(" (held by %s)", e.BlockedBy)
-	}
+	text := e.text(e.Key)
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
@@ -97,10 +96,34 @@ func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
 }
 
-// unavailable joins ErrUnavailable with its cause.
+// unavailable joins ErrUnavailable with its cause. A cause that says what has happened
+// stays as it is.
 func unavailable(cause error) error {
-	if cause == nil || errors.Is(cause, ErrUnavailable) {
+	if cause == nil || isOutcome(cause) {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
 }
+
+// isOutcome says whether an error tells what an operation has come to.
+func isOutcome(err error) bool {
+	for _, outcome := range []error{ErrUnavailable, ErrNotAcquired, ErrNotHeld, ErrClosed, ErrTooManyWaiters, ErrInvalid} {
+		if errors.Is(err, outcome) {
+			return true
+		}
+	}
+	return false
+}
+
+// onlyTold makes of the outcome of another operation, such as the loss of an outer lock, a
+// cause that is told and does not match. Other errors stay as they are.
+func onlyTold(err error) error {
+	if err == nil || !isOutcome(err) {
+		return err
+	}
+	return toldError{err}
+}
+
+type toldError struct{ of error }
+
+func (e toldError) Error() string { return e.of.Error() }

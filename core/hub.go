@@ -189,6 +189,9 @@ func (f *feed) write(ctx context.Context, subs *redisstore.Subscriptions) {
 			}
 			subs.Unsubscribe(ctx, stale)
 			subs.Ping(ctx)
+			for _, channel := range f.silent() { // in a command of its own: the server may refuse some only
+				subs.Subscribe(ctx, []string{channel})
+			}
 		}
 	}
 }
@@ -216,6 +219,22 @@ func (f *feed) sweep(now time.Time) (stale []string, empty bool) {
 	return stale, f.ended
 }
 
+// maxAskedAgain is how many channels are asked for again at a time.
+const maxAskedAgain = 20
+
+// silent gives channels that are wanted and not confirmed: the server has refused
+// them, by an ACL say, which an operator may mend.
+func (f *feed) silent() (channels []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for channel, t := range f.topics {
+		if t.users > 0 && !t.confirmed.Load() && len(channels) < maxAskedAgain {
+			channels = append(channels, channel)
+		}
+	}
+	return channels
+}
+
 // read passes on what comes in. A connection that was lost is made again by the
 // subscriptions, which confirms every channel anew: then everybody looks. With
 // sharded channels the feed ends instead: they may belong to another node now, and
@@ -224,6 +243,10 @@ func (f *feed) read(ctx context.Context, subs *redisstore.Subscriptions) {
 	for ctx.Err() == nil {
 		event, err := subs.Receive(ctx, 3*pingInterval)
 		moved := event.Kind == redisstore.Unsubscribed && subs.Sharded() && f.has(event.Channel)
+		if subs.Refused(err) { // some channels; the others go on
+			_ = f.hub.client.sleep(ctx, firstPause) //nolint:errcheck // the loop looks at ctx
+			continue
+		}
 		if err != nil || moved {
 			f.interrupted()
 			if subs.Sharded() {
@@ -249,12 +272,18 @@ func (f *feed) has(channel string) bool {
 // feedPause keeps a node that refuses subscriptions from being asked all the time.
 const feedPause = 200 * time.Millisecond
 
-// interrupted marks all topics as not confirmed.
+// interrupted marks all topics as not confirmed, and has their waiters know.
 func (f *feed) interrupted() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	var deaf []string
 	for _, t := range f.topics {
-		t.confirmed.Store(false)
+		if t.confirmed.Swap(false) {
+			deaf = append(deaf, t.key)
+		}
+	}
+	f.mu.Unlock()
+	for _, key := range deaf {
+		f.hub.client.lines.look(key)
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 
 // Leave stops owning the lock without freeing it: the key stays for d, as a marker
 // that nobody holds, and then expires. The marker has a holder field of its own, so
-// that no command of the holder that is still on its way can prolong it. Only the last
+// that no command of the holder that is still on its way can prolong it. Who waits, in
+// whatever process, is told when that is earlier than the end of the lease. Only the last
 // hold of an acquisition can leave; an inner one gets [ErrInvalid] and goes on.
 //
 // Else the hold and its context end as with [Hold.Release], whatever Redis says, and
@@ -82,6 +83,7 @@ func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration, has spa
 	defer o.end()
 	start, sends := time.Now(), 0
 	marker := o.client.nextField()
+	o.client.lines.expectFall(o.key, o.left(start), d) // ownerEnded, which follows, ends this
 	reply, _, err := o.insist(ctx, has, func() redisstore.Call {
 		sends++
 		return o.client.store.Handoff(time.Now(), o.key, o.field, marker, d)

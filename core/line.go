@@ -18,8 +18,9 @@ type lines struct {
 
 // shard guards the lines of some keys. Nothing is done under its mutex but memory.
 type shard struct {
-	mu    sync.Mutex
-	lines map[string]*line
+	mu     sync.Mutex
+	lines  map[string]*line
+	recent map[string]possession // of keys whose line has ended
 }
 
 func newLines(c *Client) *lines {
@@ -34,7 +35,7 @@ func newLines(c *Client) *lines {
 func (s *shard) get(key string) *line {
 	ln := s.lines[key]
 	if ln == nil {
-		ln = &line{key: key}
+		ln = &line{key: key, possession: s.recall(key)}
 		s.lines[key] = ln
 	}
 	return ln
@@ -48,6 +49,7 @@ func (s *shard) settle(ln *line) *topic {
 	}
 	if s.lines[ln.key] == ln {
 		delete(s.lines, ln.key)
+		s.remember(ln.key, ln.possession, ln.possession.ended)
 	}
 	t := ln.topic
 	ln.topic = nil
@@ -73,6 +75,10 @@ type line struct {
 	runStart time.Time // when that was
 	backTo   time.Time // the head stands back until then
 	echoTo   time.Time // until then the next message is taken for that of our own release
+	pace     pace      // of the attempts that messages cause
+	pacedTo  time.Time // the head waits until then because of it
+
+	possession possession // how busy this process keeps the lock
 
 	asked time.Time // the first attempt since the last answer; zero: it was answered
 
@@ -83,19 +89,25 @@ type line struct {
 
 // waiter is one queued caller.
 type waiter struct {
-	line       *line
+	line       *line // where it stands; only a waiter for several keys changes it
 	prev, next *waiter
 	req        *request
 	since      time.Time
+	until      time.Time     // end of the wait; zero: none
 	signal     chan struct{} // look at your state; capacity 1
+	many       bool          // wants several keys at once: a single one is not handed to it
+	admitted   bool          // the limits of waiters have let it in before
 
 	// Guarded by the shard.
-	shared bool   // a hand-off knows it, and may look at it later
-	due    bool   // an attempt is sensible now
-	chosen bool   // taken out of the queue by a hand-off that is on its way
-	left   bool   // gave up
-	grant  *owner // received from a hand-off
-	behind string // field of the holder of this client that it waits for, or got the lock from
+	shared bool      // a hand-off knows it, and may look at it later
+	due    bool      // an attempt is sensible now
+	chosen bool      // taken out of the queue by a hand-off that is on its way
+	left   bool      // gave up
+	latest time.Time // it stands back no longer than until then; zero: it has not yet
+	grant  *owner    // received from a hand-off
+	behind string    // field of the holder of this client that it waits for, or got the lock from
+	moved  bool      // of several keys: when one was free another one was in the way
+	passed int       // of several keys: how often somebody else came first since then
 }
 
 func (l *lines) shard(key string) *shard {
@@ -108,64 +120,24 @@ func (l *lines) join(key string, w *waiter) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ln := s.get(key)
-	if err := l.admit(ln, w.req); err != nil {
+	if err := l.admit(ln, w); err != nil {
 		s.settle(ln)
 		return err
 	}
-	w.line = ln
-	ln.push(w)
-	w.due = ln.first == w && ln.owner == nil && !ln.handing
+	ln.enter(w)
 	return nil
 }
 
 // admit keeps the limits. The shard is locked.
-func (l *lines) admit(ln *line, req *request) error {
-	if ln.waiting >= l.limit(req) {
+func (l *lines) admit(ln *line, w *waiter) error {
+	if ln.waiting >= l.limit(w.req) && !w.admitted {
 		return ErrTooManyWaiters
 	}
-	if l.client.waiters.Add(1) > int64(l.client.cfg.maxWaiters) {
+	if l.client.waiters.Add(1) > int64(l.client.cfg.maxWaiters) && !w.admitted {
 		l.client.waiters.Add(-1)
 		return ErrTooManyWaiters
 	}
 	return nil
-}
-
-func (ln *line) push(w *waiter) {
-	w.prev, w.next = ln.last, nil
-	if ln.last != nil {
-		ln.last.next = w
-	} else {
-		ln.first = w
-	}
-	ln.last = w
-	ln.waiting++
-}
-
-// pushFront puts a waiter back whose hand-off has failed.
-func (ln *line) pushFront(w *waiter) {
-	w.prev, w.next = nil, ln.first
-	if ln.first != nil {
-		ln.first.prev = w
-	} else {
-		ln.last = w
-	}
-	ln.first = w
-	ln.waiting++
-}
-
-func (ln *line) remove(w *waiter) {
-	if w.prev != nil {
-		w.prev.next = w.next
-	} else {
-		ln.first = w.next
-	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	} else {
-		ln.last = w.prev
-	}
-	w.prev, w.next = nil, nil
-	ln.waiting--
 }
 
 // wakeHead tells the head that an attempt is sensible.
@@ -188,46 +160,18 @@ func (w *waiter) wake() {
 	}
 }
 
-// step is what a waiter has to do next.
-type step struct {
-	grant   *owner
-	attempt bool
-	sleep   time.Duration // until the head's stand-back is over; 0: as long as it likes
-	behind  string        // field of the holder of this client that it waits for
-}
-
-// next looks at the state of a waiter.
-func (l *lines) next(w *waiter, now time.Time) step {
-	s := l.shard(w.line.key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ln := w.line
-	switch {
-	case w.grant != nil:
-		return step{grant: w.grant}
-	case w.chosen || ln.first != w || !w.due:
-		w.listen()
-		if ln.owner != nil {
-			w.behind = ln.owner.field
-		}
-		return step{behind: w.behind}
-	case now.Before(ln.backTo):
-		w.listen()
-		return step{sleep: ln.backTo.Sub(now), behind: w.behind}
-	}
-	w.due = false
-	if ln.asked.IsZero() {
-		ln.asked = now
-	}
-	return step{attempt: true}
-}
-
-// refused notes that Redis has named another holder to w.
-func (l *lines) refused(w *waiter, r *redisstore.Refusal, now time.Time) {
+// refused notes that Redis has named another holder to w, in whose line it stands, and
+// says how often w was passed over.
+func (l *lines) refused(w *waiter, r *redisstore.Refusal, now time.Time) (passed int) {
 	s := l.shard(w.line.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.line.refusal, w.line.refused, w.line.asked = r, now, time.Time{}
+	w.line.possession.contested()
+	if w.moved {
+		w.passed++
+	}
+	return w.passed
 }
 
 // takenSince says whether the lock is known to have been taken while w waited: a
@@ -291,11 +235,7 @@ func (l *lines) leave(w *waiter) *owner {
 	w.left = true
 	grant := w.grant
 	if grant == nil && !w.chosen {
-		wasHead := ln.first == w
-		ln.remove(w)
-		if wasHead && ln.owner == nil && !ln.handing {
-			ln.wakeHead() // pass on whatever woke this one
-		}
+		ln.quit(w)
 	}
 	t := s.settle(ln)
 	s.mu.Unlock()
@@ -322,6 +262,8 @@ func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
 	before := ln.owner
 	o.known = now.Sub(l.client.start)
 	ln.owner, ln.run, ln.runStart, ln.backTo, ln.asked = o, 0, now, time.Time{}, time.Time{}
+	ln.pace, ln.pacedTo = pace{}, time.Time{}
+	ln.possession.taken(now.Sub(l.client.start))
 	var t *topic
 	switch {
 	case w == nil:
@@ -373,15 +315,17 @@ func (l *lines) ownerEnded(o *owner, othersTold bool) {
 		s.mu.Unlock()
 		return
 	}
-	ln.owner = nil
+	now := time.Now()
+	ln.owner, ln.pacedTo = nil, time.Time{}
+	ln.possession.freed(now.Sub(l.client.start))
 	if ln.first != nil {
-		ln.ended = time.Now()
+		ln.ended = now
 	}
 	if othersTold && ln.first != nil {
-		ln.backTo = time.Now().Add(standBack)
+		ln.backTo = now.Add(standBack)
 	}
 	if !ln.echoTo.IsZero() {
-		ln.echoTo = time.Now().Add(echoWindow)
+		ln.echoTo = now.Add(echoWindow)
 	}
 	ln.wakeHead()
 	t := s.settle(ln)

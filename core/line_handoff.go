@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
 
 // Bounds of a run of hand-offs: after so many, or so long, the lock is freed with
 // a message, so that waiters of other processes get their turn.
@@ -9,8 +13,8 @@ const (
 	runDuration = 50 * time.Millisecond
 )
 
-// choose takes the head out of the queue for a hand-off from o. It gives nil when
-// nobody waits, or when the run is over and the lock must be freed.
+// choose takes the next holder out of the queue for a hand-off from o. It gives nil
+// when there is none, or when the run is over, and the lock must be freed.
 func (l *lines) choose(o *owner, now time.Time) *waiter {
 	s := l.shard(o.key)
 	s.mu.Lock()
@@ -19,11 +23,14 @@ func (l *lines) choose(o *owner, now time.Time) *waiter {
 	if ln == nil || ln.owner != o {
 		return nil
 	}
-	if ln.first == nil || ln.run >= runLength || now.Sub(ln.runStart) >= l.run {
+	var w *waiter
+	if ln.first != nil && ln.run < runLength && now.Sub(ln.runStart) < l.run && !ln.possession.owes(ln.key, l.client.start, now) {
+		w = ln.nextHolder()
+	}
+	if w == nil {
 		ln.expectEcho(now)
 		return nil
 	}
-	w := ln.first
 	ln.remove(w)
 	w.chosen, w.behind = true, o.field
 	ln.handing = true
@@ -33,12 +40,44 @@ func (l *lines) choose(o *owner, now time.Time) *waiter {
 // echoWindow is how long after a release its own message may still be on the way.
 const echoWindow = 50 * time.Millisecond
 
-// expectEcho prepares for the message of a release that is about to be sent: it
+// expectEcho prepares for the message of a command that is about to be sent: it
 // comes back on our own subscription, and means nothing to us. If it never comes,
 // another one that is taken for it costs the head one poll interval.
 func (ln *line) expectEcho(now time.Time) {
 	if ln.topic != nil && ln.topic.confirmed.Load() {
 		ln.echoTo = now.Add(time.Second)
+	}
+}
+
+// expectFall prepares for the message of a command that lowers the TTL of key, which
+// is had for as long as left, to lease. The waiters of this client wait for the holder,
+// and need not be told. It says whether the TTL falls, as far as is known; then fell
+// follows.
+func (l *lines) expectFall(key string, left, lease time.Duration) (falls bool) {
+	if left <= lease {
+		return false
+	}
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ln := s.lines[key]; ln != nil {
+		ln.expectEcho(time.Now())
+	}
+	return true
+}
+
+// fell ends what expectFall has begun: reply says whether there is a message.
+func (l *lines) fell(key string, reply any) {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ln := s.lines[key]
+	switch {
+	case ln == nil || ln.echoTo.IsZero():
+	case redisstore.Fell(reply):
+		ln.echoTo = time.Now().Add(echoWindow)
+	default:
+		ln.echoTo = time.Time{}
 	}
 }
 
@@ -72,7 +111,7 @@ func (l *lines) notHanded(w *waiter) {
 	ln.handing = false
 	w.chosen = false
 	if !w.left {
-		ln.pushFront(w)
+		ln.insert(w, nil)
 	}
 	ln.wakeHead()
 	t := s.settle(ln)

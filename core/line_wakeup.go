@@ -15,6 +15,16 @@ func (l *lines) kick(key string) {
 	}
 }
 
+// look has the head of the line of key see whether it still gets messages.
+func (l *lines) look(key string) {
+	s := l.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ln := s.lines[key]; ln != nil && ln.first != nil {
+		ln.first.wake()
+	}
+}
+
 // holder is the holder of this client, nil if there is none.
 func (l *lines) holder(key string) *owner {
 	s := l.shard(key)
@@ -36,14 +46,19 @@ func (l *lines) message(key string) *owner {
 	if ln == nil {
 		return nil
 	}
+	now := time.Now()
 	if echo := ln.echoTo; !echo.IsZero() {
 		ln.echoTo = time.Time{}
-		if time.Now().Before(echo) {
+		if now.Before(echo) {
 			return nil
 		}
 	}
-	ln.backTo = time.Time{}
-	ln.wakeHead()
+	if !now.Before(ln.pacedTo) { // else the head has been told already
+		ln.pacedTo = ln.pace.next(now)
+		ln.backTo = time.Time{}
+		ln.wakeHead()
+	}
+	ln.possession.contested()
 	return ln.owner
 }
 

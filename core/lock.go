@@ -80,12 +80,14 @@ func (c *Client) key(name string) (string, error) {
 // with it, through the same client, re-enters. It ends with the cause [ErrLost],
 // [ErrReleased] or [ErrClosed], or with ctx. After Release go on with ctx.
 //
-// On error it returns ctx as given and a nil *Hold. The error matches
+// On error it returns ctx as given and a nil *Hold. The error matches one of
 // [ErrNotAcquired] (and the context's error, if that is why), [ErrUnavailable],
-// [ErrTooManyWaiters], [ErrClosed] or [ErrInvalid]. Redis that does not answer is
-// never taken for a lock that is taken: it is ErrUnavailable within the backend
-// timeout, or within the wait time if that is shorter. Redis that answers that it cannot
-// serve just now, such as LOADING, BUSY or NOREPLICAS, is waited for within the wait time.
+// [ErrTooManyWaiters], [ErrClosed] and [ErrInvalid]; when ctx carries the lock also
+// [ErrLost], if it was lost, or [ErrNotHeld], if it was released meanwhile. Redis that
+// does not answer is never taken for a lock that is taken: it is ErrUnavailable within
+// the backend timeout, or within the wait time if that is shorter. Redis that answers
+// that it cannot serve just now, such as LOADING, BUSY or NOREPLICAS, is waited for within
+// the wait time.
 //
 // Uncontended it costs one round trip, and so does Release. Prefer [Lock.Do].
 func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Context, *Hold, error) {
@@ -194,9 +196,14 @@ func (a *acquisition) run(ctx context.Context) (*Hold, error) {
 	observed := c.cfg.observers.observeAcquireStart(ctx, a.report.Acquisition)
 	owners, err := a.takeAll(observed)
 	if err != nil {
+		if loss := c.lost(ctx, a.keys); loss != nil {
+			err = loss // that is what has happened, whatever noticed it first
+		}
+		c.backend.note(ctx, err)
 		c.report(observed, &a.report, err)
 		return nil, err
 	}
+	c.backend.note(ctx, nil)
 	a.report.Field = owners[0].field
 	c.report(observed, &a.report, nil)
 	return c.newHold(ctx, owners, &a.req, HoldInfo{
@@ -228,7 +235,7 @@ func outcomeOf(err error) Outcome {
 		return OutcomeAcquired
 	case errors.Is(err, ErrTooManyWaiters):
 		return OutcomeOverload
-	case errors.Is(err, ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrNotHeld), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return OutcomeCanceled
 	case errors.Is(err, ErrUnavailable):
 		return OutcomeBackend
@@ -256,7 +263,7 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 		a.report.Outcome, a.report.acquired = OutcomeReentered, time.Now()
 		return o.self[:], nil
 	}
-	a.first = c.newAttempt(ctx, a.keys[0], &a.req, &a.report)
+	a.first = c.newAttempt(ctx, a.keys[0], &a.req, &a.report, a.report.Start)
 	o, err := a.first.run(ctx)
 	if err != nil {
 		return nil, err
@@ -283,9 +290,10 @@ func (a *acquisition) reach(ctx context.Context) error {
 	return unavailable(err)
 }
 
-// newAttempt prepares the acquisition of one key.
-func (c *Client) newAttempt(ctx context.Context, key string, req *request, report *AcquireResult) attempt {
-	a := attempt{client: c, key: key, req: req, start: report.Start, now: report.Start, report: report}
+// newAttempt prepares the acquisition of one key. now is the time: of a caller that has
+// just come that of its report.
+func (c *Client) newAttempt(ctx context.Context, key string, req *request, report *AcquireResult, now time.Time) attempt {
+	a := attempt{client: c, key: key, req: req, start: report.Start, now: now, report: report}
 	if !req.forever {
 		a.until = report.Start.Add(req.wait)
 	}
@@ -342,12 +350,17 @@ func (l Lock) State(ctx context.Context) (State, error) {
 // whether it was held. The holder finds out at its next renewal at the latest. For
 // operators: the work that the lock guarded may still go on. Of a MultiLock it is
 // [ErrInvalid].
+//
+// Only a lock is freed. A key of another type, or a hash that is not a plain lock's, stays
+// and is [ErrUnavailable]; that includes Redisson's read-write lock, semaphores and
+// latches. Its fair, fenced and spin locks have the plain lock's hash and are freed, but
+// only waiters of the plain kind are told.
 func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	reply, key, err := l.ask(ctx, "ForceRelease", (*redisstore.Store).Force)
 	if err != nil {
 		return false, err
 	}
-	freed, err := redisstore.Mine(reply)
+	freed, err := redisstore.Freed(reply)
 	if err != nil {
 		return false, unavailable(err)
 	}

@@ -3,15 +3,9 @@ package core
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"time"
-)
-
-// together is how long several keys are tried for by one script. After that, or
-// across slots, they are taken one after the other in sorted order, which waits
-// properly and cannot deadlock.
-const (
-	together     = 50 * time.Millisecond
-	togetherStep = 8 * time.Millisecond
 )
 
 // takeMany gets an owner for every key of a MultiLock, or none. Keys that ctx owns
@@ -24,7 +18,7 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 			wanted = append(wanted, key)
 		}
 	}
-	m := &multi{client: c, req: req, report: report, notOwned: wanted}
+	m := newMulti(c, wanted, req, report)
 	if err := m.take(ctx); err != nil {
 		return nil, err
 	}
@@ -34,7 +28,7 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 			continue
 		}
 		if err := c.reenter(ctx, o, req, report); err != nil {
-			m.rollBack(ctx)
+			m.giveBack(ctx)
 			for _, o := range entered {
 				c.undoEntry(o, req.watchdog)
 			}
@@ -50,149 +44,226 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 }
 
 // multi is the acquisition of several keys that are not owned yet.
+//
+// It waits with empty hands: in the line of the key that is in the way. When its turn
+// comes there, it takes all keys by one script, or, across slots, that key and then the
+// others, for which it does not wait. If another key is in the way then, it moves to the
+// line of that one, to the place that its age gives it.
+//
+// With every key in motion they are rarely free at the same moment. So who was passed
+// over too often takes the keys one after the other, first the one that was in the way
+// most often, and holds what it has while it waits for the next one; but only for its
+// patience, and then it gives all back. After that it waits with empty hands for at least
+// three times as long, so that what it cannot use is held for a quarter of the time at
+// most:
+//
+//	empty hands ──passed over──> holding ──all──> had
+//	    ^                           │
+//	    └──────patience over────────┘
+//
+// Nobody waits for ever with a key in hand, so nobody is deadlocked, whatever the order
+// in which others take them. Nobody's patience is that of the others, so that two do not
+// get into each other's way for ever.
 type multi struct {
-	client   *Client
-	req      *request
-	report   *AcquireResult
-	notOwned []string
-	got      []*owner
-	refused  *attempt // the last one together, nil if none was made
+	client *Client
+	req    *request
+	report *AcquireResult
+	keys   []string // sorted
+	got    []*owner // by key, nil for one that is not had
+
+	first    int       // the key that is in the way
+	inTheWay []int     // how often a key was, with an extra weight for one that was missed while holding
+	began    time.Time // of the present wait with empty hands
+	passed   int       // how often others were first since then, across slots
+	pause    time.Time // until when nothing is held
+	last     *attempt  // that was refused, nil if none was
+	admitted bool      // the limits of waiters have let it in
 }
+
+func newMulti(c *Client, keys []string, req *request, report *AcquireResult) *multi {
+	return &multi{
+		client: c, req: req, report: report, keys: keys, began: report.Start,
+		got: make([]*owner, len(keys)), inTheWay: make([]int, len(keys)),
+	}
+}
+
+// When a waiter has been passed over: by so many turns of others, or for so long.
+const (
+	maxPassed  = 16
+	maxPassing = time.Second
+)
+
+// The patience of one who holds keys: a quarter of what it has waited so far, within
+// these bounds. It begins anew when the key that it waits for passes from one holder to
+// the next, because then whoever has that does not wait for what is held here; at most
+// up to four times as long.
+const (
+	leastPatience = 50 * time.Millisecond
+	mostPatience  = time.Second
+	patiencePart  = 4
+)
+
+// errPassedOver ends a wait with empty hands.
+var errPassedOver = errors.New("others were first too often")
 
 // take gets all keys or none.
 func (m *multi) take(ctx context.Context) error {
-	if len(m.notOwned) == 0 {
+	if len(m.keys) == 0 {
 		return nil
 	}
-	if len(m.notOwned) > 1 && m.client.store.SameSlot(m.notOwned) {
-		done, err := m.takeTogether(ctx)
-		if done || err != nil {
+	m.first = m.client.lines.busiest(m.keys)
+	way := m.takeEmptyHanded
+	if len(m.keys) > 1 && m.client.oneScript(m.keys) {
+		way = m.takeTogether
+	}
+	for next := way; ; {
+		err := next(ctx)
+		if err == nil {
+			return nil
+		}
+		m.giveBack(ctx)
+		switch {
+		case errors.Is(err, errPassedOver):
+			next = m.takeHolding
+		case errors.Is(err, errGaveUp):
+			next = way
+		default:
 			return err
 		}
 	}
-	if err := m.takeOneByOne(ctx); err != nil {
-		m.rollBack(ctx)
+}
+
+// takeTogether takes all keys by one script.
+func (m *multi) takeTogether(ctx context.Context) error {
+	a := m.attempt(ctx, m.first)
+	a.keys = slices.Clone(m.keys)
+	a.waitFor(m.first)
+	a.passedOver = func(passed int) bool {
+		m.missed(slices.Index(m.keys, a.key), 1)
+		return m.passedOver(passed, a.now)
+	}
+	return m.run(ctx, a)
+}
+
+// takeEmptyHanded waits for the key that is in the way, and takes the others if they are
+// free.
+func (m *multi) takeEmptyHanded(ctx context.Context) error {
+	missing, err := m.takeOneByOne(ctx, m.first, nil)
+	if !errors.Is(err, errGaveUp) {
 		return err
 	}
-	return nil
+	m.missed(missing, 1)
+	if m.passed++; m.passedOver(m.passed, time.Now()) {
+		return errPassedOver
+	}
+	return err
 }
 
-// takeTogether tries the script until it succeeds, or waiting in line is better.
-func (m *multi) takeTogether(ctx context.Context) (done bool, err error) {
-	single := m.client.newAttempt(ctx, m.notOwned[0], m.req, m.report)
-	a := &single
-	a.keys = m.notOwned
-	if err := m.client.gate.check(ctx, a.key); err != nil {
-		return false, err
-	}
-	for give := a.now.Add(together); ; {
-		g, err := a.try(ctx)
-		switch {
-		case err != nil:
-			return false, err
-		case !g.refused():
-			m.own(a, g)
-			return true, nil
-		case a.over():
-			return false, a.busy(nil)
-		case a.now.After(give), m.client.lines.others(a.key):
-			m.refused = a
-			return false, nil
-		}
-		if err := m.client.sleepOpen(ctx, a.pause(togetherStep)); err != nil {
-			return false, a.stopped(ctx, err)
-		}
-		if a.now = time.Now(); a.over() {
-			return false, a.busy(nil)
-		}
-	}
-}
-
-// own registers the owners that one script has brought.
-func (m *multi) own(a *attempt, g grant) {
-	for _, key := range m.notOwned {
-		o := a.owner(key, g)
-		m.client.lines.took(key, nil, o, a.now)
-		m.client.watchdog.add(o, m.req.watchdog, a.now)
-		m.got = append(m.got, o)
-	}
-}
-
-// takeOneByOne takes the keys in sorted order, waiting in the line of each.
-func (m *multi) takeOneByOne(ctx context.Context) error {
-	var a attempt
-	for _, key := range m.notOwned {
-		a = m.client.newAttempt(ctx, key, m.req, m.report)
-		o, err := a.run(ctx)
-		switch {
-		case err != nil && a.timeUp() && m.refused != nil:
-			return m.refused.busy(nil) // Redis answered a moment ago
-		case err != nil:
-			return err
-		}
-		m.client.watchdog.add(o, m.req.watchdog, a.now)
-		m.got = append(m.got, o)
-	}
-	return m.extend(ctx, &a)
-}
-
-// extend gives the keys that were had first, while others were waited for, their
-// whole lease again. One that was lost meanwhile fails the acquisition.
-func (m *multi) extend(ctx context.Context, a *attempt) error {
-	if len(m.got) == 1 {
-		return nil
-	}
-	err := eachOwner(m.got[:len(m.got)-1], func(_ int, o *owner) error {
-		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
-		if err != nil {
-			return err
-		}
-		o.acknowledge(sent, m.req.lease)
-		m.client.watchdog.update(o)
-		return o.loss()
+// takeHolding waits for every key with those before it in hand.
+func (m *multi) takeHolding(ctx context.Context) error {
+	var since time.Time
+	first := slices.Index(m.inTheWay, slices.Max(m.inTheWay))
+	missing, err := m.takeOneByOne(ctx, first, func(now time.Time) (one, most time.Duration) {
+		since = now
+		return m.patience(now)
 	})
+	if errors.Is(err, errGaveUp) {
+		// Whoever has it may be waiting for what was held here: it comes first next time.
+		m.missed(missing, maxPassed)
+		m.passed, m.began = 0, time.Now()
+		m.pause = m.began.Add((patiencePart - 1) * m.began.Sub(since))
+	}
+	return err
+}
+
+// missed notes that a key is in the way.
+func (m *multi) missed(index, weight int) {
+	m.first = index
+	m.inTheWay[index] += weight
+}
+
+// passedOver says whether others were first too often, or for too long.
+func (m *multi) passedOver(passed int, now time.Time) bool {
+	long := now.Sub(m.began) >= maxPassing
+	return (passed >= maxPassed || passed > 0 && long) && !now.Before(m.pause)
+}
+
+// patience is how long keys are held for one that stays with its holder, and how long in
+// all. A fixed lease outlasts it.
+func (m *multi) patience(now time.Time) (one, most time.Duration) {
+	one = min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
+	most = patiencePart * one
+	if !m.req.watchdog {
+		most = min(most, m.req.lease/2)
+		one = min(one, most)
+	}
+	return one - rand.N(one/2+1), most
+}
+
+// takeOneByOne takes a key, and then the others. patience is asked when the first one is
+// had; without it there is none, and each of the others gets one attempt. It gives the key
+// that was missing.
+func (m *multi) takeOneByOne(ctx context.Context, first int, patience func(now time.Time) (one, most time.Duration)) (missing int, err error) {
+	var since time.Time // when the first key was had
+	var one, most time.Duration
+	order := m.order(first)
+	for n, index := range order {
+		a := m.attempt(ctx, index)
+		if n > 0 {
+			a.patience, a.giveUp, a.lastGiveUp = one, since.Add(one), since.Add(most)
+		}
+		if err := m.run(ctx, a); err != nil {
+			return index, err
+		}
+		if n == 0 {
+			since = a.now
+			if patience != nil {
+				one, most = patience(since)
+			}
+		}
+	}
+	return first, m.extend(ctx, order[:len(order)-1])
+}
+
+// order begins with a key.
+func (m *multi) order(first int) []int {
+	order := []int{first}
+	for i := range m.keys {
+		if i != first {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+// attempt prepares to wait for one key, which may be in the way of others.
+func (m *multi) attempt(ctx context.Context, index int) *attempt {
+	a := m.client.newAttempt(ctx, m.keys[index], m.req, m.report, time.Now())
+	a.admitted, m.admitted = m.admitted, true
+	return &a
+}
+
+// run is one attempt. What it gets is renewed from now on.
+func (m *multi) run(ctx context.Context, a *attempt) error {
+	if m.last != nil && m.req.wait > 0 && a.over() {
+		return m.last.busy(nil)
+	}
+	o, err := a.run(ctx)
+	if a.refusal != nil {
+		m.last = a
+	}
 	switch {
 	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return a.busy(contextCause(ctx))
-	case errors.Is(err, ErrUnavailable):
-		return err
+	case a.timeUp() && m.last != nil && errors.Is(err, ErrUnavailable):
+		return m.last.busy(nil) // Redis answered a moment ago
 	default:
-		return &NotAcquiredError{Key: m.got[0].key, Waited: time.Since(m.report.Start), Cause: err}
+		return err
 	}
-}
-
-// rollBack frees what was taken, which nobody has seen yet. With a Redis that answers
-// it is gone on return; one that does not holds the caller up for no longer than
-// together beyond the wait time or ctx.
-func (m *multi) rollBack(ctx context.Context) {
-	if len(m.got) == 0 {
-		return
+	for _, o := range append(a.beside, o) {
+		m.client.watchdog.add(o, m.req.watchdog, a.now)
+		m.got[slices.Index(m.keys, o.key)] = o
 	}
-	a := m.client.newAttempt(ctx, m.got[0].key, m.req, m.report)
-	a.now = time.Now()
-	patience := together
-	var ended <-chan struct{}
-	if ctx.Err() == nil {
-		patience, ended = max(together, a.limit().Sub(a.now)), ctx.Done()
-	}
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	gone, got := make(chan struct{}), m.got
-	m.got = nil
-	m.client.spawn(func(life context.Context) {
-		defer close(gone)
-		_ = eachOwner(got, func(_ int, o *owner) error { //nolint:errcheck // the resolver goes on
-			_, err := o.freeLast(context.WithoutCancel(life), time.Now())
-			return err
-		})
-	})
-	select {
-	case <-gone:
-	case <-limit.C:
-	case <-ended:
-	}
+	return nil
 }
 
 // merge puts the new owners into the gaps between the entered ones.

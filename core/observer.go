@@ -15,7 +15,7 @@ const (
 	OutcomeBusy      Outcome = "busy"      // the wait time was over
 	OutcomeOverload  Outcome = "overload"  // too many waiters
 	OutcomeBackend   Outcome = "backend"   // Redis did not answer, or with an error
-	OutcomeCanceled  Outcome = "canceled"  // the caller's context ended, or the client was closed
+	OutcomeCanceled  Outcome = "canceled"  // the caller's context ended, the lock it carried was lost, or the client was closed
 )
 
 // Acquisition describes one call of Acquire or Do to the observers. It is given
@@ -92,6 +92,14 @@ type Leak struct {
 	HoldInfo
 }
 
+// BackendChange says that locks cannot be had from Redis any more, or again.
+type BackendChange struct {
+	ClientID  string // see [Client.ID]
+	Available bool
+	Cause     error         // matches [ErrUnavailable]; nil when available. [ErrorText] is for logs
+	Lasted    time.Duration // of the outage that is over; 0 when one begins
+}
+
 // The observers. Each has one method; a value given to [WithObserver] implements
 // one or more of them. They are called synchronously, in the order in which they
 // were given, from many goroutines at once; a panic in one is contained and the
@@ -140,6 +148,14 @@ type (
 		ObserveLoss(ctx context.Context, l Loss)
 	}
 
+	// BackendObserver is told when an acquisition finds Redis unavailable that was not
+	// before, and of the first one that succeeds afterwards. Outages that begin within
+	// 10 s after another began are not told. Without an observer of this kind both are
+	// written to [slog.Default]. ctx is that of the acquisition.
+	BackendObserver interface {
+		ObserveBackend(ctx context.Context, b BackendChange)
+	}
+
 	// LeakObserver is told when a hold was garbage-collected without a Release.
 	LeakObserver interface {
 		ObserveLeak(ctx context.Context, l Leak)
@@ -158,6 +174,7 @@ type observers struct {
 	renewal      []RenewalObserver
 	loss         []LossObserver
 	leak         []LeakObserver
+	backend      []BackendObserver
 }
 
 // add sorts one observer into the lists.
@@ -171,6 +188,7 @@ func (o *observers) add(v any) error {
 	o.renewal = appendIf(o.renewal, v)
 	o.loss = appendIf(o.loss, v)
 	o.leak = appendIf(o.leak, v)
+	o.backend = appendIf(o.backend, v)
 	o.any = true
 	if o.len() == before {
 		return invalidf("WithObserver: %T implements none of the observer interfaces (AcquireEndObserver, HoldEndObserver, …)", v)
@@ -180,7 +198,7 @@ func (o *observers) add(v any) error {
 
 func (o *observers) len() int {
 	return len(o.acquireStart) + len(o.contention) + len(o.acquireEnd) + len(o.holdStart) +
-		len(o.holdEnd) + len(o.renewal) + len(o.loss) + len(o.leak)
+		len(o.holdEnd) + len(o.renewal) + len(o.loss) + len(o.leak) + len(o.backend)
 }
 
 func appendIf[T any](list []T, v any) []T {
@@ -254,6 +272,12 @@ func (o *observers) observeLoss(ctx context.Context, l Loss) {
 func (o *observers) observeLeak(ctx context.Context, l Leak) {
 	for _, obs := range o.leak {
 		contained(func() { obs.ObserveLeak(ctx, l) })
+	}
+}
+
+func (o *observers) observeBackend(ctx context.Context, b BackendChange) {
+	for _, obs := range o.backend {
+		contained(func() { obs.ObserveBackend(ctx, b) })
 	}
 }
 

@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -75,11 +76,34 @@ func newConfig(opts []Option) (config, error) {
 		}
 		errs = append(errs, opt(&cfg))
 	}
+	errs = append(errs, cfg.checkPrefix())
 	return cfg, errors.Join(errs...)
 }
 
+// minNameLength is the room that a prefix has to leave: names of a few words fit, and
+// those of rules, which end in a hash of 34 bytes where they are too long.
+const minNameLength = 64
+
+func (c *config) checkPrefix() error {
+	length, limit := len(c.prefix), c.maxKeyLength
+	if length == 0 || limit < 1 || limit-length >= minNameLength {
+		return nil
+	}
+	advice := fmt.Sprintf("write WithMaxKeyLength(%d) or more", length+minNameLength)
+	if limit > minNameLength {
+		advice = fmt.Sprintf("write a prefix of at most %d bytes, or WithMaxKeyLength(%d)", limit-minNameLength, length+minNameLength)
+	}
+	return invalidf("WithPrefix(%.40q): its %d bytes leave less than %d of the %d of a key (WithMaxKeyLength) for the names of locks: %s",
+		c.prefix, length, minNameLength, limit, advice)
+}
+
 // WithPrefix puts prefix before every lock name: the Redis key of Lock("order:42")
-// is then prefix + "order:42". Default: none.
+// is then prefix + "order:42". It has to leave 64 bytes of [WithMaxKeyLength] for
+// names, and what rules need for theirs. Default: none.
+//
+// Clients that share a Redis and should not meet need prefixes of which none begins
+// with another: a client with the prefix "shop:" and the name "a:order:42" means the
+// lock of a client with "shop:a:" and "order:42".
 func WithPrefix(prefix string) Option {
 	return func(c *config) error {
 		c.prefix = prefix

@@ -45,10 +45,14 @@ type owner struct {
 	lateUntil time.Time     // a command without an answer may land until then
 	heard     time.Time     // when an operation was last answered
 	capped    time.Duration // longest lease that a reply confirms; 0: any
+	inquiry   inquiry       // whether Redis is being asked if this is still the holder
 
 	// When the acquire was sent, and when its holder was known to this client, since
 	// the client's start.
 	sent, known time.Duration
+
+	// For the one who asks: since the client's start, when the next question may be sent.
+	askNotBefore time.Duration
 
 	// Room for the first hold, so that the usual acquisition is one allocation less.
 	first    scope
@@ -148,6 +152,11 @@ func (o *owner) remaining(now time.Time) time.Duration {
 		return 0
 	}
 	return max(o.deadline.remaining(o.client.start, now), 0)
+}
+
+// left is how long the lock is had by the clocks, whatever the phase.
+func (o *owner) left(now time.Time) time.Duration {
+	return o.deadline.remaining(o.client.start, now)
 }
 
 // alive says whether the ownership can be built upon.

@@ -12,8 +12,7 @@ import (
 // not queue: who holds the lock is first in line. The hold counts from here on; the
 // caller makes it a live one, or gives it back by undoEntry.
 func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *AcquireResult) error {
-	a := c.newAttempt(ctx, o.key, req, report)
-	a.now = time.Now()
+	a := c.newAttempt(ctx, o.key, req, report, time.Now())
 	if err := c.gate.check(ctx, o.key); err != nil {
 		return err
 	}
@@ -27,7 +26,7 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 	}
 	count, err := o.entry()
 	if err != nil {
-		return a.busy(err)
+		return err
 	}
 	sent, err := o.setCount(ctx, count, req.lease, has)
 	if err != nil {
@@ -221,14 +220,14 @@ func (o *owner) mine(reply any) error {
 // or its time is over. sent is when the answered call was sent.
 func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call) (reply any, sent time.Time, err error) {
 	c := o.client
-	var silence time.Time
+	var silence, again time.Time // again is the end of a send that is not the first one; zero: it has its own time
 	var earlier error
 	for pause := firstPause; ; pause = nextPause(pause) {
 		call := send()
 		if silence.IsZero() {
 			silence = call.Sent.Add(c.cfg.backendTimeout)
 		}
-		reply, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
+		reply, fate, err := call.Wait(ctx, earliest(s.limit(c, call.Sent), again))
 		if err == nil {
 			o.answered()
 			return reply, call.Sent, nil
@@ -240,6 +239,9 @@ func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call)
 			silence, earlier = time.Time{}, err // Redis is there
 		}
 		last, ends := s.last(err, silence)
+		if again = last; redisstore.Passes(err) {
+			again = time.Time{}
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil, call.Sent, unavailable(contextCause(ctx))
@@ -266,6 +268,14 @@ func (o *owner) unanswered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lateUntil = time.Now().Add(settleTime)
+}
+
+// earliest is the earlier of limit and end; a zero end is none.
+func earliest(limit, end time.Time) time.Time {
+	if end.IsZero() {
+		return limit
+	}
+	return minTime(limit, end)
 }
 
 func maxTime(a, b time.Time) time.Time {

@@ -10,7 +10,7 @@ import (
 // Refresh gives the lock a new lease, counted from now: longer or shorter, but
 // never shorter than other holds of the same acquisition need. A hold with a
 // watchdog gets a fixed lease: its renewal stops. The lease is 1 ms to
-// [MaxDuration].
+// [MaxDuration]. Who waits, in whatever process, is told of an end that is earlier.
 //
 // While a command of this holder without an answer may still land (two minutes), the
 // lease is only made longer, never shorter; the call is no error then. With a Redis that
@@ -40,13 +40,14 @@ func (o *owner) refresh(ctx context.Context, lease time.Duration) error {
 		return unavailable(err)
 	}
 	o.checkClock(time.Now())
+	left := o.left(time.Now())
 	lower, err := o.planRefresh(lease)
 	if err != nil {
 		return err
 	}
 	if lower {
 		o.client.watchdog.update(o) // now: a reply may never come
-		return o.lowerTo(ctx, lease, s)
+		return o.setTTL(ctx, left, lease, s)
 	}
 	sent, err := o.setCount(ctx, o.holds(), lease, s)
 	if err == nil {
@@ -77,11 +78,12 @@ func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
 	return true, nil
 }
 
-// lowerTo sets the TTL, up or down. A send of it that is not answered may land at
-// any time, and cut a TTL that was raised since: from then on no more than this
-// lease is believed.
-func (o *owner) lowerTo(ctx context.Context, lease time.Duration, s span) error {
+// setTTL sets the TTL, up or down, of a lock that is had for as long as left. A send of
+// it that is not answered may land at any time, and cut a TTL that was raised since:
+// from then on no more than this lease is believed.
+func (o *owner) setTTL(ctx context.Context, left, lease time.Duration, s span) error {
 	before := o.lastUnanswered()
+	falls := o.client.lines.expectFall(o.key, left, lease)
 	reply, sent, err := o.insist(ctx, s, func() redisstore.Call {
 		return o.client.store.Refresh(time.Now(), o.key, o.field, lease)
 	})
@@ -90,6 +92,9 @@ func (o *owner) lowerTo(ctx context.Context, lease time.Duration, s span) error 
 	}
 	if err != nil {
 		return err
+	}
+	if falls {
+		o.client.lines.fell(o.key, reply)
 	}
 	if err := o.mine(reply); err != nil {
 		return err

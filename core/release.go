@@ -163,6 +163,7 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now time.Time, s span) (*
 	c := o.client
 	field := c.nextField()
 	first, sends, doubtful := now, 0, o.lastUnanswered()
+	falls := c.lines.expectFall(o.key, o.left(now), w.req.lease)
 	reply, _, err := o.insist(ctx, s, func() redisstore.Call {
 		if sends++; sends > 1 {
 			now = time.Now()
@@ -176,6 +177,9 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now time.Time, s span) (*
 		c.relinquish([]string{o.key}, o.field, o.longestLease())
 		c.abandon([]string{o.key}, field, nil, w.req.lease)
 		return nil, err
+	}
+	if falls {
+		c.lines.fell(o.key, reply)
 	}
 	mine, err := redisstore.Mine(reply)
 	switch {

@@ -146,20 +146,5 @@ func (w *watchdog) settle(ctx context.Context, o *owner, limit time.Time) error 
 
 var errRenewing = errors.New("a renewal is on its way and not answered")
 
-// verify asks Redis, in the background, whether o is still the holder.
-func (c *Client) verify(o *owner) {
-	if o == nil {
-		return
-	}
-	c.spawn(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, c.renewTimeout())
-		defer cancel()
-		v := c.store.Renew(ctx, []redisstore.Claim{o.claim()}, 0)[0]
-		if v.Err == nil && !v.Held && !errors.Is(ctx.Err(), context.Canceled) {
-			o.lose(errNotMine)
-		}
-	})
-}
-
 // renewTimeout is how long one renewal may take, so that several fit into a lease.
 func (c *Client) renewTimeout() time.Duration { return c.cfg.watchdog / 6 }

@@ -153,8 +153,10 @@ func (r *resolver) plan(ctx context.Context, now time.Time) (q question, pause t
 		return q, longestAsk, false
 	}
 	for most := r.client.store.Clears(); len(r.due) > 0 && len(q.doubts) < most; {
-		if pause = r.due[0].next.Sub(now); pause > 0 {
-			break
+		d := r.due[0]
+		pause = d.next.Sub(now)
+		if pause > 0 && (len(q.doubts) == 0 || pause > d.pause/jitter) {
+			break // else it travels with those that are due
 		}
 		r.consider(ctx, &q, heap.Pop(&r.due).(*doubt), now) //nolint:forcetypeassert,errcheck // only doubts are there
 	}

@@ -19,7 +19,7 @@ func TestSentinel_LockContendFailover(t *testing.T) {
 	if got := master.HGet(t.Context(), "k", hold.Field()).Val(); got != "1" {
 		t.Errorf("on the master: count %q", got)
 	}
-	_, _, err := locksOn(t, s.Client()).Lock("k").Acquire(t.Context(), core.WaitTime(20*time.Millisecond))
+	_, _, err := locksOn(t, s.Client()).Lock("k").Acquire(t.Context(), core.WaitTime(0))
 	wantErr(t, err, core.ErrNotAcquired)
 	at := acquiredAt(t, locks, "k")
 	waiters(t, locks, 1)

@@ -196,7 +196,7 @@ func TestKey_PathValuesAreWhatTheRouterHandsOverDecodedOnce(t *testing.T) {
 		"encoded spelling":      {"/items/%61bc", "abc", "item:abc"},
 		"case is kept":          {"/items/ABC", "ABC", "item:ABC"},
 		"encoded twice":         {"/items/a%2562", "a%62", "item:a%2562"},
-		"the delimiter encoded": {"/items/a%3Ab", "a:b", "item:a:b"},
+		"the delimiter encoded": {"/items/a%3Ab", "a:b", "item:a%3Ab"},
 		"space":                 {"/items/a%20b", "a b", "item:a b"},
 	}
 	for name, tt := range tests {

@@ -57,7 +57,7 @@ func ExampleGuard_Handler() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rule := ruleset.Rule{Key: "order:pay:#{path.id}", WaitTime: 50 * time.Millisecond}
+	rule := ruleset.Rule{Key: "order:pay:#{path.id}", WaitTime: ruleset.NoWait}
 
 	r := gin.New()
 	r.POST("/orders/:id/pay", guard.Handler(rule), func(c *gin.Context) { c.String(http.StatusOK, "paid") })

@@ -89,8 +89,8 @@ func TestHandler_OnAGroupCompilesForEveryRoute(t *testing.T) {
 		for _, path := range []string{"/a/:id", "/b/:id"} {
 			g.GET(path, func(c *gin.Context) { c.String(http.StatusOK, ginlock.Hold(c).Key()) })
 		}
-		want(t, "a", serve(s, request{method: "GET", url: "/v1/a/7"}).Body.String(), prefix+"7@/v1/a/:id")
-		want(t, "b", serve(s, request{method: "GET", url: "/v1/b/7"}).Body.String(), prefix+"7@/v1/b/:id")
+		want(t, "a", serve(s, request{method: "GET", url: "/v1/a/7"}).Body.String(), prefix+"7@/v1/a/%3Aid")
+		want(t, "b", serve(s, request{method: "GET", url: "/v1/b/7"}).Body.String(), prefix+"7@/v1/b/%3Aid")
 	})
 }
 

@@ -79,6 +79,11 @@ func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Opt
 // WithBody says that the JSON bodies of routes are of type T, so that keys over
 // body are checked at start-up against its JSON names. A route is a method and a
 // path as registered, the base path of its group included: "POST /orders/:id/pay".
+//
+// Give it the type that the handler decodes into: the key then reads a body exactly as
+// the handler does. Without it, a handler whose id is a float64 (2^53 and 2^53 + 1 are
+// one number) or has the option ,string ("042" is 42) takes for one id what are two
+// keys. A float64 itself is no part of a key: make it an int64 or a string in both.
 func WithBody[T any](route string, more ...string) Option {
 	return func(c *config) error {
 		return c.eachRoute("WithBody", append([]string{route}, more...), func(e ruleset.Endpoint) error {

@@ -13,10 +13,26 @@ type host struct {
 	guard      *Guard
 	ctx        context.Context //nolint:containedctx // lives as long as the call
 	fullMethod string
+
+	asked    bool        // for metadata
+	metadata metadata.MD // all of it, from the second question on
 }
 
-// Metadata is the values of a key.
-func (h *host) Metadata(key string) []string { return metadata.ValueFromIncomingContext(h.ctx, key) }
+// Metadata is the values of a key. One is looked for where it is; whoever asks for
+// more does not search all of them each time.
+func (h *host) Metadata(key string) []string {
+	if !h.asked {
+		h.asked = true
+		return metadata.ValueFromIncomingContext(h.ctx, key)
+	}
+	if h.metadata == nil {
+		h.metadata = metadata.MD{}
+		if md, ok := metadata.FromIncomingContext(h.ctx); ok {
+			h.metadata = md
+		}
+	}
+	return h.metadata[key]
+}
 
 // Method is the full method.
 func (h *host) Method() string { return h.fullMethod }

@@ -78,6 +78,9 @@ func (u *unreadable) Value(slot int) (any, error) {
 	return u.Env.Value(slot)
 }
 
+// Size implements [keyexpr.Sized].
+func (u *unreadable) Size() int { return keyexpr.SizeOf(u.Env) }
+
 // Handle runs the handler.
 func (c *unaryCall) Handle(ctx context.Context, g aspect.Grant) (err error) {
 	if g.Unlocked == aspect.UnlockedProceed {

@@ -2,8 +2,6 @@ package keyexpr
 
 import (
 	"errors"
-	"strconv"
-	"strings"
 )
 
 // mode says how a reference treats a value that is not there.
@@ -57,12 +55,12 @@ const (
 
 // step goes from a value to one inside of it.
 type step struct {
-	get     func(any) any // field of an object
-	name    string        // key of a map
-	anyCase bool          // of the name
-	index   int           // element of a list, if isIndex
-	kind    stepKind
-	text    string // of the reference up to here
+	get    func(any) any // field of an object
+	name   string        // key of a map
+	folded foldedName    // key of an object of JSON
+	index  int           // element of a list, if isIndex
+	kind   stepKind
+	text   string // of the reference up to here
 }
 
 type stepKind uint8
@@ -104,6 +102,10 @@ func (a *access) follow(v any) (any, *EvalError) {
 		}
 		v = next
 	}
+	v, failure := a.whole(v)
+	if failure != nil {
+		return nil, failure
+	}
 	return a.finish(normalize(v))
 }
 
@@ -112,28 +114,21 @@ func (s *step) take(v any) (any, bool) {
 	case stepField:
 		return s.get(v), true
 	case stepKey:
-		m, ok := v.(map[string]any)
-		return s.entry(m), ok
+		switch m := v.(type) {
+		case map[string]any:
+			return m[s.name], true
+		case jsonObject:
+			return m[s.folded].value, true
+		}
 	default:
-		list, ok := asList(v)
-		if i := position(s.index, len(list)); i >= 0 {
-			return list[i], ok
-		}
-		return nil, ok
-	}
-}
-
-// entry is the value that a map has under the step's name, nil without one.
-func (s *step) entry(m map[string]any) any {
-	if v, ok := m[s.name]; ok || !s.anyCase {
-		return v
-	}
-	for name, v := range m {
-		if strings.EqualFold(name, s.name) {
-			return v
+		if list, ok := asList(v); ok {
+			if i := position(s.index, len(list)); i >= 0 {
+				return list[i], true
+			}
+			return nil, true
 		}
 	}
-	return nil
+	return s.inside(v)
 }
 
 func (s *step) noun() string {
@@ -181,7 +176,7 @@ func (a *access) finish(v any) (any, *EvalError) {
 		return nil, &EvalError{Reason: ReasonEmpty, Subject: a.text, Detail: "is empty"}
 	}
 	if list, ok := v.([]any); ok && len(list) > maxCollection {
-		return nil, &EvalError{Reason: ReasonTooMany, Subject: a.text, Detail: "has more than " + strconv.Itoa(maxCollection) + " elements"}
+		return nil, a.tooMany(maxCollection)
 	}
 	if _, big := v.(uint64); big && a.mode != modeKey && a.mode != modeLenient {
 		return nil, &EvalError{Reason: ReasonExpression, Subject: a.text, Detail: "is too large to compute with"}
@@ -270,6 +265,9 @@ func (a *access) items(env Env) (any, *EvalError) {
 func (a *access) all(env Env, count int) (any, *EvalError) {
 	if count == 0 {
 		return a.absent(a.text)
+	}
+	if count > maxCollection {
+		return nil, a.tooMany(maxCollection)
 	}
 	list := make([]any, 0, count)
 	for i := range count {

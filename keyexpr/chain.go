@@ -110,6 +110,7 @@ func (r *resolver) named(c *chain, property *ast.StringNode) *chain {
 	case kindObject:
 		return r.field(c, property, name)
 	case kindMap, kindAny:
+		r.spelling.add(name)
 		return c.take(step{kind: stepKey, name: name}, c.typ.element(), selector(name))
 	case kindList:
 		r.report(property, "map("+c.text+", ."+name+")", "%s is a list; its elements may have a field %s", c.text, name)
@@ -130,7 +131,7 @@ func selector(name string) string {
 func (c *chain) take(s step, typ Type, suffix string) *chain {
 	next := *c
 	next.text = c.text + suffix
-	s.text, s.anyCase = next.text, c.typ.anyCase
+	s.text, s.folded = next.text, foldName(s.name)
 	next.steps = append(slices.Clone(c.steps), s)
 	next.typ = typ
 	next.implicit, next.zero = false, ""

@@ -57,11 +57,7 @@ func (b *builder) build() {
 	b.prefix()
 	b.used = map[string]bool{}
 	for _, s := range segments {
-		if s.isExpr {
-			b.part(s)
-		} else {
-			b.literal(s)
-		}
+		b.segment(s)
 	}
 	if len(b.problems) == 0 {
 		b.delimit()
@@ -71,6 +67,20 @@ func (b *builder) build() {
 		b.template.used = append(b.template.used, name)
 	}
 	slices.Sort(b.template.used)
+}
+
+func (b *builder) segment(s segment) {
+	if !s.isExpr {
+		b.literal(s)
+		return
+	}
+	for _, term := range s.terms(b.schema) {
+		if term.isExpr {
+			b.part(term)
+		} else {
+			b.literal(term)
+		}
+	}
 }
 
 func checkSize(source, what string) *Error {
@@ -171,7 +181,7 @@ func (b *builder) accept(p *program, s segment) *Error {
 	if list {
 		t.list = len(t.pieces)
 	}
-	t.pieces = append(t.pieces, piece{program: p, untyped: typ.kind == kindAny, list: list})
+	t.pieces = append(t.pieces, piece{program: p, list: list})
 	b.starts = append(b.starts, s.offset)
 	return nil
 }
@@ -232,7 +242,7 @@ func rank(o Object, name string) int {
 
 // constant turns a part without variables into literal text.
 func (b *builder) constant(p *program, s segment) *Error {
-	v, failure := p.run(Values(nil))
+	v, failure := p.run(Values(nil), new(meter))
 	if failure != nil {
 		return at(b.template.source, s.offset, failure.Detail, "")
 	}
@@ -269,15 +279,22 @@ func (b *builder) delimit() {
 	}
 }
 
-// measure refuses a constant that is no key: one that needs no request to be found
-// too long.
+// measure refuses a template whose literal text alone is too long: a constant that is
+// no key, or one of whose every key only a hash would tell the requests apart.
 func (b *builder) measure() {
-	key, ok := b.template.Constant()
-	if limit := b.template.config.maxLength; ok && len(key) > limit {
-		short := &Error{Line: 1, Column: 1}
-		short.Message = fmt.Sprintf("the key has %d bytes; at most %d are allowed", len(key), limit)
-		b.add(short)
+	shortest := 0
+	for i := range b.template.pieces {
+		shortest += max(len(b.template.pieces[i].literal), 1)
 	}
+	limit := b.template.config.maxLength
+	if shortest <= limit {
+		return
+	}
+	what := "every key has at least"
+	if _, ok := b.template.Constant(); ok {
+		what = "the key has"
+	}
+	b.add(&Error{Line: 1, Column: 1, Message: fmt.Sprintf("%s %d bytes; at most %d are allowed", what, shortest, limit)})
 }
 
 func (b *builder) joined() error {

@@ -53,7 +53,8 @@ func onePart(expression string) (string, bool) {
 
 // Eval evaluates the condition for a request. The error is an *[EvalError].
 func (c *Condition) Eval(env Env) (bool, error) {
-	v, failure := c.program.run(env)
+	var m meter
+	v, failure := c.program.run(env, &m)
 	if failure != nil {
 		failure.Template = c.source
 		return false, failure

@@ -23,7 +23,16 @@
 // #{req.shard ?? 0} where zero is a value. A bool is never missing for being
 // false. The left side of ?? and comparisons with nil may be missing.
 //
-// Integers are exact: 2^53+1 in a JSON body stays 2^53+1.
+// Integers are exact: 2^53+1 in a JSON body stays 2^53+1. A JSON number is an
+// integer if it is written as one: 5.0, 5e0 and -0 are refused like 0.5, because
+// handlers disagree about their text (5 or 5.0). A float64 in a Go value of unknown
+// type, such as a claim, is the integer that it holds exactly, below 2^53.
+//
+// In JSON as a client sent it ([DecodeJSON]) the case of names does not matter, because
+// a handler with encoding/json may take ID for id. What would depend on it is an
+// EvalError: names of keys() that are neither in lower case nor spelled in the
+// expression, and objects that are compared with each other. A text is not compared with
+// a number or a bool that reads like it, either; write string(body.id) == path.id.
 //
 // A part whose static type is a list yields one key per element. A value whose
 // type is unknown, and a repeated request value, becomes a list by writing
@@ -31,15 +40,17 @@
 //
 // # Keys
 //
-// Two requests with different values get different keys. In a value the
-// percent sign, braces, everything that is not printable, bytes that are not
-// UTF-8, and the first character of the literal that follows the part are
-// percent-encoded. Where the type of a value is unknown (an untyped JSON body),
-// a string that reads like an integer or a bool has its beginning
-// encoded, so that 1 and "1" are different; string(body.id) says that they are
-// the same. What an expression concatenates by itself is one value: write
-// #{a}:#{b} rather than #{a + ":" + b}, so that each is encoded. A key longer than
-// the limit keeps its head and ends in a hash.
+// The text of a value is its identity. 42 in a path, a query or a header, 42 and
+// "42" in a JSON body, an int64 of a message or an argument and a constant in the
+// template are one key; so are true and "true", and an enum and its name.
+//
+// Two requests with different texts get different keys, and no value spells the key of
+// another template. In a value the colon, the percent sign, braces, everything that is
+// not printable, bytes that are not UTF-8, and the first character of the literal that
+// follows the part are percent-encoded. What an expression concatenates by itself is one
+// value: write #{a}-#{b} rather than #{a + "-" + b}, so that each is encoded. Only a text
+// with a colon that a part adds is literal text: #{"order:" + a} is order:#{a}. A key
+// longer than the limit keeps its head and ends in a hash.
 // Under [Strict] all of these are errors instead.
 //
 // # Safety
@@ -47,6 +58,21 @@
 // Expressions are written by the operator, values come from clients. The size
 // of a template, the nodes of an expression, the length of a key and the number
 // of elements are bounded; builtins that are impure or lose precision are off.
+//
+// What an expression does with the values has a budget, too: less than 10 ms of CPU
+// time and 4 MiB of memory per MiB of the request ([Sized]), and about half of that
+// for a small one. Work and bytes are counted and paid for before they are spent,
+// from prices that are higher than what was measured: whether a request is refused
+// depends on it alone, never on how busy the machine is. A loop pays for all of its
+// list, even if it ends early. The parts of a template share the budget, a condition
+// has its own. One that exceeds it is an EvalError with [ReasonTooCostly]. What
+// variables cost that are only referred to is not counted: a body has its limit.
+//
+// In a small request a loop inside of a loop has a budget of about 100 by 100
+// elements, and split, uniq or map one of a few thousand; searching for a text of many
+// kilobytes in another one is refused. A list of messages or Go values that has more
+// than 1,000 elements can only be indexed, such a map only be asked for an entry. The
+// pattern of matches is a literal text; a dear one takes shorter values.
 //
 // Compiled templates and conditions are immutable and safe for concurrent use.
 package keyexpr

@@ -10,7 +10,7 @@ func (t *Template) CheckWithout(env Env, variables ...string) error {
 		if p.program == nil || p.program.usesAny(variables) {
 			continue
 		}
-		if failure := t.checkPiece(p, env); failure != nil {
+		if failure := t.checkPiece(p, env); failure != nil && failure.Reason != ReasonTooCostly { // a body adds to what a request may cost
 			return t.fail(failure)
 		}
 	}
@@ -18,11 +18,12 @@ func (t *Template) CheckWithout(env Env, variables ...string) error {
 }
 
 func (t *Template) checkPiece(p *piece, env Env) *EvalError {
+	var m meter
 	if p.list {
-		_, failure := p.elements(env)
+		_, failure := p.elements(env, &m)
 		return failure
 	}
-	_, failure := t.appendPart(nil, p, env)
+	_, failure := t.appendPart(nil, p, env, &m)
 	return failure
 }
 

@@ -18,11 +18,13 @@ const hashDigits = 32
 
 const upperHex = "0123456789ABCDEF"
 
-// needsEncoding reports whether a character of a value would be encoded.
+// needsEncoding reports whether a character of a value would be encoded: one that
+// would end the value, or part it as a key is parted. The colon is one wherever it
+// stands, or the value 42:refund of one rule would be a key of another rule.
 // A byte that is not UTF-8 arrives as size 1 and utf8.RuneError.
 func needsEncoding(r rune, size int, delimiter rune) bool {
 	switch {
-	case r == delimiter, r == '%', r == '{', r == '}':
+	case r == delimiter, r == ':', r == '%', r == '{', r == '}':
 		return true
 	case r < utf8.RuneSelf:
 		return r < ' ' || r == 0x7f
@@ -62,38 +64,6 @@ func appendPercent(dst []byte, s string) []byte {
 // encoded away.
 func canDelimit(r rune) bool {
 	return r != '%' && !strings.ContainsRune(upperHex, r)
-}
-
-// looksTyped reports whether text reads like the form of an integer or a bool.
-func looksTyped(text string) bool {
-	if text == "true" || text == "false" {
-		return true
-	}
-	digits := strings.TrimPrefix(text, "-")
-	if digits == "" || digits[0] == '0' && text != "0" {
-		return false
-	}
-	for i := range len(digits) {
-		if digits[i] < '0' || digits[i] > '9' {
-			return false
-		}
-	}
-	return true
-}
-
-// appendUntypedText appends a string whose static type is unknown, so that it
-// differs from the integer or bool of the same spelling.
-func appendUntypedText(dst []byte, text string, delimiter rune) (out []byte, clean bool) {
-	if !looksTyped(text) {
-		return appendEncoded(dst, text, delimiter)
-	}
-	marked := 1
-	if rune(text[0]) == delimiter { // then the integer or bool begins with an encoded character, too
-		marked = 2
-	}
-	dst = appendPercent(dst, text[:marked])
-	dst, _ = appendEncoded(dst, text[marked:], delimiter)
-	return dst, false
 }
 
 // shorten keeps the head of an overlong key and replaces its tail by a hash of

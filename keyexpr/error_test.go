@@ -122,6 +122,8 @@ var badTemplates = []string{
 	`order:#{""}`,
 	`order:#{b"x"}`,
 	`order:#{"x" matches "("}`,
+	`order:#{body.id matches body.pattern}`,
+	`order:#{path.orderId matches "^" + header["X-Pattern"] ? 1 : 2}`,
 	// functions
 	`order:#{now()}`,
 	`order:#{::now()}`,

@@ -30,6 +30,9 @@ const (
 	// ReasonExpression: the expression failed for these values, such as an
 	// index out of range or a division by zero.
 	ReasonExpression
+	// ReasonTooCostly: the expression costs more for these values than a request
+	// of that size may.
+	ReasonTooCostly
 	// ReasonUnset: a registered variable has no value; the application is at
 	// fault, typically because the lock is installed before authentication.
 	ReasonUnset
@@ -43,7 +46,8 @@ var reasonNames = [...]string{ //nolint:gochecknoglobals // a table that is only
 	ReasonRepeated: "repeated", ReasonTooMany: "too_many", ReasonTooLong: "too_long",
 	ReasonCharacter: "character", ReasonBadBody: "bad_body", ReasonTooLarge: "too_large",
 	ReasonUnsupportedMedia: "unsupported_media", ReasonExpression: "expression",
-	ReasonUnset: "unset", ReasonInternal: "internal",
+	ReasonTooCostly: "too_costly",
+	ReasonUnset:     "unset", ReasonInternal: "internal",
 }
 
 // String returns a short stable name, such as "missing".

@@ -9,48 +9,62 @@ import (
 
 // evaluation is one run of a program on a machine. A program pools them.
 type evaluation struct {
+	program  *program
 	machine  vm.VM
 	vars     map[string]any
 	env      Env
-	accesses []*access
+	meter    meter
 	failure  *EvalError
 	panicked any // what computing a variable panicked with
 }
 
 func (p *program) newEvaluation() *evaluation {
-	e := &evaluation{accesses: p.accesses}
+	e := &evaluation{program: p}
 	e.vars = map[string]any{evaluationName: e}
 	return e
 }
 
-// run evaluates the program for a request.
-func (p *program) run(env Env) (any, *EvalError) {
+// run evaluates the program for a request. What it costs is added to the meter.
+func (p *program) run(env Env, m *meter) (any, *EvalError) {
 	if p.plain != nil {
 		return p.plain.value(env)
+	}
+	if !m.spend(env, p.price) {
+		return nil, tooCostly(p.source)
 	}
 	e, ok := p.pool.Get().(*evaluation)
 	if !ok {
 		e = p.newEvaluation()
 	}
-	e.env = env
+	e.env, e.meter = env, *m
 	v, err := e.machine.Run(p.code, e.vars)
 	failure, panicked := e.failure, e.panicked
+	modest := e.meter.spent.bytes-m.spent.bytes <= modestBytes
+	*m = e.meter
 	e.forget()
-	p.pool.Put(e)
+	if modest {
+		p.pool.Put(e)
+	}
 	switch {
 	case panicked != nil: // the machine takes panics for failures of the expression
 		panic(panicked)
 	case err == nil:
 		return normalize(v), nil
-	case failure != nil:
-		return nil, failure
+	case failure == nil:
+		return nil, p.expressionError(err)
+	case failure.Reason == ReasonTooCostly:
+		failure.Subject = p.source
 	}
-	return nil, p.expressionError(err)
+	return nil, failure
 }
+
+// modestBytes is what an evaluation may have allocated to be used again: its machine
+// keeps the stack that it needed.
+const modestBytes = 64 << 10
 
 // forget drops what a pooled evaluation holds of a request.
 func (e *evaluation) forget() {
-	e.env, e.failure, e.panicked = nil, nil, nil
+	e.env, e.meter, e.failure, e.panicked = nil, meter{}, nil, nil
 	clear(e.machine.Variables)
 	clear(e.machine.Stack[:cap(e.machine.Stack)])
 }

@@ -47,36 +47,71 @@ var internalFunctions = map[string]internalFunction{ //nolint:gochecknoglobals /
 
 // element takes the element that a computed name or index chooses.
 func (a *access) element(base, key any) (any, *EvalError) {
-	var v any
-	if list, ok := asList(base); ok {
-		base = list
+	v, failure := a.chosen(base, key)
+	if failure != nil {
+		return nil, failure
 	}
-	switch b := base.(type) {
-	case nil:
-	case []any:
-		i, ok := key.(int)
-		if !ok {
-			return nil, wrongType(a.text, "needs an integer as index")
-		}
-		if i = position(i, len(b)); i >= 0 {
-			v = b[i]
-		}
-	case map[string]any:
-		switch k := key.(type) {
-		case string:
-			v = b[k]
-		case int:
-			v = b[strconv.Itoa(k)]
-		default:
-			return nil, wrongType(a.text, "needs a string as name")
-		}
-	default:
-		return nil, wrongType(a.text, "is taken from "+describe(base))
+	if v, failure = a.whole(v); failure != nil {
+		return nil, failure
 	}
 	if v == nil {
 		return a.absent(a.text)
 	}
 	return a.finish(normalize(v))
+}
+
+func (a *access) chosen(base, key any) (any, *EvalError) {
+	if base == nil {
+		return nil, nil
+	}
+	if list, ok := asList(base); ok {
+		i, ok := key.(int)
+		if !ok {
+			return nil, wrongType(a.text, "needs an integer as index")
+		}
+		if i = position(i, len(list)); i < 0 {
+			return nil, nil
+		}
+		return list[i], nil
+	}
+	name, ok := nameOf(key)
+	if !ok {
+		return nil, wrongType(a.text, "needs a string as name")
+	}
+	v, _, ok := lookUp(base, name)
+	if !ok {
+		return nil, wrongType(a.text, "is taken from "+describe(base))
+	}
+	return v, nil
+}
+
+// lookUp finds what an object has under a computed name. ok is false for what is no
+// object.
+func lookUp(object any, name string) (value any, found, ok bool) {
+	switch o := object.(type) {
+	case jsonObject:
+		var m member
+		m, found = o[foldName(name)]
+		return m.value, found, true
+	case map[string]any:
+		value, found = o[name]
+		return value, found, true
+	case lazyMap:
+		value, found = o.entry(name)
+		return value, found, true
+	}
+	return nil, false, false
+}
+
+// nameOf is the name that a computed value means.
+func nameOf(key any) (name string, ok bool) {
+	switch k := key.(type) {
+	case string:
+		return k, true
+	case int:
+		return strconv.Itoa(k), true
+	}
+	return "", false
 }
 
 // entry reads the entry of a keyed variable that a computed name chooses.
@@ -200,7 +235,7 @@ func internalCall(f internalFunction) func(...any) (any, error) {
 		if !ok || !isInt {
 			return nil, errors.New("no evaluation")
 		}
-		return e.call(f, e.accesses[number], args[2:])
+		return e.call(f, e.program.accesses[number], args[2:])
 	}
 }
 
@@ -213,12 +248,15 @@ func (e *evaluation) call(f internalFunction, a *access, args []any) (any, error
 			panic(v)
 		}
 	}()
+	if err := e.payReading(args); err != nil {
+		return nil, err
+	}
 	v, failure := f(e, a, args)
 	if failure != nil {
 		e.failure = failure
 		return nil, failure
 	}
-	return v, nil
+	return v, e.payMaking(a, v)
 }
 
 // ownFunction replaces a builtin that would lose or invent values.
@@ -279,6 +317,8 @@ func ownInt(v any) (any, error) {
 	return nil, fmt.Errorf("int() cannot take %s that %w", describe(v), errNotExact)
 }
 
+// ownKeys are those of a map of the program. Those of an object of JSON need the
+// spelling of the expression.
 func ownKeys(v any) (any, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -289,6 +329,9 @@ func ownKeys(v any) (any, error) {
 
 // ownValues are in the order of the keys.
 func ownValues(v any) (any, error) {
+	if object, ok := v.(jsonObject); ok {
+		return membersInOrder(object), nil
+	}
 	m, ok := v.(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("values() cannot take %s", describe(v))

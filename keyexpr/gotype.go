@@ -150,11 +150,7 @@ func goList(t reflect.Type, names Names, depth int) (goType, error) {
 		return goType{}, err
 	}
 	return goType{ListType(elem.typ), func(v reflect.Value) any {
-		list := make([]any, v.Len())
-		for i := range list {
-			list[i] = elem.value(v.Index(i))
-		}
-		return list
+		return LazyList(v.Len(), func(i int) any { return elem.value(v.Index(i)) })
 	}}, nil
 }
 
@@ -167,11 +163,19 @@ func goMap(t reflect.Type, names Names, depth int) (goType, error) {
 		return goType{}, err
 	}
 	return goType{MapType(elem.typ), func(v reflect.Value) any {
-		m := make(map[string]any, v.Len())
-		for i := v.MapRange(); i.Next(); {
-			m[i.Key().String()] = elem.value(i.Value())
-		}
-		return m
+		return LazyMap(v.Len(), func(name string) (any, bool) {
+			value := v.MapIndex(reflect.ValueOf(name).Convert(t.Key()))
+			if !value.IsValid() {
+				return nil, false
+			}
+			return elem.value(value), true
+		}, func(yield func(string, any) bool) {
+			for i := v.MapRange(); i.Next(); {
+				if !yield(i.Key().String(), elem.value(i.Value())) {
+					return
+				}
+			}
+		})
 	}}, nil
 }
 
@@ -197,7 +201,7 @@ func anyValue(v reflect.Value) any {
 	if !v.IsValid() || v.Kind() == reflect.Interface && v.IsNil() {
 		return nil
 	}
-	return FromJSON(normalize(v.Interface()))
+	return newDocument(v.Interface())
 }
 
 // marshaledText is the text of a TextMarshaler. The zero value counts as not

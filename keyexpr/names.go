@@ -49,7 +49,7 @@ func renameArgument(source string) string {
 		case t.Kind == lexer.Operator:
 			operand = !(i > 0 && isSelector(tokens[i-1]))
 		case t.Kind == lexer.Bracket:
-			operand = t.Value == "(" || t.Value == "[" || t.Value == "{"
+			operand = isOpening(t)
 		default:
 			operand = false
 		}

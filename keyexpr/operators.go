@@ -15,6 +15,10 @@ func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
 	case "+":
 		return r.plus(x, m)
 	}
+	if _, literal := x.Right.(*ast.StringNode); x.Operator == "matches" && !literal {
+		return r.report(x, textOf(x.Left)+` matches "^[a-z]+", or ==, contains, startsWith, endsWith for a text that is known later`,
+			"the pattern of matches must be a literal text: one that comes with a request could cost any time")
+	}
 	left, right := r.operands(x, modeValue)
 	if r.hasObject(x, left, right) {
 		return AnyType()
@@ -29,6 +33,7 @@ func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
 		r.fill(&x.Right, right, StringType())
 		return BoolType()
 	case "in":
+		inNames(x)
 		r.fill(&x.Right, right, ListType(AnyType()))
 		return BoolType()
 	case "<", "<=", ">", ">=":
@@ -40,6 +45,18 @@ func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
 	r.fill(&x.Left, left, IntType())
 	r.fill(&x.Right, right, IntType())
 	return r.arithmetic(x, left, right)
+}
+
+// inNames makes name in keys(object) the same as name in object, which knows all
+// spellings of a name.
+func inNames(x *ast.BinaryNode) {
+	call, ok := x.Right.(*ast.CallNode)
+	if !ok {
+		return
+	}
+	if callee, ok := call.Callee.(*ast.IdentifierNode); ok && callee.Value == "keys" && len(call.Arguments) == 1 {
+		x.Right = call.Arguments[0]
+	}
 }
 
 func (r *resolver) operands(x *ast.BinaryNode, m mode) (left, right Type) {

@@ -16,7 +16,12 @@ const (
 	// MaxNodes is the most nodes in one expression.
 	MaxNodes = 200
 
+	// MaxPrefixLength is the longest [Prefix] in bytes under the default MaxLength: an
+	// overlong key keeps some of what follows, and ends in a hash.
+	MaxPrefixLength = DefaultMaxLength - minRoom
+
 	minMaxLength = 64
+	minRoom      = len(hashMark) + hashDigits + 14
 )
 
 // Option changes how [Compile] builds keys.
@@ -35,13 +40,16 @@ type config struct {
 
 // Strict makes a value that would have to be encoded, and a key that would have
 // to be shortened, an error. Use it while programs that build the same keys
-// without encoding share the locks. Default: encode and shorten.
+// without encoding share the locks. A value with a colon is refused, so an IPv6
+// address and the route of a Gin route with parameters always are. Default: encode
+// and shorten.
 func Strict() Option {
 	return optionFunc(func(c *config) error { c.strict = true; return nil })
 }
 
 // Prefix puts literal text before every key. It is no template: a #{ in it stands
-// for itself. Positions in errors do not count it.
+// for itself. Positions in errors do not count it. At most [MaxPrefixLength] bytes, or
+// 48 less than MaxLength.
 func Prefix(text string) Option {
 	return optionFunc(func(c *config) error { c.prefix = text; return nil })
 }
@@ -78,6 +86,9 @@ func newConfig(opts []Option) (config, error) {
 			continue
 		}
 		problems = append(problems, o.apply(&c))
+	}
+	if n, limit := len(c.prefix), c.maxLength-minRoom; n > limit && c.maxLength >= minMaxLength {
+		problems = append(problems, fmt.Errorf("keyexpr: Prefix: %d bytes leave no room in keys of %d: write one of at most %d", n, c.maxLength, limit))
 	}
 	return c, errors.Join(problems...)
 }

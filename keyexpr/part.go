@@ -11,44 +11,50 @@ type piece struct {
 	literal   string
 	program   *program // nil for literal text
 	delimiter rune     // the character that ends the part's values, or 0
-	untyped   bool     // the static type of the values is unknown
 	list      bool
 }
 
 // appendPart appends the encoded value of a part that is no list.
-func (t *Template) appendPart(dst []byte, p *piece, env Env) ([]byte, *EvalError) {
+func (t *Template) appendPart(dst []byte, p *piece, env Env, m *meter) ([]byte, *EvalError) {
 	if plain := p.program.plain; plain != nil {
 		text, ok, failure := plain.string(env)
 		if failure != nil {
 			return dst, failure
 		}
 		if ok {
-			return t.appendText(dst, p, text, false)
+			if len(text) > longText && !m.spend(env, textPrice(text)) {
+				return dst, tooCostly(p.program.source)
+			}
+			return t.appendText(dst, p, text)
 		}
 	}
-	v, failure := p.program.run(env)
+	v, failure := p.program.run(env, m)
 	if failure != nil {
 		return dst, failure
+	}
+	if text, ok := v.(string); ok && len(text) > longText && !m.spend(env, textPrice(text)) {
+		return dst, tooCostly(p.program.source)
 	}
 	return t.appendValue(dst, p, v)
 }
 
-// appendValue appends the encoded form of a value.
+// appendValue appends the encoded text of a value. The text is the value's whole
+// identity: 42 and "42" are the same, wherever they come from.
 func (t *Template) appendValue(dst []byte, p *piece, v any) ([]byte, *EvalError) {
 	switch x := v.(type) {
 	case string:
-		return t.appendText(dst, p, x, p.untyped)
+		return t.appendText(dst, p, x)
 	case int:
 		if x < 0 && p.delimiter == '-' {
-			return t.appendText(dst, p, strconv.Itoa(x), false)
+			return t.appendText(dst, p, strconv.Itoa(x))
 		}
 		return strconv.AppendInt(dst, int64(x), 10), nil
 	case bool:
-		return t.appendText(dst, p, strconv.FormatBool(x), false)
+		return t.appendText(dst, p, strconv.FormatBool(x))
 	case uint64:
 		return strconv.AppendUint(dst, x, 10), nil
 	case json.Number:
-		return t.appendText(dst, p, x.String(), false)
+		return t.appendText(dst, p, x.String())
 	case nil:
 		return dst, &EvalError{Reason: ReasonMissing, Subject: p.program.source, Detail: "has no value"}
 	}
@@ -62,40 +68,33 @@ func hintFor(p *piece, v any) string {
 	return ""
 }
 
-func (t *Template) appendText(dst []byte, p *piece, text string, untyped bool) ([]byte, *EvalError) {
+func (t *Template) appendText(dst []byte, p *piece, text string) ([]byte, *EvalError) {
 	if text == "" {
 		return dst, &EvalError{Reason: ReasonEmpty, Subject: p.program.source, Detail: "is empty"}
 	}
-	var out []byte
-	var clean bool
-	if untyped {
-		out, clean = appendUntypedText(dst, text, p.delimiter)
-	} else {
-		out, clean = appendEncoded(dst, text, p.delimiter)
-	}
+	out, clean := appendEncoded(dst, text, p.delimiter)
 	if !clean && t.config.strict {
-		return dst, &EvalError{Reason: ReasonCharacter, Subject: p.program.source, Detail: p.strictDetail(untyped && looksTyped(text))}
+		return dst, &EvalError{Reason: ReasonCharacter, Subject: p.program.source, Detail: p.strictDetail()}
 	}
 	return out, nil
 }
 
-func (p *piece) strictDetail(typed bool) string {
-	if typed {
-		return "is a string that reads like an integer or bool, which the strict key format does not encode; write string(" +
-			p.program.source + ") if both are the same"
-	}
-	detail := "holds a character that the strict key format does not encode: %, a brace, one that is not printable"
-	if p.delimiter != 0 {
+func (p *piece) strictDetail() string {
+	detail := "holds a character that the strict key format does not encode: a colon, %, a brace, one that is not printable"
+	if p.delimiter != 0 && p.delimiter != ':' {
 		detail += fmt.Sprintf(", or the delimiter %q", p.delimiter)
 	}
 	return detail
 }
 
 // elements returns what a list part yields.
-func (p *piece) elements(env Env) ([]any, *EvalError) {
-	v, failure := p.program.run(env)
+func (p *piece) elements(env Env, m *meter) ([]any, *EvalError) {
+	v, failure := p.program.run(env, m)
 	if failure != nil {
 		return nil, failure
+	}
+	if !m.spend(env, elementsPrice(v)) {
+		return nil, tooCostly(p.program.source)
 	}
 	list, ok := asList(v)
 	switch {

@@ -2,6 +2,7 @@ package keyexpr_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
@@ -26,6 +27,52 @@ func TestPrefix_IsNotCountedInPositions(t *testing.T) {
 	problem, ok := errors.AsType[*keyexpr.Error](err)
 	if !ok || problem.Column != len("order:#{path.o") || problem.Template != "order:#{path.orderID}" {
 		t.Errorf("got %+v", problem)
+	}
+}
+
+func TestPrefix_LeavesRoom(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		prefix, limit int
+		want          string // in the error; "" for none
+	}{
+		{keyexpr.MaxPrefixLength, keyexpr.DefaultMaxLength, ""},
+		{keyexpr.MaxPrefixLength + 1, keyexpr.DefaultMaxLength, "write one of at most 464"},
+		{16, 64, ""},
+		{17, 64, "write one of at most 16"},
+		{1000, 64, "write one of at most 16"},
+	}
+	for _, tt := range tests {
+		template, err := keyexpr.Compile("#{path.orderId}", requestSchema(t), keyexpr.MaxLength(tt.limit), keyexpr.Prefix(strings.Repeat("p", tt.prefix)))
+		if tt.want != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%d of %d: got %v", tt.prefix, tt.limit, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := template.Key(path("readable-order-" + strings.Repeat("1", tt.limit)).env(t))
+		if err != nil || len(key) != tt.limit || !strings.Contains(key, "readable-") {
+			t.Errorf("%d of %d: got %q, %v", tt.prefix, tt.limit, key, err)
+		}
+	}
+}
+
+// A template whose literal text is longer than a key would tell requests apart by the
+// hash alone, and refuse all of them under Strict.
+func TestCompile_LiteralsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]keyexpr.Option{nil, {keyexpr.Strict()}} {
+		_, err := keyexpr.Compile(strings.Repeat("k", 511)+"#{path.orderId}", requestSchema(t), opts...)
+		if err != nil {
+			t.Errorf("room for one character: got %v", err)
+		}
+		_, err = keyexpr.Compile(strings.Repeat("k", 510)+"#{path.orderId}:#{path.shop}", requestSchema(t), opts...)
+		if err == nil || !strings.Contains(err.Error(), "every key has at least 513 bytes; at most 512 are allowed") {
+			t.Errorf("no room: got %v", err)
+		}
 	}
 }
 

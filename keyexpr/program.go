@@ -27,6 +27,10 @@ type program struct {
 	accesses []*access
 	typ      Type
 	used     map[string]bool
+	spelling spelling
+	price    price     // of what runs once
+	turns    []price   // of each loop
+	patterns []pattern // of each matches
 	pool     sync.Pool // of *evaluation
 }
 
@@ -38,7 +42,7 @@ func compileExpression(source string, schema *Schema, condition bool) (p *progra
 			p, problems = nil, []problem{{0, "the expression cannot be compiled: " + firstLine(fmt.Sprint(v)), ""}}
 		}
 	}()
-	r := &resolver{schema: schema, source: source, condition: condition, used: map[string]bool{}}
+	r := &resolver{schema: schema, source: source, condition: condition, used: map[string]bool{}, spelling: spelling{}}
 	c := newConf()
 	tree, err := parser.ParseWithConfig(r.text(), c)
 	if err != nil {
@@ -47,7 +51,7 @@ func compileExpression(source string, schema *Schema, condition bool) (p *progra
 		}
 		return nil, []problem{problemOf(err)}
 	}
-	p = &program{source: source, typ: r.root(&tree.Node), used: r.used, accesses: r.accesses}
+	p = &program{source: source, typ: r.root(&tree.Node), used: r.used, accesses: r.accesses, spelling: r.spelling}
 	if len(r.problems) > 0 {
 		return nil, r.problems
 	}
@@ -87,9 +91,13 @@ func (p *program) assemble(tree *parser.Tree, c *conf.Config) error {
 	if err := optimizer.Optimize(&tree.Node, c); err != nil {
 		return err
 	}
+	p.meter(&tree.Node, c)
 	code, err := compiler.Compile(tree, c)
+	if err != nil {
+		return err
+	}
 	p.code = code
-	return err
+	return verify(code)
 }
 
 // newConf is the configuration of the language for one expression.

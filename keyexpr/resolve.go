@@ -18,6 +18,7 @@ type resolver struct {
 	condition bool
 	accesses  []*access
 	used      map[string]bool
+	spelling  spelling
 	elements  []Type // of the enclosing predicates
 	locals    []local
 	problems  []problem
@@ -57,6 +58,7 @@ func (r *resolver) node(n *ast.Node, m mode) Type {
 	case *ast.SliceNode:
 		return r.slice(n, x, m)
 	case *ast.StringNode:
+		r.spelling.add(x.Value)
 		return StringType()
 	case *ast.IntegerNode:
 		return IntType()
@@ -271,7 +273,7 @@ func (t Type) element() Type {
 	if t.kind == kindList || t.kind == kindMap {
 		return *t.elem
 	}
-	return Type{kind: kindAny, anyCase: t.anyCase}
+	return AnyType()
 }
 
 // unify is the type of a value that is either a or b.

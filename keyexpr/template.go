@@ -26,6 +26,7 @@ func (t *Template) Key(env Env) (string, error) {
 		return t.onlyKey(env)
 	}
 	var stack [128]byte
+	var m meter
 	key := stack[:0]
 	for i := range t.pieces {
 		p := &t.pieces[i]
@@ -34,7 +35,7 @@ func (t *Template) Key(env Env) (string, error) {
 			continue
 		}
 		var failure *EvalError
-		if key, failure = t.appendPart(key, p, env); failure != nil {
+		if key, failure = t.appendPart(key, p, env, &m); failure != nil {
 			return "", t.fail(failure)
 		}
 	}
@@ -63,23 +64,31 @@ func (t *Template) Keys(env Env) ([]string, error) {
 		}
 		return []string{key}, nil
 	}
-	head, failure := t.join(t.pieces[:t.list], env)
+	var m meter
+	head, failure := t.join(t.pieces[:t.list], env, &m)
 	if failure != nil {
 		return nil, t.fail(failure)
 	}
-	tail, failure := t.join(t.pieces[t.list+1:], env)
+	tail, failure := t.join(t.pieces[t.list+1:], env, &m)
 	if failure != nil {
 		return nil, t.fail(failure)
 	}
-	elements, failure := t.pieces[t.list].elements(env)
+	elements, failure := t.pieces[t.list].elements(env, &m)
 	if failure != nil {
 		return nil, t.fail(failure)
 	}
-	return t.each(head, elements, tail)
+	texts, failure := t.texts(elements)
+	if failure != nil {
+		return nil, t.fail(failure)
+	}
+	if around := len(head) + len(tail); around > longText && !m.spend(env, keyPrice(around).times(len(texts))) {
+		return nil, t.fail(tooCostly(t.pieces[t.list].program.source))
+	}
+	return t.each(head, texts, tail)
 }
 
 // join builds the text of pieces without a list.
-func (t *Template) join(pieces []piece, env Env) ([]byte, *EvalError) {
+func (t *Template) join(pieces []piece, env Env, m *meter) ([]byte, *EvalError) {
 	var text []byte
 	for i := range pieces {
 		p := &pieces[i]
@@ -88,18 +97,14 @@ func (t *Template) join(pieces []piece, env Env) ([]byte, *EvalError) {
 			continue
 		}
 		var failure *EvalError
-		if text, failure = t.appendPart(text, p, env); failure != nil {
+		if text, failure = t.appendPart(text, p, env, m); failure != nil {
 			return nil, failure
 		}
 	}
 	return text, nil
 }
 
-func (t *Template) each(head []byte, elements []any, tail []byte) ([]string, error) {
-	texts, failure := t.texts(elements)
-	if failure != nil {
-		return nil, t.fail(failure)
-	}
+func (t *Template) each(head []byte, texts map[string]struct{}, tail []byte) ([]string, error) {
 	keys := make([]string, 0, len(texts))
 	for text := range texts {
 		key, err := t.finish(slices.Concat(head, []byte(text), tail))

@@ -9,8 +9,6 @@ type Type struct {
 	keyed  *Keyed
 	// convert brings a variable's Go value into the form of the type.
 	convert func(any) any
-	// anyCase says that maps inside are those of [JSONType].
-	anyCase bool
 }
 
 type kind uint8
@@ -45,11 +43,10 @@ func FloatType() Type { return Type{kind: kindFloat} }
 // nil, bool, string, integers, float64, json.Number, []any and map[string]any.
 func AnyType() Type { return Type{kind: kindAny} }
 
-// JSONType is [AnyType] for JSON as clients send it. A name that an object does not
-// have is found in another case, as encoding/json does it for the fields of a
-// handler's struct: a client could otherwise hide a value from a key or a condition
-// that the handler gets. No object may have two names that differ in case only.
-func JSONType() Type { return Type{kind: kindAny, anyCase: true} }
+// JSONType is the type of JSON as clients send it, decoded by [DecodeJSON]. A name is
+// found in any case, as encoding/json does it for the fields of a handler's struct: a
+// client could otherwise hide a value from a key or a condition that the handler gets.
+func JSONType() Type { return AnyType() }
 
 // ListType is the type of lists of elem. Its values are []any.
 func ListType(elem Type) Type { return Type{kind: kindList, elem: &elem} }

@@ -65,18 +65,18 @@ func fromUint(n uint64) any {
 }
 
 // FromJSONNumber converts a number to the form [AnyType] describes: int where
-// it fits, then uint64, the exact text of a longer integer, float64 for a number
-// with a fraction or exponent, and nil for the empty text.
+// it fits, then uint64, the exact text of a longer integer, and nil for the empty
+// text. A number with a fraction or exponent is a float64, an infinite one where it
+// is out of range, and so is -0. That keeps them out of keys: a handler that reads
+// the number 5.0 as json.Number sees what it sees in the string "5.0", another one
+// sees 5, and only one of them can be the key.
 func FromJSONNumber(n json.Number) any {
 	text := n.String()
 	if text == "" {
 		return nil
 	}
-	if strings.ContainsAny(text, ".eE") {
-		f, err := n.Float64()
-		if err != nil {
-			return math.Inf(1)
-		}
+	if strings.ContainsAny(text, ".eE") || text == "-0" {
+		f, _ := strconv.ParseFloat(text, 64) //nolint:errcheck // out of range is infinite
 		return f
 	}
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -88,9 +88,20 @@ func FromJSONNumber(n json.Number) any {
 	return n
 }
 
-// FromJSON converts a value decoded by encoding/json with UseNumber to the form
-// [AnyType] describes. Maps and slices that have numbers inside are copied, the
-// others are returned as they are: the value may be shared, and is never changed.
+// fromFloat makes an integer of a float that is one exactly. A Go value has no
+// other text than that of its number, be it that its decoder made floats of all
+// numbers, as those of claims do. From 2^53 on it may have been another integer.
+func fromFloat(f float64) any {
+	if f != math.Trunc(f) || math.Abs(f) >= 1<<53 || f == 0 && math.Signbit(f) {
+		return f
+	}
+	return int(f)
+}
+
+// FromJSON converts a value decoded by encoding/json, best with UseNumber, to the
+// form [AnyType] describes; without UseNumber, integers from 2^53 on are floats and
+// no key parts. Maps and slices that have numbers inside are copied, the others are
+// returned as they are: the value may be shared, and is never changed.
 func FromJSON(v any) any {
 	converted, _ := fromJSON(v)
 	return converted
@@ -100,6 +111,10 @@ func fromJSON(v any) (converted any, changed bool) {
 	switch x := v.(type) {
 	case json.Number:
 		return FromJSONNumber(x), true
+	case float64:
+		return fromFloat(x), true
+	case float32:
+		return fromFloat(float64(x)), true
 	case map[string]any:
 		return fromJSONObject(x)
 	case []any:
@@ -136,7 +151,9 @@ func fromJSONList(list []any) (converted any, changed bool) {
 
 // describe names the kind of a value for messages, never the value.
 func describe(v any) string {
-	switch v.(type) {
+	switch x := v.(type) {
+	case document:
+		return describe(x.v)
 	case nil:
 		return "null"
 	case string:
@@ -147,7 +164,7 @@ func describe(v any) string {
 		return "an integer"
 	case float64:
 		return "a number with a fraction or exponent"
-	case []any, []string, []int:
+	case []any, []string, []int, lazyList:
 		return "a list"
 	case []byte:
 		return "bytes"

@@ -24,7 +24,8 @@
 //     leak and a failed release do, by error.type and the status.
 //   - Logs are for losses, leaks, release failures, backend failures and long waits:
 //     at most 10 records per kind in 10 seconds, the next one says how many were
-//     suppressed. Never one per call.
+//     suppressed. Never one per call. One record says that Redis became unavailable, with
+//     the cause, and one that it is available again.
 //
 // # Cost
 //

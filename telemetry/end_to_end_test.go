@@ -153,7 +153,7 @@ func TestEndToEndABackendFailureIsAnError(t *testing.T) {
 	}
 	h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "backend")
 	logs := h.logs.records(t)
-	if len(logs) != 1 || logs[0]["msg"] != "lock backend failed" || logs[0]["rule"] != "pay" {
+	if len(logs) != 2 || logs[0]["msg"] != "lock backend unavailable" || logs[1]["msg"] != "lock backend failed" || logs[1]["rule"] != "pay" {
 		t.Errorf("logged %v", logs)
 	}
 }

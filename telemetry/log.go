@@ -3,8 +3,6 @@ package telemetry
 import (
 	"context"
 	"log/slog"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -92,22 +90,16 @@ func (t *Telemetry) lockAttrs(rule *rule, a *core.Acquisition, err error) []slog
 		list = append(list, slog.String("key_hash", KeyHash(a.Key)))
 	}
 	if err != nil {
-		list = append(list, slog.String("error_type", errorType(err)), slog.String("error", t.errorText(a, err)))
+		list = append(list, slog.String("error_type", errorType(err)), slog.String("error", t.errorText(err)))
 	}
 	return list
 }
 
-// errorText is the text of an error with the hash in place of the key, which errors
-// of core quote. An unquoted key is no word to look for: a short one is part of
-// others. Of several keys only the first is known here, so the text of their errors
-// is not written at all.
-func (t *Telemetry) errorText(a *core.Acquisition, err error) string {
-	text := err.Error()
-	if t.rawKeys || a.Key == "" {
-		return text
+// errorText is the text of an error, in which the key has its hash, unless keys are
+// asked for.
+func (t *Telemetry) errorText(err error) string {
+	if t.rawKeys {
+		return err.Error()
 	}
-	if a.Keys > 1 {
-		return "withheld: it may name a key"
-	}
-	return strings.ReplaceAll(text, strconv.Quote(a.Key), strconv.Quote(KeyHash(a.Key)))
+	return core.ErrorText(err)
 }

@@ -88,6 +88,9 @@ func TestLogsNameNoKey(t *testing.T) {
 		{"in a cause", 1, fmt.Errorf("%w: no answer about %q", core.ErrUnavailable, key)},
 		{"quoted", 1, &core.NotAcquiredError{Key: key, Cause: core.ErrUnavailable}},
 		{"several", 2, errors.New("no answer about " + key)},
+		{"quoted by redis", 1, fmt.Errorf("%w: %w", core.ErrUnavailable, reply("ERR unknown command 'evalsha', with args beginning with: 'aa' '1' 'order:\"42\"' "))},
+		{"cut off by redis", 1, fmt.Errorf("%w: %w", core.ErrUnavailable, reply("ERR unknown command 'evalsha', with args beginning with: 'aa' '1' 'order:\"4"))},
+		{"escaped by redis", 1, fmt.Errorf("%w: %w", core.ErrUnavailable, reply(`ERR what is "order:\x2242\x22"`))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -107,6 +110,12 @@ func TestLogsNameNoKey(t *testing.T) {
 		})
 	}
 }
+
+// reply is an error that Redis has answered.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
 
 func TestShortKeysLeaveErrorsReadable(t *testing.T) {
 	t.Parallel()

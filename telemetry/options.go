@@ -27,7 +27,7 @@ type Option func(*config) error
 type config struct {
 	tracers  trace.TracerProvider
 	meters   metric.MeterProvider
-	logger   *slog.Logger
+	logger   *slog.Logger // nil: none was given
 	longWait time.Duration
 	maxRules int
 	rawKeys  bool
@@ -37,7 +37,6 @@ func newConfig(opts []Option) (config, error) {
 	cfg := config{
 		tracers:  otel.GetTracerProvider(),
 		meters:   otel.GetMeterProvider(),
-		logger:   slog.New(slog.DiscardHandler),
 		longWait: DefaultLongWait,
 		maxRules: DefaultMaxRules,
 	}
@@ -77,7 +76,9 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 }
 
 // WithLogger sets where losses, leaks, release failures, backend failures and long
-// waits are logged, rate-limited. Default: nowhere. Records are given the context of
+// waits are logged, rate-limited. Default: nowhere, but for what makes all requests fail
+// or run unlocked, which goes to [slog.Default]: that Redis became unavailable and is
+// available again, and that a rule file was refused or takes locks away. Records are given the context of
 // the request, so a handler that knows OpenTelemetry adds the trace.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {

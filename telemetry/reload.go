@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 
 	"go.opentelemetry.io/otel/metric"
 
@@ -13,8 +12,9 @@ import (
 )
 
 // ObserveReload counts an attempt to take a rule file into force, and logs it: a
-// refusal as an error with every problem, else the new hash, as a warning if the file
-// is one under which handlers run unlocked, or has lost rules.
+// refusal as an error with every problem, else the new hash: as an error, too, if
+// handlers run unlocked from now on ([ruleset.Reload.Unlocked]), as a warning if the file
+// is a dry run.
 func (t *Telemetry) ObserveReload(r ruleset.Reload) {
 	ctx := context.Background() //nolint:forbidigo // a file changes in no request
 	if r.Err != nil {
@@ -35,36 +35,22 @@ func (t *Telemetry) logRefusal(ctx context.Context, r ruleset.Reload) {
 	if r.Set == nil {
 		text = "lock rules refused"
 	}
-	t.log.out.LogAttrs(ctx, slog.LevelError, text,
+	t.alarm().LogAttrs(ctx, slog.LevelError, text,
 		slog.String("file", r.File), slog.String("hash", r.Hash), slog.String("error", r.Err.Error()))
 }
 
 func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
-	level, settings := slog.LevelInfo, r.Set.Settings()
+	out, level, settings := t.log.out, slog.LevelInfo, r.Set.Settings()
 	attrs := []slog.Attr{slog.String("file", r.File), slog.String("hash", r.Hash), slog.Int("rules", r.Set.Len())}
 	if settings.Disabled || settings.DryRun {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.Bool("disabled", settings.Disabled), slog.Bool("dry_run", settings.DryRun))
 	}
-	if gone := removed(r.Old, r.Set); len(gone) > 0 {
-		level = slog.LevelWarn
-		attrs = append(attrs, slog.Any("removed", gone))
+	if unlocked := r.Unlocked(); len(unlocked) > 0 {
+		out, level = t.alarm(), slog.LevelError
+		attrs = append(attrs, slog.Any("unlocked", unlocked))
 	}
-	t.log.out.LogAttrs(ctx, level, "lock rules loaded", attrs...)
-}
-
-// removed names the rules that a set has no more.
-func removed(old, next *ruleset.Set) []string {
-	if old == nil {
-		return nil
-	}
-	var gone []string
-	for _, c := range ruleset.Diff(old, next) {
-		if c.Kind == ruleset.ChangeRemoved {
-			gone = append(gone, strings.TrimSpace(c.Endpoint.String()+" "+c.Rule))
-		}
-	}
-	return gone
+	out.LogAttrs(ctx, level, "lock rules loaded", attrs...)
 }
 
 // ObserveWarning logs what a rule file makes a warning.

@@ -43,8 +43,8 @@ func TestReloads(t *testing.T) {
 	}
 }
 
-// What lets handlers run unlocked is no ordinary load.
-func TestReloads_LessLockedIsAWarning(t *testing.T) {
+// What lets handlers run unlocked is as loud as a refusal.
+func TestReloads_LessLockedIsAnError(t *testing.T) {
 	t.Parallel()
 	full := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n")
 	for name, test := range map[string]struct {
@@ -53,9 +53,9 @@ func TestReloads_LessLockedIsAWarning(t *testing.T) {
 		attr  string
 	}{
 		"same":     {"rules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "INFO", "rules"},
-		"disabled": {"disabled: true\nrules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "WARN", "disabled"},
-		"dry run":  {"dry_run: true\nrules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "WARN", "dry_run"},
-		"removed":  {"rules:\n  - {func: pay, key: pay}\n", "WARN", "removed"},
+		"disabled": {"disabled: true\nrules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "ERROR", "disabled"},
+		"dry run":  {"dry_run: true\nrules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "ERROR", "dry_run"},
+		"removed":  {"rules:\n  - {func: pay, key: pay}\n", "ERROR", "unlocked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

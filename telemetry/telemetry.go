@@ -1,8 +1,10 @@
 package telemetry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -29,6 +31,7 @@ type Telemetry struct {
 	longWait time.Duration
 	maxRules int
 	rawKeys  bool
+	silent   bool // no logger was given
 
 	rules table[ruleID, *rule]
 	attrs attrPool
@@ -48,6 +51,7 @@ var (
 	_ core.RenewalObserver      = (*Telemetry)(nil)
 	_ core.LossObserver         = (*Telemetry)(nil)
 	_ core.LeakObserver         = (*Telemetry)(nil)
+	_ core.BackendObserver      = (*Telemetry)(nil)
 
 	_ aspect.RuleObserver     = (*Telemetry)(nil)
 	_ aspect.DecisionObserver = (*Telemetry)(nil)
@@ -70,9 +74,10 @@ func New(opts ...Option) (*Telemetry, error) {
 		longWait: cfg.longWait,
 		maxRules: cfg.maxRules,
 		rawKeys:  cfg.rawKeys,
+		silent:   cfg.logger == nil,
 		states:   make(map[site]string),
 		reloads:  make(map[string]ruleset.Reload),
-		log:      newLogger(cfg.logger),
+		log:      newLogger(cmp.Or(cfg.logger, slog.New(slog.DiscardHandler))),
 	}
 	if _, off := cfg.tracers.(noop.TracerProvider); !off {
 		t.tracer = cfg.tracers.Tracer(ScopeName, trace.WithInstrumentationVersion(version()))

@@ -47,6 +47,8 @@ func (r *run) causeOf(rule *compiled, err error) failpolicy.Cause {
 		return failpolicy.Overload
 	case errors.Is(err, core.ErrInvalid):
 		return failpolicy.Key // options were checked at start-up; what is left is the key
+	case errors.Is(err, core.ErrNotHeld):
+		return failpolicy.Lost // the caller had the lock already, and lost it
 	case r.caller.Err() != nil:
 		return callerCause(r.caller)
 	case errors.Is(err, core.ErrUnavailable), errors.Is(err, core.ErrClosed):

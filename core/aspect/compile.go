@@ -67,7 +67,7 @@ func (a *Aspect) CompileResolved(site Site, rules ...*ruleset.Resolved) (*Point,
 // Prepare is CompileResolved for rules that may never come into force: observers are
 // told of them by [Point.Announce].
 func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) {
-	compiled, err := compileAll(&site, rules)
+	compiled, err := compileAll(&site, rules, roomOf(a.locks))
 	if err != nil {
 		return nil, err
 	}
@@ -98,15 +98,15 @@ func (p *Point) has(s Subject) bool {
 	return slices.ContainsFunc(p.rules, func(c *compiled) bool { return c.subject == s })
 }
 
-// compileAll compiles rules for a site.
-func compileAll(site *Site, rules []*ruleset.Resolved) ([]*compiled, error) {
+// compileAll compiles rules for a site and the keys of a client.
+func compileAll(site *Site, rules []*ruleset.Resolved, keys room) ([]*compiled, error) {
 	var problems []*ruleset.Problem
 	if len(rules) == 0 {
 		problems = append(problems, &ruleset.Problem{Endpoint: site.Endpoint, Message: "no rule to compile: give at least one"})
 	}
 	list := make([]*compiled, len(rules))
 	for i, r := range rules {
-		c := &compiler{site: site, rule: r}
+		c := &compiler{site: site, rule: r, room: keys}
 		list[i] = c.compile()
 		problems = append(problems, c.problems...)
 	}
@@ -137,6 +137,7 @@ func (p *Point) Uses(variable string) bool {
 type compiler struct {
 	site     *Site
 	rule     *ruleset.Resolved
+	room     room
 	problems []*ruleset.Problem
 }
 
@@ -233,6 +234,9 @@ func (c *compiler) compileWhen(rule *compiled) {
 }
 
 func (c *compiler) compileKeys(rule *compiled) {
+	if !c.checkPrefix() {
+		return
+	}
 	opts := []keyexpr.Option{keyexpr.Prefix(c.rule.Prefix)}
 	if c.rule.KeyFormat == ruleset.Strict {
 		opts = append(opts, keyexpr.Strict())
@@ -247,6 +251,7 @@ func (c *compiler) compileKeys(rule *compiled) {
 		}
 		key, err := keyexpr.Compile(template, c.schema(), opts...)
 		c.reportEach(field, err)
+		c.checkRoom(field, key)
 		rule.keys = append(rule.keys, key)
 	}
 }

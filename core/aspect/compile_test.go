@@ -16,10 +16,10 @@ import (
 )
 
 // offline is a lock client that is never asked for anything.
-func offline(tb testing.TB) *core.Client {
+func offline(tb testing.TB, opts ...core.Option) *core.Client {
 	tb.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
-	locks, err := core.New(rdb)
+	locks, err := core.New(rdb, opts...)
 	if err != nil {
 		tb.Fatal(err)
 	}

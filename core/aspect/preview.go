@@ -16,7 +16,7 @@ type Preview struct {
 // NewPreview compiles rules as [Aspect.CompileResolved] does. The error is a
 // [*ruleset.InvalidError] with every problem of every rule.
 func NewPreview(site Site, rules ...*ruleset.Resolved) (*Preview, error) {
-	compiled, err := compileAll(&site, rules)
+	compiled, err := compileAll(&site, rules, room{})
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,9 @@ func (l *Live) attempt(c content) error {
 	if err == nil {
 		err = l.replace(next)
 	}
-	l.observe(Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Old: old, Err: err})
+	r := Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Old: old, Err: err}
+	l.warnOfUnlocked(r)
+	l.observe(r)
 	return err
 }
 

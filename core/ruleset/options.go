@@ -117,7 +117,7 @@ func builtinDefaults() Rule {
 func WithReloadObserver(o ReloadObserver) Option {
 	return func(c *config) {
 		if isNil(o) {
-			c.reject("WithReloadObserver(nil): leave it out to have refusals logged")
+			c.reject("WithReloadObserver(nil): leave it out to have refusals and lost locks logged")
 			return
 		}
 		c.observers = append(c.observers, o)

@@ -23,8 +23,9 @@ import (
 //
 // Besides, the file is looked at every 10 s, for what the system does not tell, such as
 // changes on a network drive, or a directory further up that is replaced by renaming.
-// Nobody is told of a content that is the same as before. What is refused goes to the
-// observers of [WithReloadObserver], or without one to [slog.Default].
+// Nobody is told of a content that is the same as before. What is refused, and what takes
+// locks away ([Reload.Unlocked]), goes to the observers of [WithReloadObserver], or
+// without one to [slog.Default] as an error.
 func Watch(path string, opts ...Option) (*Live, error) {
 	return watch(path, watchConfig{
 		open: fsnotify.NewWatcher, replaced: 100 * time.Millisecond, written: time.Second, poll: 10 * time.Second,

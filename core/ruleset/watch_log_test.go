@@ -43,3 +43,61 @@ func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) { //nolint:parallel
 	}
 	wantKey(t, l, "a")
 }
+
+// So is what runs unlocked from now on: such a file is applied, and as loud as one that is
+// refused.
+func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // see above
+	logged, before := make(lines, 10), slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
+	defer slog.SetDefault(before)
+
+	const pay, ship = "  - {func: pay, key: pay}\n", "  - {func: ship, key: ship}\n"
+	for name, test := range map[string]struct {
+		first, next string
+		want        []string // none: nothing is logged
+	}{
+		"the same":          {"rules:\n" + pay + ship, "rules:\n" + ship + pay, nil},
+		"more":              {"rules:\n" + pay, "rules:\n" + pay + ship, nil},
+		"removed":           {"rules:\n" + pay + ship, "rules:\n" + pay, []string{"func ship", "removed"}},
+		"disabled":          {"rules:\n" + pay, "rules:\n  - {func: pay, key: pay, disabled: true}\n", []string{"func pay", "disabled"}},
+		"dry run":           {"rules:\n" + pay, "rules:\n  - {func: pay, key: pay, dry_run: true}\n", []string{"func pay", "dry_run"}},
+		"kill switch":       {"rules:\n" + pay, "disabled: true\nrules:\n" + pay, []string{"whole file", "disabled"}},
+		"all in a dry run":  {"rules:\n" + pay, "dry_run: true\nrules:\n" + pay, []string{"whole file", "dry_run"}},
+		"as it was already": {"rules:\n  - {func: pay, key: pay, disabled: true}\n", "rules:\n" + ship + "  - {func: pay, key: pay, disabled: true}\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
+			path := fileWith(t, test.first)
+			l, err := ruleset.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeLater(t, l)
+			put(t, path, test.next)
+			if err := l.Reload(); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case line := <-logged:
+				for _, want := range append(test.want, "level=ERROR", path) {
+					if len(test.want) == 0 || !strings.Contains(line, want) {
+						t.Errorf("got %q, want it to say %q", line, want)
+					}
+				}
+			default:
+				if len(test.want) > 0 {
+					t.Error("nothing was logged")
+				}
+			}
+		})
+	}
+	t.Run("at the start", func(t *testing.T) { //nolint:paralleltest // see above
+		l, err := ruleset.Open(fileWith(t, "disabled: true\nrules:\n"+pay))
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeLater(t, l)
+		if line := <-logged; !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "disabled") {
+			t.Errorf("got %q", line)
+		}
+	})
+}

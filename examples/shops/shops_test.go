@@ -18,7 +18,7 @@ var programs = map[string][]string{
 	"stock":       {"ok", "100 sold"},
 	"cart":        {"ok", "0 carts stuck"},
 	"batch":       {"ok", "12 of 12 batches were done exactly once"},
-	"likes":       {"ok", "user:like:a%3Ab:c and user:like:a:b:c"},
+	"likes":       {"ok", "user:like:a%3Ab:c and user:like:a:b%3Ac"},
 	"cron":        {"ok", "tick 7: 1 run, by the others"},
 	"transaction": {"ok", "the balance is 50"},
 	"nested":      {"ok", "count 2, re-entered"},

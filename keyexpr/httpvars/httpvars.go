@@ -33,11 +33,29 @@
 // of it, and the request's Body is replaced so that the handler still reads all
 // of it. A body is there if it has bytes, whatever length was announced. JSON needs a
 // JSON content type (application/json or any +json), UTF-8 and nothing after the
-// value. Integers are exact. A typed body is decoded as encoding/json would do it for
-// the handler. In an untyped body, too, a name is found in another case where it is
-// not found as written. A body that has a name twice in one object, be it in another
+// value. A body that has a name twice in one object, be it in another
 // case, is refused, typed or not, because handlers disagree about which value counts.
 // A request without a body has no value for body and form.
+//
+// A typed body is decoded as encoding/json would do it for the handler. Of an untyped
+// one an expression sees what a handler sees that decodes it with encoding/json into a
+// struct, or the request is refused:
+//
+//   - The case of names does not matter, whatever the expression does with an object:
+//     body.id, body[query.field], "id" in body and (body.order ?? {}).id find ID. (Only a
+//     handler with two fields that differ in nothing else tells them apart.) values is
+//     in the order of the names in lower case. keys gives names that are in lower case, or
+//     that the expression itself spells so somewhere; others are refused.
+//   - Objects are not compared, by ==, in or uniq: compare their fields.
+//   - The number 42 and the string "42" are one id, whose text is the key. Comparing the
+//     one with the other is refused: write string(body.id) == path.id.
+//   - 5.0, 5e0 and -0 are numbers, but no ids.
+//
+// A handler that decodes an id into a float64, or into any without UseNumber, takes 2^53
+// and 2^53 + 1 for one id, which have two keys. One whose field has the option ,string
+// takes "042" and "42" for one. Neither loses anything that the key does not where
+// [Config.Body] (ginlock.WithBody) is the type of the handler, with an int64 or a string
+// in the place of the float64.
 package httpvars
 
 import "reflect"
@@ -53,8 +71,9 @@ type Config struct {
 	// AnyPathParam admits path parameters of any name, to judge rules whose route is
 	// not known.
 	AnyPathParam bool
-	// Body is the Go type that JSON bodies are decoded into; expressions then
-	// use and are checked against its JSON names. Nil leaves the body untyped.
+	// Body is the Go type that JSON bodies are decoded into, best that of the handler;
+	// expressions then use and are checked against its JSON names. Nil leaves the body
+	// untyped.
 	Body reflect.Type
 	// MaxBody is the largest body in bytes; 0 is [DefaultMaxBody].
 	MaxBody int64

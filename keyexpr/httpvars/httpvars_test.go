@@ -77,7 +77,7 @@ func TestRequest_Key(t *testing.T) {
 		{`#{header.Host}`, []string{"shop.example"}},
 		{`#{cookie.session}`, []string{"s1"}},
 		{`#{method}`, []string{"POST"}},
-		{`#{route}`, []string{"/orders/:id"}},
+		{`#{route}`, []string{"/orders/%3Aid"}},
 		{`#{client_ip}`, []string{"192.0.2.1"}},
 		{`#{principal}`, []string{"bob"}},
 		{`#{tenant.ID}`, []string{"5"}},
@@ -225,7 +225,7 @@ func TestNetHTTP(t *testing.T) {
 	mux.HandleFunc("POST /orders/{id}", func(_ http.ResponseWriter, r *http.Request) {
 		got, err = template.Key(v.Request(r, httpvars.NetHTTP(r)))
 	})
-	for address, ip := range map[string]string{"192.0.2.7:1234": "192.0.2.7", "[::ffff:192.0.2.8]:1": "192.0.2.8", "[2001:db8::1]:9": "2001:db8::1"} {
+	for address, ip := range map[string]string{"192.0.2.7:1234": "192.0.2.7", "[::ffff:192.0.2.8]:1": "192.0.2.8", "[2001:db8::1]:9": "2001%3Adb8%3A%3A1"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/orders/a%2Fb", nil)
 		r.RemoteAddr = address
 		mux.ServeHTTP(httptest.NewRecorder(), r)

@@ -4,45 +4,32 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"reflect"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/keyexpr"
 )
-
-// maxJSONDepth bounds the nesting of an untyped body.
-const maxJSONDepth = 256
 
 func (q *Request) decodeBody() (any, error) {
 	content, _, err := q.content(isJSON, "application/json")
 	if err != nil || len(content) == 0 {
 		return nil, err
 	}
-	if !utf8.Valid(content) {
-		return nil, badBody("needs a body in UTF-8", nil)
+	value, err := keyexpr.DecodeJSON(content)
+	if err == nil && q.variables.body != nil {
+		value, err = q.typed(content)
 	}
-	if err := q.checkNames(content); err != nil {
-		return nil, badBody("needs a body of JSON", err)
-	}
-	d := json.NewDecoder(bytes.NewReader(content))
-	d.UseNumber()
-	value, err := q.decode(d)
 	if err != nil {
 		return nil, badBody("needs a body of JSON", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, badBody("needs a body of one JSON value", err)
 	}
 	return value, nil
 }
 
-func (q *Request) decode(d *json.Decoder) (any, error) {
-	if q.variables.body == nil {
-		return untyped(d, 0)
-	}
+// typed decodes a body into its type. That no object has a name twice is checked
+// before, as in an untyped one: the type of the key and that of the handler need not be
+// the same, nor need they agree about which value counts.
+func (q *Request) typed(content []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.UseNumber()
 	target := reflect.New(q.variables.body)
 	if err := d.Decode(target.Interface()); err != nil {
 		return nil, withoutValue(err)
@@ -56,83 +43,4 @@ func withoutValue(err error) error {
 		return errors.New("the field " + wrong.Field + " is no " + wrong.Type.String())
 	}
 	return err
-}
-
-var (
-	errTooDeep   = errors.New("it is nested too deeply")
-	errTwice     = errors.New("an object has a name twice")
-	errNoLiteral = errors.New("unexpected delimiter")
-)
-
-// untyped decodes one value token by token, because encoding/json would let the
-// last of equal names win in silence.
-func untyped(d *json.Decoder, depth int) (any, error) {
-	if depth > maxJSONDepth {
-		return nil, errTooDeep
-	}
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := token.(type) {
-	case json.Delim:
-		switch t {
-		case '{':
-			return untypedObject(d, depth)
-		case '[':
-			return untypedList(d, depth)
-		}
-		return nil, errNoLiteral
-	case json.Number:
-		return keyexpr.FromJSONNumber(t), nil
-	}
-	return token, nil
-}
-
-func untypedObject(d *json.Decoder, depth int) (any, error) {
-	object, names := map[string]any{}, map[string]bool{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		name, ok := token.(string)
-		if !ok {
-			return nil, errNoLiteral
-		}
-		if folded := foldName(name); names[folded] {
-			return nil, errTwice
-		} else {
-			names[folded] = true
-		}
-		if object[name], err = untyped(d, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	_, err := d.Token()
-	return object, err
-}
-
-func untypedList(d *json.Decoder, depth int) (any, error) {
-	list := []any{}
-	for d.More() {
-		v, err := untyped(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	_, err := d.Token()
-	return list, err
-}
-
-// foldName maps names that encoding/json takes for the same field to one text.
-func foldName(name string) string {
-	return strings.Map(func(r rune) rune {
-		least := r
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			least = min(least, f)
-		}
-		return least
-	}, name)
 }

@@ -14,6 +14,7 @@ type Request struct {
 	host      Host
 
 	query      url.Values
+	cookies    cookies
 	kept       []byte // of a body that was read before; see KeptBody
 	payload    payload
 	form       result[url.Values]
@@ -90,18 +91,6 @@ func (q *Request) Item(slot int, key string, i int) (string, int, error) {
 		return pick(form[key], i)
 	}
 	return "", 0, nil
-}
-
-func (q *Request) cookie(name string, i int) (string, int, error) {
-	cookies := q.request.CookiesNamed(name)
-	if i >= len(cookies) {
-		return "", len(cookies), nil
-	}
-	value := cookies[i].Value
-	if decode := q.variables.cookieValue; decode != nil {
-		value = decode(value)
-	}
-	return value, len(cookies), nil
 }
 
 func single(value string) (string, int, error) { return value, 1, nil }

@@ -113,22 +113,55 @@ func form(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 		return mapForm(fd, v.Map())
 	case fd.IsList():
 		list := v.List()
-		forms := make([]any, list.Len())
-		for i := range forms {
-			forms[i] = scalar(fd, list.Get(i))
-		}
-		return forms
+		return keyexpr.LazyList(list.Len(), func(i int) any { return scalar(fd, list.Get(i)) })
 	}
 	return scalar(fd, v)
 }
 
 func mapForm(fd protoreflect.FieldDescriptor, m protoreflect.Map) any {
-	forms := make(map[string]any, m.Len())
-	m.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
-		forms[k.String()] = scalar(fd.MapValue(), v)
-		return true
+	return keyexpr.LazyMap(m.Len(), func(name string) (any, bool) {
+		key, ok := mapKey(fd.MapKey(), name)
+		if !ok || !m.Has(key) {
+			return nil, false
+		}
+		return scalar(fd.MapValue(), m.Get(key)), true
+	}, func(yield func(string, any) bool) {
+		m.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
+			return yield(k.String(), scalar(fd.MapValue(), v))
+		})
 	})
-	return forms
+}
+
+// mapKey is the key of a map that has the text. Only the text that the key itself has
+// will do: "01" is none of a map of numbers.
+func mapKey(fd protoreflect.FieldDescriptor, text string) (protoreflect.MapKey, bool) {
+	v, err := keyValue(fd.Kind(), text)
+	if err != nil {
+		return protoreflect.MapKey{}, false
+	}
+	key := v.MapKey()
+	return key, key.String() == text
+}
+
+func keyValue(kind protoreflect.Kind, text string) (protoreflect.Value, error) {
+	switch kind {
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString(text), nil
+	case protoreflect.BoolKind:
+		b, err := strconv.ParseBool(text)
+		return protoreflect.ValueOfBool(b), err
+	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
+		n, err := strconv.ParseUint(text, 10, 32)
+		return protoreflect.ValueOfUint32(uint32(n)), err
+	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		n, err := strconv.ParseUint(text, 10, 64)
+		return protoreflect.ValueOfUint64(n), err
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
+		n, err := strconv.ParseInt(text, 10, 32)
+		return protoreflect.ValueOfInt32(int32(n)), err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return protoreflect.ValueOfInt64(n), err
 }
 
 func scalar(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {

@@ -11,13 +11,17 @@
 // request repeats is an error: metadata.id[0] picks one, metadata.id[:] takes
 // all of them.
 //
-// Each kind of field has one form:
+// Each kind of field has one form, and its text is the key, as everywhere: the int64
+// 42, the string "42" and 42 in a path of an HTTP route are one key.
 //
 //	string                   itself; not valid UTF-8 is percent-encoded
 //	bool                     true, false
 //	int32 … uint64           decimal, exact
-//	enum                     the value's name; the number if it has no name
-//	bytes                    lower-case hexadecimal
+//	enum                     the value's name, of aliases the first; the number if it
+//	                         has no name
+//	bytes                    lower-case hexadecimal, also where they hold text: 3432
+//	                         for the bytes "42". JSON writes bytes in base64, which
+//	                         is another text: use a string for an id that both have
 //	float, double            conditions only, never a key part
 //	message                  its fields; unset is missing
 //	wrappers, Timestamp, …   like any message: req.note.value, req.at.seconds

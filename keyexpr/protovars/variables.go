@@ -78,6 +78,13 @@ type Call struct {
 	req        proto.Message
 	host       Host
 	registered map[int]result
+	metadata   entry // that was asked for last
+}
+
+// entry are the values of one metadata key.
+type entry struct {
+	key    string
+	values []string
 }
 
 type result struct {
@@ -129,11 +136,25 @@ func (c *Call) Item(slot int, key string, i int) (string, int, error) {
 	if slot != slotMetadata {
 		return "", 0, nil
 	}
-	values := c.host.Metadata(key)
+	if c.metadata.values == nil || c.metadata.key != key {
+		c.metadata = entry{key, c.host.Metadata(key)}
+	}
+	values := c.metadata.values
 	if i >= len(values) {
 		return "", len(values), nil
 	}
 	return values[i], len(values), nil
 }
 
-var _ keyexpr.Env = (*Call)(nil)
+// Size implements [keyexpr.Sized]: the bytes of the request message.
+func (c *Call) Size() int {
+	if c.req == nil {
+		return 0
+	}
+	return proto.Size(c.req)
+}
+
+var (
+	_ keyexpr.Env   = (*Call)(nil)
+	_ keyexpr.Sized = (*Call)(nil)
+)

@@ -115,7 +115,7 @@ func httpKey(t *testing.T, template string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r := httptest.NewRequest(http.MethodPost, "/orders/42/pay?email=Ada@Shop.example&dash=a-b&shard=", strings.NewReader(order))
+	r := httptest.NewRequest(http.MethodPost, "/orders/42/pay?email=Ada@Shop.example&dash=a-b&colon=a:b&shard=", strings.NewReader(order))
 	r.Header.Set("Content-Type", "application/json")
 	r.SetPathValue("orderId", "42")
 	r.SetPathValue("id", "042")
@@ -177,9 +177,12 @@ func TestMigration_StrictKeys(t *testing.T) {
 		`lock.pay#{query.dash + "-" + string(body.userId)}`:   "lock.paya-b-7",
 		`lock.pay#{path.orderId + "-" + string(body.userId)}`: "lock.pay42-7",
 		`#{lower(query.dash)}`:                                "a-b",
+		`#{"order:" + path.orderId}`:                          "order:42",
+		`lock.pay#{query.colon}`:                              "",
+		`lock.pay#{query.colon + "-" + string(body.userId)}`:  "",
 		`#{string(body.id)}`:                                  "12",
-		`lock.pay#{query.dash}-#{body.userId}`:                "", // the separator in a value
-		`#{body.id}`:                                          "", // a string that reads like a number
+		`lock.pay#{query.dash}-#{body.userId}`:                "",   // the separator in a value
+		`#{body.id}`:                                          "12", // a string that reads like a number
 		`#{body.none}`:                                        "",
 		`#{query.shard}`:                                      "",
 		`#{query.shard ?? "0"}`:                               "",

@@ -6,6 +6,7 @@
 // so that a build cannot pass by skipping. [Each] runs a test on the embedded Redis
 // of core/redistest and on a real one.
 //
-// The servers keep nothing on disk, listen on 127.0.0.1 and share nothing: one test
-// may stop, kill or flush its server while others run.
+// The servers keep nothing on disk, but for those of [StartDurable], listen on
+// 127.0.0.1 and share nothing: one test may stop, kill or flush its server while others
+// run.
 package redisserver

@@ -70,6 +70,20 @@ func TestServer_KillRestart(t *testing.T) {
 	}
 }
 
+func TestServer_KillRestart_Durable(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.StartDurable(t)
+	if err := srv.Client().Set(t.Context(), "k", 1, time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	srv.Kill()
+	srv.Restart()
+	ttl, err := srv.Client().PTTL(t.Context(), "k").Result()
+	if err != nil || ttl <= 0 {
+		t.Errorf("PTTL after Restart: got %s, %v, want the key with its TTL", ttl, err)
+	}
+}
+
 func TestStart_KillsAStoppedServer(t *testing.T) {
 	t.Parallel()
 	redisserver.Start(t).Stop()

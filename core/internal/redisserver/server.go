@@ -41,6 +41,16 @@ func plainArgs(_ context.Context, port int) ([]string, error) {
 	}, nil
 }
 
+// StartDurable is [Start] with a server that keeps its data: every write is on disk
+// before it is answered, and is there again after [Server.Kill] and [Server.Restart].
+func StartDurable(tb testing.TB) *Server {
+	tb.Helper()
+	return start(tb, func(ctx context.Context, port int) ([]string, error) {
+		args, err := plainArgs(ctx, port)
+		return append(args, "--appendonly", "yes", "--appendfsync", "always"), err
+	})
+}
+
 // start runs a server with the command line that args makes for a port.
 func start(tb testing.TB, args commandLine) *Server {
 	tb.Helper()
@@ -116,11 +126,11 @@ func (s *Server) Continue() {
 }
 
 // Kill ends the process at once (SIGKILL), stopped or not, and waits for it. The
-// data is gone. Killing a dead server does nothing.
+// data is gone, but for that of [StartDurable]. Killing a dead server does nothing.
 func (s *Server) Kill() { s.proc.kill() }
 
-// Restart starts the server anew, empty, on the same port; it kills it first if it
-// still runs.
+// Restart starts the server anew on the same port, with no data but that of
+// [StartDurable]; it kills it first if it still runs.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()

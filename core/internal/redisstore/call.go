@@ -86,7 +86,7 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	if fateOf(err) != Answered && c.store.cluster != nil {
 		c.store.lanes.nodes.stale() // another node may have taken over
 	}
-	return nil, fateOf(err), err
+	return nil, fateOf(err), c.lane.health.explain(err)
 }
 
 // judge tells what the end of a call says about its node.
@@ -209,9 +209,12 @@ func fateOf(err error) Fate {
 	var op *net.OpError
 	var interrupted *interruptedError
 	var unsent *unsentError
+	var explained *explainedError
 	switch {
 	case err == nil:
 		return Answered
+	case errors.As(err, &explained):
+		return fateOf(explained.err)
 	case errors.As(err, &interrupted):
 		return Unknown
 	case errors.As(err, &unsent):

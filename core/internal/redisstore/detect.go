@@ -26,9 +26,10 @@ type sharding struct {
 // flight is one attempt to reach the Cluster. Who wants it waits for it for as long as he
 // likes; it goes on for the others.
 type flight struct {
-	once sync.Once
-	done chan struct{}
-	err  error
+	once    sync.Once
+	done    chan struct{}
+	err     error
+	trouble trouble // of the last node that could not be reached
 }
 
 func (f *flight) land(err error) {
@@ -63,7 +64,7 @@ func (s *Store) Detect(ctx context.Context, limit time.Time) error {
 		}
 		return errors.Join(ErrUndetected, f.err)
 	case <-ctx.Done():
-		return errors.Join(ErrUndetected, context.Cause(ctx))
+		return errors.Join(ErrUndetected, f.trouble.explain(&interruptedError{context.Cause(ctx)}))
 	}
 }
 
@@ -90,7 +91,7 @@ func (s *Store) detecting() *flight {
 func (s *Store) fly(f *flight) {
 	ctx, cancel := context.WithCancelCause(s.life)
 	defer cancel(nil)
-	entries := s.entries(func(err error) {
+	entries := s.entries(&f.trouble, func(err error) {
 		f.land(err)
 		cancel(err)
 	})
@@ -107,7 +108,7 @@ func (s *Store) fly(f *flight) {
 
 // entries asks all the addresses that the caller's client was given, and says when none
 // answers.
-func (s *Store) entries(silent func(err error)) []*health {
+func (s *Store) entries(shared *trouble, silent func(err error)) []*health {
 	opts := s.cluster.Options()
 	var left atomic.Int64
 	left.Store(int64(len(opts.Addrs)))
@@ -119,6 +120,7 @@ func (s *Store) entries(silent func(err error)) []*health {
 			}
 		}, Answers: func(string) { left.Add(1) }}
 		h := newHealth(addr, Config{Timeout: s.cfg.Timeout, Told: told}, entryOf(opts, addr))
+		h.trouble = shared
 		h.slow.Add(1) // whoever detects waits
 		h.doubt()
 		all = append(all, h)

@@ -37,6 +37,8 @@ type health struct {
 	far    atomic.Bool  // a round trip takes longer than a moment, or nobody knows
 	silent atomic.Pointer[silence]
 
+	trouble *trouble
+
 	mu     sync.Mutex
 	asking bool
 	closed bool
@@ -58,7 +60,7 @@ type Told struct {
 }
 
 func newHealth(node string, cfg Config, at address) *health {
-	h := &health{node: node, timeout: cfg.Timeout, address: at, told: cfg.Told}
+	h := &health{node: node, timeout: cfg.Timeout, address: at, told: cfg.Told, trouble: &trouble{}}
 	h.life, h.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	h.far.Store(true)
 	h.renew()
@@ -80,6 +82,14 @@ func (h *health) err() error {
 		return context.Cause(s.ctx)
 	}
 	return nil
+}
+
+// explain adds to the error of a call why the node cannot be reached, as far as is known.
+func (h *health) explain(err error) error {
+	if h == nil {
+		return err
+	}
+	return h.trouble.explain(err)
 }
 
 // sent notes that a call is about to be sent.
@@ -194,12 +204,16 @@ func (h *health) rest() bool {
 		return false
 	}
 	h.asking = false
+	h.trouble.note(nil)
 	return true
 }
 
 // question asks once, and draws the conclusion.
 func (h *health) question(p *pinger) {
 	took, err := p.ping(h.life)
+	if h.life.Err() == nil {
+		h.trouble.note(err)
+	}
 	switch {
 	case err == nil:
 		h.answered()
@@ -230,6 +244,7 @@ func (h *health) revive() {
 			break
 		}
 	}
+	h.trouble.note(nil)
 	h.answered()
 	h.renew()
 	if h.told.Answers != nil {

@@ -1,6 +1,9 @@
 package redisstore
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Refusal tells who was in the way of an acquire.
 type Refusal struct {
@@ -66,24 +69,28 @@ func (s *Store) SetHold(now time.Time, key, field string, count int, lease time.
 	return s.call(now, &s.scripts.setHold, key, 1, key, field, count, lease.Milliseconds())
 }
 
-// Refresh prepares a new TTL, higher or lower.
+// Refresh prepares a new TTL, higher or lower. A lower one is published.
 func (s *Store) Refresh(now time.Time, key, field string, lease time.Duration) Call {
-	return s.call(now, &s.scripts.refresh, key, 1, key, field, lease.Milliseconds())
+	return s.call(now, &s.scripts.refresh, key, 1, key, field, lease.Milliseconds(), Channel(key), s.publishVerb())
 }
 
-// Handoff prepares the passing of the lock from one field to another.
+// Handoff prepares the passing of the lock from one field to another. A lower TTL is
+// published.
 func (s *Store) Handoff(now time.Time, key, from, to string, lease time.Duration) Call {
-	return s.call(now, &s.scripts.handoff, key, 1, key, from, to, lease.Milliseconds())
+	return s.call(now, &s.scripts.handoff, key, 1, key, from, to, lease.Milliseconds(), Channel(key), s.publishVerb())
 }
 
-// Mine reads the reply of SetHold, Refresh, Handoff and Force.
+// Mine reads the reply of SetHold, Refresh and Handoff.
 func Mine(reply any) (bool, error) {
 	v, ok := reply.(int64)
 	if !ok {
 		return false, unexpected("lock script", reply)
 	}
-	return v == 1, nil
+	return v > 0, nil
 }
+
+// Fell says whether Refresh or Handoff has lowered the TTL, and published that.
+func Fell(reply any) bool { return reply == int64(2) }
 
 // Release prepares the freeing of the lock if field holds it.
 func (s *Store) Release(now time.Time, key, field string) Call {
@@ -105,6 +112,22 @@ func (s *Store) Force(now time.Time, key string) Call {
 	c := s.call(now, &s.scripts.force, key, 1, key, Channel(key), s.publishVerb())
 	c.patient = true
 	return c
+}
+
+// ErrNotALock says that the key has a hash which is not that of a plain lock.
+var ErrNotALock = errors.New("the hash is not that of a plain lock")
+
+// Freed reads the reply of Force: whether the lock was held.
+func Freed(reply any) (bool, error) {
+	v, ok := reply.(int64)
+	switch {
+	case !ok:
+		return false, unexpected("force", reply)
+	case v < 0:
+		return false, ErrNotALock
+	default:
+		return v == 1, nil
+	}
 }
 
 // Snapshot is a lock at one instant.

@@ -190,6 +190,71 @@ func TestHandoff_MovesTheLockWithoutMessage(t *testing.T) {
 	})
 }
 
+// Who waits as Redisson does sleeps until the end of the TTL that it saw.
+func TestScripts_TellWhoWaitsWhenTheTTLFalls(t *testing.T) {
+	t.Parallel()
+	for name, send := range map[string]func(b *bench, lease time.Duration) redisstore.Call{
+		"Refresh": func(b *bench, lease time.Duration) redisstore.Call {
+			return b.Refresh(time.Now(), key, alice, lease)
+		},
+		"Handoff": func(b *bench, lease time.Duration) redisstore.Call {
+			return b.Handoff(time.Now(), key, alice, bob, lease)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, b *bench) {
+				for lease, told := range map[time.Duration]bool{time.Hour: false, time.Minute: false, 30 * time.Second: true} {
+					b.rdb.Del(t.Context(), key)
+					sub := b.subscribe(redisstore.Channel(key))
+					b.acquire(key, alice, time.Minute)
+					for range 2 { // the second execution changes nothing, and tells nothing
+						if mine, err := redisstore.Mine(b.reply(send(b, lease))); !mine || err != nil {
+							t.Fatalf("got %v, %v, want mine", mine, err)
+						}
+					}
+					b.wantTTL(key, lease)
+					if told {
+						sub.wantOnly("0", "end")
+					} else {
+						sub.wantOnly("end")
+					}
+				}
+			})
+		})
+	}
+}
+
+// A key without a TTL has Redisson's waiters wait for a message alone.
+func TestRefresh_TellsOfATTLWhereThereWasNone(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, b *bench) {
+		b.acquire(key, alice, time.Minute)
+		b.rdb.Persist(t.Context(), key)
+		sub := b.subscribe(redisstore.Channel(key))
+		b.reply(b.Refresh(time.Now(), key, alice, time.Hour))
+		b.wantTTL(key, time.Hour)
+		sub.wantOnly("0", "end")
+	})
+}
+
+// A user without a right to the channel can make a lease shorter, and leave.
+func TestScripts_ShorterLeasePublishForbidden(t *testing.T) {
+	t.Parallel()
+	b, mute := onServer(t).mute()
+	b.acquire(key, alice, time.Hour)
+	for _, call := range []redisstore.Call{
+		mute.Refresh(time.Now(), key, alice, time.Minute),
+		mute.Handoff(time.Now(), key, alice, bob, 20*time.Second),
+	} {
+		if mine, err := redisstore.Mine(mute.reply(call)); !mine || err != nil {
+			t.Errorf("got %v, %v, want mine", mine, err)
+		}
+	}
+	b.wantHolders(key, map[string]string{bob: "1"})
+	b.wantTTL(key, 20*time.Second)
+}
+
 func TestRelease_FreesWhateverTheCountAndPublishes(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {

@@ -102,6 +102,16 @@ func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, er
 	}
 }
 
+// Refused says whether err is the server's answer to a command, such as NOPERM, after
+// which the connection is as before. With sharded channels other answers say that they
+// belong elsewhere.
+func (p *Subscriptions) Refused(err error) bool {
+	if p.sharded {
+		return redis.IsPermissionError(err)
+	}
+	return err != nil && fateOf(err) == Answered
+}
+
 func subscriptionKind(kind string) EventKind {
 	if kind == "subscribe" || kind == "ssubscribe" {
 		return Subscribed

@@ -1,8 +1,11 @@
--- Passes the lock from one holder to the next without freeing it.
+-- Passes the lock from one holder to the next without freeing it. When the TTL falls, who waits is
+-- told: Redisson sleeps on the TTL that it saw. A publish that fails fails nothing.
 -- KEYS[1] lock hash
 -- ARGV[1] old holder field  ARGV[2] new holder field  ARGV[3] lease of the new holder in ms
--- Reply   1 passed (also when the new field is there already: the same call, executed twice)
---         0 the old field is not the holder
+-- ARGV[4] channel  ARGV[5] PUBLISH or SPUBLISH
+-- Reply   0 the old field is not the holder
+--         1 passed (also when the new field is there already: the same call, executed twice)
+--         2 passed and told
 local counts = redis.call('HMGET', KEYS[1], ARGV[1], ARGV[2])
 if counts[2] then
   return 1
@@ -10,7 +13,12 @@ end
 if not counts[1] then
   return 0
 end
+local before = redis.call('PTTL', KEYS[1])
 redis.call('HSET', KEYS[1], ARGV[2], 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('HDEL', KEYS[1], ARGV[1])
-return 1
+if before >= 0 and before <= tonumber(ARGV[3]) then
+  return 1
+end
+redis.pcall(ARGV[5], ARGV[4], '0')
+return 2

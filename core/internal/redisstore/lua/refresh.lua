@@ -1,9 +1,15 @@
--- Sets the TTL of a held lock, up or down.
+-- Sets the TTL of a held lock, up or down. When it falls, who waits is told: Redisson sleeps on the
+-- TTL that it saw. A publish that fails fails nothing.
 -- KEYS[1] lock hash
--- ARGV[1] holder field  ARGV[2] lease in ms
--- Reply   1 done, 0 not the holder
+-- ARGV[1] holder field  ARGV[2] lease in ms  ARGV[3] channel  ARGV[4] PUBLISH or SPUBLISH
+-- Reply   0 not the holder, 1 done, 2 done and told
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
+local before = redis.call('PTTL', KEYS[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1
+if before >= 0 and before <= tonumber(ARGV[2]) then
+  return 1
+end
+redis.pcall(ARGV[4], ARGV[3], '0')
+return 2

@@ -78,6 +78,9 @@ func (r *routeless) Value(slot int) (any, error) {
 	return r.Env.Value(slot)
 }
 
+// Size implements [keyexpr.Sized].
+func (r *routeless) Size() int { return keyexpr.SizeOf(r.Env) }
+
 func request(ctx context.Context, method, target string, header http.Header, body []byte) (*http.Request, error) {
 	address, err := url.ParseRequestURI(target)
 	if err != nil {

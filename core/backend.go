@@ -1,0 +1,91 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// backendQuiet is for how long after an outage was told the next one is not: a single
+// key that cannot be locked, beside others that can, is told once in a while.
+const backendQuiet = 10 * time.Second
+
+// backend is whether locks can be had from Redis, as the acquisitions see it.
+//
+//	available ── one is ErrUnavailable ──▶ unavailable ── one succeeds ──▶ available
+//
+// Both changes are told, unless the outage began too soon after the one before.
+type backend struct {
+	client *Client
+	down   atomic.Bool
+
+	mu    sync.Mutex
+	told  bool // the outage that is going on was told
+	since time.Time
+	quiet time.Time // until then no outage is told
+}
+
+// note takes in how an acquisition ended. One that works costs a look at an atomic.
+func (b *backend) note(ctx context.Context, err error) {
+	switch {
+	case err == nil:
+		if b.down.Load() {
+			b.returned(ctx)
+		}
+	case errors.Is(err, ErrUnavailable):
+		if !b.down.Load() {
+			b.failed(ctx, err)
+		}
+	}
+}
+
+func (b *backend) failed(ctx context.Context, cause error) {
+	b.mu.Lock()
+	if b.down.Load() {
+		b.mu.Unlock()
+		return
+	}
+	now := time.Now()
+	b.down.Store(true)
+	b.since, b.told = now, !now.Before(b.quiet)
+	told := b.told
+	if told {
+		b.quiet = now.Add(backendQuiet)
+	}
+	b.mu.Unlock()
+	if told {
+		b.tell(ctx, BackendChange{ClientID: b.client.id, Cause: cause})
+	}
+}
+
+func (b *backend) returned(ctx context.Context) {
+	b.mu.Lock()
+	if !b.down.Load() {
+		b.mu.Unlock()
+		return
+	}
+	b.down.Store(false)
+	told, lasted := b.told, time.Since(b.since)
+	b.mu.Unlock()
+	if told {
+		b.tell(ctx, BackendChange{ClientID: b.client.id, Available: true, Lasted: lasted})
+	}
+}
+
+// tell tells the observers, or if there is none the log.
+func (b *backend) tell(ctx context.Context, change BackendChange) {
+	obs := &b.client.cfg.observers
+	switch {
+	case len(obs.backend) > 0:
+		obs.observeBackend(ctx, change)
+	case change.Available:
+		slog.LogAttrs(ctx, slog.LevelInfo, "locks: redis is available again",
+			slog.String("client", change.ClientID), slog.Duration("after", change.Lasted))
+	default:
+		slog.LogAttrs(ctx, slog.LevelError, "locks: redis is unavailable",
+			slog.String("client", change.ClientID), slog.String("error", ErrorText(change.Cause)))
+	}
+}

@@ -1,0 +1,155 @@
+package core_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// backendRecorder is an observer of the state of Redis.
+type backendRecorder struct {
+	mu     sync.Mutex
+	events []core.BackendChange
+}
+
+func (r *backendRecorder) ObserveBackend(_ context.Context, b core.BackendChange) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, b)
+}
+
+func (r *backendRecorder) all() []core.BackendChange {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
+
+func attempt(t *testing.T, locks *core.Client, key string) error {
+	t.Helper()
+	return locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(0))
+}
+
+// One event says that locks cannot be had, with the cause, and one that they can be had
+// again, however many callers there are in between.
+func TestBackend_OneEventPerChange(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		obs := &backendRecorder{}
+		locks, proxy := b.behindProxy(core.WithObserver(obs))
+		must(t, attempt(t, locks, "k"))
+		proxy.Refuse(true)
+		for range 20 {
+			wantErr(t, attempt(t, locks, "k"), core.ErrUnavailable)
+			pass(time.Second)
+		}
+		proxy.Refuse(false)
+		eventually(t, "locks again", func() bool {
+			pass(time.Second)
+			return attempt(t, locks, "k") == nil
+		})
+		for range 20 {
+			must(t, attempt(t, locks, "k"))
+		}
+		events := obs.all()
+		if len(events) != 2 || events[0].Available || !events[1].Available {
+			t.Fatalf("got %+v", events)
+		}
+		wantErr(t, events[0].Cause, core.ErrUnavailable)
+		if down := events[1].Lasted; events[1].Cause != nil || down < 20*time.Second || down > 30*time.Second {
+			t.Errorf("the end of an outage of 20s: got %+v", events[1])
+		}
+	})
+}
+
+// One key that cannot be locked does not tell of an outage at every request.
+func TestBackend_OneBadKeyIsNotToldAllTheTime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		obs := &backendRecorder{}
+		locks := b.locks(core.WithObserver(obs))
+		b.Set(t.Context(), "bad", "text", 0)
+		for range 300 {
+			wantErr(t, attempt(t, locks, "bad"), core.ErrUnavailable)
+			must(t, attempt(t, locks, "good"))
+			pass(100 * time.Millisecond)
+		}
+		if n := len(obs.all()); n < 2 || n > 2*4 {
+			t.Errorf("%d events in 30 seconds", n)
+		}
+	})
+}
+
+// What is taken is no outage, nor is what the caller has ended.
+func TestBackend_TakenIsNoOutage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		obs := &backendRecorder{}
+		locks := b.locks(core.WithObserver(obs))
+		b.take("k", stranger, time.Hour)
+		wantErr(t, attempt(t, locks, "k"), core.ErrNotAcquired)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, _, err := locks.Lock("k").Acquire(ctx)
+		wantErr(t, err, core.ErrNotAcquired)
+		if events := obs.all(); len(events) != 0 {
+			t.Errorf("got %+v", events)
+		}
+	})
+}
+
+// Without an observer a log line says it, with the cause and without the key. It is not
+// parallel: there is one default logger.
+func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest // see above
+	for name, tt := range map[string]struct {
+		opts []core.Option
+		want int
+	}{
+		"none":                 {nil, 2},
+		"of other things":      {[]core.Option{core.WithObserver(newRecorder())}, 2},
+		"of the backend state": {[]core.Option{core.WithObserver(&backendRecorder{})}, 0},
+	} {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
+			var buf bytes.Buffer
+			before := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(&buf, nil)))
+			defer slog.SetDefault(before)
+
+			b := serverBed(t)
+			must(t, b.Do(t.Context(), "acl", "setuser", "default", "-evalsha").Err())
+			locks := locksOn(t, b.connect(), tt.opts...)
+			for range 5 {
+				wantErr(t, attempt(t, locks, "order:secret"), core.ErrUnavailable)
+			}
+			must(t, b.Do(t.Context(), "acl", "setuser", "default", "+evalsha").Err())
+			must(t, attempt(t, locks, "order:secret"))
+
+			lines := strings.Split(strings.TrimSpace(buf.String()), "\n")
+			if buf.Len() == 0 {
+				lines = nil
+			}
+			if len(lines) != tt.want {
+				t.Fatalf("logged %d lines:\n%s", len(lines), buf.String())
+			}
+			if tt.want == 0 {
+				return
+			}
+			for i, words := range [][]string{{"level=ERROR", "unavailable", "NOPERM", "evalsha"}, {"level=INFO", "available again"}} {
+				for _, word := range words {
+					if !strings.Contains(lines[i], word) {
+						t.Errorf("line %d does not say %q: %s", i, word, lines[i])
+					}
+				}
+				if strings.Contains(lines[i], "secret") {
+					t.Errorf("line %d names the key: %s", i, lines[i])
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+package core_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// Why Redis cannot be reached is in the error, whatever the wait: also when go-redis
+// is still trying to connect as the time of the caller ends.
+func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
+	t.Parallel()
+	unknownCA := func(t *testing.T) (string, *tls.Config) {
+		t.Helper()
+		server := httptest.NewTLSServer(nil) // its certificate is nobody's
+		server.Config.ErrorLog = nil
+		t.Cleanup(server.Close)
+		return strings.TrimPrefix(server.URL, "https://"), &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "example.com"}
+	}
+	refused := func(t *testing.T) (string, *tls.Config) {
+		t.Helper()
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		must(t, err)
+		must(t, l.Close())
+		return l.Addr().String(), nil
+	}
+	isUnknownCA := func(err error) bool {
+		_, ok := errors.AsType[x509.UnknownAuthorityError](err)
+		return ok
+	}
+	isRefused := func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+	waits := map[string][]core.AcquireOption{
+		"a long wait": nil, "200 ms": {core.WaitTime(200 * time.Millisecond)}, "one attempt": {core.WaitTime(0)},
+	}
+	for name, tt := range map[string]struct {
+		server func(t *testing.T) (string, *tls.Config)
+		is     func(error) bool
+	}{"unknown CA": {unknownCA, isUnknownCA}, "refused": {refused, isRefused}} {
+		for wait, opts := range waits {
+			for _, cluster := range []bool{false, true} {
+				t.Run(name+", "+wait+map[bool]string{true: ", cluster"}[cluster], func(t *testing.T) {
+					t.Parallel()
+					addr, config := tt.server(t)
+					locks := locksOn(t, unreachable(t, addr, config, cluster))
+					for range 2 {
+						err := locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, opts...)
+						wantErr(t, err, core.ErrUnavailable)
+						if !tt.is(err) {
+							t.Errorf("the cause is not in %v", err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// unreachable makes a client whose pool does not begin to dial by itself after too many
+// failures, which go on after its end.
+func unreachable(t *testing.T, addr string, config *tls.Config, cluster bool) (rdb redis.UniversalClient) {
+	t.Helper()
+	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	rdb = redis.NewClient(&redis.Options{Addr: addr, TLSConfig: config, MaintNotificationsConfig: quiet, PoolSize: 1000})
+	if cluster {
+		rdb = redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}, TLSConfig: config, MaintNotificationsConfig: quiet, PoolSize: 1000})
+	}
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}

@@ -1,0 +1,133 @@
+package core_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/mempipe"
+)
+
+// A server that refuses commands and quotes their arguments, as Redis does with
+// commands that it does not know: the key is in the error, and not in what may be
+// logged of it.
+func TestErrorText_OfAServerThatQuotesArguments(t *testing.T) {
+	t.Parallel()
+	const key = "order:secret"
+	for name, refuse := range map[string]func(args []string) string{
+		"redis 7": func(args []string) string {
+			return fmt.Sprintf("ERR unknown command '%s', with args beginning with: '%s' ", args[0], strings.Join(args[1:], "' '"))
+		},
+		"redis 5": func(args []string) string {
+			return fmt.Sprintf("ERR unknown command `%s`, with args beginning with: `%s`, ", args[0], strings.Join(args[1:], "`, `"))
+		},
+		"double quotes": func(args []string) string { return fmt.Sprintf("ERR what is %q?", args) },
+		"a key": func(args []string) string {
+			return "NOPERM no access to " + args[len(args)-1] + " or " + strings.Join(args, ",")
+		},
+		"no code": func(args []string) string { return strings.Join(args, " ") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			locks := locksOn(t, refusing(t, refuse))
+			_, _, err := locks.Lock(key).Acquire(t.Context(), core.WaitTime(0))
+			wantErr(t, err, core.ErrUnavailable)
+			if !strings.Contains(err.Error(), key) {
+				t.Errorf("the error itself is not whole: %v", err)
+			}
+			text := core.ErrorText(err)
+			if strings.Contains(text, "order") || strings.Contains(text, "secret") || !strings.HasPrefix(text, core.ErrUnavailable.Error()+": ") {
+				t.Errorf("got %s", text)
+			}
+		})
+	}
+}
+
+// refusing makes a client of a server that answers every command with an error.
+func refusing(t *testing.T, refuse func(args []string) string) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{
+		Addr:                     "127.0.0.1:0",
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			near, far := mempipe.New()
+			go func() {
+				defer far.Close()
+				in := bufio.NewReader(far)
+				for args, err := readCommand(in); err == nil; args, err = readCommand(in) {
+					_, _ = fmt.Fprintf(far, "-%s\r\n", refuse(args))
+				}
+			}()
+			return near, nil
+		},
+	})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// readCommand reads one command as clients write it.
+func readCommand(in *bufio.Reader) ([]string, error) {
+	n, err := readLength(in)
+	args := make([]string, 0, max(n, 0))
+	for range n {
+		length, err := readLength(in)
+		if err != nil {
+			return nil, err
+		}
+		arg := make([]byte, length+2)
+		if _, err := io.ReadFull(in, arg); err != nil {
+			return nil, err
+		}
+		args = append(args, string(arg[:length]))
+	}
+	return args, err
+}
+
+func readLength(in *bufio.Reader) (int, error) {
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimRight(line[1:], "\r\n"))
+}
+
+func TestErrorText_KeepsWhatHelps(t *testing.T) {
+	t.Parallel()
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	foreign := errors.New("order:42 is gone")
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{nil, ""},
+		{core.ErrLost, "core: lock lost (core: lock not held)"},
+		{fmt.Errorf("%w: order:42: %w", core.ErrUnavailable, refused), "core: redis unavailable: dial tcp: connection refused"},
+		{fmt.Errorf("%w: %w", core.ErrUnavailable, x509.UnknownAuthorityError{}), "core: redis unavailable: x509: certificate signed by unknown authority"},
+		{fmt.Errorf("order:42: %w", errors.Join(core.ErrClosed, context.Canceled)), "core: client closed: context canceled"},
+		{
+			&core.NotAcquiredError{Key: "order:42", Waited: time.Second, BlockedBy: "a:1", Cause: context.DeadlineExceeded},
+			"core: lock \"" + core.KeyHash("order:42") + "\" not acquired after 1s (held by a:1): context deadline exceeded",
+		},
+		{
+			fmt.Errorf("%w: %w", core.ErrUnavailable, foreign),
+			"core: redis unavailable: an error of type *errors.errorString, whose text may name a key",
+		},
+	} {
+		if got := core.ErrorText(tt.err); got != tt.want {
+			t.Errorf("%v:\ngot  %s\nwant %s", tt.err, got, tt.want)
+		}
+	}
+}

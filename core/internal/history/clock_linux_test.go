@@ -1,0 +1,25 @@
+package history_test
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// monotonic is the clock that all processes of the machine share, and that does not
+// step: Go's own monotonic clock too, but that one is counted from each process's
+// start.
+func monotonic() time.Duration {
+	const clockMonotonic = 1
+	var ts syscall.Timespec
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+		panic(errno)
+	}
+	return time.Duration(ts.Nano())
+}
+
+// clockSince is the time since epoch, which is a reading of monotonic.
+func clockSince(epoch time.Duration) func() time.Duration {
+	start, base := time.Now(), monotonic()-epoch
+	return func() time.Duration { return base + time.Since(start) }
+}

@@ -1,0 +1,31 @@
+// Package history is a test kit: it judges what lock clients did.
+//
+// Workers note every operation with its begin and its end on one clock, and how a
+// holder saw its own hold: from the return of Acquire to the last moment at which it
+// looked at its context and found it alive. [Judge] reads these events and says what
+// contradicts the promises of package core: two holders, a lost update, a lock that
+// ended or was refused without cause, a wait that took too long, a lock that stayed
+// free beside waiters, something left in Redis.
+//
+// The package judges only; it starts nothing and knows no Redis. Its tests run the
+// workers: as processes beside a redis-server that is stopped, killed and cut off, and
+// in a synctest bubble on the embedded Redis. They print a seed, which repeats the
+// operations and the faults, though not the exact interleaving:
+//
+//	go test -v ./core/internal/history -run Processes   # a few seconds
+//	INTERLOCK_HISTORY=60s INTERLOCK_HISTORY_SEED=7 go test -v ./core/internal/history -run Processes
+//	INTERLOCK_HISTORY_BUBBLE=1h go test -v ./core/internal/history -run Bubble
+//	INTERLOCK_HISTORY_MUTANTS=1 go test -v ./core/internal/history -run Mutants
+//
+// With -artifacts the events of a run are kept as files.
+//
+// # Certain and possible
+//
+// Nobody outside Redis knows exactly when a lock changed hands, so every rule leans to
+// the safe side. Two holders are two intervals that are both certain: each holder had
+// returned from Acquire, and later found its context alive. No margin is needed for
+// that on one machine, where all processes read the same monotonic clock. A lock is
+// free only where no operation can have had it. What depends on speed is judged only
+// while no fault is near, and is given the time for which the machine itself stood
+// still: every process notes when its own ticker came late.
+package history

@@ -1,0 +1,269 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/history"
+)
+
+// held is a hold, and what its holder notes of it. One goroutine at a time has it.
+type held struct {
+	*caller
+
+	event  history.Event
+	ctx    context.Context //nolint:containedctx // the hold's own
+	cancel context.CancelFunc
+	hold   *core.Hold
+	depth  int  // re-entries that are not released
+	doubt  bool // the count in Redis may be another one
+}
+
+// hold acquires, works, and releases.
+func (g *caller) hold(r request) {
+	if h := g.acquire(context.Background(), r, nil); h != nil {
+		h.use()
+	}
+}
+
+// use works under the hold in one of several ways, and ends it.
+func (h *held) use() {
+	switch n := h.IntN(100); {
+	case h.event.Keys[0] == edge:
+		h.workUntil(h.upTo(2 * h.Step)) // or until it is lost
+	case h.event.Keys[0] == busiest, !h.chance(h.Special):
+		h.update(h.upTo(h.Work))
+	case n < 20:
+		h.update(h.upTo(h.Long) / 2)
+	case n < 40:
+		h.enterAgain(1 + h.IntN(3))
+	case n < 50:
+		h.enterBeside()
+	case n < 60:
+		h.handOver()
+		return
+	case n < 68:
+		h.enterAndOutlive()
+		return
+	case n < 76:
+		h.refresh()
+	case n < 84:
+		h.look()
+	case n < 90:
+		h.update(0)
+		h.leave()
+		return
+	default:
+		h.workUntilLost()
+	}
+	h.release()
+}
+
+// alive looks at the context, and notes what it finds.
+func (h *held) alive() bool {
+	now := h.now()
+	if h.ctx.Err() != nil {
+		if h.event.Hold.Ended == 0 {
+			h.event.Hold.Ended, h.event.Hold.Cause = h.now(), lossCause(h.ctx)
+		}
+		return false
+	}
+	h.event.Hold.Alive = now
+	if left := h.hold.Remaining(); left > 0 {
+		h.event.Hold.Safe = now + left
+	}
+	return true
+}
+
+func lossCause(ctx context.Context) history.Outcome {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, core.ErrLost):
+		return history.Lost
+	case errors.Is(cause, core.ErrClosed):
+		return history.Closed
+	default:
+		return history.Canceled
+	}
+}
+
+// work goes on for d, or until the context ends, and looks at it all the time.
+func (h *held) work(d time.Duration) (alive bool) {
+	for end := h.now() + d; ; {
+		if !h.alive() {
+			return false
+		}
+		left := end - h.now()
+		if left <= 0 {
+			return true
+		}
+		time.Sleep(min(left, h.Step))
+	}
+}
+
+// update reads the registers of the lock, works, and writes them.
+func (h *held) update(d time.Duration) {
+	values := make([]history.Update, 0, len(h.event.Keys))
+	for _, key := range h.event.Keys {
+		values = append(values, history.Update{Key: key, Read: h.shared.load(slot(key))})
+	}
+	if !h.work(d) {
+		return
+	}
+	for i := range values {
+		u := &values[i]
+		u.Wrote = uint64(h.process)<<40 | h.values.Add(1)
+		h.shared.store(slot(u.Key), u.Wrote)
+		u.At = h.now()
+		u.Certain = h.alive()
+	}
+	h.event.Hold.Updates = append(h.event.Hold.Updates, values...)
+}
+
+// again is a request for one of the keys, or for all of them.
+func (h *held) again() request {
+	names := h.event.Keys
+	if h.chance(50) {
+		names = []string{pick(h.caller, names)}
+	}
+	r := h.request(names)
+	r.cut = 0
+	return r
+}
+
+// enterAgain acquires the lock under itself, so deep.
+func (h *held) enterAgain(depth int) {
+	if depth == 0 {
+		h.update(h.upTo(h.Work))
+		return
+	}
+	inner := h.acquire(h.ctx, h.again(), h)
+	if inner == nil {
+		h.doubt = true
+		return
+	}
+	inner.depth, inner.doubt = h.depth+1, h.doubt
+	inner.look()
+	inner.enterAgain(depth - 1)
+	inner.release()
+	h.doubt = h.doubt || inner.doubt || inner.event.Hold.Release.Outcome != history.OK
+	h.look()
+}
+
+// enterBeside has two goroutines of the same request enter at once.
+func (h *held) enterBeside() {
+	var both sync.WaitGroup
+	for range 2 {
+		g, r := h.child(), h.again()
+		both.Go(func() {
+			if inner := g.acquire(h.ctx, r, h); inner != nil {
+				inner.work(g.upTo(g.Work))
+				inner.release()
+			}
+		})
+	}
+	both.Wait()
+	h.update(0)
+}
+
+// handOver moves the hold to another goroutine.
+func (h *held) handOver() {
+	h.alive()
+	ctx, hold := h.hold.Handover()
+	moved := &held{caller: h.child(), event: h.event, ctx: ctx, cancel: h.cancel, hold: hold, depth: h.depth}
+	if err := h.hold.Release(context.Background()); !errors.Is(err, core.ErrNotHeld) {
+		moved.event.Hold.Release.Twice = outcome(err) // of the handle that gave it away
+	}
+	h.running.Go(func() {
+		moved.update(moved.upTo(moved.Work * 4))
+		moved.release()
+	})
+}
+
+// enterAndOutlive enters again, hands the inner hold over, and releases the outer one
+// first.
+func (h *held) enterAndOutlive() {
+	if inner := h.acquire(h.ctx, h.again(), h); inner != nil {
+		inner.handOver()
+	}
+	h.release()
+}
+
+// refresh changes the lease, and works on until it ends, or less.
+func (h *held) refresh() {
+	lease := (h.Long/20 + h.upTo(h.Long)/2).Truncate(time.Millisecond)
+	h.event.Hold.Refreshed = true
+	h.event.Hold.Safe = 0 // it may be lowered from here on
+	_ = h.hold.Refresh(context.Background(), lease)
+	h.update(h.upTo(lease + h.Work))
+}
+
+// look asks Redis who holds the lock.
+func (h *held) look() {
+	if len(h.event.Keys) > 1 || !h.alive() {
+		return
+	}
+	e := history.Event{
+		Kind: history.Look, Process: h.process, Goroutine: h.id, Keys: h.event.Keys, Owner: h.event.Owner,
+		Begin: h.now(), Outcome: history.OK, Count: h.depth + 1,
+	}
+	if h.doubt {
+		e.Count = 0
+	}
+	state, err := h.locks.Lock(h.event.Keys[0]).State(context.Background())
+	e.End, e.Fields, e.Note = h.now(), state.Holders, text(err)
+	if err != nil {
+		e.Outcome = outcome(err)
+	}
+	h.alive()
+	h.note(e)
+}
+
+// workUntilLost changes what the lock guards again and again, for as long as the lease
+// allows.
+func (h *held) workUntilLost() { h.workUntil(0) }
+
+// workUntil is workUntilLost up to a moment before the end of the lease, at which a
+// release may come too late.
+func (h *held) workUntil(left time.Duration) {
+	longest := h.Long
+	if !h.event.Ask.Renewed {
+		longest = 2 * h.event.Ask.Lease
+	}
+	for end := h.now() + longest; h.alive() && h.now() < end; {
+		rest := h.hold.Remaining() - left
+		if rest <= 0 && left > 0 {
+			return
+		}
+		h.update(min(time.Millisecond+h.upTo(h.Work), max(rest, 0)+h.Step))
+	}
+}
+
+// release ends the hold, and notes it.
+func (h *held) release() {
+	h.end(func(ctx context.Context) error { return h.hold.Release(ctx) })
+}
+
+// leave ends the hold, and leaves a marker.
+func (h *held) leave() {
+	h.event.Hold.Left = (time.Millisecond + h.upTo(h.Long/2)).Truncate(time.Millisecond)
+	h.end(func(ctx context.Context) error { return h.hold.Leave(ctx, h.event.Hold.Left) })
+}
+
+func (h *held) end(end func(context.Context) error) {
+	h.alive()
+	r := &h.event.Hold.Release
+	r.Begin = h.now()
+	err := end(context.Background())
+	r.End, r.Outcome, r.Note = h.now(), history.OK, text(err)
+	if err != nil {
+		r.Outcome = outcome(err)
+	}
+	if h.chance(5) {
+		r.Twice = outcome(h.hold.Release(context.Background()))
+	}
+	h.cancel()
+	h.note(h.event)
+}

@@ -1,0 +1,89 @@
+package history
+
+import "time"
+
+// losses finds holds whose context ended as lost before their deadline. That of a
+// re-entry ends with the outer one, which may hold other keys, too.
+func (j *judge) losses() {
+	for _, e := range j.acquires {
+		if e.Hold == nil || e.Hold.Cause != Lost || e.Ask.Reentry {
+			continue
+		}
+		if safe, ok := j.safeUntil(e); ok && e.Hold.Ended < safe {
+			j.reportf(EarlyLoss, []*Event{e}, "%s lost %s %s before its deadline", e.Owner, e.Keys[0], safe-e.Hold.Ended)
+		}
+	}
+}
+
+// releases judges how holds ended.
+func (j *judge) releases() {
+	for _, e := range j.acquires {
+		if e.Hold == nil {
+			continue
+		}
+		h := e.Hold
+		safe, ok := j.safeUntil(e)
+		if gone := h.Release.Outcome == Lost || h.Release.Outcome == NotHeld; gone && h.Ended == 0 && ok && h.Release.End < safe {
+			j.reportf(ReleaseLost, []*Event{e}, "the release of %s by %s says %q, %s before the deadline (%s)",
+				e.Keys[0], e.Owner, h.Release.Outcome, safe-h.Release.End, h.Release.Note)
+		}
+		if over := h.Release.End - j.turn(e) - j.Backend - j.slack(e.Process, h.Release.Begin, h.Release.End); over > 0 {
+			j.reportf(SlowRelease, []*Event{e}, "the release of %s by %s took %s, %s beyond every bound",
+				e.Keys[0], e.Owner, h.Release.End-h.Release.Begin, over)
+		}
+		if h.Release.Outcome == Other {
+			j.reportf(Undocumented, []*Event{e}, "the release of %s by %s: %s", e.Keys[0], e.Owner, h.Release.Note)
+		}
+		if h.Release.Twice != "" && h.Release.Twice != NotHeld {
+			j.reportf(Undocumented, []*Event{e}, "the second release of %s by %s says %q", e.Keys[0], e.Owner, h.Release.Twice)
+		}
+	}
+}
+
+// turn is when a release can have had its turn: the operations of one owner go one
+// after the other.
+func (j *judge) turn(e *Event) time.Duration {
+	begin := e.Hold.Release.Begin
+	at := begin
+	for _, other := range j.byOwner[e.Owner] {
+		if other == e {
+			continue
+		}
+		if other.Begin < begin {
+			at = max(at, other.End)
+		}
+		if h := other.Hold; h != nil && h.Release.Begin < begin {
+			at = max(at, h.Release.End)
+		}
+	}
+	return at
+}
+
+// reentries finds holders that were kept out by their own lock.
+func (j *judge) reentries() {
+	for _, e := range j.acquires {
+		outer := j.owners[e.Owner]
+		if !e.Ask.Reentry || outer == nil || outer.Hold == nil {
+			continue
+		}
+		c, ok := j.certain(outer)
+		if !ok || c.to < e.End {
+			continue
+		}
+		switch {
+		case e.Outcome == Busy || e.Outcome == Lost:
+			j.reportf(NotEntered, []*Event{outer, e}, "%s holds %s, and its re-entry says %q (%s)", e.Owner, e.Keys[0], e.Outcome, e.Note)
+		case e.Outcome == Acquired && len(outer.Keys) == 1 && e.Hold.Field != outer.Hold.Field:
+			j.reportf(NotEntered, []*Event{outer, e}, "%s holds %s as %s, and entered it as %s", e.Owner, e.Keys[0], outer.Hold.Field, e.Hold.Field)
+		}
+	}
+}
+
+// ends finds processes that did not end cleanly.
+func (j *judge) ends() {
+	for _, e := range j.finishes {
+		if e.Note != "" {
+			j.reportf(UncleanEnd, []*Event{e}, "process %d: %s", e.Process, e.Note)
+		}
+	}
+}

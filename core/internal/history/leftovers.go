@@ -1,0 +1,70 @@
+package history
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// leftovers finds in Redis what should not be there.
+func (j *judge) leftovers() {
+	released := j.released()
+	for _, s := range j.samples {
+		if s.TTL < 0 {
+			j.reportf(NoTTL, []*Event{s}, "%s has no TTL", s.Keys[0])
+		}
+		if j.Empty > 0 && s.Begin > j.Empty {
+			j.reportf(Leftover, []*Event{s}, "%s is still there, held by %v", s.Keys[0], slices.Collect(maps.Keys(s.Fields)))
+		}
+		for field := range s.Fields {
+			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin {
+				j.reportf(Leftover, []*Event{last.event, s}, "%s has the field %s, which was released %s before",
+					s.Keys[0], field, s.Begin-last.at)
+			}
+		}
+	}
+}
+
+type holder struct{ key, field string }
+
+type lastRelease struct {
+	at    time.Duration
+	event *Event
+}
+
+// released are the fields that were given back for good: every hold of the owner was
+// released, and confirmed. Of a process that died not every hold is known.
+func (j *judge) released() map[holder]lastRelease {
+	released := make(map[holder]lastRelease)
+	for _, events := range j.byOwner {
+		last, ok := j.lastRelease(events)
+		if !ok {
+			continue
+		}
+		for _, e := range events {
+			if e.Hold == nil {
+				continue
+			}
+			for _, key := range e.Keys {
+				released[holder{key, e.Hold.Field}] = last
+			}
+		}
+	}
+	return released
+}
+
+// lastRelease is the end of an owner, if it is known.
+func (j *judge) lastRelease(events []*Event) (last lastRelease, ok bool) {
+	for _, e := range events {
+		h := e.Hold
+		switch {
+		case h == nil:
+			continue
+		case h.Release.Outcome != OK || h.Left > 0 || !j.ended[e.Process]:
+			return last, false
+		case h.Release.End > last.at:
+			last = lastRelease{h.Release.End, e}
+		}
+	}
+	return last, last.event != nil
+}

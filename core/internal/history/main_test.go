@@ -1,0 +1,127 @@
+package history_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core/internal/history"
+)
+
+// What a run can be told by the environment.
+const (
+	durationEnv = "INTERLOCK_HISTORY"         // how long the processes run, such as 60s
+	bubbleEnv   = "INTERLOCK_HISTORY_BUBBLE"  // how long the bubble runs in its own time, such as 1h
+	seedEnv     = "INTERLOCK_HISTORY_SEED"    // repeats a run
+	mutantsEnv  = "INTERLOCK_HISTORY_MUTANTS" // 1: build the mutants and have them caught
+	workerEnv   = "INTERLOCK_HISTORY_WORKER"  // makes this binary a worker; set by the test
+)
+
+func TestMain(m *testing.M) {
+	if told := os.Getenv(workerEnv); told != "" {
+		os.Exit(workerMain(told))
+	}
+	redis.SetLogger(silent{}) // thousands of lines about the faults
+	goleak.VerifyTestMain(m)
+}
+
+// silent is a logger of go-redis.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// duration is how long a run takes.
+func duration(t *testing.T, env string, usual time.Duration) time.Duration {
+	t.Helper()
+	text := os.Getenv(env)
+	if text == "" {
+		return usual
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("%s: %v; want a duration, such as 60s", env, err)
+	}
+	return d
+}
+
+// newSeed is the seed of a run, printed.
+func newSeed(t *testing.T) uint64 {
+	t.Helper()
+	seed := rand.Uint64N(1 << 32)
+	if text := os.Getenv(seedEnv); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v; want a number", seedEnv, err)
+		}
+	}
+	t.Logf("seed %d (%s=%d repeats the operations and the faults)", seed, seedEnv, seed)
+	return seed
+}
+
+// shownViolations is how many violations are told with their window.
+const shownViolations = 3
+
+// judged fails the test if the events show a violation, and tells what they are of.
+func judged(t *testing.T, seed uint64, limits history.Limits, events []history.Event) {
+	t.Helper()
+	keep(t, events)
+	t.Log(summary(events))
+	found := history.Judge(limits, events)
+	count := make(map[string]int)
+	for i, v := range found {
+		if count[v.Rule]++; count[v.Rule] == 1 || i < shownViolations {
+			t.Errorf("seed %d: %s", seed, history.Window(events, v))
+		}
+	}
+	if len(found) > 0 {
+		t.Errorf("seed %d: %d violations: %v", seed, len(found), count)
+	}
+}
+
+// keep writes the events to a file that -artifacts keeps.
+func keep(t *testing.T, events []history.Event) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.ArtifactDir(), "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	log := history.NewLog(file)
+	for _, e := range events {
+		log.Note(e)
+	}
+	if err := log.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// summary is what happened, in numbers.
+func summary(events []history.Event) string {
+	kinds, outcomes := make(map[history.Kind]int), make(map[history.Outcome]int)
+	releases, updates := make(map[history.Outcome]int), 0
+	var stood time.Duration
+	for i := range events {
+		e := &events[i]
+		kinds[e.Kind]++
+		switch {
+		case e.Kind == history.Stall:
+			stood += e.End - e.Begin
+		case e.Kind == history.Acquire:
+			outcomes[e.Outcome]++
+		}
+		if e.Hold != nil {
+			releases[e.Hold.Release.Outcome]++
+			updates += len(e.Hold.Updates)
+		}
+	}
+	return fmt.Sprintf("events %v, stood still for %s\nacquisitions %v\nends of holds %v, %d updates",
+		kinds, stood.Round(time.Millisecond), outcomes, releases, updates)
+}

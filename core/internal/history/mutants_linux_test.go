@@ -1,0 +1,115 @@
+package history_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/internal/history"
+)
+
+// mutant is the library with one mistake.
+type mutant struct {
+	name   string
+	file   string // below core
+	text   string // what is replaced; it stands there once
+	by     string
+	caught []string // one of these rules finds it
+}
+
+var mutants = []mutant{
+	{
+		name: "deadline 150 ms late", file: "clock.go",
+		text:   "return sent.Add(lease - margin(lease))",
+		by:     "return sent.Add(lease - margin(lease) + 150*time.Millisecond)",
+		caught: []string{history.TwoHolders, history.LostUpdate},
+	},
+	{
+		name: "release frees anybody's lock", file: "internal/redisstore/lua/release.lua",
+		text:   "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then",
+		by:     "if redis.call('EXISTS', KEYS[1]) == 0 then",
+		caught: []string{history.TwoHolders, history.LostUpdate, history.EarlyLoss, history.ReleaseLost},
+	},
+}
+
+// TestMutants builds the library with a mistake, and wants the histories of it to be
+// found out. Without INTERLOCK_HISTORY_MUTANTS=1 it only looks whether the mistakes can
+// still be made: building and running them takes a minute.
+func TestMutants(t *testing.T) {
+	t.Parallel()
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			overlay := m.overlay(t)
+			if os.Getenv(mutantsEnv) != "1" {
+				t.Logf("not built and run: %s is not 1", mutantsEnv)
+				return
+			}
+			binary := m.build(t, overlay)
+			m.run(t, binary, "TestHistory_Bubble", bubbleEnv+"=6m")
+			m.run(t, binary, "TestHistory_Processes", durationEnv+"=12s")
+		})
+	}
+}
+
+// overlay writes the file with the mistake, and what has the go command take it in
+// place of the right one.
+func (m mutant) overlay(t *testing.T) (path string) {
+	t.Helper()
+	right, err := filepath.Abs(filepath.Join("..", "..", m.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(right)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), m.text); n != 1 {
+		t.Fatalf("%s has %q %d times, want once: this test is to make a mistake there; write it anew", m.file, m.text, n)
+	}
+	dir := t.TempDir()
+	wrong := filepath.Join(dir, filepath.Base(m.file))
+	if err := os.WriteFile(wrong, []byte(strings.Replace(string(source), m.text, m.by, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {right: wrong}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(path, replace, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (m mutant) build(t *testing.T, overlay string) (binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "mutant.test")
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlay, "-o", binary, ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// run runs one test of the mutant, which has to fail as it should.
+func (m mutant) run(t *testing.T, binary, test, env string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, "-test.run", "^"+test+"$", "-test.v", "-test.timeout", "2m")
+	cmd.Env = append(os.Environ(), env)
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("%s passes with the mistake", test)
+	}
+	for _, rule := range m.caught {
+		if at := strings.Index(string(out), ": "+rule+": "); at >= 0 {
+			t.Logf("%s: caught%s", test, strings.SplitN(string(out[at:]), "\n", 2)[0])
+			return
+		}
+	}
+	t.Errorf("%s does not find any of %q; it said:\n%s", test, m.caught, out)
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package history_test
+
+// workerMain is not reached here: processes are run on Linux only.
+func workerMain(string) int { return 2 }

@@ -1,0 +1,215 @@
+package history_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/history"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// processLoad has short leases, so that many of them end in a few seconds.
+var processLoad = load{
+	Goroutines: 8, Watchdog: 1200 * time.Millisecond, Backend: core.DefaultBackendTimeout,
+	Think: 20 * time.Millisecond, Work: 3 * time.Millisecond, Long: time.Second, Step: time.Millisecond, Special: 6, Edge: 2,
+}
+
+const workerProcesses = 3
+
+// TestHistory_Processes has worker processes work beside a redis-server that keeps its
+// data, under faults of the network, stops and deaths of workers, and stops, deaths
+// and restarts of Redis.
+func TestHistory_Processes(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, newSeed(t))
+	f.run(duration(t, durationEnv, 5*time.Second))
+	judged(t, f.seed, history.Limits{
+		Backend: processLoad.Backend, Poll: time.Second, Slack: 300 * time.Millisecond,
+		Recovery: processLoad.recovery(), Landing: 5 * time.Second, Residue: time.Second, Empty: f.empty,
+	}, f.events)
+}
+
+// recovery is how long a fault is felt: leases, and connections that are found dead.
+func (l load) recovery() time.Duration { return l.longestLease() + l.Backend }
+
+// fleet is the processes of a run.
+type fleet struct {
+	t      *testing.T
+	seed   uint64
+	epoch  time.Duration
+	now    func() time.Duration
+	server *redisserver.Server
+	direct *redis.Client
+	posts  []*post
+	shared string
+	empty  time.Duration
+
+	mu     sync.Mutex
+	number int // of processes so far
+	logs   []string
+	events []history.Event
+}
+
+// post is where one worker process after another works, behind a proxy of its own.
+type post struct {
+	proxy   *faultproxy.Proxy
+	process *workerProcess
+}
+
+func newFleet(t *testing.T, seed uint64) *fleet {
+	t.Helper()
+	f := &fleet{t: t, seed: seed, epoch: monotonic(), server: redisserver.StartDurable(t)}
+	f.now = clockSince(f.epoch)
+	f.direct = f.server.Client(func(o *redis.Options) { o.MaxRetries, o.ReadTimeout = -1, 10*time.Second })
+	var err error
+	if f.shared, err = newRegisterFile(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	for range workerProcesses {
+		f.posts = append(f.posts, &post{proxy: faultproxy.New(t, f.server.Addr())})
+	}
+	return f
+}
+
+func (f *fleet) note(e history.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, e)
+}
+
+// run has the workers work for total, ends them, and gathers what they have noted.
+func (f *fleet) run(total time.Duration) {
+	f.t.Helper()
+	for _, p := range f.posts {
+		f.start(p)
+		f.t.Cleanup(func() { p.process.kill() })
+	}
+	stop := make(chan struct{})
+	s := sampler{f.direct, f.now, f.note}
+	var watching sync.WaitGroup
+	watching.Go(func() { watchStalls(0, f.now, f.note, stop) })
+	watching.Go(func() { s.watch(50*time.Millisecond, stop) })
+	weatherOf(total).pass(f.hands(), f.now, total)
+	for _, p := range f.posts {
+		p.process.tell()
+	}
+	for _, p := range f.posts {
+		if err := p.process.await(time.Minute); err != nil {
+			f.t.Error(err)
+		}
+	}
+	f.empty = f.now() + processLoad.longestLease() + processLoad.Backend
+	s.drain(f.empty + time.Second)
+	close(stop)
+	watching.Wait()
+	f.gather()
+}
+
+// weatherOf has calms that are long enough to be judged.
+func weatherOf(total time.Duration) weather {
+	calm := processLoad.recovery() + 1500*time.Millisecond
+	return weather{storm: min(6*time.Second, max(total-calm, time.Second)), calm: calm}
+}
+
+// start has the next process work at a post.
+func (f *fleet) start(p *post) {
+	f.mu.Lock()
+	f.number++
+	log := filepath.Join(f.t.ArtifactDir(), fmt.Sprintf("worker-%d.jsonl", f.number))
+	f.logs = append(f.logs, log)
+	task := workerTask{
+		Load: processLoad, Process: f.number, Seed: f.seed, Epoch: f.epoch,
+		Redis: p.proxy.Addr(), Shared: f.shared, Log: log,
+	}
+	f.mu.Unlock()
+	var err error
+	if p.process, err = startWorker(task); err != nil {
+		f.t.Errorf("worker %d: %v", task.Process, err)
+	}
+}
+
+// gather reads what the workers have noted. One that was killed has noted no end.
+func (f *fleet) gather() {
+	f.t.Helper()
+	for _, log := range f.logs {
+		file, err := os.Open(log)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		events, err := history.Read(file)
+		_ = file.Close()
+		if err != nil {
+			f.t.Fatalf("%s: %v", log, err)
+		}
+		f.events = append(f.events, events...)
+	}
+}
+
+// hands are those that break things: one for Redis, one for the network of each
+// worker, and one for the workers.
+func (f *fleet) hands() []*hand {
+	hands := []*hand{f.hand(0, "redis", f.serverFaults(), time.Second)}
+	for i, p := range f.posts {
+		faults := networkFaults(p.proxy, p.proxy.BlackHole, 2*processLoad.Watchdog)
+		hands = append(hands, f.hand(i+1, fmt.Sprintf("network %d", i+1), faults, 600*time.Millisecond))
+	}
+	return append(hands, f.hand(len(f.posts)+1, "workers", f.workerFaults(), time.Second))
+}
+
+func (f *fleet) hand(n int, name string, faults []fault, pause time.Duration) *hand {
+	return &hand{
+		Rand: rand.New(rand.NewPCG(f.seed, uint64(1000+n))), name: name, faults: faults, pause: pause, now: f.now, note: f.note,
+	}
+}
+
+func (f *fleet) serverFaults() []fault {
+	return []fault{
+		{"is stopped", 4, func(h *hand) {
+			f.server.Stop()
+			time.Sleep(h.upTo(1500 * time.Millisecond))
+			f.server.Continue()
+		}},
+		{"is killed and restarted", 2, func(h *hand) {
+			f.server.Kill()
+			time.Sleep(h.upTo(500 * time.Millisecond))
+			f.server.Restart()
+		}},
+		{"forgets scripts", 1, func(*hand) { _ = f.direct.ScriptFlush(context.Background()).Err() }},
+		{"loses subscribers", 2, func(*hand) {
+			_ = f.direct.Do(context.Background(), "client", "kill", "type", "pubsub").Err()
+		}},
+	}
+}
+
+func (f *fleet) workerFaults() []fault {
+	return []fault{
+		{"one is stopped", 5, func(h *hand) {
+			pick(&caller{Rand: h.Rand}, f.posts).process.pause(h.upTo(2 * processLoad.Watchdog))
+		}},
+		{"one is killed, the next comes", 2, func(h *hand) {
+			p := pick(&caller{Rand: h.Rand}, f.posts)
+			p.process.kill()
+			f.note(lastForce(f.now()))
+			h.after = processLoad.longestLease()
+			f.start(p)
+		}},
+	}
+}
+
+// lastForce is the force release that a process may have been at when it was killed.
+func lastForce(killed time.Duration) history.Event {
+	return history.Event{
+		Kind: history.Force, Keys: forced, Begin: killed - 3*processLoad.Backend, End: killed,
+		Outcome: history.Unavailable, Note: "perhaps: it was killed",
+	}
+}

@@ -1,0 +1,97 @@
+package history
+
+import "time"
+
+// waits judges how long acquisitions took.
+func (j *judge) waits() {
+	for _, e := range j.acquires {
+		if e.Outcome == Other {
+			j.reportf(Undocumented, []*Event{e}, "the acquisition of %s by %s: %s", e.Keys[0], e.Owner, e.Note)
+		}
+		bound, ok := j.waitBound(e)
+		switch over := e.End - bound - j.slack(e.Process, e.Begin, e.End); {
+		case !ok || over <= 0:
+		case e.Outcome == Acquired && bound == e.Ask.Cut:
+			j.reportf(LateGrant, []*Event{e}, "%s got %s %s after its context had ended", e.Owner, e.Keys[0], e.End-bound)
+		default:
+			j.reportf(SlowWait, []*Event{e}, "the acquisition of %s by %s took %s, %s beyond every bound",
+				e.Keys[0], e.Owner, e.End-e.Begin, over)
+		}
+	}
+}
+
+// waitBound is when an acquisition must have ended.
+func (j *judge) waitBound(e *Event) (at time.Duration, ok bool) {
+	switch wait := e.Ask.Wait; {
+	case wait > 0:
+		at, ok = e.Begin+wait, true
+	case wait == 0, e.Ask.Reentry:
+		at, ok = e.Begin+j.Backend, true
+	}
+	if cut := e.Ask.Cut; cut > 0 && (!ok || cut < at) {
+		at, ok = cut, true
+	}
+	return at, ok
+}
+
+// refusals finds locks that were said to be taken or not reachable, and were neither.
+func (j *judge) refusals() {
+	for _, e := range j.acquires {
+		if e.Ask.Reentry || !j.quiet(e.Begin, e.End) {
+			continue
+		}
+		switch e.Outcome {
+		case Busy:
+			if len(e.Keys) == 1 && !j.takenBetween(e) {
+				j.reportf(BusyButFree, []*Event{e}, "%s was told that %s is taken, and nobody can have had it", e.Owner, e.Keys[0])
+			}
+		case Unavailable:
+			// Who fails fast suffers from what was slow before.
+			if j.patience(e) > j.slack(e.Process, e.Begin-j.Recovery, e.End) {
+				j.reportf(NotReachable, []*Event{e}, "%s was told that redis does not answer, after %s: %s", e.Owner, e.End-e.Begin, e.Note)
+			}
+		default:
+		}
+	}
+}
+
+// patience is how long an acquisition gave Redis for an answer.
+func (j *judge) patience(e *Event) time.Duration {
+	if e.Ask.Wait > 0 {
+		return min(e.Ask.Wait, j.Backend)
+	}
+	return j.Backend
+}
+
+// takenBetween says whether anybody else can have had the key of e while e waited, or
+// shortly before.
+func (j *judge) takenBetween(e *Event) bool {
+	from := e.Begin - j.slack(e.Process, e.Begin, e.End)
+	for _, other := range j.byKey[e.Keys[0]] {
+		if other.Begin > e.End {
+			break
+		}
+		if other != e && j.goneBy(other) >= from {
+			return true
+		}
+	}
+	return false
+}
+
+// goneBy is when nothing of an acquisition can be in Redis any more, if Redis answers.
+func (j *judge) goneBy(e *Event) time.Duration {
+	h := e.Hold
+	slack := j.slack(e.Process, e.Begin, e.End)
+	switch {
+	case h == nil && e.Outcome == Busy:
+		return e.End + slack
+	case h == nil:
+		return e.End + j.Residue
+	case h.Release.Outcome == OK:
+		return h.Release.End + h.Left
+	case h.Release.Outcome == Lost && h.Ended > 0:
+		return h.end() + e.Ask.Lease/50 + slack // the margin of the holder
+	default:
+		return h.end() + max(e.Ask.Lease, j.Residue)
+	}
+}

@@ -1,0 +1,298 @@
+package history_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/history"
+)
+
+// load is what the goroutines of a worker do, and how often.
+type load struct {
+	Goroutines int
+	Watchdog   time.Duration
+	Backend    time.Duration
+	Think      time.Duration // the longest pause between two operations
+	Work       time.Duration // the usual hold is up to this long
+	Long       time.Duration // the longest hold, wait and fixed lease
+	Step       time.Duration // how often a holder that works on looks at its context
+	Special    int           // percent of the holds that do more than a short update
+	Edge       int           // percent of the operations that hold until the lease ends
+}
+
+// Keys by what is done to them. Every key has a register, which is its index.
+var keys = []string{
+	0: busiest, 1: "k1", 2: "k2", 3: "k3", 4: "k4",
+	5: "m5", 6: "m6", 7: "m7", 8: "m8", // also of MultiLocks
+	9:  "f9", // also released by force
+	10: edge,
+}
+
+const (
+	busiest = "hot"  // held shortly and often: there are always waiters to hand it to
+	edge    = "edge" // held until its short lease is over
+)
+
+var (
+	single = keys[1:5]
+	many   = keys[5:9]
+	forced = keys[9:10]
+)
+
+// slot is the register of a key.
+func slot(key string) int {
+	for i, k := range keys {
+		if k == key {
+			return i
+		}
+	}
+	panic("no such key: " + key)
+}
+
+// registers are what the locks guard. Nothing but the locks orders the accesses.
+type registers interface {
+	load(slot int) uint64
+	store(slot int, value uint64)
+}
+
+// worker is one process: a client, and goroutines that use it.
+type worker struct {
+	load
+
+	process int
+	seed    uint64
+	locks   *core.Client
+	shared  registers
+	now     func() time.Duration // since the beginning of the run
+	note    func(history.Event)
+	stop    chan struct{}
+
+	running sync.WaitGroup
+	values  atomic.Uint64 // written to registers
+}
+
+func (w *worker) start() {
+	for g := 1; g <= w.Goroutines; g++ {
+		w.running.Go(func() { w.loop(g) })
+	}
+}
+
+// finish ends the goroutines, and the client.
+func (w *worker) finish(ctx context.Context) error {
+	close(w.stop)
+	w.running.Wait()
+	return w.locks.Close(ctx)
+}
+
+func (w *worker) stopped() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *worker) loop(goroutine int) {
+	g := &caller{worker: w, id: goroutine, Rand: rand.New(rand.NewPCG(w.seed, uint64(w.process)<<32|uint64(goroutine)))}
+	for !w.stopped() {
+		g.act()
+		time.Sleep(g.upTo(w.Think))
+	}
+}
+
+// caller is one goroutine. Its random numbers are its own.
+type caller struct {
+	*worker
+	*rand.Rand
+
+	id  int
+	ops int
+}
+
+// child is a goroutine beside this one, with random numbers of its own.
+func (g *caller) child() *caller {
+	return &caller{worker: g.worker, id: g.id, Rand: rand.New(rand.NewPCG(g.Uint64(), g.Uint64()))}
+}
+
+func (g *caller) upTo(d time.Duration) time.Duration {
+	return time.Duration(g.Int64N(int64(d) + 1))
+}
+
+func (g *caller) chance(percent int) bool { return g.IntN(100) < percent }
+
+func pick[T any](g *caller, from []T) T { return from[g.IntN(len(from))] }
+
+// act is one operation, with all that belongs to it.
+func (g *caller) act() {
+	switch n := g.IntN(100); {
+	case n < g.Edge:
+		g.hold(g.toTheEdge())
+	case n < 35:
+		g.hold(g.request([]string{busiest}))
+	case n < 65:
+		g.hold(g.request([]string{pick(g, single)}))
+	case n < 75:
+		g.hold(g.request([]string{pick(g, many)}))
+	case n < 87:
+		g.hold(g.request(g.several()))
+	case n < 96:
+		g.hold(g.request(forced))
+	default:
+		g.force(pick(g, forced))
+	}
+}
+
+// several are two or three of the keys that are taken together.
+func (g *caller) several() []string {
+	names := append([]string{}, many...)
+	g.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	return names[:2+g.IntN(2)]
+}
+
+// request is one acquisition to be made.
+type request struct {
+	keys []string
+	opts []core.AcquireOption
+	ask  history.Ask
+	cut  time.Duration // the context ends after this; 0: it does not
+	soft bool          // by a cancel, not by a deadline
+}
+
+func (g *caller) request(keys []string) request {
+	r := request{keys: keys, ask: history.Ask{Wait: history.NoWaitTime, Lease: g.Watchdog, Renewed: true}}
+	switch n := g.IntN(10); {
+	case n < 1:
+		r.wait(0)
+	case n < 3:
+		r.wait(time.Millisecond + g.upTo(g.Work*4))
+	case n < 7:
+		r.wait(g.Long/4 + g.upTo(g.Long))
+	case n < 8:
+		r.cut = time.Millisecond + g.upTo(g.Work)
+	default:
+		r.cut = g.Long + g.upTo(g.Long)
+	}
+	r.soft = g.chance(50)
+	if g.chance(40) {
+		r.ask.Lease, r.ask.Renewed = (g.Long/20 + g.upTo(g.Long)).Truncate(time.Millisecond), false
+		r.opts = append(r.opts, core.LeaseTime(r.ask.Lease))
+	}
+	return r
+}
+
+// toTheEdge is a request of a lease that ends while others wait.
+func (g *caller) toTheEdge() request {
+	r := request{keys: []string{edge}, ask: history.Ask{Lease: (g.Long/50 + g.upTo(g.Long/5)).Truncate(time.Millisecond)}}
+	r.opts = append(r.opts, core.LeaseTime(r.ask.Lease))
+	r.wait(g.Long + g.upTo(g.Long))
+	return r
+}
+
+func (r *request) wait(d time.Duration) {
+	r.ask.Wait = d
+	r.opts = append(r.opts, core.WaitTime(d))
+}
+
+func (g *caller) lock(names []string) core.Lock {
+	if len(names) == 1 {
+		return g.locks.Lock(names[0])
+	}
+	return g.locks.MultiLock(names...)
+}
+
+// acquire makes an acquisition with ctx, which is that of outer if it re-enters. It
+// gives nil if it failed; it is noted then.
+func (g *caller) acquire(ctx context.Context, r request, outer *held) *held {
+	g.ops++
+	e := history.Event{
+		Kind: history.Acquire, Process: g.process, Goroutine: g.id, Keys: r.keys,
+		Owner: fmt.Sprintf("p%d.g%d.%d", g.process, g.id, g.values.Add(1)), Begin: g.now(),
+	}
+	if outer != nil {
+		e.Owner, r.ask.Reentry = outer.event.Owner, true
+	}
+	ctx, cancel, ended := g.bounded(ctx, r)
+	ctx, hold, err := g.lock(r.keys).Acquire(ctx, r.opts...)
+	e.End = g.now()
+	r.ask.Cut = time.Duration(ended.Load())
+	e.Ask, e.Outcome, e.Note = &r.ask, outcome(err), text(err)
+	if err != nil {
+		cancel()
+		g.note(e)
+		return nil
+	}
+	e.Hold = &history.Hold{Field: hold.Field(), Alive: e.End}
+	return &held{caller: g, event: e, ctx: ctx, cancel: cancel, hold: hold}
+}
+
+// bounded is the context of a request, and when it ends.
+func (g *caller) bounded(ctx context.Context, r request) (context.Context, context.CancelFunc, *atomic.Int64) {
+	ended := new(atomic.Int64)
+	switch {
+	case r.cut == 0:
+		return ctx, func() {}, ended
+	case r.soft:
+		ctx, cancel := context.WithCancel(ctx)
+		timer := time.AfterFunc(r.cut, func() {
+			cancel()
+			ended.Store(int64(g.now()))
+		})
+		return ctx, func() { timer.Stop(); cancel() }, ended
+	}
+	ended.Store(int64(g.now() + r.cut))
+	ctx, cancel := context.WithTimeout(ctx, r.cut)
+	return ctx, cancel, ended
+}
+
+// force frees a lock whoever holds it.
+func (g *caller) force(key string) {
+	e := history.Event{Kind: history.Force, Process: g.process, Goroutine: g.id, Keys: []string{key}, Begin: g.now()}
+	freed, err := g.locks.Lock(key).ForceRelease(context.Background())
+	e.End, e.Outcome, e.Note = g.now(), history.OK, text(err)
+	switch {
+	case err != nil:
+		e.Outcome = outcome(err)
+	case !freed:
+		e.Outcome = history.Free
+	}
+	g.note(e)
+}
+
+// outcome is the class of an error. A loss matches ErrNotHeld too.
+func outcome(err error) history.Outcome {
+	for _, class := range []struct {
+		sentinel error
+		outcome  history.Outcome
+	}{
+		{core.ErrClosed, history.Closed},
+		{core.ErrTooManyWaiters, history.Overload},
+		{core.ErrLost, history.Lost},
+		{core.ErrNotHeld, history.NotHeld},
+		{core.ErrUnavailable, history.Unavailable},
+		{context.Canceled, history.Canceled},
+		{context.DeadlineExceeded, history.Canceled},
+		{core.ErrNotAcquired, history.Busy},
+	} {
+		if errors.Is(err, class.sentinel) {
+			return class.outcome
+		}
+	}
+	if err == nil {
+		return history.Acquired
+	}
+	return history.Other
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,133 @@
+package redisstore
+
+import (
+	"slices"
+	"strings"
+)
+
+// withheld stands for what is not known to name no key.
+const withheld = " (the rest is withheld: it may quote a key)"
+
+// ReplyText is what may be logged of an error reply: its code and texts that are known
+// to name no key. Redis quotes the arguments of a command in some of its errors, each
+// version in its own way and cut off where it likes, so that a key cannot be taken out
+// of a text that is not known.
+func ReplyText(reply string) string {
+	words := strings.Fields(reply)
+	if len(words) == 0 || !slices.Contains(strings.Fields(codes), words[0]) {
+		return "error reply" + withheld
+	}
+	if known := withoutPlace(words); slices.ContainsFunc(strings.Split(texts, "\n"), func(text string) bool { return matches(known, text) }) {
+		return strings.Join(words, " ")
+	}
+	if command, ok := unknownCommandOf(words); ok {
+		return "ERR unknown command '" + command + "'" + withheld
+	}
+	return words[0] + withheld
+}
+
+// codes are the first words of error replies.
+const codes = "ASK BUSY BUSYKEY CLUSTERDOWN CROSSSLOT DENIED ERR EXECABORT LOADING MASTERDOWN MISCONF MOVED " +
+	"NOAUTH NOPERM NOPROTO NOREPLICAS NOSCRIPT OOM READONLY TRYAGAIN UNKILLABLE WRONGPASS WRONGTYPE"
+
+// texts are whole error replies. A name is a word of letters, digits and dashes where
+// Redis has a user, a slot is a number, an address a host and port, and a command one
+// that this package sends.
+const texts = `ASK <slot> <address>
+BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.
+BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.
+CLUSTERDOWN Hash slot not served
+CLUSTERDOWN The cluster is down
+CLUSTERDOWN The cluster is down and only accepts read commands
+CROSSSLOT Keys in request don't hash to the same slot
+ERR max number of clients + cluster connections reached
+ERR max number of clients reached
+ERR DB index is out of range
+ERR invalid DB index
+ERR invalid password
+LOADING Redis is loading the dataset in memory
+MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.
+MOVED <slot> <address>
+NOAUTH Authentication required.
+NOPERM No permissions to access a channel
+NOPERM No permissions to access a key
+NOPERM User <name> has no permissions to run the <command> command
+NOPERM this user has no permissions to access one of the channels used as arguments
+NOPERM this user has no permissions to access one of the keys used as arguments
+NOPERM this user has no permissions to run the <command> command
+NOPERM this user has no permissions to run the <command> command or its subcommand
+NOPROTO unsupported protocol version
+NOREPLICAS Not enough good replicas to write.
+NOSCRIPT No matching script. Please use EVAL.
+NOSCRIPT No matching script. Please use [E]VAL.
+OOM command not allowed when used memory > 'maxmemory'.
+READONLY You can't write against a read only replica.
+TRYAGAIN Multiple keys request during rehashing of slot
+WRONGPASS invalid username-password pair or user is disabled.
+WRONGTYPE Operation against a key holding the wrong kind of value`
+
+// commands are those whose names may come back in an error.
+const commands = "auth client cluster command eval evalsha hello ping psubscribe publish pubsub script select spublish " +
+	"ssubscribe subscribe sunsubscribe unsubscribe"
+
+// withoutPlace takes away where in a script of ours the error happened: the four words
+// "script: <digest>, on @user_script:7.".
+func withoutPlace(words []string) []string {
+	n := len(words) - 4
+	if n < 1 || words[n] != "script:" || words[n+2] != "on" {
+		return words
+	}
+	line, ok := strings.CutPrefix(words[n+3], "@user_script:")
+	if !ok || len(words[n+1]) != 41 || !consists(words[n+1], "0123456789abcdef,") || !consists(line, digits+".") {
+		return words
+	}
+	return words[:n]
+}
+
+// matches compares word by word with a text in which <kinds> stand for words.
+func matches(words []string, text string) bool {
+	return slices.EqualFunc(words, strings.Fields(text), func(word, want string) bool {
+		switch want {
+		case "<slot>":
+			return consists(word, digits)
+		case "<address>":
+			host, port, ok := cutLast(word, ":")
+			return ok && consists(host, digits+letters+".-:[]") && consists(port, digits) && strings.ContainsAny(host, ".:")
+		case "<name>":
+			return consists(word, digits+letters+"-_")
+		case "<command>":
+			return isCommand(strings.Trim(word, "'"))
+		default:
+			return word == want
+		}
+	})
+}
+
+const (
+	digits  = "0123456789"
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+// consists says whether a word has only characters of a set.
+func consists(word, set string) bool { return word != "" && strings.Trim(word, set) == "" }
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	at := strings.LastIndex(s, sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
+}
+
+func isCommand(word string) bool {
+	return slices.Contains(strings.Fields(commands), strings.ToLower(word))
+}
+
+// unknownCommandOf is the command that the server does not know, if it says so.
+func unknownCommandOf(words []string) (command string, ok bool) {
+	if len(words) < 4 || words[0] != "ERR" || words[1] != "unknown" || words[2] != "command" {
+		return "", false
+	}
+	command = strings.ToLower(strings.Trim(words[3], "'`\","))
+	return command, isCommand(command)
+}

@@ -1,0 +1,40 @@
+package redisstore
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// trouble is why a node could not be reached when it was last asked beside its calls. A
+// call whose time ends while go-redis is still trying to connect knows nothing of it:
+// go-redis tells when it has given up, long after that.
+type trouble struct{ last atomic.Pointer[error] }
+
+// note keeps what became of a ping. That it had no answer explains nothing.
+func (t *trouble) note(err error) {
+	switch {
+	case err == nil:
+		t.last.Store(nil)
+	case !errors.Is(err, errNoPong) && !errors.Is(err, errNoConnection):
+		t.last.Store(&err)
+	}
+}
+
+// explain adds why to an error that says only that there was no answer.
+func (t *trouble) explain(err error) error {
+	if err == nil || t == nil || fateOf(err) == Answered {
+		return err
+	}
+	why := t.last.Load()
+	if why == nil || errors.Is(err, *why) {
+		return err
+	}
+	return &explainedError{err: err, why: *why}
+}
+
+// explainedError is an error of a call with the trouble of its node. What is known about
+// the call's fate is in the former only.
+type explainedError struct{ err, why error }
+
+func (e *explainedError) Error() string   { return e.err.Error() + ": " + e.why.Error() }
+func (e *explainedError) Unwrap() []error { return []error{e.err, e.why} }

@@ -1,0 +1,78 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// extend gives the keys that were had first, while others were waited for, their
+// whole lease again. When one of them was lost meanwhile, the wait begins anew.
+func (m *multi) extend(ctx context.Context, had []int) error {
+	if len(had) == 0 {
+		return nil
+	}
+	owners := make([]*owner, len(had))
+	for i, index := range had {
+		owners[i] = m.got[index]
+	}
+	a := m.attempt(ctx, had[0])
+	err := eachOwner(owners, func(_ int, o *owner) error {
+		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
+		if err != nil {
+			return err
+		}
+		o.acknowledge(sent, m.req.lease)
+		m.client.watchdog.update(o)
+		return o.loss()
+	})
+	a.now = time.Now()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return a.busy(contextCause(ctx))
+	case errors.Is(err, ErrUnavailable):
+		return err
+	case a.over():
+		return a.busy(onlyTold(err))
+	default:
+		return errGaveUp
+	}
+}
+
+// grace is how long a roll-back may hold up its caller beyond the wait time.
+const grace = 50 * time.Millisecond
+
+// giveBack frees what was taken, which nobody has seen yet. With a Redis that answers
+// it is gone on return; one that does not holds the caller up for no longer than the
+// backend timeout, or grace beyond the wait time or ctx.
+func (m *multi) giveBack(ctx context.Context) {
+	got := slices.DeleteFunc(slices.Clone(m.got), func(o *owner) bool { return o == nil })
+	clear(m.got)
+	if len(got) == 0 {
+		return
+	}
+	a := m.attempt(ctx, m.first)
+	patience := grace
+	var ended <-chan struct{}
+	if ctx.Err() == nil {
+		patience, ended = max(grace, a.limit().Sub(a.now)), ctx.Done()
+	}
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	gone := make(chan struct{})
+	m.client.spawn(func(life context.Context) {
+		defer close(gone)
+		_ = eachOwner(got, func(_ int, o *owner) error { //nolint:errcheck // the resolver goes on
+			_, err := o.freeLast(context.WithoutCancel(life), time.Now())
+			return err
+		})
+	})
+	select {
+	case <-gone:
+	case <-limit.C:
+	case <-ended:
+	}
+}

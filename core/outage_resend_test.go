@@ -1,0 +1,45 @@
+package core_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// A command that is made again, because its connection broke, does not begin a backend
+// timeout of its own: Redis that does not answer is known to be unavailable within one.
+func TestOutage_ResendHasTheRestOfTheTime(t *testing.T) {
+	t.Parallel()
+	const timeout, broken = time.Second, 900 * time.Millisecond
+	for name, operation := range map[string]func(context.Context, *core.Hold, core.Lock) error{
+		"acquire": func(ctx context.Context, _ *core.Hold, other core.Lock) error {
+			_, _, err := other.Acquire(ctx, core.WaitTime(0))
+			return err
+		},
+		"waiting acquire": func(ctx context.Context, _ *core.Hold, other core.Lock) error {
+			_, _, err := other.Acquire(ctx, core.WaitTime(time.Minute))
+			return err
+		},
+		"release": func(ctx context.Context, hold *core.Hold, _ core.Lock) error { return hold.Release(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
+				_, hold := acquired(t, t.Context(), locks.Lock("held"), core.LeaseTime(time.Hour))
+				rule := proxy.HoldReply(faultproxy.Command("evalsha"))
+				cut := time.AfterFunc(broken, proxy.Cut)
+				defer cut.Stop()
+				start := time.Now()
+				wantErr(t, operation(t.Context(), hold, locks.Lock("other")), core.ErrUnavailable)
+				if took := time.Since(start); took < broken || took > timeout+50*time.Millisecond {
+					t.Errorf("it took %s", took)
+				}
+				rule.Remove()
+			})
+		})
+	}
+}

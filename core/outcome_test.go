@@ -1,0 +1,115 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// sentinels are what an operation may have come to. ErrLost matches ErrNotHeld by
+// definition.
+var sentinels = []error{
+	core.ErrNotAcquired, core.ErrUnavailable, core.ErrLost, core.ErrNotHeld, core.ErrTooManyWaiters, core.ErrClosed, core.ErrInvalid,
+}
+
+// wantOutcome wants err to match one sentinel and none of the others.
+func wantOutcome(t *testing.T, what string, err, want error) {
+	t.Helper()
+	for _, s := range sentinels {
+		matches := errors.Is(err, s)
+		if should := s == want || want == core.ErrLost && s == core.ErrNotHeld; matches != should { //nolint:errorlint // sentinels themselves
+			t.Errorf("%s: %v matches %q: %t, want %t", what, err, s, matches, should)
+		}
+	}
+}
+
+// One thing has happened, and the error says which.
+func TestErrors_MatchOneOutcome(t *testing.T) {
+	t.Parallel()
+	type scene struct {
+		*bed
+
+		locks *core.Client
+		proxy *faultproxy.Proxy
+		ctx   context.Context //nolint:containedctx // of the hold
+		hold  *core.Hold      // on "k", with a lease of ten seconds
+	}
+	acquire := func(ctx context.Context, l core.Lock, opts ...core.AcquireOption) error {
+		_, _, err := l.Acquire(ctx, opts...)
+		return err
+	}
+	cancelled := func(ctx context.Context) context.Context {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		return ctx
+	}
+	lose := func(s *scene) { s.take("k", stranger, time.Minute) }
+	known := func(s *scene) { // the loss is known to the holder
+		lose(s)
+		_ = s.hold.Refresh(context.Background(), time.Minute)
+	}
+	for name, tt := range map[string]struct {
+		before func(s *scene)
+		do     func(ctx context.Context, s *scene) error
+		want   error
+	}{
+		"taken": {lose, func(ctx context.Context, s *scene) error { return acquire(ctx, s.locks.Lock("k"), core.WaitTime(0)) }, core.ErrNotAcquired},
+		"taken for the wait": {lose, func(ctx context.Context, s *scene) error {
+			return acquire(ctx, s.locks.Lock("k"), core.WaitTime(time.Second))
+		}, core.ErrNotAcquired},
+		"taken, of several": {lose, func(ctx context.Context, s *scene) error {
+			return acquire(ctx, s.locks.MultiLock("a", "k"), core.WaitTime(time.Second))
+		}, core.ErrNotAcquired},
+		"cancelled":                 {nil, func(ctx context.Context, s *scene) error { return acquire(cancelled(ctx), s.locks.Lock("other")) }, core.ErrNotAcquired},
+		"re-entry, lost":            {lose, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
+		"re-entry, known to be":     {known, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
+		"re-entry, with a child":    {known, func(ctx context.Context, s *scene) error { return acquire(cancelled(s.ctx), s.locks.Lock("k")) }, core.ErrLost},
+		"re-entry of several, lost": {lose, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.MultiLock("a", "k")) }, core.ErrLost},
+		"another lock under a lost": {known, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("other")) }, core.ErrNotAcquired},
+		"re-entry, lease over":      {func(*scene) { pass(11 * time.Second) }, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrLost},
+		"re-entry, lost meanwhile": {func(s *scene) { pass(9500 * time.Millisecond); s.proxy.HoldReply(faultproxy.Command("evalsha")) }, func(ctx context.Context, s *scene) error {
+			return acquire(s.ctx, s.locks.Lock("k"))
+		}, core.ErrLost},
+		"re-entry, no answer": {func(s *scene) { s.proxy.HoldReply(faultproxy.Command("evalsha")) }, func(ctx context.Context, s *scene) error {
+			return acquire(s.ctx, s.locks.Lock("k"), core.WaitTime(time.Second))
+		}, core.ErrUnavailable},
+		"re-entry, released":        {func(s *scene) { _ = s.hold.Release(context.Background()) }, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrNotAcquired},
+		"no answer":                 {func(s *scene) { s.proxy.HoldReply(faultproxy.Command("evalsha")) }, func(ctx context.Context, s *scene) error { return acquire(ctx, s.locks.Lock("other")) }, core.ErrUnavailable},
+		"another type":              {func(s *scene) { s.Set(context.Background(), "other", 1, 0) }, func(ctx context.Context, s *scene) error { return acquire(ctx, s.locks.Lock("other")) }, core.ErrUnavailable},
+		"no name":                   {nil, func(ctx context.Context, s *scene) error { return acquire(ctx, s.locks.Lock("")) }, core.ErrInvalid},
+		"release, lost":             {lose, func(ctx context.Context, s *scene) error { return s.hold.Release(ctx) }, core.ErrLost},
+		"release, known to be lost": {known, func(ctx context.Context, s *scene) error { return s.hold.Release(ctx) }, core.ErrLost},
+		"release, twice":            {func(s *scene) { _ = s.hold.Release(context.Background()) }, func(ctx context.Context, s *scene) error { return s.hold.Release(ctx) }, core.ErrNotHeld},
+		"release, no answer":        {func(s *scene) { s.proxy.HoldReply(faultproxy.Command("evalsha")) }, func(ctx context.Context, s *scene) error { return s.hold.Release(ctx) }, core.ErrUnavailable},
+		"release, closed":           {func(s *scene) { _ = s.locks.Close(cancelled(context.Background())) }, func(ctx context.Context, s *scene) error { return s.hold.Release(ctx) }, core.ErrClosed},
+		"refresh, lost":             {lose, func(ctx context.Context, s *scene) error { return s.hold.Refresh(ctx, time.Minute) }, core.ErrLost},
+		"refresh, known to be lost": {known, func(ctx context.Context, s *scene) error { return s.hold.Refresh(s.ctx, time.Minute) }, core.ErrLost},
+		"refresh, released":         {func(s *scene) { _ = s.hold.Release(context.Background()) }, func(ctx context.Context, s *scene) error { return s.hold.Refresh(ctx, time.Minute) }, core.ErrNotHeld},
+		"refresh, closed":           {func(s *scene) { _ = s.locks.Close(cancelled(context.Background())) }, func(ctx context.Context, s *scene) error { return s.hold.Refresh(ctx, time.Minute) }, core.ErrClosed},
+		"refresh, no lease":         {nil, func(ctx context.Context, s *scene) error { return s.hold.Refresh(ctx, 0) }, core.ErrInvalid},
+		"leave, lost":               {lose, func(ctx context.Context, s *scene) error { return s.hold.Leave(ctx, time.Minute) }, core.ErrLost},
+		"leave, no answer":          {func(s *scene) { s.proxy.HoldReply(faultproxy.Command("evalsha")) }, func(ctx context.Context, s *scene) error { return s.hold.Leave(ctx, time.Minute) }, core.ErrUnavailable},
+		"acquire, closed":           {func(s *scene) { _ = s.locks.Close(cancelled(context.Background())) }, func(ctx context.Context, s *scene) error { return acquire(ctx, s.locks.Lock("other")) }, core.ErrClosed},
+		"re-entry, closed":          {func(s *scene) { _ = s.locks.Close(cancelled(context.Background())) }, func(ctx context.Context, s *scene) error { return acquire(s.ctx, s.locks.Lock("k")) }, core.ErrClosed},
+		"under a closed client": {func(s *scene) { _ = s.locks.Close(cancelled(context.Background())) }, func(ctx context.Context, s *scene) error {
+			return acquire(s.ctx, s.bed.locks().Lock("other"))
+		}, core.ErrNotAcquired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				s := &scene{bed: b}
+				s.locks, s.proxy = b.knowing()
+				s.ctx, s.hold = acquired(t, t.Context(), s.locks.Lock("k"), core.LeaseTime(10*time.Second))
+				if tt.before != nil {
+					tt.before(s)
+				}
+				wantOutcome(t, name, tt.do(t.Context(), s), tt.want)
+			})
+		})
+	}
+}

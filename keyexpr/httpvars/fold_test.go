@@ -1,0 +1,238 @@
+package httpvars_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+	"github.com/interlock-go/interlock/keyexpr/httpvars"
+)
+
+// folded is a document in the names that handlers give their fields. Names are
+// marked by § so that they can be sent in other spellings, which a handler with
+// encoding/json takes for the same.
+const folded = `{"§id§": 5, "§orderId§": "a", "§key§": "k", "§sess§": {"§id§": 5}, "§copy§": {"§id§": 5},
+	"§lines§": {"§first§": {"§amount§": 500, "§sku§": "x"}, "§second§": {"§amount§": 7, "§sku§": "y"}},
+	"§list§": [{"§id§": 1}, {"§id§": 2}], "§none§": null}`
+
+// respelled is the document with every name in another spelling.
+func respelled(change func(name string) string) string {
+	parts := strings.Split(folded, "§")
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = change(parts[i])
+	}
+	return strings.Join(parts, "")
+}
+
+var spellings = map[string]func(string) string{
+	"upper case":      strings.ToUpper,
+	"a first capital": func(name string) string { return strings.ToUpper(name[:1]) + name[1:] },
+	"a last capital":  func(name string) string { return name[:len(name)-1] + strings.ToUpper(name[len(name)-1:]) },
+	"lower case":      strings.ToLower,
+	"Kelvin, long s":  strings.NewReplacer("k", "\u212a", "s", "\u017f").Replace,
+	"escaped capital": func(name string) string { return fmt.Sprintf(`\u%04x`, name[0]-'a'+'A') + name[1:] },
+	"escaped":         func(name string) string { return fmt.Sprintf(`\u%04x`, name[0]) + name[1:] },
+}
+
+func asSent(name string) string { return name }
+
+// forms are expressions over the document, and what they are for it as a handler has
+// it: a text for parts of a key, true and false for conditions.
+var forms = map[string]string{
+	`body.id`: "5", `body["id"]`: "5", `body?.id`: "5", `body["i" + "d"]`: "5", `body[query.field]`: "5", `body[lower("ID")]`: "5",
+	`body.orderId`: "a", `body["orderId"]`: "a", `body[query.camel]`: "a", `body.key`: "k", `body.sess.id`: "5", `body.sess?.id`: "5",
+	`(body.sess ?? {}).id`: "5", `(body.none ?? body).id`: "5", `(body.nowhere ?? body.sess).id`: "5", `(body ?? 1).id`: "5",
+	`(method == "POST" ? body : 1).id`: "5", `let b = body; b.id`: "5", `let b = body.sess; b["id"]`: "5",
+	`{"a": body}.a.id`: "5", `{"a": {"b": body}}["a"].b.orderId`: "a", `{"a": body.id}.a`: "5",
+	`[body][0].id`: "5", `[[body]][0][0].id`: "5", `flatten([[body], body.list])[0].id`: "5", `first([body]).id`: "5", `last([body]).id`: "5",
+	`concat([body], [body.sess])[1].id`: "5", `reverse([body])[0].id`: "5", `take([body], 1)[0].id`: "5", `[body][0:1][0].id`: "5",
+	`map([body], .id)[0]`: "5", `map([body], #.orderId)[0]`: "a", `filter([body], .id == 5)[0].id`: "5", `find([body], true).id`: "5",
+	`find(values(body), type(#) == "map").id`: "5", `values(body)[1]`: "5", `sum(map(values(body.lines), .amount))`: "507",
+	`values(body.lines)[0].sku`: "x", `sortBy(values(body.lines), .amount)[0].sku`: "y", `map(values(body.lines), .sku)[1]`: "y",
+	`len(body)`: "8", `len(body.lines)`: "2", `type(body)`: "map", `body.none ?? "none"`: "none", `body.id ?? "none"`: "5",
+	`max(body.id, 3)`: "5", `join(map(values(body.lines), .sku), "-")`: "x-y", `body.list[1].id`: "2",
+
+	`"id" in body`: "true", `"orderId" in body`: "true", `"nowhere" in body`: "false", `query.field in body`: "true", `"none" in body`: "true",
+	`not ("id" in body)`: "false", `"id" not in body`: "false", `"id" in body.sess`: "true", `"id" in (body.nowhere ?? body)`: "true",
+	`"id" in {"a": body}.a`: "true", `"id" in [body][0]`: "true", `any(["x", "id"], # in body)`: "true",
+	`"id" in keys(body)`: "true", `"id" not in keys(body)`: "false", `"id" in (body | keys())`: "true", `any(keys(body.sess), # == "id")`: "true", `keys(body.sess)[0]`: "id", `len(keys(body.sess)) == 1`: "true",
+	`"orderId" in keys(body)`: "true", `join(keys(body.lines), ",")`: "first,second", `any(keys(body.sess), # startsWith "i")`: "true",
+	`any(values(body.lines), .amount > 100)`: "true", `all(values(body.lines), .amount > 100)`: "false", `count(values(body.lines), .amount > 100) == 1`: "true",
+	`none(values(body.lines), .amount > 100)`: "false", `one(values(body.lines), .amount > 100)`: "true",
+	`body.id == nil`: "false", `body.none == nil`: "true", `body.sess != nil`: "true", `body.id == 5`: "true", `body.id in [4, 5]`: "true",
+	`body.id > 4 and body.orderId == "a"`: "true", `findIndex(values(body.lines), .amount == 7) == 1`: "true",
+}
+
+// compared are expressions that compare objects as wholes.
+var compared = []string{
+	`body.sess == {"id": 5}`, `body.sess != {"id": 5}`, `{"id": 5} == body.sess`, `body.sess == body.copy`, `body.sess in [body.copy]`, `body.sess not in [{"id": 5}]`,
+	`[body.sess] == [body.copy]`, `{"a": body.sess} == {"a": body.copy}`, `[[body.sess]] == [[{"id": 5}]]`, `body.list == [{"id": 1}, {"id": 2}]`,
+	`len(uniq([body.sess, body.copy])) == 1`, `len(uniq([body.sess, {"id": 5}])) == 1`, `{"id": 5} in body.list`, `{"id": 5} in values(body.lines)`,
+	`len(uniq([[body.sess], [body.copy]])) == 1`, `any(body.list, # == {"id": 1})`,
+}
+
+// evaluated is the text of a form for a document: as a part of a key, and the same as
+// a condition if it is one.
+func evaluated(tb testing.TB, form, document string) (string, error) {
+	tb.Helper()
+	v := variables(tb, httpvars.Config{})
+	request := func() *httpvars.Request {
+		r := post(tb, "application/json", document)
+		r.URL.RawQuery = "field=id&camel=orderId"
+		return v.Request(r, &host{})
+	}
+	keys, err := compile(tb, v, `#{`+form+`}`).Keys(request())
+	if want := forms[form]; want == "true" || want == "false" {
+		condition, compileErr := keyexpr.CompileCondition(form, v.Schema())
+		if compileErr != nil {
+			tb.Fatal(compileErr)
+		}
+		met, conditionErr := condition.Eval(request())
+		if (conditionErr == nil) != (err == nil) || err == nil && fmt.Sprint(met) != keys[0] {
+			tb.Errorf("%s of %s: the key has %s, %v, the condition is %t, %v", form, document, keys, err, met, conditionErr)
+		}
+	}
+	return strings.Join(keys, "|"), err
+}
+
+// However a form looks at a body, it sees what a handler with encoding/json sees, or
+// the request is refused.
+func TestBody_NamesOfAnyForm(t *testing.T) {
+	t.Parallel()
+	plain := respelled(asSent)
+	for form, want := range forms {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			if got, err := evaluated(t, form, plain); err != nil || got != want {
+				t.Errorf("got %q, %v, want %q", got, err, want)
+			}
+			for name, change := range spellings {
+				if got, err := evaluated(t, form, respelled(change)); err == nil && got != want {
+					t.Errorf("%s: got %q, want %q or an error", name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A name that an expression gives is found in every spelling; only the names of keys
+// are refused, where their spelling is not sure.
+func TestBody_NamesAreFound(t *testing.T) {
+	t.Parallel()
+	for form, want := range forms {
+		if strings.Contains(form, "keys(") && !strings.Contains(form, "in keys(") {
+			continue
+		}
+		for name, change := range spellings {
+			if got, err := evaluated(t, form, respelled(change)); err != nil || got != want {
+				t.Errorf("%s, %s: got %q, %v, want %q", form, name, got, err, want)
+			}
+		}
+	}
+}
+
+// Objects are compared by nobody: neither their names nor their numbers have one text.
+func TestBody_ObjectsAreNotCompared(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	for _, form := range compared {
+		condition, err := keyexpr.CompileCondition(form, v.Schema())
+		if err != nil {
+			t.Errorf("%s: %v", form, err)
+			continue
+		}
+		_, err = condition.Eval(v.Request(post(t, "application/json", respelled(asSent)), &host{}))
+		wantReason(t, err, keyexpr.ReasonExpression)
+	}
+	for form, want := range map[string]bool{
+		`body.sess == 5`: false, `body.sess == nil`: false, `body.sess in [1, "a"]`: false, `body.id == [5]`: false, `[1, "a"] == [body.id, "a"]`: false,
+		`[5, "a"] == [body.id, body.orderId]`: true, `{"a": 1} == {"a": 1}`: true, `{"a": 1} == {"a": 2}`: false, `{"a": 1} == {"b": 1}`: false,
+	} {
+		condition, err := keyexpr.CompileCondition(form, v.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := condition.Eval(v.Request(post(t, "application/json", respelled(asSent)), &host{})); err != nil || got != want {
+			t.Errorf("%s: got %t, %v, want %t", form, got, err, want)
+		}
+	}
+}
+
+// keys gives a name in the one spelling that is sure: the expression's own, or lower
+// case. Others are refused, as a handler may take them for a name in lower case.
+func TestBody_KeysHaveOneSpelling(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		form, document, want string // "" is refused
+	}{
+		{`keys(body)`, `{"a-1": 1, "b": 2}`, "a-1|b"},
+		{`keys(body)`, `{"SKU-1": 1}`, ""},
+		{`keys(body)`, `{"\u017fku": 1}`, ""},
+		{`keys(body)`, `{"ä": 1, "日本": 2, "": 3}`, ""},
+		{`keys(body)`, `{"ä": 1, "日本": 2}`, "ä|日本"},
+		{`keys(body)`, `{"Ä": 1}`, ""},
+		{`keys(body)`, `{"İ": 1, "ı": 2, "i": 3}`, "i|İ|ı"},
+		{`keys(body)`, `{"σ": 1, "ß": 2, "µ": 3}`, "µ|ß|σ"},
+		{`keys(body)`, `{"ς": 1}`, ""},
+		{`keys(body)`, `{"μ": 1}`, ""},
+		{`map(filter(keys(body), # != "SKU"), # + "!")`, `{"a": 1, "SKU": 2}`, "a!"},
+		{`map(filter(keys(body), # != "SKU"), # + "!")`, `{"a": 1, "sku": 2}`, ""},
+		{`keys(body.SKU)`, `{"SKU": {"a": 1}}`, "a"},
+		{`keys(body)[0] + body.SKU`, `{"SKU": "x"}`, "SKUx"},
+		{`keys(body)[0] in ["Id", "id"]`, `{"Id": "x"}`, ""},
+		{`keys(body)[0] in ["Id", "id"]`, `{"id": "x"}`, "true"},
+		{`keys({"SKU": 1})[0]`, ``, "SKU"},
+		{`keys({"SKU": body})[0]`, `{"SKU": 1}`, "SKU"},
+	} {
+		got, err := evaluated(t, tt.form, tt.document)
+		switch {
+		case tt.want != "" && (err != nil || got != tt.want):
+			t.Errorf("%s of %s: got %q, %v, want %q", tt.form, tt.document, got, err, tt.want)
+		case tt.want == "" && err == nil:
+			t.Errorf("%s of %s: got %q, want an error", tt.form, tt.document, got)
+		}
+	}
+}
+
+// A text and a number or bool that read alike are the same for some handlers and not
+// for others: nothing depends on it.
+func TestBody_TextAndNumberAreNotCompared(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	for form, want := range map[string]string{
+		`body.n == "42"`: "", `body.s == 42`: "", `body.s != 42`: "", `body.n == body.s`: "", `body.n in ["1", "42"]`: "", `body.s in [42]`: "",
+		`[body.n] == ["42"]`: "", `query.n == body.n`: "", `body.b == "true"`: "", `body.t == true`: "", `body.t != true`: "", `body.x == "4.2e1"`: "",
+		`body.s == 42.0`: "", `body.h == "18446744073709551616"`: "",
+		`body.n == "43"`: "false", `body.n == "x"`: "false", `body.n == 42`: "true", `body.s == "42"`: "true", `body.n == 42.0`: "true", `body.x == 42`: "true",
+		`string(body.n) == body.s`: "true", `query.n == string(body.n)`: "true", `int(body.s) == body.n`: "true", `body.b == true`: "true", `body.b == 1`: "false",
+		`body.t == "true"`: "true", `body.n == true`: "false", `body.n == nil`: "false", `body.s in ["1", "42"]`: "true", `body.n in [1, 42]`: "true",
+	} {
+		condition, err := keyexpr.CompileCondition(form, v.Schema())
+		if err != nil {
+			t.Errorf("%s: %v", form, err)
+			continue
+		}
+		r := post(t, "application/json", `{"n": 42, "s": "42", "b": true, "t": "true", "x": 4.2e1, "h": 18446744073709551616}`)
+		r.URL.RawQuery = "n=42"
+		got, err := condition.Eval(v.Request(r, &host{}))
+		switch {
+		case want == "" && err == nil:
+			t.Errorf("%s: got %t, want an error", form, got)
+		case want != "" && (err != nil || fmt.Sprint(got) != want):
+			t.Errorf("%s: got %t, %v, want %s", form, got, err, want)
+		}
+	}
+}
+
+// uniq goes by the text of values, as keys do.
+func TestBody_UniqGoesByText(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	template := compile(t, v, `#{uniq(body[:])}`)
+	got, err := template.Keys(v.Request(post(t, "application/json", `[42, "42", true, "true", "a", 18446744073709551616, "18446744073709551616"]`), &host{}))
+	if want := []string{"18446744073709551616", "42", "a", "true"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}

@@ -1,0 +1,138 @@
+package protovars_test
+
+import (
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+	"github.com/interlock-go/interlock/keyexpr/protovars"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+func totalAlloc() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// largeMessage has long lists and large maps.
+func (k kind) largeMessage(tb testing.TB) proto.Message {
+	tb.Helper()
+	var b strings.Builder
+	for i := range 5_000 {
+		n := strconv.Itoa(i)
+		b.WriteString("ids: " + n + " tags: \"t" + n + "\" labels { key: \"k" + n + "\" value: \"v" + n + "\" } slots { key: " + n + " value { sku: \"s" + n + "\" } }\n")
+	}
+	return k.message(tb, b.String())
+}
+
+// A message may be as large as the server admits; what a key takes from a list or a
+// map in it is all that is converted, and a whole one is used only if it is small.
+func TestCall_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+	tests := []struct {
+		template, key string
+		reason        keyexpr.Reason
+	}{
+		{`#{req.ids[4000]}`, "4000", 0},
+		{`#{req.tags[-1]}`, "t4999", 0},
+		{`#{req.labels.k4000}`, "v4000", 0},
+		{`#{req.labels["k" + string(req.ids[7])]}`, "v7", 0},
+		{`#{req.slots["4000"].sku}`, "s4000", 0},
+		{`#{req.slots[4000].sku}`, "s4000", 0},
+		{`#{"k7" in req.labels ? "yes" : "no"}`, "yes", 0},
+		{`#{"kx" in req.labels ? "yes" : "no"}`, "no", 0},
+		{`#{req.slots["040"].sku}`, "", keyexpr.ReasonMissing},
+		{`#{req.slots["x"].sku}`, "", keyexpr.ReasonMissing},
+		{`#{req.slots["99999999999"].sku}`, "", keyexpr.ReasonMissing},
+		{`#{req.ids[:]}`, "", keyexpr.ReasonTooMany},
+		{`#{map(req.tags, upper(#))}`, "", keyexpr.ReasonTooMany},
+		{`#{keys(req.labels)}`, "", keyexpr.ReasonExpression},
+		{`#{len(req.labels)}`, "", keyexpr.ReasonExpression},
+	}
+	for _, k := range kinds(t) {
+		message, v := k.largeMessage(t), k.variables(t)
+		for _, tt := range tests {
+			template, err := keyexpr.Compile(tt.template, v.Schema())
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := totalAlloc()
+			keys, err := template.Keys(v.Call(message, &host{}))
+			if allocated := totalAlloc() - before; allocated > 64<<10 {
+				t.Errorf("%s: %s allocates %d bytes", k.name, tt.template, allocated)
+			}
+			failure, _ := errors.AsType[*keyexpr.EvalError](err)
+			if tt.reason != 0 && (failure == nil || failure.Reason != tt.reason) || tt.reason == 0 && (err != nil || keys[0] != tt.key) {
+				t.Errorf("%s: %s: got %q, %v", k.name, tt.template, keys, err)
+			}
+		}
+	}
+}
+
+// Loops over repeated fields have a budget, which the message's size raises.
+func TestCall_Budget(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+	for _, k := range kinds(t) {
+		v := k.variables(t)
+		condition, err := keyexpr.CompileCondition(`any(req.items, {let x = .sku; any(req.tags, # == x)})`, v.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists := func(n int) string {
+			return strings.Repeat(`items { sku: "a" } `, n) + strings.Repeat(`tags: "b" `, n)
+		}
+		tests := []struct {
+			items, digest int
+			refused       bool
+		}{{50, 0, false}, {1000, 0, true}, {300, 16 << 20, false}}
+		for _, tt := range tests {
+			message, refused := k.message(t, lists(tt.items)), tt.refused
+			reflected := message.ProtoReflect()
+			reflected.Set(reflected.Descriptor().Fields().ByName("digest"), protoreflect.ValueOfBytes(make([]byte, tt.digest)))
+			before := totalAlloc()
+			_, err := condition.Eval(v.Call(message, &host{}))
+			failure, _ := errors.AsType[*keyexpr.EvalError](err)
+			if refused != (failure != nil && failure.Reason == keyexpr.ReasonTooCostly) || !refused && err != nil {
+				t.Errorf("%s: a message of %d bytes: got %v", k.name, proto.Size(message), err)
+			}
+			if allocated := totalAlloc() - before; refused && allocated > 4<<20 {
+				t.Errorf("%s: a refused one allocates %d bytes", k.name, allocated)
+			}
+		}
+	}
+}
+
+// counting is a host that counts how often it is asked.
+type counting struct {
+	host
+
+	asked int
+}
+
+func (c *counting) Metadata(key string) []string {
+	c.asked++
+	return c.host.Metadata(key)
+}
+
+func TestCall_AsksForAMetadataKeyOnce(t *testing.T) {
+	t.Parallel()
+	v, err := protovars.New(protovars.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := keyexpr.Compile(`k:#{metadata.id[:]}`, v.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &counting{host: host{metadata: map[string][]string{"id": {"a", "b", "c"}}}}
+	if keys, err := template.Keys(v.Call(nil, h)); err != nil || len(keys) != 3 || h.asked != 1 {
+		t.Errorf("got %q, %v, asked %d times", keys, err, h.asked)
+	}
+	h = &counting{host: host{metadata: map[string][]string{"id": make([]string, 1001)}}}
+	if _, err := template.Keys(v.Call(nil, h)); err == nil || h.asked != 1 {
+		t.Errorf("got %v, asked %d times", err, h.asked)
+	}
+}

@@ -1,0 +1,58 @@
+//go:build unix
+
+package keyexpr_test
+
+import (
+	"fmt"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// The dearest values that are accepted: ms are of CPU time, the garbage collector's
+// included, and may be 10, MiB 4, for each MiB of the request.
+func BenchmarkWorstAccepted(b *testing.B) {
+	for _, size := range []int{34_000, 1 << 20} {
+		for i := range hostiles {
+			h := &hostiles[i]
+			b.Run(fmt.Sprintf("%s/%d", h.name, size), func(b *testing.B) { h.benchmark(b, size) })
+		}
+	}
+}
+
+func (h *hostile) benchmark(b *testing.B, size int) {
+	b.Helper()
+	c := h.condition(b)
+	env, refused := worstAccepted(b, h, c, size)
+	work, _, _ := c.Spent(env)
+	runtime.GC()
+	cpu, allocated, n := cpuTime(b), totalAlloc(), 0
+	for b.Loop() {
+		keep(c.Eval(env))
+		n++
+	}
+	each := float64(cpuTime(b)-cpu) / float64(n)
+	b.ReportMetric(each/1e6, "ms")
+	b.ReportMetric(float64(totalAlloc()-allocated)/float64(n)/(1<<20), "MiB")
+	b.ReportMetric(each/float64(max(work, 1)), "ns/unit")
+	b.ReportMetric(0, "ns/op")
+	if refused {
+		b.ReportMetric(1, "more-is-refused")
+	}
+}
+
+func keep(bool, error) {}
+
+// cpuTime is that of the process in nanoseconds.
+func cpuTime(tb testing.TB) int64 {
+	tb.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return usage.Utime.Nano() + usage.Stime.Nano()
+}
+
+var _ keyexpr.Sized = hostileRequest{}
