@@ -51,8 +51,20 @@ type Client struct {
 // New makes a client on rdb: a [*redis.Client] (single server, or by
 // redis.NewFailoverClient a Sentinel's master) or a [*redis.ClusterClient]. Others
 // are refused: a *redis.Ring moves a held key to another shard. rdb stays the
-// caller's: close it after the Client. Hooks added to rdb later are not seen by
-// locks. Nothing is sent yet: Redis may be down; see [Client.Ready].
+// caller's: close it after the Client. Nothing is sent yet: Redis may be down; see
+// [Client.Ready].
+//
+// Hooks that rdb has by now (AddHook; of a ClusterClient its own and, by OnNewNode, those of
+// its nodes) see the commands of locks; those that are added later do not. Each command
+// runs through them by itself, also where several share a pipeline, in a context that has
+// the values of the caller's, such as its span, but does not end with it: a command that was
+// sent is not taken back. A hook sees the outcome that the caller has; when the caller leaves
+// before the answer, that is an error. One that fails makes [ErrUnavailable]; one that runs
+// the command again gets the first outcome, because go-redis never repeats lock commands.
+// Commands name keys, as all commands that hooks see. Renewals are seen as pipelines, in the
+// context of no caller; so is, without its caller's context, a command that a Cluster has
+// redirected. Of subscriptions hooks see the dial only, and of questions whether Redis is
+// there nothing. To a ClusterClient New adds a hook of its own, which lets all else pass.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {

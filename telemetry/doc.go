@@ -43,7 +43,10 @@
 // # Spans
 //
 // Both are children of the span in the caller's context (otelgin, otelgrpc, your
-// own). Spans of the Redis client are below lock.acquire.
+// own). Spans of the Redis client are below lock.acquire, if it makes any: by hooks, such
+// as those of redisotel, that it has before core.New is called. Those of a release are below
+// the span in the context of the release, and those of renewals below none. They name keys,
+// unless the hook is told not to.
 //
 //	span          covers
 //	lock.acquire  one Acquire, waiting included, whatever its outcome

@@ -156,7 +156,7 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 	}
 	c.lane.health.sent(c.Sent)
 	cmd := c.cmd
-	cmd.lane, cmd.at, cmd.caller, cmd.limit, cmd.ctx.values = c.lane, c.Sent, ctx, limit, ctx
+	cmd.lane, cmd.at, cmd.ctx.caller, cmd.limit = c.lane, c.Sent, ctx, limit
 	if alone && !c.patient && !c.moved && d.takes(c.Sent, within(ctx, limit)) && !c.lane.health.far.Load() {
 		cmd.direct = d
 	}

@@ -28,10 +28,9 @@ type command struct {
 
 	// How to send it.
 	lane   lane
-	at     time.Time       // the time, or a little before
-	caller context.Context //nolint:containedctx // of who waits for the answer
-	limit  time.Time
-	direct *direct // nil: by the lane
+	at     time.Time // the time, or a little before
+	limit  time.Time // of the wait for the answer
+	direct *direct   // nil: by the lane
 
 	future  redis.AutoFuture // of one that is on a lane
 	waiting bool             // its caller has left before the answer
@@ -151,12 +150,14 @@ var errNotAgain = errors.New("this lock command was sent already, or is not want
 // send sends the command and waits for its answer.
 func (c *command) send() error {
 	if c.direct != nil {
-		return c.direct.process(c.at, within(c.caller, c.limit), c.Cmd)
+		return c.direct.process(c.at, within(c.ctx.caller, c.limit), c.Cmd)
 	}
 	c.future = c.lane.pipe.Submit(context.Background(), once{c.Cmd}) //nolint:forbidigo // it outlives its caller
-	err := c.await(c.caller, c.limit)
-	var interrupted *interruptedError
-	c.waiting = errors.As(err, &interrupted)
+	err := c.await(c.ctx.caller, c.limit)
+	if err != nil {
+		var interrupted *interruptedError
+		c.waiting = errors.As(err, &interrupted)
+	}
 	return err
 }
 
@@ -202,7 +203,7 @@ var errNoAnswer = errors.New("no answer from redis in time")
 // carried is the context in which hooks see a command: it has the values of the caller's,
 // such as the span that the command belongs below, but does not end with it.
 type carried struct {
-	values context.Context //nolint:containedctx // only its values are used
+	caller context.Context //nolint:containedctx // who waits for the answer
 }
 
 // Deadline is none.
@@ -216,8 +217,8 @@ func (*carried) Err() error { return nil }
 
 // Value is the caller's.
 func (c *carried) Value(key any) any {
-	if c.values == nil {
+	if c.caller == nil {
 		return nil
 	}
-	return context.WithoutCancel(c.values).Value(key)
+	return context.WithoutCancel(c.caller).Value(key)
 }
