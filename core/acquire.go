@@ -39,7 +39,7 @@ type attempt struct {
 	req    *request
 	start  time.Time
 	until  time.Time // end of the wait time; zero: none
-	giveUp time.Time // end of this attempt's part of it; zero: none
+	giveUp time.Time // end of the patience, when other keys are held meanwhile; zero: none
 	now    time.Time // last look at the clock
 	cut    bool      // the wait time ends before the backend timeout
 	heard  bool      // Redis has replied to a send of the present command
@@ -54,6 +54,8 @@ type attempt struct {
 	ghosts  []string            // fields of attempts without an answer, left to the resolver
 
 	admitted   bool                  // as of waiter
+	patience   time.Duration         // begins anew when another holder is in the way than before
+	lastGiveUp time.Time             // but ends then
 	beside     []*owner              // of several keys what the script brought beside key
 	passedOver func(passed int) bool // of several keys: whether to wait in another way
 }
@@ -240,7 +242,7 @@ func (a *attempt) over() bool {
 	return !a.until.IsZero() && !a.now.Before(a.until)
 }
 
-// gaveUp says whether this attempt's part of the wait time is over.
+// gaveUp says whether the patience is over.
 func (a *attempt) gaveUp() bool {
 	return !a.giveUp.IsZero() && !a.now.Before(a.giveUp)
 }
@@ -364,6 +366,6 @@ func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, er
 var (
 	errTooLate = errors.New("the reply came after the end of the lease")
 	errSilent  = errors.New("no answer from redis within the wait time")
-	errGaveUp  = errors.New("this part of the wait time is over")
+	errGaveUp  = errors.New("the patience is over")
 	errGhost   = errors.New("an attempt without an answer has the lock and is being cleared up")
 )

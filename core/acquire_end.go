@@ -71,6 +71,9 @@ func (a *attempt) stopped(ctx context.Context, cause error) error {
 
 // refused notes who is in the way.
 func (a *attempt) refused(r *redisstore.Refusal) {
+	if !a.giveUp.IsZero() && a.refusal != nil && a.refusal.Holder != r.Holder {
+		a.giveUp = minTime(a.now.Add(a.patience), a.lastGiveUp)
+	}
 	a.refusal, a.seen = r, a.now
 	if a.keys != nil {
 		a.waitFor(min(max(r.Index, 0), len(a.keys)-1))

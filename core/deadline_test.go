@@ -59,7 +59,8 @@ func TestDeadline_CountsFromTheSending(t *testing.T) {
 			return (<-got).hold
 		}},
 		{"first key of several", "sethold", func(s *slowReplies) *core.Hold {
-			s.b.take("l", stranger, time.Second)
+			core.PutKeysApart(s.locks)
+			s.b.take("k", stranger, time.Second)
 			ctx, hold := acquired(s.t, s.t.Context(), s.locks.MultiLock("k", "l"), core.LeaseTime(lease))
 			acquired(s.t, ctx, s.locks.Lock("l"), core.LeaseTime(2*lease)) // so that k is what ends first
 			return hold

@@ -43,23 +43,27 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 	return m.merge(owners), nil
 }
 
-// multi is the acquisition of several keys that are not owned yet, in one of two ways:
+// multi is the acquisition of several keys that are not owned yet.
 //
-//	together    It holds nothing while it waits. It stands in the line of the key that is
-//	            in the way, and asks for all keys by one script when its turn comes there.
-//	            If another key is in the way then, it moves to that line, to the place
-//	            that its age gives it, and lets those behind it go first in the old one.
-//	one by one  It takes the key first that was in the way most often, then the others,
-//	            and holds what it has while it waits for the next, but only for its
-//	            patience. Then it gives all back.
+// It waits with empty hands: in the line of the key that is in the way. When its turn
+// comes there, it takes all keys by one script, or, across slots, that key and then the
+// others, for which it does not wait. If another key is in the way then, it moves to the
+// line of that one, to the place that its age gives it.
 //
-// Together is the way where one script can take all keys. One by one is the way across
-// slots, and of one who was passed over too often: with every key in motion they are
-// never free at the same moment. After one by one it waits together again, for at least
-// three times its patience, so that it holds keys that it cannot use for a quarter of the
-// time at most. Nobody holds a key for ever while waiting, so nobody is deadlocked,
-// whatever the order in which others take them; and two who give up after different
-// times do not get into each other's way for ever.
+// With every key in motion they are rarely free at the same moment. So who was passed
+// over too often takes the keys one after the other, first the one that was in the way
+// most often, and holds what it has while it waits for the next one; but only for its
+// patience, and then it gives all back. After that it waits with empty hands for at least
+// three times as long, so that what it cannot use is held for a quarter of the time at
+// most:
+//
+//	empty hands ──passed over──> holding ──all──> had
+//	    ^                           │
+//	    └──────patience over────────┘
+//
+// Nobody waits for ever with a key in hand, so nobody is deadlocked, whatever the order
+// in which others take them. Nobody's patience is that of the others, so that two do not
+// get into each other's way for ever.
 type multi struct {
 	client *Client
 	req    *request
@@ -67,72 +71,175 @@ type multi struct {
 	keys   []string // sorted
 	got    []*owner // by key, nil for one that is not had
 
-	inTheWay []int // how often, by key
-
-	first  int       // in whose line it begins to wait together
-	began  time.Time // of the present wait together
-	pause  time.Time // until when it does not wait one by one
-	last   *attempt  // that was refused, nil if none was
-	queued bool      // the limits of waiters have let it in
+	first    int       // the key that is in the way
+	inTheWay []int     // how often a key was, with an extra weight for one that was missed while holding
+	began    time.Time // of the present wait with empty hands
+	passed   int       // how often others were first since then, across slots
+	pause    time.Time // until when nothing is held
+	last     *attempt  // that was refused, nil if none was
+	admitted bool      // the limits of waiters have let it in
 }
 
 func newMulti(c *Client, keys []string, req *request, report *AcquireResult) *multi {
 	return &multi{
-		client: c, req: req, report: report, keys: keys,
+		client: c, req: req, report: report, keys: keys, began: report.Start,
 		got: make([]*owner, len(keys)), inTheWay: make([]int, len(keys)),
 	}
 }
 
-// When a waiter has been passed over: after so many turns of others at the keys that it
-// waits for, or so long.
+// When a waiter has been passed over: by so many turns of others, or for so long.
 const (
 	maxPassed  = 16
 	maxPassing = time.Second
 )
 
-// The patience of a waiter one by one: a quarter of what it has waited so far, within
-// these bounds, and never more than half the lease, so that what it has lasts.
+// The patience of one who holds keys: a quarter of what it has waited so far, within
+// these bounds. It begins anew when the key that it waits for passes from one holder to
+// the next, because then whoever has that does not wait for what is held here; at most
+// up to four times as long.
 const (
 	leastPatience = 50 * time.Millisecond
 	mostPatience  = time.Second
 	patiencePart  = 4
 )
 
-// What ends one way of waiting, but not the wait.
-var (
-	errPassedOver = errors.New("others were first too often")
-	errGivenBack  = errors.New("what was held was given back")
-)
+// errPassedOver ends a wait with empty hands.
+var errPassedOver = errors.New("others were first too often")
 
 // take gets all keys or none.
 func (m *multi) take(ctx context.Context) error {
 	if len(m.keys) == 0 {
 		return nil
 	}
-	together := len(m.keys) > 1 && m.client.oneScript(m.keys)
 	m.first = m.client.lines.busiest(m.keys)
-	for {
-		err := errPassedOver
-		if together {
-			err = m.takeTogether(ctx)
-		}
-		if errors.Is(err, errPassedOver) {
-			err = m.takeOneByOne(ctx)
-		}
+	way := m.takeEmptyHanded
+	if len(m.keys) > 1 && m.client.oneScript(m.keys) {
+		way = m.takeTogether
+	}
+	for next := way; ; {
+		err := next(ctx)
 		if err == nil {
 			return nil
 		}
 		m.giveBack(ctx)
-		if !errors.Is(err, errGivenBack) {
+		switch {
+		case errors.Is(err, errPassedOver):
+			next = m.takeHolding
+		case errors.Is(err, errGaveUp):
+			next = way
+		default:
 			return err
 		}
 	}
 }
 
+// takeTogether takes all keys by one script.
+func (m *multi) takeTogether(ctx context.Context) error {
+	a := m.attempt(ctx, m.first)
+	a.keys = slices.Clone(m.keys)
+	a.waitFor(m.first)
+	a.passedOver = func(passed int) bool {
+		m.missed(slices.Index(m.keys, a.key), 1)
+		return m.passedOver(passed, a.now)
+	}
+	return m.run(ctx, a)
+}
+
+// takeEmptyHanded waits for the key that is in the way, and takes the others if they are
+// free.
+func (m *multi) takeEmptyHanded(ctx context.Context) error {
+	missing, err := m.takeOneByOne(ctx, m.first, nil)
+	if !errors.Is(err, errGaveUp) {
+		return err
+	}
+	m.missed(missing, 1)
+	if m.passed++; m.passedOver(m.passed, time.Now()) {
+		return errPassedOver
+	}
+	return err
+}
+
+// takeHolding waits for every key with those before it in hand.
+func (m *multi) takeHolding(ctx context.Context) error {
+	var since time.Time
+	first := slices.Index(m.inTheWay, slices.Max(m.inTheWay))
+	missing, err := m.takeOneByOne(ctx, first, func(now time.Time) (one, most time.Duration) {
+		since = now
+		return m.patience(now)
+	})
+	if errors.Is(err, errGaveUp) {
+		// Whoever has it may be waiting for what was held here: it comes first next time.
+		m.missed(missing, maxPassed)
+		m.passed, m.began = 0, time.Now()
+		m.pause = m.began.Add((patiencePart - 1) * m.began.Sub(since))
+	}
+	return err
+}
+
+// missed notes that a key is in the way.
+func (m *multi) missed(index, weight int) {
+	m.first = index
+	m.inTheWay[index] += weight
+}
+
+// passedOver says whether others were first too often, or for too long.
+func (m *multi) passedOver(passed int, now time.Time) bool {
+	long := now.Sub(m.began) >= maxPassing
+	return (passed >= maxPassed || passed > 0 && long) && !now.Before(m.pause)
+}
+
+// patience is how long keys are held for one that stays with its holder, and how long in
+// all. A fixed lease outlasts it.
+func (m *multi) patience(now time.Time) (one, most time.Duration) {
+	one = min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
+	most = patiencePart * one
+	if !m.req.watchdog {
+		most = min(most, m.req.lease/2)
+		one = min(one, most)
+	}
+	return one - rand.N(one/2+1), most
+}
+
+// takeOneByOne takes a key, and then the others. patience is asked when the first one is
+// had; without it there is none, and each of the others gets one attempt. It gives the key
+// that was missing.
+func (m *multi) takeOneByOne(ctx context.Context, first int, patience func(now time.Time) (one, most time.Duration)) (missing int, err error) {
+	var since time.Time // when the first key was had
+	var one, most time.Duration
+	order := m.order(first)
+	for n, index := range order {
+		a := m.attempt(ctx, index)
+		if n > 0 {
+			a.patience, a.giveUp, a.lastGiveUp = one, since.Add(one), since.Add(most)
+		}
+		if err := m.run(ctx, a); err != nil {
+			return index, err
+		}
+		if n == 0 {
+			since = a.now
+			if patience != nil {
+				one, most = patience(since)
+			}
+		}
+	}
+	return first, m.extend(ctx, order[:len(order)-1])
+}
+
+// order begins with a key.
+func (m *multi) order(first int) []int {
+	order := []int{first}
+	for i := range m.keys {
+		if i != first {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
 // attempt prepares to wait for one key, which may be in the way of others.
 func (m *multi) attempt(ctx context.Context, index int) *attempt {
 	a := m.client.newAttempt(ctx, m.keys[index], m.req, m.report, time.Now())
-	a.admitted, m.queued = m.queued, true
+	a.admitted, m.admitted = m.admitted, true
 	return &a
 }
 
@@ -157,85 +264,6 @@ func (m *multi) run(ctx context.Context, a *attempt) error {
 		m.got[slices.Index(m.keys, o.key)] = o
 	}
 	return nil
-}
-
-// takeTogether takes all keys by one script, and holds nothing until then.
-func (m *multi) takeTogether(ctx context.Context) error {
-	a := m.attempt(ctx, m.first)
-	m.began = a.now
-	a.keys = slices.Clone(m.keys)
-	a.waitFor(m.first)
-	a.passedOver = func(passed int) bool {
-		m.first = slices.Index(m.keys, a.key)
-		m.inTheWay[m.first]++
-		return m.passedOver(passed, a.now)
-	}
-	return m.run(ctx, a)
-}
-
-// passedOver says whether others were first too often since another key than the one
-// before was in the way.
-func (m *multi) passedOver(passed int, now time.Time) bool {
-	long := now.Sub(m.began) >= maxPassing
-	return (passed >= maxPassed || passed > 0 && long) && !now.Before(m.pause)
-}
-
-// takeOneByOne takes the keys one after the other, and holds what it has no longer than
-// its patience.
-func (m *multi) takeOneByOne(ctx context.Context) error {
-	var giveUp time.Time
-	var patience time.Duration
-	for n, index := range m.order() {
-		a := m.attempt(ctx, index)
-		a.giveUp = giveUp
-		err := m.run(ctx, a)
-		switch {
-		case errors.Is(err, errGaveUp):
-			m.missed(index)
-			m.pause = a.now.Add((patiencePart - 1) * patience)
-			return errGivenBack
-		case err != nil:
-			return err
-		case n == 0:
-			patience = m.patience(a.now)
-			giveUp = a.now.Add(patience)
-		}
-	}
-	return m.extend(ctx)
-}
-
-// missed notes the key for which it has held others in vain: whoever has it may be
-// waiting for these, and next time it is taken first.
-func (m *multi) missed(index int) {
-	m.first = index
-	m.inTheWay[index] = slices.Max(m.inTheWay) + maxPassed
-}
-
-// order is that of taking one by one.
-func (m *multi) order() []int {
-	first := m.first
-	for i, n := range m.inTheWay {
-		if n > m.inTheWay[first] {
-			first = i
-		}
-	}
-	order := []int{first}
-	for i := range m.keys {
-		if i != first {
-			order = append(order, i)
-		}
-	}
-	return order
-}
-
-// patience is how long keys are held for others that are taken. It is not the same for
-// two who began at the same time.
-func (m *multi) patience(now time.Time) time.Duration {
-	d := min(max(now.Sub(m.report.Start)/patiencePart, leastPatience), mostPatience)
-	if !m.req.watchdog {
-		d = min(d, m.req.lease/2)
-	}
-	return d - rand.N(d/2+1)
 }
 
 // merge puts the new owners into the gaps between the entered ones.

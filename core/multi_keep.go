@@ -9,13 +9,17 @@ import (
 
 // extend gives the keys that were had first, while others were waited for, their
 // whole lease again. When one of them was lost meanwhile, the wait begins anew.
-func (m *multi) extend(ctx context.Context) error {
-	if len(m.got) == 1 {
+func (m *multi) extend(ctx context.Context, had []int) error {
+	if len(had) == 0 {
 		return nil
 	}
-	a := m.attempt(ctx, m.first)
+	owners := make([]*owner, len(had))
+	for i, index := range had {
+		owners[i] = m.got[index]
+	}
+	a := m.attempt(ctx, had[0])
 	limit := a.limit()
-	err := eachOwner(m.got, func(_ int, o *owner) error {
+	err := eachOwner(owners, func(_ int, o *owner) error {
 		sent, err := o.setCount(ctx, 1, m.req.lease, limit)
 		if err != nil {
 			return err
@@ -35,7 +39,7 @@ func (m *multi) extend(ctx context.Context) error {
 	case a.over():
 		return a.busy(err)
 	default:
-		return errGivenBack
+		return errGaveUp
 	}
 }
 

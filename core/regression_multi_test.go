@@ -46,8 +46,25 @@ func TestHold_LostBeforeItBegins(t *testing.T) {
 	}
 }
 
-// The first key is lost while the second one is waited for, and somebody else may have
-// it: that is no success.
+// holding has a MultiLock of "a" and "b" hold b while it waits for a, which a stranger
+// has: it finds b in the way after a wait of more than a second for a, and then a.
+func holding(t *testing.T, b *bed, locks *core.Client, taken time.Duration, opts ...core.AcquireOption) <-chan outcome {
+	t.Helper()
+	core.PutKeysApart(locks)
+	b.take("a", stranger, 1100*time.Millisecond)
+	b.take("b", stranger, 1200*time.Millisecond)
+	got := acquiring(t.Context(), locks.MultiLock("a", "b"), opts...)
+	pass(1150 * time.Millisecond)
+	b.take("a", stranger, 50*time.Millisecond+taken)
+	pass(60 * time.Millisecond)
+	if b.Exists(t.Context(), "b").Val() != 1 || b.HExists(t.Context(), "b", stranger).Val() {
+		t.Fatal("b is not taken: nothing is tested")
+	}
+	return got
+}
+
+// A key is lost while another one is waited for, and somebody else may have it: that is
+// no success.
 func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{true, false} {
@@ -55,17 +72,11 @@ func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				locks, other := b.locks(), b.locks()
-				core.PutKeysApart(locks)
-				b.take("b", stranger, 20*time.Millisecond)
-				got := acquiring(t.Context(), locks.MultiLock("a", "b"), core.LeaseTime(200*time.Millisecond), core.WaitTime(time.Second))
-				pass(10 * time.Millisecond)
+				got := holding(t, b, locks, 50*time.Millisecond, core.LeaseTime(400*time.Millisecond), core.WaitTime(3*time.Second))
 				want := map[string]string{}
-				if b.Exists(t.Context(), "a").Val() != 1 {
-					t.Fatal("a is not taken: nothing is tested")
-				}
-				b.Del(t.Context(), "a")
+				b.Del(t.Context(), "b")
 				if taken {
-					_, hold := acquired(t, t.Context(), other.Lock("a"), core.LeaseTime(time.Minute))
+					_, hold := acquired(t, t.Context(), other.Lock("b"), core.LeaseTime(time.Minute))
 					want[hold.Field()] = "1"
 				}
 				o := <-got
@@ -74,10 +85,13 @@ func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 					must(t, o.err)
 					wantAlive(t, o.ctx)
 					b.wantCount(o.hold, "1")
+					if b.Exists(t.Context(), "b").Val() != 1 {
+						t.Error("b is not held")
+					}
 				default:
 					wantErr(t, o.err, core.ErrNotAcquired)
-					b.wantHolders("a", want)
-					b.wantGone("b")
+					b.wantHolders("b", want)
+					b.wantGone("a")
 				}
 			})
 		})
@@ -89,24 +103,21 @@ func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 func TestMultiLock_RenewedWhileOthersAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
-		const lease = 150 * time.Millisecond
+		const lease = 100 * time.Millisecond
 		locks := b.locks(core.WithWatchdog(lease))
-		core.PutKeysApart(locks)
-		b.take("a", stranger, 10*time.Second) // so that it is patient after that
-		b.take("b", stranger, 10*time.Second+3*lease)
-		got := acquiring(t.Context(), locks.MultiLock("a", "b"))
-		pass(10*time.Second + 10*time.Millisecond)
-		for range 40 {
+		got := holding(t, b, locks, 140*time.Millisecond)
+		first := b.HGetAll(t.Context(), "b").Val()
+		for range 12 {
 			pass(10 * time.Millisecond)
-			b.wantTTL("a", lease/2, lease)
+			b.wantHolders("b", first)
+			b.wantTTL("b", lease/2, lease)
 		}
 		o := <-got
 		must(t, o.err)
-		first := b.HGetAll(t.Context(), "a").Val()
 		for range 5 {
 			pass(lease / 2)
 			wantAlive(t, o.ctx)
-			b.wantHolders("a", first)
+			b.wantHolders("b", first)
 			b.wantTTL("a", lease/2, lease)
 			b.wantTTL("b", lease/2, lease)
 		}
@@ -151,10 +162,15 @@ func TestMultiLock_BlackHole(t *testing.T) {
 			locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
 			core.PutKeysApart(locks)
 			last := "z"
-			b.take(last, stranger, time.Hour)
+			b.take("k00", stranger, 1100*time.Millisecond)
+			b.take(last, stranger, 1200*time.Millisecond)
 			ctx, cancel := context.WithCancel(t.Context())
 			got := acquiring(ctx, locks.MultiLock(append(twenty(), last)...), core.LeaseTime(time.Hour))
-			pass(time.Millisecond)
+			pass(1150 * time.Millisecond)
+			b.take("k00", stranger, 1850*time.Millisecond) // missed while the last one is held: it is taken first then
+			pass(1750 * time.Millisecond)
+			b.take(last, stranger, time.Hour)
+			pass(150 * time.Millisecond)
 			if held := locks.Stats().Holds; held != 20 {
 				t.Fatalf("%d keys are taken: nothing is tested", held)
 			}

@@ -1,0 +1,197 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// Callers of single keys keep both keys busy nearly all the time: of the same client, of
+// others, for short and for long. A waiter for both gets its turn all the same, within
+// a number of turns of theirs that does not depend on how many they are.
+func TestMultiLock_IsNotStarvedBySingleKeys(t *testing.T) {
+	t.Parallel()
+	const rounds = 10
+	for name, c := range map[string]struct {
+		elsewhere int // so many other clients, 0: the same
+		callers   int // of each, for each key
+		work      time.Duration
+		turns     int64 // of both keys together, at most
+	}{
+		"own callers":                   {callers: 8, work: 2 * time.Millisecond, turns: 150},
+		"many own callers":              {callers: 20, work: 500 * time.Microsecond, turns: 300},
+		"own callers, long turns":       {callers: 3, work: 300 * time.Millisecond, turns: 150},
+		"callers elsewhere":             {elsewhere: 2, callers: 2, work: 2 * time.Millisecond, turns: 4000},
+		"callers elsewhere, long turns": {elsewhere: 2, callers: 2, work: 300 * time.Millisecond, turns: 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				locks := b.locks()
+				busy := []*core.Client{locks}
+				if c.elsewhere > 0 {
+					busy = nil
+				}
+				for range c.elsewhere {
+					busy = append(busy, b.locks())
+				}
+				var counts []*turns
+				for _, client := range busy {
+					for _, key := range []string{"a", "b"} {
+						counts = append(counts, callers(t, ctx, client.Lock(key), c.callers, c.work))
+					}
+				}
+				taken := func() (n int64) {
+					for _, count := range counts {
+						n += count.taken.Load()
+					}
+					return n
+				}
+				pass(100 * time.Millisecond)
+				var most int64
+				var longest time.Duration
+				for range rounds {
+					before, start := taken(), time.Now()
+					must(t, locks.MultiLock("a", "b").Do(ctx, func(context.Context) error { return nil }))
+					most, longest = max(most, taken()-before), max(longest, time.Since(start))
+					pass(10 * time.Millisecond)
+				}
+				t.Logf("at most %d turns of others at both keys, and %s", most, longest)
+				if most > c.turns {
+					t.Errorf("waited for %d turns of others, want %d at most", most, c.turns)
+				}
+			})
+		})
+	}
+}
+
+// lockAll is RedissonMultiLock.lock: the locks in the order given, each waited for while
+// those before it are held; all are given back after 1.5 s for each of them.
+func (j *redisson) lockAll(ctx context.Context, keys ...string) bool {
+	j.t.Helper()
+	for ctx.Err() == nil {
+		end := time.Now().Add(time.Duration(len(keys)) * 1500 * time.Millisecond)
+		had := 0
+		for had < len(keys) && j.lock(keys[had], time.Until(end)) {
+			had++
+		}
+		if had == len(keys) {
+			return true
+		}
+		j.unlockAll(keys[:had]...)
+	}
+	return false
+}
+
+func (j *redisson) unlockAll(keys ...string) {
+	for _, key := range keys {
+		j.unlock(key)
+	}
+}
+
+// besideRedisson has n callers of ours and n of Redisson take the same two keys in
+// opposite orders.
+func besideRedisson(t *testing.T, ctx context.Context, b *bed, locks *core.Client, n int, work time.Duration) (ours, theirs *turns) {
+	t.Helper()
+	ours, theirs = callers(t, ctx, locks.MultiLock("a", "b"), n, work), &turns{}
+	var all sync.WaitGroup
+	for i := range n {
+		java := b.redisson(t, javaHolder+strconv.Itoa(i))
+		all.Go(func() {
+			for ctx.Err() == nil {
+				start := time.Now()
+				if !java.lockAll(ctx, "b", "a") {
+					return
+				}
+				theirs.note(time.Since(start))
+				<-time.NewTimer(work).C
+				java.unlockAll("b", "a")
+			}
+		})
+	}
+	t.Cleanup(all.Wait)
+	return ours, theirs
+}
+
+// Redisson's MultiLock holds what it has while it waits. Ours does not, so they do not
+// fight.
+func TestMultiLock_BesideRedissonsInAnotherOrder(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ours, theirs := besideRedisson(t, ctx, b, b.locks(), 1, 2*time.Millisecond)
+		const lasts = 5 * time.Second
+		pass(lasts)
+		for side, got := range map[string]*turns{"ours": ours, "theirs": theirs} {
+			t.Logf("%s: %d turns in %s, waits of up to %s", side, got.taken.Load(), lasts, got.most())
+			if got.taken.Load() < 20*int64(lasts/time.Second) || got.most() > time.Second {
+				t.Errorf("%s: %d turns in %s, waits of up to %s", side, got.taken.Load(), lasts, got.most())
+			}
+		}
+	})
+}
+
+// The same on a real server, with three on each side, of which one has Redisson's first
+// key at nearly every moment. Only a fight that lasts is told from a slow machine.
+func TestMultiLock_BesideRedissonsOnAServer(t *testing.T) {
+	t.Parallel()
+	b := serverBed(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ours, theirs := besideRedisson(t, ctx, b, b.locks(patient), 3, time.Millisecond)
+	start := time.Now()
+	const enough = 60
+	for ours.taken.Load() < enough || theirs.taken.Load() < enough {
+		if <-time.NewTimer(10 * time.Millisecond).C; time.Since(start) > 40*time.Second { // a second for each turn, where they fight
+			t.Fatalf("%d and %d turns in %s", ours.taken.Load(), theirs.taken.Load(), time.Since(start))
+		}
+	}
+	t.Logf("%d and %d turns in %s", ours.taken.Load(), theirs.taken.Load(), time.Since(start))
+}
+
+// MultiLocks of several processes whose keys overlap in part. Where they are taken one by
+// one, who has the first key waits for the others with it, so that it is rarely free.
+func TestMultiLock_PartlyOverlappingInSeveralProcesses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		apart   bool
+		least   int64 // turns of each
+		longest time.Duration
+	}{
+		"one slot":     {apart: false, least: 20, longest: 3 * time.Second},
+		"across slots": {apart: true, least: 3, longest: 9 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				counts := make(map[string]*turns)
+				for client := range 3 {
+					locks := b.locks()
+					if c.apart {
+						core.PutKeysApart(locks)
+					}
+					for _, names := range [][]string{{"a", "b"}, {"b", "c"}, {"c", "a"}} {
+						counts[fmt.Sprint(client, names)] = callers(t, ctx, locks.MultiLock(names...), 1, 10*time.Millisecond)
+					}
+				}
+				pass(10 * time.Second)
+				for name, got := range counts {
+					t.Logf("%s: %d turns, %s at most", name, got.taken.Load(), got.most())
+					if got.taken.Load() < c.least || got.most() > c.longest {
+						t.Errorf("%s: %d turns, waits of up to %s", name, got.taken.Load(), got.most())
+					}
+				}
+			})
+		})
+	}
+}
