@@ -34,7 +34,7 @@
 //     at most 1 s.
 //   - Callers of one client get a lock in the order in which they came, and pass it
 //     on among themselves for at most 16 turns or 50 ms before other processes get
-//     theirs.
+//     theirs. [Client.MultiLock] says how long one who wants several lets others pass.
 //   - The lock of a process that died ends within one lease.
 //   - Nothing is ever freed for somebody else.
 //   - Redis that does not answer is [ErrUnavailable] within the backend timeout of
