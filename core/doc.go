@@ -34,7 +34,7 @@
 //     at most 1 s.
 //   - Callers of one client get a lock in the order in which they came, and pass it
 //     on among themselves for at most 16 turns or 50 ms before other processes get
-//     theirs.
+//     theirs. [Client.MultiLock] says how long one who wants several lets others pass.
 //   - A waiter that gets no messages, such as one whose ACL lacks the channel, polls
 //     every 50 ms and has its turn within two seconds, also beside processes that keep
 //     the lock busy: these leave it free for 60 ms every 1.5 s. (Redisson does not.)

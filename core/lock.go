@@ -30,6 +30,16 @@ func (c *Client) Lock(name string) Lock {
 // come in any order and repeat; at least one is needed. Several callers that name
 // the same locks in different orders do not deadlock. Where all names share a slot,
 // which is always so outside a Cluster, they are taken by one script.
+//
+// Who waits for several locks holds none of them meanwhile, and stands in nobody's way
+// at those that are free. Among the callers of one client it keeps its place by its age,
+// but lets others pass at one lock while another one is taken. When others were first 16
+// times, or for a second, it takes the locks one after the other and holds what it has
+// while it waits for the next: for a quarter of the time that it has waited so far, 1 s
+// at most, and up to four times as long while the next one passes from holder to holder.
+// Then it gives all back and waits with empty hands again.
+//
+// A lease or a watchdog counts from the moment when the last lock is had.
 func (c *Client) MultiLock(names ...string) Lock {
 	sorted := append([]string{}, names...) // not nil: a MultiLock, if an empty one
 	slices.Sort(sorted)

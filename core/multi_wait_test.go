@@ -118,7 +118,7 @@ func TestMultiLock_HoldsNothingWhileItWaits(t *testing.T) {
 			pass(100 * time.Millisecond)
 			b.wantGone("a", "c")
 		}
-		if n := sent.Hits() - before; n > 15 { // polls of 750 ms to a second
+		if n := sent.Hits() - before; n > 20 { // polls of 750 ms to a second
 			t.Errorf("%d scripts in 9 s", n)
 		}
 		start := time.Now()
@@ -247,5 +247,66 @@ func TestMultiLock_KeepsItsPlaceInLine(t *testing.T) {
 		if want := []string{"first", "both", "second", "all", "third"}; !slices.Equal(order, want) {
 			t.Errorf("got %q, want %q", order, want)
 		}
+	})
+}
+
+// A waiter that goes over to another line was let in already, and comes before those who
+// came later.
+func TestMultiLock_MovesToAFullLine(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, b *bed, set func(*core.Client) *core.Client) {
+		locks := set(b.locks(core.WithMaxWaitersPerKey(2)))
+		b.take("a", stranger, time.Hour)
+		b.take("b", stranger, time.Hour)
+		both := acquiring(t.Context(), locks.MultiLock("a", "b"))
+		pass(time.Millisecond)
+		var singles []<-chan outcome
+		for range 2 {
+			singles = append(singles, acquiring(t.Context(), locks.Lock("b")))
+			pass(time.Millisecond)
+		}
+		b.free("a")
+		pass(10 * time.Millisecond)
+		b.wantGone("a")
+		if n := locks.Stats().Waiters; n != 3 {
+			t.Errorf("%d callers wait, want 3", n)
+		}
+		b.free("b")
+		for i, got := range append([]<-chan outcome{both}, singles...) {
+			o := <-got
+			if o.err != nil {
+				t.Fatalf("caller %d: %v", i, o.err)
+			}
+			released(t, o.hold)
+		}
+		b.wantGone("a", "b")
+	})
+}
+
+// A caller that leaves in the middle leaves nothing behind, in whatever line it stands.
+func TestMultiLock_CancelledAfterAMove(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, b *bed, set func(*core.Client) *core.Client) {
+		locks := set(b.locks())
+		b.take("a", stranger, time.Hour)
+		b.take("b", stranger, time.Hour)
+		ctx, cancel := context.WithCancel(t.Context())
+		got := acquiring(ctx, locks.MultiLock("a", "b"))
+		pass(time.Millisecond)
+		b.free("a")
+		pass(time.Millisecond)
+		next := acquiring(t.Context(), locks.Lock("b"))
+		pass(time.Millisecond)
+		cancel()
+		wantErr(t, (<-got).err, core.ErrNotAcquired, context.Canceled)
+		b.free("b")
+		o := <-next
+		must(t, o.err)
+		released(t, o.hold)
+		pass(time.Millisecond)
+		if stats := locks.Stats(); stats != (core.Stats{}) {
+			t.Errorf("got %+v", stats)
+		}
+		b.wantGone("a", "b")
 	})
 }
