@@ -106,7 +106,7 @@ func TestBackend_TakenIsNoOutage(t *testing.T) {
 
 // Without an observer a log line says it, with the cause and without the key. It is not
 // parallel: there is one default logger.
-func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest // see above
+func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) {
 	for name, tt := range map[string]struct {
 		opts []core.Option
 		want int
@@ -115,7 +115,7 @@ func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest
 		"of other things":      {[]core.Option{core.WithObserver(newRecorder())}, 2},
 		"of the backend state": {[]core.Option{core.WithObserver(&backendRecorder{})}, 0},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
+		t.Run(name, func(t *testing.T) {
 			var buf bytes.Buffer
 			before := slog.Default()
 			slog.SetDefault(slog.New(slog.NewTextHandler(&buf, nil)))

@@ -34,15 +34,15 @@ func (h *chained) serve(c *gin.Context) {
 	}
 	e, known := h.routes.find(r.Endpoint)
 	if !known {
-		e = h.routes.add(r.Endpoint, func() *endpoint { return h.compile(c, r) })
+		e = h.routes.add(r.Endpoint, func() *endpoint { return h.compile(r) })
 	}
 	if e != nil {
 		e.serve(c)
 	}
 }
 
-// compile compiles the rules for the route of a request; nil if they pass it by.
-func (h *chained) compile(c *gin.Context, r *route) *endpoint {
+// compile compiles the rules for a route; nil if they pass it by.
+func (h *chained) compile(r *route) *endpoint {
 	if r == noRoute && h.needsRoute(r.Endpoint) {
 		return nil
 	}

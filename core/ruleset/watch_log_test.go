@@ -19,7 +19,7 @@ func (l lines) Write(text []byte) (int, error) {
 
 // A refusal that no observer hears of is logged. It is not parallel: there is one
 // default logger.
-func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) { //nolint:paralleltest // see above
+func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) {
 	logged, before := make(lines, 10), slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
 	defer slog.SetDefault(before)
@@ -46,7 +46,7 @@ func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) { //nolint:parallel
 
 // So is what runs unlocked from now on: such a file is applied, and as loud as one that is
 // refused.
-func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // see above
+func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) {
 	logged, before := make(lines, 10), slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
 	defer slog.SetDefault(before)
@@ -65,7 +65,7 @@ func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // 
 		"all in a dry run":  {"rules:\n" + pay, "dry_run: true\nrules:\n" + pay, []string{"whole file", "dry_run"}},
 		"as it was already": {"rules:\n  - {func: pay, key: pay, disabled: true}\n", "rules:\n" + ship + "  - {func: pay, key: pay, disabled: true}\n", nil},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
+		t.Run(name, func(t *testing.T) {
 			path := fileWith(t, test.first)
 			l, err := ruleset.Open(path)
 			if err != nil {
@@ -90,7 +90,7 @@ func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // 
 			}
 		})
 	}
-	t.Run("at the start", func(t *testing.T) { //nolint:paralleltest // see above
+	t.Run("at the start", func(t *testing.T) {
 		l, err := ruleset.Open(fileWith(t, "disabled: true\nrules:\n"+pay))
 		if err != nil {
 			t.Fatal(err)
