@@ -69,10 +69,12 @@ func TestBody_IsNotReadForWhatIsKnownWithoutIt(t *testing.T) {
 	down := func(t *testing.T, s *shop) {
 		s.redis.Down()
 		want(t, "the first to find out", s.do(t, request{body: `{"id":"42"}`}).Code, http.StatusServiceUnavailable)
+		time.Sleep(time.Second) // it gives up a little before the silence is as long as the backend timeout
 	}
 	tripped := func(t *testing.T, s *shop) {
 		s.redis.Down()
 		wantErr(t, "another lock", s.locks.Lock("x").Do(t.Context(), nil), core.ErrUnavailable)
+		time.Sleep(time.Second) // as above
 	}
 	nothing := func(*testing.T, *shop) {}
 	tests := map[string]struct {

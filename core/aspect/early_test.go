@@ -106,6 +106,7 @@ func TestRun_LockThatWouldBeRefusedIsRefusedBeforeLateVariables(t *testing.T) {
 			b.redis.Down()
 			_, _, err := b.locks.Lock("x").Acquire(t.Context())
 			wantErr(t, name+": another lock", err, core.ErrUnavailable)
+			time.Sleep(time.Second) // it gives up a little before the silence is as long as the backend timeout
 			c := newSlow("1")
 			out := p.Run(t.Context(), c)
 			want(t, name+": cause", out.Cause, failpolicy.Backend)

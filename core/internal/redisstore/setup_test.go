@@ -37,7 +37,7 @@ func each(t *testing.T, body func(t *testing.T, b *bench)) {
 
 func newBench(t *testing.T, rdb *redis.Client) *bench {
 	t.Helper()
-	s, err := redisstore.New(rdb, redisstore.Config{Timeout: 5 * time.Second, RenewTimeout: 5 * time.Second})
+	s, err := redisstore.New(rdb, redisstore.Config{Timeout: 30 * time.Second, RenewTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
