@@ -37,3 +37,10 @@ func LetRunsLast(c *Client) { c.lines.run = time.Hour }
 // PutKeysApart makes every key of a MultiLock have a slot of its own. It is called
 // before the client is used.
 func PutKeysApart(c *Client) { c.oneScript = func([]string) bool { return false } }
+
+// Abandon leaves a new field to the resolver, as if an acquire had got no answer.
+func Abandon(c *Client, key string) (field string) {
+	field = c.nextField()
+	c.abandon([]string{key}, field, nil, time.Minute)
+	return field
+}

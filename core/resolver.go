@@ -155,6 +155,9 @@ func (r *resolver) plan(ctx context.Context, now time.Time) (q question, pause t
 	for most := r.client.store.Clears(); len(r.due) > 0 && len(q.doubts) < most; {
 		d := r.due[0]
 		pause = d.next.Sub(now)
+		if len(q.doubts) > 0 && (d.alone || q.doubts[0].alone) {
+			break
+		}
 		if pause > 0 && (len(q.doubts) == 0 || pause > d.pause/jitter) {
 			break // else it travels with those that are due
 		}
@@ -176,7 +179,9 @@ func (r *resolver) plan(ctx context.Context, now time.Time) (q question, pause t
 // consider puts a key into the question, unless it is settled or its node is silent. The
 // mutex is held.
 func (r *resolver) consider(ctx context.Context, q *question, d *doubt, now time.Time) {
-	r.settle(d, func(_ int, s suspicion) bool { return s.orphan.settled() })
+	r.settle(d, func(_ int, s suspicion) bool {
+		return s.orphan.settled() || now.After(s.orphan.until.Add(settleTime)) // no answer will come, and no key is left
+	})
 	switch {
 	case len(d.orphans) == 0:
 		delete(r.keys, d.key)

@@ -51,6 +51,10 @@ type doubt struct {
 	next    time.Time // when it is asked about
 	pause   time.Duration
 	index   int // in the heap, -1 when not there
+
+	// alone says that a question which named this key was refused as a whole, as by an ACL
+	// that forbids one of its keys: it does not travel with others until it is answered.
+	alone bool
 }
 
 // suspicion is one orphan in one key.
@@ -101,6 +105,7 @@ func (r *resolver) ask(ctx context.Context, q question) {
 	for i, d := range q.doubts {
 		d.pause = min(4*d.pause, longestAsk)
 		d.next = time.Now().Add(jittered(d.pause))
+		d.alone = err != nil && redisstore.Answer(err)
 		if err == nil && found[i].Err == nil {
 			r.learn(d, q.sizes[i], found[i].Fields)
 		}
