@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http/httptest"
 	"strings"
@@ -25,7 +27,7 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 	unknownCA := func(t *testing.T) (string, *tls.Config) {
 		t.Helper()
 		server := httptest.NewTLSServer(nil) // its certificate is nobody's
-		server.Config.ErrorLog = nil
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		t.Cleanup(server.Close)
 		return strings.TrimPrefix(server.URL, "https://"), &tls.Config{MinVersion: tls.VersionTLS12, ServerName: "example.com"}
 	}
@@ -60,6 +62,9 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 						if !tt.is(err) {
 							t.Errorf("the cause is not in %v", err)
 						}
+					}
+					if err := locks.Ready(t.Context()); !errors.Is(err, core.ErrUnavailable) || !tt.is(err) {
+						t.Errorf("Ready: got %v", err)
 					}
 				})
 			}

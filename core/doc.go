@@ -42,7 +42,9 @@
 //   - Nothing is ever freed for somebody else.
 //   - Redis that does not answer is [ErrUnavailable] within the backend timeout of
 //     1 s ([WithBackendTimeout]): never "taken", and never "acquired". Further
-//     callers fail at once until a probe is answered. One that answers slowly is not
+//     callers fail at once until a probe is answered. A command whose connection
+//     breaks at the end of that time is made again, and has as much time once more, if
+//     Redis answers pings. One that answers slowly is not
 //     down, and one that cannot serve just now (LOADING, BUSY, NOREPLICAS) is waited
 //     for within the wait time.
 //

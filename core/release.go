@@ -69,12 +69,30 @@ func eachOwner(owners []*owner, do func(i int, o *owner) error) error {
 	return joined(errs)
 }
 
-// joined joins errors, and leaves a single one as it is.
+// joined joins what became of the keys of one lock, and leaves a single error as it is.
+// The whole has one outcome: that a part of it has ended comes first, and then what came
+// in the way of the others is only told.
 func joined(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]
 	}
+	for _, outcome := range []error{ErrLost, ErrNotHeld, ErrClosed} {
+		if slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, outcome) }) {
+			return errors.Join(toldBeside(outcome, errs)...)
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// toldBeside makes all errors that do not match outcome ones that are only told.
+func toldBeside(outcome error, errs []error) []error {
+	told := slices.Clone(errs)
+	for i, err := range told {
+		if !errors.Is(err, outcome) {
+			told[i] = onlyTold(err)
+		}
+	}
+	return told
 }
 
 // release takes one hold away from the ownership.

@@ -16,7 +16,7 @@ const maxJSONDepth = 256
 var (
 	errNoText    = errors.New("it is not valid UTF-8")
 	errTooDeep   = errors.New("it is nested too deeply")
-	errTwice     = errors.New("an object has a name twice")
+	errTwice     = errors.New("an object has a name twice (upper and lower case are the same)")
 	errNoLiteral = errors.New("unexpected delimiter")
 	errMore      = errors.New("there is more than one value")
 	errTooSmall  = errors.New("it has a number that is too small to be exact")

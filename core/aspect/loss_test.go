@@ -172,6 +172,29 @@ func TestLoss_OfTheOuterCallReachesTheInnerOne(t *testing.T) {
 	})
 }
 
+// A rule whose lock its caller has already, and has lost, is refused as lost: the strategy
+// for a lock that is taken has no say.
+func TestLoss_OfTheLockThatIsEnteredAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		a := mustAspect(t, b.locks)
+		again := pay()
+		again.Name, again.OnBusy, again.OnBackend = "again", failpolicy.Proceed, failpolicy.Proceed
+		inner := mustCompile(t, a, again)
+		mustCompile(t, a, pay()).Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+			b.redis.Expire("order:42")
+			refused := inner.Run(ctx, &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
+				t.Error("the handler has run")
+				return nil
+			}})
+			want(t, "cause", refused.Cause, failpolicy.Lost)
+			want(t, "verdict", refused.Verdict, aspect.VerdictRefused)
+			return nil
+		}})
+	})
+}
+
 func TestClose_WhileAHandlerRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

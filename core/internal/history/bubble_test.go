@@ -40,7 +40,7 @@ func TestHistory_Bubble(t *testing.T) {
 		b := newBubble(t, seed)
 		b.run(total)
 		judged(t, seed, history.Limits{
-			Backend: bubbleLoad.Backend, Poll: time.Second, Slack: 100 * time.Millisecond,
+			Backend: 2 * bubbleLoad.Backend, Poll: time.Second, Slack: 100 * time.Millisecond,
 			Recovery: 3 * time.Second, Landing: 20 * time.Second, Residue: time.Second, Empty: b.empty,
 		}, b.events)
 	})

@@ -9,7 +9,8 @@ import (
 
 // Limits are the bounds to judge by.
 type Limits struct {
-	// Backend is the backend timeout of the clients.
+	// Backend is how long an operation has with a Redis that does not answer it: two
+	// backend timeouts, because its connection may break at the end of the first one.
 	Backend time.Duration
 	// Poll is how long a lock may stay free beside a waiter.
 	Poll time.Duration

@@ -34,7 +34,7 @@ func TestHistory_Processes(t *testing.T) {
 	f := newFleet(t, newSeed(t))
 	f.run(duration(t, durationEnv, 5*time.Second))
 	judged(t, f.seed, history.Limits{
-		Backend: processLoad.Backend, Poll: time.Second, Slack: 300 * time.Millisecond,
+		Backend: 2 * processLoad.Backend, Poll: time.Second, Slack: 300 * time.Millisecond,
 		Recovery: processLoad.recovery(), Landing: 5 * time.Second, Residue: time.Second, Empty: f.empty,
 	}, f.events)
 }

@@ -107,7 +107,13 @@ func (s *Store) Ping(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	return node.Ping(ctx).Err()
+	way, err := s.lanes.of(key)
+	if err != nil {
+		return err
+	}
+	_, done := way.health.waits() // it finds out why, where go-redis takes longer than ctx
+	defer done()
+	return way.health.explain(node.Ping(ctx).Err())
 }
 
 // GaveUp tells that an operation on key was tried for the timeout, and ended with err: if
