@@ -152,12 +152,6 @@ func (c *Client) callLimit(now time.Time) time.Time {
 	return now.Add(roundTrips * c.cfg.backendTimeout)
 }
 
-// detectLimit is the same for reaching a Cluster for the first time: several connections
-// and commands, one after the other.
-func (c *Client) detectLimit(now time.Time) time.Time {
-	return now.Add(4 * roundTrips * c.cfg.backendTimeout)
-}
-
 const roundTrips = 8
 
 // sleep pauses between two sends.
