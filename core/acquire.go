@@ -306,7 +306,7 @@ func (a *attempt) try(ctx context.Context) (grant, error) {
 		}
 		there = redisstore.Passes(err)
 		if last, ends := a.lastTry(start, err); ends && a.now.Add(pause).After(last) {
-			return grant{}, unavailable(afterEarlier(a.earlier, err))
+			return grant{}, a.client.concede(ctx, a.key, last, afterEarlier(a.earlier, err))
 		}
 		if err := a.client.sleepOpen(ctx, pause); err != nil {
 			return grant{}, a.stopped(ctx, err)

@@ -20,7 +20,7 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again
 	case a.timeUp() && a.client.lines.heldHere(a.key, a.now):
 		return false, a.busy(nil) // that is known without Redis
 	case !a.now.Before(limit), errors.Is(err, redisstore.ErrSilent):
-		return false, unavailable(afterEarlier(a.earlier, err))
+		return false, a.client.concede(ctx, a.key, a.now, afterEarlier(a.earlier, err))
 	case redisstore.Transient(err):
 		if a.earlier == nil || redisstore.Passes(err) {
 			a.earlier = err
@@ -51,6 +51,23 @@ func afterEarlier(earlier, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; before that: %w", err, earlier)
+}
+
+// concede ends an operation that has tried up to last, when it is too late to try again
+// before that. Others are spared the same if Redis has said nothing all that time.
+func (c *Client) concede(ctx context.Context, key string, last time.Time, err error) error {
+	if errors.Is(err, redisstore.ErrSilent) || redisstore.Answer(err) {
+		return unavailable(err)
+	}
+	timer := time.NewTimer(time.Until(last))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		c.store.GaveUp(key, err)
+	case <-ctx.Done():
+	case <-c.closing:
+	}
+	return unavailable(err)
 }
 
 // stopped is the answer when the caller or the client ended the acquisition.
@@ -133,12 +150,6 @@ func nextPause(pause time.Duration) time.Duration { return min(2*pause, longestP
 // in front of it. That Redis does not answer is found out elsewhere, and ends it earlier.
 func (c *Client) callLimit(now time.Time) time.Time {
 	return now.Add(roundTrips * c.cfg.backendTimeout)
-}
-
-// detectLimit is the same for reaching a Cluster for the first time: several connections
-// and commands, one after the other.
-func (c *Client) detectLimit(now time.Time) time.Time {
-	return now.Add(4 * roundTrips * c.cfg.backendTimeout)
 }
 
 const roundTrips = 8

@@ -242,8 +242,10 @@ func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call)
 		switch {
 		case ctx.Err() != nil:
 			return nil, call.Sent, unavailable(contextCause(ctx))
-		case !redisstore.Transient(err), errors.Is(err, redisstore.ErrSilent), ends && time.Now().Add(pause).After(last):
+		case !redisstore.Transient(err), errors.Is(err, redisstore.ErrSilent):
 			return nil, call.Sent, unavailable(afterEarlier(earlier, err))
+		case ends && time.Now().Add(pause).After(last):
+			return nil, call.Sent, c.concede(ctx, o.key, last, afterEarlier(earlier, err))
 		}
 		if err := c.sleep(ctx, pause); err != nil {
 			return nil, call.Sent, unavailable(err)

@@ -19,7 +19,11 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain leaves out a goroutine of go-redis that looks only once a second whether its
+// client was closed, after many failures to connect.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
 
 // bed is one Redis that a test has to itself, and a client beside the locks to look
 // at it.

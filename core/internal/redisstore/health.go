@@ -23,7 +23,9 @@ var ErrSilent = errors.New("no answer from redis")
 //	doubtful -> silent    a ping has had no answer for the timeout, and nor has any call
 //	silent   -> calm      a ping is answered
 //
-// Only ask, which is the one goroutine while the node is not calm, changes the state.
+// It is ask, the one goroutine while the node is not calm, that changes the state, except
+// that an operation which has had no answer for the timeout makes the node silent itself:
+// whoever comes after it is told at once.
 type health struct {
 	node    string
 	timeout time.Duration
@@ -50,6 +52,7 @@ type health struct {
 type silence struct {
 	ctx   context.Context //nolint:containedctx // see above
 	begin context.CancelCauseFunc
+	once  sync.Once
 }
 
 // Told says who is told when a node falls silent, and when it answers again or is not
@@ -182,6 +185,8 @@ func (h *health) ask() {
 	defer p.close()
 	for last := time.Now(); h.pause(patience); {
 		switch {
+		case h.err() != nil:
+			h.revive()
 		case h.doubtful():
 			last = time.Now()
 			h.question(p)
@@ -200,7 +205,7 @@ func (h *health) doubtful() bool { return h.slow.Load() > 0 || h.unanswered(2*pa
 func (h *health) rest() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.doubtful() {
+	if h.doubtful() || h.err() != nil {
 		return false
 	}
 	h.asking = false
@@ -222,19 +227,29 @@ func (h *health) question(p *pinger) {
 	case h.life.Err() != nil:
 	case h.unanswered(h.timeout):
 		h.fall(err)
-		h.revive()
 	default:
 		h.pause(redial)
 	}
 }
 
-// fall ends what waits for the node. err is what became of the ping.
-func (h *health) fall(err error) {
-	cause := fmt.Errorf("%w for %s: %w", ErrSilent, h.timeout, err)
-	h.silent.Load().begin(cause)
-	if h.told.Silent != nil {
-		h.told.Silent(h.node, cause)
+// gaveUp is told of an operation that has tried for the timeout, in vain.
+func (h *health) gaveUp(err error) {
+	if h != nil && h.unanswered(h.timeout) {
+		h.fall(err)
+		h.doubt()
 	}
+}
+
+// fall ends what waits for the node. err is what became of the ping, or the operation.
+func (h *health) fall(err error) {
+	s := h.silent.Load()
+	s.once.Do(func() {
+		cause := fmt.Errorf("%w for %s: %w", ErrSilent, h.timeout, err)
+		if h.told.Silent != nil {
+			h.told.Silent(h.node, cause)
+		}
+		s.begin(cause)
+	})
 }
 
 // revive asks until there is an answer, each time on a new connection.

@@ -116,6 +116,14 @@ func (s *Store) Ping(ctx context.Context, key string) error {
 	return way.health.explain(node.Ping(ctx).Err())
 }
 
+// GaveUp tells that an operation on key was tried for the timeout, and ended with err: if
+// the node has said nothing since, it is silent.
+func (s *Store) GaveUp(key string, err error) {
+	if way, unrouted := s.lanes.of(key); unrouted == nil {
+		way.health.gaveUp(err)
+	}
+}
+
 // node is the master that owns key.
 func (s *Store) node(ctx context.Context, key string) (*redis.Client, error) {
 	if s.cluster == nil {
