@@ -106,7 +106,7 @@ func TestBackend_TakenIsNoOutage(t *testing.T) {
 
 // Without an observer a log line says it, with the cause and without the key. It is not
 // parallel: there is one default logger.
-func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) {
+func TestBackend_IsLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest // see above
 	for name, tt := range map[string]struct {
 		opts []core.Option
 		want int

@@ -19,7 +19,7 @@ func (l lines) Write(text []byte) (int, error) {
 
 // A refusal that no observer hears of is logged. It is not parallel: there is one
 // default logger.
-func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) {
+func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) { //nolint:paralleltest // see above
 	logged, before := make(lines, 10), slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
 	defer slog.SetDefault(before)
@@ -46,7 +46,7 @@ func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) {
 
 // So is what runs unlocked from now on: such a file is applied, and as loud as one that is
 // refused.
-func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) {
+func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // see above
 	logged, before := make(lines, 10), slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
 	defer slog.SetDefault(before)
