@@ -37,7 +37,8 @@
 //     theirs. [Client.MultiLock] says how long one who wants several lets others pass.
 //   - A waiter that gets no messages, such as one whose ACL lacks the channel, polls
 //     every 50 ms and has its turn within two seconds, also beside processes that keep
-//     the lock busy: these leave it free for 60 ms every 1.5 s. (Redisson does not.)
+//     the lock busy: these leave it free for 60 ms every 1.5 s. (Redisson does not, nor
+//     does a caller with WaitTime(0), nor a MultiLock for more than one of its keys.)
 //   - The lock of a process that died ends within one lease.
 //   - Nothing is ever freed for somebody else.
 //   - Redis that does not answer is [ErrUnavailable] within the backend timeout of
