@@ -23,6 +23,7 @@ type Client struct {
 	fields   atomic.Int64
 	waiters  atomic.Int64
 	store    *redisstore.Store
+	kinds    redisstore.Kinds
 	lines    *lines
 	hub      *hub
 	gate     *gate
@@ -84,7 +85,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if c.store, err = redisstore.New(rdb, store); err != nil {
 		return nil, invalidf("New: %w", err)
 	}
-	c.oneScript = c.store.SameSlot
+	c.kinds, c.oneScript = c.store.Kinds(), c.store.SameSlot
 	c.life, c.endLife = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own lifetime
 	c.spawn(c.watchdog.run)
 	return c, nil
