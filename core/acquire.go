@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -24,14 +23,6 @@ func jittered(d time.Duration) time.Duration {
 		return 0
 	}
 	return d - rand.N(d/jitter+1)
-}
-
-// nextField makes a holder field that was never used: a command of an earlier
-// acquisition that lands late cannot be taken for one of this.
-func (c *Client) nextField() string {
-	var buf [64]byte
-	field := append(append(buf[:0], c.id...), ':')
-	return string(strconv.AppendInt(field, c.fields.Add(1), 10))
 }
 
 // attempt is one acquisition under way, of one key or of several by one script.

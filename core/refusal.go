@@ -53,15 +53,6 @@ func (c *Client) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	return nil
 }
 
-func (c *Client) isClosing() bool {
-	select {
-	case <-c.closing:
-		return true
-	default:
-		return false
-	}
-}
-
 // mayWait reports whether the caller would join a queue.
 func (r *request) mayWait() bool { return r.forever || r.wait > 0 }
 
