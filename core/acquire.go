@@ -3,11 +3,11 @@ package core
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -15,16 +15,8 @@ import (
 // is the guarantee.
 const pollInterval = time.Second
 
-// jitter is the part of an interval over whose end polls are spread.
-const jitter = 4
-
 // jittered spreads polls over the last quarter of the interval.
-func jittered(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 0
-	}
-	return d - rand.N(d/jitter+1)
-}
+func jittered(d time.Duration) time.Duration { return jitter.Of(d) }
 
 // nextField makes a holder field that was never used: a command of an earlier
 // acquisition that lands late cannot be taken for one of this.
@@ -75,7 +67,7 @@ func (a *attempt) limit() time.Time {
 
 // run takes the key, waiting for it if the request says so.
 func (a *attempt) run(ctx context.Context) (*owner, error) {
-	if err := a.client.gate.check(ctx, a.key); err != nil {
+	if err := a.client.failFast(ctx, a.key); err != nil {
 		return nil, err
 	}
 	if !a.req.forever && a.req.wait == 0 {
@@ -160,7 +152,7 @@ func (a *attempt) act(ctx context.Context, w *waiter, todo step) (*owner, error)
 	case !todo.attempt:
 		return nil, nil //nolint:nilnil // there is nothing to do but wait
 	}
-	if err := a.client.gate.check(ctx, a.key); err != nil {
+	if err := a.client.failFast(ctx, a.key); err != nil {
 		return nil, err
 	}
 	g, err := a.try(ctx)
@@ -231,7 +223,7 @@ func (a *attempt) lastChance(ctx context.Context, w *waiter) (*owner, error) {
 	if !a.over() {
 		return nil, errGaveUp
 	}
-	if err := a.client.gate.check(ctx, a.key); err != nil {
+	if err := a.client.failFast(ctx, a.key); err != nil {
 		return nil, err // nobody knows whether it is taken
 	}
 	if !a.knownTaken() && a.client.lines.silent(w) {

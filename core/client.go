@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/breaker"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/redis/go-redis/v9"
 )
@@ -25,7 +26,7 @@ type Client struct {
 	store    *redisstore.Store
 	lines    *lines
 	hub      *hub
-	gate     *gate
+	breaker  *breaker.Breaker
 	backend  backend
 	resolver *resolver
 	watchdog *watchdog
@@ -73,10 +74,11 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
 	c.callers.gone, c.unasked.gone = make(chan struct{}), make(chan struct{})
 	c.backend.client = c
-	c.lines, c.hub, c.gate, c.resolver, c.watchdog = newLines(c), newHub(c), newGate(c), newResolver(c), newWatchdog(c)
+	c.breaker = breaker.New(c.nodeName)
+	c.lines, c.hub, c.resolver, c.watchdog = newLines(c), newHub(c), newResolver(c), newWatchdog(c)
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
-		Told: redisstore.Told{Silent: c.gate.trip, Answers: c.gate.open},
+		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},
 	}
 	if cfg.pubSub != PubSubAuto {
 		store.Sharded = new(cfg.pubSub == PubSubSharded)

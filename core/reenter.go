@@ -13,7 +13,7 @@ import (
 // caller makes it a live one, or gives it back by undoEntry.
 func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *AcquireResult) error {
 	a := c.newAttempt(ctx, o.key, req, report, time.Now())
-	if err := c.gate.check(ctx, o.key); err != nil {
+	if err := c.failFast(ctx, o.key); err != nil {
 		return err
 	}
 	has, err := o.beginBy(ctx, a.span())
@@ -21,7 +21,7 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 		return a.notEntered(ctx, err)
 	}
 	defer o.end()
-	if err := c.gate.check(ctx, o.key); err != nil {
+	if err := c.failFast(ctx, o.key); err != nil {
 		return err // who had the turn before has found out
 	}
 	count, err := o.entry()
@@ -109,7 +109,7 @@ func (o *owner) amended(ctx context.Context) bool {
 		return true // the client was closed
 	}
 	defer o.end()
-	silent := o.client.gate.check(ctx, o.key) != nil
+	silent := o.client.failFast(ctx, o.key) != nil
 	bounded, cancel := context.WithCancel(ctx)
 	defer cancel()
 	o.mu.Lock()

@@ -158,7 +158,7 @@ func (r *resolver) plan(ctx context.Context, now time.Time) (q question, pause t
 		if len(q.doubts) > 0 && (d.alone || q.doubts[0].alone) {
 			break
 		}
-		if pause > 0 && (len(q.doubts) == 0 || pause > d.pause/jitter) {
+		if pause > 0 && (len(q.doubts) == 0 || pause > d.pause/4) {
 			break // else it travels with those that are due
 		}
 		r.consider(ctx, &q, heap.Pop(&r.due).(*doubt), now) //nolint:forcetypeassert,errcheck // only doubts are there
@@ -185,7 +185,7 @@ func (r *resolver) consider(ctx context.Context, q *question, d *doubt, now time
 	switch {
 	case len(d.orphans) == 0:
 		delete(r.keys, d.key)
-	case r.client.gate.check(ctx, d.key) != nil:
+	case r.client.failFast(ctx, d.key) != nil:
 		d.next = now
 		r.parked = append(r.parked, d)
 	default:
