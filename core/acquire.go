@@ -45,7 +45,7 @@ type attempt struct {
 	refusal *redisstore.Refusal // the last one
 	seen    time.Time           // when it came
 	earlier error               // of a send that failed and was repeated
-	ghosts  []string            // fields of attempts without an answer, left to the resolver
+	ghosts  []string            // fields of attempts without an answer, left to the reaper
 	haunted time.Time           // when the last of them was left
 
 	admitted   bool                  // as of waiter
@@ -371,11 +371,11 @@ func (a *attempt) wanted() []string {
 // granted judges a positive reply, which may have come too late.
 func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, err error) {
 	if leaseOver(g.sent, a.req.lease, a.now) {
-		a.client.relinquish(a.wanted(), g.field, a.req.lease)
+		a.client.reaper.Relinquish(a.wanted(), g.field, a.req.lease)
 		return grant{}, true, errTooLate
 	}
 	if ctx.Err() != nil {
-		a.client.relinquish(a.wanted(), g.field, a.req.lease)
+		a.client.reaper.Relinquish(a.wanted(), g.field, a.req.lease)
 		return grant{}, false, a.stopped(ctx, contextCause(ctx))
 	}
 	a.report.RoundTrip = a.now.Sub(g.sent)

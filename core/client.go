@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/breaker"
+	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/redis/go-redis/v9"
 )
@@ -28,7 +29,7 @@ type Client struct {
 	hub      *hub
 	breaker  *breaker.Breaker
 	backend  backend
-	resolver *resolver
+	reaper   *reaper.Reaper
 	watchdog *watchdog
 	ownRedis redis.UniversalClient // of Open; closed with this client
 
@@ -41,7 +42,6 @@ type Client struct {
 	carriers carriers
 
 	callers callers
-	unasked callers   // orphans that Redis was not asked about yet
 	spare   sync.Pool // of *acquisition
 
 	mu      sync.Mutex
@@ -72,10 +72,11 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
-	c.callers.gone, c.unasked.gone = make(chan struct{}), make(chan struct{})
+	c.callers.gone = make(chan struct{})
 	c.backend.client = c
 	c.breaker = breaker.New(c.nodeName)
-	c.lines, c.hub, c.resolver, c.watchdog = newLines(c), newHub(c), newResolver(c), newWatchdog(c)
+	c.lines, c.hub, c.watchdog = newLines(c), newHub(c), newWatchdog(c)
+	c.reaper = c.newReaper()
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
 		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},
@@ -195,7 +196,7 @@ func (c *Client) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = c.leaveHolds(ctx)
 	}
-	c.awaitResolver(ctx)
+	c.drainReaper(ctx)
 	c.mu.Lock()
 	c.endLife()
 	c.mu.Unlock()
@@ -207,16 +208,12 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// awaitResolver gives abandoned fields the time of one question each. Redis that
-// does not answer is not waited for: what is left then ends with its lease.
-func (c *Client) awaitResolver(ctx context.Context) {
-	timeout := time.NewTimer(c.cfg.backendTimeout)
-	defer timeout.Stop()
-	select {
-	case <-c.unasked.refuse():
-	case <-timeout.C:
-	case <-ctx.Done():
-	}
+// drainReaper gives abandoned fields the time of one question each. Redis that does not
+// answer is not waited for: what is left then ends with its lease.
+func (c *Client) drainReaper(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.backendTimeout)
+	defer cancel()
+	c.reaper.Drain(ctx)
 }
 
 // leaveHolds ends the contexts of the holds that are left.

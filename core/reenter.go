@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -123,7 +124,7 @@ func (o *owner) amended(ctx context.Context) bool {
 	case send:
 		return o.writeCount(bounded, count)
 	case live && count == 0:
-		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the resolver
+		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the reaper
 		return true
 	default:
 		return !live
@@ -266,7 +267,7 @@ func (o *owner) answered() {
 func (o *owner) unanswered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.lateUntil = time.Now().Add(settleTime)
+	o.lateUntil = time.Now().Add(reaper.SettleTime)
 }
 
 func maxTime(a, b time.Time) time.Time {

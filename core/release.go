@@ -165,14 +165,14 @@ func (o *owner) free(ctx context.Context, now time.Time, s span) (handed bool, e
 	}
 	// The waiter left while the lock was on its way. It is this call's to pass on,
 	// but what becomes of it is no error of the release that was asked for.
-	_, _ = next.freeLast(ctx, time.Now()) //nolint:errcheck // see above; what is not answered goes to the resolver
+	_, _ = next.freeLast(ctx, time.Now()) //nolint:errcheck // see above; what is not answered goes to the reaper
 	return false, nil
 }
 
 // passOn frees an ownership whose waiter has left, in the background.
 func (c *Client) passOn(o *owner) {
 	c.spawn(func(ctx context.Context) {
-		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // no caller; it leaves the rest to the resolver
+		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // no caller; it leaves the rest to the reaper
 	})
 }
 
@@ -192,7 +192,7 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now time.Time, s span) (*
 		return nil, fmt.Errorf("%w: %w", errHandoffRefused, err)
 	}
 	if err != nil {
-		c.relinquish([]string{o.key}, o.field, o.longestLease())
+		c.reaper.Relinquish([]string{o.key}, o.field, o.longestLease())
 		c.abandon([]string{o.key}, field, nil, w.req.lease)
 		return nil, err
 	}
@@ -202,7 +202,7 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now time.Time, s span) (*
 	mine, err := redisstore.Mine(reply)
 	switch {
 	case err != nil:
-		c.relinquish([]string{o.key}, o.field, o.longestLease())
+		c.reaper.Relinquish([]string{o.key}, o.field, o.longestLease())
 		c.abandon([]string{o.key}, field, nil, w.req.lease)
 		return nil, unavailable(err)
 	case !mine && sends > 1 && !o.deadline.passed(c.start, time.Now()):
@@ -234,13 +234,13 @@ func (o *owner) freeForAll(ctx context.Context, now time.Time, s span) error {
 		return c.store.Release(now, o.key, o.field)
 	})
 	if err != nil {
-		c.relinquish([]string{o.key}, o.field, o.longestLease())
+		c.reaper.Relinquish([]string{o.key}, o.field, o.longestLease())
 		c.lines.ownerEnded(o, false)
 		return err
 	}
 	mine, told, err := redisstore.Released(reply)
 	if err != nil {
-		c.relinquish([]string{o.key}, o.field, o.longestLease())
+		c.reaper.Relinquish([]string{o.key}, o.field, o.longestLease())
 		c.lines.ownerEnded(o, false)
 		return unavailable(err)
 	}
