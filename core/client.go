@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/breaker"
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wakeup"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -26,7 +27,7 @@ type Client struct {
 	waiters  atomic.Int64
 	store    *redisstore.Store
 	lines    *lines
-	hub      *hub
+	wakeups  *wakeup.Subscriber
 	breaker  *breaker.Breaker
 	backend  backend
 	reaper   *reaper.Reaper
@@ -75,8 +76,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.callers.gone = make(chan struct{})
 	c.backend.client = c
 	c.breaker = breaker.New(c.nodeName)
-	c.lines, c.hub, c.watchdog = newLines(c), newHub(c), newWatchdog(c)
-	c.reaper = c.newReaper()
+	c.lines, c.watchdog = newLines(c), newWatchdog(c)
+	c.reaper, c.wakeups = c.newReaper(), c.newSubscriber()
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
 		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},

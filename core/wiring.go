@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wakeup"
 )
 
 // failFast is nil unless the node of key is known to be silent.
@@ -44,4 +45,36 @@ func (c *Client) abandon(keys []string, field string, call *redisstore.Call, lea
 		late = lateAnswer{call}
 	}
 	c.reaper.Abandon(keys, field, late, lease)
+}
+
+func (c *Client) newSubscriber() *wakeup.Subscriber {
+	return wakeup.New(wakeup.Config{Wire: wire{c}, Woken: c.woken, Spawn: c.spawn})
+}
+
+// woken is told what has happened to the subscription of a key.
+func (c *Client) woken(key string, why wakeup.Reason) {
+	switch why {
+	case wakeup.Message, wakeup.Confirmed:
+		c.verify(c.lines.message(key))
+	case wakeup.Interrupted:
+		c.lines.look(key)
+	case wakeup.Ended:
+		c.lines.kick(key)
+	}
+}
+
+// wire is the way of the subscriptions to Redis.
+type wire struct{ client *Client }
+
+// NodeOf names the master of key, if channels belong to masters.
+func (w wire) NodeOf(ctx context.Context, key string) string {
+	if !w.client.store.Sharded() {
+		return ""
+	}
+	return w.client.nodeName(ctx, key)
+}
+
+// Connect opens a subscription connection.
+func (w wire) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
+	return w.client.store.Subscriptions(ctx, key)
 }
