@@ -16,7 +16,7 @@ type Slot struct{ place int } // its index and one; 0: none
 // Queued reports whether the element stands in a heap.
 func (s *Slot) Queued() bool { return s.place > 0 }
 
-func (s *Slot) slot() *Slot { return s }
+func (s *Slot) slot() *Slot { return s } //nolint:unused // it is what an Element has to have
 
 // Element is a pointer to a struct that embeds a [Slot].
 type Element[E any] interface {

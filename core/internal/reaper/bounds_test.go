@@ -70,8 +70,8 @@ func TestReaper_Pace(t *testing.T) {
 			b.abandon("a", "k")
 			pass(4 * time.Second)
 			asked := b.questions()
-			for i, want := range []time.Duration{5, 20, 80, 320, 1000, 1000} {
-				want *= time.Millisecond
+			for i, ms := range []int{5, 20, 80, 320, 1000, 1000} {
+				want := time.Duration(ms) * time.Millisecond
 				d := asked[i].at.Sub(last)
 				if d < want*3/4 || d > want {
 					t.Errorf("question %d after %s, want the last quarter of %s", i, d, want)

@@ -56,8 +56,8 @@ func (o *orphan) settled(now time.Time) bool {
 
 // doubt is a key with the orphans that may be in it, oldest first.
 //
-//	queued ─ it is time ──────────▶ asked about ─ answered, or not ─▶ queued
-//	queued ─ its node is silent ──▶ parked ─ one answers again ─────▶ queued
+//	queued ─ it is time, and its node answers ─▶ asked about ─ answered, or not ───▶ queued
+//	       ─ it is time, and its node is silent ─▶ parked ─ a node answers again ──▶ queued
 //
 // It is forgotten when its last orphan is settled.
 type doubt struct {
