@@ -75,9 +75,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
 	c.callers.gone = make(chan struct{})
 	c.backend.client = c
-	c.breaker = breaker.New(c.nodeName)
 	c.lines, c.watchdog = newLines(c), newWatchdog(c)
-	c.reaper, c.wakeups = c.newReaper(), c.newSubscriber()
+	c.breaker, c.reaper, c.wakeups = newBreaker(c), newReaper(c), newSubscriber(c)
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
 		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},

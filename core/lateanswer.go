@@ -1,9 +1,22 @@
 package core
 
 import (
+	"time"
+
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
+
+// abandon leaves a field to the reaper, in all keys of one command. call is that command if
+// it was not answered, nil if it was, or if only its effect is in doubt.
+func (c *Client) abandon(keys []string, field string, call *redisstore.Call, lease time.Duration) {
+	var late reaper.LateAnswer
+	if call != nil {
+		call.Settle()
+		late = lateAnswer{call}
+	}
+	c.reaper.Abandon(keys, field, late, lease)
+}
 
 // lateAnswer is an acquire without an answer, as the reaper sees it.
 type lateAnswer struct{ call *redisstore.Call }

@@ -36,14 +36,14 @@ func listener(t *testing.T, prepare ...func(*Client)) (*Client, *waiter) {
 	return c, w
 }
 
-// ending is a way of subscriptions whose connections do not come back when they are lost.
-type ending struct {
+// passing is a way of subscriptions whose connections do not come back when they are lost.
+type passing struct {
 	wire
 
 	opened chan wakeup.Connection
 }
 
-func (e ending) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
+func (e passing) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
 	connection, err := e.wire.Connect(ctx, key)
 	e.opened <- connection
 	return final{connection}, err
@@ -54,14 +54,14 @@ type final struct{ wakeup.Connection }
 
 func (final) Sharded() bool { return true }
 
-// A subscription connection that has ended tells nobody anything: those who relied on
+// A subscription connection that is closed tells nobody anything: those who relied on
 // it look, and then listen elsewhere.
-func TestSubscription_EndWakesTheWaiters(t *testing.T) {
+func TestSubscription_CloseWakesTheWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan wakeup.Connection, 2)
 		c, w := listener(t, func(c *Client) {
-			c.wakeups = wakeup.New(wakeup.Config{Wire: ending{wire{c}, opened}, Woken: c.woken, Spawn: c.spawn})
+			c.wakeups = wakeup.New(wakeup.Config{Wire: passing{wire{c}, opened}, Woken: c.woken, Spawn: c.spawn})
 		})
 		before := w.line.subscription
 		if err := (<-opened).Close(); err != nil {

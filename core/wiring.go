@@ -3,10 +3,9 @@ package core
 import (
 	"context"
 	"fmt"
-	"time"
 
+	"github.com/interlock-go/interlock/core/internal/breaker"
 	"github.com/interlock-go/interlock/core/internal/reaper"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wakeup"
 )
 
@@ -18,16 +17,18 @@ func (c *Client) failFast(ctx context.Context, key string) error {
 	return nil
 }
 
-// answers is told that a node which was silent answers again.
+// answers is notified that a node which was silent answers again.
 func (c *Client) answers(node string) {
 	c.breaker.Reset(node)
 	c.reaper.Resume()
 }
 
-// nodeName names the node of key, as the store does that tells of silent nodes.
-func (c *Client) nodeName(ctx context.Context, key string) string { return c.store.NodeName(ctx, key) }
+// newBreaker names nodes as the store does, which says that they are silent.
+func newBreaker(c *Client) *breaker.Breaker {
+	return breaker.New(func(ctx context.Context, key string) string { return c.store.NodeName(ctx, key) })
+}
 
-func (c *Client) newReaper() *reaper.Reaper {
+func newReaper(c *Client) *reaper.Reaper {
 	return reaper.New(reaper.Config{
 		Redis:   clearing{c},
 		Silent:  func(ctx context.Context, key string) bool { return c.breaker.Check(ctx, key) != nil },
@@ -36,29 +37,18 @@ func (c *Client) newReaper() *reaper.Reaper {
 	})
 }
 
-// abandon leaves a field to the reaper, in all keys of one command. call is that command if
-// it was not answered, nil if it was, or if only its effect is in doubt.
-func (c *Client) abandon(keys []string, field string, call *redisstore.Call, lease time.Duration) {
-	var late reaper.LateAnswer
-	if call != nil {
-		call.Settle()
-		late = lateAnswer{call}
-	}
-	c.reaper.Abandon(keys, field, late, lease)
-}
-
-func (c *Client) newSubscriber() *wakeup.Subscriber {
+func newSubscriber(c *Client) *wakeup.Subscriber {
 	return wakeup.New(wakeup.Config{Wire: wire{c}, Woken: c.woken, Spawn: c.spawn})
 }
 
-// woken is told what has happened to the subscription of a key.
+// woken is notified of what has happened to the subscription of a key.
 func (c *Client) woken(key string, why wakeup.Reason) {
 	switch why {
 	case wakeup.Message, wakeup.Confirmed:
 		c.verify(c.lines.message(key))
 	case wakeup.Interrupted:
 		c.lines.look(key)
-	case wakeup.Ended:
+	case wakeup.Closed:
 		c.lines.kick(key)
 	}
 }
@@ -71,7 +61,7 @@ func (w wire) NodeOf(ctx context.Context, key string) string {
 	if !w.client.store.Sharded() {
 		return ""
 	}
-	return w.client.nodeName(ctx, key)
+	return w.client.store.NodeName(ctx, key)
 }
 
 // Connect opens a subscription connection.

@@ -153,7 +153,7 @@ func TestReaper_ResumedMeanwhile(t *testing.T) {
 	})
 }
 
-// A key whose mention makes Redis refuse a whole question does not stop the others, and is
+// A key whose mention makes Redis reject a whole question does not stop the others, and is
 // asked about by itself, until it is answered.
 func TestReaper_ForbiddenKeyStopsNoOther(t *testing.T) {
 	t.Parallel()

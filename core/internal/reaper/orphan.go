@@ -68,7 +68,7 @@ type doubt struct {
 	next    time.Time // when it is asked about
 	pause   time.Duration
 
-	// alone says that a question which named this key was refused as a whole, as by an ACL
+	// alone says that a question which named this key was rejected as a whole, as by an ACL
 	// that forbids one of its keys: it does not travel with others until it is answered.
 	alone bool
 }

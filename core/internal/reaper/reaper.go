@@ -32,7 +32,7 @@ type Redis interface {
 	Clears() int
 	// Clear frees the locks that are held by fields under suspicion, and says of each
 	// suspicion which fields were there. It waits for the answer, with an end of its own. On
-	// an error nothing is known; with the fate Answered, Redis has refused the script as a
+	// an error nothing is known; with the fate Answered, Redis has rejected the script as a
 	// whole, as an ACL does that forbids one of its keys.
 	Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, redisstore.Fate, error)
 }
@@ -42,7 +42,7 @@ type Config struct {
 	Redis Redis
 	// Silent reports whether the node of key is known not to answer: it is not asked then.
 	Silent func(ctx context.Context, key string) bool
-	// Cleared is told that a lock was freed, from a goroutine of the reaper.
+	// Cleared is notified that a lock was freed, from a goroutine of the reaper.
 	Cleared func(key string)
 	// Spawn runs work in a goroutine of its owner, who ends it by its context and waits for
 	// it. It does nothing when the owner has closed.

@@ -188,7 +188,7 @@ func TestReaper_LateAnswerBeforeTheQuestion(t *testing.T) {
 	})
 }
 
-// Who is told that a lock was freed may leave something to the reaper again.
+// Who is notified that a lock was freed may leave something to the reaper again.
 func TestReaper_ClearedMayAbandon(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is a reaper with a Redis in memory, and what it has told.
+// bed is a reaper with a Redis in memory, and what it has notified of.
 type bed struct {
 	*reaper.Reaper
 	*redis
@@ -52,7 +52,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 }
 
 func (b *bed) hasCleared(key string) {
-	_ = b.Kept() // it is told outside of the mutex
+	_ = b.Kept() // it is called outside of the mutex
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cleared = append(b.cleared, key)

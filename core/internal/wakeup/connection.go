@@ -17,17 +17,17 @@ const (
 	silenceLimit = 3 * pingInterval
 	// receivePause is before a connection is used again after an error.
 	receivePause = 5 * time.Millisecond
-	// endPause keeps a node that refuses connections from being asked all the time.
-	endPause = 200 * time.Millisecond
+	// closePause keeps a node that accepts no connections from being asked all the time.
+	closePause = 200 * time.Millisecond
 	// maxAskedAgain is how many channels are asked for again at a time.
 	maxAskedAgain = 20
 )
 
 // connection is one subscription connection with what is subscribed on it.
 //
-//	open ─ nothing is subscribed, Redis cannot be reached, or the client closes ─▶ ended
+//	open ─ nothing is subscribed, Redis cannot be reached, or the client closes ─▶ closed
 //
-// One that has ended takes no subscriptions.
+// One that is closed takes no subscriptions.
 type connection struct {
 	cfg    *Config
 	forget func(*connection)
@@ -38,7 +38,7 @@ type connection struct {
 	mu            sync.Mutex
 	subscriptions map[string]*Subscription // by channel
 	fresh         []string                 // channels to subscribe
-	ended         bool
+	closed        bool
 }
 
 func newConnection(cfg *Config, forget func(*connection), node, key string) *connection {
@@ -47,11 +47,11 @@ func newConnection(cfg *Config, forget func(*connection), node, key string) *con
 	}
 }
 
-// use adds a user to the subscription of a channel, nil if the connection has ended.
+// use adds a user to the subscription of a channel, nil if the connection is closed.
 func (c *connection) use(key, channel string) *Subscription {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended {
+	if c.closed {
 		return nil
 	}
 	s := c.subscriptions[channel]
@@ -76,11 +76,11 @@ func (c *connection) want(channel string) {
 // run keeps the connection until nobody has needed it for a while, or ctx ends.
 func (c *connection) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer c.end()
+	defer c.close()
 	defer cancel()
 	wire, err := c.cfg.Wire.Connect(ctx, c.key)
 	if err != nil {
-		_ = jitter.Sleep(ctx, endPause) //nolint:errcheck // it ends either way
+		_ = jitter.Sleep(ctx, closePause) //nolint:errcheck // it closes either way
 		return
 	}
 	var reader sync.WaitGroup
@@ -94,16 +94,16 @@ func (c *connection) run(ctx context.Context) {
 	reader.Wait()
 }
 
-// end leaves the subscriptions that still have users to other connections: who waits looks,
+// close leaves the subscriptions that still have users to other connections: who waits looks,
 // and subscribes anew.
-func (c *connection) end() {
+func (c *connection) close() {
 	c.mu.Lock()
-	c.ended = true
+	c.closed = true
 	c.mu.Unlock()
 	c.forget(c)
 	for _, s := range c.subscriptions { // nobody changes the map any more
 		s.become(dead)
-		c.cfg.Woken(s.key, Ended)
+		c.cfg.Woken(s.key, Closed)
 	}
 }
 
@@ -124,7 +124,7 @@ func (c *connection) write(ctx context.Context, wire Connection) {
 			}
 			wire.Unsubscribe(ctx, stale)
 			wire.Ping(ctx)
-			for _, channel := range c.unheard() { // in a command of its own: the server may refuse some only
+			for _, channel := range c.unheard() { // in a command of its own: the server may reject some only
 				wire.Subscribe(ctx, []string{channel})
 			}
 		}
@@ -140,7 +140,7 @@ func (c *connection) takeFresh() []string {
 }
 
 // sweep gives up the subscriptions that nobody has used for a while. When none is left the
-// connection has ended.
+// connection is closed.
 func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,11 +150,11 @@ func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 			stale = append(stale, channel)
 		}
 	}
-	c.ended = len(c.subscriptions) == 0
-	return stale, c.ended
+	c.closed = len(c.subscriptions) == 0
+	return stale, c.closed
 }
 
-// unheard gives channels that are wanted and not confirmed: the server has refused them, by an
+// unheard gives channels that are wanted and not confirmed: the server has rejected them, by an
 // ACL say, which an operator may mend.
 func (c *connection) unheard() (channels []string) {
 	c.mu.Lock()
@@ -168,7 +168,7 @@ func (c *connection) unheard() (channels []string) {
 }
 
 // read passes on what comes in. A connection that was lost is made again by the wire, which
-// confirms every channel anew: then everybody looks. With sharded channels the connection ends
+// confirms every channel anew: then everybody looks. With sharded channels the connection closes
 // instead: they may belong to another node now, and go-redis would ask for all of them in one
 // command, across slots.
 func (c *connection) read(ctx context.Context, wire Connection) {
@@ -176,12 +176,12 @@ func (c *connection) read(ctx context.Context, wire Connection) {
 		event, err := wire.Receive(ctx, silenceLimit)
 		moved := event.Kind == redisstore.Unsubscribed && wire.Sharded() && c.wants(event.Channel)
 		switch {
-		case wire.Refused(err): // some channels; the others go on
+		case wire.Rejected(err): // some channels; the others go on
 			_ = jitter.Sleep(ctx, receivePause) //nolint:errcheck // the loop looks at ctx
 		case err != nil || moved:
 			c.interrupted()
 			if wire.Sharded() {
-				_ = jitter.Sleep(ctx, endPause) //nolint:errcheck // it ends either way
+				_ = jitter.Sleep(ctx, closePause) //nolint:errcheck // it closes either way
 				return
 			}
 			_ = jitter.Sleep(ctx, receivePause) //nolint:errcheck // the loop looks at ctx

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is a subscriber on a wire in memory, and what it has told.
+// bed is a subscriber on a wire in memory, and what it has notified of.
 type bed struct {
 	*wakeup.Subscriber
 	*wire
@@ -35,7 +35,7 @@ type bed struct {
 func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bed{t: t, wire: &wire{answers: true, refuses: map[string]bool{}}}
+		b := &bed{t: t, wire: &wire{answers: true, rejects: map[string]bool{}}}
 		life, end := context.WithCancel(context.Background())
 		b.end = end
 		b.Subscriber = wakeup.New(wakeup.Config{
@@ -61,17 +61,17 @@ func (b *bed) subscribe(key string) *wakeup.Subscription {
 func channel(key string) string { return "channel of " + key }
 
 var reasons = map[wakeup.Reason]string{
-	wakeup.Message: "message", wakeup.Confirmed: "confirmed", wakeup.Interrupted: "interrupted", wakeup.Ended: "ended",
+	wakeup.Message: "message", wakeup.Confirmed: "confirmed", wakeup.Interrupted: "interrupted", wakeup.Closed: "closed",
 }
 
 func (b *bed) woken(key string, why wakeup.Reason) {
-	_ = b.Connections() // it is told outside of the mutexes
+	_ = b.Connections() // it is called outside of the mutexes
 	b.said.Lock()
 	defer b.said.Unlock()
 	b.words = append(b.words, key+" "+reasons[why])
 }
 
-// wantSaid compares what was told since the last call, in any order of the keys.
+// wantSaid compares what was notified since the last call, in any order of the keys.
 func (b *bed) wantSaid(want ...string) {
 	b.t.Helper()
 	synctest.Wait()
@@ -91,7 +91,7 @@ type wire struct {
 	mu        sync.Mutex
 	sharded   bool
 	answers   bool            // the server, at all
-	refuses   map[string]bool // channels
+	rejects   map[string]bool // channels
 	broken    error           // of Connect
 	opened    []*connection
 	attempted int
@@ -140,9 +140,9 @@ type result struct {
 }
 
 var (
-	errLost    = errors.New("connection lost")
-	errRefused = errors.New("NOPERM")
-	errSilence = errors.New("nothing came")
+	errLost     = errors.New("connection lost")
+	errRejected = errors.New("NOPERM")
+	errSilence  = errors.New("nothing came")
 )
 
 // connection is one in memory. One that was lost is made again, as by go-redis.
@@ -178,8 +178,8 @@ func (c *connection) confirm(channels []string) {
 	for _, ch := range channels {
 		switch {
 		case !c.wire.answers:
-		case c.wire.refuses[ch]:
-			c.events <- result{err: errRefused}
+		case c.wire.rejects[ch]:
+			c.events <- result{err: errRejected}
 		default:
 			c.events <- result{event: redisstore.Event{Kind: redisstore.Subscribed, Channel: ch}}
 		}
@@ -227,11 +227,11 @@ func (c *connection) Receive(ctx context.Context, d time.Duration) (redisstore.E
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lost = r.err != nil && !c.Refused(r.err)
+	c.lost = r.err != nil && !c.Rejected(r.err)
 	return r.event, r.err
 }
 
-func (c *connection) Refused(err error) bool { return errors.Is(err, errRefused) }
+func (c *connection) Rejected(err error) bool { return errors.Is(err, errRejected) }
 
 func (c *connection) Close() error {
 	close(c.closed)

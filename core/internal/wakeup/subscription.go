@@ -11,8 +11,8 @@ const linger = 5 * time.Second
 // Subscription is one to the messages about one key. It is shared by its users, and safe for
 // concurrent use.
 //
-//	asked ─ Redis confirms ─▶ confirmed ─ the connection is lost, or the server ends it ─▶ asked
-//	either ─ the connection has ended ─▶ dead
+//	asked ─ Redis confirms ─▶ confirmed ─ the connection is lost, or the server drops it ─▶ asked
+//	either ─ the connection is closed ─▶ dead
 //
 // Only become changes the state.
 type Subscription struct {

@@ -10,7 +10,7 @@
 // for each confirmation by Redis, which closes the gap between an attempt and the
 // subscription, and when messages may be missing. A connection that says nothing for 3 s,
 // although it is sent a ping every second, is given up; what was subscribed on it is
-// subscribed again, and so is, once a second, what the server has refused. Not guaranteed is
+// subscribed again, and so is, once a second, what the server has rejected. Not guaranteed is
 // that a message arrives: it is a hint that somebody should look, and the poll of the waiters
 // is what they rely on.
 //
@@ -41,7 +41,7 @@ type Connection interface {
 	// Sharded reports whether the channels belong to slots. Then a connection that is lost is
 	// not made again: the slots may be elsewhere by now.
 	Sharded() bool
-	// Subscribe asks for channels. Whether it worked is told by an event.
+	// Subscribe asks for channels. An event says whether it worked.
 	Subscribe(ctx context.Context, channels []string)
 	// Unsubscribe gives channels up.
 	Unsubscribe(ctx context.Context, channels []string)
@@ -50,9 +50,9 @@ type Connection interface {
 	// Receive waits for the next event, at most for d. After an error the next call makes the
 	// connection again, with all its channels.
 	Receive(ctx context.Context, d time.Duration) (redisstore.Event, error)
-	// Refused reports whether an error of Receive is the server's answer to a command, after
+	// Rejected reports whether an error of Receive is the server's answer to a command, after
 	// which the connection is as before.
-	Refused(err error) bool
+	Rejected(err error) bool
 	// Close ends the connection, and a Receive that waits on it.
 	Close() error
 }
@@ -61,21 +61,21 @@ type Connection interface {
 type Reason uint8
 
 const (
-	// Message says that a message has arrived, or that the server has ended the subscription,
+	// Message says that a message has arrived, or that the server has dropped the subscription,
 	// so that one may be missing. It is asked for again.
 	Message Reason = iota
 	// Confirmed says that from now on messages arrive.
 	Confirmed
-	// Interrupted says that for now none arrive. Confirmed or Ended follows.
+	// Interrupted says that for now none arrive. Confirmed or Closed follows.
 	Interrupted
-	// Ended says that none will arrive by this subscription: it is Dead.
-	Ended
+	// Closed says that the connection is: no more will arrive by this subscription, it is Dead.
+	Closed
 )
 
 // Config is what a Subscriber needs. All of it is required.
 type Config struct {
 	Wire Wire
-	// Woken is told what has happened to the subscription of a key. It must not wait.
+	// Woken is notified of what has happened to the subscription of a key. It must not wait.
 	Woken func(key string, why Reason)
 	// Spawn runs work in a goroutine of its owner, who ends it by its context and waits for
 	// it. It does nothing when the owner has closed.
@@ -97,7 +97,7 @@ func New(cfg Config) *Subscriber {
 }
 
 // Subscribe asks for the messages of channel, about key, and does not wait for Redis: Woken
-// tells when it has confirmed. ctx is for finding the node. The subscription is to be given
+// is called when it has confirmed. ctx is for finding the node. The subscription is to be given
 // back by [Subscription.Unsubscribe].
 func (s *Subscriber) Subscribe(ctx context.Context, key, channel string) *Subscription {
 	node := s.cfg.Wire.NodeOf(ctx, key)
@@ -106,7 +106,7 @@ func (s *Subscriber) Subscribe(ctx context.Context, key, channel string) *Subscr
 		if sub := c.use(key, channel); sub != nil {
 			return sub
 		}
-		s.forget(c) // it ended in this instant
+		s.forget(c) // it was closed in this instant
 	}
 }
 

@@ -159,12 +159,12 @@ func TestConnection_Silent(t *testing.T) {
 	})
 }
 
-// What the server refuses is asked for again once a second, each in a command of its own; the
+// What the server rejects is asked for again once a second, each in a command of its own; the
 // others go on.
-func TestConnection_Refused(t *testing.T) {
+func TestConnection_Rejected(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
-		b.set(func(w *wire) { w.refuses[channel("k1")] = true })
+		b.set(func(w *wire) { w.rejects[channel("k1")] = true })
 		b.subscribe("k1")
 		b.subscribe("k2")
 		pass(10 * time.Millisecond)
@@ -177,7 +177,7 @@ func TestConnection_Refused(t *testing.T) {
 		}
 		c.publish("k2", redisstore.Message)
 		b.wantSaid("k2 message")
-		b.set(func(w *wire) { clear(w.refuses) })
+		b.set(func(w *wire) { clear(w.rejects) })
 		pass(time.Second)
 		b.wantSaid("k1 confirmed")
 		c.commands()
@@ -188,13 +188,13 @@ func TestConnection_Refused(t *testing.T) {
 	})
 }
 
-// However many are refused, a second has few commands for them.
-func TestConnection_ManyRefused(t *testing.T) {
+// However many are rejected, a second has few commands for them.
+func TestConnection_ManyRejected(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		for i := range 100 {
 			key := fmt.Sprint("k", i)
-			b.set(func(w *wire) { w.refuses[channel(key)] = true })
+			b.set(func(w *wire) { w.rejects[channel(key)] = true })
 			b.subscribe(key)
 		}
 		pass(900 * time.Millisecond)
@@ -207,9 +207,9 @@ func TestConnection_ManyRefused(t *testing.T) {
 	})
 }
 
-// The server may end a subscription by itself: it is asked for again at once, and whoever
+// The server may drop a subscription by itself: it is asked for again at once, and whoever
 // waits looks, because a message may be missing.
-func TestConnection_EndedByTheServer(t *testing.T) {
+func TestConnection_DroppedByTheServer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		s := b.subscribe("k")
@@ -239,9 +239,9 @@ func TestSharded_OneConnectionPerNode(t *testing.T) {
 	})
 }
 
-// With sharded channels a connection that is lost ends, or one whose slot has moved: who waits
+// With sharded channels a connection that is lost is closed, or one whose slot has moved: who waits
 // looks, and subscribes on another.
-func TestSharded_Ends(t *testing.T) {
+func TestSharded_Closes(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*connection){
 		"lost":  (*connection).fail,
@@ -256,13 +256,13 @@ func TestSharded_Ends(t *testing.T) {
 				end(b.nodeConnection("a:1"))
 				b.wantSaid("a:1 interrupted")
 				pass(200 * time.Millisecond)
-				b.wantSaid("a:1 ended")
+				b.wantSaid("a:1 closed")
 				if !s.Dead() || s.Confirmed() || other.Dead() {
 					t.Errorf("dead: %v and %v, want only the one that was lost", s.Dead(), other.Dead())
 				}
 				s.Unsubscribe()
 				if again := b.subscribe("a:1"); again == s {
-					t.Error("subscribed on a connection that has ended")
+					t.Error("subscribed on a closed connection")
 				}
 				b.wantSaid("a:1 confirmed")
 			})
@@ -292,7 +292,7 @@ func TestSharded_GivenUpIsNotMoved(t *testing.T) {
 		pass(wakeup.Linger + 2*time.Second)
 		b.wantSaid("a:1 confirmed", "a:2 confirmed")
 		if kept.Dead() || b.connection(0).subscribed() != 1 {
-			t.Error("the connection ended with a channel that was given up")
+			t.Error("the connection was closed with a channel that was given up")
 		}
 	})
 }
@@ -306,7 +306,7 @@ func TestSubscriber_CannotConnect(t *testing.T) {
 		for range 5 {
 			s := b.subscribe("k")
 			pass(200 * time.Millisecond)
-			b.wantSaid("k ended")
+			b.wantSaid("k closed")
 			if !s.Dead() {
 				t.Error("not dead although there is no connection")
 			}
@@ -375,7 +375,7 @@ func (m *model) event() {
 			m.used[key] = list[1:]
 		}
 	case 4:
-		m.set(func(w *wire) { w.refuses[channel(key)] = !w.refuses[channel(key)] })
+		m.set(func(w *wire) { w.rejects[channel(key)] = !w.rejects[channel(key)] })
 	case 5:
 		m.set(func(w *wire) { w.answers = !w.answers })
 	case 6:
@@ -399,7 +399,7 @@ func (m *model) somewhere(happens func(*connection)) {
 // woken.
 func (m *model) settle() {
 	m.t.Helper()
-	m.set(func(w *wire) { w.answers = true; clear(w.refuses) })
+	m.set(func(w *wire) { w.answers = true; clear(w.rejects) })
 	pass(10 * time.Second)
 	for _, key := range modelKeys {
 		for i, s := range m.used[key] {
