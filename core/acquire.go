@@ -3,10 +3,10 @@ package core
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -14,16 +14,8 @@ import (
 // is the guarantee.
 const pollInterval = time.Second
 
-// jitter is the part of an interval over whose end polls are spread.
-const jitter = 4
-
 // jittered spreads polls over the last quarter of the interval.
-func jittered(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 0
-	}
-	return d - rand.N(d/jitter+1)
-}
+func jittered(d time.Duration) time.Duration { return jitter.Of(d) }
 
 // attempt is one acquisition under way, of one key or of several by one script.
 type attempt struct {
@@ -45,7 +37,7 @@ type attempt struct {
 	refusal *redisstore.Refusal // the last one
 	seen    time.Time           // when it came
 	earlier error               // of a send that failed and was repeated
-	ghosts  []string            // fields of attempts without an answer, left to the resolver
+	ghosts  []string            // fields of attempts without an answer, left to the reaper
 	haunted time.Time           // when the last of them was left
 
 	admitted   bool                  // as of waiter
@@ -67,7 +59,7 @@ func (a *attempt) limit() time.Time {
 
 // run takes the key, waiting for it if the request says so.
 func (a *attempt) run(ctx context.Context) (*owner, error) {
-	if err := a.client.gate.check(ctx, a.key); err != nil {
+	if err := a.client.failFast(ctx, a.key); err != nil {
 		return nil, err
 	}
 	if !a.req.forever && a.req.wait == 0 {
@@ -152,7 +144,7 @@ func (a *attempt) act(ctx context.Context, w *waiter, todo step) (*owner, error)
 	case !todo.attempt:
 		return nil, nil //nolint:nilnil // there is nothing to do but wait
 	}
-	if err := a.client.gate.check(ctx, a.key); err != nil {
+	if err := a.client.failFast(ctx, a.key); err != nil {
 		return nil, err
 	}
 	g, err := a.try(ctx)
@@ -225,7 +217,7 @@ func (a *attempt) lastChance(ctx context.Context, w *waiter) (*owner, error) {
 	if !a.over() {
 		return nil, errGaveUp
 	}
-	if err := a.client.gate.check(ctx, a.key); err != nil {
+	if err := a.client.failFast(ctx, a.key); err != nil {
 		return nil, err // nobody knows whether it is taken
 	}
 	if !a.knownTaken() && a.client.lines.silent(w) {
@@ -353,11 +345,11 @@ func (a *attempt) wanted() []string {
 // granted judges a positive reply, which may have come too late.
 func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, err error) {
 	if leaseOver(g.sent, a.req.lease, a.now) {
-		a.client.relinquish(a.req.kind, a.wanted(), g.field, a.req.lease)
+		a.client.reaper.Relinquish(a.req.kind, a.wanted(), g.field, a.req.lease)
 		return grant{}, true, errTooLate
 	}
 	if ctx.Err() != nil {
-		a.client.relinquish(a.req.kind, a.wanted(), g.field, a.req.lease)
+		a.client.reaper.Relinquish(a.req.kind, a.wanted(), g.field, a.req.lease)
 		return grant{}, false, a.stopped(ctx, contextCause(ctx))
 	}
 	a.report.RoundTrip = a.now.Sub(g.sent)

@@ -8,7 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/breaker"
+	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wakeup"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -25,17 +28,16 @@ type Client struct {
 	store    *redisstore.Store
 	kinds    redisstore.Kinds
 	lines    *lines
-	hub      *hub
-	gate     *gate
+	wakeups  *wakeup.Subscriber
+	breaker  *breaker.Breaker
 	backend  backend
-	resolver *resolver
+	reaper   *reaper.Reaper
 	watchdog *watchdog
 	ownRedis redis.UniversalClient // of Open; closed with this client
 
 	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
 
 	carriers carriers
-	unasked  callers   // orphans that Redis was not asked about yet
 	spare    sync.Pool // of *acquisition
 }
 
@@ -63,12 +65,12 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, identity: identity{id: newID()}, start: time.Now()}
 	c.open()
-	c.unasked.gone = make(chan struct{})
 	c.backend.client = c
-	c.lines, c.hub, c.gate, c.resolver, c.watchdog = newLines(c), newHub(c), newGate(c), newResolver(c), newWatchdog(c)
+	c.lines, c.watchdog = newLines(c), newWatchdog(c)
+	c.breaker, c.reaper, c.wakeups = newBreaker(c), newReaper(c), newSubscriber(c)
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
-		Told: redisstore.Told{Silent: c.gate.trip, Answers: c.gate.open},
+		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},
 	}
 	if cfg.pubSub != PubSubAuto {
 		store.Sharded = new(cfg.pubSub == PubSubSharded)
@@ -169,7 +171,7 @@ func (c *Client) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = c.leaveHolds(ctx)
 	}
-	c.awaitResolver(ctx)
+	c.drainReaper(ctx)
 	c.endWork()
 	err = errors.Join(err, c.store.Close())
 	if c.ownRedis != nil {
@@ -178,16 +180,12 @@ func (c *Client) Close(ctx context.Context) error {
 	return err
 }
 
-// awaitResolver gives abandoned fields the time of one question each. Redis that
-// does not answer is not waited for: what is left then ends with its lease.
-func (c *Client) awaitResolver(ctx context.Context) {
-	timeout := time.NewTimer(c.cfg.backendTimeout)
-	defer timeout.Stop()
-	select {
-	case <-c.unasked.refuse():
-	case <-timeout.C:
-	case <-ctx.Done():
-	}
+// drainReaper gives abandoned fields the time of one question each. Redis that does not
+// answer is not waited for: what is left then ends with its lease.
+func (c *Client) drainReaper(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.backendTimeout)
+	defer cancel()
+	c.reaper.Drain(ctx)
 }
 
 // leaveHolds ends the contexts of the holds that are left.

@@ -38,7 +38,7 @@ func LetRunsLast(c *Client) { c.lines.run = time.Hour }
 // before the client is used.
 func PutKeysApart(c *Client) { c.oneScript = func([]string) bool { return false } }
 
-// Abandon leaves a new field to the resolver, as if an acquire had got no answer.
+// Abandon leaves a new field to the reaper, as if an acquire had got no answer.
 func Abandon(c *Client, key string) (field string) {
 	field = c.nextField()
 	c.abandon(c.kinds.Reentrant, []string{key}, field, nil, time.Minute)

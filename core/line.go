@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wakeup"
 )
 
 // lines are the local queues, one per key that is held or wanted by this client.
@@ -43,7 +44,7 @@ func (s *shard) get(key string) *line {
 
 // settle forgets a line that nobody needs, and gives the subscription to let go.
 // The shard is locked.
-func (s *shard) settle(ln *line) *topic {
+func (s *shard) settle(ln *line) *wakeup.Subscription {
 	if ln.first != nil || ln.owner != nil || ln.handing {
 		return nil
 	}
@@ -51,8 +52,8 @@ func (s *shard) settle(ln *line) *topic {
 		delete(s.lines, ln.key)
 		s.remember(ln.key, ln.possession, ln.possession.ended)
 	}
-	t := ln.topic
-	ln.topic = nil
+	t := ln.subscription
+	ln.subscription = nil
 	return t
 }
 
@@ -64,12 +65,12 @@ const standBack = 2 * time.Millisecond
 // which they came, and the holder if it is one of this client. Only the head talks
 // to Redis.
 type line struct {
-	key         string
-	owner       *owner // holder of this client, nil if none
-	handing     bool   // a hand-off is on its way
-	first, last *waiter
-	waiting     int
-	topic       *topic // subscription to the wake-ups, kept while anybody waits
+	key          string
+	owner        *owner // holder of this client, nil if none
+	handing      bool   // a hand-off is on its way
+	first, last  *waiter
+	waiting      int
+	subscription *wakeup.Subscription // to the wake-ups, kept while anybody waits
 
 	run      int       // hand-offs since the lock was taken from Redis
 	runStart time.Time // when that was
@@ -223,7 +224,7 @@ func (l *lines) accepted(w *waiter) {
 	t := w.line.unneeded()
 	s.mu.Unlock()
 	l.client.waiters.Add(-1)
-	l.client.hub.release(t)
+	t.Unsubscribe()
 }
 
 // leave takes a waiter out of the queue, however far it got. A grant that has
@@ -240,7 +241,7 @@ func (l *lines) leave(w *waiter) *owner {
 	t := s.settle(ln)
 	s.mu.Unlock()
 	l.client.waiters.Add(-1)
-	l.client.hub.release(t)
+	t.Unsubscribe()
 	return grant
 }
 
@@ -264,7 +265,7 @@ func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
 	ln.owner, ln.run, ln.runStart, ln.backTo, ln.asked = o, 0, now, time.Time{}, time.Time{}
 	ln.pace, ln.pacedTo = pace{}, time.Time{}
 	ln.possession.taken(now.Sub(l.client.start))
-	var t *topic
+	var t *wakeup.Subscription
 	switch {
 	case w == nil:
 	case w.chosen:
@@ -277,7 +278,7 @@ func (l *lines) took(key string, w *waiter, o *owner, now time.Time) {
 	s.mu.Unlock()
 	if w != nil {
 		l.client.waiters.Add(-1)
-		l.client.hub.release(t)
+		t.Unsubscribe()
 	}
 	l.replaced(before, o)
 }
@@ -296,12 +297,12 @@ func (l *lines) replaced(before, by *owner) {
 }
 
 // unneeded gives the subscription back when nobody waits. The shard is locked.
-func (ln *line) unneeded() *topic {
+func (ln *line) unneeded() *wakeup.Subscription {
 	if ln.first != nil {
 		return nil
 	}
-	t := ln.topic
-	ln.topic = nil
+	t := ln.subscription
+	ln.subscription = nil
 	return t
 }
 
@@ -330,5 +331,5 @@ func (l *lines) ownerEnded(o *owner, othersTold bool) {
 	ln.wakeHead()
 	t := s.settle(ln)
 	s.mu.Unlock()
-	l.client.hub.release(t)
+	t.Unsubscribe()
 }

@@ -40,7 +40,7 @@ const echoWindow = 50 * time.Millisecond
 // comes back on our own subscription, and means nothing to us. If it never comes,
 // another one that is taken for it costs the head one poll interval.
 func (ln *line) expectEcho(now time.Time) {
-	if ln.topic != nil && ln.topic.confirmed.Load() {
+	if ln.subscription != nil && ln.subscription.Confirmed() {
 		ln.echoTo = now.Add(time.Second)
 	}
 }
@@ -112,5 +112,5 @@ func (l *lines) notHanded(w *waiter) {
 	ln.wakeHead()
 	t := s.settle(ln)
 	s.mu.Unlock()
-	l.client.hub.release(t)
+	t.Unsubscribe()
 }

@@ -82,7 +82,7 @@ func (l *lines) move(w *waiter, key string) {
 	ln.quit(w)
 	t := from.settle(ln)
 	from.mu.Unlock()
-	l.client.hub.release(t)
+	t.Unsubscribe()
 
 	to := l.shard(key)
 	to.mu.Lock()

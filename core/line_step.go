@@ -42,7 +42,7 @@ func (l *lines) next(w *waiter, now time.Time) step {
 // silent says whether the subscription of the line is not there, while somebody
 // elsewhere has the lock.
 func (ln *line) silent() bool {
-	return ln.owner == nil && ln.topic != nil && !ln.topic.confirmed.Load()
+	return ln.owner == nil && ln.subscription != nil && !ln.subscription.Confirmed()
 }
 
 // reserve is what a caller keeps of its wait for its attempt, when it stands back.

@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // kick wakes the head of the line of key, if there is one.
@@ -66,23 +68,23 @@ func (l *lines) message(key string) *owner {
 func (l *lines) subscribe(ctx context.Context, w *waiter) {
 	s := l.shard(w.line.key)
 	s.mu.Lock()
-	old := w.line.topic
-	if old != nil && old.dead.Load() {
-		w.line.topic = nil
+	old := w.line.subscription
+	if old != nil && old.Dead() {
+		w.line.subscription = nil
 	}
-	has := w.line.topic != nil
+	has := w.line.subscription != nil
 	s.mu.Unlock()
 	if has {
 		return
 	}
-	l.client.hub.release(old)
-	t := l.client.hub.subscribe(ctx, w.line.key)
+	old.Unsubscribe()
+	t := l.client.wakeups.Subscribe(ctx, w.line.key, redisstore.Channel(w.line.key))
 	s.mu.Lock()
-	if w.line.topic == nil && !w.left && !w.chosen && w.grant == nil {
-		w.line.topic, t = t, nil
+	if w.line.subscription == nil && !w.left && !w.chosen && w.grant == nil {
+		w.line.subscription, t = t, nil
 	}
 	s.mu.Unlock()
-	l.client.hub.release(t)
+	t.Unsubscribe()
 }
 
 // subscribed says how many of the subscribers of key are this client.
@@ -90,7 +92,7 @@ func (l *lines) subscribed(key string) int {
 	s := l.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ln := s.lines[key]; ln != nil && ln.topic != nil && ln.topic.confirmed.Load() {
+	if ln := s.lines[key]; ln != nil && ln.subscription != nil && ln.subscription.Confirmed() {
 		return 1
 	}
 	return 0

@@ -65,7 +65,7 @@ func (m *multi) giveBack(ctx context.Context) {
 	gone := make(chan struct{})
 	m.client.spawn(func(life context.Context) {
 		defer close(gone)
-		_ = eachOwner(got, func(_ int, o *owner) error { //nolint:errcheck // the resolver goes on
+		_ = eachOwner(got, func(_ int, o *owner) error { //nolint:errcheck // the reaper goes on
 			_, err := o.freeLast(context.WithoutCancel(life), time.Now())
 			return err
 		})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -13,7 +14,7 @@ import (
 // caller makes it a live one, or gives it back by undoEntry.
 func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *AcquireResult) error {
 	a := c.newAttempt(ctx, o.key, req, report, time.Now())
-	if err := c.gate.check(ctx, o.key); err != nil {
+	if err := c.failFast(ctx, o.key); err != nil {
 		return err
 	}
 	has, err := o.beginBy(ctx, a.span())
@@ -21,7 +22,7 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 		return a.notEntered(ctx, err)
 	}
 	defer o.end()
-	if err := c.gate.check(ctx, o.key); err != nil {
+	if err := c.failFast(ctx, o.key); err != nil {
 		return err // who had the turn before has found out
 	}
 	count, err := o.entry()
@@ -109,7 +110,7 @@ func (o *owner) amended(ctx context.Context) bool {
 		return true // the client was closed
 	}
 	defer o.end()
-	silent := o.client.gate.check(ctx, o.key) != nil
+	silent := o.client.failFast(ctx, o.key) != nil
 	bounded, cancel := context.WithCancel(ctx)
 	defer cancel()
 	o.mu.Lock()
@@ -123,7 +124,7 @@ func (o *owner) amended(ctx context.Context) bool {
 	case send:
 		return o.writeCount(bounded, count)
 	case live && count == 0:
-		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the resolver
+		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the reaper
 		return true
 	default:
 		return !live
@@ -262,7 +263,7 @@ func (o *owner) answered() {
 func (o *owner) unanswered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.lateUntil = time.Now().Add(settleTime)
+	o.lateUntil = time.Now().Add(reaper.SettleTime)
 }
 
 func maxTime(a, b time.Time) time.Time {

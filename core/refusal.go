@@ -21,7 +21,7 @@ func (l Lock) Refusal(ctx context.Context, opts ...AcquireOption) error {
 		return ErrClosed
 	}
 	for _, key := range keys {
-		if err := c.gate.check(ctx, key); err != nil {
+		if err := c.failFast(ctx, key); err != nil {
 			return err
 		}
 	}
@@ -43,7 +43,7 @@ func (c *Client) Refusal(ctx context.Context, opts ...AcquireOption) error {
 		return ErrClosed
 	}
 	if !c.store.Clustered() { // there the node of the key counts
-		if err := c.gate.check(ctx, ""); err != nil {
+		if err := c.failFast(ctx, ""); err != nil {
 			return err
 		}
 	}

@@ -165,14 +165,14 @@ func (o *owner) free(ctx context.Context, now time.Time, s span) (handed bool, e
 	}
 	// The waiter left while the lock was on its way. It is this call's to pass on,
 	// but what becomes of it is no error of the release that was asked for.
-	_, _ = next.freeLast(ctx, time.Now()) //nolint:errcheck // see above; what is not answered goes to the resolver
+	_, _ = next.freeLast(ctx, time.Now()) //nolint:errcheck // see above; what is not answered goes to the reaper
 	return false, nil
 }
 
 // passOn frees an ownership whose waiter has left, in the background.
 func (c *Client) passOn(o *owner) {
 	c.spawn(func(ctx context.Context) {
-		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // no caller; it leaves the rest to the resolver
+		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // no caller; it leaves the rest to the reaper
 	})
 }
 
@@ -192,7 +192,7 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now time.Time, s span) (*
 	case redisstore.Rejects(err) && o.lastUnanswered().Equal(doubtful):
 		return nil, fmt.Errorf("%w: %w", errHandoffRefused, err)
 	case err != nil:
-		c.relinquish(o.kind, []string{o.key}, o.field, o.longestLease())
+		c.reaper.Relinquish(o.kind, []string{o.key}, o.field, o.longestLease())
 		c.abandon(o.kind, []string{o.key}, field, nil, w.req.lease)
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (o *owner) freeForAll(ctx context.Context, now time.Time, s span) error {
 		return c.store.Release(now, o.claim())
 	})
 	if err != nil {
-		c.relinquish(o.kind, []string{o.key}, o.field, o.longestLease())
+		c.reaper.Relinquish(o.kind, []string{o.key}, o.field, o.longestLease())
 		c.lines.ownerEnded(o, false)
 		return err
 	}

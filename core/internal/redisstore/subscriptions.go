@@ -102,10 +102,10 @@ func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, er
 	}
 }
 
-// Refused says whether err is the server's answer to a command, such as NOPERM, after
+// Rejected reports whether err is the server's answer to a command, such as NOPERM, after
 // which the connection is as before. With sharded channels other answers say that they
 // belong elsewhere.
-func (p *Subscriptions) Refused(err error) bool {
+func (p *Subscriptions) Rejected(err error) bool {
 	if p.sharded {
 		return redis.IsPermissionError(err)
 	}

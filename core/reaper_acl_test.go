@@ -11,7 +11,7 @@ import (
 
 // A key that an ACL forbids makes Redis refuse the whole question about it. Others are
 // cleared up all the same.
-func TestResolver_ForbiddenKeyStopsNoOther(t *testing.T) {
+func TestReaper_ForbiddenKeyStopsNoOther(t *testing.T) {
 	t.Parallel()
 	b := serverBed(t)
 	must(t, b.Do(t.Context(), "acl", "setuser", "app", "on", ">pw", "~ok*", "&*", "+@all").Err())

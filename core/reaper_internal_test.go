@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -34,7 +35,7 @@ func orphaned(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy
 }
 
 // However much an outage has left, few questions are asked.
-func TestResolver_AsksFewQuestions(t *testing.T) {
+func TestReaper_AsksFewQuestions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ keys, each int }{{1, 20_000}, {20_000, 1}, {100, 100}} {
 		t.Run(fmt.Sprint(tt.keys, "x", tt.each), func(t *testing.T) {
@@ -53,28 +54,23 @@ func TestResolver_AsksFewQuestions(t *testing.T) {
 	}
 }
 
-// When nothing can land any more, nothing is asked, and nothing is kept.
-func TestResolver_Ends(t *testing.T) {
+// When nothing can land any more, nothing is asked.
+func TestReaper_Ends(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, _, asked := orphaned(t, 10, 50)
-		time.Sleep(settleTime + 5*time.Second) // of the bubble
+		_, _, asked := orphaned(t, 10, 50)
+		time.Sleep(reaper.SettleTime + 5*time.Second) // of the bubble
 		synctest.Wait()
 		before := asked.Hits()
 		time.Sleep(time.Minute) // likewise
 		if n := asked.Hits() - before; before == 0 || n != 0 {
 			t.Errorf("%d questions, and %d when nothing can land any more", before, n)
 		}
-		c.resolver.mu.Lock()
-		defer c.resolver.mu.Unlock()
-		if r := c.resolver; r.running || r.orphans != 0 || len(r.keys) != 0 || len(r.due) != 0 {
-			t.Errorf("%d orphans in %d keys are left, running: %v", r.orphans, len(r.keys), r.running)
-		}
 	})
 }
 
 // One of many that land late is found and cleared up soon, however old it is.
-func TestResolver_FindsWhatLandsLate(t *testing.T) {
+func TestReaper_FindsWhatLandsLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, rdb, _ := orphaned(t, 3, 1000)
@@ -84,27 +80,9 @@ func TestResolver_FindsWhatLandsLate(t *testing.T) {
 			rdb.HSet(ctx, key, field, 1)
 			rdb.Expire(ctx, key, time.Hour)
 		}
-		time.Sleep(longestAsk + 200*time.Millisecond) // likewise
+		time.Sleep(1200 * time.Millisecond) // likewise: a key is asked about every second
 		if left := rdb.Keys(context.Background(), "*").Val(); len(left) != 0 {
 			t.Errorf("left: %v", left)
 		}
-	})
-}
-
-// Beyond a limit what is abandoned is left to its lease: the memory is bounded.
-func TestResolver_Full(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c, _, _ := orphaned(t, 1, 10)
-		c.resolver.mu.Lock()
-		c.resolver.orphans += maxOrphans
-		c.resolver.mu.Unlock()
-		c.abandon(c.kinds.Reentrant, []string{"other"}, c.nextField(), nil, time.Second)
-		c.resolver.mu.Lock()
-		defer c.resolver.mu.Unlock()
-		if c.resolver.keys["other"] != nil {
-			t.Error("taken beyond the limit")
-		}
-		c.resolver.orphans -= maxOrphans
 	})
 }

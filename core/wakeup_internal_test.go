@@ -8,17 +8,21 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/interlock-go/interlock/core/internal/wakeup"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // listener is a client with a waiter that has subscribed.
-func listener(t *testing.T) (*Client, *waiter) {
+func listener(t *testing.T, prepare ...func(*Client)) (*Client, *waiter) {
 	t.Helper()
 	c, err := New(redistest.New(t).Client())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	for _, p := range prepare {
+		p(c)
+	}
 	w := &waiter{req: &request{}, since: time.Now()}
 	if err := c.lines.join("k", w); err != nil {
 		t.Fatal(err)
@@ -32,20 +36,45 @@ func listener(t *testing.T) (*Client, *waiter) {
 	return c, w
 }
 
-// A subscription connection that has ended tells nobody anything: those who relied on
+// passing is a way of subscriptions whose connections do not come back when they are lost.
+type passing struct {
+	wire
+
+	opened chan wakeup.Connection
+}
+
+func (e passing) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
+	connection, err := e.wire.Connect(ctx, key)
+	e.opened <- connection
+	return final{connection}, err
+}
+
+// final is a connection like those to the masters of a Cluster.
+type final struct{ wakeup.Connection }
+
+func (final) Sharded() bool { return true }
+
+// A subscription connection that is closed tells nobody anything: those who relied on
 // it look, and then listen elsewhere.
-func TestFeed_EndWakesTheWaiters(t *testing.T) {
+func TestSubscription_CloseWakesTheWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, w := listener(t)
-		before := w.line.topic
-		before.feed.end()
+		opened := make(chan wakeup.Connection, 2)
+		c, w := listener(t, func(c *Client) {
+			c.wakeups = wakeup.New(wakeup.Config{Wire: passing{wire{c}, opened}, Woken: c.woken, Spawn: c.spawn})
+		})
+		before := w.line.subscription
+		if err := (<-opened).Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // of the bubble
+		synctest.Wait()
 		if !c.lines.next(w, time.Now()).attempt {
 			t.Error("the waiter was not woken")
 		}
 		c.lines.subscribe(t.Context(), w)
 		synctest.Wait()
-		if now := w.line.topic; now == before || !now.confirmed.Load() {
+		if now := w.line.subscription; now == before || !before.Dead() || !now.Confirmed() {
 			t.Error("the waiter does not listen elsewhere")
 		}
 	})

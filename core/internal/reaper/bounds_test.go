@@ -1,0 +1,269 @@
+package reaper_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/reaper"
+)
+
+// However much there is, and however slow Redis is, few questions are asked at a time and in
+// a second, and each is about as many keys as one may be about.
+func TestReaper_Bounds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		keys, each, most int
+		takes            time.Duration
+		least            int // questions in a second
+	}{
+		{1, 5000, 64, 0, 1},
+		{5000, 1, 64, 0, 70},
+		{5000, 1, 1, 0, 390},
+		{5000, 1, 1, 50 * time.Millisecond, 8 * 19},
+		{100, 100, 64, time.Millisecond, 2},
+	} {
+		t.Run(fmt.Sprintf("%dx%d by %d in %s", tt.keys, tt.each, tt.most, tt.takes), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				b.most, b.takes = tt.most, tt.takes
+				for i := range tt.keys * tt.each {
+					b.abandon(fmt.Sprint("f", i), fmt.Sprint("k", i%tt.keys))
+				}
+				for range 3 {
+					pass(time.Second)
+					b.wantBounded(tt.least)
+				}
+			})
+		})
+	}
+}
+
+func (b *bed) wantBounded(least int) {
+	b.t.Helper()
+	asked := b.questions()
+	if len(asked) < least || len(asked) > 401 {
+		b.t.Errorf("%d questions in a second, want between %d and 400", len(asked), least)
+	}
+	for i, q := range asked {
+		if len(q.list) == 0 || len(q.list) > b.most {
+			b.t.Errorf("a question about %d keys, want at most %d", len(q.list), b.most)
+		}
+		if i > 0 && q.at.Sub(asked[i-1].at) < reaper.AskEvery {
+			b.t.Errorf("two questions within %s", q.at.Sub(asked[i-1].at))
+		}
+	}
+	if n := b.atOnce(); n > reaper.MaxAsking {
+		b.t.Errorf("%d questions at a time", n)
+	}
+}
+
+// A key is asked about soon at first, and then less and less often, down to once a second;
+// what is new in it makes it begin anew.
+func TestReaper_Pace(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		for range 2 {
+			last := time.Now()
+			b.abandon("a", "k")
+			pass(4 * time.Second)
+			asked := b.questions()
+			for i, ms := range []int{5, 20, 80, 320, 1000, 1000} {
+				want := time.Duration(ms) * time.Millisecond
+				d := asked[i].at.Sub(last)
+				if d < want*3/4 || d > want {
+					t.Errorf("question %d after %s, want the last quarter of %s", i, d, want)
+				}
+				last = asked[i].at
+			}
+		}
+	})
+}
+
+// Beyond a limit what is abandoned is left to its lease: the memory is bounded. There is room
+// again when others are settled.
+func TestReaper_Full(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.hush(true, "k")
+		for range reaper.MaxOrphans {
+			b.Relinquish(nil, []string{"k"}, "a", time.Second)
+		}
+		b.abandon("b", "other")
+		pass(time.Second)
+		if n := len(b.questions()); n != 0 {
+			t.Errorf("%d questions about what is beyond the limit", n)
+		}
+		b.hush(false, "k")
+		b.Resume()
+		pass(time.Second)
+		b.wantKept(reaper.KeptNothing)
+		b.land("b", "other")
+		b.abandon("b", "other")
+		pass(10 * time.Millisecond)
+		b.wantCleared("other")
+	})
+}
+
+// A node that is silent is asked nothing, however long that takes, and at once when it
+// answers again; others go on.
+func TestReaper_Silent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.land("a", "k1", "k2")
+		b.hush(true, "k1")
+		b.abandon("a", "k1")
+		b.abandon("a", "k2")
+		pass(time.Minute)
+		b.wantCleared("k2")
+		for _, q := range b.questions() {
+			if q.names("k1") {
+				t.Fatal("asked although its node is silent")
+			}
+		}
+		b.abandon("b", "k1") // is parked with the other
+		pass(time.Second)
+		b.hush(false, "k1")
+		b.Resume()
+		synctest.Wait()
+		b.wantCleared("k2", "k1")
+		b.wantKept("1 orphans in 1 keys, 1 due, 0 parked, 0 asked about, running: true")
+	})
+}
+
+// One that answers again in the moment in which it is found to be silent is not forgotten.
+func TestReaper_ResumedMeanwhile(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.land("a", "k")
+		b.hush(true, "k")
+		looks := 0
+		b.looked = func(string) {
+			if looks++; looks == 2 {
+				b.hush(false, "k")
+			} else {
+				b.Resume()
+			}
+		}
+		b.abandon("a", "k")
+		pass(10 * time.Millisecond)
+		b.wantCleared("k")
+	})
+}
+
+// A key whose mention makes Redis reject a whole question does not stop the others, and is
+// asked about by itself, until it is answered.
+func TestReaper_ForbiddenKeyStopsNoOther(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		forbidden := true
+		b.fails = func(key string) failure {
+			if key == "k1" && forbidden {
+				return rejected
+			}
+			return fine
+		}
+		b.land("a", "k0", "k1", "k2")
+		b.abandon("a", "k0", "k1", "k2")
+		pass(2 * time.Second)
+		b.wantLocks(t, "k0")
+		b.wantLocks(t, "k2")
+		b.wantLocks(t, "k1", "a")
+		b.questions()
+		b.abandon("b", "k3")
+		pass(2 * time.Second)
+		for _, q := range b.questions() {
+			if q.names("k1") && len(q.list) > 1 {
+				t.Errorf("asked about with others: %v", q.list)
+			}
+		}
+		b.mu.Lock()
+		forbidden = false
+		b.mu.Unlock()
+		pass(2 * time.Second)
+		b.wantLocks(t, "k1")
+	})
+}
+
+// Of one key nothing is known; the others are learned about.
+func TestReaper_OneFindingIsAnError(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.fails = func(key string) failure {
+			if key == "k1" {
+				return broken
+			}
+			return fine
+		}
+		b.land("a", "k1", "k2")
+		b.abandon("a", "k1")
+		b.abandon("a", "k2")
+		pass(time.Second)
+		b.wantCleared("k2")
+		b.wantLocks(t, "k1", "a")
+	})
+}
+
+// Drain waits until Redis has answered once about each, found or not.
+func TestReaper_Drain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.takes = 100 * time.Millisecond
+		b.abandon("a", "k1", "k2")
+		b.Relinquish(nil, []string{"k3"}, "b", time.Second)
+		start := time.Now()
+		b.Drain(t.Context())
+		if d := time.Since(start); d < 100*time.Millisecond || d > 120*time.Millisecond {
+			t.Errorf("it took %s, want that of one question", d)
+		}
+		b.abandon("c", "k4") // is cleared up, but not waited for
+		start = time.Now()
+		b.Drain(t.Context())
+		if d := time.Since(start); d != 0 {
+			t.Errorf("the second took %s", d)
+		}
+		b.land("c", "k4")
+		pass(time.Second)
+		b.wantCleared("k4")
+	})
+}
+
+func TestReaper_DrainWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		start := time.Now()
+		b.Drain(t.Context())
+		if d := time.Since(start); d != 0 {
+			t.Errorf("it took %s", d)
+		}
+	})
+}
+
+// An acquire that is still pending may land after the question: it is waited for, until its
+// answer comes, or the time is up.
+func TestReaper_DrainWaitsForAPendingCall(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		comes time.Duration
+		want  time.Duration
+	}{"its answer comes": {time.Second, time.Second}, "the time is up": {time.Hour, 5 * time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				call := &late{}
+				b.Abandon(nil, []string{"k"}, "a", call, time.Second)
+				answers := time.AfterFunc(tt.comes, func() { call.comes(reaper.Unknown) })
+				defer answers.Stop()
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				start := time.Now()
+				b.Drain(ctx)
+				if d := time.Since(start); d < tt.want || d > tt.want+reaper.LongestAsk {
+					t.Errorf("it took %s, want %s", d, tt.want)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,244 @@
+package wakeup
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/jitter"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+const (
+	// pingInterval is how often a connection has to prove that it lives. go-redis sends pings
+	// too, but does not miss the answers.
+	pingInterval = time.Second
+	// silenceLimit is for how long it may say nothing.
+	silenceLimit = 3 * pingInterval
+	// receivePause is before a connection is used again after an error.
+	receivePause = 5 * time.Millisecond
+	// closePause keeps a node that accepts no connections from being asked all the time.
+	closePause = 200 * time.Millisecond
+	// maxAskedAgain is how many channels are asked for again at a time.
+	maxAskedAgain = 20
+)
+
+// connection is one subscription connection with what is subscribed on it.
+//
+//	open ─ nothing is subscribed, Redis cannot be reached, or the client closes ─▶ closed
+//
+// One that is closed takes no subscriptions.
+type connection struct {
+	cfg    *Config
+	forget func(*connection)
+	node   string
+	key    string        // tells the node
+	work   chan struct{} // there are fresh channels; capacity 1
+
+	mu            sync.Mutex
+	subscriptions map[string]*Subscription // by channel
+	fresh         []string                 // channels to subscribe
+	closed        bool
+}
+
+func newConnection(cfg *Config, forget func(*connection), node, key string) *connection {
+	return &connection{
+		cfg: cfg, forget: forget, node: node, key: key, work: make(chan struct{}, 1), subscriptions: make(map[string]*Subscription),
+	}
+}
+
+// use adds a user to the subscription of a channel, nil if the connection is closed.
+func (c *connection) use(key, channel string) *Subscription {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	s := c.subscriptions[channel]
+	if s == nil {
+		s = &Subscription{connection: c, key: key, channel: channel}
+		c.subscriptions[channel] = s
+		c.want(channel)
+	}
+	s.users++
+	return s
+}
+
+// want has a channel subscribed. The mutex is held.
+func (c *connection) want(channel string) {
+	c.fresh = append(c.fresh, channel)
+	select {
+	case c.work <- struct{}{}:
+	default:
+	}
+}
+
+// run keeps the connection until nobody has needed it for a while, or ctx ends.
+func (c *connection) run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer c.close()
+	defer cancel()
+	wire, err := c.cfg.Wire.Connect(ctx, c.key)
+	if err != nil {
+		_ = jitter.Sleep(ctx, closePause) //nolint:errcheck // it closes either way
+		return
+	}
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer cancel()
+		c.read(ctx, wire)
+	})
+	c.write(ctx, wire)
+	cancel()
+	_ = wire.Close() //nolint:errcheck // nothing was entrusted to it
+	reader.Wait()
+}
+
+// close leaves the subscriptions that still have users to other connections: who waits looks,
+// and subscribes anew.
+func (c *connection) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.forget(c)
+	for _, s := range c.subscriptions { // nobody changes the map any more
+		s.become(dead)
+		c.cfg.Woken(s.key, Closed)
+	}
+}
+
+// write subscribes, unsubscribes and pings.
+func (c *connection) write(ctx context.Context, wire Connection) {
+	tick := time.NewTicker(pingInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.work:
+			wire.Subscribe(ctx, c.takeFresh())
+		case <-tick.C:
+			stale, empty := c.sweep(time.Now())
+			if empty {
+				return
+			}
+			wire.Unsubscribe(ctx, stale)
+			wire.Ping(ctx)
+			for _, channel := range c.unheard() { // in a command of its own: the server may reject some only
+				wire.Subscribe(ctx, []string{channel})
+			}
+		}
+	}
+}
+
+func (c *connection) takeFresh() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fresh := c.fresh
+	c.fresh = nil
+	return fresh
+}
+
+// sweep gives up the subscriptions that nobody has used for a while. When none is left the
+// connection is closed.
+func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for channel, s := range c.subscriptions {
+		if s.stale(now) {
+			delete(c.subscriptions, channel)
+			stale = append(stale, channel)
+		}
+	}
+	c.closed = len(c.subscriptions) == 0
+	return stale, c.closed
+}
+
+// unheard gives channels that are wanted and not confirmed: the server has rejected them, by an
+// ACL say, which an operator may mend.
+func (c *connection) unheard() (channels []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for channel, s := range c.subscriptions {
+		if s.unheard() && len(channels) < maxAskedAgain {
+			channels = append(channels, channel)
+		}
+	}
+	return channels
+}
+
+// read passes on what comes in. A connection that was lost is made again by the wire, which
+// confirms every channel anew: then everybody looks. With sharded channels the connection closes
+// instead: they may belong to another node now, and go-redis would ask for all of them in one
+// command, across slots.
+func (c *connection) read(ctx context.Context, wire Connection) {
+	for ctx.Err() == nil {
+		event, err := wire.Receive(ctx, silenceLimit)
+		moved := event.Kind == redisstore.Unsubscribed && wire.Sharded() && c.wants(event.Channel)
+		switch {
+		case wire.Rejected(err): // some channels; the others go on
+			_ = jitter.Sleep(ctx, receivePause) //nolint:errcheck // the loop looks at ctx
+		case err != nil || moved:
+			c.interrupted()
+			if wire.Sharded() {
+				_ = jitter.Sleep(ctx, closePause) //nolint:errcheck // it closes either way
+				return
+			}
+			_ = jitter.Sleep(ctx, receivePause) //nolint:errcheck // the loop looks at ctx
+		case event.Channel != "":
+			c.handle(event)
+		}
+	}
+}
+
+// wants reports whether a channel is wanted.
+func (c *connection) wants(channel string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.subscriptions[channel] != nil
+}
+
+// interrupted has those know who relied on messages.
+func (c *connection) interrupted() {
+	for _, key := range c.deafen() {
+		c.cfg.Woken(key, Interrupted)
+	}
+}
+
+// deafen takes all subscriptions for not confirmed, and gives the keys of those that were.
+func (c *connection) deafen() (keys []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.subscriptions {
+		if s.become(asked) == confirmed {
+			keys = append(keys, s.key)
+		}
+	}
+	return keys
+}
+
+func (c *connection) handle(e redisstore.Event) {
+	if key, why, wanted := c.take(e); wanted {
+		c.cfg.Woken(key, why)
+	}
+}
+
+// take notes what an event says of its subscription.
+func (c *connection) take(e redisstore.Event) (key string, why Reason, wanted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.subscriptions[e.Channel]
+	if s == nil {
+		return "", Message, false
+	}
+	switch e.Kind {
+	case redisstore.Subscribed:
+		s.become(confirmed)
+		return s.key, Confirmed, true
+	case redisstore.Unsubscribed: // not by us: the slot has moved, or an operator did it
+		s.become(asked)
+		c.want(e.Channel)
+	case redisstore.Message:
+	}
+	return s.key, Message, true
+}

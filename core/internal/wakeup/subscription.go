@@ -1,0 +1,63 @@
+package wakeup
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// linger is how long a subscription outlives its last user.
+const linger = 5 * time.Second
+
+// Subscription is one to the messages about one key. It is shared by its users, and safe for
+// concurrent use.
+//
+//	asked ─ Redis confirms ─▶ confirmed ─ the connection is lost, or the server drops it ─▶ asked
+//	either ─ the connection is closed ─▶ dead
+//
+// Only become changes the state.
+type Subscription struct {
+	connection *connection
+	key        string
+	channel    string
+	state      atomic.Uint32
+
+	// Guarded by the connection.
+	users int
+	since time.Time // when the last user went
+}
+
+const (
+	asked uint32 = iota
+	confirmed
+	dead
+)
+
+// become changes the state, and gives the one before.
+func (s *Subscription) become(state uint32) (before uint32) { return s.state.Swap(state) }
+
+// Confirmed reports whether messages arrive.
+func (s *Subscription) Confirmed() bool { return s.state.Load() == confirmed }
+
+// Dead reports whether no message will arrive any more: who waits needs another subscription.
+func (s *Subscription) Dead() bool { return s.state.Load() == dead }
+
+// Unsubscribe gives the subscription back, once for each Subscribe. Of nil it does nothing.
+func (s *Subscription) Unsubscribe() {
+	if s == nil {
+		return
+	}
+	c := s.connection
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.users--
+	s.since = time.Now()
+}
+
+// stale reports whether nobody has used it for a while. The connection is locked.
+func (s *Subscription) stale(now time.Time) bool {
+	return s.users == 0 && now.Sub(s.since) >= linger
+}
+
+// unheard reports whether somebody wants it and the server has not confirmed it. The
+// connection is locked.
+func (s *Subscription) unheard() bool { return s.users > 0 && !s.Confirmed() }

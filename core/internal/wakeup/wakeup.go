@@ -1,0 +1,140 @@
+// Package wakeup listens for the messages that a lock was released: the subscriptions of this
+// process, and their health. There is one connection per client, and one per master of a
+// Cluster with sharded pub/sub.
+//
+// Who waits for a key subscribes to its channel and unsubscribes when it does not wait any
+// more. Several may share one subscription, which lingers for 5 s after the last of them: a
+// lock that was contended a moment ago will be again.
+//
+// One call runs upward: Woken. Guaranteed is that it is called for each message that arrives,
+// for each confirmation by Redis, which closes the gap between an attempt and the
+// subscription, and when messages may be missing. A connection that says nothing for 3 s,
+// although it is sent a ping every second, is given up; what was subscribed on it is
+// subscribed again, and so is, once a second, what the server has rejected. Not guaranteed is
+// that a message arrives: it is a hint that somebody should look, and the poll of the waiters
+// is what they rely on.
+//
+// Mutexes: the list of connections, then the subscriptions of one of them. They guard memory
+// only; nothing is called under them.
+package wakeup
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// Wire is the way to Redis.
+type Wire interface {
+	// NodeOf names the node whose connection the channel of key belongs to: with sharded
+	// pub/sub its master, else always the same.
+	NodeOf(ctx context.Context, key string) string
+	// Connect opens a connection to the node of key, without channels. Nothing is sent yet.
+	Connect(ctx context.Context, key string) (Connection, error)
+}
+
+// Connection is one subscription connection. Receive is called by one goroutine, the rest by
+// another.
+type Connection interface {
+	// Sharded reports whether the channels belong to slots. Then a connection that is lost is
+	// not made again: the slots may be elsewhere by now.
+	Sharded() bool
+	// Subscribe asks for channels. An event says whether it worked.
+	Subscribe(ctx context.Context, channels []string)
+	// Unsubscribe gives channels up.
+	Unsubscribe(ctx context.Context, channels []string)
+	// Ping makes the server answer.
+	Ping(ctx context.Context)
+	// Receive waits for the next event, at most for d. After an error the next call makes the
+	// connection again, with all its channels.
+	Receive(ctx context.Context, d time.Duration) (redisstore.Event, error)
+	// Rejected reports whether an error of Receive is the server's answer to a command, after
+	// which the connection is as before.
+	Rejected(err error) bool
+	// Close ends the connection, and a Receive that waits on it.
+	Close() error
+}
+
+// Reason is why somebody is woken.
+type Reason uint8
+
+const (
+	// Message says that a message has arrived, or that the server has dropped the subscription,
+	// so that one may be missing. It is asked for again.
+	Message Reason = iota
+	// Confirmed says that from now on messages arrive.
+	Confirmed
+	// Interrupted says that for now none arrive. Confirmed or Closed follows.
+	Interrupted
+	// Closed says that the connection is: no more will arrive by this subscription, it is Dead.
+	Closed
+)
+
+// Config is what a Subscriber needs. All of it is required.
+type Config struct {
+	Wire Wire
+	// Woken is notified of what has happened to the subscription of a key. It must not wait.
+	Woken func(key string, why Reason)
+	// Spawn runs work in a goroutine of its owner, who ends it by its context and waits for
+	// it. It does nothing when the owner has closed.
+	Spawn func(work func(ctx context.Context))
+}
+
+// Subscriber has the subscriptions of a client. It is safe for concurrent use. It has
+// goroutines while there are subscriptions: two per connection.
+type Subscriber struct {
+	cfg Config
+
+	mu          sync.Mutex
+	connections map[string]*connection // by node
+}
+
+// New makes a subscriber without subscriptions.
+func New(cfg Config) *Subscriber {
+	return &Subscriber{cfg: cfg, connections: make(map[string]*connection)}
+}
+
+// Subscribe asks for the messages of channel, about key, and does not wait for Redis: Woken
+// is called when it has confirmed. ctx is for finding the node. The subscription is to be given
+// back by [Subscription.Unsubscribe].
+func (s *Subscriber) Subscribe(ctx context.Context, key, channel string) *Subscription {
+	node := s.cfg.Wire.NodeOf(ctx, key)
+	for {
+		c := s.connection(node, key)
+		if sub := c.use(key, channel); sub != nil {
+			return sub
+		}
+		s.forget(c) // it was closed in this instant
+	}
+}
+
+// connection finds or makes the connection to a node.
+func (s *Subscriber) connection(node, key string) *connection {
+	c, opened := s.open(node, key)
+	if opened {
+		s.cfg.Spawn(c.run)
+	}
+	return c
+}
+
+func (s *Subscriber) open(node, key string) (c *connection, opened bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c = s.connections[node]
+	if c != nil {
+		return c, false
+	}
+	c = newConnection(&s.cfg, s.forget, node, key)
+	s.connections[node] = c
+	return c, true
+}
+
+func (s *Subscriber) forget(c *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.connections[c.node] == c {
+		delete(s.connections, c.node)
+	}
+}

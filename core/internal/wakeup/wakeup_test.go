@@ -1,0 +1,457 @@
+package wakeup_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wakeup"
+)
+
+// Who waits is woken when Redis has confirmed the subscription, and by each message.
+func TestSubscriber_Wakes(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		s := b.subscribe("k")
+		b.wantSaid("k confirmed")
+		if !s.Confirmed() || s.Dead() {
+			t.Errorf("confirmed: %v, dead: %v", s.Confirmed(), s.Dead())
+		}
+		c := b.connection(0)
+		c.publish("k", redisstore.Message)
+		c.publish("other", redisstore.Message)
+		c.publish("k", redisstore.Message)
+		b.wantSaid("k message", "k message")
+	})
+}
+
+// Subscribe does not wait for Redis.
+func TestSubscriber_ConfirmedLater(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.set(func(w *wire) { w.answers = false })
+		s := b.subscribe("k")
+		b.wantSaid()
+		if s.Confirmed() {
+			t.Error("confirmed without an answer")
+		}
+	})
+}
+
+// Users of one key share a subscription, and keys a connection. The channels that are asked
+// for at once travel together.
+func TestSubscriber_Shares(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		first, second := b.subscribe("k"), b.subscribe("k")
+		if first != second || first.Users() != 2 {
+			t.Errorf("%d users, want 2 of one subscription", first.Users())
+		}
+		for i := range 10 {
+			b.subscribe(fmt.Sprint("k", i))
+		}
+		if n := len(b.connection(0).commands()); n > 2 || b.attempted != 1 || b.Connections() != 1 {
+			t.Errorf("%d commands on %d connections", n, b.attempted)
+		}
+		if n := b.connection(0).subscribed(); n != 11 {
+			t.Errorf("%d channels, want 11", n)
+		}
+	})
+}
+
+// A subscription outlives its last user for a while; who comes back in that time has it at
+// once. When nothing is subscribed any more the connection is closed.
+func TestSubscription_Lingers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		s, other := b.subscribe("k"), b.subscribe("other")
+		b.wantSaid("k confirmed", "other confirmed")
+		s.Unsubscribe()
+		pass(wakeup.Linger - 2*time.Second)
+		if again := b.subscribe("k"); again != s || !s.Confirmed() {
+			t.Error("another subscription while the old one lingers")
+		}
+		s.Unsubscribe()
+		pass(wakeup.Linger + 1100*time.Millisecond)
+		c := b.connection(0)
+		if n := c.subscribed(); n != 1 || c.isClosed() {
+			t.Errorf("%d channels, closed: %v, want the one that is used", n, c.isClosed())
+		}
+		c.publish("k", redisstore.Message)
+		b.wantSaid()
+		other.Unsubscribe()
+		pass(wakeup.Linger + 1100*time.Millisecond)
+		if !c.isClosed() || b.Connections() != 0 {
+			t.Error("the connection is kept for nobody")
+		}
+		b.wantSaid()
+		b.subscribe("k")
+		b.wantSaid("k confirmed")
+	})
+}
+
+// One that is used is kept, however long that takes.
+func TestSubscription_OfSeveralUsers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		s := b.subscribe("k")
+		b.subscribe("k")
+		s.Unsubscribe()
+		pass(time.Minute)
+		if b.connection(0).subscribed() != 1 || !s.Confirmed() {
+			t.Error("given up under its user")
+		}
+	})
+}
+
+func TestSubscription_UnsubscribeOfNil(t *testing.T) {
+	t.Parallel()
+	var s *wakeup.Subscription
+	s.Unsubscribe()
+}
+
+// A connection that is lost is made again, and everybody looks when that is confirmed.
+func TestConnection_Lost(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		s := b.subscribe("k1")
+		b.subscribe("k2")
+		b.wantSaid("k1 confirmed", "k2 confirmed")
+		b.connection(0).fail()
+		synctest.Wait()
+		if s.Confirmed() || s.Dead() {
+			t.Errorf("confirmed: %v, dead: %v, of a lost connection", s.Confirmed(), s.Dead())
+		}
+		b.wantSaid("k1 interrupted", "k2 interrupted")
+		pass(10 * time.Millisecond)
+		b.wantSaid("k1 confirmed", "k2 confirmed")
+		if b.attempted != 1 || !s.Confirmed() {
+			t.Errorf("%d connections", b.attempted)
+		}
+	})
+}
+
+// Nothing comes any more, and nobody closes the connection: that is noticed by the pings, and
+// said once.
+func TestConnection_Silent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		s := b.subscribe("k")
+		pass(10 * time.Second)
+		b.wantSaid("k confirmed")
+		if n := b.connection(0).pinged(); n != 10 {
+			t.Errorf("%d pings in ten seconds", n)
+		}
+		b.set(func(w *wire) { w.answers = false })
+		pass(3100 * time.Millisecond)
+		b.wantSaid("k interrupted")
+		if s.Confirmed() {
+			t.Error("confirmed although nothing comes")
+		}
+		pass(10 * time.Second)
+		b.wantSaid()
+		b.set(func(w *wire) { w.answers = true })
+		pass(4 * time.Second)
+		b.wantSaid("k confirmed")
+	})
+}
+
+// What the server rejects is asked for again once a second, each in a command of its own; the
+// others go on.
+func TestConnection_Rejected(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.set(func(w *wire) { w.rejects[channel("k1")] = true })
+		b.subscribe("k1")
+		b.subscribe("k2")
+		pass(10 * time.Millisecond)
+		b.wantSaid("k2 confirmed")
+		c := b.connection(0)
+		c.commands()
+		pass(5 * time.Second)
+		if asked := c.commands(); len(asked) != 5 || len(asked[0]) != 1 {
+			t.Errorf("in five seconds asked for %q", asked)
+		}
+		c.publish("k2", redisstore.Message)
+		b.wantSaid("k2 message")
+		b.set(func(w *wire) { clear(w.rejects) })
+		pass(time.Second)
+		b.wantSaid("k1 confirmed")
+		c.commands()
+		pass(5 * time.Second)
+		if asked := c.commands(); len(asked) != 0 {
+			t.Errorf("asked for again although confirmed: %q", asked)
+		}
+	})
+}
+
+// However many are rejected, a second has few commands for them.
+func TestConnection_ManyRejected(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		for i := range 100 {
+			key := fmt.Sprint("k", i)
+			b.set(func(w *wire) { w.rejects[channel(key)] = true })
+			b.subscribe(key)
+		}
+		pass(900 * time.Millisecond)
+		c := b.connection(0)
+		c.commands()
+		pass(time.Second)
+		if n := len(c.commands()); n != 20 {
+			t.Errorf("%d commands in a second, want 20", n)
+		}
+	})
+}
+
+// The server may drop a subscription by itself: it is asked for again at once, and whoever
+// waits looks, because a message may be missing.
+func TestConnection_DroppedByTheServer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		s := b.subscribe("k")
+		b.wantSaid("k confirmed")
+		c := b.connection(0)
+		c.commands()
+		c.publish("k", redisstore.Unsubscribed)
+		b.wantSaid("k message", "k confirmed")
+		if n := len(c.commands()); n != 1 || !s.Confirmed() {
+			t.Errorf("%d subscriptions after the end of one", n)
+		}
+	})
+}
+
+// With sharded channels there is a connection for each node.
+func TestSharded_OneConnectionPerNode(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.sharded = true
+		for _, key := range []string{"a:1", "a:2", "b:1"} {
+			b.subscribe(key)
+		}
+		b.wantSaid("a:1 confirmed", "a:2 confirmed", "b:1 confirmed")
+		if b.Connections() != 2 || b.attempted != 2 {
+			t.Errorf("%d connections, want 2", b.attempted)
+		}
+	})
+}
+
+// With sharded channels a connection that is lost is closed, or one whose slot has moved: who waits
+// looks, and subscribes on another.
+func TestSharded_Closes(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*connection){
+		"lost":  (*connection).fail,
+		"moved": func(c *connection) { c.publish("a:1", redisstore.Unsubscribed) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				b.sharded = true
+				s, other := b.subscribe("a:1"), b.subscribe("b:1")
+				b.wantSaid("a:1 confirmed", "b:1 confirmed")
+				end(b.nodeConnection("a:1"))
+				b.wantSaid("a:1 interrupted")
+				pass(200 * time.Millisecond)
+				b.wantSaid("a:1 closed")
+				if !s.Dead() || s.Confirmed() || other.Dead() {
+					t.Errorf("dead: %v and %v, want only the one that was lost", s.Dead(), other.Dead())
+				}
+				s.Unsubscribe()
+				if again := b.subscribe("a:1"); again == s {
+					t.Error("subscribed on a closed connection")
+				}
+				b.wantSaid("a:1 confirmed")
+			})
+		})
+	}
+}
+
+// nodeConnection is the open connection with the channel of key.
+func (b *bed) nodeConnection(key string) *connection {
+	synctest.Wait()
+	for _, c := range b.opened {
+		if !c.isClosed() && len(c.channels) > 0 && c.channels[0] == channel(key) {
+			return c
+		}
+	}
+	b.t.Fatalf("no connection has %s", key)
+	return nil
+}
+
+// A channel that was given up by us is unsubscribed without consequences.
+func TestSharded_GivenUpIsNotMoved(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.sharded = true
+		b.subscribe("a:1").Unsubscribe()
+		kept := b.subscribe("a:2")
+		pass(wakeup.Linger + 2*time.Second)
+		b.wantSaid("a:1 confirmed", "a:2 confirmed")
+		if kept.Dead() || b.connection(0).subscribed() != 1 {
+			t.Error("the connection was closed with a channel that was given up")
+		}
+	})
+}
+
+// A node that cannot be reached is asked a few times a second, as those who wait subscribe
+// again and again.
+func TestSubscriber_CannotConnect(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.broken = errLost
+		for range 5 {
+			s := b.subscribe("k")
+			pass(200 * time.Millisecond)
+			b.wantSaid("k closed")
+			if !s.Dead() {
+				t.Error("not dead although there is no connection")
+			}
+		}
+		if b.attempted != 5 || b.Connections() != 0 {
+			t.Errorf("%d attempts to connect, %d connections kept", b.attempted, b.Connections())
+		}
+	})
+}
+
+// When its owner closes, all its goroutines end, and connections are closed.
+func TestSubscriber_Close(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		s := b.subscribe("k")
+		synctest.Wait()
+		b.end()
+		b.workers.Wait()
+		if !b.connection(0).isClosed() || !s.Dead() {
+			t.Error("the connection outlives its owner")
+		}
+		if late := b.subscribe("k"); late.Confirmed() {
+			t.Error("confirmed after the end")
+		}
+	})
+}
+
+// Random events in any order: who uses a subscription that is not dead gets its messages when
+// all is well again, and when nobody uses one nothing is kept.
+func TestSubscriber_Model(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				m := &model{bed: b, random: rand.New(rand.NewPCG(seed, 1)), used: map[string][]*wakeup.Subscription{}}
+				b.sharded = seed%2 == 0
+				for range 300 {
+					m.event()
+					pass(time.Duration(m.random.IntN(400)) * time.Millisecond)
+				}
+				m.settle()
+			})
+		})
+	}
+}
+
+// model is who uses which subscriptions.
+type model struct {
+	*bed
+
+	random *rand.Rand
+	used   map[string][]*wakeup.Subscription
+}
+
+var modelKeys = []string{"a:1", "a:2", "b:1", "b:2", "c:1"}
+
+func (m *model) event() {
+	key := modelKeys[m.random.IntN(len(modelKeys))]
+	switch m.random.IntN(8) {
+	case 0, 1:
+		m.used[key] = append(m.used[key], m.subscribe(key))
+	case 2, 3:
+		if list := m.used[key]; len(list) > 0 {
+			list[0].Unsubscribe()
+			m.used[key] = list[1:]
+		}
+	case 4:
+		m.set(func(w *wire) { w.rejects[channel(key)] = !w.rejects[channel(key)] })
+	case 5:
+		m.set(func(w *wire) { w.answers = !w.answers })
+	case 6:
+		m.somewhere((*connection).fail)
+	case 7:
+		m.somewhere(func(c *connection) { c.publish(key, redisstore.Unsubscribed) })
+	}
+}
+
+func (m *model) somewhere(happens func(*connection)) {
+	synctest.Wait()
+	if len(m.opened) == 0 {
+		return
+	}
+	if c := m.opened[m.random.IntN(len(m.opened))]; !c.isClosed() {
+		happens(c)
+	}
+}
+
+// settle ends all trouble, has whoever has a dead subscription make another, and looks who is
+// woken.
+func (m *model) settle() {
+	m.t.Helper()
+	m.set(func(w *wire) { w.answers = true; clear(w.rejects) })
+	pass(10 * time.Second)
+	for _, key := range modelKeys {
+		for i, s := range m.used[key] {
+			if s.Dead() {
+				s.Unsubscribe()
+				m.used[key][i] = m.subscribe(key)
+			}
+		}
+	}
+	pass(2 * time.Second)
+	m.wantAllWoken()
+	for _, list := range m.used {
+		for _, s := range list {
+			s.Unsubscribe()
+		}
+	}
+	pass(wakeup.Linger + 2*time.Second)
+	if n := m.Connections(); n != 0 {
+		m.t.Errorf("%d connections are kept for nobody", n)
+	}
+}
+
+func (m *model) wantAllWoken() {
+	m.t.Helper()
+	m.said.Lock()
+	m.words = nil
+	m.said.Unlock()
+	var want []string
+	for _, key := range modelKeys {
+		if len(m.used[key]) == 0 {
+			continue
+		}
+		want = append(want, key+" message")
+		for _, s := range m.used[key] {
+			if !s.Confirmed() || s.Users() != len(m.used[key]) {
+				m.t.Errorf("%s: confirmed: %v, %d users, want %d", key, s.Confirmed(), s.Users(), len(m.used[key]))
+			}
+		}
+		m.publishTo(key)
+	}
+	m.wantSaid(want...)
+}
+
+// publishTo has a message arrive where the channel of key is subscribed.
+func (m *model) publishTo(key string) {
+	for _, c := range m.opened {
+		c.mu.Lock()
+		for _, ch := range c.channels {
+			if ch == channel(key) && !c.isClosed() {
+				c.publish(key, redisstore.Message)
+			}
+		}
+		c.mu.Unlock()
+	}
+}

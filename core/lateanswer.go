@@ -1,0 +1,41 @@
+package core
+
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/reaper"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// abandon leaves a field to the reaper, in all keys of one command. call is that command if
+// it was not answered, nil if it was, or if only its effect is in doubt.
+func (c *Client) abandon(kind *redisstore.Kind, keys []string, field string, call *redisstore.Call[redisstore.Grant], lease time.Duration) {
+	var late reaper.LateAnswer
+	if call != nil {
+		call.Settle()
+		late = lateAnswer{call}
+	}
+	c.reaper.Abandon(kind, keys, field, late, lease)
+}
+
+// lateAnswer is an acquire without an answer, as the reaper sees it.
+type lateAnswer struct {
+	call *redisstore.Call[redisstore.Grant]
+}
+
+// Late looks whether the answer has come.
+func (l lateAnswer) Late() reaper.Outcome {
+	grant, fate, err := l.call.Late()
+	switch {
+	case redisstore.Pending(err):
+		return reaper.Pending
+	case err != nil && fate != redisstore.Unknown:
+		return reaper.Unchanged
+	case err != nil:
+		return reaper.Unknown
+	case grant.Refusal != nil:
+		return reaper.Unchanged
+	default:
+		return reaper.Granted
+	}
+}
