@@ -81,7 +81,8 @@ func (q *Queues) Message(key string, now time.Time) []Holder {
 	if in == nil || in.echo.is(now) {
 		return nil
 	}
-	if in.turns.message(now) {
+	head := in.order.first
+	if in.turns.message(head != nil && head.state == due, now) {
 		in.wakeHead()
 	}
 	return in.holders.all()

@@ -46,15 +46,18 @@ func (t *turns) released(now time.Time, yield bool) {
 // contested notes that somebody else has, or had, the lock.
 func (t *turns) contested() { t.possession.contested() }
 
-// message notes a message of another process, and reports whether the head should be told:
-// it may have been already.
-func (t *turns) message(now time.Time) (tell bool) {
+// message notes a message of another process, and reports whether the head should be told.
+// due says that it has been, and has not attempted since: one attempt is enough then, and
+// is not put off again.
+func (t *turns) message(due bool, now time.Time) (tell bool) {
 	t.contested()
 	if now.Before(t.pacedTo) {
 		return false
 	}
-	t.pacedTo = t.pace.next(now)
 	t.backTo = time.Time{}
+	if !due {
+		t.pacedTo = t.pace.next(now)
+	}
 	return true
 }
 
