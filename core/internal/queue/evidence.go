@@ -4,8 +4,8 @@ import "time"
 
 // Refusal is the answer of Redis that the lock is taken.
 type Refusal struct {
-	Holder string        // field of the holder
 	TTL    time.Duration // how long the lease lasts; negative: without end
+	Holder string        // field of the holder
 	Index  int           // of several keys that of the one that is taken
 }
 

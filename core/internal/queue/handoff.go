@@ -20,7 +20,7 @@ func (q *Queues) Choose(key string, h Holder, now time.Time) *Waiter {
 	in.order.remove(w)
 	w.become(chosen)
 	w.behind = in.holders.field()
-	in.handing = true
+	in.handing++
 	return w
 }
 
@@ -38,7 +38,7 @@ func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	in := w.queue
-	in.handing = false
+	in.handing--
 	in.holders.follow(from, next)
 	in.turns.handedOff()
 	if w.state != chosen {
@@ -55,7 +55,7 @@ func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
 func (q *Queues) NotHanded(w *Waiter, now time.Time) {
 	s := q.lock(w.queue.key)
 	in := w.queue
-	in.handing = false
+	in.handing--
 	if w.state == chosen {
 		in.order.insert(w, nil)
 		w.become(queued)

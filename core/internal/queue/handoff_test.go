@@ -284,3 +284,28 @@ func TestNext_Behind(t *testing.T) {
 		t.Errorf("behind %q, want next", got)
 	}
 }
+
+// A hand-off may be so slow that the next one begins before it ends: the queue is there for
+// both of them, and its waiters stay in it.
+func TestNotHanded_BesideAnotherHandOff(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	slow := b.holds()
+	first, second := b.joined(), b.joined()
+	b.chosen(slow)
+	h := b.holds() // the lease of the first is over
+	next, w := b.hands(h)
+	if w != second {
+		t.Fatal("not the second was chosen")
+	}
+	b.frees(next)
+	third := b.joined()
+	b.NotHanded(first, b.now)
+	b.wantOrder("k", first, third)
+	b.attempts(first)
+	got, _ := b.takes(first)
+	b.Ended("k", got, false, b.now)
+	b.attempts(third)
+	b.Leave(third, b.now)
+	b.wantEmpty()
+}

@@ -9,7 +9,7 @@ type queue struct {
 	kind         string // of lock, of the holders and waiters
 	order        order
 	holders      holders
-	handing      bool         // a hand-off is on its way
+	handing      int          // hand-offs on their way; more than one if the first one is slow
 	subscription Subscription // to the messages, kept while anybody waits; nil: none
 	turns        turns
 	echo         echo
@@ -24,7 +24,7 @@ func (in *queue) check(kind string) error {
 }
 
 // open reports whether w, as the head, may find the lock free.
-func (in *queue) open(w *Waiter) bool { return !in.handing && in.holders.admits(w.Shared) }
+func (in *queue) open(w *Waiter) bool { return in.handing == 0 && in.holders.admits(w.Shared) }
 
 // enter puts a waiter into the queue. A new head attempts before it sleeps, unless it is
 // known here that the lock is taken.

@@ -61,7 +61,7 @@ func (s *shard) get(key, kind string) *queue {
 // settle forgets a queue that nobody needs, and gives the subscription to let go. The
 // shard is locked.
 func (s *shard) settle(in *queue, now time.Time) Subscription {
-	if in.order.first != nil || in.holders.any() || in.handing {
+	if in.order.first != nil || in.holders.any() || in.handing > 0 {
 		return nil
 	}
 	if s.queues[in.key] == in {
@@ -117,7 +117,7 @@ func (q *Queues) Wanted(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	in := s.queues[key]
-	return in != nil && (in.order.first != nil || in.holders.any() || in.handing)
+	return in != nil && (in.order.first != nil || in.holders.any() || in.handing > 0)
 }
 
 // Check gives a [KindError] when key is in use as another kind of lock.
