@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -37,16 +38,16 @@ type attempt struct {
 	now    time.Time // last look at the clock
 	cut    bool      // the wait time ends before the time that a command has
 	report *AcquireResult
-	w      waiter
-	timer  *time.Timer               // of a waiter that has slept
-	spins  int                       // how often it has slept without messages
-	notify func(*redisstore.Refusal) // told of the first refusal; may be nil
+	w      queue.Waiter
+	timer  *time.Timer          // of a waiter that has slept
+	spins  int                  // how often it has slept without messages
+	notify func(*queue.Refusal) // told of the first refusal; may be nil
 
-	refusal *redisstore.Refusal // the last one
-	seen    time.Time           // when it came
-	earlier error               // of a send that failed and was repeated
-	ghosts  []string            // fields of attempts without an answer, left to the resolver
-	haunted time.Time           // when the last of them was left
+	refusal *queue.Refusal // the last one
+	seen    time.Time      // when it came
+	earlier error          // of a send that failed and was repeated
+	ghosts  []string       // fields of attempts without an answer, left to the resolver
+	haunted time.Time      // when the last of them was left
 
 	admitted   bool                  // as of waiter
 	patience   time.Duration         // begins anew when another holder is in the way than before
@@ -70,19 +71,22 @@ func (a *attempt) run(ctx context.Context) (*owner, error) {
 	if err := a.client.gate.check(ctx, a.key); err != nil {
 		return nil, err
 	}
-	if !a.req.forever && a.req.wait == 0 {
+	if !a.req.mayWait() {
 		return a.once(ctx)
 	}
 	for {
 		w := &a.w
-		*w = waiter{req: a.req, since: a.start, until: a.end(ctx), many: a.keys != nil, admitted: a.admitted}
-		if err := a.client.lines.join(a.key, w); err != nil {
-			return nil, err
+		*w = queue.Waiter{Wish: queue.Wish{
+			Kind: a.req.kind.Name, Since: a.start, Until: a.end(ctx), Lease: a.req.lease,
+			MaxWaiters: a.req.maxWaiters, Several: a.keys != nil, Admitted: a.admitted,
+		}}
+		if err := a.client.queues.Join(a.key, w, a.now); err != nil {
+			return nil, notQueued(err, a.key, a.req.kind)
 		}
 		o, err := a.queued(ctx, w)
 		if err != nil {
-			if grant := a.client.lines.leave(w); grant != nil {
-				a.client.passOn(grant)
+			if grant := a.client.queues.Leave(w, time.Now()); grant != nil {
+				a.client.passOn(grant.(*owner))
 			}
 			return nil, err
 		}
@@ -95,6 +99,9 @@ func (a *attempt) run(ctx context.Context) (*owner, error) {
 
 // once is a single attempt beside the queue.
 func (a *attempt) once(ctx context.Context) (*owner, error) {
+	if err := a.client.queues.Check(a.key, a.req.kind.Name); err != nil {
+		return nil, notQueued(err, a.key, a.req.kind)
+	}
 	g, err := a.try(ctx)
 	switch {
 	case err != nil:
@@ -106,13 +113,13 @@ func (a *attempt) once(ctx context.Context) (*owner, error) {
 }
 
 // own registers what a grant has brought to w, or to a caller that does not wait.
-func (a *attempt) own(w *waiter, g grant) *owner {
+func (a *attempt) own(w *queue.Waiter, g grant) *owner {
 	o := a.client.newOwner(a.claim(g.field), g.token, g.sent, a.req.lease)
-	a.client.lines.took(a.key, w, o, a.now)
+	a.client.acquired(o, w, g, a.now)
 	for i, key := range a.keys {
 		if i > 0 {
 			other := a.client.newOwner(redisstore.Claim{Kind: a.req.kind, Key: key, Field: g.field}, 0, g.sent, a.req.lease)
-			a.client.lines.took(key, nil, other, a.now)
+			a.client.acquired(other, nil, g, a.now)
 			a.beside = append(a.beside, other)
 		}
 	}
@@ -121,15 +128,15 @@ func (a *attempt) own(w *waiter, g grant) *owner {
 
 // queued is the life of a waiter. It returns with an owner that is registered, or
 // with an error and the waiter still in the queue.
-func (a *attempt) queued(ctx context.Context, w *waiter) (*owner, error) {
+func (a *attempt) queued(ctx context.Context, w *queue.Waiter) (*owner, error) {
 	defer a.stopTimer()
 	for {
-		todo := a.client.lines.next(w, a.now)
+		todo := a.client.queues.Next(w, a.now)
 		o, err := a.act(ctx, w, todo)
 		if o != nil || err != nil {
 			return o, err
 		}
-		if todo.attempt {
+		if todo.Attempt {
 			continue // a grant may have come meanwhile
 		}
 		over, err := a.rest(ctx, w, todo)
@@ -143,13 +150,13 @@ func (a *attempt) queued(ctx context.Context, w *waiter) (*owner, error) {
 }
 
 // act takes what was handed over, or tries.
-func (a *attempt) act(ctx context.Context, w *waiter, todo step) (*owner, error) {
+func (a *attempt) act(ctx context.Context, w *queue.Waiter, todo queue.Step) (*owner, error) {
 	switch {
-	case todo.grant != nil && ctx.Err() != nil:
+	case todo.Grant != nil && ctx.Err() != nil:
 		return nil, a.busy(contextCause(ctx)) // leaving the queue passes it on
-	case todo.grant != nil:
-		return a.accept(w, todo.grant)
-	case !todo.attempt:
+	case todo.Grant != nil:
+		return a.accept(w, todo)
+	case !todo.Attempt:
 		return nil, nil //nolint:nilnil // there is nothing to do but wait
 	}
 	if err := a.client.gate.check(ctx, a.key); err != nil {
@@ -166,36 +173,38 @@ func (a *attempt) act(ctx context.Context, w *waiter, todo step) (*owner, error)
 }
 
 // stay goes on waiting after a refusal, in the line of the key that is in the way.
-func (a *attempt) stay(ctx context.Context, w *waiter) error {
-	if w.line.key != a.key {
-		a.client.lines.move(w, a.key)
+func (a *attempt) stay(ctx context.Context, w *queue.Waiter) error {
+	if w.Key() != a.key {
+		if err := a.client.queues.Move(w, a.key, a.now); err != nil {
+			return notQueued(err, a.key, a.req.kind)
+		}
 	}
-	passed := a.client.lines.refused(w, a.refusal, a.now)
+	passed := a.client.queues.Refused(w, *a.refusal, a.now)
 	if a.passedOver != nil && a.passedOver(passed) {
 		return errPassedOver
 	}
-	if !a.req.kind.Spins() {
-		a.client.lines.subscribe(ctx, w)
+	if !a.req.kind.Spins() && a.client.queues.NeedsSubscription(w) {
+		a.client.queues.Subscribe(w, a.client.hub.subscribe(ctx, w.Key()))
 	}
 	return nil
 }
 
 // rest waits until there may be something to do. over says that the wait time is.
-func (a *attempt) rest(ctx context.Context, w *waiter, todo step) (over bool, err error) {
+func (a *attempt) rest(ctx context.Context, w *queue.Waiter, todo queue.Step) (over bool, err error) {
 	if a.timer == nil {
-		a.queuedBehind(todo.behind)
+		a.queuedBehind(todo.Behind)
 		a.timer = time.NewTimer(a.sleep(todo))
 	} else {
 		a.timer.Reset(a.sleep(todo))
 	}
 	select {
-	case <-w.signal:
+	case <-w.Signal():
 		a.now = time.Now()
 	case <-a.timer.C:
 		if a.now = time.Now(); a.over() || a.gaveUp() {
 			return true, nil
 		}
-		a.client.lines.poll(w)
+		a.client.queues.Poll(w)
 	case <-ctx.Done():
 		return false, a.busy(contextCause(ctx))
 	case <-a.client.closing:
@@ -211,16 +220,16 @@ func (a *attempt) stopTimer() {
 }
 
 // accept takes what a hand-off has brought.
-func (a *attempt) accept(w *waiter, o *owner) (*owner, error) {
-	a.client.lines.accepted(w)
-	a.report.HandedOff, a.report.BlockedBy = true, w.behind
-	return o, nil
+func (a *attempt) accept(w *queue.Waiter, todo queue.Step) (*owner, error) {
+	a.client.queues.Accept(w)
+	a.report.HandedOff, a.report.BlockedBy = true, todo.Behind
+	return todo.Grant.(*owner), nil
 }
 
 // lastChance ends the wait. A grant that came in the last instant is kept.
-func (a *attempt) lastChance(ctx context.Context, w *waiter) (*owner, error) {
-	if todo := a.client.lines.next(w, a.now); todo.grant != nil && ctx.Err() == nil {
-		return a.accept(w, todo.grant)
+func (a *attempt) lastChance(ctx context.Context, w *queue.Waiter) (*owner, error) {
+	if todo := a.client.queues.Next(w, a.now); todo.Grant != nil && ctx.Err() == nil {
+		return a.accept(w, todo)
 	}
 	if !a.over() {
 		return nil, errGaveUp
@@ -228,7 +237,7 @@ func (a *attempt) lastChance(ctx context.Context, w *waiter) (*owner, error) {
 	if err := a.client.gate.check(ctx, a.key); err != nil {
 		return nil, err // nobody knows whether it is taken
 	}
-	if !a.knownTaken() && a.client.lines.silent(w) {
+	if !a.knownTaken() && a.client.queues.Unanswered(w) {
 		return nil, unavailable(errSilent)
 	}
 	return nil, a.busy(nil)
@@ -325,7 +334,7 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (g grant, again boo
 	case slices.Contains(a.ghosts, refusal.Holder):
 		return grant{}, true, errGhost
 	default:
-		a.refused(refusal)
+		a.refused((*queue.Refusal)(refusal))
 		return grant{}, false, nil
 	}
 }

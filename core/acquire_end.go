@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -17,7 +18,7 @@ func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again
 		return false, a.stopped(ctx, contextCause(ctx))
 	case a.over() && a.knownTaken():
 		return false, a.busy(nil) // Redis answered a moment ago
-	case a.timeUp() && a.client.lines.heldHere(a.key, a.now):
+	case a.timeUp() && a.client.queues.Held(a.key, a.now):
 		return false, a.busy(nil) // that is known without Redis
 	case !a.now.Before(limit), errors.Is(err, redisstore.ErrSilent):
 		return false, a.client.concede(ctx, a.key, a.now, afterEarlier(a.earlier, err))
@@ -37,7 +38,7 @@ func (a *attempt) knownTaken() bool {
 	if a.refusal != nil {
 		return true
 	}
-	r, at, taken := a.client.lines.takenSince(&a.w)
+	r, at, taken := a.client.queues.TakenSince(&a.w)
 	if r != nil {
 		a.refusal, a.seen = r, at
 	}
@@ -79,7 +80,7 @@ func (a *attempt) stopped(ctx context.Context, cause error) error {
 }
 
 // refused notes who is in the way.
-func (a *attempt) refused(r *redisstore.Refusal) {
+func (a *attempt) refused(r *queue.Refusal) {
 	if !a.giveUp.IsZero() && a.refusal != nil && a.refusal.Holder != r.Holder {
 		a.giveUp = minTime(a.now.Add(a.patience), a.lastGiveUp)
 	}
@@ -107,7 +108,7 @@ func (a *attempt) queuedBehind(field string) {
 }
 
 // contended tells the observers, the first time.
-func (a *attempt) contended(r *redisstore.Refusal) {
+func (a *attempt) contended(r *queue.Refusal) {
 	if a.report.Contended {
 		return
 	}

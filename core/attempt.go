@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
 // newAttempt prepares the acquisition of one key. now is the time: of a caller that has
@@ -15,7 +15,7 @@ func (c *Client) newAttempt(ctx context.Context, key string, req *request, repor
 		a.until = report.Start.Add(req.wait)
 	}
 	if len(c.cfg.observers.contention) > 0 {
-		a.notify = func(r *redisstore.Refusal) {
+		a.notify = func(r *queue.Refusal) {
 			told := Contention{Acquisition: report.Acquisition, BlockedBy: report.BlockedBy}
 			if r != nil {
 				told.TTL = r.TTL
@@ -28,12 +28,12 @@ func (c *Client) newAttempt(ctx context.Context, key string, req *request, repor
 
 // sleep is how long to wait for a signal: a poll interval, or until the head's
 // stand-back is over, or the lease in its way, or the wait time.
-func (a *attempt) sleep(todo step) time.Duration {
+func (a *attempt) sleep(todo queue.Step) time.Duration {
 	d := jittered(a.interval(todo))
-	if todo.sleep > 0 {
-		d = min(d, todo.sleep)
+	if todo.Sleep > 0 {
+		d = min(d, todo.Sleep)
 	}
-	if todo.head && a.refusal != nil && a.refusal.TTL >= 0 {
+	if todo.Head && a.refusal != nil && a.refusal.TTL >= 0 {
 		d = min(d, max(a.seen.Add(a.refusal.TTL+time.Millisecond).Sub(a.now), time.Millisecond))
 	}
 	for _, end := range [...]time.Time{a.until, a.giveUp} {
@@ -46,18 +46,18 @@ func (a *attempt) sleep(todo step) time.Duration {
 
 // interval is how long a waiter sleeps when nothing wakes it. Where a lock has no messages it
 // spins: it attempts again soon, and then less and less often.
-func (a *attempt) interval(todo step) time.Duration {
+func (a *attempt) interval(todo queue.Step) time.Duration {
 	switch {
-	case a.req.kind.Spins() && todo.head:
+	case a.req.kind.Spins() && todo.Head:
 		a.spins++
-		return min(spinPause<<min(a.spins-1, 10), silentPoll)
-	case todo.silent:
-		return silentPoll
+		return min(spinPause<<min(a.spins-1, 10), queue.SilentPoll)
+	case todo.Silent:
+		return queue.SilentPoll
 	default:
 		return pollInterval
 	}
 }
 
 // spinPause is the first pause of one who spins; the next ones are twice as long each, up to
-// silentPoll, so that also beside a busy process there is a turn now and then.
+// [queue.SilentPoll], so that also beside a busy process there is a turn now and then.
 const spinPause = time.Millisecond

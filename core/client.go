@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // Client takes locks on one Redis. It is safe for concurrent use. One per process
@@ -21,10 +22,9 @@ type Client struct {
 
 	cfg      config
 	start    time.Time
-	waiters  atomic.Int64
 	store    *redisstore.Store
 	kinds    redisstore.Kinds
-	lines    *lines
+	queues   *queue.Queues
 	hub      *hub
 	gate     *gate
 	backend  backend
@@ -65,7 +65,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.open()
 	c.unasked.gone = make(chan struct{})
 	c.backend.client = c
-	c.lines, c.hub, c.gate, c.resolver, c.watchdog = newLines(c), newHub(c), newGate(c), newResolver(c), newWatchdog(c)
+	c.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
+	c.hub, c.gate, c.resolver, c.watchdog = newHub(c), newGate(c), newResolver(c), newWatchdog(c)
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
 		Told: redisstore.Told{Silent: c.gate.trip, Answers: c.gate.open},
@@ -138,8 +139,8 @@ type Stats struct {
 
 // Stats reads the counters of the client. No request is made.
 func (c *Client) Stats() Stats {
-	s := Stats{Holds: c.watchdog.count(), Waiters: int(c.waiters.Load())}
-	if oldest := c.lines.oldest(); !oldest.IsZero() {
+	s := Stats{Holds: c.watchdog.count(), Waiters: c.queues.Waiting()}
+	if oldest := c.queues.Oldest(); !oldest.IsZero() {
 		s.OldestWait = time.Since(oldest)
 	}
 	return s

@@ -57,16 +57,19 @@ func (h *hub) subscribe(ctx context.Context, key string) *topic {
 	}
 }
 
-// release gives a subscription back. nil is allowed.
-func (h *hub) release(t *topic) {
-	if t == nil {
-		return
-	}
+// Release gives the subscription back.
+func (t *topic) Release() {
 	t.feed.mu.Lock()
 	defer t.feed.mu.Unlock()
 	t.users--
 	t.since = time.Now()
 }
+
+// Confirmed reports whether messages arrive.
+func (t *topic) Confirmed() bool { return t.confirmed.Load() }
+
+// Dead reports whether none will arrive any more.
+func (t *topic) Dead() bool { return t.dead.Load() }
 
 func (h *hub) feed(name, key string) *feed {
 	h.mu.Lock()
@@ -90,7 +93,7 @@ func (h *hub) forget(name string, f *feed) {
 
 // woken passes a wake-up on to the line of key.
 func (h *hub) woken(key string) {
-	h.client.verify(h.client.lines.message(key))
+	h.client.doubt(h.client.queues.Message(key, time.Now()))
 }
 
 // feed is one subscription connection.
@@ -168,7 +171,7 @@ func (f *feed) end() {
 	for _, t := range f.topics { // nobody adds to them any more
 		t.confirmed.Store(false)
 		t.dead.Store(true)
-		f.hub.client.lines.kick(t.key)
+		f.hub.client.queues.Wake(t.key)
 	}
 }
 
@@ -283,7 +286,7 @@ func (f *feed) interrupted() {
 	}
 	f.mu.Unlock()
 	for _, key := range deaf {
-		f.hub.client.lines.look(key)
+		f.hub.client.queues.Look(key)
 	}
 }
 

@@ -8,28 +8,40 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // listener is a client with a waiter that has subscribed.
-func listener(t *testing.T) (*Client, *waiter) {
+func listener(t *testing.T) (*Client, *queue.Waiter, *topic) {
 	t.Helper()
 	c, err := New(redistest.New(t).Client())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	w := &waiter{req: &request{}, since: time.Now()}
-	if err := c.lines.join("k", w); err != nil {
+	w := &queue.Waiter{Wish: queue.Wish{Since: time.Now()}}
+	if err := c.queues.Join("k", w, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.lines.leave(w) })
-	c.lines.subscribe(t.Context(), w)
-	synctest.Wait()
-	for c.lines.next(w, time.Now()).attempt {
+	t.Cleanup(func() { c.queues.Leave(w, time.Now()) })
+	listens := c.listen(t, w)
+	for c.queues.Next(w, time.Now()).Attempt {
 		// it is new, and was woken by the confirmation
 	}
-	return c, w
+	return c, w, listens
+}
+
+// listen gives the queue of w a subscription, which it has to need.
+func (c *Client) listen(t *testing.T, w *queue.Waiter) *topic {
+	t.Helper()
+	if !c.queues.NeedsSubscription(w) {
+		t.Error("no subscription is needed")
+	}
+	listens := c.hub.subscribe(t.Context(), "k")
+	c.queues.Subscribe(w, listens)
+	synctest.Wait()
+	return listens
 }
 
 // A subscription connection that has ended tells nobody anything: those who relied on
@@ -37,15 +49,12 @@ func listener(t *testing.T) (*Client, *waiter) {
 func TestFeed_EndWakesTheWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, w := listener(t)
-		before := w.line.topic
+		c, w, before := listener(t)
 		before.feed.end()
-		if !c.lines.next(w, time.Now()).attempt {
+		if !c.queues.Next(w, time.Now()).Attempt {
 			t.Error("the waiter was not woken")
 		}
-		c.lines.subscribe(t.Context(), w)
-		synctest.Wait()
-		if now := w.line.topic; now == before || !now.confirmed.Load() {
+		if now := c.listen(t, w); now == before || !now.confirmed.Load() || !c.queues.Listens("k") {
 			t.Error("the waiter does not listen elsewhere")
 		}
 	})
@@ -53,10 +62,10 @@ func TestFeed_EndWakesTheWaiters(t *testing.T) {
 
 // PUBLISH counts the subscribers of its node, and this client is one of them. In a
 // Cluster with classic pub/sub others may listen on other nodes.
-func TestToldOthers(t *testing.T) {
+func TestOthersNotified(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		listening, _ := listener(t)
+		listening, _, _ := listener(t)
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}) // nobody asks it
 		t.Cleanup(func() { _ = rdb.Close() })
 		cluster, err := New(rdb, WithPubSub(PubSubClassic))
@@ -65,11 +74,11 @@ func TestToldOthers(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = cluster.Close(context.Background()) })
 		for _, tt := range []struct {
-			name   string
-			client *Client
-			key    string
-			told   int
-			want   bool
+			name     string
+			client   *Client
+			key      string
+			notified int
+			want     bool
 		}{
 			{"nobody", listening, "other", 0, false},
 			{"somebody", listening, "other", 1, true},
@@ -77,7 +86,7 @@ func TestToldOthers(t *testing.T) {
 			{"this client and another", listening, "k", 2, true},
 			{"nobody on this node of a cluster", cluster, "k", 0, true},
 		} {
-			if got := tt.client.toldOthers(tt.key, tt.told); got != tt.want {
+			if got := tt.client.othersNotified(tt.key, tt.notified); got != tt.want {
 				t.Errorf("%s: got %v", tt.name, got)
 			}
 		}

@@ -111,7 +111,7 @@ func (m *multi) take(ctx context.Context) error {
 	if len(m.keys) == 0 {
 		return nil
 	}
-	m.first = m.client.lines.busiest(m.keys)
+	m.first = m.client.queues.Busiest(m.keys)
 	way := m.takeEmptyHanded
 	if len(m.keys) > 1 && m.client.oneScript(m.keys) {
 		way = m.takeTogether

@@ -145,7 +145,7 @@ func (r *resolver) learn(d *doubt, n int, fields []string) {
 		d.name(there, now)
 	}
 	if cleared {
-		r.client.lines.kick(d.key)
+		r.client.queues.Wake(d.key)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestLimits(t *testing.T) {
 				b.joined()
 			}
 			w := b.waiter(tt.change)
-			if got := b.FullFor("k", w.Wish); got != tt.full {
+			if got := b.FullFor("k", w.MaxWaiters); got != tt.full {
 				t.Errorf("FullFor: got %v", got)
 			}
 			if err := b.Join("k", w, b.now); errors.Is(err, queue.ErrFull) != tt.full {
@@ -73,7 +73,7 @@ func TestLimits_InAll(t *testing.T) {
 		t.Errorf("got %d queues", got)
 	}
 	b.Leave(first, b.now)
-	if b.Full() || b.FullFor("third", queue.Wish{}) {
+	if b.Full() || b.FullFor("third", 0) {
 		t.Error("full with one waiter")
 	}
 	b.Leave(second, b.now)

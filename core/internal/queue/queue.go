@@ -72,7 +72,7 @@ func (q *Queues) admit(in *queue, w *Waiter) error {
 	if err := in.check(w.Kind); err != nil {
 		return err
 	}
-	if in.order.length >= q.limit(&w.Wish) && !w.Admitted {
+	if in.order.length >= q.limit(w.MaxWaiters) && !w.Admitted {
 		return ErrFull
 	}
 	if q.waiting.Add(1) > int64(q.cfg.InAll) && !w.Admitted {
