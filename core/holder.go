@@ -11,6 +11,11 @@ import (
 // Field names the owner in Redis.
 func (o *owner) Field() string { return o.field }
 
+// ownerOf is the owner that this client has given to a queue.
+func ownerOf(h queue.Holder) *owner {
+	return h.(*owner) //nolint:forcetypeassert // there are no others
+}
+
 // Alive reports whether the lease lasts.
 func (o *owner) Alive(now time.Time) bool { return !o.deadline.passed(o.client.start, now) }
 
@@ -18,7 +23,7 @@ func (o *owner) Alive(now time.Time) bool { return !o.deadline.passed(o.client.s
 // does not wait. A holder of this client whose lock it has taken is lost, or asks Redis.
 func (c *Client) acquired(o *owner, w *queue.Waiter, g grant, now time.Time) {
 	for _, before := range c.queues.Acquired(o.key, w, queue.Grant{Holder: o, Kind: o.kind.Name, Sent: g.sent}, now) {
-		if replaced := before.Holder.(*owner); before.Gone {
+		if replaced := ownerOf(before.Holder); before.Gone {
 			replaced.lose(errNotMine)
 		} else {
 			c.verify(replaced)
@@ -29,7 +34,7 @@ func (c *Client) acquired(o *owner, w *queue.Waiter, g grant, now time.Time) {
 // doubt asks Redis whether holders of this client still have their lock.
 func (c *Client) doubt(holders []queue.Holder) {
 	for _, h := range holders {
-		c.verify(h.(*owner))
+		c.verify(ownerOf(h))
 	}
 }
 

@@ -194,7 +194,7 @@ func (c *Client) newAcquisition() *acquisition {
 // unshared says whether nobody else can know the acquisition: it took one key
 // without waiting.
 func (a *acquisition) unshared() bool {
-	return len(a.keys) == 1 && !a.report.Contended && a.first.w.Reusable()
+	return len(a.keys) == 1 && !a.report.Contended && a.first.wait.waiter.Reusable()
 }
 
 // acquisition is one call of Acquire or Do.

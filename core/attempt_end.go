@@ -10,37 +10,25 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// failed decides what an attempt without a reply means. again says that another one
-// may help.
-func (a *attempt) failed(ctx context.Context, err error, limit time.Time) (again bool, _ error) {
-	switch {
-	case ctx.Err() != nil:
-		return false, a.stopped(ctx, contextCause(ctx))
-	case a.over() && a.knownTaken():
-		return false, a.busy(nil) // Redis answered a moment ago
-	case a.timeUp() && a.client.queues.Held(a.key, a.now):
-		return false, a.busy(nil) // that is known without Redis
-	case !a.now.Before(limit), errors.Is(err, redisstore.ErrSilent):
-		return false, a.client.concede(ctx, a.key, a.now, afterEarlier(a.earlier, err))
-	case redisstore.Transient(err):
-		if a.earlier == nil || redisstore.Passes(err) {
-			a.earlier = err
-		}
-		return true, err
-	default:
-		return false, unavailable(err)
-	}
+// lastRefusal is that which an attempt got last, if any.
+type lastRefusal struct {
+	*queue.Refusal // nil: none
+
+	at time.Time // when it came
 }
 
-// knownTaken says whether the lock is known to have been taken while this attempt, or
+// left is how long the lease in the way lasts.
+func (r *lastRefusal) left(now time.Time) time.Duration { return r.at.Add(r.TTL).Sub(now) }
+
+// knownTaken reports whether the lock is known to have been taken while this attempt, or
 // another waiter of this client beside it, waited.
 func (a *attempt) knownTaken() bool {
-	if a.refusal != nil {
+	if a.refusal.Refusal != nil {
 		return true
 	}
-	r, at, taken := a.client.queues.TakenSince(&a.w)
+	r, at, taken := a.client.queues.TakenSince(&a.wait.waiter)
 	if r != nil {
-		a.refusal, a.seen = r, at
+		a.refusal = lastRefusal{r, at}
 	}
 	return taken
 }
@@ -81,12 +69,12 @@ func (a *attempt) stopped(ctx context.Context, cause error) error {
 
 // refused notes who is in the way.
 func (a *attempt) refused(r *queue.Refusal) {
-	if !a.giveUp.IsZero() && a.refusal != nil && a.refusal.Holder != r.Holder {
-		a.giveUp = minTime(a.now.Add(a.patience), a.lastGiveUp)
+	if before := a.refusal.Refusal; before != nil && before.Holder != r.Holder {
+		a.wait.patience.renew(a.now)
 	}
-	a.refusal, a.seen = r, a.now
-	if a.keys != nil {
-		a.waitFor(min(max(r.Index, 0), len(a.keys)-1))
+	a.refusal = lastRefusal{r, a.now}
+	if keys := a.several.keys; keys != nil {
+		a.waitFor(min(max(r.Index, 0), len(keys)-1))
 	}
 	a.report.BlockedBy = r.Holder
 	a.contended(r)
@@ -95,13 +83,14 @@ func (a *attempt) refused(r *queue.Refusal) {
 // waitFor makes one of several keys the one that is in the way. The script looks at it
 // first: as long as it is taken, no other one is.
 func (a *attempt) waitFor(index int) {
-	a.keys[0], a.keys[index] = a.keys[index], a.keys[0]
-	a.key = a.keys[0]
+	keys := a.several.keys
+	keys[0], keys[index] = keys[index], keys[0]
+	a.key = keys[0]
 }
 
 // queuedBehind notes that callers of this client are in the way.
 func (a *attempt) queuedBehind(field string) {
-	if a.refusal == nil {
+	if a.refusal.Refusal == nil {
 		a.report.BlockedBy = field
 	}
 	a.contended(nil)
@@ -121,9 +110,9 @@ func (a *attempt) contended(r *queue.Refusal) {
 // busy is the error of an acquisition that did not get the lock.
 func (a *attempt) busy(cause error) error {
 	e := &NotAcquiredError{Key: a.key, Waited: time.Since(a.start), Cause: onlyTold(cause)}
-	if a.refusal != nil {
+	if a.refusal.Refusal != nil {
 		e.BlockedBy = a.refusal.Holder
-		e.RetryAfter = max(a.refusal.TTL-time.Since(a.seen), 0)
+		e.RetryAfter = max(a.refusal.left(time.Now()), 0)
 	}
 	return e
 }
@@ -136,48 +125,4 @@ func contextCause(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(err, onlyTold(cause))
-}
-
-// The pauses between two sends of one operation.
-const (
-	firstPause   = 5 * time.Millisecond
-	longestPause = 250 * time.Millisecond
-)
-
-func nextPause(pause time.Duration) time.Duration { return min(2*pause, longestPause) }
-
-// callLimit is the moment up to which a command that is sent now may take, from a Redis
-// that answers: it may need a connection, with up to four round trips, and wait for a batch
-// in front of it. That Redis does not answer is found out elsewhere, and ends it earlier.
-func (c *Client) callLimit(now time.Time) time.Time {
-	return now.Add(roundTrips * c.cfg.backendTimeout)
-}
-
-const roundTrips = 8
-
-// sleep pauses between two sends.
-func (c *Client) sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(jittered(d))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return contextCause(ctx)
-	}
-}
-
-// sleepOpen is sleep for callers that have nothing yet: it ends when the client is
-// being closed.
-func (c *Client) sleepOpen(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(jittered(d))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return contextCause(ctx)
-	case <-c.closing:
-		return ErrClosed
-	}
 }
