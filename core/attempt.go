@@ -2,10 +2,45 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
+
+// attempt is one acquisition under way, of one key or of several by one script. One that
+// does not wait sends once. Else this is its life, of which the queue knows the left side
+// ([queue.Waiter]), wait the steps between, and sends what becomes of a command:
+//
+//	begun ─ joins ─▶ queued ─ is the head, and due ─▶ sent ─ granted ─▶ over: it has the lock
+//	                 │ ▲ ▲ └──── handed the lock ───────│──────────────▶ over, as above
+//	                 │ │ └───────────── refused ────────┤
+//	                 │ └─ handed the lock too late      └─ an error ─▶ over
+//	                 ├─ the wait time ends ─▶ a last look for a grant ─▶ over: busy, or has it
+//	                 ├─ the patience ends ──▶ a last look for a grant ─▶ gave up, or has it
+//	                 └─ the context or the client ends ─▶ over
+type attempt struct {
+	client  *Client
+	key     string // of several keys the one that is in the way, in whose queue it waits
+	several several
+	req     *request
+	report  *AcquireResult
+	notify  func(*queue.Refusal) // called with the first refusal; may be nil
+	start   time.Time
+	until   time.Time // end of the wait time; zero: none
+	now     time.Time // last look at the clock
+	refusal lastRefusal
+	sends   sends
+	wait    wait
+}
+
+// several is what an attempt needs that wants several keys by one script.
+type several struct {
+	keys       []string              // all, the key of the attempt first, a slice of its own; nil for one
+	beside     []*owner              // what the script brought beside that one
+	passedOver func(passed int) bool // whether to wait in another way
+}
 
 // newAttempt prepares the acquisition of one key. now is the time: of a caller that has
 // just come that of its report.
@@ -15,49 +50,92 @@ func (c *Client) newAttempt(ctx context.Context, key string, req *request, repor
 		a.until = report.Start.Add(req.wait)
 	}
 	if len(c.cfg.observers.contention) > 0 {
-		a.notify = func(r *redisstore.Refusal) {
-			told := Contention{Acquisition: report.Acquisition, BlockedBy: report.BlockedBy}
+		a.notify = func(r *queue.Refusal) {
+			notice := Contention{Acquisition: report.Acquisition, BlockedBy: report.BlockedBy}
 			if r != nil {
-				told.TTL = r.TTL
+				notice.TTL = r.TTL
 			}
-			c.cfg.observers.observeContention(ctx, told)
+			c.cfg.observers.observeContention(ctx, notice)
 		}
 	}
 	return a
 }
 
-// sleep is how long to wait for a signal: a poll interval, or until the head's
-// stand-back is over, or the lease in its way, or the wait time.
-func (a *attempt) sleep(todo step) time.Duration {
-	d := jittered(a.interval(todo))
-	if todo.sleep > 0 {
-		d = min(d, todo.sleep)
+// run takes the key, waiting for it if the request says so.
+func (a *attempt) run(ctx context.Context) (*owner, error) {
+	a.wait.of, a.sends.of = a, a
+	if err := a.client.failFast(ctx, a.key); err != nil {
+		return nil, err
 	}
-	if todo.head && a.refusal != nil && a.refusal.TTL >= 0 {
-		d = min(d, max(a.seen.Add(a.refusal.TTL+time.Millisecond).Sub(a.now), time.Millisecond))
+	if a.req.mayWait() {
+		return a.wait.run(ctx)
 	}
-	for _, end := range [...]time.Time{a.until, a.giveUp} {
-		if !end.IsZero() {
-			d = min(d, end.Sub(a.now))
+	return a.once(ctx)
+}
+
+// once is a single attempt beside the queue.
+func (a *attempt) once(ctx context.Context) (*owner, error) {
+	if err := a.client.queues.Check(a.key, a.req.kind.Name); err != nil {
+		return nil, notQueued(err, a.key, a.req.kind)
+	}
+	g, err := a.sends.try(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case g.refused():
+		return nil, a.busy(nil)
+	}
+	return a.own(nil, g), nil
+}
+
+// own registers what a grant has brought to w, or to a caller that does not wait.
+func (a *attempt) own(w *queue.Waiter, g grant) *owner {
+	o := a.client.newOwner(a.claim(g.field), g.token, g.sent, a.req.lease)
+	a.client.acquired(o, w, g, a.now)
+	for i, key := range a.several.keys {
+		if i > 0 {
+			other := a.client.newOwner(redisstore.Claim{Kind: a.req.kind, Key: key, Field: g.field}, 0, g.sent, a.req.lease)
+			a.client.acquired(other, nil, g, a.now)
+			a.several.beside = append(a.several.beside, other)
 		}
 	}
-	return d
+	return o
 }
 
-// interval is how long a waiter sleeps when nothing wakes it. Where a lock has no messages it
-// spins: it attempts again soon, and then less and less often.
-func (a *attempt) interval(todo step) time.Duration {
-	switch {
-	case a.req.kind.Spins() && todo.head:
-		a.spins++
-		return min(spinPause<<min(a.spins-1, 10), silentPoll)
-	case todo.silent:
-		return silentPoll
-	default:
-		return pollInterval
+func (a *attempt) claim(field string) redisstore.Claim {
+	return redisstore.Claim{Kind: a.req.kind, Key: a.key, Field: field}
+}
+
+// command is the script that takes what is wanted.
+func (a *attempt) command(field string) redisstore.Call[redisstore.Grant] {
+	if a.several.keys != nil {
+		return a.client.store.AcquireAll(a.now, a.req.kind, a.several.keys, field, a.req.lease)
 	}
+	return a.client.store.Acquire(a.now, a.claim(field), a.req.lease)
 }
 
-// spinPause is the first pause of one who spins; the next ones are twice as long each, up to
-// silentPoll, so that also beside a busy process there is a turn now and then.
-const spinPause = time.Millisecond
+// wanted are all the keys, in a slice that may be kept.
+func (a *attempt) wanted() []string {
+	if a.several.keys != nil {
+		return slices.Clone(a.several.keys)
+	}
+	return []string{a.key}
+}
+
+// limit is the moment up to which one command may take, from a Redis that answers:
+// longer than any does, but not past the wait time.
+func (a *attempt) limit() time.Time {
+	limit := a.client.callLimit(a.now)
+	if a.sends.cut = !a.until.IsZero() && a.req.wait > 0 && a.until.Before(limit); a.sends.cut {
+		return a.until
+	}
+	return limit
+}
+
+// over reports whether the wait time is.
+func (a *attempt) over() bool {
+	return !a.until.IsZero() && !a.now.Before(a.until)
+}
+
+// timeUp reports whether the end of the wait time has cut the last command short.
+func (a *attempt) timeUp() bool { return a.sends.cut && a.over() }

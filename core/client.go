@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/interlock-go/interlock/core/internal/breaker"
+	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wakeup"
-	"github.com/redis/go-redis/v9"
 )
 
 // Client takes locks on one Redis. It is safe for concurrent use. One per process
@@ -24,10 +25,9 @@ type Client struct {
 
 	cfg      config
 	start    time.Time
-	waiters  atomic.Int64
 	store    *redisstore.Store
 	kinds    redisstore.Kinds
-	lines    *lines
+	queues   *queue.Queues
 	wakeups  *wakeup.Subscriber
 	breaker  *breaker.Breaker
 	backend  backend
@@ -66,8 +66,8 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c := &Client{cfg: cfg, identity: identity{id: newID()}, start: time.Now()}
 	c.open()
 	c.backend.client = c
-	c.lines, c.watchdog = newLines(c), newWatchdog(c)
-	c.breaker, c.reaper, c.wakeups = newBreaker(c), newReaper(c), newSubscriber(c)
+	c.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
+	c.watchdog, c.breaker, c.reaper, c.wakeups = newWatchdog(c), newBreaker(c), newReaper(c), newSubscriber(c)
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
 		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},
@@ -140,8 +140,8 @@ type Stats struct {
 
 // Stats reads the counters of the client. No request is made.
 func (c *Client) Stats() Stats {
-	s := Stats{Holds: c.watchdog.count(), Waiters: int(c.waiters.Load())}
-	if oldest := c.lines.oldest(); !oldest.IsZero() {
+	s := Stats{Holds: c.watchdog.count(), Waiters: c.queues.Waiting()}
+	if oldest := c.queues.Oldest(); !oldest.IsZero() {
 		s.OldestWait = time.Since(oldest)
 	}
 	return s

@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
 
 // EndLeaseOnWallClock moves the end of a hold's lease into the past on the wall clock
 // only, as a suspended machine finds it, and tells nobody.
@@ -32,7 +36,9 @@ func JumpWallClock(c *Client, d time.Duration) {
 
 // LetRunsLast takes the time limit off the runs of hand-offs, for tests that need one
 // on a busy machine. It is called before the client is used.
-func LetRunsLast(c *Client) { c.lines.run = time.Hour }
+func LetRunsLast(c *Client) {
+	c.queues = queue.New(queue.Config{PerKey: c.cfg.maxWaitersPerKey, InAll: c.cfg.maxWaiters, RunTime: time.Hour})
+}
 
 // PutKeysApart makes every key of a MultiLock have a slot of its own. It is called
 // before the client is used.

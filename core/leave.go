@@ -76,14 +76,14 @@ func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration, has spa
 	}
 	defer o.client.watchdog.remove(o)
 	defer o.finish()
-	defer o.client.lines.ownerEnded(o, false)
+	defer o.leaves(false)
 	if err := o.begin(ctx); err != nil {
 		return unavailable(err)
 	}
 	defer o.end()
 	start, sends := time.Now(), 0
 	marker := o.client.nextField()
-	o.client.lines.expectFall(o.key, o.left(start), d) // ownerEnded, which follows, ends this
+	o.expectFall(o.left(start), d) // leaves, which follows, ends this
 	change, _, err := insist(ctx, o, has, func() redisstore.Call[redisstore.Change] {
 		sends++
 		return o.client.store.HandOff(time.Now(), o.claim(), marker, d)

@@ -194,7 +194,7 @@ func (c *Client) newAcquisition() *acquisition {
 // unshared says whether nobody else can know the acquisition: it took one key
 // without waiting.
 func (a *acquisition) unshared() bool {
-	return len(a.keys) == 1 && !a.report.Contended && !a.first.w.shared
+	return len(a.keys) == 1 && !a.report.Contended && a.first.wait.waiter.Reusable()
 }
 
 // acquisition is one call of Acquire or Do.
@@ -359,8 +359,8 @@ func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	l.client.lines.kick(key)
-	l.client.verify(l.client.lines.holder(key))
+	l.client.queues.Wake(key)
+	l.client.doubt(l.client.queues.Holders(key))
 	return freed, nil
 }
 

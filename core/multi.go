@@ -111,7 +111,7 @@ func (m *multi) take(ctx context.Context) error {
 	if len(m.keys) == 0 {
 		return nil
 	}
-	m.first = m.client.lines.busiest(m.keys)
+	m.first = m.client.queues.Busiest(m.keys)
 	way := m.takeEmptyHanded
 	if len(m.keys) > 1 && m.client.oneScript(m.keys) {
 		way = m.takeTogether
@@ -136,9 +136,9 @@ func (m *multi) take(ctx context.Context) error {
 // takeTogether takes all keys by one script.
 func (m *multi) takeTogether(ctx context.Context) error {
 	a := m.attempt(ctx, m.first)
-	a.keys = slices.Clone(m.keys)
+	a.several.keys = slices.Clone(m.keys)
 	a.waitFor(m.first)
-	a.passedOver = func(passed int) bool {
+	a.several.passedOver = func(passed int) bool {
 		m.missed(slices.Index(m.keys, a.key), 1)
 		return m.passedOver(passed, a.now)
 	}
@@ -200,25 +200,25 @@ func (m *multi) patience(now time.Time) (one, most time.Duration) {
 	return one - rand.N(one/2+1), most
 }
 
-// takeOneByOne takes a key, and then the others. patience is asked when the first one is
-// had; without it there is none, and each of the others gets one attempt. It gives the key
-// that was missing.
-func (m *multi) takeOneByOne(ctx context.Context, first int, patience func(now time.Time) (one, most time.Duration)) (missing int, err error) {
+// takeOneByOne takes a key, and then the others. howLong gives the patience when the first
+// one is held; without it there is none, and each of the others gets one attempt. It gives
+// the key that was missing.
+func (m *multi) takeOneByOne(ctx context.Context, first int, howLong func(now time.Time) (one, most time.Duration)) (missing int, err error) {
 	var since time.Time // when the first key was had
 	var one, most time.Duration
 	order := m.order(first)
 	for n, index := range order {
 		a := m.attempt(ctx, index)
 		if n > 0 {
-			a.patience, a.giveUp, a.lastGiveUp = one, since.Add(one), since.Add(most)
+			a.wait.patience = patience{one, since.Add(one), since.Add(most)}
 		}
 		if err := m.run(ctx, a); err != nil {
 			return index, err
 		}
 		if n == 0 {
 			since = a.now
-			if patience != nil {
-				one, most = patience(since)
+			if howLong != nil {
+				one, most = howLong(since)
 			}
 		}
 	}
@@ -239,7 +239,7 @@ func (m *multi) order(first int) []int {
 // attempt prepares to wait for one key, which may be in the way of others.
 func (m *multi) attempt(ctx context.Context, index int) *attempt {
 	a := m.client.newAttempt(ctx, m.keys[index], m.req, m.report, time.Now())
-	a.admitted, m.admitted = m.admitted, true
+	a.wait.admitted, m.admitted = m.admitted, true
 	return &a
 }
 
@@ -249,7 +249,7 @@ func (m *multi) run(ctx context.Context, a *attempt) error {
 		return m.last.busy(nil)
 	}
 	o, err := a.run(ctx)
-	if a.refusal != nil {
+	if a.refusal.Refusal != nil {
 		m.last = a
 	}
 	switch {
@@ -259,7 +259,7 @@ func (m *multi) run(ctx context.Context, a *attempt) error {
 	default:
 		return err
 	}
-	for _, o := range append(a.beside, o) {
+	for _, o := range append(a.several.beside, o) {
 		m.client.watchdog.add(o, m.req.watchdog, a.now)
 		m.got[slices.Index(m.keys, o.key)] = o
 	}

@@ -49,10 +49,6 @@ type owner struct {
 	capped    time.Duration // longest lease that a reply confirms; 0: any
 	inquiry   inquiry       // whether Redis is being asked if this is still the holder
 
-	// When the acquire was sent, and when its holder was known to this client, since
-	// the client's start.
-	sent, known time.Duration
-
 	// For the one who asks: since the client's start, when the next question may be sent.
 	askNotBefore time.Duration
 
@@ -72,7 +68,6 @@ func (c *Client) newOwner(claim redisstore.Claim, token int64, sent time.Time, l
 	o := &owner{client: c, kind: claim.Kind, key: claim.Key, field: claim.Field, token: token, lease: lease, index: -1}
 	o.self[0] = o
 	o.scopes = o.oneScope[:0]
-	o.sent = sent.Sub(c.start)
 	o.deadline.set(c.start, deadlineAfter(sent, lease))
 	return o
 }
@@ -344,7 +339,7 @@ func (o *owner) lose(cause error) {
 	for _, s := range scopes {
 		s.lose(cause)
 	}
-	o.client.lines.ownerEnded(o, false)
+	o.leaves(false)
 }
 
 // close goes from held to releasing. It fails when the ownership was lost.

@@ -83,7 +83,7 @@ func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
 // from then on no more than this lease is believed.
 func (o *owner) setTTL(ctx context.Context, left, lease time.Duration, s span) error {
 	before := o.lastUnanswered()
-	falls := o.client.lines.expectFall(o.key, left, lease)
+	falls := o.expectFall(left, lease)
 	change, sent, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Change] {
 		return o.client.store.Refresh(time.Now(), o.claim(), lease)
 	})
@@ -94,7 +94,7 @@ func (o *owner) setTTL(ctx context.Context, left, lease time.Duration, s span) e
 		return err
 	}
 	if falls {
-		o.client.lines.fell(o.key, change.Fell)
+		o.client.queues.EchoSent(o.key, change.Fell, time.Now())
 	}
 	if err := o.confirmed(change.Mine); err != nil {
 		return err

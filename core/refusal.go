@@ -25,7 +25,12 @@ func (l Lock) Refusal(ctx context.Context, opts ...AcquireOption) error {
 			return err
 		}
 	}
-	if len(keys) == 1 && req.mayWait() && c.owned(ctx, keys[0]) == nil && c.lines.isFull(keys[0], &req) {
+	for _, key := range keys {
+		if err := c.queues.Check(key, req.kind.Name); err != nil {
+			return notQueued(err, key, req.kind)
+		}
+	}
+	if len(keys) == 1 && req.mayWait() && c.owned(ctx, keys[0]) == nil && c.queues.FullFor(keys[0], req.maxWaiters) {
 		return ErrTooManyWaiters
 	}
 	return nil
@@ -47,7 +52,7 @@ func (c *Client) Refusal(ctx context.Context, opts ...AcquireOption) error {
 			return err
 		}
 	}
-	if req.mayWait() && innermost(ctx) == nil && c.waiters.Load() >= int64(c.cfg.maxWaiters) {
+	if req.mayWait() && innermost(ctx) == nil && c.queues.Full() {
 		return ErrTooManyWaiters
 	}
 	return nil
@@ -55,23 +60,3 @@ func (c *Client) Refusal(ctx context.Context, opts ...AcquireOption) error {
 
 // mayWait reports whether the caller would join a queue.
 func (r *request) mayWait() bool { return r.forever || r.wait > 0 }
-
-// isFull reports whether one more caller could not wait for key.
-func (l *lines) isFull(key string, req *request) bool {
-	if l.client.waiters.Load() >= int64(l.client.cfg.maxWaiters) {
-		return true
-	}
-	s := l.shard(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ln := s.lines[key]
-	return ln != nil && ln.waiting >= l.limit(req)
-}
-
-// limit is how many callers may wait for one key.
-func (l *lines) limit(req *request) int {
-	if req.maxWaiters > 0 {
-		return min(l.client.cfg.maxWaitersPerKey, req.maxWaiters)
-	}
-	return l.client.cfg.maxWaitersPerKey
-}

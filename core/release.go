@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -144,23 +145,23 @@ func (s *scope) lostOnRelease(cause error) {
 // free gives the lock to the next waiter of this client, or to everybody.
 func (o *owner) free(ctx context.Context, now time.Time, s span) (handed bool, err error) {
 	c := o.client
-	w := c.lines.choose(o, now)
+	w := c.queues.Choose(o.key, o, now)
 	if w == nil {
 		return false, o.freeForAll(ctx, now, s)
 	}
 	next, err := o.handTo(ctx, w, now, s)
 	if err != nil {
-		c.lines.notHanded(w)
+		c.queues.NotHanded(w, time.Now())
 		if errors.Is(err, errHandoffRefused) {
 			return false, o.freeForAll(ctx, time.Now(), s)
 		}
-		c.lines.ownerEnded(o, false)
+		o.leaves(false)
 		if errors.Is(err, errHandedAndOver) {
 			return false, nil
 		}
 		return false, err
 	}
-	if c.lines.handed(w, o, next) {
+	if c.queues.Handed(w, o, next, time.Now()) {
 		return true, nil
 	}
 	// The waiter left while the lock was on its way. It is this call's to pass on,
@@ -177,27 +178,27 @@ func (c *Client) passOn(o *owner) {
 }
 
 // handTo moves the lock to a waiter's new field.
-func (o *owner) handTo(ctx context.Context, w *waiter, now time.Time, s span) (*owner, error) {
+func (o *owner) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s span) (*owner, error) {
 	c := o.client
 	field := c.nextField()
 	first, sends, doubtful := now, 0, o.lastUnanswered()
-	falls := c.lines.expectFall(o.key, o.left(now), w.req.lease)
+	falls := o.expectFall(o.left(now), w.Lease)
 	change, _, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Change] {
 		if sends++; sends > 1 {
 			now = time.Now()
 		}
-		return c.store.HandOff(now, o.claim(), field, w.req.lease)
+		return c.store.HandOff(now, o.claim(), field, w.Lease)
 	})
 	switch {
 	case redisstore.Rejects(err) && o.lastUnanswered().Equal(doubtful):
 		return nil, fmt.Errorf("%w: %w", errHandoffRefused, err)
 	case err != nil:
 		c.reaper.Relinquish(o.kind, []string{o.key}, o.field, o.longestLease())
-		c.abandon(o.kind, []string{o.key}, field, nil, w.req.lease)
+		c.abandon(o.kind, []string{o.key}, field, nil, w.Lease)
 		return nil, err
 	}
 	if falls {
-		c.lines.fell(o.key, change.Fell)
+		c.queues.EchoSent(o.key, change.Fell, time.Now())
 	}
 	switch {
 	case !change.Mine && sends > 1 && !o.deadline.passed(c.start, time.Now()):
@@ -206,7 +207,7 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now time.Time, s span) (*
 		return nil, errNotMine
 	}
 	// Sent again, the call may have been executed the first time.
-	return c.newOwner(redisstore.Claim{Kind: o.kind, Key: o.key, Field: field}, change.Token, first, w.req.lease), nil
+	return c.newOwner(redisstore.Claim{Kind: o.kind, Key: o.key, Field: field}, change.Token, first, w.Lease), nil
 }
 
 // errHandedAndOver says that a hand-off was sent again and found neither holder within
@@ -230,21 +231,24 @@ func (o *owner) freeForAll(ctx context.Context, now time.Time, s span) error {
 	})
 	if err != nil {
 		c.reaper.Relinquish(o.kind, []string{o.key}, o.field, o.longestLease())
-		c.lines.ownerEnded(o, false)
+		o.leaves(false)
 		return err
 	}
-	c.lines.ownerEnded(o, c.toldOthers(o.key, released.Notified))
+	o.leaves(c.othersNotified(o.key, released.Notified))
 	if released.Mine || sends > 1 && !o.deadline.passed(c.start, first) {
 		return nil // sent again, "not there" means that the first one was executed
 	}
 	return errNotMine
 }
 
-// toldOthers says whether a message has reached subscribers beside this client. In
+// othersNotified reports whether a message has reached subscribers beside this client. In
 // a Cluster with classic pub/sub the count is that of one node, so it must be
 // assumed.
-func (c *Client) toldOthers(key string, told int) bool {
-	return c.store.CountsOneNode() || told > c.lines.subscribed(key)
+func (c *Client) othersNotified(key string, notified int) bool {
+	if c.queues.Listens(key) {
+		notified--
+	}
+	return c.store.CountsOneNode() || notified > 0
 }
 
 // endCause is the error of an operation on an ownership that is over. The mutex is

@@ -8,12 +8,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wakeup"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // listener is a client with a waiter that has subscribed.
-func listener(t *testing.T, prepare ...func(*Client)) (*Client, *waiter) {
+func listener(t *testing.T, prepare ...func(*Client)) (*Client, *queue.Waiter, *wakeup.Subscription) {
 	t.Helper()
 	c, err := New(redistest.New(t).Client())
 	if err != nil {
@@ -23,17 +25,28 @@ func listener(t *testing.T, prepare ...func(*Client)) (*Client, *waiter) {
 	for _, p := range prepare {
 		p(c)
 	}
-	w := &waiter{req: &request{}, since: time.Now()}
-	if err := c.lines.join("k", w); err != nil {
+	w := &queue.Waiter{Wish: queue.Wish{Since: time.Now()}}
+	if err := c.queues.Join("k", w, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.lines.leave(w) })
-	c.lines.subscribe(t.Context(), w)
-	synctest.Wait()
-	for c.lines.next(w, time.Now()).attempt {
+	t.Cleanup(func() { c.queues.Leave(w, time.Now()) })
+	listens := c.listen(t, w)
+	for c.queues.Next(w, time.Now()).Attempt {
 		// it is new, and was woken by the confirmation
 	}
-	return c, w
+	return c, w, listens
+}
+
+// listen gives the queue of w a subscription, which it has to need.
+func (c *Client) listen(t *testing.T, w *queue.Waiter) *wakeup.Subscription {
+	t.Helper()
+	if !c.queues.NeedsSubscription(w) {
+		t.Error("no subscription is needed")
+	}
+	listens := c.wakeups.Subscribe(t.Context(), "k", redisstore.Channel("k"))
+	c.queues.Subscribe(w, listens)
+	synctest.Wait()
+	return listens
 }
 
 // passing is a way of subscriptions whose connections do not come back when they are lost.
@@ -60,21 +73,18 @@ func TestSubscription_CloseWakesTheWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan wakeup.Connection, 2)
-		c, w := listener(t, func(c *Client) {
+		c, w, before := listener(t, func(c *Client) {
 			c.wakeups = wakeup.New(wakeup.Config{Wire: passing{wire{c}, opened}, Woken: c.woken, Spawn: c.spawn})
 		})
-		before := w.line.subscription
 		if err := (<-opened).Close(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // of the bubble
 		synctest.Wait()
-		if !c.lines.next(w, time.Now()).attempt {
+		if !c.queues.Next(w, time.Now()).Attempt {
 			t.Error("the waiter was not woken")
 		}
-		c.lines.subscribe(t.Context(), w)
-		synctest.Wait()
-		if now := w.line.subscription; now == before || !before.Dead() || !now.Confirmed() {
+		if now := c.listen(t, w); now == before || !before.Dead() || !now.Confirmed() || !c.queues.Listens("k") {
 			t.Error("the waiter does not listen elsewhere")
 		}
 	})
@@ -82,10 +92,10 @@ func TestSubscription_CloseWakesTheWaiters(t *testing.T) {
 
 // PUBLISH counts the subscribers of its node, and this client is one of them. In a
 // Cluster with classic pub/sub others may listen on other nodes.
-func TestToldOthers(t *testing.T) {
+func TestOthersNotified(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		listening, _ := listener(t)
+		listening, _, _ := listener(t)
 		rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}) // nobody asks it
 		t.Cleanup(func() { _ = rdb.Close() })
 		cluster, err := New(rdb, WithPubSub(PubSubClassic))
@@ -94,11 +104,11 @@ func TestToldOthers(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = cluster.Close(context.Background()) })
 		for _, tt := range []struct {
-			name   string
-			client *Client
-			key    string
-			told   int
-			want   bool
+			name     string
+			client   *Client
+			key      string
+			notified int
+			want     bool
 		}{
 			{"nobody", listening, "other", 0, false},
 			{"somebody", listening, "other", 1, true},
@@ -106,7 +116,7 @@ func TestToldOthers(t *testing.T) {
 			{"this client and another", listening, "k", 2, true},
 			{"nobody on this node of a cluster", cluster, "k", 0, true},
 		} {
-			if got := tt.client.toldOthers(tt.key, tt.told); got != tt.want {
+			if got := tt.client.othersNotified(tt.key, tt.notified); got != tt.want {
 				t.Errorf("%s: got %v", tt.name, got)
 			}
 		}

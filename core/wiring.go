@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/interlock-go/interlock/core/internal/breaker"
 	"github.com/interlock-go/interlock/core/internal/reaper"
@@ -32,7 +33,7 @@ func newReaper(c *Client) *reaper.Reaper {
 	return reaper.New(reaper.Config{
 		Redis:   clearing{c},
 		Silent:  func(ctx context.Context, key string) bool { return c.breaker.Check(ctx, key) != nil },
-		Cleared: c.lines.kick,
+		Cleared: func(key string) { c.queues.Wake(key) },
 		Spawn:   c.spawn,
 	})
 }
@@ -45,11 +46,11 @@ func newSubscriber(c *Client) *wakeup.Subscriber {
 func (c *Client) woken(key string, why wakeup.Reason) {
 	switch why {
 	case wakeup.Message, wakeup.Confirmed:
-		c.verify(c.lines.message(key))
+		c.doubt(c.queues.Message(key, time.Now()))
 	case wakeup.Interrupted:
-		c.lines.look(key)
+		c.queues.Look(key)
 	case wakeup.Closed:
-		c.lines.kick(key)
+		c.queues.Wake(key)
 	}
 }
 

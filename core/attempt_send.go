@@ -1,0 +1,140 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// sends is the part of an attempt that sends its command, and what became of it.
+type sends struct {
+	of      *attempt
+	cut     bool      // the wait time ends before the time that a command has
+	earlier error     // of a send that failed and was repeated
+	ghosts  []string  // fields of attempts without an answer, left to the reaper
+	haunted time.Time // when the last of them was left
+}
+
+// grant says that Redis has given the lock to a field.
+type grant struct {
+	field string
+	token int64     // fencing token; 0 where the kind has none
+	sent  time.Time // when the command was sent
+}
+
+// refused says that there is no grant: the lock is taken.
+func (g grant) refused() bool { return g.field == "" }
+
+// try sends one attempt and resends it while that may help.
+func (s *sends) try(ctx context.Context) (grant, error) {
+	a := s.of
+	start, there := a.now, false
+	for pause := firstPause; ; pause = nextPause(pause) {
+		if there {
+			start = a.now
+		}
+		g, again, err := s.send(ctx, a.limit())
+		if !again || err == nil {
+			return g, err
+		}
+		there = redisstore.Passes(err)
+		if last, ends := s.lastTry(start, err); ends && a.now.Add(pause).After(last) {
+			return grant{}, a.client.concede(ctx, a.key, last, afterEarlier(s.earlier, err))
+		}
+		if err := a.client.sleepOpen(ctx, pause); err != nil {
+			return grant{}, a.stopped(ctx, err)
+		}
+		a.now = time.Now()
+	}
+}
+
+// lastTry is until when an attempt that began at start is made again after an error: one
+// that passes is waited out within the wait time, others have the backend timeout, in
+// which an orphan of an earlier attempt is cleared up.
+func (s *sends) lastTry(start time.Time, err error) (last time.Time, ends bool) {
+	a := s.of
+	silence := start.Add(a.client.cfg.backendTimeout)
+	if errors.Is(err, errGhost) {
+		silence = maxTime(silence, s.haunted.Add(clearingUp*a.client.cfg.backendTimeout))
+	}
+	return a.span().last(err, silence)
+}
+
+// clearingUp is how many round trips it takes until an attempt without an answer is
+// cleared up and another one has the lock.
+const clearingUp = 3
+
+// send sends one attempt with a new field. again says that another one may help.
+func (s *sends) send(ctx context.Context, limit time.Time) (g grant, again bool, err error) {
+	a := s.of
+	field := a.client.nextField()
+	call := a.command(field)
+	a.report.Attempts++
+	answer, fate, err := call.Wait(ctx, limit)
+	a.now = time.Now()
+	if err != nil {
+		if fate == redisstore.Unknown {
+			late := call
+			a.client.abandon(a.req.kind, a.wanted(), field, &late, a.req.lease)
+			s.ghosts, s.haunted = append(s.ghosts, field), a.now
+		}
+		again, err = s.failed(ctx, err, limit)
+		return grant{}, again, err
+	}
+	switch refusal := answer.Refusal; {
+	case refusal == nil:
+		return s.granted(ctx, grant{field, answer.Token, call.Sent})
+	case slices.Contains(s.ghosts, refusal.Holder):
+		return grant{}, true, errGhost
+	default:
+		a.refused((*queue.Refusal)(refusal))
+		return grant{}, false, nil
+	}
+}
+
+// granted judges a positive reply, which may have come too late.
+func (s *sends) granted(ctx context.Context, g grant) (_ grant, again bool, err error) {
+	a := s.of
+	if leaseOver(g.sent, a.req.lease, a.now) {
+		a.client.reaper.Relinquish(a.req.kind, a.wanted(), g.field, a.req.lease)
+		return grant{}, true, errTooLate
+	}
+	if ctx.Err() != nil {
+		a.client.reaper.Relinquish(a.req.kind, a.wanted(), g.field, a.req.lease)
+		return grant{}, false, a.stopped(ctx, contextCause(ctx))
+	}
+	a.report.RoundTrip = a.now.Sub(g.sent)
+	return g, false, nil
+}
+
+// failed decides what an attempt without a reply means. again says that another one
+// may help.
+func (s *sends) failed(ctx context.Context, err error, limit time.Time) (again bool, _ error) {
+	a := s.of
+	switch {
+	case ctx.Err() != nil:
+		return false, a.stopped(ctx, contextCause(ctx))
+	case a.over() && a.knownTaken():
+		return false, a.busy(nil) // Redis answered a moment ago
+	case a.timeUp() && a.client.queues.Held(a.key, a.now):
+		return false, a.busy(nil) // that is known without Redis
+	case !a.now.Before(limit), errors.Is(err, redisstore.ErrSilent):
+		return false, a.client.concede(ctx, a.key, a.now, afterEarlier(s.earlier, err))
+	case redisstore.Transient(err):
+		if s.earlier == nil || redisstore.Passes(err) {
+			s.earlier = err
+		}
+		return true, err
+	default:
+		return false, unavailable(err)
+	}
+}
+
+var (
+	errTooLate = errors.New("the reply came after the end of the lease")
+	errGhost   = errors.New("an attempt without an answer has the lock and is being cleared up")
+)

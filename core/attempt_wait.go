@@ -1,0 +1,238 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
+
+// pollInterval is how long a waiter sleeps at most. Messages are a hint, the poll
+// is the guarantee.
+const pollInterval = time.Second
+
+// wait is the part of an attempt that stands in a queue.
+type wait struct {
+	of       *attempt
+	waiter   queue.Waiter
+	timer    *time.Timer // of one that has slept
+	spins    int         // how often it has slept without messages
+	admitted bool        // the limits of waiters have let it in before
+	patience patience
+}
+
+// run waits in the queue until it has the lock, or is over.
+func (w *wait) run(ctx context.Context) (*owner, error) {
+	a := w.of
+	for {
+		w.waiter = queue.Waiter{Wish: w.wish(ctx)}
+		if err := a.client.queues.Join(a.key, &w.waiter, a.now); err != nil {
+			return nil, notQueued(err, a.key, a.req.kind)
+		}
+		o, err := w.queued(ctx)
+		if err != nil {
+			if grant := a.client.queues.Leave(&w.waiter, time.Now()); grant != nil {
+				a.client.passOn(ownerOf(grant))
+			}
+			return nil, err
+		}
+		if !o.deadline.passed(a.client.start, a.now) {
+			return o, nil
+		}
+		a.client.passOn(o) // handed over too late
+	}
+}
+
+func (w *wait) wish(ctx context.Context) queue.Wish {
+	a := w.of
+	until := a.until
+	if deadline, ok := ctx.Deadline(); ok && (until.IsZero() || deadline.Before(until)) {
+		until = deadline
+	}
+	return queue.Wish{
+		Kind: a.req.kind.Name, Since: a.start, Until: until, Lease: a.req.lease,
+		MaxWaiters: a.req.maxWaiters, Several: a.several.keys != nil, Admitted: w.admitted,
+	}
+}
+
+// queued is the life of a waiter. It returns with an owner that is registered, or
+// with an error and the waiter still in the queue.
+func (w *wait) queued(ctx context.Context) (*owner, error) {
+	defer w.stopTimer()
+	for {
+		todo := w.of.client.queues.Next(&w.waiter, w.of.now)
+		o, err := w.act(ctx, todo)
+		if o != nil || err != nil {
+			return o, err
+		}
+		if todo.Attempt {
+			continue // a grant may have come meanwhile
+		}
+		over, err := w.rest(ctx, todo)
+		switch {
+		case err != nil:
+			return nil, err
+		case over:
+			return w.lastLook(ctx)
+		}
+	}
+}
+
+// act takes what was handed over, or tries.
+func (w *wait) act(ctx context.Context, todo queue.Step) (*owner, error) {
+	a := w.of
+	switch {
+	case todo.Grant != nil && ctx.Err() != nil:
+		return nil, a.busy(contextCause(ctx)) // leaving the queue passes it on
+	case todo.Grant != nil:
+		return w.accept(todo), nil
+	case !todo.Attempt:
+		return nil, nil //nolint:nilnil // there is nothing to do but wait
+	}
+	if err := a.client.failFast(ctx, a.key); err != nil {
+		return nil, err
+	}
+	g, err := a.sends.try(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case g.refused():
+		return nil, w.stay(ctx)
+	}
+	return a.own(&w.waiter, g), nil
+}
+
+// stay goes on waiting after a refusal, in the queue of the key that is in the way.
+func (w *wait) stay(ctx context.Context) error {
+	a, queues := w.of, w.of.client.queues
+	if w.waiter.Key() != a.key {
+		if err := queues.Move(&w.waiter, a.key, a.now); err != nil {
+			return notQueued(err, a.key, a.req.kind)
+		}
+	}
+	passed := queues.Refused(&w.waiter, *a.refusal.Refusal, a.now)
+	if passedOver := a.several.passedOver; passedOver != nil && passedOver(passed) {
+		return errPassedOver
+	}
+	if !a.req.kind.Spins() && queues.NeedsSubscription(&w.waiter) {
+		queues.Subscribe(&w.waiter, a.client.wakeups.Subscribe(ctx, a.key, a.req.kind.Channel(a.key)))
+	}
+	return nil
+}
+
+// rest waits until there may be something to do. over says that the wait time is, or the
+// patience.
+func (w *wait) rest(ctx context.Context, todo queue.Step) (over bool, err error) {
+	a := w.of
+	if w.timer == nil {
+		a.queuedBehind(todo.Behind)
+		w.timer = time.NewTimer(w.sleep(todo))
+	} else {
+		w.timer.Reset(w.sleep(todo))
+	}
+	select {
+	case <-w.waiter.Signal():
+		a.now = time.Now()
+	case <-w.timer.C:
+		if a.now = time.Now(); a.over() || w.patience.over(a.now) {
+			return true, nil
+		}
+		a.client.queues.Poll(&w.waiter)
+	case <-ctx.Done():
+		return false, a.busy(contextCause(ctx))
+	case <-a.client.closing:
+		return false, ErrClosed
+	}
+	return false, nil
+}
+
+func (w *wait) stopTimer() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// accept takes what a hand-off has brought.
+func (w *wait) accept(todo queue.Step) *owner {
+	w.of.client.queues.Accept(&w.waiter)
+	w.of.report.HandedOff, w.of.report.BlockedBy = true, todo.Behind
+	return ownerOf(todo.Grant)
+}
+
+// lastLook ends the wait. A grant that came in the last instant is kept.
+func (w *wait) lastLook(ctx context.Context) (*owner, error) {
+	a := w.of
+	if todo := a.client.queues.Next(&w.waiter, a.now); todo.Grant != nil && ctx.Err() == nil {
+		return w.accept(todo), nil
+	}
+	if !a.over() {
+		return nil, errGaveUp
+	}
+	if err := a.client.failFast(ctx, a.key); err != nil {
+		return nil, err // nobody knows whether it is taken
+	}
+	if !a.knownTaken() && a.client.queues.Unanswered(&w.waiter) {
+		return nil, unavailable(errSilent)
+	}
+	return nil, a.busy(nil)
+}
+
+// sleep is how long to wait for a signal: a poll interval, or until the head's
+// stand-back is over, or the lease in its way, or the wait time.
+func (w *wait) sleep(todo queue.Step) time.Duration {
+	a := w.of
+	d := jittered(w.interval(todo))
+	if todo.Sleep > 0 {
+		d = min(d, todo.Sleep)
+	}
+	if r := &a.refusal; todo.Head && r.Refusal != nil && r.TTL >= 0 {
+		d = min(d, max(r.left(a.now)+time.Millisecond, time.Millisecond))
+	}
+	for _, end := range [...]time.Time{a.until, w.patience.end} {
+		if !end.IsZero() {
+			d = min(d, end.Sub(a.now))
+		}
+	}
+	return d
+}
+
+// interval is how long a waiter sleeps when nothing wakes it. Where a lock has no messages it
+// spins: it attempts again soon, and then less and less often.
+func (w *wait) interval(todo queue.Step) time.Duration {
+	switch {
+	case w.of.req.kind.Spins() && todo.Head:
+		w.spins++
+		return min(spinPause<<min(w.spins-1, 10), queue.SilentPoll)
+	case todo.Silent:
+		return queue.SilentPoll
+	default:
+		return pollInterval
+	}
+}
+
+// spinPause is the first pause of one who spins; the next ones are twice as long each, up to
+// [queue.SilentPoll], so that also beside a busy process there is a turn now and then.
+const spinPause = time.Millisecond
+
+// patience is how long one waits that holds other keys meanwhile.
+type patience struct {
+	one  time.Duration // for one holder in the way; begins anew with another one
+	end  time.Time     // zero: it has no end
+	last time.Time     // but it ends then, whoever is in the way
+}
+
+// over reports whether the patience is.
+func (p *patience) over(now time.Time) bool { return !p.end.IsZero() && !now.Before(p.end) }
+
+// renew begins it anew.
+func (p *patience) renew(now time.Time) {
+	if !p.end.IsZero() {
+		p.end = minTime(now.Add(p.one), p.last)
+	}
+}
+
+var (
+	errSilent = errors.New("no answer from redis within the wait time")
+	errGaveUp = errors.New("the patience is over")
+)

@@ -1,0 +1,62 @@
+package core
+
+import (
+	"errors"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// Field names the owner in Redis.
+func (o *owner) Field() string { return o.field }
+
+// ownerOf is the owner that this client has given to a queue.
+func ownerOf(h queue.Holder) *owner {
+	return h.(*owner) //nolint:forcetypeassert // there are no others
+}
+
+// Alive reports whether the lease lasts.
+func (o *owner) Alive(now time.Time) bool { return !o.deadline.passed(o.client.start, now) }
+
+// acquired registers the owner that the attempt of w has brought, or that of a caller that
+// does not wait. A holder of this client whose lock it has taken is lost, or asks Redis.
+func (c *Client) acquired(o *owner, w *queue.Waiter, g grant, now time.Time) {
+	for _, before := range c.queues.Acquired(o.key, w, queue.Grant{Holder: o, Kind: o.kind.Name, Sent: g.sent}, now) {
+		if replaced := ownerOf(before.Holder); before.Gone {
+			replaced.lose(errNotMine)
+		} else {
+			c.verify(replaced)
+		}
+	}
+}
+
+// doubt asks Redis whether holders of this client still have their lock.
+func (c *Client) doubt(holders []queue.Holder) {
+	for _, h := range holders {
+		c.verify(ownerOf(h))
+	}
+}
+
+// leaves has the queue forget the owner. othersNotified says that this was a message which
+// other processes heard.
+func (o *owner) leaves(othersNotified bool) {
+	o.client.queues.Ended(o.key, o, othersNotified, time.Now())
+}
+
+// expectFall prepares for the message of a command that lowers the TTL of the lock, which is
+// held for as long as left, to lease. It reports whether the TTL falls, as far as is known.
+func (o *owner) expectFall(left, lease time.Duration) (falls bool) {
+	if falls = left > lease; falls {
+		o.client.queues.ExpectEcho(o.key, time.Now())
+	}
+	return falls
+}
+
+// notQueued is the error of an acquisition that the queue of its key did not let in.
+func notQueued(err error, key string, kind *redisstore.Kind) error {
+	if other, ok := errors.AsType[*queue.KindError](err); ok {
+		return invalidf("this client uses %q as a %s lock; one name is for one kind, here %s", key, other.Kind, kind.Name)
+	}
+	return ErrTooManyWaiters
+}

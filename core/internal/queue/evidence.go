@@ -1,0 +1,64 @@
+package queue
+
+import "time"
+
+// Refusal is the answer of Redis that the lock is taken.
+type Refusal struct {
+	TTL    time.Duration // how long the lease lasts; negative: without end
+	Holder string        // field of the holder
+	Index  int           // of several keys that of the one that is taken
+}
+
+// evidence is what is known about whether the lock is taken.
+type evidence struct {
+	asked   time.Time // the first attempt since the last answer; zero: it was answered
+	refusal *Refusal  // the last one that a waiter got, nil if none did
+	refused time.Time // when that was
+	ended   time.Time // when a holder of this process has last left waiters behind
+}
+
+// asks notes that an attempt is about to be sent.
+func (e *evidence) asks(now time.Time) {
+	if e.asked.IsZero() {
+		e.asked = now
+	}
+}
+
+// answered notes that Redis has answered.
+func (e *evidence) answered() { e.asked = time.Time{} }
+
+// isRefused notes a refusal.
+func (e *evidence) isRefused(r *Refusal, now time.Time) {
+	e.answered()
+	e.refusal, e.refused = r, now
+}
+
+// silentSince reports whether nobody has had an answer since then.
+func (e *evidence) silentSince(since time.Time) bool {
+	return !e.asked.IsZero() && !e.asked.After(since)
+}
+
+// TakenSince reports whether the lock is known to have been taken while w waited: a waiter
+// of its queue was refused, then with the refusal, or a holder of this process had it.
+func (q *Queues) TakenSince(w *Waiter) (r *Refusal, at time.Time, taken bool) {
+	if w.queue == nil {
+		return nil, at, false
+	}
+	s := q.lock(w.queue.key)
+	defer s.mu.Unlock()
+	in := w.queue
+	if e := &in.evidence; e.refusal != nil && !e.refused.Before(w.Since) {
+		return e.refusal, e.refused, true
+	}
+	ended := in.evidence.ended
+	return nil, at, in.holders.any() || !ended.IsZero() && !ended.Before(w.Since)
+}
+
+// Unanswered reports whether the attempts of other waiters have had no answer for as long
+// as w has waited, and no holder of this process explains that: then nobody knows whether
+// the lock is taken.
+func (q *Queues) Unanswered(w *Waiter) bool {
+	s := q.lock(w.queue.key)
+	defer s.mu.Unlock()
+	return !w.queue.holders.any() && w.queue.evidence.silentSince(w.Since)
+}

@@ -1,0 +1,110 @@
+package queue_test
+
+import (
+	"testing"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
+
+// Whether the lock was taken while a waiter waited is known from any waiter of its queue,
+// and from the holders of this process.
+func TestTakenSince(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		before  func(b *bench) // the waiter comes
+		after   func(b *bench)
+		taken   bool
+		refusal bool
+	}{
+		{"nothing is known", nothing, nothing, false, false},
+		{"another was refused before", refusesFirst, nothing, false, false},
+		{"another was refused since", func(b *bench) { b.joined() }, refusesFirst, true, true},
+		{"a holder is there", func(b *bench) { b.holds() }, nothing, true, false},
+		{"a holder has come since", nothing, func(b *bench) { b.holds() }, true, false},
+		{"a holder has ended before", func(b *bench) { b.frees(b.holds()) }, nothing, false, false},
+		{"a holder has ended since", nothing, func(b *bench) { b.Ended("k", b.holds(), false, b.now) }, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			tt.before(b)
+			b.pass(ms)
+			w := b.waiter()
+			if _, _, taken := b.TakenSince(w); taken {
+				t.Error("known before it waits")
+			}
+			if err := b.Join("k", w, b.now); err != nil {
+				t.Fatal(err)
+			}
+			b.pass(ms)
+			tt.after(b)
+			r, at, taken := b.TakenSince(w)
+			if taken != tt.taken || (r != nil) != tt.refusal {
+				t.Errorf("got %v, %v", r, taken)
+			}
+			if r != nil && (r.Holder != "stranger" || !at.Equal(b.now)) {
+				t.Errorf("got %v at %s", *r, at)
+			}
+		})
+	}
+}
+
+func nothing(*bench) {}
+
+// refusesFirst has the head refused, which joins if nobody is there.
+func refusesFirst(b *bench) {
+	if len(b.Order("k")) == 0 {
+		b.joined()
+	}
+	b.refused(b.Order("k")[0])
+}
+
+// A waiter behind a head without an answer knows nothing about the lock.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	head := b.joined()
+	b.attempts(head)
+	second := b.joined()
+	b.pass(ms)
+	third := b.joined()
+	want := func(what string, want bool) {
+		t.Helper()
+		if b.Unanswered(second) != want || b.Unanswered(third) != want {
+			t.Errorf("%s: got %v, %v, want %v", what, b.Unanswered(second), b.Unanswered(third), want)
+		}
+	}
+	want("the head has no answer", true)
+	b.Poll(head)
+	b.attempts(head)
+	want("nor a second time", true)
+	h := b.holds()
+	want("somebody here has it", false)
+	b.Ended("k", h, false, b.now)
+	want("somebody here has had it", false)
+	b.attempts(head)
+	if b.Unanswered(second) {
+		t.Error("the attempt was sent after it came")
+	}
+	b.Refused(head, queue.Refusal{}, b.now)
+	want("the head was refused", false)
+}
+
+// One that moves away has had an answer.
+func TestUnanswered_AfterAMove(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	head := b.joined(several)
+	b.attempts(head)
+	second := b.joined()
+	if !b.Unanswered(second) {
+		t.Error("answered before the answer")
+	}
+	if err := b.Move(head, "other", b.now); err != nil {
+		t.Fatal(err)
+	}
+	if b.Unanswered(second) {
+		t.Error("not answered after it")
+	}
+}

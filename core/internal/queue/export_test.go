@@ -1,0 +1,66 @@
+package queue
+
+// Order is the waiters of key, the first one at the front.
+func (q *Queues) Order(key string) (all []*Waiter) {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	in := s.queues[key]
+	if in == nil {
+		return nil
+	}
+	for w := in.order.first; w != nil; w = w.next {
+		if w.prev != nil && w.prev.next != w || w.queue != in || !w.inQueue() {
+			panic("the order is broken")
+		}
+		all = append(all, w)
+	}
+	if len(all) != in.order.length || len(all) > 0 && in.order.last != all[len(all)-1] {
+		panic("the length of the order is wrong")
+	}
+	return all
+}
+
+// Due reports whether a waiter has been told that an attempt is sensible.
+func (q *Queues) Due(w *Waiter) bool {
+	s := q.lock(w.queue.key)
+	defer s.mu.Unlock()
+	return w.state == due
+}
+
+// Live is how many queues there are.
+func (q *Queues) Live() (n int) {
+	for i := range q.shards {
+		s := &q.shards[i]
+		s.mu.Lock()
+		n += len(s.queues)
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// Recent is how many keys without a queue are remembered at most, and how many are.
+func (q *Queues) Recent() (most, n int) {
+	for i := range q.shards {
+		s := &q.shards[i]
+		s.mu.Lock()
+		n += len(s.recent)
+		s.mu.Unlock()
+	}
+	return maxRecent * len(q.shards), n
+}
+
+// The times of the turns.
+const (
+	RunLength    = runLength
+	RunTime      = runTime
+	StandBack    = standBack
+	Reserve      = reserve
+	EchoWindow   = echoWindow
+	EchoWait     = echoWait
+	PaceBurst    = paceBurst
+	PaceInterval = paceInterval
+	GiveWay      = giveWay
+	GiveWayAfter = giveWayAfter
+	GiveWayEvery = giveWayEvery
+	FreeEnough   = freeEnough
+)

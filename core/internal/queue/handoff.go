@@ -1,0 +1,67 @@
+package queue
+
+import "time"
+
+// Choose takes the next holder out of the queue for a hand-off from h, which ends with
+// [Queues.Handed] or [Queues.NotHanded]. It gives nil when the lock must be freed: there
+// is nobody, or it is the turn of other processes, or the lock is shared.
+func (q *Queues) Choose(key string, h Holder, now time.Time) *Waiter {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	in := s.queues[key]
+	if in == nil || in.holders.index(h) < 0 {
+		return nil
+	}
+	w := in.choose(q.cfg.RunTime, now)
+	if w == nil {
+		in.expectEcho(now)
+		return nil
+	}
+	in.order.remove(w)
+	w.become(chosen)
+	w.behind = in.holders.field()
+	in.handing++
+	return w
+}
+
+func (in *queue) choose(runTime time.Duration, now time.Time) *Waiter {
+	if in.order.first == nil || in.holders.shared() || !in.turns.mayHandOff(in.key, runTime, now) {
+		return nil
+	}
+	return in.nextHolder()
+}
+
+// Handed completes a hand-off: to is the new holder. It reports whether the chosen waiter
+// was still there to take it.
+func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
+	next := tenure{to, to.Field(), false, now}
+	s := q.lock(w.queue.key)
+	defer s.mu.Unlock()
+	in := w.queue
+	in.handing--
+	in.holders.follow(from, next)
+	in.turns.handedOff()
+	if w.state != chosen {
+		return false
+	}
+	w.grant = to
+	w.become(granted)
+	w.wake()
+	return true
+}
+
+// NotHanded puts the chosen waiter back to the head of the queue: the hand-off has failed,
+// and it has to try by itself.
+func (q *Queues) NotHanded(w *Waiter, now time.Time) {
+	s := q.lock(w.queue.key)
+	in := w.queue
+	in.handing--
+	if w.state == chosen {
+		in.order.insert(w, nil)
+		w.become(queued)
+	}
+	in.wakeHead()
+	t := s.settle(in, now)
+	s.mu.Unlock()
+	release(t)
+}

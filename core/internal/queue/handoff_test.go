@@ -1,0 +1,311 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
+
+// When nobody is chosen the lock must be freed.
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		before func(b *bench, h *holder)
+		want   int // index of the chosen waiter in the order, -1: nobody
+	}{
+		{"nobody waits", func(*bench, *holder) {}, -1},
+		{"one waits", func(b *bench, _ *holder) { b.joined() }, 0},
+		{"the first", func(b *bench, _ *holder) { b.joined(); b.joined() }, 0},
+		{"of another holder", func(b *bench, h *holder) {
+			b.joined()
+			b.Ended("k", h, false, b.now)
+			b.holds()
+		}, -1},
+		{"after its end", func(b *bench, h *holder) {
+			b.joined()
+			b.Ended("k", h, false, b.now)
+		}, -1},
+		{"after its end, with no queue", func(b *bench, h *holder) { b.Ended("k", h, false, b.now) }, -1},
+		{"the first wants several keys", func(b *bench, _ *holder) { b.joined(several); b.joined() }, -1},
+		{"the second wants several keys", func(b *bench, _ *holder) { b.joined(); b.joined(several) }, 0},
+		{"the first has moved here", func(b *bench, _ *holder) { b.moved(); b.joined() }, 1},
+		{"two have moved here", func(b *bench, _ *holder) { b.moved(); b.moved(); b.joined() }, 2},
+		{"only one that has moved here", func(b *bench, _ *holder) { b.moved() }, -1},
+		{"one that has moved, and then one for several", func(b *bench, _ *holder) { b.moved(); b.joined(several); b.joined() }, -1},
+		{"the first shares", func(b *bench, _ *holder) { b.joined(shared); b.joined() }, -1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			h := b.holds()
+			tt.before(b, h)
+			order := b.Order("k")
+			var want *queue.Waiter
+			if tt.want >= 0 {
+				want = order[tt.want]
+			}
+			if got := b.Choose("k", h, b.now); got != want {
+				t.Errorf("got %p, want %p", got, want)
+			}
+			if chosen := want != nil; chosen && len(b.Order("k")) != len(order)-1 {
+				t.Error("the chosen one is still in the queue")
+			}
+		})
+	}
+}
+
+// moved makes a waiter for several keys that has come to "k" from another one.
+func (b *bench) moved() *queue.Waiter {
+	b.t.Helper()
+	w := b.waiter(several)
+	if err := b.Join("elsewhere", w, b.now); err != nil {
+		b.t.Fatal(err)
+	}
+	b.attempts(w)
+	if err := b.Move(w, "k", b.now); err != nil {
+		b.t.Fatal(err)
+	}
+	return w
+}
+
+// A run of hand-offs ends after so many, or so long, and a new one begins when the lock
+// was taken from Redis again.
+func TestChoose_RunsAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		cfg  queue.Config
+		turn time.Duration
+		want int // hand-offs
+	}{
+		{"by count", queue.Config{}, 0, queue.RunLength},
+		{"by time", queue.Config{}, 20 * ms, 2},
+		{"by a time of its own", queue.Config{RunTime: 90 * ms}, 20 * ms, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, tt.cfg)
+			h := b.holds()
+			for range 40 {
+				b.joined()
+			}
+			for range 2 {
+				got := 0
+				for {
+					b.pass(tt.turn)
+					w := b.Choose("k", h, b.now)
+					if w == nil {
+						break
+					}
+					next := &holder{field: "next"}
+					b.Handed(w, h, next, b.now)
+					b.granted(w, next)
+					h = next
+					got++
+				}
+				if got != tt.want {
+					t.Errorf("got %d hand-offs, want %d", got, tt.want)
+				}
+				b.Ended("k", h, false, b.now)
+				w := b.Order("k")[0]
+				b.attempts(w)
+				h, _ = b.takes(w)
+			}
+		})
+	}
+}
+
+// A hand-off that has failed puts the chosen one back to the front, where it tries itself.
+func TestNotHanded(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		left  bool // the chosen one leaves meanwhile
+		ended bool // the release ends the holder too
+	}{
+		{"and the holder ends", false, true},
+		{"and the holder goes on", false, false},
+		{"of one that has left", true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			h := b.holds()
+			first, second := b.joined(), b.joined()
+			b.rests(first)
+			b.rests(second)
+			if got := b.chosen(h); got != first {
+				t.Fatal("not the first was chosen")
+			}
+			b.rests(first)
+			b.rests(second)
+			want := []*queue.Waiter{first, second}
+			if tt.left {
+				b.Leave(first, b.now)
+				want = want[1:]
+			}
+			b.NotHanded(first, b.now)
+			if tt.ended {
+				b.Ended("k", h, false, b.now)
+			}
+			b.wantOrder("k", want...)
+			if !woken(want[0]) {
+				t.Error("the head was not woken")
+			}
+			b.attempts(want[0])
+		})
+	}
+}
+
+// A queue whose only waiter leaves as the hand-off to it fails ends.
+func TestNotHanded_NobodyIsLeft(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h := b.holds()
+	w := b.joined()
+	b.chosen(h)
+	b.Leave(w, b.now)
+	b.Ended("k", h, false, b.now)
+	if b.Live() != 1 {
+		t.Error("the queue ended with a hand-off on its way")
+	}
+	b.NotHanded(w, b.now)
+	b.wantEmpty()
+}
+
+// A chosen one that leaves does not get the lock: whoever releases passes it on.
+func TestHanded_ChosenOneHasLeft(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h := b.holds()
+	first, second := b.joined(), b.joined()
+	b.chosen(h)
+	if grant := b.Leave(first, b.now); grant != nil {
+		t.Errorf("got the grant %v", grant)
+	}
+	next := &holder{field: "next"}
+	if b.Handed(first, h, next, b.now) {
+		t.Error("one that has left was handed the lock")
+	}
+	b.rests(second)
+	if _, w := b.hands(next); w != second {
+		t.Error("not the second got it")
+	}
+}
+
+// A grant may arrive when another caller has taken the lock already: then the grant is
+// the waiter's all the same, and the queue keeps to whom Redis named last.
+func TestHanded_Late(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h := b.holds()
+	w := b.joined()
+	b.chosen(h)
+	other, replaced := b.takes(nil)
+	if len(replaced) != 1 || replaced[0].Holder != queue.Holder(h) {
+		t.Errorf("got %v replaced, want the one before", replaced)
+	}
+	late := &holder{field: "late"}
+	if !b.Handed(w, h, late, b.now) {
+		t.Error("the waiter was not there")
+	}
+	b.granted(w, late)
+	if got := b.Holders("k"); len(got) != 1 || got[0] != queue.Holder(other) {
+		t.Errorf("got the holders %v", got)
+	}
+	b.frees(other)
+	b.Ended("k", late, false, b.now) // of no consequence
+	b.wantEmpty()
+}
+
+// The holder ended, its lease being over, while it handed the lock on: the next one is
+// the holder.
+func TestHanded_AfterTheEndOfTheHolder(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h := b.holds()
+	w := b.joined()
+	b.chosen(h)
+	b.Ended("k", h, false, b.now)
+	next := &holder{field: "next"}
+	b.Handed(w, h, next, b.now)
+	if got := b.Holders("k"); len(got) != 1 || got[0] != queue.Holder(next) {
+		t.Errorf("got the holders %v", got)
+	}
+	b.granted(w, next)
+}
+
+// Whom a hand-off knows cannot be used for another call as long as it may look at it.
+func TestReusable(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h := b.holds()
+	w := b.joined()
+	b.chosen(h)
+	if next, _ := b.takes(w); w.Reusable() {
+		t.Error("a waiter that a hand-off knows is reusable")
+	} else {
+		b.NotHanded(w, b.now)
+		b.frees(next)
+	}
+	alone := b.joined()
+	b.attempts(alone)
+	if b.takes(alone); !alone.Reusable() {
+		t.Error("a waiter that nobody knows is not reusable")
+	}
+}
+
+// A waiter is told behind whom it waits, and from whom it got the lock.
+func TestNext_Behind(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h := b.holds()
+	first, second := b.joined(), b.joined()
+	for _, w := range []*queue.Waiter{first, second} {
+		if got := b.rests(w).Behind; got != "f1" {
+			t.Errorf("behind %q, want f1", got)
+		}
+	}
+	b.chosen(h)
+	next := &holder{field: "next"}
+	b.Handed(first, h, next, b.now)
+	if got := b.Next(first, b.now); got.Behind != "f1" {
+		t.Errorf("got the lock from %q, want f1", got.Behind)
+	}
+	b.Accept(first)
+	if got := b.rests(second).Behind; got != "next" {
+		t.Errorf("behind %q, want next", got)
+	}
+	b.Ended("k", next, false, b.now)
+	b.attempts(second)
+	if got := b.rests(second).Behind; got != "next" {
+		t.Errorf("behind %q, want next", got)
+	}
+}
+
+// A hand-off may be so slow that the next one begins before it ends: the queue is there for
+// both of them, and its waiters stay in it.
+func TestNotHanded_BesideAnotherHandOff(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	slow := b.holds()
+	first, second := b.joined(), b.joined()
+	b.chosen(slow)
+	h := b.holds() // the lease of the first is over
+	next, w := b.hands(h)
+	if w != second {
+		t.Fatal("not the second was chosen")
+	}
+	b.frees(next)
+	third := b.joined()
+	b.NotHanded(first, b.now)
+	b.wantOrder("k", first, third)
+	b.attempts(first)
+	got, _ := b.takes(first)
+	b.Ended("k", got, false, b.now)
+	b.attempts(third)
+	b.Leave(third, b.now)
+	b.wantEmpty()
+}

@@ -1,0 +1,200 @@
+package queue_test
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
+
+const ms = time.Millisecond
+
+// holder is one with a name.
+type holder struct {
+	field string
+	dead  bool
+}
+
+func (h *holder) Field() string        { return h.field }
+func (h *holder) Alive(time.Time) bool { return !h.dead }
+
+// subscription is one whose state the test sets. released calls what the client would do
+// then, which may be anything.
+type subscription struct {
+	confirmed, dead atomic.Bool
+	releases        atomic.Int32
+	released        func()
+}
+
+func (s *subscription) Confirmed() bool { return s.confirmed.Load() }
+func (s *subscription) Dead() bool      { return s.dead.Load() }
+func (s *subscription) Unsubscribe() {
+	s.releases.Add(1)
+	if s.released != nil {
+		s.released()
+	}
+}
+
+// bench is queues at a time that the test sets, and the key "k".
+type bench struct {
+	*queue.Queues
+
+	t   *testing.T
+	now time.Time
+	n   int
+}
+
+func newBench(t *testing.T, cfg queue.Config) *bench {
+	t.Helper()
+	if cfg.PerKey == 0 {
+		cfg.PerKey = 1000
+	}
+	if cfg.InAll == 0 {
+		cfg.InAll = 1000
+	}
+	return &bench{Queues: queue.New(cfg), t: t, now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}
+}
+
+func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
+
+// waiter makes one that comes now.
+func (b *bench) waiter(change ...func(w *queue.Wish)) *queue.Waiter {
+	w := &queue.Waiter{Wish: queue.Wish{Kind: "plain", Since: b.now}}
+	for _, c := range change {
+		c(&w.Wish)
+	}
+	return w
+}
+
+func several(w *queue.Wish) { w.Several = true }
+func shared(w *queue.Wish)  { w.Shared = true }
+
+func until(t time.Time) func(*queue.Wish) { return func(w *queue.Wish) { w.Until = t } }
+
+// joined is a waiter that is let into the queue of "k".
+func (b *bench) joined(change ...func(w *queue.Wish)) *queue.Waiter {
+	b.t.Helper()
+	w := b.waiter(change...)
+	if err := b.Join("k", w, b.now); err != nil {
+		b.t.Fatal(err)
+	}
+	return w
+}
+
+// holds makes a holder of "k" without a queue.
+func (b *bench) holds(change ...func(g *queue.Grant)) *holder {
+	b.t.Helper()
+	h, _ := b.takes(nil, change...)
+	return h
+}
+
+// takes makes the attempt of a waiter, or of nobody, succeed at once.
+func (b *bench) takes(w *queue.Waiter, change ...func(g *queue.Grant)) (*holder, []queue.Replaced) {
+	b.t.Helper()
+	b.n++
+	h := &holder{field: fmt.Sprint("f", b.n)}
+	g := queue.Grant{Holder: h, Kind: "plain", Sent: b.now}
+	for _, c := range change {
+		c(&g)
+	}
+	return h, b.Acquired("k", w, g, b.now)
+}
+
+func sharing(g *queue.Grant) { g.Shared = true }
+
+func sent(at time.Time) func(*queue.Grant) { return func(g *queue.Grant) { g.Sent = at } }
+
+// attempts wants the next step of w to be an attempt.
+func (b *bench) attempts(w *queue.Waiter) {
+	b.t.Helper()
+	if s := b.Next(w, b.now); !s.Attempt {
+		b.t.Errorf("got %+v, want an attempt", s)
+	}
+}
+
+// rests wants w to have nothing to do, and gives the step.
+func (b *bench) rests(w *queue.Waiter) queue.Step {
+	b.t.Helper()
+	s := b.Next(w, b.now)
+	if s.Attempt || s.Grant != nil {
+		b.t.Errorf("got %+v, want a rest", s)
+	}
+	return s
+}
+
+// refused makes the attempt of w one that finds the lock taken.
+func (b *bench) refused(w *queue.Waiter) {
+	b.t.Helper()
+	b.attempts(w)
+	b.Refused(w, queue.Refusal{Holder: "stranger", TTL: time.Second}, b.now)
+	b.rests(w)
+}
+
+// hands hands the lock from h to the next waiter.
+func (b *bench) hands(h *holder) (to *holder, w *queue.Waiter) {
+	b.t.Helper()
+	w = b.chosen(h)
+	b.n++
+	to = &holder{field: fmt.Sprint("f", b.n)}
+	if !b.Handed(w, h, to, b.now) {
+		b.t.Error("the chosen waiter was not there")
+	}
+	b.granted(w, to)
+	return to, w
+}
+
+// chosen is the waiter to whom h hands the lock.
+func (b *bench) chosen(h *holder) *queue.Waiter {
+	b.t.Helper()
+	w := b.Choose("k", h, b.now)
+	if w == nil {
+		b.t.Fatal("nobody was chosen")
+	}
+	return w
+}
+
+// granted wants w to have got the lock, and accepts it.
+func (b *bench) granted(w *queue.Waiter, to *holder) {
+	b.t.Helper()
+	if s := b.Next(w, b.now); s.Grant != queue.Holder(to) {
+		b.t.Errorf("got %+v, want the grant of %s", s, to.field)
+	}
+	b.Accept(w)
+}
+
+// frees is a release that notifies nobody else.
+func (b *bench) frees(h *holder) {
+	b.t.Helper()
+	if w := b.Choose("k", h, b.now); w != nil {
+		b.t.Fatal("somebody was chosen")
+	}
+	b.Ended("k", h, false, b.now)
+}
+
+// woken reports whether a waiter was woken since the last time.
+func woken(w *queue.Waiter) bool {
+	select {
+	case <-w.Signal():
+		return true
+	default:
+		return false
+	}
+}
+
+func (b *bench) wantOrder(key string, want ...*queue.Waiter) {
+	b.t.Helper()
+	if got := b.Order(key); !slices.Equal(got, want) {
+		b.t.Errorf("%s: got the order %p, want %p", key, got, want)
+	}
+}
+
+// wantEmpty wants nothing to be left.
+func (b *bench) wantEmpty() {
+	b.t.Helper()
+	if n, live := b.Waiting(), b.Live(); n != 0 || live != 0 {
+		b.t.Errorf("got %d waiters and %d queues, want none", n, live)
+	}
+}

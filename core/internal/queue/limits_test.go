@@ -1,0 +1,154 @@
+package queue_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
+
+func atMost(n int) func(*queue.Wish) { return func(w *queue.Wish) { w.MaxWaiters = n } }
+
+func admitted(w *queue.Wish) { w.Admitted = true }
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	nothing := func(*queue.Wish) {}
+	for _, tt := range []struct {
+		name   string
+		cfg    queue.Config
+		before int // waiters of "k"
+		change func(*queue.Wish)
+		full   bool
+	}{
+		{"one below the limit of the key", queue.Config{PerKey: 3}, 2, nothing, false},
+		{"at the limit of the key", queue.Config{PerKey: 3}, 3, nothing, true},
+		{"at its own limit", queue.Config{PerKey: 3}, 2, atMost(2), true},
+		{"its own limit is higher", queue.Config{PerKey: 3}, 3, atMost(9), true},
+		{"below both", queue.Config{PerKey: 3}, 1, atMost(2), false},
+		{"at the limit in all", queue.Config{InAll: 3}, 3, nothing, true},
+		{"one below the limit in all", queue.Config{InAll: 3}, 2, nothing, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, tt.cfg)
+			for range tt.before {
+				b.joined()
+			}
+			w := b.waiter(tt.change)
+			if got := b.FullFor("k", w.MaxWaiters); got != tt.full {
+				t.Errorf("FullFor: got %v", got)
+			}
+			if err := b.Join("k", w, b.now); errors.Is(err, queue.ErrFull) != tt.full {
+				t.Errorf("got %v", err)
+			}
+			want := tt.before
+			if !tt.full {
+				want++
+			}
+			if got := b.Waiting(); got != want || len(b.Order("k")) != want {
+				t.Errorf("got %d waiters, %d in the queue, want %d", got, len(b.Order("k")), want)
+			}
+			again := b.waiter(tt.change, admitted)
+			if err := b.Join("k", again, b.now); err != nil {
+				t.Errorf("one that was let in before: %v", err)
+			}
+		})
+	}
+}
+
+// The limit in all counts every key, and a queue that nobody could join is not left.
+func TestLimits_InAll(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{InAll: 2})
+	first := b.joined()
+	second := b.waiter()
+	if err := b.Join("other", second, b.now); err != nil || !b.Full() {
+		t.Fatalf("got %v, full %v", err, b.Full())
+	}
+	if err := b.Join("third", b.waiter(), b.now); !errors.Is(err, queue.ErrFull) {
+		t.Errorf("got %v", err)
+	}
+	if got := b.Live(); got != 2 {
+		t.Errorf("got %d queues", got)
+	}
+	b.Leave(first, b.now)
+	if b.Full() || b.FullFor("third", 0) {
+		t.Error("full with one waiter")
+	}
+	b.Leave(second, b.now)
+	b.wantEmpty()
+}
+
+// However a waiter goes, it is counted no more.
+func TestWaiting_EachWayOut(t *testing.T) {
+	t.Parallel()
+	for name, goes := range map[string]func(b *bench, h *holder, w *queue.Waiter){
+		"leaves": func(b *bench, h *holder, w *queue.Waiter) { b.Leave(w, b.now); b.frees(h) },
+		"is handed the lock": func(b *bench, h *holder, _ *queue.Waiter) {
+			next, _ := b.hands(h)
+			b.frees(next)
+		},
+		"acquires": func(b *bench, h *holder, w *queue.Waiter) {
+			b.Ended("k", h, false, b.now)
+			b.attempts(w)
+			next, _ := b.takes(w)
+			b.frees(next)
+		},
+		"leaves as it is chosen": func(b *bench, h *holder, w *queue.Waiter) {
+			b.chosen(h)
+			b.Leave(w, b.now)
+			b.Handed(w, h, h, b.now)
+			b.frees(h)
+		},
+		"leaves with a grant": func(b *bench, h *holder, w *queue.Waiter) {
+			b.chosen(h)
+			b.Handed(w, h, h, b.now)
+			if got := b.Leave(w, b.now); got != queue.Holder(h) {
+				b.t.Errorf("got the grant %v", got)
+			}
+			b.frees(h)
+		},
+		"acquires as it is chosen": func(b *bench, h *holder, w *queue.Waiter) {
+			b.chosen(h)
+			next, _ := b.takes(w)
+			b.NotHanded(w, b.now)
+			b.frees(next)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			h, w := b.holds(), b.joined()
+			if got := b.Waiting(); got != 1 {
+				t.Errorf("got %d waiters", got)
+			}
+			goes(b, h, w)
+			b.wantEmpty()
+		})
+	}
+}
+
+func TestOldest(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	if got := b.Oldest(); !got.IsZero() {
+		t.Errorf("got %s with nobody", got)
+	}
+	b.holds()
+	b.pass(ms)
+	first := b.now
+	old := b.joined()
+	b.pass(ms)
+	other := b.waiter()
+	if err := b.Join("other", other, b.now); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Oldest(); !got.Equal(first) {
+		t.Errorf("got %s, want %s", got, first)
+	}
+	b.Leave(old, b.now)
+	if got := b.Oldest(); !got.Equal(b.now) {
+		t.Errorf("got %s, want %s", got, b.now)
+	}
+}

@@ -1,0 +1,136 @@
+package queue
+
+import "time"
+
+// Subscription is one to the messages of a key.
+type Subscription interface {
+	Confirmed() bool // messages arrive; takes no mutex
+	Dead() bool      // none will arrive any more: another one is needed; takes no mutex
+	Unsubscribe()    // gives it back
+}
+
+// release gives a subscription back. No mutex is held.
+func release(s Subscription) {
+	if s != nil {
+		s.Unsubscribe()
+	}
+}
+
+// NeedsSubscription reports whether a waiter that was refused has to make one for its queue,
+// and to give it to [Queues.Subscribe].
+func (q *Queues) NeedsSubscription(w *Waiter) bool {
+	s := q.lock(w.queue.key)
+	in := w.queue
+	var old Subscription
+	if in.subscription != nil && in.subscription.Dead() {
+		old = in.dropSubscription()
+	}
+	needs := in.subscription == nil
+	s.mu.Unlock()
+	release(old)
+	return needs
+}
+
+// Subscribe gives the queue of w a subscription, which is released when it is not needed
+// any more.
+func (q *Queues) Subscribe(w *Waiter, t Subscription) {
+	s := q.lock(w.queue.key)
+	if w.queue.subscription == nil && w.inQueue() {
+		w.queue.subscription, t = t, nil
+	}
+	s.mu.Unlock()
+	release(t)
+}
+
+// Listens reports whether this process gets the messages of key.
+func (q *Queues) Listens(key string) bool {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	in := s.queues[key]
+	return in != nil && in.listens()
+}
+
+func (in *queue) listens() bool { return in.subscription != nil && in.subscription.Confirmed() }
+
+// silent reports whether the subscription of the queue gets nothing, while no holder is
+// of this process.
+func (in *queue) silent() bool {
+	return !in.holders.any() && in.subscription != nil && !in.subscription.Confirmed()
+}
+
+// unneeded gives the subscription to let go when nobody waits.
+func (in *queue) unneeded() Subscription {
+	if in.order.first != nil {
+		return nil
+	}
+	return in.dropSubscription()
+}
+
+func (in *queue) dropSubscription() Subscription {
+	t := in.subscription
+	in.subscription = nil
+	return t
+}
+
+// Message is one from Redis about key. It gives the holders of this process, which it puts
+// in doubt; none if it was the echo of a command of ours.
+func (q *Queues) Message(key string, now time.Time) []Holder {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	in := s.queues[key]
+	if in == nil || in.echo.is(now) {
+		return nil
+	}
+	head := in.order.first
+	if in.turns.message(head != nil && head.state == due, now) {
+		in.wakeHead()
+	}
+	return in.holders.all()
+}
+
+// Wake has the head of the queue of key attempt, if there is one.
+func (q *Queues) Wake(key string) {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	if in := s.queues[key]; in != nil {
+		in.wakeHead()
+	}
+}
+
+// Look has the head of the queue of key see whether it still gets messages.
+func (q *Queues) Look(key string) {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	if in := s.queues[key]; in != nil && in.order.first != nil {
+		in.order.first.wake()
+	}
+}
+
+// ExpectEcho prepares for the message of a command that is about to be sent. The waiters
+// of this process wait for the holder, and need not be told.
+func (q *Queues) ExpectEcho(key string, now time.Time) {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	if in := s.queues[key]; in != nil {
+		in.expectEcho(now)
+	}
+}
+
+func (in *queue) expectEcho(now time.Time) {
+	if in.listens() {
+		in.echo.expect(now)
+	}
+}
+
+// EchoSent ends what ExpectEcho has begun: sent says whether there is a message.
+func (q *Queues) EchoSent(key string, sent bool, now time.Time) {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	switch in := s.queues[key]; {
+	case in == nil:
+	case sent:
+		in.echo.sent(now)
+	default:
+		in.echo.none()
+	}
+}

@@ -1,0 +1,317 @@
+package queue_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
+
+// subscribed gives the queue of w a subscription that is confirmed.
+func (b *bench) subscribed(w *queue.Waiter) *subscription {
+	b.t.Helper()
+	if !b.NeedsSubscription(w) {
+		b.t.Fatal("no subscription is needed")
+	}
+	s := &subscription{released: func() { b.Look("k") }} // under no mutex
+	s.confirmed.Store(true)
+	b.Subscribe(w, s)
+	return s
+}
+
+func wantReleases(t *testing.T, s *subscription, want int32) {
+	t.Helper()
+	if got := s.releases.Load(); got != want {
+		t.Errorf("released %d times, want %d", got, want)
+	}
+}
+
+// A subscription is kept while anybody waits, and given back once.
+func TestSubscription_IsReleasedWhenNobodyWaits(t *testing.T) {
+	t.Parallel()
+	for name, goes := range map[string]func(b *bench, w *queue.Waiter){
+		"acquires": func(b *bench, w *queue.Waiter) { b.takes(w) },
+		"leaves":   func(b *bench, w *queue.Waiter) { b.Leave(w, b.now) },
+		"moves": func(b *bench, w *queue.Waiter) {
+			if err := b.Move(w, "other", b.now); err != nil {
+				b.t.Error(err)
+			}
+		},
+		"accepts a grant": func(b *bench, _ *queue.Waiter) { b.hands(b.holds()) },
+		"leaves as it is chosen": func(b *bench, w *queue.Waiter) {
+			h := b.holds()
+			b.chosen(h)
+			b.Leave(w, b.now)
+			b.NotHanded(w, b.now)
+			b.Ended("k", h, false, b.now)
+		},
+		"leaves as it is chosen, and then the holder ends": func(b *bench, w *queue.Waiter) {
+			h := b.holds()
+			b.chosen(h)
+			b.Leave(w, b.now)
+			b.Ended("k", h, false, b.now)
+			b.NotHanded(w, b.now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			first, last := b.joined(), b.joined(several)
+			b.refused(first)
+			s := b.subscribed(first)
+			b.Leave(first, b.now)
+			wantReleases(t, s, 0)
+			b.attempts(last)
+			if b.NeedsSubscription(last) {
+				t.Error("the next head needs another one")
+			}
+			if name == "accepts a grant" || name == "leaves as it is chosen" || name == "leaves as it is chosen, and then the holder ends" {
+				alone := b.joined() // for whom the lock is
+				b.Leave(last, b.now)
+				last = alone
+			}
+			goes(b, last)
+			wantReleases(t, s, 1)
+		})
+	}
+}
+
+// One that comes when it is not needed any more is given back at once.
+func TestSubscription_ComesTooLate(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(b *bench, w *queue.Waiter){
+		"another head has made one": func(b *bench, w *queue.Waiter) { b.subscribed(w) },
+		"the waiter has left":       func(b *bench, w *queue.Waiter) { b.Leave(w, b.now) },
+		"the waiter is chosen":      func(b *bench, _ *queue.Waiter) { b.chosen(b.holds()) },
+		"the waiter was handed the lock": func(b *bench, w *queue.Waiter) {
+			h := b.holds()
+			b.chosen(h)
+			b.Handed(w, h, h, b.now)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			w := b.joined()
+			b.attempts(w)
+			if !b.NeedsSubscription(w) {
+				t.Fatal("none is needed")
+			}
+			before(b, w)
+			late := &subscription{released: func() { b.Look("k") }}
+			b.Subscribe(w, late)
+			wantReleases(t, late, 1)
+		})
+	}
+}
+
+// A dead one is given back, and another one is needed.
+func TestSubscription_Dead(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	w := b.joined()
+	b.refused(w)
+	s := b.subscribed(w)
+	if b.NeedsSubscription(w) {
+		t.Error("another one is needed")
+	}
+	s.confirmed.Store(false)
+	if b.NeedsSubscription(w) {
+		t.Error("another one is needed while this one may be confirmed")
+	}
+	s.dead.Store(true)
+	next := b.subscribed(w)
+	wantReleases(t, s, 1)
+	wantReleases(t, next, 0)
+	b.Leave(w, b.now)
+	wantReleases(t, s, 1)
+	wantReleases(t, next, 1)
+	b.wantEmpty()
+}
+
+// Whether messages arrive: the head is told, if nobody here explains the silence.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	w, second := b.joined(), b.joined()
+	b.refused(w)
+	if b.rests(w).Silent || b.Listens("k") {
+		t.Error("silent or listening without a subscription")
+	}
+	s := b.subscribed(w)
+	if b.rests(w).Silent || !b.Listens("k") || b.Listens("other") {
+		t.Error("not listening with a subscription")
+	}
+	s.confirmed.Store(false)
+	if !b.rests(w).Silent || b.Listens("k") {
+		t.Error("not silent without a confirmation")
+	}
+	if b.rests(second).Silent {
+		t.Error("the second one is told")
+	}
+	b.holds()
+	if b.rests(w).Silent {
+		t.Error("silent behind a holder of this process")
+	}
+}
+
+// A message puts the holders in doubt, whoever waits.
+func TestMessage_PutsHoldersInDoubt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	if got := b.Message("k", b.now); got != nil {
+		t.Errorf("got %v without a holder", got)
+	}
+	h := b.holds()
+	if got := b.Message("k", b.now); !slices.Equal(got, []queue.Holder{h}) {
+		t.Errorf("got %v", got)
+	}
+	w := b.joined()
+	b.rests(w)
+	if got := b.Message("k", b.now); !slices.Equal(got, []queue.Holder{h}) {
+		t.Errorf("got %v", got)
+	}
+	b.attempts(w)
+}
+
+// A publisher that does not stop causes a burst of attempts, and then one in each
+// interval.
+func TestMessage_Pace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	w := b.joined()
+	b.refused(w)
+	flood := func(d time.Duration) (attempts int) {
+		for end := b.now.Add(d); b.now.Before(end); b.pass(ms) {
+			for range 10 {
+				b.Message("k", b.now)
+				if s := b.Next(w, b.now); s.Attempt {
+					attempts++
+				} else if s.Sleep < 0 || s.Sleep > queue.PaceInterval {
+					t.Fatalf("got %+v, want a sleep of at most an interval", s)
+				}
+			}
+		}
+		return attempts
+	}
+	want := queue.PaceBurst + int(time.Second/queue.PaceInterval)
+	if got := flood(time.Second); got < want-1 || got > want+1 {
+		t.Errorf("got %d attempts in a second, want %d", got, want)
+	}
+	if got, want := flood(time.Second), int(time.Second/queue.PaceInterval); got < want-1 || got > want+1 {
+		t.Errorf("got %d attempts in the next second, want %d", got, want)
+	}
+	b.pass(queue.PaceInterval)
+	for b.Next(w, b.now).Attempt {
+		// of the last message
+	}
+	b.Poll(w)
+	b.attempts(w)
+	b.frees(first(b.takes(w)))
+	again := b.joined()
+	b.pass(queue.GiveWay)
+	b.attempts(again)
+	for i := range queue.PaceBurst {
+		b.Message("k", b.now)
+		if !b.Next(again, b.now).Attempt && i < queue.PaceBurst-1 {
+			t.Fatalf("attempt %d of a new burst waits: an acquisition ends the count", i)
+		}
+	}
+}
+
+func first(h *holder, _ []queue.Replaced) *holder { return h }
+
+// The message of our own release means nothing to us, the next one does.
+func TestEcho(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		silent bool // the subscription is not confirmed
+		late   time.Duration
+		told   []bool // by the first message, the second
+	}{
+		{"at once", false, 0, []bool{false, true}},
+		{"just in time", false, queue.EchoWindow - 1, []bool{false, true}},
+		{"too late", false, queue.EchoWindow, []bool{true, true}},
+		{"when nothing is listened to", true, 0, []bool{true, true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			w := b.joined(several)
+			b.refused(w)
+			s := b.subscribed(w)
+			s.confirmed.Store(!tt.silent)
+			b.frees(b.holds())
+			b.refused(w)
+			woken(w)
+			b.pass(tt.late)
+			for i, want := range tt.told {
+				b.Message("k", b.now)
+				if got := woken(w); got != want {
+					t.Errorf("message %d: told %v", i, got)
+				}
+				b.Next(w, b.now)
+			}
+		})
+	}
+}
+
+// The message may come before the answer to the release that causes it.
+func TestEcho_BeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		late time.Duration
+		told bool
+	}{
+		{"soon", ms, false},
+		{"after all that time", queue.EchoWait, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			w := b.joined(several)
+			b.refused(w)
+			b.subscribed(w)
+			h := b.holds()
+			if b.Choose("k", h, b.now) != nil {
+				t.Fatal("somebody was chosen")
+			}
+			b.pass(tt.late)
+			b.Message("k", b.now)
+			if got := woken(w); got != tt.told {
+				t.Errorf("told %v", got)
+			}
+			b.Ended("k", h, false, b.now)
+			woken(w)
+			b.Next(w, b.now)
+			b.Message("k", b.now)
+			if !woken(w) {
+				t.Error("the next message was taken for the echo")
+			}
+		})
+	}
+}
+
+// A command that lowers the TTL may have a message, or none.
+func TestEcho_OfACommandOfTheHolder(t *testing.T) {
+	t.Parallel()
+	for _, sent := range []bool{true, false} {
+		b := newBench(t, queue.Config{})
+		b.ExpectEcho("k", b.now) // nobody is there to hear it
+		b.EchoSent("k", true, b.now)
+		w := b.joined()
+		b.refused(w)
+		b.subscribed(w)
+		b.holds()
+		b.EchoSent("k", true, b.now) // of a command that was not announced
+		b.ExpectEcho("k", b.now)
+		b.EchoSent("k", sent, b.now)
+		b.Message("k", b.now)
+		if got := woken(w); got == sent {
+			t.Errorf("sent %v: told %v", sent, got)
+		}
+	}
+}

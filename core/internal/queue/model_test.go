@@ -1,0 +1,616 @@
+package queue_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
+
+// world drives the queues by random events, as callers, releases and strangers would, and
+// a simple model beside them. What differs between the two fails the test.
+//
+// The model knows nothing of turns: the head may be told to sleep, and a release may be
+// told to free the lock, whenever they like. It is exact about the order, the holders, who
+// is due, whom a hand-off reaches, and what is left.
+type world struct {
+	*queue.Queues
+
+	t        *testing.T
+	now      time.Time
+	next     func(n int) int // the source of events
+	n        int             // of names
+	keys     map[string]*place
+	callers  []*caller // that wait
+	holders  []*owner  // that were not released yet
+	releases []*release
+	log      []string
+}
+
+// place is the model of one key.
+type place struct {
+	redis   string    // field of the holder in Redis, "" if it is free
+	order   []*caller // the queue
+	holders []*owner
+	handing int
+	hidden  bool // it became free in Redis, or may have, and nobody here was told
+}
+
+type caller struct {
+	*queue.Waiter
+
+	id    int
+	key   string
+	due   bool
+	state string // queued, chosen, granted
+	moved bool
+	asks  string // the attempt is on its way: sent, or what Redis answered: yes, no
+	field string // of the attempt
+	since time.Time
+}
+
+type owner struct {
+	holder
+
+	key    string
+	shared bool
+}
+
+// release is one under way; to is the caller whom it hands the lock.
+type release struct {
+	from     *owner
+	to       *caller
+	next     *owner
+	executed bool
+	mine     bool
+}
+
+func newWorld(t *testing.T, next func(n int) int) *world {
+	t.Helper()
+	w := &world{
+		Queues: queue.New(queue.Config{PerKey: 6, InAll: 12}), t: t, next: next,
+		now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), keys: make(map[string]*place),
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		w.keys[key] = &place{}
+	}
+	return w
+}
+
+func (w *world) key() string { return []string{"a", "b", "c"}[w.next(3)] }
+
+func (w *world) note(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+
+func (w *world) fail(format string, args ...any) {
+	w.t.Helper()
+	for _, line := range w.log[max(0, len(w.log)-30):] {
+		w.t.Log(line)
+	}
+	w.t.Fatalf(format, args...)
+}
+
+// pick gives a random element that fits, nil if there is none.
+func pick[T any](w *world, all []*T, fits func(*T) bool) *T {
+	var fitting []*T
+	for _, e := range all {
+		if fits(e) {
+			fitting = append(fitting, e)
+		}
+	}
+	if len(fitting) == 0 {
+		return nil
+	}
+	return fitting[w.next(len(fitting))]
+}
+
+// event makes one thing happen.
+func (w *world) event() {
+	events := []func(){
+		w.joins, w.joins, w.steps, w.steps, w.steps, w.steps, w.executes, w.executes, w.answers, w.answers,
+		w.leaves, w.polls, w.startsRelease, w.startsRelease, w.releaseExecutes, w.releaseExecutes,
+		w.releaseAnswers, w.releaseAnswers, w.stranger, w.stranger, w.message, w.passes, w.expires, w.loses, w.takesDirectly,
+	}
+	events[w.next(len(events))]()
+	w.compare()
+}
+
+func (w *world) joins() {
+	w.n++
+	c := &caller{id: w.n, key: w.key(), state: "queued", since: w.now.Add(-time.Duration(w.next(3)) * ms)}
+	c.Waiter = &queue.Waiter{Wish: queue.Wish{Kind: "plain", Since: c.since, Several: w.next(5) == 0, Admitted: w.next(9) == 0}}
+	c.Shared = !c.Several && w.next(6) == 0
+	if w.next(4) == 0 {
+		c.Until = w.now.Add(time.Duration(w.next(50)) * ms)
+	}
+	p := w.keys[c.key]
+	full := (len(p.order) >= 6 || len(w.callers) >= 12) && !c.Admitted
+	err := w.Join(c.key, c.Waiter, w.now)
+	w.note("%d joins %s: %v", c.id, c.key, err)
+	if (err != nil) != full {
+		w.fail("join of %d: got %v, want full %v", c.id, err, full)
+	}
+	if err == nil {
+		w.callers = append(w.callers, c)
+		p.enter(c)
+	}
+}
+
+// enter puts a caller into the model's queue.
+func (p *place) enter(c *caller) {
+	at := len(p.order)
+	for at > 0 && p.order[at-1].since.After(c.since) {
+		at--
+	}
+	p.order = slices.Insert(p.order, at, c)
+	c.due = at == 0 && p.open(c)
+}
+
+func (p *place) open(c *caller) bool {
+	free := len(p.holders) == 0 || c.Shared && p.holders[0].shared
+	return free && p.handing == 0
+}
+
+func (p *place) wake() {
+	if len(p.order) > 0 {
+		p.order[0].due = true
+	}
+}
+
+// quit takes a caller out of the model's queue.
+func (p *place) quit(c *caller) {
+	at := slices.Index(p.order, c)
+	p.order = slices.Delete(p.order, at, at+1)
+	if at == 0 && len(p.order) > 0 && p.open(p.order[0]) {
+		p.wake()
+	}
+}
+
+// steps has a caller look at its state, as if it were woken.
+func (w *world) steps() {
+	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "" })
+	if c == nil {
+		return
+	}
+	p := w.keys[c.key]
+	head := len(p.order) > 0 && p.order[0] == c
+	s := w.Next(c.Waiter, w.now)
+	w.note("%d steps: %+v", c.id, s)
+	switch {
+	case (s.Grant != nil) != (c.state == "granted"):
+		w.fail("%d is %s: got the grant %v", c.id, c.state, s.Grant)
+	case s.Grant != nil:
+		w.Accept(c.Waiter)
+		w.gone(c)
+	case s.Attempt && (!head || !c.due || c.state != "queued"):
+		w.fail("%d attempts: %s, head %v, due %v", c.id, c.state, head, c.due)
+	case !s.Attempt && head && c.due && s.Sleep <= 0:
+		w.fail("%d is due, and sleeps as long as it likes", c.id)
+	case s.Head != (head && !s.Attempt):
+		w.fail("%d: head %v", c.id, head)
+	case s.Attempt:
+		w.n++
+		c.due, c.asks, c.field = false, "sent", fmt.Sprint("f", w.n)
+	}
+}
+
+func (w *world) gone(c *caller) {
+	w.callers = slices.DeleteFunc(w.callers, func(o *caller) bool { return o == c })
+}
+
+// executes has Redis see an attempt.
+func (w *world) executes() {
+	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "sent" })
+	if c == nil {
+		return
+	}
+	p := w.keys[c.key]
+	c.asks = "no"
+	shares := c.Shared && len(p.holders) > 0 && p.holders[0].shared && p.redis == p.holders[0].field
+	if p.redis == "" || shares {
+		c.asks, p.redis = "yes", c.field
+	}
+	p.hidden = false // it has looked
+	w.note("%d executes at %s: %s", c.id, c.key, c.asks)
+}
+
+// answers tells a caller what Redis said.
+func (w *world) answers() {
+	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "yes" || c.asks == "no" })
+	if c == nil {
+		return
+	}
+	p, yes := w.keys[c.key], c.asks == "yes"
+	c.asks = ""
+	w.note("%d has the answer %v", c.id, yes)
+	switch {
+	case yes:
+		o := &owner{holder: holder{field: c.field}, key: c.key, shared: c.Shared}
+		if c.state == "queued" {
+			p.order = slices.DeleteFunc(p.order, func(other *caller) bool { return other == c })
+		}
+		w.acquired(c.Waiter, o)
+		w.gone(c)
+	case c.Several && c.state == "queued" && w.next(2) == 0:
+		w.moves(c)
+	default:
+		w.Refused(c.Waiter, queue.Refusal{Holder: p.redis}, w.now)
+		if c.state == "queued" && w.NeedsSubscription(c.Waiter) {
+			s := &subscription{}
+			s.confirmed.Store(w.next(2) == 0)
+			w.Subscribe(c.Waiter, s)
+		}
+	}
+}
+
+func (w *world) moves(c *caller) {
+	w.keys[c.key].quit(c)
+	c.key, c.moved = w.key(), true
+	if err := w.Move(c.Waiter, c.key, w.now); err != nil {
+		w.fail("move of %d: %v", c.id, err)
+	}
+	w.keys[c.key].enter(c)
+}
+
+// acquired registers a holder with both.
+func (w *world) acquired(c *queue.Waiter, o *owner) {
+	p := w.keys[o.key]
+	got := w.Acquired(o.key, c, queue.Grant{Holder: o, Kind: "plain", Shared: o.shared, Sent: w.now}, w.now)
+	var want []*owner
+	if len(p.holders) > 0 && (!o.shared || !p.holders[0].shared) {
+		want, p.holders = p.holders, nil
+	}
+	p.holders = append(p.holders, o)
+	w.holders = append(w.holders, o)
+	if len(got) != len(want) {
+		w.fail("%s replaced %v, want %v", o.field, got, want)
+	}
+	for i := range want {
+		if got[i].Holder != queue.Holder(want[i]) {
+			w.fail("%s replaced %v, want %v", o.field, got, want)
+		}
+	}
+	if len(p.order) > 0 && p.open(p.order[0]) {
+		p.wake()
+	}
+}
+
+// takesDirectly is a caller that does not wait.
+func (w *world) takesDirectly() {
+	key := w.key()
+	if p := w.keys[key]; p.redis == "" {
+		w.n++
+		o := &owner{holder: holder{field: fmt.Sprint("f", w.n)}, key: key}
+		p.redis, p.hidden = o.field, false
+		w.note("%s takes %s directly", o.field, key)
+		w.acquired(nil, o)
+	}
+}
+
+func (w *world) leaves() {
+	c := pick(w, w.callers, func(c *caller) bool { return c.asks == "" })
+	if c == nil {
+		return
+	}
+	w.note("%d leaves", c.id)
+	grant := w.Leave(c.Waiter, w.now)
+	switch c.state {
+	case "queued":
+		w.keys[c.key].quit(c)
+	case "granted":
+		if grant == nil {
+			w.fail("%d did not get its grant", c.id)
+		}
+	}
+	if (grant != nil) != (c.state == "granted") {
+		w.fail("%d is %s: got the grant %v", c.id, c.state, grant)
+	}
+	w.gone(c) // its holder stands among the holders already, which release it
+}
+
+func (w *world) polls() {
+	if c := pick(w, w.callers, func(c *caller) bool { return c.asks == "" }); c != nil {
+		w.poll(c)
+	}
+}
+
+func (w *world) poll(c *caller) {
+	w.Poll(c.Waiter)
+	if p := w.keys[c.key]; c.state == "queued" && p.order[0] == c {
+		c.due = true
+	}
+}
+
+// startsRelease begins to release a holder, or to hand its lock on.
+func (w *world) startsRelease() {
+	o := pick(w, w.holders, func(*owner) bool { return true })
+	if o == nil {
+		return
+	}
+	w.holders = slices.DeleteFunc(w.holders, func(other *owner) bool { return other == o })
+	w.startReleaseOf(o)
+}
+
+func (w *world) startReleaseOf(o *owner) {
+	p := w.keys[o.key]
+	r := &release{from: o}
+	got := w.Choose(o.key, o, w.now)
+	if got != nil {
+		r.to = w.nextHolder(p, o)
+		if r.to == nil || r.to.Waiter != got {
+			w.fail("%s: chose %p, want %v", o.field, got, r.to)
+		}
+		p.order = slices.DeleteFunc(p.order, func(c *caller) bool { return c == r.to })
+		p.handing++
+		r.to.state, r.to.due = "chosen", false
+		w.n++
+		r.next = &owner{holder: holder{field: fmt.Sprint("f", w.n)}, key: o.key}
+	}
+	w.note("%s begins to release %s, to %v", o.field, o.key, r.to != nil)
+	w.releases = append(w.releases, r)
+}
+
+// nextHolder is the caller to whom the lock may be handed, nil if there is none.
+func (w *world) nextHolder(p *place, o *owner) *caller {
+	if o.shared || !slices.Contains(p.holders, o) {
+		return nil
+	}
+	for _, c := range p.order {
+		switch {
+		case c.Several && c.moved:
+		case c.Several, c.Shared:
+			return nil
+		default:
+			return c
+		}
+	}
+	return nil
+}
+
+// releaseExecutes has Redis see a release, or a hand-off.
+func (w *world) releaseExecutes() {
+	r := pick(w, w.releases, func(r *release) bool { return !r.executed })
+	if r == nil {
+		return
+	}
+	p := w.keys[r.from.key]
+	r.executed, r.mine = true, p.redis == r.from.field
+	if r.mine {
+		p.redis = ""
+		if r.next != nil {
+			p.redis = r.next.field
+		}
+		p.hidden = r.next == nil && !slices.Contains(p.holders, r.from) // its message tells
+	}
+	w.note("the release of %s executes: %v", r.from.field, r.mine)
+}
+
+// releaseAnswers tells a release what Redis said.
+func (w *world) releaseAnswers() {
+	r := pick(w, w.releases, func(r *release) bool { return r.executed })
+	if r == nil {
+		return
+	}
+	w.releases = slices.DeleteFunc(w.releases, func(other *release) bool { return other == r })
+	p := w.keys[r.from.key]
+	w.note("the release of %s is answered", r.from.field)
+	switch {
+	case r.to == nil:
+		w.ends(r.from)
+	case r.mine:
+		w.handed(p, r)
+	default:
+		w.NotHanded(r.to.Waiter, w.now)
+		p.handing--
+		if slices.Contains(w.callers, r.to) {
+			r.to.state = "queued"
+			p.order = slices.Insert(p.order, 0, r.to)
+		}
+		p.wake()
+		w.ends(r.from)
+	}
+}
+
+func (w *world) handed(p *place, r *release) {
+	got, want := w.Handed(r.to.Waiter, r.from, r.next, w.now), slices.Contains(w.callers, r.to)
+	if got != want {
+		w.fail("handed to %d: got %v, want %v", r.to.id, got, want)
+	}
+	p.handing--
+	if at := slices.Index(p.holders, r.from); at >= 0 {
+		p.holders[at] = r.next
+	} else if len(p.holders) == 0 {
+		p.holders = []*owner{r.next}
+	}
+	if got {
+		r.to.state = "granted"
+		w.holders = append(w.holders, r.next)
+		return
+	}
+	w.startReleaseOf(r.next)
+}
+
+// ends tells the queues that a holder has ended.
+func (w *world) ends(o *owner) {
+	p := w.keys[o.key]
+	w.Ended(o.key, o, w.next(2) == 0, w.now)
+	if at := slices.Index(p.holders, o); at >= 0 {
+		p.holders = slices.Delete(p.holders, at, at+1)
+		if len(p.holders) == 0 {
+			p.wake()
+		}
+	}
+}
+
+// stranger takes a lock, or releases it with a message, at once or later or never.
+func (w *world) stranger() {
+	key := w.key()
+	switch p := w.keys[key]; p.redis {
+	case "":
+		p.redis, p.hidden = "stranger", false
+	case "stranger":
+		p.redis, p.hidden = "", true
+		w.note("a stranger frees %s", key)
+		switch w.next(3) {
+		case 0:
+			w.tell(key)
+		case 1:
+			w.Wake(key)
+			p.wake()
+			p.hidden = false
+		}
+	}
+}
+
+func (w *world) message() { w.tell(w.key()) }
+
+// tell is a message. It may be taken for the echo of a release, or be one too many.
+func (w *world) tell(key string) {
+	p := w.keys[key]
+	got := w.Message(key, w.now)
+	w.note("a message on %s", key)
+	if got != nil && len(got) != len(p.holders) {
+		w.fail("a message on %s: got the holders %v, want %v", key, got, p.holders)
+	}
+	if len(p.order) > 0 {
+		p.order[0].due = p.order[0].due || w.Due(p.order[0].Waiter)
+	}
+}
+
+func (w *world) passes() { w.now = w.now.Add(time.Duration(1+w.next(100)) * ms) }
+
+// expires ends the lease of whoever has a lock in Redis.
+func (w *world) expires() {
+	if p := w.keys[w.key()]; p.redis != "" {
+		p.redis, p.hidden = "", true
+	}
+}
+
+// loses is a holder that finds out that its lease is over.
+func (w *world) loses() {
+	o := pick(w, w.holders, func(o *owner) bool { return w.keys[o.key].redis != o.field })
+	if o != nil {
+		w.holders = slices.DeleteFunc(w.holders, func(other *owner) bool { return other == o })
+		w.note("%s is lost", o.field)
+		w.ends(o)
+	}
+}
+
+// compare wants the queues to be as the model, and nobody to be stranded.
+func (w *world) compare() {
+	live := 0
+	for key, p := range w.keys {
+		order := w.Order(key)
+		if !slices.EqualFunc(order, p.order, func(a *queue.Waiter, b *caller) bool { return a == b.Waiter }) {
+			w.fail("%s: got the order %v, want %v", key, order, p.order)
+		}
+		if got := w.Holders(key); !slices.EqualFunc(got, p.holders, func(a queue.Holder, b *owner) bool { return a == queue.Holder(b) }) {
+			w.fail("%s: got the holders %v, want %v", key, got, p.holders)
+		}
+		for _, c := range p.order {
+			if got := w.Due(c.Waiter); got != c.due {
+				w.fail("%s: %d is due %v, want %v", key, c.id, got, c.due)
+			}
+		}
+		if len(p.order) > 0 || len(p.holders) > 0 || p.handing > 0 {
+			live++
+		}
+		w.wantNobodyStranded(key, p)
+	}
+	if got := w.Live(); got != live {
+		w.fail("got %d queues, want %d", got, live)
+	}
+	if got := w.Waiting(); got != len(w.callers) {
+		w.fail("got %d waiters, want %d", got, len(w.callers))
+	}
+}
+
+// wantNobodyStranded wants the head of a free lock to attempt, or something to be on its
+// way that will have it do so; only what nobody here knows of is left to its poll.
+func (w *world) wantNobodyStranded(key string, p *place) {
+	if p.redis != "" || len(p.order) == 0 || len(p.holders) > 0 || p.handing > 0 || p.hidden {
+		return
+	}
+	if head := p.order[0]; !head.due && head.asks != "sent" && head.asks != "yes" {
+		w.fail("%s is free, and %d is stranded", key, head.id)
+	}
+}
+
+// drains ends what is under way, and wants everybody who waits to get the lock.
+func (w *world) drains() {
+	for round := 0; len(w.callers)+len(w.holders)+len(w.releases) > 0; round++ {
+		if round > 200 {
+			w.fail("%d callers never got the lock", len(w.callers))
+		}
+		for _, p := range w.keys {
+			if p.redis == "stranger" || !w.known(p.redis) {
+				p.redis, p.hidden = "", true // strangers and lost holders are gone
+			}
+		}
+		for _, step := range []func(){w.executes, w.answers, w.startsRelease, w.releaseExecutes, w.releaseAnswers} {
+			for range len(w.callers) + len(w.holders) + len(w.releases) {
+				step()
+				w.compare()
+			}
+		}
+		for _, d := range []time.Duration{2 * time.Second, queue.GiveWay} { // who is told to sleep wakes after that
+			w.now = w.now.Add(d)
+			for _, c := range slices.Clone(w.callers) {
+				if c.asks == "" {
+					w.poll(c)
+				}
+			}
+			for range 3 * len(w.callers) {
+				w.steps()
+				w.compare()
+			}
+		}
+	}
+	if n, live := w.Waiting(), w.Live(); n != 0 || live != 0 {
+		w.fail("%d waiters and %d queues are left", n, live)
+	}
+}
+
+// known reports whether a field in Redis is of somebody who will release it.
+func (w *world) known(field string) bool {
+	return slices.ContainsFunc(w.holders, func(o *owner) bool { return o.field == field }) ||
+		slices.ContainsFunc(w.releases, func(r *release) bool { return r.from.field == field || r.next != nil && r.next.field == field }) ||
+		slices.ContainsFunc(w.callers, func(c *caller) bool { return c.field == field && c.asks == "yes" })
+}
+
+func TestModel(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		w := newWorld(t, random.IntN)
+		for range 400 {
+			w.event()
+		}
+		w.drains()
+	}
+}
+
+// FuzzModel finds events that the seeds do not.
+func FuzzModel(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 2, 0, 6, 0, 8, 0, 12, 0, 14, 0, 16, 0})
+	f.Add([]byte("a stranger has it, and frees it while somebody is chosen"))
+	f.Fuzz(func(t *testing.T, events []byte) {
+		w := newWorld(t, func(n int) int {
+			if len(events) == 0 {
+				return 0
+			}
+			e := events[0]
+			events = events[1:]
+			return int(e) % n
+		})
+		for range 1000 {
+			if len(events) == 0 {
+				break
+			}
+			w.event()
+		}
+		w.drains()
+	})
+}

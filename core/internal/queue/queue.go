@@ -1,0 +1,207 @@
+package queue
+
+import "time"
+
+// queue is that of one key: the waiters of this process in the order in which they came,
+// and the holders if they are of this process. Only the head talks to Redis.
+type queue struct {
+	key          string
+	kind         string // of lock, of the holders and waiters
+	order        order
+	holders      holders
+	handing      int          // hand-offs on their way; more than one if the first one is slow
+	subscription Subscription // to the messages, kept while anybody waits; nil: none
+	turns        turns
+	echo         echo
+	evidence     evidence
+}
+
+func (in *queue) check(kind string) error {
+	if in.kind != kind {
+		return &KindError{in.key, in.kind}
+	}
+	return nil
+}
+
+// open reports whether w, as the head, may find the lock free.
+func (in *queue) open(w *Waiter) bool { return in.handing == 0 && in.holders.admits(w.Shared) }
+
+// enter puts a waiter into the queue. A new head attempts before it sleeps, unless it is
+// known here that the lock is taken.
+func (in *queue) enter(w *Waiter) {
+	w.queue = in
+	w.become(queued)
+	if in.order.enter(w) && in.open(w) {
+		w.become(due)
+	}
+}
+
+// quit takes out a waiter that goes away without the lock. What woke it is passed on.
+func (in *queue) quit(w *Waiter) {
+	wasHead := in.order.first == w
+	in.order.remove(w)
+	if head := in.order.first; wasHead && head != nil && in.open(head) {
+		in.wakeHead()
+	}
+}
+
+// wakeHead tells the head that an attempt is sensible.
+func (in *queue) wakeHead() {
+	if w := in.order.first; w != nil {
+		w.become(due)
+		w.wake()
+	}
+}
+
+// Join queues a caller. It fails with [ErrFull] when a limit is reached, and with a
+// [KindError] when the key is in use as another kind of lock.
+func (q *Queues) Join(key string, w *Waiter, now time.Time) error {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	in := s.get(key, w.Kind)
+	if err := q.admit(in, w); err != nil {
+		s.settle(in, now) // it has no subscription if it is new
+		return err
+	}
+	in.enter(w)
+	return nil
+}
+
+// admit keeps the limits. The shard is locked.
+func (q *Queues) admit(in *queue, w *Waiter) error {
+	if err := in.check(w.Kind); err != nil {
+		return err
+	}
+	if in.order.length >= q.limit(w.MaxWaiters) && !w.Admitted {
+		return ErrFull
+	}
+	if q.waiting.Add(1) > int64(q.cfg.InAll) && !w.Admitted {
+		q.waiting.Add(-1)
+		return ErrFull
+	}
+	return nil
+}
+
+// Leave takes a waiter out of the queue, however far it got. A grant that has arrived
+// already is given to the caller, else nil.
+func (q *Queues) Leave(w *Waiter, now time.Time) Holder {
+	s := q.lock(w.queue.key)
+	in, grant := w.queue, w.grant
+	if w.inQueue() {
+		in.quit(w)
+	}
+	w.become(outside)
+	t := s.settle(in, now)
+	s.mu.Unlock()
+	q.waiting.Add(-1)
+	release(t)
+	return grant
+}
+
+// Refused notes that Redis has refused the attempt of w, and says how often a waiter for
+// several keys was passed over.
+func (q *Queues) Refused(w *Waiter, r Refusal, now time.Time) (passed int) {
+	s := q.lock(w.queue.key)
+	defer s.mu.Unlock()
+	w.queue.evidence.isRefused(&r, now)
+	w.queue.turns.contested()
+	if w.passed.moved {
+		w.passed.times++
+	}
+	return w.passed.times
+}
+
+// Grant is the lock that an attempt has brought.
+type Grant struct {
+	Holder Holder
+	Kind   string
+	Shared bool
+	Sent   time.Time // when the attempt was sent
+}
+
+// Acquired registers the holder that the attempt of w has brought, or that of a caller
+// that does not wait: then w is nil. It gives the holders of this process that do not have
+// the lock any more.
+func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Replaced {
+	by := tenure{g.Holder, g.Holder.Field(), g.Shared, now}
+	s := q.lock(key)
+	in := s.get(key, g.Kind)
+	in.kind = g.Kind
+	in.turns.acquired(now)
+	in.evidence.answered()
+	replaced := in.holders.add(by, g.Sent)
+	var t Subscription
+	if w != nil {
+		t = in.served(w)
+	}
+	if head := in.order.first; head != nil && in.open(head) {
+		in.wakeHead() // it shares the lock
+	}
+	s.mu.Unlock()
+	if w != nil {
+		q.waiting.Add(-1)
+	}
+	release(t)
+	return replaced
+}
+
+// served takes out a waiter whose attempt has succeeded, and gives the subscription to let
+// go.
+func (in *queue) served(w *Waiter) Subscription {
+	if !w.inQueue() {
+		w.referred = true // a hand-off is on its way to it, and finds that it is not needed
+		w.become(outside)
+		return nil
+	}
+	in.order.remove(w)
+	w.become(outside)
+	return in.unneeded()
+}
+
+// Ended forgets a holder. othersNotified says that its end was a message which other
+// processes heard.
+func (q *Queues) Ended(key string, h Holder, othersNotified bool, now time.Time) {
+	s := q.lock(key)
+	in := s.queues[key]
+	if in == nil || !in.holders.remove(h) {
+		s.mu.Unlock()
+		return
+	}
+	in.echo.sent(now)
+	if !in.holders.any() {
+		in.freed(othersNotified, now)
+	}
+	t := s.settle(in, now)
+	s.mu.Unlock()
+	release(t)
+}
+
+// freed notes that the last holder has ended.
+func (in *queue) freed(othersNotified bool, now time.Time) {
+	waits := in.order.first != nil
+	in.turns.released(now, othersNotified && waits)
+	if waits {
+		in.evidence.ended = now
+	}
+	in.wakeHead()
+}
+
+// Holders are those of this process.
+func (q *Queues) Holders(key string) []Holder {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	if in := s.queues[key]; in != nil {
+		return in.holders.all()
+	}
+	return nil
+}
+
+// Held reports whether a holder of this process is alive.
+func (q *Queues) Held(key string, now time.Time) bool {
+	for _, h := range q.Holders(key) { // without the mutex
+		if h.Alive(now) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package queue
+
+import "time"
+
+// Step is what a waiter has to do next.
+type Step struct {
+	Grant   Holder        // it was handed the lock: Accept it, or Leave
+	Attempt bool          // attempt now
+	Head    bool          // it is the first, and sleeps
+	Sleep   time.Duration // at most so long, then Poll; 0: as long as it likes
+	Silent  bool          // it is the first and gets no messages
+	Behind  string        // field of the holder of this process that it waits for, or got the lock from
+}
+
+// Next says what a waiter has to do.
+func (q *Queues) Next(w *Waiter, now time.Time) Step {
+	s := q.lock(w.queue.key)
+	defer s.mu.Unlock()
+	in := w.queue
+	head := in.order.first == w
+	switch {
+	case w.state == granted:
+		return Step{Grant: w.grant, Behind: w.behind}
+	case w.state != due || !head:
+		w.listen()
+		if in.holders.any() {
+			w.behind = in.holders.field()
+		}
+		return Step{Head: head, Behind: w.behind, Silent: head && in.silent()}
+	}
+	if left := w.standsBack(in.standsBack(now), now); left > 0 {
+		w.listen()
+		return Step{Head: true, Sleep: left, Behind: w.behind}
+	}
+	w.become(queued)
+	in.evidence.asks(now)
+	return Step{Attempt: true}
+}
+
+// standsBack is for how long the head leaves the lock to other processes.
+func (in *queue) standsBack(now time.Time) time.Duration {
+	return in.turns.waits(in.key, !in.holders.any(), in.silent(), now)
+}
+
+// Poll makes the next step an attempt, if the waiter is the head.
+func (q *Queues) Poll(w *Waiter) {
+	s := q.lock(w.queue.key)
+	defer s.mu.Unlock()
+	if w.state == queued && w.queue.order.first == w {
+		w.become(due)
+	}
+}
+
+// Accept completes a grant on the side of the waiter, which has the lock then.
+func (q *Queues) Accept(w *Waiter) {
+	s := q.lock(w.queue.key)
+	w.become(outside)
+	t := w.queue.unneeded()
+	s.mu.Unlock()
+	q.waiting.Add(-1)
+	release(t)
+}

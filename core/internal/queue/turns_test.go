@@ -1,0 +1,248 @@
+package queue_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
+
+// After a run the head leaves the lock to those that were notified, for a moment, or until
+// they have released it.
+func TestStandBack(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		notified bool
+		after    func(b *bench)
+		want     time.Duration
+	}{
+		{"others were notified", true, nothing, queue.StandBack},
+		{"nobody was", false, nothing, 0},
+		{"a little later", true, func(b *bench) { b.pass(ms) }, queue.StandBack - ms},
+		{"afterwards", true, func(b *bench) { b.pass(queue.StandBack) }, 0},
+		{"others have released it", true, func(b *bench) { b.Message("k", b.now) }, 0},
+		{"another one here has had it", true, func(b *bench) { b.Ended("k", b.holds(), false, b.now) }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			h := b.holds()
+			w := b.joined()
+			b.rests(w)
+			b.Ended("k", h, tt.notified, b.now)
+			tt.after(b)
+			if tt.want == 0 {
+				b.attempts(w)
+				return
+			}
+			if got := b.rests(w); got.Sleep != tt.want || !got.Head {
+				t.Errorf("got %+v, want a sleep of %s", got, tt.want)
+			}
+			b.pass(tt.want)
+			b.attempts(w)
+		})
+	}
+}
+
+// Without waiters nobody stands back: the next one that comes attempts at once.
+func TestStandBack_NobodyWaits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h := b.holds()
+	w := b.joined()
+	b.chosen(h) // keeps the queue, without a waiter
+	b.Ended("k", h, true, b.now)
+	b.NotHanded(w, b.now)
+	b.attempts(w)
+}
+
+// A caller whose wait ends soon keeps enough of it for an attempt.
+func TestStandBack_KeepsAReserve(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		left, want time.Duration
+	}{
+		{ms, ms / 2},
+		{2 * ms, ms},
+		{3 * ms, 3 * ms / 2},
+		{4 * ms, queue.StandBack},
+		{queue.Reserve * 3, queue.StandBack},
+	} {
+		t.Run(fmt.Sprint(tt.left), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			h := b.holds()
+			w := b.joined(until(b.now.Add(tt.left)))
+			b.rests(w)
+			b.Ended("k", h, true, b.now)
+			if got := b.rests(w).Sleep; got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			b.pass(tt.want)
+			b.attempts(w)
+		})
+	}
+}
+
+// busy keeps the lock busy with turns of a length for a time, each taken from Redis, with
+// gaps between them. It gives the moments at which the head was told to leave it free, and
+// for how long.
+func (b *bench) busy(d, turn, gap time.Duration) (gaps map[time.Time]time.Duration) {
+	b.t.Helper()
+	gaps = make(map[time.Time]time.Duration)
+	for end := b.now.Add(d); b.now.Before(end); {
+		w := b.joined()
+		for {
+			s := b.Next(w, b.now)
+			if s.Attempt {
+				break
+			}
+			if gaps[b.now] = s.Sleep; s.Sleep <= 0 {
+				b.t.Fatalf("got %+v", s)
+			}
+			b.pass(s.Sleep)
+		}
+		h, _ := b.takes(w)
+		b.pass(turn)
+		b.frees(h)
+		b.pass(gap)
+	}
+	return gaps
+}
+
+// Who keeps a lock busy leaves it free for as long as a silent poll takes, regularly; also
+// when its queue ends after each turn.
+func TestGiveWay(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		turn, gap time.Duration
+		every     bool
+	}{
+		{"turn by turn", ms, 0, true},
+		{"long turns", 100 * ms, 0, true},
+		{"with moments between them", 10 * ms, ms, true},
+		{"free for a third of the time", 10 * ms, 5 * ms, false},
+		{"free for long enough each time", 10 * ms, queue.GiveWay, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			const windows = 20
+			gaps := b.busy(windows*queue.GiveWayEvery, tt.turn, tt.gap)
+			if !tt.every {
+				if len(gaps) != 0 {
+					t.Errorf("gave way %d times", len(gaps))
+				}
+				return
+			}
+			if n := len(gaps); n < windows-2 || n > windows+1 {
+				t.Errorf("gave way %d times in %d windows", n, windows)
+			}
+			for at, d := range gaps {
+				if d != queue.GiveWay-tt.gap {
+					t.Errorf("at %s for %s, want %s", at, d, queue.GiveWay-tt.gap)
+				}
+			}
+			b.wantEmpty()
+		})
+	}
+}
+
+// All processes give way at the same time.
+func TestGiveWay_AtTheSameTime(t *testing.T) {
+	t.Parallel()
+	one, other := newBench(t, queue.Config{}), newBench(t, queue.Config{})
+	other.pass(777 * ms)
+	starts := func(b *bench) (phases []time.Duration) {
+		for at := range b.busy(10*queue.GiveWayEvery, ms, 0) {
+			phases = append(phases, time.Duration(at.UnixNano())%queue.GiveWayEvery)
+		}
+		return phases
+	}
+	phases := append(starts(one), starts(other)...)
+	for _, p := range phases {
+		if d := (p - phases[0]).Abs(); d > 2*ms && d < queue.GiveWayEvery-2*ms {
+			t.Errorf("at %s and at %s of the interval", p, phases[0])
+		}
+	}
+}
+
+// A run is not handed on when it is time to give way, and one long turn keeps nobody out.
+func TestGiveWay_EndsARun(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{RunTime: time.Hour})
+	h := b.holds()
+	b.joined()
+	b.joined()
+	b.pass(time.Minute)
+	if h, _ = b.hands(h); b.Choose("k", h, b.now) == nil {
+		t.Error("one long turn ended the run")
+	}
+	b = newBench(t, queue.Config{RunTime: time.Hour})
+	b.frees(b.holds())
+	h = b.holds() // at once again
+	w := b.joined()
+	b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
+	if b.Choose("k", h, b.now) != nil {
+		t.Error("the run went on")
+	}
+	b.Ended("k", h, false, b.now)
+	if got := b.rests(w).Sleep; got != queue.GiveWay {
+		t.Errorf("left free for %s", got)
+	}
+}
+
+// A head that gets no messages does not give way to its like, unless its own process keeps
+// the lock busy.
+func TestGiveWay_Silent(t *testing.T) {
+	t.Parallel()
+	for _, others := range []bool{false, true} {
+		b := newBench(t, queue.Config{})
+		b.frees(b.holds())
+		h := b.holds()
+		w := b.joined()
+		b.rests(w)
+		b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
+		b.Ended("k", h, false, b.now)
+		if others {
+			b.Poll(w)
+			b.Refused(w, queue.Refusal{}, b.now)
+		}
+		s := b.subscribed(w)
+		s.confirmed.Store(false)
+		b.Wake("k")
+		if got := b.Next(w, b.now).Attempt; got != others {
+			t.Errorf("others have it %v: attempts %v", others, got)
+		}
+	}
+}
+
+// What is remembered of keys without a queue is bounded, and makes room for others when it
+// says nothing any more.
+func TestRecent_IsBounded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	use := func(n int) {
+		for i := range n {
+			key := fmt.Sprint(i, b.now)
+			h := &holder{field: "f"}
+			b.Acquired(key, nil, queue.Grant{Holder: h, Kind: "plain", Sent: b.now}, b.now)
+			b.Ended(key, h, false, b.now)
+		}
+	}
+	most, _ := b.Recent()
+	use(20 * most)
+	if _, got := b.Recent(); got != most {
+		t.Errorf("remembers %d, want %d", got, most)
+	}
+	b.pass(queue.GiveWay)
+	use(20 * most)
+	b.pass(queue.GiveWay)
+	use(1)
+	if _, got := b.Recent(); got > most-40 && got != most {
+		t.Errorf("remembers %d, want those of one shard to have made room", got)
+	}
+}
