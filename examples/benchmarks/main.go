@@ -87,7 +87,17 @@ func names(all []scenario) []string {
 // compare runs the scenarios and prints the table at the end, what there is of it
 // even when a scenario fails.
 func (f flags) compare(ctx context.Context) error {
+	net, err := openNetwork(f.redis, roundTrips)
+	if err != nil {
+		return err
+	}
+	defer net.close()
+	measured, err := net.measured(ctx)
+	if err != nil {
+		return err
+	}
 	var out strings.Builder
+	fmt.Fprintln(&out, measured)
 	t := table{out: &out}
 	t.header()
 	var failed error

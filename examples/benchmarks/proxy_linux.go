@@ -1,0 +1,235 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// proxy makes Redis as far away as a network would: every byte arrives half of the
+// round trip later than without it, in order, at any bandwidth. Opening a connection
+// costs nothing, what is said on it first does.
+//
+// One thread does everything, with epoll and a timer of the kernel: [time.Sleep]
+// rounds up to a millisecond when the process is idle, a goroutine per connection
+// and direction would take the CPU that Redis and the callers need. As all bytes wait
+// equally long, what waits is one queue in the order of arrival.
+type proxy struct {
+	half                          time.Duration
+	target                        unix.SockaddrInet4
+	poll, timer, listener, closer int
+	pipes                         map[int]*pipe // by source
+	waiting                       []parcel      // by due time
+	armed                         time.Time
+	stopped                       chan struct{}
+}
+
+// parcel is what arrived at once: so many bytes, or the end.
+type parcel struct {
+	pipe *pipe
+	size int
+	due  time.Time
+}
+
+// startProxy listens on a free port for connections to target. stop closes all.
+func startProxy(target string, roundTrip time.Duration) (addr string, stop func(), err error) {
+	p := &proxy{half: roundTrip / 2, pipes: map[int]*pipe{}, stopped: make(chan struct{})}
+	if p.target, err = resolve(target); err != nil {
+		return "", nil, err
+	}
+	port, err := p.open()
+	if err != nil {
+		return "", nil, fmt.Errorf("proxy to %s: %w", target, err)
+	}
+	go p.run()
+	stop = func() {
+		_, _ = unix.Write(p.closer, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		<-p.stopped
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port), stop, nil
+}
+
+func resolve(target string) (to unix.SockaddrInet4, err error) {
+	addr, err := net.ResolveTCPAddr("tcp4", target)
+	if err != nil {
+		return to, err
+	}
+	to.Port = addr.Port
+	copy(to.Addr[:], addr.IP.To4())
+	return to, nil
+}
+
+// open makes the four descriptors that the loop waits for.
+func (p *proxy) open() (port int, err error) {
+	if p.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return 0, err
+	}
+	if p.timer, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC); err != nil {
+		return 0, err
+	}
+	if p.closer, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
+		return 0, err
+	}
+	if p.listener, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+		return 0, err
+	}
+	if err := unix.Bind(p.listener, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return 0, err
+	}
+	if err := unix.Listen(p.listener, 1024); err != nil {
+		return 0, err
+	}
+	for _, fd := range []int{p.timer, p.closer, p.listener} {
+		// Edge-triggered, so that nobody has to read the timer.
+		if err := p.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN|unix.EPOLLET); err != nil {
+			return 0, err
+		}
+	}
+	name, err := unix.Getsockname(p.listener)
+	if err != nil {
+		return 0, err
+	}
+	return name.(*unix.SockaddrInet4).Port, nil //nolint:forcetypeassert // it was bound to such an address
+}
+
+func (p *proxy) control(how, fd int, events uint32) error {
+	//nolint:gosec // descriptors are small
+	return unix.EpollCtl(p.poll, how, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
+}
+
+// watch asks for the events of a pipe's source that matter now: bytes to read, and room
+// for what goes back.
+func (p *proxy) watch(in *pipe) {
+	var events uint32
+	if !in.silent {
+		events |= unix.EPOLLIN
+	}
+	if in.back.blocked {
+		events |= unix.EPOLLOUT
+	}
+	if events == 0 { // hang-ups would be told again and again
+		_ = p.control(unix.EPOLL_CTL_DEL, in.from, 0)
+	} else if p.control(unix.EPOLL_CTL_MOD, in.from, events) != nil {
+		_ = p.control(unix.EPOLL_CTL_ADD, in.from, events)
+	}
+}
+
+// run is the loop of the proxy's thread.
+func (p *proxy) run() {
+	runtime.LockOSThread()
+	defer close(p.stopped)
+	defer p.close()
+	events := make([]unix.EpollEvent, 128)
+	for {
+		n, err := unix.EpollWait(p.poll, events, -1)
+		if err != nil && err != unix.EINTR { //nolint:errorlint // an errno, never wrapped
+			panic(err) // only for bad arguments
+		}
+		for _, event := range events[:max(n, 0)] {
+			if int(event.Fd) == p.closer {
+				return
+			}
+			p.handle(int(event.Fd), event.Events)
+		}
+		p.deliver()
+	}
+}
+
+func (p *proxy) handle(fd int, events uint32) {
+	if fd == p.listener {
+		for p.accept() {
+		}
+		return
+	}
+	if fd == p.timer {
+		p.armed = time.Time{}
+		return
+	}
+	in := p.pipes[fd]
+	if in == nil {
+		return // closed a moment ago
+	}
+	if events&unix.EPOLLOUT != 0 {
+		in.back.flush(p)
+	}
+	if !in.silent && events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		in.receive(p)
+	}
+}
+
+// accept takes one connection, and reports whether there was one. What cannot be
+// connected to Redis is closed.
+func (p *proxy) accept() bool {
+	from, _, err := unix.Accept4(p.listener, unix.SOCK_CLOEXEC)
+	if err != nil {
+		return false
+	}
+	to, err := p.connect(from)
+	if err != nil {
+		_ = unix.Close(from)
+		return true
+	}
+	out, back := &pipe{from: from, to: to}, &pipe{from: to, to: from}
+	out.back, back.back = back, out
+	p.pipes[from], p.pipes[to] = out, back
+	return true
+}
+
+func (p *proxy) connect(from int) (int, error) {
+	to, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	err = unix.Connect(to, &p.target)
+	for _, fd := range []int{from, to} {
+		if err == nil {
+			err = unix.SetNonblock(fd, true)
+		}
+		if err == nil {
+			err = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		}
+		if err == nil {
+			err = p.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN)
+		}
+	}
+	if err != nil {
+		_ = unix.Close(to)
+	}
+	return to, err
+}
+
+// deliver hands over what is due, and sets the timer for what is next.
+func (p *proxy) deliver() {
+	now := time.Now()
+	for len(p.waiting) > 0 && !p.waiting[0].due.After(now) {
+		next := p.waiting[0]
+		p.waiting = p.waiting[1:]
+		next.pipe.arrive(p, next.size)
+	}
+	if len(p.waiting) == 0 || p.waiting[0].due.Equal(p.armed) {
+		return
+	}
+	p.armed = p.waiting[0].due
+	in := max(time.Until(p.armed), 1) // 0 would mean never
+	_ = unix.TimerfdSettime(p.timer, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(in.Nanoseconds())}, nil)
+}
+
+// hangUp closes a connection.
+func (p *proxy) hangUp(of *pipe) {
+	for _, fd := range []int{of.from, of.to} {
+		delete(p.pipes, fd)
+		_ = unix.Close(fd)
+	}
+}
+
+func (p *proxy) close() {
+	for fd := range p.pipes {
+		_ = unix.Close(fd)
+	}
+	for _, fd := range []int{p.listener, p.timer, p.closer, p.poll} {
+		_ = unix.Close(fd)
+	}
+}
