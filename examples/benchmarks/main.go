@@ -91,7 +91,7 @@ func (f flags) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer net.close()
+	defer func() { fmt.Println(net.close()) }()
 	measured, err := net.measured(ctx)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func through(t *testing.T, roundTrip time.Duration) func() net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stop)
+	t.Cleanup(func() { stop() })
 	return func() net.Conn {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -126,7 +126,9 @@ func TestProxy_TellsTheEnd(t *testing.T) {
 	if n, err := far.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // io.Reader's contract
 		t.Errorf("after the client closed: %d bytes, %v, want the end", n, err)
 	}
-	stop()
+	if counts := stop(); counts.parcels != 1 {
+		t.Errorf("%d parcels went through, want the end alone", counts.parcels)
+	}
 	if _, err := net.Dial("tcp", addr); err == nil {
 		t.Error("still listening when stopped")
 	}

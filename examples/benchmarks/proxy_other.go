@@ -8,6 +8,6 @@ import (
 )
 
 // startProxy needs epoll and its timers.
-func startProxy(string, time.Duration) (addr string, stop func(), err error) {
+func startProxy(string, time.Duration) (addr string, stop func() punctuality, err error) {
 	return "", nil, errors.New("scenarios with a round trip are for Linux only: leave them out with -only")
 }
