@@ -7,10 +7,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -54,10 +56,10 @@ func parseFlags() (flags, error) {
 	var f flags
 	var only string
 	flag.StringVar(&f.redis, "redis", "", "host:port of a Redis to use (default: start redis-server on a free port)")
-	flag.IntVar(&f.rounds, "rounds", 5, "rounds to take medians of")
+	flag.IntVar(&f.rounds, "rounds", 3, "rounds to take medians of")
 	flag.BoolVar(&f.quick, "quick", false, "one short round: checks that everything runs, not how fast")
 	flag.BoolVar(&f.check, "check", false, "exit with an error when a bar is missed")
-	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated: "+strings.Join(names(scenarios()), ","))
+	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated, or how their names begin up to a dash: "+strings.Join(names(scenarios()), ","))
 	flag.Parse()
 	if f.quick {
 		f.rounds = 1
@@ -69,11 +71,26 @@ func parseFlags() (flags, error) {
 		f.only = strings.Split(only, ",")
 	}
 	for _, name := range f.only {
-		if !slices.Contains(names(scenarios()), name) {
+		if !slices.ContainsFunc(scenarios(), func(s scenario) bool { return s.called(name) }) {
 			return f, fmt.Errorf("-only %s: want some of %q", name, names(scenarios()))
 		}
 	}
 	return f, nil
+}
+
+// wanted are the scenarios to run. A long one runs with -quick when it is asked for by name.
+func (f flags) wanted() []scenario {
+	return slices.DeleteFunc(scenarios(), func(s scenario) bool {
+		if len(f.only) == 0 {
+			return f.quick && s.long
+		}
+		return !slices.ContainsFunc(f.only, s.called)
+	})
+}
+
+// called reports whether name is the scenario's, or its beginning up to a dash.
+func (s scenario) called(name string) bool {
+	return s.name == name || strings.HasPrefix(s.name, name+"-")
 }
 
 func names(all []scenario) []string {
@@ -87,33 +104,40 @@ func names(all []scenario) []string {
 // compare runs the scenarios and prints the table at the end, what there is of it
 // even when a scenario fails.
 func (f flags) compare(ctx context.Context) error {
-	net, err := openNetwork(f.redis, roundTrips)
+	wanted := f.wanted()
+	var distances []time.Duration
+	for _, s := range wanted {
+		distances = append(distances, s.roundTrip)
+	}
+	net, err := openNetwork(f.redis, distances)
 	if err != nil {
 		return err
 	}
-	defer func() { fmt.Println(net.close()) }()
+	defer func() { fmt.Printf("\n%s\n", net.close()) }()
 	measured, err := net.measured(ctx)
 	if err != nil {
 		return err
 	}
 	var out strings.Builder
 	fmt.Fprintln(&out, measured)
-	t := table{out: &out}
+	missed, failed := f.fill(ctx, &out, net, wanted)
+	fmt.Print(out.String())
+	if f.check && missed > 0 {
+		failed = errors.Join(failed, fmt.Errorf("%d bars missed", missed))
+	}
+	return failed
+}
+
+func (f flags) fill(ctx context.Context, out io.Writer, net *network, wanted []scenario) (missed int, failed error) {
+	t := table{out: out}
 	t.header()
-	var failed error
-	for _, s := range scenarios() {
-		if len(f.only) > 0 && !slices.Contains(f.only, s.name) {
-			continue
-		}
-		r, err := s.run(ctx, env{addr: f.redis, quick: f.quick}, f.rounds)
+	for _, s := range wanted {
+		e := env{addr: net.addrs[s.roundTrip], redis: f.redis, quick: f.quick}
+		r, err := s.run(ctx, e, f.rounds)
 		failed = errors.Join(failed, err)
 		if err == nil {
 			t.add(s.rows, r)
 		}
 	}
-	fmt.Print(out.String())
-	if f.check && t.missed > 0 {
-		failed = errors.Join(failed, fmt.Errorf("%d bars missed", t.missed))
-	}
-	return failed
+	return t.missed, failed
 }
