@@ -30,7 +30,8 @@ func (l *load) measure(ctx context.Context) (p pace, err error) {
 	if err != nil {
 		return p, err
 	}
-	return p, errors.Join(w.receive(&p), w.wait())
+	err = errors.Join(w.receive(&p), w.wait())
+	return p, err
 }
 
 func (l *load) serve(ctx context.Context, to link) error {

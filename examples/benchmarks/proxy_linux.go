@@ -49,7 +49,7 @@ func startProxy(target string, roundTrip time.Duration) (addr string, stop func(
 	}
 	go p.run()
 	stop = func() punctuality {
-		_, _ = unix.Write(p.closer, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		_, _ = unix.Write(p.closer, []byte{1, 0, 0, 0, 0, 0, 0, 0}) //nolint:errcheck // a counter at 0 takes it
 		<-p.stopped
 		return p.counts
 	}
@@ -96,16 +96,15 @@ func (p *proxy) open() (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return name.(*unix.SockaddrInet4).Port, nil //nolint:forcetypeassert // it was bound to such an address
+	return name.(*unix.SockaddrInet4).Port, nil //nolint:errcheck,forcetypeassert // it was bound to such an address
 }
 
 func (p *proxy) control(how, fd int, events uint32) error {
-	//nolint:gosec // descriptors are small
 	return unix.EpollCtl(p.poll, how, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
 }
 
 // watch asks for the events of a pipe's source that matter now: bytes to read, and room
-// for what goes back.
+// for what goes back. Of a source without any, hang-ups would be told again and again.
 func (p *proxy) watch(in *pipe) {
 	var events uint32
 	if !in.silent {
@@ -114,22 +113,33 @@ func (p *proxy) watch(in *pipe) {
 	if in.back.blocked {
 		events |= unix.EPOLLOUT
 	}
-	if events == 0 { // hang-ups would be told again and again
-		_ = p.control(unix.EPOLL_CTL_DEL, in.from, 0)
-	} else if p.control(unix.EPOLL_CTL_MOD, in.from, events) != nil {
-		_ = p.control(unix.EPOLL_CTL_ADD, in.from, events)
+	var err error
+	switch {
+	case events == 0:
+		err = p.control(unix.EPOLL_CTL_DEL, in.from, 0)
+	case in.watched:
+		err = p.control(unix.EPOLL_CTL_MOD, in.from, events)
+	default:
+		err = p.control(unix.EPOLL_CTL_ADD, in.from, events)
 	}
+	if err != nil {
+		panic(err) // only for bad arguments
+	}
+	in.watched = events != 0
 }
 
 // run is the loop of the proxy's thread.
 func (p *proxy) run() {
-	runtime.LockOSThread()
+	runtime.LockOSThread() // and never unlocked: the thread ends with the loop
+	first := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+	//nolint:errcheck // where it is not allowed, it is as late as the report says
+	_ = unix.SchedSetAttr(0, &first, 0) // before Redis and callers: a network needs no core
 	defer close(p.stopped)
 	defer p.close()
 	events := make([]unix.EpollEvent, 128)
 	for wait := -1; ; wait = p.deliver() {
 		n, err := unix.EpollWait(p.poll, events, wait)
-		if err != nil && err != unix.EINTR { //nolint:errorlint // an errno, never wrapped
+		if err != nil && err != unix.EINTR {
 			panic(err) // only for bad arguments
 		}
 		for _, event := range events[:max(n, 0)] {
@@ -178,6 +188,8 @@ func (p *proxy) accept() bool {
 	out, back := &pipe{from: from, to: to}, &pipe{from: to, to: from}
 	out.back, back.back = back, out
 	p.pipes[from], p.pipes[to] = out, back
+	p.watch(out)
+	p.watch(back)
 	return true
 }
 
@@ -193,9 +205,6 @@ func (p *proxy) connect(from int) (int, error) {
 		}
 		if err == nil {
 			err = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		}
-		if err == nil {
-			err = p.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN)
 		}
 	}
 	if err != nil {
@@ -226,7 +235,10 @@ func (p *proxy) deliver() int {
 	if !due.Equal(p.armed) {
 		p.armed = due
 		in := max(left-p.early, 1) // 0 would mean never
-		_ = unix.TimerfdSettime(p.timer, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(in.Nanoseconds())}, nil)
+		at := unix.ItimerSpec{Value: unix.NsecToTimespec(in.Nanoseconds())}
+		if err := unix.TimerfdSettime(p.timer, 0, &at, nil); err != nil {
+			panic(err) // only for bad arguments
+		}
 	}
 	return -1
 }

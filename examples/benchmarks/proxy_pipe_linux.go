@@ -17,84 +17,85 @@ type pipe struct {
 	written  int    // of the buffer
 	due      int    // of the rest may be written
 	blocked  bool   // the destination takes nothing now
+	watched  bool // its source, by epoll
 	silent   bool
 	last     bool // the end is due after these
 	ended    bool
 }
 
 // receive takes what has arrived, or notes the end, and lets it wait.
-func (in *pipe) receive(p *proxy) {
+func (d *pipe) receive(p *proxy) {
 	const most = 16 << 10
-	in.makeRoom(most)
-	end := len(in.buffer)
-	n, err := unix.Read(in.from, in.buffer[end:end+most])
-	if err == unix.EAGAIN || err == unix.EINTR { //nolint:errorlint // an errno, never wrapped
+	d.makeRoom(most)
+	end := len(d.buffer)
+	n, err := unix.Read(d.from, d.buffer[end:end+most])
+	if err == unix.EAGAIN || err == unix.EINTR {
 		return
 	}
 	n = max(n, 0)
-	in.buffer = in.buffer[:end+n]
+	d.buffer = d.buffer[:end+n]
 	if n == 0 {
-		in.silent = true
-		p.watch(in)
+		d.silent = true
+		p.watch(d)
 	}
-	p.waiting = append(p.waiting, parcel{pipe: in, size: n, due: time.Now().Add(p.half)})
+	p.waiting = append(p.waiting, parcel{pipe: d, size: n, due: time.Now().Add(p.half)})
 }
 
-func (in *pipe) makeRoom(most int) {
-	if in.written == len(in.buffer) || in.ended { // which nobody takes any more
-		in.buffer, in.written = in.buffer[:0], 0
+func (d *pipe) makeRoom(most int) {
+	if d.written == len(d.buffer) || d.ended { // which nobody takes any more
+		d.buffer, d.written = d.buffer[:0], 0
 	}
-	if cap(in.buffer)-len(in.buffer) >= most {
+	if cap(d.buffer)-len(d.buffer) >= most {
 		return
 	}
-	if in.written >= most {
-		in.buffer, in.written = slices.Delete(in.buffer, 0, in.written), 0
+	if d.written >= most {
+		d.buffer, d.written = slices.Delete(d.buffer, 0, d.written), 0
 	}
-	in.buffer = slices.Grow(in.buffer, most)
+	d.buffer = slices.Grow(d.buffer, most)
 }
 
 // arrive says that so many bytes may be written, or that the end may be told.
-func (out *pipe) arrive(p *proxy, size int) {
-	out.due += size
-	out.last = size == 0
-	out.flush(p)
+func (d *pipe) arrive(p *proxy, size int) {
+	d.due += size
+	d.last = size == 0
+	d.flush(p)
 }
 
 // flush writes what is due. What the destination does not take now waits until it says
 // that it can.
-func (out *pipe) flush(p *proxy) {
-	for out.due > 0 && !out.ended {
-		n, err := unix.Write(out.to, out.buffer[out.written:out.written+out.due])
-		if err == unix.EAGAIN { //nolint:errorlint // an errno, never wrapped
-			out.block(p, true)
+func (d *pipe) flush(p *proxy) {
+	for d.due > 0 && !d.ended {
+		n, err := unix.Write(d.to, d.buffer[d.written:d.written+d.due])
+		if err == unix.EAGAIN {
+			d.block(p, true)
 			return
 		}
 		if err != nil {
-			out.end(p)
+			d.end(p)
 			return
 		}
-		out.written, out.due = out.written+n, out.due-n
+		d.written, d.due = d.written+n, d.due-n
 	}
-	out.block(p, false)
-	if out.last {
-		out.end(p)
-	}
-}
-
-func (out *pipe) block(p *proxy, blocked bool) {
-	if out.blocked != blocked {
-		out.blocked = blocked
-		p.watch(out.back)
+	d.block(p, false)
+	if d.last {
+		d.end(p)
 	}
 }
 
-func (out *pipe) end(p *proxy) {
-	if out.ended {
+func (d *pipe) block(p *proxy, blocked bool) {
+	if d.blocked != blocked {
+		d.blocked = blocked
+		p.watch(d.back)
+	}
+}
+
+func (d *pipe) end(p *proxy) {
+	if d.ended {
 		return
 	}
-	out.ended = true
-	_ = unix.Shutdown(out.to, unix.SHUT_WR)
-	if out.back.ended {
-		p.hangUp(out)
+	d.ended = true
+	_ = unix.Shutdown(d.to, unix.SHUT_WR) //nolint:errcheck // it may be gone
+	if d.back.ended {
+		p.hangUp(d)
 	}
 }

@@ -30,7 +30,7 @@ func wakeups(roundTrip time.Duration) scenario {
 	return scenario{
 		name:       "wakeup-" + distance(roundTrip),
 		roundTrip:  roundTrip,
-		long:       roundTrip > time.Millisecond,
+		long:       roundTrip > 0 && roundTrip != time.Millisecond,
 		contenders: libraries(),
 		measure: func(ctx context.Context, e env, c contender) (sample, error) {
 			return measureWakeup(ctx, e, c, roundTrip)
