@@ -258,6 +258,7 @@ func (p *proxy) alarm() {
 
 // hangUp closes a connection.
 func (p *proxy) hangUp(of *pipe) {
+	of.silent, of.back.silent = true, true
 	for _, fd := range []int{of.from, of.to} {
 		delete(p.pipes, fd)
 		_ = unix.Close(fd)

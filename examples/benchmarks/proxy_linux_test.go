@@ -133,3 +133,27 @@ func TestProxy_TellsTheEnd(t *testing.T) {
 		t.Error("still listening when stopped")
 	}
 }
+
+// A client that sends without end and never reads goes away: what was on the way, and
+// what the server could not get rid of, must not disturb the others.
+func TestProxy_OutlivesABrokenConnection(t *testing.T) {
+	t.Parallel()
+	dial := through(t, time.Millisecond)
+	for range 5 {
+		conn := dial().(*net.TCPConn)
+		if err := conn.SetDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = conn.Write(make([]byte, 64<<20)) // as much as goes in
+		_ = conn.SetLinger(0)
+		_ = conn.Close() // with a reset
+	}
+	conn := dial()
+	answer := make([]byte, 4)
+	if _, err := conn.Write([]byte("ping")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, answer); err != nil || string(answer) != "ping" {
+		t.Errorf("%q, %v, want \"ping\"", answer, err)
+	}
+}

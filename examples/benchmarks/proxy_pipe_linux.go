@@ -17,7 +17,7 @@ type pipe struct {
 	written  int    // of the buffer
 	due      int    // of the rest may be written
 	blocked  bool   // the destination takes nothing now
-	watched  bool // its source, by epoll
+	watched  bool   // its source, by epoll
 	silent   bool
 	last     bool // the end is due after these
 	ended    bool
@@ -64,7 +64,10 @@ func (d *pipe) arrive(p *proxy, size int) {
 // flush writes what is due. What the destination does not take now waits until it says
 // that it can.
 func (d *pipe) flush(p *proxy) {
-	for d.due > 0 && !d.ended {
+	if d.ended {
+		return
+	}
+	for d.due > 0 {
 		n, err := unix.Write(d.to, d.buffer[d.written:d.written+d.due])
 		if err == unix.EAGAIN {
 			d.block(p, true)
@@ -94,6 +97,7 @@ func (d *pipe) end(p *proxy) {
 		return
 	}
 	d.ended = true
+	d.block(p, false)
 	_ = unix.Shutdown(d.to, unix.SHUT_WR) //nolint:errcheck // it may be gone
 	if d.back.ended {
 		p.hangUp(d)
