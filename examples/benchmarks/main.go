@@ -1,4 +1,4 @@
-// Command benchmarks compares Interlock with the floor (two bare EVALSHA calls) and
+// Command benchmarks compares Interlock with the floors (two EVALSHA calls) and
 // with other lock libraries on one Redis, and prints a Markdown table. See README.md.
 package main
 
