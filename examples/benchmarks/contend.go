@@ -18,6 +18,7 @@ type contest struct {
 	InAll     int    // in all of them
 	Hold      time.Duration
 	For       time.Duration
+	Grace     time.Duration // after the end, for whoever still waits for the last turn
 }
 
 // tally is what came of it, for all callers of a side.
@@ -79,12 +80,9 @@ func warmUp(ctx context.Context, locker Locker, key string) error {
 	return unlock(ctx)
 }
 
-// grace is how long after the end somebody may still wait for the last turn.
-const grace = 10 * time.Second
-
 func (c *contest) race(ctx context.Context, locker Locker, g *guard, start time.Time) tally {
 	end := start.Add(c.For)
-	ctx, cancel := context.WithDeadline(ctx, end.Add(grace))
+	ctx, cancel := context.WithDeadline(ctx, end.Add(c.Grace))
 	defer cancel()
 	time.Sleep(time.Until(start))
 

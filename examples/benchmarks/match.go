@@ -43,8 +43,14 @@ func (m match) measure(ctx context.Context, e env, by contender) (s sample, err 
 	if err != nil {
 		return nil, err
 	}
-	lasting := e.lasting(m.lasting)
-	sides, err := m.play(ctx, contest{Addr: e.addr, Key: e.key, Guard: path, Hold: m.held, For: lasting}, m.sides(by))
+	c := contest{
+		Addr: e.addr, Key: e.key, Guard: path,
+		Hold: m.held, For: e.lasting(m.lasting), Grace: 10 * time.Second,
+	}
+	if e.quick {
+		c.Grace = 3 * time.Second
+	}
+	sides, err := m.play(ctx, c, m.sides(by))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +58,7 @@ func (m match) measure(ctx context.Context, e env, by contender) (s sample, err 
 	if err != nil {
 		return nil, err
 	}
-	s, err = judge(sides, lasting)
+	s, err = judge(sides, c.For)
 	if err != nil {
 		return nil, err
 	}
