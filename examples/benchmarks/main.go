@@ -113,7 +113,11 @@ func (f flags) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { fmt.Printf("\n%s\n", net.close()) }()
+	defer func() {
+		if counts := net.close(); counts.parcels > 0 {
+			fmt.Printf("\n%s\n", counts)
+		}
+	}()
 	measured, err := net.measured(ctx)
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func (p *punctuality) add(delay time.Duration) {
 }
 
 func (p punctuality) String() string {
-	onTime := 100 * float64(p.parcels-p.late) / float64(max(p.parcels, 1))
+	onTime := 100 * float64(p.parcels-p.late) / float64(p.parcels)
 	return fmt.Sprintf("Of %d parcels of bytes %.2f %% left the proxy at most 0.1 ms late.", p.parcels, onTime)
 }
 
