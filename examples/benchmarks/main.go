@@ -101,8 +101,7 @@ func names(all []scenario) []string {
 	return list
 }
 
-// compare runs the scenarios and prints the table at the end, what there is of it
-// even when a scenario fails.
+// compare runs the scenarios and prints the rows of each when it is done.
 func (f flags) compare(ctx context.Context) error {
 	wanted := f.wanted()
 	var distances []time.Duration
@@ -122,10 +121,8 @@ func (f flags) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var out strings.Builder
-	fmt.Fprintln(&out, measured)
-	missed, failed := f.fill(ctx, &out, net, wanted)
-	fmt.Print(out.String())
+	fmt.Println(measured)
+	missed, failed := f.fill(ctx, os.Stdout, net, wanted)
 	if f.check && missed > 0 {
 		failed = errors.Join(failed, fmt.Errorf("%d bars missed", missed))
 	}
