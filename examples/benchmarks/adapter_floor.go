@@ -14,7 +14,8 @@ import (
 
 // floor is what a lock on Redis costs at least: the two scripts that Interlock sends
 // for a lock that nobody else wants, called on the same kind of client with nothing
-// around them. No waiting, no watchdog, no deadline.
+// around them: on pooled connections, through auto-pipelining with one batch under way,
+// or with many (full duplex). No waiting, no watchdog, no deadline.
 type floor struct {
 	rdb              redis.UniversalClient
 	close            func() error
@@ -22,22 +23,35 @@ type floor struct {
 	next             atomic.Int64
 }
 
-func plainFloor() contender {
-	return contender{name: "floor", open: func(addr string, _ int) (Locker, error) {
-		rdb := newRedis(addr)
-		return openFloor(rdb, rdb)
-	}}
+// floors are the ways to the wire that go-redis has.
+func floors() []contender {
+	half, full := redis.DefaultBlockingAutoPipelineOptions(), redis.DefaultBlockingAutoPipelineOptions()
+	full.FullDuplex = true
+	return []contender{
+		{name: bareFloor, open: func(addr string, _ int) (Locker, error) {
+			rdb := newRedis(addr)
+			return openFloor(rdb, rdb)
+		}},
+		{name: halfDuplexFloor, open: pipelined(half)},
+		{name: fullDuplexFloor, open: pipelined(full)},
+	}
 }
 
-func pipelinedFloor() contender {
-	return contender{name: "floor, AutoPipeline", open: func(addr string, _ int) (Locker, error) {
+const (
+	bareFloor       = "bare"
+	halfDuplexFloor = "half duplex"
+	fullDuplexFloor = "full duplex"
+)
+
+func pipelined(opts *redis.AutoPipelineOptions) func(addr string, callers int) (Locker, error) {
+	return func(addr string, _ int) (Locker, error) {
 		rdb := newRedis(addr)
-		pipe, err := rdb.AutoPipeline()
+		pipe, err := rdb.AutoPipelineWithOptions(opts)
 		if err != nil {
 			return nil, err
 		}
 		return openFloor(rdb, pipe)
-	}}
+	}
 }
 
 func openFloor(owned *redis.Client, rdb redis.UniversalClient) (Locker, error) {

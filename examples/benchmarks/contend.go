@@ -18,23 +18,26 @@ type contest struct {
 	InAll     int    // in all of them
 	Hold      time.Duration
 	For       time.Duration
+	Grace     time.Duration // after the end, for whoever still waits for the last turn
 }
 
-// tally is what came of it.
+// tally is what came of it, for all callers of a side.
 type tally struct {
 	Turns    []int64       // of each caller
+	Waits    []float64     // ms, also those for turns after the end
 	Failures int64         // acquisitions and releases that ended with an error
 	Failure  string        // one of them
-	Longest  time.Duration // that anybody waited
+	Drought  time.Duration // the longest that a process had no turn
 }
 
 func (t *tally) add(other tally) {
 	t.Turns = append(t.Turns, other.Turns...)
+	t.Waits = append(t.Waits, other.Waits...)
 	t.Failures += other.Failures
 	if t.Failure == "" {
 		t.Failure = other.Failure
 	}
-	t.Longest = max(t.Longest, other.Longest)
+	t.Drought = max(t.Drought, other.Drought)
 }
 
 func (t *tally) total() int64 {
@@ -77,57 +80,59 @@ func warmUp(ctx context.Context, locker Locker, key string) error {
 	return unlock(ctx)
 }
 
-// grace is how long after the end somebody may still wait for the last turn.
-const grace = 10 * time.Second
-
 func (c *contest) race(ctx context.Context, locker Locker, g *guard, start time.Time) tally {
 	end := start.Add(c.For)
-	ctx, cancel := context.WithDeadline(ctx, end.Add(grace))
+	ctx, cancel := context.WithDeadline(ctx, end.Add(c.Grace))
 	defer cancel()
 	time.Sleep(time.Until(start))
 
 	results := make([]caller, c.Callers)
+	gaps := drought{last: start, end: end}
 	var wg sync.WaitGroup
 	for i := range results {
-		wg.Go(func() { results[i].run(ctx, c, locker, g, end) })
+		wg.Go(func() { results[i].run(ctx, c, locker, g, &gaps) })
 	}
 	wg.Wait()
-	return sum(results)
+	t := sum(results)
+	t.Drought = gaps.close()
+	return t
 }
 
 // caller takes its turns. Each has a cache line of its own.
 type caller struct {
 	turns, failures int64
 	failure         error
-	longest         time.Duration
+	waits           []float64
 	_               [64]byte
 }
 
-// run ends after the turn that comes after the end. That turn is not counted, and
-// nobody is interrupted while it waits: cancelling would be another benchmark.
-func (r *caller) run(ctx context.Context, c *contest, locker Locker, g *guard, end time.Time) {
+// run ends after the turn that comes after the end. That turn is not counted (how long
+// it was waited for is), and nobody is interrupted while it waits: cancelling would be
+// another benchmark.
+func (r *caller) run(ctx context.Context, c *contest, locker Locker, g *guard, gaps *drought) {
 	for ctx.Err() == nil {
 		asked := time.Now()
 		unlock, err := locker.Lock(ctx, c.Key)
 		if err != nil {
 			r.failures, r.failure = r.failures+1, err
-			if time.Now().After(end) {
+			if time.Now().After(gaps.end) {
 				return
 			}
 			continue
 		}
 		now := time.Now()
 		g.enter()
+		gaps.turn(now)
 		hold(c.Hold)
 		g.leave()
 		if err := unlock(ctx); err != nil {
 			r.failures, r.failure = r.failures+1, err
 		}
-		if now.After(end) {
+		r.waits = append(r.waits, ms(now.Sub(asked)))
+		if now.After(gaps.end) {
 			return
 		}
 		r.turns++
-		r.longest = max(r.longest, now.Sub(asked))
 	}
 }
 
@@ -136,11 +141,34 @@ func sum(results []caller) tally {
 	for i := range results {
 		r := &results[i]
 		t.Turns = append(t.Turns, r.turns)
+		t.Waits = append(t.Waits, r.waits...)
 		t.Failures += r.failures
-		t.Longest = max(t.Longest, r.longest)
 		if r.failure != nil {
 			t.Failure = r.failure.Error()
 		}
 	}
 	return t
+}
+
+// drought is the longest time between two turns of a process, from the start to the end.
+type drought struct {
+	mu      sync.Mutex
+	last    time.Time
+	longest time.Duration
+	end     time.Time
+}
+
+func (d *drought) turn(at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at.After(d.end) {
+		at = d.end
+	}
+	d.longest = max(d.longest, at.Sub(d.last))
+	d.last = at
+}
+
+func (d *drought) close() time.Duration {
+	d.turn(d.end)
+	return d.longest
 }

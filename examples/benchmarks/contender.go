@@ -48,11 +48,19 @@ func peers() []contender {
 // libraries are Interlock and its peers.
 func libraries() []contender { return append([]contender{interlock()}, peers()...) }
 
+// everybody is who is measured on free keys, in the order of the table.
+func everybody() []contender { return slices.Concat([]contender{interlock()}, floors(), peers()) }
+
 // find is how a worker process gets the contender its parent named.
 func find(name string) (contender, error) {
-	all := libraries()
+	all := append(everybody(), javaLike())
 	if i := slices.IndexFunc(all, func(c contender) bool { return c.name == name }); i >= 0 {
 		return all[i], nil
 	}
 	return contender{}, fmt.Errorf("no contender is called %q", name)
+}
+
+// named are those of everybody with these names.
+func named(names ...string) []contender {
+	return slices.DeleteFunc(everybody(), func(c contender) bool { return !slices.Contains(names, c.name) })
 }

@@ -1,4 +1,4 @@
-// Command benchmarks compares Interlock with the floor (two bare EVALSHA calls) and
+// Command benchmarks compares Interlock with the floors (two EVALSHA calls) and
 // with other lock libraries on one Redis, and prints a Markdown table. See README.md.
 package main
 
@@ -7,14 +7,17 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx)
 	stop()
 	if err != nil {
@@ -54,10 +57,10 @@ func parseFlags() (flags, error) {
 	var f flags
 	var only string
 	flag.StringVar(&f.redis, "redis", "", "host:port of a Redis to use (default: start redis-server on a free port)")
-	flag.IntVar(&f.rounds, "rounds", 5, "rounds to take medians of")
+	flag.IntVar(&f.rounds, "rounds", 3, "rounds to take medians of")
 	flag.BoolVar(&f.quick, "quick", false, "one short round: checks that everything runs, not how fast")
 	flag.BoolVar(&f.check, "check", false, "exit with an error when a bar is missed")
-	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated: "+strings.Join(names(scenarios()), ","))
+	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated, or how their names begin up to a dash: "+strings.Join(names(scenarios()), ","))
 	flag.Parse()
 	if f.quick {
 		f.rounds = 1
@@ -69,11 +72,26 @@ func parseFlags() (flags, error) {
 		f.only = strings.Split(only, ",")
 	}
 	for _, name := range f.only {
-		if !slices.Contains(names(scenarios()), name) {
+		if !slices.ContainsFunc(scenarios(), func(s scenario) bool { return s.called(name) }) {
 			return f, fmt.Errorf("-only %s: want some of %q", name, names(scenarios()))
 		}
 	}
 	return f, nil
+}
+
+// wanted are the scenarios to run. A long one runs with -quick when it is asked for by name.
+func (f flags) wanted() []scenario {
+	return slices.DeleteFunc(scenarios(), func(s scenario) bool {
+		if len(f.only) == 0 {
+			return f.quick && s.long
+		}
+		return !slices.ContainsFunc(f.only, s.called)
+	})
+}
+
+// called reports whether name is the scenario's, or its beginning up to a dash.
+func (s scenario) called(name string) bool {
+	return s.name == name || strings.HasPrefix(s.name, name+"-")
 }
 
 func names(all []scenario) []string {
@@ -84,26 +102,44 @@ func names(all []scenario) []string {
 	return list
 }
 
-// compare runs the scenarios and prints the table at the end, what there is of it
-// even when a scenario fails.
+// compare runs the scenarios and prints the rows of each when it is done.
 func (f flags) compare(ctx context.Context) error {
-	var out strings.Builder
-	t := table{out: &out}
-	t.header()
-	var failed error
-	for _, s := range scenarios() {
-		if len(f.only) > 0 && !slices.Contains(f.only, s.name) {
-			continue
+	wanted := f.wanted()
+	var distances []time.Duration
+	for _, s := range wanted {
+		distances = append(distances, s.roundTrip)
+	}
+	net, err := openNetwork(f.redis, distances)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if counts := net.close(); counts.parcels > 0 {
+			fmt.Printf("\n%s\n", counts)
 		}
-		r, err := s.run(ctx, env{addr: f.redis, quick: f.quick}, f.rounds)
+	}()
+	measured, err := net.measured(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println(measured)
+	missed, failed := f.fill(ctx, os.Stdout, net, wanted)
+	if f.check && missed > 0 {
+		failed = errors.Join(failed, fmt.Errorf("%d bars missed", missed))
+	}
+	return failed
+}
+
+func (f flags) fill(ctx context.Context, out io.Writer, net *network, wanted []scenario) (missed int, failed error) {
+	t := table{out: out}
+	t.header()
+	for _, s := range wanted {
+		e := env{addr: net.addrs[s.roundTrip], redis: f.redis, quick: f.quick}
+		r, err := s.run(ctx, e, f.rounds)
 		failed = errors.Join(failed, err)
 		if err == nil {
 			t.add(s.rows, r)
 		}
 	}
-	fmt.Print(out.String())
-	if f.check && t.missed > 0 {
-		failed = errors.Join(failed, fmt.Errorf("%d bars missed", t.missed))
-	}
-	return failed
+	return t.missed, failed
 }

@@ -9,7 +9,9 @@ import (
 
 // scenario is one situation in which contenders are measured.
 type scenario struct {
-	name       string // for -only
+	name       string        // for -only
+	roundTrip  time.Duration // to Redis
+	long       bool          // left out with -quick
 	contenders []contender
 	measure    func(ctx context.Context, e env, c contender) (sample, error)
 	rows       []row
@@ -20,7 +22,8 @@ type sample map[string]float64
 
 // env is what a measurement needs to know of the run.
 type env struct {
-	addr  string
+	addr  string // as far away as the scenario says
+	redis string // the same without a way
 	quick bool
 	key   string // nobody else's, in the whole run
 }
@@ -53,7 +56,7 @@ func (s scenario) run(ctx context.Context, e env, rounds int) (results, error) {
 		for i := range s.contenders {
 			c := s.contenders[(i+round)%len(s.contenders)]
 			e.key = fmt.Sprintf("bench:%s:%d:%d", s.name, round, i)
-			fmt.Fprintf(os.Stderr, "%-12s round %d of %d  %s\n", s.name, round+1, rounds, c.name)
+			fmt.Fprintf(os.Stderr, "%-14s round %d of %d  %s\n", s.name, round+1, rounds, c.name)
 			sample, err := s.measure(ctx, e, c)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", s.name, c.name, err)
@@ -65,15 +68,21 @@ func (s scenario) run(ctx context.Context, e env, rounds int) (results, error) {
 }
 
 func scenarios() []scenario {
-	return []scenario{
-		alone(),
-		parallel(),
-		contended("contended-0", 1, 32, 0),
-		contended("contended-1ms", 1, 32, time.Millisecond),
-		contended("processes-0", 4, 8, 0),
-		contended("processes-1ms", 4, 8, time.Millisecond),
-		contended("crowd", 4, 500, 100*time.Microsecond),
-		wakeups(),
-		heldLocks(),
+	all := []scenario{alone(), parallel()}
+	for _, roundTrip := range roundTrips {
+		for _, callers := range []int{1, 8, 32, 128, 1000} {
+			all = append(all, free(roundTrip, callers))
+		}
 	}
+	all = append(all, contended("contended-0", 32, 0), contended("contended-1ms", 32, time.Millisecond))
+	for _, roundTrip := range roundTrips[1:] {
+		all = append(all, oneKey(roundTrip))
+	}
+	all = append(all, crossProcess(), crowd())
+	all = append(all, turns()...)
+	all = append(all, besideRedisson()...)
+	for _, roundTrip := range roundTrips {
+		all = append(all, wakeups(roundTrip))
+	}
+	return append(all, heldLocks())
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"strconv"
-	"sync"
-	"sync/atomic"
+	"fmt"
 	"time"
 )
 
@@ -12,14 +10,14 @@ import (
 func alone() scenario {
 	return scenario{
 		name:       "alone",
-		contenders: append([]contender{plainFloor()}, libraries()...),
+		contenders: append(named(bareFloor), libraries()...),
 		measure: func(ctx context.Context, e env, c contender) (sample, error) {
-			perSecond, err := uncontended(ctx, e, c, 1)
-			return sample{"time": 1e6 / perSecond}, err
+			s, err := uncontended(ctx, e, c, 1)
+			return sample{"time": 1e6 / s["rate"]}, err
 		},
 		rows: []row{{
 			title: "1 caller, free keys: µs to lock and unlock", metric: "time", digits: 1,
-			bar: ratioAtMost(plainFloor().name, 1.15),
+			bar: ratioAtMost(bareFloor, 1.15),
 		}},
 	}
 }
@@ -29,65 +27,68 @@ func alone() scenario {
 func parallel() scenario {
 	return scenario{
 		name:       "parallel",
-		contenders: append([]contender{pipelinedFloor()}, libraries()...),
+		contenders: append(named(halfDuplexFloor), libraries()...),
 		measure: func(ctx context.Context, e env, c contender) (sample, error) {
-			perSecond, err := uncontended(ctx, e, c, 128)
-			return sample{"rate": perSecond}, err
+			return uncontended(ctx, e, c, 128)
 		},
 		rows: []row{{
 			title: "128 callers, free keys: locks/s", metric: "rate",
-			bar: ratioAtLeast(pipelinedFloor().name, 0.9),
+			bar: ratioAtLeast(halfDuplexFloor, 0.9),
 		}},
 	}
 }
 
-// uncontended counts locks per second.
-func uncontended(ctx context.Context, e env, c contender, callers int) (float64, error) {
-	locker, err := c.open(e.addr, 1)
-	if err != nil {
-		return 0, err
+// free is callers on keys that nobody else wants, so far away from Redis.
+func free(roundTrip time.Duration, callers int) scenario {
+	return scenario{
+		name:       fmt.Sprintf("free-%s-%d", distance(roundTrip), callers),
+		roundTrip:  roundTrip,
+		long:       roundTrip != time.Millisecond || callers != 8 && callers != 128,
+		contenders: everybody(),
+		measure: func(ctx context.Context, e env, c contender) (sample, error) {
+			return uncontended(ctx, e, c, callers)
+		},
+		rows: freeRows(roundTrip, callers),
 	}
-	defer locker.Close()
-	if err := warmUp(ctx, locker, e.key+":warm"); err != nil {
-		return 0, err
-	}
-	var total atomic.Int64
-	var failure atomic.Pointer[error]
-	var wg sync.WaitGroup
-	start := time.Now()
-	end := start.Add(e.lasting(time.Second))
-	for i := range callers {
-		wg.Go(func() {
-			n, err := lockUntil(ctx, locker, e.key+":"+strconv.Itoa(i)+":", end)
-			total.Add(n)
-			if err != nil {
-				failure.Store(&err)
-			}
-		})
-	}
-	wg.Wait()
-	if err := failure.Load(); err != nil {
-		return 0, *err
-	}
-	return float64(total.Load()) / time.Since(start).Seconds(), nil
 }
 
-// lockUntil goes round 16 keys, so that none is a stranger to Redis or to the
-// library, and none is always the same.
-func lockUntil(ctx context.Context, locker Locker, prefix string, end time.Time) (int64, error) {
-	keys := make([]string, 16)
-	for i := range keys {
-		keys[i] = prefix + strconv.Itoa(i)
+func freeRows(roundTrip time.Duration, callers int) []row {
+	title := fmt.Sprintf("%s away, %d callers, free keys: locks/s", distance(roundTrip), callers)
+	rate := row{title: title, metric: "rate"}
+	half := row{title: "… p50 of lock and unlock, ms", metric: "p50", digits: 2}
+	most := row{title: "… p99, ms", metric: "p99", digits: 2}
+	if roundTrip > 0 {
+		rate.bar, most.bar = ratioToBest(enough(callers)), ratioToPaceOfBest(1.2)
+		return []row{rate, half, most}
 	}
-	var n int64
-	for ; time.Now().Before(end); n++ {
-		unlock, err := locker.Lock(ctx, keys[n%16])
-		if err != nil {
-			return n, err
-		}
-		if err := unlock(ctx); err != nil {
-			return n, err
-		}
+	switch callers {
+	case 8:
+		rate.bar = ratioToBest(1)
+	case 128:
+		rate.bar = ratioAtLeast(halfDuplexFloor, 0.95)
+		peer := row{title: "… beside rueidislock", metric: "rate", bar: ratioAtLeast("rueidislock", 1.2)}
+		return []row{rate, peer, half, most}
 	}
-	return n, nil
+	return []row{rate, half, most}
+}
+
+// enough is the share of the best rate that is to be reached. One caller waits for two
+// round trips whoever it is: who is best there is decided by noise.
+func enough(callers int) float64 {
+	if callers == 1 {
+		return 0.95
+	}
+	return 1
+}
+
+// distance names a round trip.
+func distance(roundTrip time.Duration) string { return fmt.Sprintf("%gms", ms(roundTrip)) }
+
+func uncontended(ctx context.Context, e env, c contender, callers int) (sample, error) {
+	l := &load{
+		Contender: c.name, Addr: e.addr, Prefix: e.key, Callers: callers,
+		Warm: e.lasting(time.Second) / 4, For: e.lasting(time.Second),
+	}
+	p, err := l.measure(ctx)
+	return sample{"rate": p.Rate, "p50": p.P50, "p99": p.P99}, err
 }

@@ -9,7 +9,9 @@ import (
 	"time"
 )
 
-// wakeup is a worker process that waits for a lock which its parent holds.
+// wakeup is a worker process that locks and unlocks a key when it is told to, and
+// answers each time with the moment (wall clock, ns): when it had the lock, and before
+// it released it.
 type wakeup struct {
 	Contender string
 	Addr      string
@@ -18,71 +20,90 @@ type wakeup struct {
 
 // wakeups measures the time from the release in one process to the hold in another.
 // The clock is the wall clock of the one machine that both run on; it starts before
-// the release is called, so that its way to Redis counts.
-func wakeups() scenario {
+// the release is called, so that its way to Redis counts. Two round trips are what it
+// takes by message: half of one for the release, half for the message, one for the attempt.
+func wakeups(roundTrip time.Duration) scenario {
+	title := "release in one process to hold in another: ms, median"
+	if roundTrip > 0 {
+		title = distance(roundTrip) + " away, " + title
+	}
 	return scenario{
-		name:       "wakeup",
+		name:       "wakeup-" + distance(roundTrip),
+		roundTrip:  roundTrip,
+		long:       roundTrip > 0 && roundTrip != time.Millisecond,
 		contenders: libraries(),
-		measure:    measureWakeup,
-		rows: []row{{
-			title: "release in one process to hold in another: ms, median", metric: "latency", digits: 3,
-			bar: atMost(0.4),
-		}},
+		measure: func(ctx context.Context, e env, c contender) (sample, error) {
+			return measureWakeup(ctx, e, c, roundTrip)
+		},
+		rows: []row{
+			{title: title, metric: "p50", digits: 3, bar: atMost(0.4 + 2*ms(roundTrip))},
+			{title: "… p99", metric: "p99", digits: 3},
+		},
 	}
 }
 
-func measureWakeup(ctx context.Context, e env, c contender) (sample, error) {
-	locker, err := c.open(e.addr, 2)
+func measureWakeup(ctx context.Context, e env, c contender, roundTrip time.Duration) (sample, error) {
+	from, err := startWorker(ctx, job{Wakeup: &wakeup{Contender: c.name, Addr: e.addr, Key: e.key}})
 	if err != nil {
 		return nil, err
 	}
-	defer locker.Close()
-	w, err := startWorker(ctx, job{Wakeup: &wakeup{Contender: c.name, Addr: e.addr, Key: e.key}})
+	defer func() { _ = from.wait() }() // the end of its input stops it
+	to, err := startWorker(ctx, job{Wakeup: &wakeup{Contender: c.name, Addr: e.addr, Key: e.key}})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = w.wait() }() // the end of its input stops it
+	defer func() { _ = to.wait() }()
 	turns := 200
 	if e.quick {
 		turns = 10
 	}
 	latencies := make([]float64, 0, turns)
 	for range turns {
-		latency, err := oneWakeup(ctx, locker, w, e.key)
+		latency, err := oneWakeup(from, to, roundTrip)
 		if err != nil {
 			return nil, err
 		}
-		latencies = append(latencies, float64(latency)/float64(time.Millisecond))
+		latencies = append(latencies, ms(latency))
 	}
-	return sample{"latency": median(latencies)}, nil
+	return sample{"p50": median(latencies), "p99": quantile(latencies, 0.99)}, nil
 }
 
-func oneWakeup(ctx context.Context, locker Locker, w *worker, key string) (time.Duration, error) {
-	unlock, err := locker.Lock(ctx, key)
+func oneWakeup(from, to *worker, roundTrip time.Duration) (time.Duration, error) {
+	if _, err := from.ask("lock"); err != nil {
+		return 0, err
+	}
+	if err := to.send("lock"); err != nil {
+		return 0, err
+	}
+	// Until it waits (an attempt, a subscription, an attempt); the random part keeps polls
+	// from falling into step.
+	time.Sleep(3*roundTrip + 4*time.Millisecond + rand.N(4*time.Millisecond))
+	released, err := from.ask("unlock")
 	if err != nil {
 		return 0, err
 	}
-	if err := w.send("wait"); err != nil {
-		return 0, err
-	}
-	// Until the worker waits; the random part keeps polls from falling into step.
-	time.Sleep(4*time.Millisecond + rand.N(4*time.Millisecond))
-	released := time.Now().UnixNano()
-	if err := unlock(ctx); err != nil {
-		return 0, err
-	}
 	var held int64
-	if err := w.receive(&held); err != nil {
+	if err := to.receive(&held); err != nil {
 		return 0, fmt.Errorf("worker: %w", err)
 	}
 	if held < released {
-		return 0, fmt.Errorf("%s was held %d ns before its release", key, released-held)
+		return 0, fmt.Errorf("held %d ns before the release", released-held)
 	}
-	return time.Duration(held - released), nil
+	_, err = to.ask("unlock")
+	return time.Duration(held - released), err
 }
 
-// serve waits for the lock as often as the parent says, and answers with the moment
-// at which it had it.
+// ask sends a word and receives a moment.
+func (w *worker) ask(word string) (at int64, err error) {
+	if err := w.send(word); err != nil {
+		return 0, err
+	}
+	if err := w.receive(&at); err != nil {
+		return 0, fmt.Errorf("worker: %w", err)
+	}
+	return at, nil
+}
+
 func (wk *wakeup) serve(ctx context.Context, l link) error {
 	c, err := find(wk.Contender)
 	if err != nil {
@@ -93,6 +114,7 @@ func (wk *wakeup) serve(ctx context.Context, l link) error {
 		return err
 	}
 	defer locker.Close()
+	var unlock Unlock
 	for {
 		var word string
 		if err := l.receive(&word); errors.Is(err, io.EOF) {
@@ -100,15 +122,17 @@ func (wk *wakeup) serve(ctx context.Context, l link) error {
 		} else if err != nil {
 			return err
 		}
-		unlock, err := locker.Lock(ctx, wk.Key)
+		at := time.Now()
+		if word == "lock" {
+			unlock, err = locker.Lock(ctx, wk.Key)
+			at = time.Now()
+		} else {
+			err = unlock(ctx)
+		}
 		if err != nil {
 			return err
 		}
-		held := time.Now().UnixNano()
-		if err := unlock(ctx); err != nil {
-			return err
-		}
-		if err := l.send(held); err != nil {
+		if err := l.send(at.UnixNano()); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,17 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
+// quantile of values: the smallest that is not below a share p of them; NaN when there
+// are none.
+func quantile(values []float64, p float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	rank := int(math.Ceil(p * float64(len(sorted))))
+	return sorted[max(rank, 1)-1]
+}
+
 // jain is Jain's fairness index: 1 when all have the same, 1/n when one has all.
 func jain(turns []int64) float64 {
 	var sum, squares float64

@@ -26,6 +26,31 @@ func TestMedian(t *testing.T) {
 	}
 }
 
+func TestQuantile(t *testing.T) {
+	t.Parallel()
+	hundred := make([]float64, 100)
+	for i := range hundred {
+		hundred[i] = float64(100 - i)
+	}
+	for _, test := range []struct {
+		values []float64
+		p      float64
+		want   float64
+	}{
+		{hundred, 0.5, 50},
+		{hundred, 0.99, 99},
+		{hundred, 1, 100},
+		{[]float64{7}, 0.01, 7},
+	} {
+		if got := quantile(test.values, test.p); got != test.want {
+			t.Errorf("quantile of %d values at %v = %v, want %v", len(test.values), test.p, got, test.want)
+		}
+	}
+	if got := quantile(nil, 0.5); !math.IsNaN(got) {
+		t.Errorf("quantile of nothing = %v, want NaN", got)
+	}
+}
+
 func TestJain(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -62,8 +87,29 @@ func TestTable_ComparesWithTheFastestPeer(t *testing.T) {
 		{title: "rate", metric: "rate", bar: ratioToFastestPeer(1.2)},
 		{title: "rate", metric: "rate", bar: ratioToFastestPeer(1.3)},
 	}, results{"rate": values})
-	want := "| rate | 30 |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.2 × | yes |\n" +
-		"| rate | 30 |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.3 × | **no** |\n"
+	want := "| rate | 30 |  |  |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.2 × | yes |\n" +
+		"| rate | 30 |  |  |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.3 × | **no** |\n"
+	if out.String() != want || table.missed != 1 {
+		t.Errorf("got %d missed and\n%swant 1 missed and\n%s", table.missed, &out, want)
+	}
+}
+
+// The latency is compared with that of whoever has the best throughput, not with the
+// best latency.
+func TestTable_ComparesWithTheBestOfFloorsAndPeers(t *testing.T) {
+	t.Parallel()
+	r := results{
+		"rate": {interlockName: {30}, bareFloor: {10}, halfDuplexFloor: {40}, "rueidislock": {20}},
+		"p99":  {interlockName: {6}, bareFloor: {1}, halfDuplexFloor: {4}, "rueidislock": {2}},
+	}
+	var out strings.Builder
+	table := table{out: &out}
+	table.add([]row{
+		{title: "rate", metric: "rate", bar: ratioToBest(0.75)},
+		{title: "p99", metric: "p99", bar: ratioToPaceOfBest(1.2)},
+	}, r)
+	want := "| rate | 30 | 10 | 40 |  |  |  | 20 | 0.75 × half duplex | ≥ 0.75 × | yes |\n" +
+		"| p99 | 6 | 1 | 4 |  |  |  | 2 | 1.50 × half duplex | ≤ 1.2 × | **no** |\n"
 	if out.String() != want || table.missed != 1 {
 		t.Errorf("got %d missed and\n%swant 1 missed and\n%s", table.missed, &out, want)
 	}

@@ -18,6 +18,7 @@ const workerEnv = "INTERLOCK_BENCHMARKS_WORKER"
 // job is the first line to a worker; one field is set.
 type job struct {
 	Contest *contest
+	Load    *load
 	Wakeup  *wakeup
 	Held    *held
 }
@@ -32,6 +33,8 @@ func runWorker(ctx context.Context) error {
 	switch {
 	case j.Contest != nil:
 		return j.Contest.serve(ctx, l)
+	case j.Load != nil:
+		return j.Load.serve(ctx, l)
 	case j.Wakeup != nil:
 		return j.Wakeup.serve(ctx, l)
 	case j.Held != nil:
@@ -106,44 +109,39 @@ func (c *contest) serve(ctx context.Context, l link) error {
 	return l.send(t)
 }
 
-// contendIn runs a contest in several processes at once, each with c.Callers callers.
-func contendIn(ctx context.Context, processes int, c *contest) (tally, error) {
+// contendIn runs contests for one key at once, each in a process of its own, and
+// returns a tally of each.
+func contendIn(ctx context.Context, contests []*contest) ([]tally, error) {
 	var workers []*worker
 	defer func() {
 		for _, w := range workers {
 			_ = w.wait() // its tally has come, or the error is known
 		}
 	}()
-	for range processes {
+	for _, c := range contests {
 		w, err := startWorker(ctx, job{Contest: c})
 		if err != nil {
-			return tally{}, err
+			return nil, err
 		}
 		workers = append(workers, w)
 	}
 	var ready string
 	for _, w := range workers {
 		if err := w.receive(&ready); err != nil {
-			return tally{}, fmt.Errorf("worker: %w", err)
+			return nil, fmt.Errorf("worker: %w", err)
 		}
 	}
 	start := time.Now().Add(100 * time.Millisecond)
 	for _, w := range workers {
 		if err := w.send(start); err != nil {
-			return tally{}, err
+			return nil, err
 		}
 	}
-	return collect(workers)
-}
-
-func collect(workers []*worker) (tally, error) {
-	var all tally
-	for _, w := range workers {
-		var t tally
-		if err := w.receive(&t); err != nil {
-			return tally{}, fmt.Errorf("worker: %w", err)
+	tallies := make([]tally, len(workers))
+	for i, w := range workers {
+		if err := w.receive(&tallies[i]); err != nil {
+			return nil, fmt.Errorf("worker: %w", err)
 		}
-		all.add(t)
 	}
-	return all, nil
+	return tallies, nil
 }

@@ -1,0 +1,70 @@
+package main
+
+import "strconv"
+
+// bar is what Interlock has to reach.
+type bar struct {
+	text  string
+	score func(r results, metric string) (score float64, against string)
+	met   func(score float64) bool
+}
+
+func own(r results, metric string) (float64, string) { return median(r[metric][interlockName]), "" }
+
+func atMost(limit float64) *bar {
+	return &bar{text: "≤ " + number(limit), score: own, met: func(s float64) bool { return s <= limit }}
+}
+
+func atLeast(limit float64) *bar {
+	return &bar{text: "≥ " + number(limit), score: own, met: func(s float64) bool { return s >= limit }}
+}
+
+// times makes a bar one for the ratio to somebody else.
+func (b *bar) times(rival func(r results, metric string) string) *bar {
+	b.text += " ×"
+	b.score = func(r results, metric string) (float64, string) {
+		against := rival(r, metric)
+		return pairedRatio(r[metric][interlockName], r[metric][against]), against
+	}
+	return b
+}
+
+func ratioAtMost(reference string, limit float64) *bar { return atMost(limit).times(always(reference)) }
+
+func ratioAtLeast(reference string, limit float64) *bar {
+	return atLeast(limit).times(always(reference))
+}
+
+func always(name string) func(results, string) string {
+	return func(results, string) string { return name }
+}
+
+// ratioToFastestPeer compares with the peer whose median is highest.
+func ratioToFastestPeer(limit float64) *bar {
+	return atLeast(limit).times(func(r results, metric string) string { return fastest(r[metric], peers()) })
+}
+
+// ratioToBest compares with the fastest of floors and peers.
+func ratioToBest(limit float64) *bar {
+	return atLeast(limit).times(func(r results, metric string) string { return fastest(r[metric], rivals()) })
+}
+
+// ratioToPaceOfBest compares with whoever has the highest rate, whatever is measured.
+func ratioToPaceOfBest(limit float64) *bar {
+	return atMost(limit).times(func(r results, _ string) string { return fastest(r["rate"], rivals()) })
+}
+
+func rivals() []contender { return append(floors(), peers()...) }
+
+// fastest is the contender whose median is highest, of those that took part.
+func fastest(rates map[string][]float64, of []contender) string {
+	best := ""
+	for _, c := range of {
+		if len(rates[c.name]) > 0 && (best == "" || median(rates[c.name]) > median(rates[best])) {
+			best = c.name
+		}
+	}
+	return best
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// load is a worker process whose callers lock and unlock keys that nobody else wants. It
+// is a process of its own so that garbage, goroutines and connections of one library
+// are not in the way of the next.
+type load struct {
+	Contender string
+	Addr      string
+	Prefix    string
+	Callers   int
+	Warm      time.Duration // not measured: connections are made
+	For       time.Duration
+}
+
+// pace is what came of it; times are those of a lock and its unlock, in ms.
+type pace struct {
+	Rate, P50, P99 float64
+}
+
+func (l *load) measure(ctx context.Context) (p pace, err error) {
+	w, err := startWorker(ctx, job{Load: l})
+	if err != nil {
+		return p, err
+	}
+	err = errors.Join(w.receive(&p), w.wait())
+	return p, err
+}
+
+func (l *load) serve(ctx context.Context, to link) error {
+	c, err := find(l.Contender)
+	if err != nil {
+		return err
+	}
+	locker, err := c.open(l.Addr, 1)
+	if err != nil {
+		return err
+	}
+	defer locker.Close()
+	if err := warmUp(ctx, locker, l.Prefix+":warm"); err != nil {
+		return err
+	}
+	p, err := l.run(ctx, locker)
+	return errors.Join(err, to.send(p))
+}
+
+func (l *load) run(ctx context.Context, locker Locker) (pace, error) {
+	start := time.Now().Add(l.Warm)
+	end := start.Add(l.For)
+	times, errs := make([][]float64, l.Callers), make([]error, l.Callers)
+	var wg sync.WaitGroup
+	for i := range l.Callers {
+		wg.Go(func() { times[i], errs[i] = lockUntil(ctx, locker, l.Prefix+":"+strconv.Itoa(i)+":", start, end) })
+	}
+	wg.Wait()
+	var all []float64
+	for _, some := range times {
+		all = append(all, some...)
+	}
+	return pace{
+		Rate: float64(len(all)) / l.For.Seconds(),
+		P50:  quantile(all, 0.5),
+		P99:  quantile(all, 0.99),
+	}, errors.Join(errs...)
+}
+
+// lockUntil goes round 16 keys, so that none is a stranger to Redis or to the
+// library, and none is always the same. It returns how long each turn took that
+// ended between start and end.
+func lockUntil(ctx context.Context, locker Locker, prefix string, start, end time.Time) ([]float64, error) {
+	keys := make([]string, 16)
+	for i := range keys {
+		keys[i] = prefix + strconv.Itoa(i)
+	}
+	var times []float64
+	for n, began := 0, time.Now(); began.Before(end); n++ {
+		unlock, err := locker.Lock(ctx, keys[n%16])
+		if err != nil {
+			return times, err
+		}
+		if err := unlock(ctx); err != nil {
+			return times, err
+		}
+		now := time.Now()
+		if now.After(start) && now.Before(end) {
+			times = append(times, ms(now.Sub(began)))
+		}
+		began = now
+	}
+	return times, nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// match is one key that everybody wants, in one process or in several.
+type match struct {
+	sides   func(c contender) []side
+	held    time.Duration
+	lasting time.Duration
+}
+
+// side is processes alike.
+type side struct {
+	contender          string
+	processes, callers int // callers in each
+}
+
+// alike are that many processes of whoever is measured.
+func alike(processes, callers int) func(c contender) []side {
+	return func(c contender) []side { return []side{{c.name, processes, callers}} }
+}
+
+func (m match) measure(ctx context.Context, e env, by contender) (s sample, err error) {
+	path, err := newGuardFile()
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(path)
+	g, err := openGuard(path)
+	if err != nil {
+		return nil, err
+	}
+	defer g.close()
+
+	before, err := countCommands(ctx, e.redis, by.sends)
+	if err != nil {
+		return nil, err
+	}
+	c := contest{
+		Addr: e.addr, Key: e.key, Guard: path,
+		Hold: m.held, For: e.lasting(m.lasting), Grace: 10 * time.Second,
+	}
+	if e.quick {
+		c.Grace = 3 * time.Second
+	}
+	sides, err := m.play(ctx, c, m.sides(by))
+	if err != nil {
+		return nil, err
+	}
+	after, err := countCommands(ctx, e.redis, by.sends)
+	if err != nil {
+		return nil, err
+	}
+	s, err = judge(sides, c.For)
+	if err != nil {
+		return nil, err
+	}
+	turns := float64(g.page.entered.Load())
+	s["executed"] = (after.executed - before.executed) / turns
+	s["sent"] = (after.sent - before.sent) / turns
+	s["violations"] = float64(g.violated())
+	return s, nil
+}
+
+// play returns a tally for each side.
+func (m match) play(ctx context.Context, c contest, sides []side) ([]tally, error) {
+	var contests []*contest
+	inAll := 0
+	for _, side := range sides {
+		inAll += side.processes * side.callers
+	}
+	for _, side := range sides {
+		for range side.processes {
+			one := c
+			one.Contender, one.Callers, one.InAll = side.contender, side.callers, inAll
+			contests = append(contests, &one)
+		}
+	}
+	processes, err := contendIn(ctx, contests)
+	if err != nil {
+		return nil, err
+	}
+	tallies := make([]tally, len(sides))
+	for i, side := range sides {
+		for _, process := range processes[:side.processes] {
+			tallies[i].add(process)
+		}
+		processes = processes[side.processes:]
+	}
+	return tallies, nil
+}
+
+// judge makes metrics of what the sides did: of all callers, and of the first side.
+func judge(sides []tally, lasting time.Duration) (sample, error) {
+	var all tally
+	for _, side := range sides {
+		all.add(side)
+	}
+	if all.total() == 0 {
+		return nil, errors.New("nobody got the lock: " + all.Failure)
+	}
+	if all.Failures > 0 {
+		fmt.Fprintf(os.Stderr, "  %d failed, such as: %s\n", all.Failures, all.Failure)
+	}
+	first, p99 := sides[0], quantile(all.Waits, 0.99)
+	rate := float64(all.total()) / lasting.Seconds()
+	queue := 1000 * float64(len(all.Turns)) / rate
+	return sample{
+		"rate":     rate,
+		"jain":     jain(all.Turns),
+		"p50":      quantile(all.Waits, 0.5),
+		"p99":      p99,
+		"queue":    queue,
+		"queues":   p99 / queue,
+		"longest":  slices.Max(all.Waits),
+		"drought":  ms(all.Drought),
+		"failures": float64(all.Failures),
+
+		"first share":   100 * float64(first.total()) / float64(all.total()),
+		"first p99":     quantile(first.Waits, 0.99),
+		"first longest": slices.Max(first.Waits),
+		"first drought": ms(first.Drought),
+	}, nil
+}

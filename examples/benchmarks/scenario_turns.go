@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// turns are what processes of one library leave to each other on a key that each caller
+// holds for 1 ms.
+func turns() []scenario {
+	all := []scenario{between(4, 8), between(4, 2), between(2, 16), between(4, 500), lone()}
+	all[1].long, all[2].long, all[3].long = true, true, true
+	return all
+}
+
+func between(processes, callers int) scenario {
+	m := match{sides: alike(processes, callers), held: time.Millisecond, lasting: 3 * time.Second}
+	crowded := processes*callers > 1000 // a queue of more than 2 s
+	if crowded {
+		m.lasting = 8 * time.Second
+	}
+	who := fmt.Sprintf("%d processes × %d callers, one key held 1ms", processes, callers)
+	s := matched(fmt.Sprintf("turns-%dx%d", processes, callers), who, m)
+	// Beside the waits stands how long the queue is, and behind them who had to do without.
+	at := slices.IndexFunc(s.rows, func(r row) bool { return r.metric == "longest" })
+	s.rows = slices.Insert(
+		s.rows, at,
+		row{title: "… length of the queue, ms", metric: "queue", digits: 1},
+		row{title: "… p99 of the wait, in queues", metric: "queues", digits: 2},
+		row{title: "… longest time without a turn of a process, ms", metric: "drought"},
+	)
+	if crowded {
+		return s
+	}
+	return s.bars(map[string]*bar{
+		"rate": ratioToFastestPeer(1.05), "jain": atLeast(0.97), "queues": atMost(3), "executed": atMost(6.5),
+	})
+}
+
+// lone is one caller in a process of its own beside a hundred in another.
+func lone() scenario {
+	m := match{
+		sides: func(c contender) []side {
+			return []side{{c.name, 1, 1}, {c.name, 1, 100}}
+		},
+		held: time.Millisecond, lasting: 3 * time.Second,
+	}
+	return scenario{
+		name:       "lone",
+		contenders: libraries(),
+		measure:    m.measure,
+		rows: []row{
+			{title: "1 caller beside a process of 100, one key held 1ms: its wait, p99, ms", metric: "first p99", digits: 1, bar: atMost(60)},
+			{title: "… its longest wait, ms", metric: "first longest"},
+			{title: "… its share of the turns, %", metric: "first share", digits: 1},
+			{title: "… locks/s of all", metric: "rate"},
+			{title: "… wait of all, p99, ms", metric: "p99", digits: 1},
+			{title: "… two holders at once", metric: "violations", bar: atMost(0)},
+		},
+	}
+}
+
+// besideRedisson are 8 threads of a Redisson on a key that callers of ours want too.
+func besideRedisson() []scenario {
+	var all []scenario
+	for _, ours := range []int{8, 1} {
+		for _, held := range []time.Duration{0, time.Millisecond, 10 * time.Millisecond} {
+			all = append(all, beside(ours, held))
+		}
+	}
+	return all
+}
+
+func beside(ours int, held time.Duration) scenario {
+	m := match{
+		sides: func(c contender) []side {
+			return []side{{javaLike().name, 1, 8}, {c.name, 1, ours}}
+		},
+		held: held, lasting: 3 * time.Second,
+	}
+	return scenario{
+		name:       fmt.Sprintf("redisson-%d-%s", ours, distance(held)),
+		long:       held != time.Millisecond,
+		contenders: []contender{interlock()},
+		measure:    m.measure,
+		rows: []row{
+			{title: fmt.Sprintf("8 threads of Redisson beside %d callers, one key held %s: their share of the turns, %%", ours, held), metric: "first share", digits: 1, bar: atLeast(35)},
+			{title: "… their longest wait, ms", metric: "first longest", bar: atMost(300)},
+			{title: "… their wait, p99, ms", metric: "first p99"},
+			{title: "… longest wait of all, ms", metric: "longest"},
+			{title: "… locks/s of all", metric: "rate"},
+			{title: "… two holders at once", metric: "violations", bar: atMost(0)},
+		},
+	}
+}
