@@ -45,10 +45,10 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 
 // multi is the acquisition of several keys that are not owned yet.
 //
-// It waits with empty hands: in the line of the key that is in the way. When its turn
+// It waits with empty hands: in the queue of the key that is in the way. When its turn
 // comes there, it takes all keys by one script, or, across slots, that key and then the
 // others, for which it does not wait. If another key is in the way then, it moves to the
-// line of that one, to the place that its age gives it.
+// queue of that one, to the place that its age gives it.
 //
 // With every key in motion they are rarely free at the same moment. So who was passed
 // over too often takes the keys one after the other, first the one that was in the way
@@ -110,6 +110,11 @@ var errPassedOver = errors.New("others were first too often")
 func (m *multi) take(ctx context.Context) error {
 	if len(m.keys) == 0 {
 		return nil
+	}
+	for _, key := range m.keys {
+		if err := m.client.queues.Check(key, m.req.kind.Name); err != nil {
+			return notQueued(err, key, m.req.kind)
+		}
 	}
 	m.first = m.client.queues.Busiest(m.keys)
 	way := m.takeEmptyHanded
@@ -182,7 +187,7 @@ func (m *multi) missed(index, weight int) {
 	m.inTheWay[index] += weight
 }
 
-// passedOver says whether others were first too often, or for too long.
+// passedOver reports whether others were first too often, or for too long.
 func (m *multi) passedOver(passed int, now time.Time) bool {
 	long := now.Sub(m.began) >= maxPassing
 	return (passed >= maxPassed || passed > 0 && long) && !now.Before(m.pause)

@@ -13,8 +13,8 @@ import (
 // world drives the queues by random events, as callers, releases and strangers would, and
 // a simple model beside them. What differs between the two fails the test.
 //
-// The model knows nothing of turns: the head may be told to sleep, and a release may be
-// told to free the lock, whenever they like. It is exact about the order, the holders, who
+// The model knows nothing of turns: the head may be asked to sleep, and a release may be
+// asked to free the lock, whenever they like. It is exact about the order, the holders, who
 // is due, whom a hand-off reaches, and what is left.
 type world struct {
 	*queue.Queues
@@ -36,7 +36,7 @@ type place struct {
 	order   []*caller // the queue
 	holders []*owner
 	handing int
-	hidden  bool // it became free in Redis, or may have, and nobody here was told
+	hidden  bool // it became free in Redis, or may have, and nobody here was notified
 }
 
 type caller struct {
@@ -555,7 +555,7 @@ func (w *world) drains() {
 				w.compare()
 			}
 		}
-		for _, d := range []time.Duration{2 * time.Second, queue.GiveWay} { // who is told to sleep wakes after that
+		for _, d := range []time.Duration{2 * time.Second, queue.GiveWay} { // who was asked to sleep wakes after that
 			w.now = w.now.Add(d)
 			for _, c := range slices.Clone(w.callers) {
 				if c.asks == "" {
