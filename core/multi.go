@@ -9,7 +9,7 @@ import (
 )
 
 // takeMany gets an owner for every key of a MultiLock, or none. Keys that ctx owns
-// are entered again after the others were had.
+// are entered again after the others were acquired.
 func (c *Client) takeMany(ctx context.Context, keys []string, req *request, report *AcquireResult) ([]*owner, error) {
 	owners := make([]*owner, len(keys))
 	var wanted []string
@@ -57,7 +57,7 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 // three times as long, so that what it cannot use is held for a quarter of the time at
 // most:
 //
-//	empty hands ──passed over──> holding ──all──> had
+//	empty hands ──passed over──> holding ──all──> acquired
 //	    ^                           │
 //	    └──────patience over────────┘
 //
@@ -69,7 +69,7 @@ type multi struct {
 	req    *request
 	report *AcquireResult
 	keys   []string // sorted
-	got    []*owner // by key, nil for one that is not had
+	got    []*owner // by key, nil for one that is not held
 
 	first    int       // the key that is in the way
 	inTheWay []int     // how often a key was, with an extra weight for one that was missed while holding
@@ -209,7 +209,7 @@ func (m *multi) patience(now time.Time) (one, most time.Duration) {
 // one is held; without it there is none, and each of the others gets one attempt. It gives
 // the key that was missing.
 func (m *multi) takeOneByOne(ctx context.Context, first int, howLong func(now time.Time) (one, most time.Duration)) (missing int, err error) {
-	var since time.Time // when the first key was had
+	var since time.Time // when the first key was acquired
 	var one, most time.Duration
 	order := m.order(first)
 	for n, index := range order {
