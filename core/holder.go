@@ -13,7 +13,7 @@ func (o *owner) Field() string { return o.field }
 
 // ownerOf is the owner that this client has given to a queue.
 func ownerOf(h queue.Holder) *owner {
-	return h.(*owner) //nolint:forcetypeassert // there are no others
+	return h.(*owner) //nolint:errcheck,forcetypeassert // there are no others
 }
 
 // Alive reports whether the lease lasts.

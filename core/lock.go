@@ -32,7 +32,8 @@ func (c *Client) Lock(name string) Lock {
 // that is larger for every later holder, so that a store which remembers the largest one
 // that it has seen can refuse the late write of a holder that was paused beyond its lease.
 // A re-entry has the token of the hold that it re-enters. Else it is as [Client.Lock]; the
-// two must not share a name.
+// two must not share a name, which within one client is [ErrInvalid] while the name is in
+// use.
 //
 // The counter is a key of its own, "redisson_lock_token:{name}", without a TTL. Who deletes
 // it has the tokens begin anew.
@@ -191,7 +192,7 @@ func (c *Client) newAcquisition() *acquisition {
 	return a
 }
 
-// unshared says whether nobody else can know the acquisition: it took one key
+// unshared reports whether nobody else can know the acquisition: it took one key
 // without waiting.
 func (a *acquisition) unshared() bool {
 	return len(a.keys) == 1 && !a.report.Contended && a.first.wait.waiter.Reusable()

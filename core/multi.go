@@ -9,7 +9,7 @@ import (
 )
 
 // takeMany gets an owner for every key of a MultiLock, or none. Keys that ctx owns
-// are entered again after the others were had.
+// are entered again after the others were acquired.
 func (c *Client) takeMany(ctx context.Context, keys []string, req *request, report *AcquireResult) ([]*owner, error) {
 	owners := make([]*owner, len(keys))
 	var wanted []string
@@ -45,10 +45,10 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 
 // multi is the acquisition of several keys that are not owned yet.
 //
-// It waits with empty hands: in the line of the key that is in the way. When its turn
+// It waits with empty hands: in the queue of the key that is in the way. When its turn
 // comes there, it takes all keys by one script, or, across slots, that key and then the
 // others, for which it does not wait. If another key is in the way then, it moves to the
-// line of that one, to the place that its age gives it.
+// queue of that one, to the place that its age gives it.
 //
 // With every key in motion they are rarely free at the same moment. So who was passed
 // over too often takes the keys one after the other, first the one that was in the way
@@ -57,7 +57,7 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 // three times as long, so that what it cannot use is held for a quarter of the time at
 // most:
 //
-//	empty hands ──passed over──> holding ──all──> had
+//	empty hands ──passed over──> holding ──all──> acquired
 //	    ^                           │
 //	    └──────patience over────────┘
 //
@@ -69,7 +69,7 @@ type multi struct {
 	req    *request
 	report *AcquireResult
 	keys   []string // sorted
-	got    []*owner // by key, nil for one that is not had
+	got    []*owner // by key, nil for one that is not held
 
 	first    int       // the key that is in the way
 	inTheWay []int     // how often a key was, with an extra weight for one that was missed while holding
@@ -110,6 +110,11 @@ var errPassedOver = errors.New("others were first too often")
 func (m *multi) take(ctx context.Context) error {
 	if len(m.keys) == 0 {
 		return nil
+	}
+	for _, key := range m.keys {
+		if err := m.client.queues.Check(key, m.req.kind.Name); err != nil {
+			return notQueued(err, key, m.req.kind)
+		}
 	}
 	m.first = m.client.queues.Busiest(m.keys)
 	way := m.takeEmptyHanded
@@ -182,7 +187,7 @@ func (m *multi) missed(index, weight int) {
 	m.inTheWay[index] += weight
 }
 
-// passedOver says whether others were first too often, or for too long.
+// passedOver reports whether others were first too often, or for too long.
 func (m *multi) passedOver(passed int, now time.Time) bool {
 	long := now.Sub(m.began) >= maxPassing
 	return (passed >= maxPassed || passed > 0 && long) && !now.Before(m.pause)
@@ -204,7 +209,7 @@ func (m *multi) patience(now time.Time) (one, most time.Duration) {
 // one is held; without it there is none, and each of the others gets one attempt. It gives
 // the key that was missing.
 func (m *multi) takeOneByOne(ctx context.Context, first int, howLong func(now time.Time) (one, most time.Duration)) (missing int, err error) {
-	var since time.Time // when the first key was had
+	var since time.Time // when the first key was acquired
 	var one, most time.Duration
 	order := m.order(first)
 	for n, index := range order {

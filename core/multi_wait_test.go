@@ -250,7 +250,7 @@ func TestMultiLock_KeepsItsPlaceInLine(t *testing.T) {
 	})
 }
 
-// A waiter that goes over to another line was let in already, and comes before those who
+// A waiter that goes over to another queue was let in already, and comes before those who
 // came later.
 func TestMultiLock_MovesToAFullLine(t *testing.T) {
 	t.Parallel()
@@ -283,7 +283,7 @@ func TestMultiLock_MovesToAFullLine(t *testing.T) {
 	})
 }
 
-// A caller that leaves in the middle leaves nothing behind, in whatever line it stands.
+// A caller that leaves in the middle leaves nothing behind, in whatever queue it stands.
 func TestMultiLock_CancelledAfterAMove(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *bed, set func(*core.Client) *core.Client) {

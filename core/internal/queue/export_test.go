@@ -20,7 +20,7 @@ func (q *Queues) Order(key string) (all []*Waiter) {
 	return all
 }
 
-// Due reports whether a waiter has been told that an attempt is sensible.
+// Due reports whether a waiter has been notified that an attempt is sensible.
 func (q *Queues) Due(w *Waiter) bool {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()

@@ -257,7 +257,7 @@ func TestReusable(t *testing.T) {
 	}
 }
 
-// A waiter is told behind whom it waits, and from whom it got the lock.
+// A waiter knows behind whom it waits, and from whom it got the lock.
 func TestNext_Behind(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

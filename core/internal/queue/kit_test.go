@@ -133,7 +133,7 @@ func (b *bench) refused(w *queue.Waiter) {
 	b.rests(w)
 }
 
-// hands hands the lock from h to the next waiter.
+// hands the lock from h to the next waiter; the new holder is the result.
 func (b *bench) hands(h *holder) (to *holder, w *queue.Waiter) {
 	b.t.Helper()
 	w = b.chosen(h)

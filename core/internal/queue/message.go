@@ -107,7 +107,7 @@ func (q *Queues) Look(key string) {
 }
 
 // ExpectEcho prepares for the message of a command that is about to be sent. The waiters
-// of this process wait for the holder, and need not be told.
+// of this process wait for the holder, and need not be notified.
 func (q *Queues) ExpectEcho(key string, now time.Time) {
 	s := q.lock(key)
 	defer s.mu.Unlock()

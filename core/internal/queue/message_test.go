@@ -130,7 +130,7 @@ func TestSubscription_Dead(t *testing.T) {
 	b.wantEmpty()
 }
 
-// Whether messages arrive: the head is told, if nobody here explains the silence.
+// Whether messages arrive: the head is notified, if nobody here explains the silence.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
@@ -148,7 +148,7 @@ func TestSilent(t *testing.T) {
 		t.Error("not silent without a confirmation")
 	}
 	if b.rests(second).Silent {
-		t.Error("the second one is told")
+		t.Error("the second one is notified")
 	}
 	b.holds()
 	if b.rests(w).Silent {
@@ -226,10 +226,10 @@ func first(h *holder, _ []queue.Replaced) *holder { return h }
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name   string
-		silent bool // the subscription is not confirmed
-		late   time.Duration
-		told   []bool // by the first message, the second
+		name     string
+		silent   bool // the subscription is not confirmed
+		late     time.Duration
+		notified []bool // by the first message, the second
 	}{
 		{"at once", false, 0, []bool{false, true}},
 		{"just in time", false, queue.EchoWindow - 1, []bool{false, true}},
@@ -247,10 +247,10 @@ func TestEcho(t *testing.T) {
 			b.refused(w)
 			woken(w)
 			b.pass(tt.late)
-			for i, want := range tt.told {
+			for i, want := range tt.notified {
 				b.Message("k", b.now)
 				if got := woken(w); got != want {
-					t.Errorf("message %d: told %v", i, got)
+					t.Errorf("message %d: notified %v", i, got)
 				}
 				b.Next(w, b.now)
 			}
@@ -262,9 +262,9 @@ func TestEcho(t *testing.T) {
 func TestEcho_BeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name string
-		late time.Duration
-		told bool
+		name     string
+		late     time.Duration
+		notified bool
 	}{
 		{"soon", ms, false},
 		{"after all that time", queue.EchoWait, true},
@@ -281,8 +281,8 @@ func TestEcho_BeforeTheAnswer(t *testing.T) {
 			}
 			b.pass(tt.late)
 			b.Message("k", b.now)
-			if got := woken(w); got != tt.told {
-				t.Errorf("told %v", got)
+			if got := woken(w); got != tt.notified {
+				t.Errorf("notified %v", got)
 			}
 			b.Ended("k", h, false, b.now)
 			woken(w)
@@ -311,7 +311,7 @@ func TestEcho_OfACommandOfTheHolder(t *testing.T) {
 		b.EchoSent("k", sent, b.now)
 		b.Message("k", b.now)
 		if got := woken(w); got == sent {
-			t.Errorf("sent %v: told %v", sent, got)
+			t.Errorf("sent %v: notified %v", sent, got)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 // world drives the queues by random events, as callers, releases and strangers would, and
 // a simple model beside them. What differs between the two fails the test.
 //
-// The model knows nothing of turns: the head may be told to sleep, and a release may be
-// told to free the lock, whenever they like. It is exact about the order, the holders, who
+// The model knows nothing of turns: the head may be asked to sleep, and a release may be
+// asked to free the lock, whenever they like. It is exact about the order, the holders, who
 // is due, whom a hand-off reaches, and what is left.
 type world struct {
 	*queue.Queues
@@ -36,7 +36,7 @@ type place struct {
 	order   []*caller // the queue
 	holders []*owner
 	handing int
-	hidden  bool // it became free in Redis, or may have, and nobody here was told
+	hidden  bool // it became free in Redis, or may have, and nobody here was notified
 }
 
 type caller struct {
@@ -82,9 +82,11 @@ func newWorld(t *testing.T, next func(n int) int) *world {
 
 func (w *world) key() string { return []string{"a", "b", "c"}[w.next(3)] }
 
-func (w *world) note(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+func (w *world) notef(format string, args ...any) {
+	w.log = append(w.log, fmt.Sprintf(format, args...))
+}
 
-func (w *world) fail(format string, args ...any) {
+func (w *world) failf(format string, args ...any) {
 	w.t.Helper()
 	for _, line := range w.log[max(0, len(w.log)-30):] {
 		w.t.Log(line)
@@ -128,9 +130,9 @@ func (w *world) joins() {
 	p := w.keys[c.key]
 	full := (len(p.order) >= 6 || len(w.callers) >= 12) && !c.Admitted
 	err := w.Join(c.key, c.Waiter, w.now)
-	w.note("%d joins %s: %v", c.id, c.key, err)
+	w.notef("%d joins %s: %v", c.id, c.key, err)
 	if (err != nil) != full {
-		w.fail("join of %d: got %v, want full %v", c.id, err, full)
+		w.failf("join of %d: got %v, want full %v", c.id, err, full)
 	}
 	if err == nil {
 		w.callers = append(w.callers, c)
@@ -177,19 +179,19 @@ func (w *world) steps() {
 	p := w.keys[c.key]
 	head := len(p.order) > 0 && p.order[0] == c
 	s := w.Next(c.Waiter, w.now)
-	w.note("%d steps: %+v", c.id, s)
+	w.notef("%d steps: %+v", c.id, s)
 	switch {
 	case (s.Grant != nil) != (c.state == "granted"):
-		w.fail("%d is %s: got the grant %v", c.id, c.state, s.Grant)
+		w.failf("%d is %s: got the grant %v", c.id, c.state, s.Grant)
 	case s.Grant != nil:
 		w.Accept(c.Waiter)
 		w.gone(c)
 	case s.Attempt && (!head || !c.due || c.state != "queued"):
-		w.fail("%d attempts: %s, head %v, due %v", c.id, c.state, head, c.due)
+		w.failf("%d attempts: %s, head %v, due %v", c.id, c.state, head, c.due)
 	case !s.Attempt && head && c.due && s.Sleep <= 0:
-		w.fail("%d is due, and sleeps as long as it likes", c.id)
+		w.failf("%d is due, and sleeps as long as it likes", c.id)
 	case s.Head != (head && !s.Attempt):
-		w.fail("%d: head %v", c.id, head)
+		w.failf("%d: head %v", c.id, head)
 	case s.Attempt:
 		w.n++
 		c.due, c.asks, c.field = false, "sent", fmt.Sprint("f", w.n)
@@ -213,7 +215,7 @@ func (w *world) executes() {
 		c.asks, p.redis = "yes", c.field
 	}
 	p.hidden = false // it has looked
-	w.note("%d executes at %s: %s", c.id, c.key, c.asks)
+	w.notef("%d executes at %s: %s", c.id, c.key, c.asks)
 }
 
 // answers tells a caller what Redis said.
@@ -224,7 +226,7 @@ func (w *world) answers() {
 	}
 	p, yes := w.keys[c.key], c.asks == "yes"
 	c.asks = ""
-	w.note("%d has the answer %v", c.id, yes)
+	w.notef("%d has the answer %v", c.id, yes)
 	switch {
 	case yes:
 		o := &owner{holder: holder{field: c.field}, key: c.key, shared: c.Shared}
@@ -249,7 +251,7 @@ func (w *world) moves(c *caller) {
 	w.keys[c.key].quit(c)
 	c.key, c.moved = w.key(), true
 	if err := w.Move(c.Waiter, c.key, w.now); err != nil {
-		w.fail("move of %d: %v", c.id, err)
+		w.failf("move of %d: %v", c.id, err)
 	}
 	w.keys[c.key].enter(c)
 }
@@ -265,11 +267,11 @@ func (w *world) acquired(c *queue.Waiter, o *owner) {
 	p.holders = append(p.holders, o)
 	w.holders = append(w.holders, o)
 	if len(got) != len(want) {
-		w.fail("%s replaced %v, want %v", o.field, got, want)
+		w.failf("%s replaced %v, want %v", o.field, got, want)
 	}
 	for i := range want {
 		if got[i].Holder != queue.Holder(want[i]) {
-			w.fail("%s replaced %v, want %v", o.field, got, want)
+			w.failf("%s replaced %v, want %v", o.field, got, want)
 		}
 	}
 	if len(p.order) > 0 && p.open(p.order[0]) {
@@ -284,7 +286,7 @@ func (w *world) takesDirectly() {
 		w.n++
 		o := &owner{holder: holder{field: fmt.Sprint("f", w.n)}, key: key}
 		p.redis, p.hidden = o.field, false
-		w.note("%s takes %s directly", o.field, key)
+		w.notef("%s takes %s directly", o.field, key)
 		w.acquired(nil, o)
 	}
 }
@@ -294,18 +296,18 @@ func (w *world) leaves() {
 	if c == nil {
 		return
 	}
-	w.note("%d leaves", c.id)
+	w.notef("%d leaves", c.id)
 	grant := w.Leave(c.Waiter, w.now)
 	switch c.state {
 	case "queued":
 		w.keys[c.key].quit(c)
 	case "granted":
 		if grant == nil {
-			w.fail("%d did not get its grant", c.id)
+			w.failf("%d did not get its grant", c.id)
 		}
 	}
 	if (grant != nil) != (c.state == "granted") {
-		w.fail("%d is %s: got the grant %v", c.id, c.state, grant)
+		w.failf("%d is %s: got the grant %v", c.id, c.state, grant)
 	}
 	w.gone(c) // its holder stands among the holders already, which release it
 }
@@ -340,7 +342,7 @@ func (w *world) startReleaseOf(o *owner) {
 	if got != nil {
 		r.to = w.nextHolder(p, o)
 		if r.to == nil || r.to.Waiter != got {
-			w.fail("%s: chose %p, want %v", o.field, got, r.to)
+			w.failf("%s: chose %p, want %v", o.field, got, r.to)
 		}
 		p.order = slices.DeleteFunc(p.order, func(c *caller) bool { return c == r.to })
 		p.handing++
@@ -348,7 +350,7 @@ func (w *world) startReleaseOf(o *owner) {
 		w.n++
 		r.next = &owner{holder: holder{field: fmt.Sprint("f", w.n)}, key: o.key}
 	}
-	w.note("%s begins to release %s, to %v", o.field, o.key, r.to != nil)
+	w.notef("%s begins to release %s, to %v", o.field, o.key, r.to != nil)
 	w.releases = append(w.releases, r)
 }
 
@@ -384,7 +386,7 @@ func (w *world) releaseExecutes() {
 		}
 		p.hidden = r.next == nil && !slices.Contains(p.holders, r.from) // its message tells
 	}
-	w.note("the release of %s executes: %v", r.from.field, r.mine)
+	w.notef("the release of %s executes: %v", r.from.field, r.mine)
 }
 
 // releaseAnswers tells a release what Redis said.
@@ -395,7 +397,7 @@ func (w *world) releaseAnswers() {
 	}
 	w.releases = slices.DeleteFunc(w.releases, func(other *release) bool { return other == r })
 	p := w.keys[r.from.key]
-	w.note("the release of %s is answered", r.from.field)
+	w.notef("the release of %s is answered", r.from.field)
 	switch {
 	case r.to == nil:
 		w.ends(r.from)
@@ -416,7 +418,7 @@ func (w *world) releaseAnswers() {
 func (w *world) handed(p *place, r *release) {
 	got, want := w.Handed(r.to.Waiter, r.from, r.next, w.now), slices.Contains(w.callers, r.to)
 	if got != want {
-		w.fail("handed to %d: got %v, want %v", r.to.id, got, want)
+		w.failf("handed to %d: got %v, want %v", r.to.id, got, want)
 	}
 	p.handing--
 	if at := slices.Index(p.holders, r.from); at >= 0 {
@@ -452,7 +454,7 @@ func (w *world) stranger() {
 		p.redis, p.hidden = "stranger", false
 	case "stranger":
 		p.redis, p.hidden = "", true
-		w.note("a stranger frees %s", key)
+		w.notef("a stranger frees %s", key)
 		switch w.next(3) {
 		case 0:
 			w.tell(key)
@@ -470,9 +472,9 @@ func (w *world) message() { w.tell(w.key()) }
 func (w *world) tell(key string) {
 	p := w.keys[key]
 	got := w.Message(key, w.now)
-	w.note("a message on %s", key)
+	w.notef("a message on %s", key)
 	if got != nil && len(got) != len(p.holders) {
-		w.fail("a message on %s: got the holders %v, want %v", key, got, p.holders)
+		w.failf("a message on %s: got the holders %v, want %v", key, got, p.holders)
 	}
 	if len(p.order) > 0 {
 		p.order[0].due = p.order[0].due || w.Due(p.order[0].Waiter)
@@ -493,7 +495,7 @@ func (w *world) loses() {
 	o := pick(w, w.holders, func(o *owner) bool { return w.keys[o.key].redis != o.field })
 	if o != nil {
 		w.holders = slices.DeleteFunc(w.holders, func(other *owner) bool { return other == o })
-		w.note("%s is lost", o.field)
+		w.notef("%s is lost", o.field)
 		w.ends(o)
 	}
 }
@@ -504,14 +506,14 @@ func (w *world) compare() {
 	for key, p := range w.keys {
 		order := w.Order(key)
 		if !slices.EqualFunc(order, p.order, func(a *queue.Waiter, b *caller) bool { return a == b.Waiter }) {
-			w.fail("%s: got the order %v, want %v", key, order, p.order)
+			w.failf("%s: got the order %v, want %v", key, order, p.order)
 		}
 		if got := w.Holders(key); !slices.EqualFunc(got, p.holders, func(a queue.Holder, b *owner) bool { return a == queue.Holder(b) }) {
-			w.fail("%s: got the holders %v, want %v", key, got, p.holders)
+			w.failf("%s: got the holders %v, want %v", key, got, p.holders)
 		}
 		for _, c := range p.order {
 			if got := w.Due(c.Waiter); got != c.due {
-				w.fail("%s: %d is due %v, want %v", key, c.id, got, c.due)
+				w.failf("%s: %d is due %v, want %v", key, c.id, got, c.due)
 			}
 		}
 		if len(p.order) > 0 || len(p.holders) > 0 || p.handing > 0 {
@@ -520,10 +522,10 @@ func (w *world) compare() {
 		w.wantNobodyStranded(key, p)
 	}
 	if got := w.Live(); got != live {
-		w.fail("got %d queues, want %d", got, live)
+		w.failf("got %d queues, want %d", got, live)
 	}
 	if got := w.Waiting(); got != len(w.callers) {
-		w.fail("got %d waiters, want %d", got, len(w.callers))
+		w.failf("got %d waiters, want %d", got, len(w.callers))
 	}
 }
 
@@ -534,7 +536,7 @@ func (w *world) wantNobodyStranded(key string, p *place) {
 		return
 	}
 	if head := p.order[0]; !head.due && head.asks != "sent" && head.asks != "yes" {
-		w.fail("%s is free, and %d is stranded", key, head.id)
+		w.failf("%s is free, and %d is stranded", key, head.id)
 	}
 }
 
@@ -542,7 +544,7 @@ func (w *world) wantNobodyStranded(key string, p *place) {
 func (w *world) drains() {
 	for round := 0; len(w.callers)+len(w.holders)+len(w.releases) > 0; round++ {
 		if round > 200 {
-			w.fail("%d callers never got the lock", len(w.callers))
+			w.failf("%d callers never got the lock", len(w.callers))
 		}
 		for _, p := range w.keys {
 			if p.redis == "stranger" || !w.known(p.redis) {
@@ -555,7 +557,7 @@ func (w *world) drains() {
 				w.compare()
 			}
 		}
-		for _, d := range []time.Duration{2 * time.Second, queue.GiveWay} { // who is told to sleep wakes after that
+		for _, d := range []time.Duration{2 * time.Second, queue.GiveWay} { // who was asked to sleep wakes after that
 			w.now = w.now.Add(d)
 			for _, c := range slices.Clone(w.callers) {
 				if c.asks == "" {
@@ -569,7 +571,7 @@ func (w *world) drains() {
 		}
 	}
 	if n, live := w.Waiting(), w.Live(); n != 0 || live != 0 {
-		w.fail("%d waiters and %d queues are left", n, live)
+		w.failf("%d waiters and %d queues are left", n, live)
 	}
 }
 

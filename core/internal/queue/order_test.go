@@ -46,7 +46,7 @@ func TestOrder_ByAge(t *testing.T) {
 }
 
 // One that leaves, from whatever place, leaves the others as they were; what a head was
-// told is passed on.
+// notified of is passed on.
 func TestOrder_Leave(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -171,7 +171,7 @@ func TestPoll_IsForTheHead(t *testing.T) {
 	b.rests(second)
 }
 
-// An older one that comes while the head was told goes first, and what the head was told
+// An older one that comes while the head was notified goes first, and what the head was notified
 // is not lost.
 func TestNext_OlderOneComesBeforeTheHeadThatIsDue(t *testing.T) {
 	t.Parallel()

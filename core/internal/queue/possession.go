@@ -106,7 +106,7 @@ func (p *possession) paid(key string, now time.Time) {
 // untilWindow is how long it is until all processes give way on key.
 func untilWindow(key string, now time.Time) time.Duration {
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(key)) //nolint:errcheck // never fails
+	_, _ = hash.Write([]byte(key))
 	offset := giveWayEvery * time.Duration(hash.Sum32()>>16) >> 16
 	return giveWayEvery - (time.Duration(now.UnixNano())+offset)%giveWayEvery
 }

@@ -146,7 +146,7 @@ func TestCrowd(t *testing.T) {
 				c.Held(key, time.Now())
 				c.Listens(key)
 				c.Oldest()
-				c.Check(key, "other") //nolint:errcheck // beside the others
+				c.Check(key, "other")
 				time.Sleep(ms)
 			}
 		})

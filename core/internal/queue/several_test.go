@@ -58,7 +58,7 @@ func TestMove_BehindAHolder(t *testing.T) {
 	b.wantOrder("other")
 }
 
-// It is told how often others came first since it has moved: by hand-offs past it, and by
+// It knows how often others came first since it has moved: by hand-offs past it, and by
 // refusals.
 func TestRefused_CountsWhoWasPassedOver(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ const (
 	runTime   = 50 * time.Millisecond
 
 	// standBack is how long the head leaves the lock to other processes after a run,
-	// unless it is told earlier that somebody has released it.
+	// unless it is notified earlier that somebody has released it.
 	standBack = 2 * time.Millisecond
 )
 
@@ -46,7 +46,7 @@ func (t *turns) released(now time.Time, yield bool) {
 // contested notes that somebody else has, or had, the lock.
 func (t *turns) contested() { t.possession.contested() }
 
-// message notes a message of another process, and reports whether the head should be told.
+// message notes a message of another process, and reports whether the head should be notified.
 // due says that it has been, and has not attempted since: one attempt is enough then, and
 // is not put off again.
 func (t *turns) message(due bool, now time.Time) (tell bool) {

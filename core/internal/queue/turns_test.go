@@ -87,7 +87,7 @@ func TestStandBack_KeepsAReserve(t *testing.T) {
 }
 
 // busy keeps the lock busy with turns of a length for a time, each taken from Redis, with
-// gaps between them. It gives the moments at which the head was told to leave it free, and
+// gaps between them. It gives the moments at which the head was asked to leave it free, and
 // for how long.
 func (b *bench) busy(d, turn, gap time.Duration) (gaps map[time.Time]time.Duration) {
 	b.t.Helper()
