@@ -97,11 +97,11 @@ func (w *Watchdog) renewed(l *Lease, sent time.Time, failed bool) (late time.Dur
 	defer w.mu.Unlock()
 	s := &l.schedule
 	late = max(sent.Sub(w.cfg.Start)-s.renewAt-w.cfg.TTL/coalesce, 0)
-	next := time.Since(w.cfg.Start) + wait
-	if !l.wanted() {
-		next = 0
+	now, next := time.Now(), time.Duration(0)
+	if l.wanted() {
+		next = now.Sub(w.cfg.Start) + wait
 	}
 	s.done(next)
-	w.replan(s)
+	w.replan(s, now)
 	return late
 }

@@ -2,11 +2,12 @@ package lease
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
-// A step of the wall clock that is looked into, and how often it is looked for while there
-// are leases.
+// A step of the wall clock that is followed, and how often it is looked for while there are
+// leases.
 const (
 	clockJump  = 100 * time.Millisecond
 	clockCheck = time.Second
@@ -35,7 +36,6 @@ func (w *Watchdog) Run(ctx context.Context) {
 func (w *Watchdog) look() time.Duration {
 	now := time.Now()
 	over, due, next := w.collect(now)
-	over = append(over, w.jumped(now)...)
 	for _, l := range over {
 		if l.CheckClock(now) == nil {
 			w.watch(l, now) // renewed in this instant, or being released
@@ -47,23 +47,6 @@ func (w *Watchdog) look() time.Duration {
 	return next
 }
 
-// jumped gives the leases whose deadline has passed on the wall clock only: the machine was
-// suspended, and the heap, which is in monotonic order, does not show them.
-func (w *Watchdog) jumped(now time.Time) (over []*Lease) {
-	ahead := time.Duration(now.UnixNano()-w.cfg.Start.UnixNano()) - now.Sub(w.cfg.Start)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ahead-w.ahead > clockJump {
-		for _, s := range w.heap.All() {
-			if s.lease.Expired(now) {
-				over = append(over, s.lease)
-			}
-		}
-	}
-	w.ahead = ahead
-	return over
-}
-
 // collect takes from the heap what is over, and gives what is to be renewed.
 func (w *Watchdog) collect(now time.Time) (over, due []*Lease, next time.Duration) {
 	at := now.Sub(w.cfg.Start)
@@ -71,6 +54,7 @@ func (w *Watchdog) collect(now time.Time) (over, due []*Lease, next time.Duratio
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer func() { w.alarm = at + next }()
+	w.followWallClock(now)
 	for w.heap.Len() > 0 {
 		s := w.heap.First()
 		switch {
@@ -82,9 +66,23 @@ func (w *Watchdog) collect(now time.Time) (over, due []*Lease, next time.Duratio
 			return over, due, min(max(s.next-at, time.Millisecond), clockCheck)
 		}
 		s.renewing = true
-		s.plan()
+		s.plan(now)
 		w.heap.Fix(s)
 		due = append(due, s.lease)
 	}
 	return over, due, time.Hour
+}
+
+// followWallClock plans anew what was planned before the wall clock was moved on, because
+// the machine was suspended, or set back. The mutex is held.
+func (w *Watchdog) followWallClock(now time.Time) {
+	ahead := time.Duration(now.UnixNano()-w.cfg.Start.UnixNano()) - now.Sub(w.cfg.Start)
+	if (ahead - w.ahead).Abs() <= clockJump {
+		return
+	}
+	w.ahead = ahead
+	for _, s := range slices.Clone(w.heap.All()) {
+		s.plan(now)
+		w.heap.Fix(s)
+	}
 }

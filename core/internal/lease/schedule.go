@@ -26,9 +26,9 @@ type schedule struct {
 // DueBefore is for the heap.
 func (s *schedule) DueBefore(other *schedule) bool { return s.next < other.next }
 
-// plan sets the next look.
-func (s *schedule) plan() {
-	s.next = time.Duration(s.lease.deadline.mono.Load())
+// plan sets the next look, as the clocks are now.
+func (s *schedule) plan(now time.Time) {
+	s.next = now.Sub(s.lease.dog.cfg.Start) + s.lease.Left(now)
 	if s.renewAt > 0 && !s.renewing {
 		s.next = min(s.next, s.renewAt)
 	}

@@ -64,6 +64,12 @@ type bed struct {
 func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 	t.Helper()
 	t.Parallel()
+	inBubbleThen(t, test, func(*testing.T) {})
+}
+
+// inBubbleThen looks also at what is left then.
+func inBubbleThen(t *testing.T, test func(t *testing.T, b *bed), then func(t *testing.T)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		life, end := context.WithCancel(context.Background())
 		b := &bed{t: t, start: time.Now(), redis: &redis{says: make(map[string]redisstore.Verdict), takes: make(map[string]time.Duration)}, life: life}
@@ -72,9 +78,10 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 			Renewer: b.redis, Spawn: b.spawn, Over: errOver, Gone: errGone,
 		})
 		b.spawn(b.Run)
-		defer b.work.Wait()
-		defer end()
 		test(t, b)
+		end()
+		b.work.Wait()
+		then(t)
 	})
 }
 
@@ -83,6 +90,12 @@ func (b *bed) spawn(work func(ctx context.Context)) {
 	defer b.mu.Unlock()
 	b.spawns++
 	b.work.Go(func() { work(b.life) })
+}
+
+func (b *bed) spawned() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.spawns
 }
 
 // held is a lease that Redis has just given, and that is watched.
@@ -154,10 +167,11 @@ func (h *holding) told() []report {
 
 // redis is the way to Redis of a test. The node of a key is what stands before the slash.
 type redis struct {
-	mu    sync.Mutex
-	says  map[string]redisstore.Verdict // by key; there, unless said
-	takes map[string]time.Duration      // by node, until the answer
-	asked []call
+	mu     sync.Mutex
+	says   map[string]redisstore.Verdict // by key; there, unless said
+	takes  map[string]time.Duration      // by node, until the answer
+	naming time.Duration                 // until a node is named
+	asked  []call
 }
 
 // call is one renewal of several claims, or a question.
@@ -167,7 +181,13 @@ type call struct {
 	ttl  time.Duration
 }
 
-func (*redis) NodeName(_ context.Context, key string) string { return node(key) }
+func (r *redis) NodeName(_ context.Context, key string) string {
+	r.mu.Lock()
+	naming := r.naming
+	r.mu.Unlock()
+	time.Sleep(naming)
+	return node(key)
+}
 
 func node(key string) string {
 	name, _, _ := strings.Cut(key, "/")
@@ -220,6 +240,13 @@ func (r *redis) delay(node string, d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.takes[node] = d
+}
+
+// nameIn sets how long it takes to name a node from now on.
+func (r *redis) nameIn(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.naming = d
 }
 
 // calls are the renewals and questions since the last call of this.

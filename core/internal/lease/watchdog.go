@@ -31,7 +31,7 @@ type Watchdog struct {
 
 	mu    sync.Mutex
 	heap  dueheap.Heap[*schedule]
-	ahead time.Duration // how far the wall clock was from the monotonic one, when last looked at
+	ahead time.Duration // how far the wall clock was from the monotonic one when the heap was ordered
 	alarm time.Duration // when the scheduler looks next, since the client's start
 	idle  chan struct{} // closed when the last lease has gone; nil if nobody waits for that
 }
@@ -55,23 +55,24 @@ func (w *Watchdog) watch(l *Lease, at time.Time) {
 	if !s.Queued() {
 		w.heap.Push(s)
 	}
-	w.replan(s)
+	w.replan(s, at)
 }
 
 // update looks again at the deadline of a lease that is under watch.
 func (w *Watchdog) update(l *Lease) {
+	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.replan(&l.schedule)
+	w.replan(&l.schedule, now)
 }
 
 // replan puts a lease where it belongs, and wakes the scheduler if it would look too late.
 // The mutex is held.
-func (w *Watchdog) replan(s *schedule) {
+func (w *Watchdog) replan(s *schedule, now time.Time) {
 	if !s.Queued() {
 		return
 	}
-	s.plan()
+	s.plan(now)
 	w.heap.Fix(s)
 	if s.next >= w.alarm {
 		return
