@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/jitter"
@@ -17,14 +16,6 @@ const pollInterval = time.Second
 
 // jittered spreads polls over the last quarter of the interval.
 func jittered(d time.Duration) time.Duration { return jitter.Of(d) }
-
-// nextField makes a holder field that was never used: a command of an earlier
-// acquisition that lands late cannot be taken for one of this.
-func (c *Client) nextField() string {
-	var buf [64]byte
-	field := append(append(buf[:0], c.id...), ':')
-	return string(strconv.AppendInt(field, c.fields.Add(1), 10))
-}
 
 // attempt is one acquisition under way, of one key or of several by one script.
 type attempt struct {
@@ -40,6 +31,7 @@ type attempt struct {
 	report *AcquireResult
 	w      waiter
 	timer  *time.Timer               // of a waiter that has slept
+	spins  int                       // how often it has slept without messages
 	notify func(*redisstore.Refusal) // told of the first refusal; may be nil
 
 	refusal *redisstore.Refusal // the last one
@@ -107,11 +99,11 @@ func (a *attempt) once(ctx context.Context) (*owner, error) {
 
 // own registers what a grant has brought to w, or to a caller that does not wait.
 func (a *attempt) own(w *waiter, g grant) *owner {
-	o := a.client.newOwner(a.key, g.field, g.sent, a.req.lease)
+	o := a.client.newOwner(a.claim(g.field), g.token, g.sent, a.req.lease)
 	a.client.lines.took(a.key, w, o, a.now)
 	for i, key := range a.keys {
 		if i > 0 {
-			other := a.client.newOwner(key, g.field, g.sent, a.req.lease)
+			other := a.client.newOwner(redisstore.Claim{Kind: a.req.kind, Key: key, Field: g.field}, 0, g.sent, a.req.lease)
 			a.client.lines.took(key, nil, other, a.now)
 			a.beside = append(a.beside, other)
 		}
@@ -174,7 +166,9 @@ func (a *attempt) stay(ctx context.Context, w *waiter) error {
 	if a.passedOver != nil && a.passedOver(passed) {
 		return errPassedOver
 	}
-	a.client.lines.subscribe(ctx, w)
+	if !a.req.kind.Spins() {
+		a.client.lines.subscribe(ctx, w)
+	}
 	return nil
 }
 
@@ -254,31 +248,10 @@ func (a *attempt) end(ctx context.Context) time.Time {
 	return a.until
 }
 
-// sleep is how long to wait for a signal: a poll interval, or until the head's
-// stand-back is over, or the lease in its way, or the wait time.
-func (a *attempt) sleep(todo step) time.Duration {
-	interval := pollInterval
-	if todo.silent {
-		interval = silentPoll
-	}
-	d := jittered(interval)
-	if todo.sleep > 0 {
-		d = min(d, todo.sleep)
-	}
-	if todo.head && a.refusal != nil && a.refusal.TTL >= 0 {
-		d = min(d, max(a.seen.Add(a.refusal.TTL+time.Millisecond).Sub(a.now), time.Millisecond))
-	}
-	for _, end := range [...]time.Time{a.until, a.giveUp} {
-		if !end.IsZero() {
-			d = min(d, end.Sub(a.now))
-		}
-	}
-	return d
-}
-
 // grant says that Redis has given the lock to a field.
 type grant struct {
 	field string
+	token int64     // fencing token; 0 where the kind has none
 	sent  time.Time // when the command was sent
 }
 
@@ -327,23 +300,20 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (g grant, again boo
 	field := a.client.nextField()
 	call := a.command(field)
 	a.report.Attempts++
-	reply, fate, err := call.Wait(ctx, limit)
+	answer, fate, err := call.Wait(ctx, limit)
 	a.now = time.Now()
 	if err != nil {
 		if fate == redisstore.Unknown {
 			late := call
-			a.client.abandon(a.wanted(), field, &late, a.req.lease)
+			a.client.abandon(a.req.kind, a.wanted(), field, &late, a.req.lease)
 			a.ghosts, a.haunted = append(a.ghosts, field), a.now
 		}
 		again, err = a.failed(ctx, err, limit)
 		return grant{}, again, err
 	}
-	refusal, err := redisstore.Granted(reply)
-	switch {
-	case err != nil:
-		return grant{}, false, unavailable(err)
+	switch refusal := answer.Refusal; {
 	case refusal == nil:
-		return a.granted(ctx, grant{field, call.Sent})
+		return a.granted(ctx, grant{field, answer.Token, call.Sent})
 	case slices.Contains(a.ghosts, refusal.Holder):
 		return grant{}, true, errGhost
 	default:
@@ -353,11 +323,15 @@ func (a *attempt) send(ctx context.Context, limit time.Time) (g grant, again boo
 }
 
 // command is the script that takes what is wanted.
-func (a *attempt) command(field string) redisstore.Call {
+func (a *attempt) command(field string) redisstore.Call[redisstore.Grant] {
 	if a.keys != nil {
-		return a.client.store.AcquireAll(a.now, a.keys, field, a.req.lease)
+		return a.client.store.AcquireAll(a.now, a.req.kind, a.keys, field, a.req.lease)
 	}
-	return a.client.store.Acquire(a.now, a.key, field, a.req.lease)
+	return a.client.store.Acquire(a.now, a.claim(field), a.req.lease)
+}
+
+func (a *attempt) claim(field string) redisstore.Claim {
+	return redisstore.Claim{Kind: a.req.kind, Key: a.key, Field: field}
 }
 
 // wanted are all the keys, in a slice that may be kept.
@@ -371,11 +345,11 @@ func (a *attempt) wanted() []string {
 // granted judges a positive reply, which may have come too late.
 func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, err error) {
 	if leaseOver(g.sent, a.req.lease, a.now) {
-		a.client.relinquish(a.wanted(), g.field, a.req.lease)
+		a.client.relinquish(a.req.kind, a.wanted(), g.field, a.req.lease)
 		return grant{}, true, errTooLate
 	}
 	if ctx.Err() != nil {
-		a.client.relinquish(a.wanted(), g.field, a.req.lease)
+		a.client.relinquish(a.req.kind, a.wanted(), g.field, a.req.lease)
 		return grant{}, false, a.stopped(ctx, contextCause(ctx))
 	}
 	a.report.RoundTrip = a.now.Sub(g.sent)

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -18,12 +17,14 @@ import (
 // and Redis is enough, and best: callers of one client queue among themselves and
 // hand locks over without asking Redis who is next.
 type Client struct {
+	lifetime
+	identity
+
 	cfg      config
-	id       string
 	start    time.Time
-	fields   atomic.Int64
 	waiters  atomic.Int64
 	store    *redisstore.Store
+	kinds    redisstore.Kinds
 	lines    *lines
 	hub      *hub
 	breaker  *breaker.Breaker
@@ -34,19 +35,9 @@ type Client struct {
 
 	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
 
-	closing chan struct{}   // closed when Close begins
-	life    context.Context //nolint:containedctx // of the goroutines of this client
-	endLife context.CancelFunc
-
 	carriers carriers
-
-	callers callers
-	unasked callers   // orphans that Redis was not asked about yet
-	spare   sync.Pool // of *acquisition
-
-	mu      sync.Mutex
-	closed  bool
-	workers sync.WaitGroup // background work
+	unasked  callers   // orphans that Redis was not asked about yet
+	spare    sync.Pool // of *acquisition
 }
 
 // New makes a client on rdb: a [*redis.Client] (single server, or by
@@ -71,8 +62,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, id: newID(), start: time.Now(), closing: make(chan struct{})}
-	c.callers.gone, c.unasked.gone = make(chan struct{}), make(chan struct{})
+	c := &Client{cfg: cfg, identity: identity{id: newID()}, start: time.Now()}
+	c.open()
+	c.unasked.gone = make(chan struct{})
 	c.backend.client = c
 	c.breaker = breaker.New(c.nodeName)
 	c.lines, c.hub, c.resolver, c.watchdog = newLines(c), newHub(c), newResolver(c), newWatchdog(c)
@@ -86,19 +78,9 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if c.store, err = redisstore.New(rdb, store); err != nil {
 		return nil, invalidf("New: %w", err)
 	}
-	c.oneScript = c.store.SameSlot
-	c.life, c.endLife = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own lifetime
+	c.kinds, c.oneScript = c.store.Kinds(), c.store.SameSlot
 	c.spawn(c.watchdog.run)
 	return c, nil
-}
-
-// newID is a random UUID (version 4), as Redisson's client id.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:])
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // ID is the client id: a UUID, the first half of the holder fields in Redis.
@@ -179,15 +161,9 @@ func (c *Client) Stats() Stats {
 // returns ErrClosed joined with the cause of ctx if holds were left. A second call
 // returns ErrClosed alone.
 func (c *Client) Close(ctx context.Context) error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
+	if !c.beginClose() {
 		return ErrClosed
 	}
-	c.closed = true
-	close(c.closing)
-	c.mu.Unlock()
-	<-c.callers.refuse()
 
 	var err error
 	select {
@@ -196,10 +172,7 @@ func (c *Client) Close(ctx context.Context) error {
 		err = c.leaveHolds(ctx)
 	}
 	c.awaitResolver(ctx)
-	c.mu.Lock()
-	c.endLife()
-	c.mu.Unlock()
-	c.workers.Wait()
+	c.endWork()
 	err = errors.Join(err, c.store.Close())
 	if c.ownRedis != nil {
 		err = errors.Join(err, c.ownRedis.Close())
@@ -229,13 +202,4 @@ func (c *Client) leaveHolds(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("%w with %d locks held, which are left to their leases: %w", ErrClosed, len(left), context.Cause(ctx))
-}
-
-// spawn runs background work, which Close waits for. After Close it does nothing.
-func (c *Client) spawn(work func(ctx context.Context)) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.life.Err() == nil {
-		c.workers.Go(func() { work(c.life) })
-	}
 }

@@ -41,6 +41,6 @@ func PutKeysApart(c *Client) { c.oneScript = func([]string) bool { return false 
 // Abandon leaves a new field to the resolver, as if an acquire had got no answer.
 func Abandon(c *Client, key string) (field string) {
 	field = c.nextField()
-	c.abandon([]string{key}, field, nil, time.Minute)
+	c.abandon(c.kinds.Reentrant, []string{key}, field, nil, time.Minute)
 	return field
 }

@@ -84,24 +84,20 @@ func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration, has spa
 	start, sends := time.Now(), 0
 	marker := o.client.nextField()
 	o.client.lines.expectFall(o.key, o.left(start), d) // ownerEnded, which follows, ends this
-	reply, _, err := o.insist(ctx, has, func() redisstore.Call {
+	change, _, err := insist(ctx, o, has, func() redisstore.Call[redisstore.Change] {
 		sends++
-		return o.client.store.Handoff(time.Now(), o.key, o.field, marker, d)
+		return o.client.store.HandOff(time.Now(), o.claim(), marker, d)
 	})
-	if err != nil && !redisstore.Transient(err) {
+	if redisstore.Rejects(err) {
 		// Redis takes no new field, being out of memory, say: the old one is the marker.
-		reply, _, err = o.insist(ctx, has, func() redisstore.Call {
-			return o.client.store.Refresh(time.Now(), o.key, o.field, d)
+		change, _, err = insist(ctx, o, has, func() redisstore.Call[redisstore.Change] {
+			return o.client.store.Refresh(time.Now(), o.claim(), d)
 		})
 	}
 	if err != nil {
 		return err
 	}
-	mine, err := redisstore.Mine(reply)
-	switch {
-	case err != nil:
-		return unavailable(err)
-	case mine, sends > 1 && !o.deadline.passed(o.client.start, start):
+	if change.Mine || sends > 1 && !o.deadline.passed(o.client.start, start) {
 		return nil // sent again, "not there" means that the first one was executed, and is over
 	}
 	s.lostOnRelease(errNotMine)

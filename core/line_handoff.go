@@ -1,10 +1,6 @@
 package core
 
-import (
-	"time"
-
-	"github.com/interlock-go/interlock/core/internal/redisstore"
-)
+import "time"
 
 // Bounds of a run of hand-offs: after so many, or so long, the lock is freed with
 // a message, so that waiters of other processes get their turn.
@@ -66,15 +62,15 @@ func (l *lines) expectFall(key string, left, lease time.Duration) (falls bool) {
 	return true
 }
 
-// fell ends what expectFall has begun: reply says whether there is a message.
-func (l *lines) fell(key string, reply any) {
+// fell ends what expectFall has begun: published says whether there is a message.
+func (l *lines) fell(key string, published bool) {
 	s := l.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ln := s.lines[key]
 	switch {
 	case ln == nil || ln.echoTo.IsZero():
-	case redisstore.Fell(reply):
+	case published:
 		ln.echoTo = time.Now().Add(echoWindow)
 	default:
 		ln.echoTo = time.Time{}

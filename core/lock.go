@@ -16,6 +16,7 @@ import (
 // its own [Hold].
 type Lock struct {
 	client *Client
+	kind   *redisstore.Kind
 	name   string
 	names  []string // of a MultiLock, sorted; else nil
 }
@@ -23,7 +24,30 @@ type Lock struct {
 // Lock names a reentrant lock: Redisson's RLock, with which it shares the layout
 // in Redis. Whether the name is usable is checked by Acquire.
 func (c *Client) Lock(name string) Lock {
-	return Lock{client: c, name: name}
+	return Lock{client: c, kind: c.kinds.Reentrant, name: name}
+}
+
+// FencedLock names a lock whose holds carry a fencing token: Redisson's RFencedLock, with
+// which it shares the layout in Redis and the counter of tokens. [Hold.Token] is a number
+// that is larger for every later holder, so that a store which remembers the largest one
+// that it has seen can refuse the late write of a holder that was paused beyond its lease.
+// A re-entry has the token of the hold that it re-enters. Else it is as [Client.Lock]; the
+// two must not share a name.
+//
+// The counter is a key of its own, "redisson_lock_token:{name}", without a TTL. Who deletes
+// it has the tokens begin anew.
+func (c *Client) FencedLock(name string) Lock {
+	return Lock{client: c, kind: c.kinds.Fenced, name: name}
+}
+
+// SpinLock names a lock without messages: Redisson's RedissonSpinLock, with which it shares
+// the layout in Redis. Who waits in another process attempts again after 1 ms, and then less
+// and less often, up to every 50 ms, jittered; the callers of one client queue and hand the
+// lock on as those of [Client.Lock]. It is for very many locks with little contention, where
+// subscriptions and messages would be a burden. It must not share a name with another kind,
+// whose waiters it would not wake.
+func (c *Client) SpinLock(name string) Lock {
+	return Lock{client: c, kind: c.kinds.Spin, name: name}
 }
 
 // MultiLock names several locks that are taken together or not at all. Names may
@@ -47,7 +71,7 @@ func (c *Client) MultiLock(names ...string) Lock {
 	if len(sorted) == 1 {
 		return c.Lock(sorted[0])
 	}
-	return Lock{client: c, names: sorted}
+	return Lock{client: c, kind: c.kinds.Reentrant, names: sorted}
 }
 
 // keys are the Redis keys of the lock, checked.
@@ -194,14 +218,14 @@ func (a *acquisition) read(l Lock, opts []AcquireOption) (err error) {
 	if err != nil {
 		return err
 	}
-	return l.client.readRequest(&a.req, opts)
+	return l.client.readRequest(&a.req, l.kind, opts)
 }
 
 // run is the acquisition, observed from start to end.
 func (a *acquisition) run(ctx context.Context) (*Hold, error) {
 	c := a.client
 	a.report.Acquisition = Acquisition{
-		Key: a.keys[0], Keys: len(a.keys), Kind: KindReentrant, Label: a.req.label, Start: time.Now(),
+		Key: a.keys[0], Keys: len(a.keys), Kind: Kind(a.req.kind.Name), Label: a.req.label, Start: time.Now(),
 	}
 	observed := c.cfg.observers.observeAcquireStart(ctx, a.report.Acquisition)
 	owners, err := a.takeAll(observed)
@@ -214,11 +238,12 @@ func (a *acquisition) run(ctx context.Context) (*Hold, error) {
 		return nil, err
 	}
 	c.backend.note(ctx, nil)
-	a.report.Field = owners[0].field
+	a.report.Field, a.report.Token = owners[0].field, owners[0].token
 	c.report(observed, &a.report, nil)
 	return c.newHold(ctx, owners, &a.req, HoldInfo{
 		Acquisition: a.report.Acquisition,
 		Field:       a.report.Field,
+		Token:       a.report.Token,
 		Reentrant:   a.report.Outcome == OutcomeReentered,
 		Lease:       a.req.lease,
 		Watchdog:    a.req.watchdog,
@@ -268,6 +293,9 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 		return c.takeMany(ctx, a.keys, &a.req, &a.report)
 	}
 	if o := c.owned(ctx, a.keys[0]); o != nil {
+		if o.kind != a.req.kind {
+			return nil, invalidf("the context holds %q as a %s lock; one name is for one kind, here %s", a.keys[0], o.kind.Name, a.req.kind.Name)
+		}
 		if err := c.reenter(ctx, o, &a.req, &a.report); err != nil {
 			return nil, err
 		}
@@ -298,13 +326,9 @@ type State struct {
 
 // State reads who holds the lock. Of a MultiLock it is [ErrInvalid].
 func (l Lock) State(ctx context.Context) (State, error) {
-	reply, key, err := l.ask(ctx, "State", (*redisstore.Store).State)
+	snap, key, err := ask(ctx, l, "State", (*redisstore.Store).State)
 	if err != nil {
 		return State{}, err
-	}
-	snap, err := redisstore.ReadState(reply)
-	if err != nil {
-		return State{}, unavailable(err)
 	}
 	state := State{Key: key, Holders: make(map[string]int, len(snap.Holders))}
 	if len(snap.Holders) == 0 {
@@ -331,13 +355,9 @@ func (l Lock) State(ctx context.Context) (State, error) {
 // latches. Its fair, fenced and spin locks have the plain lock's hash and are freed, but
 // only waiters of the plain kind are told.
 func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
-	reply, key, err := l.ask(ctx, "ForceRelease", (*redisstore.Store).Force)
+	freed, key, err := ask(ctx, l, "ForceRelease", (*redisstore.Store).Force)
 	if err != nil {
 		return false, err
-	}
-	freed, err := redisstore.Freed(reply)
-	if err != nil {
-		return false, unavailable(err)
 	}
 	l.client.lines.kick(key)
 	l.client.verify(l.client.lines.holder(key))
@@ -345,26 +365,24 @@ func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 }
 
 // ask sends one question about a single lock.
-func (l Lock) ask(ctx context.Context, what string, send func(*redisstore.Store, time.Time, string) redisstore.Call) (any, string, error) {
+func ask[T any](
+	ctx context.Context, l Lock, what string, send func(*redisstore.Store, time.Time, *redisstore.Kind, string) redisstore.Call[T],
+) (answer T, key string, err error) {
 	if l.names != nil {
-		return nil, "", invalidf("%s of a MultiLock: ask for each of its locks", what)
+		return answer, "", invalidf("%s of a MultiLock: ask for each of its locks", what)
 	}
-	key, err := l.client.key(l.name)
-	if err != nil {
-		return nil, "", err
+	if key, err = l.client.key(l.name); err != nil {
+		return answer, "", err
 	}
 	if err := l.client.callers.enter(); err != nil {
-		return nil, "", err
+		return answer, "", err
 	}
 	defer l.client.callers.exit()
 	if err := l.client.store.Detect(ctx, l.client.detectLimit(time.Now())); err != nil {
-		return nil, "", unavailable(err)
+		return answer, "", unavailable(err)
 	}
 	now := time.Now()
-	call := send(l.client.store, now, key)
-	reply, _, err := call.Wait(ctx, l.client.callLimit(now))
-	if err != nil {
-		return nil, "", unavailable(err)
-	}
-	return reply, key, nil
+	call := send(l.client.store, now, l.kind, key)
+	answer, _, err = call.Wait(ctx, l.client.callLimit(now))
+	return answer, key, unavailable(err)
 }

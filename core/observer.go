@@ -284,5 +284,9 @@ func (o *observers) observeBackend(ctx context.Context, b BackendChange) {
 // Kind names a kind of lock, as it appears in rules, spans and metrics.
 type Kind string
 
-// KindReentrant is Redisson's RLock: [Client.Lock] and [Client.MultiLock].
-const KindReentrant Kind = "reentrant"
+// The kinds of lock.
+const (
+	KindReentrant Kind = "reentrant" // Redisson's RLock: [Client.Lock] and [Client.MultiLock]
+	KindFenced    Kind = "fenced"    // RFencedLock: [Client.FencedLock]
+	KindSpin      Kind = "spin"      // RedissonSpinLock: [Client.SpinLock]
+)

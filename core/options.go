@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // Defaults of a [Client].
@@ -241,8 +243,9 @@ func Label(name string) AcquireOption { return AcquireOption{field: fieldLabel, 
 // wait for the key. 0 leaves the client's limit alone.
 func MaxWaiters(n int) AcquireOption { return AcquireOption{field: fieldMaxWaiters, n: n} }
 
-// request is what the options of one acquisition say.
+// request is what one acquisition asks for.
 type request struct {
+	kind       *redisstore.Kind
 	wait       time.Duration
 	forever    bool // no wait time given
 	lease      time.Duration
@@ -252,8 +255,8 @@ type request struct {
 }
 
 // readRequest fills r from the options.
-func (c *Client) readRequest(r *request, opts []AcquireOption) error {
-	*r = request{forever: true, watchdog: true, lease: c.cfg.watchdog}
+func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOption) error {
+	*r = request{kind: kind, forever: true, watchdog: true, lease: c.cfg.watchdog}
 	for _, o := range opts {
 		switch o.field {
 		case fieldNone:

@@ -26,8 +26,10 @@ const (
 // itself and its re-entries.
 type owner struct {
 	client *Client
+	kind   *redisstore.Kind
 	key    string
 	field  string
+	token  int64 // fencing token; 0 where the kind has none
 
 	deadline deadline
 
@@ -66,8 +68,8 @@ type owner struct {
 	renewing bool
 }
 
-func (c *Client) newOwner(key, field string, sent time.Time, lease time.Duration) *owner {
-	o := &owner{client: c, key: key, field: field, lease: lease, index: -1}
+func (c *Client) newOwner(claim redisstore.Claim, token int64, sent time.Time, lease time.Duration) *owner {
+	o := &owner{client: c, kind: claim.Kind, key: claim.Key, field: claim.Field, token: token, lease: lease, index: -1}
 	o.self[0] = o
 	o.scopes = o.oneScope[:0]
 	o.sent = sent.Sub(c.start)
@@ -366,5 +368,5 @@ func (o *owner) finish() {
 }
 
 func (o *owner) claim() redisstore.Claim {
-	return redisstore.Claim{Key: o.key, Field: o.field}
+	return redisstore.Claim{Kind: o.kind, Key: o.key, Field: o.field}
 }

@@ -134,10 +134,10 @@ func (o *owner) amended(ctx context.Context) bool {
 // land late.
 func (o *owner) writeCount(ctx context.Context, count int) (done bool) {
 	now := time.Now()
-	call := o.client.store.SetHold(now, o.key, o.field, count, 0)
-	reply, _, err := call.Wait(ctx, o.client.callLimit(now))
+	call := o.client.store.Hold(now, o.claim(), count, 0)
+	mine, _, err := call.Wait(ctx, o.client.callLimit(now))
 	if err == nil {
-		_ = o.mine(reply) //nolint:errcheck // a loss is told to the holders
+		_ = o.confirmed(mine) //nolint:errcheck // a loss is told to the holders
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,13 +162,13 @@ func (o *owner) longestLease() time.Duration {
 // setCount writes the hold count, resending it while there is no answer. It never
 // creates the lock; a lock that is gone is a loss.
 func (o *owner) setCount(ctx context.Context, count int, lease time.Duration, s span) (time.Time, error) {
-	reply, sent, err := o.insist(ctx, s, func() redisstore.Call {
-		return o.client.store.SetHold(time.Now(), o.key, o.field, count, lease)
+	mine, sent, err := insist(ctx, o, s, func() redisstore.Call[bool] {
+		return o.client.store.Hold(time.Now(), o.claim(), count, lease)
 	})
 	if err != nil {
 		return sent, err
 	}
-	return sent, o.mine(reply)
+	return sent, o.confirmed(mine)
 }
 
 // span is the time that an operation has. The zero value is as long as its context.
@@ -202,13 +202,9 @@ func (s span) last(err error, silence time.Time) (last time.Time, ends bool) {
 	}
 }
 
-// mine reads the reply of a script that needs the holder's field. The answer that
-// it is not there is the end of the ownership.
-func (o *owner) mine(reply any) error {
-	mine, err := redisstore.Mine(reply)
-	if err != nil {
-		return unavailable(err)
-	}
+// confirmed takes in whether a script has found the holder's field. That it is not there is
+// the end of the ownership.
+func (o *owner) confirmed(mine bool) error {
 	if !mine {
 		o.lose(errNotMine)
 		return errNotMine
@@ -218,7 +214,7 @@ func (o *owner) mine(reply any) error {
 
 // insist sends a harmless script again and again until it is answered, ctx ends,
 // or its time is over. sent is when the answered call was sent.
-func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call) (reply any, sent time.Time, err error) {
+func insist[T any](ctx context.Context, o *owner, s span, send func() redisstore.Call[T]) (answer T, sent time.Time, err error) {
 	c := o.client
 	var silence time.Time
 	var earlier error
@@ -227,10 +223,10 @@ func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call)
 		if silence.IsZero() {
 			silence = call.Sent.Add(c.cfg.backendTimeout)
 		}
-		reply, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
+		answer, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
 		if err == nil {
 			o.answered()
-			return reply, call.Sent, nil
+			return answer, call.Sent, nil
 		}
 		if fate == redisstore.Unknown {
 			o.unanswered()
@@ -241,14 +237,14 @@ func (o *owner) insist(ctx context.Context, s span, send func() redisstore.Call)
 		last, ends := s.last(err, silence)
 		switch {
 		case ctx.Err() != nil:
-			return nil, call.Sent, unavailable(contextCause(ctx))
+			return answer, call.Sent, unavailable(contextCause(ctx))
 		case !redisstore.Transient(err), errors.Is(err, redisstore.ErrSilent):
-			return nil, call.Sent, unavailable(afterEarlier(earlier, err))
+			return answer, call.Sent, unavailable(afterEarlier(earlier, err))
 		case ends && time.Now().Add(pause).After(last):
-			return nil, call.Sent, c.concede(ctx, o.key, last, afterEarlier(earlier, err))
+			return answer, call.Sent, c.concede(ctx, o.key, last, afterEarlier(earlier, err))
 		}
 		if err := c.sleep(ctx, pause); err != nil {
-			return nil, call.Sent, unavailable(err)
+			return answer, call.Sent, unavailable(err)
 		}
 	}
 }

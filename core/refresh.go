@@ -84,8 +84,8 @@ func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
 func (o *owner) setTTL(ctx context.Context, left, lease time.Duration, s span) error {
 	before := o.lastUnanswered()
 	falls := o.client.lines.expectFall(o.key, left, lease)
-	reply, sent, err := o.insist(ctx, s, func() redisstore.Call {
-		return o.client.store.Refresh(time.Now(), o.key, o.field, lease)
+	change, sent, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Change] {
+		return o.client.store.Refresh(time.Now(), o.claim(), lease)
 	})
 	if o.lastUnanswered() != before {
 		o.believeAtMost(lease)
@@ -94,9 +94,9 @@ func (o *owner) setTTL(ctx context.Context, left, lease time.Duration, s span) e
 		return err
 	}
 	if falls {
-		o.client.lines.fell(o.key, reply)
+		o.client.lines.fell(o.key, change.Fell)
 	}
-	if err := o.mine(reply); err != nil {
+	if err := o.confirmed(change.Mine); err != nil {
 		return err
 	}
 	o.acknowledge(sent, lease)

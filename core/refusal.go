@@ -10,7 +10,7 @@ import "context"
 func (l Lock) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	c := l.client
 	var req request
-	if err := c.readRequest(&req, opts); err != nil {
+	if err := c.readRequest(&req, l.kind, opts); err != nil {
 		return err
 	}
 	keys, err := l.keys()
@@ -36,7 +36,7 @@ func (l Lock) Refusal(ctx context.Context, opts ...AcquireOption) error {
 // again, is not refused for the number of waiters.
 func (c *Client) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	var req request
-	if err := c.readRequest(&req, opts); err != nil {
+	if err := c.readRequest(&req, c.kinds.Reentrant, opts); err != nil {
 		return err
 	}
 	if c.isClosing() {
@@ -51,15 +51,6 @@ func (c *Client) Refusal(ctx context.Context, opts ...AcquireOption) error {
 		return ErrTooManyWaiters
 	}
 	return nil
-}
-
-func (c *Client) isClosing() bool {
-	select {
-	case <-c.closing:
-		return true
-	default:
-		return false
-	}
 }
 
 // mayWait reports whether the caller would join a queue.

@@ -182,36 +182,31 @@ func (o *owner) handTo(ctx context.Context, w *waiter, now time.Time, s span) (*
 	field := c.nextField()
 	first, sends, doubtful := now, 0, o.lastUnanswered()
 	falls := c.lines.expectFall(o.key, o.left(now), w.req.lease)
-	reply, _, err := o.insist(ctx, s, func() redisstore.Call {
+	change, _, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Change] {
 		if sends++; sends > 1 {
 			now = time.Now()
 		}
-		return c.store.Handoff(now, o.key, o.field, field, w.req.lease)
+		return c.store.HandOff(now, o.claim(), field, w.req.lease)
 	})
-	if err != nil && !redisstore.Transient(err) && o.lastUnanswered().Equal(doubtful) {
+	switch {
+	case redisstore.Rejects(err) && o.lastUnanswered().Equal(doubtful):
 		return nil, fmt.Errorf("%w: %w", errHandoffRefused, err)
-	}
-	if err != nil {
-		c.relinquish([]string{o.key}, o.field, o.longestLease())
-		c.abandon([]string{o.key}, field, nil, w.req.lease)
+	case err != nil:
+		c.relinquish(o.kind, []string{o.key}, o.field, o.longestLease())
+		c.abandon(o.kind, []string{o.key}, field, nil, w.req.lease)
 		return nil, err
 	}
 	if falls {
-		c.lines.fell(o.key, reply)
+		c.lines.fell(o.key, change.Fell)
 	}
-	mine, err := redisstore.Mine(reply)
 	switch {
-	case err != nil:
-		c.relinquish([]string{o.key}, o.field, o.longestLease())
-		c.abandon([]string{o.key}, field, nil, w.req.lease)
-		return nil, unavailable(err)
-	case !mine && sends > 1 && !o.deadline.passed(c.start, time.Now()):
+	case !change.Mine && sends > 1 && !o.deadline.passed(c.start, time.Now()):
 		return nil, errHandedAndOver
-	case !mine:
+	case !change.Mine:
 		return nil, errNotMine
 	}
 	// Sent again, the call may have been executed the first time.
-	return c.newOwner(o.key, field, first, w.req.lease), nil
+	return c.newOwner(redisstore.Claim{Kind: o.kind, Key: o.key, Field: field}, change.Token, first, w.req.lease), nil
 }
 
 // errHandedAndOver says that a hand-off was sent again and found neither holder within
@@ -227,25 +222,19 @@ var errHandoffRefused = errors.New("hand-off refused")
 func (o *owner) freeForAll(ctx context.Context, now time.Time, s span) error {
 	c := o.client
 	first, sends := now, 0
-	reply, _, err := o.insist(ctx, s, func() redisstore.Call {
+	released, _, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Released] {
 		if sends++; sends > 1 {
 			now = time.Now()
 		}
-		return c.store.Release(now, o.key, o.field)
+		return c.store.Release(now, o.claim())
 	})
 	if err != nil {
-		c.relinquish([]string{o.key}, o.field, o.longestLease())
+		c.relinquish(o.kind, []string{o.key}, o.field, o.longestLease())
 		c.lines.ownerEnded(o, false)
 		return err
 	}
-	mine, told, err := redisstore.Released(reply)
-	if err != nil {
-		c.relinquish([]string{o.key}, o.field, o.longestLease())
-		c.lines.ownerEnded(o, false)
-		return unavailable(err)
-	}
-	c.lines.ownerEnded(o, c.toldOthers(o.key, told))
-	if mine || sends > 1 && !o.deadline.passed(c.start, first) {
+	c.lines.ownerEnded(o, c.toldOthers(o.key, released.Notified))
+	if released.Mine || sends > 1 && !o.deadline.passed(c.start, first) {
 		return nil // sent again, "not there" means that the first one was executed
 	}
 	return errNotMine

@@ -9,15 +9,19 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// renew is one pass over the owners that are due: one batch per node, none of
+// renew is one pass over the owners that are due: one batch per node and kind, none of
 // which waits for another.
 func (w *watchdog) renew(ctx context.Context, owners []*owner) {
-	nodes := make(map[string][]*owner)
-	for _, o := range owners {
-		name := w.client.store.NodeName(ctx, o.key)
-		nodes[name] = append(nodes[name], o)
+	type batch struct {
+		node string
+		kind *redisstore.Kind
 	}
-	for _, group := range nodes {
+	batches := make(map[batch][]*owner)
+	for _, o := range owners {
+		b := batch{w.client.store.NodeName(ctx, o.key), o.kind}
+		batches[b] = append(batches[b], o)
+	}
+	for _, group := range batches {
 		w.client.spawn(func(ctx context.Context) { w.renewNode(ctx, group) })
 	}
 }

@@ -19,17 +19,17 @@ const settleTime = 2 * time.Minute
 
 // abandon leaves a field to the resolver, in all keys of one command. call is that
 // command if it was not answered, nil if it was, or if only its effect is in doubt.
-func (c *Client) abandon(keys []string, field string, call *redisstore.Call, lease time.Duration) {
+func (c *Client) abandon(kind *redisstore.Kind, keys []string, field string, call *redisstore.Call[redisstore.Grant], lease time.Duration) {
 	if call != nil {
 		call.Settle()
 	}
-	c.resolver.add(keys, &orphan{field: field, call: call, until: time.Now().Add(lease + settleTime)})
+	c.resolver.add(keys, &orphan{kind: kind, field: field, call: call, until: time.Now().Add(lease + settleTime)})
 }
 
 // relinquish leaves the release of a holder to the resolver. Its field was in Redis
 // and no command can bring it back: who asks again is answered for good.
-func (c *Client) relinquish(keys []string, field string, lease time.Duration) {
-	c.resolver.add(keys, &orphan{field: field, seen: true, until: time.Now().Add(lease)})
+func (c *Client) relinquish(kind *redisstore.Kind, keys []string, field string, lease time.Duration) {
+	c.resolver.add(keys, &orphan{kind: kind, field: field, seen: true, until: time.Now().Add(lease)})
 }
 
 // resolver clears up the orphans of a client, however many an outage has left: one

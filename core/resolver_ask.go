@@ -14,8 +14,9 @@ import (
 //	expected -> seen     it was in Redis, so that "not there" says that it has gone
 //	either   -> settled  it is in no key any more, and cannot come back
 type orphan struct {
+	kind    *redisstore.Kind
 	field   string
-	call    *redisstore.Call // without an answer so far; nil when none is awaited
+	call    *redisstore.Call[redisstore.Grant] // without an answer so far; nil when none is awaited
 	seen    bool
 	refused bool      // the call has changed nothing
 	until   time.Time // after that nothing can land any more
@@ -30,7 +31,7 @@ func (o *orphan) settled() bool {
 	if o.call == nil {
 		return o.refused
 	}
-	reply, fate, err := o.call.Late()
+	grant, fate, err := o.call.Late()
 	if redisstore.Pending(err) {
 		return false
 	}
@@ -39,8 +40,7 @@ func (o *orphan) settled() bool {
 		o.refused = fate != redisstore.Unknown
 		return o.refused
 	}
-	refusal, err := redisstore.Granted(reply)
-	o.seen, o.refused = err == nil && refusal == nil, err == nil && refusal != nil
+	o.seen, o.refused = grant.Refusal == nil, grant.Refusal != nil
 	return o.refused
 }
 
@@ -79,7 +79,7 @@ type question struct {
 
 func (q *question) add(d *doubt) {
 	newest := d.orphans[max(0, len(d.orphans)-named):]
-	s := redisstore.Suspicion{Key: d.key, Fields: make([]string, len(newest))}
+	s := redisstore.Suspicion{Kind: newest[0].orphan.kind, Key: d.key, Fields: make([]string, len(newest))}
 	for i := range newest {
 		s.Fields[i] = newest[i].orphan.field
 	}
@@ -94,11 +94,7 @@ func (q *question) add(d *doubt) {
 func (r *resolver) ask(ctx context.Context, q question) {
 	now := time.Now()
 	call := r.client.store.Clear(now, q.list)
-	reply, _, err := call.Wait(ctx, r.client.callLimit(now))
-	var found []redisstore.Finding
-	if err == nil {
-		found, err = redisstore.Cleared(reply, len(q.doubts))
-	}
+	found, _, err := call.Wait(ctx, r.client.callLimit(now))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asking--

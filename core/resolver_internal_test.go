@@ -27,7 +27,7 @@ func orphaned(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy
 	asked := proxy.Watch(faultproxy.Command("evalsha", "eval"))
 	for range each {
 		for k := range keys {
-			c.abandon([]string{fmt.Sprint("k", k)}, c.nextField(), nil, time.Second)
+			c.abandon(c.kinds.Reentrant, []string{fmt.Sprint("k", k)}, c.nextField(), nil, time.Second)
 		}
 	}
 	return c, rdb, asked
@@ -99,7 +99,7 @@ func TestResolver_Full(t *testing.T) {
 		c.resolver.mu.Lock()
 		c.resolver.orphans += maxOrphans
 		c.resolver.mu.Unlock()
-		c.abandon([]string{"other"}, c.nextField(), nil, time.Second)
+		c.abandon(c.kinds.Reentrant, []string{"other"}, c.nextField(), nil, time.Second)
 		c.resolver.mu.Lock()
 		defer c.resolver.mu.Unlock()
 		if c.resolver.keys["other"] != nil {

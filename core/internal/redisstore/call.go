@@ -23,10 +23,8 @@ const (
 	Unknown
 )
 
-// Call is one script, prepared by an operation and sent by Wait. It is for one
-// goroutine. It is a value, so that one which is answered at once costs no
-// allocation; a copy goes on in its place.
-type Call struct {
+// call is one script on its way, whatever its reply means.
+type call struct {
 	// Sent is when the call was handed to the wire, or a little before.
 	Sent time.Time
 
@@ -55,18 +53,18 @@ const (
 
 // call prepares a script. args are what EVALSHA wants behind the digest: number of
 // keys, arguments; key is the first of the keys.
-func (s *Store) call(now time.Time, sc *script, key string, args ...any) Call {
-	return Call{Sent: now, store: s, script: sc, key: key, cmd: newCommand("evalsha", sc.digest, args)}
+func (s *Store) call(now time.Time, sc *script, key string, args ...any) call {
+	return call{Sent: now, store: s, script: sc, key: key, cmd: newCommand("evalsha", sc.digest, args)}
 }
 
 // again prepares the call once more, by its digest or with the whole script.
-func (c *Call) again(verb string, body any) {
+func (c *call) again(verb string, body any) {
 	c.cmd, c.state = newCommand(verb, body, c.cmd.Args()[2:]), prepared
 }
 
-// Wait sends the call and waits for the reply until ctx or limit ends. With the
-// fate Unknown it may still be on its way; then Wait may be called again.
-func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
+// wait sends the call, again where Redis wants the whole script or knows another node, and
+// waits for the reply.
+func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	err := c.run(ctx, limit)
 	c.judge(err)
 	if err == nil {
@@ -76,11 +74,11 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 		switch {
 		case redis.HasErrorPrefix(err, "NOSCRIPT"):
 			c.again("eval", c.script.source) // Redis keeps it from then on
-			return c.Wait(ctx, limit)
+			return c.wait(ctx, limit)
 		case c.store.redirected(err) && !c.moved:
 			c.moved = true
 			c.again("evalsha", c.script.digest)
-			return c.Wait(ctx, limit)
+			return c.wait(ctx, limit)
 		}
 	}
 	if fateOf(err) != Answered && c.store.cluster != nil {
@@ -90,7 +88,7 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 }
 
 // judge tells what the end of a call says about its node.
-func (c *Call) judge(err error) {
+func (c *call) judge(err error) {
 	h := c.lane.health
 	switch {
 	case err != nil && fateOf(err) != Answered:
@@ -104,9 +102,8 @@ func (c *Call) judge(err error) {
 	}
 }
 
-// Late is the answer of a call that Wait has given up, if it has come; else its fate is
-// Unknown.
-func (c *Call) Late() (any, Fate, error) {
+// late is the reply of a call that wait has given up, if it has come.
+func (c *call) late() (any, Fate, error) {
 	if c.state != queued {
 		return nil, fateOf(c.err), c.err
 	}
@@ -130,7 +127,7 @@ func Pending(err error) bool { return errors.Is(err, errPending) }
 
 // Settle makes Wait take an answer as it is, also that the script is not known:
 // nobody wants the call executed any more.
-func (c *Call) Settle() { c.last = true }
+func (c *call) Settle() { c.last = true }
 
 // interruptedError is the end of a wait by its context or limit, told apart from
 // anything that Redis said: the cause of a context may be any error.
@@ -139,7 +136,7 @@ type interruptedError struct{ cause error }
 func (e *interruptedError) Error() string { return e.cause.Error() }
 func (e *interruptedError) Unwrap() error { return e.cause }
 
-func (c *Call) run(ctx context.Context, limit time.Time) error {
+func (c *call) run(ctx context.Context, limit time.Time) error {
 	d := c.store.direct
 	defer d.exit()
 	alone := d.enter()
@@ -165,7 +162,7 @@ func (c *Call) run(ctx context.Context, limit time.Time) error {
 
 // send sends the command through the hooks of the caller's client. One that follows a
 // redirection has them around its pipeline, where it has no caller's context.
-func (c *Call) send() (err error) {
+func (c *call) send() (err error) {
 	if c.moved {
 		err = c.cmd.transmit()
 	} else {
@@ -187,7 +184,7 @@ func within(ctx context.Context, limit time.Time) time.Time {
 }
 
 // route finds the way to the node of the key, unless that is silent.
-func (c *Call) route() (err error) {
+func (c *call) route() (err error) {
 	if c.lane, err = c.store.lanes.of(c.key); err != nil {
 		return fmt.Errorf("no node of the cluster has the key: %w", err)
 	}
@@ -210,11 +207,14 @@ func fateOf(err error) Fate {
 	var interrupted *interruptedError
 	var unsent *unsentError
 	var explained *explainedError
+	var unreadable *unreadableError
 	switch {
 	case err == nil:
 		return Answered
 	case errors.As(err, &explained):
 		return fateOf(explained.err)
+	case errors.As(err, &unreadable):
+		return Answered
 	case errors.As(err, &interrupted):
 		return Unknown
 	case errors.As(err, &unsent):
@@ -241,6 +241,13 @@ func Transient(err error) bool {
 	return fateOf(err) != Answered || redis.IsReadOnlyError(err) || redis.IsMaxClientsError(err) || Passes(err)
 }
 
+// Rejects reports whether an error is a reply that says that the script changed nothing, and
+// never will.
+func Rejects(err error) bool {
+	var unreadable *unreadableError
+	return err != nil && !Transient(err) && !errors.As(err, &unreadable)
+}
+
 // Passes says whether Redis has answered that it is there and will serve, but not now: a
 // script of somebody else takes its time, data is being loaded, too few replicas are
 // connected, a cluster or its links are in motion. All of these refuse a script before it
@@ -249,9 +256,4 @@ func Passes(err error) bool {
 	return fateOf(err) == Answered && (redis.IsLoadingError(err) || redis.IsTryAgainError(err) ||
 		redis.IsClusterDownError(err) || redis.IsMasterDownError(err) ||
 		redis.HasErrorPrefix(err, "BUSY ") || redis.HasErrorPrefix(err, "NOREPLICAS "))
-}
-
-// unexpected is the error for a reply that no version of our scripts gives.
-func unexpected(what string, reply any) error {
-	return fmt.Errorf("%s: unexpected reply %T %v", what, reply, reply)
 }

@@ -7,6 +7,7 @@ import (
 
 // Suspicion is a lock, and fields that nobody holds it with but may be there.
 type Suspicion struct {
+	Kind   *Kind
 	Key    string
 	Fields []string
 }
@@ -19,7 +20,7 @@ type Finding struct {
 
 // Clear prepares the freeing of the locks that are held by fields under suspicion. In a
 // Cluster the keys are of one slot.
-func (s *Store) Clear(now time.Time, list []Suspicion) Call {
+func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 	args := make([]any, 0, 2+3*len(list))
 	args = append(args, len(list))
 	for _, l := range list {
@@ -27,12 +28,14 @@ func (s *Store) Clear(now time.Time, list []Suspicion) Call {
 	}
 	args = append(args, s.publishVerb())
 	for _, l := range list {
-		args = append(args, Channel(l.Key), len(l.Fields))
+		args = append(args, l.Kind.Channel(l.Key), len(l.Fields))
 		for _, field := range l.Fields {
 			args = append(args, field)
 		}
 	}
-	return s.call(now, &s.scripts.clear, list[0].Key, args...)
+	return typed(s.call(now, &s.clear, list[0].Key, args...), func(reply any) ([]Finding, error) {
+		return readCleared(reply, len(list))
+	})
 }
 
 // Clears is how many locks one Clear may be about: in a Cluster one, because a script over
@@ -44,8 +47,7 @@ func (s *Store) Clears() int {
 	return renewChunk / 2
 }
 
-// Cleared reads the reply of Clear for n locks.
-func Cleared(reply any, n int) ([]Finding, error) {
+func readCleared(reply any, n int) ([]Finding, error) {
 	list, ok := reply.([]any)
 	if !ok || len(list) != n {
 		return nil, unexpected("clear", reply)

@@ -27,7 +27,7 @@ func TestCall_QueueOfASilentRedisIsBounded(t *testing.T) {
 		proxy.BlackHole(true)
 		defer proxy.Refuse(true) // so that nobody waits for it at the end
 		for n := range 10 * bound {
-			call := b.Acquire(time.Now(), key, alice, time.Minute)
+			call := b.Acquire(time.Now(), claim(key, alice), time.Minute)
 			_, fate, err := call.Wait(context.Background(), time.Now())
 			switch {
 			case fate == redisstore.NotSent && errors.Is(err, redis.ErrAutoPipelineQueueFull):

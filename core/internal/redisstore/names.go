@@ -8,13 +8,19 @@ import (
 // Channel is where Redisson publishes the unlock of key: the hash tag of the key
 // is kept, or the whole key becomes one. The test is "contains a brace", as in
 // Redisson, even where that gives another slot; see CheckName.
-func Channel(key string) string {
-	const prefix = "redisson_lock__channel:"
+func Channel(key string) string { return derived("redisson_lock__channel:", key) }
+
+// derived is the name of something that belongs to key.
+func derived(prefix, key string) string {
 	if strings.Contains(key, "{") {
 		return prefix + key
 	}
 	return prefix + "{" + key + "}"
 }
+
+// tokenCounter is where Redisson counts the fencing tokens of key. It is in the slot of the
+// key, as the channel is.
+func tokenCounter(key string) string { return derived("redisson_lock_token:", key) }
 
 // CheckName refuses a key whose channel would be in another slot of a Cluster, or
 // which Redisson would route to another slot than the server does.

@@ -5,46 +5,68 @@ import (
 	"time"
 )
 
-// Refusal tells who was in the way of an acquire.
-type Refusal struct {
-	TTL    time.Duration // what is left of the holder's lease; negative when it has none
-	Holder string        // a holder's field
-	Index  int           // which of several keys
+// Claim is a lock and the field that is believed to hold it, or wants to.
+type Claim struct {
+	Kind       *Kind
+	Key, Field string
 }
 
 // Operations take now, the time at which they are sent, from the caller, who has
 // just looked at the clock and derives deadlines from it: it may be a little early,
 // never late.
 
-// Acquire prepares an attempt to take key for a field that was never used before.
-func (s *Store) Acquire(now time.Time, key, field string, lease time.Duration) Call {
-	return s.call(now, &s.scripts.acquire, key, 1, key, field, lease.Milliseconds())
+// Grant is the answer to an attempt.
+type Grant struct {
+	Refusal *Refusal // nil when the lock was acquired
+	Token   int64    // the fencing token; 0 where the kind has none
 }
 
-// AcquireAll prepares an attempt to take all keys or none.
-func (s *Store) AcquireAll(now time.Time, keys []string, field string, lease time.Duration) Call {
+// Refusal says who was in the way of an attempt.
+type Refusal struct {
+	TTL    time.Duration // what is left of the holder's lease; negative when it has none
+	Holder string        // a holder's field
+	Index  int           // which of several keys
+}
+
+// Acquire prepares an attempt to take a lock for a field that was never used before.
+func (s *Store) Acquire(now time.Time, c Claim, lease time.Duration) Call[Grant] {
+	k := c.Kind
+	if k.counter == nil {
+		return typed(s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, lease.Milliseconds()), readGrant)
+	}
+	return typed(s.call(now, &k.acquire, c.Key, append(k.keys(c.Key), c.Field, lease.Milliseconds())...), readTokenGrant)
+}
+
+// AcquireAll prepares an attempt to take all keys or none. The kind has to offer it.
+func (s *Store) AcquireAll(now time.Time, k *Kind, keys []string, field string, lease time.Duration) Call[Grant] {
 	args := make([]any, 0, len(keys)+3)
 	args = append(args, len(keys))
 	for _, key := range keys {
 		args = append(args, key)
 	}
 	args = append(args, field, lease.Milliseconds())
-	return s.call(now, &s.scripts.acquireAll, keys[0], args...)
+	return typed(s.call(now, &k.acquireAll, keys[0], args...), readGrant)
 }
 
-// Granted reads the reply of Acquire and AcquireAll: nil when the lock was taken.
-func Granted(reply any) (*Refusal, error) {
+func readGrant(reply any) (Grant, error) {
+	g, err := readTokenGrant(reply)
+	if err == nil && g.Refusal == nil && g.Token != 1 {
+		return Grant{}, unexpected("acquire", reply)
+	}
+	g.Token = 0
+	return g, err
+}
+
+func readTokenGrant(reply any) (Grant, error) {
 	switch v := reply.(type) {
 	case int64:
-		if v == 1 {
-			return nil, nil //nolint:nilnil // no refusal and no error: granted
-		}
+		return Grant{Token: v}, nil
 	case []any:
 		if r, ok := refusal(v); ok {
-			return r, nil
+			return Grant{Refusal: r}, nil
 		}
 	}
-	return nil, unexpected("acquire", reply)
+	return Grant{}, unexpected("acquire", reply)
 }
 
 func refusal(v []any) (*Refusal, bool) {
@@ -63,68 +85,90 @@ func refusal(v []any) (*Refusal, bool) {
 	return r, ok
 }
 
-// SetHold prepares a new hold count for a holder, and raises the TTL to lease if that
-// is more.
-func (s *Store) SetHold(now time.Time, key, field string, count int, lease time.Duration) Call {
-	return s.call(now, &s.scripts.setHold, key, 1, key, field, count, lease.Milliseconds())
+// Hold prepares a new hold count for a holder, and raises the TTL to lease if that
+// is more. The answer says whether the field is the holder.
+func (s *Store) Hold(now time.Time, c Claim, count int, lease time.Duration) Call[bool] {
+	return typed(s.call(now, &c.Kind.hold, c.Key, 1, c.Key, c.Field, count, lease.Milliseconds()), readMine)
 }
 
-// Refresh prepares a new TTL, higher or lower. A lower one is published.
-func (s *Store) Refresh(now time.Time, key, field string, lease time.Duration) Call {
-	return s.call(now, &s.scripts.refresh, key, 1, key, field, lease.Milliseconds(), Channel(key), s.publishVerb())
-}
-
-// Handoff prepares the passing of the lock from one field to another. A lower TTL is
-// published.
-func (s *Store) Handoff(now time.Time, key, from, to string, lease time.Duration) Call {
-	return s.call(now, &s.scripts.handoff, key, 1, key, from, to, lease.Milliseconds(), Channel(key), s.publishVerb())
-}
-
-// Mine reads the reply of SetHold, Refresh and Handoff.
-func Mine(reply any) (bool, error) {
+func readMine(reply any) (bool, error) {
 	v, ok := reply.(int64)
 	if !ok {
-		return false, unexpected("lock script", reply)
+		return false, unexpected("hold", reply)
 	}
 	return v > 0, nil
 }
 
-// Fell says whether Refresh or Handoff has lowered the TTL, and published that.
-func Fell(reply any) bool { return reply == int64(2) }
-
-// Release prepares the freeing of the lock if field holds it.
-func (s *Store) Release(now time.Time, key, field string) Call {
-	return s.call(now, &s.scripts.release, key, 1, key, field, Channel(key), s.publishVerb())
+// Change is the answer to a script that gives the lock another TTL or holder.
+type Change struct {
+	Mine  bool  // the field was the holder
+	Fell  bool  // the TTL is lower than before, and that was published
+	Token int64 // of the new holder; 0 where there is none
 }
 
-// Released reads the reply of Release: whether it was held, and how many
-// subscribers were told.
-func Released(reply any) (mine bool, told int, err error) {
+// Refresh prepares a new TTL, higher or lower. A lower one is published.
+func (s *Store) Refresh(now time.Time, c Claim, lease time.Duration) Call[Change] {
+	return typed(s.call(now, &c.Kind.refresh, c.Key, 1, c.Key, c.Field, lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb()), readChange)
+}
+
+// HandOff prepares the passing of the lock to another field. A lower TTL is published.
+func (s *Store) HandOff(now time.Time, c Claim, to string, lease time.Duration) Call[Change] {
+	args := append(c.Kind.keys(c.Key), c.Field, to, lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb())
+	return typed(s.call(now, &c.Kind.handOff, c.Key, args...), readChange)
+}
+
+func readChange(reply any) (Change, error) {
+	var token int64
+	if list, ok := reply.([]any); ok && len(list) > 0 {
+		if len(list) > 1 {
+			token, _ = list[1].(int64) //nolint:errcheck // 0, as where there is none
+		}
+		reply = list[0]
+	}
 	v, ok := reply.(int64)
 	if !ok {
-		return false, 0, unexpected("release", reply)
+		return Change{}, unexpected("lock script", reply)
 	}
-	return v > 0, int(v) - 1, nil
+	return Change{Mine: v > 0, Fell: v == 2, Token: token}, nil
 }
 
-// Force prepares the freeing of the lock whoever holds it.
-func (s *Store) Force(now time.Time, key string) Call {
-	c := s.call(now, &s.scripts.force, key, 1, key, Channel(key), s.publishVerb())
+// Released is the answer to a release.
+type Released struct {
+	Mine     bool // the field was the holder
+	Notified int  // how many subscribers have got the message
+}
+
+// Release prepares the freeing of the lock if the field holds it.
+func (s *Store) Release(now time.Time, c Claim) Call[Released] {
+	return typed(s.call(now, &c.Kind.release, c.Key, 1, c.Key, c.Field, c.Kind.Channel(c.Key), s.publishVerb()), readReleased)
+}
+
+func readReleased(reply any) (Released, error) {
+	v, ok := reply.(int64)
+	if !ok {
+		return Released{}, unexpected("release", reply)
+	}
+	return Released{Mine: v > 0, Notified: max(int(v)-1, 0)}, nil
+}
+
+// Force prepares the freeing of the lock whoever holds it. The answer says whether anybody
+// did.
+func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
+	c := s.call(now, &k.force, key, 1, key, k.Channel(key), s.publishVerb())
 	c.patient = true
-	return c
+	return typed(c, readForced)
 }
 
 // ErrNotALock says that the key has a hash which is not that of a plain lock.
 var ErrNotALock = errors.New("the hash is not that of a plain lock")
 
-// Freed reads the reply of Force: whether the lock was held.
-func Freed(reply any) (bool, error) {
+func readForced(reply any) (bool, error) {
 	v, ok := reply.(int64)
 	switch {
 	case !ok:
 		return false, unexpected("force", reply)
 	case v < 0:
-		return false, ErrNotALock
+		return false, &unreadableError{ErrNotALock}
 	default:
 		return v == 1, nil
 	}
@@ -137,14 +181,13 @@ type Snapshot struct {
 }
 
 // State prepares a question for a Snapshot.
-func (s *Store) State(now time.Time, key string) Call {
-	c := s.call(now, &s.scripts.state, key, 1, key)
+func (s *Store) State(now time.Time, k *Kind, key string) Call[Snapshot] {
+	c := s.call(now, &k.state, key, 1, key)
 	c.patient = true
-	return c
+	return typed(c, readState)
 }
 
-// ReadState reads the reply of State.
-func ReadState(reply any) (Snapshot, error) {
+func readState(reply any) (Snapshot, error) {
 	v, ok := reply.([]any)
 	if !ok || len(v)%2 != 1 {
 		return Snapshot{}, unexpected("state", reply)

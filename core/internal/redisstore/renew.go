@@ -9,11 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Claim is a lock and the field that is believed to hold it.
-type Claim struct {
-	Key, Field string
-}
-
 // Verdict is what a renewal found out about one Claim.
 type Verdict struct {
 	Held bool
@@ -28,7 +23,7 @@ func (v Verdict) MayLand() bool { return v.Err != nil && fateOf(v.Err) == Unknow
 const renewChunk = 100
 
 // Renew raises the TTL of all claims to lease, or only looks when lease is 0. All
-// claims live on the node that was named by NodeName. It takes a connection of the
+// claims are of one kind, and live on the node that was named by NodeName. It takes a connection of the
 // caller's pool for itself and has its own time limit, so that it neither waits
 // behind the lanes nor delays them; a pool that is used up delays it.
 // The verdicts are in the order of the claims.
@@ -51,7 +46,7 @@ const pipelined = 50
 func (s *Store) renewPart(ctx context.Context, claims []Claim, size int, lease time.Duration) []Verdict {
 	var cmds []*renewal
 	for first := 0; first < len(claims); first += size {
-		cmds = append(cmds, renewCommand(ctx, "evalsha", s.scripts.renew.digest, claims[first:min(first+size, len(claims))], lease))
+		cmds = append(cmds, renewCommand(ctx, "evalsha", claims[0].Kind.renew.digest, claims[first:min(first+size, len(claims))], lease))
 	}
 	by, err := s.renewerOf(claims[0].Key)
 	if err != nil {
@@ -133,12 +128,12 @@ func setErrors(cmds []*renewal, err error) {
 func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claims []Claim, lease time.Duration) []Verdict {
 	err := cmd.Err()
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		cmd = renewCommand(ctx, "eval", s.scripts.renew.source, claims, lease)
+		cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
 		s.sendRenewals(ctx, by, []*renewal{cmd})
 		err = cmd.Err()
 	}
 	if s.moved(err) {
-		cmd = renewCommand(ctx, "eval", s.scripts.renew.source, claims, lease)
+		cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
 		err = contained(func() error { return s.cluster.Process(ctx, cmd) })
 	}
 	verdicts := make([]Verdict, len(claims))

@@ -13,6 +13,9 @@ var acquireLua string
 //go:embed lua/acquire_all.lua
 var acquireAllLua string
 
+//go:embed lua/acquire_fenced.lua
+var acquireFencedLua string
+
 //go:embed lua/sethold.lua
 var setHoldLua string
 
@@ -28,6 +31,9 @@ var releaseLua string
 //go:embed lua/handoff.lua
 var handoffLua string
 
+//go:embed lua/handoff_fenced.lua
+var handoffFencedLua string
+
 //go:embed lua/clear.lua
 var clearLua string
 
@@ -42,25 +48,6 @@ var stateLua string
 type script struct {
 	source any
 	digest any
-}
-
-type scripts struct {
-	acquire, acquireAll, setHold, renew, refresh, release, handoff, clear, force, state script
-}
-
-func newScripts() scripts {
-	return scripts{
-		acquire:    newScript(acquireLua),
-		acquireAll: newScript(acquireAllLua),
-		setHold:    newScript(setHoldLua),
-		renew:      newScript(renewLua),
-		refresh:    newScript(refreshLua),
-		release:    newScript(releaseLua),
-		handoff:    newScript(handoffLua),
-		clear:      newScript(clearLua),
-		force:      newScript(forceLua),
-		state:      newScript(stateLua),
-	}
 }
 
 // newScript computes the digest by which Redis caches a script. Redis names

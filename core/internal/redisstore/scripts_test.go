@@ -22,7 +22,7 @@ func TestAcquire_ExecutedTwiceIsOneHold(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
-		b.reply(b.SetHold(time.Now(), key, alice, 2, time.Hour)) // re-entered since
+		reply(b, b.Hold(time.Now(), claim(key, alice), 2, time.Hour)) // re-entered since
 		b.acquire(key, alice, time.Minute)
 		b.wantHolders(key, map[string]string{alice: "2"})
 		b.wantTTL(key, time.Hour) // not lowered
@@ -33,9 +33,9 @@ func TestAcquire_RefusalNamesHolderAndTTL(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
-		refusal, err := redisstore.Granted(b.reply(b.Acquire(time.Now(), key, bob, time.Hour)))
-		if err != nil || refusal == nil {
-			t.Fatalf("got %v, %v, want a refusal", refusal, err)
+		refusal := reply(b, b.Acquire(time.Now(), claim(key, bob), time.Hour)).Refusal
+		if refusal == nil {
+			t.Fatal("got a grant, want a refusal")
 		}
 		if refusal.Holder != alice || refusal.TTL <= 50*time.Second || refusal.TTL > time.Minute {
 			t.Errorf("refusal: got %+v, want %s with about a minute", refusal, alice)
@@ -49,9 +49,9 @@ func TestAcquire_RefusedByKeyWithoutTTL(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.rdb.HSet(t.Context(), key, bob, 1)
-		refusal, err := redisstore.Granted(b.reply(b.Acquire(time.Now(), key, alice, time.Minute)))
-		if err != nil || refusal == nil || refusal.TTL >= 0 {
-			t.Errorf("got %+v, %v, want a refusal with a negative TTL", refusal, err)
+		refusal := reply(b, b.Acquire(time.Now(), claim(key, alice), time.Minute)).Refusal
+		if refusal == nil || refusal.TTL >= 0 {
+			t.Errorf("got %+v, want a refusal with a negative TTL", refusal)
 		}
 	})
 }
@@ -61,17 +61,17 @@ func TestAcquireAll_AllOrNothing(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		keys := []string{"a", "b", "c"}
 		b.acquire("b", bob, time.Minute)
-		refusal, err := redisstore.Granted(b.reply(b.AcquireAll(time.Now(), keys, alice, time.Minute)))
-		if err != nil || refusal == nil || refusal.Index != 1 || refusal.Holder != bob {
-			t.Fatalf("got %+v, %v, want a refusal by key 1, held by bob", refusal, err)
+		refusal := reply(b, b.AcquireAll(time.Now(), kinds.Reentrant, keys, alice, time.Minute)).Refusal
+		if refusal == nil || refusal.Index != 1 || refusal.Holder != bob {
+			t.Fatalf("got %+v, want a refusal by key 1, held by bob", refusal)
 		}
 		b.wantGone("a")
 		b.wantGone("c")
 
-		b.reply(b.Release(time.Now(), "b", bob))
+		reply(b, b.Release(time.Now(), claim("b", bob)))
 		for range 2 { // executed twice
-			if got := b.reply(b.AcquireAll(time.Now(), keys, alice, time.Minute)); got != int64(1) {
-				t.Fatalf("got %v, want 1", got)
+			if got := reply(b, b.AcquireAll(time.Now(), kinds.Reentrant, keys, alice, time.Minute)); got.Refusal != nil {
+				t.Fatalf("got %+v, want a grant", got.Refusal)
 			}
 		}
 		for _, k := range keys {
@@ -85,26 +85,33 @@ func TestAcquireAll_ExecutedTwiceKeepsTTL(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, b *bench) {
 		keys := []string{"a", "b"}
-		b.reply(b.AcquireAll(time.Now(), keys, alice, time.Minute))
-		b.reply(b.Refresh(time.Now(), "a", alice, time.Hour))
-		b.reply(b.AcquireAll(time.Now(), keys, alice, time.Minute))
+		reply(b, b.AcquireAll(time.Now(), kinds.Reentrant, keys, alice, time.Minute))
+		reply(b, b.Refresh(time.Now(), claim("a", alice), time.Hour))
+		reply(b, b.AcquireAll(time.Now(), kinds.Reentrant, keys, alice, time.Minute))
 		b.wantTTL("a", time.Hour)
 	})
 }
 
-// mutation is a script that needs the holder's field, and its reply for a stranger.
-var mutations = map[string]func(b *bench, key, field string) redisstore.Call{
-	"SetHold": func(b *bench, key, field string) redisstore.Call {
-		return b.SetHold(time.Now(), key, field, 2, time.Hour)
+// mutations are the scripts that need the holder's field; each says whether it was there.
+var mutations = map[string]func(b *bench, key, field string) (mine bool, fate redisstore.Fate, err error){
+	"Hold": func(b *bench, key, field string) (bool, redisstore.Fate, error) {
+		call := b.Hold(time.Now(), claim(key, field), 2, time.Hour)
+		return call.Wait(context.Background(), soon())
 	},
-	"Refresh": func(b *bench, key, field string) redisstore.Call {
-		return b.Refresh(time.Now(), key, field, time.Hour)
+	"Refresh": func(b *bench, key, field string) (bool, redisstore.Fate, error) {
+		call := b.Refresh(time.Now(), claim(key, field), time.Hour)
+		v, fate, err := call.Wait(context.Background(), soon())
+		return v.Mine, fate, err
 	},
-	"Handoff": func(b *bench, key, field string) redisstore.Call {
-		return b.Handoff(time.Now(), key, field, "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:9", time.Hour)
+	"HandOff": func(b *bench, key, field string) (bool, redisstore.Fate, error) {
+		call := b.HandOff(time.Now(), claim(key, field), "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:9", time.Hour)
+		v, fate, err := call.Wait(context.Background(), soon())
+		return v.Mine, fate, err
 	},
-	"Release": func(b *bench, key, field string) redisstore.Call {
-		return b.Release(time.Now(), key, field)
+	"Release": func(b *bench, key, field string) (bool, redisstore.Fate, error) {
+		call := b.Release(time.Now(), claim(key, field))
+		v, fate, err := call.Wait(context.Background(), soon())
+		return v.Mine, fate, err
 	},
 }
 
@@ -112,11 +119,11 @@ func TestScripts_OnlyAcquireCreatesALock(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		for name, send := range mutations {
-			if got := b.reply(send(b, key, alice)); got != int64(0) {
-				t.Errorf("%s on a free key: got %v, want 0", name, got)
+			if mine, fate, err := send(b, key, alice); mine || fate != redisstore.Answered || err != nil {
+				t.Errorf("%s on a free key: got %v, fate %d, %v, want not mine", name, mine, fate, err)
 			}
 		}
-		if v := b.Renew(t.Context(), []redisstore.Claim{{Key: key, Field: alice}}, time.Minute); v[0].Held || v[0].Err != nil {
+		if v := b.Renew(t.Context(), []redisstore.Claim{claim(key, alice)}, time.Minute); v[0].Held || v[0].Err != nil {
 			t.Errorf("Renew on a free key: got %+v, want not held", v[0])
 		}
 		b.wantGone(key)
@@ -128,11 +135,11 @@ func TestScripts_StrangersLockIsUntouched(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, bob, time.Minute)
 		for name, send := range mutations {
-			if got := b.reply(send(b, key, alice)); got != int64(0) {
-				t.Errorf("%s: got %v, want 0", name, got)
+			if mine, fate, err := send(b, key, alice); mine || fate != redisstore.Answered || err != nil {
+				t.Errorf("%s: got %v, fate %d, %v, want not mine", name, mine, fate, err)
 			}
 		}
-		if v := b.Renew(t.Context(), []redisstore.Claim{{Key: key, Field: alice}}, time.Hour); v[0].Held {
+		if v := b.Renew(t.Context(), []redisstore.Claim{claim(key, alice)}, time.Hour); v[0].Held {
 			t.Error("Renew: got held")
 		}
 		b.wantHolders(key, map[string]string{bob: "1"})
@@ -145,15 +152,15 @@ func TestSetHold_SetsCountAndOnlyRaisesTTL(t *testing.T) {
 	each(t, func(_ *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
 		for range 2 { // executed twice: the count is set, not incremented
-			b.reply(b.SetHold(time.Now(), key, alice, 3, time.Second))
+			reply(b, b.Hold(time.Now(), claim(key, alice), 3, time.Second))
 		}
 		b.wantHolders(key, map[string]string{alice: "3"})
 		b.wantTTL(key, time.Minute)
 
-		b.reply(b.SetHold(time.Now(), key, alice, 2, time.Hour))
+		reply(b, b.Hold(time.Now(), claim(key, alice), 2, time.Hour))
 		b.wantTTL(key, time.Hour)
 
-		b.reply(b.SetHold(time.Now(), key, alice, 1, 0))
+		reply(b, b.Hold(time.Now(), claim(key, alice), 1, 0))
 		b.wantHolders(key, map[string]string{alice: "1"})
 		b.wantTTL(key, time.Hour)
 	})
@@ -164,8 +171,8 @@ func TestRefresh_RaisesAndLowers(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
 		for _, lease := range []time.Duration{time.Hour, 30 * time.Second, 30 * time.Second} {
-			if mine, err := redisstore.Mine(b.reply(b.Refresh(time.Now(), key, alice, lease))); !mine || err != nil {
-				t.Fatalf("got %v, %v, want mine", mine, err)
+			if change := reply(b, b.Refresh(time.Now(), claim(key, alice), lease)); !change.Mine {
+				t.Fatalf("got %+v, want mine", change)
 			}
 			b.wantTTL(key, lease)
 		}
@@ -178,10 +185,10 @@ func TestHandoff_MovesTheLockWithoutMessage(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		sub := b.subscribe(redisstore.Channel(key))
 		b.acquire(key, alice, time.Minute)
-		b.reply(b.SetHold(time.Now(), key, alice, 2, 0))
+		reply(b, b.Hold(time.Now(), claim(key, alice), 2, 0))
 		for range 2 { // the second execution finds the new field: done
-			if got := b.reply(b.Handoff(time.Now(), key, alice, bob, time.Hour)); got != int64(1) {
-				t.Fatalf("got %v, want 1", got)
+			if got := reply(b, b.HandOff(time.Now(), claim(key, alice), bob, time.Hour)); !got.Mine || got.Fell {
+				t.Fatalf("got %+v, want mine, nobody notified", got)
 			}
 		}
 		b.wantHolders(key, map[string]string{bob: "1"})
@@ -193,12 +200,12 @@ func TestHandoff_MovesTheLockWithoutMessage(t *testing.T) {
 // Who waits as Redisson does sleeps until the end of the TTL that it saw.
 func TestScripts_TellWhoWaitsWhenTheTTLFalls(t *testing.T) {
 	t.Parallel()
-	for name, send := range map[string]func(b *bench, lease time.Duration) redisstore.Call{
-		"Refresh": func(b *bench, lease time.Duration) redisstore.Call {
-			return b.Refresh(time.Now(), key, alice, lease)
+	for name, send := range map[string]func(b *bench, lease time.Duration) redisstore.Call[redisstore.Change]{
+		"Refresh": func(b *bench, lease time.Duration) redisstore.Call[redisstore.Change] {
+			return b.Refresh(time.Now(), claim(key, alice), lease)
 		},
-		"Handoff": func(b *bench, lease time.Duration) redisstore.Call {
-			return b.Handoff(time.Now(), key, alice, bob, lease)
+		"Handoff": func(b *bench, lease time.Duration) redisstore.Call[redisstore.Change] {
+			return b.HandOff(time.Now(), claim(key, alice), bob, lease)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,8 +216,8 @@ func TestScripts_TellWhoWaitsWhenTheTTLFalls(t *testing.T) {
 					sub := b.subscribe(redisstore.Channel(key))
 					b.acquire(key, alice, time.Minute)
 					for range 2 { // the second execution changes nothing, and tells nothing
-						if mine, err := redisstore.Mine(b.reply(send(b, lease))); !mine || err != nil {
-							t.Fatalf("got %v, %v, want mine", mine, err)
+						if change := reply(b, send(b, lease)); !change.Mine {
+							t.Fatalf("got %+v, want mine", change)
 						}
 					}
 					b.wantTTL(key, lease)
@@ -232,7 +239,7 @@ func TestRefresh_TellsOfATTLWhereThereWasNone(t *testing.T) {
 		b.acquire(key, alice, time.Minute)
 		b.rdb.Persist(t.Context(), key)
 		sub := b.subscribe(redisstore.Channel(key))
-		b.reply(b.Refresh(time.Now(), key, alice, time.Hour))
+		reply(b, b.Refresh(time.Now(), claim(key, alice), time.Hour))
 		b.wantTTL(key, time.Hour)
 		sub.wantOnly("0", "end")
 	})
@@ -243,12 +250,12 @@ func TestScripts_ShorterLeasePublishForbidden(t *testing.T) {
 	t.Parallel()
 	b, mute := onServer(t).mute()
 	b.acquire(key, alice, time.Hour)
-	for _, call := range []redisstore.Call{
-		mute.Refresh(time.Now(), key, alice, time.Minute),
-		mute.Handoff(time.Now(), key, alice, bob, 20*time.Second),
+	for _, call := range []redisstore.Call[redisstore.Change]{
+		mute.Refresh(time.Now(), claim(key, alice), time.Minute),
+		mute.HandOff(time.Now(), claim(key, alice), bob, 20*time.Second),
 	} {
-		if mine, err := redisstore.Mine(mute.reply(call)); !mine || err != nil {
-			t.Errorf("got %v, %v, want mine", mine, err)
+		if change := reply(mute, call); !change.Mine {
+			t.Errorf("got %+v, want mine", change)
 		}
 	}
 	b.wantHolders(key, map[string]string{bob: "1"})
@@ -260,17 +267,17 @@ func TestRelease_FreesWhateverTheCountAndPublishes(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		sub := b.subscribe("redisson_lock__channel:{order:42}")
 		b.acquire(key, alice, time.Minute)
-		b.reply(b.SetHold(time.Now(), key, alice, 5, 0))
+		reply(b, b.Hold(time.Now(), claim(key, alice), 5, 0))
 
-		mine, told, err := redisstore.Released(b.reply(b.Release(time.Now(), key, alice)))
-		if !mine || told != 1 || err != nil {
-			t.Errorf("got %v, %d, %v, want mine and one subscriber told", mine, told, err)
+		released := reply(b, b.Release(time.Now(), claim(key, alice)))
+		if !released.Mine || released.Notified != 1 {
+			t.Errorf("got %+v, want mine and one subscriber notified", released)
 		}
 		b.wantGone(key)
 
-		mine, _, err = redisstore.Released(b.reply(b.Release(time.Now(), key, alice))) // executed twice
-		if mine || err != nil {
-			t.Errorf("second execution: got %v, %v, want not mine", mine, err)
+		released = reply(b, b.Release(time.Now(), claim(key, alice))) // executed twice
+		if released.Mine {
+			t.Errorf("second execution: got %+v, want not mine", released)
 		}
 		sub.wantOnly("0", "end")
 	})
@@ -281,9 +288,9 @@ func TestRelease_PublishForbidden(t *testing.T) {
 	t.Parallel()
 	b, mute := onServer(t).mute()
 	mute.acquire(key, alice, time.Minute)
-	mine, told, err := redisstore.Released(mute.reply(mute.Release(time.Now(), key, alice)))
-	if !mine || told != 0 || err != nil {
-		t.Errorf("got %v, %d, %v, want mine, nobody told", mine, told, err)
+	released := reply(mute, mute.Release(time.Now(), claim(key, alice)))
+	if !released.Mine || released.Notified != 0 {
+		t.Errorf("got %+v, want mine, nobody notified", released)
 	}
 	b.wantGone(key)
 }
@@ -292,8 +299,8 @@ func TestForce_PublishForbidden(t *testing.T) {
 	t.Parallel()
 	b, mute := onServer(t).mute()
 	b.acquire(key, alice, time.Minute)
-	if freed, err := redisstore.Mine(mute.reply(mute.Force(time.Now(), key))); !freed || err != nil {
-		t.Errorf("got %v, %v, want freed", freed, err)
+	if !reply(mute, mute.Force(time.Now(), kinds.Reentrant, key)) {
+		t.Error("got not held, want freed")
 	}
 	b.wantGone(key)
 }
@@ -314,8 +321,8 @@ func TestForce_FreesAnyHolderAndPublishes(t *testing.T) {
 		sub := b.subscribe(redisstore.Channel(key))
 		b.acquire(key, bob, time.Minute)
 		for _, want := range []bool{true, false} {
-			if got, err := redisstore.Mine(b.reply(b.Force(time.Now(), key))); got != want || err != nil {
-				t.Errorf("got %v, %v, want %v", got, err, want)
+			if got := reply(b, b.Force(time.Now(), kinds.Reentrant, key)); got != want {
+				t.Errorf("got %v, want %v", got, want)
 			}
 		}
 		b.wantGone(key)
@@ -326,14 +333,14 @@ func TestForce_FreesAnyHolderAndPublishes(t *testing.T) {
 func TestState_ReadsOneInstant(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
-		snap, err := redisstore.ReadState(b.reply(b.State(time.Now(), key)))
-		if err != nil || len(snap.Holders) != 0 || snap.TTL != -2*time.Millisecond {
-			t.Errorf("free: got %+v, %v", snap, err)
+		snap := reply(b, b.State(time.Now(), kinds.Reentrant, key))
+		if len(snap.Holders) != 0 || snap.TTL != -2*time.Millisecond {
+			t.Errorf("free: got %+v", snap)
 		}
 		b.acquire(key, alice, time.Minute)
-		snap, err = redisstore.ReadState(b.reply(b.State(time.Now(), key)))
-		if err != nil || snap.Holders[alice] != "1" || snap.TTL <= 50*time.Second {
-			t.Errorf("held: got %+v, %v", snap, err)
+		snap = reply(b, b.State(time.Now(), kinds.Reentrant, key))
+		if snap.Holders[alice] != "1" || snap.TTL <= 50*time.Second {
+			t.Errorf("held: got %+v", snap)
 		}
 	})
 }
@@ -343,7 +350,7 @@ func TestRenew_VerdictPerClaimInOrder(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire("mine", alice, time.Minute)
 		b.acquire("theirs", bob, time.Minute)
-		claims := []redisstore.Claim{{Key: "theirs", Field: alice}, {Key: "mine", Field: alice}, {Key: "nobody's", Field: alice}}
+		claims := []redisstore.Claim{claim("theirs", alice), claim("mine", alice), claim("nobody's", alice)}
 		var held []bool
 		for _, v := range b.Renew(t.Context(), claims, time.Hour) {
 			if v.Err != nil {
@@ -365,7 +372,7 @@ func TestRenew_NeverLowersAndZeroOnlyLooks(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, alice, time.Hour)
 		for _, lease := range []time.Duration{time.Second, 0} {
-			if v := b.Renew(t.Context(), []redisstore.Claim{{Key: key, Field: alice}}, lease); !v[0].Held || v[0].Err != nil {
+			if v := b.Renew(t.Context(), []redisstore.Claim{claim(key, alice)}, lease); !v[0].Held || v[0].Err != nil {
 				t.Errorf("lease %s: got %+v, want held", lease, v[0])
 			}
 			b.wantTTL(key, time.Hour)
@@ -379,7 +386,7 @@ func TestRenew_WrongTypeSpoilsOnlyItself(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		b.rdb.Set(t.Context(), key, "text", 0)
 		b.acquire("other", alice, time.Minute)
-		v := b.Renew(t.Context(), []redisstore.Claim{{Key: key, Field: alice}, {Key: "other", Field: alice}}, time.Hour)
+		v := b.Renew(t.Context(), []redisstore.Claim{claim(key, alice), claim("other", alice)}, time.Hour)
 		if v[0].Err != nil || v[0].Held {
 			t.Errorf("a string as a lock: got %+v, want not held", v[0])
 		}
@@ -394,18 +401,22 @@ func TestScripts_WrongTypeIsAnAnsweredError(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.rdb.Set(t.Context(), key, "text", 0)
-		calls := map[string]redisstore.Call{
-			"Acquire":    b.Acquire(time.Now(), key, alice, time.Minute),
-			"AcquireAll": b.AcquireAll(time.Now(), []string{"free", key}, alice, time.Minute),
-		}
-		for name, send := range mutations {
-			calls[name] = send(b, key, alice)
-		}
-		for name, call := range calls {
-			_, fate, err := call.Wait(context.Background(), soon())
-			if err == nil || fate != redisstore.Answered || redisstore.Transient(err) {
+		want := func(name string, fate redisstore.Fate, err error) {
+			t.Helper()
+			if err == nil || fate != redisstore.Answered || redisstore.Transient(err) || !redisstore.Rejects(err) {
 				t.Errorf("%s: got %v, fate %d, want an answered error that does not pass", name, err, fate)
 			}
+		}
+		for name, call := range map[string]redisstore.Call[redisstore.Grant]{
+			"Acquire":    b.Acquire(time.Now(), claim(key, alice), time.Minute),
+			"AcquireAll": b.AcquireAll(time.Now(), kinds.Reentrant, []string{"free", key}, alice, time.Minute),
+		} {
+			_, fate, err := call.Wait(context.Background(), soon())
+			want(name, fate, err)
+		}
+		for name, send := range mutations {
+			_, fate, err := send(b, key, alice)
+			want(name, fate, err)
 		}
 		b.wantGone("free")
 		if got := b.rdb.Get(t.Context(), key).Val(); got != "text" {
@@ -426,18 +437,18 @@ func TestScripts_AfterScriptFlush(t *testing.T) {
 		flush()
 		b.acquire(key, alice, time.Minute)
 		flush()
-		if v := b.Renew(t.Context(), []redisstore.Claim{{Key: key, Field: alice}}, time.Hour); !v[0].Held || v[0].Err != nil {
+		if v := b.Renew(t.Context(), []redisstore.Claim{claim(key, alice)}, time.Hour); !v[0].Held || v[0].Err != nil {
 			t.Errorf("Renew: got %+v", v[0])
 		}
-		for _, send := range []func() redisstore.Call{
-			func() redisstore.Call { return b.SetHold(time.Now(), key, alice, 2, 0) },
-			func() redisstore.Call { return b.Refresh(time.Now(), key, alice, time.Minute) },
-			func() redisstore.Call { return b.Handoff(time.Now(), key, alice, bob, time.Minute) },
-			func() redisstore.Call { return b.Release(time.Now(), key, bob) },
+		for i, send := range []func() bool{
+			func() bool { return reply(b, b.Hold(time.Now(), claim(key, alice), 2, 0)) },
+			func() bool { return reply(b, b.Refresh(time.Now(), claim(key, alice), time.Minute)).Mine },
+			func() bool { return reply(b, b.HandOff(time.Now(), claim(key, alice), bob, time.Minute)).Mine },
+			func() bool { return reply(b, b.Release(time.Now(), claim(key, bob))).Mine },
 		} {
 			flush()
-			if got := b.reply(send()); got.(int64) < 1 {
-				t.Errorf("got %v, want done", got)
+			if !send() {
+				t.Errorf("step %d: got not mine, want done", i)
 			}
 		}
 		b.wantGone(key)
@@ -452,15 +463,12 @@ func TestClear_FreesWhatIsUnderSuspicionAndPublishes(t *testing.T) {
 		b.acquire("theirs", bob, time.Minute)
 		b.rdb.Set(t.Context(), "text", "no lock", 0)
 		list := []redisstore.Suspicion{
-			{Key: "nobody's", Fields: []string{alice}},
-			{Key: "text", Fields: []string{alice}},
-			{Key: "mine", Fields: []string{"another", alice}},
-			{Key: "theirs", Fields: []string{alice}},
+			{Kind: kinds.Reentrant, Key: "nobody's", Fields: []string{alice}},
+			{Kind: kinds.Reentrant, Key: "text", Fields: []string{alice}},
+			{Kind: kinds.Reentrant, Key: "mine", Fields: []string{"another", alice}},
+			{Kind: kinds.Reentrant, Key: "theirs", Fields: []string{alice}},
 		}
-		found, err := redisstore.Cleared(b.reply(b.Clear(time.Now(), list)), len(list))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := reply(b, b.Clear(time.Now(), list))
 		for i, want := range [][]string{nil, nil, {alice}, {bob}} {
 			if found[i].Err != nil || !slices.Equal(found[i].Fields, want) {
 				t.Errorf("%s: got %+v, want %v", list[i].Key, found[i], want)

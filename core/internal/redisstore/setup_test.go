@@ -48,8 +48,16 @@ func newBench(t *testing.T, rdb *redis.Client) *bench {
 // soon is a limit that no test reaches.
 func soon() time.Time { return time.Now().Add(20 * time.Second) }
 
+// kinds are the kinds of lock; most tests are about the plain one.
+var kinds = redisstore.NewKinds()
+
+// claim is one of the plain kind.
+func claim(key, field string) redisstore.Claim {
+	return redisstore.Claim{Kind: kinds.Reentrant, Key: key, Field: field}
+}
+
 // reply waits for an answer.
-func (b *bench) reply(c redisstore.Call) any {
+func reply[T any](b *bench, c redisstore.Call[T]) T {
 	b.t.Helper()
 	v, fate, err := c.Wait(context.Background(), soon())
 	if err != nil || fate != redisstore.Answered {
@@ -61,8 +69,8 @@ func (b *bench) reply(c redisstore.Call) any {
 // acquire takes key and fails the test when it is refused.
 func (b *bench) acquire(key, field string, lease time.Duration) {
 	b.t.Helper()
-	if got := b.reply(b.Acquire(time.Now(), key, field, lease)); got != int64(1) {
-		b.t.Fatalf("acquire %s for %s: got %v, want 1", key, field, got)
+	if got := reply(b, b.Acquire(time.Now(), claim(key, field), lease)); got.Refusal != nil {
+		b.t.Fatalf("acquire %s for %s: refused by %+v", key, field, got.Refusal)
 	}
 }
 

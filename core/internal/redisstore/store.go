@@ -32,7 +32,8 @@ type Config struct {
 // Cluster. It is safe for concurrent use.
 type Store struct {
 	cfg      Config
-	scripts  scripts
+	kinds    Kinds
+	clear    script
 	lanes    *lanes
 	direct   *direct
 	hooks    hooks                // of the caller's client
@@ -50,7 +51,7 @@ var ErrClient = errors.New("unsupported redis client")
 
 // New makes a Store on the caller's client, which stays the caller's to close.
 func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
-	s := &Store{cfg: cfg, scripts: newScripts()}
+	s := &Store{cfg: cfg, kinds: NewKinds(), clear: newScript(clearLua)}
 	s.life, s.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	over, end := context.WithCancel(s.life)
 	end()
@@ -90,6 +91,9 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	}
 	return s, nil
 }
+
+// Kinds are the kinds of lock. They are the same for the whole life of the Store.
+func (s *Store) Kinds() Kinds { return s.kinds }
 
 // Close stops what the Store started.
 func (s *Store) Close() error {

@@ -2,7 +2,7 @@
 -- an error of Redis. The hash of something else stays: a plain lock has a holder's field
 -- ("<id>:<number>") with a count, and nothing beside it; Redisson's read-write lock has a mode.
 -- KEYS[1] lock hash
--- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH
+-- ARGV[1] channel, empty for none  ARGV[2] PUBLISH or SPUBLISH
 -- Reply   1 it was held, 0 it was free, -1 the hash is not a plain lock
 local hash = redis.call('HGETALL', KEYS[1])
 if #hash == 0 then
@@ -12,5 +12,7 @@ if #hash > 2 or not string.find(hash[1], ':%d+$') or not string.find(hash[2], '^
   return -1
 end
 redis.call('DEL', KEYS[1])
-redis.pcall(ARGV[2], ARGV[1], '0')
+if ARGV[1] ~= '' then
+  redis.pcall(ARGV[2], ARGV[1], '0')
+end
 return 1

@@ -1,11 +1,11 @@
 -- Passes the lock from one holder to the next without freeing it. When the TTL falls, who waits is
--- told: Redisson sleeps on the TTL that it saw. A publish that fails fails nothing.
+-- notified: Redisson sleeps on the TTL that it saw. A publish that fails fails nothing.
 -- KEYS[1] lock hash
 -- ARGV[1] old holder field  ARGV[2] new holder field  ARGV[3] lease of the new holder in ms
--- ARGV[4] channel  ARGV[5] PUBLISH or SPUBLISH
+-- ARGV[4] channel, empty for none  ARGV[5] PUBLISH or SPUBLISH
 -- Reply   0 the old field is not the holder
 --         1 passed (also when the new field is there already: the same call, executed twice)
---         2 passed and told
+--         2 passed and notified
 local counts = redis.call('HMGET', KEYS[1], ARGV[1], ARGV[2])
 if counts[2] then
   return 1
@@ -17,7 +17,7 @@ local before = redis.call('PTTL', KEYS[1])
 redis.call('HSET', KEYS[1], ARGV[2], 1)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('HDEL', KEYS[1], ARGV[1])
-if before >= 0 and before <= tonumber(ARGV[3]) then
+if ARGV[4] == '' or before >= 0 and before <= tonumber(ARGV[3]) then
   return 1
 end
 redis.pcall(ARGV[5], ARGV[4], '0')

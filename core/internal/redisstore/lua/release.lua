@@ -1,14 +1,17 @@
 -- Frees the lock if the field holds it, whatever its count, and wakes the waiters. A publish that
 -- fails (an ACL without the channel) does not fail the release: waiters poll.
 -- KEYS[1] lock hash
--- ARGV[1] holder field  ARGV[2] channel  ARGV[3] PUBLISH or SPUBLISH
--- Reply   0 not the holder, else 1 + the number of subscribers that were told
+-- ARGV[1] holder field  ARGV[2] channel, empty for none  ARGV[3] PUBLISH or SPUBLISH
+-- Reply   0 not the holder, else 1 + the number of subscribers that were notified
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
 redis.call('DEL', KEYS[1])
-local told = redis.pcall(ARGV[3], ARGV[2], '0')
-if type(told) ~= 'number' then
-  told = 0
+if ARGV[2] == '' then
+  return 1
 end
-return 1 + told
+local notified = redis.pcall(ARGV[3], ARGV[2], '0')
+if type(notified) ~= 'number' then
+  notified = 0
+end
+return 1 + notified

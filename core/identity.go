@@ -1,0 +1,32 @@
+package core
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+)
+
+// identity is who a client is in Redis: its id, and the numbers behind it that its holders
+// have used.
+type identity struct {
+	id     string
+	fields atomic.Int64
+}
+
+// newID is a random UUID (version 4), as Redisson's client id.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// nextField makes a holder field that was never used: a command of an earlier
+// acquisition that lands late cannot be taken for one of this.
+func (i *identity) nextField() string {
+	var buf [64]byte
+	field := append(append(buf[:0], i.id...), ':')
+	return string(strconv.AppendInt(field, i.fields.Add(1), 10))
+}

@@ -1,0 +1,186 @@
+package core_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+const tokens = "redisson_lock_token:{order:42}"
+
+// Every acquisition draws a larger token from Redisson's counter: a first one, one that was
+// handed over, and one after the lock was forced away.
+func TestFenced_TokensRise(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		l := locks.FencedLock("order:42")
+		_, first := acquired(t, t.Context(), l)
+		next := make(chan *core.Hold)
+		go func() {
+			_, hold, err := l.Acquire(context.Background())
+			if err != nil {
+				t.Error(err)
+			}
+			next <- hold
+		}()
+		waiters(t, locks, 1)
+		released(t, first)
+		handed := <-next
+		if _, err := locks.FencedLock("order:42").ForceRelease(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, last := acquired(t, t.Context(), b.locks().FencedLock("order:42"))
+		if first.Token() != 1 || handed.Token() != 2 || last.Token() != 3 {
+			t.Errorf("tokens: got %d, %d, %d, want 1, 2, 3", first.Token(), handed.Token(), last.Token())
+		}
+		if got := b.Get(t.Context(), tokens).Val(); got != "3" {
+			t.Errorf("counter: got %q, want 3", got)
+		}
+		wantErr(t, handed.Release(t.Context()), core.ErrLost)
+		released(t, last)
+		if ttl := b.TTL(t.Context(), tokens).Val(); ttl >= 0 {
+			t.Errorf("the counter has the TTL %s", ttl)
+		}
+	})
+}
+
+// A re-entry is the same holder.
+func TestFenced_ReentryHasTheTokenOfItsHold(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		l := b.locks().FencedLock("order:42")
+		ctx, outer := acquired(t, t.Context(), l)
+		_, inner := acquired(t, ctx, l)
+		if outer.Token() != 1 || inner.Token() != 1 {
+			t.Errorf("tokens: got %d and %d, want 1 and 1", outer.Token(), inner.Token())
+		}
+		b.wantCount(outer, "2")
+		released(t, inner)
+		released(t, outer)
+	})
+}
+
+// A counter that Redisson has drawn from goes on.
+func TestFenced_CounterIsRedissons(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		b.Set(t.Context(), tokens, "41", 0)
+		_, hold := acquired(t, t.Context(), b.locks().FencedLock("order:42"))
+		if hold.Token() != 42 {
+			t.Errorf("token: got %d, want 42", hold.Token())
+		}
+		released(t, hold)
+	})
+}
+
+func TestFenced_ObserversSeeTheToken(t *testing.T) {
+	t.Parallel()
+	b := embeddedBed(t)
+	rec := &tokenRecorder{}
+	_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(rec)).FencedLock("order:42"))
+	released(t, hold)
+	if rec.acquired.Token != 1 || rec.acquired.Kind != core.KindFenced || rec.ended.Token != 1 {
+		t.Errorf("got %+v and %+v, want token 1 of a fenced lock", rec.acquired, rec.ended)
+	}
+}
+
+type tokenRecorder struct {
+	acquired core.AcquireResult
+	ended    core.HoldResult
+}
+
+func (r *tokenRecorder) ObserveAcquireEnd(_ context.Context, a core.AcquireResult) { r.acquired = a }
+func (r *tokenRecorder) ObserveHoldEnd(_ context.Context, h core.HoldResult)       { r.ended = h }
+
+// A spin lock looks like any other in Redis, publishes nothing, and subscribes to nothing.
+func TestSpin_NoMessages(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		sub := b.subscribe(t, "redisson_lock__channel:{order:42}")
+		mine, theirs := b.locks(), b.locks()
+		_, hold := acquired(t, t.Context(), mine.SpinLock("order:42"))
+		b.wantCount(hold, "1")
+		got := make(chan *core.Hold)
+		go func() {
+			_, hold, err := theirs.SpinLock("order:42").Acquire(context.Background())
+			if err != nil {
+				t.Error(err)
+			}
+			got <- hold
+		}()
+		waiters(t, theirs, 1)
+		if n := b.PubSubNumSub(t.Context(), "redisson_lock__channel:{order:42}").Val(); n["redisson_lock__channel:{order:42}"] != 1 {
+			t.Errorf("subscribers: got %v, want the one of this test", n)
+		}
+		must(t, hold.Refresh(t.Context(), 10*time.Second)) // a lower TTL is not published either
+		released(t, hold)
+		released(t, <-got)
+		must(t, b.Publish(t.Context(), "redisson_lock__channel:{order:42}", "end").Err())
+		sub.want("end")
+	})
+}
+
+// Who spins attempts soon, and then less and less often: 6 times in the first 50 ms, and
+// then every 40 to 50 ms. The callers of one client spin as one.
+func TestSpin_BackOff(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		_, hold := acquired(t, t.Context(), b.locks().SpinLock("k"))
+		locks, attempts := b.counted()
+		b.warm(locks)
+		before := attempts.Hits()
+		var callers sync.WaitGroup
+		for range 3 {
+			callers.Go(func() {
+				_, _, err := locks.SpinLock("k").Acquire(context.Background(), core.WaitTime(2*time.Second))
+				wantErr(t, err, core.ErrNotAcquired)
+			})
+		}
+		callers.Wait()
+		if n := attempts.Hits() - before; n < 40 || n > 70 {
+			t.Errorf("attempts in two seconds: got %d, want about 50", n)
+		}
+		released(t, hold)
+	})
+}
+
+// A spinning waiter of another process has its turn beside one that keeps the lock busy.
+func TestSpin_TurnBesideABusyClient(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		busy, lone := b.locks(), b.locks()
+		ctx, stop := context.WithCancel(context.Background())
+		var callers sync.WaitGroup
+		for range 4 {
+			callers.Go(func() {
+				for ctx.Err() == nil {
+					_ = busy.SpinLock("k").Do(ctx, func(context.Context) error {
+						time.Sleep(time.Millisecond) // the work, in the time of the bubble
+						return nil
+					})
+				}
+			})
+		}
+		for range 5 {
+			_, hold := acquired(t, t.Context(), lone.SpinLock("k"), core.WaitTime(4*time.Second))
+			released(t, hold)
+		}
+		stop()
+		callers.Wait()
+	})
+}
+
+// A context that holds a name as one kind cannot enter it again as another.
+func TestKinds_OneNameIsForOneKind(t *testing.T) {
+	t.Parallel()
+	b := embeddedBed(t)
+	locks := b.locks()
+	ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+	_, _, err := locks.FencedLock("k").Acquire(ctx)
+	wantErr(t, err, core.ErrInvalid)
+	released(t, hold)
+}

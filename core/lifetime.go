@@ -1,0 +1,73 @@
+package core
+
+import (
+	"context"
+	"sync"
+)
+
+// lifetime is the life of a client, of those who are inside it and of what it does in the
+// background.
+//
+//	open ── beginClose ──▶ closing ── endWork ──▶ closed
+//
+// While it is open, callers enter and work is spawned. While it is closing, callers that wait
+// are sent away by the channel, others are refused, and work goes on: releases need it. When
+// it is closed there is none.
+type lifetime struct {
+	callers callers
+	closing chan struct{}   // closed when it is not open any more
+	life    context.Context //nolint:containedctx // of the work
+	end     context.CancelFunc
+
+	mu      sync.Mutex
+	begun   bool // closing has begun
+	workers sync.WaitGroup
+}
+
+// open begins it.
+func (l *lifetime) open() {
+	l.life, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own
+	l.callers.gone, l.closing = make(chan struct{}), make(chan struct{})
+}
+
+// spawn runs work in a goroutine that endWork waits for. After that it does nothing.
+func (l *lifetime) spawn(work func(ctx context.Context)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.life.Err() == nil {
+		l.workers.Go(func() { work(l.life) })
+	}
+}
+
+// isClosing reports whether callers are refused.
+func (l *lifetime) isClosing() bool {
+	select {
+	case <-l.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// beginClose refuses callers and waits until the last one has left. It reports whether
+// nobody has begun before.
+func (l *lifetime) beginClose() bool {
+	l.mu.Lock()
+	if l.begun {
+		l.mu.Unlock()
+		return false
+	}
+	l.begun = true
+	close(l.closing)
+	l.mu.Unlock()
+	<-l.callers.refuse()
+	return true
+}
+
+// endWork ends all work and waits for it.
+func (l *lifetime) endWork() {
+	l.mu.Lock()
+	l.end()
+	l.mu.Unlock()
+	l.workers.Wait()
+}
