@@ -17,8 +17,11 @@ type deadline struct {
 // two clocks over the lease, and the granularity of both. Never more than half the lease,
 // so that leases of a few milliseconds are usable.
 func margin(ttl time.Duration) time.Duration {
-	return min(ttl/100+2*time.Millisecond, ttl/2)
+	return min(ttl/100+granularity, ttl/2)
 }
+
+// granularity is how far two looks at clocks may be apart.
+const granularity = 2 * time.Millisecond
 
 // DeadlineAfter is the deadline that a lease of length ttl gives which was sent at sent.
 func DeadlineAfter(sent time.Time, ttl time.Duration) time.Time {

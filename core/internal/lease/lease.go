@@ -68,6 +68,9 @@ func (w *Watchdog) Open(l *Lease, claim redisstore.Claim, holder Holder, sent ti
 	l.deadline.set(w.cfg.Start, DeadlineAfter(sent, ttl))
 }
 
+// Holder is who has the lease.
+func (l *Lease) Holder() Holder { return l.holder }
+
 // become goes to the next phase if there is a way, and reports whether. The mutex is held.
 func (l *Lease) become(next phase) bool {
 	if next <= l.phase || next == lost && l.phase != held {

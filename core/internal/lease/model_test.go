@@ -270,7 +270,7 @@ func (d *duel) compare() {
 	watched := d.Leases()
 	for key, p := range d.pairs {
 		left := p.left(d.now())
-		if left <= 0 && (left > -2*time.Millisecond || d.now() < d.blind) {
+		if left <= 0 && (left > -5*time.Millisecond || d.now() < d.blind) {
 			continue // the scheduler has until then
 		}
 		if left <= 0 {

@@ -13,25 +13,29 @@ type Renewer interface {
 	// NodeName names the node that has a key.
 	NodeName(ctx context.Context, key string) string
 
-	// Renew raises the TTL of claims on one node to ttl where they still hold, or only looks
-	// when ttl is 0. The verdicts are in the order of the claims.
+	// Renew raises the TTL of claims of one kind on one node to ttl where they still hold, or
+	// only looks when ttl is 0. The verdicts are in the order of the claims.
 	Renew(ctx context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict
 }
 
-// renew is one pass over the leases that are due: one batch per node, none of which waits
-// for another.
+// renew is one pass over the leases that are due: one batch per node and kind, none of which
+// waits for another.
 func (w *Watchdog) renew(ctx context.Context, due []*Lease) {
-	nodes := make(map[string][]*Lease)
-	for _, l := range due {
-		name := w.cfg.Renewer.NodeName(ctx, l.Key)
-		nodes[name] = append(nodes[name], l)
+	type path struct {
+		node string
+		kind *redisstore.Kind
 	}
-	for _, batch := range nodes {
+	batches := make(map[path][]*Lease)
+	for _, l := range due {
+		p := path{w.cfg.Renewer.NodeName(ctx, l.Key), l.Kind}
+		batches[p] = append(batches[p], l)
+	}
+	for _, batch := range batches {
 		w.cfg.Spawn(func(ctx context.Context) { w.renewBatch(ctx, batch) })
 	}
 }
 
-// renewBatch renews leases of one node. What Redis said is taken in for all of them, before
+// renewBatch renews leases that one script can renew. What Redis said is taken in for all of them, before
 // any holder is told, who may take its time: losses first.
 func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 	leases, claims := w.stillWanted(batch)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A step of the wall clock that is followed, and how often it is looked for while there are
-// leases.
+// A step of the wall clock that is followed, which is within the margin, and how often it
+// is looked for while there are leases.
 const (
-	clockJump  = 100 * time.Millisecond
+	clockJump  = granularity
 	clockCheck = time.Second
 )
 

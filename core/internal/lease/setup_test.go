@@ -113,8 +113,12 @@ func (b *bed) renewed(key string) *holding {
 }
 
 func (b *bed) opened(key string, ttl time.Duration) *holding {
+	return b.openedAs(nil, key, ttl)
+}
+
+func (b *bed) openedAs(kind *redisstore.Kind, key string, ttl time.Duration) *holding {
 	h := &holding{}
-	b.Open(&h.Lease, redisstore.Claim{Key: key, Field: "f"}, h, time.Now(), ttl)
+	b.Open(&h.Lease, redisstore.Claim{Kind: kind, Key: key, Field: "f"}, h, time.Now(), ttl)
 	return h
 }
 
@@ -178,6 +182,7 @@ type redis struct {
 type call struct {
 	at   time.Time
 	keys []string
+	kind *redisstore.Kind // of all of them
 	ttl  time.Duration
 }
 
@@ -198,6 +203,9 @@ func (r *redis) Renew(ctx context.Context, claims []redisstore.Claim, ttl time.D
 	c := call{at: time.Now(), ttl: ttl}
 	for _, claim := range claims {
 		c.keys = append(c.keys, claim.Key)
+		if c.kind = claim.Kind; c.kind != claims[0].Kind {
+			panic("one call for two kinds")
+		}
 	}
 	r.mu.Lock()
 	r.asked = append(r.asked, c)

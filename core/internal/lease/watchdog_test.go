@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // third is when a lease is renewed at the latest, and jitter by how much it may be earlier.
@@ -77,6 +79,28 @@ func TestWatchdog_RenewalsTravelTogether(t *testing.T) {
 		}
 		if slices.Sort(keys); len(slices.Compact(keys)) != 10 {
 			t.Errorf("renewed %v", keys)
+		}
+	})
+}
+
+// Each kind has a script of its own, so it has a call of its own.
+func TestWatchdog_RenewsKindsApart(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		plain, fenced := &redisstore.Kind{Name: "plain"}, &redisstore.Kind{Name: "fenced"}
+		for i := range 10 {
+			kind := plain
+			if i%2 == 0 {
+				kind = fenced
+			}
+			b.openedAs(kind, fmt.Sprint("n/", i), ttl).Renew(time.Now())
+		}
+		pass(third + time.Millisecond)
+		seen := make(map[*redisstore.Kind]int)
+		for _, c := range b.redis.calls() {
+			seen[c.kind] += len(c.keys)
+		}
+		if seen[plain] != 5 || seen[fenced] != 5 {
+			t.Errorf("renewed %d and %d", seen[plain], seen[fenced])
 		}
 	})
 }
@@ -389,7 +413,7 @@ func TestWatchdog_Drained(t *testing.T) {
 		<-b.Drained() // nothing is held
 		released, lost, over := b.held("released", time.Minute), b.held("lost", time.Minute), b.held("over", time.Second)
 		drained, also := b.Drained(), b.Drained()
-		if got := b.Leases(); len(got) != 3 || b.Count() != 3 || !slices.Contains(got, &lost.Lease) {
+		if got := b.Leases(); len(got) != 3 || b.Count() != 3 || !slices.Contains(got, &lost.Lease) || lost.Holder() != lost {
 			t.Errorf("%d leases, %d counted", len(got), b.Count())
 		}
 		for _, end := range []func(){released.End, func() { lost.Lose(errGone) }, func() { <-drained }} {
