@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/jitter"
+	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -78,7 +79,7 @@ func (a *attempt) run(ctx context.Context) (*owner, error) {
 			}
 			return nil, err
 		}
-		if !o.deadline.passed(a.client.start, a.now) {
+		if !o.lease.Expired(a.now) {
 			return o, nil
 		}
 		a.client.passOn(o) // handed over too late
@@ -344,7 +345,7 @@ func (a *attempt) wanted() []string {
 
 // granted judges a positive reply, which may have come too late.
 func (a *attempt) granted(ctx context.Context, g grant) (_ grant, again bool, err error) {
-	if leaseOver(g.sent, a.req.lease, a.now) {
+	if lease.Expired(g.sent, a.req.lease, a.now) {
 		a.client.relinquish(a.req.kind, a.wanted(), g.field, a.req.lease)
 		return grant{}, true, errTooLate
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/breaker"
+	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/redis/go-redis/v9"
 )
@@ -30,7 +31,7 @@ type Client struct {
 	breaker  *breaker.Breaker
 	backend  backend
 	resolver *resolver
-	watchdog *watchdog
+	watchdog *lease.Watchdog
 	ownRedis redis.UniversalClient // of Open; closed with this client
 
 	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
@@ -67,7 +68,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.unasked.gone = make(chan struct{})
 	c.backend.client = c
 	c.breaker = breaker.New(c.nodeName)
-	c.lines, c.hub, c.resolver, c.watchdog = newLines(c), newHub(c), newResolver(c), newWatchdog(c)
+	c.lines, c.hub, c.resolver = newLines(c), newHub(c), newResolver(c)
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
 		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},
@@ -79,9 +80,16 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, invalidf("New: %w", err)
 	}
 	c.kinds, c.oneScript = c.store.Kinds(), c.store.SameSlot
-	c.spawn(c.watchdog.run)
+	c.watchdog = lease.NewWatchdog(lease.Config{
+		Start: c.start, TTL: cfg.watchdog, Timeout: c.renewTimeout(), Landing: settleTime,
+		Renewer: c.store, Spawn: c.spawn, Over: errLeaseOver, Gone: errNotMine,
+	})
+	c.spawn(c.watchdog.Run)
 	return c, nil
 }
+
+// renewTimeout is how long one renewal may take, so that several fit into a lease.
+func (c *Client) renewTimeout() time.Duration { return c.cfg.watchdog / 6 }
 
 // ID is the client id: a UUID, the first half of the holder fields in Redis.
 func (c *Client) ID() string { return c.id }
@@ -113,11 +121,8 @@ func (c *Client) Ready(ctx context.Context) error {
 func (c *Client) Holds() []HoldInfo {
 	var list []HoldInfo
 	seen := make(map[*scope]bool)
-	for _, o := range c.watchdog.owners() {
-		o.mu.Lock()
-		scopes := append([]*scope(nil), o.scopes...)
-		o.mu.Unlock()
-		for _, s := range scopes {
+	for _, l := range c.watchdog.Leases() {
+		for _, s := range ownerOf(l).live() {
 			if !seen[s] {
 				seen[s] = true
 				list = append(list, s.info)
@@ -140,7 +145,7 @@ type Stats struct {
 
 // Stats reads the counters of the client. No request is made.
 func (c *Client) Stats() Stats {
-	s := Stats{Holds: c.watchdog.count(), Waiters: int(c.waiters.Load())}
+	s := Stats{Holds: c.watchdog.Count(), Waiters: int(c.waiters.Load())}
 	if oldest := c.lines.oldest(); !oldest.IsZero() {
 		s.OldestWait = time.Since(oldest)
 	}
@@ -167,7 +172,7 @@ func (c *Client) Close(ctx context.Context) error {
 
 	var err error
 	select {
-	case <-c.watchdog.drained():
+	case <-c.watchdog.Drained():
 	case <-ctx.Done():
 		err = c.leaveHolds(ctx)
 	}
@@ -194,9 +199,9 @@ func (c *Client) awaitResolver(ctx context.Context) {
 
 // leaveHolds ends the contexts of the holds that are left.
 func (c *Client) leaveHolds(ctx context.Context) error {
-	left := c.watchdog.owners()
-	for _, o := range left {
-		o.lose(ErrClosed)
+	left := c.watchdog.Leases()
+	for _, l := range left {
+		l.Lose(ErrClosed)
 	}
 	if len(left) == 0 {
 		return nil

@@ -90,7 +90,7 @@ func (h *Hold) Key() string {
 	if h == nil {
 		return ""
 	}
-	return h.scope.owners[0].key
+	return h.scope.owners[0].lease.Key
 }
 
 // Keys are the Redis keys of the lock: one, except for a [Client.MultiLock].
@@ -100,7 +100,7 @@ func (h *Hold) Keys() []string {
 	}
 	keys := make([]string, len(h.scope.owners))
 	for i, o := range h.scope.owners {
-		keys[i] = o.key
+		keys[i] = o.lease.Key
 	}
 	return keys
 }
@@ -111,7 +111,7 @@ func (h *Hold) Field() string {
 	if h == nil {
 		return ""
 	}
-	return h.scope.owners[0].field
+	return h.scope.owners[0].lease.Field
 }
 
 // Token is the fencing token: a number that is larger for every later holder. 0
@@ -130,9 +130,9 @@ func (h *Hold) Remaining() time.Duration {
 		return 0
 	}
 	now := time.Now()
-	left := h.scope.owners[0].remaining(now)
+	left := h.scope.owners[0].lease.Remaining(now)
 	for _, o := range h.scope.owners[1:] {
-		left = min(left, o.remaining(now))
+		left = min(left, o.lease.Remaining(now))
 	}
 	return left
 }
@@ -143,7 +143,7 @@ func (h *Hold) ownerOf(key string) *owner {
 		return nil
 	}
 	for _, o := range h.scope.owners {
-		if o.key == key && o.alive(time.Now()) {
+		if o.lease.Key == key && o.lease.Alive(time.Now()) {
 			return o
 		}
 	}
@@ -163,11 +163,11 @@ func (h *Hold) checkClock(now time.Time) {
 func (h *Hold) lossCause() error {
 	owners := h.scope.owners
 	if len(owners) == 1 {
-		return owners[0].loss()
+		return owners[0].lease.Loss()
 	}
 	errs := make([]error, len(owners))
 	for i, o := range owners {
-		errs[i] = o.loss()
+		errs[i] = o.lease.Loss()
 	}
 	return errors.Join(errs...)
 }
@@ -215,17 +215,6 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 	return &moved.ctx, moved
 }
 
-// replace puts one hold in the place of another.
-func (o *owner) replace(from, to *scope) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for i, s := range o.scopes {
-		if s == from {
-			o.scopes[i] = to
-		}
-	}
-}
-
 // renewed is called when the lease of the hold was renewed.
 func (s *scope) renewed() {
 	h := s.unwatched.Swap(nil)
@@ -234,6 +223,16 @@ func (s *scope) renewed() {
 	}
 	cleanup := runtime.AddCleanup(h, leaked, s)
 	s.cleanup.Store(&cleanup)
+}
+
+// stopRenewal takes a hold out of those that its leases are renewed for, once.
+func (s *scope) stopRenewal() {
+	if !s.watchdog.CompareAndSwap(true, false) {
+		return
+	}
+	for _, o := range s.owners {
+		o.lease.StopRenewal()
+	}
 }
 
 func (h *Hold) unwatch() {

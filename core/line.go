@@ -250,7 +250,7 @@ func (l *lines) heldHere(key string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ln := s.lines[key]
-	return ln != nil && ln.owner != nil && !ln.owner.deadline.passed(l.client.start, now)
+	return ln != nil && ln.owner != nil && !ln.owner.lease.Expired(now)
 }
 
 // took registers the owner that the head, or a caller that does not wait, has
@@ -289,7 +289,7 @@ func (l *lines) replaced(before, by *owner) {
 	switch {
 	case before == nil:
 	case before.known < by.sent:
-		before.lose(errNotMine)
+		before.lease.Lose(errNotMine)
 	default:
 		l.client.verify(before)
 	}
@@ -308,9 +308,9 @@ func (ln *line) unneeded() *topic {
 // ownerEnded forgets a holder of this client. told says that a message went out
 // which others heard.
 func (l *lines) ownerEnded(o *owner, othersTold bool) {
-	s := l.shard(o.key)
+	s := l.shard(o.lease.Key)
 	s.mu.Lock()
-	ln := s.lines[o.key]
+	ln := s.lines[o.lease.Key]
 	if ln == nil || ln.owner != o {
 		s.mu.Unlock()
 		return

@@ -12,10 +12,10 @@ const (
 // choose takes the next holder out of the queue for a hand-off from o. It gives nil
 // when there is none, or when the run is over, and the lock must be freed.
 func (l *lines) choose(o *owner, now time.Time) *waiter {
-	s := l.shard(o.key)
+	s := l.shard(o.lease.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ln := s.lines[o.key]
+	ln := s.lines[o.lease.Key]
 	if ln == nil || ln.owner != o {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (l *lines) choose(o *owner, now time.Time) *waiter {
 		return nil
 	}
 	ln.remove(w)
-	w.chosen, w.behind = true, o.field
+	w.chosen, w.behind = true, o.lease.Field
 	ln.handing = true
 	return w
 }
@@ -80,7 +80,7 @@ func (l *lines) fell(key string, published bool) {
 // handed completes a hand-off: to is the new holder. It says whether the chosen
 // waiter was still there to take it.
 func (l *lines) handed(w *waiter, from, to *owner) bool {
-	s := l.shard(to.key)
+	s := l.shard(to.lease.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ln := w.line

@@ -24,7 +24,7 @@ func (l *lines) next(w *waiter, now time.Time) step {
 	case w.chosen || ln.first != w || !w.due:
 		w.listen()
 		if ln.owner != nil {
-			w.behind = ln.owner.field
+			w.behind = ln.owner.lease.Field
 		}
 		return step{head: ln.first == w, behind: w.behind, silent: ln.first == w && ln.silent()}
 	}
