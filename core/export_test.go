@@ -18,6 +18,16 @@ func EndLeaseOnMonotonicClock(h *Hold) {
 	}
 }
 
+// NeedsOnly makes a hold need so many of its leases only.
+func NeedsOnly(h *Hold, n int) { h.scope.needs = n }
+
+// EndLeaseEarlier has one lease of a hold end earlier by d, as the watchdog knows.
+func EndLeaseEarlier(h *Hold, index int, d time.Duration) {
+	l := &h.scope.owners[index].lease
+	l.AdvanceClocks(d, d)
+	l.Watch(time.Now())
+}
+
 // JumpWallClock makes the wall clock of everything under watch be d ahead of what it
 // was, as after a suspension of that length. Nobody is told.
 func JumpWallClock(c *Client, d time.Duration) {

@@ -129,7 +129,9 @@ func (o *owner) checkClock(now time.Time) {
 		return // it lasts, or was released
 	}
 	for _, s := range o.live() {
-		s.cancel(cause)
+		if s.lossCause() != nil {
+			s.cancel(cause)
+		}
 	}
 }
 
@@ -139,11 +141,13 @@ var (
 	errNotMine   = fmt.Errorf("%w: another holder, or none, is in redis", ErrLost)
 )
 
-// Lost is what the lease calls when it is over under its holds. It announces that by
-// ending their contexts, and frees nothing.
+// Lost is what the lease calls when it is over under its holds. It announces that by ending
+// the contexts of those that cannot do without, and frees nothing.
 func (o *owner) Lost(cause error) {
 	for _, s := range o.live() {
-		s.lose(cause)
+		if s.lossCause() != nil {
+			s.lose(cause)
+		}
 	}
 	o.client.lines.ownerEnded(o, false)
 }
