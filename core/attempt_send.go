@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
@@ -99,7 +100,7 @@ func (s *sends) send(ctx context.Context, limit time.Time) (g grant, again bool,
 // granted judges a positive reply, which may have come too late.
 func (s *sends) granted(ctx context.Context, g grant) (_ grant, again bool, err error) {
 	a := s.of
-	if leaseOver(g.sent, a.req.lease, a.now) {
+	if lease.Expired(g.sent, a.req.lease, a.now) {
 		a.client.reaper.Relinquish(a.req.kind, a.wanted(), g.field, a.req.lease)
 		return grant{}, true, errTooLate
 	}

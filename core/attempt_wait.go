@@ -37,7 +37,7 @@ func (w *wait) run(ctx context.Context) (*owner, error) {
 			}
 			return nil, err
 		}
-		if !o.deadline.passed(a.client.start, a.now) {
+		if !o.lease.Expired(a.now) {
 			return o, nil
 		}
 		a.client.passOn(o) // handed over too late

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/breaker"
+	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -32,7 +33,7 @@ type Client struct {
 	breaker  *breaker.Breaker
 	backend  backend
 	reaper   *reaper.Reaper
-	watchdog *watchdog
+	watchdog *lease.Watchdog
 	ownRedis redis.UniversalClient // of Open; closed with this client
 
 	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
@@ -67,7 +68,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c.open()
 	c.backend.client = c
 	c.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
-	c.watchdog, c.breaker, c.reaper, c.wakeups = newWatchdog(c), newBreaker(c), newReaper(c), newSubscriber(c)
+	c.breaker, c.reaper, c.wakeups = newBreaker(c), newReaper(c), newSubscriber(c)
 	store := redisstore.Config{
 		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
 		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},
@@ -79,9 +80,16 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, invalidf("New: %w", err)
 	}
 	c.kinds, c.oneScript = c.store.Kinds(), c.store.SameSlot
-	c.spawn(c.watchdog.run)
+	c.watchdog = lease.NewWatchdog(lease.Config{
+		Start: c.start, TTL: cfg.watchdog, Timeout: c.renewTimeout(), Landing: reaper.SettleTime,
+		Renewer: c.store, Spawn: c.spawn, Over: errLeaseOver, Gone: errNotMine,
+	})
+	c.spawn(c.watchdog.Run)
 	return c, nil
 }
+
+// renewTimeout is how long one renewal may take, so that several fit into a lease.
+func (c *Client) renewTimeout() time.Duration { return c.cfg.watchdog / 6 }
 
 // ID is the client id: a UUID, the first half of the holder fields in Redis.
 func (c *Client) ID() string { return c.id }
@@ -113,11 +121,8 @@ func (c *Client) Ready(ctx context.Context) error {
 func (c *Client) Holds() []HoldInfo {
 	var list []HoldInfo
 	seen := make(map[*scope]bool)
-	for _, o := range c.watchdog.owners() {
-		o.mu.Lock()
-		scopes := append([]*scope(nil), o.scopes...)
-		o.mu.Unlock()
-		for _, s := range scopes {
+	for _, l := range c.watchdog.Leases() {
+		for _, s := range leaseholder(l).live() {
 			if !seen[s] {
 				seen[s] = true
 				list = append(list, s.info)
@@ -140,7 +145,7 @@ type Stats struct {
 
 // Stats reads the counters of the client. No request is made.
 func (c *Client) Stats() Stats {
-	s := Stats{Holds: c.watchdog.count(), Waiters: c.queues.Waiting()}
+	s := Stats{Holds: c.watchdog.Count(), Waiters: c.queues.Waiting()}
 	if oldest := c.queues.Oldest(); !oldest.IsZero() {
 		s.OldestWait = time.Since(oldest)
 	}
@@ -167,7 +172,7 @@ func (c *Client) Close(ctx context.Context) error {
 
 	var err error
 	select {
-	case <-c.watchdog.drained():
+	case <-c.watchdog.Drained():
 	case <-ctx.Done():
 		err = c.leaveHolds(ctx)
 	}
@@ -190,9 +195,9 @@ func (c *Client) drainReaper(ctx context.Context) {
 
 // leaveHolds ends the contexts of the holds that are left.
 func (c *Client) leaveHolds(ctx context.Context) error {
-	left := c.watchdog.owners()
-	for _, o := range left {
-		o.lose(ErrClosed)
+	left := c.watchdog.Leases()
+	for _, l := range left {
+		l.Lose(ErrClosed)
 	}
 	if len(left) == 0 {
 		return nil

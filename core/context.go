@@ -95,7 +95,7 @@ func (c *Client) lost(ctx context.Context, keys []string) error {
 			continue
 		}
 		for _, o := range h.hold.scope.owners {
-			if loss := o.loss(); loss != nil && slices.Contains(keys, o.key) {
+			if loss := o.lease.Loss(); loss != nil && slices.Contains(keys, o.lease.Key) {
 				return loss
 			}
 		}

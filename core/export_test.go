@@ -10,7 +10,7 @@ import (
 // only, as a suspended machine finds it, and tells nobody.
 func EndLeaseOnWallClock(h *Hold) {
 	for _, o := range h.scope.owners {
-		o.deadline.wall.Store(time.Now().UnixNano())
+		o.lease.AdvanceClocks(0, o.lease.Left(time.Now()))
 	}
 }
 
@@ -18,20 +18,24 @@ func EndLeaseOnWallClock(h *Hold) {
 // finds it whose wall clock was set back.
 func EndLeaseOnMonotonicClock(h *Hold) {
 	for _, o := range h.scope.owners {
-		o.deadline.mono.Store(int64(time.Since(h.client.start)))
+		o.lease.AdvanceClocks(o.lease.Left(time.Now()), 0)
 	}
+}
+
+// NeedsOnly makes a hold need so many of its leases only.
+func NeedsOnly(h *Hold, n int) { h.scope.needs = n }
+
+// EndLeaseEarlier has one lease of a hold end earlier by d, as the watchdog knows.
+func EndLeaseEarlier(h *Hold, index int, d time.Duration) {
+	l := &h.scope.owners[index].lease
+	l.AdvanceClocks(d, d)
+	l.Watch(time.Now())
 }
 
 // JumpWallClock makes the wall clock of everything under watch be d ahead of what it
 // was, as after a suspension of that length. Nobody is told.
 func JumpWallClock(c *Client, d time.Duration) {
-	w := c.watchdog
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ahead -= d
-	for _, o := range w.heap {
-		o.deadline.wall.Add(-int64(d))
-	}
+	c.watchdog.AdvanceWallClock(d)
 }
 
 // LetRunsLast takes the time limit off the runs of hand-offs, for tests that need one

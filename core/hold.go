@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -23,6 +24,7 @@ type Hold struct {
 type scope struct {
 	client   *Client
 	owners   []*owner // one per key
+	needs    int      // so many of their leases; with fewer it is lost
 	cancel   context.CancelCauseFunc
 	info     HoldInfo
 	watchdog atomic.Bool     // the owners count it among the holds to renew
@@ -46,14 +48,14 @@ func (c *Client) newHold(ctx context.Context, owners []*owner, req *request, inf
 	} else {
 		s = &scope{}
 	}
-	s.client, s.info, s.owners = c, info, owners
+	s.client, s.info, s.owners, s.needs = c, info, owners, len(owners)
 	s.watchdog.Store(req.watchdog)
 	h := &Hold{client: c, scope: s}
 	h.bind(ctx)
 	for _, o := range owners {
 		o.enter(s, req)
 	}
-	if cause := h.lossCause(); cause != nil {
+	if cause := s.lossCause(); cause != nil {
 		s.lose(cause) // before the hold was there to be told
 	}
 	return h
@@ -90,7 +92,7 @@ func (h *Hold) Key() string {
 	if h == nil {
 		return ""
 	}
-	return h.scope.owners[0].key
+	return h.scope.owners[0].lease.Key
 }
 
 // Keys are the Redis keys of the lock: one, except for a [Client.MultiLock].
@@ -100,7 +102,7 @@ func (h *Hold) Keys() []string {
 	}
 	keys := make([]string, len(h.scope.owners))
 	for i, o := range h.scope.owners {
-		keys[i] = o.key
+		keys[i] = o.lease.Key
 	}
 	return keys
 }
@@ -111,7 +113,7 @@ func (h *Hold) Field() string {
 	if h == nil {
 		return ""
 	}
-	return h.scope.owners[0].field
+	return h.scope.owners[0].lease.Field
 }
 
 // Token is the fencing token: a number that is larger for every later holder. 0
@@ -129,12 +131,20 @@ func (h *Hold) Remaining() time.Duration {
 	if h == nil || h.scope.ended.Load() {
 		return 0
 	}
-	now := time.Now()
-	left := h.scope.owners[0].remaining(now)
-	for _, o := range h.scope.owners[1:] {
-		left = min(left, o.remaining(now))
+	return h.scope.remaining(time.Now())
+}
+
+// remaining is how long as many leases as are needed last.
+func (s *scope) remaining(now time.Time) time.Duration {
+	if len(s.owners) == 1 {
+		return s.owners[0].lease.Remaining(now)
 	}
-	return left
+	left := make([]time.Duration, len(s.owners))
+	for i, o := range s.owners {
+		left[i] = o.lease.Remaining(now)
+	}
+	slices.Sort(left)
+	return left[len(left)-s.needs]
 }
 
 // ownerOf is the live owner of key in this hold.
@@ -143,7 +153,7 @@ func (h *Hold) ownerOf(key string) *owner {
 		return nil
 	}
 	for _, o := range h.scope.owners {
-		if o.key == key && o.alive(time.Now()) {
+		if o.lease.Key == key && o.lease.Alive(time.Now()) {
 			return o
 		}
 	}
@@ -159,17 +169,21 @@ func (h *Hold) checkClock(now time.Time) {
 	}
 }
 
-// lossCause is the loss of any of the keys.
-func (h *Hold) lossCause() error {
-	owners := h.scope.owners
-	if len(owners) == 1 {
-		return owners[0].loss()
+// lossCause is why fewer leases are left than are needed; nil if there are enough.
+func (s *scope) lossCause() error {
+	if len(s.owners) == 1 {
+		return s.owners[0].lease.Loss()
 	}
-	errs := make([]error, len(owners))
-	for i, o := range owners {
-		errs[i] = o.loss()
+	var losses []error
+	for _, o := range s.owners {
+		if loss := o.lease.Loss(); loss != nil {
+			losses = append(losses, loss)
+		}
 	}
-	return errors.Join(errs...)
+	if len(s.owners)-len(losses) >= s.needs {
+		return nil
+	}
+	return errors.Join(losses...)
 }
 
 // Handover moves the hold to work that outlives the caller, such as a goroutine
@@ -187,7 +201,7 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 		return ctx, nil
 	}
 	old := h.scope
-	s := &scope{client: h.client, info: old.info, owners: old.owners}
+	s := &scope{client: h.client, info: old.info, owners: old.owners, needs: old.needs}
 	moved := &Hold{client: h.client, scope: s}
 	parent := context.WithoutCancel(h.ctx.parent)
 	if !old.ended.CompareAndSwap(false, true) {
@@ -203,7 +217,7 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 		o.replace(old, s)
 	}
 	old.finished(HoldResult{Moved: true})
-	switch cause := moved.lossCause(); {
+	switch cause := s.lossCause(); {
 	case cause == nil:
 	case old.lostOnce.Load(): // it was told already
 		s.lostOnce.Store(true)
@@ -215,17 +229,6 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 	return &moved.ctx, moved
 }
 
-// replace puts one hold in the place of another.
-func (o *owner) replace(from, to *scope) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for i, s := range o.scopes {
-		if s == from {
-			o.scopes[i] = to
-		}
-	}
-}
-
 // renewed is called when the lease of the hold was renewed.
 func (s *scope) renewed() {
 	h := s.unwatched.Swap(nil)
@@ -234,6 +237,16 @@ func (s *scope) renewed() {
 	}
 	cleanup := runtime.AddCleanup(h, leaked, s)
 	s.cleanup.Store(&cleanup)
+}
+
+// stopRenewal takes a hold out of those that its leases are renewed for, once.
+func (s *scope) stopRenewal() {
+	if !s.watchdog.CompareAndSwap(true, false) {
+		return
+	}
+	for _, o := range s.owners {
+		o.lease.StopRenewal()
+	}
 }
 
 func (h *Hold) unwatch() {

@@ -53,8 +53,8 @@ func (s *scope) close() error {
 		}
 	}()
 	for _, o := range s.owners {
-		if len(o.scopes)+o.entering > 1 {
-			return invalidf("Leave of an inner hold: the outer one still needs the lock %q", o.key)
+		if o.count() > 1 {
+			return invalidf("Leave of an inner hold: the outer one still needs the lock %q", o.lease.Key)
 		}
 	}
 	if !s.ended.CompareAndSwap(false, true) {
@@ -62,42 +62,39 @@ func (s *scope) close() error {
 	}
 	for _, o := range s.owners {
 		o.drop(s)
-		if o.phase == held {
-			o.phase = releasing
-		}
+		_ = o.lease.BeginRelease() //nolint:errcheck // a loss is found by the one who leaves it
 	}
 	return nil
 }
 
 // leaveFor puts a marker in the place of the holder.
 func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration, has span) error {
-	if err := o.loss(); err != nil {
+	if err := o.lease.Loss(); err != nil {
 		return err
 	}
-	defer o.client.watchdog.remove(o)
-	defer o.finish()
+	defer o.lease.End()
 	defer o.leaves(false)
-	if err := o.begin(ctx); err != nil {
+	if err := o.turns.begin(ctx); err != nil {
 		return unavailable(err)
 	}
-	defer o.end()
+	defer o.turns.end()
 	start, sends := time.Now(), 0
 	marker := o.client.nextField()
-	o.expectFall(o.left(start), d) // leaves, which follows, ends this
+	o.expectFall(o.lease.Left(start), d) // leaves, which follows, ends this
 	change, _, err := insist(ctx, o, has, func() redisstore.Call[redisstore.Change] {
 		sends++
-		return o.client.store.HandOff(time.Now(), o.claim(), marker, d)
+		return o.client.store.HandOff(time.Now(), o.lease.Claim, marker, d)
 	})
 	if redisstore.Rejects(err) {
 		// Redis takes no new field, being out of memory, say: the old one is the marker.
 		change, _, err = insist(ctx, o, has, func() redisstore.Call[redisstore.Change] {
-			return o.client.store.Refresh(time.Now(), o.claim(), d)
+			return o.client.store.Refresh(time.Now(), o.lease.Claim, d)
 		})
 	}
 	if err != nil {
 		return err
 	}
-	if change.Mine || sends > 1 && !o.deadline.passed(o.client.start, start) {
+	if change.Mine || sends > 1 && !o.lease.Expired(start) {
 		return nil // sent again, "not there" means that the first one was executed, and is over
 	}
 	s.lostOnRelease(errNotMine)

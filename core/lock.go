@@ -239,7 +239,7 @@ func (a *acquisition) run(ctx context.Context) (*Hold, error) {
 		return nil, err
 	}
 	c.backend.note(ctx, nil)
-	a.report.Field, a.report.Token = owners[0].field, owners[0].token
+	a.report.Field, a.report.Token = owners[0].lease.Field, owners[0].token
 	c.report(observed, &a.report, nil)
 	return c.newHold(ctx, owners, &a.req, HoldInfo{
 		Acquisition: a.report.Acquisition,
@@ -294,8 +294,8 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 		return c.takeMany(ctx, a.keys, &a.req, &a.report)
 	}
 	if o := c.owned(ctx, a.keys[0]); o != nil {
-		if o.kind != a.req.kind {
-			return nil, invalidf("the context holds %q as a %s lock; one name is for one kind, here %s", a.keys[0], o.kind.Name, a.req.kind.Name)
+		if o.lease.Kind != a.req.kind {
+			return nil, invalidf("the context holds %q as a %s lock; one name is for one kind, here %s", a.keys[0], o.lease.Kind.Name, a.req.kind.Name)
 		}
 		if err := c.reenter(ctx, o, &a.req, &a.report); err != nil {
 			return nil, err
@@ -309,7 +309,7 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
 		return nil, err
 	}
 	a.report.acquired = a.first.now
-	c.watchdog.add(o, a.req.watchdog, a.first.now)
+	o.watch(a.req.watchdog, a.first.now)
 	return o.self[:], nil
 }
 

@@ -265,8 +265,8 @@ func (m *multi) run(ctx context.Context, a *attempt) error {
 		return err
 	}
 	for _, o := range append(a.several.beside, o) {
-		m.client.watchdog.add(o, m.req.watchdog, a.now)
-		m.got[slices.Index(m.keys, o.key)] = o
+		o.watch(m.req.watchdog, a.now)
+		m.got[slices.Index(m.keys, o.lease.Key)] = o
 	}
 	return nil
 }

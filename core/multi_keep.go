@@ -23,9 +23,8 @@ func (m *multi) extend(ctx context.Context, had []int) error {
 		if err != nil {
 			return err
 		}
-		o.acknowledge(sent, m.req.lease)
-		m.client.watchdog.update(o)
-		return o.loss()
+		o.lease.Acknowledge(sent, m.req.lease)
+		return o.lease.Loss()
 	})
 	a.now = time.Now()
 	switch {

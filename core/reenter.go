@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -13,16 +12,16 @@ import (
 // not queue: who holds the lock is first in line. The hold counts from here on; the
 // caller makes it a live one, or gives it back by undoEntry.
 func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *AcquireResult) error {
-	a := c.newAttempt(ctx, o.key, req, report, time.Now())
-	if err := c.failFast(ctx, o.key); err != nil {
+	a := c.newAttempt(ctx, o.lease.Key, req, report, time.Now())
+	if err := c.failFast(ctx, o.lease.Key); err != nil {
 		return err
 	}
-	has, err := o.beginBy(ctx, a.span())
+	has, err := o.turns.beginBy(ctx, a.span(), c.cfg.backendTimeout)
 	if err != nil {
 		return a.notEntered(ctx, err)
 	}
-	defer o.end()
-	if err := c.failFast(ctx, o.key); err != nil {
+	defer o.turns.end()
+	if err := c.failFast(ctx, o.lease.Key); err != nil {
 		return err // who had the turn before has found out
 	}
 	count, err := o.entry()
@@ -34,8 +33,8 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 		c.undoEntry(o, false)
 		return a.notEntered(ctx, err)
 	}
-	o.acknowledge(sent, req.lease)
-	c.watchdog.add(o, req.watchdog, time.Now())
+	o.lease.Acknowledge(sent, req.lease)
+	o.watch(req.watchdog, time.Now())
 	return nil
 }
 
@@ -43,11 +42,11 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 func (o *owner) entry() (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.phase != held {
+	if !o.lease.Held() {
 		return 0, o.endCause()
 	}
 	o.entering++
-	return len(o.scopes) + o.entering, nil
+	return o.count(), nil
 }
 
 // notEntered is the error of a re-entry that failed. Nobody else has the lock, so it
@@ -81,12 +80,12 @@ func (a *attempt) span() span {
 func (c *Client) undoEntry(o *owner, renewed bool) {
 	o.mu.Lock()
 	o.entering--
-	if renewed {
-		o.watchdogs--
-	}
 	first := !o.amending
 	o.amending = true
 	o.mu.Unlock()
+	if renewed {
+		o.lease.StopRenewal()
+	}
 	if first {
 		c.spawn(o.amend)
 	}
@@ -106,22 +105,18 @@ func (o *owner) amend(ctx context.Context) {
 // first: while one of them waits for the turn, nothing is written, and one that comes
 // later ends the wait for the answer.
 func (o *owner) amended(ctx context.Context) bool {
-	if o.begin(ctx) != nil {
+	if o.turns.begin(ctx) != nil {
 		return true // the client was closed
 	}
-	defer o.end()
-	silent := o.client.failFast(ctx, o.key) != nil
+	defer o.turns.end()
+	silent := o.client.failFast(ctx, o.lease.Key) != nil
 	bounded, cancel := context.WithCancel(ctx)
 	defer cancel()
 	o.mu.Lock()
-	count, live := len(o.scopes)+o.entering, o.phase == held
-	send := live && count > 0 && !silent && len(o.turns) == 0
-	if send {
-		o.yield = cancel
-	}
+	count, live := o.count(), o.lease.Held()
 	o.mu.Unlock()
 	switch {
-	case send:
+	case live && count > 0 && !silent && o.turns.yieldTo(cancel):
 		return o.writeCount(bounded, count)
 	case live && count == 0:
 		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the reaper
@@ -135,36 +130,23 @@ func (o *owner) amended(ctx context.Context) bool {
 // land late.
 func (o *owner) writeCount(ctx context.Context, count int) (done bool) {
 	now := time.Now()
-	call := o.client.store.Hold(now, o.claim(), count, 0)
+	call := o.client.store.Hold(now, o.lease.Claim, count, 0)
 	mine, _, err := call.Wait(ctx, o.client.callLimit(now))
 	if err == nil {
 		_ = o.confirmed(mine) //nolint:errcheck // a loss is told to the holders
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.yield = nil
-	done = (err == nil || !redisstore.Transient(err)) && count == len(o.scopes)+o.entering
+	done = (err == nil || !redisstore.Transient(err)) && count == o.count()
 	o.amending = !done
 	return done
-}
-
-func (o *owner) holds() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.scopes) + o.entering
-}
-
-func (o *owner) longestLease() time.Duration {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.lease
 }
 
 // setCount writes the hold count, resending it while there is no answer. It never
 // creates the lock; a lock that is gone is a loss.
 func (o *owner) setCount(ctx context.Context, count int, lease time.Duration, s span) (time.Time, error) {
 	mine, sent, err := insist(ctx, o, s, func() redisstore.Call[bool] {
-		return o.client.store.Hold(time.Now(), o.claim(), count, lease)
+		return o.client.store.Hold(time.Now(), o.lease.Claim, count, lease)
 	})
 	if err != nil {
 		return sent, err
@@ -207,7 +189,7 @@ func (s span) last(err error, silence time.Time) (last time.Time, ends bool) {
 // the end of the ownership.
 func (o *owner) confirmed(mine bool) error {
 	if !mine {
-		o.lose(errNotMine)
+		o.lease.Lose(errNotMine)
 		return errNotMine
 	}
 	return nil
@@ -226,11 +208,11 @@ func insist[T any](ctx context.Context, o *owner, s span, send func() redisstore
 		}
 		answer, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
 		if err == nil {
-			o.answered()
+			o.turns.answered()
 			return answer, call.Sent, nil
 		}
 		if fate == redisstore.Unknown {
-			o.unanswered()
+			o.lease.Unanswered()
 		}
 		if redisstore.Passes(err) {
 			silence, earlier = time.Time{}, err // Redis is there
@@ -242,28 +224,12 @@ func insist[T any](ctx context.Context, o *owner, s span, send func() redisstore
 		case !redisstore.Transient(err), errors.Is(err, redisstore.ErrSilent):
 			return answer, call.Sent, unavailable(afterEarlier(earlier, err))
 		case ends && time.Now().Add(pause).After(last):
-			return answer, call.Sent, c.concede(ctx, o.key, last, afterEarlier(earlier, err))
+			return answer, call.Sent, c.concede(ctx, o.lease.Key, last, afterEarlier(earlier, err))
 		}
 		if err := c.sleep(ctx, pause); err != nil {
 			return answer, call.Sent, unavailable(err)
 		}
 	}
-}
-
-// answered tells those who wait for their turn that the operation that has it was answered.
-func (o *owner) answered() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if len(o.turns) > 0 {
-		o.heard = time.Now()
-	}
-}
-
-// unanswered remembers that a command of this holder may still land.
-func (o *owner) unanswered() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.lateUntil = time.Now().Add(reaper.SettleTime)
 }
 
 func maxTime(a, b time.Time) time.Time {

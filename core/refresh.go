@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -29,86 +30,90 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 	})
 }
 
-func (o *owner) refresh(ctx context.Context, lease time.Duration) error {
+func (o *owner) refresh(ctx context.Context, ttl time.Duration) error {
 	now := time.Now()
-	s, err := o.beginBy(ctx, o.client.operation(now))
+	timeout := o.client.cfg.backendTimeout
+	s, err := o.turns.beginBy(ctx, o.client.operation(now), timeout)
 	if err != nil {
 		return unavailable(err)
 	}
-	defer o.end()
-	if err := o.client.watchdog.settle(ctx, o, now.Add(o.client.cfg.backendTimeout)); err != nil {
+	defer o.turns.end()
+	if err := o.settle(ctx, now.Add(timeout)); err != nil {
 		return unavailable(err)
 	}
 	o.checkClock(time.Now())
-	left := o.left(time.Now())
-	lower, err := o.planRefresh(lease)
+	left := o.lease.Left(time.Now())
+	lower, err := o.planRefresh(ttl)
 	if err != nil {
 		return err
 	}
 	if lower {
-		o.client.watchdog.update(o) // now: a reply may never come
-		return o.setTTL(ctx, left, lease, s)
+		return o.setTTL(ctx, left, ttl, s)
 	}
-	sent, err := o.setCount(ctx, o.holds(), lease, s)
+	sent, err := o.setCount(ctx, o.holds(), ttl, s)
 	if err == nil {
-		o.acknowledge(sent, lease)
-		o.client.watchdog.update(o)
+		o.lease.Acknowledge(sent, ttl)
 	}
 	return err
 }
 
 // planRefresh says whether the TTL may be lowered: only when no other hold counts
 // on it, and no earlier command of this holder can still land and raise it again.
-// When it may, the local deadline comes first.
-func (o *owner) planRefresh(lease time.Duration) (lower bool, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.phase != held {
+// When it may, the local deadline is lowered already. It has the turn, so that no hold comes.
+func (o *owner) planRefresh(ttl time.Duration) (lower bool, err error) {
+	lower = o.holds() <= 1 && o.lease.Lower(time.Now(), ttl)
+	if !lower {
+		o.lease.Ask(ttl)
+	}
+	if !o.lease.Held() {
 		return false, o.endCause()
 	}
-	now := time.Now()
-	if len(o.scopes)+o.entering > 1 || now.Before(o.lateUntil) {
-		o.lease = max(o.lease, lease)
-		return false, nil
-	}
-	o.lease = lease
-	if d := deadlineAfter(now, lease); o.deadline.remaining(o.client.start, now) > d.Sub(now) {
-		o.deadline.set(o.client.start, d)
-	}
-	return true, nil
+	return lower, nil
 }
+
+// settle waits until no renewal is on the wire, at most until limit.
+func (o *owner) settle(ctx context.Context, limit time.Time) error {
+	done := o.lease.Renewing()
+	if done == nil {
+		return nil
+	}
+	timeout := time.NewTimer(time.Until(limit))
+	defer timeout.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return contextCause(ctx)
+	case <-timeout.C:
+		return errRenewing
+	case <-o.client.life.Done():
+		return ErrClosed
+	}
+}
+
+var errRenewing = errors.New("a renewal is on its way and not answered")
 
 // setTTL sets the TTL, up or down, of a lock that is had for as long as left. A send of
 // it that is not answered may land at any time, and cut a TTL that was raised since:
 // from then on no more than this lease is believed.
 func (o *owner) setTTL(ctx context.Context, left, lease time.Duration, s span) error {
-	before := o.lastUnanswered()
+	before := o.lease.Landing()
 	falls := o.expectFall(left, lease)
 	change, sent, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Change] {
-		return o.client.store.Refresh(time.Now(), o.claim(), lease)
+		return o.client.store.Refresh(time.Now(), o.lease.Claim, lease)
 	})
-	if o.lastUnanswered() != before {
-		o.believeAtMost(lease)
+	if o.lease.Landing() != before {
+		o.lease.BelieveAtMost(lease)
 	}
 	if err != nil {
 		return err
 	}
 	if falls {
-		o.client.queues.EchoSent(o.key, change.Fell, time.Now())
+		o.client.queues.EchoSent(o.lease.Key, change.Fell, time.Now())
 	}
 	if err := o.confirmed(change.Mine); err != nil {
 		return err
 	}
-	o.acknowledge(sent, lease)
-	o.client.watchdog.update(o)
+	o.lease.Acknowledge(sent, lease)
 	return nil
-}
-
-// believeAtMost caps the leases that replies are taken to confirm.
-func (o *owner) believeAtMost(lease time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.capped == 0 || lease < o.capped {
-		o.capped = lease
-	}
 }

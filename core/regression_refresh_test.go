@@ -146,6 +146,23 @@ func TestWatchdog_WallClockJumpClosesDone(t *testing.T) {
 	})
 }
 
+// One that was suspended for a part of the lease has that much less of it.
+func TestWatchdog_WallClockJumpWithinTheLeaseClosesDone(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(30*time.Minute))
+		pass(time.Minute)
+		core.JumpWallClock(locks, 10*time.Minute)
+		left := hold.Remaining()
+		pass(left - time.Second)
+		wantAlive(t, ctx)
+		pass(500 * time.Millisecond)
+		wantEndsSoon(t, ctx)
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+	})
+}
+
 // wantEndsSoon wants a lock to be lost, and its holder told, within about a second.
 func wantEndsSoon(t *testing.T, ctx context.Context) {
 	t.Helper()

@@ -98,13 +98,13 @@ func toldBeside(outcome error, errs []error) []error {
 
 // release takes one hold away from the ownership.
 func (o *owner) release(ctx context.Context, s *scope, now time.Time) (handed bool, err error) {
-	if err := o.begin(ctx); err != nil {
+	if err := o.turns.begin(ctx); err != nil {
 		return false, unavailable(err)
 	}
-	defer o.end()
+	defer o.turns.end()
 	o.checkClock(now)
 	if left := o.leave(s); left > 0 {
-		if err := o.loss(); err != nil {
+		if err := o.lease.Loss(); err != nil {
 			return false, err
 		}
 		_, err := o.setCount(ctx, left, 0, o.client.operation(now))
@@ -119,20 +119,12 @@ func (o *owner) release(ctx context.Context, s *scope, now time.Time) (handed bo
 
 // freeLast ends the ownership after its last hold.
 func (o *owner) freeLast(ctx context.Context, now time.Time) (handed bool, err error) {
-	if err := o.close(); err != nil {
+	if err := o.lease.BeginRelease(); err != nil {
 		return false, err
 	}
 	handed, err = o.free(ctx, now, o.client.operation(now))
-	o.finish()
-	o.client.watchdog.remove(o) // now, so that Close has waited for the release
+	o.lease.End() // now, so that Close has waited for the release
 	return handed, err
-}
-
-// loss is why the ownership was lost, nil if it was not.
-func (o *owner) loss() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.lossCause
 }
 
 // lostOnRelease tells the observers of a loss that only the release has found.
@@ -145,7 +137,7 @@ func (s *scope) lostOnRelease(cause error) {
 // free gives the lock to the next waiter of this client, or to everybody.
 func (o *owner) free(ctx context.Context, now time.Time, s span) (handed bool, err error) {
 	c := o.client
-	w := c.queues.Choose(o.key, o, now)
+	w := c.queues.Choose(o.lease.Key, o, now)
 	if w == nil {
 		return false, o.freeForAll(ctx, now, s)
 	}
@@ -181,33 +173,33 @@ func (c *Client) passOn(o *owner) {
 func (o *owner) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s span) (*owner, error) {
 	c := o.client
 	field := c.nextField()
-	first, sends, doubtful := now, 0, o.lastUnanswered()
-	falls := o.expectFall(o.left(now), w.Lease)
+	first, sends, doubtful := now, 0, o.lease.Landing()
+	falls := o.expectFall(o.lease.Left(now), w.Lease)
 	change, _, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Change] {
 		if sends++; sends > 1 {
 			now = time.Now()
 		}
-		return c.store.HandOff(now, o.claim(), field, w.Lease)
+		return c.store.HandOff(now, o.lease.Claim, field, w.Lease)
 	})
 	switch {
-	case redisstore.Rejects(err) && o.lastUnanswered().Equal(doubtful):
+	case redisstore.Rejects(err) && o.lease.Landing().Equal(doubtful):
 		return nil, fmt.Errorf("%w: %w", errHandoffRefused, err)
 	case err != nil:
-		c.reaper.Relinquish(o.kind, []string{o.key}, o.field, o.longestLease())
-		c.abandon(o.kind, []string{o.key}, field, nil, w.Lease)
+		c.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
+		c.abandon(o.lease.Kind, []string{o.lease.Key}, field, nil, w.Lease)
 		return nil, err
 	}
 	if falls {
-		c.queues.EchoSent(o.key, change.Fell, time.Now())
+		c.queues.EchoSent(o.lease.Key, change.Fell, time.Now())
 	}
 	switch {
-	case !change.Mine && sends > 1 && !o.deadline.passed(c.start, time.Now()):
+	case !change.Mine && sends > 1 && !o.lease.Expired(time.Now()):
 		return nil, errHandedAndOver
 	case !change.Mine:
 		return nil, errNotMine
 	}
 	// Sent again, the call may have been executed the first time.
-	return c.newOwner(redisstore.Claim{Kind: o.kind, Key: o.key, Field: field}, change.Token, first, w.Lease), nil
+	return c.newOwner(redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}, change.Token, first, w.Lease), nil
 }
 
 // errHandedAndOver says that a hand-off was sent again and found neither holder within
@@ -227,15 +219,15 @@ func (o *owner) freeForAll(ctx context.Context, now time.Time, s span) error {
 		if sends++; sends > 1 {
 			now = time.Now()
 		}
-		return c.store.Release(now, o.claim())
+		return c.store.Release(now, o.lease.Claim)
 	})
 	if err != nil {
-		c.reaper.Relinquish(o.kind, []string{o.key}, o.field, o.longestLease())
+		c.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
 		o.leaves(false)
 		return err
 	}
-	o.leaves(c.othersNotified(o.key, released.Notified))
-	if released.Mine || sends > 1 && !o.deadline.passed(c.start, first) {
+	o.leaves(c.othersNotified(o.lease.Key, released.Notified))
+	if released.Mine || sends > 1 && !o.lease.Expired(first) {
 		return nil // sent again, "not there" means that the first one was executed
 	}
 	return errNotMine
@@ -249,13 +241,4 @@ func (c *Client) othersNotified(key string, notified int) bool {
 		notified--
 	}
 	return c.store.CountsOneNode() || notified > 0
-}
-
-// endCause is the error of an operation on an ownership that is over. The mutex is
-// held.
-func (o *owner) endCause() error {
-	if o.lossCause != nil {
-		return o.lossCause
-	}
-	return ErrNotHeld
 }

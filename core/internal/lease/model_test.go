@@ -1,0 +1,367 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/lease"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// model is what a lease should be: the same life in plain variables, without a scheduler,
+// mutexes or atomics. Times are since the start.
+type model struct {
+	phase      string // held, releasing, ended, lost
+	cause      error
+	mono, wall time.Duration // the deadline
+	wishes     int
+	longest    time.Duration
+	landing    time.Duration // 0: nothing may land
+	most       time.Duration
+	announced  []error
+	reported   []error
+	quietFrom  time.Duration // since when it is renewed and no renewal was answered
+	wire       bool          // a renewal is on its way
+}
+
+func (m *model) left(now time.Duration) time.Duration { return min(m.mono, m.wall) - now }
+
+func (m *model) lose(cause error) {
+	if m.phase == "held" {
+		m.phase, m.cause = "lost", cause
+		m.announced = append(m.announced, cause)
+	}
+}
+
+func (m *model) acknowledge(sent, now, ttl time.Duration) {
+	if m.phase != "held" || m.left(now) <= 0 {
+		return
+	}
+	if m.most > 0 {
+		ttl = min(ttl, m.most)
+	}
+	if end := sent + ttl - margin(ttl); end > m.mono {
+		m.mono, m.wall = end, end
+	}
+}
+
+func (m *model) lower(now, ttl time.Duration) bool {
+	if m.phase != "held" || m.landing > now {
+		return false
+	}
+	m.longest = ttl
+	if end := now + ttl - margin(ttl); end-now < m.left(now) {
+		m.mono, m.wall = end, end
+	}
+	return true
+}
+
+func (m *model) release() error {
+	if m.phase == "held" {
+		m.phase = "releasing"
+	}
+	return m.cause
+}
+
+func (m *model) end() {
+	if m.phase != "lost" {
+		m.phase = "ended"
+	}
+}
+
+func (m *model) wish(n int, now time.Duration) {
+	if m.wishes == 0 && !m.wire {
+		m.quietFrom = now
+	}
+	m.wishes += n
+}
+
+// answered is what becomes of a renewal, or of a question, when Redis has answered.
+func (m *model) answered(v redisstore.Verdict, question bool, sent, now time.Duration) {
+	switch {
+	case v == gone:
+		m.lose(errGone)
+	case question:
+	case v == noAnswer:
+		m.landing = now + landing
+	case v == there:
+		m.acknowledge(sent, now, ttl)
+	}
+	if question {
+		return
+	}
+	m.wire, m.quietFrom = false, now
+	if v != gone {
+		m.reported = append(m.reported, v.Err)
+	}
+}
+
+// pair is a lease beside its model.
+type pair struct {
+	*holding
+
+	model
+}
+
+// duel drives real leases and models of them side by side.
+type duel struct {
+	*lease.Watchdog
+
+	t     *testing.T
+	rand  *rand.Rand
+	start time.Time
+	trail []string      // what was done
+	fresh int           // leases so far
+	blind time.Duration // until when a step of the wall clock may not have been noticed
+
+	mu    sync.Mutex // the models are told of renewals by the watchdog's goroutines
+	pairs map[string]*pair
+	ever  map[string]*pair // with those that were replaced
+}
+
+func (d *duel) now() time.Duration { return time.Since(d.start) }
+
+// pause is a time to let pass.
+func (d *duel) pause() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Duration(d.rand.Int64N(int64(1500 * time.Millisecond)))
+}
+
+func (d *duel) noted(format string, args ...any) {
+	d.trail = append(d.trail, fmt.Sprintf("%s: ", d.now())+fmt.Sprintf(format, args...))
+}
+
+func (*duel) NodeName(_ context.Context, key string) string { return node(key) }
+
+// Renew has Redis answer at random, after some time, and tells the models.
+func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict {
+	d.mu.Lock()
+	sent := d.now()
+	for _, c := range claims {
+		p := d.ever[c.Key]
+		if ttl > 0 {
+			if p.phase != "held" || p.wishes < 1 || p.wire {
+				d.t.Errorf("%s renewed: %s, %d wishes, on the wire %v", c.Key, p.phase, p.wishes, p.wire)
+			}
+			p.wire = true
+		}
+	}
+	takes := time.Duration(d.rand.Int64N(int64(2 * time.Second)))
+	d.mu.Unlock()
+	time.Sleep(takes)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	verdicts := make([]redisstore.Verdict, len(claims))
+	for i, c := range claims {
+		p := d.ever[c.Key]
+		d.checkClock(p)
+		verdicts[i] = [...]redisstore.Verdict{there, there, there, there, there, there, noAnswer, noAnswer, refused, refused, gone}[d.rand.IntN(11)]
+		p.answered(verdicts[i], ttl == 0, sent, d.now())
+		d.noted("%s answered (ttl %s, after %s): %v", c.Key, ttl, takes, verdicts[i])
+	}
+	return verdicts
+}
+
+// checkClock has both notice that the deadline has passed, if it has.
+func (d *duel) checkClock(p *pair) {
+	if p.left(d.now()) <= 0 {
+		p.lose(errOver)
+	}
+	if err := p.CheckClock(time.Now()); err != nil && !errors.Is(err, p.cause) {
+		d.t.Errorf("%s at %s: lost by %v, want %v", p.Key, d.now(), err, p.cause)
+	}
+}
+
+// step does one random thing to a random lease and its model.
+func (d *duel) step() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	names := make([]string, 0, len(d.pairs))
+	for name := range d.pairs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	p := d.pairs[names[d.rand.IntN(len(names))]]
+	now, at := time.Now(), d.now()
+	span := time.Duration(d.rand.Int64N(int64(40 * time.Second)))
+	d.checkClock(p)
+	switch what := d.rand.IntN(17); what {
+	case 0, 1:
+		sent := time.Duration(d.rand.Int64N(int64(3 * time.Second)))
+		d.noted("%s acknowledge %s, sent %s ago", p.Key, span, sent)
+		p.Acknowledge(now.Add(-sent), span)
+		p.acknowledge(at-sent, at, span)
+	case 2, 3:
+		d.noted("%s lower to %s", p.Key, span)
+		if got, want := p.Lower(now, span), p.lower(at, span); got != want {
+			d.t.Errorf("%s lowered: %v, the model %v", p.Key, got, want)
+		}
+	case 4:
+		d.noted("%s unanswered", p.Key)
+		p.Unanswered()
+		p.landing = at + landing
+	case 5:
+		d.noted("%s believe %s", p.Key, span)
+		p.BelieveAtMost(span)
+		if p.most == 0 || span < p.most {
+			p.most = span
+		}
+	case 6, 7, 8:
+		d.noted("%s renew", p.Key)
+		p.Renew(now)
+		p.wish(1, at)
+	case 9:
+		if p.wishes > 0 {
+			d.noted("%s stop renewal", p.Key)
+			p.StopRenewal()
+			p.wish(-1, at)
+		}
+	case 10, 11:
+		d.noted("%s doubt", p.Key)
+		p.Doubt()
+	case 12:
+		cause := errors.New("cause " + strconv.Itoa(len(d.trail)))
+		if d.rand.IntN(3) == 0 {
+			d.noted("%s lose: %v", p.Key, cause)
+			p.Lose(cause)
+			p.lose(cause)
+		}
+	case 13:
+		if d.rand.IntN(3) > 0 {
+			break
+		}
+		d.noted("%s release", p.Key)
+		if got, want := p.BeginRelease(), p.release(); !errors.Is(got, want) {
+			d.t.Errorf("%s released: %v, the model %v", p.Key, got, want)
+		}
+	case 14:
+		if p.phase != "held" || d.rand.IntN(5) == 0 {
+			d.noted("%s end", p.Key)
+			p.End()
+			p.end()
+		}
+	case 15:
+		d.noted("%s ask %s", p.Key, span)
+		p.Ask(span)
+		p.longest = max(p.longest, span)
+	case 16:
+		d.noted("suspended for %s", span/10)
+		for _, l := range d.Leases() {
+			d.ever[l.Key].wall -= span / 10
+		}
+		d.AdvanceWallClock(span / 10)
+		d.blind = at + time.Second + time.Millisecond
+	}
+}
+
+// compare finds what differs between a lease and its model.
+func (d *duel) compare() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	watched := d.Leases()
+	for key, p := range d.pairs {
+		left := p.left(d.now())
+		if left <= 0 && (left > -5*time.Millisecond || d.now() < d.blind) {
+			continue // the scheduler has until then
+		}
+		if left <= 0 {
+			p.lose(errOver)
+		}
+		differs := func(what string, got, want any) {
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				d.t.Errorf("%s at %s: %s is %v, want %v", key, d.now(), what, got, want)
+			}
+		}
+		differs("held", p.Held(), p.phase == "held")
+		differs("loss", p.Loss(), p.cause)
+		differs("left", p.Left(time.Now()), p.left(d.now()))
+		differs("longest", p.Longest(), p.longest)
+		until := time.Duration(0)
+		if l := p.Landing(); !l.IsZero() {
+			until = l.Sub(d.start)
+		}
+		differs("landing", until, p.landing)
+		differs("on the wire", p.Renewing() != nil, p.wire)
+		differs("reports", len(p.told()), len(p.reported))
+		differs("losses", len(p.lost()), len(p.announced))
+		if told := p.lost(); len(told) == 1 && len(p.announced) == 1 {
+			differs("told cause", told[0].cause, p.announced[0])
+		}
+		if p.phase == "held" || p.phase == "lost" || p.phase == "ended" {
+			differs("watched", slices.Contains(watched, &p.Lease), p.phase == "held")
+		}
+		if silent := d.now() - p.quietFrom; p.phase == "held" && p.wishes > 0 && !p.wire && silent > third+time.Millisecond {
+			d.t.Errorf("%s at %s: not renewed for %s", key, d.now(), silent)
+		}
+	}
+}
+
+// replace begins a new life in the place of one that has ended.
+func (d *duel) replace() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, p := range d.pairs {
+		if p.phase != "held" && !p.wire && d.rand.IntN(8) == 0 {
+			p.End() // a new lease follows an old one
+			delete(d.pairs, key)
+		}
+	}
+	for len(d.pairs) < 4 {
+		d.fresh++
+		key := fmt.Sprintf("n%d/%d", d.fresh%2, d.fresh)
+		given := time.Duration(d.rand.Int64N(int64(time.Minute)) + int64(10*time.Millisecond))
+		p := &pair{&holding{}, model{phase: "held", longest: given, mono: d.now() + given - margin(given)}}
+		p.wall = p.mono
+		d.Open(&p.Lease, redisstore.Claim{Key: key, Field: "f"}, p.holding, time.Now(), given)
+		p.Watch(time.Now())
+		d.pairs[key], d.ever[key] = p, p
+		d.noted("%s opened for %s", key, given)
+	}
+}
+
+// Real leases under a real watchdog, and models of them, live through the same events.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		seed := rand.Uint64() // the jitter is not in it
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := &duel{t: t, rand: rand.New(rand.NewPCG(seed, 0)), start: time.Now(), pairs: make(map[string]*pair), ever: make(map[string]*pair)}
+				var work sync.WaitGroup
+				life, end := context.WithCancel(t.Context())
+				spawn := func(do func(ctx context.Context)) { work.Go(func() { do(life) }) }
+				d.Watchdog = lease.NewWatchdog(lease.Config{
+					Start: d.start, TTL: ttl, Timeout: timeout, Landing: landing, Renewer: d, Spawn: spawn, Over: errOver, Gone: errGone,
+				})
+				spawn(d.Run)
+				for range 600 {
+					d.replace()
+					d.step()
+					synctest.Wait()
+					d.compare()
+					time.Sleep(d.pause())
+					synctest.Wait()
+					d.compare()
+					if t.Failed() {
+						d.mu.Lock()
+						t.Logf("seed %d: %q", seed, d.trail[max(0, len(d.trail)-20):])
+						d.mu.Unlock()
+						break
+					}
+				}
+				end()
+				work.Wait()
+			})
+		})
+	}
+}

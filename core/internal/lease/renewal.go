@@ -1,0 +1,111 @@
+package lease
+
+import (
+	"context"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/jitter"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// Renewer is the way to Redis.
+type Renewer interface {
+	// NodeName names the node that has a key.
+	NodeName(ctx context.Context, key string) string
+
+	// Renew raises the TTL of claims of one kind on one node to ttl where they still hold, or
+	// only looks when ttl is 0. The verdicts are in the order of the claims.
+	Renew(ctx context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict
+}
+
+// renew is one pass over the leases that are due: one batch per node and kind, none of which
+// waits for another.
+func (w *Watchdog) renew(ctx context.Context, due []*Lease) {
+	type path struct {
+		node string
+		kind *redisstore.Kind
+	}
+	batches := make(map[path][]*Lease)
+	for _, l := range due {
+		p := path{w.cfg.Renewer.NodeName(ctx, l.Key), l.Kind}
+		batches[p] = append(batches[p], l)
+	}
+	for _, batch := range batches {
+		w.cfg.Spawn(func(ctx context.Context) { w.renewBatch(ctx, batch) })
+	}
+}
+
+// renewBatch renews leases that one script can renew. What Redis said is taken in for all of them, before
+// any holder is told, who may take its time: losses first.
+func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
+	leases, claims := w.stillWanted(batch)
+	if len(leases) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
+	defer cancel()
+	sent := time.Now()
+	verdicts := w.cfg.Renewer.Renew(ctx, claims, w.cfg.TTL)
+	over, late := make([]bool, len(leases)), make([]time.Duration, len(leases))
+	for i, l := range leases {
+		over[i] = l.judged(verdicts[i], sent)
+		late[i] = w.renewed(l, sent, verdicts[i].Err != nil)
+	}
+	for i, l := range leases {
+		if over[i] {
+			l.announce()
+		}
+	}
+	for i, l := range leases {
+		if v := verdicts[i]; v.Held || v.Err != nil {
+			l.holder.Renewed(v.Err, late[i])
+		}
+	}
+}
+
+// stillWanted leaves out those that need no renewal any more.
+func (w *Watchdog) stillWanted(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
+	for _, l := range batch {
+		if l.wanted() {
+			leases, claims = append(leases, l), append(claims, l.Claim)
+		} else {
+			w.renewed(l, time.Now(), false)
+		}
+	}
+	return leases, claims
+}
+
+// judged takes in what Redis said, and reports whether the lease is lost by that. A release
+// that has begun makes it void.
+func (l *Lease) judged(v redisstore.Verdict, sent time.Time) (over bool) {
+	switch {
+	case v.MayLand():
+		l.Unanswered()
+	case v.Err != nil: // refused: it has changed nothing
+	case v.Held:
+		l.confirm(sent, l.dog.cfg.TTL)
+	default:
+		return l.lose(l.dog.cfg.Gone)
+	}
+	return false
+}
+
+// renewed ends a renewal that was sent at sent, and plans the next one: a failed one is
+// tried again soon, until the deadline. It gives by how much this one was late.
+func (w *Watchdog) renewed(l *Lease, sent time.Time, failed bool) (late time.Duration) {
+	wait := w.period()
+	if failed {
+		wait = jitter.Of(min(w.cfg.TTL/coalesce, time.Second))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &l.schedule
+	late = max(sent.Sub(w.cfg.Start)-s.renewAt-w.cfg.TTL/coalesce, 0)
+	now, next := time.Now(), time.Duration(0)
+	if l.wanted() {
+		next = now.Sub(w.cfg.Start) + wait
+	}
+	s.done(next)
+	w.replan(s, now)
+	return late
+}

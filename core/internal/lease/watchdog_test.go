@@ -1,0 +1,479 @@
+package lease_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// third is when a lease is renewed at the latest, and jitter by how much it may be earlier.
+const (
+	third  = ttl / 3
+	jitter = third / 10
+	retry  = ttl / 30 // and by how much to travel with others; also the pause after a failure
+)
+
+func TestWatchdog_RenewsEveryThird(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		h := b.renewed("k")
+		pass(10 * time.Minute)
+		last := b.start
+		calls := b.redis.calls()
+		for _, c := range calls {
+			if gap := c.at.Sub(last); gap < third-jitter || gap > third+time.Millisecond {
+				t.Errorf("renewed after %s", gap)
+			}
+			if c.ttl != ttl || !slices.Equal(c.keys, []string{"k"}) {
+				t.Errorf("renewed %v for %s", c.keys, c.ttl)
+			}
+			last = c.at
+		}
+		if n := len(calls); n < 60 || n > 67 {
+			t.Errorf("%d renewals", n)
+		}
+		wantHeld(t, h)
+		if got := h.Left(last); got != ttl-margin(ttl) {
+			t.Errorf("%s left after the last renewal", got)
+		}
+		if told := h.told(); len(told) != len(calls) || told[0].err != nil || told[0].late != 0 {
+			t.Errorf("%d reports, the first %v", len(told), told[0])
+		}
+	})
+}
+
+// A fleet that was started together does not renew together.
+func TestWatchdog_Jitters(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		seen := make(map[time.Duration]bool)
+		for i := range 20 {
+			h := b.renewed(fmt.Sprint("n/", i))
+			begun := time.Now()
+			pass(third + time.Millisecond)
+			seen[b.redis.calls()[0].at.Sub(begun)] = true
+			h.End()
+		}
+		if len(seen) < 10 {
+			t.Errorf("%d different moments of 20", len(seen))
+		}
+	})
+}
+
+// Who is due soon travels with who is due now.
+func TestWatchdog_RenewalsTravelTogether(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		for i := range 10 {
+			b.renewed(fmt.Sprint("n/", i))
+		}
+		pass(third + time.Millisecond)
+		calls := b.redis.calls()
+		if len(calls) > 2 { // the jitter is as long as what is brought forward
+			t.Errorf("%d calls", len(calls))
+		}
+		var keys []string
+		for _, c := range calls {
+			keys = append(keys, c.keys...)
+		}
+		if slices.Sort(keys); len(slices.Compact(keys)) != 10 {
+			t.Errorf("renewed %v", keys)
+		}
+	})
+}
+
+// Each kind has a script of its own, so it has a call of its own.
+func TestWatchdog_RenewsKindsApart(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		plain, fenced := &redisstore.Kind{Name: "plain"}, &redisstore.Kind{Name: "fenced"}
+		for i := range 10 {
+			kind := plain
+			if i%2 == 0 {
+				kind = fenced
+			}
+			b.openedAs(kind, fmt.Sprint("n/", i), ttl).Renew(time.Now())
+		}
+		pass(third + time.Millisecond)
+		seen := make(map[*redisstore.Kind]int)
+		for _, c := range b.redis.calls() {
+			seen[c.kind] += len(c.keys)
+		}
+		if seen[plain] != 5 || seen[fenced] != 5 {
+			t.Errorf("renewed %d and %d", seen[plain], seen[fenced])
+		}
+	})
+}
+
+// Leases that nobody wants renewed are not, and end.
+func TestWatchdog_RenewsOnlyWhatIsWished(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		fixed, renewed := b.held("fixed", time.Minute), b.renewed("renewed")
+		renewed.Renew(time.Now()) // two want it
+		renewed.StopRenewal()
+		pass(2 * time.Minute)
+		wantLost(t, fixed, errOver)
+		wantHeld(t, renewed)
+		renewed.StopRenewal()
+		b.redis.calls()
+		pass(ttl)
+		wantLost(t, renewed, errOver)
+		if calls := b.redis.calls(); len(calls) > 0 {
+			t.Errorf("renewed %d times", len(calls))
+		}
+	})
+}
+
+// A renewal that is wished for again has its time from then on.
+func TestWatchdog_RenewsAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		h := b.held("k", time.Hour)
+		for range 3 {
+			h.Renew(time.Now())
+			pass(third + time.Millisecond)
+			if n := len(b.redis.calls()); n != 1 {
+				t.Errorf("%d renewals", n)
+			}
+			h.StopRenewal()
+			pass(2 * third)
+			if n := len(b.redis.calls()); n != 0 {
+				t.Errorf("%d renewals that nobody wants", n)
+			}
+		}
+		wantHeld(t, h)
+	})
+}
+
+func TestWatchdog_FailedRenewalsAreTriedUntilTheDeadline(t *testing.T) {
+	for name, failure := range map[string]struct {
+		says interface{ Error() string }
+		late bool // may land
+	}{"no answer": {errNoAnswer, true}, "refused": {errRefused, false}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bed) {
+				says := noAnswer
+				says.Err = failure.says
+				b.redis.say("k", says)
+				h := b.renewed("k")
+				pass(ttl / 2)
+				wantHeld(t, h)
+				if h.Landing().IsZero() == failure.late {
+					t.Errorf("may land until %s", h.Landing())
+				}
+				pass(ttl)
+				wantLost(t, h, errOver)
+				calls := b.redis.calls()
+				for i, c := range calls[1:] {
+					if gap := c.at.Sub(calls[i].at); gap > retry+time.Millisecond || gap < retry/2 {
+						t.Errorf("%s between two tries", gap)
+					}
+				}
+				if n := len(calls); n < 15 || n > 40 {
+					t.Errorf("%d tries", n)
+				}
+				if told := h.told(); len(told) != len(calls) || !errors.Is(told[0].err, failure.says) {
+					t.Errorf("%d reports of %d tries, the first %v", len(told), len(calls), told[0].err)
+				}
+			})
+		})
+	}
+}
+
+// One that works again is all that is needed.
+func TestWatchdog_SurvivesFailures(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		h := b.renewed("k")
+		for range 10 {
+			b.redis.say("k", refused)
+			pass(ttl - 5*retry)
+			wantHeld(t, h)
+			b.redis.say("k", there)
+			pass(2 * retry)
+			wantHeld(t, h)
+		}
+	})
+}
+
+func TestWatchdog_RedisSaysGone(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		first, other := b.renewed("first"), b.renewed("other")
+		b.redis.say("first", gone)
+		pass(third + time.Millisecond)
+		wantLost(t, first, errGone)
+		wantHeld(t, other)
+		if len(first.told()) > 0 {
+			t.Error("the loss was reported as a renewal")
+		}
+		b.redis.calls()
+		pass(time.Minute)
+		for _, c := range b.redis.calls() {
+			if slices.Contains(c.keys, "first") {
+				t.Error("renewed after the loss")
+			}
+		}
+	})
+}
+
+// One node that is slow, or dead, delays no other.
+func TestWatchdog_SlowNodeDelaysNoOther(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		var dead, slow, well []*holding
+		for i := range 5 {
+			dead = append(dead, b.renewed(fmt.Sprint("dead/", i)))
+			slow = append(slow, b.renewed(fmt.Sprint("slow/", i)))
+			well = append(well, b.renewed(fmt.Sprint("well/", i)))
+		}
+		b.redis.delay("dead", time.Hour)
+		b.redis.delay("slow", timeout-time.Millisecond)
+		pass(2 * ttl)
+		for _, h := range dead {
+			wantLost(t, h, errOver)
+		}
+		for _, h := range slow {
+			wantHeld(t, h)
+		}
+		for _, h := range well {
+			wantHeld(t, h)
+			for _, r := range h.told() {
+				if r.late > 0 || r.err != nil {
+					t.Errorf("%s: %v, late by %s", h.Key, r.err, r.late)
+				}
+			}
+		}
+		for _, c := range b.redis.calls() {
+			for _, key := range c.keys {
+				if node(key) != node(c.keys[0]) {
+					t.Fatalf("one call for %v", c.keys)
+				}
+			}
+		}
+	})
+}
+
+// The deadline counts from when the renewal was sent, not from its answer.
+func TestWatchdog_RenewalCountsFromTheSending(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.redis.delay("k", 4*time.Second)
+		h := b.renewed("k")
+		pass(third + 4*time.Second)
+		sent := b.redis.calls()[0].at
+		if got := h.Left(sent); got != ttl-margin(ttl) {
+			t.Errorf("%s left from the sending", got)
+		}
+	})
+}
+
+// What Redis says of a lease that is being released does not count, and its renewal is not
+// repeated.
+func TestWatchdog_ReleaseMakesARenewalVoid(t *testing.T) {
+	for name, says := range map[string]error{"there": nil, "gone": errGone, "no answer": errNoAnswer} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bed) {
+				verdict := there
+				switch says {
+				case errGone:
+					verdict = gone
+				case errNoAnswer:
+					verdict.Err = says
+				}
+				b.redis.say("k", verdict)
+				b.redis.delay("k", 4*time.Second)
+				h := b.renewed("k")
+				pass(third)
+				if h.Renewing() == nil {
+					t.Fatal("no renewal is on the wire")
+				}
+				before := h.Left(b.start)
+				if err := h.BeginRelease(); err != nil {
+					t.Error(err)
+				}
+				pass(4 * time.Second)
+				if h.Left(b.start) != before || h.Loss() != nil || len(h.lost()) > 0 {
+					t.Errorf("%s left, loss %v", h.Left(b.start), h.Loss())
+				}
+				pass(ttl)
+				if n := len(b.redis.calls()); n != 1 {
+					t.Errorf("%d renewals", n)
+				}
+			})
+		})
+	}
+}
+
+// One can wait for the renewal that is on the wire.
+func TestLease_Renewing(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		h := b.renewed("k")
+		b.redis.delay("k", 4*time.Second)
+		if h.Renewing() != nil {
+			t.Error("a renewal is on the wire")
+		}
+		pass(third)
+		sent := b.redis.calls()[0].at
+		h.StopRenewal()
+		done, also := h.Renewing(), h.Renewing()
+		<-done
+		<-also
+		if took := time.Since(sent); took != 4*time.Second {
+			t.Errorf("answered after %s", took)
+		}
+		if h.Renewing() != nil {
+			t.Error("it still is")
+		}
+	})
+}
+
+// All of a batch are renewed before a holder who takes its time is told of any, losses
+// come first, and the next renewal does not wait for it.
+func TestWatchdog_SlowHolderDelaysNoOther(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		holders := make([]*holding, 10)
+		for i := range holders {
+			holders[i] = b.renewed(fmt.Sprint("n/", i))
+			holders[i].slow = time.Hour
+		}
+		b.redis.say("n/9", gone)
+		pass(third + time.Millisecond)
+		wantLost(t, holders[9], errGone)
+		pass(10 * time.Minute)
+		for _, h := range holders[:9] {
+			wantHeld(t, h)
+			if left := h.Left(time.Now()); left < ttl/2 {
+				t.Errorf("%s: %s left", h.Key, left)
+			}
+		}
+		for _, h := range holders {
+			h.End()
+		}
+		pass(2 * time.Hour * time.Duration(len(holders))) // they have been told all
+	})
+}
+
+// A renewal that could not be sent in its time is reported as late.
+func TestWatchdog_ReportsLateRenewals(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		h := b.renewed("k")
+		b.redis.nameIn(3 * time.Second)
+		pass(third + 4*time.Second)
+		told := h.told()
+		if len(told) != 1 || told[0].late != 3*time.Second-retry {
+			t.Errorf("reported %v, want 2s late", told)
+		}
+	})
+}
+
+// A machine that was suspended finds out within a second, whatever the heap says.
+func TestWatchdog_WallClockJumps(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		short, long, renewed := b.held("short", time.Minute), b.held("long", time.Hour), b.renewed("renewed")
+		pass(time.Second)
+		b.AdvanceWallClock(2 * time.Minute)
+		pass(1100 * time.Millisecond)
+		wantLost(t, short, errOver)
+		wantLost(t, renewed, errOver)
+		wantHeld(t, long)
+		if b.Count() != 1 {
+			t.Errorf("%d under watch", b.Count())
+		}
+	})
+}
+
+// One that was suspended for a part of a lease has that much less of it, and its holder is
+// told in time.
+func TestWatchdog_WallClockJumpsWithinTheLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		h, other := b.held("k", 30*time.Second), b.held("other", 25*time.Second)
+		pass(time.Second)
+		b.AdvanceWallClock(10 * time.Second)
+		end := after(h.Left(time.Now()))
+		pass(time.Until(end) - time.Millisecond)
+		wantHeld(t, h)
+		wantLost(t, other, errOver)
+		pass(3 * time.Millisecond)
+		wantLost(t, h, errOver)
+	})
+}
+
+// A wall clock that is set back costs nothing but a second look.
+func TestWatchdog_WallClockIsSetBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		h := b.held("k", 30*time.Second)
+		b.AdvanceWallClock(20 * time.Second)
+		pass(5 * time.Second)
+		b.AdvanceWallClock(-20 * time.Second)
+		pass(20 * time.Second)
+		wantHeld(t, h)
+		pass(5 * time.Second)
+		wantLost(t, h, errOver)
+	})
+}
+
+func TestWatchdog_Drained(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		<-b.Drained() // nothing is held
+		released, lost, over := b.held("released", time.Minute), b.held("lost", time.Minute), b.held("over", time.Second)
+		drained, also := b.Drained(), b.Drained()
+		if got := b.Leases(); len(got) != 3 || b.Count() != 3 || !slices.Contains(got, &lost.Lease) || lost.Holder() != lost {
+			t.Errorf("%d leases, %d counted", len(got), b.Count())
+		}
+		for _, end := range []func(){released.End, func() { lost.Lose(errGone) }, func() { <-drained }} {
+			select {
+			case <-drained:
+				t.Error("drained too early")
+			default:
+			}
+			end()
+		}
+		<-also
+		wantLost(t, over, errOver)
+		b.held("another", time.Minute)
+		again := b.Drained()
+		b.Leases()[0].End()
+		<-again
+	})
+}
+
+// Many leases cost a handful of calls per interval, and no goroutine each.
+func TestWatchdog_ManyLeases(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		const leases, nodes = 10_000, 3
+		holders := make([]*holding, leases)
+		for i := range holders {
+			holders[i] = b.renewed(fmt.Sprint("node", i%nodes, "/", i))
+		}
+		before := b.spawned()
+		const rounds = 6
+		pass(rounds * third)
+		calls := b.redis.calls()
+		renewals := 0
+		for _, c := range calls {
+			renewals += len(c.keys)
+		}
+		if renewals < leases*(rounds-1) {
+			t.Errorf("%d renewals of %d leases in %d rounds", renewals, leases, rounds)
+		}
+		if len(calls) > 4*nodes*rounds {
+			t.Errorf("%d calls", len(calls))
+		}
+		if n := b.spawned() - before; n > 2*len(calls) {
+			t.Errorf("%d goroutines for %d calls", n, len(calls))
+		}
+		for _, h := range holders {
+			if !h.Alive(time.Now()) {
+				t.Fatalf("%s was lost: %v", h.Key, h.Loss())
+			}
+			h.End()
+		}
+	})
+}
+
+// A watchdog that sleeps for long is woken.
+func TestWatchdog_WakesForAnEarlierDeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bed) {
+		pass(time.Minute) // it sleeps
+		late, early := b.held("late", time.Hour), b.held("early", 100*time.Millisecond)
+		pass(100 * time.Millisecond)
+		wantLost(t, early, errOver)
+		wantHeld(t, late)
+	})
+}

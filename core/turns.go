@@ -1,0 +1,165 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// turns are those of the operations of one holder on the wire: re-entry and release must
+// not overtake each other. Renewals are not behind them.
+//
+//	free ── begin ──▶ taken ── end, others wait ──▶ taken by the first of them
+//	  ▲                 │
+//	  └───── end ───────┘
+type turns struct {
+	mu    sync.Mutex
+	taken bool
+	queue []waiting // operations that wait for their turn
+	yield func()    // has the writer that has the turn give it up; nil for other operations
+	heard time.Time // when an operation was last answered
+}
+
+type waiting = chan struct{}
+
+// begin takes the turn of one operation.
+func (t *turns) begin(ctx context.Context) error {
+	turn := t.line()
+	if turn == nil {
+		return nil
+	}
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+		t.forgo(turn)
+		return context.Cause(ctx)
+	}
+}
+
+// beginBy is begin for an operation that has a time, and gives what is left of it: behind
+// commands without an answer it has no more than the timeout in all. Its error is that of
+// ctx, or errNoTurn.
+func (t *turns) beginBy(ctx context.Context, s span, timeout time.Duration) (span, error) {
+	turn := t.line()
+	if turn == nil {
+		return s, nil
+	}
+	start := time.Now()
+	timer := time.NewTimer(time.Until(t.limit(start, s, timeout)))
+	defer timer.Stop()
+	for {
+		select {
+		case <-turn:
+			return t.spanAfter(start, s, timeout)
+		case <-ctx.Done():
+			t.forgo(turn)
+			return s, contextCause(ctx)
+		case <-timer.C:
+		}
+		left := time.Until(t.limit(start, s, timeout))
+		if left <= 0 {
+			t.forgo(turn)
+			return s, errNoTurn
+		}
+		timer.Reset(left)
+	}
+}
+
+// spanAfter is what is left to an operation that began to wait for its turn at start, and
+// has it.
+func (t *turns) spanAfter(start time.Time, s span, timeout time.Duration) (span, error) {
+	limit := t.limit(start, s, timeout)
+	if !time.Now().Before(limit) {
+		t.end()
+		return s, errNoTurn
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.heard.Before(start) {
+		s.end = limit
+	}
+	return s, nil
+}
+
+// limit is up to when an operation waits for its turn that began to at start: as long as
+// others have theirs and are answered.
+func (t *turns) limit(start time.Time, s span, timeout time.Duration) time.Time {
+	t.mu.Lock()
+	limit := maxTime(start, t.heard).Add(timeout)
+	t.mu.Unlock()
+	if s.end.IsZero() {
+		return limit
+	}
+	return minTime(limit, s.end)
+}
+
+// errNoTurn says that an operation of a holder could not begin in time.
+var errNoTurn = errors.New("an earlier command of this holder has no answer from redis yet")
+
+// line takes the turn if nobody has it, and gives nil; else it gives what is closed when
+// the turn comes.
+func (t *turns) line() waiting {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.taken {
+		t.taken = true
+		return nil
+	}
+	if t.yield != nil {
+		t.yield()
+	}
+	turn := make(waiting)
+	t.queue = append(t.queue, turn)
+	return turn
+}
+
+// forgo takes an operation out of those that wait, or passes on what was given to it in
+// this instant.
+func (t *turns) forgo(turn waiting) {
+	t.mu.Lock()
+	at := slices.Index(t.queue, turn)
+	if at >= 0 {
+		t.queue = slices.Delete(t.queue, at, at+1)
+	}
+	t.mu.Unlock()
+	if at < 0 {
+		t.end()
+	}
+}
+
+// end passes the turn on.
+func (t *turns) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.yield = nil
+	if len(t.queue) == 0 {
+		t.taken = false
+		return
+	}
+	close(t.queue[0])
+	t.queue = t.queue[1:]
+}
+
+// answered tells those who wait that the operation that has the turn was answered.
+func (t *turns) answered() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.queue) > 0 {
+		t.heard = time.Now()
+	}
+}
+
+// yieldTo has an operation that has the turn stopped by yield as soon as another one waits.
+// It reports whether none does yet.
+func (t *turns) yieldTo(yield func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.queue) > 0 {
+		return false
+	}
+	t.yield = yield
+	return true
+}
