@@ -66,7 +66,9 @@
 //     is told by that timer only.
 //   - A lock is not idempotency. It keeps two calls from running at the same time;
 //     the second one then runs. Keep what was done already in your database.
-//   - Fencing tokens: [Hold.Token] is 0, because the plain lock has none.
+//   - Fencing tokens of the plain lock: it has none, [Hold.Token] is 0. A
+//     [Client.FencedLock] has them, and they help only where the store refuses a write
+//     with a smaller token than it has seen.
 //
 // # What the caller does
 //

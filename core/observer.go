@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/notify"
 )
 
 // Outcome is how an acquisition ended, as a low-cardinality word.
@@ -102,8 +104,8 @@ type BackendChange struct {
 
 // The observers. Each has one method; a value given to [WithObserver] implements
 // one or more of them. They are called synchronously, in the order in which they
-// were given, from many goroutines at once; a panic in one is contained and the
-// others still run. They must not block.
+// were given, from many goroutines at once; a panic in one is contained, the others
+// still run, and [slog.Default] is told once of each type. They must not block.
 type (
 	// AcquireStartObserver is told before an acquisition starts. The context that
 	// it returns is the one the acquisition goes on with, so that spans nest.
@@ -166,6 +168,7 @@ type (
 // nil slice costs one length check.
 type observers struct {
 	any          bool // there is one
+	panics       *notify.Panics
 	acquireStart []AcquireStartObserver
 	contention   []ContentionObserver
 	acquireEnd   []AcquireEndObserver
@@ -190,6 +193,9 @@ func (o *observers) add(v any) error {
 	o.leak = appendIf(o.leak, v)
 	o.backend = appendIf(o.backend, v)
 	o.any = true
+	if o.panics == nil {
+		o.panics = &notify.Panics{}
+	}
 	if o.len() == before {
 		return invalidf("WithObserver: %T implements none of the observer interfaces (AcquireEndObserver, HoldEndObserver, …)", v)
 	}
@@ -208,26 +214,13 @@ func appendIf[T any](list []T, v any) []T {
 	return list
 }
 
-// contained runs one observer and keeps its panic from the lock. A broken observer
-// must not free or leak a lock; there is no one to return the panic to.
-func contained(call func()) {
-	defer func() { _ = recover() }() //nolint:errcheck // the value of a panic, not an error
-	call()
-}
-
 func (o *observers) observeAcquireStart(ctx context.Context, a Acquisition) context.Context {
-	for _, obs := range o.acquireStart {
-		outer := ctx
-		contained(func() { ctx = keepContext(outer, obs.ObserveAcquireStart(outer, a)) }) //nolint:fatcontext // as many as there are observers
-	}
+	notify.Each(o.panics, o.acquireStart, func(obs AcquireStartObserver) { ctx = keepContext(ctx, obs.ObserveAcquireStart(ctx, a)) })
 	return ctx
 }
 
 func (o *observers) observeHoldStart(ctx context.Context, h HoldInfo) context.Context {
-	for _, obs := range o.holdStart {
-		outer := ctx
-		contained(func() { ctx = keepContext(outer, obs.ObserveHoldStart(outer, h)) }) //nolint:fatcontext // as above
-	}
+	notify.Each(o.panics, o.holdStart, func(obs HoldStartObserver) { ctx = keepContext(ctx, obs.ObserveHoldStart(ctx, h)) })
 	return ctx
 }
 
@@ -240,45 +233,31 @@ func keepContext(old, returned context.Context) context.Context {
 }
 
 func (o *observers) observeContention(ctx context.Context, c Contention) {
-	for _, obs := range o.contention {
-		contained(func() { obs.ObserveContention(ctx, c) })
-	}
+	notify.Each(o.panics, o.contention, func(obs ContentionObserver) { obs.ObserveContention(ctx, c) })
 }
 
 func (o *observers) observeAcquireEnd(ctx context.Context, r AcquireResult) {
-	for _, obs := range o.acquireEnd {
-		contained(func() { obs.ObserveAcquireEnd(ctx, r) })
-	}
+	notify.Each(o.panics, o.acquireEnd, func(obs AcquireEndObserver) { obs.ObserveAcquireEnd(ctx, r) })
 }
 
 func (o *observers) observeHoldEnd(ctx context.Context, r HoldResult) {
-	for _, obs := range o.holdEnd {
-		contained(func() { obs.ObserveHoldEnd(ctx, r) })
-	}
+	notify.Each(o.panics, o.holdEnd, func(obs HoldEndObserver) { obs.ObserveHoldEnd(ctx, r) })
 }
 
 func (o *observers) observeRenewal(ctx context.Context, r Renewal) {
-	for _, obs := range o.renewal {
-		contained(func() { obs.ObserveRenewal(ctx, r) })
-	}
+	notify.Each(o.panics, o.renewal, func(obs RenewalObserver) { obs.ObserveRenewal(ctx, r) })
 }
 
 func (o *observers) observeLoss(ctx context.Context, l Loss) {
-	for _, obs := range o.loss {
-		contained(func() { obs.ObserveLoss(ctx, l) })
-	}
+	notify.Each(o.panics, o.loss, func(obs LossObserver) { obs.ObserveLoss(ctx, l) })
 }
 
 func (o *observers) observeLeak(ctx context.Context, l Leak) {
-	for _, obs := range o.leak {
-		contained(func() { obs.ObserveLeak(ctx, l) })
-	}
+	notify.Each(o.panics, o.leak, func(obs LeakObserver) { obs.ObserveLeak(ctx, l) })
 }
 
 func (o *observers) observeBackend(ctx context.Context, b BackendChange) {
-	for _, obs := range o.backend {
-		contained(func() { obs.ObserveBackend(ctx, b) })
-	}
+	notify.Each(o.panics, o.backend, func(obs BackendObserver) { obs.ObserveBackend(ctx, b) })
 }
 
 // Kind names a kind of lock, as it appears in rules, spans and metrics.

@@ -25,6 +25,10 @@ const (
 	StatusUnlocked = "unlocked" // the handler ran without the lock, by strategy proceed
 )
 
+// TokenHeader has the fencing token of the lock, as a decimal number: see
+// [WithTokenHeader].
+const TokenHeader = "X-Lock-Token"
+
 // The statuses for a client that is gone. Access logs show one that is not to be sent,
 // as nginx has it. What is sent is for a client that closed only its own side, and for
 // one whose request was cancelled by the server itself: both can read.

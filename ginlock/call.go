@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -70,6 +71,9 @@ func (x *call) Handle(ctx context.Context, g aspect.Grant) error {
 	}
 	if g.Unlocked == aspect.UnlockedProceed {
 		x.c.Header(StatusHeader, StatusUnlocked)
+	}
+	if g.Token != 0 && x.endpoint.guard.cfg.showToken {
+		x.c.Header(TokenHeader, strconv.FormatInt(g.Token, 10))
 	}
 	before := errorsOf(x.c)
 	x.c.Next()

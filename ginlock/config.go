@@ -21,7 +21,8 @@ type config struct {
 	buffers    map[ruleset.Endpoint]int
 	bufferAll  int
 	maxBody    int64
-	clientIP   func(*gin.Context) string                // nil: gin's
+	clientIP   func(*gin.Context) string // nil: gin's
+	showToken  bool
 	writeError func(*gin.Context, *aspect.RefusedError) // nil while no option gives it
 }
 

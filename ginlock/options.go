@@ -149,6 +149,21 @@ func WithBuffer(bytes int, routes ...string) Option {
 	}
 }
 
+// WithTokenHeader shows clients the fencing token of the lock under which the handler
+// ran, in the header [TokenHeader]: for those that pass it on to a store which refuses
+// smaller ones. Only kinds of lock with tokens have it, such as [ruleset.Fenced]; of
+// several locks it is that of the last one with a token. An answer that is taken back
+// because the lock was lost has none.
+//
+// The token counts how often the lock was taken so far: do not show it to those who must
+// not know how busy a shop is. Off by default.
+func WithTokenHeader() Option {
+	return func(c *config) error {
+		c.showToken = true
+		return nil
+	}
+}
+
 // WithObserver adds observers: values that implement one or more of the observer
 // interfaces of package aspect. May be given several times; the order is kept. A
 // value that implements none is an error.

@@ -72,11 +72,12 @@ func describeAnswer(w *httptest.ResponseRecorder) string {
 	return text.String()
 }
 
-// workAndTell is a handler that says which lock it has, for how long, and how it ends.
+// workAndTell is a handler that says which lock it has, for how long, with which token,
+// and how it ends.
 func workAndTell(c *gin.Context) {
 	work, _ := time.ParseDuration(c.Query("work")) // most do not work
 	left := ginlock.Hold(c).Remaining().Round(time.Second)
-	key := ginlock.Hold(c).Key()
+	key, token := ginlock.Hold(c).Key(), ginlock.Hold(c).Token()
 	ended := "kept"
 	select {
 	case <-c.Request.Context().Done():
@@ -85,7 +86,7 @@ func workAndTell(c *gin.Context) {
 	if c.Request.Context().Err() != nil {
 		ended = "ended"
 	}
-	c.String(http.StatusOK, "%s %v %s", key, left, ended)
+	c.String(http.StatusOK, "%s %v %s %d", key, left, ended, token)
 }
 
 // transcript is what clients see of a set of rules in every situation.

@@ -39,6 +39,8 @@ var sameRules = []sameRule{
 		without: func(r *ruleset.Rule) { r.Keys = []string{"till"} },
 	},
 	{field: "kind", rule: ruleset.Rule{Kind: ruleset.Reentrant}, yaml: []string{"kind: reentrant"}, same: true},
+	{field: "kind", rule: ruleset.Rule{Kind: ruleset.Fenced}, yaml: []string{"kind: fenced"}},
+	{field: "kind", rule: ruleset.Rule{Kind: ruleset.Spin}, yaml: []string{"kind: spin"}, same: true}, // a client sees no difference
 	{field: "wait_time", rule: ruleset.Rule{WaitTime: 2500 * time.Millisecond}, yaml: []string{"wait_time: 2500ms"}},
 	{field: "wait_time", rule: ruleset.Rule{WaitTime: ruleset.NoWait}, yaml: []string{"wait_time: none"}},
 	{field: "wait_time", rule: ruleset.Rule{WaitTime: ruleset.WaitForever}, yaml: []string{"wait_time: forever"}},

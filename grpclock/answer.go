@@ -23,6 +23,10 @@ const (
 	LockUnlocked     = "unlocked"
 )
 
+// HeaderLockToken is the header that has the fencing token of the lock, as a decimal
+// number: see [WithTokenHeader].
+const HeaderLockToken = "x-lock-token"
+
 // TrailerPushback is the trailer that clients with a retry policy obey: the
 // milliseconds to wait before the next attempt.
 const TrailerPushback = "grpc-retry-pushback-ms"
@@ -100,6 +104,16 @@ func pushback(refused *aspect.RefusedError) metadata.MD {
 
 // lockStatus is the header for an answer without the lock.
 func lockStatus(value string) metadata.MD { return metadata.Pairs(HeaderLockStatus, value) }
+
+// showToken is the header for the token of a grant: nil where none is to be shown, or a
+// guard outside has shown it.
+func (g *Guard) showToken(p *passage, grant aspect.Grant) metadata.MD {
+	if grant.Token == 0 || !g.config.showToken || p.shows(grant.Token) {
+		return nil
+	}
+	p.token = grant.Token
+	return metadata.Pairs(HeaderLockToken, strconv.FormatInt(grant.Token, 10))
+}
 
 // canceled reports whether a handler's error is a cancellation in gRPC's words.
 func canceled(err error) bool {

@@ -33,6 +33,7 @@ type config struct {
 	mapper          ErrorMapper
 	descriptors     []protodesc.Resolver
 	serverFirst     map[string]bool
+	showToken       bool
 }
 
 // WithRules declares rules in Go. Each needs an Endpoint made with [ruleset.GRPC]:
@@ -94,6 +95,22 @@ func WithProfile(name string, r ruleset.Rule) Option {
 func WithObserver(values ...any) Option {
 	return func(c *config) error {
 		c.observers = append(c.observers, aspect.WithObserver(values...))
+		return nil
+	}
+}
+
+// WithTokenHeader shows clients the fencing token of the lock under which the method
+// runs, in the header metadata [HeaderLockToken]: for those that pass it on to a store
+// which refuses smaller ones. Only kinds of lock with tokens have it, such as
+// [ruleset.Fenced]; of several locks it is that of the last one with a token. Of guards
+// inside each other each adds its own, the innermost last. The header is there before the
+// method runs, and so also when the lock is lost later.
+//
+// The token counts how often the lock was taken so far: do not show it to those who must
+// not know how busy a shop is. Off by default.
+func WithTokenHeader() Option {
+	return func(c *config) error {
+		c.showToken = true
 		return nil
 	}
 }

@@ -18,6 +18,7 @@ type passage struct {
 	request   any                        // of a unary call
 	transport grpc.ServerTransportStream // of the call
 	status    string                     // what the guard has put into the header about the lock
+	token     int64                      // likewise, 0 without one
 
 	hold   *core.Hold      // nil without a lock
 	caller context.Context //nolint:containedctx // it is looked up through the handler's
@@ -67,6 +68,16 @@ func detached(ctx context.Context) bool { return ctx.Value(core.ContextKey) == n
 func (p *passage) says(status string) bool {
 	for ; p != nil; p = p.outer {
 		if p.status == status {
+			return true
+		}
+	}
+	return false
+}
+
+// shows reports whether a guard has put the token into the header.
+func (p *passage) shows(token int64) bool {
+	for ; p != nil; p = p.outer {
+		if p.token == token {
 			return true
 		}
 	}

@@ -86,6 +86,9 @@ func (c *streamCall) Handle(ctx context.Context, g aspect.Grant) error {
 	if g.Unlocked == aspect.UnlockedProceed {
 		c.header(LockUnlocked)
 	}
+	if shown := c.guard.showToken(&c.passage, g); shown != nil {
+		_ = c.stream.SetHeader(shown) //nolint:errcheck // the answer counts
+	}
 	c.passage.hold = g.Hold
 	ctx = c.passage.with(ctx)
 	if g.Hold == nil {

@@ -86,6 +86,9 @@ func (c *unaryCall) Handle(ctx context.Context, g aspect.Grant) (err error) {
 	if g.Unlocked == aspect.UnlockedProceed {
 		c.header(LockUnlocked)
 	}
+	if shown := c.guard.showToken(&c.passage, g); shown != nil {
+		_ = grpc.SetHeader(c.ctx, shown) //nolint:errcheck // the answer counts
+	}
 	c.passage.hold = g.Hold
 	c.reply, err = c.handler(c.passage.with(ctx), c.req)
 	return err

@@ -13,7 +13,7 @@ import (
 
 // acquire takes the lock of a rule. It reports whether the handler may run.
 func (r *run) acquire(f *frame, names lockNames) bool {
-	lock := names.lock(r.point.aspect.locks)
+	lock := f.rule.lock(r.point.aspect.locks, names)
 	r.prepareWait(f.rule, lock)
 	start := time.Now()
 	var room [8]core.AcquireOption
@@ -29,6 +29,9 @@ func (r *run) acquire(f *frame, names lockNames) bool {
 	}
 	f.hold = hold
 	r.grant.Hold = hold
+	if token := hold.Token(); token != 0 {
+		r.grant.Token = token
+	}
 	r.ctx = f.rule.handlerContext(r.ctx, ctx)
 	return true
 }

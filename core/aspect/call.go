@@ -35,6 +35,10 @@ type Grant struct {
 	// hold with [core.Held].
 	Hold *core.Hold
 
+	// Token is the fencing token of that lock, or of the last one before it that has
+	// one; 0 where none has.
+	Token int64
+
 	// Unlocked is why the handler runs without the lock of some rule, empty when
 	// every rule has its lock. Of several reasons [UnlockedProceed] is told first.
 	Unlocked Unlocked

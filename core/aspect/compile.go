@@ -168,6 +168,7 @@ func (c *compiler) compile() *compiled {
 	c.checkLabel()
 	c.checkFallback()
 	c.compileWhen(rule)
+	c.compileKind(rule)
 	c.compileKeys(rule)
 	rule.options = append(rule.leaseOptions(), core.Label(r.Name))
 	rule.rehearsal = append(rule.leaseOptions(), core.Label(r.Name+" (dry run)"), core.WaitTime(0))
@@ -252,6 +253,7 @@ func (c *compiler) compileKeys(rule *compiled) {
 		key, err := keyexpr.Compile(template, c.schema(), opts...)
 		c.reportEach(field, err)
 		c.checkRoom(field, key)
+		c.checkOneKey(field, key)
 		rule.keys = append(rule.keys, key)
 	}
 }

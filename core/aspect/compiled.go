@@ -21,6 +21,7 @@ type compiled struct {
 	policy  failpolicy.Policy
 	when    *keyexpr.Condition // nil: always
 	keys    []*keyexpr.Template
+	name    func(*core.Client, string) core.Lock // names a lock of the rule's kind
 
 	wait      time.Duration        // 0: one attempt; or ruleset.WaitForever
 	options   []core.AcquireOption // without a deadline of the caller

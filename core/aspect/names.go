@@ -14,11 +14,21 @@ type lockNames struct {
 	many []string // sorted, unique; nil when there is one
 }
 
-func (n lockNames) lock(locks *core.Client) core.Lock {
+// lock is the lock of a rule under the names of one call. Only a reentrant one has many.
+func (c *compiled) lock(locks *core.Client, n lockNames) core.Lock {
 	if n.many != nil {
 		return locks.MultiLock(n.many...)
 	}
-	return locks.Lock(n.one)
+	return c.name(locks, n.one)
+}
+
+// shadowLock is what a dry run takes instead, whatever the kind of the rule is: it waits
+// for nobody, and the counter of a fenced lock would stay in Redis.
+func (n lockNames) shadowLock(locks *core.Client) core.Lock {
+	if n.many != nil {
+		return locks.MultiLock(n.shadow().many...)
+	}
+	return locks.Lock(n.shadow().one)
 }
 
 // all lists the names.

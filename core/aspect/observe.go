@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/notify"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
@@ -65,7 +66,8 @@ type ReleaseFailure struct {
 // The observers. Each has one method; a value given to [WithObserver] implements
 // one or more of them. They are called synchronously in the order in which they
 // were given, from many goroutines at once, with the caller's context; a panic in
-// one is contained and the others still run. They must not block.
+// one is contained, the others still run, and [slog.Default] is told once of each
+// type. They must not block.
 type (
 	// RuleObserver is told of every rule when it comes into force, so that its series
 	// exist before its first call, and when a reload changes it or takes it away.
@@ -104,6 +106,7 @@ type (
 
 // observers is the list given to WithObserver, split by interface at start-up.
 type observers struct {
+	panics         *notify.Panics
 	rule           []RuleObserver
 	warning        []WarningObserver
 	decision       []DecisionObserver
@@ -121,6 +124,9 @@ func (o *observers) add(v any) error {
 	o.failure = appendIf(o.failure, v)
 	o.unlocked = appendIf(o.unlocked, v)
 	o.releaseFailure = appendIf(o.releaseFailure, v)
+	if o.panics == nil {
+		o.panics = &notify.Panics{}
+	}
 	if o.len() == before {
 		return fmt.Errorf("aspect: WithObserver: %T implements none of the observer interfaces (DecisionObserver, FailureObserver, …); give observers of package core to core.WithObserver", v)
 	}
@@ -138,45 +144,26 @@ func appendIf[T any](list []T, v any) []T {
 	return list
 }
 
-// contained runs one observer and keeps its panic from the call: a broken observer
-// must not keep a lock.
-func contained(call func()) {
-	defer func() { _ = recover() }() //nolint:errcheck // the value of a panic, not an error
-	call()
-}
-
 func (o *observers) observeRule(r RuleInfo) {
-	for _, obs := range o.rule {
-		contained(func() { obs.ObserveRule(r) })
-	}
+	notify.Each(o.panics, o.rule, func(obs RuleObserver) { obs.ObserveRule(r) })
 }
 
 func (o *observers) observeWarning(p *ruleset.Problem) {
-	for _, obs := range o.warning {
-		contained(func() { obs.ObserveWarning(p) })
-	}
+	notify.Each(o.panics, o.warning, func(obs WarningObserver) { obs.ObserveWarning(p) })
 }
 
 func (o *observers) observeDecision(ctx context.Context, d Decision) {
-	for _, obs := range o.decision {
-		contained(func() { obs.ObserveDecision(ctx, d) })
-	}
+	notify.Each(o.panics, o.decision, func(obs DecisionObserver) { obs.ObserveDecision(ctx, d) })
 }
 
 func (o *observers) observeFailure(ctx context.Context, f Failure) {
-	for _, obs := range o.failure {
-		contained(func() { obs.ObserveFailure(ctx, f) })
-	}
+	notify.Each(o.panics, o.failure, func(obs FailureObserver) { obs.ObserveFailure(ctx, f) })
 }
 
 func (o *observers) observeUnlocked(ctx context.Context, u UnlockedRun) {
-	for _, obs := range o.unlocked {
-		contained(func() { obs.ObserveUnlocked(ctx, u) })
-	}
+	notify.Each(o.panics, o.unlocked, func(obs UnlockedObserver) { obs.ObserveUnlocked(ctx, u) })
 }
 
 func (o *observers) observeReleaseFailure(ctx context.Context, f ReleaseFailure) {
-	for _, obs := range o.releaseFailure {
-		contained(func() { obs.ObserveReleaseFailure(ctx, f) })
-	}
+	notify.Each(o.panics, o.releaseFailure, func(obs ReleaseFailureObserver) { obs.ObserveReleaseFailure(ctx, f) })
 }

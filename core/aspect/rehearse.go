@@ -14,11 +14,11 @@ import (
 // not answer, it runs up to the client's backend timeout later.
 func (r *run) rehearse(f *frame, names lockNames) bool {
 	start := time.Now()
-	ctx, hold, err := names.shadow().lock(r.point.aspect.locks).Acquire(r.ctx, f.rule.rehearsal...)
+	ctx, hold, err := names.shadowLock(r.point.aspect.locks).Acquire(r.ctx, f.rule.rehearsal...)
 	taken := false
 	if err == nil {
 		f.hold = hold
-		taken, err = r.takenForReal(names)
+		taken, err = r.takenForReal(f.rule, names)
 		r.ctx = owning{Context: r.ctx, hold: ctx}
 	}
 	f.acquired = time.Now()
@@ -34,12 +34,12 @@ func (r *run) rehearse(f *frame, names lockNames) bool {
 }
 
 // takenForReal reports whether somebody else holds one of the real locks.
-func (r *run) takenForReal(names lockNames) (bool, error) {
+func (r *run) takenForReal(rule *compiled, names lockNames) (bool, error) {
 	for _, name := range names.all() {
 		if _, own := core.Held(r.ctx, name); own {
 			continue
 		}
-		state, err := r.point.aspect.locks.Lock(name).State(r.ctx)
+		state, err := rule.name(r.point.aspect.locks, name).State(r.ctx)
 		if err != nil {
 			return false, err
 		}

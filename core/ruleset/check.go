@@ -67,6 +67,7 @@ func (c *checker) check(requireEndpoint bool) {
 	if c.rule.partial {
 		return // what belongs together is known when the lower layers are
 	}
+	c.checkKindOfKeys()
 	c.checkFallback()
 	c.checkDebounce()
 	c.checkUnused()
@@ -99,7 +100,7 @@ func (c *checker) checkValue(field string) {
 	r := c.rule
 	switch field {
 	case "kind":
-		c.checkWord(field, string(r.Kind), words(Kinds()))
+		c.reportErr(field, checkKind(string(r.Kind)))
 	case "wait_time":
 		c.checkWait()
 	case "lease_time":
@@ -121,7 +122,7 @@ func (c *checker) checkValue(field string) {
 	case "max_waiters":
 		c.checkCount(field, r.MaxWaiters, "0 or leave it out for the client's limit")
 	case "permits":
-		c.reportf(field, "permits belong to semaphores, and the only kind is %q: remove it", Reentrant)
+		c.reportf(field, "permits belong to semaphores, and no kind of lock is one yet: remove it")
 	case "status":
 		c.reportErr(field, r.Status.Validate())
 	case "response":

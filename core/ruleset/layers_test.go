@@ -13,7 +13,7 @@ import (
 func overCode(t *testing.T, text string, r ruleset.Rule) (*ruleset.Resolved, error) {
 	t.Helper()
 	r.Endpoint = ruleset.HTTP("POST /a")
-	if r.Key == "" && !r.None {
+	if r.Key == "" && r.Keys == nil && !r.None {
 		r.Key = "a"
 	}
 	set, err := ruleset.Load("locks.yaml", []byte(text), ruleset.WithRules(r))
@@ -89,6 +89,8 @@ func TestLoad_ConflictsAreInTheHigherLayer(t *testing.T) {
 		{"response: '1'", ruleset.Rule{OnBusy: failpolicy.Skip}, "6:13: rule of http POST /a: response: never used: write on_busy: null_response, or remove it"},
 		{"on_busy: fallback", ruleset.Rule{}, `6:12: rule of http POST /a: on_busy: the strategy needs the name of a handler: write fallback: "name"`},
 		{"profile: plain", ruleset.Rule{Profile: "named", OnBusy: failpolicy.Fallback}, `6:12: rule of http POST /a: profile: does not name the handler that on_busy of the program needs: write fallback: "name"`},
+		{"kind: fenced", ruleset.Rule{Keys: []string{"a", "b"}}, "6:9: rule of http POST /a: kind: a fenced lock has one key, and keys has 2 templates: write one template, or kind: reentrant (keys comes from the program)"},
+		{"keys: [a, b]", ruleset.Rule{Key: "a", Kind: ruleset.Spin}, "6:9: rule of http POST /a: keys: 2 templates, and a spin lock has one key: write one template, or kind: reentrant (kind comes from the program)"},
 		{"key: b", ruleset.Rule{None: true}, "6:8: rule of http POST /a: key: the program says that the endpoint needs no lock: write none: false, too, to lock it after all"},
 	} {
 		text := "profiles:\n  plain: {wait_time: 1s}\n  named: {fallback: q}\nrules:\n- http: POST /a\n  " + c.entry + "\n"
@@ -112,7 +114,8 @@ func TestLoad_MistakesOfTheProgramAreItsOwn(t *testing.T) {
 		{ruleset.Rule{OnBusy: failpolicy.Fallback}, `OnBusy: the strategy needs the name of a handler: write Fallback: "name"`},
 		{ruleset.Rule{Debounce: time.Second, WaitTime: time.Second}, "WaitTime: a debounced call never waits: remove WaitTime or Debounce"},
 		{ruleset.Rule{LeaseTime: 30}, "LeaseTime: 30ns is out of range: write 1ms to 87600h, or ruleset.Watchdog (is a unit missing? 30*time.Second)"},
-		{ruleset.Rule{Permits: 3}, `Permits: permits belong to semaphores, and the only kind is "reentrant": remove it`},
+		{ruleset.Rule{Permits: 3}, `Permits: permits belong to semaphores, and no kind of lock is one yet: remove it`},
+		{ruleset.Rule{Keys: []string{"a", "b"}, Kind: ruleset.Fenced}, "Kind: a fenced lock has one key, and Keys has 2 templates: write one template, or Kind: ruleset.Reentrant"},
 		{ruleset.Rule{WaitTime: ruleset.NoWait, MaxWaiters: 3}, "MaxWaiters: nobody waits under this rule: remove it"},
 	} {
 		_, err := overCode(t, "rules:\n- http: POST /a\n  message: later\n", c.lower)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/notify"
 )
 
 // ErrClosed is the error of [Live.Reload] after [Live.Close].
@@ -23,7 +25,7 @@ type Reload struct {
 
 // ReloadObserver is told of every attempt, the first one included, in order. It is
 // called synchronously and must neither block nor call Reload or Close; a panic in it
-// is contained.
+// is contained, and [slog.Default] is told of the first one.
 type ReloadObserver interface {
 	ObserveReload(r Reload)
 }
@@ -40,6 +42,7 @@ type Live struct {
 	file      string // the same from the root
 	opts      []Option
 	observers []ReloadObserver
+	panics    notify.Panics // of observers
 	current   atomic.Pointer[Set]
 
 	subscribers subscribers
@@ -127,13 +130,5 @@ func (l *Live) load(c content) (next *Set, err error) {
 }
 
 func (l *Live) observe(r Reload) {
-	for _, o := range l.observers {
-		contained(func() { o.ObserveReload(r) })
-	}
-}
-
-// contained runs an observer. There is nobody to return its panic to.
-func contained(call func()) {
-	defer func() { _ = recover() }() //nolint:errcheck // the value of a panic, not an error
-	call()
+	notify.Each(&l.panics, l.observers, func(o ReloadObserver) { o.ObserveReload(r) })
 }

@@ -24,7 +24,7 @@ var fieldChanges = map[string]change{
 	"name":        {without: "{func: a, key: a}", with: "{func: a, key: a, name: x}"},
 	"key":         {without: "{func: a, key: a}", with: "{func: a, key: b}"},
 	"keys":        {without: "{func: a, key: a}", with: "{func: a, keys: [a, b]}", also: []string{"key"}},
-	"kind":        {without: "{func: a, key: a}", with: "{func: a, key: a, kind: reentrant}"},
+	"kind":        {without: "{func: a, key: a}", with: "{func: a, key: a, kind: fenced}"},
 	"wait_time":   {without: "{func: a, key: a}", with: "{func: a, key: a, wait_time: 3s}"},
 	"lease_time":  {without: "{func: a, key: a}", with: "{func: a, key: a, lease_time: 7s}"},
 	"on_busy":     {without: "{func: a, key: a}", with: "{func: a, key: a, on_busy: skip}"},
@@ -62,7 +62,7 @@ func TestLoad_EveryFieldOfARuleIsRead(t *testing.T) {
 			continue
 		}
 		without, with := onlyRule(t, "rules:\n  - "+c.without), onlyRule(t, "rules:\n\n  - "+c.with)
-		if got, want := changed(without.Rule, with.Rule), append(c.also, field); field != "kind" && !sameWords(got, want) {
+		if got, want := changed(without.Rule, with.Rule), append(c.also, field); !sameWords(got, want) {
 			t.Errorf("%s: %q are different, want %q", field, got, want)
 		}
 		source := with.Source(field)

@@ -1,6 +1,7 @@
 package ruleset_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -156,15 +157,37 @@ func TestRekeyed_MayBeAllowed(t *testing.T) {
 func TestRekeyedAt_ComparesKinds(t *testing.T) {
 	t.Parallel()
 	rules := func(kind ruleset.Kind) []*ruleset.Resolved {
-		list, err := ruleset.Resolve([]ruleset.Rule{{Name: "pay", Key: "a"}})
+		list, err := ruleset.Resolve([]ruleset.Rule{{Name: "pay", Key: "a", Kind: kind}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		list[0].Kind = kind // there is only one so far that can be declared
 		return list
 	}
-	got := ruleset.RekeyedAt(rules(ruleset.Reentrant), rules("fair"))
-	if len(got) != 1 || got[0].Field != "kind" || !strings.Contains(got[0].Message, `"fair" in place of "reentrant"`) {
+	for _, old := range ruleset.Kinds() {
+		for _, next := range ruleset.Kinds() {
+			got := ruleset.RekeyedAt(rules(old), rules(next))
+			if old == next {
+				if len(got) > 0 {
+					t.Errorf("%s: got %v", old, got)
+				}
+				continue
+			}
+			want := fmt.Sprintf("%q in place of %q", next, old)
+			if len(got) != 1 || got[0].Field != "kind" || !strings.Contains(got[0].Message, want) {
+				t.Errorf("%s, then %s: got %v", old, next, got)
+			}
+		}
+	}
+}
+
+func TestRekeyed_KindNeedsAllowRekey(t *testing.T) {
+	t.Parallel()
+	file := func(head, kind string) string { return head + "rules:\n- {func: pay, key: a, kind: " + kind + "}\n" }
+	old := mustLoad(t, file("", "reentrant"))
+	if got := ruleset.Rekeyed(old, mustLoad(t, file("", "fenced"))); len(got) != 1 || got[0].Field != "kind" || got[0].Source.Line != 2 {
 		t.Errorf("got %v", got)
+	}
+	if got := ruleset.Rekeyed(old, mustLoad(t, file("allow_rekey: true\n", "fenced"))); len(got) != 0 {
+		t.Errorf("allowed: got %v", got)
 	}
 }

@@ -33,11 +33,25 @@ const MaxDuration = 10 * 365 * 24 * time.Hour
 // Kind is a kind of lock.
 type Kind string
 
-// Reentrant is Redisson's RLock, the default and so far the only kind.
-const Reentrant Kind = "reentrant"
+// The kinds of lock. All rules about one key need the same kind: a lock of one does not
+// wake the waiters of another, and its holders have other tokens or none.
+const (
+	// Reentrant is Redisson's RLock. The default.
+	Reentrant Kind = "reentrant"
+	// Fenced is RFencedLock: every holder has a larger fencing token than the one
+	// before, by which a store refuses the late write of a holder that was paused. Of
+	// one key only.
+	Fenced Kind = "fenced"
+	// Spin is RedissonSpinLock: without messages, for very many keys that are seldom
+	// taken. Who waits in another process attempts again and again. Of one key only.
+	Spin Kind = "spin"
+)
 
 // Kinds lists the kinds that exist.
-func Kinds() []Kind { return []Kind{Reentrant} }
+func Kinds() []Kind { return []Kind{Reentrant, Fenced, Spin} }
+
+// TakesSeveral reports whether several keys can be taken together.
+func (k Kind) TakesSeveral() bool { return k == Reentrant }
 
 // KeyFormat says how values enter a key.
 type KeyFormat string
@@ -75,7 +89,8 @@ type Rule struct {
 	// one of Key and Keys must be set.
 	Keys []string `rule:"keys"`
 
-	// Kind is the kind of lock. Default: [Reentrant].
+	// Kind is the kind of lock: [Reentrant], [Fenced] or [Spin]. Only the first can be of
+	// several keys. Default: [Reentrant].
 	Kind Kind `rule:"kind"`
 
 	// WaitTime is how long to wait for the lock: 1 ms to [MaxDuration], [NoWait] or

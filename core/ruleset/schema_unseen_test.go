@@ -13,7 +13,7 @@ func unseenBySchema() map[string]string {
 		lines     = "a validator sees the one line that YAML makes of several"
 		length    = "nothing in a schema computes with times"
 		elsewhere = "the profile, the defaults of the program or a lower layer may have what is missing"
-		others    = "nothing in a schema compares one rule with another"
+		others    = "nothing in a schema compares one rule with another, or with its profile"
 		program   = "the program knows"
 		quotes    = "a curly quote is a letter like others"
 		star      = "a star and a space may stand anywhere for a pattern that does not know the transport's rules"
@@ -89,5 +89,6 @@ func unseenBySchema() map[string]string {
 		"key-merge":                         "a validator sees the two characters as text",
 		"endpoint-star-inside-of-a-name":    star,
 		"endpoint-with-spaces":              star,
+		"kind-of-a-profile":                 others,
 	}
 }

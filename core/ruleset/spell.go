@@ -8,7 +8,7 @@ import (
 )
 
 // spell gives a name as it is written where the rule was declared: Go's or the
-// file's. word is a field, a sentinel's Go name, or a strategy.
+// file's. word is a field, a sentinel's Go name, a strategy, or a kind.
 func (c *checker) spell(word string) string {
 	switch {
 	case c.at.Layer == LayerProto:
@@ -23,6 +23,8 @@ func (c *checker) spell(word string) string {
 		return "failpolicy.Fallback"
 	case "null_response":
 		return "failpolicy.NullResponse"
+	case "reentrant":
+		return "ruleset.Reentrant"
 	default:
 		return goName(word)
 	}
@@ -42,13 +44,15 @@ func fileWord(word string) string {
 }
 
 // protoWord is a word as an option in a .proto has it: times are texts there, and
-// strategies are values of an enum.
+// strategies and kinds are values of enums.
 func protoWord(word string) string {
 	switch word {
 	case "NoWait", "WaitForever", "Watchdog":
 		return strconv.Quote(fileWord(word))
 	case "fallback", "null_response":
 		return "STRATEGY_" + strings.ToUpper(word)
+	case "reentrant":
+		return "KIND_REENTRANT"
 	default:
 		return word
 	}

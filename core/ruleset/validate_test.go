@@ -33,6 +33,8 @@ func TestNewSet_ReportsEveryProblemAtOnce(t *testing.T) {
 		on("empty-keys", ruleset.Rule{Keys: []string{}}),
 		on("odd-keys", ruleset.Rule{Keys: []string{"a", " ", "a"}}),
 		on("kind", ruleset.Rule{Key: "a", Kind: "fiar"}),
+		on("kind-of-redisson", ruleset.Rule{Key: "a", Kind: "RFencedLock"}),
+		on("kind-of-one-key", ruleset.Rule{Keys: []string{"a", "b"}, Kind: ruleset.Spin}),
 		on("bare-number", ruleset.Rule{Key: "a", WaitTime: 10, LeaseTime: 30}),
 		on("bare-milliseconds", ruleset.Rule{Key: "a", WaitTime: 3000, LeaseTime: 300000}),
 		on("negative", ruleset.Rule{Key: "a", WaitTime: -time.Second, LeaseTime: -time.Second, Debounce: -time.Second, MaxWaiters: -1}),
@@ -101,6 +103,8 @@ func TestNewSet_AcceptsEveryValueOfTheContract(t *testing.T) {
 		on("fallback", ruleset.Rule{Key: "a", OnBackend: failpolicy.Fallback, Fallback: "queue"}),
 		on("null", ruleset.Rule{Key: "a", OnBusy: failpolicy.NullResponse, Response: `{"status":"pending"}`}),
 		on("status", ruleset.Rule{Key: "a", Status: failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}}}),
+		on("fenced", ruleset.Rule{Key: "a", Kind: ruleset.Fenced, Debounce: 5 * time.Second}),
+		on("spin", ruleset.Rule{Keys: []string{"a"}, Kind: ruleset.Spin, DryRun: true}),
 		on("rest", ruleset.Rule{
 			Key: "a", Kind: ruleset.Reentrant, When: "true", MaxWaiters: 10, Message: "wait", Prefix: "shop:",
 			KeyFormat: ruleset.Strict, Disabled: true, DryRun: true, OnLost: failpolicy.Ignore,

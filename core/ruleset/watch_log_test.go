@@ -1,6 +1,7 @@
 package ruleset_test
 
 import (
+	"bytes"
 	"log/slog"
 	"strings"
 	"testing"
@@ -100,4 +101,18 @@ func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // 
 			t.Errorf("got %q", line)
 		}
 	})
+}
+
+// A broken observer of reloads is reported once.
+func TestLive_PanicOfAnObserverIsReportedOnce(t *testing.T) { //nolint:paralleltest // the log is everybody's
+	logged, before := &bytes.Buffer{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
+	defer slog.SetDefault(before)
+	l, _ := opened(t, fileWith(t, keyed("a")), ruleset.WithReloadObserver(panicky{}))
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if text := logged.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "observer=ruleset_test.panicky") {
+		t.Errorf("logged: %s", text)
+	}
 }

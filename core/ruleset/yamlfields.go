@@ -91,7 +91,7 @@ type wordList struct {
 }
 
 var wordLists = map[reflect.Type]wordList{ //nolint:gochecknoglobals // a table that is only read
-	reflect.TypeFor[Kind]():                wordsOf("kind", Kinds()),
+	reflect.TypeFor[Kind]():                {words(Kinds()), checkKind},
 	reflect.TypeFor[KeyFormat]():           wordsOf("key_format", KeyFormats()),
 	reflect.TypeFor[Severity]():            {words(Severities()), checkSeverity},
 	reflect.TypeFor[failpolicy.Strategy](): {words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }},

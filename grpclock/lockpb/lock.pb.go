@@ -172,6 +172,12 @@ const (
 	Kind_KIND_UNSPECIFIED Kind = 0
 	// One holder, who may take it again while holding it.
 	Kind_KIND_REENTRANT Kind = 1
+	// Likewise, and every holder has a larger fencing token than the one before, by
+	// which a store can refuse the late write of a holder that was paused.
+	Kind_KIND_FENCED Kind = 2
+	// Like KIND_REENTRANT, but without messages in Redis: who waits in another process
+	// attempts again and again. For very many keys that are seldom taken.
+	Kind_KIND_SPIN Kind = 3
 )
 
 // Enum value maps for Kind.
@@ -179,10 +185,14 @@ var (
 	Kind_name = map[int32]string{
 		0: "KIND_UNSPECIFIED",
 		1: "KIND_REENTRANT",
+		2: "KIND_FENCED",
+		3: "KIND_SPIN",
 	}
 	Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
 		"KIND_REENTRANT":   1,
+		"KIND_FENCED":      2,
+		"KIND_SPIN":        3,
 	}
 )
 
@@ -967,7 +977,8 @@ type Lock_builder struct {
 	// Several templates whose locks are taken together, all or none. Exactly one of
 	// key and keys must be set.
 	Keys []string
-	// The kind of lock. Default: KIND_REENTRANT.
+	// The kind of lock. Only KIND_REENTRANT can be of several keys. All rules about one
+	// key need the same. Default: KIND_REENTRANT.
 	Kind *Kind
 	// How long a call waits for the lock: "1ms" to ten years, "none" for a single
 	// attempt, or "forever" for as long as the caller does. It ends a little before
@@ -1605,10 +1616,12 @@ const file_interlock_v1_lock_proto_rawDesc = "" +
 	"\x13ON_LOST_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eON_LOST_CANCEL\x10\x01\x12\x12\n" +
 	"\x0eON_LOST_IGNORE\x10\x02\x12\x10\n" +
-	"\fON_LOST_FAIL\x10\x03*0\n" +
+	"\fON_LOST_FAIL\x10\x03*P\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
-	"\x0eKIND_REENTRANT\x10\x01*U\n" +
+	"\x0eKIND_REENTRANT\x10\x01\x12\x0f\n" +
+	"\vKIND_FENCED\x10\x02\x12\r\n" +
+	"\tKIND_SPIN\x10\x03*U\n" +
 	"\tKeyFormat\x12\x1a\n" +
 	"\x16KEY_FORMAT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11KEY_FORMAT_ENCODE\x10\x01\x12\x15\n" +

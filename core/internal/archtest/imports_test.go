@@ -11,17 +11,20 @@ const module = "github.com/interlock-go/interlock/"
 // layers says what each part may import from this module. A package belongs to the
 // longest part that its path begins with. Nobody may import telemetry.
 var layers = map[string][]string{
-	"core":           {"core/internal"},
+	"core":           {"core/internal", "core/internal/notify"},
 	"core/internal":  {"core/redistest"}, // test support; what core links is checked below
 	"core/redistest": {"core", "core/internal"},
-	"core/ruleset":   {"failpolicy"},
-	"core/aspect":    {"core", "core/ruleset", "keyexpr", "failpolicy"},
+	"core/ruleset":   {"core/internal/notify", "failpolicy"},
+	"core/aspect":    {"core", "core/internal/notify", "core/ruleset", "keyexpr", "failpolicy"},
 	"core/cmd":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/protorules"},
 	"keyexpr":        {},
 	"failpolicy":     {},
 	"telemetry":      {"core", "core/aspect", "core/ruleset", "failpolicy"}, // the last two are the words in aspect's observations
 	"ginlock":        {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
 	"grpclock":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/protorules"},
+
+	// How all of them tell observers, on the standard library.
+	"core/internal/notify": {},
 
 	// What a tool that reads .proto files links: neither gRPC nor a lock client.
 	"grpclock/lockpb":     {},

@@ -39,6 +39,7 @@ var known = map[string]string{
 	"http":     "net/http",
 	"log":      "log",
 	"slog":     "log/slog",
+	"sql":      "database/sql",
 	"synctest": "testing/synctest",
 	"testing":  "testing",
 	"time":     "time",

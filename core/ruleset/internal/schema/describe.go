@@ -61,7 +61,7 @@ func fileWords(comment string) (string, error) {
 // linkWords are the words of a file for what comments link to.
 func linkWords() map[string]string {
 	return map[string]string{
-		"Reentrant": "reentrant", "Encode": "encode",
+		"Reentrant": "reentrant", "Fenced": "fenced", "Spin": "spin", "Encode": "encode",
 		"NoWait": "none", "WaitForever": "forever", "Watchdog": "watchdog",
 		"MaxDuration": "87600h", "DefaultWaitTime": "10s",
 		"failpolicy.Error": "error", "failpolicy.Cancel": "cancel",

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/invopop/jsonschema"
+
+	"github.com/interlock-go/interlock/core/ruleset"
 )
 
 // endpoint is one of the ways to say where a rule applies.
@@ -89,8 +91,16 @@ func ruleConditions() []*jsonschema.Schema {
 				"on_overload": {Const: "error"},
 			}),
 		},
+		{
+			Comments: "Such a lock has one key.",
+			If:       where("kind", enum(ofOneKey())),
+			Then:     only(map[string]*jsonschema.Schema{"keys": {MaxItems: new(uint64(1))}}),
+		},
 	}
 }
+
+// ofOneKey are the kinds that cannot be of several keys.
+func ofOneKey() []ruleset.Kind { return slices.DeleteFunc(ruleset.Kinds(), ruleset.Kind.TakesSeveral) }
 
 // has requires fields.
 func has(fields ...string) *jsonschema.Schema { return &jsonschema.Schema{Required: fields} }

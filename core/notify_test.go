@@ -1,0 +1,29 @@
+package core_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// A broken observer is reported once, and nothing of what it said.
+func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // the log is everybody's
+	inBubble(t, func(t *testing.T, b *bed) {
+		var log bytes.Buffer
+		before := slog.Default()
+		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+		defer slog.SetDefault(before)
+		locks := b.locks(core.WithObserver(panicking{}))
+		for range 3 {
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			released(t, hold)
+		}
+		text := log.String()
+		if strings.Count(text, "\n") != 1 || !strings.Contains(text, "observer=core_test.panicking") || strings.Contains(text, "broken") {
+			t.Errorf("logged: %s", text)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package ginlock_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/ginlock"
+)
+
+// as is the rule pay with another kind of lock.
+func as(kind ruleset.Kind) ruleset.Rule {
+	rule := pay
+	rule.Kind = kind
+	return rule
+}
+
+func TestToken_IsTheHandlers(t *testing.T) {
+	t.Parallel()
+	for _, kind := range ruleset.Kinds() {
+		bubble(t, func(t *testing.T, s *shop) {
+			var tokens []int64
+			s.handle(t, http.MethodPost, payPath, as(kind), func(c *gin.Context) {
+				held, ok := core.Held(c.Request.Context(), "order:42")
+				want(t, "held", ok, true)
+				want(t, "token of core.Held", held.Token(), ginlock.Hold(c).Token())
+				tokens = append(tokens, ginlock.Hold(c).Token())
+			})
+			for range 2 {
+				w := s.do(t, request{})
+				want(t, "header without the option", w.Header().Get(ginlock.TokenHeader), "")
+			}
+			rising := kind == ruleset.Fenced
+			want(t, "first token of "+string(kind), tokens[0] == 1, rising)
+			want(t, "second token of "+string(kind), tokens[1] == 2, rising)
+		})
+	}
+}
+
+func TestTokenHeader_ForKindsWithTokens(t *testing.T) {
+	t.Parallel()
+	for _, kind := range ruleset.Kinds() {
+		for _, opts := range [][]ginlock.Option{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
+			bubble(t, func(t *testing.T, s *shop) {
+				s.handle(t, http.MethodPost, payPath, as(kind), func(c *gin.Context) { c.String(http.StatusOK, "paid") })
+				for _, token := range []string{"1", "2"} {
+					if kind != ruleset.Fenced {
+						token = ""
+					}
+					w := s.do(t, request{})
+					want(t, "status", w.Code, http.StatusOK)
+					want(t, "header of "+string(kind), w.Header().Get(ginlock.TokenHeader), token)
+				}
+			}, opts...)
+		}
+	}
+}
+
+// Who does not run under the lock has no token, whatever the answer.
+func TestTokenHeader_OnlyOfAHandlerUnderItsLock(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range failpolicy.Strategies() {
+		bubble(t, func(t *testing.T, s *shop) {
+			rule := as(ruleset.Fenced)
+			rule.OnBusy, rule.WaitTime = strategy, ruleset.NoWait
+			if strategy == failpolicy.Fallback {
+				rule.Fallback = "queue"
+			}
+			s.handle(t, http.MethodPost, payPath, rule, func(c *gin.Context) { c.Status(http.StatusOK) })
+			s.redis.Take(payKey, time.Minute)
+			w := s.do(t, request{})
+			want(t, "header with "+string(strategy), w.Header().Get(ginlock.TokenHeader), "")
+		}, ginlock.WithTokenHeader(), fallback("queue"))
+	}
+}
+
+// An answer that is taken back takes the token with it.
+func TestTokenHeader_GoesWithAnAnswerThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	for _, opts := range [][]ginlock.Option{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
+		bubble(t, func(t *testing.T, s *shop) {
+			rule := as(ruleset.Fenced)
+			rule.LeaseTime, rule.OnLost = time.Second, failpolicy.Fail
+			s.handle(t, http.MethodPost, payPath, rule, func(*gin.Context) { time.Sleep(2 * time.Second) })
+			w := s.do(t, request{})
+			want(t, "status", w.Code, http.StatusInternalServerError)
+			want(t, "header", w.Header().Get(ginlock.TokenHeader), "")
+		}, opts...)
+	}
+}
