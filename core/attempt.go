@@ -38,7 +38,7 @@ type attempt struct {
 // several is what an attempt needs that wants several keys by one script.
 type several struct {
 	keys       []string              // all, the key of the attempt first, a slice of its own; nil for one
-	beside     []*owner              // what the script brought beside that one
+	beside     []*ownership          // what the script brought beside that one
 	passedOver func(passed int) bool // whether to wait in another way
 }
 
@@ -62,7 +62,7 @@ func (c *Client) newAttempt(ctx context.Context, key string, req *request, repor
 }
 
 // run takes the key, waiting for it if the request says so.
-func (a *attempt) run(ctx context.Context) (*owner, error) {
+func (a *attempt) run(ctx context.Context) (*ownership, error) {
 	a.wait.of, a.sends.of = a, a
 	if err := a.client.failFast(ctx, a.key); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (a *attempt) run(ctx context.Context) (*owner, error) {
 }
 
 // once is a single attempt beside the queue.
-func (a *attempt) once(ctx context.Context) (*owner, error) {
+func (a *attempt) once(ctx context.Context) (*ownership, error) {
 	if err := a.client.queues.Check(a.key, a.req.kind.Name); err != nil {
 		return nil, notQueued(err, a.key, a.req.kind)
 	}
@@ -89,12 +89,12 @@ func (a *attempt) once(ctx context.Context) (*owner, error) {
 }
 
 // own registers what a grant has brought to w, or to a caller that does not wait.
-func (a *attempt) own(w *queue.Waiter, g grant) *owner {
-	o := a.client.newOwner(a.claim(g.field), g.token, g.sent, a.req.lease)
+func (a *attempt) own(w *queue.Waiter, g grant) *ownership {
+	o := a.client.newOwnership(a.claim(g.field), g.token, g.sent, a.req.lease)
 	a.client.acquired(o, w, g, a.now)
 	for i, key := range a.several.keys {
 		if i > 0 {
-			other := a.client.newOwner(redisstore.Claim{Kind: a.req.kind, Key: key, Field: g.field}, 0, g.sent, a.req.lease)
+			other := a.client.newOwnership(redisstore.Claim{Kind: a.req.kind, Key: key, Field: g.field}, 0, g.sent, a.req.lease)
 			a.client.acquired(other, nil, g, a.now)
 			a.several.beside = append(a.several.beside, other)
 		}

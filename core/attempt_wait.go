@@ -23,7 +23,7 @@ type wait struct {
 }
 
 // run waits in the queue until it has the lock, or is over.
-func (w *wait) run(ctx context.Context) (*owner, error) {
+func (w *wait) run(ctx context.Context) (*ownership, error) {
 	a := w.of
 	for {
 		w.waiter = queue.Waiter{Wish: w.wish(ctx)}
@@ -56,9 +56,9 @@ func (w *wait) wish(ctx context.Context) queue.Wish {
 	}
 }
 
-// queued is the life of a waiter. It returns with an owner that is registered, or
+// queued is the life of a waiter. It returns with an ownership that is registered, or
 // with an error and the waiter still in the queue.
-func (w *wait) queued(ctx context.Context) (*owner, error) {
+func (w *wait) queued(ctx context.Context) (*ownership, error) {
 	defer w.stopTimer()
 	for {
 		todo := w.of.client.queues.Next(&w.waiter, w.of.now)
@@ -80,7 +80,7 @@ func (w *wait) queued(ctx context.Context) (*owner, error) {
 }
 
 // act takes what was handed over, or tries.
-func (w *wait) act(ctx context.Context, todo queue.Step) (*owner, error) {
+func (w *wait) act(ctx context.Context, todo queue.Step) (*ownership, error) {
 	a := w.of
 	switch {
 	case todo.Grant != nil && ctx.Err() != nil:
@@ -154,14 +154,14 @@ func (w *wait) stopTimer() {
 }
 
 // accept takes what a hand-off has brought.
-func (w *wait) accept(todo queue.Step) *owner {
+func (w *wait) accept(todo queue.Step) *ownership {
 	w.of.client.queues.Accept(&w.waiter)
 	w.of.report.HandedOff, w.of.report.BlockedBy = true, todo.Behind
 	return ownerOf(todo.Grant)
 }
 
 // lastLook ends the wait. A grant that came in the last instant is kept.
-func (w *wait) lastLook(ctx context.Context) (*owner, error) {
+func (w *wait) lastLook(ctx context.Context) (*ownership, error) {
 	a := w.of
 	if todo := a.client.queues.Next(&w.waiter, a.now); todo.Grant != nil && ctx.Err() == nil {
 		return w.accept(todo), nil

@@ -20,6 +20,10 @@ import (
 // Client takes locks on one Redis. It is safe for concurrent use. One per process
 // and Redis is enough, and best: callers of one client queue among themselves and
 // hand locks over without asking Redis who is next.
+//
+// Inside, mutexes are taken from outer to inner: an ownership's (of several those of smaller
+// keys first), the watchdog's, a lease's. That of an ownership's turns, of a queue's shard and
+// those of the other rooms stand by themselves. No room calls back under one of its own.
 type Client struct {
 	lifetime
 	identity
@@ -122,7 +126,7 @@ func (c *Client) Holds() []HoldInfo {
 	var list []HoldInfo
 	seen := make(map[*scope]bool)
 	for _, l := range c.watchdog.Leases() {
-		for _, s := range leaseholder(l).live() {
+		for _, s := range ownerOf(l.Holder()).live() {
 			if !seen[s] {
 				seen[s] = true
 				list = append(list, s.info)

@@ -58,7 +58,7 @@ func innermost(ctx context.Context) *holdContext {
 // owned is the live ownership of key that ctx carries, if any: by itself, or else by
 // the request of a framework to which it leads. That is followed once, because the
 // context of a request may lead back to ctx.
-func (c *Client) owned(ctx context.Context, key string) *owner {
+func (c *Client) owned(ctx context.Context, key string) *ownership {
 	o, outermost := c.ownedAlong(ctx, key)
 	if o != nil {
 		return o
@@ -71,7 +71,7 @@ func (c *Client) owned(ctx context.Context, key string) *owner {
 
 // ownedAlong looks at the holds on the way up from ctx; outermost is where there are no
 // more.
-func (c *Client) ownedAlong(ctx context.Context, key string) (o *owner, outermost context.Context) {
+func (c *Client) ownedAlong(ctx context.Context, key string) (o *ownership, outermost context.Context) {
 	var last *holdContext
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
 		if h.hold.client == c {

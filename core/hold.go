@@ -23,8 +23,8 @@ type Hold struct {
 // any more can be noticed.
 type scope struct {
 	client   *Client
-	owners   []*owner // one per key
-	needs    int      // so many of their leases; with fewer it is lost
+	owners   []*ownership // one per key
+	needs    int          // so many of their leases; with fewer it is lost
 	cancel   context.CancelCauseFunc
 	info     HoldInfo
 	watchdog atomic.Bool     // the owners count it among the holds to renew
@@ -41,7 +41,7 @@ type scope struct {
 }
 
 // newHold makes the handle of an acquisition and registers it with its owners.
-func (c *Client) newHold(ctx context.Context, owners []*owner, req *request, info HoldInfo) *Hold {
+func (c *Client) newHold(ctx context.Context, owners []*ownership, req *request, info HoldInfo) *Hold {
 	var s *scope
 	if len(owners) == 1 && !info.Reentrant {
 		s = &owners[0].first
@@ -147,8 +147,8 @@ func (s *scope) remaining(now time.Time) time.Duration {
 	return left[len(left)-s.needs]
 }
 
-// ownerOf is the live owner of key in this hold.
-func (h *Hold) ownerOf(key string) *owner {
+// ownerOf is the live ownership of key in this hold.
+func (h *Hold) ownerOf(key string) *ownership {
 	if h.scope.ended.Load() {
 		return nil
 	}

@@ -8,20 +8,20 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Field names the owner in Redis.
-func (o *owner) Field() string { return o.lease.Field }
+// Field names the ownership in Redis.
+func (o *ownership) Field() string { return o.lease.Field }
 
-// ownerOf is the owner that this client has given to a queue.
-func ownerOf(h queue.Holder) *owner {
-	return h.(*owner) //nolint:errcheck,forcetypeassert // there are no others
+// ownerOf is the ownership that this client has given to a queue, or to a lease.
+func ownerOf(h any) *ownership {
+	return h.(*ownership) //nolint:errcheck,forcetypeassert // there are no others
 }
 
 // Alive reports whether the lease lasts.
-func (o *owner) Alive(now time.Time) bool { return !o.lease.Expired(now) }
+func (o *ownership) Alive(now time.Time) bool { return !o.lease.Expired(now) }
 
-// acquired registers the owner that the attempt of w has brought, or that of a caller that
+// acquired registers the ownership that the attempt of w has brought, or that of a caller that
 // does not wait. A holder of this client whose lock it has taken is lost, or asks Redis.
-func (c *Client) acquired(o *owner, w *queue.Waiter, g grant, now time.Time) {
+func (c *Client) acquired(o *ownership, w *queue.Waiter, g grant, now time.Time) {
 	for _, before := range c.queues.Acquired(o.lease.Key, w, queue.Grant{Holder: o, Kind: o.lease.Kind.Name, Sent: g.sent}, now) {
 		if replaced := ownerOf(before.Holder); before.Gone {
 			replaced.lease.Lose(errNotMine)
@@ -38,15 +38,15 @@ func (c *Client) doubt(holders []queue.Holder) {
 	}
 }
 
-// leaves has the queue forget the owner. othersNotified says that this was a message which
+// leaves has the queue forget the ownership. othersNotified says that this was a message which
 // other processes heard.
-func (o *owner) leaves(othersNotified bool) {
+func (o *ownership) leaves(othersNotified bool) {
 	o.client.queues.Ended(o.lease.Key, o, othersNotified, time.Now())
 }
 
 // expectFall prepares for the message of a command that lowers the TTL of the lock, which is
 // held for as long as left, to lease. It reports whether the TTL falls, as far as is known.
-func (o *owner) expectFall(left, lease time.Duration) (falls bool) {
+func (o *ownership) expectFall(left, lease time.Duration) (falls bool) {
 	if falls = left > lease; falls {
 		o.client.queues.ExpectEcho(o.lease.Key, time.Now())
 	}

@@ -34,7 +34,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	h.unwatch()
 	s.stopRenewal()
 	ctx = context.WithoutCancel(ctx)
-	err := eachOwner(s.owners, func(_ int, o *owner) error {
+	err := eachOwnership(s.owners, func(_ int, o *ownership) error {
 		return o.leaveFor(ctx, s, d.Truncate(time.Millisecond), o.client.operation(now))
 	})
 	s.finished(HoldResult{Left: true, Err: err})
@@ -68,7 +68,7 @@ func (s *scope) close() error {
 }
 
 // leaveFor puts a marker in the place of the holder.
-func (o *owner) leaveFor(ctx context.Context, s *scope, d time.Duration, has span) error {
+func (o *ownership) leaveFor(ctx context.Context, s *scope, d time.Duration, has span) error {
 	if err := o.lease.Loss(); err != nil {
 		return err
 	}

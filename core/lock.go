@@ -280,8 +280,8 @@ func outcomeOf(err error) Outcome {
 	}
 }
 
-// takeAll gets an owner for every key: those that ctx owns are entered again.
-func (a *acquisition) takeAll(ctx context.Context) ([]*owner, error) {
+// takeAll gets an ownership for every key: those that ctx owns are entered again.
+func (a *acquisition) takeAll(ctx context.Context) ([]*ownership, error) {
 	c := a.client
 	if ctx.Err() != nil {
 		return nil, &NotAcquiredError{Key: a.keys[0], Cause: contextCause(ctx)}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// takeMany gets an owner for every key of a MultiLock, or none. Keys that ctx owns
+// takeMany gets an ownership for every key of a MultiLock, or none. Keys that ctx owns
 // are entered again after the others were acquired.
-func (c *Client) takeMany(ctx context.Context, keys []string, req *request, report *AcquireResult) ([]*owner, error) {
-	owners := make([]*owner, len(keys))
+func (c *Client) takeMany(ctx context.Context, keys []string, req *request, report *AcquireResult) ([]*ownership, error) {
+	owners := make([]*ownership, len(keys))
 	var wanted []string
 	for i, key := range keys {
 		if owners[i] = c.owned(ctx, key); owners[i] == nil {
@@ -22,7 +22,7 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 	if err := m.take(ctx); err != nil {
 		return nil, err
 	}
-	var entered []*owner
+	var entered []*ownership
 	for _, o := range owners {
 		if o == nil {
 			continue
@@ -68,8 +68,8 @@ type multi struct {
 	client *Client
 	req    *request
 	report *AcquireResult
-	keys   []string // sorted
-	got    []*owner // by key, nil for one that is not held
+	keys   []string     // sorted
+	got    []*ownership // by key, nil for one that is not held
 
 	first    int       // the key that is in the way
 	inTheWay []int     // how often a key was, with an extra weight for one that was missed while holding
@@ -83,7 +83,7 @@ type multi struct {
 func newMulti(c *Client, keys []string, req *request, report *AcquireResult) *multi {
 	return &multi{
 		client: c, req: req, report: report, keys: keys, began: report.Start,
-		got: make([]*owner, len(keys)), inTheWay: make([]int, len(keys)),
+		got: make([]*ownership, len(keys)), inTheWay: make([]int, len(keys)),
 	}
 }
 
@@ -272,7 +272,7 @@ func (m *multi) run(ctx context.Context, a *attempt) error {
 }
 
 // merge puts the new owners into the gaps between the entered ones.
-func (m *multi) merge(owners []*owner) []*owner {
+func (m *multi) merge(owners []*ownership) []*ownership {
 	next := 0
 	for i := range owners {
 		if owners[i] == nil {

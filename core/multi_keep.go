@@ -13,12 +13,12 @@ func (m *multi) extend(ctx context.Context, had []int) error {
 	if len(had) == 0 {
 		return nil
 	}
-	owners := make([]*owner, len(had))
+	owners := make([]*ownership, len(had))
 	for i, index := range had {
 		owners[i] = m.got[index]
 	}
 	a := m.attempt(ctx, had[0])
-	err := eachOwner(owners, func(_ int, o *owner) error {
+	err := eachOwnership(owners, func(_ int, o *ownership) error {
 		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
 		if err != nil {
 			return err
@@ -48,7 +48,7 @@ const grace = 50 * time.Millisecond
 // it is gone on return; one that does not holds the caller up for no longer than the
 // backend timeout, or grace beyond the wait time or ctx.
 func (m *multi) giveBack(ctx context.Context) {
-	got := slices.DeleteFunc(slices.Clone(m.got), func(o *owner) bool { return o == nil })
+	got := slices.DeleteFunc(slices.Clone(m.got), func(o *ownership) bool { return o == nil })
 	clear(m.got)
 	if len(got) == 0 {
 		return
@@ -64,7 +64,7 @@ func (m *multi) giveBack(ctx context.Context) {
 	gone := make(chan struct{})
 	m.client.spawn(func(life context.Context) {
 		defer close(gone)
-		_ = eachOwner(got, func(_ int, o *owner) error { //nolint:errcheck // the reaper goes on
+		_ = eachOwnership(got, func(_ int, o *ownership) error { //nolint:errcheck // the reaper goes on
 			_, err := o.freeLast(context.WithoutCancel(life), time.Now())
 			return err
 		})

@@ -11,7 +11,7 @@ import (
 // reenter adds a hold to an ownership that the caller's context carries. It does
 // not queue: who holds the lock is first in line. The hold counts from here on; the
 // caller makes it a live one, or gives it back by undoEntry.
-func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *AcquireResult) error {
+func (c *Client) reenter(ctx context.Context, o *ownership, req *request, report *AcquireResult) error {
 	a := c.newAttempt(ctx, o.lease.Key, req, report, time.Now())
 	if err := c.failFast(ctx, o.lease.Key); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (c *Client) reenter(ctx context.Context, o *owner, req *request, report *Ac
 }
 
 // entry announces one more hold and gives the new count.
-func (o *owner) entry() (int, error) {
+func (o *ownership) entry() (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.lease.Held() {
@@ -76,8 +76,8 @@ func (a *attempt) span() span {
 
 // undoEntry takes back an entry that did not become a hold. That is done at once;
 // the count in Redis, which may be too high now, is put right in the background, by
-// one writer per owner.
-func (c *Client) undoEntry(o *owner, renewed bool) {
+// one writer per ownership.
+func (c *Client) undoEntry(o *ownership, renewed bool) {
 	o.mu.Lock()
 	o.entering--
 	first := !o.amending
@@ -93,7 +93,7 @@ func (c *Client) undoEntry(o *owner, renewed bool) {
 
 // amend writes the hold count until Redis has confirmed the one that is right, or the
 // ownership is over.
-func (o *owner) amend(ctx context.Context) {
+func (o *ownership) amend(ctx context.Context) {
 	for pause := firstPause; !o.amended(ctx); pause = nextPause(pause) {
 		if o.client.sleep(ctx, pause) != nil {
 			return
@@ -104,7 +104,7 @@ func (o *owner) amend(ctx context.Context) {
 // amended tries once, and says whether there is nothing left to do. The others come
 // first: while one of them waits for the turn, nothing is written, and one that comes
 // later ends the wait for the answer.
-func (o *owner) amended(ctx context.Context) bool {
+func (o *ownership) amended(ctx context.Context) bool {
 	if o.turns.begin(ctx) != nil {
 		return true // the client was closed
 	}
@@ -128,7 +128,7 @@ func (o *owner) amended(ctx context.Context) bool {
 
 // writeCount sends the count once. It raises no lease, so it does no harm that it may
 // land late.
-func (o *owner) writeCount(ctx context.Context, count int) (done bool) {
+func (o *ownership) writeCount(ctx context.Context, count int) (done bool) {
 	now := time.Now()
 	call := o.client.store.Hold(now, o.lease.Claim, count, 0)
 	mine, _, err := call.Wait(ctx, o.client.callLimit(now))
@@ -144,7 +144,7 @@ func (o *owner) writeCount(ctx context.Context, count int) (done bool) {
 
 // setCount writes the hold count, resending it while there is no answer. It never
 // creates the lock; a lock that is gone is a loss.
-func (o *owner) setCount(ctx context.Context, count int, lease time.Duration, s span) (time.Time, error) {
+func (o *ownership) setCount(ctx context.Context, count int, lease time.Duration, s span) (time.Time, error) {
 	mine, sent, err := insist(ctx, o, s, func() redisstore.Call[bool] {
 		return o.client.store.Hold(time.Now(), o.lease.Claim, count, lease)
 	})
@@ -187,7 +187,7 @@ func (s span) last(err error, silence time.Time) (last time.Time, ends bool) {
 
 // confirmed takes in whether a script has found the holder's field. That it is not there is
 // the end of the ownership.
-func (o *owner) confirmed(mine bool) error {
+func (o *ownership) confirmed(mine bool) error {
 	if !mine {
 		o.lease.Lose(errNotMine)
 		return errNotMine
@@ -197,7 +197,7 @@ func (o *owner) confirmed(mine bool) error {
 
 // insist sends a harmless script again and again until it is answered, ctx ends,
 // or its time is over. sent is when the answered call was sent.
-func insist[T any](ctx context.Context, o *owner, s span, send func() redisstore.Call[T]) (answer T, sent time.Time, err error) {
+func insist[T any](ctx context.Context, o *ownership, s span, send func() redisstore.Call[T]) (answer T, sent time.Time, err error) {
 	c := o.client
 	var silence time.Time
 	var earlier error

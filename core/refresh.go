@@ -25,12 +25,12 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 		return err
 	}
 	h.scope.stopRenewal()
-	return eachOwner(h.scope.owners, func(_ int, o *owner) error {
+	return eachOwnership(h.scope.owners, func(_ int, o *ownership) error {
 		return o.refresh(ctx, lease.Truncate(time.Millisecond))
 	})
 }
 
-func (o *owner) refresh(ctx context.Context, ttl time.Duration) error {
+func (o *ownership) refresh(ctx context.Context, ttl time.Duration) error {
 	now := time.Now()
 	timeout := o.client.cfg.backendTimeout
 	s, err := o.turns.beginBy(ctx, o.client.operation(now), timeout)
@@ -60,7 +60,7 @@ func (o *owner) refresh(ctx context.Context, ttl time.Duration) error {
 // planRefresh says whether the TTL may be lowered: only when no other hold counts
 // on it, and no earlier command of this holder can still land and raise it again.
 // When it may, the local deadline is lowered already. It has the turn, so that no hold comes.
-func (o *owner) planRefresh(ttl time.Duration) (lower bool, err error) {
+func (o *ownership) planRefresh(ttl time.Duration) (lower bool, err error) {
 	lower = o.holds() <= 1 && o.lease.Lower(time.Now(), ttl)
 	if !lower {
 		o.lease.Ask(ttl)
@@ -72,7 +72,7 @@ func (o *owner) planRefresh(ttl time.Duration) (lower bool, err error) {
 }
 
 // settle waits until no renewal is on the wire, at most until limit.
-func (o *owner) settle(ctx context.Context, limit time.Time) error {
+func (o *ownership) settle(ctx context.Context, limit time.Time) error {
 	done := o.lease.Renewing()
 	if done == nil {
 		return nil
@@ -96,7 +96,7 @@ var errRenewing = errors.New("a renewal is on its way and not answered")
 // setTTL sets the TTL, up or down, of a lock that is had for as long as left. A send of
 // it that is not answered may land at any time, and cut a TTL that was raised since:
 // from then on no more than this lease is believed.
-func (o *owner) setTTL(ctx context.Context, left, lease time.Duration, s span) error {
+func (o *ownership) setTTL(ctx context.Context, left, lease time.Duration, s span) error {
 	before := o.lease.Landing()
 	falls := o.expectFall(left, lease)
 	change, sent, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Change] {

@@ -51,16 +51,16 @@ func (s *scope) release(ctx context.Context, now time.Time) (handed bool, err er
 		return s.owners[0].release(ctx, s, now)
 	}
 	handovers := make([]bool, len(s.owners))
-	err = eachOwner(s.owners, func(i int, o *owner) (err error) {
+	err = eachOwnership(s.owners, func(i int, o *ownership) (err error) {
 		handovers[i], err = o.release(ctx, s, now)
 		return err
 	})
 	return slices.Contains(handovers, true), err
 }
 
-// eachOwner does something for all keys of a MultiLock at once, so that together
+// eachOwnership does something for all keys of a MultiLock at once, so that together
 // they take no longer than one.
-func eachOwner(owners []*owner, do func(i int, o *owner) error) error {
+func eachOwnership(owners []*ownership, do func(i int, o *ownership) error) error {
 	errs := make([]error, len(owners))
 	var all sync.WaitGroup
 	for i, o := range owners {
@@ -97,7 +97,7 @@ func toldBeside(outcome error, errs []error) []error {
 }
 
 // release takes one hold away from the ownership.
-func (o *owner) release(ctx context.Context, s *scope, now time.Time) (handed bool, err error) {
+func (o *ownership) release(ctx context.Context, s *scope, now time.Time) (handed bool, err error) {
 	if err := o.turns.begin(ctx); err != nil {
 		return false, unavailable(err)
 	}
@@ -118,7 +118,7 @@ func (o *owner) release(ctx context.Context, s *scope, now time.Time) (handed bo
 }
 
 // freeLast ends the ownership after its last hold.
-func (o *owner) freeLast(ctx context.Context, now time.Time) (handed bool, err error) {
+func (o *ownership) freeLast(ctx context.Context, now time.Time) (handed bool, err error) {
 	if err := o.lease.BeginRelease(); err != nil {
 		return false, err
 	}
@@ -135,7 +135,7 @@ func (s *scope) lostOnRelease(cause error) {
 }
 
 // free gives the lock to the next waiter of this client, or to everybody.
-func (o *owner) free(ctx context.Context, now time.Time, s span) (handed bool, err error) {
+func (o *ownership) free(ctx context.Context, now time.Time, s span) (handed bool, err error) {
 	c := o.client
 	w := c.queues.Choose(o.lease.Key, o, now)
 	if w == nil {
@@ -163,14 +163,14 @@ func (o *owner) free(ctx context.Context, now time.Time, s span) (handed bool, e
 }
 
 // passOn frees an ownership whose waiter has left, in the background.
-func (c *Client) passOn(o *owner) {
+func (c *Client) passOn(o *ownership) {
 	c.spawn(func(ctx context.Context) {
 		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // no caller; it leaves the rest to the reaper
 	})
 }
 
 // handTo moves the lock to a waiter's new field.
-func (o *owner) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s span) (*owner, error) {
+func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s span) (*ownership, error) {
 	c := o.client
 	field := c.nextField()
 	first, sends, doubtful := now, 0, o.lease.Landing()
@@ -199,7 +199,7 @@ func (o *owner) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s sp
 		return nil, errNotMine
 	}
 	// Sent again, the call may have been executed the first time.
-	return c.newOwner(redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}, change.Token, first, w.Lease), nil
+	return c.newOwnership(redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}, change.Token, first, w.Lease), nil
 }
 
 // errHandedAndOver says that a hand-off was sent again and found neither holder within
@@ -212,7 +212,7 @@ var errHandedAndOver = errors.New("the lease of the next holder is over")
 var errHandoffRefused = errors.New("hand-off refused")
 
 // freeForAll deletes the lock and publishes it.
-func (o *owner) freeForAll(ctx context.Context, now time.Time, s span) error {
+func (o *ownership) freeForAll(ctx context.Context, now time.Time, s span) error {
 	c := o.client
 	first, sends := now, 0
 	released, _, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Released] {

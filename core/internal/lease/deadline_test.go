@@ -48,6 +48,7 @@ func TestExpired_ByEitherClock(t *testing.T) {
 
 // The clock that has less left decides, whichever that is.
 func TestLease_DeadlineOnBothClocks(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ mono, wall, left time.Duration }{
 		"as sent":                      {0, 0, 988 * time.Millisecond},
 		"suspended for a while":        {0, 300 * time.Millisecond, 688 * time.Millisecond},
@@ -56,6 +57,7 @@ func TestLease_DeadlineOnBothClocks(t *testing.T) {
 		"stopped, wall clock set back": {time.Minute, -time.Hour, 988*time.Millisecond - time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				h := b.held("k", time.Second)
 				h.AdvanceClocks(c.mono, c.wall)

@@ -9,11 +9,13 @@ import (
 )
 
 func TestLease_DoubtAsksRedis(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		says redisstore.Verdict
 		lost bool
 	}{"there": {there, false}, "gone": {gone, true}, "no answer": {noAnswer, false}, "refused": {refused, false}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				b.redis.say("k", c.says)
 				h := b.held("k", time.Hour)
@@ -40,8 +42,10 @@ func TestLease_DoubtAsksRedis(t *testing.T) {
 // A flood of doubts costs one question at a time, and one every 20 ms at most; the last
 // doubt is answered by a question that was sent after it.
 func TestLease_DoubtsAreBounded(t *testing.T) {
+	t.Parallel()
 	for name, takes := range map[string]time.Duration{"at once": 0, "slowly": 150 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				b.redis.delay("k", takes)
 				h := b.held("k", time.Hour)
@@ -75,6 +79,7 @@ func TestLease_DoubtsAreBounded(t *testing.T) {
 
 // A question that gets no answer takes its time, and no longer.
 func TestLease_DoubtGivesUp(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.redis.delay("k", time.Hour)
 		h := b.held("k", time.Hour)
@@ -91,11 +96,13 @@ func TestLease_DoubtGivesUp(t *testing.T) {
 
 // Nothing is asked about what is over.
 func TestLease_DoubtAfterTheEnd(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(h *holding){
 		"released": func(h *holding) { _ = h.BeginRelease(); h.End() },
 		"lost":     func(h *holding) { h.Lose(errGone) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				b.redis.delay("k", time.Second)
 				h := b.held("k", time.Hour)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestLease_EndsAtItsDeadline(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.held("k", time.Second)
 		end := after(time.Second - margin(time.Second))
@@ -26,6 +27,7 @@ func TestLease_EndsAtItsDeadline(t *testing.T) {
 
 // Who looks at the clock finds the loss before the scheduler does.
 func TestLease_CheckClock(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.opened("k", time.Second)
 		if err := h.CheckClock(time.Now()); err != nil {
@@ -43,6 +45,7 @@ func TestLease_CheckClock(t *testing.T) {
 
 // One loss is the loss, whoever else finds one; it is told once.
 func TestLease_IsLostOnceAndForAll(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.renewed("k")
 		first := errors.New("first")
@@ -69,6 +72,7 @@ func TestLease_IsLostOnceAndForAll(t *testing.T) {
 }
 
 func TestLease_ManyFindTheLossAtOnce(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		for range 100 {
 			h := b.held("k", time.Second)
@@ -92,6 +96,7 @@ func TestLease_ManyFindTheLossAtOnce(t *testing.T) {
 
 // A release that has begun cannot be lost any more: what comes then is its own affair.
 func TestLease_ReleaseMakesLossesVoid(t *testing.T) {
+	t.Parallel()
 	for name, find := range map[string]func(b *bed, h *holding){
 		"lost":         func(_ *bed, h *holding) { h.Lose(errGone) },
 		"clock":        func(_ *bed, h *holding) { _ = h.CheckClock(after(time.Hour)) },
@@ -105,6 +110,7 @@ func TestLease_ReleaseMakesLossesVoid(t *testing.T) {
 			"left":      func(h *holding) error { h.End(); return nil },
 		} {
 			t.Run(name+", "+step, func(t *testing.T) {
+				t.Parallel()
 				inBubble(t, func(t *testing.T, b *bed) {
 					h := b.renewed("k")
 					before := h.Left(b.start)
@@ -133,6 +139,7 @@ func TestLease_ReleaseMakesLossesVoid(t *testing.T) {
 // A lease that is being released is under watch until it has ended, so that who waits for
 // the last one has waited for the release.
 func TestLease_IsUnderWatchUntilItsEnd(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.held("k", time.Minute)
 		drained := b.Drained()

@@ -136,7 +136,7 @@ func (d *duel) pause() time.Duration {
 	return time.Duration(d.rand.Int64N(int64(1500 * time.Millisecond)))
 }
 
-func (d *duel) noted(format string, args ...any) {
+func (d *duel) notedf(format string, args ...any) {
 	d.trail = append(d.trail, fmt.Sprintf("%s: ", d.now())+fmt.Sprintf(format, args...))
 }
 
@@ -166,7 +166,7 @@ func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Dura
 		d.checkClock(p)
 		verdicts[i] = [...]redisstore.Verdict{there, there, there, there, there, there, noAnswer, noAnswer, refused, refused, gone}[d.rand.IntN(11)]
 		p.answered(verdicts[i], ttl == 0, sent, d.now())
-		d.noted("%s answered (ttl %s, after %s): %v", c.Key, ttl, takes, verdicts[i])
+		d.notedf("%s answered (ttl %s, after %s): %v", c.Key, ttl, takes, verdicts[i])
 	}
 	return verdicts
 }
@@ -197,41 +197,41 @@ func (d *duel) step() {
 	switch what := d.rand.IntN(17); what {
 	case 0, 1:
 		sent := time.Duration(d.rand.Int64N(int64(3 * time.Second)))
-		d.noted("%s acknowledge %s, sent %s ago", p.Key, span, sent)
+		d.notedf("%s acknowledge %s, sent %s ago", p.Key, span, sent)
 		p.Acknowledge(now.Add(-sent), span)
 		p.acknowledge(at-sent, at, span)
 	case 2, 3:
-		d.noted("%s lower to %s", p.Key, span)
+		d.notedf("%s lower to %s", p.Key, span)
 		if got, want := p.Lower(now, span), p.lower(at, span); got != want {
 			d.t.Errorf("%s lowered: %v, the model %v", p.Key, got, want)
 		}
 	case 4:
-		d.noted("%s unanswered", p.Key)
+		d.notedf("%s unanswered", p.Key)
 		p.Unanswered()
 		p.landing = at + landing
 	case 5:
-		d.noted("%s believe %s", p.Key, span)
+		d.notedf("%s believe %s", p.Key, span)
 		p.BelieveAtMost(span)
 		if p.most == 0 || span < p.most {
 			p.most = span
 		}
 	case 6, 7, 8:
-		d.noted("%s renew", p.Key)
+		d.notedf("%s renew", p.Key)
 		p.Renew(now)
 		p.wish(1, at)
 	case 9:
 		if p.wishes > 0 {
-			d.noted("%s stop renewal", p.Key)
+			d.notedf("%s stop renewal", p.Key)
 			p.StopRenewal()
 			p.wish(-1, at)
 		}
 	case 10, 11:
-		d.noted("%s doubt", p.Key)
+		d.notedf("%s doubt", p.Key)
 		p.Doubt()
 	case 12:
 		cause := errors.New("cause " + strconv.Itoa(len(d.trail)))
 		if d.rand.IntN(3) == 0 {
-			d.noted("%s lose: %v", p.Key, cause)
+			d.notedf("%s lose: %v", p.Key, cause)
 			p.Lose(cause)
 			p.lose(cause)
 		}
@@ -239,22 +239,22 @@ func (d *duel) step() {
 		if d.rand.IntN(3) > 0 {
 			break
 		}
-		d.noted("%s release", p.Key)
+		d.notedf("%s release", p.Key)
 		if got, want := p.BeginRelease(), p.release(); !errors.Is(got, want) {
 			d.t.Errorf("%s released: %v, the model %v", p.Key, got, want)
 		}
 	case 14:
 		if p.phase != "held" || d.rand.IntN(5) == 0 {
-			d.noted("%s end", p.Key)
+			d.notedf("%s end", p.Key)
 			p.End()
 			p.end()
 		}
 	case 15:
-		d.noted("%s ask %s", p.Key, span)
+		d.notedf("%s ask %s", p.Key, span)
 		p.Ask(span)
 		p.longest = max(p.longest, span)
 	case 16:
-		d.noted("suspended for %s", span/10)
+		d.notedf("suspended for %s", span/10)
 		for _, l := range d.Leases() {
 			d.ever[l.Key].wall -= span / 10
 		}
@@ -324,7 +324,7 @@ func (d *duel) replace() {
 		d.Open(&p.Lease, redisstore.Claim{Key: key, Field: "f"}, p.holding, time.Now(), given)
 		p.Watch(time.Now())
 		d.pairs[key], d.ever[key] = p, p
-		d.noted("%s opened for %s", key, given)
+		d.notedf("%s opened for %s", key, given)
 	}
 }
 

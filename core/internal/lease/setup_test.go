@@ -63,7 +63,6 @@ type bed struct {
 // inBubble runs a test with a watchdog of its own, which has ended when the test has.
 func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 	t.Helper()
-	t.Parallel()
 	inBubbleThen(t, test, func(*testing.T) {})
 }
 

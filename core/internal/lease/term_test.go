@@ -6,6 +6,7 @@ import (
 )
 
 func TestLease_AcknowledgeCountsFromTheSending(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.held("k", 10*time.Second)
 		pass(5 * time.Second)
@@ -22,6 +23,7 @@ func TestLease_AcknowledgeCountsFromTheSending(t *testing.T) {
 
 // A reply that comes after the deadline is no success, even before anybody has noticed.
 func TestLease_AcknowledgeAfterTheDeadline(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.opened("k", time.Second) // nobody watches it
 		pass(time.Second)
@@ -34,6 +36,7 @@ func TestLease_AcknowledgeAfterTheDeadline(t *testing.T) {
 
 // The local deadline is lowered before the command goes out, and the scheduler knows.
 func TestLease_Lower(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.held("k", time.Hour)
 		if !h.Lower(time.Now(), time.Second) {
@@ -57,6 +60,7 @@ func TestLease_Lower(t *testing.T) {
 
 // A command that may land would raise the TTL again.
 func TestLease_LowerWaitsForCommandsWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.held("k", time.Hour)
 		if !h.Landing().IsZero() {
@@ -79,6 +83,7 @@ func TestLease_LowerWaitsForCommandsWithoutAnAnswer(t *testing.T) {
 }
 
 func TestLease_BelieveAtMost(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.held("k", 10*time.Second)
 		h.BelieveAtMost(20 * time.Second)
@@ -92,6 +97,7 @@ func TestLease_BelieveAtMost(t *testing.T) {
 }
 
 func TestLease_LongestTTLAskedFor(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		h := b.held("k", 10*time.Second)
 		for _, c := range []struct{ ask, want time.Duration }{

@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// owner is one outermost acquisition of one key: a lease, and its holds, which are the
+// ownership is one outermost acquisition of one key: a lease, and its holds, which are the
 // acquisition itself and its re-entries.
-type owner struct {
+type ownership struct {
 	client *Client
 	lease  lease.Lease
 	token  int64 // fencing token; 0 where the kind has none
@@ -25,25 +25,22 @@ type owner struct {
 
 	// Room for the first hold, so that the usual acquisition is one allocation less.
 	first    scope
-	self     [1]*owner
+	self     [1]*ownership
 	oneScope [1]*scope
 }
 
-// newOwner has the lease that an acquire or a hand-off has brought. Nobody watches it yet.
-func (c *Client) newOwner(claim redisstore.Claim, token int64, sent time.Time, ttl time.Duration) *owner {
-	o := &owner{client: c, token: token}
+// newOwnership has the lease that an acquire or a hand-off has brought. Nobody watches it yet.
+func (c *Client) newOwnership(claim redisstore.Claim, token int64, sent time.Time, ttl time.Duration) *ownership {
+	o := &ownership{client: c, token: token}
 	o.self[0] = o
 	o.scopes = o.oneScope[:0]
 	c.watchdog.Open(&o.lease, claim, o, sent, ttl)
 	return o
 }
 
-// leaseholder is who has a lease.
-func leaseholder(l *lease.Lease) *owner { return l.Holder().(*owner) } //nolint:forcetypeassert,errcheck // no one else has one
-
 // watch puts the lease under watch, renewed or not: from the moment that the lock is had,
 // which may be long before a MultiLock becomes a hold.
-func (o *owner) watch(renewed bool, at time.Time) {
+func (o *ownership) watch(renewed bool, at time.Time) {
 	if renewed {
 		o.lease.Renew(at)
 	} else {
@@ -52,7 +49,7 @@ func (o *owner) watch(renewed bool, at time.Time) {
 }
 
 // enter adds a hold. The first call decides the lease, later ones are re-entries.
-func (o *owner) enter(s *scope, req *request) {
+func (o *ownership) enter(s *scope, req *request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.scopes = append(o.scopes, s)
@@ -63,17 +60,17 @@ func (o *owner) enter(s *scope, req *request) {
 }
 
 // count is how many holds there are, or are about to be. The mutex is held.
-func (o *owner) count() int { return len(o.scopes) + o.entering }
+func (o *ownership) count() int { return len(o.scopes) + o.entering }
 
 // holds is count for one who does not hold the mutex.
-func (o *owner) holds() int {
+func (o *ownership) holds() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.count()
 }
 
 // live are the holds that there are.
-func (o *owner) live() []*scope {
+func (o *ownership) live() []*scope {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]*scope(nil), o.scopes...)
@@ -81,7 +78,7 @@ func (o *owner) live() []*scope {
 
 // leave takes a hold away and gives how many are left. The caller has made sure
 // that it is called once per hold.
-func (o *owner) leave(s *scope) int {
+func (o *ownership) leave(s *scope) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.drop(s)
@@ -89,7 +86,7 @@ func (o *owner) leave(s *scope) int {
 }
 
 // leaveUnlessLast takes a hold away that is not the only one.
-func (o *owner) leaveUnlessLast(s *scope) {
+func (o *ownership) leaveUnlessLast(s *scope) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.count() > 1 {
@@ -100,12 +97,12 @@ func (o *owner) leaveUnlessLast(s *scope) {
 
 // drop takes a hold off the list, and leaves no trace of it there: the context of an
 // inner hold keeps the outer one from the garbage collector. The mutex is held.
-func (o *owner) drop(s *scope) {
+func (o *ownership) drop(s *scope) {
 	o.scopes = slices.DeleteFunc(o.scopes, func(other *scope) bool { return other == s })
 }
 
 // replace puts one hold in the place of another.
-func (o *owner) replace(from, to *scope) {
+func (o *ownership) replace(from, to *scope) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, s := range o.scopes {
@@ -118,7 +115,7 @@ func (o *owner) replace(from, to *scope) {
 // checkClock loses the lease when its deadline has passed. When it returns, the contexts
 // of the holds that cannot do without have ended, even if another goroutine is just about
 // to end them.
-func (o *owner) checkClock(now time.Time) {
+func (o *ownership) checkClock(now time.Time) {
 	cause := o.lease.CheckClock(now)
 	if cause == nil {
 		return // it lasts, or was released
@@ -138,7 +135,7 @@ var (
 
 // Lost is what the lease calls when it is over under its holds. It announces that by ending
 // the contexts of those that cannot do without, and frees nothing.
-func (o *owner) Lost(cause error) {
+func (o *ownership) Lost(cause error) {
 	for _, s := range o.live() {
 		if s.lossCause() != nil {
 			s.lose(cause)
@@ -148,7 +145,7 @@ func (o *owner) Lost(cause error) {
 }
 
 // Renewed is what the lease calls after every renewal.
-func (o *owner) Renewed(err error, late time.Duration) {
+func (o *ownership) Renewed(err error, late time.Duration) {
 	observers := &o.client.cfg.observers
 	for _, s := range o.live() {
 		s.renewed()
@@ -159,7 +156,7 @@ func (o *owner) Renewed(err error, late time.Duration) {
 }
 
 // endCause is the error of an operation on a lease that is over.
-func (o *owner) endCause() error {
+func (o *ownership) endCause() error {
 	if loss := o.lease.Loss(); loss != nil {
 		return loss
 	}
@@ -167,7 +164,7 @@ func (o *owner) endCause() error {
 }
 
 // verify has Redis asked, in the background, whether o is still the holder.
-func (c *Client) verify(o *owner) {
+func (c *Client) verify(o *ownership) {
 	if o != nil {
 		o.lease.Doubt()
 	}
