@@ -3,11 +3,9 @@ package core
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/queue"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // lastRefusal is that which an attempt got last, if any.
@@ -31,32 +29,6 @@ func (a *attempt) knownTaken() bool {
 		a.refusal = lastRefusal{r, at}
 	}
 	return taken
-}
-
-// afterEarlier adds what the send before was told, such as READONLY: that the last
-// one got no answer in time says less.
-func afterEarlier(earlier, err error) error {
-	if earlier == nil || redisstore.Answer(err) {
-		return err
-	}
-	return fmt.Errorf("%w; before that: %w", err, earlier)
-}
-
-// concede ends an operation that has tried up to last, when it is too late to try again
-// before that. Others are spared the same if Redis has said nothing all that time.
-func (c *Client) concede(ctx context.Context, key string, last time.Time, err error) error {
-	if errors.Is(err, redisstore.ErrSilent) || redisstore.Answer(err) {
-		return unavailable(err)
-	}
-	timer := time.NewTimer(time.Until(last))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		c.store.GaveUp(key, err)
-	case <-ctx.Done():
-	case <-c.closing:
-	}
-	return unavailable(err)
 }
 
 // stopped is the answer when the caller or the client ended the acquisition.

@@ -14,8 +14,8 @@ import (
 // sends is the part of an attempt that sends its command, and what became of it.
 type sends struct {
 	of      *attempt
+	resend  resend
 	cut     bool      // the wait time ends before the time that a command has
-	earlier error     // of a send that failed and was repeated
 	ghosts  []string  // fields of attempts without an answer, left to the reaper
 	haunted time.Time // when the last of them was left
 }
@@ -30,39 +30,25 @@ type grant struct {
 // refused says that there is no grant: the lock is taken.
 func (g grant) refused() bool { return g.field == "" }
 
-// try sends one attempt and resends it while that may help.
-func (s *sends) try(ctx context.Context) (grant, error) {
+// try sends one attempt, and another one while that may help.
+func (s *sends) try(ctx context.Context) (g grant, err error) {
 	a := s.of
-	start, there := a.now, false
-	for pause := firstPause; ; pause = nextPause(pause) {
-		if there {
-			start = a.now
-		}
-		g, again, err := s.send(ctx, a.limit())
-		if !again || err == nil {
-			return g, err
-		}
-		there = redisstore.Passes(err)
-		if last, ends := s.lastTry(start, err); ends && a.now.Add(pause).After(last) {
-			return grant{}, a.client.concede(ctx, a.key, last, afterEarlier(s.earlier, err))
-		}
-		if err := a.client.sleepOpen(ctx, pause); err != nil {
-			return grant{}, a.stopped(ctx, err)
-		}
-		a.now = time.Now()
-	}
+	s.resend = resend{client: a.client, key: a.key, span: a.span(), sleep: s.sleep, earlier: s.resend.earlier}
+	err = s.resend.run(ctx, func() (sent time.Time, again bool, err error) {
+		sent = a.now
+		g, again, err = s.send(ctx, a.limit())
+		return sent, again, err
+	})
+	return g, err
 }
 
-// lastTry is until when an attempt that began at start is made again after an error: one
-// that passes is waited out within the wait time, others have the backend timeout, in
-// which an orphan of an earlier attempt is cleared up.
-func (s *sends) lastTry(start time.Time, err error) (last time.Time, ends bool) {
-	a := s.of
-	silence := start.Add(a.client.cfg.backendTimeout)
-	if errors.Is(err, errGhost) {
-		silence = maxTime(silence, s.haunted.Add(clearingUp*a.client.cfg.backendTimeout))
+// sleep pauses before the next attempt.
+func (s *sends) sleep(ctx context.Context, pause time.Duration) error {
+	if err := s.of.client.sleepOpen(ctx, pause); err != nil {
+		return s.of.stopped(ctx, err)
 	}
-	return a.span().last(err, silence)
+	s.of.now = time.Now()
+	return nil
 }
 
 // clearingUp is how many round trips it takes until an attempt without an answer is
@@ -74,6 +60,7 @@ func (s *sends) send(ctx context.Context, limit time.Time) (g grant, again bool,
 	a := s.of
 	field := a.client.nextField()
 	call := a.command(field)
+	s.resend.atLeast = time.Time{}
 	a.report.Attempts++
 	answer, fate, err := call.Wait(ctx, limit)
 	a.now = time.Now()
@@ -90,6 +77,7 @@ func (s *sends) send(ctx context.Context, limit time.Time) (g grant, again bool,
 	case refusal == nil:
 		return s.granted(ctx, grant{field, answer.Token, call.Sent})
 	case slices.Contains(s.ghosts, refusal.Holder):
+		s.resend.atLeast = s.haunted.Add(clearingUp * a.client.cfg.backendTimeout)
 		return grant{}, true, errGhost
 	default:
 		a.refused((*queue.Refusal)(refusal))
@@ -124,11 +112,8 @@ func (s *sends) failed(ctx context.Context, err error, limit time.Time) (again b
 	case a.timeUp() && a.client.queues.Held(a.key, a.now):
 		return false, a.busy(nil) // that is known without Redis
 	case !a.now.Before(limit), errors.Is(err, redisstore.ErrSilent):
-		return false, a.client.concede(ctx, a.key, a.now, afterEarlier(s.earlier, err))
+		return false, a.client.concede(ctx, a.key, a.now, s.resend.cause(err))
 	case redisstore.Transient(err):
-		if s.earlier == nil || redisstore.Passes(err) {
-			s.earlier = err
-		}
 		return true, err
 	default:
 		return false, unavailable(err)

@@ -7,37 +7,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/interlock-go/interlock/core/internal/breaker"
-	"github.com/interlock-go/interlock/core/internal/lease"
-	"github.com/interlock-go/interlock/core/internal/queue"
-	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
-	"github.com/interlock-go/interlock/core/internal/wakeup"
+	"github.com/redis/go-redis/v9"
 )
 
 // Client takes locks on one Redis. It is safe for concurrent use. One per process
 // and Redis is enough, and best: callers of one client queue among themselves and
 // hand locks over without asking Redis who is next.
-//
-// Inside, mutexes are taken from outer to inner: an ownership's (of several those of smaller
-// keys first), the watchdog's, a lease's. That of an ownership's turns, of a queue's shard and
-// those of the other rooms stand by themselves. No room calls back under one of its own.
 type Client struct {
 	lifetime
 	identity
+	rooms
 
 	cfg      config
 	start    time.Time
-	store    *redisstore.Store
 	kinds    redisstore.Kinds
-	queues   *queue.Queues
-	wakeups  *wakeup.Subscriber
-	breaker  *breaker.Breaker
 	backend  backend
-	reaper   *reaper.Reaper
-	watchdog *lease.Watchdog
 	ownRedis redis.UniversalClient // of Open; closed with this client
 
 	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
@@ -71,23 +56,10 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	c := &Client{cfg: cfg, identity: identity{id: newID()}, start: time.Now()}
 	c.open()
 	c.backend.client = c
-	c.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
-	c.breaker, c.reaper, c.wakeups = newBreaker(c), newReaper(c), newSubscriber(c)
-	store := redisstore.Config{
-		Timeout: cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
-		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},
-	}
-	if cfg.pubSub != PubSubAuto {
-		store.Sharded = new(cfg.pubSub == PubSubSharded)
-	}
-	if c.store, err = redisstore.New(rdb, store); err != nil {
-		return nil, invalidf("New: %w", err)
+	if err := c.furnish(rdb); err != nil {
+		return nil, err
 	}
 	c.kinds, c.oneScript = c.store.Kinds(), c.store.SameSlot
-	c.watchdog = lease.NewWatchdog(lease.Config{
-		Start: c.start, TTL: cfg.watchdog, Timeout: c.renewTimeout(), Landing: reaper.SettleTime,
-		Renewer: c.store, Spawn: c.spawn, Over: errLeaseOver, Gone: errNotMine,
-	})
 	c.spawn(c.watchdog.Run)
 	return c, nil
 }

@@ -154,37 +154,6 @@ func (o *ownership) setCount(ctx context.Context, count int, lease time.Duration
 	return sent, o.confirmed(mine)
 }
 
-// span is the time that an operation has. The zero value is as long as its context.
-type span struct {
-	end     time.Time // of the operation; zero: as long as Redis answers
-	passing time.Time // up to when errors that pass are waited out; zero: up to the end
-}
-
-// operation is the span of an operation without a wait time: as long as Redis answers, but
-// errors that pass are those of a Redis that is not there.
-func (c *Client) operation(now time.Time) span { return span{passing: now.Add(c.cfg.backendTimeout)} }
-
-// limit is up to when a command may take that is sent now.
-func (s span) limit(c *Client, now time.Time) time.Time {
-	if limit := c.callLimit(now); s.end.IsZero() || limit.Before(s.end) {
-		return limit
-	}
-	return s.end
-}
-
-// last is the time after which a command is not sent again after an error; silence is the
-// end of the backend timeout.
-func (s span) last(err error, silence time.Time) (last time.Time, ends bool) {
-	switch {
-	case redisstore.Passes(err):
-		return s.passing, !s.passing.IsZero()
-	case s.end.IsZero():
-		return silence, true
-	default:
-		return minTime(silence, s.end), true
-	}
-}
-
 // confirmed takes in whether a script has found the holder's field. That it is not there is
 // the end of the ownership.
 func (o *ownership) confirmed(mine bool) error {
@@ -193,55 +162,4 @@ func (o *ownership) confirmed(mine bool) error {
 		return errNotMine
 	}
 	return nil
-}
-
-// insist sends a harmless script again and again until it is answered, ctx ends,
-// or its time is over. sent is when the answered call was sent.
-func insist[T any](ctx context.Context, o *ownership, s span, send func() redisstore.Call[T]) (answer T, sent time.Time, err error) {
-	c := o.client
-	var silence time.Time
-	var earlier error
-	for pause := firstPause; ; pause = nextPause(pause) {
-		call := send()
-		if silence.IsZero() {
-			silence = call.Sent.Add(c.cfg.backendTimeout)
-		}
-		answer, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
-		if err == nil {
-			o.turns.answered()
-			return answer, call.Sent, nil
-		}
-		if fate == redisstore.Unknown {
-			o.lease.Unanswered()
-		}
-		if redisstore.Passes(err) {
-			silence, earlier = time.Time{}, err // Redis is there
-		}
-		last, ends := s.last(err, silence)
-		switch {
-		case ctx.Err() != nil:
-			return answer, call.Sent, unavailable(contextCause(ctx))
-		case !redisstore.Transient(err), errors.Is(err, redisstore.ErrSilent):
-			return answer, call.Sent, unavailable(afterEarlier(earlier, err))
-		case ends && time.Now().Add(pause).After(last):
-			return answer, call.Sent, c.concede(ctx, o.lease.Key, last, afterEarlier(earlier, err))
-		}
-		if err := c.sleep(ctx, pause); err != nil {
-			return answer, call.Sent, unavailable(err)
-		}
-	}
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func minTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }

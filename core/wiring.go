@@ -5,10 +5,56 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/interlock-go/interlock/core/internal/breaker"
+	"github.com/interlock-go/interlock/core/internal/lease"
+	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/reaper"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wakeup"
 )
+
+// rooms are the parts of a client. Each is a package that does not know of the others, nor of
+// this one; what they call here is in this file and in holder.go:
+//
+//	wakeup  -> woken: the queue of the key looks, and a holder of this client is asked for
+//	lease   -> Lost, Renewed: the holds of the lease learn of it
+//	reaper  -> a lock was freed: the queue of the key wakes
+//	redisstore -> a node falls silent, or answers: the circuit breaker
+//
+// Mutexes are taken from outer to inner: an ownership's (of several those of smaller keys
+// first), the watchdog's, a lease's. That of an ownership's turns, of a queue's shard and
+// those of the other rooms stand by themselves. No room calls under one of its own.
+type rooms struct {
+	store    *redisstore.Store
+	queues   *queue.Queues
+	wakeups  *wakeup.Subscriber
+	breaker  *breaker.Breaker
+	reaper   *reaper.Reaper
+	watchdog *lease.Watchdog
+}
+
+// furnish makes the rooms and connects them.
+func (c *Client) furnish(rdb redis.UniversalClient) (err error) {
+	c.queues = queue.New(queue.Config{PerKey: c.cfg.maxWaitersPerKey, InAll: c.cfg.maxWaiters})
+	c.breaker, c.reaper, c.wakeups = newBreaker(c), newReaper(c), newSubscriber(c)
+	store := redisstore.Config{
+		Timeout: c.cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
+		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},
+	}
+	if c.cfg.pubSub != PubSubAuto {
+		store.Sharded = new(c.cfg.pubSub == PubSubSharded)
+	}
+	if c.store, err = redisstore.New(rdb, store); err != nil {
+		return invalidf("New: %w", err)
+	}
+	c.watchdog = lease.NewWatchdog(lease.Config{
+		Start: c.start, TTL: c.cfg.watchdog, Timeout: c.renewTimeout(), Landing: reaper.SettleTime,
+		Renewer: c.store, Spawn: c.spawn, Over: errLeaseOver, Gone: errNotMine,
+	})
+	return nil
+}
 
 // failFast is nil unless the node of key is known to be silent.
 func (c *Client) failFast(ctx context.Context, key string) error {

@@ -1,0 +1,162 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// resend is the loop in which an operation sends its command, and sends it again while that
+// may help. Every operation that is sent more than once goes through it.
+type resend struct {
+	client *Client
+	key    string
+	span   span
+	sleep  func(ctx context.Context, pause time.Duration) error // its error ends the loop
+
+	earlier error     // what an earlier send has come to; nil: there was none, or it was answered
+	silence time.Time // the end of the backend timeout, since Redis was last there; zero: it was there just now
+	atLeast time.Time // before that the loop does not end for silence; send may set it
+}
+
+// run calls send until that gives no error, or one that another send does not help against,
+// or until the time is over. send says when it has sent, and whether it may be called again.
+func (r *resend) run(ctx context.Context, send func() (sent time.Time, again bool, err error)) error {
+	for pause := firstPause; ; pause = nextPause(pause) {
+		sent, again, err := send()
+		if !again {
+			return err
+		}
+		if r.silence.IsZero() {
+			r.silence = sent.Add(r.client.cfg.backendTimeout)
+		}
+		last, ends := r.span.last(err, maxTime(r.silence, r.atLeast))
+		if ends && time.Now().Add(pause).After(last) {
+			return r.client.concede(ctx, r.key, last, r.cause(err))
+		}
+		r.note(err)
+		if err := r.sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// note remembers why a command is sent again. An answer that passes says that Redis is
+// there.
+func (r *resend) note(err error) {
+	switch {
+	case redisstore.Passes(err):
+		r.silence, r.earlier = time.Time{}, err
+	case r.earlier == nil:
+		r.earlier = err
+	}
+}
+
+// cause adds to the error of the last send what an earlier one was answered, such as
+// READONLY: that the last one got no answer in time says less.
+func (r *resend) cause(err error) error {
+	if r.earlier == nil || redisstore.Answer(err) || r.earlier.Error() == err.Error() {
+		return err
+	}
+	return fmt.Errorf("%w; before that: %w", err, r.earlier)
+}
+
+// concede ends an operation that has tried up to last, when it is too late to try again
+// before that. Others are spared the same if Redis has said nothing all that time.
+func (c *Client) concede(ctx context.Context, key string, last time.Time, err error) error {
+	if errors.Is(err, redisstore.ErrSilent) || redisstore.Answer(err) {
+		return unavailable(err)
+	}
+	timer := time.NewTimer(time.Until(last))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		c.store.GaveUp(key, err)
+	case <-ctx.Done():
+	case <-c.closing:
+	}
+	return unavailable(err)
+}
+
+// insist sends a harmless script of a holder until it is answered, ctx ends, or its time is
+// over. sent is when the answered call was sent.
+func insist[T any](ctx context.Context, o *ownership, s span, prepare func() redisstore.Call[T]) (answer T, sent time.Time, err error) {
+	c := o.client
+	r := resend{client: c, key: o.lease.Key, span: s, sleep: c.sleepHolding}
+	err = r.run(ctx, func() (time.Time, bool, error) {
+		call := prepare()
+		sent = call.Sent
+		var fate redisstore.Fate
+		var err error
+		answer, fate, err = call.Wait(ctx, s.limit(c, sent))
+		if fate == redisstore.Unknown {
+			o.lease.Unanswered()
+		}
+		switch {
+		case err == nil:
+			o.turns.answered()
+			return sent, false, nil
+		case ctx.Err() != nil:
+			return sent, false, unavailable(contextCause(ctx))
+		case !redisstore.Transient(err), errors.Is(err, redisstore.ErrSilent):
+			return sent, false, unavailable(r.cause(err))
+		default:
+			return sent, true, err
+		}
+	})
+	return answer, sent, err
+}
+
+// sleepHolding pauses an operation on a lock that is held: its error is that of the
+// operation.
+func (c *Client) sleepHolding(ctx context.Context, pause time.Duration) error {
+	return unavailable(c.sleep(ctx, pause))
+}
+
+// span is the time that an operation has. The zero value is as long as its context.
+type span struct {
+	end     time.Time // of the operation; zero: as long as Redis answers
+	passing time.Time // up to when errors that pass are waited out; zero: up to the end
+}
+
+// operation is the span of an operation without a wait time: as long as Redis answers, but
+// errors that pass are those of a Redis that is not there.
+func (c *Client) operation(now time.Time) span { return span{passing: now.Add(c.cfg.backendTimeout)} }
+
+// limit is up to when a command may take that is sent now.
+func (s span) limit(c *Client, now time.Time) time.Time {
+	if limit := c.callLimit(now); s.end.IsZero() || limit.Before(s.end) {
+		return limit
+	}
+	return s.end
+}
+
+// last is the time after which a command is not sent again after an error; silence is the
+// end of the backend timeout.
+func (s span) last(err error, silence time.Time) (last time.Time, ends bool) {
+	switch {
+	case redisstore.Passes(err):
+		return s.passing, !s.passing.IsZero()
+	case s.end.IsZero():
+		return silence, true
+	default:
+		return minTime(silence, s.end), true
+	}
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
