@@ -13,7 +13,7 @@ import (
 // key that cannot be locked, beside others that can, is told once in a while.
 const backendQuiet = 10 * time.Second
 
-// backend is whether locks can be had from Redis, as the acquisitions see it.
+// backend is whether locks can be acquired from Redis, as the acquisitions see it.
 //
 //	available ── one is ErrUnavailable ──▶ unavailable ── one succeeds ──▶ available
 //

@@ -98,6 +98,6 @@
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The
 // package tells observers ([WithObserver]) and writes no log, but for one: when locks
-// cannot be had from Redis any more, and when they can again, unless a
+// cannot be acquired from Redis any more, and when they can again, unless a
 // [BackendObserver] is told of it.
 package core

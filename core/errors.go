@@ -13,7 +13,7 @@ import (
 // closing connections in [Client.Close] and of the function given to [Lock.Do], and
 // that [Open] keeps what the URL's parser says of a password to itself.
 var (
-	// ErrNotAcquired says that the lock was not had: another holder kept it for the
+	// ErrNotAcquired says that the lock was not acquired: another holder kept it for the
 	// whole wait time, or the caller's context ended first. It is always inside a
 	// [*NotAcquiredError].
 	ErrNotAcquired = errors.New("core: lock not acquired")
@@ -105,7 +105,7 @@ func unavailable(cause error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
 }
 
-// isOutcome says whether an error tells what an operation has come to.
+// isOutcome reports whether an error tells what an operation has come to.
 func isOutcome(err error) bool {
 	for _, outcome := range []error{ErrUnavailable, ErrNotAcquired, ErrNotHeld, ErrClosed, ErrTooManyWaiters, ErrInvalid} {
 		if errors.Is(err, outcome) {

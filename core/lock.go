@@ -64,7 +64,7 @@ func (c *Client) SpinLock(name string) Lock {
 // at most, and up to four times as long while the next one passes from holder to holder.
 // Then it gives all back and waits with empty hands again.
 //
-// A lease or a watchdog counts from the moment when the last lock is had.
+// A lease or a watchdog counts from the moment when the last lock is acquired.
 func (c *Client) MultiLock(names ...string) Lock {
 	sorted := append([]string{}, names...) // not nil: a MultiLock, if an empty one
 	slices.Sort(sorted)

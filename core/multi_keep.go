@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// extend gives the keys that were had first, while others were waited for, their
+// extend gives the keys that were acquired first, while others were waited for, their
 // whole lease again. When one of them was lost meanwhile, the wait begins anew.
-func (m *multi) extend(ctx context.Context, had []int) error {
-	if len(had) == 0 {
+func (m *multi) extend(ctx context.Context, acquired []int) error {
+	if len(acquired) == 0 {
 		return nil
 	}
-	owners := make([]*ownership, len(had))
-	for i, index := range had {
+	owners := make([]*ownership, len(acquired))
+	for i, index := range acquired {
 		owners[i] = m.got[index]
 	}
-	a := m.attempt(ctx, had[0])
+	a := m.attempt(ctx, acquired[0])
 	err := eachOwnership(owners, func(_ int, o *ownership) error {
 		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
 		if err != nil {

@@ -94,7 +94,7 @@ type Leak struct {
 	HoldInfo
 }
 
-// BackendChange says that locks cannot be had from Redis any more, or again.
+// BackendChange says that locks cannot be acquired from Redis any more, or again.
 type BackendChange struct {
 	ClientID  string // see [Client.ID]
 	Available bool
@@ -215,12 +215,12 @@ func appendIf[T any](list []T, v any) []T {
 }
 
 func (o *observers) observeAcquireStart(ctx context.Context, a Acquisition) context.Context {
-	notify.Each(o.panics, o.acquireStart, func(obs AcquireStartObserver) { ctx = keepContext(ctx, obs.ObserveAcquireStart(ctx, a)) })
+	notify.Each(o.panics, o.acquireStart, func(obs AcquireStartObserver) { ctx = keepContext(ctx, obs.ObserveAcquireStart(ctx, a)) }) //nolint:fatcontext // as many as there are observers
 	return ctx
 }
 
 func (o *observers) observeHoldStart(ctx context.Context, h HoldInfo) context.Context {
-	notify.Each(o.panics, o.holdStart, func(obs HoldStartObserver) { ctx = keepContext(ctx, obs.ObserveHoldStart(ctx, h)) })
+	notify.Each(o.panics, o.holdStart, func(obs HoldStartObserver) { ctx = keepContext(ctx, obs.ObserveHoldStart(ctx, h)) }) //nolint:fatcontext // as above
 	return ctx
 }
 

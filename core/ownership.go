@@ -38,7 +38,7 @@ func (c *Client) newOwnership(claim redisstore.Claim, token int64, sent time.Tim
 	return o
 }
 
-// watch puts the lease under watch, renewed or not: from the moment that the lock is had,
+// watch puts the lease under watch, renewed or not: from the moment that the lock is acquired,
 // which may be long before a MultiLock becomes a hold.
 func (o *ownership) watch(renewed bool, at time.Time) {
 	if renewed {

@@ -62,7 +62,7 @@ func (a *attempt) notEntered(ctx context.Context, err error) error {
 	}
 }
 
-// span is the time of an operation on a lock that is had already: the wait time.
+// span is the time of an operation on a lock that is held already: the wait time.
 func (a *attempt) span() span {
 	switch {
 	case a.req.forever:
@@ -101,7 +101,7 @@ func (o *ownership) amend(ctx context.Context) {
 	}
 }
 
-// amended tries once, and says whether there is nothing left to do. The others come
+// amended tries once, and reports whether there is nothing left to do. The others come
 // first: while one of them waits for the turn, nothing is written, and one that comes
 // later ends the wait for the answer.
 func (o *ownership) amended(ctx context.Context) bool {

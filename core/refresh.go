@@ -57,7 +57,7 @@ func (o *ownership) refresh(ctx context.Context, ttl time.Duration) error {
 	return err
 }
 
-// planRefresh says whether the TTL may be lowered: only when no other hold counts
+// planRefresh reports whether the TTL may be lowered: only when no other hold counts
 // on it, and no earlier command of this holder can still land and raise it again.
 // When it may, the local deadline is lowered already. It has the turn, so that no hold comes.
 func (o *ownership) planRefresh(ttl time.Duration) (lower bool, err error) {
@@ -93,7 +93,7 @@ func (o *ownership) settle(ctx context.Context, limit time.Time) error {
 
 var errRenewing = errors.New("a renewal is on its way and not answered")
 
-// setTTL sets the TTL, up or down, of a lock that is had for as long as left. A send of
+// setTTL sets the TTL, up or down, of a lock that is held for as long as left. A send of
 // it that is not answered may land at any time, and cut a TTL that was raised since:
 // from then on no more than this lease is believed.
 func (o *ownership) setTTL(ctx context.Context, left, lease time.Duration, s span) error {

@@ -223,7 +223,7 @@ func TestSilentWaiter_OfAnACLWithoutTheChannel(t *testing.T) {
 	}
 }
 
-// refusedChannel says whether the ACL has refused the channel of key.
+// refusedChannel reports whether the ACL has refused the channel of key.
 func (b *bed) refusedChannel(key string) bool {
 	for _, entry := range b.ACLLog(context.Background(), 100).Val() {
 		if entry.Reason == "channel" && entry.Object == channelOf(key) {

@@ -222,7 +222,7 @@ func until(t testing.TB, condition func() bool) {
 	}
 }
 
-// held says whether a lock is taken, by whomever.
+// held reports whether a lock is taken, by whomever.
 func (b *bench) held(name string) bool {
 	b.t.Helper()
 	state, err := b.locks.Lock(name).State(b.t.Context())

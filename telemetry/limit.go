@@ -19,7 +19,7 @@ type limiter struct {
 	suppressed int
 }
 
-// allow says whether a record may be written, and how many were not since the last
+// allow reports whether a record may be written, and how many were not since the last
 // one.
 func (l *limiter) allow(now time.Time) (ok bool, suppressed int) {
 	l.mu.Lock()

@@ -81,7 +81,7 @@ type AnswerDeadline interface {
 }
 
 // CancelReporter may be implemented by a [Call] whose handlers report cancellation
-// in words of their own, such as a gRPC status. It says whether err means "I gave
+// in words of their own, such as a gRPC status. It reports whether err means "I gave
 // up because my context ended", so that a loss is told from the client's cancel.
 // Errors that match [context.Canceled] or [context.DeadlineExceeded] are recognised
 // without it.

@@ -61,7 +61,7 @@ func (s *scripts) add(source string) {
 	s.digests[hex.EncodeToString(sum[:])] = true
 }
 
-// executable says whether a command would do more than answer NOSCRIPT.
+// executable reports whether a command would do more than answer NOSCRIPT.
 func (s *scripts) executable(cmd []string) bool {
 	return !strings.EqualFold(cmd[0], "evalsha") || len(cmd) > 1 && s.digests[strings.ToLower(cmd[1])]
 }

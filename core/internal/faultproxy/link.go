@@ -103,7 +103,7 @@ func (l *link) forwardReply(v value) {
 	_, _ = l.client.Write(v.raw) // a client that has gone shows on the other side
 }
 
-// swallows says whether the link is in a black hole, or was when something should
+// swallows reports whether the link is in a black hole, or was when something should
 // have passed.
 func (l *link) swallows() bool {
 	if l.proxy.swallows() {

@@ -112,7 +112,7 @@ func (j *judge) overruns() {
 	}
 }
 
-// entered says whether the hold was entered again, which may have prolonged it, or
+// entered reports whether the hold was entered again, which may have prolonged it, or
 // may have been, by a process that died.
 func (j *judge) entered(e *Event) bool {
 	return !j.ended[e.Process] || len(j.byOwner[e.Owner]) > 1

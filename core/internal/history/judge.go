@@ -138,7 +138,7 @@ func (j *judge) reportf(rule string, events []*Event, format string, args ...any
 	j.violations = append(j.violations, Violation{Rule: rule, Text: fmt.Sprintf(format, args...), Events: events})
 }
 
-// quiet says whether no fault was felt between two moments.
+// quiet reports whether no fault was felt between two moments.
 func (j *judge) quiet(from, to time.Duration) bool {
 	return j.faults.overlap(from-j.Recovery, to) == 0
 }

@@ -63,7 +63,7 @@ func (j *judge) patience(e *Event) time.Duration {
 	return j.Backend
 }
 
-// takenBetween says whether anybody else can have had the key of e while e waited, or
+// takenBetween reports whether anybody else can have had the key of e while e waited, or
 // shortly before.
 func (j *judge) takenBetween(e *Event) bool {
 	from := e.Begin - j.slack(e.Process, e.Begin, e.End)

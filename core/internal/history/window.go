@@ -50,7 +50,7 @@ func (e *Event) until() time.Duration {
 	return e.End
 }
 
-// concerns says whether an event has to do with a violation.
+// concerns reports whether an event has to do with a violation.
 func concerns(e *Event, v Violation) bool {
 	switch e.Kind {
 	case Fault, Stall, Finish:

@@ -122,7 +122,7 @@ func (c *call) late() (any, Fate, error) {
 // errPending says that an answer is still awaited.
 var errPending = errors.New("no answer so far")
 
-// Pending says whether an error of Late means that there may be another answer later.
+// Pending reports whether an error of Late means that there may be another answer later.
 func Pending(err error) bool { return errors.Is(err, errPending) }
 
 // Settle makes Wait take an answer as it is, also that the script is not known:
@@ -231,10 +231,10 @@ func fateOf(err error) Fate {
 	}
 }
 
-// Answer says whether an error is one that Redis has answered.
+// Answer reports whether an error is one that Redis has answered.
 func Answer(err error) bool { return fateOf(err) == Answered }
 
-// Transient says whether an error may be another one on the next attempt: no connection,
+// Transient reports whether an error may be another one on the next attempt: no connection,
 // no answer, or a replica. Others (WRONGTYPE, NOPERM, OOM) are the same. One that
 // [Passes] is transient, too.
 func Transient(err error) bool {
@@ -248,7 +248,7 @@ func Rejects(err error) bool {
 	return err != nil && !Transient(err) && !errors.As(err, &unreadable)
 }
 
-// Passes says whether Redis has answered that it is there and will serve, but not now: a
+// Passes reports whether Redis has answered that it is there and will serve, but not now: a
 // script of somebody else takes its time, data is being loaded, too few replicas are
 // connected, a cluster or its links are in motion. All of these refuse a script before it
 // has changed anything.

@@ -161,7 +161,7 @@ func (c *command) send() error {
 	return err
 }
 
-// pending says whether an answer may come later.
+// pending reports whether an answer may come later.
 func (c *command) pending() bool { return c.phase.Load() == commandOver && c.waiting }
 
 // await waits in two steps. Nearly every reply comes within the first, whose

@@ -42,7 +42,7 @@ func (f *flight) land(err error) {
 // ErrUndetected says that the servers could not be asked yet.
 var ErrUndetected = errors.New("the cluster could not be asked for its slots and its pub/sub mode")
 
-// Reached says whether [Store.Detect] has nothing to do.
+// Reached reports whether [Store.Detect] has nothing to do.
 func (s *Store) Reached() bool { return s.cluster == nil || s.sharding.reached.Load() }
 
 // Detect reaches the Cluster once, until limit at the latest, and finds out whether
@@ -157,15 +157,15 @@ func (s *Store) probeSharding(ctx context.Context) (bool, error) {
 	return err == nil, nil
 }
 
-// unknownCommand says whether a server is too old for a command or subcommand.
+// unknownCommand reports whether a server is too old for a command or subcommand.
 func unknownCommand(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.HasPrefix(text, "err unknown")
 }
 
-// Sharded says whether wake-ups travel by SPUBLISH.
+// Sharded reports whether wake-ups travel by SPUBLISH.
 func (s *Store) Sharded() bool { return s.cluster != nil && s.sharding.sharded.Load() }
 
-// CountsOneNode says whether the number of subscribers that were told is that of
+// CountsOneNode reports whether the number of subscribers that were told is that of
 // one node only: a Cluster with classic pub/sub.
 func (s *Store) CountsOneNode() bool { return s.cluster != nil && !s.Sharded() }

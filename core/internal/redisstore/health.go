@@ -128,7 +128,7 @@ func (h *health) waits() (speaks context.Context, done func()) {
 	return h.silent.Load().ctx, func() { h.slow.Add(-1) }
 }
 
-// unanswered says whether nothing was heard for as long as d after a call was sent.
+// unanswered reports whether nothing was heard for as long as d after a call was sent.
 func (h *health) unanswered(d time.Duration) bool {
 	asked := h.asked.Load()
 	return asked != 0 && time.Since(time.Unix(0, asked)) >= d
@@ -198,7 +198,7 @@ func (h *health) ask() {
 	}
 }
 
-// doubtful says whether somebody waits for the answer of a ping.
+// doubtful reports whether somebody waits for the answer of a ping.
 func (h *health) doubtful() bool { return h.slow.Load() > 0 || h.unanswered(2*patience) }
 
 // rest ends the asking, unless there is new doubt.

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// KnownText says whether the text of err is known to name no key: a reply without what
+// KnownText reports whether the text of err is known to name no key: a reply without what
 // Redis quotes, a fixed text of this package or of go-redis, or what the network said.
 // What err wraps is not looked at.
 func KnownText(err error) (text string, ok bool) {
@@ -37,7 +37,7 @@ func fixed() []error {
 	}
 }
 
-// ofTheNetwork says whether the type of err belongs to the packages that make
+// ofTheNetwork reports whether the type of err belongs to the packages that make
 // connections, which know no keys.
 func ofTheNetwork(err error) bool {
 	t := reflect.TypeOf(err)

@@ -35,7 +35,7 @@ func (s *Store) CheckName(key string) error {
 	return nil
 }
 
-// SameSlot says whether one script may use all keys.
+// SameSlot reports whether one script may use all keys.
 func (s *Store) SameSlot(keys []string) bool {
 	if s.cluster == nil {
 		return true

@@ -100,7 +100,7 @@ func (n *nodes) close() error {
 	return errors.Join(errs...)
 }
 
-// redirected says whether the answer is that another node of the Cluster has the key,
+// redirected reports whether the answer is that another node of the Cluster has the key,
 // now or while its slot is on the move.
 func (s *Store) redirected(err error) bool {
 	if s.cluster == nil || err == nil {

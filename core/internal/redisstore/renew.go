@@ -15,7 +15,7 @@ type Verdict struct {
 	Err  error // no answer, or an error reply; Held then means nothing
 }
 
-// MayLand says whether the renewal may still be executed.
+// MayLand reports whether the renewal may still be executed.
 func (v Verdict) MayLand() bool { return v.Err != nil && fateOf(v.Err) == Unknown }
 
 // renewChunk is how many locks one script renews outside a Cluster. Redisson's

@@ -108,7 +108,7 @@ const (
 	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
-// consists says whether a word has only characters of a set.
+// consists reports whether a word has only characters of a set.
 func consists(word, set string) bool { return word != "" && strings.Trim(word, set) == "" }
 
 func cutLast(s, sep string) (before, after string, found bool) {

@@ -48,7 +48,7 @@ func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, 
 	return &Subscriptions{pubsub: master.SSubscribe(ctx), sharded: true}, nil
 }
 
-// Sharded says whether the channels belong to slots.
+// Sharded reports whether the channels belong to slots.
 func (p *Subscriptions) Sharded() bool { return p.sharded }
 
 // Subscribe asks for channels. Whether it worked is told by an Event; a connection
