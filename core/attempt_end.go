@@ -68,7 +68,7 @@ func (a *attempt) queuedBehind(field string) {
 	a.contended(nil)
 }
 
-// contended tells the observers, the first time.
+// contended notifies the observers, the first time.
 func (a *attempt) contended(r *queue.Refusal) {
 	if a.report.Contended {
 		return
@@ -81,7 +81,7 @@ func (a *attempt) contended(r *queue.Refusal) {
 
 // busy is the error of an acquisition that did not get the lock.
 func (a *attempt) busy(cause error) error {
-	e := &NotAcquiredError{Key: a.key, Waited: time.Since(a.start), Cause: onlyTold(cause)}
+	e := &NotAcquiredError{Key: a.key, Waited: time.Since(a.start), Cause: onlyMentioned(cause)}
 	if a.refusal.Refusal != nil {
 		e.BlockedBy = a.refusal.Holder
 		e.RetryAfter = max(a.refusal.left(time.Now()), 0)
@@ -90,11 +90,11 @@ func (a *attempt) busy(cause error) error {
 }
 
 // contextCause is why a context ended, such that both its error and its cause
-// match. That of a hold which was lost is only told: it is another one's.
+// match. That of a hold which was lost is only mentioned: it is another one's.
 func contextCause(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || errors.Is(cause, err) {
 		return err
 	}
-	return errors.Join(err, onlyTold(cause))
+	return errors.Join(err, onlyMentioned(cause))
 }

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// backendQuiet is for how long after an outage was told the next one is not: a single
-// key that cannot be locked, beside others that can, is told once in a while.
+// backendQuiet is for how long after an outage was reported the next one is not: a single
+// key that cannot be locked, beside others that can, is reported once in a while.
 const backendQuiet = 10 * time.Second
 
 // backend is whether locks can be acquired from Redis, as the acquisitions see it.
 //
 //	available ── one is ErrUnavailable ──▶ unavailable ── one succeeds ──▶ available
 //
-// Both changes are told, unless the outage began too soon after the one before.
+// Both changes are reported, unless the outage began too soon after the one before.
 type backend struct {
 	client *Client
 	down   atomic.Bool
 
-	mu    sync.Mutex
-	told  bool // the outage that is going on was told
-	since time.Time
-	quiet time.Time // until then no outage is told
+	mu       sync.Mutex
+	reported bool // the outage that is going on was
+	since    time.Time
+	quiet    time.Time // until then no outage is reported
 }
 
 // note takes in how an acquisition ended. One that works costs a look at an atomic.
@@ -50,14 +50,14 @@ func (b *backend) failed(ctx context.Context, cause error) {
 	}
 	now := time.Now()
 	b.down.Store(true)
-	b.since, b.told = now, !now.Before(b.quiet)
-	told := b.told
-	if told {
+	b.since, b.reported = now, !now.Before(b.quiet)
+	reported := b.reported
+	if reported {
 		b.quiet = now.Add(backendQuiet)
 	}
 	b.mu.Unlock()
-	if told {
-		b.tell(ctx, BackendChange{ClientID: b.client.id, Cause: cause})
+	if reported {
+		b.notify(ctx, BackendChange{ClientID: b.client.id, Cause: cause})
 	}
 }
 
@@ -68,15 +68,15 @@ func (b *backend) returned(ctx context.Context) {
 		return
 	}
 	b.down.Store(false)
-	told, lasted := b.told, time.Since(b.since)
+	reported, lasted := b.reported, time.Since(b.since)
 	b.mu.Unlock()
-	if told {
-		b.tell(ctx, BackendChange{ClientID: b.client.id, Available: true, Lasted: lasted})
+	if reported {
+		b.notify(ctx, BackendChange{ClientID: b.client.id, Available: true, Lasted: lasted})
 	}
 }
 
-// tell tells the observers, or if there is none the log.
-func (b *backend) tell(ctx context.Context, change BackendChange) {
+// notify notifies the observers, or writes to the log if there is none.
+func (b *backend) notify(ctx context.Context, change BackendChange) {
 	obs := &b.client.cfg.observers
 	switch {
 	case len(obs.backend) > 0:

@@ -58,12 +58,12 @@
 //     FLUSHALL, eviction, and a server that restarts without its data.
 //   - Safety when the clock of Redis steps: leases then end early.
 //   - Exclusion of code that ignores its context. A holder that is paused, or cut off
-//     for longer than its lease, loses the lock and is told by its context; nobody
+//     for longer than its lease, loses the lock and is notified by its context; nobody
 //     stops it from writing all the same. What helps: check [Hold.Remaining], or Err
 //     of the hold's own context, before what cannot be undone. Both compare the clock
 //     by themselves, so that a process that was stopped does not go on before a timer
 //     has fired; a context with a timeout or cancel of its own, such as an errgroup's,
-//     is told by that timer only.
+//     is notified by that timer only.
 //   - A lock is not idempotency. It keeps two calls from running at the same time;
 //     the second one then runs. Keep what was done already in your database.
 //   - Fencing tokens of the plain lock: it has none, [Hold.Token] is 0. A
@@ -97,7 +97,7 @@
 // nothing.
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The
-// package tells observers ([WithObserver]) and writes no log, but for one: when locks
+// package notifies observers ([WithObserver]) and writes no log, but for one: when locks
 // cannot be acquired from Redis any more, and when they can again, unless a
-// [BackendObserver] is told of it.
+// [BackendObserver] is notified of it.
 package core

@@ -70,7 +70,7 @@ type NotAcquiredError struct {
 
 	// Cause is the reason beyond "taken": the error and the cause of a context; nil when
 	// the wait time was simply over. It matches none of the other sentinels but
-	// ErrReleased: what became of another lock is only told.
+	// ErrReleased: what became of another lock is only mentioned.
 	Cause error
 }
 
@@ -115,15 +115,15 @@ func isOutcome(err error) bool {
 	return false
 }
 
-// onlyTold makes of the outcome of another operation, such as the loss of an outer lock, a
-// cause that is told and does not match. Other errors stay as they are.
-func onlyTold(err error) error {
+// onlyMentioned makes of the outcome of another operation, such as the loss of an outer lock, a
+// cause that is notified and does not match. Other errors stay as they are.
+func onlyMentioned(err error) error {
 	if err == nil || !isOutcome(err) {
 		return err
 	}
-	return toldError{err}
+	return mentionedError{err}
 }
 
-type toldError struct{ of error }
+type mentionedError struct{ of error }
 
-func (e toldError) Error() string { return e.of.Error() }
+func (e mentionedError) Error() string { return e.of.Error() }

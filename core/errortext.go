@@ -40,7 +40,7 @@ func collectText(err error, parts *[]string) {
 		return
 	}
 	switch e := err.(type) { //nolint:errorlint // likewise
-	case toldError:
+	case mentionedError:
 		collectText(e.of, parts)
 	case interface{ Unwrap() []error }:
 		for _, cause := range e.Unwrap() {

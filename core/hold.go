@@ -56,7 +56,7 @@ func (c *Client) newHold(ctx context.Context, owners []*ownership, req *request,
 		o.enter(s, req)
 	}
 	if cause := s.lossCause(); cause != nil {
-		s.lose(cause) // before the hold was there to be told
+		s.lose(cause) // before the hold was there to be notified
 	}
 	return h
 }
@@ -71,14 +71,14 @@ func (h *Hold) bind(parent context.Context) {
 	h.derive(parent)
 }
 
-// derive is bind without telling the observers.
+// derive is bind without notifying the observers.
 func (h *Hold) derive(parent context.Context) {
 	inner, cancel := context.WithCancelCause(parent)
 	h.scope.cancel = cancel
 	h.ctx = holdContext{Context: inner, hold: h, parent: parent}
 }
 
-// watch has the client told when a hold that is renewed is garbage-collected. A
+// watch has the client notified when a hold that is renewed is garbage-collected. A
 // fixed lease ends by itself, and is then lost.
 func (h *Hold) watch() {
 	if h.scope.watchdog.Load() {
@@ -219,7 +219,7 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 	old.finished(HoldResult{Moved: true})
 	switch cause := s.lossCause(); {
 	case cause == nil:
-	case old.lostOnce.Load(): // it was told already
+	case old.lostOnce.Load(): // that was notified already
 		s.lostOnce.Store(true)
 		s.cancel(cause)
 	default:
@@ -256,7 +256,7 @@ func (h *Hold) unwatch() {
 	}
 }
 
-// lose tells the user and the observers, once.
+// lose notifies the user and the observers, once.
 func (s *scope) lose(cause error) {
 	if s.ended.Load() || !s.lostOnce.CompareAndSwap(false, true) {
 		return
@@ -267,7 +267,7 @@ func (s *scope) lose(cause error) {
 	}
 }
 
-// finished tells the observers that the hold is over.
+// finished notifies the observers that the hold is over.
 func (s *scope) finished(r HoldResult) {
 	if s.observed == nil {
 		return

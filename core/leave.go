@@ -10,7 +10,7 @@ import (
 // Leave stops owning the lock without freeing it: the key stays for d, as a marker
 // that nobody holds, and then expires. The marker has a holder field of its own, so
 // that no command of the holder that is still on its way can prolong it. Who waits, in
-// whatever process, is told when that is earlier than the end of the lease. Only the last
+// whatever process, is notified when that is earlier than the end of the lease. Only the last
 // hold of an acquisition can leave; an inner one gets [ErrInvalid] and goes on.
 //
 // Else the hold and its context end as with [Hold.Release], whatever Redis says, and

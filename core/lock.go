@@ -252,7 +252,7 @@ func (a *acquisition) run(ctx context.Context) (*Hold, error) {
 	}), nil
 }
 
-// report tells the observers how an acquisition ended.
+// report notifies the observers how an acquisition ended.
 func (c *Client) report(ctx context.Context, r *AcquireResult, err error) {
 	if r.Outcome == "" {
 		r.Outcome = outcomeOf(err)
@@ -354,7 +354,7 @@ func (l Lock) State(ctx context.Context) (State, error) {
 // Only a lock is freed. A key of another type, or a hash that is not a plain lock's, stays
 // and is [ErrUnavailable]; that includes Redisson's read-write lock, semaphores and
 // latches. Its fair, fenced and spin locks have the plain lock's hash and are freed, but
-// only waiters of the plain kind are told.
+// only waiters of the plain kind are notified.
 func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	freed, key, err := ask(ctx, l, "ForceRelease", (*redisstore.Store).Force)
 	if err != nil {

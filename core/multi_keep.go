@@ -35,7 +35,7 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 	case errors.Is(err, ErrUnavailable):
 		return err
 	case a.over():
-		return a.busy(onlyTold(err))
+		return a.busy(onlyMentioned(err))
 	default:
 		return errGaveUp
 	}

@@ -105,60 +105,60 @@ type BackendChange struct {
 // The observers. Each has one method; a value given to [WithObserver] implements
 // one or more of them. They are called synchronously, in the order in which they
 // were given, from many goroutines at once; a panic in one is contained, the others
-// still run, and [slog.Default] is told once of each type. They must not block.
+// still run, and [slog.Default] is notified once of each type. They must not block.
 type (
-	// AcquireStartObserver is told before an acquisition starts. The context that
+	// AcquireStartObserver is notified before an acquisition starts. The context that
 	// it returns is the one the acquisition goes on with, so that spans nest.
 	AcquireStartObserver interface {
 		ObserveAcquireStart(ctx context.Context, a Acquisition) context.Context
 	}
 
-	// ContentionObserver is told at most once per acquisition, when it has to wait
+	// ContentionObserver is notified at most once per acquisition, when it has to wait
 	// or is refused.
 	ContentionObserver interface {
 		ObserveContention(ctx context.Context, c Contention)
 	}
 
-	// AcquireEndObserver is told when an acquisition ended, with the context that
+	// AcquireEndObserver is notified when an acquisition ended, with the context that
 	// the AcquireStartObservers returned.
 	AcquireEndObserver interface {
 		ObserveAcquireEnd(ctx context.Context, r AcquireResult)
 	}
 
-	// HoldStartObserver is told when a hold begins. ctx is the caller's context
+	// HoldStartObserver is notified when a hold begins. ctx is the caller's context
 	// given to Acquire, not that of the acquisition. The context that it returns
 	// becomes the parent of the hold's context.
 	HoldStartObserver interface {
 		ObserveHoldStart(ctx context.Context, h HoldInfo) context.Context
 	}
 
-	// HoldEndObserver is told when a hold ended: released, left, or moved by
+	// HoldEndObserver is notified when a hold ended: released, left, or moved by
 	// [Hold.Handover], at once, to another hold of the same lock, whose start and end
-	// are told, too. To count locks, leave moved ones out. A lost hold ends when it is
+	// are notified, too. To count locks, leave moved ones out. A lost hold ends when it is
 	// released.
 	HoldEndObserver interface {
 		ObserveHoldEnd(ctx context.Context, r HoldResult)
 	}
 
-	// RenewalObserver is told of every renewal of a watchdog lease.
+	// RenewalObserver is notified of every renewal of a watchdog lease.
 	RenewalObserver interface {
 		ObserveRenewal(ctx context.Context, r Renewal)
 	}
 
-	// LossObserver is told when a hold was lost, once per hold.
+	// LossObserver is notified when a hold was lost, once per hold.
 	LossObserver interface {
 		ObserveLoss(ctx context.Context, l Loss)
 	}
 
-	// BackendObserver is told when an acquisition finds Redis unavailable that was not
+	// BackendObserver is notified when an acquisition finds Redis unavailable that was not
 	// before, and of the first one that succeeds afterwards. Outages that begin within
-	// 10 s after another began are not told. Without an observer of this kind both are
+	// 10 s after another began are not notified. Without an observer of this kind both are
 	// written to [slog.Default]. ctx is that of the acquisition.
 	BackendObserver interface {
 		ObserveBackend(ctx context.Context, b BackendChange)
 	}
 
-	// LeakObserver is told when a hold was garbage-collected without a Release.
+	// LeakObserver is notified when a hold was garbage-collected without a Release.
 	LeakObserver interface {
 		ObserveLeak(ctx context.Context, l Leak)
 	}

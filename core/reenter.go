@@ -133,7 +133,7 @@ func (o *ownership) writeCount(ctx context.Context, count int) (done bool) {
 	call := o.client.store.Hold(now, o.lease.Claim, count, 0)
 	mine, _, err := call.Wait(ctx, o.client.callLimit(now))
 	if err == nil {
-		_ = o.confirmed(mine) //nolint:errcheck // a loss is told to the holders
+		_ = o.confirmed(mine) //nolint:errcheck // a loss is notified to the holders
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

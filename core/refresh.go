@@ -11,7 +11,7 @@ import (
 // Refresh gives the lock a new lease, counted from now: longer or shorter, but
 // never shorter than other holds of the same acquisition need. A hold with a
 // watchdog gets a fixed lease: its renewal stops. The lease is 1 ms to
-// [MaxDuration]. Who waits, in whatever process, is told of an end that is earlier.
+// [MaxDuration]. Who waits, in whatever process, is notified of an end that is earlier.
 //
 // While a command of this holder without an answer may still land (two minutes), the
 // lease is only made longer, never shorter; the call is no error then. With a Redis that

@@ -72,28 +72,28 @@ func eachOwnership(owners []*ownership, do func(i int, o *ownership) error) erro
 
 // joined joins what became of the keys of one lock, and leaves a single error as it is.
 // The whole has one outcome: that a part of it has ended comes first, and then what came
-// in the way of the others is only told.
+// in the way of the others is only mentioned.
 func joined(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]
 	}
 	for _, outcome := range []error{ErrLost, ErrNotHeld, ErrClosed} {
 		if slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, outcome) }) {
-			return errors.Join(toldBeside(outcome, errs)...)
+			return errors.Join(mentionedBeside(outcome, errs)...)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// toldBeside makes all errors that do not match outcome ones that are only told.
-func toldBeside(outcome error, errs []error) []error {
-	told := slices.Clone(errs)
-	for i, err := range told {
+// mentionedBeside makes all errors that do not match outcome ones that are only mentioned.
+func mentionedBeside(outcome error, errs []error) []error {
+	mentioned := slices.Clone(errs)
+	for i, err := range mentioned {
 		if !errors.Is(err, outcome) {
-			told[i] = onlyTold(err)
+			mentioned[i] = onlyMentioned(err)
 		}
 	}
-	return told
+	return mentioned
 }
 
 // release takes one hold away from the ownership.
@@ -127,7 +127,7 @@ func (o *ownership) freeLast(ctx context.Context, now time.Time) (handed bool, e
 	return handed, err
 }
 
-// lostOnRelease tells the observers of a loss that only the release has found.
+// lostOnRelease notifies the observers of a loss that only the release has found.
 func (s *scope) lostOnRelease(cause error) {
 	if s.lostOnce.CompareAndSwap(false, true) && s.observed != nil {
 		s.client.cfg.observers.observeLoss(s.observed, Loss{HoldInfo: s.info, Cause: cause})

@@ -143,7 +143,7 @@ func (t *turns) end() {
 	t.queue = t.queue[1:]
 }
 
-// answered tells those who wait that the operation that has the turn was answered.
+// answered notifies those who wait that the operation that has the turn was answered.
 func (t *turns) answered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
