@@ -97,7 +97,7 @@
 // nothing.
 //
 // Every method is safe for concurrent use unless its comment says otherwise. The
-// package notifies observers ([WithObserver]) and writes no log, but for one: when locks
-// cannot be acquired from Redis any more, and when they can again, unless a
-// [BackendObserver] is notified of it.
+// package notifies observers ([WithObserver]) and writes no log, but for two things: that
+// locks cannot be acquired from Redis any more, and that they can again, unless a
+// [BackendObserver] is notified of it; and the first panic of each type of observer.
 package core

@@ -116,7 +116,7 @@ func isOutcome(err error) bool {
 }
 
 // onlyMentioned makes of the outcome of another operation, such as the loss of an outer lock, a
-// cause that is notified and does not match. Other errors stay as they are.
+// cause that is mentioned and does not match. Other errors stay as they are.
 func onlyMentioned(err error) error {
 	if err == nil || !isOutcome(err) {
 		return err

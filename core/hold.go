@@ -219,7 +219,7 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 	old.finished(HoldResult{Moved: true})
 	switch cause := s.lossCause(); {
 	case cause == nil:
-	case old.lostOnce.Load(): // that was notified already
+	case old.lostOnce.Load(): // that was reported already
 		s.lostOnce.Store(true)
 		s.cancel(cause)
 	default:

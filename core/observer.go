@@ -105,7 +105,7 @@ type BackendChange struct {
 // The observers. Each has one method; a value given to [WithObserver] implements
 // one or more of them. They are called synchronously, in the order in which they
 // were given, from many goroutines at once; a panic in one is contained, the others
-// still run, and [slog.Default] is notified once of each type. They must not block.
+// still run, and the first panic of each type is logged to [slog.Default]. They must not block.
 type (
 	// AcquireStartObserver is notified before an acquisition starts. The context that
 	// it returns is the one the acquisition goes on with, so that spans nest.
@@ -134,7 +134,7 @@ type (
 
 	// HoldEndObserver is notified when a hold ended: released, left, or moved by
 	// [Hold.Handover], at once, to another hold of the same lock, whose start and end
-	// are notified, too. To count locks, leave moved ones out. A lost hold ends when it is
+	// are reported, too. To count locks, leave moved ones out. A lost hold ends when it is
 	// released.
 	HoldEndObserver interface {
 		ObserveHoldEnd(ctx context.Context, r HoldResult)
