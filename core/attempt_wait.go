@@ -66,6 +66,9 @@ func (w *wait) queued(ctx context.Context) (*ownership, error) {
 		if o != nil || err != nil {
 			return o, err
 		}
+		if todo.Deaf {
+			w.listen(ctx)
+		}
 		if todo.Attempt {
 			continue // a grant may have come meanwhile
 		}
@@ -111,14 +114,20 @@ func (w *wait) stay(ctx context.Context) error {
 			return notQueued(err, a.key, a.req.kind)
 		}
 	}
-	passed := queues.Refused(&w.waiter, *a.refusal.Refusal, a.now)
+	passed := queues.Refused(&w.waiter, *a.refusal.Refusal, rivalOf(a.refusal.Holder), a.now)
 	if passedOver := a.several.passedOver; passedOver != nil && passedOver(passed) {
 		return errPassedOver
 	}
+	w.listen(ctx)
+	return nil
+}
+
+// listen subscribes to the messages of the lock, if that has some and nobody here does yet.
+func (w *wait) listen(ctx context.Context) {
+	a, queues := w.of, w.of.client.queues
 	if !a.req.kind.Spins() && queues.NeedsSubscription(&w.waiter) {
 		queues.Subscribe(&w.waiter, a.client.wakeups.Subscribe(ctx, a.key, a.req.kind.Channel(a.key)))
 	}
-	return nil
 }
 
 // rest waits until there may be something to do. over says that the wait time is, or the

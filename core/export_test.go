@@ -41,7 +41,7 @@ func JumpWallClock(c *Client, d time.Duration) {
 // LetRunsLast takes the time limit off the runs of hand-offs, for tests that need one
 // on a busy machine. It is called before the client is used.
 func LetRunsLast(c *Client) {
-	c.queues = queue.New(queue.Config{PerKey: c.cfg.maxWaitersPerKey, InAll: c.cfg.maxWaiters, RunTime: time.Hour})
+	c.queues = queue.New(queue.Config{PerKey: c.cfg.maxWaitersPerKey, InAll: c.cfg.maxWaiters, Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
 }
 
 // PutKeysApart makes every key of a MultiLock have a slot of its own. It is called

@@ -38,10 +38,10 @@ func (c *Client) doubt(holders []queue.Holder) {
 	}
 }
 
-// leaves has the queue forget the ownership. othersNotified says that this was a message which
-// other processes heard.
-func (o *ownership) leaves(othersNotified bool) {
-	o.client.queues.Ended(o.lease.Key, o, othersNotified, time.Now())
+// leaves has the queue forget the ownership. notified is how many others heard a message of
+// that, as [queue.Queues.Ended] has it.
+func (o *ownership) leaves(notified int) {
+	o.client.queues.Ended(o.lease.Key, o, notified, time.Now())
 }
 
 // expectFall prepares for the message of a command that lowers the TTL of the lock, which is

@@ -4,7 +4,10 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync/atomic"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
 // identity is who a client is in Redis: its id, and the numbers behind it that its holders
@@ -12,6 +15,24 @@ import (
 type identity struct {
 	id     string
 	fields atomic.Int64
+}
+
+// firstField is the number before the first field of a client. No thread of Java has one as
+// high: so the fields of this library are told from those of others.
+const firstField = 1 << 40
+
+// rivalOf says who the holder is that a field names.
+func rivalOf(field string) queue.Rival {
+	_, number, found := strings.Cut(field, ":")
+	n, err := strconv.ParseInt(number, 10, 64)
+	switch {
+	case !found:
+		return queue.Unseen
+	case err == nil && n > firstField:
+		return queue.Fellow
+	default:
+		return queue.Stranger
+	}
 }
 
 // newID is a random UUID (version 4), as Redisson's client id.
@@ -28,5 +49,5 @@ func newID() string {
 func (i *identity) nextField() string {
 	var buf [64]byte
 	field := append(append(buf[:0], i.id...), ':')
-	return string(strconv.AppendInt(field, i.fields.Add(1), 10))
+	return string(strconv.AppendInt(field, firstField+i.fields.Add(1), 10))
 }

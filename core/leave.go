@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -73,7 +74,7 @@ func (o *ownership) leaveFor(ctx context.Context, s *scope, d time.Duration, has
 		return err
 	}
 	defer o.lease.End()
-	defer o.leaves(false)
+	defer o.leaves(queue.NoMessage)
 	if err := o.turns.begin(ctx); err != nil {
 		return unavailable(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/lease"
+	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -141,7 +142,7 @@ func (o *ownership) Lost(cause error) {
 			s.lose(cause)
 		}
 	}
-	o.leaves(false)
+	o.leaves(queue.NoMessage)
 }
 
 // Renewed is what the lease calls after every renewal.

@@ -76,7 +76,7 @@ func TestReaper_FindsWhatLandsLate(t *testing.T) {
 		c, rdb, _ := orphaned(t, 3, 1000)
 		time.Sleep(5 * time.Second) // of the bubble
 		for i, key := range []string{"k0", "k1", "k2"} {
-			ctx, field := context.Background(), fmt.Sprintf("%s:%d", c.id, 1+1497*i+i)
+			ctx, field := context.Background(), fmt.Sprintf("%s:%d", c.id, firstField+1+1497*i+i)
 			rdb.HSet(ctx, key, field, 1)
 			rdb.Expire(ctx, key, time.Hour)
 		}

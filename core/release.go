@@ -147,7 +147,7 @@ func (o *ownership) free(ctx context.Context, now time.Time, s span) (handed boo
 		if errors.Is(err, errHandoffRefused) {
 			return false, o.freeForAll(ctx, time.Now(), s)
 		}
-		o.leaves(false)
+		o.leaves(queue.NoMessage)
 		if errors.Is(err, errHandedAndOver) {
 			return false, nil
 		}
@@ -223,7 +223,7 @@ func (o *ownership) freeForAll(ctx context.Context, now time.Time, s span) error
 	})
 	if err != nil {
 		c.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
-		o.leaves(false)
+		o.leaves(queue.NoMessage)
 		return err
 	}
 	o.leaves(c.othersNotified(o.lease.Key, released.Notified))
@@ -233,12 +233,14 @@ func (o *ownership) freeForAll(ctx context.Context, now time.Time, s span) error
 	return errNotMine
 }
 
-// othersNotified reports whether a message has reached subscribers beside this client. In
-// a Cluster with classic pub/sub the count is that of one node, so it must be
-// assumed.
-func (c *Client) othersNotified(key string, notified int) bool {
+// othersNotified is how many subscribers beside this client a message has reached. In a
+// Cluster with classic pub/sub the count is that of one node, which says nothing.
+func (c *Client) othersNotified(key string, notified int) int {
+	if c.store.CountsOneNode() {
+		return queue.Uncounted
+	}
 	if c.queues.Listens(key) {
 		notified--
 	}
-	return c.store.CountsOneNode() || notified > 0
+	return max(notified, 0)
 }

@@ -108,13 +108,13 @@ func TestOthersNotified(t *testing.T) {
 			client   *Client
 			key      string
 			notified int
-			want     bool
+			want     int
 		}{
-			{"nobody", listening, "other", 0, false},
-			{"somebody", listening, "other", 1, true},
-			{"only this client", listening, "k", 1, false},
-			{"this client and another", listening, "k", 2, true},
-			{"nobody on this node of a cluster", cluster, "k", 0, true},
+			{"nobody", listening, "other", 0, 0},
+			{"somebody", listening, "other", 1, 1},
+			{"only this client", listening, "k", 1, 0},
+			{"this client and another", listening, "k", 2, 1},
+			{"nobody on this node of a cluster", cluster, "k", 0, queue.Uncounted},
 		} {
 			if got := tt.client.othersNotified(tt.key, tt.notified); got != tt.want {
 				t.Errorf("%s: got %v", tt.name, got)

@@ -91,8 +91,10 @@ func newSubscriber(c *Client) *wakeup.Subscriber {
 // woken is notified of what has happened to the subscription of a key.
 func (c *Client) woken(key string, why wakeup.Reason) {
 	switch why {
-	case wakeup.Message, wakeup.Confirmed:
+	case wakeup.Message:
 		c.doubt(c.queues.Message(key, time.Now()))
+	case wakeup.Confirmed:
+		c.doubt(c.queues.Confirmed(key, time.Now()))
 	case wakeup.Interrupted:
 		c.queues.Look(key)
 	case wakeup.Closed:

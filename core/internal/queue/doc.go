@@ -1,7 +1,8 @@
 // Package queue keeps the waiters of this process: one queue for each key that is held
 // or wanted. It knows who is first, who holds the lock for this process, to whom it can
 // be handed over, and when the head leaves it to other processes. It is memory only: the
-// caller talks to Redis, and tells the queue what came of it.
+// caller talks to Redis, and tells the queue what came of it. What it has seen of others it
+// remembers for a while when the queue of a key has ended.
 //
 // Only the head of a queue attempts. A waiter asks [Queues.Next] what to do, does it, and
 // sleeps until its signal, or until a time that its caller chooses; after that

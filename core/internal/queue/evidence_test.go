@@ -23,7 +23,7 @@ func TestTakenSince(t *testing.T) {
 		{"a holder is there", func(b *bench) { b.holds() }, nothing, true, false},
 		{"a holder has come since", nothing, func(b *bench) { b.holds() }, true, false},
 		{"a holder has ended before", func(b *bench) { b.frees(b.holds()) }, nothing, false, false},
-		{"a holder has ended since", nothing, func(b *bench) { b.Ended("k", b.holds(), false, b.now) }, true, false},
+		{"a holder has ended since", nothing, func(b *bench) { b.Ended("k", b.holds(), queue.NoMessage, b.now) }, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -81,13 +81,13 @@ func TestUnanswered(t *testing.T) {
 	want("nor a second time", true)
 	h := b.holds()
 	want("somebody here has it", false)
-	b.Ended("k", h, false, b.now)
+	b.Ended("k", h, queue.NoMessage, b.now)
 	want("somebody here has had it", false)
 	b.attempts(head)
 	if b.Unanswered(second) {
 		t.Error("the attempt was sent after it came")
 	}
-	b.Refused(head, queue.Refusal{}, b.now)
+	b.Refused(head, queue.Refusal{}, queue.Stranger, b.now)
 	want("the head was refused", false)
 }
 

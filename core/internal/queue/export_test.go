@@ -53,7 +53,8 @@ func (q *Queues) Recent() (most, n int) {
 const (
 	RunLength    = runLength
 	RunTime      = runTime
-	StandBack    = standBack
+	StandBack    = minPatience
+	RankStep     = rankStep
 	Reserve      = reserve
 	EchoWindow   = echoWindow
 	EchoWait     = echoWait

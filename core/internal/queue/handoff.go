@@ -12,7 +12,7 @@ func (q *Queues) Choose(key string, h Holder, now time.Time) *Waiter {
 	if in == nil || in.holders.index(h) < 0 {
 		return nil
 	}
-	w := in.choose(q.cfg.RunTime, now)
+	w := in.choose(q.cfg.Run, now)
 	if w == nil {
 		in.expectEcho(now)
 		return nil
@@ -24,11 +24,16 @@ func (q *Queues) Choose(key string, h Holder, now time.Time) *Waiter {
 	return w
 }
 
-func (in *queue) choose(runTime time.Duration, now time.Time) *Waiter {
-	if in.order.first == nil || in.holders.shared() || !in.turns.mayHandOff(in.key, runTime, now) {
+func (in *queue) choose(limits RunLimits, now time.Time) *Waiter {
+	if in.order.first == nil || in.holders.shared() || !in.mayHandOff(limits, now) {
 		return nil
 	}
 	return in.nextHolder()
+}
+
+// mayHandOff reports whether the lock may go on within this process.
+func (in *queue) mayHandOff(limits RunLimits, now time.Time) bool {
+	return in.turns.mayHandOff(now, limits) && !in.possession.owes(in.key, now)
 }
 
 // Handed completes a hand-off: to is the new holder. It reports whether the chosen waiter
@@ -40,7 +45,7 @@ func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
 	in := w.queue
 	in.handing--
 	in.holders.follow(from, next)
-	in.turns.handedOff()
+	in.turns.handed()
 	if w.state != chosen {
 		return false
 	}

@@ -20,14 +20,14 @@ func TestChoose(t *testing.T) {
 		{"the first", func(b *bench, _ *holder) { b.joined(); b.joined() }, 0},
 		{"of another holder", func(b *bench, h *holder) {
 			b.joined()
-			b.Ended("k", h, false, b.now)
+			b.Ended("k", h, queue.NoMessage, b.now)
 			b.holds()
 		}, -1},
 		{"after its end", func(b *bench, h *holder) {
 			b.joined()
-			b.Ended("k", h, false, b.now)
+			b.Ended("k", h, queue.NoMessage, b.now)
 		}, -1},
-		{"after its end, with no queue", func(b *bench, h *holder) { b.Ended("k", h, false, b.now) }, -1},
+		{"after its end, with no queue", func(b *bench, h *holder) { b.Ended("k", h, queue.NoMessage, b.now) }, -1},
 		{"the first wants several keys", func(b *bench, _ *holder) { b.joined(several); b.joined() }, -1},
 		{"the second wants several keys", func(b *bench, _ *holder) { b.joined(); b.joined(several) }, 0},
 		{"the first has moved here", func(b *bench, _ *holder) { b.moved(); b.joined() }, 1},
@@ -82,7 +82,7 @@ func TestChoose_RunsAreBounded(t *testing.T) {
 	}{
 		{"by count", queue.Config{}, 0, queue.RunLength},
 		{"by time", queue.Config{}, 20 * ms, 2},
-		{"by a time of its own", queue.Config{RunTime: 90 * ms}, 20 * ms, 4},
+		{"by a time of its own", queue.Config{Run: queue.RunLimits{Alone: 90 * ms}}, 20 * ms, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +108,7 @@ func TestChoose_RunsAreBounded(t *testing.T) {
 				if got != tt.want {
 					t.Errorf("got %d hand-offs, want %d", got, tt.want)
 				}
-				b.Ended("k", h, false, b.now)
+				b.Ended("k", h, queue.NoMessage, b.now)
 				w := b.Order("k")[0]
 				b.attempts(w)
 				h, _ = b.takes(w)
@@ -148,7 +148,7 @@ func TestNotHanded(t *testing.T) {
 			}
 			b.NotHanded(first, b.now)
 			if tt.ended {
-				b.Ended("k", h, false, b.now)
+				b.Ended("k", h, queue.NoMessage, b.now)
 			}
 			b.wantOrder("k", want...)
 			if !woken(want[0]) {
@@ -167,7 +167,7 @@ func TestNotHanded_NobodyIsLeft(t *testing.T) {
 	w := b.joined()
 	b.chosen(h)
 	b.Leave(w, b.now)
-	b.Ended("k", h, false, b.now)
+	b.Ended("k", h, queue.NoMessage, b.now)
 	if b.Live() != 1 {
 		t.Error("the queue ended with a hand-off on its way")
 	}
@@ -216,7 +216,7 @@ func TestHanded_Late(t *testing.T) {
 		t.Errorf("got the holders %v", got)
 	}
 	b.frees(other)
-	b.Ended("k", late, false, b.now) // of no consequence
+	b.Ended("k", late, queue.NoMessage, b.now) // of no consequence
 	b.wantEmpty()
 }
 
@@ -228,7 +228,7 @@ func TestHanded_AfterTheEndOfTheHolder(t *testing.T) {
 	h := b.holds()
 	w := b.joined()
 	b.chosen(h)
-	b.Ended("k", h, false, b.now)
+	b.Ended("k", h, queue.NoMessage, b.now)
 	next := &holder{field: "next"}
 	b.Handed(w, h, next, b.now)
 	if got := b.Holders("k"); len(got) != 1 || got[0] != queue.Holder(next) {
@@ -278,7 +278,7 @@ func TestNext_Behind(t *testing.T) {
 	if got := b.rests(second).Behind; got != "next" {
 		t.Errorf("behind %q, want next", got)
 	}
-	b.Ended("k", next, false, b.now)
+	b.Ended("k", next, queue.NoMessage, b.now)
 	b.attempts(second)
 	if got := b.rests(second).Behind; got != "next" {
 		t.Errorf("behind %q, want next", got)
@@ -304,7 +304,7 @@ func TestNotHanded_BesideAnotherHandOff(t *testing.T) {
 	b.wantOrder("k", first, third)
 	b.attempts(first)
 	got, _ := b.takes(first)
-	b.Ended("k", got, false, b.now)
+	b.Ended("k", got, queue.NoMessage, b.now)
 	b.attempts(third)
 	b.Leave(third, b.now)
 	b.wantEmpty()

@@ -35,7 +35,7 @@ func TestAcquired_ReplacesTheHolderBefore(t *testing.T) {
 			if want := []queue.Replaced{{Holder: first, Gone: tt.gone}}; !slices.Equal(replaced, want) {
 				t.Errorf("got %v, want %v", replaced, want)
 			}
-			b.Ended("k", first, false, b.now)
+			b.Ended("k", first, queue.NoMessage, b.now)
 			if got := b.Holders("k"); !slices.Equal(got, []queue.Holder{second}) {
 				t.Errorf("got the holders %v", got)
 			}
@@ -106,7 +106,7 @@ func TestShared_WaitersAndHolders(t *testing.T) {
 		if w := b.Choose("k", h, b.now); w != nil {
 			t.Error("a shared lock was handed on")
 		}
-		b.Ended("k", h, false, b.now)
+		b.Ended("k", h, queue.NoMessage, b.now)
 	}
 	b.attempts(writer)
 	alone, _ := b.takes(writer)

@@ -129,7 +129,7 @@ func (b *bench) rests(w *queue.Waiter) queue.Step {
 func (b *bench) refused(w *queue.Waiter) {
 	b.t.Helper()
 	b.attempts(w)
-	b.Refused(w, queue.Refusal{Holder: "stranger", TTL: time.Second}, b.now)
+	b.Refused(w, queue.Refusal{Holder: "stranger", TTL: time.Second}, queue.Stranger, b.now)
 	b.rests(w)
 }
 
@@ -171,7 +171,7 @@ func (b *bench) frees(h *holder) {
 	if w := b.Choose("k", h, b.now); w != nil {
 		b.t.Fatal("somebody was chosen")
 	}
-	b.Ended("k", h, false, b.now)
+	b.Ended("k", h, 0, b.now)
 }
 
 // woken reports whether a waiter was woken since the last time.

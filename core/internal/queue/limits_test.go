@@ -90,7 +90,7 @@ func TestWaiting_EachWayOut(t *testing.T) {
 			b.frees(next)
 		},
 		"acquires": func(b *bench, h *holder, w *queue.Waiter) {
-			b.Ended("k", h, false, b.now)
+			b.Ended("k", h, queue.NoMessage, b.now)
 			b.attempts(w)
 			next, _ := b.takes(w)
 			b.frees(next)

@@ -36,21 +36,20 @@ func (q *Queues) NeedsSubscription(w *Waiter) bool {
 func (q *Queues) Subscribe(w *Waiter, t Subscription) {
 	s := q.lock(w.queue.key)
 	if w.queue.subscription == nil && w.inQueue() {
-		w.queue.subscription, t = t, nil
+		w.queue.subscription, w.queue.heard, t = t, t, nil
 	}
 	s.mu.Unlock()
 	release(t)
 }
 
-// Listens reports whether this process gets the messages of key.
+// Listens reports whether this process gets the messages of key, which may be so after the
+// subscription was given back.
 func (q *Queues) Listens(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	in := s.queues[key]
-	return in != nil && in.listens()
+	l := s.lasting(key)
+	return l != nil && l.listens()
 }
-
-func (in *queue) listens() bool { return in.subscription != nil && in.subscription.Confirmed() }
 
 // silent reports whether the subscription of the queue gets nothing, while no holder is
 // of this process.
@@ -72,20 +71,58 @@ func (in *queue) dropSubscription() Subscription {
 	return t
 }
 
-// Message is one from Redis about key. It gives the holders of this process, which it puts
-// in doubt; none if it was the echo of a command of ours.
+// Message is one from Redis about key: somebody has released the lock, or has let its lease
+// end earlier. It gives the holders of this process, which it puts in doubt; none if it was
+// the echo of a command of ours.
 func (q *Queues) Message(key string, now time.Time) []Holder {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	in := s.queues[key]
-	if in == nil || in.echo.is(now) {
+	if l := s.lasting(key); l == nil || !l.message(now) {
 		return nil
 	}
-	head := in.order.first
-	if in.turns.message(head != nil && head.state == due, now) {
+	return s.doubt(key, now)
+}
+
+// Confirmed says that from now on the messages of key arrive: one may have been missed. It
+// gives the holders of this process, which that puts in doubt.
+func (q *Queues) Confirmed(key string, now time.Time) []Holder {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	return s.doubt(key, now)
+}
+
+// lasting is what is known of key beside its queue, nil if nothing. The shard is locked.
+func (s *shard) lasting(key string) *lasting {
+	if in := s.queues[key]; in != nil {
+		return in.lasting
+	}
+	return s.recent[key]
+}
+
+// doubt has the head of the queue of key attempt, unless that happens too often, and gives
+// the holders. The shard is locked.
+func (s *shard) doubt(key string, now time.Time) []Holder {
+	in := s.queues[key]
+	if in == nil {
+		return nil
+	}
+	in.possession.contested()
+	if in.paced(now) {
 		in.wakeHead()
 	}
 	return in.holders.all()
+}
+
+// paced reports whether the head should be notified of a message. One that has been, and has
+// not attempted since, is to attempt once, and is not put off again.
+func (in *queue) paced(now time.Time) bool {
+	if now.Before(in.pacedTo) {
+		return false
+	}
+	if head := in.order.first; head == nil || head.state != due {
+		in.pacedTo = in.pace.next(now)
+	}
+	return true
 }
 
 // Wake has the head of the queue of key attempt, if there is one.

@@ -44,13 +44,13 @@ func TestSubscription_IsReleasedWhenNobodyWaits(t *testing.T) {
 			b.chosen(h)
 			b.Leave(w, b.now)
 			b.NotHanded(w, b.now)
-			b.Ended("k", h, false, b.now)
+			b.Ended("k", h, queue.NoMessage, b.now)
 		},
 		"leaves as it is chosen, and then the holder ends": func(b *bench, w *queue.Waiter) {
 			h := b.holds()
 			b.chosen(h)
 			b.Leave(w, b.now)
-			b.Ended("k", h, false, b.now)
+			b.Ended("k", h, queue.NoMessage, b.now)
 			b.NotHanded(w, b.now)
 		},
 	} {
@@ -284,7 +284,7 @@ func TestEcho_BeforeTheAnswer(t *testing.T) {
 			if got := woken(w); got != tt.notified {
 				t.Errorf("notified %v", got)
 			}
-			b.Ended("k", h, false, b.now)
+			b.Ended("k", h, queue.NoMessage, b.now)
 			woken(w)
 			b.Next(w, b.now)
 			b.Message("k", b.now)

@@ -192,6 +192,10 @@ func (w *world) steps() {
 		w.failf("%d is due, and sleeps as long as it likes", c.id)
 	case s.Head != (head && !s.Attempt):
 		w.failf("%d: head %v", c.id, head)
+	case s.Deaf && s.Sleep <= 0:
+		w.failf("%d leaves the lock to nobody, and is deaf", c.id)
+	case s.Deaf:
+		w.subscribes(c)
 	case s.Attempt:
 		w.n++
 		c.due, c.asks, c.field = false, "sent", fmt.Sprint("f", w.n)
@@ -238,12 +242,24 @@ func (w *world) answers() {
 	case c.Several && c.state == "queued" && w.next(2) == 0:
 		w.moves(c)
 	default:
-		w.Refused(c.Waiter, queue.Refusal{Holder: p.redis}, w.now)
-		if c.state == "queued" && w.NeedsSubscription(c.Waiter) {
-			s := &subscription{}
-			s.confirmed.Store(w.next(2) == 0)
-			w.Subscribe(c.Waiter, s)
+		w.Refused(c.Waiter, queue.Refusal{Holder: p.redis}, w.rival(), w.now)
+		if c.state == "queued" {
+			w.subscribes(c)
 		}
+	}
+}
+
+// rival is whoever has the lock elsewhere.
+func (w *world) rival() queue.Rival {
+	return []queue.Rival{queue.Unseen, queue.Fellow, queue.Stranger}[w.next(3)]
+}
+
+// subscribes gives the queue of a waiter a subscription that works, or not, if it has none.
+func (w *world) subscribes(c *caller) {
+	if w.NeedsSubscription(c.Waiter) {
+		s := &subscription{}
+		s.confirmed.Store(w.next(2) == 0)
+		w.Subscribe(c.Waiter, s)
 	}
 }
 
@@ -437,7 +453,7 @@ func (w *world) handed(p *place, r *release) {
 // ends tells the queues that a holder has ended.
 func (w *world) ends(o *owner) {
 	p := w.keys[o.key]
-	w.Ended(o.key, o, w.next(2) == 0, w.now)
+	w.Ended(o.key, o, w.next(5)-2, w.now) // from no message to two others who heard it
 	if at := slices.Index(p.holders, o); at >= 0 {
 		p.holders = slices.Delete(p.holders, at, at+1)
 		if len(p.holders) == 0 {
@@ -471,7 +487,8 @@ func (w *world) message() { w.tell(w.key()) }
 // tell is a message. It may be taken for the echo of a release, or be one too many.
 func (w *world) tell(key string) {
 	p := w.keys[key]
-	got := w.Message(key, w.now)
+	hears := []func(string, time.Time) []queue.Holder{w.Message, w.Message, w.Confirmed}
+	got := hears[w.next(len(hears))](key, w.now)
 	w.notef("a message on %s", key)
 	if got != nil && len(got) != len(p.holders) {
 		w.failf("a message on %s: got the holders %v, want %v", key, got, p.holders)

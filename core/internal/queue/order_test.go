@@ -136,7 +136,7 @@ func TestNext_AttemptsOnceForEachReason(t *testing.T) {
 		{"a look", func(b *bench, _ *queue.Waiter) { b.Look("k"); b.Look("other") }, false, true},
 		{"a holder that ends", func(b *bench, _ *queue.Waiter) {
 			h := b.holds()
-			b.Ended("k", h, false, b.now)
+			b.Ended("k", h, queue.NoMessage, b.now)
 		}, true, true},
 		{"one behind it that leaves", func(b *bench, _ *queue.Waiter) { b.Leave(b.joined(), b.now) }, false, false},
 	} {

@@ -5,14 +5,16 @@ import "time"
 // queue is that of one key: the waiters of this process in the order in which they came,
 // and the holders if they are of this process. Only the head talks to Redis.
 type queue struct {
+	*lasting
+
 	key          string
 	kind         string // of lock, of the holders and waiters
 	order        order
 	holders      holders
 	handing      int          // hand-offs on their way; more than one if the first one is slow
 	subscription Subscription // to the messages, kept while anybody waits; nil: none
-	turns        turns
-	echo         echo
+	pace         pace         // of the attempts that messages cause
+	pacedTo      time.Time    // the head waits until then because of it
 	evidence     evidence
 }
 
@@ -98,13 +100,14 @@ func (q *Queues) Leave(w *Waiter, now time.Time) Holder {
 	return grant
 }
 
-// Refused notes that Redis has refused the attempt of w, and says how often a waiter for
-// several keys was passed over.
-func (q *Queues) Refused(w *Waiter, r Refusal, now time.Time) (passed int) {
+// Refused notes that Redis has refused the attempt of w because of a rival, and says how often
+// a waiter for several keys was passed over.
+func (q *Queues) Refused(w *Waiter, r Refusal, by Rival, now time.Time) (passed int) {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	w.queue.evidence.isRefused(&r, now)
-	w.queue.turns.contested()
+	w.queue.turns.refuse(now, by)
+	w.queue.possession.contested()
 	if w.passed.moved {
 		w.passed.times++
 	}
@@ -127,7 +130,11 @@ func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Repla
 	s := q.lock(key)
 	in := s.get(key, g.Kind)
 	in.kind = g.Kind
-	in.turns.acquired(now)
+	if !in.holders.any() || !in.holders.admits(g.Shared) { // else it joins a turn
+		in.turns.begin(now, in.listens())
+	}
+	in.pace, in.pacedTo = pace{}, time.Time{}
+	in.possession.taken(now)
 	in.evidence.answered()
 	replaced := in.holders.add(by, g.Sent)
 	var t Subscription
@@ -158,9 +165,12 @@ func (in *queue) served(w *Waiter) Subscription {
 	return in.unneeded()
 }
 
-// Ended forgets a holder. othersNotified says that its end was a message which other
-// processes heard.
-func (q *Queues) Ended(key string, h Holder, othersNotified bool, now time.Time) {
+// NoMessage is how many others an end has notified that was no message, as far as is known.
+const NoMessage = -2
+
+// Ended forgets a holder. notified is how many others heard the message of its end,
+// [Uncounted] or [NoMessage].
+func (q *Queues) Ended(key string, h Holder, notified int, now time.Time) {
 	s := q.lock(key)
 	in := s.queues[key]
 	if in == nil || !in.holders.remove(h) {
@@ -169,7 +179,7 @@ func (q *Queues) Ended(key string, h Holder, othersNotified bool, now time.Time)
 	}
 	in.echo.sent(now)
 	if !in.holders.any() {
-		in.freed(othersNotified, now)
+		in.freed(notified, now)
 	}
 	t := s.settle(in, now)
 	s.mu.Unlock()
@@ -177,10 +187,13 @@ func (q *Queues) Ended(key string, h Holder, othersNotified bool, now time.Time)
 }
 
 // freed notes that the last holder has ended.
-func (in *queue) freed(othersNotified bool, now time.Time) {
-	waits := in.order.first != nil
-	in.turns.released(now, othersNotified && waits)
-	if waits {
+func (in *queue) freed(notified int, now time.Time) {
+	in.pacedTo = time.Time{}
+	in.possession.freed(now)
+	if notified != NoMessage {
+		in.turns.release(now, notified)
+	}
+	if in.order.first != nil {
 		in.evidence.ended = now
 	}
 	in.wakeHead()

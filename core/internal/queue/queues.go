@@ -9,9 +9,15 @@ import (
 
 // Config are the limits of the queues.
 type Config struct {
-	PerKey  int           // how many may wait for one key
-	InAll   int           // how many may wait in all
-	RunTime time.Duration // how long the lock is handed on among callers of this process; 0: 50 ms
+	PerKey int       // how many may wait for one key
+	InAll  int       // how many may wait in all
+	Run    RunLimits // zero: 50 ms, and 5 ms where others want the lock
+}
+
+// RunLimits are how long the lock is handed on among callers of this process.
+type RunLimits struct {
+	Alone  time.Duration // where nobody else is known to want it
+	Shared time.Duration // where others are
 }
 
 // Queues are the queues of all keys.
@@ -31,8 +37,8 @@ type shard struct {
 
 // New makes queues without waiters.
 func New(cfg Config) *Queues {
-	if cfg.RunTime == 0 {
-		cfg.RunTime = runTime
+	if cfg.Run == (RunLimits{}) {
+		cfg.Run = RunLimits{Alone: runTime, Shared: sharedRunTime}
 	}
 	q := &Queues{cfg: cfg, seed: maphash.MakeSeed()}
 	for i := range q.shards {
@@ -52,7 +58,7 @@ func (q *Queues) lock(key string) *shard {
 func (s *shard) get(key, kind string) *queue {
 	in := s.queues[key]
 	if in == nil {
-		in = &queue{key: key, kind: kind, turns: s.recent.take(key)}
+		in = &queue{key: key, kind: kind, lasting: s.recent.take(key)}
 		s.queues[key] = in
 	}
 	return in
@@ -66,7 +72,7 @@ func (s *shard) settle(in *queue, now time.Time) Subscription {
 	}
 	if s.queues[in.key] == in {
 		delete(s.queues, in.key)
-		s.recent.keep(in.key, in.turns, now)
+		s.recent.keep(in.key, in.lasting, now)
 	}
 	return in.dropSubscription()
 }

@@ -68,7 +68,7 @@ func (c *crowd) wait(key string, patience time.Duration) *holder {
 				c.Acquired(key, w, queue.Grant{Holder: h, Kind: "plain", Sent: at}, time.Now())
 				return h
 			}
-			c.Refused(w, queue.Refusal{TTL: -1}, time.Now())
+			c.Refused(w, queue.Refusal{TTL: -1}, queue.Stranger, time.Now())
 			if c.NeedsSubscription(w) {
 				t := &subscription{released: func() { c.Look(key) }}
 				t.confirmed.Store(true)
@@ -100,7 +100,7 @@ func (c *crowd) release(key string, h *holder) {
 	next := &holder{field: c.moves(key, h.field, w != nil)}
 	switch {
 	case w == nil:
-		c.Ended(key, h, rand.IntN(2) == 0, time.Now())
+		c.Ended(key, h, rand.IntN(4)-2, time.Now())
 	case !c.Handed(w, h, next, time.Now()):
 		c.release(key, next)
 	}

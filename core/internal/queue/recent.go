@@ -5,33 +5,60 @@ import (
 	"time"
 )
 
-// maxRecent is for how many keys of a shard without a queue the turns are kept.
+// maxRecent is how many keys of a shard without a queue are remembered.
 const maxRecent = 64
 
-// recent are the turns of keys whose queue has ended: the next caller may come at once.
-type recent map[string]turns
+// lasting is what outlives the queue of a key: the next caller may come at once.
+type lasting struct {
+	turns      turns
+	echo       echo
+	possession possession   // how busy this process keeps the lock
+	heard      Subscription // the last one, perhaps given back; nil: there was none
+}
 
-func (r *recent) keep(key string, t turns, now time.Time) {
-	kept, worth := t.kept()
-	if !worth {
+// listens reports whether this process gets the messages, and PUBLISH counts it: for a while
+// that is so after a subscription was given back.
+func (l *lasting) listens() bool { return l.heard != nil && l.heard.Confirmed() }
+
+// message notes that somebody has freed the lock, and reports whether it was not this process.
+func (l *lasting) message(now time.Time) (others bool) {
+	if l.echo.is(now) {
+		return false
+	}
+	l.turns.message(now)
+	l.possession.contested()
+	return true
+}
+
+// stale reports whether it says nothing any more.
+func (l *lasting) stale(now time.Time) bool {
+	return now.Sub(l.possession.ended) >= giveWay && now.Sub(l.turns.debt.freed) >= giveWay
+}
+
+// recent is what is left of queues that have ended.
+type recent map[string]*lasting
+
+func (r *recent) keep(key string, l *lasting, now time.Time) {
+	if !l.possession.busy {
 		return
 	}
 	if *r == nil {
 		*r = make(recent)
 	}
 	if len(*r) >= maxRecent {
-		maps.DeleteFunc(*r, func(_ string, t turns) bool { return t.stale(now) })
+		maps.DeleteFunc(*r, func(_ string, l *lasting) bool { return l.stale(now) })
 	}
 	if len(*r) < maxRecent {
-		(*r)[key] = kept
+		(*r)[key] = l
 	}
 }
 
-// take gives the turns of key to a new queue.
-func (r *recent) take(key string) turns {
-	t, ok := (*r)[key]
-	if ok {
-		delete(*r, key)
+// take gives what is left of key to a new queue.
+func (r *recent) take(key string) *lasting {
+	l, ok := (*r)[key]
+	if !ok {
+		return &lasting{}
 	}
-	return t
+	delete(*r, key)
+	return l
 }

@@ -72,12 +72,12 @@ func TestRefused_CountsWhoWasPassedOver(t *testing.T) {
 	b.frees(h)
 	b.attempts(w)
 	for _, want := range []int{4, 5} {
-		if got := b.Refused(w, queue.Refusal{}, b.now); got != want {
+		if got := b.Refused(w, queue.Refusal{}, queue.Stranger, b.now); got != want {
 			t.Errorf("passed over %d times, want %d", got, want)
 		}
 	}
 	fresh := b.joined(several)
-	if got := b.Refused(fresh, queue.Refusal{}, b.now); got != 0 {
+	if got := b.Refused(fresh, queue.Refusal{}, queue.Stranger, b.now); got != 0 {
 		t.Errorf("one that has not moved was passed over %d times", got)
 	}
 }
@@ -98,7 +98,7 @@ func TestBusiest(t *testing.T) {
 	w := b.joined()
 	want("a holder and a waiter", 2, true)
 	b.chosen(h)
-	b.Ended("k", h, false, b.now)
+	b.Ended("k", h, queue.NoMessage, b.now)
 	want("a hand-off", 2, true)
 	b.NotHanded(w, b.now)
 	want("a waiter", 2, true)

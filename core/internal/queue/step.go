@@ -9,6 +9,7 @@ type Step struct {
 	Head    bool          // it is the first, and sleeps
 	Sleep   time.Duration // at most so long, then Poll; 0: as long as it likes
 	Silent  bool          // it is the first and gets no messages
+	Deaf    bool          // it leaves the lock to others, and has no subscription to hear of them
 	Behind  string        // field of the holder of this process that it waits for, or got the lock from
 }
 
@@ -30,17 +31,26 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 	}
 	if left := w.standsBack(in.standsBack(now), now); left > 0 {
 		w.listen()
-		return Step{Head: true, Sleep: left, Behind: w.behind}
+		return Step{Head: true, Sleep: left, Behind: w.behind, Deaf: in.deaf(now)}
 	}
 	w.become(queued)
 	in.evidence.asks(now)
 	return Step{Attempt: true}
 }
 
-// standsBack is for how long the head leaves the lock to other processes.
+// standsBack is for how long the head leaves the lock to other processes: it is their turn,
+// messages come too fast, or the lock has to be left free.
 func (in *queue) standsBack(now time.Time) time.Duration {
-	return in.turns.waits(in.key, !in.holders.any(), in.silent(), now)
+	free := !in.holders.any()
+	if p := &in.possession; free && (p.again || !in.silent()) && p.owes(in.key, now) {
+		p.give(in.key, now)
+	}
+	return max(in.turns.waits(now), in.pacedTo.Sub(now), in.possession.until.Sub(now))
 }
+
+// deaf reports whether it is the turn of others whose release nobody here would hear of. Who
+// only leaves the lock free now and then waits for nobody's message.
+func (in *queue) deaf(now time.Time) bool { return in.subscription == nil && in.turns.waits(now) > 0 }
 
 // Poll makes the next step an attempt, if the waiter is the head.
 func (q *Queues) Poll(w *Waiter) {

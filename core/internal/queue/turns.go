@@ -2,84 +2,258 @@ package queue
 
 import "time"
 
+// A run of hand-offs ends after so many turns, or so long: then the lock is freed with
+// a message, so that other processes get theirs. Where others are known to want it, it
+// ends sooner: a hand-over to another process costs little more than one here.
 const (
-	// runLength and runTime bound a run of hand-offs: after so many, or so long, the lock
-	// is freed with a message, so that waiters of other processes get their turn.
-	runLength = 16
-	runTime   = 50 * time.Millisecond
-
-	// standBack is how long the head leaves the lock to other processes after a run,
-	// unless it is notified earlier that somebody has released it.
-	standBack = 2 * time.Millisecond
+	runLength     = 16
+	runTime       = 50 * time.Millisecond
+	sharedRunTime = 5 * time.Millisecond
 )
 
-// turns decide whose turn it is between this process and others.
+const (
+	// rankStep is how much later a process attempts for each other one that has waited
+	// longer. It is to be more than their ways to Redis differ by; how long these are
+	// does not matter, for a message has the same way as the attempt that it causes.
+	rankStep = 700 * time.Microsecond
+
+	// A free lock is left for so long to those who know no ranks, such as Redisson's
+	// threads: twice what they need to wake up and take it. It is longer by far enough
+	// if the message of their release is to be expected in just that instant.
+	minPatience = 3 * time.Millisecond
+	maxPatience = 6 * time.Millisecond
+	farEnough   = time.Millisecond
+
+	// memory is how long it counts who was seen.
+	memory = 5 * time.Second
+
+	// maxOwed bounds what is owed to others, and what they owe.
+	maxOwed = 2 * runLength
+
+	// After so many stand-backs in vain there are none for a while, which doubles.
+	vainBefore         = 3
+	minQuiet, maxQuiet = 10 * time.Millisecond, 100 * time.Millisecond
+)
+
+// Uncounted is how many others a release has notified where PUBLISH does not count them: in
+// a Cluster with classic pub/sub it knows those of one node.
+const Uncounted = -1
+
+// Rival is somebody of another process who has the lock, as a refusal names him.
+type Rival uint8
+
+// Who a rival is. A fellow is a client of this library: it knows ranks. A stranger is
+// anybody else.
+const (
+	Unseen Rival = iota
+	Fellow
+	Stranger
+)
+
+// turns says when this process may take a lock that others want too, by what it sees of
+// them: messages, refusals, and how many listen. Whose turn it is follows who has waited
+// longest.
+//
+//	ranked ── begin ──▶ running ── release, nobody listens ──▶ free (no delay)
+//	  ▲                    └────── release, others listen ────▶ stands back
+//	  └───────── message, or the stand-back is over ──────────────┘
+//
+// "Ranked" and "stands back" differ in what the delay of the next attempt follows from: a
+// release of others, or our own.
+//
+// Each process counts the releases that it has missed since its last turn. With n rivals
+// the one that has missed n is first, and attempts at once; the others do so later by a
+// step for each that is before them, and find the lock taken. So nobody needs to know
+// anybody else, and when the first one is gone the next one takes its place.
+//
+// Strangers know nothing of that, and need longer to take what is free. To them every turn
+// of a run is owed: while it is, the process leaves them the lock after every message, for
+// as long as they need to take it, and each message is a turn of theirs. What they take
+// beyond it is owed to us: then we do not stand back.
+//
+// A stand-back may be in vain: who listens need not wait. After a few of them there is
+// none for a while, up to a first sign of others.
+//
+// It is a value without clock, locks and I/O; it is guarded by whoever has it.
 type turns struct {
-	run        int        // hand-offs since the lock was taken from Redis
-	runStart   time.Time  // when that was
-	backTo     time.Time  // the head stands back until then
-	pace       pace       // of the attempts that messages cause
-	pacedTo    time.Time  // the head waits until then because of it
-	possession possession // how busy this process keeps the lock
+	run    int       // turns of the run under way
+	since  time.Time // when it began
+	missed int       // releases of others since
+	rounds [4]int    // what was missed before each of the last runs
+
+	others    int  // who listened to our last release, Uncounted in some Clusters
+	contested bool // others were seen since nobody did
+
+	backTo time.Time // the lock is left to others until then
+	stands standing
+	quiet  lull
+
+	debt debt
 }
 
-// acquired notes that an attempt of this process has brought the lock.
-func (t *turns) acquired(now time.Time) {
-	t.run, t.runStart, t.backTo = 0, now, time.Time{}
-	t.pace, t.pacedTo = pace{}, time.Time{}
-	t.possession.taken(now)
+// standing is how a stand-back after our own release goes.
+type standing int
+
+const (
+	notBack   standing = iota // there is none, or somebody has released the lock since
+	backAgain                 // nobody has come to wait for its end
+	waitedOut                 // somebody has
+)
+
+// debt is what is owed to strangers.
+type debt struct {
+	turns     int           // negative: others owe them
+	last      Rival         // had the lock since the last message
+	fellows   time.Time     // when one was seen
+	strangers time.Time     // when one was seen
+	freed     time.Time     // the last release
+	takes     time.Duration // from one release to the next of others, the last time
 }
 
-// handedOff notes that the lock has gone from one caller of this process to the next.
-func (t *turns) handedOff() { t.run++ }
+// lull is a time without stand-backs.
+type lull struct {
+	vain int // stand-backs in vain, one after the other
+	long time.Duration
+	to   time.Time
+}
 
-// released notes that the lock is not held by this process any more. yield says that
-// others were notified, and that there are waiters here to stand back.
-func (t *turns) released(now time.Time, yield bool) {
-	t.pacedTo = time.Time{}
-	t.possession.freed(now)
-	if yield {
-		t.backTo = now.Add(standBack)
+// begin notes that the lock was taken from Redis. hears says that messages would have
+// arrived before.
+func (t *turns) begin(now time.Time, hears bool) {
+	if t.stands == waitedOut && hears && !now.Before(t.backTo) {
+		t.inVain(now)
+	}
+	if !t.backTo.IsZero() && now.Sub(t.backTo) > time.Second {
+		t.debt.turns = 0 // nobody has kept them from taking it
+	}
+	copy(t.rounds[1:], t.rounds[:])
+	t.rounds[0], t.missed = t.missed, 0
+	t.run, t.since = 1, now
+	t.backTo, t.stands, t.debt.last = time.Time{}, notBack, Unseen
+}
+
+// inVain notes that nobody has taken what was left to others.
+func (t *turns) inVain(now time.Time) {
+	q := &t.quiet
+	if q.vain++; q.vain < vainBefore {
+		return
+	}
+	q.long = min(max(2*q.long, minQuiet), maxQuiet)
+	q.to = now.Add(q.long)
+	t.debt.turns = min(t.debt.turns, 0)
+	if t.others == Uncounted {
+		t.contested = false
 	}
 }
 
-// contested notes that somebody else has, or had, the lock.
-func (t *turns) contested() { t.possession.contested() }
+// handed notes a hand-off.
+func (t *turns) handed() { t.run++ }
 
-// message notes a message of another process, and reports whether the head should be notified.
-// due says that it has been, and has not attempted since: one attempt is enough then, and
-// is not put off again.
-func (t *turns) message(due bool, now time.Time) (tell bool) {
-	t.contested()
-	if now.Before(t.pacedTo) {
-		return false
+// mayHandOff reports whether the run may go on.
+func (t *turns) mayHandOff(now time.Time, limits RunLimits) bool {
+	longest := limits.Alone
+	if t.others > 0 || t.contested {
+		longest = limits.Shared
 	}
-	t.backTo = time.Time{}
-	if !due {
-		t.pacedTo = t.pace.next(now)
+	return t.run <= runLength && now.Sub(t.since) < longest
+}
+
+// release notes that the lock was freed, and how many others were notified.
+func (t *turns) release(now time.Time, others int) {
+	turns, before := t.run, t.others
+	t.run, t.missed, t.others, t.debt.freed = 0, 0, others, now
+	if others == 0 || others == Uncounted && !t.contested {
+		t.debt.turns, t.contested, t.quiet = 0, false, lull{}
+		return
 	}
-	return true
-}
-
-// mayHandOff reports whether the lock may go on within this process.
-func (t *turns) mayHandOff(key string, runTime time.Duration, now time.Time) bool {
-	return t.run < runLength && now.Sub(t.runStart) < runTime && !t.possession.owes(key, now)
-}
-
-// waits is for how long the head leaves the lock to others: a release may have woken
-// others, messages may come too fast, or the lock has to be left free. free says that no
-// holder is of this process, silent that it gets no messages.
-func (t *turns) waits(key string, free, silent bool, now time.Time) time.Duration {
-	if p := &t.possession; free && (p.again || !silent) && p.owes(key, now) {
-		p.give(key, now)
+	t.debt.turns = min(t.debt.turns+turns, maxOwed)
+	if others > before {
+		t.joined(others)
 	}
-	return max(t.backTo.Sub(now), t.pacedTo.Sub(now), t.possession.until.Sub(now))
+	if !now.Before(t.quiet.to) {
+		t.stands, t.backTo = backAgain, now.Add(t.delay(now))
+	}
 }
 
-// kept is what has to be remembered of a key that nobody here needs any more, if anything.
-func (t *turns) kept() (turns, bool) {
-	return turns{possession: t.possession}, t.possession.busy
+// joined expects that whoever listens waits, until that turns out to be wrong.
+func (t *turns) joined(others int) {
+	for i, missed := range t.rounds {
+		t.rounds[i] = max(missed, others)
+	}
+	t.quiet = lull{}
 }
 
-// stale reports whether what is remembered says nothing any more.
-func (t *turns) stale(now time.Time) bool { return now.Sub(t.possession.ended) >= giveWay }
+// refuse notes who has the lock.
+func (t *turns) refuse(now time.Time, by Rival) {
+	switch by {
+	case Fellow:
+		t.debt.fellows = now
+	case Stranger:
+		t.debt.strangers = now
+	case Unseen:
+	}
+	t.debt.last, t.contested, t.quiet = by, true, lull{}
+}
+
+// message notes that somebody else has freed the lock.
+func (t *turns) message(now time.Time) {
+	t.debt.released(now)
+	t.missed++
+	t.contested, t.quiet, t.stands = true, lull{}, notBack
+	t.backTo = now.Add(t.delay(now))
+}
+
+// besideStrangers reports whether there are, or may be, others who know no ranks.
+func (d *debt) besideStrangers(now time.Time) bool {
+	return now.Sub(d.strangers) < memory || now.Sub(d.fellows) >= memory
+}
+
+// released notes a release of somebody else. It is that of a stranger, if there are any
+// and a fellow was not seen since the one before.
+func (d *debt) released(now time.Time) {
+	if d.last != Fellow && d.besideStrangers(now) {
+		d.turns = max(d.turns-1, -maxOwed)
+	}
+	d.takes = now.Sub(d.freed)
+	d.freed, d.last = now, Unseen
+}
+
+// patience is for how long strangers are left a free lock.
+func (d *debt) patience() time.Duration {
+	return min(max(d.takes+farEnough, minPatience), maxPatience)
+}
+
+// delay is for how long a lock that is free now is left to others.
+func (t *turns) delay(now time.Time) time.Duration {
+	ranked := time.Duration(max(t.rivals()-t.missed, 0)) * rankStep
+	switch {
+	case t.debt.turns == 0 || !t.debt.besideStrangers(now):
+		return ranked
+	case t.debt.turns < 0:
+		return 0
+	default:
+		return max(ranked, t.debt.patience())
+	}
+}
+
+// rivals is how many others take turns: as many as had one between two of ours, of late,
+// but not more than listen.
+func (t *turns) rivals() int {
+	most := max(t.rounds[0], t.rounds[1], t.rounds[2], t.rounds[3], 1)
+	if t.others == Uncounted {
+		return most
+	}
+	return min(most, max(t.others, 1))
+}
+
+// waits is for how long the next attempt has to wait, 0 if it does not.
+func (t *turns) waits(now time.Time) time.Duration {
+	left := t.backTo.Sub(now)
+	if left <= 0 {
+		return 0
+	}
+	if t.stands == backAgain {
+		t.stands = waitedOut
+	}
+	return left
+}

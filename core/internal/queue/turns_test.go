@@ -14,16 +14,16 @@ func TestStandBack(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
-		notified bool
+		notified int
 		after    func(b *bench)
 		want     time.Duration
 	}{
-		{"others were notified", true, nothing, queue.StandBack},
-		{"nobody was", false, nothing, 0},
-		{"a little later", true, func(b *bench) { b.pass(ms) }, queue.StandBack - ms},
-		{"afterwards", true, func(b *bench) { b.pass(queue.StandBack) }, 0},
-		{"others have released it", true, func(b *bench) { b.Message("k", b.now) }, 0},
-		{"another one here has had it", true, func(b *bench) { b.Ended("k", b.holds(), false, b.now) }, 0},
+		{"others were notified", 1, nothing, queue.StandBack},
+		{"nobody was", 0, nothing, 0},
+		{"a little later", 1, func(b *bench) { b.pass(ms) }, queue.StandBack - ms},
+		{"afterwards", 1, func(b *bench) { b.pass(queue.StandBack) }, 0},
+		{"others have released it", 1, func(b *bench) { b.Message("k", b.now) }, 0},
+		{"another one here has had it", 1, func(b *bench) { b.Ended("k", b.holds(), queue.NoMessage, b.now) }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -46,16 +46,130 @@ func TestStandBack(t *testing.T) {
 	}
 }
 
-// Without waiters nobody stands back: the next one that comes attempts at once.
-func TestStandBack_NobodyWaits(t *testing.T) {
+// A caller that comes back at once leaves the lock to others, too, and listens to them.
+func TestStandBack_WhoComesBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})
+	b.Ended("k", b.holds(), 1, b.now)
+	b.wantEmpty()
+	w := b.joined()
+	if got := b.rests(w); got.Sleep != queue.StandBack || !got.Deaf || !got.Head {
+		t.Errorf("got %+v, want a sleep of %s, without a subscription", got, queue.StandBack)
+	}
+	b.subscribed(w)
+	if got := b.rests(w); got.Sleep != queue.StandBack || got.Deaf {
+		t.Errorf("got %+v, want a sleep of %s, with a subscription", got, queue.StandBack)
+	}
+	b.Confirmed("k", b.now)
+	if got := b.rests(w).Sleep; got != queue.StandBack || !woken(w) {
+		t.Errorf("got %s, want a confirmation to be no release", got)
+	}
+	b.Message("k", b.now)
+	b.attempts(w)
+}
+
+// A message about a key without a queue is heard by its next caller, unless it is the echo
+// of our own release.
+func TestStandBack_MessageBeforeSomebodyComes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		messages int
+		want     time.Duration
+	}{
+		{"none", 0, queue.StandBack},
+		{"the echo", 1, queue.StandBack},
+		{"that of another release", 2, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			w := b.joined()
+			b.refused(w)
+			b.subscribed(w)
+			h, _ := b.takes(w)
+			if !b.Listens("k") {
+				t.Error("a subscription that was given back is not remembered")
+			}
+			if b.Choose("k", h, b.now) != nil {
+				t.Error("somebody was chosen")
+			}
+			b.Ended("k", h, 1, b.now)
+			b.wantEmpty()
+			if !b.Listens("k") {
+				t.Error("a subscription is not remembered without a queue")
+			}
+			for range tt.messages {
+				if got := b.Message("k", b.now); got != nil {
+					t.Errorf("got the holders %v", got)
+				}
+			}
+			next := b.joined()
+			if tt.want == 0 {
+				b.attempts(next)
+			} else if got := b.rests(next).Sleep; got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// Who leaves a lock free now and then, for those who get no messages, listens to nobody.
+func TestGiveWay_IsNotDeaf(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	b.frees(b.holds())
 	h := b.holds()
 	w := b.joined()
-	b.chosen(h) // keeps the queue, without a waiter
-	b.Ended("k", h, true, b.now)
-	b.NotHanded(w, b.now)
+	b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
+	b.frees(h)
+	if got := b.rests(w); got.Sleep != queue.GiveWay || got.Deaf {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Between fellows who has waited longest is first, and the others are later by a step for
+// each that is before them.
+func TestRanks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	w := b.joined()
 	b.attempts(w)
+	b.Refused(w, queue.Refusal{}, queue.Fellow, b.now)
+	b.subscribed(w)
+	b.Message("k", b.now)
+	b.attempts(w)
+	h, _ := b.takes(w)
+	next := b.joined()
+	b.Ended("k", h, 3, b.now)
+	for before := 3; before > 0; before-- {
+		if got := b.rests(next).Sleep; got != time.Duration(before)*queue.RankStep {
+			t.Errorf("got %s with %d before it", got, before)
+		}
+		b.Message("k", b.now)
+	}
+	b.attempts(next)
+}
+
+// Who joins holders of this process that share the lock has not taken a turn of its own.
+func TestRanks_SharersJoinATurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	w := b.joined()
+	b.attempts(w)
+	b.Refused(w, queue.Refusal{}, queue.Fellow, b.now)
+	h, _ := b.takes(w)
+	b.Ended("k", h, 3, b.now)
+	for range 3 {
+		b.Message("k", b.now)
+	}
+	all := []*holder{b.holds(sharing), b.holds(sharing), b.holds(sharing), b.holds(sharing), b.holds(sharing)}
+	for _, h := range all {
+		b.Ended("k", h, 3, b.now)
+	}
+	if got := b.rests(b.joined()).Sleep; got != 3*queue.RankStep {
+		t.Errorf("got %s, want to be behind all three", got)
+	}
 }
 
 // A caller whose wait ends soon keeps enough of it for an attempt.
@@ -67,7 +181,8 @@ func TestStandBack_KeepsAReserve(t *testing.T) {
 		{ms, ms / 2},
 		{2 * ms, ms},
 		{3 * ms, 3 * ms / 2},
-		{4 * ms, queue.StandBack},
+		{4 * ms, 2 * ms},
+		{6 * ms, queue.StandBack},
 		{queue.Reserve * 3, queue.StandBack},
 	} {
 		t.Run(fmt.Sprint(tt.left), func(t *testing.T) {
@@ -76,7 +191,7 @@ func TestStandBack_KeepsAReserve(t *testing.T) {
 			h := b.holds()
 			w := b.joined(until(b.now.Add(tt.left)))
 			b.rests(w)
-			b.Ended("k", h, true, b.now)
+			b.Ended("k", h, 1, b.now)
 			if got := b.rests(w).Sleep; got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
@@ -90,6 +205,12 @@ func TestStandBack_KeepsAReserve(t *testing.T) {
 // gaps between them. It gives the moments at which the head was asked to leave it free, and
 // for how long.
 func (b *bench) busy(d, turn, gap time.Duration) (gaps map[time.Time]time.Duration) {
+	b.t.Helper()
+	return b.busyBeside(d, turn, func() { b.pass(gap) })
+}
+
+// busyBeside is busy with something else between the turns.
+func (b *bench) busyBeside(d, turn time.Duration, between func()) (gaps map[time.Time]time.Duration) {
 	b.t.Helper()
 	gaps = make(map[time.Time]time.Duration)
 	for end := b.now.Add(d); b.now.Before(end); {
@@ -107,9 +228,24 @@ func (b *bench) busy(d, turn, gap time.Duration) (gaps map[time.Time]time.Durati
 		h, _ := b.takes(w)
 		b.pass(turn)
 		b.frees(h)
-		b.pass(gap)
+		between()
 	}
 	return gaps
+}
+
+// What others had it for is not counted as time in which the lock was free: who takes turns
+// with them gives way as well, also when their message comes while nobody here waits.
+func TestGiveWay_BesideOthers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	const windows = 20
+	gaps := b.busyBeside(windows*queue.GiveWayEvery, ms, func() {
+		b.pass(5 * ms)
+		b.Message("k", b.now)
+	})
+	if n := len(gaps); n < windows-2 || n > windows+1 {
+		t.Errorf("gave way %d times in %d windows", n, windows)
+	}
 }
 
 // Who keeps a lock busy leaves it free for as long as a silent poll takes, regularly; also
@@ -173,7 +309,7 @@ func TestGiveWay_AtTheSameTime(t *testing.T) {
 // A run is not handed on when it is time to give way, and one long turn keeps nobody out.
 func TestGiveWay_EndsARun(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, queue.Config{RunTime: time.Hour})
+	b := newBench(t, queue.Config{Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
 	h := b.holds()
 	b.joined()
 	b.joined()
@@ -181,7 +317,7 @@ func TestGiveWay_EndsARun(t *testing.T) {
 	if h, _ = b.hands(h); b.Choose("k", h, b.now) == nil {
 		t.Error("one long turn ended the run")
 	}
-	b = newBench(t, queue.Config{RunTime: time.Hour})
+	b = newBench(t, queue.Config{Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
 	b.frees(b.holds())
 	h = b.holds() // at once again
 	w := b.joined()
@@ -189,7 +325,7 @@ func TestGiveWay_EndsARun(t *testing.T) {
 	if b.Choose("k", h, b.now) != nil {
 		t.Error("the run went on")
 	}
-	b.Ended("k", h, false, b.now)
+	b.Ended("k", h, queue.NoMessage, b.now)
 	if got := b.rests(w).Sleep; got != queue.GiveWay {
 		t.Errorf("left free for %s", got)
 	}
@@ -206,10 +342,10 @@ func TestGiveWay_Silent(t *testing.T) {
 		w := b.joined()
 		b.rests(w)
 		b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
-		b.Ended("k", h, false, b.now)
+		b.Ended("k", h, queue.NoMessage, b.now)
 		if others {
 			b.Poll(w)
-			b.Refused(w, queue.Refusal{}, b.now)
+			b.Refused(w, queue.Refusal{}, queue.Stranger, b.now)
 		}
 		s := b.subscribed(w)
 		s.confirmed.Store(false)
@@ -230,7 +366,7 @@ func TestRecent_IsBounded(t *testing.T) {
 			key := fmt.Sprint(i, b.now)
 			h := &holder{field: "f"}
 			b.Acquired(key, nil, queue.Grant{Holder: h, Kind: "plain", Sent: b.now}, b.now)
-			b.Ended(key, h, false, b.now)
+			b.Ended(key, h, queue.NoMessage, b.now)
 		}
 	}
 	most, _ := b.Recent()

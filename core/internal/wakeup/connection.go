@@ -147,6 +147,7 @@ func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 	for channel, s := range c.subscriptions {
 		if s.stale(now) {
 			delete(c.subscriptions, channel)
+			s.become(dead) // who remembers it learns that
 			stale = append(stale, channel)
 		}
 	}

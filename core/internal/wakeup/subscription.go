@@ -12,7 +12,7 @@ const linger = 5 * time.Second
 // concurrent use.
 //
 //	asked ─ Redis confirms ─▶ confirmed ─ the connection is lost, or the server drops it ─▶ asked
-//	either ─ the connection is closed ─▶ dead
+//	either ─ the connection is closed, or nobody has used it for a while ─▶ dead
 //
 // Only become changes the state.
 type Subscription struct {

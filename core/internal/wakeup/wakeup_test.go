@@ -80,6 +80,9 @@ func TestSubscription_Lingers(t *testing.T) {
 		if n := c.subscribed(); n != 1 || c.isClosed() {
 			t.Errorf("%d channels, closed: %v, want the one that is used", n, c.isClosed())
 		}
+		if !s.Dead() || other.Dead() {
+			t.Error("who remembers the subscription that was given up takes it for one that works")
+		}
 		c.publish("k", redisstore.Message)
 		b.wantSaid()
 		other.Unsubscribe()

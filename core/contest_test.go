@@ -1,0 +1,158 @@
+package core_test
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Who has waited longest is next, whatever the process: all callers get the same, and
+// waits are as long as the queue. A waiter without messages may be anywhere, so that the
+// lock is left free for 60 ms now and then; that is for whoever waits then.
+func TestTurns_GoToWhoHasWaitedLongest(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		processes []rival
+		hold      time.Duration
+		sent      float64 // scripts per turn, at most
+	}{
+		"4 x 8":         {ours(8, 8, 8, 8), time.Millisecond, 2.5},
+		"4 x 2":         {ours(2, 2, 2, 2), time.Millisecond, 2.5},
+		"4 x 1":         {ours(1, 1, 1, 1), time.Millisecond, 4.5},
+		"2 x 16":        {ours(16, 16), time.Millisecond, 2.5},
+		"4 x 2, 0.1 ms": {ours(2, 2, 2, 2), 100 * time.Microsecond, 2},
+		"4 x 2, 10 ms":  {ours(2, 2, 2, 2), 10 * time.Millisecond, 5.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				const lasts = 2 * time.Second
+				all, sent := contest{processes: c.processes, hold: c.hold, lasts: lasts}.play(t, b)
+				var turns []float64
+				var waits []time.Duration
+				var sum float64
+				for _, o := range all {
+					turns, waits, sum = append(turns, o.turns...), append(waits, o.waits...), sum+o.all()
+				}
+				queue := time.Duration(len(turns)) * max(c.hold, 400*time.Microsecond)
+				t.Logf("%.0f turns, Jain %.3f, waits: 95 %% up to %s, all up to %s; %.2f scripts each",
+					sum, jain(turns), percentile(waits, 95), percentile(waits, 100), sent/sum)
+				if j := jain(turns); j < 0.97 {
+					t.Errorf("Jain's index is %.3f: %v", j, turns)
+				}
+				runs := 5 * time.Millisecond * time.Duration(len(all)) // as long as others can have it in turn
+				if p := percentile(waits, 95); p > max(2*queue, runs)+5*time.Millisecond {
+					t.Errorf("5 %% of the waits are over %s, of a queue of %s", p, queue)
+				}
+				if sent > c.sent*sum {
+					t.Errorf("%.2f scripts for each turn", sent/sum)
+				}
+			})
+		})
+	}
+}
+
+// A lone caller does not wait for all those of a busy process.
+func TestTurns_LoneCallerBesideManyOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		all, _ := contest{processes: ours(1, 100), hold: time.Millisecond, lasts: 3 * time.Second}.play(t, b)
+		if p := percentile(all[0].waits, 99); p > 60*time.Millisecond {
+			t.Errorf("the lone caller waits for up to %s", p)
+		}
+		if all[0].all() < 200 {
+			t.Errorf("it had %.0f turns in three seconds", all[0].all())
+		}
+	})
+}
+
+// Redisson's threads know no ranks and need 1.5 ms to wake up. They have their share all
+// the same, beside a busy process and beside a lone caller that comes back at once.
+func TestTurns_RedissonHasItsShare(t *testing.T) {
+	t.Parallel()
+	threads := rival{callers: 8, java: true}
+	barging := rival{callers: 8, java: true, barges: true}
+	for name, c := range map[string]struct {
+		java  rival
+		ours  []rival
+		hold  time.Duration
+		share float64
+	}{
+		"beside 8":              {threads, ours(8), time.Millisecond, 0.35},
+		"beside 1":              {threads, ours(1), time.Millisecond, 0.35},
+		"beside 4 + 4":          {threads, ours(4, 4), time.Millisecond, 0.25},
+		"beside 8, 0.1 ms":      {threads, ours(8), 100 * time.Microsecond, 0.35},
+		"beside 1, 10 ms":       {threads, ours(1), 10 * time.Millisecond, 0.35},
+		"in a hurry, beside 8":  {barging, ours(8), time.Millisecond, 0.35},
+		"one thread, beside 8":  {rival{callers: 1, java: true}, ours(8), time.Millisecond, 0.35},
+		"one thread, beside 1":  {rival{callers: 1, java: true}, ours(1), time.Millisecond, 0.35},
+		"in a hurry, beside 1":  {barging, ours(1), time.Millisecond, 0.35},
+		"beside 8, hold 1.5 ms": {threads, ours(8), 1500 * time.Microsecond, 0.35},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				all, _ := contest{
+					processes: append([]rival{c.java}, c.ours...), hold: c.hold, lasts: max(time.Second, 200*c.hold),
+				}.play(t, b)
+				var sum float64
+				for _, o := range all {
+					sum += o.all()
+				}
+				share, longest := all[0].all()/sum, percentile(all[0].waits, 100)
+				t.Logf("%.0f %% of %.0f turns, waits of up to %s", 100*share, sum, longest)
+				if share < c.share || share > 0.75 {
+					t.Errorf("Redisson has %.0f %% of %.0f turns", 100*share, sum)
+				}
+				// Those in a hurry overtake each other, and keep each other waiting for longer.
+				if c.hold == time.Millisecond && !c.java.barges && longest > 300*time.Millisecond {
+					t.Errorf("Redisson waits for up to %s", longest)
+				}
+			})
+		})
+	}
+}
+
+// Who listens need not wait: beside subscriptions of which nobody makes use a process
+// goes on nearly as if it were alone, and sees at once when somebody wants the lock again.
+func TestTurns_IdleListenersCostLittle(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		idle := b.subscribe(t, channelOf("k"))
+		defer idle.Close()
+		locks := b.locks()
+		ctx, cancel := context.WithCancel(t.Context())
+		turns, ended := holders(ctx, locks, 1, time.Millisecond)
+		pass(3 * time.Second)
+		if n := turns.Load(); n < 2600 {
+			t.Errorf("%d turns of 1 ms in three seconds", n)
+		}
+		start := time.Now()
+		_, hold := acquired(t, t.Context(), b.locks().Lock("k"))
+		if took := time.Since(start); took > 250*time.Millisecond {
+			t.Errorf("a turn after %s", took)
+		}
+		released(t, hold)
+		cancel()
+		ended.Wait()
+	})
+}
+
+// A process that is alone listens to nobody, also when it leaves the lock free now and then:
+// no message of its own releases comes back to it.
+func TestTurns_AloneListensToNobody(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		ctx, cancel := context.WithCancel(t.Context())
+		turns, ended := holders(ctx, b.locks(), 8, time.Millisecond)
+		pass(4 * time.Second)
+		if n := b.PubSubNumSub(t.Context(), channelOf("k")).Val()[channelOf("k")]; n != 0 {
+			t.Errorf("it has %d subscriptions", n)
+		}
+		if n := turns.Load(); n < 3500 {
+			t.Errorf("%d turns of 1 ms in four seconds", n)
+		}
+		cancel()
+		ended.Wait()
+	})
+}

@@ -1,0 +1,281 @@
+package queue
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// game is a number of processes that always want the lock, on a clock of its own.
+type game struct {
+	now   time.Time
+	all   []*turns
+	order []int // whose turn it was
+}
+
+func newGame(n int) *game {
+	g := &game{now: time.Now()}
+	for range n {
+		t := &turns{}
+		t.refuse(g.now, Fellow)
+		g.all = append(g.all, t)
+	}
+	return g
+}
+
+// turn lets the first one have the lock for a while: the one that waits least, with a way
+// to Redis that differs by up to half a step.
+func (g *game) turn(r *rand.Rand, lasts time.Duration) {
+	first, at := -1, time.Time{}
+	for i, t := range g.all {
+		t := g.now.Add(t.waits(g.now) + time.Duration(r.Int64N(int64(rankStep/2))))
+		if first < 0 || t.Before(at) {
+			first, at = i, t
+		}
+	}
+	g.all[first].begin(at, true)
+	for i, t := range g.all {
+		if i != first && t.waits(at) == 0 {
+			t.refuse(at, Fellow)
+		}
+	}
+	g.now = at.Add(lasts)
+	g.order = append(g.order, first)
+	for i, t := range g.all {
+		if i == first {
+			t.release(g.now, len(g.all)-1)
+		} else {
+			t.message(g.now)
+		}
+	}
+}
+
+// Whoever began, after a few rounds the processes take turns one after the other.
+func TestTurns_InOrder(t *testing.T) {
+	t.Parallel()
+	for n := 2; n <= 8; n++ {
+		for seed := range uint64(20) {
+			r, g := rand.New(rand.NewPCG(seed, uint64(n))), newGame(n)
+			for range 30 * n {
+				g.turn(r, 4*time.Millisecond)
+			}
+			for i := 20 * n; i < len(g.order); i++ {
+				if g.order[i] != g.order[i-n] {
+					t.Fatalf("%d processes, seed %d: %v", n, seed, g.order)
+				}
+			}
+		}
+	}
+}
+
+func TestTurns_StandsBack(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	at := func(d time.Duration) time.Time { return start.Add(d) }
+	const ms = time.Millisecond
+	ran := func(t *turns, hands int) {
+		t.begin(start, true)
+		for range hands {
+			t.handed()
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		play func(t *turns)
+		want time.Duration // from start on
+	}{
+		{"nobody listens", func(t *turns) { ran(t, 3); t.release(start, 0) }, 0},
+		{"an unknown number listens, nobody was seen", func(t *turns) { ran(t, 3); t.release(start, Uncounted) }, 0},
+		{"somebody listens who was never seen", func(t *turns) { ran(t, 3); t.release(start, 1) }, minPatience},
+		{"an unknown number listens, somebody was seen", func(t *turns) {
+			t.refuse(start, Stranger)
+			ran(t, 3)
+			t.release(start, Uncounted)
+		}, minPatience},
+		{"a fellow", func(t *turns) { t.refuse(start, Fellow); ran(t, 3); t.release(start, 1) }, rankStep},
+		{"three fellows", func(t *turns) { t.refuse(start, Fellow); ran(t, 3); t.release(start, 3) }, 3 * rankStep},
+		{"three fellows, one of which has had its turn", func(t *turns) {
+			t.refuse(start, Fellow)
+			ran(t, 3)
+			t.release(start, 3)
+			t.message(start)
+		}, 2 * rankStep},
+		{"three fellows, who all have had their turn", func(t *turns) {
+			t.refuse(start, Fellow)
+			ran(t, 3)
+			t.release(start, 3)
+			for range 3 {
+				t.message(start)
+			}
+		}, 0},
+		{"a stranger is owed the turns of a run", func(t *turns) {
+			ran(t, 3)
+			t.release(start, 1)
+			for range 3 {
+				t.message(start)
+			}
+		}, minPatience},
+		{"a stranger was owed the turns of a run, and has had them", func(t *turns) {
+			ran(t, 3)
+			t.release(start, 1)
+			for range 4 {
+				t.message(start)
+			}
+		}, 0},
+		{"a stranger has had more than that", func(t *turns) {
+			ran(t, 0)
+			t.release(start, 1)
+			for range 4 {
+				t.message(start)
+			}
+			ran(t, 0)
+			t.release(start, 1)
+		}, 0},
+		{"the message of a stranger is to be expected just then", func(t *turns) {
+			ran(t, 3)
+			t.release(at(-3*ms), 1)
+			t.message(start)
+		}, 4 * ms},
+		{"strangers who hold it for long are looked after", func(t *turns) {
+			ran(t, 3)
+			t.release(at(-30*ms), 1)
+			t.message(start)
+		}, maxPatience},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var q turns
+			tt.play(&q)
+			if got := q.waits(start); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+			if tt.want > 0 && q.waits(at(tt.want)) != 0 {
+				t.Error("does not end")
+			}
+		})
+	}
+}
+
+// Stand-backs that nobody makes use of become rare, up to a first sign of others.
+func TestTurns_InVain(t *testing.T) {
+	t.Parallel()
+	var q turns
+	now, stood := time.Now(), 0
+	const rounds = 1000
+	round := func() {
+		q.begin(now, true)
+		now = now.Add(time.Millisecond)
+		q.release(now, 1)
+		if left := q.waits(now); left > 0 {
+			stood, now = stood+1, now.Add(left)
+		}
+	}
+	for range rounds {
+		round()
+	}
+	if stood < 5 || stood > rounds/20 {
+		t.Errorf("stood back %d times of %d", stood, rounds)
+	}
+	q.message(now)
+	if stood = 0; true {
+		round()
+	}
+	if stood != 1 {
+		t.Error("does not stand back after a sign of others")
+	}
+}
+
+func TestTurns_Runs(t *testing.T) {
+	t.Parallel()
+	limits := RunLimits{Alone: runTime, Shared: sharedRunTime}
+	now := time.Now()
+	for _, tt := range []struct {
+		name   string
+		others int
+		hold   time.Duration
+		want   int // turns
+	}{
+		{"alone, short", 0, 0, runLength + 1},
+		{"alone, long", 0, 10 * time.Millisecond, 5},
+		{"shared, short", 1, 100 * time.Microsecond, runLength + 1},
+		{"shared, long", 1, time.Millisecond, 5},
+		{"shared, very long", 1, 10 * time.Millisecond, 1},
+	} {
+		var q turns
+		q.release(now, tt.others)
+		q.begin(now, true)
+		at, turns := now.Add(tt.hold), 1
+		for q.mayHandOff(at, limits) {
+			q.handed()
+			at, turns = at.Add(tt.hold), turns+1
+		}
+		if turns != tt.want {
+			t.Errorf("%s: %d turns, want %d", tt.name, turns, tt.want)
+		}
+	}
+}
+
+// sums is what turns has to keep, written down plainly.
+type sums struct {
+	missed, run, owed int
+	others            int
+	last              Rival
+	seenFellow        time.Time
+	seenStranger      time.Time
+}
+
+func (m *sums) strangers(now time.Time) bool {
+	return now.Sub(m.seenStranger) < memory || now.Sub(m.seenFellow) >= memory
+}
+
+// Random events: the counts are those of a model, and however it goes, the lock is left
+// to others for a bounded time only.
+func TestTurns_Model(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		var q turns
+		var m sums
+		now := time.Now()
+		for step := range 400 {
+			now = now.Add(time.Duration(r.Int64N(int64(2 * time.Millisecond))))
+			switch r.IntN(6) {
+			case 0:
+				q.begin(now, false)
+				m.missed, m.run, m.last = 0, 1, Unseen
+			case 1:
+				q.handed()
+				m.run++
+			case 2:
+				others := 1 + r.IntN(4)
+				q.release(now, others)
+				m.owed, m.run, m.missed, m.others = min(m.owed+m.run, maxOwed), 0, 0, others
+			case 3, 4:
+				q.message(now)
+				if m.last != Fellow && m.strangers(now) {
+					m.owed = max(m.owed-1, -maxOwed)
+				}
+				m.missed, m.last = m.missed+1, Unseen
+				if m.missed >= 4 && m.owed <= 0 && q.waits(now) > 0 {
+					t.Fatalf("seed %d, step %d: who is first waits %s", seed, step, q.waits(now))
+				}
+			default:
+				by := Fellow
+				if r.IntN(2) == 0 {
+					by = Stranger
+					m.seenStranger = now
+				} else {
+					m.seenFellow = now
+				}
+				q.refuse(now, by)
+				m.last = by
+			}
+			if q.missed != m.missed || q.run != m.run || q.debt.turns != m.owed {
+				t.Fatalf("seed %d, step %d: missed %d, run %d, owed %d, want %+v", seed, step, q.missed, q.run, q.debt.turns, m)
+			}
+			if most := max(maxPatience, time.Duration(m.others)*rankStep); q.waits(now) > most {
+				t.Fatalf("seed %d, step %d: waits %s", seed, step, q.waits(now))
+			}
+		}
+	}
+}
