@@ -22,9 +22,9 @@ type mutant struct {
 
 var mutants = []mutant{
 	{
-		name: "deadline 150 ms late", file: "clock.go",
-		text:   "return sent.Add(lease - margin(lease))",
-		by:     "return sent.Add(lease - margin(lease) + 150*time.Millisecond)",
+		name: "deadline 150 ms late", file: "internal/lease/deadline.go",
+		text:   "return sent.Add(ttl - margin(ttl))",
+		by:     "return sent.Add(ttl - margin(ttl) + 150*time.Millisecond)",
 		caught: []string{history.TwoHolders, history.LostUpdate},
 	},
 	{
