@@ -31,8 +31,7 @@ type health struct {
 	timeout time.Duration
 	address address
 	told    Told
-	life    context.Context //nolint:containedctx // of the goroutine
-	end     context.CancelFunc
+	asker
 
 	asked  atomic.Int64 // Unix nanoseconds of the first call since the last answer; 0: none
 	slow   atomic.Int64 // calls that wait, and have for a moment
@@ -40,6 +39,13 @@ type health struct {
 	silent atomic.Pointer[silence]
 
 	trouble *trouble
+}
+
+// asker is the life of the goroutine that asks: there is one while the node is not calm, and
+// none when the health is closed.
+type asker struct {
+	life context.Context //nolint:containedctx // of the goroutine
+	end  context.CancelFunc
 
 	mu     sync.Mutex
 	asking bool
