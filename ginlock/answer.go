@@ -27,7 +27,7 @@ const (
 
 // TokenHeader has the fencing token of the lock, as a decimal number: see
 // [WithTokenHeader].
-const TokenHeader = "X-Lock-Token"
+const TokenHeader = "X-Lock-Token" //nolint:gosec // the name of a header; a fencing token is no secret
 
 // The statuses for a client that is gone. Access logs show one that is not to be sent,
 // as nginx has it. What is sent is for a client that closed only its own side, and for
