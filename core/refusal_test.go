@@ -80,7 +80,7 @@ func TestRefusal_OfRedisThatIsKnownToBeDown(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 		srv.Up()
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // in the time of the bubble
 		for _, err := range asked() {
 			if err != nil {
 				t.Errorf("it is up again: %v", err)

@@ -146,7 +146,7 @@ func TestHold_HandedOverToWorkThatOutlivesTheRequest(t *testing.T) {
 		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
 			ctx, hold := ginlock.Hold(c).Handover()
 			go func() {
-				time.Sleep(time.Minute)
+				time.Sleep(time.Minute) // in the time of the bubble
 				done <- errors.Join(ctx.Err(), hold.Release(ctx))
 			}()
 			c.Status(http.StatusAccepted)

@@ -66,7 +66,7 @@ func TestHandler_OneAtATime(t *testing.T) {
 			ran++
 			most = max(most, inside)
 			mu.Unlock()
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // in the time of the bubble
 			mu.Lock()
 			inside--
 			mu.Unlock()
@@ -269,7 +269,7 @@ func TestDebounce_WindowBeginsAfterSuccessOnly(t *testing.T) {
 				if tt.begins {
 					want(t, "Retry-After", w.Header().Get("Retry-After"), "5")
 				}
-				time.Sleep(5 * time.Second)
+				time.Sleep(5 * time.Second) // in the time of the bubble
 				want(t, "after the window", s.do(t, request{}).Code, tt.status)
 			})
 		})
@@ -280,7 +280,7 @@ func TestDebounce_SecondSubmitWhileTheFirstRunsIsRefusedNotQueued(t *testing.T) 
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.handle(t, "POST", payPath, ruleset.Rule{Key: "order:#{path.id}", Debounce: time.Second}, func(c *gin.Context) {
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // in the time of the bubble
 			want(t, "context", c.Request.Context().Err(), nil)
 		})
 		var wg sync.WaitGroup

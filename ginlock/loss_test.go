@@ -87,7 +87,7 @@ func TestLoss_IgnoredDoesNotEndTheHandlersContext(t *testing.T) {
 		rule := brief
 		rule.OnLost = failpolicy.Ignore
 		s.handle(t, "POST", payPath, rule, func(c *gin.Context) {
-			time.Sleep(5 * time.Second)
+			time.Sleep(5 * time.Second) // in the time of the bubble
 			want(t, "context", c.Request.Context().Err(), nil)
 		})
 		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
@@ -129,7 +129,7 @@ func TestHandler_LongerThanTheLeaseIsKeptAliveByTheWatchdog(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
-			time.Sleep(5 * core.DefaultWatchdog)
+			time.Sleep(5 * core.DefaultWatchdog) // in the time of the bubble
 			want(t, "context", c.Request.Context().Err(), nil)
 			want(t, "held", s.held(t, payKey), true)
 		})

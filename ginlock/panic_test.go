@@ -101,7 +101,7 @@ func TestTimeoutHandler_ReleasesWhenTheHandlerReturns(t *testing.T) {
 		want(t, "status", w.Code, http.StatusServiceUnavailable)
 		want(t, "body", w.Body.String(), "too slow")
 		<-returned
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // in the time of the bubble
 		want(t, "held", s.held(t, payKey), false)
 	})
 }

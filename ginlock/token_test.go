@@ -86,7 +86,7 @@ func TestTokenHeader_GoesWithAnAnswerThatIsTakenBack(t *testing.T) {
 		bubble(t, func(t *testing.T, s *shop) {
 			rule := as(ruleset.Fenced)
 			rule.LeaseTime, rule.OnLost = time.Second, failpolicy.Fail
-			s.handle(t, http.MethodPost, payPath, rule, func(*gin.Context) { time.Sleep(2 * time.Second) })
+			s.handle(t, http.MethodPost, payPath, rule, func(*gin.Context) { time.Sleep(2 * time.Second) }) // in the time of the bubble
 			w := s.do(t, request{})
 			want(t, "status", w.Code, http.StatusInternalServerError)
 			want(t, "header", w.Header().Get(ginlock.TokenHeader), "")

@@ -147,7 +147,7 @@ func TestKind_Debounce(t *testing.T) {
 				b.wantHeld(t, "order:42")
 				out := p.Run(t.Context(), &call{in: order{ID: "42"}})
 				want(t, "inside the window", out.Cause, failpolicy.Debounced)
-				time.Sleep(5*time.Second + 100*time.Millisecond)
+				time.Sleep(5*time.Second + 100*time.Millisecond) // in the time of the bubble
 				if second := tokenOf(t, p, "42"); kind == ruleset.Fenced && second <= first {
 					t.Errorf("token %d after %d, want a larger one", second, first)
 				}

@@ -240,7 +240,7 @@ func TestRun_RetryHint(t *testing.T) {
 				p := mustCompile(t, mustAspect(t, b.locks), rule)
 				if tc.held > 0 {
 					p.Run(t.Context(), &call{in: order{ID: "1"}, handle: func(context.Context, aspect.Grant) error {
-						time.Sleep(tc.held)
+						time.Sleep(tc.held) // in the time of the bubble
 						return nil
 					}})
 				}
@@ -264,7 +264,7 @@ func TestRun_RetryHintFollowsTheHoldTime(t *testing.T) {
 		p := mustCompile(t, mustAspect(t, b.locks), rule)
 		for _, held := range append([]time.Duration{4 * time.Second}, make([]time.Duration, 30)...) {
 			p.Run(t.Context(), &call{in: order{ID: "1"}, handle: func(context.Context, aspect.Grant) error {
-				time.Sleep(held)
+				time.Sleep(held) // in the time of the bubble
 				return nil
 			}})
 		}

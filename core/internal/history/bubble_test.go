@@ -184,13 +184,13 @@ func (b *bubble) serverFaults() []fault {
 		{"scripts are forgotten", 2, func(*hand) { _ = b.direct.ScriptFlush(context.Background()).Err() }},
 		{"restarts with its data", 2, func(h *hand) {
 			b.server.Down()
-			time.Sleep(h.upTo(3 * time.Second))
+			time.Sleep(h.upTo(3 * time.Second)) // between two faults, in the time of the bubble
 			b.server.Up()
 		}},
 		{"stands still", 3, func(h *hand) {
 			held := b.wire.HoldRequest(faultproxy.Command("evalsha", "eval", "ping", "subscribe"))
 			b.slow.Remove()
-			time.Sleep(h.upTo(8 * time.Second))
+			time.Sleep(h.upTo(8 * time.Second)) // between two faults, in the time of the bubble
 			b.slow = b.wire.DelayRequest(scripts, bubbleLatency)
 			held.Remove()
 		}},

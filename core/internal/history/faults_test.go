@@ -33,7 +33,7 @@ func (h *hand) upTo(d time.Duration) time.Duration { return time.Duration(h.Int6
 // work injects faults until end.
 func (h *hand) work(end time.Duration) {
 	for {
-		time.Sleep(h.pause/10 + h.upTo(h.pause))
+		time.Sleep(h.pause/10 + h.upTo(h.pause)) // the fault, held open, or the calm between two
 		if h.now() >= end {
 			return
 		}
@@ -66,7 +66,7 @@ var scripts = faultproxy.Command("evalsha", "eval")
 // on at most.
 func networkFaults(p *faultproxy.Proxy, blackHole func(on bool), longest time.Duration) []fault {
 	during := func(h *hand, r *faultproxy.Rule, d time.Duration) {
-		time.Sleep(d)
+		time.Sleep(d) // the fault, held open, or the calm between two
 		r.Remove()
 	}
 	some := func(h *hand) faultproxy.Match {
@@ -86,12 +86,12 @@ func networkFaults(p *faultproxy.Proxy, blackHole func(on bool), longest time.Du
 		}},
 		{"black hole", 4, func(h *hand) {
 			blackHole(true)
-			time.Sleep(h.upTo(longest))
+			time.Sleep(h.upTo(longest)) // the fault, held open, or the calm between two
 			blackHole(false)
 		}},
 		{"refused", 2, func(h *hand) {
 			p.Refuse(true)
-			time.Sleep(h.upTo(longest / 2))
+			time.Sleep(h.upTo(longest / 2)) // the fault, held open, or the calm between two
 			p.Refuse(false)
 		}},
 	}
@@ -111,6 +111,6 @@ func (w weather) pass(hands []*hand, now func() time.Duration, total time.Durati
 		}
 		hands[0].work(end) // here: it may end the test
 		all.Wait()
-		time.Sleep(w.calm)
+		time.Sleep(w.calm) // the fault, held open, or the calm between two
 	}
 }

@@ -99,7 +99,7 @@ func (h *held) work(d time.Duration) (alive bool) {
 		if left <= 0 {
 			return true
 		}
-		time.Sleep(min(left, h.Step))
+		time.Sleep(min(left, h.Step)) // the work
 	}
 }
 

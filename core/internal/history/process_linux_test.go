@@ -154,7 +154,7 @@ func startWorker(task workerTask) (*workerProcess, error) {
 // pause stops the process for d.
 func (p *workerProcess) pause(d time.Duration) {
 	_ = p.cmd.Process.Signal(syscall.SIGSTOP)
-	time.Sleep(d)
+	time.Sleep(d) // the fault, held open
 	_ = p.cmd.Process.Signal(syscall.SIGCONT)
 }
 

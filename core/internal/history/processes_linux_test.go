@@ -176,12 +176,12 @@ func (f *fleet) serverFaults() []fault {
 	return []fault{
 		{"is stopped", 4, func(h *hand) {
 			f.server.Stop()
-			time.Sleep(h.upTo(1500 * time.Millisecond))
+			time.Sleep(h.upTo(1500 * time.Millisecond)) // the worker is down for so long, or works until the next fault
 			f.server.Continue()
 		}},
 		{"is killed and restarted", 2, func(h *hand) {
 			f.server.Kill()
-			time.Sleep(h.upTo(500 * time.Millisecond))
+			time.Sleep(h.upTo(500 * time.Millisecond)) // the worker is down for so long, or works until the next fault
 			f.server.Restart()
 		}},
 		{"forgets scripts", 1, func(*hand) { _ = f.direct.ScriptFlush(context.Background()).Err() }},

@@ -72,6 +72,6 @@ func (s sampler) key(key string) {
 // drain samples until Redis is empty, or until limit.
 func (s sampler) drain(limit time.Duration) {
 	for s.all() > 0 && s.now() < limit {
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // between two samples
 	}
 }

@@ -103,7 +103,7 @@ func (w *worker) loop(goroutine int) {
 	g := &caller{worker: w, id: goroutine, Rand: rand.New(rand.NewPCG(w.seed, uint64(w.process)<<32|uint64(goroutine)))}
 	for !w.stopped() {
 		g.act()
-		time.Sleep(g.upTo(w.Think))
+		time.Sleep(g.upTo(w.Think)) // the caller thinks
 	}
 }
 

@@ -157,7 +157,7 @@ func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Dura
 	}
 	takes := time.Duration(d.rand.Int64N(int64(2 * time.Second)))
 	d.mu.Unlock()
-	time.Sleep(takes)
+	time.Sleep(takes) // in the time of the bubble
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	verdicts := make([]redisstore.Verdict, len(claims))
@@ -349,7 +349,7 @@ func TestModel(t *testing.T) {
 					d.step()
 					synctest.Wait()
 					d.compare()
-					time.Sleep(d.pause())
+					time.Sleep(d.pause()) // in the time of the bubble
 					synctest.Wait()
 					d.compare()
 					if t.Failed() {

@@ -146,14 +146,14 @@ func (h *holding) Lost(cause error) {
 	h.mu.Lock()
 	h.losses = append(h.losses, loss{cause, time.Now()})
 	h.mu.Unlock()
-	time.Sleep(h.slow)
+	time.Sleep(h.slow) // in the time of the bubble
 }
 
 func (h *holding) Renewed(err error, late time.Duration) {
 	h.mu.Lock()
 	h.reports = append(h.reports, report{err, late, time.Now()})
 	h.mu.Unlock()
-	time.Sleep(h.slow)
+	time.Sleep(h.slow) // in the time of the bubble
 }
 
 func (h *holding) lost() []loss {
@@ -189,7 +189,7 @@ func (r *redis) NodeName(_ context.Context, key string) string {
 	r.mu.Lock()
 	naming := r.naming
 	r.mu.Unlock()
-	time.Sleep(naming)
+	time.Sleep(naming) // in the time of the bubble
 	return node(key)
 }
 
@@ -267,7 +267,7 @@ func (r *redis) calls() []call {
 
 // pass lets time go by, and what is due happen.
 func pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) // in the time of the bubble
 	synctest.Wait()
 }
 

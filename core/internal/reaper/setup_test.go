@@ -249,6 +249,6 @@ func (l *late) comes(outcome reaper.Outcome) {
 
 // pass lets time of the bubble pass, and what is due then happen.
 func pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) // in the time of the bubble
 	synctest.Wait()
 }

@@ -279,6 +279,6 @@ func (c *connection) isClosed() bool {
 
 // pass lets time of the bubble pass, and what is due then happen.
 func pass(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) // in the time of the bubble
 	synctest.Wait()
 }
