@@ -75,10 +75,10 @@ func (o *ownership) leaveFor(ctx context.Context, s *scope, d time.Duration, has
 	}
 	defer o.lease.End()
 	defer o.leaves(queue.NoMessage)
-	if err := o.turns.begin(ctx); err != nil {
+	if err := o.operations.begin(ctx); err != nil {
 		return unavailable(err)
 	}
-	defer o.turns.end()
+	defer o.operations.end()
 	start, sends := time.Now(), 0
 	marker := o.client.nextField()
 	o.expectFall(o.lease.Left(start), d) // leaves, which follows, ends this

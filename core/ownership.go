@@ -14,10 +14,10 @@ import (
 // ownership is one outermost acquisition of one key: a lease, and its holds, which are the
 // acquisition itself and its re-entries.
 type ownership struct {
-	client *Client
-	lease  lease.Lease
-	token  int64 // fencing token; 0 where the kind has none
-	turns  turns // of operations on the wire
+	client     *Client
+	lease      lease.Lease
+	token      int64      // fencing token; 0 where the kind has none
+	operations operations // on the wire, one at a time
 
 	mu       sync.Mutex
 	scopes   []*scope // live holds

@@ -16,11 +16,11 @@ func (c *Client) reenter(ctx context.Context, o *ownership, req *request, report
 	if err := c.failFast(ctx, o.lease.Key); err != nil {
 		return err
 	}
-	has, err := o.turns.beginBy(ctx, a.span(), c.cfg.backendTimeout)
+	has, err := o.operations.beginBy(ctx, a.span(), c.cfg.backendTimeout)
 	if err != nil {
 		return a.notEntered(ctx, err)
 	}
-	defer o.turns.end()
+	defer o.operations.end()
 	if err := c.failFast(ctx, o.lease.Key); err != nil {
 		return err // who had the turn before has found out
 	}
@@ -105,10 +105,10 @@ func (o *ownership) amend(ctx context.Context) {
 // first: while one of them waits for the turn, nothing is written, and one that comes
 // later ends the wait for the answer.
 func (o *ownership) amended(ctx context.Context) bool {
-	if o.turns.begin(ctx) != nil {
+	if o.operations.begin(ctx) != nil {
 		return true // the client was closed
 	}
-	defer o.turns.end()
+	defer o.operations.end()
 	silent := o.client.failFast(ctx, o.lease.Key) != nil
 	bounded, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,7 +116,7 @@ func (o *ownership) amended(ctx context.Context) bool {
 	count, live := o.count(), o.lease.Held()
 	o.mu.Unlock()
 	switch {
-	case live && count > 0 && !silent && o.turns.yieldTo(cancel):
+	case live && count > 0 && !silent && o.operations.yieldTo(cancel):
 		return o.writeCount(bounded, count)
 	case live && count == 0:
 		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the reaper

@@ -33,11 +33,11 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 func (o *ownership) refresh(ctx context.Context, ttl time.Duration) error {
 	now := time.Now()
 	timeout := o.client.cfg.backendTimeout
-	s, err := o.turns.beginBy(ctx, o.client.operation(now), timeout)
+	s, err := o.operations.beginBy(ctx, o.client.operation(now), timeout)
 	if err != nil {
 		return unavailable(err)
 	}
-	defer o.turns.end()
+	defer o.operations.end()
 	if err := o.settle(ctx, now.Add(timeout)); err != nil {
 		return unavailable(err)
 	}

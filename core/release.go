@@ -98,10 +98,10 @@ func mentionedBeside(outcome error, errs []error) []error {
 
 // release takes one hold away from the ownership.
 func (o *ownership) release(ctx context.Context, s *scope, now time.Time) (handed bool, err error) {
-	if err := o.turns.begin(ctx); err != nil {
+	if err := o.operations.begin(ctx); err != nil {
 		return false, unavailable(err)
 	}
-	defer o.turns.end()
+	defer o.operations.end()
 	o.checkClock(now)
 	if left := o.leave(s); left > 0 {
 		if err := o.lease.Loss(); err != nil {

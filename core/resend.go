@@ -97,7 +97,7 @@ func insist[T any](ctx context.Context, o *ownership, s span, prepare func() red
 		}
 		switch {
 		case err == nil:
-			o.turns.answered()
+			o.operations.answered()
 			return sent, false, nil
 		case ctx.Err() != nil:
 			return sent, false, unavailable(contextCause(ctx))

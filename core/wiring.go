@@ -24,7 +24,7 @@ import (
 //	redisstore -> a node falls silent, or answers: the circuit breaker
 //
 // Mutexes are taken from outer to inner: an ownership's (of several those of smaller keys
-// first), the watchdog's, a lease's. That of an ownership's turns, of a queue's shard and
+// first), the watchdog's, a lease's. That of an ownership's operations, of a queue's shard and
 // those of the other rooms stand by themselves. No room calls under one of its own.
 type rooms struct {
 	store    *redisstore.Store

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// turns are those of the operations of one holder on the wire: re-entry and release must
+// operations are those of one holder on the wire, and whose turn it is: re-entry and release must
 // not overtake each other. Renewals are not behind them.
 //
 //	free ── begin ──▶ taken ── end, others wait ──▶ taken by the first of them
 //	  ▲                 │
 //	  └───── end ───────┘
-type turns struct {
+type operations struct {
 	mu    sync.Mutex
 	taken bool
 	queue []waiting // operations that wait for their turn
@@ -25,7 +25,7 @@ type turns struct {
 type waiting = chan struct{}
 
 // begin takes the turn of one operation.
-func (t *turns) begin(ctx context.Context) error {
+func (t *operations) begin(ctx context.Context) error {
 	turn := t.line()
 	if turn == nil {
 		return nil
@@ -42,7 +42,7 @@ func (t *turns) begin(ctx context.Context) error {
 // beginBy is begin for an operation that has a time, and gives what is left of it: behind
 // commands without an answer it has no more than the timeout in all. Its error is that of
 // ctx, or errNoTurn.
-func (t *turns) beginBy(ctx context.Context, s span, timeout time.Duration) (span, error) {
+func (t *operations) beginBy(ctx context.Context, s span, timeout time.Duration) (span, error) {
 	turn := t.line()
 	if turn == nil {
 		return s, nil
@@ -70,7 +70,7 @@ func (t *turns) beginBy(ctx context.Context, s span, timeout time.Duration) (spa
 
 // spanAfter is what is left to an operation that began to wait for its turn at start, and
 // has it.
-func (t *turns) spanAfter(start time.Time, s span, timeout time.Duration) (span, error) {
+func (t *operations) spanAfter(start time.Time, s span, timeout time.Duration) (span, error) {
 	limit := t.limit(start, s, timeout)
 	if !time.Now().Before(limit) {
 		t.end()
@@ -86,7 +86,7 @@ func (t *turns) spanAfter(start time.Time, s span, timeout time.Duration) (span,
 
 // limit is up to when an operation waits for its turn that began to at start: as long as
 // others have theirs and are answered.
-func (t *turns) limit(start time.Time, s span, timeout time.Duration) time.Time {
+func (t *operations) limit(start time.Time, s span, timeout time.Duration) time.Time {
 	t.mu.Lock()
 	limit := maxTime(start, t.heard).Add(timeout)
 	t.mu.Unlock()
@@ -101,7 +101,7 @@ var errNoTurn = errors.New("an earlier command of this holder has no answer from
 
 // line takes the turn if nobody has it, and gives nil; else it gives what is closed when
 // the turn comes.
-func (t *turns) line() waiting {
+func (t *operations) line() waiting {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.taken {
@@ -118,7 +118,7 @@ func (t *turns) line() waiting {
 
 // forgo takes an operation out of those that wait, or passes on what was given to it in
 // this instant.
-func (t *turns) forgo(turn waiting) {
+func (t *operations) forgo(turn waiting) {
 	t.mu.Lock()
 	at := slices.Index(t.queue, turn)
 	if at >= 0 {
@@ -131,7 +131,7 @@ func (t *turns) forgo(turn waiting) {
 }
 
 // end passes the turn on.
-func (t *turns) end() {
+func (t *operations) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.yield = nil
@@ -144,7 +144,7 @@ func (t *turns) end() {
 }
 
 // answered notifies those who wait that the operation that has the turn was answered.
-func (t *turns) answered() {
+func (t *operations) answered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.queue) > 0 {
@@ -154,7 +154,7 @@ func (t *turns) answered() {
 
 // yieldTo has an operation that has the turn stopped by yield as soon as another one waits.
 // It reports whether none does yet.
-func (t *turns) yieldTo(yield func()) bool {
+func (t *operations) yieldTo(yield func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.queue) > 0 {
