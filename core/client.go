@@ -47,7 +47,9 @@ type Client struct {
 // Commands name keys, as all commands that hooks see. Renewals are seen as pipelines, in the
 // context of no caller; so is, without its caller's context, a command that a Cluster has
 // redirected. Of subscriptions hooks see the dial only, and of questions whether Redis is
-// there nothing. To a ClusterClient New adds a hook of its own, which lets all else pass.
+// there nothing. A connection for lock commands is made with rdb's Dialer, beside its pool,
+// and not through its dial hooks. To a ClusterClient New adds a hook of its own, which lets
+// all else pass.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	if err != nil {

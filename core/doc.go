@@ -98,7 +98,7 @@
 // # Cost
 //
 // An uncontended Acquire is one round trip, and so is Release. Concurrent commands
-// share few connections by auto-pipelining. The callers of one client that wait for
+// share one connection to each node by pipelining. The callers of one client that wait for
 // one key cost Redis as much as one of them. A held lock has no goroutine and no
 // timer of its own; renewals of one moment travel together. No observer costs
 // nothing.

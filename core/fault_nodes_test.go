@@ -155,13 +155,13 @@ func TestFault_Failover(t *testing.T) {
 		t.Parallel()
 		f := newFailover(t, core.WithWatchdog(12*time.Second), core.WithBackendTimeout(500*time.Millisecond))
 		ctx, hold := acquired(t, t.Context(), f.locks.Lock("k"))
-		must(t, f.rdb.Do(t.Context(), "wait", 1, 5000).Err())
+		direct := f.Replica.Client()
+		eventually(t, "the lock on the replica", func() bool { return direct.HExists(t.Context(), "k", hold.Field()).Val() })
 		got := make(chan outcome, 1)
 		go func() { got <- f.persistent("k") }()
 		waiters(t, f.locks, 1)
 		f.Master.Kill()
 		f.AwaitFailover()
-		direct := f.Replica.Client()
 		eventually(t, "a renewal on the new master", func() bool {
 			return ctx.Err() != nil || direct.PTTL(t.Context(), "k").Val() > 11*time.Second
 		})

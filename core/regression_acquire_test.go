@@ -32,7 +32,7 @@ func TestAcquire_CancelCauseIsNoAnswer(t *testing.T) {
 	}
 	paths := map[string]func(c *core.Client) []core.Lock{
 		"lone": func(c *core.Client) []core.Lock { return []core.Lock{c.Lock("a")} },
-		"lanes": func(c *core.Client) []core.Lock {
+		"pipelined": func(c *core.Client) []core.Lock {
 			return []core.Lock{c.Lock("a"), c.Lock("b"), c.Lock("c"), c.Lock("d")}
 		},
 		"multi": func(c *core.Client) []core.Lock { return []core.Lock{c.MultiLock("a", "b", "c")} },
@@ -92,7 +92,7 @@ func (b *bed) cancelledInMidAcquire(locksOf func(*core.Client) []core.Lock, caus
 // outlive it, let alone for the whole lease.
 func TestClose_ClearsUpACancelledAcquire(t *testing.T) {
 	t.Parallel()
-	for name, concurrent := range map[string]bool{"lone": false, "lanes": true} {
+	for name, concurrent := range map[string]bool{"lone": false, "pipelined": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {

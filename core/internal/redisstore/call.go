@@ -33,21 +33,17 @@ type call struct {
 	key    string
 	cmd    *command
 	state  callState
-	lane   lane
+	route  route
 	err    error // of a finished call
 	last   bool  // no second send
 	moved  bool  // the node that was asked knows another one
-
-	// patient is a call that is made once: it has all its time on a lane, because
-	// nobody sends it again when a direct one was too slow.
-	patient bool
 }
 
 type callState uint8
 
 const (
 	prepared callState = iota
-	queued             // on its way in a lane
+	queued             // on its way
 	finished
 )
 
@@ -82,23 +78,18 @@ func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 		}
 	}
 	if fateOf(err) != Answered && c.store.cluster != nil {
-		c.store.lanes.nodes.stale() // another node may have taken over
+		c.store.routes.nodes.stale() // another node may have taken over
 	}
-	return nil, fateOf(err), c.lane.health.explain(err)
+	return nil, fateOf(err), c.route.health.explain(err)
 }
 
 // judge tells what the end of a call says about its node.
 func (c *call) judge(err error) {
-	h := c.lane.health
 	switch {
-	case err != nil && fateOf(err) != Answered:
-		if !errors.Is(err, ErrSilent) {
-			h.doubt()
-		}
-	case time.Since(c.Sent) <= patience:
-		h.answeredSoon()
-	default:
-		h.answered()
+	case err == nil || fateOf(err) == Answered:
+		c.route.health.answered()
+	case !errors.Is(err, ErrSilent):
+		c.route.health.doubt()
 	}
 }
 
@@ -107,16 +98,14 @@ func (c *call) late() (any, Fate, error) {
 	if c.state != queued {
 		return nil, fateOf(c.err), c.err
 	}
-	err := c.cmd.future.WaitContext(c.store.over)
-	switch {
-	case err == nil:
-		return c.cmd.Cmd.Val(), Answered, nil
-	case errors.Is(err, context.Canceled):
+	if !c.cmd.until(c.store.over) {
 		return nil, Unknown, errPending
-	default:
+	}
+	if err := c.cmd.settled(); err != nil {
 		c.state, c.err = finished, err
 		return nil, fateOf(err), err
 	}
+	return c.cmd.Cmd.Val(), Answered, nil
 }
 
 // errPending says that an answer is still awaited.
@@ -137,9 +126,6 @@ func (e *interruptedError) Error() string { return e.cause.Error() }
 func (e *interruptedError) Unwrap() error { return e.cause }
 
 func (c *call) run(ctx context.Context, limit time.Time) error {
-	d := c.store.direct
-	defer d.exit()
-	alone := d.enter()
 	switch c.state {
 	case finished:
 		return c.err
@@ -147,16 +133,13 @@ func (c *call) run(ctx context.Context, limit time.Time) error {
 		return c.cmd.await(ctx, limit)
 	case prepared:
 	}
-	if err := c.route(); err != nil {
+	if err := c.choose(); err != nil {
 		c.state, c.err = finished, &unsentError{err}
 		return c.err
 	}
-	c.lane.health.sent(c.Sent)
+	c.route.health.sent(c.Sent)
 	cmd := c.cmd
-	cmd.lane, cmd.at, cmd.ctx.caller, cmd.limit = c.lane, c.Sent, ctx, limit
-	if alone && !c.patient && !c.moved && d.takes(c.Sent, within(ctx, limit)) && !c.lane.health.far.Load() {
-		cmd.direct = d
-	}
+	cmd.route, cmd.at, cmd.ctx.caller, cmd.limit = c.route, c.Sent, ctx, limit
 	return c.send()
 }
 
@@ -183,15 +166,15 @@ func within(ctx context.Context, limit time.Time) time.Time {
 	return limit
 }
 
-// route finds the way to the node of the key, unless that is silent.
-func (c *call) route() (err error) {
-	if c.lane, err = c.store.lanes.of(c.key); err != nil {
+// choose finds the way to the node of the key, unless that is silent.
+func (c *call) choose() (err error) {
+	if c.route, err = c.store.routes.of(c.key); err != nil {
 		return fmt.Errorf("no node of the cluster has the key: %w", err)
 	}
 	if c.moved {
-		c.lane.pipe, c.lane.health = c.store.lanes.nodes.redirected, nil
+		c.route.redirected, c.route.health = c.store.routes.nodes.redirected, nil
 	}
-	return c.lane.health.err()
+	return c.route.health.err()
 }
 
 // unsentError says that there is no node to send to, or that it is silent.

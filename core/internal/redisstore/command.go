@@ -27,14 +27,13 @@ type command struct {
 	seen  error  // what hooks have made of the outcome
 
 	// How to send it.
-	lane   lane
-	at     time.Time // the time, or a little before
-	limit  time.Time // of the wait for the answer
-	direct *direct   // nil: by the lane
+	route route
+	at    time.Time // the time, or a little before
+	limit time.Time // of the wait for the answer
 
-	future  redis.AutoFuture // of one that is on a lane
-	waiting bool             // its caller has left before the answer
-	err     error            // the outcome
+	answer
+	waiting bool  // its caller has left before the answer
+	err     error // the outcome
 }
 
 // The phases of a command.
@@ -149,10 +148,14 @@ var errNotAgain = errors.New("this lock command was sent already, or is not want
 
 // send sends the command and waits for its answer.
 func (c *command) send() error {
-	if c.direct != nil {
-		return c.direct.process(c.at, within(c.ctx.caller, c.limit), c.Cmd)
+	if c.route.redirected != nil {
+		c.future = c.route.redirected.Submit(context.Background(), once{c.Cmd}) //nolint:forbidigo // it outlives its caller
+	} else {
+		c.wake = make(chan struct{}, 1)
+		if err := c.route.pipelines.submit(c); err != nil {
+			return err
+		}
 	}
-	c.future = c.lane.pipe.Submit(context.Background(), once{c.Cmd}) //nolint:forbidigo // it outlives its caller
 	err := c.await(c.ctx.caller, c.limit)
 	if err != nil {
 		var interrupted *interruptedError
@@ -164,15 +167,12 @@ func (c *command) send() error {
 // pending reports whether an answer may come later.
 func (c *command) pending() bool { return c.phase.Load() == commandOver && c.waiting }
 
-// await waits in two steps. Nearly every reply comes within the first, whose
-// context is shared by all calls of that moment; only a slow one pays for a timer
-// of its own and listens to its caller.
+// await waits in two steps. Nearly every reply comes within the first, in which a call
+// waits for nothing else; only a slow one, which is told so, pays for a timer of its own
+// and listens to its caller.
 func (c *command) await(ctx context.Context, limit time.Time) error {
-	if soon, ok := c.lane.horizon.before(c.at, within(ctx, limit)); ok {
-		err := c.future.WaitContext(soon)
-		if err == nil || soon.Err() == nil || !errors.Is(err, soon.Err()) {
-			return err
-		}
+	if c.route.redirected == nil && c.awaitSoon(within(ctx, limit)) {
+		return c.settled()
 	}
 	return c.awaitSlow(ctx, limit)
 }
@@ -181,7 +181,7 @@ func (c *command) await(ctx context.Context, limit time.Time) error {
 // it falls silent many wait, so that this, and not ctx, is what ends them without a
 // goroutine for each.
 func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
-	speaks, done := c.lane.health.waits()
+	speaks, done := c.route.health.waits()
 	defer done()
 	waits, end := context.WithCancelCause(speaks)
 	defer end(nil)
@@ -190,11 +190,13 @@ func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
 	}
 	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
 	defer cancel()
-	err := c.future.WaitContext(bounded)
-	if err != nil && bounded.Err() != nil && errors.Is(err, bounded.Err()) {
-		return &interruptedError{context.Cause(bounded)}
+	if c.until(bounded) {
+		return c.settled()
 	}
-	return err
+	if c.isHung.Swap(false) {
+		return &interruptedError{errHangs}
+	}
+	return &interruptedError{context.Cause(bounded)}
 }
 
 // errNoAnswer is the cause of a wait that reached its limit.

@@ -35,7 +35,6 @@ type health struct {
 
 	asked  atomic.Int64 // Unix nanoseconds of the first call since the last answer; 0: none
 	slow   atomic.Int64 // calls that wait, and have for a moment
-	far    atomic.Bool  // a round trip takes longer than a moment, or nobody knows
 	silent atomic.Pointer[silence]
 
 	trouble *trouble
@@ -71,7 +70,6 @@ type Told struct {
 func newHealth(node string, cfg Config, at address) *health {
 	h := &health{node: node, timeout: cfg.Timeout, address: at, told: cfg.Told, trouble: &trouble{}}
 	h.life, h.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
-	h.far.Store(true)
 	h.renew()
 	return h
 }
@@ -112,14 +110,6 @@ func (h *health) sent(now time.Time) {
 func (h *health) answered() {
 	if h != nil && h.asked.Load() != 0 {
 		h.asked.Store(0)
-	}
-}
-
-// answeredSoon notes that it took no more than a moment.
-func (h *health) answeredSoon() {
-	h.answered()
-	if h != nil && h.far.Load() {
-		h.far.Store(false)
 	}
 }
 
@@ -221,14 +211,13 @@ func (h *health) rest() bool {
 
 // question asks once, and draws the conclusion.
 func (h *health) question(p *pinger) {
-	took, err := p.ping(h.life)
+	err := p.ping(h.life)
 	if h.life.Err() == nil {
 		h.trouble.note(err)
 	}
 	switch {
 	case err == nil:
 		h.answered()
-		h.far.Store(took > 2*patience)
 		h.pause(pingPause)
 	case h.life.Err() != nil:
 	case h.unanswered(h.timeout):
@@ -277,8 +266,7 @@ func (h *health) revive() {
 func (h *health) returned() bool {
 	p := &pinger{health: h}
 	defer p.close()
-	_, err := p.ping(h.life)
-	return err == nil
+	return p.ping(h.life) == nil
 }
 
 // pause waits, and is false when the asking ends.

@@ -31,7 +31,8 @@ func KnownText(err error) (text string, ok bool) {
 // fixed are the errors whose text is a constant.
 func fixed() []error {
 	return []error{
-		errNoAnswer, errNotDirect, ErrUndetected, ErrNotALock, ErrSilent, errNoPong, errNoConnection, errPending,
+		errNoAnswer, ErrUndetected, ErrNotALock, ErrSilent, errNoPong, errNoConnection, errPending, errPipelineClosed,
+		errHangs, errGarbled,
 		redis.ErrClosed, redis.ErrPoolTimeout, redis.ErrPoolExhausted, redis.ErrAutoPipelineQueueFull,
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, net.ErrClosed,
 	}

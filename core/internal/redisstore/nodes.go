@@ -2,13 +2,12 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// nodes are the masters of a Cluster, each with an auto-pipeline. The one that a
+// nodes are the masters of a Cluster, each with pipelines. The auto-pipeline that a
 // ClusterClient has itself mixes the commands of several masters in a batch, so that
 // one which does not answer takes down the keys of others; here it follows
 // redirections only.
@@ -17,25 +16,31 @@ type nodes struct {
 	redirected *redis.AutoPipeliner // the caller's client's; ends with it
 	cfg        Config
 
-	mu  sync.RWMutex
-	all map[*redis.Client]node
+	mu     sync.RWMutex
+	all    map[*redis.Client]node
+	closed bool
 }
 
 // node is one master; the zero value is none.
 type node struct {
-	pipe    *redis.AutoPipeliner
-	health  *health
-	hooks   hooks
-	renewer *redis.Client // with the timeout of renewals
+	pipelines *pipelines
+	health    *health
+	hooks     hooks
+	renewer   *redis.Client // with the timeout of renewals
 }
 
-func (n node) close() error {
+func (n node) close() {
 	n.health.close()
-	return n.pipe.Close()
+	n.pipelines.close()
 }
 
 func newNodes(cluster *redis.ClusterClient, cfg Config) (*nodes, error) {
-	pipe, err := cluster.AsyncAutoPipelineWithOptions(pipelineOptions(cluster.Options().AutoPipelineOptions))
+	opts := redis.DefaultAutoPipelineOptions()
+	if said := cluster.Options().AutoPipelineOptions; said != nil {
+		*opts = *said
+	}
+	opts.MaxQueuedCommands = pipelineBound(opts)
+	pipe, err := cluster.AsyncAutoPipelineWithOptions(opts)
 	return &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]node)}, err
 }
 
@@ -50,54 +55,56 @@ func (n *nodes) of(key string) (node, error) {
 	n.mu.RLock()
 	master := n.all[client]
 	n.mu.RUnlock()
-	if master.pipe != nil {
+	if master.pipelines != nil {
 		return master, nil
 	}
 	return n.open(client)
 }
 
-// open makes the pipe of a master, and ends those of masters that have left the
+// open makes the pipelines of a master, and ends those of masters that have left the
 // Cluster.
 func (n *nodes) open(client *redis.Client) (node, error) {
-	opts := pipelineOptions(n.cluster.Options().AutoPipelineOptions)
-	opts.NumShards = 0 // which in a Cluster is by slot
 	n.mu.Lock()
-	master, err := n.all[client], error(nil)
-	if master.pipe == nil {
+	if n.closed {
+		n.mu.Unlock()
+		return node{}, redis.ErrClosed
+	}
+	master, known := n.all[client]
+	if !known {
 		limited := client.WithTimeout(n.cfg.Timeout)
-		if master.pipe, err = limited.AsyncAutoPipelineWithOptions(opts); err == nil {
-			master.health = newHealth(client.Options().Addr, n.cfg, addressOf(limited))
-			master.hooks, master.renewer = hooksOf(client), client.WithTimeout(n.cfg.RenewTimeout)
-			n.all[client] = master
+		master = node{
+			pipelines: newPipelines(limited, n.cluster.Options().AutoPipelineOptions, n.cfg.Timeout),
+			health:    newHealth(client.Options().Addr, n.cfg, addressOf(limited)),
+			hooks:     hooksOf(client),
+			renewer:   client.WithTimeout(n.cfg.RenewTimeout),
 		}
+		n.all[client] = master
 	}
 	var left []node
 	for other, m := range n.all {
-		if m.pipe.IsClosed() {
+		if other != client && poolClosed(other) {
 			delete(n.all, other)
 			left = append(left, m)
 		}
 	}
 	n.mu.Unlock()
 	for _, m := range left {
-		_ = m.close() //nolint:errcheck // go-redis has closed its connections
+		m.close()
 	}
-	return master, err
+	return master, nil
 }
 
 // stale has the slots asked for again, in the background and not too often.
 func (n *nodes) stale() { n.cluster.ReloadState(context.Background()) } //nolint:forbidigo // go-redis ignores it
 
-func (n *nodes) close() error {
+func (n *nodes) close() {
 	n.mu.Lock()
 	all := n.all
-	n.all = make(map[*redis.Client]node)
+	n.closed, n.all = true, make(map[*redis.Client]node)
 	n.mu.Unlock()
-	var errs []error
 	for _, m := range all {
-		errs = append(errs, m.close())
+		m.close()
 	}
-	return errors.Join(errs...)
 }
 
 // redirected reports whether the answer is that another node of the Cluster has the key,

@@ -154,9 +154,7 @@ func readReleased(reply any) (Released, error) {
 // Force prepares the freeing of the lock whoever holds it. The answer says whether anybody
 // did.
 func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
-	c := s.call(now, &k.force, key, 1, key, k.Channel(key), s.publishVerb())
-	c.patient = true
-	return typed(c, readForced)
+	return typed(s.call(now, &k.force, key, 1, key, k.Channel(key), s.publishVerb()), readForced)
 }
 
 // ErrNotALock says that the key has a hash which is not that of a plain lock.
@@ -182,9 +180,7 @@ type Snapshot struct {
 
 // State prepares a question for a Snapshot.
 func (s *Store) State(now time.Time, k *Kind, key string) Call[Snapshot] {
-	c := s.call(now, &k.state, key, 1, key)
-	c.patient = true
-	return typed(c, readState)
+	return typed(s.call(now, &k.state, key, 1, key), readState)
 }
 
 func readState(reply any) (Snapshot, error) {

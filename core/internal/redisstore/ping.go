@@ -52,15 +52,14 @@ const pingCommand = "*1\r\n$4\r\nPING\r\n"
 // ping asks once. Each of its steps has a time limit: to connect, and to ask. To end the
 // connection may be the way of a proxy with those who have not introduced themselves; those
 // of the pool do.
-func (p *pinger) ping(ctx context.Context) (took time.Duration, err error) {
+func (p *pinger) ping(ctx context.Context) error {
 	p.health.sent(time.Now())
 	if p.conn == nil {
 		if err := p.connect(ctx); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	start := time.Now()
-	err = p.exchange(ctx)
+	err := p.exchange(ctx)
 	if err != nil {
 		p.close()
 	}
@@ -68,7 +67,7 @@ func (p *pinger) ping(ctx context.Context) (took time.Duration, err error) {
 	if errors.As(err, &hungUp) && p.health.address.again != nil {
 		err = p.health.address.again(ctx)
 	}
-	return time.Since(start), err
+	return err
 }
 
 func (p *pinger) connect(ctx context.Context) error {

@@ -25,7 +25,7 @@ const renewChunk = 100
 // Renew raises the TTL of all claims to lease, or only looks when lease is 0. All
 // claims are of one kind, and live on the node that was named by NodeName. It takes a connection of the
 // caller's pool for itself and has its own time limit, so that it neither waits
-// behind the lanes nor delays them; a pool that is used up delays it.
+// behind the pipelines nor delays them; a pool that is used up delays it.
 // The verdicts are in the order of the claims.
 func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) []Verdict {
 	size := renewChunk
@@ -82,9 +82,9 @@ type renewer struct {
 // owns it.
 func (s *Store) renewerOf(key string) (renewer, error) {
 	if s.cluster == nil {
-		return renewer{client: s.renewer, health: s.lanes.health}, nil
+		return renewer{client: s.renewer, health: s.routes.single.health}, nil
 	}
-	n, err := s.lanes.nodes.of(key)
+	n, err := s.routes.nodes.of(key)
 	return renewer{client: n.renewer, node: n.hooks, health: n.health}, err
 }
 

@@ -34,8 +34,7 @@ type Store struct {
 	cfg      Config
 	kinds    Kinds
 	clear    script
-	lanes    *lanes
-	direct   *direct
+	routes   *routes
 	hooks    hooks                // of the caller's client
 	single   *redis.Client        // nil in a Cluster
 	renewer  *redis.Client        // single, with the timeout of renewals
@@ -68,17 +67,15 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 		}
 		s.single = client.WithTimeout(cfg.Timeout)
 		s.renewer = client.WithTimeout(cfg.RenewTimeout)
-		s.direct = newDirect(client)
 		s.hooks = hooksOf(client)
-		s.lanes, err = clientLanes(client, cfg)
+		s.routes = clientRoutes(client, cfg)
 	case *redis.ClusterClient:
 		if client == nil {
 			return nil, fmt.Errorf("%w: nil *redis.ClusterClient", ErrClient)
 		}
 		s.cluster = client
-		s.direct = &direct{}
 		s.hooks = hooksOfCluster(client)
-		s.lanes, err = clusterLanes(client, cfg)
+		s.routes, err = clusterRoutes(client, cfg)
 	case *redis.Ring:
 		return nil, fmt.Errorf("%w: *redis.Ring moves a held key to another shard when a node comes or goes; "+
 			"use a *redis.Client or a *redis.ClusterClient", ErrClient)
@@ -87,7 +84,7 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 			ErrClient, rdb)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("auto-pipelining: %w", err)
+		return nil, fmt.Errorf("the way of redirected commands: %w", err)
 	}
 	return s, nil
 }
@@ -102,7 +99,8 @@ func (s *Store) Close() error {
 	s.sharding.mu.Unlock()
 	s.end()
 	s.sharding.worker.Wait()
-	return s.lanes.close()
+	s.routes.close()
+	return nil
 }
 
 // Ping asks the server that owns key whether it answers.
@@ -111,7 +109,7 @@ func (s *Store) Ping(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	way, err := s.lanes.of(key)
+	way, err := s.routes.of(key)
 	if err != nil {
 		return err
 	}
@@ -123,7 +121,7 @@ func (s *Store) Ping(ctx context.Context, key string) error {
 // GaveUp tells that an operation on key was tried for the timeout, and ended with err: if
 // the node has said nothing since, it is silent.
 func (s *Store) GaveUp(key string, err error) {
-	if way, unrouted := s.lanes.of(key); unrouted == nil {
+	if way, unrouted := s.routes.of(key); unrouted == nil {
 		way.health.gaveUp(err)
 	}
 }

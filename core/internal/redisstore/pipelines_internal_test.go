@@ -8,17 +8,17 @@ import (
 
 // A client that says nothing about its queue, or 0, which is no limit to go-redis, gets
 // a bounded one all the same.
-func TestPipelineOptions_BoundTheQueue(t *testing.T) {
+func TestPipelineBound_BoundsTheQueue(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		said *redis.AutoPipelineOptions
 		want int
 	}{
-		"nothing": {nil, maxQueued / laneCount},
-		"0":       {redis.DefaultAutoPipelineOptions(), maxQueued / laneCount},
+		"nothing": {nil, maxQueued},
+		"0":       {redis.DefaultAutoPipelineOptions(), maxQueued},
 		"7":       {&redis.AutoPipelineOptions{MaxQueuedCommands: 7}, 7},
 	} {
-		if got := pipelineOptions(tt.said).MaxQueuedCommands; got != tt.want || got <= 0 {
+		if got := pipelineBound(tt.said); got != tt.want || got <= 0 {
 			t.Errorf("%s: got %d, want %d", name, got, tt.want)
 		}
 	}

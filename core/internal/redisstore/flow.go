@@ -1,0 +1,97 @@
+package redisstore
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// flow is what is measured on one pipeline: how long a round trip takes, and for how long
+// nothing has come although something is awaited. The pipeline's mutex guards it, except
+// for what is atomic. The round trip is that of the node.
+type flow struct {
+	quiet time.Time // since when
+	slow  int       // how many from the front of the queue know that they are slow
+	trip  *atomic.Int64
+	hangs atomic.Bool // nothing has come for so long that another connection is made
+	old   atomic.Bool // it leads to a node that is no master any more
+	ended atomic.Bool
+}
+
+// patience is how long a caller waits before it pays for a timer of its own, and the
+// least that counts as slow.
+const patience = 5 * time.Millisecond
+
+// mostPatience is the most, however far Redis is: for so long nothing can interrupt a call.
+const mostPatience = 50 * time.Millisecond
+
+// begins notes that something is awaited from now on.
+func (f *flow) begins() { f.quiet = time.Now() }
+
+// heard notes that replies have come, the last of them to a command that was sent at the
+// time given.
+func (f *flow) heard(now, sent time.Time, replies int) {
+	f.quiet, f.slow = now, max(0, f.slow-replies)
+	if trip := f.trip.Load(); trip == 0 {
+		f.trip.Store(int64(now.Sub(sent)))
+	} else {
+		f.trip.Store(trip + (int64(now.Sub(sent))-trip)/8)
+	}
+	if f.hangs.Load() {
+		f.hangs.Store(false)
+	}
+}
+
+// near reports whether a reply comes so soon that its caller may read it itself.
+func (f *flow) near() bool { return f.trip.Load() < int64(patience) }
+
+// patient is how long a call takes before it is slow: a few round trips.
+func (f *flow) patient() time.Duration {
+	return min(max(patience, 4*time.Duration(f.trip.Load())), mostPatience)
+}
+
+// hanging is how long nothing comes before another connection is made.
+func (f *flow) hanging() time.Duration {
+	return max(mostPatience, 8*time.Duration(f.trip.Load()))
+}
+
+// stuck is how long nothing comes before those who wait behind another one send again. The
+// other connection has long been answered by then.
+func (f *flow) stuck() time.Duration { return f.hanging() + settling }
+
+// settling is for a machine that is busy: what Redis has answered may be about to be read.
+const settling = 20 * time.Millisecond
+
+// look tells those that have become slow, notes whether the pipeline hangs, and reports
+// whether calls are under way, and for how long nothing has come.
+func (p *pipeline) look(now time.Time) (busy bool, quiet time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := &p.flow
+	patient := f.patient()
+	for ; f.slow < p.queue.len() && now.Sub(p.queue.at(f.slow).at) >= patient; f.slow++ {
+		p.queue.at(f.slow).slow()
+	}
+	if busy = p.queue.len() > 0; busy {
+		quiet = now.Sub(f.quiet)
+	}
+	f.hangs.Store(quiet >= f.hanging())
+	return busy, quiet
+}
+
+// sendElsewhere has those who wait on a connection that hangs send again, once; their
+// answers may come later nonetheless. The first of them waits longer, for a quarter of
+// the timeout: it may be that which takes long.
+func (p *pipeline) sendElsewhere(quiet, timeout time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	from, stuck := 1, min(p.flow.stuck(), timeout)
+	if quiet < stuck {
+		return
+	}
+	if quiet >= max(stuck, timeout/4) {
+		from = 0
+	}
+	for i := from; i < p.queue.len(); i++ {
+		p.queue.at(i).hangs()
+	}
+}

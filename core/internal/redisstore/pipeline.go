@@ -1,0 +1,213 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// pipeline is one connection to a node, on which many calls travel at the same time, in
+// order: none waits for the reply of another.
+//
+//	connecting -> open    the connection is there: what was submitted is written
+//	connecting -> broken  there is none
+//	open       -> broken  it has ended, said what is no reply, or is not wanted any more
+//
+// run and breakOff change it. Who writes and who reads is decided by how many calls are under
+// way. A few: the caller writes, and its own goroutine reads when it was alone for a while,
+// which spares the changes of goroutine. Many: the writer collects what all that can run
+// have to say, which makes few large writes, and the reader takes the replies.
+type pipeline struct {
+	connection
+	sending   sending
+	receiving receiving
+	flow      flow
+
+	mu     sync.Mutex
+	state  pipelineState
+	why    error // of a broken one
+	queue  queue // what was submitted and has no reply
+	bound  int   // of the queue
+	worker sync.WaitGroup
+}
+
+type pipelineState uint8
+
+const (
+	pipelineConnecting pipelineState = iota
+	pipelineOpen
+	pipelineBroken
+)
+
+// connection is how a pipeline gets its connection, and the connection.
+type connection struct {
+	net.Conn
+
+	dial func(ctx context.Context) (net.Conn, error)
+	born time.Time
+	life context.Context //nolint:containedctx // of the pipeline's goroutines
+	end  context.CancelFunc
+}
+
+func newPipeline(dial func(ctx context.Context) (net.Conn, error), bound int, trip *atomic.Int64) *pipeline {
+	p := &pipeline{bound: bound}
+	p.dial, p.born, p.flow.trip = dial, time.Now(), trip
+	p.life, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
+	p.sending.wake, p.receiving.wake = make(chan struct{}, 1), make(chan struct{}, 1)
+	p.sending.busy = true // until there is a connection
+	p.worker.Go(p.run)
+	return p
+}
+
+// run is the life of the pipeline.
+func (p *pipeline) run() {
+	conn, err := p.dial(p.life)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	p.mu.Lock()
+	if p.state == pipelineBroken {
+		p.mu.Unlock()
+		_ = conn.Close() //nolint:errcheck // nothing was entrusted to it
+		return
+	}
+	p.Conn, p.state = conn, pipelineOpen
+	p.flow.begins()
+	p.mu.Unlock()
+	p.worker.Go(p.writes)
+	p.sending.wake <- struct{}{}
+	p.reads()
+}
+
+// unsent is the error of a call for which there is no connection. What Redis has answered
+// to the introduction is an answer.
+func unsent(err error) error {
+	if fateOf(err) == Answered {
+		return err
+	}
+	return &unsentError{err}
+}
+
+// submit sends a command, now or as soon as there is a connection. What becomes of it the
+// command is told, which may be before submit returns.
+func (p *pipeline) submit(c *command) error {
+	p.mu.Lock()
+	if err := p.refusal(); err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	writes, reads := p.enter(c)
+	if !writes || p.queue.len() > crowd {
+		p.mu.Unlock()
+		if writes {
+			wake(p.sending.wake)
+		}
+		return nil
+	}
+	out := p.takeOut()
+	p.mu.Unlock()
+	if p.write(out) {
+		wake(p.sending.wake)
+	}
+	if reads {
+		p.readFor(c)
+	}
+	return nil
+}
+
+// enter queues a command, and reports whether its caller writes it, and reads the reply. The
+// mutex is held.
+func (p *pipeline) enter(c *command) (writes, reads bool) {
+	p.sending.buf = appendCommand(p.sending.buf, c.Args())
+	p.queue.push(c)
+	alone := p.queue.len() == 1
+	if alone {
+		p.flow.begins()
+		p.receiving.alone++
+	} else {
+		p.receiving.alone = 0
+	}
+	if writes = !p.sending.busy; writes {
+		p.sending.busy, p.sending.since = true, c.at
+	}
+	return writes, p.takeReading(writes && alone)
+}
+
+// opened reports whether there is a connection.
+func (p *pipeline) opened() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state == pipelineOpen
+}
+
+// refusal is why the pipeline takes nothing; nil when it does. The mutex is held.
+func (p *pipeline) refusal() error {
+	switch {
+	case p.state != pipelineBroken && p.queue.len() < p.bound:
+		return nil
+	case p.state != pipelineBroken:
+		return redis.ErrAutoPipelineQueueFull
+	case fateOf(p.why) == Unknown:
+		return &unsentError{p.why}
+	}
+	return p.why
+}
+
+// fail ends the pipeline, and all that wait for it.
+func (p *pipeline) fail(err error) {
+	if errors.Is(err, io.EOF) {
+		err = io.EOF
+	}
+	p.mu.Lock()
+	left, err := p.breakOff(err)
+	conn := p.Conn
+	p.mu.Unlock()
+	p.end()
+	if conn != nil {
+		_ = conn.Close() //nolint:errcheck // it is of no use any more
+	}
+	for _, c := range left {
+		c.complete(nil, err)
+	}
+}
+
+// retire has the pipeline take nothing more, and reports whether it may be closed: not while
+// there are calls without an answer.
+func (p *pipeline) retire() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.queue.len() > 0 {
+		return false
+	}
+	_, _ = p.breakOff(errPipelineClosed) //nolint:errcheck // nobody waits for it
+	return true
+}
+
+// breakOff breaks the pipeline; left are told why. The mutex is held.
+func (p *pipeline) breakOff(err error) (left []*command, why error) {
+	if p.state == pipelineBroken {
+		return nil, p.why
+	}
+	if p.state == pipelineConnecting {
+		err = unsent(err)
+	}
+	p.state, p.why = pipelineBroken, err
+	p.flow.ended.Store(true)
+	return p.queue.pop(nil, p.queue.len()), err
+}
+
+// close ends the pipeline, for a reason, and waits for its goroutines.
+func (p *pipeline) close(why error) {
+	p.fail(why)
+	p.worker.Wait()
+}
+
+// errPipelineClosed ends what has no answer when a pipeline is closed.
+var errPipelineClosed = errors.New("the connection was closed before the answer")

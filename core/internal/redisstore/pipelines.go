@@ -1,0 +1,294 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// pipelines are the way to one node: one pipeline, on which all calls travel, because none
+// waits there for another. Others exist for a moment only:
+//
+//	one         the first takes all calls
+//	two         the first hangs, or is old: a second is being connected beside it
+//	one again   the first has gone on; the second is closed
+//	changed     the second is open: it takes all new calls, and the first leaves
+//	leaving     its calls go on waiting there, each until its limit; those that wait for
+//	            long are told to be sent again. It is closed when it has answered them, or
+//	            has said nothing for the timeout
+//
+// advance changes that, at every look of the shared deadline; choose replaces one that has
+// ended. While no second can be connected, nobody knows whether Redis would answer: calls
+// wait, and health finds out.
+type pipelines struct {
+	client *redis.Client
+	bound  int
+	cfg    pipelinesConfig
+	first  atomic.Pointer[pipeline]
+	trip   atomic.Int64 // see flow
+
+	mu      sync.Mutex
+	second  *pipeline
+	again   time.Time // when there may be another second
+	leaving []*pipeline
+	closed  bool
+	worker  sync.WaitGroup
+
+	shared sharedDeadline
+}
+
+// pipelinesConfig are the time limits.
+type pipelinesConfig struct {
+	timeout time.Duration
+	maxAge  time.Duration // of a connection; 0: none
+}
+
+// sentinelAge is how old a connection to the master of a Sentinel gets: go-redis closes
+// those of its pool when there is a new master, of ours it does not know.
+const sentinelAge = 5 * time.Second
+
+// maxAge is how old the connections of a client get.
+func maxAge(o *redis.Options) time.Duration {
+	age := max(o.ConnMaxLifetime, 0)
+	if o.Addr == "FailoverClient" && (age == 0 || age > sentinelAge) {
+		return sentinelAge
+	}
+	return age
+}
+
+// maxQueued bounds the commands that are under way to a node. Beyond it calls fail instead
+// of growing the queue of a Redis that does not answer.
+const maxQueued = 50_000
+
+// pipelineBound is maxQueued, or what the caller's client says.
+func pipelineBound(said *redis.AutoPipelineOptions) int {
+	if said != nil && said.MaxQueuedCommands > 0 {
+		return said.MaxQueuedCommands
+	}
+	return maxQueued
+}
+
+func newPipelines(client *redis.Client, said *redis.AutoPipelineOptions, timeout time.Duration) *pipelines {
+	s := &pipelines{client: client, bound: pipelineBound(said)}
+	s.cfg = pipelinesConfig{timeout: timeout, maxAge: maxAge(client.Options())}
+	s.shared.start(s)
+	return s
+}
+
+func (s *pipelines) connecting() *pipeline {
+	return newPipeline(func(ctx context.Context) (net.Conn, error) {
+		return connect(ctx, s.client, s.cfg.timeout)
+	}, s.bound, &s.trip)
+}
+
+// submit sends a command.
+func (s *pipelines) submit(c *command) error {
+	for try := 0; ; try++ {
+		p := s.first.Load()
+		if p == nil || s.worn(p, c.at) {
+			var err error
+			if p, err = s.choose(c.at); err != nil {
+				return err
+			}
+		}
+		c.pipeline = p
+		err := p.submit(c)
+		s.shared.watch()
+		if err == nil || !p.flow.ended.Load() || try > 0 {
+			return err
+		}
+	}
+}
+
+// old reports whether a connection has had its time.
+func (s *pipelines) old(p *pipeline, now time.Time) bool {
+	return p.flow.old.Load() || s.cfg.maxAge > 0 && now.Sub(p.born) > s.cfg.maxAge
+}
+
+// worn reports whether new calls should take another one.
+func (s *pipelines) worn(p *pipeline, now time.Time) bool {
+	return p.flow.ended.Load() || s.old(p, now)
+}
+
+// choose finds the pipeline for a call when the first one may be of no use.
+func (s *pipelines) choose(now time.Time) (*pipeline, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, redis.ErrClosed
+	}
+	p := s.first.Load()
+	if p != nil && (!s.worn(p, now) || !p.retire()) {
+		return p, nil
+	}
+	s.drop(p, errPipelineClosed)
+	if p = s.second; p == nil {
+		p = s.connecting()
+	}
+	s.second = nil
+	s.first.Store(p)
+	return p, nil
+}
+
+// drop ends a pipeline, in the background: its goroutines may take a while. The mutex is
+// held.
+func (s *pipelines) drop(p *pipeline, why error) {
+	if p != nil {
+		s.worker.Go(func() { p.close(why) })
+	}
+}
+
+// secondPause is how long after a second pipeline that could not be connected there is no
+// other.
+const secondPause = 100 * time.Millisecond
+
+// mostLeaving is how many pipelines leave at the same time; the oldest makes room.
+const mostLeaving = 8
+
+// advance looks at the pipelines, and reports whether there are calls.
+func (s *pipelines) advance() (busy bool) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.first.Load()
+	if first == nil {
+		return false
+	}
+	busy, quiet := first.look(now)
+	if quiet >= s.cfg.timeout && first.opened() {
+		first.sendElsewhere(quiet, s.cfg.timeout) // or nowhere, if there is no other connection
+	}
+	if quiet >= s.cfg.timeout && first.jammed(now, s.cfg.timeout) {
+		s.drop(first, errNoAnswer) // its caller waits for nothing else
+	}
+	s.replace(first, now, busy)
+	return s.part(now) || busy
+}
+
+// replace has a second pipeline take the place of the first when that hangs, or is old. The
+// mutex is held.
+func (s *pipelines) replace(first *pipeline, now time.Time, busy bool) {
+	switch {
+	case first.flow.ended.Load(): // choose replaces it
+	case !first.flow.hangs.Load() && !s.old(first, now):
+		s.drop(s.second, errPipelineClosed)
+		s.second = nil
+	case s.second == nil:
+		if busy && !now.Before(s.again) {
+			s.second = s.connecting()
+		}
+	case s.second.flow.ended.Load() || now.Sub(s.second.born) >= s.secondTime() && !s.second.opened():
+		s.drop(s.second, errPipelineClosed)
+		s.second, s.again = nil, now.Add(secondPause)
+	case s.second.opened():
+		s.first.Store(s.second)
+		s.second, s.leaving = nil, append(s.leaving, first)
+		if len(s.leaving) > mostLeaving {
+			s.drop(s.leaving[0], errHangs)
+			s.leaving = s.leaving[1:]
+		}
+	}
+}
+
+// secondTime is how long a second pipeline is being connected before another one is: what
+// it has sent may be lost.
+func (s *pipelines) secondTime() time.Duration {
+	return max(s.cfg.timeout/4, 10*time.Duration(s.trip.Load()))
+}
+
+// part closes those that leave, and reports whether there are others. The mutex is held.
+func (s *pipelines) part(now time.Time) (busy bool) {
+	s.leaving = slices.DeleteFunc(s.leaving, func(p *pipeline) bool {
+		_, quiet := p.look(now)
+		if quiet < s.cfg.timeout && !p.retire() {
+			p.sendElsewhere(quiet, s.cfg.timeout)
+			return false
+		}
+		s.drop(p, errNoAnswer)
+		return true
+	})
+	return len(s.leaving) > 0
+}
+
+func (s *pipelines) close() {
+	s.mu.Lock()
+	s.closed = true
+	for _, p := range append(s.leaving, s.first.Load(), s.second) {
+		s.drop(p, errPipelineClosed)
+	}
+	s.second, s.leaving = nil, nil
+	s.mu.Unlock()
+	s.shared.stop()
+	s.worker.Wait()
+}
+
+// sharedDeadline looks after the calls of a node while there are any: cheaper than a timer
+// for each of them.
+type sharedDeadline struct {
+	asleep atomic.Bool
+	wake   chan struct{}
+	end    chan struct{}
+	worker sync.WaitGroup
+}
+
+func (d *sharedDeadline) start(s *pipelines) {
+	d.wake, d.end = make(chan struct{}, 1), make(chan struct{})
+	d.asleep.Store(true)
+	d.worker.Go(func() { d.run(s) })
+}
+
+func (d *sharedDeadline) stop() {
+	close(d.end)
+	d.worker.Wait()
+}
+
+// watch has the calls looked after from now on.
+func (d *sharedDeadline) watch() {
+	if d.asleep.Load() && d.asleep.CompareAndSwap(true, false) {
+		wake(d.wake)
+	}
+}
+
+// idleLooks is how many looks in vain end the looking.
+const idleLooks = 20
+
+func (d *sharedDeadline) run(s *pipelines) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for idle := idleLooks; ; {
+		if idle >= idleLooks {
+			d.asleep.Store(true)
+			if !s.advance() {
+				select {
+				case <-d.wake:
+				case <-d.end:
+					return
+				}
+			}
+			d.asleep.Store(false)
+			idle = 0
+		}
+		timer.Reset(patience)
+		select {
+		case <-timer.C:
+		case <-d.end:
+			return
+		}
+		if idle++; s.advance() {
+			idle = 0
+		}
+	}
+}
+
+// poolClosed reports whether a client was closed; nothing is sent.
+func poolClosed(client *redis.Client) bool {
+	over, end := context.WithCancel(context.Background()) //nolint:forbidigo // it has ended
+	end()
+	return errors.Is(client.Ping(over).Err(), redis.ErrClosed)
+}
