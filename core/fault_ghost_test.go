@@ -196,7 +196,6 @@ func TestFault_ReplyAfterTheLease(t *testing.T) {
 	for _, wait := range []time.Duration{0, 5 * time.Second} {
 		r := newRig(t)
 		locks := r.locks(patient)
-		r.queueing(locks)
 		rule := r.proxy.HoldReply(faultproxy.Once(scriptOn(t, "acquire", "k")))
 		got := acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(400*time.Millisecond), core.WaitTime(wait))
 		<-rule.Hit()
@@ -214,18 +213,6 @@ func TestFault_ReplyAfterTheLease(t *testing.T) {
 		}
 		_ = o.hold.Release(t.Context()) // its lease is short: it may be over
 		r.freed("k")
-	}
-}
-
-// queueing fails one call, so that for a while the client sends nothing from its
-// callers' own goroutines, where a reply that does not come is not waited for.
-func (r *rig) queueing(locks *core.Client) {
-	r.t.Helper()
-	rule := r.proxy.DropReply(faultproxy.Once(faultproxy.Containing("queueing")))
-	_, hold := acquired(r.t, r.t.Context(), locks.Lock("queueing"))
-	released(r.t, hold)
-	if rule.Hits() != 1 {
-		r.t.Fatal("no call was lost")
 	}
 }
 

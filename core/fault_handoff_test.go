@@ -37,7 +37,6 @@ type queued struct {
 	wanted  time.Duration // lease of the waiters; default: a minute
 	opts    []core.Option // default: patient
 	every   bool          // the fault applies to every hand-off, also to those sent again
-	patient bool          // nothing is sent again before the backend timeout
 }
 
 func newHandoff(t *testing.T, q queued, f fault) *handoff {
@@ -55,9 +54,6 @@ func newHandoff(t *testing.T, q queued, f fault) *handoff {
 		h.waiting = append(h.waiting, acquiring(ctx, h.client.Lock("k"), leaseOrMinute(q.wanted)))
 		waiters(t, h.client, i+1)
 		ctx = t.Context()
-	}
-	if q.patient {
-		h.queueing(h.client)
 	}
 	match := scriptOn(t, "handoff", "k")
 	if !q.every {
@@ -148,7 +144,8 @@ func TestFault_Handoff_LeaseOver(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		t.Run(map[bool]string{true: "taken", false: "free"}[taken], func(t *testing.T) {
 			t.Parallel()
-			h := newHandoff(t, queued{waiters: 2, lease: 1500 * time.Millisecond, patient: true}, holdRequest)
+			h := newHandoff(t, queued{waiters: 2, lease: 1500 * time.Millisecond, every: true}, holdRequest)
+			attempts := h.proxy.HoldRequest(scriptOn(t, "acquire", "k")) // else a waiter takes what is free
 			other := h.beside()
 			done := h.release()
 			h.gone("k")
@@ -162,6 +159,7 @@ func TestFault_Handoff_LeaseOver(t *testing.T) {
 				h.wantHolder("k", between.Field())
 				released(t, between)
 			}
+			attempts.Release()
 			h.goesOn(h.waiting)
 		})
 	}
@@ -204,7 +202,7 @@ func TestFault_Handoff_MeddledBefore(t *testing.T) {
 	for name, meddle := range between {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHandoff(t, queued{waiters: 2, patient: true}, holdRequest)
+			h := newHandoff(t, queued{waiters: 2, every: true}, holdRequest)
 			other := h.beside()
 			done := h.release()
 			meddle(h.rig, other)
@@ -234,7 +232,6 @@ func TestFault_Handoff_MeddledAfter(t *testing.T) {
 			_, hold := acquired(t, t.Context(), locks.Lock("k"))
 			got := acquiring(t.Context(), locks.Lock("k"))
 			waiters(t, locks, 1)
-			r.queueing(locks)
 			rule := r.proxy.HoldReply(faultproxy.Once(scriptOn(t, "handoff", "k")))
 			done := releasing(hold)
 			within(t, "handed over", func() bool {

@@ -9,12 +9,13 @@ import (
 // nothing has come although something is awaited. The pipeline's mutex guards it, except
 // for what is atomic. The round trip is that of the node.
 type flow struct {
-	quiet time.Time // since when
-	slow  int       // how many from the front of the queue know that they are slow
-	trip  *atomic.Int64
-	hangs atomic.Bool // nothing has come for so long that another connection is made
-	old   atomic.Bool // it leads to a node that is no master any more
-	ended atomic.Bool
+	quiet  time.Time // since when
+	looked time.Time // when quiet was looked at
+	slow   int       // how many from the front of the queue know that they are slow
+	trip   *atomic.Int64
+	hangs  atomic.Bool // nothing has come for so long that another connection is made
+	old    atomic.Bool // it leads to a node that is no master any more
+	ended  atomic.Bool
 }
 
 // patience is how long a caller waits before it pays for a timer of its own, and the
@@ -58,8 +59,21 @@ func (f *flow) hanging() time.Duration {
 // other connection has long been answered by then.
 func (f *flow) stuck() time.Duration { return f.hanging() + settling }
 
-// settling is for a machine that is busy: what Redis has answered may be about to be read.
+// settling is for what Redis has answered, and is about to be read.
 const settling = 20 * time.Millisecond
+
+// awake leaves out of the quiet the time in which this process did not run: stopped, or on a
+// machine that is busy, it has looked late, and what has come meanwhile is read only now.
+func (f *flow) awake(now time.Time) {
+	since := f.quiet
+	if f.looked.After(since) {
+		since = f.looked
+	}
+	if late := now.Sub(since) - 2*patience; late > 0 {
+		f.quiet = f.quiet.Add(late)
+	}
+	f.looked = now
+}
 
 // look tells those that have become slow, notes whether the pipeline hangs, and reports
 // whether calls are under way, and for how long nothing has come.
@@ -71,6 +85,7 @@ func (p *pipeline) look(now time.Time) (busy bool, quiet time.Duration) {
 	for ; f.slow < p.queue.len() && now.Sub(p.queue.at(f.slow).at) >= patient; f.slow++ {
 		p.queue.at(f.slow).slow()
 	}
+	f.awake(now)
 	if busy = p.queue.len() > 0; busy {
 		quiet = now.Sub(f.quiet)
 	}

@@ -46,6 +46,22 @@ func TestFlow_Heard(t *testing.T) {
 	}
 }
 
+// Time in which nobody looked is no quiet.
+func TestFlow_StoppedIsNotQuiet(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := flow{quiet: now}
+	for range 4 {
+		now = now.Add(patience)
+		f.awake(now)
+	}
+	now = now.Add(time.Hour)
+	f.awake(now)
+	if got, want := now.Sub(f.quiet), 6*patience; got != want {
+		t.Errorf("quiet for %s, want %s", got, want)
+	}
+}
+
 // The queue keeps its order while it grows and goes round.
 func TestQueue_Order(t *testing.T) {
 	t.Parallel()
