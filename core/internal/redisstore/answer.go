@@ -3,60 +3,86 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// answer is what a command waits for.
+// answer is what a command waits for. First its caller waits for it alone, which costs
+// nothing; when it turns out to be slow, for other things as well.
 //
-//	waiting -> over  the pipeline has completed it
+//	soon -> over  the pipeline has completed it
+//	soon -> slow  it takes long, or its caller has no time to wait for it alone
+//	slow -> over  the pipeline has completed it
 //
-// Who completes it does so once, before the command is over; only its caller reads it,
-// afterwards.
+// Who completes it does so once, and nothing else to it afterwards; only its caller reads it.
+// A pipeline's mutex is between what makes it slow and what completes it.
 type answer struct {
-	pipeline *pipeline
+	soon     sync.WaitGroup // counts one, until it is over or slow
+	wake     chan struct{}  // of one that is slow
 	isOver   atomic.Bool
-	isSlow   bool        // its caller knows
 	isHung   atomic.Bool // its caller is to know that its connection hangs
-	told     bool        // that; the pipeline's mutex guards it
+	known    bool        // that; the pipeline's mutex guards it
 	reply    any
 	failure  error
-	wake     chan struct{}
 
-	future redis.AutoFuture // instead of all that, of one that follows a redirection
+	future *redis.AutoFuture // instead of all that, of one that follows a redirection
 }
+
+// prepare makes a command ready to be submitted, for a caller that has time until limit.
+func (c *command) prepare(limit time.Time) {
+	if limit.Sub(c.at) < mostPatience+2*patience {
+		c.wake = make(chan struct{}, 1)
+		return
+	}
+	c.soon.Add(1)
+}
+
+// follow has a command that was redirected wait for its future.
+func (a *answer) follow(future redis.AutoFuture) { a.future = &future }
 
 // complete gives the answer.
 func (a *answer) complete(reply any, err error) {
 	a.reply, a.failure = reply, err
+	slow := a.wake != nil
 	a.isOver.Store(true)
-	wake(a.wake)
+	if slow {
+		wake(a.wake)
+	} else {
+		a.soon.Done()
+	}
 }
 
-// slow tells the caller that it waits for long.
-func (a *answer) slow() { wake(a.wake) }
-
-// hangs tells the caller, once, that its connection hangs.
-func (a *answer) hangs() {
-	if !a.told {
-		a.told = true
-		a.isHung.Store(true)
-		wake(a.wake)
+// slow has the caller wait for other things as well.
+func (a *answer) slow() {
+	if a.wake == nil {
+		a.wake = make(chan struct{}, 1)
+		a.soon.Done()
 	}
+}
+
+// hangs lets the caller know, once, that its connection hangs.
+func (a *answer) hangs() {
+	if a.known {
+		return
+	}
+	a.known = true
+	a.isHung.Store(true)
+	a.slow()
+	wake(a.wake)
 }
 
 // over reports whether there is an answer.
 func (a *answer) over() bool { return a.isOver.Load() }
 
-// awaitSoon waits until there is an answer, or it is slow; it reports which. A call without
-// the time for that is slow from the start.
-func (c *command) awaitSoon(limit time.Time) bool {
-	if !c.isSlow && limit.Sub(c.at) >= c.pipeline.flow.patient()+2*patience {
-		<-c.wake
+// awaitSoon waits until there is an answer, or it is slow; it reports which.
+func (c *command) awaitSoon() bool {
+	if c.future != nil {
+		return false
 	}
-	c.isSlow = true
+	c.soon.Wait()
 	return c.over()
 }
 
@@ -66,7 +92,7 @@ var errHangs = errors.New("no answer on a connection that hangs")
 // until waits for an answer until ctx ends, or the connection hangs, and reports
 // whether there is one.
 func (c *command) until(ctx context.Context) bool {
-	if c.route.redirected != nil {
+	if c.future != nil {
 		err := c.future.WaitContext(ctx)
 		c.failure = err
 		return err == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err())
@@ -83,7 +109,7 @@ func (c *command) until(ctx context.Context) bool {
 
 // settled takes the answer over into what hooks see.
 func (c *command) settled() error {
-	if c.route.redirected == nil && c.failure == nil {
+	if c.future == nil && c.failure == nil {
 		c.Cmd.SetVal(c.reply)
 	}
 	return c.failure

@@ -33,7 +33,7 @@ type call struct {
 	key    string
 	cmd    *command
 	state  callState
-	route  route
+	route  *route
 	err    error // of a finished call
 	last   bool  // no second send
 	moved  bool  // the node that was asked knows another one
@@ -172,7 +172,7 @@ func (c *call) choose() (err error) {
 		return fmt.Errorf("no node of the cluster has the key: %w", err)
 	}
 	if c.moved {
-		c.route.redirected, c.route.health = c.store.routes.nodes.redirected, nil
+		c.route = &route{redirected: c.store.routes.nodes.redirected}
 	}
 	return c.route.health.err()
 }

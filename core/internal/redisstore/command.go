@@ -19,7 +19,7 @@ import (
 // Only transmit and through change the phase. A hook may run what is below it in a
 // goroutine that it leaves behind; so the outcome is read only when the command is over.
 type command struct {
-	*redis.Cmd
+	redis.Cmd
 
 	ctx   carried
 	phase atomic.Int32
@@ -27,7 +27,7 @@ type command struct {
 	seen  error  // what hooks have made of the outcome
 
 	// How to send it.
-	route route
+	route *route
 	at    time.Time // the time, or a little before
 	limit time.Time // of the wait for the answer
 
@@ -47,7 +47,7 @@ const (
 // newCommand makes a command that is nowhere yet.
 func newCommand(verb string, body any, args []any) *command {
 	c := &command{}
-	c.Cmd = newCmd(&c.ctx, append(append(c.room[:0], verb, body), args...))
+	c.Cmd = *newCmd(&c.ctx, append(append(c.room[:0], verb, body), args...))
 	return c
 }
 
@@ -149,9 +149,9 @@ var errNotAgain = errors.New("this lock command was sent already, or is not want
 // send sends the command and waits for its answer.
 func (c *command) send() error {
 	if c.route.redirected != nil {
-		c.future = c.route.redirected.Submit(context.Background(), once{c.Cmd}) //nolint:forbidigo // it outlives its caller
+		c.follow(c.route.redirected.Submit(context.Background(), once{&c.Cmd})) //nolint:forbidigo // it outlives its caller
 	} else {
-		c.wake = make(chan struct{}, 1)
+		c.prepare(within(c.ctx.caller, c.limit))
 		if err := c.route.pipelines.submit(c); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (c *command) pending() bool { return c.phase.Load() == commandOver && c.wai
 // waits for nothing else; only a slow one, which is told so, pays for a timer of its own
 // and listens to its caller.
 func (c *command) await(ctx context.Context, limit time.Time) error {
-	if c.route.redirected == nil && c.awaitSoon(within(ctx, limit)) {
+	if c.awaitSoon() {
 		return c.settled()
 	}
 	return c.awaitSlow(ctx, limit)

@@ -74,7 +74,7 @@ func (toNode) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if c, ours := cmd.(*command); ours {
-			return c.route.node.Process(ctx, c)
+			return c.route.hooks.Process(ctx, c)
 		}
 		return next(ctx, cmd)
 	}

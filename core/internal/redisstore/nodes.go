@@ -17,19 +17,18 @@ type nodes struct {
 	cfg        Config
 
 	mu     sync.RWMutex
-	all    map[*redis.Client]node
+	all    map[*redis.Client]*node
 	closed bool
 }
 
 // node is one master; the zero value is none.
 type node struct {
-	pipelines *pipelines
-	health    *health
-	hooks     hooks
-	renewer   *redis.Client // with the timeout of renewals
+	route
+
+	renewer *redis.Client // with the timeout of renewals
 }
 
-func (n node) close() {
+func (n *node) close() {
 	n.health.close()
 	n.pipelines.close()
 }
@@ -41,21 +40,21 @@ func newNodes(cluster *redis.ClusterClient, cfg Config) (*nodes, error) {
 	}
 	opts.MaxQueuedCommands = pipelineBound(opts)
 	pipe, err := cluster.AsyncAutoPipelineWithOptions(opts)
-	return &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]node)}, err
+	return &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]*node)}, err
 }
 
 // of is the master that owns key, as far as is known. Nothing is sent: [Store.Detect]
 // has loaded the slots.
-func (n *nodes) of(key string) (node, error) {
+func (n *nodes) of(key string) (*node, error) {
 	client, err := n.cluster.MasterForKey(context.Background(), key) //nolint:forbidigo // see above
 	if err != nil {
 		n.stale()
-		return node{}, err
+		return &node{}, err
 	}
 	n.mu.RLock()
-	master := n.all[client]
+	master, known := n.all[client]
 	n.mu.RUnlock()
-	if master.pipelines != nil {
+	if known {
 		return master, nil
 	}
 	return n.open(client)
@@ -63,24 +62,26 @@ func (n *nodes) of(key string) (node, error) {
 
 // open makes the pipelines of a master, and ends those of masters that have left the
 // Cluster.
-func (n *nodes) open(client *redis.Client) (node, error) {
+func (n *nodes) open(client *redis.Client) (*node, error) {
 	n.mu.Lock()
 	if n.closed {
 		n.mu.Unlock()
-		return node{}, redis.ErrClosed
+		return &node{}, redis.ErrClosed
 	}
 	master, known := n.all[client]
 	if !known {
 		limited := client.WithTimeout(n.cfg.Timeout)
-		master = node{
-			pipelines: newPipelines(limited, n.cluster.Options().AutoPipelineOptions, n.cfg.Timeout),
-			health:    newHealth(client.Options().Addr, n.cfg, addressOf(limited)),
-			hooks:     hooksOf(client),
-			renewer:   client.WithTimeout(n.cfg.RenewTimeout),
+		master = &node{
+			route: route{
+				pipelines: newPipelines(limited, n.cluster.Options().AutoPipelineOptions, n.cfg.Timeout),
+				health:    newHealth(client.Options().Addr, n.cfg, addressOf(limited)),
+				hooks:     hooksOf(client),
+			},
+			renewer: client.WithTimeout(n.cfg.RenewTimeout),
 		}
 		n.all[client] = master
 	}
-	var left []node
+	var left []*node
 	for other, m := range n.all {
 		if other != client && poolClosed(other) {
 			delete(n.all, other)
@@ -100,7 +101,7 @@ func (n *nodes) stale() { n.cluster.ReloadState(context.Background()) } //nolint
 func (n *nodes) close() {
 	n.mu.Lock()
 	all := n.all
-	n.closed, n.all = true, make(map[*redis.Client]node)
+	n.closed, n.all = true, make(map[*redis.Client]*node)
 	n.mu.Unlock()
 	for _, m := range all {
 		m.close()

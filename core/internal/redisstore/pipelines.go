@@ -97,7 +97,6 @@ func (s *pipelines) submit(c *command) error {
 				return err
 			}
 		}
-		c.pipeline = p
 		err := p.submit(c)
 		s.shared.watch()
 		if err == nil || !p.flow.ended.Load() || try > 0 {

@@ -9,17 +9,17 @@ type route struct {
 	pipelines  *pipelines
 	redirected *redis.AutoPipeliner // instead, after a redirection
 	health     *health
-	node       hooks // of a node of a Cluster
+	hooks      hooks // of a node of a Cluster
 }
 
 // routes are those to the one node, or to the masters of a Cluster.
 type routes struct {
-	single route
+	single *route
 	nodes  *nodes // of a Cluster
 }
 
 func clientRoutes(client *redis.Client, cfg Config) *routes {
-	return &routes{single: route{
+	return &routes{single: &route{
 		pipelines: newPipelines(client, client.Options().AutoPipelineOptions, cfg.Timeout),
 		health:    newHealth("", cfg, addressOf(client.WithTimeout(cfg.Timeout))),
 	}}
@@ -31,12 +31,12 @@ func clusterRoutes(client *redis.ClusterClient, cfg Config) (*routes, error) {
 }
 
 // of is the route of a key. The error is that of a Cluster in which nobody owns it.
-func (r *routes) of(key string) (route, error) {
+func (r *routes) of(key string) (*route, error) {
 	if r.nodes == nil {
 		return r.single, nil
 	}
 	n, err := r.nodes.of(key)
-	return route{pipelines: n.pipelines, health: n.health, node: n.hooks}, err
+	return &n.route, err
 }
 
 func (r *routes) close() {
