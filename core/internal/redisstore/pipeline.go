@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,8 +22,8 @@ import (
 //
 // run and breakOff change it. Who writes and who reads is decided by how many calls are under
 // way. A few: the caller writes, and its own goroutine reads when it was alone for a while,
-// which spares the changes of goroutine. Many: the writer collects what all that can run
-// have to say, which makes few large writes, and the reader takes the replies.
+// which spares the changes of goroutine. Several: it first lets others add theirs. Many: the
+// writer collects what all that can run have to say. The reader takes the replies.
 type pipeline struct {
 	connection
 	sending   sending
@@ -110,6 +111,11 @@ func (p *pipeline) submit(c *command) error {
 			wake(p.sending.wake)
 		}
 		return nil
+	}
+	if p.queue.len() >= company {
+		p.mu.Unlock()
+		runtime.Gosched()
+		p.mu.Lock()
 	}
 	out := p.takeOut()
 	p.mu.Unlock()
