@@ -10,9 +10,9 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
-// A lock that is held, and that nobody else wants, takes no more heap than heldBytes. Not
-// parallel: the heap is that of all tests. Redis is a process of its own for the same reason.
-func TestHold_Memory(t *testing.T) {
+// A lock that is held, and that nobody else wants, takes no more heap than heldBytes.
+// Redis is a process of its own, whose memory does not count.
+func TestHold_Memory(t *testing.T) { //nolint:paralleltest // the heap is that of all tests
 	const heldBytes, locks = 1000, 10_000
 	client := locksOn(t, redisserver.Start(t).Client())
 	// What was held once leaves behind maps and buffers that stay.
@@ -29,8 +29,8 @@ func TestHold_Memory(t *testing.T) {
 	}
 }
 
-// heldMany acquires that many locks, as the callers of a busy process would: with a wait
-// time and a watchdog.
+// heldMany acquires that many locks, as most callers do: waiting if need be, with the
+// watchdog.
 func heldMany(t *testing.T, client *core.Client, name string, n int) []*core.Hold {
 	t.Helper()
 	holds := make([]*core.Hold, n)

@@ -31,7 +31,7 @@ type others struct {
 
 type waiting = chan struct{}
 
-// beside are the others. The mutex is held.
+// beside are the others, made when first needed. The mutex is held.
 func (t *operations) beside() *others {
 	if t.others == nil {
 		t.others = &others{}

@@ -42,6 +42,7 @@ func (e *evidence) isRefused(r *Refusal, now time.Time) {
 // ends notes that a holder of this process has left waiters behind.
 func (e *evidence) ends(now time.Time) { e.sight().ended = now }
 
+// sight is where to note what was seen.
 func (e *evidence) sight() *seen {
 	if e.seen == nil {
 		e.seen = &seen{}
