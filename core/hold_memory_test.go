@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
@@ -14,7 +15,7 @@ import (
 // Redis is a process of its own, whose memory does not count.
 func TestHold_Memory(t *testing.T) { //nolint:paralleltest // the heap is that of all tests
 	const heldBytes, locks = 1000, 10_000
-	client := locksOn(t, redisserver.Start(t).Client())
+	client := locksOn(t, redisserver.Start(t).Client(), core.WithWatchdog(time.Hour)) // no renewal meanwhile
 	// What was held once leaves behind maps and buffers that stay.
 	for _, h := range heldMany(t, client, "before", locks) {
 		released(t, h)
