@@ -33,7 +33,7 @@ func (g grant) refused() bool { return g.field == "" }
 // try sends one attempt, and another one while that may help.
 func (s *sends) try(ctx context.Context) (g grant, err error) {
 	a := s.of
-	s.resend = resend{client: a.client, key: a.key, span: a.span(), sleep: s.sleep, earlier: s.resend.earlier}
+	s.resend = resend{client: a.client, key: a.key, span: a.span(), pauser: s, earlier: s.resend.earlier}
 	err = s.resend.run(ctx, func() (sent time.Time, again bool, err error) {
 		sent = a.now
 		g, again, err = s.send(ctx, a.limit())
@@ -42,8 +42,8 @@ func (s *sends) try(ctx context.Context) (g grant, err error) {
 	return g, err
 }
 
-// sleep pauses before the next attempt.
-func (s *sends) sleep(ctx context.Context, pause time.Duration) error {
+// pause pauses before the next attempt.
+func (s *sends) pause(ctx context.Context, pause time.Duration) error {
 	if err := s.of.client.sleepOpen(ctx, pause); err != nil {
 		return s.of.stopped(ctx, err)
 	}

@@ -103,7 +103,7 @@ func (c *Client) Holds() []HoldInfo {
 		for _, s := range ownerOf(l.Holder()).live() {
 			if !seen[s] {
 				seen[s] = true
-				list = append(list, s.info)
+				list = append(list, s.info())
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func (c *Client) owned(ctx context.Context, key string) *ownership {
 func (c *Client) ownedAlong(ctx context.Context, key string) (o *ownership, outermost context.Context) {
 	var last *holdContext
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
-		if h.hold.client == c {
+		if h.hold.client() == c {
 			if o := h.hold.ownerOf(key); o != nil {
 				return o, nil
 			}
@@ -91,7 +91,7 @@ func (c *Client) ownedAlong(ctx context.Context, key string) (o *ownership, oute
 // not.
 func (c *Client) lost(ctx context.Context, keys []string) error {
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
-		if h.hold.client != c || h.hold.scope.ended.Load() {
+		if h.hold.client() != c || h.hold.scope.ended.Load() {
 			continue
 		}
 		for _, o := range h.hold.scope.owners {
@@ -108,7 +108,7 @@ func (c *Client) lost(ctx context.Context, keys []string) error {
 // lost or handed over is not held.
 func Held(ctx context.Context, name string) (*Hold, bool) {
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
-		if o := h.hold.ownerOf(h.hold.client.cfg.prefix + name); o != nil {
+		if o := h.hold.ownerOf(h.hold.client().cfg.prefix + name); o != nil {
 			return h.hold, true
 		}
 	}

@@ -13,20 +13,21 @@ import (
 // *Hold is what a failed Acquire gives, and a handler that runs unlocked: its Release is
 // [ErrNotHeld], and what can be asked of it is empty.
 type Hold struct {
-	client *Client
-	scope  *scope
-	ctx    holdContext
+	scope *scope
+	ctx   holdContext
 }
+
+// client is the one that took the lock.
+func (h *Hold) client() *Client { return h.scope.owners[0].client }
 
 // scope is the part of a hold that the client keeps: what the watchdog and the
 // observers need, but not the Hold itself, so that a Hold that nobody refers to
 // any more can be noticed.
 type scope struct {
-	client   *Client
 	owners   []*ownership // one per key
 	needs    int          // so many of their leases; with fewer it is lost
 	cancel   context.CancelCauseFunc
-	info     HoldInfo
+	origin   origin
 	watchdog atomic.Bool     // the owners count it among the holds to renew
 	observed context.Context //nolint:containedctx // what the observers of this hold get, nil without observers
 	ended    atomic.Bool
@@ -41,16 +42,16 @@ type scope struct {
 }
 
 // newHold makes the handle of an acquisition and registers it with its owners.
-func (c *Client) newHold(ctx context.Context, owners []*ownership, req *request, info HoldInfo) *Hold {
+func newHold(ctx context.Context, owners []*ownership, req *request, from origin) *Hold {
 	var s *scope
-	if len(owners) == 1 && !info.Reentrant {
+	if len(owners) == 1 && !from.reentrant {
 		s = &owners[0].first
 	} else {
 		s = &scope{}
 	}
-	s.client, s.info, s.owners, s.needs = c, info, owners, len(owners)
+	s.origin, s.owners, s.needs = from, owners, len(owners)
 	s.watchdog.Store(req.watchdog)
-	h := &Hold{client: c, scope: s}
+	h := &Hold{scope: s}
 	h.bind(ctx)
 	for _, o := range owners {
 		o.enter(s, req)
@@ -64,8 +65,8 @@ func (c *Client) newHold(ctx context.Context, owners []*ownership, req *request,
 // bind makes the context of the hold under parent.
 func (h *Hold) bind(parent context.Context) {
 	s := h.scope
-	if obs := &h.client.cfg.observers; obs.any {
-		parent = obs.observeHoldStart(parent, s.info)
+	if obs := s.observers(); obs.any {
+		parent = obs.observeHoldStart(parent, s.info())
 		s.observed = context.WithoutCancel(parent)
 	}
 	h.derive(parent)
@@ -122,7 +123,7 @@ func (h *Hold) Token() int64 {
 	if h == nil {
 		return 0
 	}
-	return h.scope.info.Token
+	return h.scope.owners[0].token
 }
 
 // Remaining is how long the lock is still safe to rely on without another renewal.
@@ -201,8 +202,8 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 		return ctx, nil
 	}
 	old := h.scope
-	s := &scope{client: h.client, info: old.info, owners: old.owners, needs: old.needs}
-	moved := &Hold{client: h.client, scope: s}
+	s := &scope{origin: old.origin, owners: old.owners, needs: old.needs}
+	moved := &Hold{scope: s}
 	parent := context.WithoutCancel(h.ctx.parent)
 	if !old.ended.CompareAndSwap(false, true) {
 		s.ended.Store(true)
@@ -263,7 +264,7 @@ func (s *scope) lose(cause error) {
 	}
 	s.cancel(cause)
 	if s.observed != nil && !s.leaked.Load() {
-		s.client.cfg.observers.observeLoss(s.observed, Loss{HoldInfo: s.info, Cause: cause})
+		s.observers().observeLoss(s.observed, Loss{HoldInfo: s.info(), Cause: cause})
 	}
 }
 
@@ -272,10 +273,10 @@ func (s *scope) finished(r HoldResult) {
 	if s.observed == nil {
 		return
 	}
-	r.HoldInfo = s.info
-	r.Held = time.Since(s.info.Acquired)
+	r.HoldInfo = s.info()
+	r.Held = time.Since(r.Acquired)
 	r.Lost = s.lostOnce.Load() || errors.Is(r.Err, ErrLost)
-	s.client.cfg.observers.observeHoldEnd(s.observed, r)
+	s.observers().observeHoldEnd(s.observed, r)
 }
 
 // leaked stops renewing a hold that nobody can release any more. Its key is left
@@ -291,6 +292,6 @@ func leaked(s *scope) {
 		o.leaveUnlessLast(s)
 	}
 	if s.observed != nil {
-		s.client.cfg.observers.observeLeak(s.observed, Leak{HoldInfo: s.info})
+		s.observers().observeLeak(s.observed, Leak{HoldInfo: s.info()})
 	}
 }

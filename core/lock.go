@@ -241,15 +241,7 @@ func (a *acquisition) run(ctx context.Context) (*Hold, error) {
 	c.backend.note(ctx, nil)
 	a.report.Field, a.report.Token = owners[0].lease.Field, owners[0].token
 	c.report(observed, &a.report, nil)
-	return c.newHold(ctx, owners, &a.req, HoldInfo{
-		Acquisition: a.report.Acquisition,
-		Field:       a.report.Field,
-		Token:       a.report.Token,
-		Reentrant:   a.report.Outcome == OutcomeReentered,
-		Lease:       a.req.lease,
-		Watchdog:    a.req.watchdog,
-		Acquired:    a.report.acquired,
-	}), nil
+	return newHold(ctx, owners, &a.req, originOf(&a.req, &a.report)), nil
 }
 
 // report notifies the observers how an acquisition ended.

@@ -14,15 +14,30 @@ import (
 //	free ── begin ──▶ taken ── end, others wait ──▶ taken by the first of them
 //	  ▲                 │
 //	  └───── end ───────┘
+//
+// Most holders have one operation at a time: what is about several is made when they meet.
 type operations struct {
-	mu    sync.Mutex
-	taken bool
+	mu     sync.Mutex
+	taken  bool
+	others *others // nil: no two have met, and none yields
+}
+
+// others are the operations beside the one that has the turn.
+type others struct {
 	queue []waiting // operations that wait for their turn
 	yield func()    // has the writer that has the turn give it up; nil for other operations
-	heard time.Time // when an operation was last answered
+	heard time.Time // when an operation was last answered, while others waited
 }
 
 type waiting = chan struct{}
+
+// beside are the others, made when first needed. The mutex is held.
+func (t *operations) beside() *others {
+	if t.others == nil {
+		t.others = &others{}
+	}
+	return t.others
+}
 
 // begin takes the turn of one operation.
 func (t *operations) begin(ctx context.Context) error {
@@ -78,7 +93,7 @@ func (t *operations) spanAfter(start time.Time, s span, timeout time.Duration) (
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.heard.Before(start) {
+	if t.beside().heard.Before(start) {
 		s.end = limit
 	}
 	return s, nil
@@ -88,7 +103,7 @@ func (t *operations) spanAfter(start time.Time, s span, timeout time.Duration) (
 // others have theirs and are answered.
 func (t *operations) limit(start time.Time, s span, timeout time.Duration) time.Time {
 	t.mu.Lock()
-	limit := maxTime(start, t.heard).Add(timeout)
+	limit := maxTime(start, t.beside().heard).Add(timeout)
 	t.mu.Unlock()
 	if s.end.IsZero() {
 		return limit
@@ -108,11 +123,11 @@ func (t *operations) line() waiting {
 		t.taken = true
 		return nil
 	}
-	if t.yield != nil {
-		t.yield()
+	others, turn := t.beside(), make(waiting)
+	if others.yield != nil {
+		others.yield()
 	}
-	turn := make(waiting)
-	t.queue = append(t.queue, turn)
+	others.queue = append(others.queue, turn)
 	return turn
 }
 
@@ -120,9 +135,10 @@ func (t *operations) line() waiting {
 // this instant.
 func (t *operations) forgo(turn waiting) {
 	t.mu.Lock()
-	at := slices.Index(t.queue, turn)
+	others := t.beside()
+	at := slices.Index(others.queue, turn)
 	if at >= 0 {
-		t.queue = slices.Delete(t.queue, at, at+1)
+		others.queue = slices.Delete(others.queue, at, at+1)
 	}
 	t.mu.Unlock()
 	if at < 0 {
@@ -134,21 +150,28 @@ func (t *operations) forgo(turn waiting) {
 func (t *operations) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.yield = nil
-	if len(t.queue) == 0 {
+	if t.others == nil || !t.others.next() {
 		t.taken = false
-		return
 	}
-	close(t.queue[0])
-	t.queue = t.queue[1:]
+}
+
+// next gives the turn to the first that waits, and reports whether there was one.
+func (o *others) next() bool {
+	o.yield = nil
+	if len(o.queue) == 0 {
+		return false
+	}
+	close(o.queue[0])
+	o.queue = o.queue[1:]
+	return true
 }
 
 // answered notifies those who wait that the operation that has the turn was answered.
 func (t *operations) answered() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.queue) > 0 {
-		t.heard = time.Now()
+	if t.others != nil && len(t.others.queue) > 0 {
+		t.others.heard = time.Now()
 	}
 }
 
@@ -157,9 +180,10 @@ func (t *operations) answered() {
 func (t *operations) yieldTo(yield func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.queue) > 0 {
+	others := t.beside()
+	if len(others.queue) > 0 {
 		return false
 	}
-	t.yield = yield
+	others.yield = yield
 	return true
 }

@@ -151,7 +151,7 @@ func (o *ownership) Renewed(err error, late time.Duration) {
 	for _, s := range o.live() {
 		s.renewed()
 		if s.observed != nil && len(observers.renewal) > 0 {
-			observers.observeRenewal(s.observed, Renewal{HoldInfo: s.info, Err: unavailable(err), Late: late})
+			observers.observeRenewal(s.observed, Renewal{HoldInfo: s.info(), Err: unavailable(err), Late: late})
 		}
 	}
 }

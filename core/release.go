@@ -130,7 +130,7 @@ func (o *ownership) freeLast(ctx context.Context, now time.Time) (handed bool, e
 // lostOnRelease notifies the observers of a loss that only the release has found.
 func (s *scope) lostOnRelease(cause error) {
 	if s.lostOnce.CompareAndSwap(false, true) && s.observed != nil {
-		s.client.cfg.observers.observeLoss(s.observed, Loss{HoldInfo: s.info, Cause: cause})
+		s.observers().observeLoss(s.observed, Loss{HoldInfo: s.info(), Cause: cause})
 	}
 }
 

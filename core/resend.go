@@ -15,11 +15,16 @@ type resend struct {
 	client *Client
 	key    string
 	span   span
-	sleep  func(ctx context.Context, pause time.Duration) error // its error ends the loop
+	pauser pauser
 
 	earlier error     // what an earlier send has come to; nil: there was none, or it was answered
 	silence time.Time // the end of the backend timeout, since Redis was last there; zero: it was there just now
 	atLeast time.Time // before that the loop does not end for silence; send may set it
+}
+
+// pauser pauses before the next send. Its error ends the loop.
+type pauser interface {
+	pause(ctx context.Context, pause time.Duration) error
 }
 
 // run calls send until that gives no error, or one that another send does not help against,
@@ -38,7 +43,7 @@ func (r *resend) run(ctx context.Context, send func() (sent time.Time, again boo
 			return r.client.concede(ctx, r.key, last, r.cause(err))
 		}
 		r.note(err)
-		if err := r.sleep(ctx, pause); err != nil {
+		if err := r.pauser.pause(ctx, pause); err != nil {
 			return err
 		}
 	}
@@ -85,7 +90,7 @@ func (c *Client) concede(ctx context.Context, key string, last time.Time, err er
 // over. sent is when the answered call was sent.
 func insist[T any](ctx context.Context, o *ownership, s span, prepare func() redisstore.Call[T]) (answer T, sent time.Time, err error) {
 	c := o.client
-	r := resend{client: c, key: o.lease.Key, span: s, sleep: c.sleepHolding}
+	r := resend{client: c, key: o.lease.Key, span: s, pauser: o}
 	err = r.run(ctx, func() (time.Time, bool, error) {
 		call := prepare()
 		sent = call.Sent
@@ -110,10 +115,9 @@ func insist[T any](ctx context.Context, o *ownership, s span, prepare func() red
 	return answer, sent, err
 }
 
-// sleepHolding pauses an operation on a lock that is held: its error is that of the
-// operation.
-func (c *Client) sleepHolding(ctx context.Context, pause time.Duration) error {
-	return unavailable(c.sleep(ctx, pause))
+// pause pauses an operation on a lock that is held: its error is that of the operation.
+func (o *ownership) pause(ctx context.Context, pause time.Duration) error {
+	return unavailable(o.client.sleep(ctx, pause))
 }
 
 // span is the time that an operation has. The zero value is as long as its context.

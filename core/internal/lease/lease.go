@@ -36,8 +36,8 @@ type Lease struct {
 
 	mu      sync.Mutex
 	phase   phase
+	wishes  int32         // to renew it
 	cause   error         // of the loss
-	wishes  int           // to renew it
 	longest time.Duration // longest TTL asked for
 	trust   trust
 	inquiry inquiry
@@ -45,7 +45,7 @@ type Lease struct {
 
 // trust is what may be believed of Redis after commands without an answer.
 type trust struct {
-	landing time.Time     // such a command may land until then
+	landing time.Duration // such a command may land until then, since the client's start; 0: there is none
 	most    time.Duration // longest TTL that a reply confirms; 0: any
 }
 

@@ -56,7 +56,7 @@ func (l *Lease) Renew(now time.Time) {
 // StopRenewal takes one call of Renew back. A renewal on the wire goes on.
 func (l *Lease) StopRenewal() { l.wish(-1) }
 
-func (l *Lease) wish(n int) {
+func (l *Lease) wish(n int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wishes += n

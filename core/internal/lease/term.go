@@ -51,7 +51,7 @@ func (l *Lease) Lower(now time.Time, ttl time.Duration) bool {
 func (l *Lease) lowered(now time.Time, ttl time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.phase != held || now.Before(l.trust.landing) {
+	if l.phase != held || now.Sub(l.dog.cfg.Start) < l.trust.landing {
 		return false
 	}
 	l.longest = ttl
@@ -65,14 +65,17 @@ func (l *Lease) lowered(now time.Time, ttl time.Duration) bool {
 func (l *Lease) Unanswered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trust.landing = time.Now().Add(l.dog.cfg.Landing)
+	l.trust.landing = time.Since(l.dog.cfg.Start) + l.dog.cfg.Landing
 }
 
 // Landing is until when commands without an answer may land, zero if there are none.
 func (l *Lease) Landing() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.trust.landing
+	if l.trust.landing == 0 {
+		return time.Time{}
+	}
+	return l.dog.cfg.Start.Add(l.trust.landing)
 }
 
 // BelieveAtMost caps the TTLs that replies are taken to confirm, from now on: a command

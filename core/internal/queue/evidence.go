@@ -11,10 +11,15 @@ type Refusal struct {
 
 // evidence is what is known about whether the lock is taken.
 type evidence struct {
-	asked   time.Time // the first attempt since the last answer; zero: it was answered
+	asked time.Time // the first attempt since the last answer; zero: it was answered
+	seen  *seen     // by waiters; nil: nothing
+}
+
+// seen is what waiters have seen of a lock that was taken.
+type seen struct {
 	refusal *Refusal  // the last one that a waiter got, nil if none did
 	refused time.Time // when that was
-	ended   time.Time // when a holder of this process has last left waiters behind
+	ended   time.Time // when a holder of this process has last left waiters behind; zero: none has
 }
 
 // asks notes that an attempt is about to be sent.
@@ -30,7 +35,19 @@ func (e *evidence) answered() { e.asked = time.Time{} }
 // isRefused notes a refusal.
 func (e *evidence) isRefused(r *Refusal, now time.Time) {
 	e.answered()
-	e.refusal, e.refused = r, now
+	s := e.sight()
+	s.refusal, s.refused = r, now
+}
+
+// ends notes that a holder of this process has left waiters behind.
+func (e *evidence) ends(now time.Time) { e.sight().ended = now }
+
+// sight is where to note what was seen.
+func (e *evidence) sight() *seen {
+	if e.seen == nil {
+		e.seen = &seen{}
+	}
+	return e.seen
 }
 
 // silentSince reports whether nobody has had an answer since then.
@@ -47,11 +64,14 @@ func (q *Queues) TakenSince(w *Waiter) (r *Refusal, at time.Time, taken bool) {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	in := w.queue
-	if e := &in.evidence; e.refusal != nil && !e.refused.Before(w.Since) {
-		return e.refusal, e.refused, true
+	switch seen := in.evidence.seen; {
+	case seen == nil:
+		return nil, at, in.holders.any()
+	case seen.refusal != nil && !seen.refused.Before(w.Since):
+		return seen.refusal, seen.refused, true
+	default:
+		return nil, at, in.holders.any() || !seen.ended.IsZero() && !seen.ended.Before(w.Since)
 	}
-	ended := in.evidence.ended
-	return nil, at, in.holders.any() || !ended.IsZero() && !ended.Before(w.Since)
 }
 
 // Unanswered reports whether the attempts of other waiters have had no answer for as long

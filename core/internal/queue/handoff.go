@@ -33,7 +33,8 @@ func (in *queue) choose(limits RunLimits, now time.Time) *Waiter {
 
 // mayHandOff reports whether the lock may go on within this process.
 func (in *queue) mayHandOff(limits RunLimits, now time.Time) bool {
-	return in.turns.mayHandOff(now, limits) && !in.possession.owes(in.key, now)
+	past := in.past()
+	return past.turns.mayHandOff(now, limits) && !past.possession.owes(in.key, now)
 }
 
 // Handed completes a hand-off: to is the new holder. It reports whether the chosen waiter
@@ -44,8 +45,8 @@ func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
 	defer s.mu.Unlock()
 	in := w.queue
 	in.handing--
+	in.past().turns.handed()
 	in.holders.follow(from, next)
-	in.turns.handed()
 	if w.state != chosen {
 		return false
 	}

@@ -93,11 +93,9 @@ func (h *holders) follow(from Holder, to tenure) {
 	}
 }
 
-// remove reports whether the holder was there.
-func (h *holders) remove(holder Holder) bool {
-	i := h.index(holder)
-	if i >= 0 {
+// remove takes a holder out, if it is there.
+func (h *holders) remove(holder Holder) {
+	if i := h.index(holder); i >= 0 {
 		h.list = slices.Delete(h.list, i, i+1)
 	}
-	return i >= 0
 }

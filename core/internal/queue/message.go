@@ -36,7 +36,7 @@ func (q *Queues) NeedsSubscription(w *Waiter) bool {
 func (q *Queues) Subscribe(w *Waiter, t Subscription) {
 	s := q.lock(w.queue.key)
 	if w.queue.subscription == nil && w.inQueue() {
-		w.queue.subscription, w.queue.heard, t = t, t, nil
+		w.queue.subscription, w.queue.past().heard, t = t, t, nil
 	}
 	s.mu.Unlock()
 	release(t)
@@ -47,8 +47,7 @@ func (q *Queues) Subscribe(w *Waiter, t Subscription) {
 func (q *Queues) Listens(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	l := s.lasting(key)
-	return l != nil && l.listens()
+	return s.lasting(key).listens()
 }
 
 // silent reports whether the subscription of the queue gets nothing, while no holder is
@@ -94,7 +93,7 @@ func (q *Queues) Confirmed(key string, now time.Time) []Holder {
 // lasting is what is known of key beside its queue, nil if nothing. The shard is locked.
 func (s *shard) lasting(key string) *lasting {
 	if in := s.queues[key]; in != nil {
-		return in.lasting
+		return in.past()
 	}
 	return s.recent[key]
 }
@@ -106,7 +105,7 @@ func (s *shard) doubt(key string, now time.Time) []Holder {
 	if in == nil {
 		return nil
 	}
-	in.possession.contested()
+	in.past().possession.contested()
 	if in.paced(now) {
 		in.wakeHead()
 	}
@@ -116,11 +115,14 @@ func (s *shard) doubt(key string, now time.Time) []Holder {
 // paced reports whether the head should be notified of a message. One that has been, and has
 // not attempted since, is to attempt once, and is not put off again.
 func (in *queue) paced(now time.Time) bool {
-	if now.Before(in.pacedTo) {
+	if in.pace.left(now) > 0 {
 		return false
 	}
 	if head := in.order.first; head == nil || head.state != due {
-		in.pacedTo = in.pace.next(now)
+		if in.pace == nil {
+			in.pace = &pace{}
+		}
+		in.pace.next(now)
 	}
 	return true
 }
@@ -154,8 +156,8 @@ func (q *Queues) ExpectEcho(key string, now time.Time) {
 }
 
 func (in *queue) expectEcho(now time.Time) {
-	if in.listens() {
-		in.echo.expect(now)
+	if in.lasting.listens() {
+		in.lasting.echo.expect(now)
 	}
 }
 
@@ -164,10 +166,10 @@ func (q *Queues) EchoSent(key string, sent bool, now time.Time) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	switch in := s.queues[key]; {
-	case in == nil:
+	case in == nil || in.lasting == nil: // no echo is expected
 	case sent:
-		in.echo.sent(now)
+		in.lasting.echo.sent(now)
 	default:
-		in.echo.none()
+		in.lasting.echo.none()
 	}
 }

@@ -4,18 +4,31 @@ import "time"
 
 // queue is that of one key: the waiters of this process in the order in which they came,
 // and the holders if they are of this process. Only the head talks to Redis.
+//
+// Most locks are held without anybody else wanting them. So what is behind a pointer here
+// is made when something happens that it is about.
 type queue struct {
-	*lasting
-
 	key          string
 	kind         string // of lock, of the holders and waiters
 	order        order
 	holders      holders
 	handing      int          // hand-offs on their way; more than one if the first one is slow
 	subscription Subscription // to the messages, kept while anybody waits; nil: none
-	pace         pace         // of the attempts that messages cause
-	pacedTo      time.Time    // the head waits until then because of it
+	pace         *pace        // of the attempts that messages cause; nil: there was no message
 	evidence     evidence
+	lasting      *lasting // nil: nobody but the holder, if there is one, has had the lock; see past
+}
+
+// past is what outlives the queue. Up to now it may have been no more than that somebody has
+// the lock.
+func (in *queue) past() *lasting {
+	if in.lasting == nil {
+		in.lasting = &lasting{}
+		if in.holders.any() {
+			in.lasting.begin(in.holders.list[0].known)
+		}
+	}
+	return in.lasting
 }
 
 func (in *queue) check(kind string) error {
@@ -106,8 +119,7 @@ func (q *Queues) Refused(w *Waiter, r Refusal, by Rival, now time.Time) (passed 
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	w.queue.evidence.isRefused(&r, now)
-	w.queue.turns.refuse(now, by)
-	w.queue.possession.contested()
+	w.queue.past().refuse(now, by)
 	if w.passed.moved {
 		w.passed.times++
 	}
@@ -130,12 +142,7 @@ func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Repla
 	s := q.lock(key)
 	in := s.get(key, g.Kind)
 	in.kind = g.Kind
-	if !in.holders.any() || !in.holders.admits(g.Shared) { // else it joins a turn
-		in.turns.begin(now, in.listens())
-	}
-	in.pace, in.pacedTo = pace{}, time.Time{}
-	in.possession.taken(now)
-	in.evidence.answered()
+	in.taken(g.Shared, now)
 	replaced := in.holders.add(by, g.Sent)
 	var t Subscription
 	if w != nil {
@@ -150,6 +157,19 @@ func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Repla
 	}
 	release(t)
 	return replaced
+}
+
+// taken notes that an attempt has brought the lock, before its holder is there.
+func (in *queue) taken(shared bool, now time.Time) {
+	in.pace = nil
+	in.evidence.answered()
+	switch {
+	case in.lasting == nil && !in.holders.any(): // its past is the holder
+	case in.holders.any() && in.holders.admits(shared):
+		in.past().join(now)
+	default:
+		in.past().begin(now)
+	}
 }
 
 // served takes out a waiter whose attempt has succeeded, and gives the subscription to let
@@ -173,11 +193,12 @@ const NoMessage = -2
 func (q *Queues) Ended(key string, h Holder, notified int, now time.Time) {
 	s := q.lock(key)
 	in := s.queues[key]
-	if in == nil || !in.holders.remove(h) {
+	if in == nil || in.holders.index(h) < 0 {
 		s.mu.Unlock()
 		return
 	}
-	in.echo.sent(now)
+	in.past().echo.sent(now)
+	in.holders.remove(h)
 	if !in.holders.any() {
 		in.freed(notified, now)
 	}
@@ -188,13 +209,14 @@ func (q *Queues) Ended(key string, h Holder, notified int, now time.Time) {
 
 // freed notes that the last holder has ended.
 func (in *queue) freed(notified int, now time.Time) {
-	in.pacedTo = time.Time{}
-	in.possession.freed(now)
+	in.pace.drop()
+	past := in.past()
+	past.possession.freed(now)
 	if notified != NoMessage {
-		in.turns.release(now, notified)
+		past.turns.release(now, notified)
 	}
 	if in.order.first != nil {
-		in.evidence.ended = now
+		in.evidence.ends(now)
 	}
 	in.wakeHead()
 }

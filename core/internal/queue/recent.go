@@ -16,9 +16,24 @@ type lasting struct {
 	heard      Subscription // the last one, perhaps given back; nil: there was none
 }
 
+// begin notes that the lock was taken from Redis.
+func (l *lasting) begin(now time.Time) {
+	l.turns.begin(now, l.listens())
+	l.possession.taken(now)
+}
+
+// join notes that the lock was taken beside holders who share it.
+func (l *lasting) join(now time.Time) { l.possession.taken(now) }
+
+// refuse notes who has the lock.
+func (l *lasting) refuse(now time.Time, by Rival) {
+	l.turns.refuse(now, by)
+	l.possession.contested()
+}
+
 // listens reports whether this process gets the messages, and PUBLISH counts it: for a while
 // that is so after a subscription was given back.
-func (l *lasting) listens() bool { return l.heard != nil && l.heard.Confirmed() }
+func (l *lasting) listens() bool { return l != nil && l.heard != nil && l.heard.Confirmed() }
 
 // message notes that somebody has freed the lock, and reports whether it was not this process.
 func (l *lasting) message(now time.Time) (others bool) {
@@ -39,7 +54,7 @@ func (l *lasting) stale(now time.Time) bool {
 type recent map[string]*lasting
 
 func (r *recent) keep(key string, l *lasting, now time.Time) {
-	if !l.possession.busy {
+	if l == nil || !l.possession.busy {
 		return
 	}
 	if *r == nil {
@@ -53,12 +68,9 @@ func (r *recent) keep(key string, l *lasting, now time.Time) {
 	}
 }
 
-// take gives what is left of key to a new queue.
+// take gives what is left of key to a new queue; nil if that is nothing.
 func (r *recent) take(key string) *lasting {
-	l, ok := (*r)[key]
-	if !ok {
-		return &lasting{}
-	}
+	l := (*r)[key]
 	delete(*r, key)
 	return l
 }

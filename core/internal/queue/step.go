@@ -41,16 +41,22 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 // standsBack is for how long the head leaves the lock to other processes: it is their turn,
 // messages come too fast, or the lock has to be left free.
 func (in *queue) standsBack(now time.Time) time.Duration {
+	paced, past := in.pace.left(now), in.lasting
+	if past == nil {
+		return paced
+	}
 	free := !in.holders.any()
-	if p := &in.possession; free && (p.again || !in.silent()) && p.owes(in.key, now) {
+	if p := &past.possession; free && (p.again || !in.silent()) && p.owes(in.key, now) {
 		p.give(in.key, now)
 	}
-	return max(in.turns.waits(now), in.pacedTo.Sub(now), in.possession.until.Sub(now))
+	return max(past.turns.waits(now), paced, past.possession.until.Sub(now))
 }
 
 // deaf reports whether it is the turn of others whose release nobody here would hear of. Who
 // only leaves the lock free now and then waits for nobody's message.
-func (in *queue) deaf(now time.Time) bool { return in.subscription == nil && in.turns.waits(now) > 0 }
+func (in *queue) deaf(now time.Time) bool {
+	return in.subscription == nil && in.past().turns.waits(now) > 0
+}
 
 // Poll makes the next step an attempt, if the waiter is the head.
 func (q *Queues) Poll(w *Waiter) {
