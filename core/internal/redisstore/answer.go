@@ -20,13 +20,13 @@ import (
 // Who completes it does so once, and nothing else to it afterwards; only its caller reads it.
 // A pipeline's mutex is between what makes it slow and what completes it.
 type answer struct {
-	soon     sync.WaitGroup // counts one, until it is over or slow
-	wake     chan struct{}  // of one that is slow
-	isOver   atomic.Bool
-	isHung   atomic.Bool // its caller is to know that its connection hangs
-	known    bool        // that; the pipeline's mutex guards it
-	reply    any
-	failure  error
+	soon    sync.WaitGroup // counts one, until it is over or slow
+	wake    chan struct{}  // of one that is slow
+	isOver  atomic.Bool
+	isHung  atomic.Bool // its caller is to know that its connection hangs
+	known   bool        // that; the pipeline's mutex guards it
+	reply   any
+	failure error
 
 	future *redis.AutoFuture // instead of all that, of one that follows a redirection
 }
