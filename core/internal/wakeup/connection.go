@@ -32,7 +32,7 @@ type connection struct {
 	cfg    *Config
 	forget func(*connection)
 	node   string
-	key    string        // tells the node
+	key    string        // names the node
 	work   chan struct{} // there are fresh channels; capacity 1
 
 	mu            sync.Mutex
