@@ -52,7 +52,7 @@ func TestReloads_TheEndOfARefusal(t *testing.T) { //nolint:paralleltest // there
 	bad, other := good, good
 	bad.Err, other.File = errors.New("locks.yaml:3:1: no key"), "other.yaml"
 	for name, own := range map[string]bool{"with a logger": true, "without": false} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // likewise
+		t.Run(name, func(t *testing.T) {
 			logs := &logBuffer{}
 			logger := slog.New(slog.NewJSONHandler(logs, nil))
 			var opts []telemetry.Option
