@@ -68,7 +68,7 @@ func TestBackend_OneEventPerChange(t *testing.T) {
 	})
 }
 
-// One key that cannot be locked does not tell of an outage at every request.
+// One key that cannot be locked does not report an outage at every request.
 func TestBackend_OneBadKeyIsNotToldAllTheTime(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -137,7 +137,7 @@ type detached struct {
 	context.Context //nolint:containedctx // this type is a context
 }
 
-// detachedKey is where a detached context tells that it is one.
+// detachedKey is where a detached context says that it is one.
 type detachedKey struct{}
 
 // Value hides the holds.

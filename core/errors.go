@@ -19,7 +19,7 @@ var (
 	ErrNotAcquired = errors.New("core: lock not acquired")
 
 	// ErrUnavailable says that Redis did not answer, or answered with an error that
-	// tells nothing about the lock. The lock is then neither held nor known to be
+	// says nothing about the lock. The lock is then neither held nor known to be
 	// taken.
 	ErrUnavailable = errors.New("core: redis unavailable")
 
@@ -47,7 +47,7 @@ var (
 	ErrInvalid = errors.New("core: invalid argument")
 )
 
-// NotAcquiredError tells why and after how long a lock was not acquired.
+// NotAcquiredError says why and after how long a lock was not acquired.
 //
 // It is meant for the server's own logs and decisions. Do not send its text to a
 // client: it contains the key. [ErrorText] does not.
@@ -105,7 +105,7 @@ func unavailable(cause error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
 }
 
-// isOutcome reports whether an error tells what an operation has come to.
+// isOutcome reports whether an error says what an operation has come to.
 func isOutcome(err error) bool {
 	for _, outcome := range []error{ErrUnavailable, ErrNotAcquired, ErrNotHeld, ErrClosed, ErrTooManyWaiters, ErrInvalid} {
 		if errors.Is(err, outcome) {

@@ -7,7 +7,7 @@ import (
 )
 
 // EndLeaseOnWallClock moves the end of a hold's lease into the past on the wall clock
-// only, as a suspended machine finds it, and tells nobody.
+// only, as a suspended machine finds it, and notifies nobody.
 func EndLeaseOnWallClock(h *Hold) {
 	for _, o := range h.scope.owners {
 		o.lease.AdvanceClocks(0, o.lease.Left(time.Now()))
@@ -33,7 +33,7 @@ func EndLeaseEarlier(h *Hold, index int, d time.Duration) {
 }
 
 // JumpWallClock makes the wall clock of everything under watch be d ahead of what it
-// was, as after a suspension of that length. Nobody is told.
+// was, as after a suspension of that length. Nobody is notified.
 func JumpWallClock(c *Client, d time.Duration) {
 	c.watchdog.AdvanceWallClock(d)
 }

@@ -10,7 +10,7 @@ import (
 
 // TestFault_ErrAtTheInstantOfTheLoss asks a context again and again while its lease
 // runs out, from several goroutines: from the instant at which nothing of the lease
-// is left, nobody is told that it is alive, not even while the watchdog is just
+// is left, nothing says that it is alive, not even while the watchdog is just
 // about to cancel it.
 func TestFault_ErrAtTheInstantOfTheLoss(t *testing.T) {
 	t.Parallel()

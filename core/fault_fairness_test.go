@@ -82,7 +82,7 @@ func jain(xs []float64) float64 {
 }
 
 // callerRole has many callers take turns until all processes together have had
-// enough, and tells how many turns each of them had. The count is read and written
+// enough, and reports how many turns each of them had. The count is read and written
 // in two steps, so that two holders at a time would lose turns.
 func callerRole(c childSide) error {
 	locks, err := core.New(c.rdb, patient)

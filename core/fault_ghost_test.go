@@ -75,7 +75,7 @@ func TestFault_Ghost(t *testing.T) {
 }
 
 // TestFault_Ghost_LandsWhenTheConnectionIsGone has the abandoned acquire land long
-// after its connection was given up: nobody can tell that it did but who asks.
+// after its connection was given up: nobody knows that it did but who asks.
 func TestFault_Ghost_LandsWhenTheConnectionIsGone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -17,7 +17,7 @@ import (
 
 // TestFault_Loading has a server load its data, as it does after a restart, for longer
 // than the backend timeout of a client: that is no lock that is taken, and it passes.
-// A caller who does not wait, or not so long, is told; one that does sees it pass.
+// A caller who does not wait, or not so long, fails; one that does sees it pass.
 func TestFault_Loading(t *testing.T) {
 	t.Parallel()
 	const timeout = 200 * time.Millisecond

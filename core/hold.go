@@ -108,7 +108,7 @@ func (h *Hold) Keys() []string {
 	return keys
 }
 
-// Field is the holder's field in the lock's hash: "<client id>:<n>". It tells in
+// Field is the holder's field in the lock's hash: "<client id>:<n>". It says in
 // Redis and in traces who holds the lock.
 func (h *Hold) Field() string {
 	if h == nil {

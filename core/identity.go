@@ -18,7 +18,7 @@ type identity struct {
 }
 
 // firstField is the number before the first field of a client. No thread of Java has one as
-// high: so the fields of this library are told from those of others.
+// high: so the fields of this library differ from those of others.
 const firstField = 1 << 40
 
 // rivalOf says who the holder is that a field names.

@@ -6,7 +6,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// The fields of this library are told from those of Redisson, whose numbers are threads.
+// The fields of this library differ from those of Redisson, whose numbers are threads.
 func TestRivalOf(t *testing.T) {
 	t.Parallel()
 	i := identity{id: newID()}

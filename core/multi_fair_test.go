@@ -140,7 +140,7 @@ func TestMultiLock_BesideRedissonsInAnotherOrder(t *testing.T) {
 }
 
 // The same on a real server, with three on each side, of which one has Redisson's first
-// key at nearly every moment. Only a fight that lasts is told from a slow machine.
+// key at nearly every moment. Only a fight that lasts differs from a slow machine.
 func TestMultiLock_BesideRedissonsOnAServer(t *testing.T) {
 	t.Parallel()
 	b := serverBed(t)

@@ -49,7 +49,7 @@ var passing = []condition{
 
 // TestPassing_IsWaitedOut has a Redis that is there but refuses everything for much
 // longer than the backend timeout. Who waits for a lock, or enters one again, waits for
-// that, too, without asking all the time; who does not wait is told at once, and why.
+// that, too, without asking all the time; who does not wait fails at once, with the cause.
 // Nothing of what was refused is left behind.
 func TestPassing_IsWaitedOut(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ const (
 )
 
 // TestOutage_IsNotAmplified has many callers, none of whom waits for as long as the
-// backend timeout, try for a while at a Redis that has fallen silent. They are soon told
+// backend timeout, try for a while at a Redis that has fallen silent. They soon fail
 // at once, few goroutines are needed for that, and when Redis is back the client is
 // quiet within a second, and nothing is left behind.
 func TestOutage_IsNotAmplified(t *testing.T) {

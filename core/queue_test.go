@@ -228,7 +228,7 @@ func TestQueue_ChosenWaiterLeavesWhileTheHandOffIsOnItsWay(t *testing.T) {
 	}
 }
 
-// Whatever the head that leaves was told or would have found out next, the new head
+// Whatever the head that leaves was notified of or would have found out next, the new head
 // looks at once.
 func TestQueue_NewHeadAttemptsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -370,7 +370,7 @@ func TestHandOff_RefusedByRedisFreesTheLock(t *testing.T) {
 		t.Errorf("release: %v", err)
 	}
 	b.wantGone("k")
-	wantErr(t, <-next, core.ErrUnavailable) // it tries by itself, and is told
+	wantErr(t, <-next, core.ErrUnavailable) // it tries by itself, and fails
 	b.ConfigSet(t.Context(), "maxmemory", "0")
 }
 

@@ -2,7 +2,7 @@ package core
 
 import "context"
 
-// Refusal tells why Acquire would fail at once, as far as that is known without asking
+// Refusal reports why Acquire would fail at once, as far as that is known without asking
 // Redis: [ErrInvalid], [ErrClosed], [ErrUnavailable] while Redis is known to be down, or
 // [ErrTooManyWaiters] where the call may wait. Nil means that Acquire would get further.
 // It is for callers that have something costly to do before they wait, such as reading a

@@ -138,7 +138,7 @@ func TestClose_DoesNotWaitForASilentRedis(t *testing.T) {
 	})
 }
 
-// Redis falls silent while callers wait for one key: none of them is told that it is
+// Redis falls silent while callers wait for one key: none of them finds that it is
 // taken, and they do not run into the backend timeout one after the other.
 func TestQueue_RedisGoneIsNotTaken(t *testing.T) {
 	t.Parallel()
@@ -253,9 +253,9 @@ func TestRelease_HandedToAWaiterThatHasLeft(t *testing.T) {
 	}
 }
 
-// A Cluster that refuses to tell whether it has sharded pub/sub is not taken for one
+// A Cluster that refuses to say whether it has sharded pub/sub is not taken for one
 // without: the wake-ups of Redisson would travel elsewhere. Who says what it has need
-// not be told.
+// not ask.
 func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)

@@ -18,7 +18,7 @@ func (d slowEnd) ObserveAcquireEnd(context.Context, core.AcquireResult) {
 	<-time.NewTimer(time.Duration(d)).C
 }
 
-// The lease is over before there is a hold to be told: it is told when it begins.
+// The lease is over before there is a hold to be notified: it is notified when it begins.
 func TestHold_LostBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{{"k"}, {"a", "b"}} {

@@ -122,7 +122,7 @@ func TestRefresh_StuckSendLandsAfterTheTTLWasRaised(t *testing.T) {
 }
 
 // A machine that was suspended has a monotonic clock that stood still. Who waits for
-// nothing but Done is told all the same, soon after it goes on.
+// nothing but Done is notified all the same, soon after it goes on.
 func TestWatchdog_WallClockJumpClosesDone(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -163,7 +163,7 @@ func TestWatchdog_WallClockJumpWithinTheLeaseClosesDone(t *testing.T) {
 	})
 }
 
-// wantEndsSoon wants a lock to be lost, and its holder told, within about a second.
+// wantEndsSoon wants a lock to be lost, and its holder notified, within about a second.
 func wantEndsSoon(t *testing.T, ctx context.Context) {
 	t.Helper()
 	start := time.Now()

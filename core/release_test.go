@@ -424,7 +424,7 @@ func TestHandover_LossEndsTheNewContext(t *testing.T) {
 	})
 }
 
-// A hold that was lost before the handover has told so.
+// A hold that was lost before the handover has said so.
 func TestHandover_OfALostHoldTellsTheLossOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

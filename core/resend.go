@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -63,10 +65,23 @@ func (r *resend) note(err error) {
 // cause adds to the error of the last send what an earlier one was answered, such as
 // READONLY: that the last one got no answer in time says less.
 func (r *resend) cause(err error) error {
-	if r.earlier == nil || redisstore.Answer(err) || r.earlier.Error() == err.Error() {
+	if r.earlier == nil || redisstore.Answer(err) || !saysMore(r.earlier, err.Error()) {
 		return err
 	}
 	return fmt.Errorf("%w; before that: %w", err, r.earlier)
+}
+
+// saysMore reports whether a cause at the bottom of err is not in the text.
+func saysMore(err error, text string) bool {
+	switch e := err.(type) { //nolint:errorlint // it walks through all
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), func(cause error) bool { return saysMore(cause, text) })
+	case interface{ Unwrap() error }:
+		if cause := e.Unwrap(); cause != nil {
+			return saysMore(cause, text)
+		}
+	}
+	return !strings.Contains(text, err.Error())
 }
 
 // concede ends an operation that has tried up to last, when it is too late to try again

@@ -135,7 +135,7 @@ func TestSilentWaiter_Polls(t *testing.T) {
 }
 
 // Who stands back has its turn all the same: a caller whose wait ends meanwhile, or
-// whose context does, is never told that a free lock is taken.
+// whose context does, never finds that a free lock is taken.
 func TestSilentWaiter_ShortWaitsAreNotRefusedAFreeLock(t *testing.T) {
 	t.Parallel()
 	for name, bound := range map[string]func(context.Context) (context.Context, context.CancelFunc, []core.AcquireOption){

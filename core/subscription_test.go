@@ -118,7 +118,7 @@ func (b *bed) connections(t *testing.T) (most int) {
 	return most
 }
 
-// meddled is the way to a server on which subscribers can be told more than it says.
+// meddled is the way to a server on which subscribers can hear more than it says.
 type meddled struct {
 	rdb        *redis.Client
 	subscriber net.Conn // the end of the server's side
@@ -158,7 +158,7 @@ func (m *meddled) carry(server io.Writer, client net.Conn) {
 	}
 }
 
-// endSubscription tells the subscriber that it is none any more.
+// endSubscription notifies the subscriber that it is none any more.
 func (m *meddled) endSubscription(channel string) error {
 	_, err := fmt.Fprintf(m.subscriber, ">3\r\n$11\r\nunsubscribe\r\n$%d\r\n%s\r\n:0\r\n", len(channel), channel)
 	return err

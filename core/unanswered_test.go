@@ -11,7 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 )
 
-// Work under a hold must not outlive the lock: it is told before the release is sent.
+// Work under a hold must not outlive the lock: it is notified before the release is sent.
 func TestRelease_EndsTheContextBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -120,7 +120,7 @@ func TestAcquire_GrantedAfterACancelIsNoSuccess(t *testing.T) {
 }
 
 // A waiter finds the lock taken by what an abandoned attempt of its own client has
-// left there. It is told as soon as that is cleared up, also without a subscription.
+// left there. It is notified as soon as that is cleared up, also without a subscription.
 func TestQueue_WokenWhenAnAbandonedAttemptIsClearedUp(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

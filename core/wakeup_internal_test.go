@@ -67,7 +67,7 @@ type final struct{ wakeup.Connection }
 
 func (final) Sharded() bool { return true }
 
-// A subscription connection that is closed tells nobody anything: those who relied on
+// A subscription connection that is closed notifies nobody of anything: those who relied on
 // it look, and then listen elsewhere.
 func TestSubscription_CloseWakesTheWaiters(t *testing.T) {
 	t.Parallel()

@@ -174,7 +174,7 @@ func TestHold_FixedLeaseEndsTheContextWithErrLost(t *testing.T) {
 	})
 }
 
-// Err compares the clocks itself: no timer has fired, nobody was told.
+// Err compares the clocks itself: no timer has fired, nobody was notified.
 func TestHold_ErrLooksAtTheClock(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*core.Hold){
@@ -199,7 +199,7 @@ func TestHold_ErrLooksAtTheClock(t *testing.T) {
 					t.Error("Held is true")
 				}
 				wantEnded(t, ctx, core.ErrLost)
-				<-ctx.Done() // all who wait for the context are told then
+				<-ctx.Done() // all who wait for the context are notified then
 				wantErr(t, hold.Release(t.Context()), core.ErrLost)
 				b.wantHolders("k", map[string]string{hold.Field(): "1"}) // a loss frees nothing
 			})

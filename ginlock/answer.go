@@ -112,9 +112,7 @@ func (g *Guard) refuse(c *gin.Context, refusal *aspect.RefusedError) {
 		settle(c, statusClientGone)
 		return
 	}
-	if status >= http.StatusInternalServerError {
-		_ = c.Error(forOperators(refusal)) //nolint:errcheck // gives back what it was given
-	}
+	report(c, refusal)
 	if seconds := failpolicy.RetryAfterSeconds(refusal.RetryAfter); seconds > 0 {
 		c.Header("Retry-After", strconv.Itoa(seconds))
 	}
@@ -126,6 +124,24 @@ func (g *Guard) refuse(c *gin.Context, refusal *aspect.RefusedError) {
 		c.Status(status) // a writer that wrote nothing must not look like success
 	}
 }
+
+// report puts a refusal by which somebody is at fault into c.Errors, for the log. What is
+// wrong with a request goes beside the error, whose text is fit for clients.
+func report(c *gin.Context, refusal *aspect.RefusedError) {
+	switch {
+	case refusal.Status.HTTP >= http.StatusInternalServerError:
+		_ = c.Error(forOperators(refusal)) //nolint:errcheck // gives back what it was given
+	case refusal.Cause == failpolicy.Key:
+		_ = c.Error(refusal).SetMeta(&loggedReason{refusal.Reason}) //nolint:errcheck // likewise
+	}
+}
+
+// loggedReason is a reason that gin's logger prints. gin.ErrorLogger, which sends errors to
+// clients, makes {} of it.
+type loggedReason struct{ reason error }
+
+// String is the text of the reason.
+func (l *loggedReason) String() string { return fmt.Sprint(l.reason) }
 
 // forOperators is a refusal as it is put into c.Errors. Where the program is at
 // fault it says what to change.

@@ -29,6 +29,8 @@ import (
 //   - Rules of Handler: those that fit no route at all. On which route such a handler
 //     is, only its first request tells; Handle is exact.
 //   - A rule of the same name twice on one route.
+//   - Rules of Handle and Middleware that take one key as locks of different kinds: see
+//     [ruleset.MixedKinds].
 //   - [WithBody] and [WithBuffer] for routes that do not exist.
 //   - An engine that hands over path values undecoded, which would give one
 //     resource several keys.

@@ -21,6 +21,7 @@ func (k *check) all() {
 		k.add(e.broken)
 	}
 	k.uncovered()
+	k.mixedKinds()
 }
 
 // reload checks a set that is to replace the one that [Guard.Middleware] has now.
@@ -30,6 +31,7 @@ func (k *check) reload(next *generation) {
 	k.rules(next)
 	k.clashes(next, others)
 	k.uncovered()
+	k.mixedKinds()
 }
 
 // rules finds what does not fit a route, and what matches none.
@@ -135,6 +137,23 @@ func (k *check) clashes(set *generation, others []*generation) {
 		for _, other := range others {
 			k.clash(e, other.table.at(r.Endpoint))
 		}
+	}
+}
+
+// mixedKinds finds rules of different routes that take one key as locks of different kinds.
+// Those of the sets come last: their file can be changed.
+func (k *check) mixedKinds() {
+	var rules []*ruleset.Resolved
+	for _, e := range k.handled {
+		rules = append(rules, e.rules()...)
+	}
+	for _, set := range k.sets {
+		for _, r := range k.known.routes {
+			rules = append(rules, set.table.at(r.Endpoint).rules()...)
+		}
+	}
+	for _, p := range ruleset.MixedKinds(rules) {
+		k.add(p)
 	}
 }
 

@@ -143,7 +143,8 @@
 //
 // Refusals with a status of 500 and more are added to c.Errors, for the logger:
 // as [*aspect.RefusedError], whose text is fit for clients, or, where the program
-// is at fault, as a text that says what to change.
+// is at fault, as a text that says what to change. So are requests that yield no key, with
+// the reason as the error's Meta, which gin.Logger prints.
 //
 // An answer of the guard is the only one. What middlewares outside write through
 // c.Writer after it, such as gin.ErrorLogger, which answers for every error in

@@ -54,6 +54,14 @@ func (e *endpoint) unusable(outer *frame) error {
 	return nil
 }
 
+// rules are those of an endpoint that works, nil where there is none.
+func (e *endpoint) rules() []*ruleset.Resolved {
+	if e == nil || e.broken != nil {
+		return nil
+	}
+	return e.point.Rules()
+}
+
 // clash finds a rule that both endpoints have.
 func (e *endpoint) clash(other *endpoint) error {
 	if other.route != e.route {

@@ -17,7 +17,8 @@ type Server interface {
 // Check compiles the rules of all methods that the servers have registered, and
 // returns every problem as one [*ruleset.InvalidError]: what is wrong with an option
 // of a .proto file, and with a key, a condition, a response or a fallback for a
-// method. Call it after the registrations and before Serve, once, with all servers
+// method; and rules that take one key as locks of different kinds, see
+// [ruleset.MixedKinds]. Call it after the registrations and before Serve, once, with all servers
 // that use the guard. Rules for other transports are not judged.
 //
 // Rules that match no method, and methods that change something and have no rule,
@@ -57,6 +58,7 @@ func (g *Guard) check(servers []Server) error {
 	for _, k := range methods {
 		c.compiled(k, t.methods[k])
 	}
+	c.mixedKinds(t, methods)
 	warnings := c.judge(methods)
 	c.serverFirst(methods)
 	g.aspect.Warn(warnings...)

@@ -40,6 +40,17 @@ func (c *checker) compiled(k methodKey, m *method) {
 	}
 }
 
+// mixedKinds reports rules of different methods that take one key as locks of different kinds.
+func (c *checker) mixedKinds(t *table, keys []methodKey) {
+	var rules []*ruleset.Resolved
+	for _, k := range keys {
+		if m := t.methods[k]; m != nil && m.err == nil {
+			rules = append(rules, m.rules()...)
+		}
+	}
+	c.more = append(c.more, ruleset.MixedKinds(rules)...)
+}
+
 // add notes a problem; a rule with a wildcard may have it for many methods.
 func (c *checker) add(p *ruleset.Problem, path string) {
 	text := p.Error()

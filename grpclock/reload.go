@@ -25,6 +25,7 @@ func (g *Guard) prepare(next *ruleset.Set) (commit func(), err error) {
 		c.rekeyed(k, old.methods[k], m)
 	}
 	c.rekeyedElsewhere(old)
+	c.mixedKinds(t, t.keys())
 	var warnings []*ruleset.Problem
 	if registered := g.registered.Load(); registered != nil {
 		warnings = c.judge(*registered)

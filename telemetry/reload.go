@@ -14,7 +14,7 @@ import (
 // ObserveReload counts an attempt to take a rule file into force, and logs it: a
 // refusal as an error with every problem, else the new hash: as an error, too, if
 // handlers run unlocked from now on ([ruleset.Reload.Unlocked]), as a warning if the file
-// is a dry run.
+// is a dry run. The end of a refusal is logged where the refusal was.
 func (t *Telemetry) ObserveReload(r ruleset.Reload) {
 	ctx := context.Background() //nolint:forbidigo // a file changes in no request
 	if r.Err != nil {
@@ -28,9 +28,20 @@ func (t *Telemetry) ObserveReload(r ruleset.Reload) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.reloads[r.File] = r
+	delete(t.refused, r.File)
+}
+
+// isRefused reports whether the last content of the file was refused.
+func (t *Telemetry) isRefused(file string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refused[file]
 }
 
 func (t *Telemetry) logRefusal(ctx context.Context, r ruleset.Reload) {
+	t.mu.Lock()
+	t.refused[r.File] = true
+	t.mu.Unlock()
 	text := "lock rules refused: the old ones stay in force"
 	if r.Set == nil {
 		text = "lock rules refused"
@@ -40,7 +51,10 @@ func (t *Telemetry) logRefusal(ctx context.Context, r ruleset.Reload) {
 }
 
 func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
-	out, level, settings := t.log.out, slog.LevelInfo, r.Set.Settings()
+	out, level, text, settings := t.log.out, slog.LevelInfo, "lock rules loaded", r.Set.Settings()
+	if t.isRefused(r.File) {
+		out, text = t.alarm(), "lock rules are loaded again"
+	}
 	attrs := []slog.Attr{slog.String("file", r.File), slog.String("hash", r.Hash), slog.Int("rules", r.Set.Len())}
 	if settings.Disabled || settings.DryRun {
 		level = slog.LevelWarn
@@ -50,7 +64,7 @@ func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
 		out, level = t.alarm(), slog.LevelError
 		attrs = append(attrs, slog.Any("unlocked", unlocked))
 	}
-	out.LogAttrs(ctx, level, "lock rules loaded", attrs...)
+	out.LogAttrs(ctx, level, text, attrs...)
 }
 
 // ObserveWarning logs what a rule file makes a warning.

@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,45 @@ func TestReloads(t *testing.T) {
 	records := logs.records(t)
 	if len(records) != 3 || records[2]["level"] != "ERROR" || !strings.Contains(records[2]["error"].(string), "locks.yaml:3:1") {
 		t.Errorf("got records %v", records)
+	}
+}
+
+// What ends a refusal is logged where the refusal was: without a logger of its own, by the
+// default one, which hears of no other reload.
+func TestReloads_TheEndOfARefusal(t *testing.T) { //nolint:paralleltest // there is one default logger
+	set := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n")
+	good := ruleset.Reload{File: "locks.yaml", Hash: "aaa", Set: set, Old: set}
+	bad, other := good, good
+	bad.Err, other.File = errors.New("locks.yaml:3:1: no key"), "other.yaml"
+	for name, own := range map[string]bool{"with a logger": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			logs := &logBuffer{}
+			logger := slog.New(slog.NewJSONHandler(logs, nil))
+			var opts []telemetry.Option
+			if own {
+				opts = append(opts, telemetry.WithLogger(logger))
+			} else {
+				defer slog.SetDefault(slog.Default())
+				slog.SetDefault(logger)
+			}
+			h, err := telemetry.New(opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range []ruleset.Reload{good, bad, bad, other, good, good} {
+				h.ObserveReload(r)
+			}
+			var got []string
+			for _, r := range logs.records(t) {
+				if r["msg"] != "lock rules loaded" || !own {
+					got = append(got, r["level"].(string)+" "+r["msg"].(string)+" "+r["hash"].(string))
+				}
+			}
+			const refused = "ERROR lock rules refused: the old ones stay in force aaa"
+			if want := []string{refused, refused, "INFO lock rules are loaded again aaa"}; !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }
 

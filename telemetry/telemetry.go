@@ -40,6 +40,7 @@ type Telemetry struct {
 	states  map[site]string
 	clients []*watched
 	reloads map[string]ruleset.Reload // the one in force, by file
+	refused map[string]bool           // files whose last content was refused
 }
 
 var (
@@ -77,6 +78,7 @@ func New(opts ...Option) (*Telemetry, error) {
 		silent:   cfg.logger == nil,
 		states:   make(map[site]string),
 		reloads:  make(map[string]ruleset.Reload),
+		refused:  make(map[string]bool),
 		log:      newLogger(cmp.Or(cfg.logger, slog.New(slog.DiscardHandler))),
 	}
 	if _, off := cfg.tracers.(noop.TracerProvider); !off {

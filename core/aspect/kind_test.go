@@ -46,53 +46,54 @@ func (s *seenKinds) ObserveAcquireEnd(_ context.Context, r core.AcquireResult) {
 	s.list = append(s.list, r.Kind)
 }
 
-func TestKind_EachTakesItsLock(t *testing.T) {
-	t.Parallel()
+// eachKind runs a test in a bubble for each kind of lock.
+func eachKind(t *testing.T, test func(t *testing.T, kind ruleset.Kind)) {
+	t.Helper()
 	for _, kind := range ruleset.Kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				seen, obs := &seenKinds{}, &record{}
-				b := newBench(t, core.WithObserver(seen))
-				p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), payAs(kind))
-				var tokens []int64
-				for range 3 {
-					tokens = append(tokens, tokenOf(t, p, "42"))
-				}
-				for i, token := range tokens {
-					rising := int64(0)
-					if kind == ruleset.Fenced {
-						rising = int64(i + 1)
-					}
-					want(t, "token", token, rising)
-				}
-				for _, got := range seen.list {
-					want(t, "kind for core's observers", got, core.Kind(kind))
-				}
-				want(t, "kind for the observers", obs.last(t).Kind, kind)
-				b.wantFree(t, "order:42")
-			})
+			synctest.Test(t, func(t *testing.T) { test(t, kind) })
 		})
 	}
 }
 
+func TestKind_EachTakesItsLock(t *testing.T) {
+	t.Parallel()
+	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
+		seen, obs := &seenKinds{}, &record{}
+		b := newBench(t, core.WithObserver(seen))
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), payAs(kind))
+		var tokens []int64
+		for range 3 {
+			tokens = append(tokens, tokenOf(t, p, "42"))
+		}
+		for i, token := range tokens {
+			rising := int64(0)
+			if kind == ruleset.Fenced {
+				rising = int64(i + 1)
+			}
+			want(t, "token", token, rising)
+		}
+		for _, got := range seen.list {
+			want(t, "kind for core's observers", got, core.Kind(kind))
+		}
+		want(t, "kind for the observers", obs.last(t).Kind, kind)
+		b.wantFree(t, "order:42")
+	})
+}
+
 func TestKind_BusyIsBusy(t *testing.T) {
 	t.Parallel()
-	for _, kind := range ruleset.Kinds() {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
-				b.redis.Take("order:42", time.Hour)
-				rule := payAs(kind)
-				rule.WaitTime = time.Second
-				begin := time.Now()
-				out := mustCompile(t, mustAspect(t, b.locks), rule).Run(t.Context(), &call{in: order{ID: "42"}})
-				want(t, "cause", out.Cause, failpolicy.Busy)
-				want(t, "waited", time.Since(begin), time.Second)
-			})
-		})
-	}
+	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
+		b := newBench(t)
+		b.redis.Take("order:42", time.Hour)
+		rule := payAs(kind)
+		rule.WaitTime = time.Second
+		begin := time.Now()
+		out := mustCompile(t, mustAspect(t, b.locks), rule).Run(t.Context(), &call{in: order{ID: "42"}})
+		want(t, "cause", out.Cause, failpolicy.Busy)
+		want(t, "waited", time.Since(begin), time.Second)
+	})
 }
 
 // A nested call has the token of the hold that it re-enters.
@@ -135,57 +136,47 @@ func TestKind_TokenOfSeveralRules(t *testing.T) {
 
 func TestKind_Debounce(t *testing.T) {
 	t.Parallel()
-	for _, kind := range ruleset.Kinds() {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t)
-				rule := submit()
-				rule.Kind = kind
-				p := mustCompile(t, mustAspect(t, b.locks), rule)
-				first := tokenOf(t, p, "42")
-				b.wantHeld(t, "order:42")
-				out := p.Run(t.Context(), &call{in: order{ID: "42"}})
-				want(t, "inside the window", out.Cause, failpolicy.Debounced)
-				time.Sleep(5*time.Second + 100*time.Millisecond) // in the time of the bubble
-				if second := tokenOf(t, p, "42"); kind == ruleset.Fenced && second <= first {
-					t.Errorf("token %d after %d, want a larger one", second, first)
-				}
-				failing := &call{in: order{ID: "43"}, handle: func(context.Context, aspect.Grant) error { return errHandler }}
-				want(t, "failure", p.Run(t.Context(), failing).Err, errHandler)
-				b.wantFree(t, "order:43")
-			})
-		})
-	}
+	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
+		b := newBench(t)
+		rule := submit()
+		rule.Kind = kind
+		p := mustCompile(t, mustAspect(t, b.locks), rule)
+		first := tokenOf(t, p, "42")
+		b.wantHeld(t, "order:42")
+		out := p.Run(t.Context(), &call{in: order{ID: "42"}})
+		want(t, "inside the window", out.Cause, failpolicy.Debounced)
+		time.Sleep(5*time.Second + 100*time.Millisecond) // in the time of the bubble
+		if second := tokenOf(t, p, "42"); kind == ruleset.Fenced && second <= first {
+			t.Errorf("token %d after %d, want a larger one", second, first)
+		}
+		failing := &call{in: order{ID: "43"}, handle: func(context.Context, aspect.Grant) error { return errHandler }}
+		want(t, "failure", p.Run(t.Context(), failing).Err, errHandler)
+		b.wantFree(t, "order:43")
+	})
 }
 
 // A dry run of a fenced rule leaves no counter behind, and draws no token.
 func TestKind_DryRun(t *testing.T) {
 	t.Parallel()
-	for _, kind := range ruleset.Kinds() {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, obs := newBench(t), &record{}
-				rule := payAs(kind)
-				rule.DryRun = true
-				p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
-				c := &call{in: order{ID: "42"}, handle: func(_ context.Context, g aspect.Grant) error {
-					want(t, "grant", g, aspect.Grant{Unlocked: aspect.UnlockedDryRun})
-					b.wantHeld(t, "order:42"+aspect.ShadowSuffix)
-					return nil
-				}}
-				p.Run(t.Context(), c)
-				want(t, "cause", obs.last(t).Cause, "")
-				if keys := b.rdb.Keys(t.Context(), "*").Val(); len(keys) > 0 {
-					t.Errorf("left behind: %q", keys)
-				}
-				b.redis.Take("order:42", time.Hour)
-				p.Run(t.Context(), c)
-				want(t, "cause", obs.last(t).Cause, failpolicy.Busy)
-			})
-		})
-	}
+	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
+		b, obs := newBench(t), &record{}
+		rule := payAs(kind)
+		rule.DryRun = true
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+		c := &call{in: order{ID: "42"}, handle: func(_ context.Context, g aspect.Grant) error {
+			want(t, "grant", g, aspect.Grant{Unlocked: aspect.UnlockedDryRun})
+			b.wantHeld(t, "order:42"+aspect.ShadowSuffix)
+			return nil
+		}}
+		p.Run(t.Context(), c)
+		want(t, "cause", obs.last(t).Cause, "")
+		if keys := b.rdb.Keys(t.Context(), "*").Val(); len(keys) > 0 {
+			t.Errorf("left behind: %q", keys)
+		}
+		b.redis.Take("order:42", time.Hour)
+		p.Run(t.Context(), c)
+		want(t, "cause", obs.last(t).Cause, failpolicy.Busy)
+	})
 }
 
 func TestKind_OfOneKeyRefusesAList(t *testing.T) {

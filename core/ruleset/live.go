@@ -51,9 +51,10 @@ type Live struct {
 	stopping sync.Once
 	watching sync.WaitGroup
 
-	turn   sync.Mutex // one attempt after the other; readers of current never need it
-	closed bool       // guarded by turn
-	last   content    // guarded by turn: what was attempted last
+	turn    sync.Mutex // one attempt after the other; readers of current never need it
+	closed  bool       // guarded by turn
+	last    content    // guarded by turn: what was attempted last
+	alarmed bool       // guarded by turn: a refusal was logged, and not its end
 }
 
 var _ Provider = (*Live)(nil)
@@ -112,6 +113,7 @@ func (l *Live) attempt(c content) error {
 	}
 	r := Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Old: old, Err: err}
 	l.warnOfUnlocked(r)
+	l.logEndOfRefusal(r)
 	l.observe(r)
 	return err
 }

@@ -34,7 +34,8 @@ const MaxDuration = 10 * 365 * 24 * time.Hour
 type Kind string
 
 // The kinds of lock. All rules about one key need the same kind: a lock of one does not
-// wake the waiters of another, and its holders have other tokens or none.
+// wake the waiters of another, and its holders have other tokens or none. Where two keys are
+// the same to the letter, another kind is an error: see [MixedKinds].
 const (
 	// Reentrant is Redisson's RLock. The default.
 	Reentrant Kind = "reentrant"

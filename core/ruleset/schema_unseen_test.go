@@ -53,6 +53,7 @@ func unseenBySchema() map[string]string {
 		"rule-twice":                        others,
 		"rule-twice-by-name":                others,
 		"name-missing-on-one-of-two":        others,
+		"kinds-on-one-key":                  others,
 		"profile-swallowed":                 comment,
 		"default-strategy-without-handler":  elsewhere,
 		"comment-in-list":                   comment,

@@ -23,8 +23,8 @@ func (c *checker) spell(word string) string {
 		return "failpolicy.Fallback"
 	case "null_response":
 		return "failpolicy.NullResponse"
-	case "reentrant":
-		return "ruleset.Reentrant"
+	case "reentrant", "fenced", "spin":
+		return "ruleset." + strings.ToUpper(word[:1]) + word[1:]
 	default:
 		return goName(word)
 	}
@@ -51,8 +51,8 @@ func protoWord(word string) string {
 		return strconv.Quote(fileWord(word))
 	case "fallback", "null_response":
 		return "STRATEGY_" + strings.ToUpper(word)
-	case "reentrant":
-		return "KIND_REENTRANT"
+	case "reentrant", "fenced", "spin":
+		return "KIND_" + strings.ToUpper(word)
 	default:
 		return word
 	}

@@ -103,8 +103,8 @@ func TestNewSet_AcceptsEveryValueOfTheContract(t *testing.T) {
 		on("fallback", ruleset.Rule{Key: "a", OnBackend: failpolicy.Fallback, Fallback: "queue"}),
 		on("null", ruleset.Rule{Key: "a", OnBusy: failpolicy.NullResponse, Response: `{"status":"pending"}`}),
 		on("status", ruleset.Rule{Key: "a", Status: failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}}}),
-		on("fenced", ruleset.Rule{Key: "a", Kind: ruleset.Fenced, Debounce: 5 * time.Second}),
-		on("spin", ruleset.Rule{Keys: []string{"a"}, Kind: ruleset.Spin, DryRun: true}),
+		on("fenced", ruleset.Rule{Key: "fenced", Kind: ruleset.Fenced, Debounce: 5 * time.Second}),
+		on("spin", ruleset.Rule{Keys: []string{"spin"}, Kind: ruleset.Spin, DryRun: true}),
 		on("rest", ruleset.Rule{
 			Key: "a", Kind: ruleset.Reentrant, When: "true", MaxWaiters: 10, Message: "wait", Prefix: "shop:",
 			KeyFormat: ruleset.Strict, Disabled: true, DryRun: true, OnLost: failpolicy.Ignore,

@@ -25,7 +25,7 @@ import (
 // changes on a network drive, or a directory further up that is replaced by renaming.
 // Nobody is told of a content that is the same as before. What is refused, and what takes
 // locks away ([Reload.Unlocked]), goes to the observers of [WithReloadObserver], or
-// without one to [slog.Default] as an error.
+// without one to [slog.Default] as an error; so does the end of a refusal, as information.
 func Watch(path string, opts ...Option) (*Live, error) {
 	return watch(path, watchConfig{
 		open: fsnotify.NewWatcher, replaced: 100 * time.Millisecond, written: time.Second, poll: 10 * time.Second,
@@ -106,6 +106,15 @@ func (l *Live) tried() content {
 func (l *Live) report(err error) {
 	if err != nil && len(l.observers) == 0 {
 		slog.Error("lock rules refused: the old ones stay in force", "file", l.path, "error", err)
+		l.alarmed = true
+	}
+}
+
+// logEndOfRefusal logs that the file is in force after a refusal that was logged.
+func (l *Live) logEndOfRefusal(r Reload) {
+	if l.alarmed && r.Err == nil {
+		slog.Info("lock rules are loaded again", "file", r.File, "hash", r.Hash)
+		l.alarmed = false
 	}
 }
 

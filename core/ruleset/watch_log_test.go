@@ -32,17 +32,53 @@ func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) { //nolint:parallel
 	}
 	closeLater(t, l)
 	put(t, path, broken)
+	wantLine(t, logged, "level=ERROR", "lock rules refused: the old ones stay in force", path, "kye")
+	wantKey(t, l, "a")
+}
+
+// What mends the refusal is logged likewise, once, whoever has it loaded; a reload that
+// mends nothing is not.
+func TestWatch_TheEndOfALoggedRefusalIsLogged(t *testing.T) { //nolint:paralleltest // there is one default logger
+	logged, before := make(lines, 10), slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
+	defer slog.SetDefault(before)
+
+	path := fileWith(t, keyed("a"))
+	l, err := ruleset.WatchWith(path, quickly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLater(t, l)
+	for range 2 {
+		put(t, path, broken)
+		wantLine(t, logged, "level=ERROR", "lock rules refused", path)
+		if err := l.Reload(); err == nil {
+			t.Error("the broken file was taken")
+		}
+		put(t, path, keyed("a"))
+		wantLine(t, logged, "level=INFO", "lock rules are loaded again", path, "hash=")
+		if err := l.Reload(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(logged) > 0 {
+		t.Errorf("logged besides: %q", <-logged)
+	}
+}
+
+// wantLine waits for a line with the given parts.
+func wantLine(t *testing.T, logged lines, parts ...string) {
+	t.Helper()
 	select {
 	case line := <-logged:
-		for _, want := range []string{"level=ERROR", "lock rules refused: the old ones stay in force", path, "kye"} {
+		for _, want := range parts {
 			if !strings.Contains(line, want) {
 				t.Errorf("got %q, want it to say %q", line, want)
 			}
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("nothing was logged")
+		t.Fatalf("nothing was logged, want a line with %q", parts)
 	}
-	wantKey(t, l, "a")
 }
 
 // So is what runs unlocked from now on: such a file is applied, and as loud as one that is

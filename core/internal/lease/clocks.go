@@ -3,7 +3,7 @@ package lease
 import "time"
 
 // The rest of this file is for tests: it does to the clocks what a machine does that is
-// suspended, or a process that is stopped. Nobody is told.
+// suspended, or a process that is stopped. Nobody is notified.
 
 // AdvanceClocks brings one lease nearer to its deadline on either clock.
 func (l *Lease) AdvanceClocks(mono, wall time.Duration) {

@@ -55,7 +55,7 @@ type Holder interface {
 	// found out.
 	Lost(cause error)
 
-	// Renewed reports that Redis was told to renew the lease; err is why it has not. late is
+	// Renewed reports that Redis was asked to renew the lease; err is why it has not. late is
 	// by how much the request missed its time.
 	Renewed(err error, late time.Duration)
 }
@@ -97,7 +97,7 @@ func (l *Lease) End() {
 	l.dog.forget(l)
 }
 
-// Lose ends the lease because it is not there any more, and tells the holder. It does
+// Lose ends the lease because it is not there any more, and notifies the holder. It does
 // nothing once a release has begun.
 func (l *Lease) Lose(cause error) {
 	if l.lose(cause) {

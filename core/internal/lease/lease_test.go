@@ -43,7 +43,7 @@ func TestLease_CheckClock(t *testing.T) {
 	})
 }
 
-// One loss is the loss, whoever else finds one; it is told once.
+// One loss is the loss, whoever else finds one; it is reported once.
 func TestLease_IsLostOnceAndForAll(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

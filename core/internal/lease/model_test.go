@@ -122,7 +122,7 @@ type duel struct {
 	fresh int           // leases so far
 	blind time.Duration // until when a step of the wall clock may not have been noticed
 
-	mu    sync.Mutex // the models are told of renewals by the watchdog's goroutines
+	mu    sync.Mutex // the models are notified of renewals by the watchdog's goroutines
 	pairs map[string]*pair
 	ever  map[string]*pair // with those that were replaced
 }
@@ -142,7 +142,7 @@ func (d *duel) notedf(format string, args ...any) {
 
 func (*duel) NodeName(_ context.Context, key string) string { return node(key) }
 
-// Renew has Redis answer at random, after some time, and tells the models.
+// Renew has Redis answer at random, after some time, and notifies the models.
 func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict {
 	d.mu.Lock()
 	sent := d.now()

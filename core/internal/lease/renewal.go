@@ -36,7 +36,7 @@ func (w *Watchdog) renew(ctx context.Context, due []*Lease) {
 }
 
 // renewBatch renews leases that one script can renew. What Redis said is taken in for all of them, before
-// any holder is told, who may take its time: losses first.
+// any holder is notified, who may take its time: losses first.
 func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 	leases, claims := w.stillWanted(batch)
 	if len(leases) == 0 {

@@ -25,7 +25,7 @@ func TestWatchdog_WallClockJumps(t *testing.T) {
 }
 
 // One that was suspended for a part of a lease has that much less of it, and its holder is
-// told in time.
+// notified in time.
 func TestWatchdog_WallClockJumpsWithinTheLease(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

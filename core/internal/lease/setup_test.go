@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What the watchdog of a test is told.
+// What the watchdog of a test is given.
 const (
 	ttl     = 30 * time.Second
 	timeout = 5 * time.Second

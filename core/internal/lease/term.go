@@ -30,7 +30,7 @@ func (l *Lease) Ask(ttl time.Duration) {
 	l.longest = max(l.longest, ttl)
 }
 
-// Longest is the longest TTL that Redis may still have been told.
+// Longest is the longest TTL that Redis may still have been given.
 func (l *Lease) Longest() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

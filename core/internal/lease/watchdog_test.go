@@ -335,7 +335,7 @@ func TestLease_Renewing(t *testing.T) {
 	})
 }
 
-// All of a batch are renewed before a holder who takes its time is told of any, losses
+// All of a batch are renewed before a holder who takes its time is notified of any, losses
 // come first, and the next renewal does not wait for it.
 func TestWatchdog_SlowHolderDelaysNoOther(t *testing.T) {
 	t.Parallel()
@@ -358,7 +358,7 @@ func TestWatchdog_SlowHolderDelaysNoOther(t *testing.T) {
 		for _, h := range holders {
 			h.End()
 		}
-		pass(2 * time.Hour * time.Duration(len(holders))) // they have been told all
+		pass(2 * time.Hour * time.Duration(len(holders))) // they have been notified of all
 	})
 }
 

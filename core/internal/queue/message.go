@@ -71,8 +71,9 @@ func (in *queue) dropSubscription() Subscription {
 }
 
 // Message is one from Redis about key: somebody has released the lock, or has let its lease
-// end earlier. It gives the holders of this process, which it puts in doubt; none if it was
-// the echo of a command of ours.
+// end earlier. Both look the same, as Redisson's wire has it, and both count as a release. It
+// gives the holders of this process, which it puts in doubt; none if it was the echo of a
+// command of ours.
 func (q *Queues) Message(key string, now time.Time) []Holder {
 	s := q.lock(key)
 	defer s.mu.Unlock()

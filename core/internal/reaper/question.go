@@ -10,7 +10,7 @@ import (
 )
 
 // named is how many orphans of a key a question names, so that Redis frees the lock at once;
-// of the others it tells whether one is there.
+// of the others it says whether one is there.
 const named = 16
 
 // question is one script about several keys.

@@ -32,7 +32,7 @@ type connection struct {
 	cfg    *Config
 	forget func(*connection)
 	node   string
-	key    string        // tells the node
+	key    string        // names the node
 	work   chan struct{} // there are fresh channels; capacity 1
 
 	mu            sync.Mutex
@@ -224,7 +224,7 @@ func (c *connection) handle(e redisstore.Event) {
 	}
 }
 
-// take notes what an event says of its subscription.
+// take notes what an event says of its subscription, and whether somebody is to be woken.
 func (c *connection) take(e redisstore.Event) (key string, why Reason, wanted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,8 +237,8 @@ func (c *connection) take(e redisstore.Event) (key string, why Reason, wanted bo
 		s.become(confirmed)
 		return s.key, Confirmed, true
 	case redisstore.Unsubscribed: // not by us: the slot has moved, or an operator did it
-		s.become(asked)
 		c.want(e.Channel)
+		return s.key, Interrupted, s.become(asked) == confirmed
 	case redisstore.Message:
 	}
 	return s.key, Message, true

@@ -61,12 +61,12 @@ type Connection interface {
 type Reason uint8
 
 const (
-	// Message says that a message has arrived, or that the server has dropped the subscription,
-	// so that one may be missing. It is asked for again.
+	// Message says that a message has arrived.
 	Message Reason = iota
 	// Confirmed says that from now on messages arrive.
 	Confirmed
-	// Interrupted says that for now none arrive. Confirmed or Closed follows.
+	// Interrupted says that for now none arrive: the connection is lost, or the server has
+	// dropped the subscription. It is asked for again; Confirmed or Closed follows.
 	Interrupted
 	// Closed says that the connection is: no more will arrive by this subscription, it is Dead.
 	Closed

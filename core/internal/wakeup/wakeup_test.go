@@ -210,8 +210,8 @@ func TestConnection_ManyRejected(t *testing.T) {
 	})
 }
 
-// The server may drop a subscription by itself: it is asked for again at once, and whoever
-// waits looks, because a message may be missing.
+// The server may drop a subscription by itself: that is no message. It is asked for again at
+// once, and the confirmation closes the gap.
 func TestConnection_DroppedByTheServer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -220,8 +220,25 @@ func TestConnection_DroppedByTheServer(t *testing.T) {
 		c := b.connection(0)
 		c.commands()
 		c.publish("k", redisstore.Unsubscribed)
-		b.wantSaid("k message", "k confirmed")
+		b.wantSaid("k interrupted", "k confirmed")
 		if n := len(c.commands()); n != 1 || !s.Confirmed() {
+			t.Errorf("%d subscriptions after the end of one", n)
+		}
+	})
+}
+
+// What is not confirmed cannot be interrupted: the server drops what it was asked to, after
+// somebody has come back.
+func TestConnection_DroppedBeforeItIsConfirmed(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.set(func(w *wire) { w.answers = false })
+		b.subscribe("k")
+		c := b.connection(0)
+		c.commands()
+		c.publish("k", redisstore.Unsubscribed)
+		b.wantSaid()
+		if n := len(c.commands()); n != 1 {
 			t.Errorf("%d subscriptions after the end of one", n)
 		}
 	})

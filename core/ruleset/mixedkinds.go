@@ -1,0 +1,90 @@
+package ruleset
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// MixedKinds reports rules that take one key as locks of different kinds: where two of them
+// met, the second call would fail. Each is compared with those that were in order so far, and
+// reported once. It is for rules of one lock client with all their layers, such as all those
+// that an adapter runs; a set judges its own.
+//
+// It reports what is certain from the texts: keys are compared letter by letter, with their
+// prefix, within one transport. Nothing is said of rules with two conditions, which may
+// share no call, of a key by which two endpoints differ (route, method), and of a rule that
+// is switched off.
+func MixedKinds(rules []*Resolved) []*Problem {
+	var problems []*Problem
+	known := map[takenKey][]*Resolved{}
+	for _, r := range rules {
+		if p := r.mixedKind(known); p != nil {
+			problems = append(problems, p)
+			continue
+		}
+		for _, l := range r.locks() {
+			k := takenKey{r.Endpoint.Transport, l.key}
+			known[k] = append(known[k], r)
+		}
+	}
+	return problems
+}
+
+// takenKey is a key as it is compiled.
+type takenKey struct {
+	transport Transport
+	text      string
+}
+
+// mixes reports whether calls of the two rules meet on the key, which both take, with
+// different kinds.
+func (r *Resolved) mixes(other *Resolved, key string) bool {
+	switch {
+	case r.Kind == other.Kind:
+		return false
+	case r.When != "" && other.When != "" && r.When != other.When:
+		return false
+	default:
+		return r.Endpoint == other.Endpoint || !namesEndpoint.MatchString(key)
+	}
+}
+
+// namesEndpoint finds an expression with a variable that says where a call came in.
+var namesEndpoint = regexp.MustCompile(`#\{.*\b(?:route|method)\b`)
+
+// mixedKind is the problem with the first key that a known rule takes as another kind, nil if
+// none does.
+func (r *Resolved) mixedKind(known map[takenKey][]*Resolved) *Problem {
+	for _, l := range r.locks() {
+		for _, other := range known[takenKey{r.Endpoint.Transport, l.key}] {
+			if other.mixes(r, l.key) {
+				return r.otherKind(other, l.key)
+			}
+		}
+	}
+	return nil
+}
+
+// otherKind says what to do about a key that another rule takes as another kind.
+func (r *Resolved) otherKind(other *Resolved, key string) *Problem {
+	c := checker{rule: r}
+	c.look("kind")
+	same := example(c.inFile(), "kind", c.spell(string(other.Kind)))
+	if len(r.Templates()) > 1 && !other.Kind.TakesSeveral() {
+		same = example(c.inFile(), "kind", c.spell(string(r.Kind))) + " there"
+	}
+	first := other.Problem("", "").subject()
+	return r.Problem("kind", fmt.Sprintf("a %s lock of %q, which is a %s lock for the %s, declared in %s: one key has one kind: write %s, or another key",
+		r.Kind, key, other.Kind, first, other.place().where(), same))
+}
+
+// kindKnown are the rules whose kind is in order, and not left to a lower layer.
+func (r *resolver) kindKnown(rules []*Resolved) []*Resolved {
+	return slices.DeleteFunc(slices.Clone(rules), func(rule *Resolved) bool {
+		mayHaveLower := r.allowPartial && rule.Endpoint.hasLayers() && !rule.Endpoint.isWild()
+		tooMany := len(rule.Templates()) > 1 && !rule.Kind.TakesSeveral()
+		return rule.broken.hasAny("kind", "key", "keys", "prefix", "when", "profile", "disabled", "dry_run", "endpoint") ||
+			checkKind(string(rule.Kind)) != nil || tooMany || mayHaveLower && !rule.declared("kind")
+	})
+}

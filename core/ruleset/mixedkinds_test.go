@@ -1,0 +1,101 @@
+package ruleset_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// Rules of two kinds about one key are an error where it is certain that they meet.
+func TestNewSet_KindsOnOneKey(t *testing.T) {
+	t.Parallel()
+	pay, cancel := ruleset.HTTP("POST /orders/:id/pay"), ruleset.HTTP("POST /orders/:id/cancel")
+	const k = "order:#{path.id}"
+	fenced := ruleset.Rule{Endpoint: pay, Key: k, Kind: ruleset.Fenced}
+	for name, tt := range map[string]struct {
+		first, second ruleset.Rule
+		want          string // a part of the only problem; "" for none
+	}{
+		"expression": {
+			fenced,
+			ruleset.Rule{Endpoint: cancel, Key: k},
+			`rule of http POST /orders/:id/cancel: Kind: a reentrant lock of "order:#{path.id}", which is a fenced lock for the rule of http POST /orders/:id/pay, ` +
+				`declared in the program: one key has one kind: write Kind: ruleset.Fenced, or another key`,
+		},
+		"named":           {ruleset.Rule{Endpoint: pay, Name: "p", Key: k}, ruleset.Rule{Endpoint: cancel, Key: k, Kind: ruleset.Spin}, `for the rule "p" of http POST /orders/:id/pay`},
+		"constant":        {ruleset.Rule{Endpoint: pay, Key: "a", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Key: "a"}, "write Kind: ruleset.Spin"},
+		"list":            {ruleset.Rule{Endpoint: pay, Key: "a", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Keys: []string{"b", "a"}}, "write Kind: ruleset.Reentrant there, or another key"},
+		"list first":      {ruleset.Rule{Endpoint: pay, Keys: []string{"b", "a"}}, ruleset.Rule{Endpoint: cancel, Key: "a", Kind: ruleset.Spin}, "write Kind: ruleset.Reentrant, or another key"},
+		"prefix":          {ruleset.Rule{Endpoint: pay, Key: "b", Prefix: "a:", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Key: "a:b"}, `of "a:b"`},
+		"one condition":   {fenced, ruleset.Rule{Endpoint: cancel, Key: k, When: "true"}, "one key has one kind"},
+		"same condition":  {ruleset.Rule{Endpoint: pay, Key: k, When: "true", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Key: k, When: "true"}, "one key has one kind"},
+		"one endpoint":    {ruleset.Rule{Endpoint: pay, Name: "a", Key: "#{route}", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: pay, Name: "b", Key: "#{route}"}, "one key has one kind"},
+		"word in literal": {ruleset.Rule{Endpoint: pay, Key: "route:#{path.id}", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Key: "route:#{path.id}"}, "one key has one kind"},
+		"functions":       {ruleset.Rule{Endpoint: ruleset.Func("a"), Key: "k", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: ruleset.Func("b"), Key: "k", Kind: ruleset.Fenced}, "one key has one kind"},
+
+		"same kind":         {fenced, ruleset.Rule{Endpoint: cancel, Key: k, Kind: ruleset.Fenced}, ""},
+		"another key":       {fenced, ruleset.Rule{Endpoint: cancel, Key: "order:#{path.Id}"}, ""},
+		"another prefix":    {fenced, ruleset.Rule{Endpoint: cancel, Key: k, Prefix: "a:"}, ""},
+		"two conditions":    {ruleset.Rule{Endpoint: pay, Key: k, When: "true", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Key: k, When: "false"}, ""},
+		"route":             {ruleset.Rule{Endpoint: pay, Key: "#{route}", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Key: "#{route}"}, ""},
+		"method":            {ruleset.Rule{Endpoint: pay, Key: "#{path.id}#{\":\" + method}", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Key: "#{path.id}#{\":\" + method}"}, ""},
+		"disabled":          {fenced, ruleset.Rule{Endpoint: cancel, Key: k, Disabled: true}, ""},
+		"dry run":           {fenced, ruleset.Rule{Endpoint: cancel, Key: k, DryRun: true}, ""},
+		"transports":        {ruleset.Rule{Endpoint: pay, Key: "a", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: ruleset.Func("a"), Key: "a"}, ""},
+		"of another layer?": {ruleset.Rule{Endpoint: ruleset.Func("a"), Key: "k", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: ruleset.Func("b"), Key: "k"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ruleset.NewSet([]ruleset.Rule{tt.first, tt.second})
+			wantOnlyProblem(t, err, tt.want)
+		})
+	}
+}
+
+// wantOnlyProblem looks for a text in the only problem; "" is for no error at all.
+func wantOnlyProblem(t *testing.T, err error, want string) {
+	t.Helper()
+	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+	switch {
+	case want == "" && err == nil:
+	case !ok || len(invalid.Problems) != 1 || want == "" || !strings.Contains(err.Error(), want):
+		t.Errorf("got %v, want a problem with %q", err, want)
+	}
+}
+
+// The rules of one place are judged with all their layers.
+func TestOverlay_KindsOnOneKey(t *testing.T) {
+	t.Parallel()
+	const text = "rules:\n- {func: a, name: first, key: k}\n- {func: a, name: second, key: k, kind: fenced}\n"
+	set, err := ruleset.Load("locks.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := func(kind ruleset.Kind) ruleset.Declared {
+		return ruleset.Code(ruleset.Rule{Endpoint: ruleset.Func("a"), Name: "first", Kind: kind})
+	}
+	_, err = set.Overlay(ruleset.Func("a"), first(ruleset.Fenced))
+	wantOnlyProblem(t, err, "")
+	_, err = set.Overlay(ruleset.Func("a"), first(ruleset.Spin))
+	wantOnlyProblem(t, err, `which is a spin lock for the rule "first" of func a, declared in locks.yaml:2:3: one key has one kind: write kind: spin, or another key`)
+}
+
+func TestResolve_KindsOnOneKey(t *testing.T) {
+	t.Parallel()
+	_, err := ruleset.Resolve([]ruleset.Rule{{Name: "first", Key: "k", Kind: ruleset.Spin}, {Name: "second", Key: "k"}})
+	wantOnlyProblem(t, err, `rule "second": Kind: a reentrant lock of "k", which is a spin lock for the rule "first", declared in the program`)
+}
+
+// Of many rules about a key only the odd one out is reported.
+func TestNewSet_OneOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	rules := make([]ruleset.Rule, 5)
+	for i, name := range []string{"a", "b", "c", "d", "e"} {
+		rules[i] = ruleset.Rule{Endpoint: ruleset.Func(name), Key: "k", Kind: ruleset.Spin}
+	}
+	rules[2].Kind = ruleset.Fenced
+	_, err := ruleset.NewSet(rules)
+	wantOnlyProblem(t, err, "rule of func c: Kind: a fenced lock of \"k\", which is a spin lock for the rule of func a")
+}
