@@ -41,7 +41,7 @@ func (c *Client) furnish(rdb redis.UniversalClient) (err error) {
 	c.breaker, c.reaper, c.wakeups = newBreaker(c), newReaper(c), newSubscriber(c)
 	store := redisstore.Config{
 		Timeout: c.cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
-		Told: redisstore.Told{Silent: c.breaker.Trip, Answers: c.answers},
+		Reports: redisstore.Reports{Silent: c.breaker.Trip, Answers: c.answers},
 	}
 	if c.cfg.pubSub != PubSubAuto {
 		store.Sharded = new(c.cfg.pubSub == PubSubSharded)

@@ -168,7 +168,7 @@ func (c *command) send() error {
 func (c *command) pending() bool { return c.phase.Load() == commandOver && c.waiting }
 
 // await waits in two steps. Nearly every reply comes within the first, in which a call
-// waits for nothing else; only a slow one, which is told so, pays for a timer of its own
+// waits for nothing else; only a slow one, which is notified, pays for a timer of its own
 // and listens to its caller.
 func (c *command) await(ctx context.Context, limit time.Time) error {
 	if c.awaitSoon() {

@@ -114,12 +114,12 @@ func (s *Store) entries(shared *trouble, silent func(err error)) []*health {
 	left.Store(int64(len(opts.Addrs)))
 	all := make([]*health, 0, len(opts.Addrs))
 	for _, addr := range opts.Addrs {
-		told := Told{Silent: func(_ string, cause error) {
+		reports := Reports{Silent: func(_ string, cause error) {
 			if left.Add(-1) == 0 {
 				silent(cause)
 			}
 		}, Answers: func(string) { left.Add(1) }}
-		h := newHealth(addr, Config{Timeout: s.cfg.Timeout, Told: told}, entryOf(opts, addr))
+		h := newHealth(addr, Config{Timeout: s.cfg.Timeout, Reports: reports}, entryOf(opts, addr))
 		h.trouble = shared
 		h.slow.Add(1) // whoever detects waits
 		h.doubt()
@@ -166,6 +166,6 @@ func unknownCommand(err error) bool {
 // Sharded reports whether wake-ups travel by SPUBLISH.
 func (s *Store) Sharded() bool { return s.cluster != nil && s.sharding.sharded.Load() }
 
-// CountsOneNode reports whether the number of subscribers that were told is that of
+// CountsOneNode reports whether the number of subscribers that were notified is that of
 // one node only: a Cluster with classic pub/sub.
 func (s *Store) CountsOneNode() bool { return s.cluster != nil && !s.Sharded() }

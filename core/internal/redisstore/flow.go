@@ -75,7 +75,7 @@ func (f *flow) awake(now time.Time) {
 	f.looked = now
 }
 
-// look tells those that have become slow, notes whether the pipeline hangs, and reports
+// look notifies those that have become slow, notes whether the pipeline hangs, and reports
 // whether calls are under way, and for how long nothing has come.
 func (p *pipeline) look(now time.Time) (busy bool, quiet time.Duration) {
 	p.mu.Lock()

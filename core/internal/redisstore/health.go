@@ -25,12 +25,12 @@ var ErrSilent = errors.New("no answer from redis")
 //
 // It is ask, the one goroutine while the node is not calm, that changes the state, except
 // that an operation which has had no answer for the timeout makes the node silent itself:
-// whoever comes after it is told at once.
+// whoever comes after it is refused at once.
 type health struct {
 	node    string
 	timeout time.Duration
 	address address
-	told    Told
+	reports Reports
 	asker
 
 	asked  atomic.Int64 // Unix nanoseconds of the first call since the last answer; 0: none
@@ -60,15 +60,15 @@ type silence struct {
 	once  sync.Once
 }
 
-// Told says who is told when a node falls silent, and when it answers again or is not
+// Reports are called when a node falls silent, and when it answers again or is not
 // used any more; the node is named as by [Store.NodeName]. They must not wait.
-type Told struct {
+type Reports struct {
 	Silent  func(node string, cause error)
 	Answers func(node string)
 }
 
 func newHealth(node string, cfg Config, at address) *health {
-	h := &health{node: node, timeout: cfg.Timeout, address: at, told: cfg.Told, trouble: &trouble{}}
+	h := &health{node: node, timeout: cfg.Timeout, address: at, reports: cfg.Reports, trouble: &trouble{}}
 	h.life, h.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	h.renew()
 	return h
@@ -227,7 +227,7 @@ func (h *health) question(p *pinger) {
 	}
 }
 
-// gaveUp is told of an operation that has tried for the timeout, in vain.
+// gaveUp notes an operation that has tried for the timeout, in vain.
 func (h *health) gaveUp(err error) {
 	if h != nil && h.unanswered(h.timeout) {
 		h.fall(err)
@@ -240,8 +240,8 @@ func (h *health) fall(err error) {
 	s := h.silent.Load()
 	s.once.Do(func() {
 		cause := fmt.Errorf("%w for %s: %w", ErrSilent, h.timeout, err)
-		if h.told.Silent != nil {
-			h.told.Silent(h.node, cause)
+		if h.reports.Silent != nil {
+			h.reports.Silent(h.node, cause)
 		}
 		s.begin(cause)
 	})
@@ -257,8 +257,8 @@ func (h *health) revive() {
 	h.trouble.note(nil)
 	h.answered()
 	h.renew()
-	if h.told.Answers != nil {
-		h.told.Answers(h.node)
+	if h.reports.Answers != nil {
+		h.reports.Answers(h.node)
 	}
 }
 

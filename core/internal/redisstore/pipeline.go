@@ -97,7 +97,7 @@ func unsent(err error) error {
 }
 
 // submit sends a command, now or as soon as there is a connection. What becomes of it the
-// command is told, which may be before submit returns.
+// command is notified of, which may be before submit returns.
 func (p *pipeline) submit(c *command) error {
 	p.mu.Lock()
 	if err := p.refusal(); err != nil {
@@ -196,7 +196,7 @@ func (p *pipeline) retire() bool {
 	return true
 }
 
-// breakOff breaks the pipeline; left are told why. The mutex is held.
+// breakOff breaks the pipeline; left are to be notified of why. The mutex is held.
 func (p *pipeline) breakOff(err error) (left []*command, why error) {
 	if p.state == pipelineBroken {
 		return nil, p.why

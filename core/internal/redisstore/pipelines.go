@@ -20,7 +20,7 @@ import (
 //	one again   the first has gone on; the second is closed
 //	changed     the second is open: it takes all new calls, and the first leaves
 //	leaving     its calls go on waiting there, each until its limit; those that wait for
-//	            long are told to be sent again. It is closed when it has answered them, or
+//	            long are notified, and sent again. It is closed when it has answered them, or
 //	            has said nothing for the timeout
 //
 // advance changes that, at every look of the shared deadline; choose replaces one that has

@@ -102,7 +102,7 @@ func renewCommand(ctx context.Context, verb string, body any, claims []Claim, le
 }
 
 // sendRenewals sends commands in one pipeline, through the hooks of the caller's client.
-// The errors are on the commands; one that a hook has told is that of all.
+// The errors are on the commands; one that a hook has returned is that of all.
 func (s *Store) sendRenewals(ctx context.Context, by renewer, cmds []*renewal) {
 	list := make([]redis.Cmder, len(cmds))
 	for i, cmd := range cmds {
@@ -167,7 +167,7 @@ func verdictOf(reply any) Verdict {
 	}
 }
 
-// replyError is an error that Redis has told inside of a reply. It is a [redis.Error].
+// replyError is an error that Redis has put inside of a reply. It is a [redis.Error].
 type replyError string
 
 func (e replyError) Error() string { return string(e) }

@@ -211,17 +211,17 @@ func TestScripts_TellWhoWaitsWhenTheTTLFalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			each(t, func(t *testing.T, b *bench) {
-				for lease, told := range map[time.Duration]bool{time.Hour: false, time.Minute: false, 30 * time.Second: true} {
+				for lease, notifies := range map[time.Duration]bool{time.Hour: false, time.Minute: false, 30 * time.Second: true} {
 					b.rdb.Del(t.Context(), key)
 					sub := b.subscribe(redisstore.Channel(key))
 					b.acquire(key, alice, time.Minute)
-					for range 2 { // the second execution changes nothing, and tells nothing
+					for range 2 { // the second execution changes nothing, and notifies nobody
 						if change := reply(b, send(b, lease)); !change.Mine {
 							t.Fatalf("got %+v, want mine", change)
 						}
 					}
 					b.wantTTL(key, lease)
-					if told {
+					if notifies {
 						sub.wantOnly("0", "end")
 					} else {
 						sub.wantOnly("end")

@@ -24,8 +24,8 @@ type Config struct {
 	RenewTimeout time.Duration
 	// Sharded says how wake-ups travel in a Cluster; nil asks the servers.
 	Sharded *bool
-	// Told is told of silent nodes.
-	Told Told
+	// Reports are called for silent nodes.
+	Reports Reports
 }
 
 // Store runs the scripts on one Redis: a single server, a Sentinel's master or a
@@ -118,7 +118,7 @@ func (s *Store) Ping(ctx context.Context, key string) error {
 	return way.health.explain(node.Ping(ctx).Err())
 }
 
-// GaveUp tells that an operation on key was tried for the timeout, and ended with err: if
+// GaveUp notes that an operation on key was tried for the timeout, and ended with err: if
 // the node has said nothing since, it is silent.
 func (s *Store) GaveUp(key string, err error) {
 	if way, unrouted := s.routes.of(key); unrouted == nil {

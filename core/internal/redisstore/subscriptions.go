@@ -51,7 +51,7 @@ func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, 
 // Sharded reports whether the channels belong to slots.
 func (p *Subscriptions) Sharded() bool { return p.sharded }
 
-// Subscribe asks for channels. Whether it worked is told by an Event; a connection
+// Subscribe asks for channels. Whether it worked is reported by an Event; a connection
 // that is down is made again by Receive, with all channels.
 func (p *Subscriptions) Subscribe(ctx context.Context, channels []string) {
 	switch {

@@ -2,12 +2,13 @@ package redisstore
 
 import (
 	"errors"
+	"strings"
 	"sync/atomic"
 )
 
 // trouble is why a node could not be reached when it was last asked beside its calls. A
 // call whose time ends while go-redis is still trying to connect knows nothing of it:
-// go-redis tells when it has given up, long after that.
+// go-redis says so when it has given up, long after that.
 type trouble struct{ last atomic.Pointer[error] }
 
 // note keeps what became of a ping. That it had no answer explains nothing.
@@ -26,7 +27,7 @@ func (t *trouble) explain(err error) error {
 		return err
 	}
 	why := t.last.Load()
-	if why == nil || errors.Is(err, *why) {
+	if why == nil || errors.Is(err, *why) || strings.Contains(err.Error(), (*why).Error()) {
 		return err
 	}
 	return &explainedError{err: err, why: *why}
