@@ -83,7 +83,7 @@ func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	return nil, fateOf(err), c.route.health.explain(err)
 }
 
-// judge draws from the end of a call says about its node.
+// judge takes from the end of a call what it says about its node.
 func (c *call) judge(err error) {
 	switch {
 	case err == nil || fateOf(err) == Answered:
