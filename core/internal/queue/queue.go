@@ -107,7 +107,7 @@ func (q *Queues) Refused(w *Waiter, r Refusal, by Rival, now time.Time) (passed 
 	defer s.mu.Unlock()
 	w.queue.evidence.isRefused(&r, now)
 	w.queue.turns.refuse(now, by)
-	w.queue.possession.contested()
+	w.queue.possession.refused()
 	if w.passed.moved {
 		w.passed.times++
 	}

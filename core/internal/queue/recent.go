@@ -26,7 +26,7 @@ func (l *lasting) message(now time.Time) (others bool) {
 		return false
 	}
 	l.turns.message(now)
-	l.possession.contested()
+	l.possession.freedElsewhere(now)
 	return true
 }
 

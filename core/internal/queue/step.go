@@ -27,7 +27,11 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 		if in.holders.any() {
 			w.behind = in.holders.field()
 		}
-		return Step{Head: head, Behind: w.behind, Silent: head && in.silent()}
+		step := Step{Head: head, Behind: w.behind, Silent: head && in.silent()}
+		if step.Silent {
+			step.Sleep = untilLook(in.key, now)
+		}
+		return step
 	}
 	if left := w.standsBack(in.standsBack(now), now); left > 0 {
 		w.listen()
@@ -42,8 +46,8 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 // messages come too fast, or the lock has to be left free.
 func (in *queue) standsBack(now time.Time) time.Duration {
 	free := !in.holders.any()
-	if p := &in.possession; free && (p.again || !in.silent()) && p.owes(in.key, now) {
-		p.give(in.key, now)
+	if p := &in.possession; free && (p.again || !in.silent()) && p.owes(in.key, now) && p.mayGive() {
+		p.give(in.key, now, in.turns.heard())
 	}
 	return max(in.turns.waits(now), in.pacedTo.Sub(now), in.possession.until.Sub(now))
 }

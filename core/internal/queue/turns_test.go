@@ -79,7 +79,7 @@ func TestStandBack_MessageBeforeSomebodyComes(t *testing.T) {
 	}{
 		{"none", 0, queue.StandBack},
 		{"the echo", 1, queue.StandBack},
-		{"that of another release", 2, 0},
+		{"those of two other releases", 3, 0}, // a stranger is owed two turns for one
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -245,6 +245,76 @@ func TestGiveWay_BesideOthers(t *testing.T) {
 	})
 	if n := len(gaps); n < windows-2 || n > windows+1 {
 		t.Errorf("gave way %d times in %d windows", n, windows)
+	}
+}
+
+// Where others listen the lock is left free for as long as it takes until a silent waiter
+// looks, who does so more often when a window begins; a turn that ends too late for that is
+// followed by a whole interval.
+func TestGiveWay_IsShortBesideListeners(t *testing.T) {
+	t.Parallel()
+	for turn, want := range map[time.Duration]time.Duration{ms: queue.GiveWayShort, 130 * ms: queue.GiveWay} {
+		b := newBench(t, queue.Config{})
+		var longest, all time.Duration
+		for range 4 * queue.GiveWayEvery / turn {
+			h := b.holds()
+			b.pass(turn)
+			b.Message("k", b.now.Add(-ms)) // others are seen, so that nothing is owed to them
+			b.Ended("k", h, 1, b.now)
+			w := b.joined()
+			s := b.Next(w, b.now)
+			longest, all = max(longest, s.Sleep), all+1
+			b.Leave(w, b.now)
+		}
+		if longest != want {
+			t.Errorf("turns of %s: the lock was left free for up to %s, want %s", turn, longest, want)
+		}
+	}
+}
+
+// What somebody of another process has is not left free: that is for its holder to do, and to
+// begin when it is free.
+func TestGiveWay_BeginsWhenTheLockIsFreed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	b.frees(b.holds())
+	b.frees(b.holds())
+	b.pass(queue.GiveWayAfter + 2*queue.GiveWayEvery)
+	w := b.joined()
+	b.refused(w) // it was freed before the window began, and may be taken
+	b.pass(queue.GiveWayEvery)
+	b.Poll(w)
+	b.refused(w)
+	b.Message("k", b.now)
+	if got := b.Next(w, b.now); got.Sleep != queue.GiveWay {
+		t.Errorf("got %+v, want it to give way", got)
+	}
+}
+
+// A waiter without messages looks at the moments at which others leave the lock free for a
+// shorter time than it sleeps.
+func TestSilentLooks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	w := b.joined()
+	b.refused(w)
+	b.subscribed(w).confirmed.Store(false)
+	looks, often := 0, 0
+	for end := b.now.Add(10 * queue.GiveWayEvery); b.now.Before(end); looks++ {
+		s := b.rests(w)
+		if !s.Silent || s.Sleep <= 0 {
+			t.Fatalf("got %+v", s)
+		}
+		if s.Sleep <= queue.SilentLook {
+			often++
+		}
+		b.pass(min(s.Sleep, queue.SilentPoll))
+	}
+	if most := 10 * int(queue.GiveWayEvery/queue.SilentPoll); looks < most || looks > most*5/4 {
+		t.Errorf("%d looks", looks)
+	}
+	if want := 10 * int(queue.SilentLooks/queue.SilentLook); often < want || often > want*3/2 {
+		t.Errorf("%d of them soon after each other", often)
 	}
 }
 
