@@ -48,6 +48,7 @@ func (in *queue) standsBack(now time.Time) time.Duration {
 	free := !in.holders.any()
 	if p := &in.possession; free && (p.again || !in.silent()) && p.owes(in.key, now) && p.mayGive() {
 		p.give(in.key, now, in.turns.heard())
+		in.turns.gives()
 	}
 	return max(in.turns.waits(now), in.pacedTo.Sub(now), in.possession.until.Sub(now))
 }

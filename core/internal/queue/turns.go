@@ -121,6 +121,7 @@ const (
 type debt struct {
 	turns     int           // negative: others owe them
 	runs      int           // of ours beside strangers
+	gift      bool          // the lock is left free for a while: who takes it owes nothing for it
 	last      Rival         // had the lock since the last message
 	fellows   time.Time     // when one was seen
 	strangers time.Time     // when one was seen
@@ -150,7 +151,8 @@ func (t *turns) begin(now time.Time, hears bool) {
 	copy(t.rounds[1:], t.rounds[:])
 	t.rounds[0], t.missed = t.missed, 0
 	t.run, t.since = 1, now
-	t.backTo, t.behind, t.stands, t.debt.last = time.Time{}, false, notBack, Unseen
+	t.backTo, t.behind, t.stands = time.Time{}, false, notBack
+	t.debt.last, t.debt.gift = Unseen, false
 }
 
 // inVain notes that nobody has taken what was left to others.
@@ -223,6 +225,9 @@ func (t *turns) refuse(now time.Time, by Rival) {
 	t.debt.last, t.contested, t.behind, t.quiet = by, true, false, lull{}
 }
 
+// gives notes that the lock is left free for whoever wants it, up to our next turn.
+func (t *turns) gives() { t.debt.gift = true }
+
 // message notes that somebody else has freed the lock.
 func (t *turns) message(now time.Time) {
 	t.debt.released(now)
@@ -259,7 +264,11 @@ func (d *debt) besideStrangers(now time.Time) bool {
 // and a fellow was not seen since the one before.
 func (d *debt) released(now time.Time) {
 	if d.last != Fellow && d.besideStrangers(now) {
-		d.turns = max(d.turns-1, -maxOwed)
+		least := -maxOwed
+		if d.gift {
+			least = min(d.turns, 0)
+		}
+		d.turns = max(d.turns-1, least)
 	}
 	d.takes = now.Sub(d.freed)
 	d.freed, d.last = now, Unseen

@@ -187,6 +187,31 @@ func TestTurns_Trust(t *testing.T) {
 	}
 }
 
+// What strangers take while the lock is left free for everybody they do not owe.
+func TestTurns_WhatIsGivenIsNotOwed(t *testing.T) {
+	t.Parallel()
+	for _, given := range []bool{false, true} {
+		var q turns
+		now := time.Now()
+		play := func() {
+			q.refuse(now, Stranger)
+			q.begin(now, true)
+			q.release(now, 1)
+		}
+		play()
+		if given {
+			q.gives()
+		}
+		for range 6 {
+			q.message(now)
+		}
+		play()
+		if got, want := q.waits(now) > rankStep, given; got != want {
+			t.Errorf("given %v: it stands back %v", given, got)
+		}
+	}
+}
+
 // Strangers that are known to be there have two turns for a single one, and are left one more
 // every few runs, so that it is not always the same ones whom a message wakes in vain.
 func TestTurns_StrangersAreOutOfStep(t *testing.T) {
