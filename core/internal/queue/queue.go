@@ -132,6 +132,7 @@ func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Repla
 	in.kind = g.Kind
 	if !in.holders.any() || !in.holders.admits(g.Shared) { // else it joins a turn
 		in.turns.begin(now, in.listens())
+		in.turns.serves(max(in.order.length, 1)) // w among them
 	}
 	in.pace, in.pacedTo = pace{}, time.Time{}
 	in.possession.taken(now)

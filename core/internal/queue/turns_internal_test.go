@@ -277,18 +277,28 @@ func TestTurns_Runs(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		others int
+		by     Rival
+		due    int
 		hold   time.Duration
 		want   int // turns
 	}{
-		{"alone, short", 0, 0, runLength + 1},
-		{"alone, long", 0, 10 * time.Millisecond, 5},
-		{"shared, short", 1, 100 * time.Microsecond, runLength + 1},
-		{"shared, long", 1, time.Millisecond, 5},
-		{"shared, very long", 1, 10 * time.Millisecond, 1},
+		{"alone, short", 0, Unseen, 1, 0, runLength + 1},
+		{"alone, long", 0, Unseen, 100, 10 * time.Millisecond, 5},
+		{"shared, short", 1, Unseen, 1, 100 * time.Microsecond, runLength + 1},
+		{"shared, long", 1, Unseen, 1, time.Millisecond, 5},
+		{"with strangers, long, many wait", 1, Stranger, 100, time.Millisecond, 5},
+		{"with fellows, long", 1, Fellow, 1, time.Millisecond, 5},
+		{"with fellows, long, some wait", 1, Fellow, 8, time.Millisecond, 8},
+		{"with fellows, long, many wait", 1, Fellow, 100, time.Millisecond, 10},
+		{"shared, very long", 1, Unseen, 1, 10 * time.Millisecond, 1},
 	} {
 		var q turns
 		q.release(now, tt.others)
+		if tt.by != Unseen {
+			q.refuse(now, tt.by)
+		}
 		q.begin(now, true)
+		q.serves(tt.due)
 		at, turns := now.Add(tt.hold), 1
 		for q.mayHandOff(at, limits) {
 			q.handed()
