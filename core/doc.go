@@ -34,8 +34,9 @@
 //     at most 1 s.
 //   - Callers of one client get a lock in the order in which they came, and pass it
 //     on among themselves for at most 16 turns or 50 ms, and 5 ms once others are known
-//     to want it: the turn under way then is the last. [Client.MultiLock] says how long
-//     one who wants several lets others pass.
+//     to want it: the turn under way then is the last. If those others are clients of this
+//     library, it may be up to 10 ms until all have had a turn who waited when the first one
+//     began. [Client.MultiLock] says how long one who wants several lets others pass.
 //   - Between processes it is the turn of the one that has waited longest: it attempts
 //     as soon as the lock is freed, and each other one 0.7 ms later for every process
 //     before it, and up to 10 ms later than that as long as the first one comes each time.

@@ -20,7 +20,7 @@ const (
 	rankStep = 700 * time.Microsecond
 
 	// maxTrust is how much later those behind the first one attempt at most, when it has
-	// always been there: longer than a run of others, so that its end comes first.
+	// always been there: as long as a run of others, so that its end mostly comes first.
 	maxTrust = 2 * sharedRunTime
 
 	// A free lock is left for so long to those who know no ranks, such as Redisson's
@@ -102,9 +102,9 @@ type turns struct {
 	others    int  // who listened to our last release, Uncounted in some Clusters
 	contested bool // others were seen since nobody did
 
-	backTo time.Time // the lock is left to others until then
-	behind bool      // because others are before it
-	trust  time.Duration
+	backTo time.Time     // the lock is left to others until then
+	behind bool          // because others are before it
+	trust  time.Duration // how much later it attempts then
 	stands standing
 	quiet  lull
 
