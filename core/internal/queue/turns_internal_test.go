@@ -170,9 +170,9 @@ func TestTurns_Trust(t *testing.T) {
 		return left
 	}
 	q.refuse(now, Fellow)
-	for _, want := range []time.Duration{0, 1, 2, 4, 8, 16} {
-		if got := behind(); got != rankStep+min(want*rankStep, maxTrust) {
-			t.Errorf("waits %s, want a step and %d more, or %s", got, want, maxTrust)
+	for _, more := range []int64{0, 1, 2, 4, 8, 16} {
+		if got := behind(); got != rankStep+min(time.Duration(more*int64(rankStep)), maxTrust) {
+			t.Errorf("waits %s, want a step and %d more, or %s", got, more, maxTrust)
 		}
 		q.refuse(now, Fellow)
 		q.refuse(now, Fellow) // a poll is no further sign
