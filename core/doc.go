@@ -34,18 +34,23 @@
 //     at most 1 s.
 //   - Callers of one client get a lock in the order in which they came, and pass it
 //     on among themselves for at most 16 turns or 50 ms, and 5 ms once others are known
-//     to want it: the turn under way then is the last. [Client.MultiLock] says how long
-//     one who wants several lets others pass.
+//     to want it: the turn under way then is the last. If those others are clients of this
+//     library, it may be up to 10 ms until all have had a turn who waited when the first one
+//     began. [Client.MultiLock] says how long one who wants several lets others pass.
 //   - Between processes it is the turn of the one that has waited longest: it attempts
 //     as soon as the lock is freed, and each other one 0.7 ms later for every process
-//     before it. This is a rule that they keep, not one that Redis enforces: a caller
-//     with WaitTime(0), or one whose wait is about to end, does not.
+//     before it, and up to 10 ms later than that as long as the first one comes each time.
+//     This is a rule that they keep, not one that Redis enforces: a caller with
+//     WaitTime(0), or one whose wait is about to end, does not.
 //   - Redisson's threads do not know that rule. As many turns as this process has had
-//     it leaves to them, one by one, unless they let the lock lie for 3 to 6 ms.
+//     it leaves to them, one by one, unless they let the lock lie for 3 to 6 ms: two for a
+//     single one, and after every fourth run one more.
 //   - A waiter that gets no messages, such as one whose ACL lacks the channel, polls
 //     every 50 ms and has its turn within two seconds, also beside processes that keep
-//     the lock busy: these leave it free for 60 ms every 1.5 s. (Redisson does not, nor
-//     does a caller with WaitTime(0), nor a MultiLock for more than one of its keys.)
+//     the lock busy: these leave it free for 60 ms every 1.5 s, or for 15 ms where others
+//     listen, at a time at which such a waiter polls every 10 ms. (Redisson does not, nor
+//     does a caller with WaitTime(0), nor a MultiLock for more than one of its keys. Where
+//     clocks differ by more than 20 ms it may take longer.)
 //   - The lock of a process that died ends within one lease.
 //   - Nothing is ever freed for somebody else.
 //   - Redis that does not answer is [ErrUnavailable] within the backend timeout of

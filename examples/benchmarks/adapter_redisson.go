@@ -13,8 +13,9 @@ import (
 
 // javaLike waits as Redisson does: each message wakes one of its threads, which tries
 // once it runs (1.5 ms later), and sleeps until the next message or the end of the
-// lease. Messages that nobody waits for are kept. There is no queue among threads, and
-// none stands back for anybody.
+// lease. Messages that nobody waits for are kept. Who comes while others of the process
+// wait has no turn without a message either: if it tried at once, one thread would come
+// back before another one has woken up, and keep the lock for itself.
 func javaLike() contender { return contender{name: "Redisson, by hand", open: openRedisson} }
 
 type redisson struct {
@@ -65,14 +66,19 @@ func openRedisson(addr string, _ int) (Locker, error) {
 
 func (r *redisson) Lock(ctx context.Context, key string) (Unlock, error) {
 	field := redissonID + ":" + strconv.FormatInt(r.next.Add(1), 10)
-	free, _, err := r.try(ctx, key, field)
-	if !free && err == nil {
-		err = r.wait(ctx, key, field)
-	}
-	if err != nil {
+	if err := r.take(ctx, key, field); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error { return r.unlock(ctx, key, field) }, nil
+}
+
+func (r *redisson) take(ctx context.Context, key, field string) error {
+	if !r.waitedFor(key) {
+		if free, _, err := r.try(ctx, key, field); free || err != nil {
+			return err
+		}
+	}
+	return r.wait(ctx, key, field)
 }
 
 func (r *redisson) try(ctx context.Context, key, field string) (free bool, ttl time.Duration, err error) {
@@ -84,13 +90,16 @@ func (r *redisson) try(ctx context.Context, key, field string) (free bool, ttl t
 }
 
 func (r *redisson) wait(ctx context.Context, key, field string) error {
-	e := r.enter(ctx, key)
+	e, last := r.enter(ctx, key)
 	defer r.leave(key, e)
 	if err := e.confirmed(ctx, redissonChannel(key)); err != nil {
 		return err
 	}
-	for {
-		free, ttl, err := r.try(ctx, key, field)
+	for ; ; last = false {
+		free, ttl, err := false, redissonLease, error(nil)
+		if !last {
+			free, ttl, err = r.try(ctx, key, field)
+		}
 		if free || err != nil {
 			return err
 		}
@@ -131,16 +140,24 @@ type redissonEntry struct {
 	permits chan struct{}
 }
 
-func (r *redisson) enter(ctx context.Context, key string) *redissonEntry {
+// waitedFor reports whether threads of this process wait for key.
+func (r *redisson) waitedFor(key string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.entries[key]
-	if e == nil {
+	return r.entries[key] != nil
+}
+
+// enter reports whether the thread is behind others.
+func (r *redisson) enter(ctx context.Context, key string) (e *redissonEntry, last bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e = r.entries[key]
+	if last = e != nil; !last {
 		e = &redissonEntry{pubsub: r.rdb.Subscribe(ctx), permits: make(chan struct{}, 1<<20)}
 		r.entries[key] = e
 	}
 	e.threads++
-	return e
+	return e, last
 }
 
 // leave ends the subscription with the last thread.

@@ -61,6 +61,9 @@ const (
 	PaceBurst    = paceBurst
 	PaceInterval = paceInterval
 	GiveWay      = giveWay
+	GiveWayShort = giveWayShort
+	SilentLook   = silentLook
+	SilentLooks  = silentLooks
 	GiveWayAfter = giveWayAfter
 	GiveWayEvery = giveWayEvery
 	FreeEnough   = freeEnough

@@ -21,7 +21,7 @@ func TestQueue_PastOfTheFirstTurn(t *testing.T) {
 		t.Error("a lock that nobody else wants has a past of its own")
 	}
 	var want lasting
-	want.begin(begun)
+	want.begin(begun, 1)
 	if got := *in.past(); got != want {
 		t.Errorf("the past is %+v, want %+v", got, want)
 	}

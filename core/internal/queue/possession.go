@@ -12,15 +12,26 @@ import (
 // a lock busy leaves it free now and then for one whole interval of such a poll.
 //
 // All processes do so at the same time, for else one of them would take what another
-// leaves: at moments of the wall clock that follow from the key. Clocks that differ
-// by more than the interval cost silent waiters beside several busy processes that
-// turn, and nothing else.
+// leaves: in windows of the wall clock that follow from the key. When a window begins,
+// waiters without messages look more often for a moment. So where others listen, who all
+// would have to wait, the lock is left free for a shorter time then.
+//
+// Clocks that differ by more than the moment cost silent waiters beside several busy
+// processes that turn, and nothing else.
 const (
 	// SilentPoll is how long a waiter without messages sleeps at most.
 	SilentPoll = 50 * time.Millisecond
 
+	// silentLook is how often it looks when a window has begun, and silentLooks for how long.
+	silentLook  = 10 * time.Millisecond
+	silentLooks = 40 * time.Millisecond
+
 	// giveWay is for how long a busy lock is left free: a silent poll and its round trip.
 	giveWay = SilentPoll + 10*time.Millisecond
+
+	// giveWayShort is for how long it is where others listen, if silent waiters look
+	// meanwhile.
+	giveWayShort = silentLook + 5*time.Millisecond
 
 	// giveWayEvery is how often: 4 % of the time.
 	giveWayEvery = 1500 * time.Millisecond
@@ -46,6 +57,7 @@ type possession struct {
 	since time.Time     // from when on it is busy
 	free  time.Duration // how long it was seen free since it gave way
 	ended time.Time     // when a holder of this process has freed it and nobody is known to have had it since; zero: else
+	open  time.Time     // when somebody, of whatever process, has freed it; zero: it was seen taken since
 	due   time.Time     // when it has to give way; zero: not decided yet
 	until time.Time     // it gives way until then
 }
@@ -60,14 +72,26 @@ func (p *possession) taken(now time.Time) {
 		p.free += gap
 		p.again = true
 	}
-	p.ended = time.Time{}
+	p.ended, p.open = time.Time{}, time.Time{}
 	p.turns++
 }
 
 // freed notes that a holder of this process has ended.
-func (p *possession) freed(now time.Time) { p.ended = now }
+func (p *possession) freed(now time.Time) { p.ended, p.open = now, now }
 
-// contested notes that somebody else has, or had, the lock.
+// freedElsewhere notes that a holder of another process has.
+func (p *possession) freedElsewhere(now time.Time) {
+	p.contested()
+	p.open = now
+}
+
+// refused notes that a holder of another process has the lock.
+func (p *possession) refused() {
+	p.contested()
+	p.open = time.Time{}
+}
+
+// contested notes that somebody else may have, or have had, the lock.
 func (p *possession) contested() { p.ended, p.again = time.Time{}, false }
 
 // owes reports whether the lock has to be left free.
@@ -89,12 +113,17 @@ func (p *possession) owes(key string, now time.Time) bool {
 	return true
 }
 
-// give begins to give way: from now on, or from when the lock became free.
-func (p *possession) give(key string, now time.Time) {
-	p.until = now.Add(giveWay)
-	if !p.ended.IsZero() {
-		p.until = p.ended.Add(giveWay)
+// mayGive reports whether the lock was freed since it has to be left free. Before that others
+// may have it, who will give way when they have freed it.
+func (p *possession) mayGive() bool { return !p.open.Before(p.due) }
+
+// give begins to give way, from when the lock became free.
+func (p *possession) give(key string, now time.Time, listeners bool) {
+	lasts := giveWay
+	if listeners && p.open.Add(giveWayShort).Before(p.due.Add(silentLooks)) {
+		lasts = giveWayShort
 	}
+	p.until = p.open.Add(lasts)
 	p.paid(key, now)
 }
 
@@ -109,4 +138,14 @@ func untilWindow(key string, now time.Time) time.Duration {
 	_, _ = hash.Write([]byte(key))
 	offset := giveWayEvery * time.Duration(hash.Sum32()>>16) >> 16
 	return giveWayEvery - (time.Duration(now.UnixNano())+offset)%giveWayEvery
+}
+
+// untilLook is how long it is until a waiter without messages has to look whether others
+// give way.
+func untilLook(key string, now time.Time) time.Duration {
+	left := untilWindow(key, now)
+	if since := giveWayEvery - left; since < silentLooks {
+		return silentLook - since%silentLook
+	}
+	return left
 }

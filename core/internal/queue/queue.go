@@ -25,7 +25,7 @@ func (in *queue) past() *lasting {
 	if in.lasting == nil {
 		in.lasting = &lasting{}
 		if in.holders.any() {
-			in.lasting.begin(in.holders.list[0].known)
+			in.lasting.begin(in.holders.list[0].known, 1)
 		}
 	}
 	return in.lasting
@@ -168,7 +168,7 @@ func (in *queue) taken(shared bool, now time.Time) {
 	case in.holders.any() && in.holders.admits(shared):
 		in.past().join(now)
 	default:
-		in.past().begin(now)
+		in.past().begin(now, max(in.order.length, 1)) // the head among them
 	}
 }
 

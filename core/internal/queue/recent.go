@@ -16,9 +16,10 @@ type lasting struct {
 	heard      Subscription // the last one, perhaps given back; nil: there was none
 }
 
-// begin notes that the lock was taken from Redis.
-func (l *lasting) begin(now time.Time) {
+// begin notes that the lock was taken from Redis, and how many callers want a turn.
+func (l *lasting) begin(now time.Time, callers int) {
 	l.turns.begin(now, l.listens())
+	l.turns.serves(callers)
 	l.possession.taken(now)
 }
 
@@ -28,7 +29,7 @@ func (l *lasting) join(now time.Time) { l.possession.taken(now) }
 // refuse notes who has the lock.
 func (l *lasting) refuse(now time.Time, by Rival) {
 	l.turns.refuse(now, by)
-	l.possession.contested()
+	l.possession.refused()
 }
 
 // listens reports whether this process gets the messages, and PUBLISH counts it: for a while
@@ -41,7 +42,7 @@ func (l *lasting) message(now time.Time) (others bool) {
 		return false
 	}
 	l.turns.message(now)
-	l.possession.contested()
+	l.possession.freedElsewhere(now)
 	return true
 }
 

@@ -27,7 +27,11 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 		if in.holders.any() {
 			w.behind = in.holders.field()
 		}
-		return Step{Head: head, Behind: w.behind, Silent: head && in.silent()}
+		step := Step{Head: head, Behind: w.behind, Silent: head && in.silent()}
+		if step.Silent {
+			step.Sleep = untilLook(in.key, now)
+		}
+		return step
 	}
 	if left := w.standsBack(in.standsBack(now), now); left > 0 {
 		w.listen()
@@ -46,8 +50,9 @@ func (in *queue) standsBack(now time.Time) time.Duration {
 		return paced
 	}
 	free := !in.holders.any()
-	if p := &past.possession; free && (p.again || !in.silent()) && p.owes(in.key, now) {
-		p.give(in.key, now)
+	if p := &past.possession; free && (p.again || !in.silent()) && p.owes(in.key, now) && p.mayGive() {
+		p.give(in.key, now, past.turns.heard())
+		past.turns.gives()
 	}
 	return max(past.turns.waits(now), paced, past.possession.until.Sub(now))
 }

@@ -4,7 +4,9 @@ import "time"
 
 // A run of hand-offs ends after so many turns, or so long: then the lock is freed with
 // a message, so that other processes get theirs. Where others are known to want it, it
-// ends sooner: a hand-over to another process costs little more than one here.
+// ends sooner. If they know ranks, it lasts up to twice as long until everybody here who
+// waited when it began has had a turn: a shorter run would only have them wait for the
+// next one, and each hand-over to another process costs a while in which nobody has it.
 const (
 	runLength     = 16
 	runTime       = 50 * time.Millisecond
@@ -17,6 +19,10 @@ const (
 	// does not matter, for a message has the same way as the attempt that it causes.
 	rankStep = 700 * time.Microsecond
 
+	// maxTrust is how much later those behind the first one attempt at most, when it has
+	// always been there: as long as a run of others, so that its end mostly comes first.
+	maxTrust = 2 * sharedRunTime
+
 	// A free lock is left for so long to those who know no ranks, such as Redisson's
 	// threads: twice what they need to wake up and take it. It is longer by far enough
 	// if the message of their release is to be expected in just that instant.
@@ -26,6 +32,9 @@ const (
 
 	// memory is how long it counts who was seen.
 	memory = 5 * time.Second
+
+	// outOfStep says after how many runs strangers are left one turn more.
+	outOfStep = 4
 
 	// maxOwed bounds what is owed to others, and what they owe.
 	maxOwed = 2 * runLength
@@ -64,12 +73,20 @@ const (
 // Each process counts the releases that it has missed since its last turn. With n rivals
 // the one that has missed n is first, and attempts at once; the others do so later by a
 // step for each that is before them, and find the lock taken. So nobody needs to know
-// anybody else, and when the first one is gone the next one takes its place.
+// anybody else, and when the first one is gone the next one takes its place. Each time the
+// first one turns out to have been there, who is behind it trusts it for longer the next
+// time, up to the length of a run; once it is gone it is not trusted any more.
 //
 // Strangers know nothing of that, and need longer to take what is free. To them every turn
 // of a run is owed: while it is, the process leaves them the lock after every message, for
 // as long as they need to take it, and each message is a turn of theirs. What they take
 // beyond it is owed to us: then we do not stand back.
+//
+// Each message wakes one thread of theirs. The one that it wakes when it is our turn finds
+// the lock taken, and goes to the end of their queue. If they and we had one turn each, that
+// would be the same threads again and again: half of them would never have the lock, where
+// their number is even. So a single turn is owed twice, and now and then they are left one
+// turn more, lest some other number is in step.
 //
 // A stand-back may be in vain: who listens need not wait. After a few of them there is
 // none for a while, up to a first sign of others.
@@ -77,6 +94,7 @@ const (
 // It is a value without clock, locks and I/O; it is guarded by whoever has it.
 type turns struct {
 	run    int       // turns of the run under way
+	due    int       // how many wanted one when it began
 	since  time.Time // when it began
 	missed int       // releases of others since
 	rounds [4]int    // what was missed before each of the last runs
@@ -84,7 +102,9 @@ type turns struct {
 	others    int  // who listened to our last release, Uncounted in some Clusters
 	contested bool // others were seen since nobody did
 
-	backTo time.Time // the lock is left to others until then
+	backTo time.Time     // the lock is left to others until then
+	behind bool          // because others are before it
+	trust  time.Duration // how much later it attempts then
 	stands standing
 	quiet  lull
 
@@ -103,6 +123,8 @@ const (
 // debt is what is owed to strangers.
 type debt struct {
 	turns     int           // negative: others owe them
+	runs      int           // of ours beside strangers
+	gift      bool          // the lock is left free for a while: who takes it owes nothing for it
 	last      Rival         // had the lock since the last message
 	fellows   time.Time     // when one was seen
 	strangers time.Time     // when one was seen
@@ -123,13 +145,17 @@ func (t *turns) begin(now time.Time, hears bool) {
 	if t.stands == waitedOut && hears && !now.Before(t.backTo) {
 		t.inVain(now)
 	}
+	if t.behind {
+		t.trust = 0 // whoever was before it has not come
+	}
 	if !t.backTo.IsZero() && now.Sub(t.backTo) > time.Second {
 		t.debt.turns = 0 // nobody has kept them from taking it
 	}
 	copy(t.rounds[1:], t.rounds[:])
 	t.rounds[0], t.missed = t.missed, 0
 	t.run, t.since = 1, now
-	t.backTo, t.stands, t.debt.last = time.Time{}, notBack, Unseen
+	t.backTo, t.behind, t.stands = time.Time{}, false, notBack
+	t.debt.last, t.debt.gift = Unseen, false
 }
 
 // inVain notes that nobody has taken what was left to others.
@@ -146,17 +172,26 @@ func (t *turns) inVain(now time.Time) {
 	}
 }
 
+// serves notes how many callers of this process want a turn of the run that has begun.
+func (t *turns) serves(callers int) { t.due = callers }
+
 // handed notes a hand-off.
 func (t *turns) handed() { t.run++ }
 
 // mayHandOff reports whether the run may go on.
 func (t *turns) mayHandOff(now time.Time, limits RunLimits) bool {
 	longest := limits.Alone
-	if t.others > 0 || t.contested {
+	if t.contested || t.heard() {
 		longest = limits.Shared
+		if t.run < t.due && !t.debt.besideStrangers(now) {
+			longest *= 2
+		}
 	}
 	return t.run <= runLength && now.Sub(t.since) < longest
 }
+
+// heard reports whether others have heard our last release, as far as is known.
+func (t *turns) heard() bool { return t.others > 0 || t.others == Uncounted && t.contested }
 
 // release notes that the lock was freed, and how many others were notified.
 func (t *turns) release(now time.Time, others int) {
@@ -166,12 +201,13 @@ func (t *turns) release(now time.Time, others int) {
 		t.debt.turns, t.contested, t.quiet = 0, false, lull{}
 		return
 	}
-	t.debt.turns = min(t.debt.turns+turns, maxOwed)
+	t.debt.took(turns, now)
 	if others > before {
 		t.joined(others)
 	}
 	if !now.Before(t.quiet.to) {
-		t.stands, t.backTo = backAgain, now.Add(t.delay(now))
+		t.stands = backAgain
+		t.standBack(now)
 	}
 }
 
@@ -192,15 +228,40 @@ func (t *turns) refuse(now time.Time, by Rival) {
 		t.debt.strangers = now
 	case Unseen:
 	}
-	t.debt.last, t.contested, t.quiet = by, true, lull{}
+	if t.behind && by == Fellow && !now.Before(t.backTo) {
+		t.trust = min(max(2*t.trust, rankStep), maxTrust)
+	}
+	t.debt.last, t.contested, t.behind, t.quiet = by, true, false, lull{}
 }
+
+// gives notes that the lock is left free for whoever wants it, up to our next turn.
+func (t *turns) gives() { t.debt.gift = true }
 
 // message notes that somebody else has freed the lock.
 func (t *turns) message(now time.Time) {
 	t.debt.released(now)
 	t.missed++
 	t.contested, t.quiet, t.stands = true, lull{}, notBack
-	t.backTo = now.Add(t.delay(now))
+	t.standBack(now)
+}
+
+// standBack leaves the lock, which is free now, to others.
+func (t *turns) standBack(now time.Time) {
+	before := max(t.rivals()-t.missed, 0)
+	t.behind = before > 0
+	t.backTo = now.Add(t.delay(before, now))
+}
+
+// took notes a run of ours. Strangers that are known to be there are owed two turns at least,
+// and now and then one more.
+func (d *debt) took(turns int, now time.Time) {
+	if now.Sub(d.strangers) < memory {
+		turns = max(turns, 2)
+		if d.runs++; d.runs%outOfStep == 0 {
+			turns++
+		}
+	}
+	d.turns = min(d.turns+turns, maxOwed)
 }
 
 // besideStrangers reports whether there are, or may be, others who know no ranks.
@@ -212,7 +273,11 @@ func (d *debt) besideStrangers(now time.Time) bool {
 // and a fellow was not seen since the one before.
 func (d *debt) released(now time.Time) {
 	if d.last != Fellow && d.besideStrangers(now) {
-		d.turns = max(d.turns-1, -maxOwed)
+		least := -maxOwed
+		if d.gift {
+			least = min(d.turns, 0)
+		}
+		d.turns = max(d.turns-1, least)
 	}
 	d.takes = now.Sub(d.freed)
 	d.freed, d.last = now, Unseen
@@ -223,11 +288,17 @@ func (d *debt) patience() time.Duration {
 	return min(max(d.takes+farEnough, minPatience), maxPatience)
 }
 
-// delay is for how long a lock that is free now is left to others.
-func (t *turns) delay(now time.Time) time.Duration {
-	ranked := time.Duration(max(t.rivals()-t.missed, 0)) * rankStep
+// delay is for how long a lock that is free now is left to others, of whom so many are
+// before this process.
+func (t *turns) delay(before int, now time.Time) time.Duration {
+	ranked := time.Duration(before) * rankStep
 	switch {
-	case t.debt.turns == 0 || !t.debt.besideStrangers(now):
+	case !t.debt.besideStrangers(now):
+		if before > 0 {
+			ranked += t.trust
+		}
+		return ranked
+	case t.debt.turns == 0:
 		return ranked
 	case t.debt.turns < 0:
 		return 0

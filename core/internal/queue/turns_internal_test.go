@@ -156,6 +156,91 @@ func TestTurns_StandsBack(t *testing.T) {
 	}
 }
 
+// Who is behind others trusts them to come: it attempts later each time that they did, up to
+// a limit, and as early as at first once they have not come.
+func TestTurns_Trust(t *testing.T) {
+	t.Parallel()
+	var q turns
+	now := time.Now()
+	behind := func() time.Duration {
+		q.begin(now, true)
+		q.release(now, 1)
+		left := q.waits(now)
+		now = now.Add(left)
+		return left
+	}
+	q.refuse(now, Fellow)
+	for _, more := range []int64{0, 1, 2, 4, 8, 16} {
+		if got := behind(); got != rankStep+min(time.Duration(more*int64(rankStep)), maxTrust) {
+			t.Errorf("waits %s, want a step and %d more, or %s", got, more, maxTrust)
+		}
+		q.refuse(now, Fellow)
+		q.refuse(now, Fellow) // a poll is no further sign
+	}
+	behind()
+	if got := behind(); got != rankStep {
+		t.Errorf("waits %s after nobody came", got)
+	}
+	q.refuse(now, Stranger)
+	if got := behind(); got > maxPatience {
+		t.Errorf("waits %s beside strangers", got)
+	}
+}
+
+// What strangers take while the lock is left free for everybody they do not owe.
+func TestTurns_WhatIsGivenIsNotOwed(t *testing.T) {
+	t.Parallel()
+	for _, given := range []bool{false, true} {
+		var q turns
+		now := time.Now()
+		play := func() {
+			q.refuse(now, Stranger)
+			q.begin(now, true)
+			q.release(now, 1)
+		}
+		play()
+		if given {
+			q.gives()
+		}
+		for range 6 {
+			q.message(now)
+		}
+		play()
+		if got, want := q.waits(now) > rankStep, given; got != want {
+			t.Errorf("given %v: it stands back %v", given, got)
+		}
+	}
+}
+
+// Strangers that are known to be there have two turns for a single one, and are left one more
+// every few runs, so that it is not always the same ones whom a message wakes in vain.
+func TestTurns_StrangersAreOutOfStep(t *testing.T) {
+	t.Parallel()
+	for threads := 2; threads <= 12; threads++ {
+		var q turns
+		now, next, since := time.Now(), 0, make([]int, threads)
+		message := func() { next = (next + 1) % threads }
+		for turn := 0; turn < 100*threads; {
+			q.refuse(now, Stranger)
+			q.begin(now, true)
+			q.release(now, 1)
+			for q.waits(now) > rankStep { // they take it
+				now = now.Add(time.Millisecond)
+				since[next], turn = turn, turn+1
+				message()
+				q.message(now)
+			}
+			message() // in vain
+			for thread, last := range since {
+				if turn-last > 12*threads {
+					t.Fatalf("thread %d of %d is without a turn since %d others", thread, threads, turn-last)
+				}
+			}
+			now = now.Add(10 * time.Millisecond)
+		}
+	}
+}
+
 // Stand-backs that nobody makes use of become rare, up to a first sign of others.
 func TestTurns_InVain(t *testing.T) {
 	t.Parallel()
@@ -192,18 +277,28 @@ func TestTurns_Runs(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		others int
+		by     Rival
+		due    int
 		hold   time.Duration
 		want   int // turns
 	}{
-		{"alone, short", 0, 0, runLength + 1},
-		{"alone, long", 0, 10 * time.Millisecond, 5},
-		{"shared, short", 1, 100 * time.Microsecond, runLength + 1},
-		{"shared, long", 1, time.Millisecond, 5},
-		{"shared, very long", 1, 10 * time.Millisecond, 1},
+		{"alone, short", 0, Unseen, 1, 0, runLength + 1},
+		{"alone, long", 0, Unseen, 100, 10 * time.Millisecond, 5},
+		{"shared, short", 1, Unseen, 1, 100 * time.Microsecond, runLength + 1},
+		{"shared, long", 1, Unseen, 1, time.Millisecond, 5},
+		{"with strangers, long, many wait", 1, Stranger, 100, time.Millisecond, 5},
+		{"with fellows, long", 1, Fellow, 1, time.Millisecond, 5},
+		{"with fellows, long, some wait", 1, Fellow, 8, time.Millisecond, 8},
+		{"with fellows, long, many wait", 1, Fellow, 100, time.Millisecond, 10},
+		{"shared, very long", 1, Unseen, 1, 10 * time.Millisecond, 1},
 	} {
 		var q turns
 		q.release(now, tt.others)
+		if tt.by != Unseen {
+			q.refuse(now, tt.by)
+		}
 		q.begin(now, true)
+		q.serves(tt.due)
 		at, turns := now.Add(tt.hold), 1
 		for q.mayHandOff(at, limits) {
 			q.handed()
@@ -218,6 +313,7 @@ func TestTurns_Runs(t *testing.T) {
 // sums is what turns has to keep, written down plainly.
 type sums struct {
 	missed, run, owed int
+	runs              int
 	others            int
 	last              Rival
 	seenFellow        time.Time
@@ -226,6 +322,18 @@ type sums struct {
 
 func (m *sums) strangers(now time.Time) bool {
 	return now.Sub(m.seenStranger) < memory || now.Sub(m.seenFellow) >= memory
+}
+
+// owes is what a run adds.
+func (m *sums) owes(now time.Time) int {
+	if now.Sub(m.seenStranger) >= memory {
+		return m.run
+	}
+	m.runs++
+	if m.runs%outOfStep == 0 {
+		return max(m.run, 2) + 1
+	}
+	return max(m.run, 2)
 }
 
 // Random events: the counts are those of a model, and however it goes, the lock is left
@@ -249,7 +357,7 @@ func TestTurns_Model(t *testing.T) {
 			case 2:
 				others := 1 + r.IntN(4)
 				q.release(now, others)
-				m.owed, m.run, m.missed, m.others = min(m.owed+m.run, maxOwed), 0, 0, others
+				m.owed, m.run, m.missed, m.others = min(m.owed+m.owes(now), maxOwed), 0, 0, others
 			case 3, 4:
 				q.message(now)
 				if m.last != Fellow && m.strangers(now) {
@@ -273,7 +381,7 @@ func TestTurns_Model(t *testing.T) {
 			if q.missed != m.missed || q.run != m.run || q.debt.turns != m.owed {
 				t.Fatalf("seed %d, step %d: missed %d, run %d, owed %d, want %+v", seed, step, q.missed, q.run, q.debt.turns, m)
 			}
-			if most := max(maxPatience, time.Duration(m.others)*rankStep); q.waits(now) > most {
+			if most := max(maxPatience, time.Duration(m.others)*rankStep+maxTrust); q.waits(now) > most {
 				t.Fatalf("seed %d, step %d: waits %s", seed, step, q.waits(now))
 			}
 		}

@@ -79,7 +79,7 @@ func TestStandBack_MessageBeforeSomebodyComes(t *testing.T) {
 	}{
 		{"none", 0, queue.StandBack},
 		{"the echo", 1, queue.StandBack},
-		{"that of another release", 2, 0},
+		{"those of two other releases", 3, 0}, // a stranger is owed two turns for one
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,20 +111,6 @@ func TestStandBack_MessageBeforeSomebodyComes(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
-	}
-}
-
-// Who leaves a lock free now and then, for those who get no messages, listens to nobody.
-func TestGiveWay_IsNotDeaf(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, queue.Config{})
-	b.frees(b.holds())
-	h := b.holds()
-	w := b.joined()
-	b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
-	b.frees(h)
-	if got := b.rests(w); got.Sleep != queue.GiveWay || got.Deaf {
-		t.Errorf("got %+v", got)
 	}
 }
 
@@ -198,161 +184,6 @@ func TestStandBack_KeepsAReserve(t *testing.T) {
 			b.pass(tt.want)
 			b.attempts(w)
 		})
-	}
-}
-
-// busy keeps the lock busy with turns of a length for a time, each taken from Redis, with
-// gaps between them. It gives the moments at which the head was asked to leave it free, and
-// for how long.
-func (b *bench) busy(d, turn, gap time.Duration) (gaps map[time.Time]time.Duration) {
-	b.t.Helper()
-	return b.busyBeside(d, turn, func() { b.pass(gap) })
-}
-
-// busyBeside is busy with something else between the turns.
-func (b *bench) busyBeside(d, turn time.Duration, between func()) (gaps map[time.Time]time.Duration) {
-	b.t.Helper()
-	gaps = make(map[time.Time]time.Duration)
-	for end := b.now.Add(d); b.now.Before(end); {
-		w := b.joined()
-		for {
-			s := b.Next(w, b.now)
-			if s.Attempt {
-				break
-			}
-			if gaps[b.now] = s.Sleep; s.Sleep <= 0 {
-				b.t.Fatalf("got %+v", s)
-			}
-			b.pass(s.Sleep)
-		}
-		h, _ := b.takes(w)
-		b.pass(turn)
-		b.frees(h)
-		between()
-	}
-	return gaps
-}
-
-// What others had it for is not counted as time in which the lock was free: who takes turns
-// with them gives way as well, also when their message comes while nobody here waits.
-func TestGiveWay_BesideOthers(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, queue.Config{})
-	const windows = 20
-	gaps := b.busyBeside(windows*queue.GiveWayEvery, ms, func() {
-		b.pass(5 * ms)
-		b.Message("k", b.now)
-	})
-	if n := len(gaps); n < windows-2 || n > windows+1 {
-		t.Errorf("gave way %d times in %d windows", n, windows)
-	}
-}
-
-// Who keeps a lock busy leaves it free for as long as a silent poll takes, regularly; also
-// when its queue ends after each turn.
-func TestGiveWay(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name      string
-		turn, gap time.Duration
-		every     bool
-	}{
-		{"turn by turn", ms, 0, true},
-		{"long turns", 100 * ms, 0, true},
-		{"with moments between them", 10 * ms, ms, true},
-		{"free for a third of the time", 10 * ms, 5 * ms, false},
-		{"free for long enough each time", 10 * ms, queue.GiveWay, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, queue.Config{})
-			const windows = 20
-			gaps := b.busy(windows*queue.GiveWayEvery, tt.turn, tt.gap)
-			if !tt.every {
-				if len(gaps) != 0 {
-					t.Errorf("gave way %d times", len(gaps))
-				}
-				return
-			}
-			if n := len(gaps); n < windows-2 || n > windows+1 {
-				t.Errorf("gave way %d times in %d windows", n, windows)
-			}
-			for at, d := range gaps {
-				if d != queue.GiveWay-tt.gap {
-					t.Errorf("at %s for %s, want %s", at, d, queue.GiveWay-tt.gap)
-				}
-			}
-			b.wantEmpty()
-		})
-	}
-}
-
-// All processes give way at the same time.
-func TestGiveWay_AtTheSameTime(t *testing.T) {
-	t.Parallel()
-	one, other := newBench(t, queue.Config{}), newBench(t, queue.Config{})
-	other.pass(777 * ms)
-	starts := func(b *bench) (phases []time.Duration) {
-		for at := range b.busy(10*queue.GiveWayEvery, ms, 0) {
-			phases = append(phases, time.Duration(at.UnixNano())%queue.GiveWayEvery)
-		}
-		return phases
-	}
-	phases := append(starts(one), starts(other)...)
-	for _, p := range phases {
-		if d := (p - phases[0]).Abs(); d > 2*ms && d < queue.GiveWayEvery-2*ms {
-			t.Errorf("at %s and at %s of the interval", p, phases[0])
-		}
-	}
-}
-
-// A run is not handed on when it is time to give way, and one long turn keeps nobody out.
-func TestGiveWay_EndsARun(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, queue.Config{Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
-	h := b.holds()
-	b.joined()
-	b.joined()
-	b.pass(time.Minute)
-	if h, _ = b.hands(h); b.Choose("k", h, b.now) == nil {
-		t.Error("one long turn ended the run")
-	}
-	b = newBench(t, queue.Config{Run: queue.RunLimits{Alone: time.Hour, Shared: time.Hour}})
-	b.frees(b.holds())
-	h = b.holds() // at once again
-	w := b.joined()
-	b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
-	if b.Choose("k", h, b.now) != nil {
-		t.Error("the run went on")
-	}
-	b.Ended("k", h, queue.NoMessage, b.now)
-	if got := b.rests(w).Sleep; got != queue.GiveWay {
-		t.Errorf("left free for %s", got)
-	}
-}
-
-// A head that gets no messages does not give way to its like, unless its own process keeps
-// the lock busy.
-func TestGiveWay_Silent(t *testing.T) {
-	t.Parallel()
-	for _, others := range []bool{false, true} {
-		b := newBench(t, queue.Config{})
-		b.frees(b.holds())
-		h := b.holds()
-		w := b.joined()
-		b.rests(w)
-		b.pass(queue.GiveWayAfter + queue.GiveWayEvery)
-		b.Ended("k", h, queue.NoMessage, b.now)
-		if others {
-			b.Poll(w)
-			b.Refused(w, queue.Refusal{}, queue.Stranger, b.now)
-		}
-		s := b.subscribed(w)
-		s.confirmed.Store(false)
-		b.Wake("k")
-		if got := b.Next(w, b.now).Attempt; got != others {
-			t.Errorf("others have it %v: attempts %v", others, got)
-		}
 	}
 }
 

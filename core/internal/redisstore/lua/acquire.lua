@@ -3,12 +3,15 @@
 -- ARGV[1] holder field, fresh for this acquisition  ARGV[2] lease in ms
 -- Reply   1 granted (also when the field is there already: the same call, executed twice)
 --         {ttl in ms, a holder's field} when somebody else holds it
-if redis.call('EXISTS', KEYS[1]) == 0 then
+local holders = redis.call('HKEYS', KEYS[1])
+if #holders == 0 then
   redis.call('HSET', KEYS[1], ARGV[1], 1)
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return 1
 end
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
-  return 1
+for _, holder in ipairs(holders) do
+  if holder == ARGV[1] then
+    return 1
+  end
 end
-return {redis.call('PTTL', KEYS[1]), redis.call('HKEYS', KEYS[1])[1]}
+return {redis.call('PTTL', KEYS[1]), holders[1]}

@@ -5,18 +5,19 @@
 -- Reply   {0} the old field is not the holder
 --         {1, token} passed (also when the new field is there already: the same call, executed twice)
 --         {2, token} passed and notified
-local counts = redis.call('HMGET', KEYS[1], ARGV[1], ARGV[2])
-if counts[2] then
-  return {1, redis.call('INCR', KEYS[2])}
-end
-if not counts[1] then
+local before = redis.call('PTTL', KEYS[1])
+if before == -2 then
   return {0}
 end
-local token = redis.call('INCR', KEYS[2])
-local before = redis.call('PTTL', KEYS[1])
-redis.call('HSET', KEYS[1], ARGV[2], 1)
+local token = redis.call('INCR', KEYS[2]) -- first: a counter that is none leaves all as it was
+if redis.call('HSETNX', KEYS[1], ARGV[2], 1) == 0 then
+  return {1, token}
+end
+if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then
+  redis.call('HDEL', KEYS[1], ARGV[2])
+  return {0}
+end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('HDEL', KEYS[1], ARGV[1])
 if before >= 0 and before <= tonumber(ARGV[3]) then
   return {1, token}
 end
