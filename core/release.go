@@ -239,7 +239,7 @@ func (c *Client) othersNotified(key string, notified int) int {
 	if c.store.CountsOneNode() {
 		return queue.Uncounted
 	}
-	if c.queues.Listens(key) {
+	if notified > 0 && c.queues.Listens(key) {
 		notified--
 	}
 	return max(notified, 0)

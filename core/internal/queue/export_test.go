@@ -43,7 +43,7 @@ func (q *Queues) Recent() (most, n int) {
 	for i := range q.shards {
 		s := &q.shards[i]
 		s.mu.Lock()
-		n += len(s.recent)
+		n += len(s.recent.keys)
 		s.mu.Unlock()
 	}
 	return maxRecent * len(q.shards), n

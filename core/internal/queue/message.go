@@ -47,7 +47,10 @@ func (q *Queues) Subscribe(w *Waiter, t Subscription) {
 func (q *Queues) Listens(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	return s.lasting(key).listens()
+	if in := s.queues[key]; in != nil {
+		return in.lasting.listens()
+	}
+	return s.recent.keys[key].listens()
 }
 
 // silent reports whether the subscription of the queue gets nothing, while no holder is
@@ -96,7 +99,7 @@ func (s *shard) lasting(key string) *lasting {
 	if in := s.queues[key]; in != nil {
 		return in.past()
 	}
-	return s.recent[key]
+	return s.recent.keys[key]
 }
 
 // doubt has the head of the queue of key attempt, unless that happens too often, and gives

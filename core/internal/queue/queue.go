@@ -197,7 +197,9 @@ func (q *Queues) Ended(key string, h Holder, notified int, now time.Time) {
 		s.mu.Unlock()
 		return
 	}
-	in.past().echo.sent(now)
+	if in.lasting != nil || in.order.first != nil || s.recent.room(now) { // else nobody will ask
+		in.past().echo.sent(now)
+	}
 	in.holders.remove(h)
 	if !in.holders.any() {
 		in.freed(notified, now)
@@ -210,10 +212,11 @@ func (q *Queues) Ended(key string, h Holder, notified int, now time.Time) {
 // freed notes that the last holder has ended.
 func (in *queue) freed(notified int, now time.Time) {
 	in.pace.drop()
-	past := in.past()
-	past.possession.freed(now)
-	if notified != NoMessage {
-		past.turns.release(now, notified)
+	if past := in.lasting; past != nil {
+		past.possession.freed(now)
+		if notified != NoMessage {
+			past.turns.release(now, notified)
+		}
 	}
 	if in.order.first != nil {
 		in.evidence.ends(now)

@@ -52,26 +52,34 @@ func (l *lasting) stale(now time.Time) bool {
 }
 
 // recent is what is left of queues that have ended.
-type recent map[string]*lasting
+type recent struct {
+	keys  map[string]*lasting
+	swept time.Time // when those that say nothing any more were last left out
+}
+
+// room reports whether another key can be remembered. Where many keys are taken in turn it
+// mostly cannot, which has to cost nothing.
+func (r *recent) room(now time.Time) bool {
+	if len(r.keys) >= maxRecent && now.Sub(r.swept) >= giveWay {
+		r.swept = now
+		maps.DeleteFunc(r.keys, func(_ string, l *lasting) bool { return l.stale(now) })
+	}
+	return len(r.keys) < maxRecent
+}
 
 func (r *recent) keep(key string, l *lasting, now time.Time) {
-	if l == nil || !l.possession.busy {
+	if l == nil || !l.possession.busy || !r.room(now) {
 		return
 	}
-	if *r == nil {
-		*r = make(recent)
+	if r.keys == nil {
+		r.keys = make(map[string]*lasting)
 	}
-	if len(*r) >= maxRecent {
-		maps.DeleteFunc(*r, func(_ string, l *lasting) bool { return l.stale(now) })
-	}
-	if len(*r) < maxRecent {
-		(*r)[key] = l
-	}
+	r.keys[key] = l
 }
 
 // take gives what is left of key to a new queue; nil if that is nothing.
 func (r *recent) take(key string) *lasting {
-	l := (*r)[key]
-	delete(*r, key)
+	l := r.keys[key]
+	delete(r.keys, key)
 	return l
 }
