@@ -30,6 +30,7 @@ type command struct {
 	route *route
 	at    time.Time // the time, or a little before
 	limit time.Time // of the wait for the answer
+	size  int       // on the wire
 
 	answer
 	waiting bool  // its caller has left before the answer
