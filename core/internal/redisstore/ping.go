@@ -104,15 +104,37 @@ func (p *pinger) exchange(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // nothing was entrusted to it
 	_, err := io.WriteString(conn, pingCommand)
 	if err == nil {
-		if _, err = bufio.NewReader(conn).ReadBytes('\n'); err == nil {
-			return nil
-		}
+		err = awaitLine(conn)
 	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	switch {
+	case err == nil:
+		return nil
+	case timedOut(err):
 		return errNoPong
+	default:
+		return &hungUpError{err}
 	}
-	return &hungUpError{err}
+}
+
+// awaitLine waits for a line until the deadline, and then looks once more: if this process
+// was stopped meanwhile, the line came long ago.
+func awaitLine(conn net.Conn) error {
+	in := bufio.NewReader(conn)
+	_, err := in.ReadBytes('\n')
+	if err == nil || !timedOut(err) {
+		return err
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(settling)); err != nil {
+		return err
+	}
+	_, err = in.ReadBytes('\n')
+	return err
+}
+
+// timedOut reports whether an error is that of a deadline.
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // hungUpError says that a connection was made, and ended before the answer.

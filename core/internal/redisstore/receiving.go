@@ -3,7 +3,6 @@ package redisstore
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -69,7 +68,7 @@ func (p *pipeline) readFor(c *command) {
 	}
 	for !c.over() {
 		if err := p.read(); err != nil {
-			if !errors.Is(err, os.ErrDeadlineExceeded) {
+			if !timedOut(err) {
 				p.fail(err)
 				return
 			}
