@@ -109,7 +109,7 @@ func (p *pinger) exchange(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return nil
-	case timedOut(err):
+	case timedOut(err), ctx.Err() != nil:
 		return errNoPong
 	default:
 		return &hungUpError{err}

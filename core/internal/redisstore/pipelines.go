@@ -221,20 +221,22 @@ func (s *pipelines) part(now time.Time) (busy bool) {
 	return len(s.leaving) > 0
 }
 
-// close ends them all, once.
+// close ends them all, once: first who makes others, then those that there are.
 func (s *pipelines) close() {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if again {
 		return
 	}
-	s.closed = true
+	s.shared.stop()
+	s.mu.Lock()
 	for _, p := range append(s.leaving, s.first.Load(), s.second) {
 		s.drop(p, errPipelineClosed)
 	}
 	s.second, s.leaving = nil, nil
 	s.mu.Unlock()
-	s.shared.stop()
 	s.worker.Wait()
 }
 
