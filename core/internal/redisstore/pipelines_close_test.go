@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // Close ends every call, on whatever connection it waits, and all goroutines.
@@ -70,28 +70,37 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 // However many call at once, each is answered or told that there is no room.
 func TestPipelines_MoreCallersThanTheQueueTakes(t *testing.T) {
 	t.Parallel()
-	proxy, through := faultproxy.Around(t, redisserver.Start(t).Client())
-	b := newBench(t, through)
-	b.acquire(key, alice, time.Minute)
-	held := proxy.HoldRequest(faultproxy.Once(scriptCommand))
-	time.AfterFunc(time.Second, held.Release)
-	var answered, full atomic.Int64
-	var all sync.WaitGroup
-	for range 55_000 {
-		all.Go(func() {
-			call := b.State(time.Now(), kinds.Reentrant, key)
-			switch got, fate, err := call.Wait(context.Background(), soon()); {
-			case err == nil && got.Holders[alice] == "1":
-				answered.Add(1)
-			case fate == redisstore.Unknown: // to be sent elsewhere
-			case fate == redisstore.NotSent && errors.Is(err, redis.ErrAutoPipelineQueueFull):
-				full.Add(1)
-			default:
-				t.Errorf("got %+v, %v, fate %d", got, err, fate)
-			}
+	synctest.Test(t, func(t *testing.T) {
+		const bound, callers = 1500, 2000
+		proxy, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {
+			o.AutoPipelineOptions = redis.DefaultAutoPipelineOptions()
+			o.AutoPipelineOptions.MaxQueuedCommands = bound
 		})
-	}
-	all.Wait()
-	t.Logf("%d answered, %d refused", answered.Load(), full.Load())
-	b.acquire("next", alice, time.Minute)
+		b := storeOf(t, through)
+		defer b.Close()
+		b.acquire(key, alice, time.Minute)
+		reply(b, b.State(time.Now(), kinds.Reentrant, key)) // the script is known
+		held := proxy.HoldRequest(faultproxy.Once(scriptCommand))
+		time.AfterFunc(30*time.Millisecond, held.Release)
+		var answered, full atomic.Int64
+		var all sync.WaitGroup
+		for range callers {
+			all.Go(func() {
+				call := b.State(time.Now(), kinds.Reentrant, key)
+				switch got, fate, err := call.Wait(context.Background(), soon()); {
+				case err == nil && got.Holders[alice] == "1":
+					answered.Add(1)
+				case fate == redisstore.NotSent && errors.Is(err, redis.ErrAutoPipelineQueueFull):
+					full.Add(1)
+				default:
+					t.Errorf("got %+v, %v, fate %d", got, err, fate)
+				}
+			})
+		}
+		all.Wait()
+		if answered.Load() != bound || full.Load() != callers-bound {
+			t.Errorf("%d answered, %d refused", answered.Load(), full.Load())
+		}
+		b.acquire("next", alice, time.Minute)
+	})
 }
