@@ -64,7 +64,11 @@ func dialOnce(ctx context.Context, opts *redis.Options) (net.Conn, error) {
 		ctx, cancel = context.WithTimeout(ctx, opts.DialTimeout)
 		defer cancel()
 	}
-	return opts.Dialer(ctx, opts.Network, opts.Addr)
+	conn, err := opts.Dialer(ctx, opts.Network, opts.Addr)
+	if conn == nil && err == nil {
+		err = errNoConnection
+	}
+	return conn, err
 }
 
 // takenConn is a connection that go-redis has prepared, and must not close any more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -69,6 +70,51 @@ func TestConnect_PanicIsAnError(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A Dialer that gives nothing, or ends its goroutine, has made no connection.
+func TestConnect_DialerGivesNothing(t *testing.T) {
+	t.Parallel()
+	for name, dial := range map[string]func(context.Context, string, string) (net.Conn, error){
+		"nothing": func(context.Context, string, string) (net.Conn, error) { return nil, nil }, //nolint:nilnil // that is it
+		"ends": func(context.Context, string, string) (net.Conn, error) {
+			runtime.Goexit()
+			return nil, nil //nolint:nilnil // never
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := storeOf(t, altered(t, func(o *redis.Options) { o.Dialer = dial }))
+				for range 3 {
+					if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || err == nil {
+						t.Errorf("got %v, fate %d", err, fate)
+					}
+				}
+				b.Close()
+			})
+		})
+	}
+}
+
+// A Dialer gets the time that the pool of its client gives it.
+func TestConnect_DialTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := storeOf(t, altered(t, func(o *redis.Options) {
+			o.DialTimeout = 300 * time.Millisecond
+			o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		}))
+		defer b.Close()
+		start := time.Now()
+		fate, err := acquiring(t.Context(), b)
+		if took := time.Since(start); fate != redisstore.NotSent || took != 300*time.Millisecond {
+			t.Errorf("got %v, fate %d, after %s", err, fate, took)
+		}
+	})
 }
 
 // What OnConnect says is why there is no connection.

@@ -68,7 +68,9 @@ func (d *dialing) run(ctx context.Context, dial dialFunc, made chan<- dialed) {
 		}
 		<-d.room
 	}()
-	got.conn, got.err = dial(ctx)
+	if got.conn, got.err = dial(ctx); got.conn == nil && got.err == nil {
+		got.err = errNoConnection
+	}
 }
 
 // close waits until none runs, and lets none begin. Those who do not listen to their
