@@ -76,10 +76,14 @@ func TestConnect_PanicIsAnError(t *testing.T) {
 func TestConnect_DialerGivesNothing(t *testing.T) {
 	t.Parallel()
 	for name, dial := range map[string]func(context.Context, string, string) (net.Conn, error){
-		"nothing": func(context.Context, string, string) (net.Conn, error) { return nil, nil }, //nolint:nilnil // that is it
+		"an error and a nil pointer": func(context.Context, string, string) (net.Conn, error) {
+			var none *net.TCPConn
+			return none, &net.OpError{Op: "dial", Err: errors.New("refused")}
+		},
+		"nothing": func(context.Context, string, string) (net.Conn, error) { return nil, nil },
 		"ends": func(context.Context, string, string) (net.Conn, error) {
 			runtime.Goexit()
-			return nil, nil //nolint:nilnil // never
+			return nil, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +94,7 @@ func TestConnect_DialerGivesNothing(t *testing.T) {
 					if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || err == nil {
 						t.Errorf("got %v, fate %d", err, fate)
 					}
+					time.Sleep(100 * time.Millisecond) // pings have begun
 				}
 				b.Close()
 			})

@@ -68,8 +68,14 @@ func (d *dialing) run(ctx context.Context, dial dialFunc, made chan<- dialed) {
 		}
 		<-d.room
 	}()
-	if got.conn, got.err = dial(ctx); got.conn == nil && got.err == nil {
+	conn, err := dial(ctx)
+	switch {
+	case err != nil:
+		got.err = err // conn may be a nil pointer of some type
+	case conn == nil:
 		got.err = errNoConnection
+	default:
+		got = dialed{conn: conn}
 	}
 }
 
