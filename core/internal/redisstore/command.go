@@ -23,6 +23,7 @@ type command struct {
 
 	ctx   carried
 	phase atomic.Int32
+	size  int32  // on the wire; here it takes no room
 	room  [8]any // for the arguments of most scripts
 	seen  error  // what hooks have made of the outcome
 
@@ -30,7 +31,6 @@ type command struct {
 	route *route
 	at    time.Time // the time, or a little before
 	limit time.Time // of the wait for the answer
-	size  int       // on the wire
 
 	answer
 	waiting bool  // its caller has left before the answer

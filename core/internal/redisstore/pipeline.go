@@ -133,7 +133,7 @@ func (p *pipeline) submit(c *command) error {
 func (p *pipeline) enter(c *command) (writer sender, reads bool) {
 	before := len(p.sending.buf)
 	p.sending.buf = appendCommand(p.sending.buf, c.Args())
-	c.size = len(p.sending.buf) - before
+	c.size = int32(len(p.sending.buf) - before) // what is larger Redis refuses
 	p.queue.push(c)
 	alone := p.queue.len() == 1
 	if alone {

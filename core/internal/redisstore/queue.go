@@ -23,7 +23,7 @@ func (q *queue) push(c *command) {
 	}
 	q.ring[(q.first+q.n)&(len(q.ring)-1)] = c
 	q.n++
-	q.bytes += c.size
+	q.bytes += int(c.size)
 }
 
 // pop takes n from the front and appends them to into.
@@ -31,7 +31,7 @@ func (q *queue) pop(into []*command, n int) []*command {
 	for range n {
 		c := q.ring[q.first]
 		into = append(into, c)
-		q.bytes -= c.size
+		q.bytes -= int(c.size)
 		q.ring[q.first] = nil
 		q.first = (q.first + 1) & (len(q.ring) - 1)
 	}
