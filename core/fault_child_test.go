@@ -16,10 +16,11 @@ import (
 
 // roles are what this test binary does as a child process.
 var roles = map[string]func(c childSide) error{
-	"holder": holderRole,
-	"caller": callerRole,
-	"leaker": leakerRole,
-	"crowd":  crowdRole,
+	"holder":  holderRole,
+	"caller":  callerRole,
+	"leaker":  leakerRole,
+	"crowd":   crowdRole,
+	"sleeper": sleeperRole,
 }
 
 const (

@@ -23,6 +23,7 @@ type command struct {
 
 	ctx   carried
 	phase atomic.Int32
+	size  int32  // on the wire; here it takes no room
 	room  [8]any // for the arguments of most scripts
 	seen  error  // what hooks have made of the outcome
 

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -16,12 +17,18 @@ import (
 // fast with many callers.
 func connect(ctx context.Context, client *redis.Client, timeout time.Duration) (net.Conn, error) {
 	opts := *client.Options()
-	conn, err := opts.Dialer(ctx, opts.Network, opts.Addr)
+	raw, err := dialOnce(ctx, &opts)
 	if err != nil {
 		return nil, err
 	}
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // it ends the introduction
-	taken := &takenConn{Conn: conn}
+	usable := false
+	defer func() {
+		if !usable { // it may be a panic
+			_ = raw.Close() //nolint:errcheck // nothing was entrusted to it
+		}
+	}()
+	defer context.AfterFunc(ctx, func() { _ = raw.Close() })() //nolint:errcheck // it ends the introduction
+	taken := &takenConn{Conn: raw}
 	opts.Dialer = func(context.Context, string, string) (net.Conn, error) { return taken, nil }
 	introduce := opts.OnConnect
 	opts.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
@@ -41,10 +48,27 @@ func connect(ctx context.Context, client *redis.Client, timeout time.Duration) (
 	once := redis.NewClient(&opts)
 	defer once.Close() //nolint:errcheck // what it has is ours, or has ended
 	if err = once.Ping(ctx).Err(); !taken.ours {
-		_ = conn.Close() //nolint:errcheck // there is an error already
 		return nil, err
 	}
-	return conn, conn.SetDeadline(time.Time{})
+	if err = raw.SetDeadline(time.Time{}); err != nil {
+		return nil, fmt.Errorf("a connection needs deadlines: %w", err)
+	}
+	usable = true
+	return raw, nil
+}
+
+// dialOnce calls the dialer of a client with the time limit that its pool gives it.
+func dialOnce(ctx context.Context, opts *redis.Options) (net.Conn, error) {
+	if opts.DialTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, opts.DialTimeout)
+		defer cancel()
+	}
+	conn, err := opts.Dialer(ctx, opts.Network, opts.Addr)
+	if conn == nil && err == nil {
+		err = errNoConnection
+	}
+	return conn, err
 }
 
 // takenConn is a connection that go-redis has prepared, and must not close any more.

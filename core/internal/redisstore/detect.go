@@ -91,7 +91,8 @@ func (s *Store) detecting() *flight {
 func (s *Store) fly(f *flight) {
 	ctx, cancel := context.WithCancelCause(s.life)
 	defer cancel(nil)
-	entries := s.entries(&f.trouble, func(err error) {
+	dials := newDialing(leastDialing * len(s.cluster.Options().Addrs))
+	entries := s.entries(dials, &f.trouble, func(err error) {
 		f.land(err)
 		cancel(err)
 	})
@@ -99,6 +100,7 @@ func (s *Store) fly(f *flight) {
 	for _, h := range entries {
 		h.close()
 	}
+	dials.close(s.cfg.Timeout)
 	s.sharding.reached.Store(err == nil)
 	s.sharding.mu.Lock()
 	s.sharding.flight = nil
@@ -108,7 +110,7 @@ func (s *Store) fly(f *flight) {
 
 // entries asks all the addresses that the caller's client was given, and says when none
 // answers.
-func (s *Store) entries(shared *trouble, silent func(err error)) []*health {
+func (s *Store) entries(dials *dialing, shared *trouble, silent func(err error)) []*health {
 	opts := s.cluster.Options()
 	var left atomic.Int64
 	left.Store(int64(len(opts.Addrs)))
@@ -119,7 +121,7 @@ func (s *Store) entries(shared *trouble, silent func(err error)) []*health {
 				silent(cause)
 			}
 		}, Answers: func(string) { left.Add(1) }}
-		h := newHealth(addr, Config{Timeout: s.cfg.Timeout, Reports: reports}, entryOf(opts, addr))
+		h := newHealth(addr, Config{Timeout: s.cfg.Timeout, Reports: reports}, entryOf(opts, addr, dials))
 		h.trouble = shared
 		h.slow.Add(1) // whoever detects waits
 		h.doubt()

@@ -28,11 +28,6 @@ type node struct {
 	renewer *redis.Client // with the timeout of renewals
 }
 
-func (n *node) close() {
-	n.health.close()
-	n.pipelines.close()
-}
-
 func newNodes(cluster *redis.ClusterClient, cfg Config) (*nodes, error) {
 	opts := redis.DefaultAutoPipelineOptions()
 	if said := cluster.Options().AutoPipelineOptions; said != nil {
@@ -72,13 +67,10 @@ func (n *nodes) open(client *redis.Client) (*node, error) {
 	if !known {
 		limited := client.WithTimeout(n.cfg.Timeout)
 		master = &node{
-			route: route{
-				pipelines: newPipelines(limited, n.cluster.Options().AutoPipelineOptions, n.cfg.Timeout),
-				health:    newHealth(client.Options().Addr, n.cfg, addressOf(limited)),
-				hooks:     hooksOf(client),
-			},
+			route:   newRoute(client.Options().Addr, limited, n.cluster.Options().AutoPipelineOptions, n.cfg),
 			renewer: client.WithTimeout(n.cfg.RenewTimeout),
 		}
+		master.hooks = hooksOf(client)
 		n.all[client] = master
 	}
 	var left []*node

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -18,20 +17,22 @@ type address struct {
 	dial          func(ctx context.Context, network, addr string) (net.Conn, error)
 	tls           bool
 	again         func(ctx context.Context) error // asks by the pool of a client; may be nil
+	dialing       *dialing
 }
 
 // addressOf is that of a client's node.
-func addressOf(client *redis.Client) address {
+func addressOf(client *redis.Client, d *dialing) address {
 	o := client.Options()
 	return address{
 		network: o.Network, addr: o.Addr, dial: o.Dialer, tls: o.TLSConfig != nil,
-		again: func(ctx context.Context) error { return client.Ping(ctx).Err() },
+		again:   func(ctx context.Context) error { return client.Ping(ctx).Err() },
+		dialing: d,
 	}
 }
 
 // entryOf is one of those that a ClusterClient was given.
-func entryOf(o *redis.ClusterOptions, addr string) address {
-	a := address{network: "tcp", addr: addr, dial: o.Dialer, tls: o.TLSConfig != nil}
+func entryOf(o *redis.ClusterOptions, addr string, d *dialing) address {
+	a := address{network: "tcp", addr: addr, dial: o.Dialer, tls: o.TLSConfig != nil, dialing: d}
 	if a.dial == nil {
 		a.dial = redis.NewDialer(&redis.Options{DialTimeout: o.DialTimeout, TLSConfig: o.TLSConfig})
 	}
@@ -78,40 +79,15 @@ func (p *pinger) connect(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoConnection)
 	defer cancel()
-	conn, err := p.dial(ctx)
-	if err != nil && ctx.Err() != nil {
+	conn, err := at.dialing.do(ctx, func(ctx context.Context) (net.Conn, error) { return at.dial(ctx, at.network, at.addr) })
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(err, errManyDials):
+		return errNoConnection
 	}
 	p.conn = conn
 	return err
-}
-
-// dial waits for no longer than ctx: go-redis's own dialer for TLS does not heed it.
-func (p *pinger) dial(ctx context.Context) (net.Conn, error) {
-	at := p.health.address
-	var err error
-	done := make(chan net.Conn)
-	p.health.worker.Go(func() {
-		defer close(done)
-		var conn net.Conn
-		if conn, err = at.dial(ctx, at.network, at.addr); err != nil {
-			return
-		}
-		select {
-		case done <- conn:
-		case <-ctx.Done():
-			_ = conn.Close() //nolint:errcheck // nobody wants it any more
-		}
-	})
-	select {
-	case conn, ok := <-done:
-		if !ok {
-			return nil, cmp.Or(err, context.Cause(ctx))
-		}
-		return conn, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 var (
@@ -125,21 +101,40 @@ func (p *pinger) exchange(ctx context.Context) error {
 	if err := conn.SetDeadline(p.health.verdict(time.Now())); err != nil {
 		return &hungUpError{err}
 	}
-	stop := context.AfterFunc(ctx, func() {
-		_ = conn.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // a connection that has ended is as good
-	})
-	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // nothing was entrusted to it
 	_, err := io.WriteString(conn, pingCommand)
 	if err == nil {
-		if _, err = bufio.NewReader(conn).ReadBytes('\n'); err == nil {
-			return nil
-		}
+		err = awaitLine(conn)
 	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	switch {
+	case err == nil:
+		return nil
+	case timedOut(err), ctx.Err() != nil:
 		return errNoPong
+	default:
+		return &hungUpError{err}
 	}
-	return &hungUpError{err}
+}
+
+// awaitLine waits for a line until the deadline, and then looks once more: if this process
+// was stopped meanwhile, the line came long ago.
+func awaitLine(conn net.Conn) error {
+	in := bufio.NewReader(conn)
+	_, err := in.ReadBytes('\n')
+	if err == nil || !timedOut(err) {
+		return err
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(settling)); err != nil {
+		return err
+	}
+	_, err = in.ReadBytes('\n')
+	return err
+}
+
+// timedOut reports whether an error is that of a deadline.
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // hungUpError says that a connection was made, and ended before the answer.

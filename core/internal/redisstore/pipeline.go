@@ -7,7 +7,6 @@ import (
 	"net"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,6 +35,8 @@ type pipeline struct {
 	queue  queue // what was submitted and has no reply
 	bound  int   // of the queue
 	worker sync.WaitGroup
+
+	watch func() // has somebody look at the queue until it is empty
 }
 
 type pipelineState uint8
@@ -50,20 +51,19 @@ const (
 type connection struct {
 	net.Conn
 
-	dial func(ctx context.Context) (net.Conn, error)
+	dial dialFunc
 	born time.Time
 	life context.Context //nolint:containedctx // of the pipeline's goroutines
 	end  context.CancelFunc
 }
 
-func newPipeline(dial func(ctx context.Context) (net.Conn, error), bound int, trip *atomic.Int64) *pipeline {
-	p := &pipeline{bound: bound}
-	p.dial, p.born, p.flow.trip = dial, time.Now(), trip
+// start begins its life.
+func (p *pipeline) start() {
+	p.born = time.Now()
 	p.life, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	p.sending.wake, p.receiving.wake = make(chan struct{}, 1), make(chan struct{}, 1)
 	p.sending.busy = true // until there is a connection
 	p.worker.Go(p.run)
-	return p
 }
 
 // run is the life of the pipeline.
@@ -104,10 +104,10 @@ func (p *pipeline) submit(c *command) error {
 		p.mu.Unlock()
 		return err
 	}
-	writes, reads := p.enter(c)
-	if !writes || p.queue.len() > crowd {
+	writer, reads := p.enter(c)
+	if writer != byItself {
 		p.mu.Unlock()
-		if writes {
+		if writer == byWriter {
 			wake(p.sending.wake)
 		}
 		return nil
@@ -128,10 +128,12 @@ func (p *pipeline) submit(c *command) error {
 	return nil
 }
 
-// enter queues a command, and reports whether its caller writes it, and reads the reply. The
-// mutex is held.
-func (p *pipeline) enter(c *command) (writes, reads bool) {
+// enter queues a command, and decides who writes it, and whether its caller reads the reply.
+// The mutex is held.
+func (p *pipeline) enter(c *command) (writer sender, reads bool) {
+	before := len(p.sending.buf)
 	p.sending.buf = appendCommand(p.sending.buf, c.Args())
+	c.size = int32(len(p.sending.buf) - before) // what is larger Redis refuses
 	p.queue.push(c)
 	alone := p.queue.len() == 1
 	if alone {
@@ -140,10 +142,9 @@ func (p *pipeline) enter(c *command) (writes, reads bool) {
 	} else {
 		p.receiving.alone = 0
 	}
-	if writes = !p.sending.busy; writes {
-		p.sending.busy, p.sending.since = true, c.at
-	}
-	return writes, p.takeReading(writes && alone)
+	p.watch() // before it may be kept by a write
+	writer = p.takeSending(c.at)
+	return writer, p.takeReading(writer == byItself && alone)
 }
 
 // opened reports whether there is a connection.

@@ -27,11 +27,12 @@ import (
 // ended. While no second can be connected, nobody knows whether Redis would answer: calls
 // wait, and health finds out.
 type pipelines struct {
-	client *redis.Client
-	bound  int
-	cfg    pipelinesConfig
-	first  atomic.Pointer[pipeline]
-	trip   atomic.Int64 // see flow
+	client  *redis.Client
+	dialing *dialing
+	bound   int
+	cfg     pipelinesConfig
+	first   atomic.Pointer[pipeline]
+	trip    atomic.Int64 // see flow
 
 	mu      sync.Mutex
 	second  *pipeline
@@ -74,17 +75,22 @@ func pipelineBound(said *redis.AutoPipelineOptions) int {
 	return maxQueued
 }
 
-func newPipelines(client *redis.Client, said *redis.AutoPipelineOptions, timeout time.Duration) *pipelines {
-	s := &pipelines{client: client, bound: pipelineBound(said)}
+func newPipelines(client *redis.Client, d *dialing, said *redis.AutoPipelineOptions, timeout time.Duration) *pipelines {
+	s := &pipelines{client: client, dialing: d, bound: pipelineBound(said)}
 	s.cfg = pipelinesConfig{timeout: timeout, maxAge: maxAge(client.Options())}
 	s.shared.start(s)
 	return s
 }
 
+// connecting is a new pipeline.
 func (s *pipelines) connecting() *pipeline {
-	return newPipeline(func(ctx context.Context) (net.Conn, error) {
-		return connect(ctx, s.client, s.cfg.timeout)
-	}, s.bound, &s.trip)
+	p := &pipeline{bound: s.bound, watch: s.shared.watch}
+	p.flow.trip = &s.trip
+	p.dial = func(ctx context.Context) (net.Conn, error) {
+		return s.dialing.do(ctx, func(ctx context.Context) (net.Conn, error) { return connect(ctx, s.client, s.cfg.timeout) })
+	}
+	p.start()
+	return p
 }
 
 // submit sends a command.
@@ -98,7 +104,6 @@ func (s *pipelines) submit(c *command) error {
 			}
 		}
 		err := p.submit(c)
-		s.shared.watch()
 		if err == nil || !p.flow.ended.Load() || try > 0 {
 			return err
 		}
@@ -127,7 +132,8 @@ func (s *pipelines) choose(now time.Time) (*pipeline, error) {
 		return p, nil
 	}
 	s.drop(p, errPipelineClosed)
-	if p = s.second; p == nil {
+	if p = s.second; p == nil || p.flow.ended.Load() {
+		s.drop(p, errPipelineClosed)
 		p = s.connecting()
 	}
 	s.second = nil
@@ -215,15 +221,22 @@ func (s *pipelines) part(now time.Time) (busy bool) {
 	return len(s.leaving) > 0
 }
 
+// close ends them all, once: first who makes others, then those that there are.
 func (s *pipelines) close() {
 	s.mu.Lock()
+	again := s.closed
 	s.closed = true
+	s.mu.Unlock()
+	if again {
+		return
+	}
+	s.shared.stop()
+	s.mu.Lock()
 	for _, p := range append(s.leaving, s.first.Load(), s.second) {
 		s.drop(p, errPipelineClosed)
 	}
 	s.second, s.leaving = nil, nil
 	s.mu.Unlock()
-	s.shared.stop()
 	s.worker.Wait()
 }
 

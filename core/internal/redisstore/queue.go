@@ -5,6 +5,7 @@ type queue struct {
 	ring  []*command
 	first int
 	n     int
+	bytes int // of all of them, as they are sent
 }
 
 func (q *queue) len() int { return q.n }
@@ -22,12 +23,15 @@ func (q *queue) push(c *command) {
 	}
 	q.ring[(q.first+q.n)&(len(q.ring)-1)] = c
 	q.n++
+	q.bytes += int(c.size)
 }
 
 // pop takes n from the front and appends them to into.
 func (q *queue) pop(into []*command, n int) []*command {
 	for range n {
-		into = append(into, q.ring[q.first])
+		c := q.ring[q.first]
+		into = append(into, c)
+		q.bytes -= int(c.size)
 		q.ring[q.first] = nil
 		q.first = (q.first + 1) & (len(q.ring) - 1)
 	}

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,8 +20,10 @@ type receiving struct {
 	by    receiver
 	alone int           // how many calls in a row were
 	wake  chan struct{} // of the reader
-	in    []byte
-	limit time.Time // of the caller that reads, as the connection knows it
+	limit time.Time     // of the caller that reads, as the connection knows it
+
+	in     []byte // from the first byte that the parser needs
+	parser parser
 }
 
 type receiver uint8
@@ -67,7 +68,7 @@ func (p *pipeline) readFor(c *command) {
 	}
 	for !c.over() {
 		if err := p.read(); err != nil {
-			if !errors.Is(err, os.ErrDeadlineExceeded) {
+			if !timedOut(err) {
 				p.fail(err)
 				return
 			}
@@ -167,41 +168,25 @@ const minRead = 4 << 10
 
 // take completes those whose replies are there.
 func (p *pipeline) take() error {
-	rest := p.receiving.in
+	r := &p.receiving
 	now := time.Now()
+	rest := r.in
 	var room [64]any
 	for more := true; more; {
-		replies, length, err := parseReplies(rest, room[:0])
-		if err != nil {
-			return err
-		}
+		replies, length, err := r.parser.replies(rest, room[:0])
 		if err := p.complete(now, replies); err != nil {
 			return err
 		}
+		if more = err == nil; !more && !errors.Is(err, errIncomplete) {
+			return err
+		}
 		rest = rest[length:]
-		more = length > 0
 	}
-	p.receiving.in = p.receiving.in[:copy(p.receiving.in, rest)]
+	r.in = r.in[:copy(r.in, rest)]
+	if len(r.in) == 0 && cap(r.in) > largeBuffer {
+		r.in = nil
+	}
 	return nil
-}
-
-// parseReplies takes the replies from the front of what was read, as many as there is room
-// for; length is what they and those that nobody has asked for take.
-func parseReplies(in []byte, room []any) (replies []any, length int, err error) {
-	for replies = room; len(replies) < cap(replies); {
-		reply, n, err := parseReply(in[length:])
-		if errors.Is(err, errIncomplete) {
-			break
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		length += n
-		if _, unasked := reply.(pushed); !unasked {
-			replies = append(replies, reply)
-		}
-	}
-	return replies, length, nil
 }
 
 // complete gives replies to those who came first.

@@ -9,7 +9,30 @@ type route struct {
 	pipelines  *pipelines
 	redirected *redis.AutoPipeliner // instead, after a redirection
 	health     *health
+	dialing    *dialing
 	hooks      hooks // of a node of a Cluster
+}
+
+// leastDialing is how many attempts to connect to a node may run at the same time, also
+// where its client allows fewer for its pool: one may hang while others are made.
+const leastDialing = 8
+
+// newRoute is the way to the node of a client whose commands have the timeout of cfg. The
+// name of the node is for reports.
+func newRoute(node string, client *redis.Client, said *redis.AutoPipelineOptions, cfg Config) route {
+	d := newDialing(max(leastDialing, client.Options().MaxConcurrentDials))
+	return route{
+		pipelines: newPipelines(client, d, said, cfg.Timeout),
+		health:    newHealth(node, cfg, addressOf(client, d)),
+		dialing:   d,
+	}
+}
+
+// close ends what goes on to the node.
+func (r *route) close() {
+	r.health.close()
+	r.pipelines.close()
+	r.dialing.close(r.health.timeout)
 }
 
 // routes are those to the one node, or to the masters of a Cluster.
@@ -19,10 +42,8 @@ type routes struct {
 }
 
 func clientRoutes(client *redis.Client, cfg Config) *routes {
-	return &routes{single: &route{
-		pipelines: newPipelines(client, client.Options().AutoPipelineOptions, cfg.Timeout),
-		health:    newHealth("", cfg, addressOf(client.WithTimeout(cfg.Timeout))),
-	}}
+	single := newRoute("", client.WithTimeout(cfg.Timeout), client.Options().AutoPipelineOptions, cfg)
+	return &routes{single: &single}
 }
 
 func clusterRoutes(client *redis.ClusterClient, cfg Config) (*routes, error) {
@@ -44,6 +65,5 @@ func (r *routes) close() {
 		r.nodes.close()
 		return
 	}
-	r.single.health.close()
-	r.single.pipelines.close()
+	r.single.close()
 }

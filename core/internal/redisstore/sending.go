@@ -10,9 +10,18 @@ import (
 type sending struct {
 	buf, spare []byte
 	busy       bool
-	since      time.Time     // when a caller began to write
+	since      time.Time     // when somebody began to
 	wake       chan struct{} // of the writer
 }
+
+// sender is who writes a command.
+type sender uint8
+
+const (
+	byAnother sender = iota // who writes already, or the writer after it
+	byWriter                // the goroutine; it is to be woken
+	byItself                // its caller
+)
 
 // How many calls under way make few and large writes better than early ones: a write is half
 // of what a call costs this process when Redis is near.
@@ -21,6 +30,23 @@ const (
 	crowd   = 64 // the writer does
 )
 
+// roomy is how many bytes of calls under way any socket has room for. Beyond it a write may
+// wait for Redis to read, and then it is the writer's: a caller that writes notices nothing
+// else.
+const roomy = 16 << 10
+
+// takeSending decides who writes what was submitted at the time given. The mutex is held.
+func (p *pipeline) takeSending(now time.Time) sender {
+	if p.sending.busy {
+		return byAnother
+	}
+	p.sending.busy, p.sending.since = true, now
+	if p.queue.len() > crowd || p.queue.bytes > roomy {
+		return byWriter
+	}
+	return byItself
+}
+
 // takeOut is what is to be written. The mutex is held.
 func (p *pipeline) takeOut() []byte {
 	out := p.sending.buf
@@ -28,7 +54,7 @@ func (p *pipeline) takeOut() []byte {
 	return out
 }
 
-// jammed reports whether a caller has been writing for the timeout.
+// jammed reports whether somebody has been writing for the timeout.
 func (p *pipeline) jammed(now time.Time, timeout time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,9 +1,3 @@
-// Package redisstore is the only code that knows how a lock looks in Redis. One
-// embedded Lua file per operation, and typed Go in front of it.
-//
-// Every script is harmless when it is executed twice, because a command without an
-// answer is sent again by the callers of this package, never by go-redis. Layouts,
-// channels and messages are Redisson's.
 package redisstore
 
 import (

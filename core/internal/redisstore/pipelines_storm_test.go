@@ -1,0 +1,195 @@
+package redisstore_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// Connections hang, are cut, are slow and come in pieces while many call: each gets its own
+// answer or none, within its limit, and when it is over everybody is answered.
+func TestPipelines_StormMixesNoAnswers(t *testing.T) {
+	t.Parallel()
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) { stormOver(t, redistest.New(t).Client(), 3*time.Second) })
+	})
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		stormOver(t, redisserver.Start(t).Client(), 3*time.Second)
+	})
+}
+
+// storm is a number of callers, and what happens to their connections meanwhile.
+type storm struct {
+	*bench
+
+	proxy *faultproxy.Proxy
+	over  time.Time
+}
+
+// stormTimeout is the timeout of the Store.
+const stormTimeout = 300 * time.Millisecond
+
+func stormOver(t *testing.T, rdb *redis.Client, lasts time.Duration) {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	proxy, through := faultproxy.Around(t, rdb, func(o *redis.Options) {
+		dial, pieces := o.Dialer, newChance(seed, 1)
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return &piecemeal{Conn: conn, chance: pieces}, nil
+		}
+	})
+	s, err := redisstore.New(through, redisstore.Config{Timeout: stormTimeout, RenewTimeout: stormTimeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	w := &storm{bench: &bench{Store: s, t: t, rdb: through}, proxy: proxy, over: time.Now().Add(lasts)}
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() { w.calls(fmt.Sprint("caller:", i), newChance(seed, uint64(100+i))) })
+	}
+	w.blows(newChance(seed, 2))
+	all.Wait()
+}
+
+// calls asks for what nobody else does until the storm is over, and then has to be answered.
+func (w *storm) calls(mine string, chance *chance) {
+	for n := 0; time.Now().Before(w.over); n++ {
+		own := fmt.Sprint(mine, ":", n)
+		w.asks(own, chance)
+		time.Sleep(chance.upTo(20 * time.Millisecond))
+	}
+	for limit := time.Now().Add(20 * time.Second); !w.asks(mine, chance); {
+		if time.Now().After(limit) {
+			w.t.Errorf("%s is not answered after the storm", mine)
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// asks acquires, looks and releases, and reports whether all of it was answered.
+func (w *storm) asks(own string, chance *chance) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if chance.of(4) {
+		defer time.AfterFunc(chance.upTo(50*time.Millisecond), cancel).Stop()
+	}
+	acquire := w.Acquire(time.Now(), claim(own, own), time.Minute)
+	granted, took := answerOf(ctx, w, acquire)
+	state := w.State(time.Now(), kinds.Reentrant, own)
+	seen, saw := answerOf(ctx, w, state)
+	for field := range seen.Holders {
+		if field != own {
+			w.t.Errorf("%s got the answer of %s", own, field)
+		}
+	}
+	if took && granted.Refusal != nil {
+		w.t.Errorf("%s was refused: %+v", own, granted.Refusal)
+	}
+	if took && saw && seen.Holders[own] != "1" {
+		w.t.Errorf("%s has it, and saw %+v", own, seen)
+	}
+	released, let := answerOf(ctx, w, w.Release(time.Now(), claim(own, own)))
+	if took && let && !released.Mine {
+		w.t.Errorf("%s had it, and released nothing", own)
+	}
+	return took && saw && let
+}
+
+// answerOf waits for an answer, also late, for the timeout.
+func answerOf[T any](ctx context.Context, w *storm, call redisstore.Call[T]) (T, bool) {
+	start := time.Now()
+	v, fate, err := call.Wait(ctx, start.Add(stormTimeout))
+	if took := time.Since(start); took > stormTimeout+10*time.Second {
+		w.t.Errorf("a call took %s", took)
+	}
+	if fate == redisstore.Unknown && !redisstore.Pending(err) {
+		v, fate, err = call.Late()
+	}
+	if fate == redisstore.Answered && err != nil && !redis.HasErrorPrefix(err, "ERR") {
+		w.t.Errorf("answer: %v", err)
+	}
+	return v, fate == redisstore.Answered && err == nil
+}
+
+// blows injects faults until the storm is over, and takes them back.
+func (w *storm) blows(chance *chance) {
+	for time.Now().Before(w.over) {
+		once := faultproxy.Once(scriptCommand)
+		switch chance.IntN(8) {
+		case 0:
+			w.proxy.Cut()
+		case 1:
+			w.proxy.DropReply(once)
+		case 2:
+			w.proxy.DropRequest(once)
+		case 3, 4:
+			w.proxy.DelayReply(once, chance.upTo(400*time.Millisecond))
+		case 5:
+			w.proxy.DelayRequest(once, chance.upTo(400*time.Millisecond))
+		case 6:
+			w.proxy.BlackHole(true)
+			time.Sleep(chance.upTo(150 * time.Millisecond))
+			w.proxy.BlackHole(false)
+		case 7:
+			w.proxy.Refuse(true)
+			time.Sleep(chance.upTo(20 * time.Millisecond))
+			w.proxy.Refuse(false)
+		}
+		time.Sleep(chance.upTo(60 * time.Millisecond))
+	}
+}
+
+// chance is a source of random numbers for several goroutines.
+type chance struct {
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func newChance(seed, who uint64) *chance { return &chance{rng: rand.New(rand.NewPCG(seed, who))} }
+
+// IntN is less than n.
+func (c *chance) IntN(n int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rng.IntN(n)
+}
+
+// of is true once in n times.
+func (c *chance) of(n int) bool { return c.IntN(n) == 0 }
+
+func (c *chance) upTo(d time.Duration) time.Duration { return time.Duration(c.IntN(int(d))) }
+
+// piecemeal is a connection that is read in pieces.
+type piecemeal struct {
+	net.Conn
+
+	chance *chance
+}
+
+func (c *piecemeal) Read(b []byte) (int, error) {
+	if n := c.chance.IntN(60); n > 0 && n < 40 {
+		b = b[:min(n, len(b))]
+	}
+	return c.Conn.Read(b)
+}
