@@ -114,19 +114,23 @@ func TestMixedKinds_AdvisesTheKindThatIsStated(t *testing.T) {
 		want  []string // of each problem
 	}{
 		"the later one": {
-			[]ruleset.Rule{rule("cancel", ""), rule("pay", ruleset.Fenced)}, nil,
+			[]ruleset.Rule{rule("cancel", ""), rule("pay", ruleset.Fenced)},
+			nil,
 			[]string{"POST /cancel: Kind: a reentrant lock of \"k\", which is a fenced lock for the rule of http POST /pay, declared in the program: one key has one kind: write Kind: ruleset.Fenced"},
 		},
 		"in the order of the rules": {
-			[]ruleset.Rule{rule("a", ""), rule("b", ruleset.Fenced), rule("c", ruleset.Spin), rule("d", "")}, nil,
+			[]ruleset.Rule{rule("a", ""), rule("b", ruleset.Fenced), rule("c", ruleset.Spin), rule("d", "")},
+			nil,
 			[]string{"POST /a: Kind: a reentrant", "POST /c: Kind: a spin", "POST /d: Kind: a reentrant"},
 		},
 		"the default is stated, too": {
-			[]ruleset.Rule{rule("a", ""), rule("b", ruleset.Fenced), rule("c", ruleset.Reentrant)}, nil,
+			[]ruleset.Rule{rule("a", ""), rule("b", ruleset.Fenced), rule("c", ruleset.Reentrant)},
+			nil,
 			[]string{"POST /a: Kind: a reentrant", "POST /c: Kind: a reentrant"},
 		},
 		"several keys have one kind": {
-			[]ruleset.Rule{several, rule("a", ruleset.Spin)}, nil,
+			[]ruleset.Rule{several, rule("a", ruleset.Spin)},
+			nil,
 			[]string{"POST /a: Kind: a spin"},
 		},
 		"a profile states it": {
