@@ -29,7 +29,7 @@ var (
 
 	// ErrLost says that the lock ended under its holder: the lease ran out, or the
 	// key was deleted or forced away. It matches [ErrNotHeld] too.
-	ErrLost = fmt.Errorf("core: lock lost (%w)", ErrNotHeld)
+	ErrLost error = lostError{}
 
 	// ErrReleased is the cause with which the context of a hold ends when the hold
 	// is released.
@@ -46,6 +46,12 @@ var (
 	// to Redis.
 	ErrInvalid = errors.New("core: invalid argument")
 )
+
+// lostError is [ErrLost]: it matches [ErrNotHeld], too, which its text leaves out.
+type lostError struct{}
+
+func (lostError) Error() string { return "core: lock lost" }
+func (lostError) Unwrap() error { return ErrNotHeld }
 
 // NotAcquiredError says why and after how long a lock was not acquired.
 //

@@ -113,7 +113,7 @@ func TestErrorText_KeepsWhatHelps(t *testing.T) {
 		want string
 	}{
 		{nil, ""},
-		{core.ErrLost, "core: lock lost (core: lock not held)"},
+		{core.ErrLost, "core: lock lost"},
 		{fmt.Errorf("%w: order:42: %w", core.ErrUnavailable, refused), "core: redis unavailable: dial tcp: connection refused"},
 		{fmt.Errorf("%w: %w", core.ErrUnavailable, x509.UnknownAuthorityError{}), "core: redis unavailable: x509: certificate signed by unknown authority"},
 		{fmt.Errorf("order:42: %w", errors.Join(core.ErrClosed, context.Canceled)), "core: client closed: context canceled"},
@@ -129,5 +129,21 @@ func TestErrorText_KeepsWhatHelps(t *testing.T) {
 		if got := core.ErrorText(tt.err); got != tt.want {
 			t.Errorf("%v:\ngot  %s\nwant %s", tt.err, got, tt.want)
 		}
+	}
+}
+
+// The text of a loss says what has happened, and not beside it what else the error matches.
+func TestErrLost_SaysOnlyThat(t *testing.T) {
+	t.Parallel()
+	if got := core.ErrLost.Error(); got != "core: lock lost" {
+		t.Errorf("got %q", got)
+	}
+	for _, err := range []error{core.ErrLost, fmt.Errorf("%w: the lease is over", core.ErrLost)} {
+		if !errors.Is(err, core.ErrLost) || !errors.Is(err, core.ErrNotHeld) {
+			t.Errorf("%v does not match both", err)
+		}
+	}
+	if errors.Is(core.ErrNotHeld, core.ErrLost) {
+		t.Error("what was released counts as lost")
 	}
 }

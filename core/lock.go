@@ -137,14 +137,26 @@ func (l Lock) Acquire(ctx context.Context, opts ...AcquireOption) (context.Conte
 // Do takes the lock, runs fn with the context of the hold, and releases it, also
 // when fn panics or calls [runtime.Goexit]. It returns the error of Acquire; else
 // fn's error, joined with [ErrLost] if the lock was lost while fn ran; else the
-// error of the release. fn may release the hold early or hand it over.
+// error of the release. fn may release the hold early or hand it over; without one nothing
+// is acquired, and the error is [ErrInvalid].
 func (l Lock) Do(ctx context.Context, fn func(ctx context.Context) error, opts ...AcquireOption) (err error) {
+	if fn == nil {
+		return l.nothingToDo()
+	}
 	hold, err := l.acquire(ctx, opts)
 	if err != nil {
 		return err
 	}
 	defer func() { err = hold.conclude(ctx, err) }()
 	return fn(&hold.ctx)
+}
+
+// nothingToDo is the error of a Do without a function; what is wrong with the name comes first.
+func (l Lock) nothingToDo() error {
+	if _, err := l.keys(); err != nil {
+		return err
+	}
+	return invalidf("Do without a function: want one to run while the lock is held, or call Acquire")
 }
 
 // conclude releases at the end of Do and merges the errors.

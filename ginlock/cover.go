@@ -99,10 +99,8 @@ func (k *check) uncovered() {
 
 // fileOf is the file that a set was loaded from, as the source of what it lacks.
 func fileOf(set *ruleset.Set) ruleset.Source {
-	for _, rule := range set.Rules() {
-		if file := rule.Problem("", "").Source.File; file != "" {
-			return ruleset.Source{Layer: ruleset.LayerYAML, File: file}
-		}
+	if file := set.File(); file != "" {
+		return ruleset.Source{Layer: ruleset.LayerYAML, File: file}
 	}
 	return ruleset.Source{}
 }

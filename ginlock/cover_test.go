@@ -80,6 +80,7 @@ func TestCheck_Uncovered(t *testing.T) {
 		"none for another":     {"unmatched: ignore\nuncovered: error\nrules: [{http: PUT /x, none: true}]\n", "POST /x", ruleset.SeverityError},
 		"a disabled rule":      {"uncovered: error\nrules: [{http: POST /x, key: x, disabled: true}]\n", "POST /x", ruleset.SeverityIgnore},
 		"everything but one":   {"uncovered: error\nrules: [{http: \"*\", key: x}, {http: POST /x, none: true}]\n", "POST /x", ruleset.SeverityIgnore},
+		"a file without rules": {"uncovered: error\nrules: []\n", "POST /x", ruleset.SeverityError},
 		"below a wildcard gap": {"unmatched: ignore\nuncovered: error\nrules: [{http: \"* /x/*\", key: x}]\n", "POST /xy", ruleset.SeverityError},
 	}
 	for name, tt := range tests {

@@ -73,7 +73,7 @@ func TestBody_IsNotReadForWhatIsKnownWithoutIt(t *testing.T) {
 	}
 	tripped := func(t *testing.T, s *shop) {
 		s.redis.Down()
-		wantErr(t, "another lock", s.locks.Lock("x").Do(t.Context(), nil), core.ErrUnavailable)
+		wantErr(t, "another lock", s.locks.Lock("x").Do(t.Context(), func(context.Context) error { return nil }), core.ErrUnavailable)
 		time.Sleep(time.Second) // as above
 	}
 	nothing := func(*testing.T, *shop) {}

@@ -11,7 +11,7 @@ import (
 // with all its layers: the key here comes from the .proto.
 func TestCheck_KindsOnOneKey(t *testing.T) {
 	t.Parallel()
-	const want = `Refuse: kind: a fenced lock of "till:#{req.item}", which is a reentrant lock for the rule of grpc `
+	const want = `kind: a reentrant lock of "till:#{req.item}", which is a fenced lock for the rule of grpc /till.v1.Till/Refuse, declared in `
 	rules := openRules(t, tillFile("Refuse", "kind: fenced"))
 	b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules))
 	if err := b.guard.Check(b.server); err == nil || !strings.Contains(err.Error(), want) {

@@ -52,15 +52,19 @@ func (t *Telemetry) logRefusal(ctx context.Context, r ruleset.Reload) {
 
 func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
 	out, level, text, settings := t.log.out, slog.LevelInfo, "lock rules loaded", r.Set.Settings()
+	unlocked := r.Unlocked()
+	if len(unlocked) > 0 {
+		text += ", and endpoints run unlocked"
+	}
 	if t.isRefused(r.File) {
-		out, text = t.alarm(), "lock rules are loaded again"
+		out, text = t.alarm(), text+"; the refusal is over"
 	}
 	attrs := []slog.Attr{slog.String("file", r.File), slog.String("hash", r.Hash), slog.Int("rules", r.Set.Len())}
 	if settings.Disabled || settings.DryRun {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.Bool("disabled", settings.Disabled), slog.Bool("dry_run", settings.DryRun))
 	}
-	if unlocked := r.Unlocked(); len(unlocked) > 0 {
+	if len(unlocked) > 0 {
 		out, level = t.alarm(), slog.LevelError
 		attrs = append(attrs, slog.Any("unlocked", unlocked))
 	}

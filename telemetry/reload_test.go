@@ -76,7 +76,7 @@ func TestReloads_TheEndOfARefusal(t *testing.T) { //nolint:paralleltest // there
 				}
 			}
 			const refused = "ERROR lock rules refused: the old ones stay in force aaa"
-			if want := []string{refused, refused, "INFO lock rules are loaded again aaa"}; !slices.Equal(got, want) {
+			if want := []string{refused, refused, "INFO lock rules loaded; the refusal is over aaa"}; !slices.Equal(got, want) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
@@ -91,11 +91,12 @@ func TestReloads_LessLockedIsAnError(t *testing.T) {
 		next  string
 		level string
 		attr  string
+		text  string
 	}{
-		"same":     {"rules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "INFO", "rules"},
-		"disabled": {"disabled: true\nrules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "ERROR", "disabled"},
-		"dry run":  {"dry_run: true\nrules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "ERROR", "dry_run"},
-		"removed":  {"rules:\n  - {func: pay, key: pay}\n", "ERROR", "unlocked"},
+		"same":     {"rules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "INFO", "rules", "lock rules loaded"},
+		"disabled": {"disabled: true\nrules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "ERROR", "disabled", "lock rules loaded, and endpoints run unlocked"},
+		"dry run":  {"dry_run: true\nrules:\n  - {func: pay, key: pay}\n  - {func: ship, key: ship}\n", "ERROR", "dry_run", "lock rules loaded, and endpoints run unlocked"},
+		"removed":  {"rules:\n  - {func: pay, key: pay}\n", "ERROR", "unlocked", "lock rules loaded, and endpoints run unlocked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,10 +104,24 @@ func TestReloads_LessLockedIsAnError(t *testing.T) {
 			h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
 			h.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "bbb", Set: mustLoad(t, test.next), Old: full})
 			records := logs.records(t)
-			if len(records) != 1 || records[0]["level"] != test.level || records[0][test.attr] == nil {
+			if len(records) != 1 || records[0]["level"] != test.level || records[0]["msg"] != test.text || records[0][test.attr] == nil {
 				t.Errorf("got %v", records)
 			}
 		})
+	}
+}
+
+// One line says both: that the refusal is over, and that endpoints run unlocked.
+func TestReloads_LessLockedAfterARefusal(t *testing.T) {
+	t.Parallel()
+	logs := &logBuffer{}
+	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
+	full := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n")
+	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: full, Old: full, Err: errors.New("locks.yaml:3:1: no key")})
+	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: mustLoad(t, "rules: []\n"), Old: full})
+	const want = "lock rules loaded, and endpoints run unlocked; the refusal is over"
+	if records := logs.records(t); len(records) != 2 || records[1]["level"] != "ERROR" || records[1]["msg"] != want {
+		t.Errorf("got %v, want %q", records, want)
 	}
 }
 

@@ -69,12 +69,28 @@ func (a *Aspect) overlay(set *ruleset.Set, rule ruleset.Rule) ([]*ruleset.Resolv
 	}
 	rules, err := set.Overlay(rule.Endpoint, code...)
 	if err == nil && len(rules) == 0 {
-		err = ruleset.Invalid(&ruleset.Problem{
-			Endpoint: rule.Endpoint,
-			Message:  fmt.Sprintf("neither the program nor the set has a rule: add one for func: %s; disabled: true lets it run unlocked", rule.Endpoint.Path),
-		})
+		err = ruleset.Invalid(noRule(set, rule.Endpoint))
 	}
 	return rules, err
+}
+
+// noRule says that a function has no rule, and in which file one may be meant for it.
+func noRule(set *ruleset.Set, e ruleset.Endpoint) *ruleset.Problem {
+	var names []string
+	for _, r := range set.Rules() {
+		if r.Endpoint.Transport == ruleset.TransportFunc {
+			names = append(names, r.Endpoint.Path)
+		}
+	}
+	text := "neither the program nor the set has a rule: "
+	if near := failpolicy.Nearest(e.Path, names); near != "" {
+		text += fmt.Sprintf("did you mean %q? Else ", near)
+	}
+	p := &ruleset.Problem{Endpoint: e, Message: text + "add one for func: " + e.Path + "; disabled: true lets it run unlocked"}
+	if file := set.File(); file != "" {
+		p.Source = ruleset.Source{Layer: ruleset.LayerYAML, File: file}
+	}
+	return p
 }
 
 // Check reports func: rules of the set of [WithSet] that no function was wrapped

@@ -229,6 +229,28 @@ func TestCheck_JudgesReloadsOnceItHasPassed(t *testing.T) {
 	}
 }
 
+// A function without a rule: the message names the file, and the function that may be meant.
+func TestWrap_NoRuleInTheFile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const add = "add one for func: close-day; disabled: true lets it run unlocked"
+	for text, want := range map[string]string{
+		"rules:\n- {func: close-dya, key: k}\n": `locks.yaml: rule of func close-day: neither the program nor the set has a rule: did you mean "close-dya"? Else ` + add,
+		"rules:\n- {func: refund, key: k}\n":    "locks.yaml: rule of func close-day: neither the program nor the set has a rule: " + add,
+		"rules: []\n":                           "locks.yaml: rule of func close-day: neither the program nor the set has a rule: " + add,
+	} {
+		set, err := ruleset.Load("locks.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := mustAspect(t, b.locks, aspect.WithSet(set))
+		_, err = aspect.Wrap(a, ruleset.Rule{Endpoint: ruleset.Func("close-day")}, charge)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestWrap_RuleThatIsGone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

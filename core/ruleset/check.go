@@ -100,21 +100,21 @@ func (c *checker) checkValue(field string) {
 	r := c.rule
 	switch field {
 	case "kind":
-		c.reportErr(field, checkKind(string(r.Kind)))
+		c.reportWord(field, checkKind(string(r.Kind)))
 	case "wait_time":
 		c.checkWait()
 	case "lease_time":
 		c.checkLease()
 	case "on_busy":
-		c.reportErr(field, r.OnBusy.Validate())
+		c.reportWord(field, r.OnBusy.Validate())
 	case "on_backend":
-		c.reportErr(field, r.OnBackend.Validate())
+		c.reportWord(field, r.OnBackend.Validate())
 	case "on_key":
-		c.reportErr(field, r.OnKey.Validate())
+		c.reportWord(field, r.OnKey.Validate())
 	case "on_overload":
-		c.reportErr(field, r.OnOverload.Validate())
+		c.reportWord(field, r.OnOverload.Validate())
 	case "on_lost":
-		c.reportErr(field, r.OnLost.Validate())
+		c.reportWord(field, r.OnLost.Validate())
 	case "when":
 		c.checkWhen()
 	case "debounce":
@@ -132,21 +132,7 @@ func (c *checker) checkValue(field string) {
 	case "prefix":
 		c.checkPrefix()
 	case "key_format":
-		c.checkWord(field, string(r.KeyFormat), words(KeyFormats()))
-	}
-}
-
-func words[T ~string](list []T) []string {
-	names := make([]string, len(list))
-	for i, w := range list {
-		names[i] = string(w)
-	}
-	return names
-}
-
-func (c *checker) checkWord(field, word string, known []string) {
-	if !slices.Contains(known, word) {
-		c.reportf(field, "%s", unknownWord(field, word, known))
+		c.reportWord(field, checkKeyFormat(string(r.KeyFormat)))
 	}
 }
 

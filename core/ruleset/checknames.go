@@ -59,7 +59,7 @@ func (r *resolver) nameless(rule *Resolved, all []neighbour) {
 	})
 	if i < 0 {
 		r.problems = append(r.problems, rule.Problem("name",
-			fmt.Sprintf("%d rules on one endpoint need names: write %s", len(all), example(rule.inFile(), "name", `"stock"`))))
+			fmt.Sprintf("%d rules on one endpoint need names: write %s", len(all), example(rule.inFile(), "name", strconv.Quote(suggestName(rule, all))))))
 		return
 	}
 	named := all[i]

@@ -112,8 +112,7 @@ func (l *Live) attempt(c content) error {
 		err = l.replace(next)
 	}
 	r := Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Old: old, Err: err}
-	l.warnOfUnlocked(r)
-	l.logEndOfRefusal(r)
+	l.logApplied(r)
 	l.observe(r)
 	return err
 }

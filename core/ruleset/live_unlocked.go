@@ -6,8 +6,8 @@ import (
 )
 
 // Unlocked lists what runs without its lock from this reload on, in words for a log:
-// "the whole file: disabled", or of each rule that had a lock before, such as "POST
-// /orders pay: removed". A file that is loaded for the first time has its own settings
+// "the whole file: disabled", or of each rule that had a lock before, such as "http
+// POST /orders pay: removed". A file that is loaded for the first time has its own settings
 // only. It is empty after a refusal, which changes nothing.
 func (r Reload) Unlocked() []string {
 	if r.Err != nil || r.Set == nil {
@@ -41,10 +41,18 @@ func unlockedRules(old, next *Set) []string {
 			why = unlocks(is)
 		}
 		if why != "" {
-			list = append(list, strings.TrimSpace(was.Endpoint.String()+" "+was.Name)+": "+why)
+			list = append(list, labelled(was)+": "+why)
 		}
 	}
 	return list
+}
+
+// labelled is the endpoint of a rule, and its name if it has one of its own.
+func labelled(r *Resolved) string {
+	if r.Name == r.Endpoint.Label() {
+		return r.Endpoint.String()
+	}
+	return strings.TrimSpace(r.Endpoint.String() + " " + r.Name)
 }
 
 // unlocks is the field by which a rule takes no lock, empty if it takes one.
@@ -61,9 +69,24 @@ func unlocks(r *Resolved) string {
 	}
 }
 
-// warnOfUnlocked logs what runs unlocked from now on, if nobody else hears of it.
-func (l *Live) warnOfUnlocked(r Reload) {
-	if list := r.Unlocked(); len(list) > 0 && len(l.observers) == 0 {
-		slog.Error("lock rules loaded: handlers run without a lock", "file", r.File, "hash", r.Hash, "unlocked", list)
+// logApplied logs, if nobody else hears of it, what runs unlocked from now on, and that the
+// file is in force after a refusal that was logged: in one line.
+func (l *Live) logApplied(r Reload) {
+	if r.Err != nil || len(l.observers) > 0 {
+		return
 	}
+	list, text := r.Unlocked(), "lock rules loaded"
+	if len(list) > 0 {
+		text += ", and endpoints run unlocked"
+	}
+	if l.alarmed {
+		text += "; the refusal is over"
+	}
+	switch {
+	case len(list) > 0:
+		slog.Error(text, "file", r.File, "hash", r.Hash, "unlocked", list)
+	case l.alarmed:
+		slog.Info(text, "file", r.File, "hash", r.Hash)
+	}
+	l.alarmed = false
 }

@@ -53,6 +53,7 @@ func Load(name string, text []byte, opts ...Option) (*Set, error) {
 	if err := Invalid(firstOf(problems)...); err != nil {
 		return nil, err
 	}
+	set.file = name
 	return set, nil
 }
 

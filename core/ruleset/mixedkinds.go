@@ -1,26 +1,29 @@
 package ruleset
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 )
 
 // MixedKinds reports rules that take one key as locks of different kinds: where two of them
-// met, the second call would fail. Each is compared with those that were in order so far, and
-// reported once. It is for rules of one lock client with all their layers, such as all those
-// that an adapter runs; a set judges its own.
+// met, the second call would fail. Rules that state their kind come first, and each is
+// compared with those that were in order so far: one that leaves its kind to a default is told
+// of one that states it. Each is reported once, in the order of the rules. It is for rules of
+// one lock client with all their layers, such as all those that an adapter runs; a set judges
+// its own.
 //
 // It reports what is certain from the texts: keys are compared letter by letter, with their
 // prefix, within one transport. Nothing is said of rules with two conditions, which may
 // share no call, of a key by which two endpoints differ (route, method), and of a rule that
 // is switched off.
 func MixedKinds(rules []*Resolved) []*Problem {
-	var problems []*Problem
+	found := map[*Resolved]*Problem{}
 	known := map[takenKey][]*Resolved{}
-	for _, r := range rules {
+	for _, r := range kindStatedFirst(rules) {
 		if p := r.mixedKind(known); p != nil {
-			problems = append(problems, p)
+			found[r] = p
 			continue
 		}
 		for _, l := range r.locks() {
@@ -28,7 +31,32 @@ func MixedKinds(rules []*Resolved) []*Problem {
 			known[k] = append(known[k], r)
 		}
 	}
+	var problems []*Problem
+	for _, r := range rules {
+		if p := found[r]; p != nil {
+			problems = append(problems, p)
+			delete(found, r) // a rule with a wildcard may be listed for each of its methods
+		}
+	}
 	return problems
+}
+
+// kindStatedFirst sorts the rules that leave their kind to a default behind the others.
+func kindStatedFirst(rules []*Resolved) []*Resolved {
+	ordered := slices.Clone(rules)
+	slices.SortStableFunc(ordered, func(a, b *Resolved) int {
+		return cmp.Compare(a.kindIsDefault(), b.kindIsDefault())
+	})
+	return ordered
+}
+
+// kindIsDefault is 1 if nothing says which kind the rule has: neither it nor its profile, nor
+// that it has several keys, which one kind alone can have.
+func (r *Resolved) kindIsDefault() int {
+	if r.Source("kind").Layer > LayerDefault || len(r.Templates()) > 1 {
+		return 0
+	}
+	return 1
 }
 
 // takenKey is a key as it is compiled.

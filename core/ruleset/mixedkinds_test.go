@@ -24,7 +24,7 @@ func TestNewSet_KindsOnOneKey(t *testing.T) {
 			`rule of http POST /orders/:id/cancel: Kind: a reentrant lock of "order:#{path.id}", which is a fenced lock for the rule of http POST /orders/:id/pay, ` +
 				`declared in the program: one key has one kind: write Kind: ruleset.Fenced, or another key`,
 		},
-		"named":           {ruleset.Rule{Endpoint: pay, Name: "p", Key: k}, ruleset.Rule{Endpoint: cancel, Key: k, Kind: ruleset.Spin}, `for the rule "p" of http POST /orders/:id/pay`},
+		"named":           {ruleset.Rule{Endpoint: pay, Name: "p", Key: k, Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Key: k}, `for the rule "p" of http POST /orders/:id/pay`},
 		"constant":        {ruleset.Rule{Endpoint: pay, Key: "a", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Key: "a"}, "write Kind: ruleset.Spin"},
 		"list":            {ruleset.Rule{Endpoint: pay, Key: "a", Kind: ruleset.Spin}, ruleset.Rule{Endpoint: cancel, Keys: []string{"b", "a"}}, "write Kind: ruleset.Reentrant there, or another key"},
 		"list first":      {ruleset.Rule{Endpoint: pay, Keys: []string{"b", "a"}}, ruleset.Rule{Endpoint: cancel, Key: "a", Kind: ruleset.Spin}, "write Kind: ruleset.Reentrant, or another key"},
@@ -98,4 +98,76 @@ func TestNewSet_OneOfAnotherKind(t *testing.T) {
 	rules[2].Kind = ruleset.Fenced
 	_, err := ruleset.NewSet(rules)
 	wantOnlyProblem(t, err, "rule of func c: Kind: a fenced lock of \"k\", which is a spin lock for the rule of func a")
+}
+
+// The rule that states its kind is told to the one that leaves it to the default, wherever it
+// stands; among those that state it, and among those that do not, the first one counts.
+func TestMixedKinds_AdvisesTheKindThatIsStated(t *testing.T) {
+	t.Parallel()
+	rule := func(name string, kind ruleset.Kind) ruleset.Rule {
+		return ruleset.Rule{Endpoint: ruleset.HTTP("POST /" + name), Key: "k", Kind: kind}
+	}
+	several := ruleset.Rule{Endpoint: ruleset.HTTP("POST /both"), Keys: []string{"k", "l"}}
+	for name, tt := range map[string]struct {
+		rules []ruleset.Rule
+		opts  []ruleset.Option
+		want  []string // of each problem
+	}{
+		"the later one": {
+			[]ruleset.Rule{rule("cancel", ""), rule("pay", ruleset.Fenced)},
+			nil,
+			[]string{"POST /cancel: Kind: a reentrant lock of \"k\", which is a fenced lock for the rule of http POST /pay, declared in the program: one key has one kind: write Kind: ruleset.Fenced"},
+		},
+		"in the order of the rules": {
+			[]ruleset.Rule{rule("a", ""), rule("b", ruleset.Fenced), rule("c", ruleset.Spin), rule("d", "")},
+			nil,
+			[]string{"POST /a: Kind: a reentrant", "POST /c: Kind: a spin", "POST /d: Kind: a reentrant"},
+		},
+		"the default is stated, too": {
+			[]ruleset.Rule{rule("a", ""), rule("b", ruleset.Fenced), rule("c", ruleset.Reentrant)},
+			nil,
+			[]string{"POST /a: Kind: a reentrant", "POST /c: Kind: a reentrant"},
+		},
+		"several keys have one kind": {
+			[]ruleset.Rule{several, rule("a", ruleset.Spin)},
+			nil,
+			[]string{"POST /a: Kind: a spin"},
+		},
+		"a profile states it": {
+			[]ruleset.Rule{rule("a", ""), {Endpoint: ruleset.HTTP("POST /b"), Key: "k", Profile: "fenced"}},
+			[]ruleset.Option{ruleset.WithProfile("fenced", ruleset.Rule{Kind: ruleset.Fenced})},
+			[]string{"POST /a: Kind: a reentrant"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := ruleset.NewSet(tt.rules, tt.opts...)
+			invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+			if !ok || len(invalid.Problems) != len(tt.want) {
+				t.Fatalf("got %v, want %d problems", err, len(tt.want))
+			}
+			for i, want := range tt.want {
+				if got := invalid.Problems[i].Error(); !strings.Contains(got, want) {
+					t.Errorf("got %s, want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+// A rule with a wildcard that comes for each of its methods is one rule.
+func TestMixedKinds_OfAWildcardIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	rules, err := ruleset.Resolve([]ruleset.Rule{
+		{Endpoint: ruleset.GRPC("/shop.Orders/Pay"), Key: "k", Kind: ruleset.Fenced},
+		{Endpoint: ruleset.GRPC("/shop.Orders/*"), Key: "l"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wild := *rules[1]
+	wild.Key = "k"
+	if got := ruleset.MixedKinds([]*ruleset.Resolved{&wild, rules[0], &wild}); len(got) != 1 || got[0].Endpoint != wild.Endpoint {
+		t.Errorf("got %v", got)
+	}
 }

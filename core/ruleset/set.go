@@ -15,6 +15,7 @@ type Set struct {
 	settings Settings
 	declared map[Endpoint][]Declared // what Overlay lays over lower layers
 	resolver *resolver               // for Overlay; without problems
+	file     string                  // that it was loaded from
 }
 
 // NewSet builds a set of rules declared in Go. Every rule needs an Endpoint, and
@@ -145,6 +146,15 @@ func (s *Set) Rules() []*Resolved {
 		return nil
 	}
 	return slices.Clone(s.rules)
+}
+
+// File is the name of the file that the set was loaded from, as it was given; empty for a set
+// that is written in Go.
+func (s *Set) File() string {
+	if s == nil {
+		return ""
+	}
+	return s.file
 }
 
 // Len is the number of rules.

@@ -252,3 +252,20 @@ func BenchmarkSet_MatchUnmatched(b *testing.B) {
 		set.Match(e)
 	}
 }
+
+func TestSet_File(t *testing.T) {
+	t.Parallel()
+	loaded, err := ruleset.Load("locks.yaml", []byte("rules: []\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := ruleset.NewSet(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for set, want := range map[*ruleset.Set]string{loaded: "locks.yaml", written: "", nil: ""} {
+		if got := set.File(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

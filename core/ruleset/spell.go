@@ -8,7 +8,8 @@ import (
 )
 
 // spell gives a name as it is written where the rule was declared: Go's or the
-// file's. word is a field, a sentinel's Go name, a strategy, or a kind.
+// file's. word is a field, a sentinel's Go name, or a value that Go has a constant for: a
+// strategy, what a loss does, a kind, a key format.
 func (c *checker) spell(word string) string {
 	switch {
 	case c.at.Layer == LayerProto:
@@ -19,11 +20,11 @@ func (c *checker) spell(word string) string {
 	switch word {
 	case "NoWait", "WaitForever", "Watchdog":
 		return "ruleset." + word
-	case "fallback":
-		return "failpolicy.Fallback"
 	case "null_response":
 		return "failpolicy.NullResponse"
-	case "reentrant", "fenced", "spin":
+	case "error", "skip", "fallback", "proceed", "cancel", "ignore", "fail":
+		return "failpolicy." + strings.ToUpper(word[:1]) + word[1:]
+	case "reentrant", "fenced", "spin", "encode", "strict":
 		return "ruleset." + strings.ToUpper(word[:1]) + word[1:]
 	default:
 		return goName(word)

@@ -50,3 +50,34 @@ func TestMessages_SpellAsTheLayerDoes(t *testing.T) {
 		}
 	}
 }
+
+// A word that is none is answered with the constants of Go where the rule is written in Go.
+func TestMessages_NameTheConstantsOfGo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rule ruleset.Rule
+		want string
+	}{
+		{ruleset.Rule{Kind: "fencd"}, `Kind: unknown kind "fencd": write ruleset.Fenced (one of ruleset.Reentrant, ruleset.Fenced, ruleset.Spin)`},
+		{ruleset.Rule{Kind: "fiar"}, `Kind: unknown kind "fiar" (one of ruleset.Reentrant,`},
+		{ruleset.Rule{OnBusy: "RETURN_NULL"}, `OnBusy: unknown strategy "RETURN_NULL": write failpolicy.NullResponse (one of failpolicy.Error, failpolicy.Skip, failpolicy.NullResponse, failpolicy.Fallback, failpolicy.Proceed)`},
+		{ruleset.Rule{OnBackend: "proced"}, "write failpolicy.Proceed"},
+		{ruleset.Rule{OnLost: "ignored"}, `OnLost: unknown OnLost "ignored": write failpolicy.Ignore (one of failpolicy.Cancel, failpolicy.Ignore, failpolicy.Fail)`},
+		{ruleset.Rule{KeyFormat: "strickt"}, `KeyFormat: unknown KeyFormat "strickt": write ruleset.Strict (one of ruleset.Encode, ruleset.Strict)`},
+	} {
+		tt.rule.Endpoint, tt.rule.Key = ruleset.Func("task"), "k"
+		_, err := ruleset.NewSet([]ruleset.Rule{tt.rule})
+		wantOnlyProblem(t, err, tt.want)
+		_, err = ruleset.NewSet(nil, ruleset.WithProfile("reports", ruleset.Rule{
+			Kind: tt.rule.Kind, OnBusy: tt.rule.OnBusy, OnBackend: tt.rule.OnBackend, OnLost: tt.rule.OnLost, KeyFormat: tt.rule.KeyFormat,
+		}))
+		wantOnlyProblem(t, err, tt.want)
+	}
+}
+
+// A file has its own words for the same.
+func TestMessages_NameTheWordsOfAFile(t *testing.T) {
+	t.Parallel()
+	_, err := ruleset.Load("locks.yaml", []byte("rules:\n- {func: task, key: k, on_lost: ignored}\n"))
+	wantOnlyProblem(t, err, `on_lost: unknown on_lost "ignored": write "ignore" (one of cancel, ignore, fail)`)
+}

@@ -110,14 +110,6 @@ func (l *Live) report(err error) {
 	}
 }
 
-// logEndOfRefusal logs that the file is in force after a refusal that was logged.
-func (l *Live) logEndOfRefusal(r Reload) {
-	if l.alarmed && r.Err == nil {
-		slog.Info("lock rules are loaded again", "file", r.File, "hash", r.Hash)
-		l.alarmed = false
-	}
-}
-
 // settled waits until the file seems to be complete: until it has read the same for
 // long enough. That is asked of the content and not of the events, of which a busy
 // directory has no end. It is false when the watching has ended.

@@ -56,7 +56,7 @@ func TestWatch_TheEndOfALoggedRefusalIsLogged(t *testing.T) { //nolint:parallelt
 			t.Error("the broken file was taken")
 		}
 		put(t, path, keyed("a"))
-		wantLine(t, logged, "level=INFO", "lock rules are loaded again", path, "hash=")
+		wantLine(t, logged, "level=INFO", `msg="lock rules loaded; the refusal is over"`, path, "hash=")
 		if err := l.Reload(); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,8 @@ func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // 
 	}{
 		"the same":          {"rules:\n" + pay + ship, "rules:\n" + ship + pay, nil},
 		"more":              {"rules:\n" + pay, "rules:\n" + pay + ship, nil},
-		"removed":           {"rules:\n" + pay + ship, "rules:\n" + pay, []string{"func ship", "removed"}},
+		"removed":           {"rules:\n" + pay + ship, "rules:\n" + pay, []string{`msg="lock rules loaded, and endpoints run unlocked"`, `"[func ship: removed]"`}},
+		"removed, by name":  {"rules:\n  - {func: pay, name: till, key: pay}\n", "rules: []\n", []string{`"[func pay till: removed]"`}},
 		"disabled":          {"rules:\n" + pay, "rules:\n  - {func: pay, key: pay, disabled: true}\n", []string{"func pay", "disabled"}},
 		"dry run":           {"rules:\n" + pay, "rules:\n  - {func: pay, key: pay, dry_run: true}\n", []string{"func pay", "dry_run"}},
 		"kill switch":       {"rules:\n" + pay, "disabled: true\nrules:\n" + pay, []string{"whole file", "disabled"}},
@@ -115,7 +116,7 @@ func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // 
 			}
 			select {
 			case line := <-logged:
-				for _, want := range append(test.want, "level=ERROR", path) {
+				for _, want := range append(test.want, "level=ERROR", "endpoints run unlocked", path) {
 					if len(test.want) == 0 || !strings.Contains(line, want) {
 						t.Errorf("got %q, want it to say %q", line, want)
 					}
@@ -137,6 +138,30 @@ func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // 
 			t.Errorf("got %q", line)
 		}
 	})
+}
+
+// Where it ends a refusal, too, one line says both.
+func TestWatch_WhatRunsUnlockedAfterARefusalIsLoggedOnce(t *testing.T) { //nolint:paralleltest // there is one default logger
+	logged, before := make(lines, 10), slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
+	defer slog.SetDefault(before)
+
+	path := fileWith(t, keyed("a"))
+	l, err := ruleset.WatchWith(path, quickly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeLater(t, l)
+	put(t, path, broken)
+	wantLine(t, logged, "level=ERROR", "lock rules refused", path)
+	put(t, path, "rules: []\n")
+	wantLine(t, logged, "level=ERROR", `msg="lock rules loaded, and endpoints run unlocked; the refusal is over"`, path, `"[func task: removed]"`)
+	if err := l.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if len(logged) > 0 {
+		t.Errorf("logged besides: %q", <-logged)
+	}
 }
 
 // A broken observer of reloads is reported once.

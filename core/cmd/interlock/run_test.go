@@ -14,7 +14,7 @@ type golded struct {
 	args []string
 }
 
-// $SHOP and $TYPO are images.
+// $SHOP, $TYPO and $KINDS are images.
 var runs = []golded{
 	{"usage_nothing", nil},
 	{"usage_help", []string{"help"}},
@@ -45,6 +45,9 @@ var runs = []golded{
 	{"check_wrong_names_json", []string{"check", "--descriptors", "$SHOP", "testdata/wrong_names.yaml", "--format", "json"}},
 	{"check_wrong_names_github", []string{"check", "--descriptors", "$SHOP", "testdata/wrong_names.yaml", "--format=github"}},
 	{"check_wrong_options", []string{"check", "--descriptors", "$TYPO"}},
+	{"check_kinds_options", []string{"check", "--descriptors", "$KINDS"}},
+	{"check_kinds", []string{"check", "testdata/kinds.yaml", "--descriptors", "$KINDS"}},
+	{"check_kinds_mended", []string{"check", "testdata/kinds_mended.yaml", "--descriptors", "$KINDS"}},
 	{"check_options", []string{"check", "--descriptors", "$SHOP"}},
 	{"check_options_missing", []string{"check", "testdata/overlaid.yaml", "--descriptors", "$SHOP"}},
 	{"check_program", []string{"check", "testdata/program.yaml", "--routes", "testdata/routes.json", "--descriptors", "$SHOP"}},
@@ -149,8 +152,9 @@ func TestRun_Golden(t *testing.T) {
 	t.Parallel()
 	shop := compileImage(t, protocompile.SourceInfoStandard, shopProto)
 	typo := compileImage(t, protocompile.SourceInfoStandard, typoProto)
-	images := strings.NewReplacer("$SHOP", shop, "$TYPO", typo)
-	names := strings.NewReplacer(shop, "$SHOP", typo, "$TYPO")
+	kinds := compileImage(t, protocompile.SourceInfoStandard, kindsProto)
+	images := strings.NewReplacer("$SHOP", shop, "$TYPO", typo, "$KINDS", kinds)
+	names := strings.NewReplacer(shop, "$SHOP", typo, "$TYPO", kinds, "$KINDS")
 	seen := map[string]bool{}
 	for _, c := range runs {
 		if seen[c.name] {

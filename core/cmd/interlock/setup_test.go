@@ -112,4 +112,6 @@ func addFile(set *descriptorpb.FileDescriptorSet, seen map[string]bool, f protor
 const (
 	shopProto = "shop/v1/shop.proto"
 	typoProto = "typo/v1/typo.proto"
+
+	kindsProto = "kinds/v1/kinds.proto"
 )

@@ -64,10 +64,20 @@ func (i *inspector) method(e ruleset.Endpoint, m protorules.Method) {
 	case err != nil:
 		s.report(err, &i.findings)
 	case len(rules) > 0:
-		i.judge(s)
+		if i.judge(s) {
+			i.methods = append(i.methods, rules...)
+		}
 		i.responses(m.Descriptor, rules)
 	case len(own) == 0 && len(m.Rules) == 0 && protorules.NeedsRule(m.FullMethod, m.Descriptor):
 		i.uncovered(e, "method")
+	}
+}
+
+// mixedKinds reports rules of methods that take one key as locks of different kinds, as the
+// guard of the program does. What a rule file says by itself was judged when it was loaded.
+func (i *inspector) mixedKinds() {
+	for _, p := range ruleset.MixedKinds(i.methods) {
+		i.findings.addOnce(report.Error, p)
 	}
 }
 

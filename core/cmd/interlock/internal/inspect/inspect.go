@@ -38,6 +38,7 @@ func Run(in *Inputs) Result {
 	i := &inspector{in: in, used: map[*ruleset.Resolved]bool{}, orders: orders{}}
 	i.http()
 	i.grpc()
+	i.mixedKinds()
 	i.functions()
 	i.unmatched()
 	i.file()
@@ -53,17 +54,19 @@ type inspector struct {
 	orders      orders
 	used        map[*ruleset.Resolved]bool // rules of the set that some endpoint has
 	fromOptions int                        // rules that only a .proto file declares
+	methods     []*ruleset.Resolved        // rules of known methods that compile, with all that is known of their layers
 }
 
-// judge compiles the rules of a place, and looks at what compiles.
-func (i *inspector) judge(s *site) {
+// judge compiles the rules of a place, and looks at what compiles. It reports whether they
+// do.
+func (i *inspector) judge(s *site) bool {
 	if len(s.rules) == 0 {
-		return
+		return false
 	}
 	i.orders.add(s, &i.findings)
 	preview := s.compile(&i.findings)
 	if preview == nil || s.endpoint.Transport == ruleset.TransportFunc {
-		return
+		return preview != nil
 	}
 	for n, r := range s.rules {
 		if name, constant := preview.Constant(n); constant && !r.Disabled {
@@ -71,6 +74,7 @@ func (i *inspector) judge(s *site) {
 				quoted(name)+" is one lock for all requests of the endpoint: put a part such as #{"+s.example+"} into it, unless that is meant"))
 		}
 	}
+	return true
 }
 
 // unmatched reports rules that no known endpoint has.
