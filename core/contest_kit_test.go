@@ -148,14 +148,7 @@ type threads struct {
 const wakesUpIn = 1500 * time.Microsecond
 
 func (j *threads) try(ctx context.Context, thread int) (bool, error) {
-	const script = `
-		if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
-			redis.call('hincrby', KEYS[1], ARGV[2], 1)
-			redis.call('pexpire', KEYS[1], ARGV[1])
-			return nil
-		end
-		return redis.call('pttl', KEYS[1])`
-	err := j.rdb.Eval(ctx, script, []string{"k"}, 30_000, fmt.Sprintf("%s:%d", j.id, 70+thread)).Err()
+	err := j.rdb.Eval(ctx, redissonTryLock, []string{"k"}, 30_000, fmt.Sprintf("%s:%d", j.id, 70+thread)).Err()
 	if errors.Is(err, redis.Nil) {
 		return true, nil
 	}

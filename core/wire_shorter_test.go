@@ -39,15 +39,8 @@ func (j *redisson) asleep() {
 // attempt is RLock.tryLockInner: 0 when the lock is had, else the TTL in the way.
 func (j *redisson) attempt(key string) (taken bool, ttl time.Duration) {
 	j.t.Helper()
-	const script = `
-		if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
-			redis.call('hincrby', KEYS[1], ARGV[2], 1)
-			redis.call('pexpire', KEYS[1], ARGV[1])
-			return nil
-		end
-		return redis.call('pttl', KEYS[1])`
 	defer j.attempts.Add(1)
-	ms, err := j.rdb.Eval(j.t.Context(), script, []string{key}, 30_000, j.field).Int64()
+	ms, err := j.rdb.Eval(j.t.Context(), redissonTryLock, []string{key}, 30_000, j.field).Int64()
 	if err != nil && !errors.Is(err, redis.Nil) && j.t.Context().Err() == nil {
 		j.t.Error(err)
 	}

@@ -21,9 +21,7 @@ func (l lines) Write(text []byte) (int, error) {
 // A refusal that no observer hears of is logged. It is not parallel: there is one
 // default logger.
 func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) { //nolint:paralleltest // see above
-	logged, before := make(lines, 10), slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
-	defer slog.SetDefault(before)
+	logged := logging(t)
 
 	path := fileWith(t, keyed("a"))
 	l, err := ruleset.WatchWith(path, quickly())
@@ -39,9 +37,7 @@ func TestWatch_RefusalWithoutObserversIsLogged(t *testing.T) { //nolint:parallel
 // What mends the refusal is logged likewise, once, whoever has it loaded; a reload that
 // mends nothing is not.
 func TestWatch_TheEndOfALoggedRefusalIsLogged(t *testing.T) { //nolint:paralleltest // there is one default logger
-	logged, before := make(lines, 10), slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
-	defer slog.SetDefault(before)
+	logged := logging(t)
 
 	path := fileWith(t, keyed("a"))
 	l, err := ruleset.WatchWith(path, quickly())
@@ -84,9 +80,7 @@ func wantLine(t *testing.T, logged lines, parts ...string) {
 // So is what runs unlocked from now on: such a file is applied, and as loud as one that is
 // refused.
 func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // see above
-	logged, before := make(lines, 10), slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
-	defer slog.SetDefault(before)
+	logged := logging(t)
 
 	const pay, ship = "  - {func: pay, key: pay}\n", "  - {func: ship, key: ship}\n"
 	for name, test := range map[string]struct {
@@ -142,9 +136,7 @@ func TestLive_WhatRunsUnlockedIsLogged(t *testing.T) { //nolint:paralleltest // 
 
 // Where it ends a refusal, too, one line says both.
 func TestWatch_WhatRunsUnlockedAfterARefusalIsLoggedOnce(t *testing.T) { //nolint:paralleltest // there is one default logger
-	logged, before := make(lines, 10), slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
-	defer slog.SetDefault(before)
+	logged := logging(t)
 
 	path := fileWith(t, keyed("a"))
 	l, err := ruleset.WatchWith(path, quickly())
@@ -176,4 +168,13 @@ func TestLive_PanicOfAnObserverIsReportedOnce(t *testing.T) { //nolint:parallelt
 	if text := logged.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "observer=ruleset_test.panicky") {
 		t.Errorf("logged: %s", text)
 	}
+}
+
+// logging has the default logger write to what it returns until the test ends.
+func logging(t *testing.T) lines {
+	t.Helper()
+	logged, before := make(lines, 10), slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(logged, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return logged
 }

@@ -17,8 +17,9 @@ import (
 //	soon -> slow  it takes long, or its caller has no time to wait for it alone
 //	slow -> over  the pipeline has completed it
 //
-// Who completes it does so once, and nothing else to it afterwards; only its caller reads it.
-// A pipeline's mutex is between what makes it slow and what completes it.
+// Who completes it does so once, and last; only its caller reads it afterwards. It is made
+// slow only while it is in the queue of a pipeline, whose mutex is between that and its
+// completion.
 type answer struct {
 	soon    sync.WaitGroup // counts one, until it is over or slow
 	wake    chan struct{}  // of one that is slow

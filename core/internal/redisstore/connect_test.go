@@ -161,7 +161,7 @@ func TestConnect_DialerBlocks(t *testing.T) {
 			if took := time.Since(sent); took > time.Second {
 				t.Errorf("took %s", took)
 			}
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond) // in the time of the bubble
 		}
 		if got := most.Load(); got > 16 {
 			t.Errorf("%d goroutines at the same time in the dialer", got)

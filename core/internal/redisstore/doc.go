@@ -19,7 +19,7 @@
 // connection of which anything else is true is closed.
 //
 // A caller waits for its answer only (answer.go) until that is slow: one goroutine for each
-// node looks at what waits (the shared deadline of pipelines.go, flow.go) and notifies those
+// node looks at what waits (shareddeadline.go, flow.go) and notifies those
 // who then listen to their contexts and limits, too. If a connection says nothing for long, a
 // second one is made and takes the calls that come after; who waits on the first may send
 // again there, once, or get a late answer (Late). Whether the node is silent or the connection
@@ -35,7 +35,7 @@
 // batches by itself, and so a call waits for a batch that it is not part of, or for the
 // timer that fills it; a batch that hangs takes all of its calls down with it, and nobody
 // sees when one of them was sent, or that it was not. In a Cluster it mixes masters in a
-// batch. Here a call is written at once, knows its own fate, and hangs with one
-// connection at most. What is go-redis's remains so: how connections are made, hooks,
+// batch. Here a call is written at once, or with those of the same moment, knows its own fate,
+// and hangs with one connection at most. What is go-redis's remains so: how connections are made, hooks,
 // redirections (nodes.go), errors and their predicates.
 package redisstore

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -109,4 +110,11 @@ func (s *Store) redirected(err error) bool {
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)
 	return moved || ask
+}
+
+// poolClosed reports whether a client was closed; nothing is sent.
+func poolClosed(client *redis.Client) bool {
+	over, end := context.WithCancel(context.Background()) //nolint:forbidigo // it has ended
+	end()
+	return errors.Is(client.Ping(over).Err(), redis.ErrClosed)
 }

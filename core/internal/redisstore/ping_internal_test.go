@@ -23,7 +23,7 @@ type overslept struct {
 
 func (c overslept) Read(b []byte) (int, error) {
 	if c.late.CompareAndSwap(true, false) {
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // in the time of the bubble
 		return 0, os.ErrDeadlineExceeded
 	}
 	return c.Conn.Read(b)
@@ -58,7 +58,7 @@ func TestHealth_SleepOfTheProcessIsNoSilence(t *testing.T) {
 			},
 		})
 		speaks, done := h.waits()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(2 * time.Minute) // in the time of the bubble
 		done()
 		if speaks.Err() != nil {
 			t.Errorf("silent: %v", context.Cause(speaks))

@@ -51,7 +51,7 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 						}
 					})
 				}
-				time.Sleep(200 * time.Millisecond)
+				time.Sleep(200 * time.Millisecond) // in the time of the bubble
 				start := time.Now()
 				_ = b.Close()
 				all.Wait()

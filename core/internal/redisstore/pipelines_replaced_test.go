@@ -58,7 +58,7 @@ func TestPipelines_ConnectionsGetNoOlderThanTheClientSays(t *testing.T) {
 				all.Go(func() { reply(b, b.State(time.Now(), kinds.Reentrant, key)) })
 			}
 			all.Wait()
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // in the time of the bubble
 		}
 		if got := d.made.Load(); got < 5 || got > 6 {
 			t.Errorf("%d connections in five minutes, want one a minute", got)

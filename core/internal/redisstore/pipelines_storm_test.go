@@ -76,14 +76,14 @@ func (w *storm) calls(mine string, chance *chance) {
 	for n := 0; time.Now().Before(w.over); n++ {
 		own := fmt.Sprint(mine, ":", n)
 		w.asks(own, chance)
-		time.Sleep(chance.upTo(20 * time.Millisecond))
+		time.Sleep(chance.upTo(20 * time.Millisecond)) // the caller thinks
 	}
 	for limit := time.Now().Add(20 * time.Second); !w.asks(mine, chance); {
 		if time.Now().After(limit) {
 			w.t.Errorf("%s is not answered after the storm", mine)
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // between two attempts
 	}
 }
 
@@ -149,14 +149,14 @@ func (w *storm) blows(chance *chance) {
 			w.proxy.DelayRequest(once, chance.upTo(400*time.Millisecond))
 		case 6:
 			w.proxy.BlackHole(true)
-			time.Sleep(chance.upTo(150 * time.Millisecond))
+			time.Sleep(chance.upTo(150 * time.Millisecond)) // the fault, held open
 			w.proxy.BlackHole(false)
 		case 7:
 			w.proxy.Refuse(true)
-			time.Sleep(chance.upTo(20 * time.Millisecond))
+			time.Sleep(chance.upTo(20 * time.Millisecond)) // the fault, held open
 			w.proxy.Refuse(false)
 		}
-		time.Sleep(chance.upTo(60 * time.Millisecond))
+		time.Sleep(chance.upTo(60 * time.Millisecond)) // the calm between two
 	}
 }
 

@@ -83,7 +83,7 @@ func TestPipelines_HangHarmsOnlyTheCallsOnIt(t *testing.T) {
 				t.Errorf("before the answer: got %v", err)
 			}
 		})
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond) // in the time of the bubble
 		b.acquire("other", alice, time.Minute)
 		if took := time.Since(start); took > 100*time.Millisecond {
 			t.Errorf("the next call took until %s", took)
@@ -128,7 +128,7 @@ func TestPipelines_DeadConnection(t *testing.T) {
 		if took := time.Since(start); took > 8*time.Second {
 			t.Errorf("sent again: took until %s", took)
 		}
-		time.Sleep(30*time.Second - time.Since(start) + time.Second)
+		time.Sleep(30*time.Second - time.Since(start) + time.Second) // in the time of the bubble
 		if _, fate, err := call.Late(); fate != redisstore.Unknown || redisstore.Pending(err) {
 			t.Errorf("after the timeout: got %v, fate %d", err, fate)
 		}
@@ -159,7 +159,7 @@ func TestPipelines_ManyHang(t *testing.T) {
 					t.Errorf("stuck call %d: fate %d", n, fate)
 				}
 			})
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond) // in the time of the bubble
 			start := time.Now()
 			b.acquire(fmt.Sprint("other", n), alice, time.Minute)
 			if took := time.Since(start); took > 0 {
@@ -216,10 +216,10 @@ func TestPipeline_EndedWhileIdle(t *testing.T) {
 		for n := range 20 {
 			reply(b, b.State(time.Now(), kinds.Reentrant, key))
 			if n%5 == 0 {
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // in the time of the bubble
 			}
 			if n%7 == 0 {
-				time.Sleep(50 * time.Millisecond)
+				time.Sleep(50 * time.Millisecond) // in the time of the bubble
 				proxy.Cut()
 				synctest.Wait()
 			}

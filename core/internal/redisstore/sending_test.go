@@ -132,7 +132,7 @@ func TestSending_CloseWhileJammed(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // in the time of the bubble
 		_ = b.Close()
 		all.Wait()
 	})

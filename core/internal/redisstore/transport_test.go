@@ -192,7 +192,7 @@ func answeredAgain(t *testing.T, b *bench, when string) {
 		if _, _, err = call.Wait(context.Background(), soon()); err == nil {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // between two attempts; how many it takes is not judged
 	}
 	t.Errorf("%s: %v", when, err)
 }
