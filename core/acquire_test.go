@@ -333,9 +333,9 @@ func TestLimits_MaxWaitersOfOneAcquisition(t *testing.T) {
 		waiters(t, locks, 1)
 		_, _, err := locks.Lock("k").Acquire(t.Context(), core.MaxWaiters(1))
 		wantErr(t, err, core.ErrTooManyWaiters)
-		_, _, err = locks.Lock("k").Acquire(t.Context(), core.MaxWaiters(2), core.WaitTime(10*time.Millisecond))
+		_, _, err = locks.Lock("k").Acquire(t.Context(), core.MaxWaiters(2), core.WaitTime(time.Second))
 		wantErr(t, err, core.ErrNotAcquired)
-		_, _, err = locks.Lock("k").Acquire(t.Context(), core.MaxWaiters(0), core.WaitTime(10*time.Millisecond))
+		_, _, err = locks.Lock("k").Acquire(t.Context(), core.MaxWaiters(0), core.WaitTime(time.Second))
 		wantErr(t, err, core.ErrNotAcquired)
 		cancel()
 		<-done

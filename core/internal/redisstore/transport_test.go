@@ -145,7 +145,7 @@ func TestPipeline_PushesAnswerNobody(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := d.made.Load(); n > 2 { // a slow machine may want a second
+	if n := d.made.Load(); n > 20 { // a slow machine may want a few; hundreds, if a push ended one
 		t.Errorf("%d connections", n)
 	}
 }
