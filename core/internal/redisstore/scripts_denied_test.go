@@ -82,3 +82,13 @@ func TestHandoff_TTLForbiddenChangesNothing(t *testing.T) {
 		})
 	}
 }
+
+// Nor is a lock entered again without the lease that was asked for.
+func TestSetHold_TTLForbiddenChangesNothing(t *testing.T) {
+	t.Parallel()
+	all, app := onServer(t).without("pexpire")
+	all.acquire(key, alice, time.Minute)
+	denied(app, app.Hold(time.Now(), claim(key, alice), 2, time.Hour))
+	all.wantHolders(key, map[string]string{alice: "1"})
+	all.wantTTL(key, time.Minute)
+}
