@@ -46,7 +46,9 @@ func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
 	in := w.queue
 	in.handing--
 	in.past().turns.handed()
-	in.holders.follow(from, next)
+	if in.holders.follow(from, next) {
+		in.takesAs(w.Kind)
+	}
 	if w.state != chosen {
 		return false
 	}

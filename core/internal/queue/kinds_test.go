@@ -114,3 +114,27 @@ func TestKinds_LaterGrantDecides(t *testing.T) {
 	b.frees(h)
 	b.wantEmpty()
 }
+
+// A hand-off that arrives after a lock of another kind has come and gone decides again, too.
+func TestKinds_HandOffThatArrivesLaterDecides(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h := b.holds()
+	w := b.joined()
+	b.chosen(h)
+	stolen, _ := b.takes(nil, ofOther)
+	late := b.joined(other)
+	b.rests(late)
+	b.Ended("k", stolen, 0, b.now)
+	woken(late)
+	to := &holder{field: "to"}
+	b.Handed(w, h, to, b.now)
+	b.granted(w, to)
+	if !woken(late) {
+		t.Error("a waiter of another kind was not woken")
+	}
+	b.frees(to)
+	b.misfit(late, "plain")
+	b.Leave(late, b.now)
+	b.wantEmpty()
+}

@@ -403,7 +403,7 @@ func (w *world) startReleaseOf(o *owner) {
 		p.handing++
 		r.to.state, r.to.due = "chosen", false
 		w.n++
-		r.next = &owner{holder: holder{field: fmt.Sprint("f", w.n)}, key: o.key}
+		r.next = &owner{holder: holder{field: fmt.Sprint("f", w.n)}, key: o.key, kind: r.to.Kind}
 	}
 	w.notef("%s begins to release %s, to %v", o.field, o.key, r.to != nil)
 	w.releases = append(w.releases, r)
@@ -416,7 +416,7 @@ func (w *world) nextHolder(p *place, o *owner) *caller {
 	}
 	for _, c := range p.order {
 		switch {
-		case c.Kind != p.kind, c.Several && c.moved:
+		case c.Kind != o.kind, c.Several && c.moved:
 		case c.Several, c.Shared:
 			return nil
 		default:
@@ -477,9 +477,9 @@ func (w *world) handed(p *place, r *release) {
 	}
 	p.handing--
 	if at := slices.Index(p.holders, r.from); at >= 0 {
-		p.holders[at] = r.next
+		p.holders[at], p.kind = r.next, r.next.kind
 	} else if len(p.holders) == 0 {
-		p.holders = []*owner{r.next}
+		p.holders, p.kind = []*owner{r.next}, r.next.kind
 	}
 	if got {
 		r.to.state = "granted"
