@@ -30,6 +30,7 @@ func (w *wait) run(ctx context.Context) (*ownership, error) {
 		if err := a.client.queues.Join(a.key, &w.waiter, a.now); err != nil {
 			return nil, notQueued(err, a.key, a.req.kind)
 		}
+		w.admitted = true
 		o, err := w.queued(ctx)
 		if err != nil {
 			if grant := a.client.queues.Leave(&w.waiter, time.Now()); grant != nil {
@@ -89,7 +90,9 @@ func (w *wait) act(ctx context.Context, todo queue.Step) (*ownership, error) {
 	case todo.Grant != nil && ctx.Err() != nil:
 		return nil, a.busy(contextCause(ctx)) // leaving the queue passes it on
 	case todo.Grant != nil:
-		return w.accept(todo), nil
+		return w.accept(todo.Grant, todo.Behind), nil
+	case todo.Err != nil:
+		return nil, notQueued(todo.Err, a.key, a.req.kind)
 	case !todo.Attempt:
 		return nil, nil //nolint:nilnil // there is nothing to do but wait
 	}
@@ -163,17 +166,17 @@ func (w *wait) stopTimer() {
 }
 
 // accept takes what a hand-off has brought.
-func (w *wait) accept(todo queue.Step) *ownership {
+func (w *wait) accept(grant queue.Holder, from string) *ownership {
 	w.of.client.queues.Accept(&w.waiter)
-	w.of.report.HandedOff, w.of.report.BlockedBy = true, todo.Behind
-	return ownerOf(todo.Grant)
+	w.of.report.HandedOff, w.of.report.BlockedBy = true, from
+	return ownerOf(grant)
 }
 
 // lastLook ends the wait. A grant that came in the last instant is kept.
 func (w *wait) lastLook(ctx context.Context) (*ownership, error) {
 	a := w.of
-	if todo := a.client.queues.Next(&w.waiter, a.now); todo.Grant != nil && ctx.Err() == nil {
-		return w.accept(todo), nil
+	if grant, from := a.client.queues.Granted(&w.waiter); grant != nil && ctx.Err() == nil {
+		return w.accept(grant, from), nil
 	}
 	if !a.over() {
 		return nil, errGaveUp

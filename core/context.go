@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // ContextKey is the key under which the context of a hold answers with its
@@ -67,6 +69,16 @@ func (c *Client) owned(ctx context.Context, key string) *ownership {
 		o, _ = c.ownedAlong(request, key)
 	}
 	return o
+}
+
+// ownedAs is owned for one who wants a kind of lock: a key that ctx carries as another kind is
+// [ErrInvalid].
+func (c *Client) ownedAs(ctx context.Context, key string, kind *redisstore.Kind) (*ownership, error) {
+	o := c.owned(ctx, key)
+	if o != nil && o.lease.Kind != kind {
+		return nil, invalidf("the context holds %q as a %s lock; one name is for one kind, here %s", key, o.lease.Kind.Name, kind.Name)
+	}
+	return o, nil
 }
 
 // ownedAlong looks at the holds on the way up from ctx; outermost is where there are no

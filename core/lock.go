@@ -297,23 +297,28 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*ownership, error) {
 	if len(a.keys) > 1 {
 		return c.takeMany(ctx, a.keys, &a.req, &a.report)
 	}
-	if o := c.owned(ctx, a.keys[0]); o != nil {
-		if o.lease.Kind != a.req.kind {
-			return nil, invalidf("the context holds %q as a %s lock; one name is for one kind, here %s", a.keys[0], o.lease.Kind.Name, a.req.kind.Name)
-		}
-		if err := c.reenter(ctx, o, &a.req, &a.report); err != nil {
-			return nil, err
-		}
-		a.report.Outcome, a.report.acquired = OutcomeReentered, time.Now()
-		return o.self[:], nil
+	o, err := c.ownedAs(ctx, a.keys[0], a.req.kind)
+	switch {
+	case err != nil:
+		return nil, err
+	case o != nil:
+		return a.enterAgain(ctx, o)
 	}
 	a.first = c.newAttempt(ctx, a.keys[0], &a.req, &a.report, now)
-	o, err := a.first.run(ctx)
-	if err != nil {
+	if o, err = a.first.run(ctx); err != nil {
 		return nil, err
 	}
 	a.report.acquired = a.first.now
 	o.watch(a.req.watchdog, a.first.now)
+	return o.self[:], nil
+}
+
+// enterAgain adds a hold to the ownership of its only key.
+func (a *acquisition) enterAgain(ctx context.Context, o *ownership) ([]*ownership, error) {
+	if err := a.client.reenter(ctx, o, &a.req, &a.report); err != nil {
+		return nil, err
+	}
+	a.report.Outcome, a.report.acquired = OutcomeReentered, time.Now()
 	return o.self[:], nil
 }
 

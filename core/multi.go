@@ -14,7 +14,11 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 	owners := make([]*ownership, len(keys))
 	var wanted []string
 	for i, key := range keys {
-		if owners[i] = c.owned(ctx, key); owners[i] == nil {
+		var err error
+		if owners[i], err = c.ownedAs(ctx, key, req.kind); err != nil {
+			return nil, err
+		}
+		if owners[i] == nil {
 			wanted = append(wanted, key)
 		}
 	}
@@ -77,7 +81,7 @@ type multi struct {
 	passed   int       // how often others were first since then, across slots
 	pause    time.Time // until when nothing is held
 	last     *attempt  // that was refused, nil if none was
-	admitted bool      // the limits of waiters have let it in
+	admitted bool      // the limits of waiters have let it in before
 }
 
 func newMulti(c *Client, keys []string, req *request, report *AcquireResult) *multi {
@@ -118,7 +122,7 @@ func (m *multi) take(ctx context.Context) error {
 	}
 	m.first = m.client.queues.Busiest(m.keys)
 	way := m.takeEmptyHanded
-	if len(m.keys) > 1 && m.client.oneScript(m.keys) {
+	if len(m.keys) > 1 && m.req.kind.TakesSeveral() && m.client.oneScript(m.keys) {
 		way = m.takeTogether
 	}
 	for next := way; ; {
@@ -244,7 +248,7 @@ func (m *multi) order(first int) []int {
 // attempt prepares to wait for one key, which may be in the way of others.
 func (m *multi) attempt(ctx context.Context, index int) *attempt {
 	a := m.client.newAttempt(ctx, m.keys[index], m.req, m.report, time.Now())
-	a.wait.admitted, m.admitted = m.admitted, true
+	a.wait.admitted = m.admitted
 	return &a
 }
 
@@ -254,6 +258,7 @@ func (m *multi) run(ctx context.Context, a *attempt) error {
 		return m.last.busy(nil)
 	}
 	o, err := a.run(ctx)
+	m.admitted = a.wait.admitted
 	if a.refusal.Refusal != nil {
 		m.last = a
 	}

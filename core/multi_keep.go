@@ -17,7 +17,7 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 	for i, index := range acquired {
 		owners[i] = m.got[index]
 	}
-	a := m.attempt(ctx, acquired[0])
+	a := m.client.newAttempt(ctx, m.keys[acquired[0]], m.req, m.report, time.Now())
 	err := eachOwnership(owners, func(_ int, o *ownership) error {
 		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
 		if err != nil {
@@ -53,7 +53,7 @@ func (m *multi) giveBack(ctx context.Context) {
 	if len(got) == 0 {
 		return
 	}
-	a := m.attempt(ctx, m.first)
+	a := m.client.newAttempt(ctx, m.keys[m.first], m.req, m.report, time.Now())
 	patience := grace
 	var ended <-chan struct{}
 	if ctx.Err() == nil {

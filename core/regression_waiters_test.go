@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
 )
 
 // Redis answers every question within 5 ms, and somebody else holds the lock. The
@@ -46,5 +47,37 @@ func TestAcquire_WaitEndsAsTheHolderOfThisClientLeaves(t *testing.T) {
 			t.Errorf("got %v after %s, want ErrNotAcquired", o.err, o.took)
 		}
 		pass(time.Second)
+	})
+}
+
+// One whose hand-off has come too late waits on, as it was let in before: others may have
+// come meanwhile, as many as may wait.
+func TestAcquire_LateHandOffIsNoReasonToBeTurnedAway(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing(core.WithMaxWaitersPerKey(1), patient)
+		core.LetRunsLast(locks)
+		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		first := acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(50*time.Millisecond))
+		waiters(t, locks, 1)
+		pass(time.Millisecond)
+		answer := proxy.HoldReply(faultproxy.Once(scriptOn(t, "handoff", "k")))
+		done := releasing(hold)
+		<-answer.Hit()
+		second := acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+		pass(100 * time.Millisecond)
+		answer.Release()
+		must(t, <-done)
+		for name, got := range map[string]<-chan outcome{"first": first, "second": second} {
+			go func() {
+				o := <-got
+				if o.err != nil {
+					t.Errorf("%s: %v", name, o.err)
+					return
+				}
+				released(t, o.hold)
+			}()
+		}
+		pass(time.Minute)
 	})
 }

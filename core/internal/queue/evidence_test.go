@@ -108,3 +108,29 @@ func TestUnanswered_AfterAMove(t *testing.T) {
 		t.Error("not answered after it")
 	}
 }
+
+// A look for a grant is no attempt: one that is due stays so, and nobody has been asked.
+func TestGranted_OnlyLooks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	w := b.joined()
+	b.pass(ms)
+	if grant, _ := b.Granted(w); grant != nil {
+		t.Errorf("got the grant %v", grant)
+	}
+	if !b.Due(w) {
+		t.Error("the waiter is not due any more")
+	}
+	b.pass(ms)
+	if later := b.joined(); b.Unanswered(later) {
+		t.Error("an attempt is believed to be on its way")
+	}
+	b.refused(w)
+	h, _ := b.takes(nil)
+	to := &holder{field: "to"}
+	b.Handed(b.chosen(h), h, to, b.now)
+	if grant, from := b.Granted(w); grant != queue.Holder(to) || from != h.field {
+		t.Errorf("got the grant %v from %q, want %v from %q", grant, from, to, h.field)
+	}
+	b.granted(w, to)
+}

@@ -40,13 +40,15 @@ func (in *queue) mayHandOff(limits RunLimits, now time.Time) bool {
 // Handed completes a hand-off: to is the new holder. It reports whether the chosen waiter
 // was still there to take it.
 func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
-	next := tenure{to, to.Field(), false, now}
+	next := tenure{to, to.Field(), w.Shared, now}
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	in := w.queue
 	in.handing--
 	in.past().turns.handed()
-	in.holders.follow(from, next)
+	if in.holders.follow(from, next) {
+		in.takesAs(w.Kind)
+	}
 	if w.state != chosen {
 		return false
 	}

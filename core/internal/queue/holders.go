@@ -84,13 +84,17 @@ func (h *holders) add(t tenure, sent time.Time) (replaced []Replaced) {
 }
 
 // follow puts the holder to whom from has handed the lock in its place, unless others have
-// taken it meanwhile.
-func (h *holders) follow(from Holder, to tenure) {
-	if i := h.index(from); i >= 0 {
+// taken it meanwhile. It reports whether that holder has the lock.
+func (h *holders) follow(from Holder, to tenure) bool {
+	switch i := h.index(from); {
+	case i >= 0:
 		h.list[i] = to
-	} else if !h.any() {
+	case !h.any():
 		h.add(to, to.known)
+	default:
+		return false
 	}
+	return true
 }
 
 // remove takes a holder out, if it is there.

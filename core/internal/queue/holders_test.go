@@ -137,7 +137,6 @@ func TestHeld(t *testing.T) {
 // As long as a key is held or wanted it is of one kind.
 func TestKinds(t *testing.T) {
 	t.Parallel()
-	other := func(w *queue.Wish) { w.Kind = "other" }
 	for _, tt := range []struct {
 		name   string
 		before func(b *bench)

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -14,8 +15,8 @@ import (
 // a simple model beside them. What differs between the two fails the test.
 //
 // The model knows nothing of turns: the head may be asked to sleep, and a release may be
-// asked to free the lock, whenever they like. It is exact about the order, the holders, who
-// is due, whom a hand-off reaches, and what is left.
+// asked to free the lock, whenever they like. It is exact about the order, the holders, the
+// kind, who is due, whom a hand-off reaches, and what is left.
 type world struct {
 	*queue.Queues
 
@@ -32,6 +33,7 @@ type world struct {
 
 // place is the model of one key.
 type place struct {
+	kind    string    // of lock, while it is in use
 	redis   string    // field of the holder in Redis, "" if it is free
 	order   []*caller // the queue
 	holders []*owner
@@ -56,6 +58,7 @@ type owner struct {
 	holder
 
 	key    string
+	kind   string
 	shared bool
 }
 
@@ -81,6 +84,14 @@ func newWorld(t *testing.T, next func(n int) int) *world {
 }
 
 func (w *world) key() string { return []string{"a", "b", "c"}[w.next(3)] }
+
+// kind is that of the lock which somebody wants, mostly the same.
+func (w *world) kind() string {
+	if w.next(12) == 0 {
+		return "other"
+	}
+	return "plain"
+}
 
 func (w *world) notef(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf(format, args...))
@@ -122,7 +133,7 @@ func (w *world) event() {
 func (w *world) joins() {
 	w.n++
 	c := &caller{id: w.n, key: w.key(), state: "queued", since: w.now.Add(-time.Duration(w.next(3)) * ms)}
-	c.Waiter = &queue.Waiter{Wish: queue.Wish{Kind: "plain", Since: c.since, Several: w.next(5) == 0, Admitted: w.next(9) == 0}}
+	c.Waiter = &queue.Waiter{Wish: queue.Wish{Kind: w.kind(), Since: c.since, Several: w.next(5) == 0, Admitted: w.next(9) == 0}}
 	c.Shared = !c.Several && w.next(6) == 0
 	if w.next(4) == 0 {
 		c.Until = w.now.Add(time.Duration(w.next(50)) * ms)
@@ -130,9 +141,9 @@ func (w *world) joins() {
 	p := w.keys[c.key]
 	full := (len(p.order) >= 6 || len(w.callers) >= 12) && !c.Admitted
 	err := w.Join(c.key, c.Waiter, w.now)
-	w.notef("%d joins %s: %v", c.id, c.key, err)
-	if (err != nil) != full {
-		w.failf("join of %d: got %v, want full %v", c.id, err, full)
+	w.notef("%d joins %s as %s: %v", c.id, c.key, c.Kind, err)
+	if (err != nil) != (full || p.isOther(c.Kind)) || isKindError(err) != p.isOther(c.Kind) {
+		w.failf("join of %d: got %v, want full %v or another kind than %s", c.id, err, full, p.kind)
 	}
 	if err == nil {
 		w.callers = append(w.callers, c)
@@ -140,8 +151,20 @@ func (w *world) joins() {
 	}
 }
 
+// inUse reports whether somebody holds the key, waits for it, or is about to be handed it.
+func (p *place) inUse() bool { return len(p.order) > 0 || len(p.holders) > 0 || p.handing > 0 }
+
+// isOther reports whether the key is in use as another kind of lock.
+func (p *place) isOther(kind string) bool { return p.inUse() && p.kind != kind }
+
+func isKindError(err error) bool {
+	_, ok := errors.AsType[*queue.KindError](err)
+	return ok
+}
+
 // enter puts a caller into the model's queue.
 func (p *place) enter(c *caller) {
+	p.kind = c.Kind
 	at := len(p.order)
 	for at > 0 && p.order[at-1].since.After(c.since) {
 		at--
@@ -186,6 +209,10 @@ func (w *world) steps() {
 	case s.Grant != nil:
 		w.Accept(c.Waiter)
 		w.gone(c)
+	case (s.Err != nil) != (p.kind != c.Kind) || s.Err != nil && !isKindError(s.Err):
+		w.failf("%d wants a %s lock, and %s is a %s one: got %v", c.id, c.Kind, c.key, p.kind, s.Err)
+	case s.Err != nil:
+		w.leave(c)
 	case s.Attempt && (!head || !c.due || c.state != "queued"):
 		w.failf("%d attempts: %s, head %v, due %v", c.id, c.state, head, c.due)
 	case !s.Attempt && head && c.due && s.Sleep <= 0:
@@ -233,7 +260,7 @@ func (w *world) answers() {
 	w.notef("%d has the answer %v", c.id, yes)
 	switch {
 	case yes:
-		o := &owner{holder: holder{field: c.field}, key: c.key, shared: c.Shared}
+		o := &owner{holder: holder{field: c.field}, key: c.key, kind: c.Kind, shared: c.Shared}
 		if c.state == "queued" {
 			p.order = slices.DeleteFunc(p.order, func(other *caller) bool { return other == c })
 		}
@@ -266,20 +293,28 @@ func (w *world) subscribes(c *caller) {
 func (w *world) moves(c *caller) {
 	w.keys[c.key].quit(c)
 	c.key, c.moved = w.key(), true
-	if err := w.Move(c.Waiter, c.key, w.now); err != nil {
-		w.failf("move of %d: %v", c.id, err)
+	other := w.keys[c.key].isOther(c.Kind)
+	err := w.Move(c.Waiter, c.key, w.now)
+	switch {
+	case isKindError(err) != other:
+		w.failf("move of %d: got %v, want another kind %v", c.id, err, other)
+	case other:
+		w.Leave(c.Waiter, w.now)
+		w.gone(c)
+	default:
+		w.keys[c.key].enter(c)
 	}
-	w.keys[c.key].enter(c)
 }
 
 // acquired registers a holder with both.
 func (w *world) acquired(c *queue.Waiter, o *owner) {
 	p := w.keys[o.key]
-	got := w.Acquired(o.key, c, queue.Grant{Holder: o, Kind: "plain", Shared: o.shared, Sent: w.now}, w.now)
+	got := w.Acquired(o.key, c, queue.Grant{Holder: o, Kind: o.kind, Shared: o.shared, Sent: w.now}, w.now)
 	var want []*owner
 	if len(p.holders) > 0 && (!o.shared || !p.holders[0].shared) {
 		want, p.holders = p.holders, nil
 	}
+	p.kind = o.kind
 	p.holders = append(p.holders, o)
 	w.holders = append(w.holders, o)
 	if len(got) != len(want) {
@@ -300,7 +335,7 @@ func (w *world) takesDirectly() {
 	key := w.key()
 	if p := w.keys[key]; p.redis == "" {
 		w.n++
-		o := &owner{holder: holder{field: fmt.Sprint("f", w.n)}, key: key}
+		o := &owner{holder: holder{field: fmt.Sprint("f", w.n)}, key: key, kind: w.kind()}
 		p.redis, p.hidden = o.field, false
 		w.notef("%s takes %s directly", o.field, key)
 		w.acquired(nil, o)
@@ -312,6 +347,10 @@ func (w *world) leaves() {
 	if c == nil {
 		return
 	}
+	w.leave(c)
+}
+
+func (w *world) leave(c *caller) {
 	w.notef("%d leaves", c.id)
 	grant := w.Leave(c.Waiter, w.now)
 	switch c.state {
@@ -364,7 +403,7 @@ func (w *world) startReleaseOf(o *owner) {
 		p.handing++
 		r.to.state, r.to.due = "chosen", false
 		w.n++
-		r.next = &owner{holder: holder{field: fmt.Sprint("f", w.n)}, key: o.key}
+		r.next = &owner{holder: holder{field: fmt.Sprint("f", w.n)}, key: o.key, kind: r.to.Kind}
 	}
 	w.notef("%s begins to release %s, to %v", o.field, o.key, r.to != nil)
 	w.releases = append(w.releases, r)
@@ -377,7 +416,7 @@ func (w *world) nextHolder(p *place, o *owner) *caller {
 	}
 	for _, c := range p.order {
 		switch {
-		case c.Several && c.moved:
+		case c.Kind != o.kind, c.Several && c.moved:
 		case c.Several, c.Shared:
 			return nil
 		default:
@@ -438,9 +477,9 @@ func (w *world) handed(p *place, r *release) {
 	}
 	p.handing--
 	if at := slices.Index(p.holders, r.from); at >= 0 {
-		p.holders[at] = r.next
+		p.holders[at], p.kind = r.next, r.next.kind
 	} else if len(p.holders) == 0 {
-		p.holders = []*owner{r.next}
+		p.holders, p.kind = []*owner{r.next}, r.next.kind
 	}
 	if got {
 		r.to.state = "granted"
@@ -533,7 +572,7 @@ func (w *world) compare() {
 				w.failf("%s: %d is due %v, want %v", key, c.id, got, c.due)
 			}
 		}
-		if len(p.order) > 0 || len(p.holders) > 0 || p.handing > 0 {
+		if p.inUse() {
 			live++
 		}
 		w.wantNobodyStranded(key, p)

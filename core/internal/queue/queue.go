@@ -9,7 +9,7 @@ import "time"
 // is made when something happens that it is about.
 type queue struct {
 	key          string
-	kind         string // of lock, of the holders and waiters
+	kind         string // of lock, of the holders and waiters; see takesAs
 	order        order
 	holders      holders
 	handing      int          // hand-offs on their way; more than one if the first one is slow
@@ -141,7 +141,7 @@ func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Repla
 	by := tenure{g.Holder, g.Holder.Field(), g.Shared, now}
 	s := q.lock(key)
 	in := s.get(key, g.Kind)
-	in.kind = g.Kind
+	in.takesAs(g.Kind)
 	in.taken(g.Shared, now)
 	replaced := in.holders.add(by, g.Sent)
 	var t Subscription
@@ -157,6 +157,18 @@ func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Repla
 	}
 	release(t)
 	return replaced
+}
+
+// takesAs makes kind that of the queue: what Redis has granted decides, whatever was believed.
+// Waiters of another kind find out at their next step; nothing is handed to them.
+func (in *queue) takesAs(kind string) {
+	if in.kind == kind {
+		return
+	}
+	in.kind = kind
+	for w := in.order.first; w != nil; w = w.next {
+		w.wake()
+	}
 }
 
 // taken notes that an attempt has brought the lock, before its holder is there.

@@ -5,6 +5,7 @@ import "time"
 // Step is what a waiter has to do next.
 type Step struct {
 	Grant   Holder        // it was handed the lock: Accept it, or Leave
+	Err     error         // a KindError: the key is in use as another kind of lock by now; Leave
 	Attempt bool          // attempt now
 	Head    bool          // it is the first, and sleeps
 	Sleep   time.Duration // at most so long, then Poll; 0: as long as it likes
@@ -22,6 +23,8 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 	switch {
 	case w.state == granted:
 		return Step{Grant: w.grant, Behind: w.behind}
+	case in.kind != w.Kind:
+		return Step{Err: in.check(w.Kind)}
 	case w.state != due || !head:
 		w.listen()
 		if in.holders.any() {
@@ -40,6 +43,14 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 	w.become(queued)
 	in.evidence.asks(now)
 	return Step{Attempt: true}
+}
+
+// Granted is what a hand-off has brought to a waiter, nil if there is none; behind is the field
+// of the holder from whom. It changes nothing.
+func (q *Queues) Granted(w *Waiter) (grant Holder, behind string) {
+	s := q.lock(w.queue.key)
+	defer s.mu.Unlock()
+	return w.grant, w.behind
 }
 
 // standsBack is for how long the head leaves the lock to other processes: it is their turn,

@@ -49,9 +49,6 @@ func (k *Kind) Channel(key string) string {
 // Spins reports whether there are no wake-ups: who waits has to attempt again by itself.
 func (k *Kind) Spins() bool { return k.channel == nil }
 
-// Tokens reports whether a grant carries a fencing token.
-func (k *Kind) Tokens() bool { return k.counter != nil }
-
 // TakesSeveral reports whether one script can take several keys.
 func (k *Kind) TakesSeveral() bool { return k.acquireAll.source != nil }
 

@@ -6,7 +6,11 @@
 local holders = redis.call('HKEYS', KEYS[1])
 if #holders == 0 then
   redis.call('HSET', KEYS[1], ARGV[1], 1)
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+  if type(leased) ~= 'number' then -- denied: a lock without a lease would stay for ever
+    redis.call('DEL', KEYS[1])
+    return leased
+  end
   return 1
 end
 for _, holder in ipairs(holders) do

@@ -8,10 +8,16 @@ for i, key in ipairs(KEYS) do
     return {redis.call('PTTL', key), redis.call('HKEYS', key)[1], i}
   end
 end
+local taken = {}
 for _, key in ipairs(KEYS) do
   if redis.call('HEXISTS', key, ARGV[1]) == 0 then
     redis.call('HSET', key, ARGV[1], 1)
-    redis.call('PEXPIRE', key, ARGV[2])
+    taken[#taken + 1] = key
+    local leased = redis.pcall('PEXPIRE', key, ARGV[2])
+    if type(leased) ~= 'number' then -- denied: a lock without a lease would stay for ever
+      redis.call('DEL', unpack(taken))
+      return leased
+    end
   end
 end
 return 1

@@ -7,7 +7,11 @@ local holders = redis.call('HKEYS', KEYS[1])
 if #holders == 0 then
   local token = redis.call('INCR', KEYS[2])
   redis.call('HSET', KEYS[1], ARGV[1], 1)
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+  if type(leased) ~= 'number' then -- denied: a lock without a lease would stay for ever
+    redis.call('DEL', KEYS[1])
+    return leased
+  end
   return token
 end
 for _, holder in ipairs(holders) do

@@ -17,7 +17,12 @@ if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then
   redis.call('HDEL', KEYS[1], ARGV[2])
   return {0}
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
+local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
+if type(leased) ~= 'number' then -- denied: all is put back
+  redis.call('HSETNX', KEYS[1], ARGV[1], 1)
+  redis.call('HDEL', KEYS[1], ARGV[2])
+  return leased
+end
 if before >= 0 and before <= tonumber(ARGV[3]) then
   return {1, token}
 end

@@ -6,9 +6,9 @@
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 local lease = tonumber(ARGV[3])
 if lease > 0 and redis.call('PTTL', KEYS[1]) < lease then
-  redis.call('PEXPIRE', KEYS[1], lease)
+  redis.call('PEXPIRE', KEYS[1], lease) -- first: where it is denied, all is as it was
 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return 1

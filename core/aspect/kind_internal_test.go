@@ -1,0 +1,93 @@
+package aspect
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// What is known of the kinds of lock stands in several places, of which none can import all
+// the others. No place lacks a kind that another one has.
+func TestKinds_EveryPlaceHasTheSame(t *testing.T) {
+	t.Parallel()
+	inRedis := inRedis()
+	want := slices.Sorted(maps.Keys(inRedis))
+	for place, got := range map[string][]string{
+		"the constants of core.Kind":    constantsOfKind(t, ".."),
+		"the constants of ruleset.Kind": constantsOfKind(t, "../ruleset"),
+		"ruleset.Kinds":                 texts(slices.Values(ruleset.Kinds())),
+		"aspect's kinds":                texts(maps.Keys(kinds)),
+	} {
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want those of redisstore.Kinds, %q", place, got, want)
+		}
+	}
+	for _, kind := range ruleset.Kinds() {
+		if k := inRedis[string(kind)]; k != nil && k.TakesSeveral() != kind.TakesSeveral() {
+			t.Errorf("%s takes several keys: %v in a rule, %v in Redis", kind, kind.TakesSeveral(), k.TakesSeveral())
+		}
+	}
+}
+
+// inRedis are the kinds of the store by name.
+func inRedis() map[string]*redisstore.Kind {
+	all := make(map[string]*redisstore.Kind)
+	fields := reflect.ValueOf(redisstore.NewKinds())
+	for i := range fields.NumField() {
+		kind := fields.Field(i).Interface().(*redisstore.Kind) //nolint:errcheck,forcetypeassert // all are
+		all[kind.Name] = kind
+	}
+	return all
+}
+
+func texts(kinds func(yield func(ruleset.Kind) bool)) (all []string) {
+	for kind := range kinds {
+		all = append(all, string(kind))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// constantsOfKind are the values of the constants of type Kind that the package in dir has.
+func constantsOfKind(t *testing.T, dir string) (values []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || !isKind(spec.Type) {
+				return true
+			}
+			for _, value := range spec.Values {
+				if literal, ok := value.(*ast.BasicLit); ok {
+					text, _ := strconv.Unquote(literal.Value) //nolint:errcheck // it was parsed
+					values = append(values, text)
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(values)
+	return values
+}
+
+func isKind(e ast.Expr) bool {
+	name, ok := e.(*ast.Ident)
+	return ok && name.Name == "Kind"
+}
