@@ -13,6 +13,9 @@ import (
 //	  │                                             ▲
 //	  ├── End ──────────────────────────────────────┘
 //	  └── Lose, the deadline, Redis ──▶ lost
+//
+// A lease that is held or releasing stays under watch, once it is, so that who waits for the
+// last one waits for its release, too; ended and lost are forgotten.
 type phase uint8
 
 const (
@@ -32,7 +35,7 @@ type Lease struct {
 	dog      *Watchdog
 	holder   Holder
 	deadline deadline
-	schedule schedule // guarded by the watchdog
+	schedule schedule // with the inquiry; guarded by the watchdog
 
 	mu      sync.Mutex
 	phase   phase
@@ -40,7 +43,6 @@ type Lease struct {
 	cause   error         // of the loss
 	longest time.Duration // longest TTL asked for
 	trust   trust
-	inquiry inquiry
 }
 
 // trust is what may be believed of Redis after commands without an answer.

@@ -30,6 +30,9 @@ type model struct {
 	reported   []error
 	quietFrom  time.Duration // since when it is renewed and no renewal was answered
 	wire       bool          // a renewal is on its way
+	asked      bool          // a question is on its way
+	doubt      bool          // no question that was sent since the last doubt was answered
+	doubtFrom  time.Duration // since when there is a doubt, or no question was answered
 }
 
 func (m *model) left(now time.Duration) time.Duration { return min(m.mono, m.wall) - now }
@@ -84,6 +87,15 @@ func (m *model) wish(n int, now time.Duration) {
 	m.wishes += n
 }
 
+func (m *model) doubted(now time.Duration) {
+	if !m.doubt {
+		m.doubt, m.doubtFrom = true, now
+	}
+}
+
+// ask sends a question, which answers the doubts up to now.
+func (m *model) ask() { m.asked, m.doubt = true, false }
+
 // answered is what becomes of a renewal, or of a question, when Redis has answered.
 func (m *model) answered(v redisstore.Verdict, question bool, sent, now time.Duration) {
 	switch {
@@ -96,6 +108,7 @@ func (m *model) answered(v redisstore.Verdict, question bool, sent, now time.Dur
 		m.acknowledge(sent, now, ttl)
 	}
 	if question {
+		m.asked, m.doubt, m.doubtFrom = false, m.doubt || v.Err != nil, now
 		return
 	}
 	m.wire, m.quietFrom = false, now
@@ -118,8 +131,9 @@ type duel struct {
 	t     *testing.T
 	rand  *rand.Rand
 	start time.Time
-	trail []string      // what was done
-	fresh int           // leases so far
+	trail []string // what was done
+	fresh int      // leases so far
+	idle  <-chan struct{}
 	blind time.Duration // until when a step of the wall clock may not have been noticed
 
 	mu    sync.Mutex // the models are notified of renewals by the watchdog's goroutines
@@ -153,7 +167,12 @@ func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Dura
 				d.t.Errorf("%s renewed: %s, %d wishes, on the wire %v", c.Key, p.phase, p.wishes, p.wire)
 			}
 			p.wire = true
+			continue
 		}
+		if p.phase != "held" || !p.doubt || p.asked {
+			d.t.Errorf("%s asked about: %s, in doubt %v, on the way %v", c.Key, p.phase, p.doubt, p.asked)
+		}
+		p.ask()
 	}
 	takes := time.Duration(d.rand.Int64N(int64(2 * time.Second)))
 	d.mu.Unlock()
@@ -227,6 +246,7 @@ func (d *duel) step() {
 		}
 	case 10, 11:
 		d.notedf("%s doubt", p.Key)
+		p.doubted(at)
 		p.Doubt()
 	case 12:
 		cause := errors.New("cause " + strconv.Itoa(len(d.trail)))
@@ -268,6 +288,9 @@ func (d *duel) compare() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	watched := d.Leases()
+	if idle := d.isIdle(); idle != (len(watched) == 0) {
+		d.t.Errorf("at %s: drained %v with %d under watch", d.now(), idle, len(watched))
+	}
 	for key, p := range d.pairs {
 		left := p.left(d.now())
 		if left <= 0 && (left > -5*time.Millisecond || d.now() < d.blind) {
@@ -296,12 +319,23 @@ func (d *duel) compare() {
 		if told := p.lost(); len(told) == 1 && len(p.announced) == 1 {
 			differs("told cause", told[0].cause, p.announced[0])
 		}
-		if p.phase == "held" || p.phase == "lost" || p.phase == "ended" {
-			differs("watched", slices.Contains(watched, &p.Lease), p.phase == "held")
-		}
+		differs("watched", slices.Contains(watched, &p.Lease), p.phase == "held" || p.phase == "releasing")
 		if silent := d.now() - p.quietFrom; p.phase == "held" && p.wishes > 0 && !p.wire && silent > third+time.Millisecond {
 			d.t.Errorf("%s at %s: not renewed for %s", key, d.now(), silent)
 		}
+		if silent := d.now() - p.doubtFrom; p.phase == "held" && p.doubt && !p.asked && silent > 5*time.Second+time.Millisecond {
+			d.t.Errorf("%s at %s: in doubt, and not asked about for %s", key, d.now(), silent)
+		}
+	}
+}
+
+// isIdle reports whether nothing was under watch since the last lease was opened.
+func (d *duel) isIdle() bool {
+	select {
+	case <-d.idle:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -326,6 +360,7 @@ func (d *duel) replace() {
 		d.pairs[key], d.ever[key] = p, p
 		d.notedf("%s opened for %s", key, given)
 	}
+	d.idle = d.Drained()
 }
 
 // Real leases under a real watchdog, and models of them, live through the same events.

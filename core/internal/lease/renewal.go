@@ -18,20 +18,20 @@ type Renewer interface {
 	Renew(ctx context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict
 }
 
-// renew is one pass over the leases that are due: one batch per node and kind, none of which
-// waits for another.
-func (w *Watchdog) renew(ctx context.Context, due []*Lease) {
+// inBatches does something for leases, one batch per node and kind, none of which waits for
+// another.
+func (w *Watchdog) inBatches(ctx context.Context, leases []*Lease, do func(ctx context.Context, batch []*Lease)) {
 	type path struct {
 		node string
 		kind *redisstore.Kind
 	}
 	batches := make(map[path][]*Lease)
-	for _, l := range due {
+	for _, l := range leases {
 		p := path{w.cfg.Renewer.NodeName(ctx, l.Key), l.Kind}
 		batches[p] = append(batches[p], l)
 	}
 	for _, batch := range batches {
-		w.cfg.Spawn(func(ctx context.Context) { w.renewBatch(ctx, batch) })
+		w.cfg.Spawn(func(ctx context.Context) { do(ctx, batch) })
 	}
 }
 
