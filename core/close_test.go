@@ -80,7 +80,7 @@ func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
-				locks, proxy := b.behindProxy(core.WithBackendTimeout(2 * time.Second))
+				locks, proxy := b.knowing(core.WithBackendTimeout(2 * time.Second))
 				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(200*time.Millisecond))
 				proxy.DelayReply(scriptOn(t, c.script, "k"), 800*time.Millisecond)
 				start, done := time.Now(), make(chan error, 1)

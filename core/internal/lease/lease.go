@@ -39,9 +39,9 @@ type Lease struct {
 
 	mu      sync.Mutex
 	phase   phase
-	wishes  int32         // to renew it
-	cause   error         // of the loss
-	longest time.Duration // longest TTL asked for
+	wishes  int32 // to renew it
+	cause   error // of the loss
+	granted granted
 	trust   trust
 }
 
@@ -65,7 +65,7 @@ type Holder interface {
 // Open makes l the lease of a claim that Redis has given for ttl to a command sent at sent.
 // Nobody watches it yet.
 func (w *Watchdog) Open(l *Lease, claim redisstore.Claim, holder Holder, sent time.Time, ttl time.Duration) {
-	l.Claim, l.dog, l.holder, l.longest = claim, w, holder, ttl
+	l.Claim, l.dog, l.holder, l.granted.longest = claim, w, holder, ttl
 	l.schedule.lease = l
 	l.deadline.set(w.cfg.Start, DeadlineAfter(sent, ttl))
 }

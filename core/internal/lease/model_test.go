@@ -24,6 +24,7 @@ type model struct {
 	mono, wall time.Duration // the deadline
 	wishes     int
 	longest    time.Duration
+	lowerTo    time.Duration // 0: nothing was asked for to lower it since
 	landing    time.Duration // 0: nothing may land
 	most       time.Duration
 	announced  []error
@@ -56,11 +57,21 @@ func (m *model) acknowledge(sent, now, ttl time.Duration) {
 	}
 }
 
+// confirm is acknowledge of a command that a holder has sent.
+func (m *model) confirm(sent, now, ttl time.Duration) {
+	if m.phase == "held" && m.left(now) > 0 && m.lowerTo > 0 {
+		m.longest, m.lowerTo = m.lowerTo, 0
+	}
+	m.acknowledge(sent, now, ttl)
+}
+
+func (m *model) ask(ttl time.Duration) { m.longest, m.lowerTo = max(m.longest, ttl), 0 }
+
 func (m *model) lower(now, ttl time.Duration) bool {
 	if m.phase != "held" || m.landing > now {
 		return false
 	}
-	m.longest = ttl
+	m.longest, m.lowerTo = max(m.longest, ttl), ttl
 	if end := now + ttl - margin(ttl); end-now < m.left(now) {
 		m.mono, m.wall = end, end
 	}
@@ -93,8 +104,8 @@ func (m *model) doubted(now time.Duration) {
 	}
 }
 
-// ask sends a question, which answers the doubts up to now.
-func (m *model) ask() { m.asked, m.doubt = true, false }
+// question sends one, which answers the doubts up to now.
+func (m *model) question() { m.asked, m.doubt = true, false }
 
 // answered is what becomes of a renewal, or of a question, when Redis has answered.
 func (m *model) answered(v redisstore.Verdict, question bool, sent, now time.Duration) {
@@ -167,12 +178,13 @@ func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Dura
 				d.t.Errorf("%s renewed: %s, %d wishes, on the wire %v", c.Key, p.phase, p.wishes, p.wire)
 			}
 			p.wire = true
+			p.ask(ttl)
 			continue
 		}
 		if p.phase != "held" || !p.doubt || p.asked {
 			d.t.Errorf("%s asked about: %s, in doubt %v, on the way %v", c.Key, p.phase, p.doubt, p.asked)
 		}
-		p.ask()
+		p.question()
 	}
 	takes := time.Duration(d.rand.Int64N(int64(2 * time.Second)))
 	d.mu.Unlock()
@@ -218,7 +230,7 @@ func (d *duel) step() {
 		sent := time.Duration(d.rand.Int64N(int64(3 * time.Second)))
 		d.notedf("%s acknowledge %s, sent %s ago", p.Key, span, sent)
 		p.Acknowledge(now.Add(-sent), span)
-		p.acknowledge(at-sent, at, span)
+		p.confirm(at-sent, at, span)
 	case 2, 3:
 		d.notedf("%s lower to %s", p.Key, span)
 		if got, want := p.Lower(now, span), p.lower(at, span); got != want {
@@ -272,7 +284,7 @@ func (d *duel) step() {
 	case 15:
 		d.notedf("%s ask %s", p.Key, span)
 		p.Ask(span)
-		p.longest = max(p.longest, span)
+		p.ask(span)
 	case 16:
 		d.notedf("suspended for %s", span/10)
 		for _, l := range d.Leases() {
