@@ -14,10 +14,10 @@ import (
 // to one more after it; so does a question without an answer, or that was refused.
 //
 //	quiet ── Doubt ──▶ waiting ── pause over ──▶ asking ── Doubt ──▶ askAgain
-//	  ▲                 ▲   ▲                    │    │                 │
-//	  │                 │   └───── failed ───────┘    │                 │
-//	  └───────────────────────── answered ────────────┘                 │
-//	                    └──────────────── answered, or failed ──────────┘
+//	  ▲                  ▲  ▲                    │    │                 │
+//	  │                  │  └────── failed ──────┘    │                 │
+//	  └──────────────────│────── answered ────────────┘                 │
+//	                     └────── answered, or failed ───────────────────┘
 //
 // Nothing is asked of a lease that is not held any more. Times are since the client's start.
 type inquiry struct {
