@@ -65,6 +65,44 @@ func TestClose_WaitsForHoldsAndTheirRelease(t *testing.T) {
 	})
 }
 
+// A release is waited for even when the lease ends while its answer is on the way: Redis has
+// been told, and so the caller of Release is.
+func TestClose_WaitsForAReleaseThatOutlivesItsLease(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		end    func(h *core.Hold) error
+		count  int // of keys that are left
+	}{
+		"release": {"release", func(h *core.Hold) error { return h.Release(context.Background()) }, 0},
+		"leave":   {"handoff", func(h *core.Hold) error { return h.Leave(context.Background(), time.Minute) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing(core.WithBackendTimeout(2 * time.Second))
+				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(200*time.Millisecond))
+				proxy.DelayReply(scriptOn(t, c.script, "k"), 800*time.Millisecond)
+				start, done := time.Now(), make(chan error, 1)
+				go func() { done <- c.end(hold) }()
+				pass(10 * time.Millisecond)
+				if err := locks.Close(context.Background()); err != nil {
+					t.Errorf("close: %v", err)
+				}
+				if took := time.Since(start); took < 800*time.Millisecond {
+					t.Errorf("closed after %s, before Redis had answered", took)
+				}
+				if err := <-done; err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				if n := b.Exists(t.Context(), "k").Val(); n != int64(c.count) {
+					t.Errorf("%d keys are left, want %d", n, c.count)
+				}
+			})
+		})
+	}
+}
+
 // An acquisition whose command is on its way is not cut off: it may get the lock,
 // and Close waits for that hold too.
 func TestClose_WaitsForCallersInside(t *testing.T) {

@@ -54,7 +54,7 @@ func newHold(ctx context.Context, owners []*ownership, req *request, from origin
 	h := &Hold{scope: s}
 	h.bind(ctx)
 	for _, o := range owners {
-		o.enter(s, req)
+		o.enter(s)
 	}
 	if cause := s.lossCause(); cause != nil {
 		s.lose(cause) // before the hold was there to be notified

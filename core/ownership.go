@@ -49,15 +49,14 @@ func (o *ownership) watch(renewed bool, at time.Time) {
 	}
 }
 
-// enter adds a hold. The first call decides the lease, later ones are re-entries.
-func (o *ownership) enter(s *scope, req *request) {
+// enter adds a hold: the acquisition itself, or a re-entry.
+func (o *ownership) enter(s *scope) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.scopes = append(o.scopes, s)
 	if o.entering > 0 {
 		o.entering-- // it was announced
 	}
-	o.lease.Ask(req.lease)
 }
 
 // count is how many holds there are, or are about to be. The mutex is held.

@@ -28,6 +28,7 @@ func (c *Client) reenter(ctx context.Context, o *ownership, req *request, report
 	if err != nil {
 		return err
 	}
+	o.lease.Ask(req.lease)
 	sent, err := o.setCount(ctx, count, req.lease, has)
 	if err != nil {
 		c.undoEntry(o, false)

@@ -2,8 +2,9 @@ package lease
 
 import "time"
 
-// The rest of this file is for tests: it does to the clocks what a machine does that is
-// suspended, or a process that is stopped. Nobody is notified.
+// This file is for tests only: it does to the clocks what a machine does that is suspended,
+// or a process that is stopped. Nobody is notified. The tests of core need it, too, and so it
+// is no test file of this package.
 
 // AdvanceClocks brings one lease nearer to its deadline on either clock.
 func (l *Lease) AdvanceClocks(mono, wall time.Duration) {

@@ -10,97 +10,125 @@ import (
 )
 
 // inquiry is whether Redis is being asked for a lease that is in doubt. One question is on
-// its way at a time; what raises doubts meanwhile leads to one more after it.
+// its way at a time, after a pause since the one before. What raises doubts meanwhile leads
+// to one more after it; so does a question without an answer, or that was refused.
 //
-//	quiet ── Doubt ──▶ asking ── Doubt ──▶ askAgain
-//	  ▲                │    ▲                 │
-//	  └─── answered ───┘    └── next question ┘
+//	quiet ── Doubt ──▶ waiting ── pause over ──▶ asking ── Doubt ──▶ askAgain
+//	  ▲                  ▲  ▲                    │    │                 │
+//	  │                  │  └────── failed ──────┘    │                 │
+//	  └──────────────────│────── answered ────────────┘                 │
+//	                     └────── answered, or failed ───────────────────┘
+//
+// Nothing is asked of a lease that is not held any more. Times are since the client's start.
 type inquiry struct {
-	state     inquiryState
-	notBefore time.Duration // when the next question may be sent, since the client's start
+	state inquiryState
+	pause time.Duration // after the last question; it grows while questions fail
+	from  time.Duration // when the next question may travel with those of other leases
+	at    time.Duration // when it is sent, be it alone
 }
 
 type inquiryState uint8
 
 const (
 	quiet inquiryState = iota
+	waiting
 	asking
 	askAgain
 )
 
-// questionPause is the time between two questions about one lease.
-const questionPause = 20 * time.Millisecond
+// The pause between two questions about one lease. It doubles with every one that fails, so
+// that an outage is not amplified.
+const (
+	questionPause    = 20 * time.Millisecond
+	maxQuestionPause = 5 * time.Second
+)
 
-// Doubt has Redis asked, in the background, whether the claim still holds. If it does not,
-// the lease is lost.
-func (l *Lease) Doubt() {
-	if l.doubted() {
-		l.dog.cfg.Spawn(l.askUntilSure)
+// Doubt has Redis asked, in the background, whether the claim still holds, until there is an
+// answer. If it does not hold, the lease is lost. Of a lease that is not under watch yet,
+// Redis is asked when it is.
+func (l *Lease) Doubt() { l.dog.doubt(l) }
+
+func (w *Watchdog) doubt(l *Lease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if l.schedule.inquiry.doubted() {
+		w.replan(&l.schedule, time.Now())
 	}
 }
 
-// doubted notes a doubt, and reports whether nobody asks yet.
-func (l *Lease) doubted() (first bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	first = l.inquiry.state == quiet
-	if first {
-		l.inquiry.state = asking
+// doubted notes a doubt, and reports whether a question is to be planned for it.
+func (i *inquiry) doubted() (plan bool) {
+	switch i.state {
+	case quiet:
+		i.state = waiting
+		return true
+	case asking:
+		i.state = askAgain
+	}
+	return false
+}
+
+// due reports whether the next question is to be sent now, which others do or do not.
+func (i *inquiry) due(now time.Duration, others bool) bool {
+	return i.state == waiting && (i.at <= now || others && i.from <= now)
+}
+
+// asked ends a question.
+func (i *inquiry) asked(now time.Duration, failed bool) {
+	if failed {
+		i.pause = min(max(2*i.pause, questionPause), maxQuestionPause)
 	} else {
-		l.inquiry.state = askAgain
+		i.pause = questionPause
 	}
-	return first
-}
-
-// askUntilSure asks until no doubt has come since the last question was sent, or the lease
-// is over.
-func (l *Lease) askUntilSure(ctx context.Context) {
-	for {
-		if pause := l.questionIn(); pause > 0 && jitter.Sleep(ctx, pause) != nil {
-			return
-		}
-		if l.beginQuestion() {
-			l.ask(ctx)
-		}
-		if l.sure() {
-			return
-		}
+	i.from, i.at = now+i.pause-i.pause/jitter.Spread, now+jitter.Of(i.pause)
+	if failed || i.state == askAgain {
+		i.state = waiting
+	} else {
+		i.state = quiet
 	}
 }
 
-// questionIn is how long the next question has to wait.
-func (l *Lease) questionIn() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.inquiry.notBefore - time.Since(l.dog.cfg.Start)
-}
-
-// beginQuestion answers all doubts up to now by the question that follows, and reports
-// whether there is still something to ask about.
-func (l *Lease) beginQuestion() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.inquiry = inquiry{state: asking, notBefore: time.Since(l.dog.cfg.Start) + questionPause}
-	return l.phase == held
-}
-
-// sure ends the asking, unless doubts have come meanwhile.
-func (l *Lease) sure() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.inquiry.state == askAgain && l.phase == held {
-		return false
+// askBatch asks about leases that one script can ask about. What Redis said is taken in for
+// all of them before any holder is notified.
+func (w *Watchdog) askBatch(ctx context.Context, batch []*Lease) {
+	leases, claims := stillHeld(batch)
+	if len(leases) == 0 {
+		return
 	}
-	l.inquiry.state = quiet
-	return true
-}
-
-// ask asks once.
-func (l *Lease) ask(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, l.dog.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
-	v := l.dog.cfg.Renewer.Renew(ctx, []redisstore.Claim{l.Claim}, 0)[0]
-	if v.Err == nil && !v.Held && !errors.Is(ctx.Err(), context.Canceled) {
-		l.Lose(l.dog.cfg.Gone)
+	verdicts := w.cfg.Renewer.Renew(ctx, claims, 0)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return // the client has ended: what was cut short is no answer
 	}
+	var over []*Lease
+	for i, l := range leases {
+		v := verdicts[i]
+		w.asked(l, v.Err != nil)
+		if v.Err == nil && !v.Held && l.lose(w.cfg.Gone) {
+			over = append(over, l)
+		}
+	}
+	for _, l := range over {
+		l.announce()
+	}
+}
+
+// stillHeld leaves out those of which nothing needs to be known any more.
+func stillHeld(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
+	for _, l := range batch {
+		if l.Held() {
+			leases, claims = append(leases, l), append(claims, l.Claim)
+		}
+	}
+	return leases, claims
+}
+
+// asked ends a question about l, and plans the next one if there is to be one.
+func (w *Watchdog) asked(l *Lease, failed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	l.schedule.inquiry.asked(now.Sub(w.cfg.Start), failed)
+	w.replan(&l.schedule, now)
 }

@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,9 +12,10 @@ import (
 func TestLease_DoubtAsksRedis(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		says redisstore.Verdict
-		lost bool
-	}{"there": {there, false}, "gone": {gone, true}, "no answer": {noAnswer, false}, "refused": {refused, false}} {
+		says  redisstore.Verdict
+		lost  bool
+		again bool
+	}{"there": {there, false, false}, "gone": {gone, true, false}, "no answer": {noAnswer, false, true}, "refused": {refused, false, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
@@ -23,7 +25,7 @@ func TestLease_DoubtAsksRedis(t *testing.T) {
 				h.Doubt()
 				pass(time.Second)
 				calls := b.redis.calls()
-				if len(calls) != 1 || calls[0].ttl != 0 || !calls[0].at.Equal(b.start) {
+				if len(calls) == 0 || calls[0].ttl != 0 || !calls[0].at.Equal(b.start) || len(calls) > 1 != c.again {
 					t.Errorf("asked %v", calls)
 				}
 				if c.lost {
@@ -37,6 +39,135 @@ func TestLease_DoubtAsksRedis(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A question that Redis has not answered, or has refused, is no answer: it is asked until
+// there is one.
+func TestLease_DoubtIsAskedUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fails  func(b *bed)
+		answer redisstore.Verdict
+	}{
+		"refused, then gone":     {func(b *bed) { b.redis.say("k", refused) }, gone},
+		"refused, then there":    {func(b *bed) { b.redis.say("k", refused) }, there},
+		"no answer, then gone":   {func(b *bed) { b.redis.say("k", noAnswer) }, gone},
+		"black hole, then gone":  {func(b *bed) { b.redis.delay("k", time.Hour) }, gone},
+		"black hole, then there": {func(b *bed) { b.redis.delay("k", time.Hour) }, there},
+	} {
+		for _, outage := range []time.Duration{time.Millisecond, time.Second, time.Minute, 10 * time.Minute} {
+			t.Run(name+", after "+outage.String(), func(t *testing.T) {
+				t.Parallel()
+				inBubble(t, func(t *testing.T, b *bed) {
+					c.fails(b)
+					h := b.held("k", time.Hour)
+					h.Doubt()
+					pass(outage)
+					wantHeld(t, h)
+					b.redis.say("k", c.answer)
+					b.redis.delay("k", 0)
+					pass(timeout + 5*time.Second)
+					if c.answer == gone {
+						wantLost(t, h, errGone)
+					} else {
+						wantHeld(t, h)
+					}
+					b.redis.calls()
+					pass(10 * time.Minute)
+					if n := len(b.redis.calls()); n > 0 {
+						t.Errorf("%d questions after the answer", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The pause after a failed question grows up to a bound and is jittered; further doubts do
+// not shorten it. After an answer it is as short as before.
+func TestLease_FailedQuestionsAreBounded(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		h := b.held("k", time.Hour)
+		for range 2 {
+			b.redis.say("k", refused)
+			for range 6000 {
+				h.Doubt()
+				pass(10 * time.Millisecond)
+			}
+			var gaps []time.Duration
+			calls := b.redis.calls()
+			for i, c := range calls[1:] {
+				gaps = append(gaps, c.at.Sub(calls[i].at))
+			}
+			if n := len(gaps); n < 12 || n > 30 {
+				t.Errorf("%d questions in a minute: %s", n, gaps)
+			}
+			if gaps[0] > 100*time.Millisecond {
+				t.Errorf("asked again after %s", gaps[0])
+			}
+			for i, gap := range gaps[1:] {
+				if gap > 5*time.Second+time.Millisecond || gap < 3*time.Second && gap < gaps[i] {
+					t.Errorf("asked again after %s, %d: %s", gap, i, gaps)
+				}
+			}
+			b.redis.say("k", there)
+			pass(10 * time.Second)
+			b.redis.calls()
+		}
+		wantHeld(t, h)
+	})
+}
+
+// An outage in which many leases are in doubt costs a handful of questions at a time,
+// and no goroutine each.
+func TestLease_DoubtsOfManyTravelTogether(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		const leases = 1000
+		holders := make([]*holding, leases)
+		for i := range holders {
+			holders[i] = b.held(fmt.Sprint("n/", i), time.Hour)
+			b.redis.say(holders[i].Key, refused)
+		}
+		before := b.spawned()
+		for i, h := range holders {
+			h.Doubt()
+			if i%50 == 0 {
+				pass(10 * time.Millisecond)
+			}
+		}
+		pass(time.Minute)
+		calls := b.redis.calls()
+		if n := b.spawned() - before; n > 2*len(calls) {
+			t.Errorf("%d goroutines for %d calls", n, len(calls))
+		}
+		pass(time.Minute)
+		if n := len(b.redis.calls()); n > 60 {
+			t.Errorf("%d calls in the second minute", n)
+		}
+		for _, h := range holders {
+			b.redis.say(h.Key, gone)
+		}
+		pass(6 * time.Second)
+		for _, h := range holders {
+			wantLost(t, h, errGone)
+		}
+	})
+}
+
+// The question about a lease that nobody watches yet is asked when somebody does.
+func TestLease_DoubtBeforeTheWatch(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.redis.say("k", gone)
+		h := b.opened("k", time.Hour)
+		h.Doubt()
+		pass(time.Second)
+		h.Watch(time.Now())
+		pass(time.Second)
+		wantLost(t, h, errGone)
+	})
 }
 
 // A flood of doubts costs one question at a time, and one every 20 ms at most; the last

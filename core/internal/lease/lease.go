@@ -13,6 +13,9 @@ import (
 //	  │                                             ▲
 //	  ├── End ──────────────────────────────────────┘
 //	  └── Lose, the deadline, Redis ──▶ lost
+//
+// A lease that is held or releasing stays under watch, once it is, so that who waits for the
+// last one waits for its release, too; ended and lost are forgotten.
 type phase uint8
 
 const (
@@ -32,15 +35,14 @@ type Lease struct {
 	dog      *Watchdog
 	holder   Holder
 	deadline deadline
-	schedule schedule // guarded by the watchdog
+	schedule schedule // with the inquiry; guarded by the watchdog
 
 	mu      sync.Mutex
 	phase   phase
-	wishes  int32         // to renew it
-	cause   error         // of the loss
-	longest time.Duration // longest TTL asked for
+	wishes  int32 // to renew it
+	cause   error // of the loss
+	granted granted
 	trust   trust
-	inquiry inquiry
 }
 
 // trust is what may be believed of Redis after commands without an answer.
@@ -63,7 +65,7 @@ type Holder interface {
 // Open makes l the lease of a claim that Redis has given for ttl to a command sent at sent.
 // Nobody watches it yet.
 func (w *Watchdog) Open(l *Lease, claim redisstore.Claim, holder Holder, sent time.Time, ttl time.Duration) {
-	l.Claim, l.dog, l.holder, l.longest = claim, w, holder, ttl
+	l.Claim, l.dog, l.holder, l.granted.longest = claim, w, holder, ttl
 	l.schedule.lease = l
 	l.deadline.set(w.cfg.Start, DeadlineAfter(sent, ttl))
 }

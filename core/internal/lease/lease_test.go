@@ -156,3 +156,52 @@ func TestLease_IsUnderWatchUntilItsEnd(t *testing.T) {
 		<-drained
 	})
 }
+
+// So it is when its lease ends meanwhile, whatever the scheduler is occupied with beside it.
+func TestLease_IsUnderWatchUntilItsEnd_AfterTheDeadline(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(b *bed, h *holding){
+		"fixed":   func(_ *bed, h *holding) { h.Watch(time.Now()) },
+		"renewed": func(_ *bed, h *holding) { h.Renew(time.Now()) },
+		"renewal on the wire": func(b *bed, h *holding) {
+			b.redis.delay("n", ttl)
+			h.Renew(time.Now())
+			pass(third)
+		},
+		"suspended": func(b *bed, h *holding) {
+			h.Watch(time.Now())
+			b.AdvanceWallClock(time.Hour)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				h := b.opened("n/k", ttl)
+				open(b, h)
+				drained := b.Drained()
+				if err := h.BeginRelease(); err != nil {
+					t.Error(err)
+				}
+				pass(ttl / 2)
+				h.Acknowledge(time.Now(), time.Minute)
+				b.redis.delay("n", 0)
+				pass(10 * ttl)
+				other, brief := b.renewed("n/other"), b.held("n/brief", time.Second)
+				pass(10 * ttl)
+				wantHeld(t, other)
+				wantLost(t, brief, errOver)
+				other.End()
+				select {
+				case <-drained:
+					t.Error("drained before the end")
+				default:
+				}
+				if n := b.Count(); n != 1 || h.Loss() != nil {
+					t.Errorf("%d under watch, loss %v", n, h.Loss())
+				}
+				h.End()
+				<-drained
+			})
+		})
+	}
+}

@@ -16,94 +16,6 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// model is what a lease should be: the same life in plain variables, without a scheduler,
-// mutexes or atomics. Times are since the start.
-type model struct {
-	phase      string // held, releasing, ended, lost
-	cause      error
-	mono, wall time.Duration // the deadline
-	wishes     int
-	longest    time.Duration
-	landing    time.Duration // 0: nothing may land
-	most       time.Duration
-	announced  []error
-	reported   []error
-	quietFrom  time.Duration // since when it is renewed and no renewal was answered
-	wire       bool          // a renewal is on its way
-}
-
-func (m *model) left(now time.Duration) time.Duration { return min(m.mono, m.wall) - now }
-
-func (m *model) lose(cause error) {
-	if m.phase == "held" {
-		m.phase, m.cause = "lost", cause
-		m.announced = append(m.announced, cause)
-	}
-}
-
-func (m *model) acknowledge(sent, now, ttl time.Duration) {
-	if m.phase != "held" || m.left(now) <= 0 {
-		return
-	}
-	if m.most > 0 {
-		ttl = min(ttl, m.most)
-	}
-	if end := sent + ttl - margin(ttl); end > m.mono {
-		m.mono, m.wall = end, end
-	}
-}
-
-func (m *model) lower(now, ttl time.Duration) bool {
-	if m.phase != "held" || m.landing > now {
-		return false
-	}
-	m.longest = ttl
-	if end := now + ttl - margin(ttl); end-now < m.left(now) {
-		m.mono, m.wall = end, end
-	}
-	return true
-}
-
-func (m *model) release() error {
-	if m.phase == "held" {
-		m.phase = "releasing"
-	}
-	return m.cause
-}
-
-func (m *model) end() {
-	if m.phase != "lost" {
-		m.phase = "ended"
-	}
-}
-
-func (m *model) wish(n int, now time.Duration) {
-	if m.wishes == 0 && !m.wire {
-		m.quietFrom = now
-	}
-	m.wishes += n
-}
-
-// answered is what becomes of a renewal, or of a question, when Redis has answered.
-func (m *model) answered(v redisstore.Verdict, question bool, sent, now time.Duration) {
-	switch {
-	case v == gone:
-		m.lose(errGone)
-	case question:
-	case v == noAnswer:
-		m.landing = now + landing
-	case v == there:
-		m.acknowledge(sent, now, ttl)
-	}
-	if question {
-		return
-	}
-	m.wire, m.quietFrom = false, now
-	if v != gone {
-		m.reported = append(m.reported, v.Err)
-	}
-}
-
 // pair is a lease beside its model.
 type pair struct {
 	*holding
@@ -118,8 +30,9 @@ type duel struct {
 	t     *testing.T
 	rand  *rand.Rand
 	start time.Time
-	trail []string      // what was done
-	fresh int           // leases so far
+	trail []string // what was done
+	fresh int      // leases so far
+	idle  <-chan struct{}
 	blind time.Duration // until when a step of the wall clock may not have been noticed
 
 	mu    sync.Mutex // the models are notified of renewals by the watchdog's goroutines
@@ -153,7 +66,13 @@ func (d *duel) Renew(_ context.Context, claims []redisstore.Claim, ttl time.Dura
 				d.t.Errorf("%s renewed: %s, %d wishes, on the wire %v", c.Key, p.phase, p.wishes, p.wire)
 			}
 			p.wire = true
+			p.ask(ttl)
+			continue
 		}
+		if p.phase != "held" || !p.doubt || p.asked {
+			d.t.Errorf("%s asked about: %s, in doubt %v, on the way %v", c.Key, p.phase, p.doubt, p.asked)
+		}
+		p.question()
 	}
 	takes := time.Duration(d.rand.Int64N(int64(2 * time.Second)))
 	d.mu.Unlock()
@@ -199,7 +118,7 @@ func (d *duel) step() {
 		sent := time.Duration(d.rand.Int64N(int64(3 * time.Second)))
 		d.notedf("%s acknowledge %s, sent %s ago", p.Key, span, sent)
 		p.Acknowledge(now.Add(-sent), span)
-		p.acknowledge(at-sent, at, span)
+		p.confirm(at-sent, at, span)
 	case 2, 3:
 		d.notedf("%s lower to %s", p.Key, span)
 		if got, want := p.Lower(now, span), p.lower(at, span); got != want {
@@ -227,6 +146,7 @@ func (d *duel) step() {
 		}
 	case 10, 11:
 		d.notedf("%s doubt", p.Key)
+		p.doubted(at)
 		p.Doubt()
 	case 12:
 		cause := errors.New("cause " + strconv.Itoa(len(d.trail)))
@@ -252,7 +172,7 @@ func (d *duel) step() {
 	case 15:
 		d.notedf("%s ask %s", p.Key, span)
 		p.Ask(span)
-		p.longest = max(p.longest, span)
+		p.ask(span)
 	case 16:
 		d.notedf("suspended for %s", span/10)
 		for _, l := range d.Leases() {
@@ -268,6 +188,9 @@ func (d *duel) compare() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	watched := d.Leases()
+	if idle := d.isIdle(); idle != (len(watched) == 0) {
+		d.t.Errorf("at %s: drained %v with %d under watch", d.now(), idle, len(watched))
+	}
 	for key, p := range d.pairs {
 		left := p.left(d.now())
 		if left <= 0 && (left > -5*time.Millisecond || d.now() < d.blind) {
@@ -296,12 +219,23 @@ func (d *duel) compare() {
 		if told := p.lost(); len(told) == 1 && len(p.announced) == 1 {
 			differs("told cause", told[0].cause, p.announced[0])
 		}
-		if p.phase == "held" || p.phase == "lost" || p.phase == "ended" {
-			differs("watched", slices.Contains(watched, &p.Lease), p.phase == "held")
-		}
+		differs("watched", slices.Contains(watched, &p.Lease), p.phase == "held" || p.phase == "releasing")
 		if silent := d.now() - p.quietFrom; p.phase == "held" && p.wishes > 0 && !p.wire && silent > third+time.Millisecond {
 			d.t.Errorf("%s at %s: not renewed for %s", key, d.now(), silent)
 		}
+		if silent := d.now() - p.doubtFrom; p.phase == "held" && p.doubt && !p.asked && silent > 5*time.Second+time.Millisecond {
+			d.t.Errorf("%s at %s: in doubt, and not asked about for %s", key, d.now(), silent)
+		}
+	}
+}
+
+// isIdle reports whether nothing was under watch since the last lease was opened.
+func (d *duel) isIdle() bool {
+	select {
+	case <-d.idle:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -326,6 +260,7 @@ func (d *duel) replace() {
 		d.pairs[key], d.ever[key] = p, p
 		d.notedf("%s opened for %s", key, given)
 	}
+	d.idle = d.Drained()
 }
 
 // Real leases under a real watchdog, and models of them, live through the same events.

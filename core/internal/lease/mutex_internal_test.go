@@ -64,7 +64,7 @@ func TestNoCallUnderAMutex(t *testing.T) {
 		"clock":      {none, func(l *Lease) { _ = l.CheckClock(time.Now().Add(time.Hour)) }, []string{"lost"}},
 		"deadline":   {none, func(*Lease) { time.Sleep(time.Minute) }, []string{"lost"}},                                          // in the time of the bubble
 		"wall clock": {none, func(l *Lease) { l.dog.AdvanceWallClock(time.Hour); time.Sleep(2 * time.Second) }, []string{"lost"}}, // in the time of the bubble
-		"asked":      {none, func(l *Lease) { l.Doubt() }, []string{"renew", "lost"}},
+		"asked":      {none, func(l *Lease) { l.Doubt() }, []string{"name", "renew", "lost"}},
 		"gone":       {none, func(l *Lease) { l.Renew(time.Now()); time.Sleep(10 * time.Second) }, []string{"name", "renew", "lost"}}, // in the time of the bubble
 		"renewed": {redisstore.Verdict{Held: true}, func(l *Lease) {
 			l.Renew(time.Now())

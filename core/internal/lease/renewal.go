@@ -18,20 +18,20 @@ type Renewer interface {
 	Renew(ctx context.Context, claims []redisstore.Claim, ttl time.Duration) []redisstore.Verdict
 }
 
-// renew is one pass over the leases that are due: one batch per node and kind, none of which
-// waits for another.
-func (w *Watchdog) renew(ctx context.Context, due []*Lease) {
+// inBatches does something for leases, one batch per node and kind, none of which waits for
+// another.
+func (w *Watchdog) inBatches(ctx context.Context, leases []*Lease, do func(ctx context.Context, batch []*Lease)) {
 	type path struct {
 		node string
 		kind *redisstore.Kind
 	}
 	batches := make(map[path][]*Lease)
-	for _, l := range due {
+	for _, l := range leases {
 		p := path{w.cfg.Renewer.NodeName(ctx, l.Key), l.Kind}
 		batches[p] = append(batches[p], l)
 	}
 	for _, batch := range batches {
-		w.cfg.Spawn(func(ctx context.Context) { w.renewBatch(ctx, batch) })
+		w.cfg.Spawn(func(ctx context.Context) { do(ctx, batch) })
 	}
 }
 
@@ -66,13 +66,24 @@ func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 // stillWanted leaves out those that need no renewal any more.
 func (w *Watchdog) stillWanted(batch []*Lease) (leases []*Lease, claims []redisstore.Claim) {
 	for _, l := range batch {
-		if l.wanted() {
+		if l.beginRenewal() {
 			leases, claims = append(leases, l), append(claims, l.Claim)
 		} else {
 			w.renewed(l, time.Now(), false)
 		}
 	}
 	return leases, claims
+}
+
+// beginRenewal asks for the watchdog's TTL if a renewal still makes sense, and reports whether.
+func (l *Lease) beginRenewal() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wanted := l.phase == held && l.wishes > 0
+	if wanted {
+		l.granted.ask(l.dog.cfg.TTL)
+	}
+	return wanted
 }
 
 // judged takes in what Redis said, and reports whether the lease is lost by that. A release
@@ -83,11 +94,17 @@ func (l *Lease) judged(v redisstore.Verdict, sent time.Time) (over bool) {
 		l.Unanswered()
 	case v.Err != nil: // refused: it has changed nothing
 	case v.Held:
-		l.confirm(sent, l.dog.cfg.TTL)
+		l.renewedAt(sent)
 	default:
 		return l.lose(l.dog.cfg.Gone)
 	}
 	return false
+}
+
+func (l *Lease) renewedAt(sent time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.confirm(sent, l.dog.cfg.TTL)
 }
 
 // renewed ends a renewal that was sent at sent, and plans the next one: a failed one is

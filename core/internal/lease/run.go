@@ -35,42 +35,70 @@ func (w *Watchdog) Run(ctx context.Context) {
 // look handles what is due, and says when the next look is.
 func (w *Watchdog) look() time.Duration {
 	now := time.Now()
-	over, due, next := w.collect(now)
-	for _, l := range over {
-		if l.CheckClock(now) == nil {
-			w.watch(l, now) // renewed in this instant, or being released
-		}
+	found := w.collect(now)
+	w.end(found.over, now)
+	if len(found.renewals) > 0 {
+		w.cfg.Spawn(func(ctx context.Context) { w.inBatches(ctx, found.renewals, w.renewBatch) })
 	}
-	if len(due) > 0 {
-		w.cfg.Spawn(func(ctx context.Context) { w.renew(ctx, due) })
+	if len(found.questions) > 0 {
+		w.cfg.Spawn(func(ctx context.Context) { w.inBatches(ctx, found.questions, w.askBatch) })
 	}
-	return next
+	return found.next
 }
 
-// collect takes from the heap what is over, and gives what is to be renewed.
-func (w *Watchdog) collect(now time.Time) (over, due []*Lease, next time.Duration) {
+// end loses leases whose deadline has passed. Those that were renewed in this instant, or are
+// being released, stay under watch.
+func (w *Watchdog) end(over []*Lease, now time.Time) {
+	for _, l := range over {
+		if l.CheckClock(now) == nil {
+			w.update(l)
+		}
+	}
+}
+
+// findings are what one look has found.
+type findings struct {
+	over      []*Lease // whose deadline has passed
+	renewals  []*Lease // that are due
+	questions []*Lease // that are due
+	next      time.Duration
+}
+
+// collect finds what is due. What is over leaves the heap only when it is lost or ended, so
+// that nobody who waits for the last lease misses it meanwhile; until then it is at the end.
+func (w *Watchdog) collect(now time.Time) (f findings) {
 	at := now.Sub(w.cfg.Start)
 	soon := at + w.cfg.TTL/coalesce
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	defer func() { w.alarm = at + next }()
+	defer func() { w.alarm = at + f.next }()
 	w.followWallClock(now)
 	for w.heap.Len() > 0 {
 		s := w.heap.First()
 		switch {
+		case s.next == never:
+			f.next = clockCheck
+			return f
 		case s.lease.Expired(now):
-			w.drop(s)
-			over = append(over, s.lease)
+			f.over = append(f.over, s.lease)
+			s.next = never
+			w.heap.Fix(s)
 			continue
-		case s.renewing || s.renewAt == 0 || s.renewAt > soon || len(due) == 0 && s.renewAt > at:
-			return over, due, min(max(s.next-at, time.Millisecond), clockCheck)
+		case s.inquiry.due(at, len(f.questions) > 0):
+			f.questions = append(f.questions, s.lease)
+			s.inquiry.state = asking
+		case s.renewing || s.renewAt == 0 || s.renewAt > soon || len(f.renewals) == 0 && s.renewAt > at:
+			f.next = min(max(s.next-at, time.Millisecond), clockCheck)
+			return f
+		default:
+			f.renewals = append(f.renewals, s.lease)
+			s.renewing = true
 		}
-		s.renewing = true
 		s.plan(now)
 		w.heap.Fix(s)
-		due = append(due, s.lease)
 	}
-	return over, due, time.Hour
+	f.next = time.Hour
+	return f
 }
 
 // followWallClock plans anew what was planned before the wall clock was moved on, because

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"math"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/dueheap"
@@ -12,7 +13,10 @@ import (
 //	   ▲                                            │
 //	   └───────────── no wish is left ──────────────┘
 //
-// The deadline is looked at in all of them, as long as the lease is in the heap.
+// The deadline is looked at in all of them, and so is whether a question is due, as long as
+// the lease is held. A lease is in the heap, where [Watchdog.Drained] sees it, from Watch until
+// it is lost or ended: also while it is being released, however long ago its deadline was, when
+// there is nothing more to look at.
 type schedule struct {
 	dueheap.Slot
 
@@ -21,16 +25,27 @@ type schedule struct {
 	renewAt  time.Duration // 0: no renewal is planned
 	renewing bool
 	answered chan struct{} // closed when that renewal was; nil if nobody waits for it
+	inquiry  inquiry
 }
+
+// never is when the watchdog looks at a lease that is not held any more, but not ended.
+const never time.Duration = math.MaxInt64
 
 // DueBefore is for the heap.
 func (s *schedule) DueBefore(other *schedule) bool { return s.next < other.next }
 
 // plan sets the next look, as the clocks are now.
 func (s *schedule) plan(now time.Time) {
+	if !s.lease.Held() {
+		s.next = never
+		return
+	}
 	s.next = now.Sub(s.lease.dog.cfg.Start) + s.lease.Left(now)
 	if s.renewAt > 0 && !s.renewing {
 		s.next = min(s.next, s.renewAt)
+	}
+	if s.inquiry.state == waiting {
+		s.next = min(s.next, s.inquiry.at)
 	}
 }
 

@@ -4,42 +4,76 @@ import "time"
 
 // Acknowledge raises the deadline after a reply to a command that was sent at sent and set
 // a TTL. It does nothing once a release has begun, or the deadline has passed: a reply that
-// comes then is no success.
+// comes then is no success. The command is the one that was prepared last, by Lower or Ask.
 func (l *Lease) Acknowledge(sent time.Time, ttl time.Duration) {
-	l.confirm(sent, ttl)
+	l.acknowledge(sent, ttl)
 	l.dog.update(l)
 }
 
-// confirm is Acknowledge without a new look at the schedule.
-func (l *Lease) confirm(sent time.Time, ttl time.Duration) {
+func (l *Lease) acknowledge(sent time.Time, ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.confirm(sent, ttl) {
+		l.granted.lowered()
+	}
+}
+
+// confirm raises the deadline, and reports whether the reply counts. The mutex is held.
+func (l *Lease) confirm(sent time.Time, ttl time.Duration) bool {
 	if l.phase != held || l.Expired(time.Now()) {
-		return
+		return false
 	}
 	if l.trust.most > 0 {
 		ttl = min(ttl, l.trust.most)
 	}
 	l.deadline.raise(l.dog.cfg.Start, DeadlineAfter(sent, ttl))
+	return true
 }
 
-// Ask notes that a TTL is asked for, which Redis may grant.
+// Ask notes that a TTL is asked for, which Redis may grant, whatever it answers. It comes
+// before the command, and before every command that may raise the TTL; renewals do so
+// themselves.
 func (l *Lease) Ask(ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.longest = max(l.longest, ttl)
+	l.granted.ask(ttl)
 }
 
 // Longest is the longest TTL that Redis may still have been given.
 func (l *Lease) Longest() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.longest
+	return l.granted.longest
+}
+
+// granted is what TTL Redis may have given. What commands ask for raises it, before they are
+// sent; it falls only when Redis has confirmed a TTL that was lowered, and nothing was asked
+// for in between.
+type granted struct {
+	longest time.Duration
+	lowerTo time.Duration // what the TTL was prepared to be lowered to; 0: it was not, or another command came since
+}
+
+// ask notes a TTL that may be granted.
+func (g *granted) ask(ttl time.Duration) { g.longest, g.lowerTo = max(g.longest, ttl), 0 }
+
+// lower notes a TTL that is to be set whatever there is.
+func (g *granted) lower(ttl time.Duration) {
+	g.ask(ttl)
+	g.lowerTo = ttl
+}
+
+// lowered takes in that Redis has done so, if that was prepared.
+func (g *granted) lowered() {
+	if g.lowerTo > 0 {
+		g.longest, g.lowerTo = g.lowerTo, 0
+	}
 }
 
 // Lower prepares to lower the TTL in Redis, and reports whether that may be: not while a
 // command without an answer may land and raise it again. The local deadline comes first,
-// now, because a reply may never come.
+// now, because a reply may never come; that Redis has a shorter TTL is known by the reply only,
+// with Acknowledge.
 func (l *Lease) Lower(now time.Time, ttl time.Duration) bool {
 	if !l.lowered(now, ttl) {
 		return false
@@ -54,7 +88,7 @@ func (l *Lease) lowered(now time.Time, ttl time.Duration) bool {
 	if l.phase != held || now.Sub(l.dog.cfg.Start) < l.trust.landing {
 		return false
 	}
-	l.longest = ttl
+	l.granted.lower(ttl)
 	if end := DeadlineAfter(now, ttl); l.Left(now) > end.Sub(now) {
 		l.deadline.set(l.dog.cfg.Start, end)
 	}

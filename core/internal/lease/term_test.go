@@ -47,9 +47,6 @@ func TestLease_Lower(t *testing.T) {
 			t.Error("not lowered")
 		}
 		wantLeft(t, h, time.Second-margin(time.Second)) // only a reply raises it
-		if got := h.Longest(); got != time.Minute {
-			t.Errorf("longest: got %s", got)
-		}
 		pass(time.Second)
 		wantLost(t, h, errOver)
 		if h.Lower(time.Now(), time.Second) {
@@ -108,6 +105,56 @@ func TestLease_LongestTTLAskedFor(t *testing.T) {
 			if h.Ask(c.ask); h.Longest() != c.want {
 				t.Errorf("after %s: got %s, want %s", c.ask, h.Longest(), c.want)
 			}
+		}
+	})
+}
+
+// What was prepared to be lowered is lower when Redis has said so. Until then, and if the
+// lease was raised by another command since, Redis may have what it had.
+func TestLease_LongestIsLoweredByTheReply(t *testing.T) {
+	t.Parallel()
+	lower := func(h *holding, ttl time.Duration) { h.Lower(time.Now(), ttl) }
+	acknowledge := func(h *holding, ttl time.Duration) { h.Acknowledge(time.Now(), ttl) }
+	ask := func(h *holding, ttl time.Duration) { h.Ask(ttl) }
+	type step struct {
+		do   func(h *holding, ttl time.Duration)
+		ttl  time.Duration
+		want time.Duration
+	}
+	for name, steps := range map[string][]step{
+		"lowered":               {{lower, time.Minute, time.Hour}, {acknowledge, time.Minute, time.Minute}},
+		"raised by it":          {{lower, 2 * time.Hour, 2 * time.Hour}, {acknowledge, 2 * time.Hour, 2 * time.Hour}},
+		"at the second attempt": {{lower, time.Minute, time.Hour}, {lower, 2 * time.Minute, time.Hour}, {acknowledge, 2 * time.Minute, 2 * time.Minute}},
+		"raised by another":     {{lower, time.Minute, time.Hour}, {ask, time.Second, time.Hour}, {acknowledge, time.Second, time.Hour}},
+		"confirmed without it":  {{acknowledge, time.Minute, time.Hour}},
+		"once":                  {{lower, time.Minute, time.Hour}, {acknowledge, time.Minute, time.Minute}, {ask, time.Hour, time.Hour}, {acknowledge, time.Minute, time.Hour}},
+		"after it was lost":     {{lower, time.Minute, time.Hour}, {func(h *holding, _ time.Duration) { h.Lose(errGone) }, 0, time.Hour}, {acknowledge, time.Minute, time.Hour}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				h := b.held("k", time.Hour)
+				for i, s := range steps {
+					if s.do(h, s.ttl); h.Longest() != s.want {
+						t.Errorf("step %d: got %s, want %s", i, h.Longest(), s.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A renewal on the wire when the TTL was lowered confirms nothing about that.
+func TestLease_LongestIsNotLoweredByARenewal(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		h := b.held("k", time.Hour)
+		h.Renew(time.Now())
+		h.Lower(time.Now(), ttl)
+		pass(time.Minute)
+		wantHeld(t, h)
+		if got := h.Longest(); got != time.Hour {
+			t.Errorf("got %s", got)
 		}
 	})
 }

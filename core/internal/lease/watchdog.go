@@ -46,7 +46,7 @@ func (w *Watchdog) watch(l *Lease, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !l.Held() {
-		return // lost in this instant
+		return // lost or released in this instant
 	}
 	s := &l.schedule
 	if s.renewAt == 0 && l.wanted() {
@@ -125,7 +125,7 @@ func (w *Watchdog) Leases() []*Lease {
 	return leases
 }
 
-// Drained is closed when nothing is under watch.
+// Drained is closed when nothing is under watch: everything that was is lost, or ended.
 func (w *Watchdog) Drained() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()

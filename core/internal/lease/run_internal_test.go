@@ -1,0 +1,47 @@
+package lease
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// A reply that is taken in between two steps of the scheduler, the one that finds the
+// deadline passed and the one that would lose the lease, keeps the lease under watch all the
+// time: who waits for the last one does not take it for gone.
+func TestWatchdog_ReplyBetweenTwoStepsOfTheScheduler(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dog := NewWatchdog(Config{Start: time.Now(), TTL: 30 * time.Second, Over: errTest, Gone: errTest})
+		l, h := &Lease{}, &witness{dog: dog}
+		dog.Open(l, redisstore.Claim{Key: "k", Field: "f"}, h, time.Now(), time.Second)
+		l.Watch(time.Now())
+		drained := dog.Drained()
+		now := time.Now().Add(time.Second)
+		found := dog.collect(now)
+		if len(found.over) != 1 {
+			t.Fatalf("%d are over", len(found.over))
+		}
+		l.Acknowledge(time.Now(), time.Minute) // this goroutine looked at the clock before
+		select {
+		case <-drained:
+			t.Error("drained under a lease that is held")
+		default:
+		}
+		dog.end(found.over, now)
+		if !l.Held() || dog.Count() != 1 {
+			t.Errorf("held %v, %d under watch", l.Held(), dog.Count())
+		}
+		life, end := context.WithCancel(t.Context())
+		defer end()
+		go dog.Run(life)
+		time.Sleep(time.Minute) // in the time of the bubble
+		synctest.Wait()
+		if l.Loss() == nil || dog.Count() != 0 {
+			t.Errorf("after the new deadline: loss %v, %d under watch", l.Loss(), dog.Count())
+		}
+	})
+}
