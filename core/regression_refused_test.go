@@ -172,7 +172,7 @@ func TestRefresh_RefusedExpectsNoMessage(t *testing.T) {
 		wantErr(t, hold.Refresh(t.Context(), 30*time.Second), core.ErrUnavailable)
 		_, err := b.locks().Lock("k").ForceRelease(t.Context())
 		must(t, err)
-		pass(10 * time.Millisecond)
+		pass(50 * time.Millisecond) // it asks every 20 ms at most
 		wantEnded(t, ctx, core.ErrLost)
 		cancel()
 		<-next

@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -85,20 +86,23 @@ func TestRelease_InnerUnansweredIsPutRight(t *testing.T) {
 	})
 }
 
-// slowly has a refresh of hold take its time, and be answered in the end: it has the turn of
-// the holder.
-func slowly(t *testing.T, proxy *faultproxy.Proxy, hold *core.Hold, takes time.Duration) {
+// slowly has refreshes of hold, one after the other, have the turn of the holder for 700 ms.
+// Each is answered in time. Then it calls over.
+func slowly(t *testing.T, proxy *faultproxy.Proxy, hold *core.Hold, over func()) {
 	t.Helper()
-	slow := proxy.DelayReply(faultproxy.Once(scriptOn(t, "refresh", "k")), takes)
-	go func() { _ = hold.Refresh(context.Background(), time.Minute) }()
-	<-slow.Hit()
+	slow := proxy.DelayReply(scriptOn(t, "refresh", "k"), 150*time.Millisecond)
+	for range 5 {
+		go func() { _ = hold.Refresh(context.Background(), time.Minute) }()
+	}
+	synctest.Wait() // all are in line
+	time.AfterFunc(700*time.Millisecond, func() { over(); slow.Remove() })
 }
 
 // An operation that was behind one that was answered has as much time for its own as
 // another one.
 func TestOperations_BehindASlowOneHaveTheirTime(t *testing.T) {
 	t.Parallel()
-	const slow, busy = 900 * time.Millisecond, 500 * time.Millisecond
+	const slow, busy = 700 * time.Millisecond, 500 * time.Millisecond
 	for name, do := range map[string]func(h *core.Hold) error{
 		"release": func(h *core.Hold) error { return h.Release(context.Background()) },
 		"leave":   func(h *core.Hold) error { return h.Leave(context.Background(), time.Second) },
@@ -109,10 +113,10 @@ func TestOperations_BehindASlowOneHaveTheirTime(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bed) {
 				locks, proxy := b.knowing() // with a backend timeout of a second
 				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
-				slowly(t, proxy, hold, slow)
-				refused := proxy.AnswerError(scripts, passes[0])
-				time.AfterFunc(slow+busy, refused.Remove)
 				start := time.Now()
+				slowly(t, proxy, hold, func() {
+					time.AfterFunc(busy, proxy.AnswerError(scripts, passes[0]).Remove)
+				})
 				must(t, do(hold))
 				if took := time.Since(start); took < slow+busy {
 					t.Errorf("took %s: nothing is tested", took)
@@ -127,13 +131,13 @@ func TestOperations_BehindASlowOneHaveTheirTime(t *testing.T) {
 func TestRelease_BehindASlowOneGivesTheWholeLease(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
-		const lease, slow = 500 * time.Millisecond, 900 * time.Millisecond
+		const lease = 800 * time.Millisecond
 		locks, proxy := b.knowing()
 		core.LetRunsLast(locks)
 		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
 		next := acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(lease))
 		waiters(t, locks, 1)
-		slowly(t, proxy, hold, slow)
+		slowly(t, proxy, hold, func() {})
 		released(t, hold)
 		o := <-next
 		must(t, o.err)
