@@ -105,7 +105,6 @@ func TestOperations_BehindASlowOneHaveTheirTime(t *testing.T) {
 	const slow, busy = 700 * time.Millisecond, 500 * time.Millisecond
 	for name, do := range map[string]func(h *core.Hold) error{
 		"release": func(h *core.Hold) error { return h.Release(context.Background()) },
-		"leave":   func(h *core.Hold) error { return h.Leave(context.Background(), time.Second) },
 		"refresh": func(h *core.Hold) error { return h.Refresh(context.Background(), time.Minute) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 // lowers the count.
 //
 // It is attempted even when ctx has ended, until Redis has said nothing for the backend
-// timeout. nil means
+// timeout, or has refused everything for as long; the time in which it waits behind another
+// operation of this holder counts. nil means
 // that this holder will never appear in Redis again. [ErrLost] says that the lock
 // had ended before; [ErrNotHeld] that this hold was released already, or is nil:
 // nobody else's lock is touched. [ErrUnavailable] says that Redis did not confirm:
