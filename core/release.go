@@ -49,6 +49,9 @@ func (h *Hold) Release(ctx context.Context) error {
 
 // release takes the hold away from its owners.
 func (s *scope) release(ctx context.Context, now time.Time) (handed bool, err error) {
+	if len(s.owners) == 1 { // the usual release, which need not pay for what follows
+		return s.owners[0].release(ctx, s, now)
+	}
 	var handovers atomic.Int32
 	err = eachOwnership(s.owners, func(o *ownership) error {
 		handed, err := o.release(ctx, s, now)
