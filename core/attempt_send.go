@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -42,9 +43,12 @@ func (s *sends) try(ctx context.Context) (g grant, err error) {
 	return g, err
 }
 
-// pause pauses before the next attempt.
+// pause pauses before the next attempt. It ends when the client is being closed.
 func (s *sends) pause(ctx context.Context, pause time.Duration) error {
-	if err := s.of.client.sleepOpen(ctx, pause); err != nil {
+	if err := jitter.SleepUnless(ctx, pause, s.of.client.closing, ErrClosed); err != nil {
+		if ctx.Err() != nil {
+			err = contextCause(ctx)
+		}
 		return s.of.stopped(ctx, err)
 	}
 	s.of.now = time.Now()

@@ -16,8 +16,8 @@ func ownerOf(h any) *ownership {
 	return h.(*ownership) //nolint:errcheck,forcetypeassert // there are no others
 }
 
-// Alive reports whether the lease lasts.
-func (o *ownership) Alive(now time.Time) bool { return !o.lease.Expired(now) }
+// Lasts reports whether the lease lasts by the clocks, also while it is being released.
+func (o *ownership) Lasts(now time.Time) bool { return !o.lease.Expired(now) }
 
 // acquired registers the ownership that the attempt of w has brought, or that of a caller that
 // does not wait. A holder of this client whose lock it has taken is lost, or asks Redis.
@@ -51,6 +51,12 @@ func (o *ownership) expectFall(left, lease time.Duration) (falls bool) {
 		o.client.queues.ExpectEcho(o.lease.Key, time.Now())
 	}
 	return falls
+}
+
+// fallen ends what expectFall has begun, also with the empty change of a command that got no
+// answer: a message that comes then is looked into.
+func (o *ownership) fallen(change redisstore.Change) {
+	o.client.queues.EchoSent(o.lease.Key, change.Fell, time.Now())
 }
 
 // notQueued is the error of an acquisition that the queue of its key did not let in.

@@ -35,8 +35,8 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	h.unwatch()
 	s.stopRenewal()
 	ctx = context.WithoutCancel(ctx)
-	err := eachOwnership(s.owners, func(_ int, o *ownership) error {
-		return o.leaveFor(ctx, s, d.Truncate(time.Millisecond), o.client.operation(now))
+	err := eachOwnership(s.owners, func(o *ownership) error {
+		return o.leaveFor(ctx, s, d.Truncate(time.Millisecond), now)
 	})
 	s.finished(HoldResult{Left: true, Err: err})
 	return err
@@ -69,35 +69,44 @@ func (s *scope) close() error {
 }
 
 // leaveFor puts a marker in the place of the holder.
-func (o *ownership) leaveFor(ctx context.Context, s *scope, d time.Duration, has span) error {
+func (o *ownership) leaveFor(ctx context.Context, s *scope, d time.Duration, now time.Time) error {
 	if err := o.lease.Loss(); err != nil {
 		return err
 	}
 	defer o.lease.End()
 	defer o.leaves(queue.NoMessage)
-	if err := o.operations.begin(ctx); err != nil {
-		return unavailable(err)
-	}
-	defer o.operations.end()
-	start, sends := time.Now(), 0
-	marker := o.client.nextField()
-	o.expectFall(o.lease.Left(start), d) // leaves, which follows, ends this
-	change, _, err := insist(ctx, o, has, func() redisstore.Call[redisstore.Change] {
-		sends++
-		return o.client.store.HandOff(time.Now(), o.lease.Claim, marker, d)
-	})
-	if redisstore.Rejects(err) {
-		// Redis takes no new field, being out of memory, say: the old one is the marker.
-		change, _, err = insist(ctx, o, has, func() redisstore.Call[redisstore.Change] {
-			return o.client.store.Refresh(time.Now(), o.lease.Claim, d)
-		})
-	}
+	now, has, err := o.begin(ctx, now)
 	if err != nil {
 		return err
 	}
-	if change.Mine || sends > 1 && !o.lease.Expired(start) {
-		return nil // sent again, "not there" means that the first one was executed, and is over
+	defer o.operations.end()
+	o.expectFall(o.lease.Left(now), d) // leaves, which follows, ends this
+	left, err := o.mark(ctx, d, has)
+	if err != nil {
+		return err
+	}
+	if left.answer.Mine || left.done(o) {
+		return nil // one that was done, and is not there, is over
 	}
 	s.lostOnRelease(errNotMine)
 	return errNotMine
+}
+
+// mark makes a marker of the holder: by a field of its own, or of the old one where Redis
+// takes no new field, being out of memory, say.
+func (o *ownership) mark(ctx context.Context, d time.Duration, s span) (result[redisstore.Change], error) {
+	store, marker := o.client.store, o.client.nextField()
+	passed, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[redisstore.Change] {
+		return store.HandOff(now, o.lease.Claim, marker, d)
+	})
+	if !redisstore.Rejects(err) {
+		return passed, err
+	}
+	kept, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[redisstore.Change] {
+		return store.Refresh(now, o.lease.Claim, d)
+	})
+	if passed.doubt {
+		kept.doubt, kept.first = true, passed.first
+	}
+	return kept, err
 }

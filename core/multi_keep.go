@@ -18,7 +18,7 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 		owners[i] = m.got[index]
 	}
 	a := m.client.newAttempt(ctx, m.keys[acquired[0]], m.req, m.report, time.Now())
-	err := eachOwnership(owners, func(_ int, o *ownership) error {
+	err := eachOwnership(owners, func(o *ownership) error {
 		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
 		if err != nil {
 			return err
@@ -64,9 +64,8 @@ func (m *multi) giveBack(ctx context.Context) {
 	gone := make(chan struct{})
 	m.client.spawn(func(life context.Context) {
 		defer close(gone)
-		_ = eachOwnership(got, func(_ int, o *ownership) error { //nolint:errcheck // the reaper goes on
-			_, err := o.freeLast(context.WithoutCancel(life), time.Now())
-			return err
+		_ = eachOwnership(got, func(o *ownership) error { //nolint:errcheck // the reaper goes on
+			return o.freeNow(context.WithoutCancel(life))
 		})
 	})
 	select {

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/jitter"
@@ -26,30 +25,3 @@ func (c *Client) callLimit(now time.Time) time.Time {
 }
 
 const roundTrips = 8
-
-// sleep pauses between two sends.
-func (c *Client) sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(jittered(d))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return contextCause(ctx)
-	}
-}
-
-// sleepOpen is sleep for callers that have nothing yet: it ends when the client is
-// being closed.
-func (c *Client) sleepOpen(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(jittered(d))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return contextCause(ctx)
-	case <-c.closing:
-		return ErrClosed
-	}
-}

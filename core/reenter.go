@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -76,19 +77,26 @@ func (a *attempt) span() span {
 }
 
 // undoEntry takes back an entry that did not become a hold. That is done at once;
-// the count in Redis, which may be too high now, is put right in the background, by
-// one writer per ownership.
+// the count in Redis is put right in the background.
 func (c *Client) undoEntry(o *ownership, renewed bool) {
 	o.mu.Lock()
 	o.entering--
-	first := !o.amending
-	o.amending = true
 	o.mu.Unlock()
 	if renewed {
 		o.lease.StopRenewal()
 	}
+	o.amendSoon()
+}
+
+// amendSoon has the count in Redis, which may be too high now, put right in the background, by
+// one writer per ownership. It frees a lock that has no holds any more.
+func (o *ownership) amendSoon() {
+	o.mu.Lock()
+	first := !o.amending
+	o.amending = true
+	o.mu.Unlock()
 	if first {
-		c.spawn(o.amend)
+		o.client.spawn(o.amend)
 	}
 }
 
@@ -96,7 +104,7 @@ func (c *Client) undoEntry(o *ownership, renewed bool) {
 // ownership is over.
 func (o *ownership) amend(ctx context.Context) {
 	for pause := firstPause; !o.amended(ctx); pause = nextPause(pause) {
-		if o.client.sleep(ctx, pause) != nil {
+		if jitter.Sleep(ctx, pause) != nil {
 			return
 		}
 	}
@@ -120,7 +128,7 @@ func (o *ownership) amended(ctx context.Context) bool {
 	case live && count > 0 && !silent && o.operations.yieldTo(cancel):
 		return o.writeCount(bounded, count)
 	case live && count == 0:
-		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the reaper
+		_ = o.freeNow(context.WithoutCancel(ctx)) //nolint:errcheck // the outer hold was released meanwhile; it leaves the rest to the reaper
 		return true
 	default:
 		return !live
@@ -146,13 +154,13 @@ func (o *ownership) writeCount(ctx context.Context, count int) (done bool) {
 // setCount writes the hold count, resending it while there is no answer. It never
 // creates the lock; a lock that is gone is a loss.
 func (o *ownership) setCount(ctx context.Context, count int, lease time.Duration, s span) (time.Time, error) {
-	mine, sent, err := insist(ctx, o, s, func() redisstore.Call[bool] {
-		return o.client.store.Hold(time.Now(), o.lease.Claim, count, lease)
+	got, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[bool] {
+		return o.client.store.Hold(now, o.lease.Claim, count, lease)
 	})
 	if err != nil {
-		return sent, err
+		return got.sent, err
 	}
-	return sent, o.confirmed(mine)
+	return got.sent, o.confirmed(got.answer)
 }
 
 // confirmed takes in whether a script has found the holder's field. That it is not there is

@@ -25,20 +25,18 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 		return err
 	}
 	h.scope.stopRenewal()
-	return eachOwnership(h.scope.owners, func(_ int, o *ownership) error {
+	return eachOwnership(h.scope.owners, func(o *ownership) error {
 		return o.refresh(ctx, lease.Truncate(time.Millisecond))
 	})
 }
 
 func (o *ownership) refresh(ctx context.Context, ttl time.Duration) error {
-	now := time.Now()
-	timeout := o.client.cfg.backendTimeout
-	s, err := o.operations.beginBy(ctx, o.client.operation(now), timeout)
+	_, s, err := o.begin(ctx, time.Now())
 	if err != nil {
-		return unavailable(err)
+		return err
 	}
 	defer o.operations.end()
-	if err := o.settle(ctx, now.Add(timeout)); err != nil {
+	if err := o.settle(ctx, s.passing); err != nil {
 		return unavailable(err)
 	}
 	o.checkClock(time.Now())
@@ -97,23 +95,22 @@ var errRenewing = errors.New("a renewal is on its way and not answered")
 // it that is not answered may land at any time, and cut a TTL that was raised since:
 // from then on no more than this lease is believed.
 func (o *ownership) setTTL(ctx context.Context, left, lease time.Duration, s span) error {
-	before := o.lease.Landing()
 	falls := o.expectFall(left, lease)
-	change, sent, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Change] {
-		return o.client.store.Refresh(time.Now(), o.lease.Claim, lease)
+	got, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[redisstore.Change] {
+		return o.client.store.Refresh(now, o.lease.Claim, lease)
 	})
-	if o.lease.Landing() != before {
+	if got.doubt {
 		o.lease.BelieveAtMost(lease)
+	}
+	if falls {
+		o.fallen(got.answer)
 	}
 	if err != nil {
 		return err
 	}
-	if falls {
-		o.client.queues.EchoSent(o.lease.Key, change.Fell, time.Now())
-	}
-	if err := o.confirmed(change.Mine); err != nil {
+	if err := o.confirmed(got.answer.Mine); err != nil {
 		return err
 	}
-	o.lease.Acknowledge(sent, lease)
+	o.lease.Acknowledge(got.sent, lease)
 	return nil
 }

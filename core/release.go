@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/queue"
@@ -18,7 +19,8 @@ import (
 // lowers the count.
 //
 // It is attempted even when ctx has ended, until Redis has said nothing for the backend
-// timeout. nil means
+// timeout, or has refused everything for as long; the time in which it waits behind another
+// operation of this holder counts. nil means
 // that this holder will never appear in Redis again. [ErrLost] says that the lock
 // had ended before; [ErrNotHeld] that this hold was released already, or is nil:
 // nobody else's lock is touched. [ErrUnavailable] says that Redis did not confirm:
@@ -47,24 +49,30 @@ func (h *Hold) Release(ctx context.Context) error {
 
 // release takes the hold away from its owners.
 func (s *scope) release(ctx context.Context, now time.Time) (handed bool, err error) {
-	if len(s.owners) == 1 {
+	if len(s.owners) == 1 { // the usual release, which need not pay for what follows
 		return s.owners[0].release(ctx, s, now)
 	}
-	handovers := make([]bool, len(s.owners))
-	err = eachOwnership(s.owners, func(i int, o *ownership) (err error) {
-		handovers[i], err = o.release(ctx, s, now)
+	var handovers atomic.Int32
+	err = eachOwnership(s.owners, func(o *ownership) error {
+		handed, err := o.release(ctx, s, now)
+		if handed {
+			handovers.Add(1)
+		}
 		return err
 	})
-	return slices.Contains(handovers, true), err
+	return handovers.Load() > 0, err
 }
 
 // eachOwnership does something for all keys of a MultiLock at once, so that together
 // they take no longer than one.
-func eachOwnership(owners []*ownership, do func(i int, o *ownership) error) error {
+func eachOwnership(owners []*ownership, do func(o *ownership) error) error {
+	if len(owners) == 1 {
+		return do(owners[0])
+	}
 	errs := make([]error, len(owners))
 	var all sync.WaitGroup
 	for i, o := range owners {
-		all.Go(func() { errs[i] = do(i, o) })
+		all.Go(func() { errs[i] = do(o) })
 	}
 	all.Wait()
 	return joined(errs)
@@ -98,31 +106,49 @@ func mentionedBeside(outcome error, errs []error) []error {
 
 // release takes one hold away from the ownership.
 func (o *ownership) release(ctx context.Context, s *scope, now time.Time) (handed bool, err error) {
-	if err := o.operations.begin(ctx); err != nil {
-		return false, unavailable(err)
+	now, has, err := o.begin(ctx, now)
+	if err != nil {
+		o.leave(s)
+		o.amendSoon()
+		return false, err
 	}
 	defer o.operations.end()
 	o.checkClock(now)
 	if left := o.leave(s); left > 0 {
-		if err := o.lease.Loss(); err != nil {
-			return false, err
-		}
-		_, err := o.setCount(ctx, left, 0, o.client.operation(now))
-		return false, err
+		return false, o.leaveInner(ctx, left, has)
 	}
-	handed, err = o.freeLast(ctx, now)
+	handed, err = o.freeLast(ctx, now, has)
 	if errors.Is(err, ErrLost) {
 		s.lostOnRelease(err)
 	}
 	return handed, err
 }
 
+// leaveInner notes in Redis that one hold less is left.
+func (o *ownership) leaveInner(ctx context.Context, left int, s span) error {
+	if err := o.lease.Loss(); err != nil {
+		return err
+	}
+	_, err := o.setCount(ctx, left, 0, s)
+	if errors.Is(err, ErrUnavailable) {
+		o.amendSoon()
+	}
+	return err
+}
+
+// freeNow is freeLast for one that has no turn to wait for.
+func (o *ownership) freeNow(ctx context.Context) error {
+	now := time.Now()
+	_, err := o.freeLast(ctx, now, o.client.operation(now))
+	return err
+}
+
 // freeLast ends the ownership after its last hold.
-func (o *ownership) freeLast(ctx context.Context, now time.Time) (handed bool, err error) {
+func (o *ownership) freeLast(ctx context.Context, now time.Time, s span) (handed bool, err error) {
 	if err := o.lease.BeginRelease(); err != nil {
 		return false, err
 	}
-	handed, err = o.free(ctx, now, o.client.operation(now))
+	handed, err = o.free(ctx, now, s)
 	o.lease.End() // now, so that Close has waited for the release
 	return handed, err
 }
@@ -139,13 +165,13 @@ func (o *ownership) free(ctx context.Context, now time.Time, s span) (handed boo
 	c := o.client
 	w := c.queues.Choose(o.lease.Key, o, now)
 	if w == nil {
-		return false, o.freeForAll(ctx, now, s)
+		return false, o.freeForAll(ctx, s)
 	}
 	next, err := o.handTo(ctx, w, now, s)
 	if err != nil {
 		c.queues.NotHanded(w, time.Now())
 		if errors.Is(err, errHandoffRefused) {
-			return false, o.freeForAll(ctx, time.Now(), s)
+			return false, o.freeForAll(ctx, s)
 		}
 		o.leaves(queue.NoMessage)
 		if errors.Is(err, errHandedAndOver) {
@@ -158,14 +184,14 @@ func (o *ownership) free(ctx context.Context, now time.Time, s span) (handed boo
 	}
 	// The waiter left while the lock was on its way. It is this call's to pass on,
 	// but what becomes of it is no error of the release that was asked for.
-	_, _ = next.freeLast(ctx, time.Now()) //nolint:errcheck // see above; what is not answered goes to the reaper
+	_ = next.freeNow(ctx) //nolint:errcheck // see above; what is not answered goes to the reaper
 	return false, nil
 }
 
 // passOn frees an ownership whose waiter has left, in the background.
 func (c *Client) passOn(o *ownership) {
 	c.spawn(func(ctx context.Context) {
-		_, _ = o.freeLast(context.WithoutCancel(ctx), time.Now()) //nolint:errcheck // no caller; it leaves the rest to the reaper
+		_ = o.freeNow(context.WithoutCancel(ctx)) //nolint:errcheck // no caller; it leaves the rest to the reaper
 	})
 }
 
@@ -173,16 +199,12 @@ func (c *Client) passOn(o *ownership) {
 func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s span) (*ownership, error) {
 	c := o.client
 	field := c.nextField()
-	first, sends, doubtful := now, 0, o.lease.Landing()
 	falls := o.expectFall(o.lease.Left(now), w.Lease)
-	change, _, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Change] {
-		if sends++; sends > 1 {
-			now = time.Now()
-		}
+	got, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[redisstore.Change] {
 		return c.store.HandOff(now, o.lease.Claim, field, w.Lease)
 	})
 	switch {
-	case redisstore.Rejects(err) && o.lease.Landing().Equal(doubtful):
+	case redisstore.Rejects(err) && !got.doubt:
 		return nil, fmt.Errorf("%w: %w", errHandoffRefused, err)
 	case err != nil:
 		c.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
@@ -190,16 +212,15 @@ func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, 
 		return nil, err
 	}
 	if falls {
-		c.queues.EchoSent(o.lease.Key, change.Fell, time.Now())
+		o.fallen(got.answer)
 	}
 	switch {
-	case !change.Mine && sends > 1 && !o.lease.Expired(time.Now()):
+	case !got.answer.Mine && got.doubt && !o.lease.Expired(time.Now()):
 		return nil, errHandedAndOver
-	case !change.Mine:
+	case !got.answer.Mine:
 		return nil, errNotMine
 	}
-	// Sent again, the call may have been executed the first time.
-	return c.newOwnership(redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}, change.Token, first, w.Lease), nil
+	return c.newOwnership(redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}, got.answer.Token, got.first, w.Lease), nil
 }
 
 // errHandedAndOver says that a hand-off was sent again and found neither holder within
@@ -212,13 +233,9 @@ var errHandedAndOver = errors.New("the lease of the next holder is over")
 var errHandoffRefused = errors.New("hand-off refused")
 
 // freeForAll deletes the lock and publishes it.
-func (o *ownership) freeForAll(ctx context.Context, now time.Time, s span) error {
+func (o *ownership) freeForAll(ctx context.Context, s span) error {
 	c := o.client
-	first, sends := now, 0
-	released, _, err := insist(ctx, o, s, func() redisstore.Call[redisstore.Released] {
-		if sends++; sends > 1 {
-			now = time.Now()
-		}
+	got, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[redisstore.Released] {
 		return c.store.Release(now, o.lease.Claim)
 	})
 	if err != nil {
@@ -226,9 +243,9 @@ func (o *ownership) freeForAll(ctx context.Context, now time.Time, s span) error
 		o.leaves(queue.NoMessage)
 		return err
 	}
-	o.leaves(c.othersNotified(o.lease.Key, released.Notified))
-	if released.Mine || sends > 1 && !o.lease.Expired(first) {
-		return nil // sent again, "not there" means that the first one was executed
+	o.leaves(c.othersNotified(o.lease.Key, got.answer.Notified))
+	if got.answer.Mine || got.done(o) {
+		return nil
 	}
 	return errNotMine
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -101,38 +102,63 @@ func (c *Client) concede(ctx context.Context, key string, last time.Time, err er
 	return unavailable(err)
 }
 
+// result is what an operation of a holder has come to.
+type result[T any] struct {
+	answer T
+	sent   time.Time // when the last send was made: that which was answered, if any was
+	doubt  bool      // a send got no answer: it may have been executed, or still be
+	first  time.Time // when the first send was made that may have been executed
+}
+
+// note takes in a send, and whether it was answered with a value, refused, or not answered.
+func (r *result[T]) note(sent time.Time, fate redisstore.Fate, err error) {
+	r.sent = sent
+	unknown := fate == redisstore.Unknown
+	if !r.doubt && (unknown || err == nil) {
+		r.first = sent
+	}
+	r.doubt = r.doubt || unknown
+}
+
+// done reports whether an answer that the holder is not there means that an earlier send was
+// executed. One that came after the end of the lease has found nothing.
+func (r *result[T]) done(o *ownership) bool { return r.doubt && !o.lease.Expired(r.first) }
+
 // insist sends a harmless script of a holder until it is answered, ctx ends, or its time is
-// over. sent is when the answered call was sent.
-func insist[T any](ctx context.Context, o *ownership, s span, prepare func() redisstore.Call[T]) (answer T, sent time.Time, err error) {
+// over.
+func insist[T any](ctx context.Context, o *ownership, s span, prepare func(now time.Time) redisstore.Call[T]) (result[T], error) {
 	c := o.client
+	var got result[T]
 	r := resend{client: c, key: o.lease.Key, span: s, pauser: o}
-	err = r.run(ctx, func() (time.Time, bool, error) {
-		call := prepare()
-		sent = call.Sent
-		var fate redisstore.Fate
-		var err error
-		answer, fate, err = call.Wait(ctx, s.limit(c, sent))
+	err := r.run(ctx, func() (time.Time, bool, error) {
+		call := prepare(time.Now())
+		answer, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
+		got.answer = answer
+		got.note(call.Sent, fate, err)
 		if fate == redisstore.Unknown {
 			o.lease.Unanswered()
 		}
 		switch {
 		case err == nil:
 			o.operations.answered()
-			return sent, false, nil
+			return got.sent, false, nil
 		case ctx.Err() != nil:
-			return sent, false, unavailable(contextCause(ctx))
+			return got.sent, false, unavailable(contextCause(ctx))
 		case !redisstore.Transient(err), errors.Is(err, redisstore.ErrSilent):
-			return sent, false, unavailable(r.cause(err))
+			return got.sent, false, unavailable(r.cause(err))
 		default:
-			return sent, true, err
+			return got.sent, true, err
 		}
 	})
-	return answer, sent, err
+	return got, err
 }
 
 // pause pauses an operation on a lock that is held: its error is that of the operation.
 func (o *ownership) pause(ctx context.Context, pause time.Duration) error {
-	return unavailable(o.client.sleep(ctx, pause))
+	if jitter.Sleep(ctx, pause) != nil {
+		return unavailable(contextCause(ctx))
+	}
+	return nil
 }
 
 // span is the time that an operation has. The zero value is as long as its context.
@@ -144,6 +170,22 @@ type span struct {
 // operation is the span of an operation without a wait time: as long as Redis answers, but
 // errors that pass are those of a Redis that is not there.
 func (c *Client) operation(now time.Time) span { return span{passing: now.Add(c.cfg.backendTimeout)} }
+
+// begin takes the turn of an operation without a wait time, which was asked for at asked. It
+// gives when the operation begins and the time that it has then: what is left of the backend
+// timeout, or all of it if the operations in front were answered.
+func (o *ownership) begin(ctx context.Context, asked time.Time) (now time.Time, s span, err error) {
+	c := o.client
+	s, err = o.operations.beginBy(ctx, c.operation(asked), c.cfg.backendTimeout)
+	if err != nil {
+		return asked, s, unavailable(err)
+	}
+	now = time.Now()
+	if s.end.IsZero() {
+		s = c.operation(now)
+	}
+	return now, s, nil
+}
 
 // limit is up to when a command may take that is sent now.
 func (s span) limit(c *Client, now time.Time) time.Time {

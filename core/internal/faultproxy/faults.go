@@ -34,6 +34,14 @@ func (p *Proxy) HoldRequest(m Match) *Rule { return p.add(holdRequest, 0, m) }
 // DelayRequest is [Proxy.HoldRequest] for d, or until [Rule.Release].
 func (p *Proxy) DelayRequest(m Match, d time.Duration) *Rule { return p.add(holdRequest, d, m) }
 
+// AnswerError has the command refused with an error, such as "BUSY a script runs": it does
+// not reach Redis. A PING goes there in its place, so that replies keep their order.
+func (p *Proxy) AnswerError(m Match, says string) *Rule {
+	r := p.rule(answerError, 0, m)
+	r.says = says
+	return p.apply(r)
+}
+
 // BlackHole swallows everything in both directions while on: connections stay open,
 // new ones are accepted, nothing passes. A connection that lost something stays dead
 // afterwards, open and silent, until a side closes it. Commands that a rule holds
@@ -63,10 +71,17 @@ func (p *Proxy) Refuse(on bool) {
 }
 
 func (p *Proxy) add(a action, delay time.Duration, m Match) *Rule {
-	r := &Rule{
+	return p.apply(p.rule(a, delay, m))
+}
+
+func (p *Proxy) rule(a action, delay time.Duration, m Match) *Rule {
+	return &Rule{
 		proxy: p, match: m, action: a, delay: delay,
 		first: make(chan struct{}), released: make(chan struct{}),
 	}
+}
+
+func (p *Proxy) apply(r *Rule) *Rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules = append(p.rules, r)

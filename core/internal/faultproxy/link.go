@@ -63,10 +63,16 @@ func (l *link) forwardCommand(in *bufio.Reader) bool {
 	if rule != nil && rule.action == holdRequest && !rule.wait(l.proxy.closing) {
 		return false
 	}
+	if rule != nil && rule.action == answerError {
+		cmd = ping
+	}
 	l.inflight.sent(cmd.args, rule)
 	_, err = l.upstream.Write(cmd.raw)
 	return err == nil
 }
+
+// ping is what Redis gets in the place of a command that is answered with an error.
+var ping = command{raw: []byte("*1\r\n$4\r\nPING\r\n"), args: []string{"PING"}}
 
 // forwardReplies carries replies and messages to the client.
 func (l *link) forwardReplies() {
@@ -87,10 +93,12 @@ func (l *link) forwardReplies() {
 
 func (l *link) forwardReply(v value) {
 	rule := l.inflight.received(v)
-	if rule != nil {
+	if rule != nil && rule.action != answerError {
 		rule.answered()
 	}
 	switch {
+	case rule != nil && rule.action == answerError:
+		v.raw = []byte("-" + rule.says + "\r\n")
 	case rule != nil && rule.action == dropReply:
 		l.mute.Store(true)
 		l.cut()

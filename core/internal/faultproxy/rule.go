@@ -13,6 +13,7 @@ const (
 	holdRequest
 	dropReply
 	holdReply
+	answerError
 )
 
 // Rule is one fault of a proxy. Its methods are safe for concurrent use.
@@ -21,6 +22,7 @@ type Rule struct {
 	match  Match
 	action action
 	delay  time.Duration // of holdRequest and holdReply; 0 is until released
+	says   string        // of answerError
 
 	first    chan struct{} // closed at the first hit
 	released chan struct{} // closed by Release and Remove

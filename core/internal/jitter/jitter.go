@@ -21,6 +21,11 @@ func Of(d time.Duration) time.Duration {
 
 // Sleep pauses for d, jittered, or until ctx ends, and then gives its error.
 func Sleep(ctx context.Context, d time.Duration) error {
+	return SleepUnless(ctx, d, nil, nil)
+}
+
+// SleepUnless is Sleep that also ends when the channel is closed, with an error for that.
+func SleepUnless(ctx context.Context, d time.Duration, closed <-chan struct{}, err error) error {
 	timer := time.NewTimer(Of(d))
 	defer timer.Stop()
 	select {
@@ -28,5 +33,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-closed:
+		return err
 	}
 }

@@ -102,16 +102,6 @@ func (l *Lease) Unanswered() {
 	l.trust.landing = time.Since(l.dog.cfg.Start) + l.dog.cfg.Landing
 }
 
-// Landing is until when commands without an answer may land, zero if there are none.
-func (l *Lease) Landing() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.trust.landing == 0 {
-		return time.Time{}
-	}
-	return l.dog.cfg.Start.Add(l.trust.landing)
-}
-
 // BelieveAtMost caps the TTLs that replies are taken to confirm, from now on: a command
 // that lowers the TTL may land at any time.
 func (l *Lease) BelieveAtMost(ttl time.Duration) {

@@ -9,7 +9,7 @@ import (
 // stands for the same holder.
 type Holder interface {
 	Field() string            // names it in Redis; never changes
-	Alive(now time.Time) bool // whether it can be built upon
+	Lasts(now time.Time) bool // its lease does by the clocks, also while it is being released
 }
 
 // Replaced is a holder of this process whose lock another one has taken.

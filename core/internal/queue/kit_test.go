@@ -19,7 +19,7 @@ type holder struct {
 }
 
 func (h *holder) Field() string        { return h.field }
-func (h *holder) Alive(time.Time) bool { return !h.dead }
+func (h *holder) Lasts(time.Time) bool { return !h.dead }
 
 // subscription is one whose state the test sets. released calls what the client would do
 // then, which may be anything.

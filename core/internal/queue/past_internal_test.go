@@ -8,7 +8,7 @@ import (
 type anybody string
 
 func (a anybody) Field() string        { return string(a) }
-func (a anybody) Alive(time.Time) bool { return true }
+func (a anybody) Lasts(time.Time) bool { return true }
 
 // What is not written down while a lock is held for the first time is as if it had been.
 func TestQueue_PastOfTheFirstTurn(t *testing.T) {

@@ -246,10 +246,10 @@ func (q *Queues) Holders(key string) []Holder {
 	return nil
 }
 
-// Held reports whether a holder of this process is alive.
+// Held reports whether the lease of a holder of this process lasts.
 func (q *Queues) Held(key string, now time.Time) bool {
 	for _, h := range q.Holders(key) { // without the mutex
-		if h.Alive(now) {
+		if h.Lasts(now) {
 			return true
 		}
 	}

@@ -1,0 +1,13 @@
+package lease
+
+import "time"
+
+// Landing is until when commands without an answer may land, zero if there are none.
+func (l *Lease) Landing() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trust.landing == 0 {
+		return time.Time{}
+	}
+	return l.dog.cfg.Start.Add(l.trust.landing)
+}
