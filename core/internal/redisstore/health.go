@@ -33,7 +33,8 @@ type health struct {
 	reports Reports
 	asker
 
-	asked  atomic.Int64 // Unix nanoseconds of the first call since the last answer; 0: none
+	began  time.Time    // on the clock that is never set; asked counts from there
+	asked  atomic.Int64 // nanoseconds to the first call since the last answer; 0: none
 	slow   atomic.Int64 // calls that wait, and have for a moment
 	silent atomic.Pointer[silence]
 
@@ -68,7 +69,7 @@ type Reports struct {
 }
 
 func newHealth(node string, cfg Config, at address) *health {
-	h := &health{node: node, timeout: cfg.Timeout, address: at, reports: cfg.Reports, trouble: &trouble{}}
+	h := &health{node: node, timeout: cfg.Timeout, address: at, reports: cfg.Reports, began: time.Now(), trouble: &trouble{}}
 	h.life, h.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	h.renew()
 	return h
@@ -102,7 +103,11 @@ func (h *health) explain(err error) error {
 // sent notes that a call is about to be sent.
 func (h *health) sent(now time.Time) {
 	if h != nil && h.asked.Load() == 0 {
-		h.asked.CompareAndSwap(0, now.UnixNano())
+		since := now.Sub(h.began)
+		if since == 0 {
+			since = 1 // 0 says that there is none
+		}
+		h.asked.CompareAndSwap(0, int64(since))
 	}
 }
 
@@ -127,7 +132,7 @@ func (h *health) waits() (speaks context.Context, done func()) {
 // unanswered reports whether nothing was heard for as long as d after a call was sent.
 func (h *health) unanswered(d time.Duration) bool {
 	asked := h.asked.Load()
-	return asked != 0 && time.Since(time.Unix(0, asked)) >= d
+	return asked != 0 && time.Since(h.began)-time.Duration(asked) >= d
 }
 
 // verdict is when a ping that is sent now shows that the node is silent: when it is the
@@ -136,7 +141,7 @@ func (h *health) unanswered(d time.Duration) bool {
 func (h *health) verdict(now time.Time) time.Time {
 	limit := now.Add(h.timeout * 93 / 100)
 	if asked := h.asked.Load(); asked != 0 {
-		if end := time.Unix(0, asked).Add(h.timeout); end.After(limit) {
+		if end := h.began.Add(time.Duration(asked) + h.timeout); end.After(limit) {
 			return end
 		}
 	}
