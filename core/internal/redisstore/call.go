@@ -77,6 +77,9 @@ func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 			return c.wait(ctx, limit)
 		}
 	}
+	if c.store.redirected(err) {
+		err = &vainError{err}
+	}
 	if fateOf(err) != Answered && c.store.cluster != nil {
 		c.store.routes.nodes.stale() // another node may have taken over
 	}
@@ -183,6 +186,13 @@ type unsentError struct{ cause error }
 func (e *unsentError) Error() string { return e.cause.Error() }
 func (e *unsentError) Unwrap() error { return e.cause }
 
+// vainError is a redirection of a Cluster that is the answer after others were followed: its
+// nodes are not of one mind yet. Outside a Cluster there is nothing to follow, ever.
+type vainError struct{ cause error }
+
+func (e *vainError) Error() string { return e.cause.Error() }
+func (e *vainError) Unwrap() error { return e.cause }
+
 // fateOf tells an error of go-redis apart.
 func fateOf(err error) Fate {
 	var reply redis.Error
@@ -218,9 +228,13 @@ func fateOf(err error) Fate {
 func Answer(err error) bool { return fateOf(err) == Answered }
 
 // Transient reports whether an error may be another one on the next attempt: no connection,
-// no answer, or a replica. Others (WRONGTYPE, NOPERM, OOM) are the same. One that
-// [Passes] is transient, too.
+// no answer, a replica, or a redirection that was followed in vain. Others (WRONGTYPE, NOPERM,
+// OOM) are the same. One that [Passes] is transient, too.
 func Transient(err error) bool {
+	var vain *vainError
+	if errors.As(err, &vain) {
+		return true
+	}
 	return fateOf(err) != Answered || redis.IsReadOnlyError(err) || redis.IsMaxClientsError(err) || Passes(err)
 }
 
