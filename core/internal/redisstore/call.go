@@ -186,6 +186,21 @@ type unsentError struct{ cause error }
 func (e *unsentError) Error() string { return e.cause.Error() }
 func (e *unsentError) Unwrap() error { return e.cause }
 
+// lostError is the end of a connection on which commands were under way. Whatever it was, an
+// error of dialing in a tunnel, say, it says nothing about them.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string { return e.cause.Error() }
+func (e *lostError) Unwrap() error { return e.cause }
+
+// lost marks such an error where that is to be seen.
+func lost(err error) error {
+	if fateOf(err) == Unknown {
+		return err
+	}
+	return &lostError{err}
+}
+
 // vainError is a redirection of a Cluster that is the answer after others were followed: its
 // nodes are not of one mind yet. Outside a Cluster there is nothing to follow, ever.
 type vainError struct{ cause error }
@@ -199,6 +214,7 @@ func fateOf(err error) Fate {
 	var op *net.OpError
 	var interrupted *interruptedError
 	var unsent *unsentError
+	var lost *lostError
 	var explained *explainedError
 	var unreadable *unreadableError
 	switch {
@@ -212,6 +228,8 @@ func fateOf(err error) Fate {
 		return Unknown
 	case errors.As(err, &unsent):
 		return NotSent
+	case errors.As(err, &lost):
+		return Unknown
 	case errors.Is(err, redis.ErrAutoPipelineQueueFull), errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout),
 		errors.Is(err, redis.ErrPoolExhausted):
 		return NotSent
