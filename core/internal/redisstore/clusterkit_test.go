@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/mempipe"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -66,10 +67,27 @@ func (b *board) give(addr string) {
 	b.slotsAre(redis.ClusterSlot{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}})
 }
 
+// movesTo does, and has the client learn it.
+func (b *board) movesTo(addr string) {
+	b.give(addr)
+	b.client.ReloadState(context.Background())
+	time.Sleep(time.Second) // in the time of the bubble
+}
+
 func (b *board) slotsAre(slots ...redis.ClusterSlot) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.slots = slots
+}
+
+// storeOfCluster makes a Store with a timeout of a second, which the test closes.
+func storeOfCluster(t *testing.T, cluster *board) *bench {
+	t.Helper()
+	s, err := redisstore.New(cluster.client, redisstore.Config{Timeout: time.Second, RenewTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{Store: s, t: t}
 }
 
 // embedded is a node that is an embedded Redis.

@@ -3,7 +3,10 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -12,6 +15,12 @@ import (
 // ClusterClient has itself mixes the commands of several masters in a batch, so that
 // one which does not answer takes down the keys of others; here it follows
 // redirections only.
+//
+//	none -> there  a call wants a key of it
+//	there -> none  go-redis has closed its client, because it has left the Cluster
+//	there -> none  the nodes are closed
+//
+// Only open, takeLeft and close change that. A call waits for none of it but the first.
 type nodes struct {
 	cluster    *redis.ClusterClient
 	redirected *redis.AutoPipeliner // the caller's client's; ends with it
@@ -20,6 +29,9 @@ type nodes struct {
 	mu     sync.RWMutex
 	all    map[*redis.Client]*node
 	closed bool
+
+	end    chan struct{} // closed when the nodes are
+	worker sync.WaitGroup
 }
 
 // node is one master; the zero value is none.
@@ -36,7 +48,12 @@ func newNodes(cluster *redis.ClusterClient, cfg Config) (*nodes, error) {
 	}
 	opts.MaxQueuedCommands = pipelineBound(opts)
 	pipe, err := cluster.AsyncAutoPipelineWithOptions(opts)
-	return &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]*node)}, err
+	if err != nil {
+		return nil, err
+	}
+	n := &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]*node), end: make(chan struct{})}
+	n.worker.Go(n.sweeps)
+	return n, nil
 }
 
 // of is the master that owns key, as far as is known. Nothing is sent: [Store.Detect]
@@ -56,12 +73,11 @@ func (n *nodes) of(key string) (*node, error) {
 	return n.open(client)
 }
 
-// open makes the pipelines of a master, and ends those of masters that have left the
-// Cluster.
+// open makes the pipelines of a master.
 func (n *nodes) open(client *redis.Client) (*node, error) {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.closed {
-		n.mu.Unlock()
 		return &node{}, redis.ErrClosed
 	}
 	master, known := n.all[client]
@@ -74,31 +90,67 @@ func (n *nodes) open(client *redis.Client) (*node, error) {
 		master.hooks = hooksOf(client)
 		n.all[client] = master
 	}
-	var left []*node
-	for other, m := range n.all {
-		if other != client && poolClosed(other) {
-			delete(n.all, other)
+	return master, nil
+}
+
+// sweepPause is how often those are looked for that have left the Cluster. go-redis takes a
+// minute to close their clients.
+const sweepPause = 10 * time.Second
+
+// sweeps closes the nodes that leave.
+func (n *nodes) sweeps() {
+	ticker := time.NewTicker(sweepPause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			closeNodes(n.takeLeft())
+		case <-n.end:
+			return
+		}
+	}
+}
+
+// takeLeft takes out the nodes that have left.
+func (n *nodes) takeLeft() (left []*node) {
+	n.mu.RLock()
+	all := maps.Clone(n.all)
+	n.mu.RUnlock()
+	maps.DeleteFunc(all, func(_ *redis.Client, m *node) bool { return !poolClosed(m.renewer) })
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for client := range all {
+		if m, known := n.all[client]; known {
+			delete(n.all, client)
 			left = append(left, m)
 		}
 	}
-	n.mu.Unlock()
-	for _, m := range left {
-		m.close()
+	return left
+}
+
+// closeNodes closes nodes at the same time: each may take up to the timeout.
+func closeNodes(list []*node) {
+	var all sync.WaitGroup
+	for _, m := range list {
+		all.Go(m.close)
 	}
-	return master, nil
+	all.Wait()
 }
 
 // stale has the slots asked for again, in the background and not too often.
 func (n *nodes) stale() { n.cluster.ReloadState(context.Background()) } //nolint:forbidigo // go-redis ignores it
 
+// close ends them all, once.
 func (n *nodes) close() {
 	n.mu.Lock()
-	all := n.all
+	again, all := n.closed, n.all
 	n.closed, n.all = true, make(map[*redis.Client]*node)
 	n.mu.Unlock()
-	for _, m := range all {
-		m.close()
+	if !again {
+		close(n.end)
 	}
+	closeNodes(slices.Collect(maps.Values(all)))
+	n.worker.Wait()
 }
 
 // redirected reports whether the answer is that another node of the Cluster has the key,
@@ -112,9 +164,10 @@ func (s *Store) redirected(err error) bool {
 	return moved || ask
 }
 
-// poolClosed reports whether a client was closed; nothing is sent.
-func poolClosed(client *redis.Client) bool {
+// poolClosed reports whether a client was closed, or that whose clone it is. Nothing is sent,
+// and a clone has no hooks that would see it.
+func poolClosed(clone *redis.Client) bool {
 	over, end := context.WithCancel(context.Background()) //nolint:forbidigo // it has ended
 	end()
-	return errors.Is(client.Ping(over).Err(), redis.ErrClosed)
+	return errors.Is(clone.Ping(over).Err(), redis.ErrClosed)
 }
