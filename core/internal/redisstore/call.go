@@ -172,7 +172,7 @@ func within(ctx context.Context, limit time.Time) time.Time {
 // choose finds the way to the node of the key, unless that is silent.
 func (c *call) choose() (err error) {
 	if c.route, err = c.store.routes.of(c.key); err != nil {
-		return fmt.Errorf("no node of the cluster has the key: %w", err)
+		return fmt.Errorf("no node of the cluster is known: %w", err)
 	}
 	if c.moved {
 		c.route = &route{redirected: c.store.routes.nodes.redirected}

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// nodes are the masters of a Cluster, each with pipelines. The auto-pipeline that a
+// nodes are the masters of a Cluster, or what was taken for one, each with pipelines. The auto-pipeline that a
 // ClusterClient has itself mixes the commands of several masters in a batch, so that
 // one which does not answer takes down the keys of others; here it follows
 // redirections only.
@@ -57,7 +57,11 @@ func newNodes(cluster *redis.ClusterClient, cfg Config) (*nodes, error) {
 }
 
 // of is the master that owns key, as far as is known. Nothing is sent: [Store.Detect]
-// has loaded the slots.
+// has loaded the slots. Of a slot without a master go-redis names any node that it knows,
+// each time another one, which may be a replica. It is asked like a master, and refuses
+// (CLUSTERDOWN) or knows better (MOVED); so there may be pipelines to nodes that are no
+// masters, one of each at most, until they leave. An error says that the slots were never
+// loaded, or that the client is closed.
 func (n *nodes) of(key string) (*node, error) {
 	client, err := n.cluster.MasterForKey(context.Background(), key) //nolint:forbidigo // see above
 	if err != nil {

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync/atomic"
@@ -184,6 +185,55 @@ func TestNodes_HooksSeeNoPings(t *testing.T) {
 		time.Sleep(5 * time.Minute) // in the time of the bubble
 		if n := hook.seen.Load(); n != 0 {
 			t.Errorf("%d pings", n)
+		}
+	})
+}
+
+// For a slot without a master go-redis names any node that it knows, and that answers: the
+// key is found as soon as somebody has it.
+func TestNodes_SlotWithoutMaster(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{
+		"nobody has it":    "-CLUSTERDOWN Hash slot not served",
+		"another knows it": "-MOVED 1 10.0.0.2:6379",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				cluster := newBoard(t, map[string]dialNode{"10.0.0.1:6379": says(answer), "10.0.0.2:6379": embedded(t)})
+				b := storeOfCluster(t, cluster)
+				defer b.Close()
+				cluster.slotsAre(redis.ClusterSlot{End: 0, Nodes: []redis.ClusterNode{{Addr: "10.0.0.1:6379"}}})
+				cluster.client.ReloadState(t.Context())
+				time.Sleep(2 * time.Minute) // until go-redis has forgotten the address that it was given
+				for range 5 {
+					_, err := acquiring(t.Context(), b)
+					if !redisstore.Passes(err) && (err != nil || name == "nobody has it") {
+						t.Errorf("got %v", err)
+					}
+				}
+				cluster.movesTo("10.0.0.2:6379")
+				b.acquire("owned", alice, time.Minute)
+			})
+		})
+	}
+}
+
+// Without any slots, and when its client is closed, a Cluster has no node for a key.
+func TestNodes_NoNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cluster := newBoard(t, nil, func(o *redis.ClusterOptions) {
+			o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) { return nil, errors.New("unknown") }
+		})
+		b := storeOfCluster(t, cluster)
+		defer b.Close()
+		if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || err == nil || !redisstore.Transient(err) {
+			t.Errorf("slots not known: got %v, fate %d", err, fate)
+		}
+		_ = cluster.client.Close()
+		if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || err == nil {
+			t.Errorf("closed: got %v, fate %d", err, fate)
 		}
 	})
 }
