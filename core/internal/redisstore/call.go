@@ -249,8 +249,7 @@ func Answer(err error) bool { return fateOf(err) == Answered }
 // no answer, a replica, or a redirection that was followed in vain. Others (WRONGTYPE, NOPERM,
 // OOM) are the same. One that [Passes] is transient, too.
 func Transient(err error) bool {
-	var vain *vainError
-	if errors.As(err, &vain) {
+	if _, vain := errors.AsType[*vainError](err); vain {
 		return true
 	}
 	return fateOf(err) != Answered || redis.IsReadOnlyError(err) || redis.IsMaxClientsError(err) || Passes(err)
