@@ -30,6 +30,7 @@ type nodes struct {
 	all    map[*redis.Client]*node
 	closed bool
 
+	sweep  sync.Once     // begins with the first node
 	end    chan struct{} // closed when the nodes are
 	worker sync.WaitGroup
 }
@@ -51,9 +52,7 @@ func newNodes(cluster *redis.ClusterClient, cfg Config) (*nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]*node), end: make(chan struct{})}
-	n.worker.Go(n.sweeps)
-	return n, nil
+	return &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]*node), end: make(chan struct{})}, nil
 }
 
 // of is the master that owns key, as far as is known. Nothing is sent: [Store.Detect]
@@ -93,6 +92,7 @@ func (n *nodes) open(client *redis.Client) (*node, error) {
 		}
 		master.hooks = hooksOf(client)
 		n.all[client] = master
+		n.sweep.Do(func() { n.worker.Go(n.sweeps) })
 	}
 	return master, nil
 }
