@@ -77,6 +77,9 @@ func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 			return c.wait(ctx, limit)
 		}
 	}
+	if c.store.redirected(err) {
+		err = &vainError{err}
+	}
 	if fateOf(err) != Answered && c.store.cluster != nil {
 		c.store.routes.nodes.stale() // another node may have taken over
 	}
@@ -169,7 +172,7 @@ func within(ctx context.Context, limit time.Time) time.Time {
 // choose finds the way to the node of the key, unless that is silent.
 func (c *call) choose() (err error) {
 	if c.route, err = c.store.routes.of(c.key); err != nil {
-		return fmt.Errorf("no node of the cluster has the key: %w", err)
+		return fmt.Errorf("no node of the cluster is known: %w", err)
 	}
 	if c.moved {
 		c.route = &route{redirected: c.store.routes.nodes.redirected}
@@ -183,12 +186,35 @@ type unsentError struct{ cause error }
 func (e *unsentError) Error() string { return e.cause.Error() }
 func (e *unsentError) Unwrap() error { return e.cause }
 
+// lostError is the end of a connection on which commands were under way. Whatever it was, an
+// error of dialing in a tunnel, say, it says nothing about them.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string { return e.cause.Error() }
+func (e *lostError) Unwrap() error { return e.cause }
+
+// lost marks such an error where that is to be seen.
+func lost(err error) error {
+	if fateOf(err) == Unknown {
+		return err
+	}
+	return &lostError{err}
+}
+
+// vainError is a redirection of a Cluster that is the answer after others were followed: its
+// nodes are not of one mind yet. Outside a Cluster there is nothing to follow, ever.
+type vainError struct{ cause error }
+
+func (e *vainError) Error() string { return e.cause.Error() }
+func (e *vainError) Unwrap() error { return e.cause }
+
 // fateOf tells an error of go-redis apart.
 func fateOf(err error) Fate {
 	var reply redis.Error
 	var op *net.OpError
 	var interrupted *interruptedError
 	var unsent *unsentError
+	var lost *lostError
 	var explained *explainedError
 	var unreadable *unreadableError
 	switch {
@@ -202,6 +228,8 @@ func fateOf(err error) Fate {
 		return Unknown
 	case errors.As(err, &unsent):
 		return NotSent
+	case errors.As(err, &lost):
+		return Unknown
 	case errors.Is(err, redis.ErrAutoPipelineQueueFull), errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout),
 		errors.Is(err, redis.ErrPoolExhausted):
 		return NotSent
@@ -218,9 +246,12 @@ func fateOf(err error) Fate {
 func Answer(err error) bool { return fateOf(err) == Answered }
 
 // Transient reports whether an error may be another one on the next attempt: no connection,
-// no answer, or a replica. Others (WRONGTYPE, NOPERM, OOM) are the same. One that
-// [Passes] is transient, too.
+// no answer, a replica, or a redirection that was followed in vain. Others (WRONGTYPE, NOPERM,
+// OOM) are the same. One that [Passes] is transient, too.
 func Transient(err error) bool {
+	if _, vain := errors.AsType[*vainError](err); vain {
+		return true
+	}
 	return fateOf(err) != Answered || redis.IsReadOnlyError(err) || redis.IsMaxClientsError(err) || Passes(err)
 }
 

@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"runtime"
 	"strings"
@@ -232,4 +233,59 @@ func TestPipelines_NoSecondWhereRedisHasTooManyClients(t *testing.T) {
 	proxy.DelayReply(faultproxy.Once(scriptCommand), 500*time.Millisecond)
 	b.acquire("slow", alice, time.Minute)
 	b.acquire("next", alice, time.Minute)
+}
+
+// redialing is a connection that makes itself anew, as a tunnel does, and says so when it
+// cannot.
+type redialing struct {
+	net.Conn
+
+	broken *atomic.Bool
+	why    error
+}
+
+func (c redialing) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.broken.Load() {
+		return 0, c.why
+	}
+	return n, err
+}
+
+// Whatever an open connection says of its end, what was written to it may have been executed.
+func TestPipeline_EndOfAnOpenConnectionIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, why := range map[string]error{
+		"dial":       &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("no way to the tunnel")},
+		"closed":     redis.ErrClosed,
+		"an answer":  redis.Nil,
+		"the server": io.EOF,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var broken atomic.Bool
+				server := redistest.New(t).Client()
+				o := *server.Options()
+				dial := o.Dialer
+				o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					conn, err := dial(ctx, network, addr)
+					return redialing{conn, &broken, why}, err
+				}
+				rdb := redis.NewClient(&o)
+				defer rdb.Close()
+				b := storeOf(t, rdb)
+				defer b.Close()
+				b.acquire("warm", alice, time.Minute)
+				broken.Store(true)
+				fate, err := acquiring(t.Context(), b)
+				if fate != redisstore.Unknown || !errors.Is(err, why) || !redisstore.Transient(err) {
+					t.Errorf("got %v, fate %d", err, fate)
+				}
+				if got := server.HGet(t.Context(), key, alice).Val(); got != "1" {
+					t.Errorf("got %q, want it executed", got)
+				}
+			})
+		})
+	}
 }

@@ -25,6 +25,9 @@
 // again there, once, or get a late answer (Late). Whether the node is silent or the connection
 // is, finds out health.go by pings beside the calls.
 //
+// In a Cluster each master has pipelines and a health of its own (nodes.go), made when the
+// first key of it is wanted. They are closed in the background when the master has left.
+//
 // Renewals are batches of go-redis's own (renew.go), and subscriptions are its PubSub
 // (subscriptions.go): neither is in the way of a call.
 //

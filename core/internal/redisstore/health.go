@@ -21,11 +21,12 @@ var ErrSilent = errors.New("no answer from redis")
 //	calm     -> doubtful  a call is slow, or has failed
 //	doubtful -> calm      no call is slow any more
 //	doubtful -> silent    a ping has had no answer for the timeout, and nor has any call
-//	silent   -> calm      a ping is answered
+//	silent   -> calm      a ping is answered, or the health is closed
 //
 // It is ask, the one goroutine while the node is not calm, that changes the state, except
 // that an operation which has had no answer for the timeout makes the node silent itself:
-// whoever comes after it is refused at once.
+// whoever comes after it is refused at once; and that close leaves it calm for good. Each
+// silence begins once at most, and ends with a report if it has begun.
 type health struct {
 	node    string
 	timeout time.Duration
@@ -33,7 +34,8 @@ type health struct {
 	reports Reports
 	asker
 
-	asked  atomic.Int64 // Unix nanoseconds of the first call since the last answer; 0: none
+	began  time.Time    // on the clock that is never set; asked counts from there
+	asked  atomic.Int64 // nanoseconds to the first call since the last answer; 0: none
 	slow   atomic.Int64 // calls that wait, and have for a moment
 	silent atomic.Pointer[silence]
 
@@ -52,8 +54,8 @@ type asker struct {
 	worker sync.WaitGroup
 }
 
-// silence is the state of a node as those who wait for it see it: its context ends with
-// the node's silence.
+// silence is the state of a node as those who wait for it see it: its context ends when the
+// node falls silent. After that, and only then, there is a new one.
 type silence struct {
 	ctx   context.Context //nolint:containedctx // see above
 	begin context.CancelCauseFunc
@@ -68,7 +70,7 @@ type Reports struct {
 }
 
 func newHealth(node string, cfg Config, at address) *health {
-	h := &health{node: node, timeout: cfg.Timeout, address: at, reports: cfg.Reports, trouble: &trouble{}}
+	h := &health{node: node, timeout: cfg.Timeout, address: at, reports: cfg.Reports, began: time.Now(), trouble: &trouble{}}
 	h.life, h.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	h.renew()
 	return h
@@ -102,7 +104,11 @@ func (h *health) explain(err error) error {
 // sent notes that a call is about to be sent.
 func (h *health) sent(now time.Time) {
 	if h != nil && h.asked.Load() == 0 {
-		h.asked.CompareAndSwap(0, now.UnixNano())
+		since := now.Sub(h.began)
+		if since == 0 {
+			since = 1 // 0 says that there is none
+		}
+		h.asked.CompareAndSwap(0, int64(since))
 	}
 }
 
@@ -127,7 +133,7 @@ func (h *health) waits() (speaks context.Context, done func()) {
 // unanswered reports whether nothing was heard for as long as d after a call was sent.
 func (h *health) unanswered(d time.Duration) bool {
 	asked := h.asked.Load()
-	return asked != 0 && time.Since(time.Unix(0, asked)) >= d
+	return asked != 0 && time.Since(h.began)-time.Duration(asked) >= d
 }
 
 // verdict is when a ping that is sent now shows that the node is silent: when it is the
@@ -136,7 +142,7 @@ func (h *health) unanswered(d time.Duration) bool {
 func (h *health) verdict(now time.Time) time.Time {
 	limit := now.Add(h.timeout * 93 / 100)
 	if asked := h.asked.Load(); asked != 0 {
-		if end := time.Unix(0, asked).Add(h.timeout); end.After(limit) {
+		if end := h.began.Add(time.Duration(asked) + h.timeout); end.After(limit) {
 			return end
 		}
 	}
@@ -164,6 +170,20 @@ func (h *health) close() {
 	h.mu.Unlock()
 	h.end()
 	h.worker.Wait()
+	h.calmDown()
+}
+
+// calmDown ends the silence of a node that is not asked any more, and has none follow it:
+// whoever gives up from now on changes nothing.
+func (h *health) calmDown() {
+	for {
+		last := h.silent.Load()
+		last.once.Do(func() {})
+		if last.ctx.Err() == nil {
+			return
+		}
+		h.returns()
+	}
 }
 
 // The pace of asking: for how long the connection is kept when nobody doubts any more,
@@ -220,8 +240,7 @@ func (h *health) question(p *pinger) {
 		h.answered()
 		h.pause(pingPause)
 	case h.life.Err() != nil:
-	case h.unanswered(h.timeout):
-		h.fall(err)
+	case h.concludes(err):
 	default:
 		h.pause(redial)
 	}
@@ -229,22 +248,29 @@ func (h *health) question(p *pinger) {
 
 // gaveUp notes an operation that has tried for the timeout, in vain.
 func (h *health) gaveUp(err error) {
-	if h != nil && h.unanswered(h.timeout) {
-		h.fall(err)
+	if h != nil && h.concludes(err) {
 		h.doubt()
 	}
 }
 
-// fall ends what waits for the node. err is what became of the ping, or the operation.
-func (h *health) fall(err error) {
-	s := h.silent.Load()
-	s.once.Do(func() {
-		cause := fmt.Errorf("%w for %s: %w", ErrSilent, h.timeout, err)
-		if h.reports.Silent != nil {
-			h.reports.Silent(h.node, cause)
-		}
-		s.begin(cause)
-	})
+// concludes makes the node silent if it has said nothing for the timeout. err is what became
+// of the ping, or the operation.
+func (h *health) concludes(err error) bool {
+	s := h.silent.Load() // first: the node may return meanwhile, and what was seen before does not end the next one
+	if !h.unanswered(h.timeout) {
+		return false
+	}
+	s.once.Do(func() { h.fall(s, err) })
+	return true
+}
+
+// fall ends what waits for the node.
+func (h *health) fall(s *silence, err error) {
+	cause := fmt.Errorf("%w for %s: %w", ErrSilent, h.timeout, err)
+	if h.reports.Silent != nil {
+		h.reports.Silent(h.node, cause)
+	}
+	s.begin(cause)
 }
 
 // revive asks until there is an answer, each time on a new connection.
@@ -254,6 +280,11 @@ func (h *health) revive() {
 			break
 		}
 	}
+	h.returns()
+}
+
+// returns ends the silence.
+func (h *health) returns() {
 	h.trouble.note(nil)
 	h.answered()
 	h.renew()

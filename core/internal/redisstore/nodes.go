@@ -3,15 +3,24 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// nodes are the masters of a Cluster, each with pipelines. The auto-pipeline that a
+// nodes are the masters of a Cluster, or what was taken for one, each with pipelines. The auto-pipeline that a
 // ClusterClient has itself mixes the commands of several masters in a batch, so that
 // one which does not answer takes down the keys of others; here it follows
 // redirections only.
+//
+//	none -> there  a call wants a key of it
+//	there -> none  go-redis has closed its client, because it has left the Cluster
+//	there -> none  the nodes are closed
+//
+// Only open, takeLeft and close change that. A call waits for none of it but the first.
 type nodes struct {
 	cluster    *redis.ClusterClient
 	redirected *redis.AutoPipeliner // the caller's client's; ends with it
@@ -20,6 +29,10 @@ type nodes struct {
 	mu     sync.RWMutex
 	all    map[*redis.Client]*node
 	closed bool
+
+	sweep  sync.Once     // begins with the first node
+	end    chan struct{} // closed when the nodes are
+	worker sync.WaitGroup
 }
 
 // node is one master; the zero value is none.
@@ -36,11 +49,18 @@ func newNodes(cluster *redis.ClusterClient, cfg Config) (*nodes, error) {
 	}
 	opts.MaxQueuedCommands = pipelineBound(opts)
 	pipe, err := cluster.AsyncAutoPipelineWithOptions(opts)
-	return &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]*node)}, err
+	if err != nil {
+		return nil, err
+	}
+	return &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]*node), end: make(chan struct{})}, nil
 }
 
 // of is the master that owns key, as far as is known. Nothing is sent: [Store.Detect]
-// has loaded the slots.
+// has loaded the slots. Of a slot without a master go-redis names any node that it knows,
+// each time another one, which may be a replica. It is asked like a master, and refuses
+// (CLUSTERDOWN) or knows better (MOVED); so there may be pipelines to nodes that are no
+// masters, one of each at most, until they leave. An error says that the slots were never
+// loaded, or that the client is closed.
 func (n *nodes) of(key string) (*node, error) {
 	client, err := n.cluster.MasterForKey(context.Background(), key) //nolint:forbidigo // see above
 	if err != nil {
@@ -56,12 +76,11 @@ func (n *nodes) of(key string) (*node, error) {
 	return n.open(client)
 }
 
-// open makes the pipelines of a master, and ends those of masters that have left the
-// Cluster.
+// open makes the pipelines of a master.
 func (n *nodes) open(client *redis.Client) (*node, error) {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.closed {
-		n.mu.Unlock()
 		return &node{}, redis.ErrClosed
 	}
 	master, known := n.all[client]
@@ -73,32 +92,69 @@ func (n *nodes) open(client *redis.Client) (*node, error) {
 		}
 		master.hooks = hooksOf(client)
 		n.all[client] = master
+		n.sweep.Do(func() { n.worker.Go(n.sweeps) })
 	}
-	var left []*node
-	for other, m := range n.all {
-		if other != client && poolClosed(other) {
-			delete(n.all, other)
+	return master, nil
+}
+
+// sweepPause is how often those are looked for that have left the Cluster. go-redis takes a
+// minute to close their clients.
+const sweepPause = 10 * time.Second
+
+// sweeps closes the nodes that leave.
+func (n *nodes) sweeps() {
+	ticker := time.NewTicker(sweepPause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			closeNodes(n.takeLeft())
+		case <-n.end:
+			return
+		}
+	}
+}
+
+// takeLeft takes out the nodes that have left.
+func (n *nodes) takeLeft() (left []*node) {
+	n.mu.RLock()
+	all := maps.Clone(n.all)
+	n.mu.RUnlock()
+	maps.DeleteFunc(all, func(_ *redis.Client, m *node) bool { return !poolClosed(m.renewer) })
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for client := range all {
+		if m, known := n.all[client]; known {
+			delete(n.all, client)
 			left = append(left, m)
 		}
 	}
-	n.mu.Unlock()
-	for _, m := range left {
-		m.close()
+	return left
+}
+
+// closeNodes closes nodes at the same time: each may take up to the timeout.
+func closeNodes(list []*node) {
+	var all sync.WaitGroup
+	for _, m := range list {
+		all.Go(m.close)
 	}
-	return master, nil
+	all.Wait()
 }
 
 // stale has the slots asked for again, in the background and not too often.
 func (n *nodes) stale() { n.cluster.ReloadState(context.Background()) } //nolint:forbidigo // go-redis ignores it
 
+// close ends them all, once.
 func (n *nodes) close() {
 	n.mu.Lock()
-	all := n.all
+	again, all := n.closed, n.all
 	n.closed, n.all = true, make(map[*redis.Client]*node)
 	n.mu.Unlock()
-	for _, m := range all {
-		m.close()
+	if !again {
+		close(n.end)
 	}
+	closeNodes(slices.Collect(maps.Values(all)))
+	n.worker.Wait()
 }
 
 // redirected reports whether the answer is that another node of the Cluster has the key,
@@ -112,9 +168,10 @@ func (s *Store) redirected(err error) bool {
 	return moved || ask
 }
 
-// poolClosed reports whether a client was closed; nothing is sent.
-func poolClosed(client *redis.Client) bool {
+// poolClosed reports whether a client was closed, or that whose clone it is. Nothing is sent,
+// and a clone has no hooks that would see it.
+func poolClosed(clone *redis.Client) bool {
 	over, end := context.WithCancel(context.Background()) //nolint:forbidigo // it has ended
 	end()
-	return errors.Is(client.Ping(over).Err(), redis.ErrClosed)
+	return errors.Is(clone.Ping(over).Err(), redis.ErrClosed)
 }

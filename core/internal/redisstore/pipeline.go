@@ -204,6 +204,8 @@ func (p *pipeline) breakOff(err error) (left []*command, why error) {
 	}
 	if p.state == pipelineConnecting {
 		err = unsent(err)
+	} else {
+		err = lost(err)
 	}
 	p.state, p.why = pipelineBroken, err
 	p.flow.ended.Store(true)

@@ -78,8 +78,7 @@ type renewer struct {
 	health *health
 }
 
-// renewerOf is that to the node of key. The error is that of a Cluster in which nobody
-// owns it.
+// renewerOf is that to the node of key. An error is that of a Cluster; see [nodes.of].
 func (s *Store) renewerOf(key string) (renewer, error) {
 	if s.cluster == nil {
 		return renewer{client: s.renewer, health: s.routes.single.health}, nil

@@ -51,7 +51,7 @@ func clusterRoutes(client *redis.ClusterClient, cfg Config) (*routes, error) {
 	return &routes{nodes: nodes}, err
 }
 
-// of is the route of a key. The error is that of a Cluster in which nobody owns it.
+// of is the route of a key. An error is that of a Cluster; see [nodes.of].
 func (r *routes) of(key string) (*route, error) {
 	if r.nodes == nil {
 		return r.single, nil

@@ -1,0 +1,239 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// Two nodes that send each other the key will agree some day: that a redirection was followed
+// in vain is no answer for ever.
+func TestCall_RedirectedInVain(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"MOVED", "ASK"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				cluster := newBoard(t, map[string]dialNode{
+					"10.0.0.1:6379": says("-" + verb + " 1 10.0.0.2:6379"),
+					"10.0.0.2:6379": says("-" + verb + " 1 10.0.0.1:6379"),
+				})
+				cluster.give("10.0.0.1:6379")
+				b := storeOfCluster(t, cluster)
+				defer b.Close()
+				fate, err := acquiring(t.Context(), b)
+				if !redis.HasErrorPrefix(err, verb) || fate != redisstore.Answered {
+					t.Fatalf("got %v, fate %d", err, fate)
+				}
+				if !redisstore.Transient(err) || redisstore.Rejects(err) {
+					t.Errorf("%v: transient %t, rejects %t", err, redisstore.Transient(err), redisstore.Rejects(err))
+				}
+			})
+		})
+	}
+}
+
+// A node of a Cluster that was given as a single server sends a key away for ever.
+func TestCall_RedirectedOutsideACluster(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := storeOf(t, altered(t, func(o *redis.Options) {
+			o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return says("-MOVED 1 10.0.0.2:6379")(ctx) }
+		}))
+		defer b.Close()
+		_, err := acquiring(t.Context(), b)
+		if !redis.HasErrorPrefix(err, "MOVED") || redisstore.Transient(err) || !redisstore.Rejects(err) {
+			t.Errorf("%v: transient %t, rejects %t", err, redisstore.Transient(err), redisstore.Rejects(err))
+		}
+	})
+}
+
+// blocking is a node that cannot be connected to, with a dialer that does not listen to its
+// context.
+func blocking(released <-chan struct{}) dialNode {
+	return func(context.Context) (net.Conn, error) {
+		<-released
+		return nil, &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+	}
+}
+
+// A master that leaves while connections to it are being made keeps nobody waiting: neither
+// the first call to the one after it, nor those who were told that it is silent.
+func TestNodes_MasterThatLeftKeepsNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		released := make(chan struct{})
+		cluster := newBoard(t, map[string]dialNode{
+			"10.0.0.1:6379": blocking(released), "10.0.0.2:6379": embedded(t), "10.0.0.3:6379": embedded(t),
+		})
+		var silent atomic.Int64
+		s, err := redisstore.New(cluster.client, redisstore.Config{
+			Timeout: time.Second, RenewTimeout: time.Second,
+			Reports: redisstore.Reports{
+				Silent:  func(string, error) { silent.Add(1) },
+				Answers: func(string) { silent.Add(-1) },
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{Store: s, t: t}
+		cluster.give("10.0.0.1:6379")
+		for range 3 {
+			if fate, err := acquiring(t.Context(), b); err == nil {
+				t.Fatalf("granted, fate %d", fate)
+			}
+		}
+		if silent.Load() != 1 {
+			t.Fatalf("%d nodes are silent", silent.Load())
+		}
+		cluster.movesTo("10.0.0.2:6379")
+		b.acquire("second", alice, time.Hour)
+		time.Sleep(2 * time.Minute) // until go-redis closes the client of the first
+		if silent.Load() != 0 {
+			t.Error("a node that has left is silent still")
+		}
+		cluster.movesTo("10.0.0.3:6379")
+		start := time.Now()
+		b.acquire("third", alice, time.Minute)
+		if took := time.Since(start); took > 0 {
+			t.Errorf("the first call to the new master took %s", took)
+		}
+		start = time.Now()
+		_ = s.Close()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("Close took %s", took)
+		}
+		close(released)
+	})
+}
+
+// Close waits for all nodes at the same time.
+func TestNodes_CloseWaitsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		released := make(chan struct{})
+		nodes := make(map[string]dialNode)
+		for n := range 5 {
+			nodes[fmt.Sprintf("10.0.0.%d:6379", n)] = blocking(released)
+		}
+		cluster := newBoard(t, nodes)
+		b := storeOfCluster(t, cluster)
+		for addr := range nodes {
+			cluster.movesTo(addr)
+			if fate, err := acquiring(t.Context(), b); err == nil {
+				t.Fatalf("granted, fate %d", fate)
+			}
+		}
+		start := time.Now()
+		_ = b.Close()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("took %s", took)
+		}
+		close(released)
+	})
+}
+
+// pings counts those that hooks see.
+type pings struct {
+	innerHook
+
+	seen atomic.Int64
+}
+
+// innerHook changes nothing.
+type innerHook struct{}
+
+func (innerHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (innerHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (p *pings) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "ping" {
+			p.seen.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// The hooks of the caller's client see lock commands, and nothing that is asked about the
+// client itself.
+func TestNodes_HooksSeeNoPings(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cluster := newBoard(t, map[string]dialNode{"10.0.0.1:6379": embedded(t), "10.0.0.2:6379": embedded(t)})
+		var hook pings
+		cluster.client.OnNewNode(func(node *redis.Client) { node.AddHook(&hook) })
+		b := storeOfCluster(t, cluster)
+		defer b.Close()
+		for _, addr := range []string{"10.0.0.1:6379", "10.0.0.2:6379"} {
+			cluster.movesTo(addr)
+			b.acquire(addr, alice, time.Minute)
+		}
+		time.Sleep(5 * time.Minute) // in the time of the bubble
+		if n := hook.seen.Load(); n != 0 {
+			t.Errorf("%d pings", n)
+		}
+	})
+}
+
+// For a slot without a master go-redis names any node that it knows, and that answers: the
+// key is found as soon as somebody has it.
+func TestNodes_SlotWithoutMaster(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{
+		"nobody has it":    "-CLUSTERDOWN Hash slot not served",
+		"another knows it": "-MOVED 1 10.0.0.2:6379",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				cluster := newBoard(t, map[string]dialNode{"10.0.0.1:6379": says(answer), "10.0.0.2:6379": embedded(t)})
+				b := storeOfCluster(t, cluster)
+				defer b.Close()
+				cluster.slotsAre(redis.ClusterSlot{End: 0, Nodes: []redis.ClusterNode{{Addr: "10.0.0.1:6379"}}})
+				cluster.client.ReloadState(t.Context())
+				time.Sleep(2 * time.Minute) // until go-redis has forgotten the address that it was given
+				for range 5 {
+					_, err := acquiring(t.Context(), b)
+					if !redisstore.Passes(err) && (err != nil || name == "nobody has it") {
+						t.Errorf("got %v", err)
+					}
+				}
+				cluster.movesTo("10.0.0.2:6379")
+				b.acquire("owned", alice, time.Minute)
+			})
+		})
+	}
+}
+
+// Without any slots, and when its client is closed, a Cluster has no node for a key.
+func TestNodes_NoNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cluster := newBoard(t, nil, func(o *redis.ClusterOptions) {
+			o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) { return nil, errors.New("unknown") }
+		})
+		b := storeOfCluster(t, cluster)
+		defer b.Close()
+		if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || err == nil || !redisstore.Transient(err) {
+			t.Errorf("slots not known: got %v, fate %d", err, fate)
+		}
+		_ = cluster.client.Close()
+		if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || err == nil {
+			t.Errorf("closed: got %v, fate %d", err, fate)
+		}
+	})
+}
