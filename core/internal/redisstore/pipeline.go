@@ -143,7 +143,7 @@ func (p *pipeline) enter(c *command) (writer sender, reads bool) {
 		p.receiving.alone = 0
 	}
 	p.watch() // before it may be kept by a write
-	writer = p.takeSending(c.at)
+	writer = p.takeSending()
 	return writer, p.takeReading(writer == byItself && alone)
 }
 

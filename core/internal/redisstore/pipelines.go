@@ -15,16 +15,20 @@ import (
 // waits there for another. Others exist for a moment only:
 //
 //	one         the first takes all calls
-//	two         the first hangs, or is old: a second is being connected beside it
+//	two         the first hangs, or is old: a second is being connected beside it. One that
+//	            takes too long is given up for another one, which has more time
 //	one again   the first has gone on; the second is closed
 //	changed     the second is open: it takes all new calls, and the first leaves
 //	leaving     its calls go on waiting there, each until its limit; those that wait for
-//	            long are notified, and sent again. It is closed when it has answered them, or
-//	            has said nothing for the timeout
+//	            long are notified, and sent again. It is closed when it has answered them
+//	silent      the first, or one that leaves, is open and has said nothing for the timeout:
+//	            it is closed, and what waits there has no answer
+//	ended       the first is closed: the next call makes another one of the second, or a new
+//	            one, which nobody cuts short while it connects
 //
 // advance changes that, at every look of the shared deadline; choose replaces one that has
-// ended. While no second can be connected, nobody knows whether Redis would answer: calls
-// wait, and health finds out.
+// ended. While the first hangs and no second is connected, nobody knows whether Redis would
+// answer: calls wait, and health finds out.
 type pipelines struct {
 	client  *redis.Client
 	dialing *dialing
@@ -35,6 +39,7 @@ type pipelines struct {
 
 	mu      sync.Mutex
 	second  *pipeline
+	given   int       // how many seconds in a row have taken too long to connect
 	again   time.Time // when there may be another second
 	leaving []*pipeline
 	closed  bool
@@ -135,7 +140,7 @@ func (s *pipelines) choose(now time.Time) (*pipeline, error) {
 		s.drop(p, errPipelineClosed)
 		p = s.connecting()
 	}
-	s.second = nil
+	s.second, s.given = nil, 0
 	s.first.Store(p)
 	return p, nil
 }
@@ -166,10 +171,7 @@ func (s *pipelines) advance() (busy bool) {
 	}
 	busy, quiet := first.look(now)
 	if quiet >= s.cfg.timeout && first.opened() {
-		first.sendElsewhere(quiet, s.cfg.timeout) // or nowhere, if there is no other connection
-	}
-	if quiet >= s.cfg.timeout && first.jammed(now, s.cfg.timeout) {
-		s.drop(first, errNoAnswer) // its caller waits for nothing else
+		s.drop(first, errNoAnswer) // nothing may ever come, nor what is being written be read
 	}
 	s.replace(first, now, busy)
 	return s.part(now) || busy
@@ -182,28 +184,37 @@ func (s *pipelines) replace(first *pipeline, now time.Time, busy bool) {
 	case first.flow.ended.Load(): // choose replaces it
 	case !first.flow.hangs.Load() && !s.old(first, now):
 		s.drop(s.second, errPipelineClosed)
-		s.second = nil
+		s.second, s.given = nil, 0
 	case s.second == nil:
 		if busy && !now.Before(s.again) {
 			s.second = s.connecting()
 		}
-	case s.second.flow.ended.Load() || now.Sub(s.second.born) >= s.secondTime() && !s.second.opened():
-		s.drop(s.second, errPipelineClosed)
-		s.second, s.again = nil, now.Add(secondPause)
+	case s.second.flow.ended.Load():
+		s.giveUp(now)
 	case s.second.opened():
 		s.first.Store(s.second)
-		s.second, s.leaving = nil, append(s.leaving, first)
+		s.second, s.given, s.leaving = nil, 0, append(s.leaving, first)
 		if len(s.leaving) > mostLeaving {
 			s.drop(s.leaving[0], errHangs)
 			s.leaving = s.leaving[1:]
 		}
+	case now.Sub(s.second.born) >= s.secondTime():
+		s.giveUp(now)
+		s.given++
 	}
 }
 
+// giveUp ends a second pipeline that is not connected. The mutex is held.
+func (s *pipelines) giveUp(now time.Time) {
+	s.drop(s.second, errPipelineClosed)
+	s.second, s.again = nil, now.Add(secondPause)
+}
+
 // secondTime is how long a second pipeline is being connected before another one is: what
-// it has sent may be lost.
+// it has sent may be lost, or it needs longer than that, so the next has twice the time. The
+// timeout is enough for all whose calls can be answered within it.
 func (s *pipelines) secondTime() time.Duration {
-	return max(s.cfg.timeout/4, 10*time.Duration(s.trip.Load()))
+	return max(s.cfg.timeout/4<<min(s.given, 2), 10*time.Duration(s.trip.Load()))
 }
 
 // part closes those that leave, and reports whether there are others. The mutex is held.

@@ -1,16 +1,12 @@
 package redisstore
 
-import (
-	"runtime"
-	"time"
-)
+import "runtime"
 
 // sending is what is to be written, and whether somebody does. Guarded by the pipeline's
 // mutex.
 type sending struct {
 	buf, spare []byte
 	busy       bool
-	since      time.Time     // when somebody began to
 	wake       chan struct{} // of the writer
 }
 
@@ -35,12 +31,12 @@ const (
 // else.
 const roomy = 16 << 10
 
-// takeSending decides who writes what was submitted at the time given. The mutex is held.
-func (p *pipeline) takeSending(now time.Time) sender {
+// takeSending decides who writes what was submitted. The mutex is held.
+func (p *pipeline) takeSending() sender {
 	if p.sending.busy {
 		return byAnother
 	}
-	p.sending.busy, p.sending.since = true, now
+	p.sending.busy = true
 	if p.queue.len() > crowd || p.queue.bytes > roomy {
 		return byWriter
 	}
@@ -52,13 +48,6 @@ func (p *pipeline) takeOut() []byte {
 	out := p.sending.buf
 	p.sending.buf, p.sending.spare = p.sending.spare[:0], nil
 	return out
-}
-
-// jammed reports whether somebody has been writing for the timeout.
-func (p *pipeline) jammed(now time.Time, timeout time.Duration) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.state == pipelineOpen && p.sending.busy && now.Sub(p.sending.since) >= timeout
 }
 
 // write writes, and reports whether there is more.
