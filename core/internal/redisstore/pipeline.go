@@ -135,9 +135,9 @@ func (p *pipeline) enter(c *command) (writer sender, reads bool) {
 	p.sending.buf = appendCommand(p.sending.buf, c.Args())
 	c.size = int32(len(p.sending.buf) - before) // what is larger Redis refuses
 	p.queue.push(c)
+	p.flow.enters(p.queue.len())
 	alone := p.queue.len() == 1
 	if alone {
-		p.flow.begins()
 		p.receiving.alone++
 	} else {
 		p.receiving.alone = 0

@@ -173,16 +173,16 @@ func (s *pipelines) advance() (busy bool) {
 	if quiet >= s.cfg.timeout && first.opened() {
 		s.drop(first, errNoAnswer) // nothing may ever come, nor what is being written be read
 	}
-	s.replace(first, now, busy)
+	s.replace(first, now, busy, quiet >= first.flow.hanging())
 	return s.part(now) || busy
 }
 
 // replace has a second pipeline take the place of the first when that hangs, or is old. The
 // mutex is held.
-func (s *pipelines) replace(first *pipeline, now time.Time, busy bool) {
+func (s *pipelines) replace(first *pipeline, now time.Time, busy, hangs bool) {
 	switch {
 	case first.flow.ended.Load(): // choose replaces it
-	case !first.flow.hangs.Load() && !s.old(first, now):
+	case !hangs && !s.old(first, now):
 		s.drop(s.second, errPipelineClosed)
 		s.second, s.given = nil, 0
 	case s.second == nil:

@@ -117,7 +117,6 @@ func TestPipelines_SilentConnectionIsReplacedHoweverSlowly(t *testing.T) {
 				}
 				time.Sleep(time.Second) // in the time of the bubble
 				after, lost := goesOn(t, proxy, b, tt.timeout)
-				t.Logf("answered after %s, %d attempts lost", after, lost)
 				if most := tt.timeout + tt.setup + 100*time.Millisecond; after > most || lost > 2 {
 					t.Errorf("answered after %s, %d attempts lost", after, lost)
 				}
@@ -167,4 +166,82 @@ func TestPipelines_FewConnectionsLeaveAtTheSameTime(t *testing.T) {
 		all.Wait()
 		held.Release()
 	})
+}
+
+// slowHook is a hook of the caller's client that takes its time before a command.
+type slowHook struct {
+	redis.Hook
+
+	takes time.Duration
+}
+
+func (*slowHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*slowHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		time.Sleep(h.takes)
+		return next(ctx, cmd)
+	}
+}
+
+// What takes long before a command is sent, and a hang that went on, do not count as the
+// round trip: the next hang is noticed as soon as any.
+func TestPipelines_HangIsNoticedWhateverTookLongBefore(t *testing.T) {
+	t.Parallel()
+	const timeout = 3 * time.Second
+	for name, tt := range map[string]struct {
+		hook   time.Duration
+		before func(t *testing.T, proxy *faultproxy.Proxy, b *bench)
+	}{
+		"nothing": {0, func(*testing.T, *faultproxy.Proxy, *bench) {}},
+		"the first connection": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
+			slow := proxy.DelayRequest(faultproxy.Command("hello"), 2*time.Second)
+			for range 3 {
+				asked(b, key, timeout)
+			}
+			slow.Remove()
+		}},
+		"a short hook": {20 * time.Millisecond, manyCalls},
+		"a long hook":  {200 * time.Millisecond, manyCalls},
+		"a hang": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
+			asked(b, key, timeout)
+			proxy.DelayRequest(faultproxy.Once(scriptCommand), 2500*time.Millisecond)
+			asked(b, key, timeout)
+			time.Sleep(timeout) // in the time of the bubble
+		}},
+		"the first call": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
+			proxy.DelayRequest(faultproxy.Once(scriptCommand), 2500*time.Millisecond)
+			asked(b, key, timeout)
+			time.Sleep(timeout) // in the time of the bubble
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				proxy, through := faultproxy.Around(t, redistest.New(t).Client())
+				through.AddHook(&slowHook{takes: tt.hook})
+				s, err := redisstore.New(through, redisstore.Config{Timeout: timeout, RenewTimeout: timeout})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				b := &bench{Store: s, t: t, rdb: through}
+				tt.before(t, proxy, b)
+				after, lost := goesOn(t, proxy, b, timeout)
+				if after > 150*time.Millisecond+2*tt.hook || lost > 1 {
+					t.Errorf("answered after %s, %d attempts lost", after, lost)
+				}
+			})
+		})
+	}
+}
+
+func manyCalls(_ *testing.T, _ *faultproxy.Proxy, b *bench) {
+	for range 50 {
+		asked(b, key, 3*time.Second)
+	}
 }

@@ -199,7 +199,7 @@ func (p *pipeline) complete(now time.Time, replies []any) error {
 	}
 	cmds := p.queue.pop(room[:0], len(replies))
 	if len(cmds) > 0 {
-		p.flow.heard(now, cmds[len(cmds)-1].at, len(cmds))
+		p.flow.heard(now, len(cmds))
 	}
 	p.mu.Unlock()
 	for i, c := range cmds {
