@@ -167,19 +167,16 @@ func (p *pipeline) refusal() error {
 	return p.why
 }
 
-// fail ends the pipeline, and all that wait for it.
+// fail ends the pipeline, and all that wait for it: at once, while the connection is closed in
+// the background.
 func (p *pipeline) fail(err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.EOF
 	}
 	p.mu.Lock()
 	left, err := p.breakOff(err)
-	conn := p.Conn
 	p.mu.Unlock()
 	p.end()
-	if conn != nil {
-		_ = conn.Close() //nolint:errcheck // it is of no use any more
-	}
 	for _, c := range left {
 		c.complete(nil, err)
 	}
@@ -204,11 +201,16 @@ func (p *pipeline) breakOff(err error) (left []*command, why error) {
 	}
 	if p.state == pipelineConnecting {
 		err = unsent(err)
+	} else {
+		p.worker.Go(p.hangUp) // run goes on until it is broken
 	}
 	p.state, p.why = pipelineBroken, err
 	p.flow.ended.Store(true)
 	return p.queue.pop(nil, p.queue.len()), err
 }
+
+// hangUp closes the connection, which may take long: TLS has a last word to say.
+func (p *pipeline) hangUp() { _ = p.Conn.Close() } //nolint:errcheck // it is of no use any more
 
 // close ends the pipeline, for a reason, and waits for its goroutines.
 func (p *pipeline) close(why error) {

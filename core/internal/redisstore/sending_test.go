@@ -20,6 +20,7 @@ import (
 type jam struct {
 	room  atomic.Int64 // negative: any number
 	stuck atomic.Int64 // writes that wait
+	fails atomic.Bool  // writes end at once
 }
 
 func (j *jam) around(o *redis.Options) {
@@ -45,6 +46,9 @@ func (c *jammedConn) SetDeadline(t time.Time) error {
 }
 
 func (c *jammedConn) Write(b []byte) (int, error) {
+	if c.jam.fails.Load() {
+		return 0, net.ErrClosed
+	}
 	if room := c.jam.room.Load(); room >= 0 && int64(len(b)) > room {
 		c.jam.stuck.Add(1)
 		defer c.jam.stuck.Add(-1)
