@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 	"time"
 
@@ -105,17 +104,15 @@ func (p *pipeline) submit(c *command) error {
 		return err
 	}
 	writer, reads := p.enter(c)
+	if writer == byItself && p.queue.len() >= company {
+		writer = p.gathers()
+	}
 	if writer != byItself {
 		p.mu.Unlock()
 		if writer == byWriter {
 			wake(p.sending.wake)
 		}
 		return nil
-	}
-	if p.queue.len() >= company {
-		p.mu.Unlock()
-		runtime.Gosched()
-		p.mu.Lock()
 	}
 	out := p.takeOut()
 	p.mu.Unlock()

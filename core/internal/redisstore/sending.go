@@ -43,6 +43,18 @@ func (p *pipeline) takeSending() sender {
 	return byItself
 }
 
+// gathers has the caller that is to write let others go first, and decides again: they may
+// have added much. The mutex is held, but not meanwhile.
+func (p *pipeline) gathers() sender {
+	p.mu.Unlock()
+	runtime.Gosched()
+	p.mu.Lock()
+	if p.queue.bytes > roomy {
+		return byWriter
+	}
+	return byItself
+}
+
 // takeOut is what is to be written. The mutex is held.
 func (p *pipeline) takeOut() []byte {
 	out := p.sending.buf
