@@ -62,12 +62,13 @@ func (p *pipeline) takeOut() []byte {
 	return out
 }
 
-// write writes, and reports whether there is more.
+// write writes, if there is anything, and reports whether there is more.
 func (p *pipeline) write(out []byte) (more bool) {
-	_, err := p.Conn.Write(out)
-	if err != nil {
-		p.fail(err)
-		return false
+	if len(out) > 0 {
+		if _, err := p.Conn.Write(out); err != nil {
+			p.fail(err)
+			return false
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,6 +23,7 @@ type jam struct {
 	room  atomic.Int64 // negative: any number
 	stuck atomic.Int64 // writes that wait
 	fails atomic.Bool  // writes end at once
+	empty atomic.Int64 // writes of nothing
 }
 
 func (j *jam) around(o *redis.Options) {
@@ -48,6 +49,9 @@ func (c *jammedConn) SetDeadline(t time.Time) error {
 }
 
 func (c *jammedConn) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		c.jam.empty.Add(1)
+	}
 	if c.jam.fails.Load() {
 		return 0, net.ErrClosed
 	}
@@ -162,6 +166,23 @@ func large(ctx context.Context, b *bench) (took time.Duration, fate redisstore.F
 	call := b.Clear(start, []redisstore.Suspicion{{Kind: kinds.Reentrant, Key: key, Fields: fields}})
 	_, fate, err = call.Wait(ctx, start.Add(time.Second))
 	return time.Since(start), fate, err
+}
+
+// Nothing is not written: to some connections that is a message.
+func TestSending_NothingIsNotWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := &jam{}
+		j.room.Store(-1)
+		proxy, through := faultproxy.Around(t, redistest.New(t).Client(), j.around)
+		b := storeOf(t, through)
+		defer b.Close()
+		b.acquire(key, alice, time.Minute)
+		goesOn(t, proxy, b, time.Second) // on a connection that has opened before it was used
+		if n := j.empty.Load(); n != 0 {
+			t.Errorf("%d times", n)
+		}
+	})
 }
 
 // Close ends a writer that is stuck, and its caller.
