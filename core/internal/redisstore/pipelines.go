@@ -26,14 +26,15 @@ import (
 //	ended       the first is closed: the next call makes another one of the second, or a new
 //	            one, which nobody cuts short while it connects
 //
-// advance changes that, at every look of the shared deadline; choose replaces one that has
-// ended. While the first hangs and no second is connected, nobody knows whether Redis would
+// advance changes that, at every look of the shared deadline; replacement does when one
+// has ended. While the first hangs and no second is connected, nobody knows whether Redis would
 // answer: calls wait, and health finds out.
 type pipelines struct {
 	client  *redis.Client
 	dialing *dialing
 	bound   int
-	cfg     pipelinesConfig
+	timeout time.Duration
+	maxAge  time.Duration // of a connection; 0: none
 	first   atomic.Pointer[pipeline]
 	trip    atomic.Int64 // see flow
 
@@ -46,12 +47,6 @@ type pipelines struct {
 	worker  sync.WaitGroup
 
 	shared sharedDeadline
-}
-
-// pipelinesConfig are the time limits.
-type pipelinesConfig struct {
-	timeout time.Duration
-	maxAge  time.Duration // of a connection; 0: none
 }
 
 // sentinelAge is how old a connection to the master of a Sentinel gets: go-redis closes
@@ -80,18 +75,17 @@ func pipelineBound(said *redis.AutoPipelineOptions) int {
 }
 
 func newPipelines(client *redis.Client, d *dialing, said *redis.AutoPipelineOptions, timeout time.Duration) *pipelines {
-	s := &pipelines{client: client, dialing: d, bound: pipelineBound(said)}
-	s.cfg = pipelinesConfig{timeout: timeout, maxAge: maxAge(client.Options())}
+	s := &pipelines{client: client, dialing: d, bound: pipelineBound(said), timeout: timeout, maxAge: maxAge(client.Options())}
 	s.shared.start(s)
 	return s
 }
 
-// connecting is a new pipeline.
-func (s *pipelines) connecting() *pipeline {
+// newPipeline begins to connect one more.
+func (s *pipelines) newPipeline() *pipeline {
 	p := &pipeline{bound: s.bound, watch: s.shared.watch}
 	p.flow.trip = &s.trip
 	p.dial = func(ctx context.Context) (net.Conn, error) {
-		return s.dialing.do(ctx, func(ctx context.Context) (net.Conn, error) { return connect(ctx, s.client, s.cfg.timeout) })
+		return s.dialing.do(ctx, func(ctx context.Context) (net.Conn, error) { return connect(ctx, s.client, s.timeout) })
 	}
 	p.start()
 	return p
@@ -103,7 +97,7 @@ func (s *pipelines) submit(c *command) error {
 		p := s.first.Load()
 		if p == nil || s.worn(p, c.at) {
 			var err error
-			if p, err = s.choose(c.at); err != nil {
+			if p, err = s.replacement(c.at); err != nil {
 				return err
 			}
 		}
@@ -116,7 +110,7 @@ func (s *pipelines) submit(c *command) error {
 
 // old reports whether a connection has had its time.
 func (s *pipelines) old(p *pipeline, now time.Time) bool {
-	return p.flow.old.Load() || s.cfg.maxAge > 0 && now.Sub(p.born) > s.cfg.maxAge
+	return p.flow.old.Load() || s.maxAge > 0 && now.Sub(p.born) > s.maxAge
 }
 
 // worn reports whether new calls should take another one.
@@ -124,8 +118,8 @@ func (s *pipelines) worn(p *pipeline, now time.Time) bool {
 	return p.flow.ended.Load() || s.old(p, now)
 }
 
-// choose finds the pipeline for a call when the first one may be of no use.
-func (s *pipelines) choose(now time.Time) (*pipeline, error) {
+// replacement is the pipeline for a call when the first one may be of no use.
+func (s *pipelines) replacement(now time.Time) (*pipeline, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -138,7 +132,7 @@ func (s *pipelines) choose(now time.Time) (*pipeline, error) {
 	s.drop(p, errPipelineClosed)
 	if p = s.second; p == nil || p.flow.ended.Load() {
 		s.drop(p, errPipelineClosed)
-		p = s.connecting()
+		p = s.newPipeline()
 	}
 	s.second, s.given = nil, 0
 	s.first.Store(p)
@@ -170,7 +164,7 @@ func (s *pipelines) advance() (busy bool) {
 		return false
 	}
 	busy, quiet := first.look(now)
-	if quiet >= s.cfg.timeout && first.opened() {
+	if quiet >= s.timeout && first.opened() {
 		s.drop(first, errNoAnswer) // nothing may ever come, nor what is being written be read
 	}
 	s.replace(first, now, busy, quiet >= first.flow.hanging())
@@ -181,13 +175,13 @@ func (s *pipelines) advance() (busy bool) {
 // mutex is held.
 func (s *pipelines) replace(first *pipeline, now time.Time, busy, hangs bool) {
 	switch {
-	case first.flow.ended.Load(): // choose replaces it
+	case first.flow.ended.Load(): // replacement does
 	case !hangs && !s.old(first, now):
 		s.drop(s.second, errPipelineClosed)
 		s.second, s.given = nil, 0
 	case s.second == nil:
 		if busy && !now.Before(s.again) {
-			s.second = s.connecting()
+			s.second = s.newPipeline()
 		}
 	case s.second.flow.ended.Load():
 		s.giveUp(now)
@@ -214,15 +208,15 @@ func (s *pipelines) giveUp(now time.Time) {
 // it has sent may be lost, or it needs longer than that, so the next has twice the time. The
 // timeout is enough for all whose calls can be answered within it.
 func (s *pipelines) secondTime() time.Duration {
-	return max(s.cfg.timeout/4<<min(s.given, 2), 10*time.Duration(s.trip.Load()))
+	return max(s.timeout/4<<min(s.given, 2), 10*time.Duration(s.trip.Load()))
 }
 
 // part closes those that leave, and reports whether there are others. The mutex is held.
 func (s *pipelines) part(now time.Time) (busy bool) {
 	s.leaving = slices.DeleteFunc(s.leaving, func(p *pipeline) bool {
 		_, quiet := p.look(now)
-		if quiet < s.cfg.timeout && !p.retire() {
-			p.sendElsewhere(quiet, s.cfg.timeout)
+		if quiet < s.timeout && !p.retire() {
+			p.sendElsewhere(quiet, s.timeout)
 			return false
 		}
 		s.drop(p, errNoAnswer)
