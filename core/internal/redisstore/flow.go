@@ -25,12 +25,44 @@ type sample struct {
 	ahead int // replies until its own is there; 0: there is none
 }
 
-// patience is how long a caller waits before it pays for a timer of its own, and the
-// least that counts as slow.
-const patience = 5 * time.Millisecond
+// How long what is under way may take before something is done about it. The first two are
+// the least and the most of what grows with the round trip.
+const (
+	// patience is how long a caller waits before it pays for a timer of its own, and the
+	// least that counts as slow.
+	patience = 5 * time.Millisecond
+	// mostPatience is the most that counts as slow, however far Redis is: for so long nothing
+	// can interrupt a call. It is the least that counts as a hang.
+	mostPatience = 50 * time.Millisecond
+	// settling is for what Redis has answered, and is about to be read.
+	settling = 20 * time.Millisecond
+	// unread is how long a connection has no reader while nobody calls.
+	unread = 2 * patience
+	// secondPause is how long after a second pipeline that could not be connected there is no
+	// other.
+	secondPause = 100 * time.Millisecond
+)
 
-// mostPatience is the most, however far Redis is: for so long nothing can interrupt a call.
-const mostPatience = 50 * time.Millisecond
+// How many calls, or bytes of them, make another way the cheaper one. A write is half of what
+// a call costs this process when Redis is near; so the more are under way the longer a writer
+// collects what others have to say.
+const (
+	// gathersFrom is how many under way have a caller that writes let the others that can run
+	// go first: it then writes for all of them.
+	gathersFrom = 3
+	// writerAbove is how many under way leave that to the writer.
+	writerAbove = 64
+	// roomy is how many bytes of calls under way any socket has room for. Beyond it a write
+	// may wait for Redis to read, and then it is the writer's: a caller that writes notices
+	// nothing else.
+	roomy = 16 << 10
+	// readsAfter is how many calls in a row are alone before they read themselves.
+	readsAfter = 4
+	// mostLeaving is how many pipelines leave at the same time; the oldest makes room.
+	mostLeaving = 8
+	// idleLooks is how many looks in vain end the looking.
+	idleLooks = 20
+)
 
 // begins notes that there is a connection: from now on something may come.
 func (f *flow) begins() {
@@ -88,9 +120,6 @@ func (f *flow) hanging() time.Duration {
 // stuck is how long nothing comes before those who wait behind another one send again. The
 // other connection has long been answered by then.
 func (f *flow) stuck() time.Duration { return f.hanging() + settling }
-
-// settling is for what Redis has answered, and is about to be read.
-const settling = 20 * time.Millisecond
 
 // awake leaves out of the quiet the time in which this process did not run: stopped, or on a
 // machine that is busy, it has looked late, and what has come meanwhile is read only now.

@@ -104,7 +104,7 @@ func (p *pipeline) submit(c *command) error {
 		return err
 	}
 	writer, reads := p.enter(c)
-	if writer == byItself && p.queue.len() >= company {
+	if writer == byItself && p.queue.len() >= gathersFrom {
 		writer = p.gathers()
 	}
 	if writer != byItself {

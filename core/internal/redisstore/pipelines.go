@@ -147,13 +147,6 @@ func (s *pipelines) drop(p *pipeline, why error) {
 	}
 }
 
-// secondPause is how long after a second pipeline that could not be connected there is no
-// other.
-const secondPause = 100 * time.Millisecond
-
-// mostLeaving is how many pipelines leave at the same time; the oldest makes room.
-const mostLeaving = 8
-
 // advance looks at the pipelines, and reports whether there are calls.
 func (s *pipelines) advance() (busy bool) {
 	now := time.Now()

@@ -19,25 +19,13 @@ const (
 	byItself                // its caller
 )
 
-// How many calls under way make few and large writes better than early ones: a write is half
-// of what a call costs this process when Redis is near.
-const (
-	company = 3  // its caller lets the others that can run go first, then writes for all of them
-	crowd   = 64 // the writer does
-)
-
-// roomy is how many bytes of calls under way any socket has room for. Beyond it a write may
-// wait for Redis to read, and then it is the writer's: a caller that writes notices nothing
-// else.
-const roomy = 16 << 10
-
 // takeSending decides who writes what was submitted. The mutex is held.
 func (p *pipeline) takeSending() sender {
 	if p.sending.busy {
 		return byAnother
 	}
 	p.sending.busy = true
-	if p.queue.len() > crowd || p.queue.bytes > roomy {
+	if p.queue.len() > writerAbove || p.queue.bytes > roomy {
 		return byWriter
 	}
 	return byItself
