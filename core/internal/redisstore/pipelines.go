@@ -23,11 +23,11 @@ import (
 //	            long are notified, and sent again. It is closed when it has answered them
 //	silent      the first, or one that leaves, is open and has said nothing for the timeout:
 //	            it is closed, and what waits there has no answer
-//	ended       the first is closed: the next call makes another one of the second, or a new
-//	            one, which nobody cuts short while it connects
+//	ended       the first is closed: with the next call the second becomes the first, or a new
+//	            one does, and nobody cuts it short while it connects
 //
-// advance changes that, at every look of the shared deadline; replacement does when one
-// has ended. While the first hangs and no second is connected, nobody knows whether Redis would
+// advance changes that, at every look of the shared deadline; replacement does when one has
+// ended. While the first hangs and no second is connected, nobody knows whether Redis would
 // answer: calls wait, and health finds out.
 type pipelines struct {
 	client  *redis.Client
@@ -40,7 +40,7 @@ type pipelines struct {
 
 	mu      sync.Mutex
 	second  *pipeline
-	given   int       // how many seconds in a row have taken too long to connect
+	given   int       // how many second pipelines in a row took too long
 	again   time.Time // when there may be another second
 	leaving []*pipeline
 	closed  bool
