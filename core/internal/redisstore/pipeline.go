@@ -203,6 +203,7 @@ func (p *pipeline) breakOff(err error) (left []*command, why error) {
 	}
 	p.state, p.why = pipelineBroken, err
 	p.flow.ended.Store(true)
+	p.sending.buf = nil // the connection may be open for a while
 	return p.queue.pop(nil, p.queue.len()), err
 }
 
