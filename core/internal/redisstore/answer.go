@@ -24,13 +24,19 @@ type answer struct {
 	soon    sync.WaitGroup // counts one, until it is over or slow
 	wake    chan struct{}  // of one that is slow
 	isOver  atomic.Bool
-	isHung  atomic.Bool // its caller is to know that its connection hangs
-	known   bool        // that; the pipeline's mutex guards it
+	hung    atomic.Int32 // whether its caller knows that its connection hangs
 	reply   any
 	failure error
 
 	future *redis.AutoFuture // instead of all that, of one that follows a redirection
 }
+
+// What the caller of an answer knows about its connection. Each step is taken once at most.
+const (
+	notHung  int32 = iota
+	hungNews       // it hangs; the caller is to be interrupted
+	hungTold       // the caller was: it may wait again, for longer
+)
 
 // prepare makes a command ready to be submitted, for a caller that has time until limit.
 func (c *command) prepare(limit time.Time) {
@@ -66,14 +72,14 @@ func (a *answer) slow() {
 
 // hangs lets the caller know, once, that its connection hangs.
 func (a *answer) hangs() {
-	if a.known {
-		return
+	if a.hung.CompareAndSwap(notHung, hungNews) {
+		a.slow()
+		wake(a.wake)
 	}
-	a.known = true
-	a.isHung.Store(true)
-	a.slow()
-	wake(a.wake)
 }
+
+// told reports whether there is news of a hang, which its caller knows from now on.
+func (a *answer) told() bool { return a.hung.CompareAndSwap(hungNews, hungTold) }
 
 // over reports whether there is an answer.
 func (a *answer) over() bool { return a.isOver.Load() }
@@ -98,7 +104,7 @@ func (c *command) until(ctx context.Context) bool {
 		c.failure = err
 		return err == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err())
 	}
-	for !c.over() && !c.isHung.Load() {
+	for !c.over() && c.hung.Load() != hungNews {
 		select {
 		case <-c.wake:
 		case <-ctx.Done():

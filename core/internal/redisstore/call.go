@@ -136,19 +136,19 @@ func (c *call) run(ctx context.Context, limit time.Time) error {
 		return c.cmd.await(ctx, limit)
 	case prepared:
 	}
-	if err := c.choose(); err != nil {
+	if err := c.findRoute(); err != nil {
 		c.state, c.err = finished, &unsentError{err}
 		return c.err
 	}
 	c.route.health.sent(c.Sent)
 	cmd := c.cmd
 	cmd.route, cmd.at, cmd.ctx.caller, cmd.limit = c.route, c.Sent, ctx, limit
-	return c.send()
+	return c.start()
 }
 
-// send sends the command through the hooks of the caller's client. One that follows a
+// start sends the command through the hooks of the caller's client. One that follows a
 // redirection has them around its pipeline, where it has no caller's context.
-func (c *call) send() (err error) {
+func (c *call) start() (err error) {
 	if c.moved {
 		err = c.cmd.transmit()
 	} else {
@@ -169,8 +169,8 @@ func within(ctx context.Context, limit time.Time) time.Time {
 	return limit
 }
 
-// choose finds the way to the node of the key, unless that is silent.
-func (c *call) choose() (err error) {
+// findRoute finds the way to the node of the key, unless that is silent.
+func (c *call) findRoute() (err error) {
 	if c.route, err = c.store.routes.of(c.key); err != nil {
 		return fmt.Errorf("no node of the cluster is known: %w", err)
 	}

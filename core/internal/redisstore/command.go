@@ -194,7 +194,7 @@ func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
 	if c.until(bounded) {
 		return c.settled()
 	}
-	if c.isHung.Swap(false) {
+	if c.told() {
 		return &interruptedError{errHangs}
 	}
 	return &interruptedError{context.Cause(bounded)}

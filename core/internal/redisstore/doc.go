@@ -22,8 +22,9 @@
 // node looks at what waits (shareddeadline.go, flow.go) and notifies those
 // who then listen to their contexts and limits, too. If a connection says nothing for long, a
 // second one is made and takes the calls that come after; who waits on the first may send
-// again there, once, or get a late answer (Late). Whether the node is silent or the connection
-// is, finds out health.go by pings beside the calls.
+// again there, once, or get a late answer (Late). A connection that says nothing for the
+// timeout is closed, whether there is another one or not. Whether the node is silent or the
+// connection is, finds out health.go by pings beside the calls.
 //
 // In a Cluster each master has pipelines and a health of its own (nodes.go), made when the
 // first key of it is wanted. They are closed in the background when the master has left.

@@ -70,7 +70,8 @@ type Reports struct {
 }
 
 func newHealth(node string, cfg Config, at address) *health {
-	h := &health{node: node, timeout: cfg.Timeout, address: at, reports: cfg.Reports, began: time.Now(), trouble: &trouble{}}
+	h := &health{node: node, timeout: cfg.Timeout, address: at, reports: cfg.Reports, trouble: &trouble{}}
+	h.began = time.Now().Add(-1) // so that no reading is 0, which says that there is none
 	h.life, h.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	h.renew()
 	return h
@@ -104,11 +105,7 @@ func (h *health) explain(err error) error {
 // sent notes that a call is about to be sent.
 func (h *health) sent(now time.Time) {
 	if h != nil && h.asked.Load() == 0 {
-		since := now.Sub(h.began)
-		if since == 0 {
-			since = 1 // 0 says that there is none
-		}
-		h.asked.CompareAndSwap(0, int64(since))
+		h.asked.CompareAndSwap(0, int64(now.Sub(h.began)))
 	}
 }
 

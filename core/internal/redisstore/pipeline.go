@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"sync"
 	"time"
 
@@ -105,17 +104,15 @@ func (p *pipeline) submit(c *command) error {
 		return err
 	}
 	writer, reads := p.enter(c)
+	if writer == byItself && p.queue.len() >= gathersFrom {
+		writer = p.gathers()
+	}
 	if writer != byItself {
 		p.mu.Unlock()
 		if writer == byWriter {
 			wake(p.sending.wake)
 		}
 		return nil
-	}
-	if p.queue.len() >= company {
-		p.mu.Unlock()
-		runtime.Gosched()
-		p.mu.Lock()
 	}
 	out := p.takeOut()
 	p.mu.Unlock()
@@ -135,15 +132,15 @@ func (p *pipeline) enter(c *command) (writer sender, reads bool) {
 	p.sending.buf = appendCommand(p.sending.buf, c.Args())
 	c.size = int32(len(p.sending.buf) - before) // what is larger Redis refuses
 	p.queue.push(c)
+	p.flow.enters(p.queue.len())
 	alone := p.queue.len() == 1
 	if alone {
-		p.flow.begins()
 		p.receiving.alone++
 	} else {
 		p.receiving.alone = 0
 	}
 	p.watch() // before it may be kept by a write
-	writer = p.takeSending(c.at)
+	writer = p.takeSending()
 	return writer, p.takeReading(writer == byItself && alone)
 }
 
@@ -167,19 +164,16 @@ func (p *pipeline) refusal() error {
 	return p.why
 }
 
-// fail ends the pipeline, and all that wait for it.
+// fail ends the pipeline, and all that wait for it: at once, while the connection is closed in
+// the background.
 func (p *pipeline) fail(err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.EOF
 	}
 	p.mu.Lock()
 	left, err := p.breakOff(err)
-	conn := p.Conn
 	p.mu.Unlock()
 	p.end()
-	if conn != nil {
-		_ = conn.Close() //nolint:errcheck // it is of no use any more
-	}
 	for _, c := range left {
 		c.complete(nil, err)
 	}
@@ -206,11 +200,16 @@ func (p *pipeline) breakOff(err error) (left []*command, why error) {
 		err = unsent(err)
 	} else {
 		err = lost(err)
+		p.worker.Go(p.hangUp) // run goes on until it is broken
 	}
 	p.state, p.why = pipelineBroken, err
 	p.flow.ended.Store(true)
+	p.sending.buf = nil // the connection may be open for a while
 	return p.queue.pop(nil, p.queue.len()), err
 }
+
+// hangUp closes the connection, which may take long: TLS has a last word to say.
+func (p *pipeline) hangUp() { _ = p.Conn.Close() } //nolint:errcheck // it is of no use any more
 
 // close ends the pipeline, for a reason, and waits for its goroutines.
 func (p *pipeline) close(why error) {

@@ -15,38 +15,38 @@ import (
 // waits there for another. Others exist for a moment only:
 //
 //	one         the first takes all calls
-//	two         the first hangs, or is old: a second is being connected beside it
+//	two         the first hangs, or is old: a second is being connected beside it. One that
+//	            takes too long is given up for another one, which has more time
 //	one again   the first has gone on; the second is closed
 //	changed     the second is open: it takes all new calls, and the first leaves
 //	leaving     its calls go on waiting there, each until its limit; those that wait for
-//	            long are notified, and sent again. It is closed when it has answered them, or
-//	            has said nothing for the timeout
+//	            long are notified, and sent again. It is closed when it has answered them
+//	silent      the first, or one that leaves, is open and has said nothing for the timeout:
+//	            it is closed, and what waits there has no answer
+//	ended       the first is closed: with the next call the second becomes the first, or a new
+//	            one does, and nobody cuts it short while it connects
 //
-// advance changes that, at every look of the shared deadline; choose replaces one that has
-// ended. While no second can be connected, nobody knows whether Redis would answer: calls
-// wait, and health finds out.
+// advance changes that, at every look of the shared deadline; replacement does when one has
+// ended. While the first hangs and no second is connected, nobody knows whether Redis would
+// answer: calls wait, and health finds out.
 type pipelines struct {
 	client  *redis.Client
 	dialing *dialing
 	bound   int
-	cfg     pipelinesConfig
+	timeout time.Duration
+	maxAge  time.Duration // of a connection; 0: none
 	first   atomic.Pointer[pipeline]
 	trip    atomic.Int64 // see flow
 
 	mu      sync.Mutex
 	second  *pipeline
+	given   int       // how many second pipelines in a row took too long
 	again   time.Time // when there may be another second
 	leaving []*pipeline
 	closed  bool
 	worker  sync.WaitGroup
 
 	shared sharedDeadline
-}
-
-// pipelinesConfig are the time limits.
-type pipelinesConfig struct {
-	timeout time.Duration
-	maxAge  time.Duration // of a connection; 0: none
 }
 
 // sentinelAge is how old a connection to the master of a Sentinel gets: go-redis closes
@@ -75,18 +75,17 @@ func pipelineBound(said *redis.AutoPipelineOptions) int {
 }
 
 func newPipelines(client *redis.Client, d *dialing, said *redis.AutoPipelineOptions, timeout time.Duration) *pipelines {
-	s := &pipelines{client: client, dialing: d, bound: pipelineBound(said)}
-	s.cfg = pipelinesConfig{timeout: timeout, maxAge: maxAge(client.Options())}
+	s := &pipelines{client: client, dialing: d, bound: pipelineBound(said), timeout: timeout, maxAge: maxAge(client.Options())}
 	s.shared.start(s)
 	return s
 }
 
-// connecting is a new pipeline.
-func (s *pipelines) connecting() *pipeline {
+// newPipeline begins to connect one more.
+func (s *pipelines) newPipeline() *pipeline {
 	p := &pipeline{bound: s.bound, watch: s.shared.watch}
 	p.flow.trip = &s.trip
 	p.dial = func(ctx context.Context) (net.Conn, error) {
-		return s.dialing.do(ctx, func(ctx context.Context) (net.Conn, error) { return connect(ctx, s.client, s.cfg.timeout) })
+		return s.dialing.do(ctx, func(ctx context.Context) (net.Conn, error) { return connect(ctx, s.client, s.timeout) })
 	}
 	p.start()
 	return p
@@ -98,7 +97,7 @@ func (s *pipelines) submit(c *command) error {
 		p := s.first.Load()
 		if p == nil || s.worn(p, c.at) {
 			var err error
-			if p, err = s.choose(c.at); err != nil {
+			if p, err = s.replacement(c.at); err != nil {
 				return err
 			}
 		}
@@ -111,7 +110,7 @@ func (s *pipelines) submit(c *command) error {
 
 // old reports whether a connection has had its time.
 func (s *pipelines) old(p *pipeline, now time.Time) bool {
-	return p.flow.old.Load() || s.cfg.maxAge > 0 && now.Sub(p.born) > s.cfg.maxAge
+	return p.flow.old.Load() || s.maxAge > 0 && now.Sub(p.born) > s.maxAge
 }
 
 // worn reports whether new calls should take another one.
@@ -119,8 +118,8 @@ func (s *pipelines) worn(p *pipeline, now time.Time) bool {
 	return p.flow.ended.Load() || s.old(p, now)
 }
 
-// choose finds the pipeline for a call when the first one may be of no use.
-func (s *pipelines) choose(now time.Time) (*pipeline, error) {
+// replacement is the pipeline for a call when the first one may be of no use.
+func (s *pipelines) replacement(now time.Time) (*pipeline, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -133,9 +132,9 @@ func (s *pipelines) choose(now time.Time) (*pipeline, error) {
 	s.drop(p, errPipelineClosed)
 	if p = s.second; p == nil || p.flow.ended.Load() {
 		s.drop(p, errPipelineClosed)
-		p = s.connecting()
+		p = s.newPipeline()
 	}
-	s.second = nil
+	s.second, s.given = nil, 0
 	s.first.Store(p)
 	return p, nil
 }
@@ -148,13 +147,6 @@ func (s *pipelines) drop(p *pipeline, why error) {
 	}
 }
 
-// secondPause is how long after a second pipeline that could not be connected there is no
-// other.
-const secondPause = 100 * time.Millisecond
-
-// mostLeaving is how many pipelines leave at the same time; the oldest makes room.
-const mostLeaving = 8
-
 // advance looks at the pipelines, and reports whether there are calls.
 func (s *pipelines) advance() (busy bool) {
 	now := time.Now()
@@ -165,53 +157,59 @@ func (s *pipelines) advance() (busy bool) {
 		return false
 	}
 	busy, quiet := first.look(now)
-	if quiet >= s.cfg.timeout && first.opened() {
-		first.sendElsewhere(quiet, s.cfg.timeout) // or nowhere, if there is no other connection
+	if quiet >= s.timeout && first.opened() {
+		s.drop(first, errNoAnswer) // nothing may ever come, nor what is being written be read
 	}
-	if quiet >= s.cfg.timeout && first.jammed(now, s.cfg.timeout) {
-		s.drop(first, errNoAnswer) // its caller waits for nothing else
-	}
-	s.replace(first, now, busy)
+	s.replace(first, now, busy, quiet >= first.flow.hanging())
 	return s.part(now) || busy
 }
 
 // replace has a second pipeline take the place of the first when that hangs, or is old. The
 // mutex is held.
-func (s *pipelines) replace(first *pipeline, now time.Time, busy bool) {
+func (s *pipelines) replace(first *pipeline, now time.Time, busy, hangs bool) {
 	switch {
-	case first.flow.ended.Load(): // choose replaces it
-	case !first.flow.hangs.Load() && !s.old(first, now):
+	case first.flow.ended.Load(): // replacement does
+	case !hangs && !s.old(first, now):
 		s.drop(s.second, errPipelineClosed)
-		s.second = nil
+		s.second, s.given = nil, 0
 	case s.second == nil:
 		if busy && !now.Before(s.again) {
-			s.second = s.connecting()
+			s.second = s.newPipeline()
 		}
-	case s.second.flow.ended.Load() || now.Sub(s.second.born) >= s.secondTime() && !s.second.opened():
-		s.drop(s.second, errPipelineClosed)
-		s.second, s.again = nil, now.Add(secondPause)
+	case s.second.flow.ended.Load():
+		s.giveUp(now)
 	case s.second.opened():
 		s.first.Store(s.second)
-		s.second, s.leaving = nil, append(s.leaving, first)
+		s.second, s.given, s.leaving = nil, 0, append(s.leaving, first)
 		if len(s.leaving) > mostLeaving {
 			s.drop(s.leaving[0], errHangs)
 			s.leaving = s.leaving[1:]
 		}
+	case now.Sub(s.second.born) >= s.secondTime():
+		s.giveUp(now)
+		s.given++
 	}
 }
 
+// giveUp ends a second pipeline that is not connected. The mutex is held.
+func (s *pipelines) giveUp(now time.Time) {
+	s.drop(s.second, errPipelineClosed)
+	s.second, s.again = nil, now.Add(secondPause)
+}
+
 // secondTime is how long a second pipeline is being connected before another one is: what
-// it has sent may be lost.
+// it has sent may be lost, or it needs longer than that, so the next has twice the time. The
+// timeout is enough for all whose calls can be answered within it.
 func (s *pipelines) secondTime() time.Duration {
-	return max(s.cfg.timeout/4, 10*time.Duration(s.trip.Load()))
+	return max(s.timeout/4<<min(s.given, 2), 10*time.Duration(s.trip.Load()))
 }
 
 // part closes those that leave, and reports whether there are others. The mutex is held.
 func (s *pipelines) part(now time.Time) (busy bool) {
 	s.leaving = slices.DeleteFunc(s.leaving, func(p *pipeline) bool {
 		_, quiet := p.look(now)
-		if quiet < s.cfg.timeout && !p.retire() {
-			p.sendElsewhere(quiet, s.cfg.timeout)
+		if quiet < s.timeout && !p.retire() {
+			p.sendElsewhere(quiet, s.timeout)
 			return false
 		}
 		s.drop(p, errNoAnswer)

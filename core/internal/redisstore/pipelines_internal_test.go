@@ -1,7 +1,13 @@
 package redisstore
 
 import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -22,4 +28,50 @@ func TestPipelineBound_BoundsTheQueue(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", name, got, tt.want)
 		}
 	}
+}
+
+// during is an error that does something while it is looked at.
+type during struct {
+	error
+
+	once sync.Once
+	do   func()
+}
+
+func (e *during) As(any) bool {
+	e.once.Do(e.do)
+	return false
+}
+
+// A call that finds its pipeline ended at that moment, and not before, takes the next one.
+func TestPipelines_EndAtTheMomentOfACall(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	defer client.Close()
+	s := newPipelines(client, newDialing(leastDialing), nil, time.Minute)
+	defer s.close()
+	submitted := func() error {
+		c := newCommand("evalsha", "digest", nil)
+		c.at = time.Now()
+		c.prepare(c.at.Add(time.Minute))
+		return s.submit(c)
+	}
+	if err := submitted(); err != nil {
+		t.Fatal(err)
+	}
+	var call sync.WaitGroup
+	s.first.Load().fail(&during{error: errors.New("ended"), do: func() { // the pipeline is being broken off
+		call.Go(func() {
+			if err := submitted(); err != nil {
+				t.Errorf("got %v", err)
+			}
+		})
+		for range 1000 { // so that it comes until now, and waits for the mutex
+			runtime.Gosched()
+		}
+	}})
+	call.Wait()
 }

@@ -34,13 +34,6 @@ const (
 	byNobody
 )
 
-const (
-	// lonely is how many calls in a row are alone before they read themselves.
-	lonely = 4
-	// guarded is how long a connection has no reader.
-	guarded = 2 * patience
-)
-
 // takeReading decides who reads when nobody does: the caller if its call is alone and Redis
 // near, else the reader. The mutex is held.
 func (p *pipeline) takeReading(alone bool) (caller bool) {
@@ -105,7 +98,7 @@ func (p *pipeline) reads() {
 func (p *pipeline) leavesReading() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.queue.len() == 0 && p.receiving.alone >= lonely {
+	if p.queue.len() == 0 && p.receiving.alone >= readsAfter {
 		p.receiving.by, p.receiving.alone = byNobody, 0
 		return true
 	}
@@ -114,7 +107,7 @@ func (p *pipeline) leavesReading() bool {
 
 // rests waits until the reader has to read again; false when the pipeline ends.
 func (p *pipeline) rests() bool {
-	timer := time.NewTimer(guarded)
+	timer := time.NewTimer(unread)
 	defer timer.Stop()
 	for {
 		select {
@@ -123,7 +116,7 @@ func (p *pipeline) rests() bool {
 		case <-p.receiving.wake:
 		case <-timer.C:
 			if !p.resumes() {
-				timer.Reset(guarded)
+				timer.Reset(unread)
 				continue
 			}
 		}
@@ -199,7 +192,7 @@ func (p *pipeline) complete(now time.Time, replies []any) error {
 	}
 	cmds := p.queue.pop(room[:0], len(replies))
 	if len(cmds) > 0 {
-		p.flow.heard(now, cmds[len(cmds)-1].at, len(cmds))
+		p.flow.heard(now, len(cmds))
 	}
 	p.mu.Unlock()
 	for i, c := range cmds {

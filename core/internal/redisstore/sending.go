@@ -1,16 +1,12 @@
 package redisstore
 
-import (
-	"runtime"
-	"time"
-)
+import "runtime"
 
 // sending is what is to be written, and whether somebody does. Guarded by the pipeline's
 // mutex.
 type sending struct {
 	buf, spare []byte
 	busy       bool
-	since      time.Time     // when somebody began to
 	wake       chan struct{} // of the writer
 }
 
@@ -23,25 +19,25 @@ const (
 	byItself                // its caller
 )
 
-// How many calls under way make few and large writes better than early ones: a write is half
-// of what a call costs this process when Redis is near.
-const (
-	company = 3  // its caller lets the others that can run go first, then writes for all of them
-	crowd   = 64 // the writer does
-)
-
-// roomy is how many bytes of calls under way any socket has room for. Beyond it a write may
-// wait for Redis to read, and then it is the writer's: a caller that writes notices nothing
-// else.
-const roomy = 16 << 10
-
-// takeSending decides who writes what was submitted at the time given. The mutex is held.
-func (p *pipeline) takeSending(now time.Time) sender {
+// takeSending decides who writes what was submitted. The mutex is held.
+func (p *pipeline) takeSending() sender {
 	if p.sending.busy {
 		return byAnother
 	}
-	p.sending.busy, p.sending.since = true, now
-	if p.queue.len() > crowd || p.queue.bytes > roomy {
+	p.sending.busy = true
+	if p.queue.len() > writerAbove || p.queue.bytes > roomy {
+		return byWriter
+	}
+	return byItself
+}
+
+// gathers has the caller that is to write let others go first, and decides again: they may
+// have added much. The mutex is held, but not meanwhile.
+func (p *pipeline) gathers() sender {
+	p.mu.Unlock()
+	runtime.Gosched()
+	p.mu.Lock()
+	if p.queue.bytes > roomy {
 		return byWriter
 	}
 	return byItself
@@ -54,19 +50,13 @@ func (p *pipeline) takeOut() []byte {
 	return out
 }
 
-// jammed reports whether somebody has been writing for the timeout.
-func (p *pipeline) jammed(now time.Time, timeout time.Duration) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.state == pipelineOpen && p.sending.busy && now.Sub(p.sending.since) >= timeout
-}
-
-// write writes, and reports whether there is more.
+// write writes, if there is anything, and reports whether there is more.
 func (p *pipeline) write(out []byte) (more bool) {
-	_, err := p.Conn.Write(out)
-	if err != nil {
-		p.fail(err)
-		return false
+	if len(out) > 0 {
+		if _, err := p.Conn.Write(out); err != nil {
+			p.fail(err)
+			return false
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

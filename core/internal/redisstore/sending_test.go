@@ -12,7 +12,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // jam is a peer that does not read: writes of more than room bytes wait until the
@@ -20,6 +22,8 @@ import (
 type jam struct {
 	room  atomic.Int64 // negative: any number
 	stuck atomic.Int64 // writes that wait
+	fails atomic.Bool  // writes end at once
+	empty atomic.Int64 // writes of nothing
 }
 
 func (j *jam) around(o *redis.Options) {
@@ -45,6 +49,12 @@ func (c *jammedConn) SetDeadline(t time.Time) error {
 }
 
 func (c *jammedConn) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		c.jam.empty.Add(1)
+	}
+	if c.jam.fails.Load() {
+		return 0, net.ErrClosed
+	}
 	if room := c.jam.room.Load(); room >= 0 && int64(len(b)) > room {
 		c.jam.stuck.Add(1)
 		defer c.jam.stuck.Add(-1)
@@ -104,17 +114,73 @@ func TestSending_LimitOfACallerWhosePeerDoesNotRead(t *testing.T) {
 	t.Parallel()
 	jammed(t, func(t *testing.T, j *jam, b *bench) {
 		j.room.Store(16 << 10)
-		fields := make([]string, 1000)
-		for i := range fields {
-			fields[i] = alice
-		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		start := time.Now()
-		call := b.Clear(start, []redisstore.Suspicion{{Kind: kinds.Reentrant, Key: key, Fields: fields}})
-		_, fate, err := call.Wait(ctx, start.Add(time.Second))
-		if took := time.Since(start); fate != redisstore.Unknown || took > 200*time.Millisecond {
+		took, fate, err := large(ctx, b)
+		if fate != redisstore.Unknown || took > 200*time.Millisecond {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
+		}
+	})
+}
+
+// Nor does a caller write what others have added while it let them go first.
+func TestSending_LimitOfACallerInLargeCompany(t *testing.T) {
+	t.Parallel()
+	for range 30 { // who comes when is not for the test to say
+		synctest.Test(t, func(t *testing.T) {
+			j := &jam{}
+			j.room.Store(-1)
+			proxy, through := faultproxy.Around(t, redistest.New(t).Client(), j.around)
+			b := storeOf(t, through)
+			defer b.Close()
+			b.acquire(key, alice, time.Minute)
+			j.room.Store(16 << 10)
+			proxy.HoldReply(scriptCommand)
+			var all sync.WaitGroup
+			for range 2 {
+				all.Go(func() { _, _ = acquiring(t.Context(), b) })
+			}
+			synctest.Wait()
+			all.Go(func() { _, _, _ = large(t.Context(), b) })
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				start := time.Now()
+				fate, err := acquiring(ctx, b)
+				if took := time.Since(start); fate != redisstore.Unknown || took > 200*time.Millisecond {
+					t.Errorf("got %v, fate %d, after %s", err, fate, took)
+				}
+			})
+			all.Wait()
+		})
+	}
+}
+
+// large is a call that a socket may have no room for.
+func large(ctx context.Context, b *bench) (took time.Duration, fate redisstore.Fate, err error) {
+	fields := make([]string, 1000)
+	for i := range fields {
+		fields[i] = alice
+	}
+	start := time.Now()
+	call := b.Clear(start, []redisstore.Suspicion{{Kind: kinds.Reentrant, Key: key, Fields: fields}})
+	_, fate, err = call.Wait(ctx, start.Add(time.Second))
+	return time.Since(start), fate, err
+}
+
+// Nothing is not written: to some connections that is a message.
+func TestSending_NothingIsNotWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := &jam{}
+		j.room.Store(-1)
+		proxy, through := faultproxy.Around(t, redistest.New(t).Client(), j.around)
+		b := storeOf(t, through)
+		defer b.Close()
+		b.acquire(key, alice, time.Minute)
+		goesOn(t, proxy, b, time.Second) // on a connection that has opened before it was used
+		if n := j.empty.Load(); n != 0 {
+			t.Errorf("%d times", n)
 		}
 	})
 }

@@ -33,9 +33,6 @@ func (d *sharedDeadline) watch() {
 	}
 }
 
-// idleLooks is how many looks in vain end the looking.
-const idleLooks = 20
-
 func (d *sharedDeadline) run(s *pipelines) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

@@ -22,15 +22,15 @@ func typed[T any](c call, read func(reply any) (T, error)) Call[T] {
 // Wait sends the call and waits for the answer until ctx or limit ends. With the
 // fate Unknown it may still be on its way; then Wait may be called again.
 func (c *Call[T]) Wait(ctx context.Context, limit time.Time) (T, Fate, error) {
-	return c.answer(c.call.wait(ctx, limit))
+	return c.typed(c.call.wait(ctx, limit))
 }
 
 // Late is the answer of a call that Wait has given up, if it has come; else its fate is
 // Unknown.
-func (c *Call[T]) Late() (T, Fate, error) { return c.answer(c.call.late()) }
+func (c *Call[T]) Late() (T, Fate, error) { return c.typed(c.call.late()) }
 
-// answer reads a reply, if there is one.
-func (c *Call[T]) answer(reply any, fate Fate, err error) (T, Fate, error) {
+// typed takes a reply apart, if there is one.
+func (c *Call[T]) typed(reply any, fate Fate, err error) (T, Fate, error) {
 	if err != nil {
 		var none T
 		return none, fate, err
