@@ -71,7 +71,7 @@ type Reports struct {
 
 func newHealth(node string, cfg Config, at address) *health {
 	h := &health{node: node, timeout: cfg.Timeout, address: at, reports: cfg.Reports, trouble: &trouble{}}
-	h.began = time.Now().Add(-1) // so that no reading is 0, which says that there is none
+	h.began = time.Now().Add(-1)                             // so that no reading is 0, which says that there is none
 	h.life, h.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	h.renew()
 	return h
