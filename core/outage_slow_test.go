@@ -130,6 +130,31 @@ func TestSlow_SilenceIsStillKnown(t *testing.T) {
 	}
 }
 
+// Where every answer to a command takes long, while the connection it is sent on again answers
+// at once, the first answer counts: there may be no other one.
+func TestSlow_OneCommandTakesLong(t *testing.T) {
+	t.Parallel()
+	for _, takes := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} { // of one second
+		inBubble(t, func(t *testing.T, b *bed) {
+			locks, proxy := b.knowing()
+			ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+			for _, command := range []string{"sethold", "refresh", "release"} {
+				proxy.DelayReply(scriptOn(t, command, "k"), takes)
+			}
+			inner := <-acquiring(ctx, locks.Lock("k"))
+			must(t, inner.err)
+			must(t, inner.hold.Release(t.Context()))
+			must(t, hold.Refresh(t.Context(), time.Hour))
+			start := time.Now()
+			must(t, hold.Release(t.Context()))
+			if took := time.Since(start); took > core.DefaultBackendTimeout {
+				t.Errorf("%s: released after %s", takes, took)
+			}
+			b.wantGone("k")
+		})
+	}
+}
+
 // A host that has gone does not even refuse connections, and go-redis's dialer for TLS
 // does not heed its context. That is known within the backend timeout all the same.
 func TestSlow_NoConnection(t *testing.T) {

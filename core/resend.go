@@ -129,15 +129,20 @@ func (r *result[T]) done(o *ownership) bool { return r.doubt && !o.lease.Expired
 func insist[T any](ctx context.Context, o *ownership, s span, prepare func(now time.Time) redisstore.Call[T]) (result[T], error) {
 	c := o.client
 	var got result[T]
+	var pending unanswered[T]
 	r := resend{client: c, key: o.lease.Key, span: s, pauser: o}
 	err := r.run(ctx, func() (time.Time, bool, error) {
 		call := prepare(time.Now())
 		answer, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
-		got.answer = answer
 		got.note(call.Sent, fate, err)
 		if fate == redisstore.Unknown {
 			o.lease.Unanswered()
+			pending = append(pending, call)
+			if late, at, ok := pending.late(); ok {
+				answer, got.sent, err = late, at, nil
+			}
 		}
+		got.answer = answer
 		switch {
 		case err == nil:
 			o.operations.answered()
@@ -151,6 +156,21 @@ func insist[T any](ctx context.Context, o *ownership, s span, prepare func(now t
 		}
 	})
 	return got, err
+}
+
+// unanswered are the sends of an operation that have had no answer in time: their
+// connections hang, or are slow.
+type unanswered[T any] []redisstore.Call[T]
+
+// late gives the answer to one of them that has come meanwhile, and when that was sent. Where
+// every answer takes long there may never be others.
+func (u unanswered[T]) late() (answer T, sent time.Time, ok bool) {
+	for i := range u {
+		if answer, _, err := u[i].Late(); err == nil {
+			return answer, u[i].Sent, true
+		}
+	}
+	return answer, sent, false
 }
 
 // pause pauses an operation on a lock that is held: its error is that of the operation.

@@ -41,9 +41,8 @@ func TestKinds_EveryPlaceHasTheSame(t *testing.T) {
 // inRedis are the kinds of the store by name.
 func inRedis() map[string]*redisstore.Kind {
 	all := make(map[string]*redisstore.Kind)
-	fields := reflect.ValueOf(redisstore.NewKinds())
-	for i := range fields.NumField() {
-		kind := fields.Field(i).Interface().(*redisstore.Kind) //nolint:errcheck,forcetypeassert // all are
+	for _, field := range reflect.ValueOf(redisstore.NewKinds()).Fields() {
+		kind := field.Interface().(*redisstore.Kind)
 		all[kind.Name] = kind
 	}
 	return all
@@ -76,7 +75,7 @@ func constantsOfKind(t *testing.T, dir string) (values []string) {
 			}
 			for _, value := range spec.Values {
 				if literal, ok := value.(*ast.BasicLit); ok {
-					text, _ := strconv.Unquote(literal.Value) //nolint:errcheck // it was parsed
+					text, _ := strconv.Unquote(literal.Value)
 					values = append(values, text)
 				}
 			}

@@ -64,7 +64,7 @@ func (l *link) forwardCommand(in *bufio.Reader) bool {
 		return false
 	}
 	if rule != nil && rule.action == answerError {
-		cmd = ping
+		cmd = ping()
 	}
 	l.inflight.sent(cmd.args, rule)
 	_, err = l.upstream.Write(cmd.raw)
@@ -72,7 +72,7 @@ func (l *link) forwardCommand(in *bufio.Reader) bool {
 }
 
 // ping is what Redis gets in the place of a command that is answered with an error.
-var ping = command{raw: []byte("*1\r\n$4\r\nPING\r\n"), args: []string{"PING"}}
+func ping() command { return command{raw: []byte("*1\r\n$4\r\nPING\r\n"), args: []string{"PING"}} }
 
 // forwardReplies carries replies and messages to the client.
 func (l *link) forwardReplies() {

@@ -43,6 +43,9 @@ CROSSSLOT Keys in request don't hash to the same slot
 ERR max number of clients + cluster connections reached
 ERR max number of clients reached
 ERR DB index is out of range
+ERR The user executing the script can't access at least one of the keys mentioned in the command arguments
+ERR The user executing the script can't publish to the channel mentioned in the command
+ERR The user executing the script can't run this command or subcommand
 ERR invalid DB index
 ERR invalid password
 LOADING Redis is loading the dataset in memory

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ func denied[T any](b *bench, call redisstore.Call[T]) {
 	_, fate, err := call.Wait(context.Background(), soon())
 	if fate != redisstore.Answered || !redisstore.Rejects(err) {
 		b.t.Errorf("got %v (fate %d), want an answered error that changed nothing", err, fate)
+	}
+	if text, _ := redisstore.KnownText(err); strings.Contains(text, "withheld") {
+		b.t.Errorf("logs say only %q of %q", text, err)
 	}
 }
 
