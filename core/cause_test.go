@@ -44,7 +44,7 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 	}
 	isRefused := func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 	waits := map[string][]core.AcquireOption{
-		"a long wait": nil, "200 ms": {core.WaitTime(200 * time.Millisecond)}, "one attempt": {core.WaitTime(0)},
+		"a long wait": nil, "a short wait": {core.WaitTime(2 * time.Second)}, "one attempt": {core.WaitTime(0)},
 	}
 	for name, tt := range map[string]struct {
 		server func(t *testing.T) (string, *tls.Config)
@@ -55,7 +55,8 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 				t.Run(name+", "+wait+map[bool]string{true: ", cluster"}[cluster], func(t *testing.T) {
 					t.Parallel()
 					addr, config := tt.server(t)
-					locks := locksOn(t, unreachable(t, addr, config, cluster))
+					// A slow machine needs its time for the handshake.
+					locks := locksOn(t, unreachable(t, addr, config, cluster), core.WithBackendTimeout(4*time.Second))
 					for range 2 {
 						err := locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, opts...)
 						wantErr(t, err, core.ErrUnavailable)

@@ -76,7 +76,7 @@ func (c *Client) owned(ctx context.Context, key string) *ownership {
 func (c *Client) ownedAs(ctx context.Context, key string, kind *redisstore.Kind) (*ownership, error) {
 	o := c.owned(ctx, key)
 	if o != nil && o.lease.Kind != kind {
-		return nil, invalidf("the context holds %q as a %s lock; one name is for one kind, here %s", key, o.lease.Kind.Name, kind.Name)
+		return nil, invalidf("the context holds %q as a %s lock; one name is for one kind: use that kind here too, or another name for the %s lock", key, o.lease.Kind.Name, kind.Name)
 	}
 	return o, nil
 }

@@ -62,7 +62,7 @@ func (o *ownership) fallen(change redisstore.Change) {
 // notQueued is the error of an acquisition that the queue of its key did not let in.
 func notQueued(err error, key string, kind *redisstore.Kind) error {
 	if other, ok := errors.AsType[*queue.KindError](err); ok {
-		return invalidf("this client uses %q as a %s lock; one name is for one kind, here %s", key, other.Kind, kind.Name)
+		return invalidf("this client uses %q as a %s lock; one name is for one kind: use that kind here too, or another name for the %s lock", key, other.Kind, kind.Name)
 	}
 	return ErrTooManyWaiters
 }

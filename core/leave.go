@@ -96,13 +96,13 @@ func (o *ownership) leaveFor(ctx context.Context, s *scope, d time.Duration, now
 // takes no new field, being out of memory, say.
 func (o *ownership) mark(ctx context.Context, d time.Duration, s span) (result[redisstore.Change], error) {
 	store, marker := o.client.store, o.client.nextField()
-	passed, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[redisstore.Change] {
+	passed, err := insist(ctx, o, s, passedLate, func(now time.Time) redisstore.Call[redisstore.Change] {
 		return store.HandOff(now, o.lease.Claim, marker, d)
 	})
 	if !redisstore.Rejects(err) {
 		return passed, err
 	}
-	kept, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[redisstore.Change] {
+	kept, err := insist(ctx, o, s, anyLate, func(now time.Time) redisstore.Call[redisstore.Change] {
 		return store.Refresh(now, o.lease.Claim, d)
 	})
 	if passed.doubt {

@@ -155,6 +155,26 @@ func TestSlow_OneCommandTakesLong(t *testing.T) {
 	}
 }
 
+// A late answer that the holder is not there is no release: it may have been lost before.
+func TestSlow_LossIsNoRelease(t *testing.T) {
+	t.Parallel()
+	for _, takes := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, 900 * time.Millisecond} {
+		for _, end := range []func(h *core.Hold) error{
+			func(h *core.Hold) error { return h.Release(context.Background()) },
+			func(h *core.Hold) error { return h.Leave(context.Background(), time.Minute) },
+		} {
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing()
+				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
+				proxy.DelayReply(scriptOn(t, "release", "k"), takes)
+				proxy.DelayReply(scriptOn(t, "handoff", "k"), takes)
+				b.Del(t.Context(), "k")
+				wantErr(t, end(hold), core.ErrUnavailable)
+			})
+		}
+	}
+}
+
 // A host that has gone does not even refuse connections, and go-redis's dialer for TLS
 // does not heed its context. That is known within the backend timeout all the same.
 func TestSlow_NoConnection(t *testing.T) {

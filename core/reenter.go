@@ -154,7 +154,7 @@ func (o *ownership) writeCount(ctx context.Context, count int) (done bool) {
 // setCount writes the hold count, resending it while there is no answer. It never
 // creates the lock; a lock that is gone is a loss.
 func (o *ownership) setCount(ctx context.Context, count int, lease time.Duration, s span) (time.Time, error) {
-	got, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[bool] {
+	got, err := insist(ctx, o, s, anyLate, func(now time.Time) redisstore.Call[bool] {
 		return o.client.store.Hold(now, o.lease.Claim, count, lease)
 	})
 	if err != nil {

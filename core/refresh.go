@@ -96,7 +96,7 @@ var errRenewing = errors.New("a renewal is on its way and not answered")
 // from then on no more than this lease is believed.
 func (o *ownership) setTTL(ctx context.Context, left, lease time.Duration, s span) error {
 	falls := o.expectFall(left, lease)
-	got, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[redisstore.Change] {
+	got, err := insist(ctx, o, s, anyLate, func(now time.Time) redisstore.Call[redisstore.Change] {
 		return o.client.store.Refresh(now, o.lease.Claim, lease)
 	})
 	if got.doubt {

@@ -200,7 +200,7 @@ func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, 
 	c := o.client
 	field := c.nextField()
 	falls := o.expectFall(o.lease.Left(now), w.Lease)
-	got, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[redisstore.Change] {
+	got, err := insist(ctx, o, s, passedLate, func(now time.Time) redisstore.Call[redisstore.Change] {
 		return c.store.HandOff(now, o.lease.Claim, field, w.Lease)
 	})
 	switch {
@@ -235,7 +235,7 @@ var errHandoffRefused = errors.New("hand-off refused")
 // freeForAll deletes the lock and publishes it.
 func (o *ownership) freeForAll(ctx context.Context, s span) error {
 	c := o.client
-	got, err := insist(ctx, o, s, func(now time.Time) redisstore.Call[redisstore.Released] {
+	got, err := insist(ctx, o, s, freedLate, func(now time.Time) redisstore.Call[redisstore.Released] {
 		return c.store.Release(now, o.lease.Claim)
 	})
 	if err != nil {

@@ -125,24 +125,22 @@ func (r *result[T]) note(sent time.Time, fate redisstore.Fate, err error) {
 func (r *result[T]) done(o *ownership) bool { return r.doubt && !o.lease.Expired(r.first) }
 
 // insist sends a harmless script of a holder until it is answered, ctx ends, or its time is
-// over.
-func insist[T any](ctx context.Context, o *ownership, s span, prepare func(now time.Time) redisstore.Call[T]) (result[T], error) {
+// over. counts says which answers are taken that come late, to a send that was given up.
+func insist[T any](ctx context.Context, o *ownership, s span, counts func(T) bool, prepare func(now time.Time) redisstore.Call[T]) (result[T], error) {
 	c := o.client
 	var got result[T]
-	var pending unanswered[T]
+	pending := unanswered[T]{counts: counts}
 	r := resend{client: c, key: o.lease.Key, span: s, pauser: o}
 	err := r.run(ctx, func() (time.Time, bool, error) {
 		call := prepare(time.Now())
 		answer, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
+		got.answer = answer
 		got.note(call.Sent, fate, err)
 		if fate == redisstore.Unknown {
 			o.lease.Unanswered()
-			pending = append(pending, call)
-			if late, at, ok := pending.late(); ok {
-				answer, got.sent, err = late, at, nil
-			}
+			pending.calls = append(pending.calls, call)
+			err = pending.late(&got, err)
 		}
-		got.answer = answer
 		switch {
 		case err == nil:
 			o.operations.answered()
@@ -155,23 +153,39 @@ func insist[T any](ctx context.Context, o *ownership, s span, prepare func(now t
 			return got.sent, true, err
 		}
 	})
+	err = pending.late(&got, err)
 	return got, err
 }
 
 // unanswered are the sends of an operation that have had no answer in time: their
 // connections hang, or are slow.
-type unanswered[T any] []redisstore.Call[T]
+type unanswered[T any] struct {
+	calls  []redisstore.Call[T]
+	counts func(T) bool
+}
 
-// late gives the answer to one of them that has come meanwhile, and when that was sent. Where
-// every answer takes long there may never be others.
-func (u unanswered[T]) late() (answer T, sent time.Time, ok bool) {
-	for i := range u {
-		if answer, _, err := u[i].Late(); err == nil {
-			return answer, u[i].Sent, true
+// late looks, after an error, whether one of them has been answered meanwhile. Where every
+// answer takes long there may never be another one.
+func (u *unanswered[T]) late(got *result[T], err error) error {
+	if err == nil {
+		return nil
+	}
+	for i := range u.calls {
+		if answer, _, late := u.calls[i].Late(); late == nil && u.counts(answer) {
+			got.answer, got.sent = answer, u.calls[i].Sent
+			return nil
 		}
 	}
-	return answer, sent, false
+	return err
 }
+
+// anyLate takes every late answer: whether the holder is there is the same for all sends.
+func anyLate[T any](T) bool { return true }
+
+// passedLate and freedLate take only the good one. That the holder is not there may be what
+// another send of the same operation has done.
+func passedLate(c redisstore.Change) bool  { return c.Mine }
+func freedLate(r redisstore.Released) bool { return r.Mine }
 
 // pause pauses an operation on a lock that is held: its error is that of the operation.
 func (o *ownership) pause(ctx context.Context, pause time.Duration) error {

@@ -189,15 +189,28 @@ func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
 	if ctx.Done() != nil {
 		defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
 	}
-	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
-	defer cancel()
-	if c.until(bounded) {
+	err := c.untilBy(waits, limit)
+	if errors.Is(err, errNoAnswer) && wokeAfter(limit) && wokeAfter(c.at) {
+		err = c.untilBy(waits, time.Now().Add(waking)) // this process did not run meanwhile
+	}
+	if err == nil {
 		return c.settled()
 	}
-	if c.told() {
+	return err
+}
+
+// untilBy waits for an answer, at most until limit; its error says what has come instead.
+func (c *command) untilBy(waits context.Context, limit time.Time) error {
+	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
+	defer cancel()
+	switch {
+	case c.until(bounded):
+		return nil
+	case c.told():
 		return &interruptedError{errHangs}
+	default:
+		return &interruptedError{context.Cause(bounded)}
 	}
-	return &interruptedError{context.Cause(bounded)}
 }
 
 // errNoAnswer is the cause of a wait that reached its limit.

@@ -36,6 +36,9 @@ const (
 	mostPatience = 50 * time.Millisecond
 	// settling is for what Redis has answered, and is about to be read.
 	settling = 20 * time.Millisecond
+	// waking is for the same where this process has just gone on after it was stopped, or got
+	// no time on a busy machine.
+	waking = 200 * time.Millisecond
 	// unread is how long a connection has no reader while nobody calls.
 	unread = 2 * patience
 	// secondPause is how long after a second pipeline that could not be connected there is no
@@ -63,6 +66,10 @@ const (
 	// idleLooks is how many looks in vain end the looking.
 	idleLooks = 20
 )
+
+// wokeAfter reports whether a wait that was to end at a time has ended so late that this
+// process cannot have run.
+func wokeAfter(limit time.Time) bool { return time.Since(limit) > 2*patience }
 
 // begins notes that there is a connection: from now on something may come.
 func (f *flow) begins() {

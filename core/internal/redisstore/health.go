@@ -116,6 +116,16 @@ func (h *health) answered() {
 	}
 }
 
+// slept leaves out of the time without an answer what this process did not run, being stopped
+// or on a machine that is busy: what Redis has said meanwhile is read only now.
+func (h *health) slept(d time.Duration) {
+	for asked := h.asked.Load(); asked != 0; asked = h.asked.Load() {
+		if h.asked.CompareAndSwap(asked, min(asked+int64(d), int64(time.Since(h.began)))) {
+			return
+		}
+	}
+}
+
 // waits notes a call that has had no answer for a moment; it calls done when it waits no
 // more. The context that it gets ends when the node falls silent.
 func (h *health) waits() (speaks context.Context, done func()) {

@@ -116,3 +116,33 @@ func TestHealth_ClosedWhenItFallsSilent(t *testing.T) {
 		})
 	}
 }
+
+// Time in which this process did not run is no silence: what was asked before it counts from
+// its end.
+func TestHealth_SleepIsNoSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = time.Second
+		h := newHealth("", Config{Timeout: timeout}, address{dialing: newDialing(1)})
+		defer h.close()
+		h.slept(time.Hour) // nothing was asked
+		if h.unanswered(0) {
+			t.Error("asked, from when it slept")
+		}
+		h.sent(time.Now())
+		time.Sleep(timeout / 2)
+		time.Sleep(time.Hour)
+		h.slept(time.Hour)
+		if h.unanswered(timeout) {
+			t.Error("silent while the process slept")
+		}
+		time.Sleep(timeout / 2)
+		if !h.unanswered(timeout) {
+			t.Error("not silent after the timeout")
+		}
+		h.slept(time.Hour) // longer than since it was asked
+		if h.unanswered(1) {
+			t.Error("asked in the time to come")
+		}
+	})
+}

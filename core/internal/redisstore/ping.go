@@ -98,13 +98,14 @@ var (
 // exchange sends the command and takes any line for the answer.
 func (p *pinger) exchange(ctx context.Context) error {
 	conn := p.conn
-	if err := conn.SetDeadline(p.health.verdict(time.Now())); err != nil {
+	limit := p.health.verdict(time.Now())
+	if err := conn.SetDeadline(limit); err != nil {
 		return &hungUpError{err}
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // nothing was entrusted to it
 	_, err := io.WriteString(conn, pingCommand)
 	if err == nil {
-		err = awaitLine(conn)
+		err = awaitLine(conn, limit)
 	}
 	switch {
 	case err == nil:
@@ -116,15 +117,19 @@ func (p *pinger) exchange(ctx context.Context) error {
 	}
 }
 
-// awaitLine waits for a line until the deadline, and then looks once more: if this process
-// was stopped meanwhile, the line came long ago.
-func awaitLine(conn net.Conn) error {
+// awaitLine waits for a line until the deadline of the connection, which is limit, and then
+// looks once more: if this process was stopped meanwhile, the line came long ago.
+func awaitLine(conn net.Conn, limit time.Time) error {
 	in := bufio.NewReader(conn)
 	_, err := in.ReadBytes('\n')
 	if err == nil || !timedOut(err) {
 		return err
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(settling)); err != nil {
+	more := settling
+	if wokeAfter(limit) {
+		more = waking
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(more)); err != nil {
 		return err
 	}
 	_, err = in.ReadBytes('\n')

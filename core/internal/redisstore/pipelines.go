@@ -36,7 +36,8 @@ type pipelines struct {
 	timeout time.Duration
 	maxAge  time.Duration // of a connection; 0: none
 	first   atomic.Pointer[pipeline]
-	trip    atomic.Int64 // see flow
+	trip    atomic.Int64          // see flow
+	slept   func(d time.Duration) // notified of time in which this process did not run
 
 	mu      sync.Mutex
 	second  *pipeline
@@ -74,8 +75,8 @@ func pipelineBound(said *redis.AutoPipelineOptions) int {
 	return maxQueued
 }
 
-func newPipelines(client *redis.Client, d *dialing, said *redis.AutoPipelineOptions, timeout time.Duration) *pipelines {
-	s := &pipelines{client: client, dialing: d, bound: pipelineBound(said), timeout: timeout, maxAge: maxAge(client.Options())}
+func newPipelines(client *redis.Client, d *dialing, said *redis.AutoPipelineOptions, timeout time.Duration, slept func(time.Duration)) *pipelines {
+	s := &pipelines{client: client, dialing: d, bound: pipelineBound(said), timeout: timeout, maxAge: maxAge(client.Options()), slept: slept}
 	s.shared.start(s)
 	return s
 }

@@ -51,7 +51,7 @@ func TestPipelines_EndAtTheMomentOfACall(t *testing.T) {
 		return nil, ctx.Err()
 	}})
 	defer client.Close()
-	s := newPipelines(client, newDialing(leastDialing), nil, time.Minute)
+	s := newPipelines(client, newDialing(leastDialing), nil, time.Minute, func(time.Duration) {})
 	defer s.close()
 	submitted := func() error {
 		c := newCommand("evalsha", "digest", nil)

@@ -42,6 +42,9 @@ CLUSTERDOWN The cluster is down and only accepts read commands
 CROSSSLOT Keys in request don't hash to the same slot
 ERR max number of clients + cluster connections reached
 ERR max number of clients reached
+ERR ACL failure in script: User <name> has no permissions to run the <command> command
+ERR ACL failure in script: No permissions to access a channel
+ERR ACL failure in script: No permissions to access a key
 ERR DB index is out of range
 ERR The user executing the script can't access at least one of the keys mentioned in the command arguments
 ERR The user executing the script can't publish to the channel mentioned in the command
@@ -71,7 +74,7 @@ WRONGTYPE Operation against a key holding the wrong kind of value`
 
 // commands are those whose names may come back in an error.
 const commands = "auth client cluster command eval evalsha hello ping psubscribe publish pubsub script select spublish " +
-	"ssubscribe subscribe sunsubscribe unsubscribe"
+	"ssubscribe subscribe sunsubscribe unsubscribe del exists hdel hexists hgetall hkeys hset hsetnx incr pexpire pttl"
 
 // withoutPlace takes away where in a script of ours the error happened: the four words
 // "script: <digest>, on @user_script:7.".

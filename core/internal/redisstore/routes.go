@@ -21,9 +21,10 @@ const leastDialing = 8
 // name of the node is for reports.
 func newRoute(node string, client *redis.Client, said *redis.AutoPipelineOptions, cfg Config) route {
 	d := newDialing(max(leastDialing, client.Options().MaxConcurrentDials))
+	h := newHealth(node, cfg, addressOf(client, d))
 	return route{
-		pipelines: newPipelines(client, d, said, cfg.Timeout),
-		health:    newHealth(node, cfg, addressOf(client, d)),
+		pipelines: newPipelines(client, d, said, cfg.Timeout, h.slept),
+		health:    h,
 		dialing:   d,
 	}
 }

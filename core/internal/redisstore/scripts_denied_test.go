@@ -9,10 +9,14 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// without adds a user who may do everything but one command, and all is who set it up.
-func (b *bench) without(command string) (all, user *bench) {
+// without adds a user who may do everything but some commands, and all is who set it up.
+func (b *bench) without(commands ...string) (all, user *bench) {
 	b.t.Helper()
-	err := b.rdb.Do(b.t.Context(), "acl", "setuser", "app", "on", "nopass", "~*", "&*", "+@all", "-"+command).Err()
+	rules := []any{"acl", "setuser", "app", "on", "nopass", "~*", "&*", "+@all"}
+	for _, command := range commands {
+		rules = append(rules, "-"+command)
+	}
+	err := b.rdb.Do(b.t.Context(), rules...).Err()
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -34,7 +38,7 @@ func denied[T any](b *bench, call redisstore.Call[T]) {
 // A lock that cannot have a lease is not taken: without a TTL nobody would ever clear it up.
 func TestAcquire_TTLForbiddenLeavesNothing(t *testing.T) {
 	t.Parallel()
-	all, app := onServer(t).without("pexpire")
+	all, app := onServer(t).without("pexpire", "del")
 	for range 2 { // executed twice
 		for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Fenced, kinds.Spin} {
 			denied(app, app.Acquire(time.Now(), redisstore.Claim{Kind: kind, Key: key, Field: alice}, time.Minute))
@@ -49,7 +53,7 @@ func TestAcquire_TTLForbiddenLeavesNothing(t *testing.T) {
 // What was there before the call stays, as it was.
 func TestAcquireAll_TTLForbiddenLeavesWhatWasThere(t *testing.T) {
 	t.Parallel()
-	all, app := onServer(t).without("pexpire")
+	all, app := onServer(t).without("pexpire", "del")
 	all.acquire("a", alice, time.Minute)
 	reply(all, all.Hold(time.Now(), claim("a", alice), 2, 0))
 	all.acquire("d", bob, time.Hour)

@@ -49,11 +49,15 @@ func (d *sharedDeadline) run(s *pipelines) {
 			d.asleep.Store(false)
 			idle = 0
 		}
+		due := time.Now().Add(patience)
 		timer.Reset(patience)
 		select {
 		case <-timer.C:
 		case <-d.end:
 			return
+		}
+		if late := time.Since(due) - patience; late > 0 {
+			s.slept(late)
 		}
 		if idle++; s.advance() {
 			idle = 0

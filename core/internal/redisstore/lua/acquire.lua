@@ -8,7 +8,7 @@ if #holders == 0 then
   redis.call('HSET', KEYS[1], ARGV[1], 1)
   local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
   if type(leased) ~= 'number' then -- denied: a lock without a lease would stay for ever
-    redis.call('DEL', KEYS[1])
+    redis.call('HDEL', KEYS[1], ARGV[1])
     return leased
   end
   return 1

@@ -15,7 +15,9 @@ for _, key in ipairs(KEYS) do
     taken[#taken + 1] = key
     local leased = redis.pcall('PEXPIRE', key, ARGV[2])
     if type(leased) ~= 'number' then -- denied: a lock without a lease would stay for ever
-      redis.call('DEL', unpack(taken))
+      for _, own in ipairs(taken) do
+        redis.call('HDEL', own, ARGV[1])
+      end
       return leased
     end
   end
