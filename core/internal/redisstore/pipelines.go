@@ -40,14 +40,19 @@ type pipelines struct {
 	slept   func(d time.Duration) // notified of time in which this process did not run
 
 	mu      sync.Mutex
-	second  *pipeline
-	given   int       // how many second pipelines in a row took too long
-	again   time.Time // when there may be another second
+	second  second
 	leaving []*pipeline
 	closed  bool
 	worker  sync.WaitGroup
 
 	shared sharedDeadline
+}
+
+// second is the pipeline that is being connected beside the first.
+type second struct {
+	*pipeline           // nil: there is none
+	given     int       // up for another one, in a row, because they took too long
+	again     time.Time // when there may be another one
 }
 
 // sentinelAge is how old a connection to the master of a Sentinel gets: go-redis closes
@@ -131,11 +136,11 @@ func (s *pipelines) replacement(now time.Time) (*pipeline, error) {
 		return p, nil
 	}
 	s.drop(p, errPipelineClosed)
-	if p = s.second; p == nil || p.flow.ended.Load() {
+	if p = s.second.pipeline; p == nil || p.flow.ended.Load() {
 		s.drop(p, errPipelineClosed)
 		p = s.newPipeline()
 	}
-	s.second, s.given = nil, 0
+	s.second.pipeline, s.second.given = nil, 0
 	s.first.Store(p)
 	return p, nil
 }
@@ -171,38 +176,38 @@ func (s *pipelines) replace(first *pipeline, now time.Time, busy, hangs bool) {
 	switch {
 	case first.flow.ended.Load(): // replacement does
 	case !hangs && !s.old(first, now):
-		s.drop(s.second, errPipelineClosed)
-		s.second, s.given = nil, 0
-	case s.second == nil:
-		if busy && !now.Before(s.again) {
-			s.second = s.newPipeline()
+		s.drop(s.second.pipeline, errPipelineClosed)
+		s.second.pipeline, s.second.given = nil, 0
+	case s.second.pipeline == nil:
+		if busy && !now.Before(s.second.again) {
+			s.second.pipeline = s.newPipeline()
 		}
 	case s.second.flow.ended.Load():
 		s.giveUp(now)
 	case s.second.opened():
-		s.first.Store(s.second)
-		s.second, s.given, s.leaving = nil, 0, append(s.leaving, first)
+		s.first.Store(s.second.pipeline)
+		s.second.pipeline, s.second.given, s.leaving = nil, 0, append(s.leaving, first)
 		if len(s.leaving) > mostLeaving {
 			s.drop(s.leaving[0], errHangs)
 			s.leaving = s.leaving[1:]
 		}
 	case now.Sub(s.second.born) >= s.secondTime():
 		s.giveUp(now)
-		s.given++
+		s.second.given++
 	}
 }
 
 // giveUp ends a second pipeline that is not connected. The mutex is held.
 func (s *pipelines) giveUp(now time.Time) {
-	s.drop(s.second, errPipelineClosed)
-	s.second, s.again = nil, now.Add(secondPause)
+	s.drop(s.second.pipeline, errPipelineClosed)
+	s.second.pipeline, s.second.again = nil, now.Add(secondPause)
 }
 
 // secondTime is how long a second pipeline is being connected before another one is: what
 // it has sent may be lost, or it needs longer than that, so the next has twice the time. The
 // timeout is enough for all whose calls can be answered within it.
 func (s *pipelines) secondTime() time.Duration {
-	return max(s.timeout/4<<min(s.given, 2), 10*time.Duration(s.trip.Load()))
+	return max(s.timeout/4<<min(s.second.given, 2), 10*time.Duration(s.trip.Load()))
 }
 
 // part closes those that leave, and reports whether there are others. The mutex is held.
@@ -230,10 +235,10 @@ func (s *pipelines) close() {
 	}
 	s.shared.stop()
 	s.mu.Lock()
-	for _, p := range append(s.leaving, s.first.Load(), s.second) {
+	for _, p := range append(s.leaving, s.first.Load(), s.second.pipeline) {
 		s.drop(p, errPipelineClosed)
 	}
-	s.second, s.leaving = nil, nil
+	s.second.pipeline, s.leaving = nil, nil
 	s.mu.Unlock()
 	s.worker.Wait()
 }
