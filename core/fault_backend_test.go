@@ -109,14 +109,16 @@ func TestFault_RedisDown(t *testing.T) {
 		if !errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrNotAcquired) {
 			t.Fatalf("%s: got %v, want ErrUnavailable", when, err)
 		}
-		if d := time.Since(start); d > timeout+500*time.Millisecond {
+		if d := time.Since(start); d > timeout+slack {
 			t.Errorf("%s: known after %s", when, d)
 		}
-		start = time.Now()
-		_, _, err = locks.Lock("another").Acquire(t.Context())
-		if d := time.Since(start); !errors.Is(err, core.ErrUnavailable) || d > timeout/2 {
-			t.Errorf("%s: the next caller got %v after %s, want ErrUnavailable at once", when, err, d)
-		}
+		// On a busy machine this process may have slept, which is no silence: then one more
+		// has to find out.
+		eventually(t, when+": the next caller to get ErrUnavailable at once", func() bool {
+			start = time.Now()
+			_, _, err = locks.Lock("another").Acquire(t.Context())
+			return errors.Is(err, core.ErrUnavailable) && time.Since(start) < timeout/2
+		})
 	}
 	up := func(when string) *core.Hold {
 		t.Helper()
@@ -177,7 +179,7 @@ func TestFault_StoppedRedis_WaitIsKept(t *testing.T) {
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
 		}
-		if d := time.Since(start); d > min(tt.deadline, core.DefaultBackendTimeout)+500*time.Millisecond {
+		if d := time.Since(start); d > min(tt.deadline, core.DefaultBackendTimeout)+slack {
 			t.Errorf("%s: returned after %s", tt.name, d)
 		}
 		cancel()

@@ -39,6 +39,9 @@ const (
 	// waking is for the same where this process has just gone on after it was stopped, or got
 	// no time on a busy machine.
 	waking = 200 * time.Millisecond
+	// sleep is the least that is left out of the silence of a node. A little less would keep
+	// the end of the timeout from being one.
+	sleep = 100 * time.Millisecond
 	// unread is how long a connection has no reader while nobody calls.
 	unread = 2 * patience
 	// secondPause is how long after a second pipeline that could not be connected there is no

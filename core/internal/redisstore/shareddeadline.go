@@ -56,7 +56,7 @@ func (d *sharedDeadline) run(s *pipelines) {
 		case <-d.end:
 			return
 		}
-		if late := time.Since(due) - patience; late > 0 {
+		if late := time.Since(due); late > sleep {
 			s.slept(late)
 		}
 		if idle++; s.advance() {
