@@ -155,6 +155,31 @@ func TestSlow_OneCommandTakesLong(t *testing.T) {
 	}
 }
 
+// Once Redis is known to be down the next caller is told at once, whatever he asks for.
+func TestSlow_NextCallerFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(p *faultproxy.Proxy){
+		"refused":    func(p *faultproxy.Proxy) { p.Refuse(true) },
+		"black hole": func(p *faultproxy.Proxy) { p.BlackHole(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.behindProxy()
+				must(t, attempt(t, locks, "k"))
+				fault(proxy)
+				first := <-acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
+				wantOnly(t, first.err, core.ErrUnavailable, core.ErrNotAcquired)
+				next := <-acquiring(t.Context(), locks.Lock("another"))
+				wantOnly(t, next.err, core.ErrUnavailable, core.ErrNotAcquired)
+				if first.took > core.DefaultBackendTimeout || next.took > 0 {
+					t.Errorf("known after %s, and to the next after %s", first.took, next.took)
+				}
+			})
+		})
+	}
+}
+
 // A late answer that the holder is not there is no release: it may have been lost before.
 func TestSlow_LossIsNoRelease(t *testing.T) {
 	t.Parallel()

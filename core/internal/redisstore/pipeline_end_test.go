@@ -35,7 +35,7 @@ type lazyConn struct {
 
 func (c *lazyConn) Close() error {
 	if c.lazy.on.Load() {
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // the fault, held open
 	}
 	return c.Conn.Close()
 }

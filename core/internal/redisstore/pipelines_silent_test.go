@@ -22,7 +22,7 @@ func preparing(t *testing.T, timeout, setup time.Duration) (*faultproxy.Proxy, *
 	t.Helper()
 	proxy, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {
 		o.OnConnect = func(context.Context, *redis.Conn) error { // fetches a token, say
-			time.Sleep(setup)
+			time.Sleep(setup) // the fault, held open
 			return nil
 		}
 	})
@@ -183,7 +183,7 @@ func (*slowHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 
 func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		time.Sleep(h.takes)
+		time.Sleep(h.takes) // the fault, held open
 		return next(ctx, cmd)
 	}
 }
