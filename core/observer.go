@@ -145,7 +145,9 @@ type (
 		ObserveRenewal(ctx context.Context, r Renewal)
 	}
 
-	// LossObserver is notified when a hold was lost, once per hold.
+	// LossObserver is notified when a hold was lost, once per hold. The hold's context has
+	// ended before, so a handler that reacts to it may release the hold meanwhile: the
+	// notification of the hold's end can come first, or at the same time.
 	LossObserver interface {
 		ObserveLoss(ctx context.Context, l Loss)
 	}
