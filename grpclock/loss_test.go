@@ -18,8 +18,9 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
-// short is a rule whose lock ends under its handler.
-func short(r *ruleset.Rule) { r.LeaseTime = 200 * time.Millisecond }
+// short is a rule whose lock ends under its handler, and not before it is acquired on a
+// busy machine.
+func short(r *ruleset.Rule) { r.LeaseTime = time.Second }
 
 func onLost(o failpolicy.OnLost) func(*ruleset.Rule) {
 	return func(r *ruleset.Rule) {

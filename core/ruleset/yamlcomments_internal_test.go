@@ -159,7 +159,7 @@ func TestLoad_ManyComments(t *testing.T) {
 		text := head + strings.Repeat(comment, (maxFileSize-len(head))/len(comment))
 		start := time.Now()
 		_, err := Load("locks.yaml", []byte(text))
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > 2*time.Minute {
 			t.Errorf("%q: took %s", comment, took)
 		}
 		invalid, ok := errors.AsType[*InvalidError](err)
