@@ -121,22 +121,39 @@ func besideRedisson(t *testing.T, ctx context.Context, b *bed, locks *core.Clien
 }
 
 // Redisson's MultiLock holds what it has while it waits. Ours does not, so they do not
-// fight.
+// fight. In a bubble, where no way to Redis takes any time, it is chance who is first of two
+// that are woken at the same instant, and one of them may be unlucky for long; a fight shows
+// every time.
 func TestMultiLock_BesideRedissonsInAnotherOrder(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
-		ours, theirs := besideRedisson(t, ctx, b, b.locks(), 1, 2*time.Millisecond)
-		const lasts = 5 * time.Second
-		pass(lasts)
-		for side, got := range map[string]*turns{"ours": ours, "theirs": theirs} {
-			t.Logf("%s: %d turns in %s, waits of up to %s", side, got.taken.Load(), lasts, got.most())
-			if got.taken.Load() < 10*int64(lasts/time.Second) || got.most() > 2*time.Second {
-				t.Errorf("%s: %d turns in %s, waits of up to %s", side, got.taken.Load(), lasts, got.most())
-			}
+	const runs = 3
+	for run := range runs {
+		fight := ""
+		inBubble(t, func(t *testing.T, b *bed) { fight = fightBesideRedisson(t, b) })
+		if fight == "" {
+			return
 		}
-	})
+		t.Logf("run %d: %s", run+1, fight)
+	}
+	t.Errorf("they fight in each of %d runs", runs)
+}
+
+// fightBesideRedisson says who gets too few turns; "" if both get theirs.
+func fightBesideRedisson(t *testing.T, b *bed) (fight string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ours, theirs := besideRedisson(t, ctx, b, b.locks(), 1, 2*time.Millisecond)
+	const lasts = 5 * time.Second
+	pass(lasts)
+	for side, got := range map[string]*turns{"ours": ours, "theirs": theirs} {
+		had := fmt.Sprintf("%s: %d turns in %s, waits of up to %s", side, got.taken.Load(), lasts, got.most())
+		t.Log(had)
+		if got.taken.Load() < 10*int64(lasts/time.Second) || got.most() > 2*time.Second {
+			fight = had
+		}
+	}
+	return fight
 }
 
 // The same on a real server, with three on each side, of which one has Redisson's first
