@@ -130,13 +130,13 @@ func TestHealth_SleepIsNoSilence(t *testing.T) {
 			t.Error("asked, from when it slept")
 		}
 		h.sent(time.Now())
-		time.Sleep(timeout / 2) // in the time of the bubble, as all here
-		time.Sleep(time.Hour)
+		time.Sleep(timeout / 2) // in the time of the bubble
+		time.Sleep(time.Hour)   // as above: the sleep of the process
 		h.slept(time.Hour)
 		if h.unanswered(timeout) {
 			t.Error("silent while the process slept")
 		}
-		time.Sleep(timeout / 2)
+		time.Sleep(timeout / 2) // in the time of the bubble
 		if !h.unanswered(timeout) {
 			t.Error("not silent after the timeout")
 		}
