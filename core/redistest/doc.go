@@ -15,7 +15,8 @@
 // A [Server] can do to a program what a real Redis rarely does on demand: hold a key
 // as a stranger ([Server.Take], [Server.Free]), end a lease ([Server.Expire]), be
 // unreachable ([Server.Down], [Server.Up]), and execute a command without answering
-// ([Server.LoseNextReply], [Server.LoseReply]). Keys are full Redis keys: of a lock
+// ([Server.LoseNextReply], [Server.LoseReply]). It can answer as if it had replicas
+// ([Server.Replicas]). Keys are full Redis keys: of a lock
 // client with a prefix, the prefix belongs to the key.
 //
 // # Not for production

@@ -17,12 +17,13 @@ import (
 // Server is an embedded Redis, empty at the start. Make it with [New] or [Start].
 // All methods are safe for concurrent use.
 type Server struct {
-	mini    *miniredis.Miniredis
-	proxy   *faultproxy.Proxy // all clients come through it, but for own
-	known   scripts
-	addr    string        // empty without a listener
-	own     *redis.Client // past the proxy: acts for strangers, even while down
-	failure func(format string, args ...any)
+	mini     *miniredis.Miniredis
+	proxy    *faultproxy.Proxy // all clients come through it, but for own
+	known    scripts
+	replicas replicas
+	addr     string        // empty without a listener
+	own      *redis.Client // past the proxy: acts for strangers, even while down
+	failure  func(format string, args ...any)
 
 	mu      sync.Mutex
 	clients []*redis.Client
@@ -56,6 +57,7 @@ func newServer(failure func(string, ...any)) *Server {
 	s := &Server{mini: miniredis.NewMiniRedis(), failure: failure}
 	s.mini.ClockTTL(true)
 	s.startMini()
+	s.mini.Server().SetPreHook(s.replicas.answer)
 	s.proxy = faultproxy.Open(s.dialMini)
 	s.proxy.Watch(s.known.note)
 	s.own = redis.NewClient(options(s.dialMini))

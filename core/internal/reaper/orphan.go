@@ -56,7 +56,13 @@ func (o *orphan) settled(now time.Time) bool {
 	return o.state == void || now.After(o.until.Add(SettleTime))
 }
 
-// doubt is a key with the orphans that may be in it, oldest first.
+// place is where an orphan may be: a key, as the kind of lock has it.
+type place struct {
+	kind *redisstore.Kind
+	key  string
+}
+
+// doubt is a place with the orphans that may be in it, oldest first.
 //
 //	queued ─ it is time, and its node answers ─▶ asked about ─ answered, or not ───▶ queued
 //	       ─ it is time, and its node is silent ─▶ parked ─ a node answers again ──▶ queued
@@ -64,8 +70,8 @@ func (o *orphan) settled(now time.Time) bool {
 // It is forgotten when its last orphan is settled.
 type doubt struct {
 	dueheap.Slot
+	place
 
-	key     string
 	orphans []suspicion
 	next    time.Time // when it is asked about
 	pause   time.Duration

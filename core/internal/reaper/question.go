@@ -10,10 +10,21 @@ import (
 )
 
 // named is how many orphans of a key a question names, so that Redis frees the lock at once;
-// of the others it says whether one is there.
-const named = 16
+// of the others it says whether one is there. In a queue in Redis there may be many at once.
+const (
+	named        = 16
+	namedInQueue = 250
+)
 
-// question is one script about several keys.
+// names is how many orphans of the place a question names.
+func (d *doubt) names() int {
+	if d.kind != nil && d.kind.Waits == redisstore.InRedis {
+		return namedInQueue
+	}
+	return named
+}
+
+// question is one script about several keys of a kind.
 type question struct {
 	doubts []*doubt
 	list   []redisstore.Suspicion
@@ -21,8 +32,8 @@ type question struct {
 }
 
 func (q *question) add(d *doubt) {
-	newest := d.orphans[max(0, len(d.orphans)-named):]
-	s := redisstore.Suspicion{Kind: newest[0].orphan.kind, Key: d.key, Fields: make([]string, len(newest))}
+	newest := d.orphans[max(0, len(d.orphans)-d.names()):]
+	s := redisstore.Suspicion{Kind: d.kind, Key: d.key, Fields: make([]string, len(newest))}
 	for i := range newest {
 		s.Fields[i] = newest[i].orphan.field
 	}
@@ -52,7 +63,7 @@ func (r *Reaper) pick(now time.Time) (picked []*doubt, pause time.Duration, over
 	for r.due.Len() > 0 && len(picked) < most {
 		d := r.due.First()
 		pause = d.next.Sub(now)
-		if len(picked) > 0 && (d.alone || picked[0].alone) {
+		if len(picked) > 0 && (d.alone || picked[0].alone || d.kind != picked[0].kind) {
 			break
 		}
 		if pause > 0 && (len(picked) == 0 || pause > d.pause/jitter.Spread) {
@@ -83,7 +94,7 @@ func (r *Reaper) consider(ctx context.Context, picked []*doubt, now time.Time) (
 		r.settle(d, func(_ int, s suspicion) bool { return s.orphan.settled(now) })
 		switch {
 		case len(d.orphans) == 0:
-			delete(r.keys, d.key)
+			delete(r.keys, d.place)
 		case silent[i]:
 			r.park(d, resumes, now)
 		default:
@@ -143,7 +154,7 @@ func (r *Reaper) answered(q question, found []redisstore.Finding, fate redisstor
 			cleared = append(cleared, d.key)
 		}
 		if len(d.orphans) == 0 {
-			delete(r.keys, d.key)
+			delete(r.keys, d.place)
 		} else {
 			r.due.Push(d)
 		}
@@ -169,11 +180,11 @@ func (r *Reaper) learn(d *doubt, n int, fields []string) (cleared bool) {
 		switch {
 		case i >= n:
 			return false
-		case !slices.Contains(fields, o.field):
+		case !slices.Contains(fields, o.field) && !slices.Contains(fields, redisstore.Nothing+o.field):
 			return s.seen || now.After(o.until)
 		}
 		o.become(seen) // the command was executed, for all its keys
-		if i < n-named {
+		if i < n-d.names() {
 			there = o
 			return false
 		}

@@ -70,7 +70,7 @@ type Reaper struct {
 
 	mu      sync.Mutex
 	running bool
-	keys    map[string]*doubt
+	keys    map[place]*doubt
 	due     dueheap.Heap[*doubt] // of those that are neither asked about nor parked
 	parked  []*doubt             // until their node answers again
 	resumes int                  // how often that was
@@ -82,7 +82,7 @@ type Reaper struct {
 
 // New makes a reaper that has nothing to do.
 func New(cfg Config) *Reaper {
-	return &Reaper{cfg: cfg, wake: make(chan struct{}, 1), keys: make(map[string]*doubt), unasked: newUnasked()}
+	return &Reaper{cfg: cfg, wake: make(chan struct{}, 1), keys: make(map[place]*doubt), unasked: newUnasked()}
 }
 
 // Abandon has a field cleared up that may be in all keys of one command, now or later. call
@@ -142,7 +142,7 @@ func (r *Reaper) remember(keys []string, o *orphan) (idle bool) {
 	}
 	soon := time.Now().Add(jitter.Of(firstPause))
 	for _, key := range keys {
-		r.suspect(key, o, soon)
+		r.suspect(place{o.kind, key}, o, soon)
 	}
 	r.signal()
 	idle = !r.running
@@ -151,11 +151,11 @@ func (r *Reaper) remember(keys []string, o *orphan) (idle bool) {
 }
 
 // suspect has a key asked about, soon. The mutex is held.
-func (r *Reaper) suspect(key string, o *orphan, soon time.Time) {
-	d := r.keys[key]
+func (r *Reaper) suspect(in place, o *orphan, soon time.Time) {
+	d := r.keys[in]
 	if d == nil {
-		d = &doubt{key: key, next: soon}
-		r.keys[key] = d
+		d = &doubt{place: in, next: soon}
+		r.keys[in] = d
 		r.due.Push(d)
 	}
 	d.orphans = append(d.orphans, suspicion{orphan: o})

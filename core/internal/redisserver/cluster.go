@@ -18,7 +18,8 @@ type Cluster struct {
 	// Masters are the nodes, in the order of their slot ranges.
 	Masters []*Server
 
-	t testing.TB
+	t     testing.TB
+	moved map[int64]*Server // owners of slots that are not where they began
 }
 
 // StartCluster starts a cluster and returns when every node sees it complete: three
@@ -29,7 +30,7 @@ func StartCluster(tb testing.TB, masters ...int) *Cluster {
 	if len(masters) > 0 {
 		n = masters[0]
 	}
-	c := &Cluster{t: tb}
+	c := &Cluster{t: tb, moved: make(map[int64]*Server)}
 	for range n {
 		c.Masters = append(c.Masters, start(tb, clusterArgs))
 	}
@@ -77,11 +78,10 @@ func (c *Cluster) Addrs() []string {
 // Master is the node that serves key.
 func (c *Cluster) Master(key string) *Server {
 	c.t.Helper()
-	var slot int64
-	c.onNode(c.Masters[0], func(ctx context.Context, rdb *redis.Client) (err error) {
-		slot, err = rdb.ClusterKeySlot(ctx, key).Result()
-		return err
-	})
+	slot := c.slot(key)
+	if owner := c.moved[slot]; owner != nil {
+		return owner
+	}
 	for i, m := range c.Masters {
 		if first, last := c.slotRange(i); int(slot) >= first && int(slot) <= last {
 			return m
@@ -156,4 +156,28 @@ var errNotComplete = errors.New("cluster not complete")
 func (c *Cluster) onNode(m *Server, step func(context.Context, *redis.Client) error) {
 	c.t.Helper()
 	m.until("cluster", step)
+}
+
+// AddReplica starts a replica of a master, and returns when it is in sync.
+func (c *Cluster) AddReplica(master *Server) *Server {
+	c.t.Helper()
+	s := start(c.t, func(ctx context.Context, port int) ([]string, error) {
+		args, err := clusterArgs(ctx, port)
+		return append(args, "--repl-diskless-sync-delay", "0"), err
+	})
+	host, port, _ := net.SplitHostPort(master.Addr())
+	bus := c.busPort(master)
+	c.onNode(s, func(ctx context.Context, rdb *redis.Client) error {
+		return rdb.Do(ctx, "cluster", "meet", host, port, bus).Err()
+	})
+	var id string
+	c.onNode(master, func(ctx context.Context, rdb *redis.Client) (err error) {
+		id, err = rdb.ClusterMyID(ctx).Result()
+		return err
+	})
+	s.until("replica", func(ctx context.Context, rdb *redis.Client) error {
+		return rdb.Do(ctx, "cluster", "replicate", id).Err()
+	})
+	s.until("replica", infoHas("replication", "master_link_status:up"))
+	return s
 }

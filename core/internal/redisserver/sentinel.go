@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -79,6 +80,14 @@ func (s *Sentinel) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
 	rdb := redis.NewFailoverClient(o)
 	s.t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
+}
+
+// DownAfter sets how long a master has to be silent to be taken for dead.
+func (s *Sentinel) DownAfter(d time.Duration) {
+	s.t.Helper()
+	s.Sentinel.until("sentinel", func(ctx context.Context, rdb *redis.Client) error {
+		return rdb.Do(ctx, "sentinel", "set", MasterName, "down-after-milliseconds", d.Milliseconds()).Err()
+	})
 }
 
 // AwaitFailover returns when the Sentinel names the first replica as the master and

@@ -24,6 +24,8 @@ type Server struct {
 	port int
 	args commandLine
 	proc *process
+
+	mover *redis.Client // made when first needed
 }
 
 // Start starts a redis-server for the test and returns when it answers. It is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,6 +37,7 @@ type call struct {
 	route  *route
 	err    error // of a finished call
 	last   bool  // no second send
+	acked  bool  // replicas have to acknowledge what it does
 	moved  bool  // the node that was asked knows another one
 }
 
@@ -71,19 +73,36 @@ func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 		case redis.HasErrorPrefix(err, "NOSCRIPT"):
 			c.again("eval", c.script.source) // Redis keeps it from then on
 			return c.wait(ctx, limit)
-		case c.store.redirected(err) && !c.moved:
+		case c.acked && c.store.redirected(err) && !c.moved && c.redirect(err):
+			return c.wait(ctx, limit)
+		case c.store.redirected(err) && !c.moved && !c.acked:
 			c.moved = true
 			c.again("evalsha", c.script.digest)
 			return c.wait(ctx, limit)
 		}
 	}
 	if c.store.redirected(err) {
+		if c.acked {
+			c.store.routes.nodes.stale()
+		}
 		err = &vainError{err}
 	}
 	if fateOf(err) != Answered && c.store.cluster != nil {
 		c.store.routes.nodes.stale() // another node may have taken over
 	}
 	return nil, fateOf(err), c.route.health.explain(err)
+}
+
+// redirect prepares the call for the node that a redirection names, if that is known.
+func (c *call) redirect(err error) bool {
+	to, ask := c.store.routes.nodes.target(err)
+	if to == nil {
+		return false
+	}
+	c.moved, c.route = true, &to.route
+	c.again("eval", c.script.source)
+	c.cmd.asking = ask
+	return true
 }
 
 // judge takes from the end of a call what it says about its node.
@@ -140,8 +159,17 @@ func (c *call) run(ctx context.Context, limit time.Time) error {
 		c.state, c.err = finished, &unsentError{err}
 		return c.err
 	}
-	c.route.health.sent(c.Sent)
 	cmd := c.cmd
+	if c.acked {
+		ack, err := c.route.acker.prepare(ctx, limit, c.store.slot(c.key))
+		if err != nil {
+			c.state, c.err = finished, &unsentError{err}
+			return c.err
+		}
+		ack.asking = cmd.asking
+		cmd.ack = ack
+	}
+	c.route.health.sent(c.Sent)
 	cmd.route, cmd.at, cmd.ctx.caller, cmd.limit = c.route, c.Sent, ctx, limit
 	return c.start()
 }
@@ -149,9 +177,12 @@ func (c *call) run(ctx context.Context, limit time.Time) error {
 // start sends the command through the hooks of the caller's client. One that follows a
 // redirection has them around its pipeline, where it has no caller's context.
 func (c *call) start() (err error) {
-	if c.moved {
+	switch {
+	case c.moved && c.acked:
+		err = c.cmd.through(c.route.hooks)
+	case c.moved:
 		err = c.cmd.transmit()
-	} else {
+	default:
 		err = c.cmd.through(c.store.hooks)
 	}
 	c.state, c.err = finished, err
@@ -171,6 +202,9 @@ func within(ctx context.Context, limit time.Time) time.Time {
 
 // findRoute finds the way to the node of the key, unless that is silent.
 func (c *call) findRoute() (err error) {
+	if c.moved && c.acked {
+		return c.route.health.err()
+	}
 	if c.route, err = c.store.routes.of(c.key); err != nil {
 		return fmt.Errorf("no node of the cluster is known: %w", err)
 	}
@@ -218,7 +252,7 @@ func fateOf(err error) Fate {
 	var explained *explainedError
 	var unreadable *unreadableError
 	switch {
-	case err == nil:
+	case err == nil, Short(err):
 		return Answered
 	case errors.As(err, &explained):
 		return fateOf(explained.err)
@@ -259,15 +293,23 @@ func Transient(err error) bool {
 // never will.
 func Rejects(err error) bool {
 	var unreadable *unreadableError
-	return err != nil && !Transient(err) && !errors.As(err, &unreadable)
+	return err != nil && !Transient(err) && !Short(err) && !errors.As(err, &unreadable)
+}
+
+// nonLocal reports whether a script has wanted a key that is on another node, or nowhere, while
+// its slot moves.
+func nonLocal(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "attempted to access a non local key") // it has no code of its own
 }
 
 // Passes reports whether Redis has answered that it is there and will serve, but not now: a
 // script of somebody else takes its time, data is being loaded, too few replicas are
 // connected, a cluster or its links are in motion. All of these refuse a script before it
-// has changed anything.
+// has changed anything, but for the last: while a slot moves, a script may find in the middle that
+// a key has become empty, which it could only make anew on the other node. It may be executed again
+// then, as any script may.
 func Passes(err error) bool {
-	return fateOf(err) == Answered && (redis.IsLoadingError(err) || redis.IsTryAgainError(err) ||
+	return fateOf(err) == Answered && (nonLocal(err) || redis.IsLoadingError(err) || redis.IsTryAgainError(err) ||
 		redis.IsClusterDownError(err) || redis.IsMasterDownError(err) ||
 		redis.HasErrorPrefix(err, "BUSY ") || redis.HasErrorPrefix(err, "NOREPLICAS "))
 }

@@ -31,7 +31,7 @@ func TestCall_FateOfALostReplyIsUnknown(t *testing.T) {
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
 		proxy, b := proxied(t, rdb)
 		proxy.DropReply(faultproxy.Once(scriptCommand))
-		call := b.Acquire(time.Now(), claim(key, alice), time.Minute)
+		call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 		_, fate, err := call.Wait(context.Background(), soon())
 		if err == nil || fate != redisstore.Unknown || !redisstore.Transient(err) {
 			t.Errorf("got %v, fate %d, want an unknown fate", err, fate)
@@ -48,7 +48,7 @@ func TestCall_NotResentByGoRedis(t *testing.T) {
 		proxy, b := proxied(t, rdb)
 		sent := proxy.Watch(faultproxy.All(scriptCommand, faultproxy.Containing(key)))
 		proxy.DropReply(faultproxy.Nth(1, faultproxy.All(scriptCommand, faultproxy.Containing(key))))
-		call := b.Acquire(time.Now(), claim(key, alice), time.Minute)
+		call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 		_, _, err := call.Wait(context.Background(), soon())
 		if err == nil || sent.Hits() != 1 {
 			t.Errorf("got %v after %d sends, want an error after one", err, sent.Hits())
@@ -61,7 +61,7 @@ func TestCall_WaitAgainForALateReply(t *testing.T) {
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
 		proxy, b := proxied(t, rdb)
 		held := proxy.HoldReply(faultproxy.Once(scriptCommand))
-		call := b.Acquire(time.Now(), claim(key, alice), time.Minute)
+		call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 
 		_, fate, err := call.Wait(context.Background(), time.Now().Add(20*time.Millisecond))
 		if err == nil || fate != redisstore.Unknown {
@@ -84,7 +84,7 @@ func TestCall_RefusedConnectionIsNotSent(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = rdb.Close() })
 	b := newBench(t, rdb)
-	call := b.Acquire(time.Now(), claim(key, alice), time.Minute)
+	call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 	_, fate, err := call.Wait(context.Background(), soon())
 	if err == nil || fate != redisstore.NotSent || !redisstore.Transient(err) {
 		t.Errorf("got %v, fate %d, want not sent", err, fate)
@@ -114,7 +114,7 @@ func TestTransient_ErrorReplies(t *testing.T) { //nolint:tparallel // one server
 
 func wantError(t *testing.T, b *bench, prefix string, transient bool) {
 	t.Helper()
-	call := b.Acquire(time.Now(), claim(key, alice), time.Minute)
+	call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 	_, fate, err := call.Wait(context.Background(), soon())
 	if !redis.HasErrorPrefix(err, prefix) || fate != redisstore.Answered || redisstore.Transient(err) != transient {
 		t.Errorf("got %v, fate %d, transient %v, want answered %s, transient %v", err, fate, redisstore.Transient(err), prefix, transient)

@@ -18,10 +18,14 @@ type Finding struct {
 	Err    error    // nothing is known
 }
 
-// Clear prepares the freeing of the locks that are held by fields under suspicion. In a
-// Cluster the keys are of one slot.
+// Clear prepares the freeing of the locks that are held by fields under suspicion, all of one
+// kind. In a Cluster the keys are of one slot.
 func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
-	args := make([]any, 0, 2+3*len(list))
+	size := 2
+	for _, l := range list {
+		size += 3 + len(l.Fields)
+	}
+	args := make([]any, 0, size)
 	args = append(args, len(list))
 	for _, l := range list {
 		args = append(args, l.Key)
@@ -33,7 +37,7 @@ func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 			args = append(args, field)
 		}
 	}
-	return typed(s.call(now, &s.clear, list[0].Key, args...), func(reply any) ([]Finding, error) {
+	return typed(s.call(now, &list[0].Kind.clear, list[0].Key, args...), func(reply any) ([]Finding, error) {
 		return readCleared(reply, len(list))
 	})
 }

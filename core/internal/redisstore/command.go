@@ -23,14 +23,16 @@ type command struct {
 
 	ctx   carried
 	phase atomic.Int32
-	size  int32  // on the wire; here it takes no room
-	room  [8]any // for the arguments of most scripts
-	seen  error  // what hooks have made of the outcome
+	size  int32   // on the wire; here it takes no room
+	room  [10]any // for the arguments of most scripts
+	seen  error   // what hooks have made of the outcome
 
 	// How to send it.
-	route *route
-	at    time.Time // the time, or a little before
-	limit time.Time // of the wait for the answer
+	route  *route
+	ack    *acknowledgement // nil: replicas need not have it
+	asking bool             // with an ASK before it
+	at     time.Time        // the time, or a little before
+	limit  time.Time        // of the wait for the answer
 
 	answer
 	waiting bool  // its caller has left before the answer
@@ -101,7 +103,7 @@ func (c *command) String() string { return fmt.Sprint(c.Args()...) }
 // through runs the hooks around the command. What became of the command is its outcome,
 // whatever they make of it: only that a hook refuses, or fails afterwards, is theirs to say.
 func (c *command) through(h hooks) error {
-	said := contained(func() error { return h.Process(&c.ctx, c) })
+	said := contained(func() error { return c.process(h) })
 	if c.phase.CompareAndSwap(commandPrepared, commandRefused) {
 		if said != nil {
 			return &unsentError{said}
@@ -115,6 +117,14 @@ func (c *command) through(h hooks) error {
 		return &interruptedError{said}
 	}
 	return c.err
+}
+
+// process has hooks see the command, or the pipeline in which it travels.
+func (c *command) process(h hooks) error {
+	if c.ack == nil {
+		return h.Process(&c.ctx, c)
+	}
+	return inPipeline(&c.ctx, h, []redis.Cmder{c, c.ack.waitCommand(&c.ctx)})
 }
 
 // errHookLeft is the cause when a hook has not waited for what it runs.
@@ -149,9 +159,14 @@ var errNotAgain = errors.New("this lock command was sent already, or is not want
 
 // send sends the command and waits for its answer.
 func (c *command) send() error {
-	if c.route.redirected != nil {
+	switch {
+	case c.ack != nil:
+		if err := c.route.acker.submit(c); err != nil {
+			return err
+		}
+	case c.route.redirected != nil:
 		c.follow(c.route.redirected.Submit(context.Background(), once{&c.Cmd})) //nolint:forbidigo // it outlives its caller
-	} else {
+	default:
 		c.prepare(within(c.ctx.caller, c.limit))
 		if err := c.route.pipelines.submit(c); err != nil {
 			return err
@@ -172,10 +187,21 @@ func (c *command) pending() bool { return c.phase.Load() == commandOver && c.wai
 // waits for nothing else; only a slow one, which is notified, pays for a timer of its own
 // and listens to its caller.
 func (c *command) await(ctx context.Context, limit time.Time) error {
-	if c.awaitSoon() {
+	if c.awaitSoon() || c.ack != nil && c.awaitReplicas() {
 		return c.settled()
 	}
 	return c.awaitSlow(ctx, limit)
+}
+
+// awaitReplicas waits for as long as replicas may take while nothing is wrong.
+func (c *command) awaitReplicas() bool {
+	timer := time.NewTimer(mostPatience)
+	defer timer.Stop()
+	select {
+	case <-c.wake:
+	case <-timer.C:
+	}
+	return c.over()
 }
 
 // awaitSlow waits until ctx or limit ends, or until the node is known to be silent. When

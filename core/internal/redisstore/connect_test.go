@@ -42,7 +42,7 @@ func storeOf(t *testing.T, rdb *redis.Client) *bench {
 
 // acquiring is a call and what becomes of it within its timeout.
 func acquiring(ctx context.Context, b *bench) (redisstore.Fate, error) {
-	call := b.Acquire(time.Now(), claim(key, alice), time.Minute)
+	call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 	_, fate, err := call.Wait(ctx, time.Now().Add(time.Second))
 	return fate, err
 }

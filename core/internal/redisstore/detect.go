@@ -143,15 +143,24 @@ func (s *Store) detect(ctx context.Context) error {
 	return err
 }
 
-// probeSharding asks with a client of its own, which heeds the context: the caller's
-// may be one that does not.
+// probeSharding asks whether the servers have sharded pub/sub.
 func (s *Store) probeSharding(ctx context.Context) (bool, error) {
+	probe := s.probe()
+	defer probe.Close() //nolint:errcheck // nothing was entrusted to it
+	return hasSharding(ctx, probe)
+}
+
+// probe is a client of its own for questions, which heeds the context: the caller's may be
+// one that does not.
+func (s *Store) probe() *redis.ClusterClient {
 	opts := *s.cluster.Options()
 	opts.ContextTimeoutEnabled = true
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = s.cfg.Timeout, s.cfg.Timeout, s.cfg.Timeout
 	opts.PoolSize, opts.MinIdleConns = 1, 0
-	probe := redis.NewClusterClient(&opts)
-	defer probe.Close() //nolint:errcheck // nothing was entrusted to it
+	return redis.NewClusterClient(&opts)
+}
+
+func hasSharding(ctx context.Context, probe redis.UniversalClient) (bool, error) {
 	err := probe.Do(ctx, "pubsub", "shardnumsub").Err()
 	if err != nil && !unknownCommand(err) {
 		return false, err

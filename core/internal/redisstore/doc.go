@@ -29,6 +29,13 @@
 // In a Cluster each master has pipelines and a health of its own (nodes.go), made when the
 // first key of it is wanted. They are closed in the background when the master has left.
 //
+// A call that replicas have to acknowledge (acks.go, acker.go) travels neither way: WAIT is
+// about what its own connection has written, and holds up all that comes behind it. It takes a
+// connection of the caller's pool, for the script and the WAIT in one pipeline. Its answer is
+// that of the script, so its fate is, too; too few acknowledgements, or no answer to the WAIT,
+// make it a ShortfallError beside that. How many there are is in replicas.go; redirections,
+// which go-redis would follow without the WAIT, are in redirect.go.
+//
 // Renewals are batches of go-redis's own (renew.go), and subscriptions are its PubSub
 // (subscriptions.go): neither is in the way of a call.
 //

@@ -50,11 +50,14 @@ func (innermost) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook sends renewals.
+// ProcessPipelineHook sends renewals, and commands that replicas have to acknowledge.
 func (innermost) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if c, ours := commandOf(cmds); ours {
+			return c.transmit()
+		}
 		if r, ours := renewalOf(cmds); ours {
-			return inPipeline(ctx, r.client, cmds)
+			return r.transmit(ctx, cmds)
 		}
 		return errForeign
 	}
@@ -83,6 +86,9 @@ func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook is around a pipeline.
 func (toNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if c, ours := commandOf(cmds); ours {
+			return inPipeline(ctx, c.route.hooks, cmds)
+		}
 		if r, ours := renewalOf(cmds); ours {
 			return inPipeline(ctx, r.node, cmds)
 		}
@@ -98,6 +104,16 @@ func renewalOf(cmds []redis.Cmder) (*renewal, bool) {
 	}
 	r, ours := cmds[0].(*renewal)
 	return r, ours
+}
+
+// commandOf is the first of commands if replicas have to acknowledge it: what waits for them
+// is the second one.
+func commandOf(cmds []redis.Cmder) (*command, bool) {
+	if len(cmds) == 0 {
+		return nil, false
+	}
+	c, ours := cmds[0].(*command)
+	return c, ours
 }
 
 // inPipeline sends commands in one pipeline.

@@ -21,6 +21,8 @@ func KnownText(err error) (text string, ok bool) {
 		return ReplyText(e.Error()), true
 	case *net.OpError:
 		return e.Error(), true
+	case *ShortfallError:
+		return e.Error(), true
 	}
 	if slices.ContainsFunc(fixed(), func(known error) bool { return err == known }) { //nolint:errorlint // likewise
 		return err.Error(), true
@@ -32,7 +34,7 @@ func KnownText(err error) (text string, ok bool) {
 func fixed() []error {
 	return []error{
 		errNoAnswer, ErrUndetected, ErrNotALock, ErrSilent, errNoPong, errNoConnection, errPending, errPipelineClosed,
-		errHangs, errGarbled, errManyDials, errDialEnded, errHookLeft, errForeign, errNotAgain, ErrClient,
+		errHangs, errGarbled, errManyDials, errDialEnded, errHookLeft, errForeign, errNoRoom, errNotAgain, ErrClient,
 		redis.ErrClosed, redis.ErrPoolTimeout, redis.ErrPoolExhausted, redis.ErrAutoPipelineQueueFull,
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, net.ErrClosed,
 	}

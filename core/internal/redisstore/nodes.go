@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,6 +26,11 @@ type nodes struct {
 	cluster    *redis.ClusterClient
 	redirected *redis.AutoPipeliner // the caller's client's; ends with it
 	cfg        Config
+	replicas   *replicas
+
+	discovering atomic.Bool
+	life        context.Context //nolint:containedctx // of what is done in the background
+	over        context.CancelFunc
 
 	mu     sync.RWMutex
 	all    map[*redis.Client]*node
@@ -52,7 +58,12 @@ func newNodes(cluster *redis.ClusterClient, cfg Config) (*nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &nodes{cluster: cluster, redirected: pipe, cfg: cfg, all: make(map[*redis.Client]*node), end: make(chan struct{})}, nil
+	n := &nodes{
+		cluster: cluster, redirected: pipe, cfg: cfg, replicas: newReplicas(slots),
+		all: make(map[*redis.Client]*node), end: make(chan struct{}),
+	}
+	n.life, n.over = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
+	return n, nil
 }
 
 // of is the master that owns key, as far as is known. Nothing is sent: [Store.Detect]
@@ -87,7 +98,7 @@ func (n *nodes) open(client *redis.Client) (*node, error) {
 	if !known {
 		limited := client.WithTimeout(n.cfg.Timeout)
 		master = &node{
-			route:   newRoute(client.Options().Addr, limited, n.cluster.Options().AutoPipelineOptions, n.cfg),
+			route:   newRoute(client.Options().Addr, limited, n.cluster.Options().AutoPipelineOptions, n.cfg, n.replicas),
 			renewer: client.WithTimeout(n.cfg.RenewTimeout),
 		}
 		master.hooks = hooksOf(client)
@@ -152,6 +163,7 @@ func (n *nodes) close() {
 	n.mu.Unlock()
 	if !again {
 		close(n.end)
+		n.over()
 	}
 	closeNodes(slices.Collect(maps.Values(all)))
 	n.worker.Wait()

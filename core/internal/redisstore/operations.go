@@ -21,6 +21,8 @@ type Grant struct {
 	Token   int64    // the fencing token; 0 where the kind has none
 }
 
+func (g Grant) given() bool { return g.Refusal == nil }
+
 // Refusal says who was in the way of an attempt.
 type Refusal struct {
 	TTL    time.Duration // what is left of the holder's lease; negative when it has none
@@ -29,12 +31,26 @@ type Refusal struct {
 }
 
 // Acquire prepares an attempt to take a lock for a field that was never used before.
-func (s *Store) Acquire(now time.Time, c Claim, lease time.Duration) Call[Grant] {
+func (s *Store) Acquire(now time.Time, c Claim, t Terms) Call[Grant] {
 	k := c.Kind
-	if k.counter == nil {
-		return typed(s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, lease.Milliseconds()), readGrant)
+	token := t.Token || k.Fenced
+	if !token && k.beside == nil && k.terms == nil { // the usual one, which need not pay for the others
+		return typed(s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).acknowledged(Grant.given)
 	}
-	return typed(s.call(now, &k.acquire, c.Key, append(k.keys(c.Key), c.Field, lease.Milliseconds())...), readTokenGrant)
+	var others []any
+	if k.beside != nil {
+		others = k.beside(c.Key)
+	}
+	args := append(declared(c.Key, others, token), k.Holds.wire(c.Field), t.Lease.Milliseconds())
+	if k.terms != nil {
+		t.channel, t.verb, t.count = k.Channel(c.Key), s.publishVerb(), s.countVerb()
+		args = k.terms(args, &t)
+	}
+	read := readGrant
+	if token {
+		read = readTokenGrant
+	}
+	return typed(s.call(now, &k.acquire, c.Key, args...), read).acknowledged(Grant.given)
 }
 
 // AcquireAll prepares an attempt to take all keys or none. The kind has to offer it.
@@ -45,7 +61,7 @@ func (s *Store) AcquireAll(now time.Time, k *Kind, keys []string, field string, 
 		args = append(args, key)
 	}
 	args = append(args, field, lease.Milliseconds())
-	return typed(s.call(now, &k.acquireAll, keys[0], args...), readGrant)
+	return typed(s.call(now, &k.acquireAll, keys[0], args...), readGrant).acknowledged(Grant.given)
 }
 
 func readGrant(reply any) (Grant, error) {
@@ -88,8 +104,14 @@ func refusal(v []any) (*Refusal, bool) {
 // Hold prepares a new hold count for a holder, and raises the TTL to lease if that
 // is more. The answer says whether the field is the holder.
 func (s *Store) Hold(now time.Time, c Claim, count int, lease time.Duration) Call[bool] {
-	return typed(s.call(now, &c.Kind.hold, c.Key, 1, c.Key, c.Field, count, lease.Milliseconds()), readMine)
+	call := typed(s.call(now, &c.Kind.hold, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), count, lease.Milliseconds()), readMine)
+	if lease <= 0 {
+		return call
+	}
+	return call.acknowledged(isTrue)
 }
+
+func isTrue(b bool) bool { return b }
 
 func readMine(reply any) (bool, error) {
 	v, ok := reply.(int64)
@@ -106,18 +128,31 @@ type Change struct {
 	Token int64 // of the new holder; 0 where there is none
 }
 
+func (c Change) done() bool { return c.Mine }
+
 // Refresh prepares a new TTL, higher or lower. A lower one is published.
 func (s *Store) Refresh(now time.Time, c Claim, lease time.Duration) Call[Change] {
-	return typed(s.call(now, &c.Kind.refresh, c.Key, 1, c.Key, c.Field, lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb()), readChange)
+	return typed(s.call(now, &c.Kind.refresh, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb()), readChange).acknowledged(Change.done)
 }
 
 // HandOff prepares the passing of the lock to another field. A lower TTL is published.
-func (s *Store) HandOff(now time.Time, c Claim, to string, lease time.Duration) Call[Change] {
-	args := append(c.Kind.keys(c.Key), c.Field, to, lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb())
-	return typed(s.call(now, &c.Kind.handOff, c.Key, args...), readChange)
+func (s *Store) HandOff(now time.Time, c Claim, to string, t Terms) Call[Change] {
+	token := t.Token || c.Kind.Fenced
+	args := append(declared(c.Kind.leaseKey(c.Key), nil, token), c.Kind.Holds.wire(c.Field), c.Kind.Holds.wire(to), t.Lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb())
+	read := readChange
+	if token {
+		read = readTokenChange
+	}
+	return typed(s.call(now, &c.Kind.handOff, c.Key, args...), read)
 }
 
 func readChange(reply any) (Change, error) {
+	change, err := readTokenChange(reply)
+	change.Token = 0
+	return change, err
+}
+
+func readTokenChange(reply any) (Change, error) {
 	var token int64
 	if list, ok := reply.([]any); ok && len(list) > 0 {
 		if len(list) > 1 {
@@ -135,12 +170,13 @@ func readChange(reply any) (Change, error) {
 // Released is the answer to a release.
 type Released struct {
 	Mine     bool // the field was the holder
+	Kept     bool // others have the lock still, and nobody was notified
 	Notified int  // how many subscribers have got the message
 }
 
 // Release prepares the freeing of the lock if the field holds it.
 func (s *Store) Release(now time.Time, c Claim) Call[Released] {
-	return typed(s.call(now, &c.Kind.release, c.Key, 1, c.Key, c.Field, c.Kind.Channel(c.Key), s.publishVerb()), readReleased)
+	return typed(s.call(now, &c.Kind.release, c.Key, append(c.Kind.both(c.Key), c.Kind.Holds.wire(c.Field), c.Kind.Channel(c.Key), s.publishVerb())...), readReleased)
 }
 
 func readReleased(reply any) (Released, error) {
@@ -148,13 +184,13 @@ func readReleased(reply any) (Released, error) {
 	if !ok {
 		return Released{}, unexpected("release", reply)
 	}
-	return Released{Mine: v > 0, Notified: max(int(v)-1, 0)}, nil
+	return Released{Mine: v != 0, Kept: v < 0, Notified: max(int(v)-1, 0)}, nil
 }
 
 // Force prepares the freeing of the lock whoever holds it. The answer says whether anybody
 // did.
 func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
-	return typed(s.call(now, &k.force, key, 1, key, k.Channel(key), s.publishVerb()), readForced)
+	return typed(s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced)
 }
 
 // ErrNotALock says that the key has a hash which is not that of a plain lock.
@@ -180,7 +216,7 @@ type Snapshot struct {
 
 // State prepares a question for a Snapshot.
 func (s *Store) State(now time.Time, k *Kind, key string) Call[Snapshot] {
-	return typed(s.call(now, &k.state, key, 1, key), readState)
+	return typed(s.call(now, &k.state, key, 1, k.leaseKey(key)), readState)
 }
 
 func readState(reply any) (Snapshot, error) {

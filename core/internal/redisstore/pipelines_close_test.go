@@ -45,7 +45,7 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 				var all sync.WaitGroup
 				for range 5 {
 					all.Go(func() {
-						call := b.Acquire(time.Now(), claim("stuck", alice), time.Minute)
+						call := b.Acquire(time.Now(), claim("stuck", alice), redisstore.Terms{Lease: time.Minute})
 						if _, fate, err := call.Wait(context.Background(), soon()); fate == redisstore.Answered {
 							t.Errorf("got %v, fate %d", err, fate)
 						}
@@ -58,7 +58,7 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 				if took := time.Since(start); took > 0 {
 					t.Errorf("took %s", took)
 				}
-				call := b.Acquire(time.Now(), claim("later", alice), time.Minute)
+				call := b.Acquire(time.Now(), claim("later", alice), redisstore.Terms{Lease: time.Minute})
 				if _, fate, err := call.Wait(context.Background(), soon()); fate != redisstore.NotSent || !errors.Is(err, redis.ErrClosed) {
 					t.Errorf("later: got %v, fate %d", err, fate)
 				}

@@ -89,7 +89,7 @@ func TestPipelines_ReplicaIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	now.Store(is)
-	call := b.Acquire(time.Now(), claim("other", alice), time.Minute)
+	call := b.Acquire(time.Now(), claim("other", alice), redisstore.Terms{Lease: time.Minute})
 	if _, _, err := call.Wait(t.Context(), soon()); !redis.IsReadOnlyError(err) || !redisstore.Transient(err) {
 		t.Fatalf("got %v, want READONLY", err)
 	}

@@ -154,7 +154,7 @@ func TestPipelines_FewConnectionsLeaveAtTheSameTime(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 20 {
 			all.Go(func() {
-				call := b.Acquire(time.Now(), claim("stuck", fmt.Sprint(n)), time.Minute)
+				call := b.Acquire(time.Now(), claim("stuck", fmt.Sprint(n)), redisstore.Terms{Lease: time.Minute})
 				_, _, _ = call.Wait(t.Context(), soon())
 			})
 			time.Sleep(100 * time.Millisecond) // in the time of the bubble

@@ -77,12 +77,16 @@ func stormOver(t *testing.T, rdb *redis.Client, lasts, slack time.Duration) {
 
 // calls asks for what nobody else does until the storm is over, and then has to be answered.
 func (w *storm) calls(mine string, chance *chance) {
-	for n := 0; time.Now().Before(w.over); n++ {
-		own := fmt.Sprint(mine, ":", n)
-		w.asks(own, chance)
+	n := 0
+	next := func() bool { // a name of its own each time: a release without an answer may land under the next attempt
+		n++
+		return w.asks(fmt.Sprint(mine, ":", n), chance)
+	}
+	for time.Now().Before(w.over) {
+		next()
 		time.Sleep(chance.upTo(20 * time.Millisecond)) // the caller thinks
 	}
-	for limit := time.Now().Add(20 * time.Second); !w.asks(mine, chance); {
+	for limit := time.Now().Add(20 * time.Second); !next(); {
 		if time.Now().After(limit) {
 			w.t.Errorf("%s is not answered after the storm", mine)
 			return
@@ -98,7 +102,7 @@ func (w *storm) asks(own string, chance *chance) bool {
 	if chance.of(4) {
 		defer time.AfterFunc(chance.upTo(50*time.Millisecond), cancel).Stop()
 	}
-	acquire := w.Acquire(time.Now(), claim(own, own), time.Minute)
+	acquire := w.Acquire(time.Now(), claim(own, own), redisstore.Terms{Lease: time.Minute})
 	granted, took := answerOf(ctx, w, acquire)
 	state := w.State(time.Now(), kinds.Reentrant, own)
 	seen, saw := answerOf(ctx, w, state)

@@ -31,7 +31,7 @@ func TestCall_QueueOfASilentRedisIsBounded(t *testing.T) {
 		proxy.BlackHole(true)
 		defer proxy.Refuse(true) // so that nobody waits for it at the end
 		for n := range 10 * bound {
-			call := b.Acquire(time.Now(), claim(key, alice), time.Minute)
+			call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 			_, fate, err := call.Wait(context.Background(), time.Now())
 			switch {
 			case fate == redisstore.NotSent && errors.Is(err, redis.ErrAutoPipelineQueueFull):
@@ -73,7 +73,7 @@ func TestPipelines_HangHarmsOnlyTheCallsOnIt(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		behind := b.Acquire(start, claim("behind", bob), time.Minute)
+		behind := b.Acquire(start, claim("behind", bob), redisstore.Terms{Lease: time.Minute})
 		all.Go(func() {
 			_, fate, err := behind.Wait(t.Context(), soon())
 			if took := time.Since(start); fate != redisstore.Unknown || took < 50*time.Millisecond || took > 100*time.Millisecond {
@@ -103,7 +103,7 @@ func TestPipelines_HangEndsWithTheLimit(t *testing.T) {
 		stuck := proxy.HoldRequest(faultproxy.Once(scriptCommand))
 		defer stuck.Release()
 		start := time.Now()
-		call := b.Acquire(start, claim(key, alice), time.Minute)
+		call := b.Acquire(start, claim(key, alice), redisstore.Terms{Lease: time.Minute})
 		_, fate, err := call.Wait(t.Context(), start.Add(5*time.Second))
 		if took := time.Since(start); fate != redisstore.Unknown || took != 5*time.Second {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
@@ -119,7 +119,7 @@ func TestPipelines_DeadConnection(t *testing.T) {
 		dead := proxy.HoldRequest(faultproxy.Once(scriptCommand))
 		defer dead.Release()
 		start := time.Now()
-		call := b.Acquire(start, claim(key, alice), time.Minute)
+		call := b.Acquire(start, claim(key, alice), redisstore.Terms{Lease: time.Minute})
 		_, fate, err := call.Wait(t.Context(), soon())
 		if took := time.Since(start); fate != redisstore.Unknown || took < 7*time.Second || took > 8*time.Second {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
@@ -154,7 +154,7 @@ func TestPipelines_ManyHang(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 12 { // more than may leave at the same time
 			all.Go(func() {
-				call := b.Acquire(time.Now(), claim("stuck", fmt.Sprint(n)), time.Minute)
+				call := b.Acquire(time.Now(), claim("stuck", fmt.Sprint(n)), redisstore.Terms{Lease: time.Minute})
 				if _, fate, _ := call.Wait(t.Context(), soon()); fate != redisstore.Unknown {
 					t.Errorf("stuck call %d: fate %d", n, fate)
 				}
@@ -197,7 +197,7 @@ func TestPipeline_LoneCallIsInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Millisecond, cancel)
 		start := time.Now()
-		call := b.Acquire(start, claim(key, alice), time.Minute)
+		call := b.Acquire(start, claim(key, alice), redisstore.Terms{Lease: time.Minute})
 		_, fate, err := call.Wait(ctx, soon())
 		if took := time.Since(start); !errors.Is(err, context.Canceled) || fate != redisstore.Unknown || took > 20*time.Millisecond {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
@@ -264,7 +264,7 @@ func TestPipeline_EveryCallerGetsItsAnswer(t *testing.T) {
 				all.Go(func() {
 					mine := fmt.Sprintf("%d:%d", callers, i)
 					for range 20 {
-						acquire := b.Acquire(time.Now(), claim(mine, mine), time.Minute)
+						acquire := b.Acquire(time.Now(), claim(mine, mine), redisstore.Terms{Lease: time.Minute})
 						granted, _, err := acquire.Wait(context.Background(), soon())
 						if err != nil || granted.Refusal != nil {
 							t.Errorf("acquire: %+v, %v", granted, err)

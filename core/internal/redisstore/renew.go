@@ -49,6 +49,9 @@ func (s *Store) renewPart(ctx context.Context, claims []Claim, size int, lease t
 		cmds = append(cmds, renewCommand(ctx, "evalsha", claims[0].Kind.renew.digest, claims[first:min(first+size, len(claims))], lease))
 	}
 	by, err := s.renewerOf(claims[0].Key)
+	if err == nil && lease > 0 {
+		err = s.wish(ctx, &by, claims)
+	}
 	if err != nil {
 		setErrors(cmds, err)
 	} else {
@@ -76,26 +79,62 @@ type renewer struct {
 	client *redis.Client
 	node   hooks // of a node of a Cluster
 	health *health
+	acker  *acker           // nil: replicas need not have what is renewed
+	ack    *acknowledgement // of what travels together; nil likewise
+}
+
+// wish has replicas acknowledge the renewal of claims, if the Store wants that.
+func (s *Store) wish(ctx context.Context, by *renewer, claims []Claim) (err error) {
+	if by.acker == nil {
+		return nil
+	}
+	slots := []int{0}
+	if s.cluster != nil {
+		slots = make([]int, len(claims))
+		for i, c := range claims {
+			slots[i] = Slot(c.Key)
+		}
+	}
+	by.ack, err = by.acker.prepare(ctx, time.Now().Add(s.cfg.RenewTimeout), slots...)
+	return err
+}
+
+// transmit sends a pipeline of renewals that the hooks have seen.
+func (r *renewal) transmit(ctx context.Context, cmds []redis.Cmder) error {
+	if r.ack == nil {
+		return inPipeline(ctx, r.client, cmds)
+	}
+	scripts := make([]*answered, 0, len(cmds))
+	for _, cmd := range cmds {
+		if other, ours := cmd.(*renewal); ours {
+			scripts = append(scripts, &answered{Cmd: other.Cmd})
+		}
+	}
+	r.ack.short = r.acker.send(ctx, r.client, scripts, r.ack)
+	for _, script := range scripts {
+		script.Cmd.SetErr(script.err)
+	}
+	return scripts[0].err
 }
 
 // renewerOf is that to the node of key. An error is that of a Cluster; see [nodes.of].
 func (s *Store) renewerOf(key string) (renewer, error) {
 	if s.cluster == nil {
-		return renewer{client: s.renewer, health: s.routes.single.health}, nil
+		return renewer{client: s.renewer, health: s.routes.single.health, acker: s.routes.single.acker}, nil
 	}
 	n, err := s.routes.nodes.of(key)
-	return renewer{client: n.renewer, node: n.hooks, health: n.health}, err
+	return renewer{client: n.renewer, node: n.hooks, health: n.health, acker: n.acker}, err
 }
 
 func renewCommand(ctx context.Context, verb string, body any, claims []Claim, lease time.Duration) *renewal {
 	args := make([]any, 0, 4+2*len(claims))
 	args = append(args, verb, body, len(claims))
 	for _, c := range claims {
-		args = append(args, c.Key)
+		args = append(args, c.Kind.leaseKey(c.Key))
 	}
 	args = append(args, lease.Milliseconds())
 	for _, c := range claims {
-		args = append(args, c.Field)
+		args = append(args, c.Kind.Holds.wire(c.Field))
 	}
 	return &renewal{Cmd: newCmd(ctx, args)}
 }
@@ -103,9 +142,12 @@ func renewCommand(ctx context.Context, verb string, body any, claims []Claim, le
 // sendRenewals sends commands in one pipeline, through the hooks of the caller's client.
 // The errors are on the commands; one that a hook has returned is that of all.
 func (s *Store) sendRenewals(ctx context.Context, by renewer, cmds []*renewal) {
-	list := make([]redis.Cmder, len(cmds))
+	list := make([]redis.Cmder, len(cmds), len(cmds)+1)
 	for i, cmd := range cmds {
 		cmd.renewer, list[i] = by, cmd
+	}
+	if by.ack != nil {
+		list = append(list, by.ack.waitCommand(ctx))
 	}
 	err := contained(func() error { return inPipeline(ctx, s.hooks, list) })
 	if err != nil && !slices.ContainsFunc(cmds, func(cmd *renewal) bool { return cmd.Err() != nil }) {
@@ -128,10 +170,16 @@ func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claim
 	err := cmd.Err()
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
+		by.ack = by.ack.again()
 		s.sendRenewals(ctx, by, []*renewal{cmd})
 		err = cmd.Err()
 	}
-	if s.moved(err) {
+	switch {
+	case !s.moved(err):
+	case by.ack != nil:
+		cmd, by = s.renewElsewhere(ctx, by, cmd, claims, lease)
+		err = cmd.Err()
+	default:
 		cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
 		err = contained(func() error { return s.cluster.Process(ctx, cmd) })
 	}
@@ -146,8 +194,30 @@ func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claim
 			continue
 		}
 		verdicts[i] = verdictOf(held[i])
+		if by.ack != nil && by.ack.short != nil && verdicts[i].Held {
+			verdicts[i].Err = by.ack.short
+		}
 	}
 	return verdicts
+}
+
+// renewElsewhere follows a redirection with what waits for the replicas there. Where it does
+// not lead anywhere yet, the next renewal may.
+func (s *Store) renewElsewhere(ctx context.Context, by renewer, cmd *renewal, claims []Claim, lease time.Duration) (*renewal, renewer) {
+	s.routes.nodes.stale()
+	to, ask := s.routes.nodes.target(cmd.Err())
+	if to == nil {
+		return cmd, by
+	}
+	by = renewer{client: to.renewer, node: to.hooks, health: to.health, acker: to.acker}
+	cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
+	if err := s.wish(ctx, &by, claims); err != nil {
+		cmd.SetErr(err)
+		return cmd, by
+	}
+	by.ack.asking = ask
+	s.sendRenewals(ctx, by, []*renewal{cmd})
+	return cmd, by
 }
 
 // verdictOf reads what the script says of one lock. Where the key is no hash any more,

@@ -46,10 +46,12 @@ ERR ACL failure in script: User <name> has no permissions to run the <command> c
 ERR ACL failure in script: No permissions to access a channel
 ERR ACL failure in script: No permissions to access a key
 ERR DB index is out of range
+ERR Script attempted to access a non local key in a cluster node
 ERR The user executing the script can't access at least one of the keys mentioned in the command arguments
 ERR The user executing the script can't publish to the channel mentioned in the command
 ERR The user executing the script can't run this command or subcommand
 ERR invalid DB index
+ERR the counter of fencing tokens is too high: it has to be below 2^53
 ERR invalid password
 LOADING Redis is loading the dataset in memory
 MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.
@@ -73,7 +75,7 @@ WRONGPASS invalid username-password pair or user is disabled.
 WRONGTYPE Operation against a key holding the wrong kind of value`
 
 // commands are those whose names may come back in an error.
-const commands = "auth client cluster command eval evalsha hello ping psubscribe publish pubsub script select spublish " +
+const commands = "auth client cluster command eval evalsha hello ping psubscribe publish pubsub script select wait info spublish " +
 	"ssubscribe subscribe sunsubscribe unsubscribe del exists hdel hexists hgetall hkeys hset hsetnx incr pexpire pttl"
 
 // withoutPlace takes away where in a script of ours the error happened: the four words

@@ -7,6 +7,7 @@ import (
 // route is the way of a call to a node.
 type route struct {
 	pipelines  *pipelines
+	acker      *acker               // instead, of calls that replicas have to acknowledge; nil: there are none
 	redirected *redis.AutoPipeliner // instead, after a redirection
 	health     *health
 	dialing    *dialing
@@ -19,11 +20,12 @@ const leastDialing = 8
 
 // newRoute is the way to the node of a client whose commands have the timeout of cfg. The
 // name of the node is for reports.
-func newRoute(node string, client *redis.Client, said *redis.AutoPipelineOptions, cfg Config) route {
+func newRoute(node string, client *redis.Client, said *redis.AutoPipelineOptions, cfg Config, r *replicas) route {
 	d := newDialing(max(leastDialing, client.Options().MaxConcurrentDials))
 	h := newHealth(node, cfg, addressOf(client, d))
 	return route{
 		pipelines: newPipelines(client, d, said, cfg.Timeout, h.slept),
+		acker:     newAcker(client, cfg, r),
 		health:    h,
 		dialing:   d,
 	}
@@ -33,6 +35,7 @@ func newRoute(node string, client *redis.Client, said *redis.AutoPipelineOptions
 func (r *route) close() {
 	r.health.close()
 	r.pipelines.close()
+	r.acker.close()
 	r.dialing.close(r.health.timeout)
 }
 
@@ -43,7 +46,7 @@ type routes struct {
 }
 
 func clientRoutes(client *redis.Client, cfg Config) *routes {
-	single := newRoute("", client.WithTimeout(cfg.Timeout), client.Options().AutoPipelineOptions, cfg)
+	single := newRoute("", client.WithTimeout(cfg.Timeout), client.Options().AutoPipelineOptions, cfg, newReplicas(1))
 	return &routes{single: &single}
 }
 

@@ -3,45 +3,27 @@ package redisstore
 import (
 	"crypto/fips140"
 	"crypto/sha1"
-	_ "embed"
+	"embed"
 	"encoding/hex"
+	"strings"
 )
 
-//go:embed lua/acquire.lua
-var acquireLua string
+//go:embed lua/*.lua
+var lua embed.FS
 
-//go:embed lua/acquire_all.lua
-var acquireAllLua string
-
-//go:embed lua/acquire_fenced.lua
-var acquireFencedLua string
-
-//go:embed lua/sethold.lua
-var setHoldLua string
-
-//go:embed lua/renew.lua
-var renewLua string
-
-//go:embed lua/refresh.lua
-var refreshLua string
-
-//go:embed lua/release.lua
-var releaseLua string
-
-//go:embed lua/handoff.lua
-var handoffLua string
-
-//go:embed lua/handoff_fenced.lua
-var handoffFencedLua string
-
-//go:embed lua/clear.lua
-var clearLua string
-
-//go:embed lua/force.lua
-var forceLua string
-
-//go:embed lua/state.lua
-var stateLua string
+// Sources are the scripts of a kind by the names of their operations.
+func (k *Kind) Sources() map[string]string {
+	sources := make(map[string]string)
+	for name, s := range map[string]*script{
+		"acquire": &k.acquire, "acquire_all": &k.acquireAll, "sethold": &k.hold, "renew": &k.renew, "refresh": &k.refresh,
+		"release": &k.release, "handoff": &k.handOff, "force": &k.force, "state": &k.state, "count": &k.count, "clear": &k.clear,
+	} {
+		if source, ok := s.source.(string); ok {
+			sources[name] = source
+		}
+	}
+	return sources
+}
 
 // script is one operation: its source and its digest, both as arguments ready to
 // be sent.
@@ -50,13 +32,31 @@ type script struct {
 	digest any
 }
 
-// newScript computes the digest by which Redis caches a script. Redis names
-// scripts by their SHA-1; it protects nothing, so a FIPS-only process may use it.
-func newScript(source string) script {
+// scriptOf makes a script of the files with these names, one behind the other, and computes the
+// digest by which Redis caches it. Redis names scripts by their SHA-1; it protects nothing, so a
+// FIPS-only process may use it.
+func scriptOf(files ...string) script {
+	var text strings.Builder
+	for _, file := range files {
+		part, err := lua.ReadFile("lua/" + file + ".lua")
+		if err != nil {
+			panic(err) // it is not embedded
+		}
+		_, _ = text.Write(part)
+	}
+	source := text.String()
 	var digest string
 	fips140.WithoutEnforcement(func() {
 		sum := sha1.Sum([]byte(source))
 		digest = hex.EncodeToString(sum[:])
 	})
 	return script{source: source, digest: digest}
+}
+
+// appendTexts appends texts to the arguments of a script.
+func appendTexts(args []any, texts []string) []any {
+	for _, text := range texts {
+		args = append(args, text)
+	}
+	return args
 }

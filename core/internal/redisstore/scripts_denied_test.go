@@ -40,8 +40,8 @@ func TestAcquire_TTLForbiddenLeavesNothing(t *testing.T) {
 	t.Parallel()
 	all, app := onServer(t).without("pexpire", "del")
 	for range 2 { // executed twice
-		for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Fenced, kinds.Spin} {
-			denied(app, app.Acquire(time.Now(), redisstore.Claim{Kind: kind, Key: key, Field: alice}, time.Minute))
+		for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Fenced, kinds.Spin, kinds.Fair} {
+			denied(app, app.Acquire(time.Now(), redisstore.Claim{Kind: kind, Key: key, Field: alice}, redisstore.Terms{Lease: time.Minute}))
 			all.wantGone(key)
 		}
 		denied(app, app.AcquireAll(time.Now(), kinds.Reentrant, []string{"a", "b"}, alice, time.Minute))
@@ -72,14 +72,14 @@ func TestAcquireAll_TTLForbiddenLeavesWhatWasThere(t *testing.T) {
 // Nor is it handed over: the old holder, who is told of the error, can free it.
 func TestHandoff_TTLForbiddenChangesNothing(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Fenced, kinds.Spin} {
+	for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Fenced, kinds.Spin, kinds.Fair} {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
 			all, app := onServer(t).without("pexpire")
 			mine := redisstore.Claim{Kind: kind, Key: key, Field: alice}
-			reply(all, all.Acquire(time.Now(), mine, time.Minute))
+			reply(all, all.Acquire(time.Now(), mine, redisstore.Terms{Lease: time.Minute}))
 			for range 2 { // executed twice
-				denied(app, app.HandOff(time.Now(), mine, bob, time.Hour))
+				denied(app, app.HandOff(time.Now(), mine, bob, redisstore.Terms{Lease: time.Hour}))
 				all.wantHolders(key, map[string]string{alice: "1"})
 				all.wantTTL(key, time.Minute)
 			}
@@ -99,4 +99,67 @@ func TestSetHold_TTLForbiddenChangesNothing(t *testing.T) {
 	denied(app, app.Hold(time.Now(), claim(key, alice), 2, time.Hour))
 	all.wantHolders(key, map[string]string{alice: "1"})
 	all.wantTTL(key, time.Minute)
+}
+
+// What is not remembered for as long as it may be sent again was not executed, and is not taken for
+// that when it is sent again.
+func TestOperations_TTLForbiddenChangesNothing(t *testing.T) {
+	t.Parallel()
+	all, app := onServer(t).without("pexpire")
+	all.rdb.Set(t.Context(), key, 5, 0)
+	taker := redisstore.Claim{Kind: kinds.PlainSemaphore, Key: key, Field: "a:take:2"}
+	for range 2 { // executed twice
+		denied(app, app.Acquire(time.Now(), taker, redisstore.Terms{}))
+		for _, op := range []string{"b:give:1", "c:take:2"} { // one is undone
+			if found := reply(app, app.Settle(time.Now(), kinds.PlainSemaphore, key, []string{op})); found[0].Err == nil {
+				t.Errorf("%s: got %+v", op, found[0])
+			}
+		}
+		all.wantCount("5")
+		all.wantGone(operationsKey)
+	}
+	reply(all, all.Acquire(time.Now(), taker, redisstore.Terms{}))
+	all.rdb.Persist(t.Context(), operationsKey)
+	for range 2 {
+		if found := reply(app, app.Settle(time.Now(), kinds.PlainSemaphore, key, []string{taker.Field})); found[0].Err == nil {
+			t.Errorf("got %+v", found[0])
+		}
+		all.wantCount("3")
+	}
+	reply(all, all.Settle(time.Now(), kinds.PlainSemaphore, key, []string{taker.Field}))
+	all.wantCount("5")
+}
+
+// A key that cannot be read stops none of the others.
+func TestOperations_UnreadableStopsNoOther(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, b *bench) {
+		b.rdb.Set(t.Context(), operationsKey, "x", 0)
+		b.rdb.Set(t.Context(), leasesKey, "x", 0)
+		b.rdb.Set(t.Context(), "other", 1, 0)
+		for kind, op := range map[*redisstore.Kind]string{
+			kinds.PlainSemaphore: "a:take:1", kinds.PermitSemaphore: strings.Repeat("a", 32), kinds.Latch: "a:down:1",
+		} {
+			found := reply(b, b.Clear(time.Now(), []redisstore.Suspicion{
+				{Kind: kind, Key: key, Fields: []string{op}}, {Kind: kind, Key: "other", Fields: []string{"b:begin:1", "c:set:1"}},
+			}))
+			if len(found[0].Fields) != 0 || found[1].Err != nil {
+				t.Errorf("%s: got %+v", kind.Name, found)
+			}
+		}
+	})
+}
+
+// A latch that cannot be opened is not counted down.
+func TestLatch_DeletionForbiddenChangesNothing(t *testing.T) {
+	t.Parallel()
+	all, app := onServer(t).without("del")
+	all.rdb.Set(t.Context(), key, 1, 0)
+	for range 2 { // executed twice
+		if found := reply(app, app.Settle(time.Now(), kinds.Latch, key, []string{"a:down:1"})); found[0].Err == nil {
+			t.Errorf("got %+v", found[0])
+		}
+		all.wantCount("1")
+		all.wantGone(operationsKey)
+	}
 }

@@ -33,7 +33,7 @@ func TestAcquire_RefusalNamesHolderAndTTL(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, alice, time.Minute)
-		refusal := reply(b, b.Acquire(time.Now(), claim(key, bob), time.Hour)).Refusal
+		refusal := reply(b, b.Acquire(time.Now(), claim(key, bob), redisstore.Terms{Lease: time.Hour})).Refusal
 		if refusal == nil {
 			t.Fatal("got a grant, want a refusal")
 		}
@@ -49,7 +49,7 @@ func TestAcquire_RefusedByKeyWithoutTTL(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.rdb.HSet(t.Context(), key, bob, 1)
-		refusal := reply(b, b.Acquire(time.Now(), claim(key, alice), time.Minute)).Refusal
+		refusal := reply(b, b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})).Refusal
 		if refusal == nil || refusal.TTL >= 0 {
 			t.Errorf("got %+v, want a refusal with a negative TTL", refusal)
 		}
@@ -104,7 +104,7 @@ var mutations = map[string]func(b *bench, key, field string) (mine bool, fate re
 		return v.Mine, fate, err
 	},
 	"HandOff": func(b *bench, key, field string) (bool, redisstore.Fate, error) {
-		call := b.HandOff(time.Now(), claim(key, field), "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:9", time.Hour)
+		call := b.HandOff(time.Now(), claim(key, field), "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:9", redisstore.Terms{Lease: time.Hour})
 		v, fate, err := call.Wait(context.Background(), soon())
 		return v.Mine, fate, err
 	},
@@ -187,7 +187,7 @@ func TestHandoff_MovesTheLockWithoutMessage(t *testing.T) {
 		b.acquire(key, alice, time.Minute)
 		reply(b, b.Hold(time.Now(), claim(key, alice), 2, 0))
 		for range 2 { // the second execution finds the new field: done
-			if got := reply(b, b.HandOff(time.Now(), claim(key, alice), bob, time.Hour)); !got.Mine || got.Fell {
+			if got := reply(b, b.HandOff(time.Now(), claim(key, alice), bob, redisstore.Terms{Lease: time.Hour})); !got.Mine || got.Fell {
 				t.Fatalf("got %+v, want mine, nobody notified", got)
 			}
 		}
@@ -205,7 +205,7 @@ func TestScripts_TellWhoWaitsWhenTheTTLFalls(t *testing.T) {
 			return b.Refresh(time.Now(), claim(key, alice), lease)
 		},
 		"Handoff": func(b *bench, lease time.Duration) redisstore.Call[redisstore.Change] {
-			return b.HandOff(time.Now(), claim(key, alice), bob, lease)
+			return b.HandOff(time.Now(), claim(key, alice), bob, redisstore.Terms{Lease: lease})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestScripts_ShorterLeasePublishForbidden(t *testing.T) {
 	b.acquire(key, alice, time.Hour)
 	for _, call := range []redisstore.Call[redisstore.Change]{
 		mute.Refresh(time.Now(), claim(key, alice), time.Minute),
-		mute.HandOff(time.Now(), claim(key, alice), bob, 20*time.Second),
+		mute.HandOff(time.Now(), claim(key, alice), bob, redisstore.Terms{Lease: 20 * time.Second}),
 	} {
 		if change := reply(mute, call); !change.Mine {
 			t.Errorf("got %+v, want mine", change)
@@ -408,7 +408,7 @@ func TestScripts_WrongTypeIsAnAnsweredError(t *testing.T) {
 			}
 		}
 		for name, call := range map[string]redisstore.Call[redisstore.Grant]{
-			"Acquire":    b.Acquire(time.Now(), claim(key, alice), time.Minute),
+			"Acquire":    b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute}),
 			"AcquireAll": b.AcquireAll(time.Now(), kinds.Reentrant, []string{"free", key}, alice, time.Minute),
 		} {
 			_, fate, err := call.Wait(context.Background(), soon())
@@ -443,7 +443,9 @@ func TestScripts_AfterScriptFlush(t *testing.T) {
 		for i, send := range []func() bool{
 			func() bool { return reply(b, b.Hold(time.Now(), claim(key, alice), 2, 0)) },
 			func() bool { return reply(b, b.Refresh(time.Now(), claim(key, alice), time.Minute)).Mine },
-			func() bool { return reply(b, b.HandOff(time.Now(), claim(key, alice), bob, time.Minute)).Mine },
+			func() bool {
+				return reply(b, b.HandOff(time.Now(), claim(key, alice), bob, redisstore.Terms{Lease: time.Minute})).Mine
+			},
 			func() bool { return reply(b, b.Release(time.Now(), claim(key, bob))).Mine },
 		} {
 			flush()

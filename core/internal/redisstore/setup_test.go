@@ -69,7 +69,7 @@ func reply[T any](b *bench, c redisstore.Call[T]) T {
 // acquire takes key and fails the test when it is refused.
 func (b *bench) acquire(key, field string, lease time.Duration) {
 	b.t.Helper()
-	if got := reply(b, b.Acquire(time.Now(), claim(key, field), lease)); got.Refusal != nil {
+	if got := reply(b, b.Acquire(time.Now(), claim(key, field), redisstore.Terms{Lease: lease})); got.Refusal != nil {
 		b.t.Fatalf("acquire %s for %s: refused by %+v", key, field, got.Refusal)
 	}
 }

@@ -16,6 +16,8 @@ type Config struct {
 	Timeout time.Duration
 	// RenewTimeout is the same for renewals.
 	RenewTimeout time.Duration
+	// Replication is what replicas have to do with what gives a lock or prolongs it.
+	Replication Replication
 	// Sharded says how wake-ups travel in a Cluster; nil asks the servers.
 	Sharded *bool
 	// Reports are called for silent nodes.
@@ -27,7 +29,6 @@ type Config struct {
 type Store struct {
 	cfg      Config
 	kinds    Kinds
-	clear    script
 	routes   *routes
 	hooks    hooks                // of the caller's client
 	single   *redis.Client        // nil in a Cluster
@@ -44,7 +45,7 @@ var ErrClient = errors.New("unsupported redis client")
 
 // New makes a Store on the caller's client, which stays the caller's to close.
 func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
-	s := &Store{cfg: cfg, kinds: NewKinds(), clear: newScript(clearLua)}
+	s := &Store{cfg: cfg, kinds: NewKinds()}
 	s.life, s.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	over, end := context.WithCancel(s.life)
 	end()
@@ -132,8 +133,29 @@ func (s *Store) node(ctx context.Context, key string) (*redis.Client, error) {
 	return node.WithTimeout(s.cfg.Timeout), nil
 }
 
+// slot is where the key is, in a Cluster.
+func (s *Store) slot(key string) int {
+	if s.cluster == nil {
+		return 0
+	}
+	return Slot(key)
+}
+
 // Clustered reports whether keys live on the nodes of a Cluster.
 func (s *Store) Clustered() bool { return s.cluster != nil }
+
+// Failover reports whether a Sentinel says which server is the master.
+func (s *Store) Failover() bool {
+	return s.cluster == nil && s.single.Options().Addr == "FailoverClient" // the name that go-redis gives it
+}
+
+// Database is the number of the database; a Cluster has only the first.
+func (s *Store) Database() int {
+	if s.cluster != nil {
+		return 0
+	}
+	return s.single.Options().DB
+}
 
 // NodeName tells the nodes of a Cluster apart; empty outside.
 func (s *Store) NodeName(ctx context.Context, key string) string {
@@ -153,4 +175,17 @@ func (s *Store) publishVerb() any {
 		return "SPUBLISH"
 	}
 	return "PUBLISH"
+}
+
+// countVerb is the command of PUBSUB that counts all subscribers of a channel; empty where none
+// does, as in a Cluster with classic pub/sub.
+func (s *Store) countVerb() any {
+	switch {
+	case s.CountsOneNode():
+		return ""
+	case s.Sharded():
+		return "SHARDNUMSUB"
+	default:
+		return "NUMSUB"
+	}
 }

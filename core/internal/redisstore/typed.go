@@ -13,6 +13,7 @@ type Call[T any] struct {
 	call
 
 	read func(reply any) (T, error)
+	did  func(answer T) bool // whether the script has given or prolonged a lock; nil: nobody asks
 }
 
 func typed[T any](c call, read func(reply any) (T, error)) Call[T] {
@@ -29,14 +30,24 @@ func (c *Call[T]) Wait(ctx context.Context, limit time.Time) (T, Fate, error) {
 // Unknown.
 func (c *Call[T]) Late() (T, Fate, error) { return c.typed(c.call.late()) }
 
-// typed takes a reply apart, if there is one.
+// typed takes a reply apart, if there is one. With the error of a shortfall the answer is
+// what the script has done.
 func (c *Call[T]) typed(reply any, fate Fate, err error) (T, Fate, error) {
 	if err != nil {
 		var none T
 		return none, fate, err
 	}
 	v, err := c.read(reply)
+	if err == nil && c.acked && c.did(v) && c.cmd.ack.short != nil {
+		err = c.cmd.ack.short
+	}
 	return v, fate, err
+}
+
+// acknowledged has the replicas acknowledge what the script does, if the Store wants that.
+func (c Call[T]) acknowledged(did func(answer T) bool) Call[T] {
+	c.acked, c.did = c.store.cfg.Replication.Acks != NoAcks, did
+	return c
 }
 
 // unreadableError says that Redis has answered, and that its answer is of no use.

@@ -38,6 +38,7 @@ type connection struct {
 	mu            sync.Mutex
 	subscriptions map[string]*Subscription // by channel
 	fresh         []string                 // channels to subscribe
+	used          time.Time                // when a subscription was given back
 	closed        bool
 }
 
@@ -48,7 +49,7 @@ func newConnection(cfg *Config, forget func(*connection), node, key string) *con
 }
 
 // use adds a user to the subscription of a channel, nil if the connection is closed.
-func (c *connection) use(key, channel string) *Subscription {
+func (c *connection) use(about Topic, channel string) *Subscription {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -56,7 +57,7 @@ func (c *connection) use(key, channel string) *Subscription {
 	}
 	s := c.subscriptions[channel]
 	if s == nil {
-		s = &Subscription{connection: c, key: key, channel: channel}
+		s = &Subscription{connection: c, about: about, channel: channel}
 		c.subscriptions[channel] = s
 		c.want(channel)
 	}
@@ -103,7 +104,7 @@ func (c *connection) close() {
 	c.forget(c)
 	for _, s := range c.subscriptions { // nobody changes the map any more
 		s.become(dead)
-		c.cfg.Woken(s.key, Closed)
+		c.cfg.Woken(s.about, Closed)
 	}
 }
 
@@ -139,8 +140,8 @@ func (c *connection) takeFresh() []string {
 	return fresh
 }
 
-// sweep gives up the subscriptions that nobody has used for a while. When none is left the
-// connection is closed.
+// sweep gives up the subscriptions that nobody has used for a while. When none is left, and none
+// was for that time, the connection is closed.
 func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +152,7 @@ func (c *connection) sweep(now time.Time) (stale []string, empty bool) {
 			stale = append(stale, channel)
 		}
 	}
-	c.closed = len(c.subscriptions) == 0
+	c.closed = len(c.subscriptions) == 0 && now.Sub(c.used) >= linger
 	return stale, c.closed
 }
 
@@ -201,45 +202,45 @@ func (c *connection) wants(channel string) bool {
 
 // interrupted has those know who relied on messages.
 func (c *connection) interrupted() {
-	for _, key := range c.deafen() {
-		c.cfg.Woken(key, Interrupted)
+	for _, about := range c.deafen() {
+		c.cfg.Woken(about, Interrupted)
 	}
 }
 
-// deafen takes all subscriptions for not confirmed, and gives the keys of those that were.
-func (c *connection) deafen() (keys []string) {
+// deafen takes all subscriptions for not confirmed, and gives the topics of those that were.
+func (c *connection) deafen() (topics []Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.subscriptions {
 		if s.become(asked) == confirmed {
-			keys = append(keys, s.key)
+			topics = append(topics, s.about)
 		}
 	}
-	return keys
+	return topics
 }
 
 func (c *connection) handle(e redisstore.Event) {
-	if key, why, wanted := c.take(e); wanted {
-		c.cfg.Woken(key, why)
+	if about, why, wanted := c.take(e); wanted {
+		c.cfg.Woken(about, why)
 	}
 }
 
 // take notes what an event says of its subscription, and whether somebody is to be woken.
-func (c *connection) take(e redisstore.Event) (key string, why Reason, wanted bool) {
+func (c *connection) take(e redisstore.Event) (about Topic, why Reason, wanted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.subscriptions[e.Channel]
 	if s == nil {
-		return "", Message, false
+		return Topic{}, Message, false
 	}
 	switch e.Kind {
 	case redisstore.Subscribed:
 		s.become(confirmed)
-		return s.key, Confirmed, true
+		return s.about, Confirmed, true
 	case redisstore.Unsubscribed: // not by us: the slot has moved, or an operator did it
 		c.want(e.Channel)
-		return s.key, Interrupted, s.become(asked) == confirmed
+		return s.about, Interrupted, s.become(asked) == confirmed
 	case redisstore.Message:
 	}
-	return s.key, Message, true
+	return s.about, Message, true
 }

@@ -55,7 +55,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bed)) {
 
 // subscribe does so for a key whose channel is named after it.
 func (b *bed) subscribe(key string) *wakeup.Subscription {
-	return b.Subscribe(b.t.Context(), key, channel(key))
+	return b.Subscribe(b.t.Context(), wakeup.Topic{Key: key}, channel(key))
 }
 
 func channel(key string) string { return "channel of " + key }
@@ -64,11 +64,11 @@ var reasons = map[wakeup.Reason]string{
 	wakeup.Message: "message", wakeup.Confirmed: "confirmed", wakeup.Interrupted: "interrupted", wakeup.Closed: "closed",
 }
 
-func (b *bed) woken(key string, why wakeup.Reason) {
+func (b *bed) woken(about wakeup.Topic, why wakeup.Reason) {
 	_ = b.Connections() // it is called outside of the mutexes
 	b.said.Lock()
 	defer b.said.Unlock()
-	b.words = append(b.words, key+" "+reasons[why])
+	b.words = append(b.words, about.Key+" "+reasons[why])
 }
 
 // wantSaid compares what was notified since the last call, in any order of the keys.

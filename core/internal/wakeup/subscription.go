@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// linger is how long a subscription outlives its last user.
+// linger is how long a subscription outlives its last user, unless it was that of a lane: a
+// channel that nobody else will want.
 const linger = 5 * time.Second
 
-// Subscription is one to the messages about one key. It is shared by its users, and safe for
+// Subscription is one to the messages about one topic. It is shared by its users, and safe for
 // concurrent use.
 //
 //	asked ─ Redis confirms ─▶ confirmed ─ the connection is lost, or the server drops it ─▶ asked
@@ -17,7 +18,7 @@ const linger = 5 * time.Second
 // Only become changes the state.
 type Subscription struct {
 	connection *connection
-	key        string
+	about      Topic
 	channel    string
 	state      atomic.Uint32
 
@@ -51,11 +52,12 @@ func (s *Subscription) Unsubscribe() {
 	defer c.mu.Unlock()
 	s.users--
 	s.since = time.Now()
+	c.used = s.since
 }
 
 // stale reports whether nobody has used it for a while. The connection is locked.
 func (s *Subscription) stale(now time.Time) bool {
-	return s.users == 0 && now.Sub(s.since) >= linger
+	return s.users == 0 && (s.about.Lane != "" || now.Sub(s.since) >= linger)
 }
 
 // unheard reports whether somebody wants it and the server has not confirmed it. The

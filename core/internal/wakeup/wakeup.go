@@ -4,7 +4,7 @@
 //
 // Who waits for a key subscribes to its channel and unsubscribes when it does not wait any
 // more. Several may share one subscription, which lingers for 5 s after the last of them: a
-// lock that was contended a moment ago will be again.
+// lock that was contended a moment ago will be again. A lane's, which is one waiter's, does not.
 //
 // One call runs upward: Woken. Guaranteed is that it is called for each message that arrives,
 // for each confirmation by Redis, which closes the gap between an attempt and the
@@ -72,11 +72,17 @@ const (
 	Closed
 )
 
+// Topic is what messages are about.
+type Topic struct {
+	Key  string
+	Lane string // of one who waits in Redis and has a channel of its own, its lane; else ""
+}
+
 // Config is what a Subscriber needs. All of it is required.
 type Config struct {
 	Wire Wire
-	// Woken is notified of what has happened to the subscription of a key. It must not wait.
-	Woken func(key string, why Reason)
+	// Woken is notified of what has happened to the subscription of a topic. It must not wait.
+	Woken func(about Topic, why Reason)
 	// Spawn runs work in a goroutine of its owner, who ends it by its context and waits for
 	// it. It does nothing when the owner has closed.
 	Spawn func(work func(ctx context.Context))
@@ -96,14 +102,14 @@ func New(cfg Config) *Subscriber {
 	return &Subscriber{cfg: cfg, connections: make(map[string]*connection)}
 }
 
-// Subscribe asks for the messages of channel, about key, and does not wait for Redis: Woken
+// Subscribe asks for the messages of channel, about a topic, and does not wait for Redis: Woken
 // is called when it has confirmed. ctx is for finding the node. The subscription is to be given
 // back by [Subscription.Unsubscribe].
-func (s *Subscriber) Subscribe(ctx context.Context, key, channel string) *Subscription {
-	node := s.cfg.Wire.NodeOf(ctx, key)
+func (s *Subscriber) Subscribe(ctx context.Context, about Topic, channel string) *Subscription {
+	node := s.cfg.Wire.NodeOf(ctx, about.Key)
 	for {
-		c := s.connection(node, key)
-		if sub := c.use(key, channel); sub != nil {
+		c := s.connection(node, about.Key)
+		if sub := c.use(about, channel); sub != nil {
 			return sub
 		}
 		s.forget(c) // it was closed in this instant

@@ -12,7 +12,5 @@ if #hash > 2 or not string.find(hash[1], ':%d+$') or not string.find(hash[2], '^
   return -1
 end
 redis.call('DEL', KEYS[1])
-if ARGV[1] ~= '' then
-  redis.pcall(ARGV[2], ARGV[1], '0')
-end
+notify(ARGV[2], ARGV[1])
 return 1

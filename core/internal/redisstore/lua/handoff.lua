@@ -1,21 +1,22 @@
 -- Passes the lock from one holder to the next without freeing it. When the TTL falls, who waits is
 -- notified: Redisson sleeps on the TTL that it saw. A publish that fails fails nothing.
--- KEYS[1] lock hash
+-- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, where one is wanted
 -- ARGV[1] old holder field  ARGV[2] new holder field  ARGV[3] lease of the new holder in ms
 -- ARGV[4] channel, empty for none  ARGV[5] PUBLISH or SPUBLISH
--- Reply   0 the old field is not the holder
---         1 passed (also when the new field is there already: the same call, executed twice)
---         2 passed and notified
+-- Reply   {0} the old field is not the holder
+--         {1, token} passed (also when the new field is there already: the same call, executed twice)
+--         {2, token} passed and notified
 local before = redis.call('PTTL', KEYS[1])
 if before == -2 then
-  return 0
+  return {0}
 end
+local token = draw(KEYS[2]) -- first: a counter that is none leaves all as it was
 if redis.call('HSETNX', KEYS[1], ARGV[2], 1) == 0 then
-  return 1
+  return {1, token}
 end
 if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then
   redis.call('HDEL', KEYS[1], ARGV[2])
-  return 0
+  return {0}
 end
 local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
 if type(leased) ~= 'number' then -- denied: all is put back
@@ -24,7 +25,7 @@ if type(leased) ~= 'number' then -- denied: all is put back
   return leased
 end
 if ARGV[4] == '' or before >= 0 and before <= tonumber(ARGV[3]) then
-  return 1
+  return {1, token}
 end
-redis.pcall(ARGV[5], ARGV[4], '0')
-return 2
+notify(ARGV[5], ARGV[4])
+return {2, token}

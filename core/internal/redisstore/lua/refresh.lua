@@ -11,5 +11,5 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 if ARGV[3] == '' or before >= 0 and before <= tonumber(ARGV[2]) then
   return 1
 end
-redis.pcall(ARGV[4], ARGV[3], '0')
+notify(ARGV[4], ARGV[3])
 return 2

@@ -7,11 +7,4 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   return 0
 end
 redis.call('DEL', KEYS[1])
-if ARGV[2] == '' then
-  return 1
-end
-local notified = redis.pcall(ARGV[3], ARGV[2], '0')
-if type(notified) ~= 'number' then
-  notified = 0
-end
-return 1 + notified
+return 1 + notify(ARGV[3], ARGV[2])

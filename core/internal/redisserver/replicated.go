@@ -1,0 +1,180 @@
+package redisserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Replicated is a master with replicas.
+type Replicated struct {
+	Master   *Server   // the present one, as far as this kit has made it
+	Replicas []*Server // the present ones
+	Sentinel *Server   // nil if nobody watches
+
+	t testing.TB
+}
+
+// StartReplicated starts a master with n replicas and returns when they are in sync.
+func StartReplicated(tb testing.TB, n int) *Replicated {
+	tb.Helper()
+	r := &Replicated{t: tb, Master: start(tb, masterArgs)}
+	for range n {
+		r.Replicas = append(r.Replicas, start(tb, replicaOf(r.Master)))
+	}
+	r.awaitSync()
+	return r
+}
+
+// StartWatched is [StartReplicated] with one Sentinel that needs nobody's consent for a
+// failover, and takes a master for dead after 500 ms.
+func StartWatched(tb testing.TB, n int) *Replicated {
+	tb.Helper()
+	r := StartReplicated(tb, n)
+	r.Sentinel = start(tb, r.sentinelArgs)
+	r.awaitDiscovery()
+	return r
+}
+
+func replicaOf(master *Server) commandLine {
+	return func(ctx context.Context, port int) ([]string, error) {
+		args, err := masterArgs(ctx, port)
+		host, master, _ := net.SplitHostPort(master.Addr())
+		return append(args, "--replicaof", host+" "+master), err
+	}
+}
+
+func (r *Replicated) sentinelArgs(_ context.Context, port int) ([]string, error) {
+	host, master, _ := net.SplitHostPort(r.Master.Addr())
+	conf := strings.Join([]string{
+		"port " + strconv.Itoa(port),
+		"bind 127.0.0.1",
+		fmt.Sprintf("sentinel monitor %s %s %s 1", MasterName, host, master),
+		fmt.Sprintf("sentinel down-after-milliseconds %s 500", MasterName),
+		fmt.Sprintf("sentinel failover-timeout %s 3000", MasterName),
+		fmt.Sprintf("sentinel parallel-syncs %s 5", MasterName),
+		"",
+	}, "\n")
+	path := filepath.Join(r.t.TempDir(), "sentinel.conf")
+	return []string{path, "--sentinel"}, os.WriteFile(path, []byte(conf), 0o600)
+}
+
+// Client makes a client of the master, of whatever server that is if a Sentinel watches.
+func (r *Replicated) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
+	r.t.Helper()
+	o := &redis.FailoverOptions{MasterName: MasterName, SentinelAddrs: []string{r.Sentinel.Addr()}}
+	for _, opt := range opts {
+		opt(o)
+	}
+	rdb := redis.NewFailoverClient(o)
+	r.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// Promoted returns when the Sentinel has made another server the master. Kill the Master
+// before.
+func (r *Replicated) Promoted() {
+	r.t.Helper()
+	before := r.Master
+	r.Sentinel.until("sentinel", func(ctx context.Context, rdb *redis.Client) error {
+		if err := r.resolve(ctx, rdb); err != nil {
+			return err
+		}
+		if r.Master == before {
+			return errors.New("the master is still " + before.Addr())
+		}
+		return nil
+	})
+	r.Master.until("promoted", infoHas("replication", "role:master"))
+}
+
+// resolve asks the Sentinel who is the master.
+func (r *Replicated) resolve(ctx context.Context, sentinel *redis.Client) error {
+	named, err := sentinel.Do(ctx, "sentinel", "get-master-addr-by-name", MasterName).StringSlice()
+	if err != nil {
+		return err
+	}
+	for i, s := range r.Replicas {
+		if s.Addr() == strings.Join(named, ":") {
+			r.Master, r.Replicas[i] = s, r.Master
+		}
+	}
+	return nil
+}
+
+// Rejoined starts the server that was the master before as a replica, and returns when all
+// are in sync. On a busy machine the Sentinel may take a live master for dead meanwhile, and
+// promote another one.
+func (r *Replicated) Rejoined(old *Server) {
+	r.t.Helper()
+	old.args = replicaOf(r.Master)
+	old.Restart()
+	r.Sentinel.until("sentinel", func(ctx context.Context, rdb *redis.Client) error {
+		if err := r.resolve(ctx, rdb); err != nil {
+			return err
+		}
+		probe := redis.NewClient(probeOptions(r.Master.Addr()))
+		defer func() { _ = probe.Close() }()
+		return r.streams(ctx, probe)
+	})
+	r.awaitDiscovery()
+}
+
+// awaitSync waits until every replica is one of the master.
+func (r *Replicated) awaitSync() {
+	r.t.Helper()
+	for _, s := range r.Replicas {
+		_, port, _ := net.SplitHostPort(r.Master.Addr())
+		s.until("replica", infoHas("replication", "master_port:"+port))
+		s.until("replica", infoHas("replication", "master_link_status:up"))
+	}
+	r.awaitStream()
+}
+
+// awaitStream waits until every replica gets what the master writes: one that counts as
+// online may wait for that for a second.
+func (r *Replicated) awaitStream() {
+	r.t.Helper()
+	r.Master.until("replicas", r.streams)
+}
+
+// streams writes to the master, and wants all replicas to have it.
+func (r *Replicated) streams(ctx context.Context, master *redis.Client) error {
+	conn := master.Conn()
+	defer func() { _ = conn.Close() }()
+	if err := conn.Set(ctx, "redisserver", "in sync", 0).Err(); err != nil {
+		return err
+	}
+	if err := conn.Del(ctx, "redisserver").Err(); err != nil {
+		return err
+	}
+	n, err := conn.Wait(ctx, len(r.Replicas), 500*time.Millisecond).Result()
+	if err == nil && int(n) != len(r.Replicas) {
+		err = fmt.Errorf("%d replicas have what the master has written", n)
+	}
+	return err
+}
+
+func (r *Replicated) awaitDiscovery() {
+	r.t.Helper()
+	r.Sentinel.until("sentinel", infoHas("sentinel",
+		fmt.Sprintf("status=ok,address=%s,slaves=%d", r.Master.Addr(), len(r.Replicas))))
+}
+
+// Add starts one more replica, and returns when it is in sync.
+func (r *Replicated) Add() *Server {
+	r.t.Helper()
+	s := start(r.t, replicaOf(r.Master))
+	r.Replicas = append(r.Replicas, s)
+	r.awaitSync()
+	return s
+}

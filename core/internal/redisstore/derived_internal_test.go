@@ -1,0 +1,178 @@
+package redisstore
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// derivedNames are all names that Redisson derives, of one holder and request.
+var derivedNames = map[string]func(key string) string{
+	"channel":            Channel,
+	"fair queue":         FairQueue,
+	"fair timeouts":      FairTimeouts,
+	"fair channel":       func(key string) string { return FairChannel(key, "71b96ce8:57") },
+	"read-write channel": ReadWriteChannel,
+	"read timeout":       func(key string) string { return ReadTimeout(key, "71b96ce8:57", 1) },
+	"unlock latch":       func(key string) string { return UnlockLatch(key, "9f") },
+	"token counter":      tokenCounter,
+	"semaphore channel":  SemaphoreChannel,
+	"permit leases":      PermitLeases,
+	"latch channel":      LatchChannel,
+}
+
+func TestDerivedNames_AreRedissons(t *testing.T) {
+	t.Parallel()
+	type names = map[string]string
+	for key, want := range map[string]names{
+		"foo": {
+			"channel":            "redisson_lock__channel:{foo}",
+			"fair queue":         "redisson_lock_queue:{foo}",
+			"fair timeouts":      "redisson_lock_timeout:{foo}",
+			"fair channel":       "redisson_lock__channel:{foo}:71b96ce8:57",
+			"read-write channel": "redisson_rwlock:{foo}",
+			"read timeout":       "{foo}:71b96ce8:57:rwlock_timeout:1",
+			"unlock latch":       "redisson_unlock_latch:{foo}:9f",
+			"token counter":      "redisson_lock_token:{foo}",
+			"semaphore channel":  "redisson_sc:{foo}",
+			"permit leases":      "{foo}:timeout",
+			"latch channel":      "redisson_countdownlatch__channel__{foo}",
+		},
+		"order:{42}": {
+			"channel":            "redisson_lock__channel:order:{42}",
+			"fair queue":         "redisson_lock_queue:order:{42}",
+			"fair timeouts":      "redisson_lock_timeout:order:{42}",
+			"fair channel":       "redisson_lock__channel:order:{42}:71b96ce8:57",
+			"read-write channel": "redisson_rwlock:order:{42}",
+			"read timeout":       "order:{42}:71b96ce8:57:rwlock_timeout:1",
+			"unlock latch":       "redisson_unlock_latch:order:{42}:9f",
+			"token counter":      "redisson_lock_token:order:{42}",
+			"semaphore channel":  "redisson_sc:order:{42}",
+			"permit leases":      "order:{42}:timeout",
+			"latch channel":      "redisson_countdownlatch__channel__{order:{42}}",
+		},
+		"a}b": { // only the opening brace counts
+			"read timeout":  "{a}b}:71b96ce8:57:rwlock_timeout:1",
+			"permit leases": "{a}b}:timeout",
+			"fair queue":    "redisson_lock_queue:{a}b}",
+		},
+		"a{b": {
+			"read timeout":  "a{b:71b96ce8:57:rwlock_timeout:1",
+			"fair channel":  "redisson_lock__channel:a{b:71b96ce8:57",
+			"latch channel": "redisson_countdownlatch__channel__{a{b}",
+		},
+	} {
+		for what, name := range want {
+			if got := derivedNames[what](key); got != name {
+				t.Errorf("%s of %q: got %q, want %q", what, key, got, name)
+			}
+		}
+	}
+	if got := ReadTimeout("foo", "f", 12); got != "{foo}:f:rwlock_timeout:12" {
+		t.Errorf("the twelfth read hold: got %q", got)
+	}
+}
+
+// redissonSlot is where Redisson looks for a key: it takes the first closing brace for the
+// end of the hash tag, wherever it is.
+func redissonSlot(key string) int {
+	start, end := strings.IndexByte(key, '{'), strings.IndexByte(key, '}')
+	if start >= 0 && start+1 < end {
+		return int(crc16(key[start+1:end])) % slots
+	}
+	return int(crc16(key)) % slots
+}
+
+// brokenBy says what of a key that a kind uses is in another slot, or looked for there.
+func brokenBy(key string, latch bool) []string {
+	var broken []string
+	if redissonSlot(key) != Slot(key) {
+		broken = append(broken, "Redisson's routing")
+	}
+	for what, derive := range derivedNames {
+		if (what == "latch channel") == latch && Slot(derive(key)) != Slot(key) {
+			broken = append(broken, what)
+		}
+	}
+	return broken
+}
+
+// Every name of up to six of these characters: what is refused in a Cluster is exactly what
+// would not work there, and what is accepted has everything in one slot.
+func TestCheckName_RefusesExactlyWhatIsInSeveralSlots(t *testing.T) {
+	t.Parallel()
+	s := clusteredStore(t)
+	everyName("ab{}", 6, func(key string) {
+		for latch, check := range map[bool]func(string) error{false: s.CheckName, true: s.CheckLatchName} {
+			err, broken := check(key), brokenBy(key, latch)
+			switch {
+			case err == nil && broken != nil:
+				t.Errorf("%q, latch %t: accepted, with other slots of %v", key, latch, broken)
+			case err != nil && broken == nil:
+				t.Errorf("%q, latch %t: refused, and all is in one slot: %v", key, latch, err)
+			}
+		}
+	})
+}
+
+// everyName calls check with every text of up to n of the letters.
+func everyName(letters string, n int, check func(key string)) {
+	var extend func(text string)
+	extend = func(text string) {
+		if text != "" {
+			check(text)
+		}
+		if len(text) < n {
+			for _, letter := range letters {
+				extend(text + string(letter))
+			}
+		}
+	}
+	extend("")
+}
+
+func TestCheckLatchName_WantsNoBraces(t *testing.T) {
+	t.Parallel()
+	s := clusteredStore(t)
+	for _, key := range []string{"foo", "order:42", "заказ"} {
+		if err := s.CheckLatchName(key); err != nil {
+			t.Errorf("%q: got %v", key, err)
+		}
+	}
+	for _, key := range []string{"order:{42}", "{t}:x", "x{t}y", "a}b"} {
+		if err := s.CheckLatchName(key); err == nil || !strings.Contains(err.Error(), "no braces, as in order:42") {
+			t.Errorf("%q: got %v, want an error that says what to write", key, err)
+		}
+	}
+}
+
+func TestCheckName_SaysThatRedissonLooksElsewhere(t *testing.T) {
+	t.Parallel()
+	s := clusteredStore(t)
+	for _, check := range []func(string) error{s.CheckName, s.CheckLatchName} {
+		for _, key := range []string{"}a{b}", "a}{b", "a}{b}c"} {
+			if err := check(key); err == nil || !strings.Contains(err.Error(), "Redisson looks for it in another slot") {
+				t.Errorf("%q: got %v", key, err)
+			}
+		}
+	}
+}
+
+func TestCheckLatchName_SingleServerTakesAnyName(t *testing.T) {
+	t.Parallel()
+	s := &Store{}
+	for _, key := range []string{"order:{42}", "a}b", "}a{b}"} {
+		if err := s.CheckLatchName(key); err != nil {
+			t.Errorf("%q: got %v", key, err)
+		}
+	}
+}
+
+// clusteredStore is one of a Cluster that nobody asks.
+func clusteredStore(t *testing.T) *Store {
+	t.Helper()
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return &Store{cluster: rdb}
+}

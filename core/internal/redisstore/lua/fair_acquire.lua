@@ -1,0 +1,275 @@
+-- Takes a fair lock that is free where nobody is before the caller; else a place in its queue.
+-- KEYS[1] lock hash  KEYS[2] queue  KEYS[3] deadlines  KEYS[4] who was seen when
+-- KEYS[5] counter of fencing tokens, where one is wanted
+-- ARGV[1] field; a waiter has the same one in all attempts that are answered
+-- ARGV[2] lease in ms  ARGV[3] 1: it waits, 0: it takes no place
+-- ARGV[4] PUBLISH or SPUBLISH  ARGV[5] the PUBSUB command that counts subscribers, empty where
+--         none knows of all
+-- ARGV[6…] fields of attempts of the same waiter without an answer, whose place it takes
+-- Reply   1, or the token: granted (also when the field, or one of those, has the lock already)
+--         {ttl in ms, the field in the way, place in the queue, from 1 on}: look again after that
+--
+-- Who does not look for long is missing, and dropped where he leaves the lock free. KEYS[4] has a
+-- time in ms for each waiter: of his last look. One of another library does not write it: of him it
+-- has when he was found missing, and his deadline then, to know the same wait. Where nobody looked
+-- for a time the server may have stood still, and nobody could: so each time begins again, but only
+-- once, and has the word "again" then; else callers that come seldom would never drop anybody.
+local at = place(KEYS[2])
+local field = ARGV[1]
+local quiet = 600      -- ms without a look
+local patience = 1100  -- ms: of one that hears, who looks every 500 ms; those and quiet at least
+local absent = 750     -- ms: of one for whom nobody listens, who looks as often
+local far = 300        -- who has so many before him looks every 1250 ms only,
+local later = 750      -- which is so many ms later
+local deaf = 30000     -- ms: of one of another library that hears, who is notified
+local apart = 20       -- ms from waiter to waiter, when they look after somebody who is missing
+local step = 100       -- so many of the queue are read at once
+local farthest = 1000  -- so many at its head are looked at, if nobody hears
+local forgets = 300000 -- ms that times stay without a look
+local head = redis.call('LINDEX', at.queue, 0)
+local now -- where anybody waits
+
+local function grant(instead)
+  local token = draw(KEYS[5]) -- first: a counter that is none leaves all as it was
+  if head then
+    remove(at, {[field] = true})
+  end
+  redis.call('HSET', KEYS[1], field, 1)
+  local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
+  if type(leased) ~= 'number' then -- denied: a lock without a lease would stay for ever
+    redis.call('HDEL', KEYS[1], field)
+    return leased
+  end
+  if instead then
+    redis.call('HDEL', KEYS[1], instead)
+  end
+  return token
+end
+
+-- Has the deadline at least so far away. What is left of a queue without anybody ends a day later.
+local function keep(deadline, enters)
+  local before = tonumber(redis.call('ZSCORE', at.deadlines, field) or 0)
+  if not enters and before >= deadline then
+    return
+  end
+  redis.call('ZADD', at.deadlines, string.format('%.0f', math.max(before, deadline)), field)
+  if enters then
+    redis.call('RPUSH', at.queue, field)
+  end
+  local expires = string.format('%.0f', deadline + 86400000)
+  redis.call('PEXPIREAT', at.deadlines, expires)
+  redis.call('PEXPIREAT', at.queue, expires)
+end
+
+-- Takes the place of an attempt without an answer.
+local function inherit(ghost)
+  if redis.call('ZSCORE', at.deadlines, field) then
+    remove(at, {[ghost] = true})
+  elseif redis.call('LINSERT', at.queue, 'BEFORE', ghost, field) > 0 then
+    redis.call('LREM', at.queue, 1, ghost)
+    redis.call('HDEL', at.seen, ghost)
+    keep(tonumber(redis.call('ZSCORE', at.deadlines, ghost) or 0))
+    redis.call('ZREM', at.deadlines, ghost)
+  end
+end
+
+local function enqueue()
+  local last = redis.call('LINDEX', at.queue, -1)
+  local before = last and redis.call('ZSCORE', at.deadlines, last)
+  if not before then
+    before = now + math.max(redis.call('PTTL', KEYS[1]), 0)
+  end
+  keep(before + allowance, true)
+end
+
+-- Redisson's rule: a head whose deadline is over goes. Gives the head.
+local function dropLate()
+  while true do
+    local head = redis.call('LINDEX', at.queue, 0)
+    if not head then
+      redis.call('DEL', at.seen)
+      return nil
+    end
+    local deadline = redis.call('ZSCORE', at.deadlines, head)
+    if not deadline or tonumber(deadline) > now then
+      return head
+    end
+    redis.call('LPOP', at.queue)
+    redis.call('ZREM', at.deadlines, head)
+    redis.call('HDEL', at.seen, head)
+  end
+end
+
+-- The deadline of one of another library, by which its waits differ.
+local function deadlineOf(waiter)
+  return not looks(waiter) and redis.call('ZSCORE', at.deadlines, waiter) or ''
+end
+
+-- Writes that one was seen, or found missing, now; or later, of one who will look later than others.
+local function note(waiter, more)
+  redis.call('HSET', at.seen, waiter, string.format('%.0f %s', now + (more or 0), deadlineOf(waiter)))
+end
+
+-- Whether a deadline that was written down is of the wait of today: others have left since then, or none.
+local function isOf(waiter, deadline)
+  local today = deadlineOf(waiter)
+  local less = tonumber(deadline ~= '' and today ~= '' and deadline - today)
+  return deadline == today or less and less > 0 and less % allowance == 0
+end
+
+-- Begins all times again, where nobody has looked for a time.
+local function wake()
+  local idle = forgets - redis.call('PTTL', at.seen)
+  if idle <= quiet or idle > forgets then -- or there are none
+    return
+  end
+  local seen = redis.call('HGETALL', at.seen)
+  for i = 1, #seen, 2 do
+    local rest = string.match(seen[i + 1], '^%d+( %S*)$')
+    if rest then
+      redis.call('HSET', at.seen, seen[i], string.format('%.0f%s again', now, rest))
+    end
+  end
+end
+
+-- When one was seen or found missing, by what is written of him; nil where that does not count: it
+-- is of too late a time (the clock went back), or of another wait. The deadline of a head stays.
+local function sinceOf(waiter, written, hears)
+  local time, deadline = string.match(written or '', '^(%d+) (%S*)')
+  local same = time and (isOf(waiter, deadline) and not hears or deadline == deadlineOf(waiter))
+  return same and tonumber(time) <= now + later and tonumber(time) or nil
+end
+
+-- Who hears: true or nothing, by waiter. Where none knows of all, each does.
+local function listeners(waiters)
+  local channels, hear = {}, {}
+  for i, waiter in ipairs(waiters) do
+    channels[i] = at.channel .. ':' .. waiter
+  end
+  local reply = ARGV[5] == '' and {} or redis.pcall('PUBSUB', ARGV[5], unpack(channels))
+  for i, waiter in ipairs(waiters) do
+    hear[waiter] = tonumber(reply[2 * i]) ~= 0 or nil
+  end
+  return hear
+end
+
+-- For how long one may be missing.
+local function allowed(waiter, hears)
+  return not hears and absent or looks(waiter) and patience or deaf
+end
+
+-- Notifies a head of another library again that does not come: its message may have been lost.
+local function remind(waiter, since, told)
+  if not looks(waiter) and now - since >= 1000 and math.abs(now - tonumber(told or 0)) >= 1000 then
+    redis.call('HSET', at.seen, 'told', string.format('%.0f', now))
+    redis.pcall(ARGV[4], at.channel .. ':' .. waiter, '0')
+  end
+end
+
+-- What is written of each waiter. Of those of another library who have left nobody deletes it.
+local function written()
+  local found, known = redis.call('HGETALL', at.seen), {}
+  for i = 1, #found, 2 do
+    local waiter = found[i]
+    if waiter == 'told' or looks(waiter) or redis.call('LPOS', at.queue, waiter) then
+      known[waiter] = found[i + 1]
+    else
+      redis.call('HDEL', at.seen, waiter)
+    end
+  end
+  return known
+end
+
+-- Looks after those before the caller, as far as nobody hears, and some more: who of another library is
+-- missing is written down, and who has been missing for long is dropped when the lock is free. One that
+-- hears is missing from when it is his turn. Gives the head, and in how many ms that one would be dropped.
+local function dropMissing(head, free)
+  if not free and looks(head) then
+    return head, 0
+  end
+  local known, gone, from, first, left, last = written(), {}, 0, nil, 1, not free
+  repeat
+    local waiters = redis.call('LRANGE', at.queue, from, free and from + step - 1 or 0)
+    local hear = listeners(waiters)
+    from = from + step
+    last = last or next(hear) or #waiters < step or from >= farthest
+    for _, waiter in ipairs(waiters) do
+      local hears = hear[waiter]
+      if waiter == field then
+        last = true
+        break
+      elseif hears and not looks(waiter) and (first or not free) then
+        redis.call('HDEL', at.seen, waiter)
+      else
+        local since = sinceOf(waiter, known[waiter], hears)
+        if not since then
+          since = now
+          note(waiter)
+        end
+        local ends = since + allowed(waiter, hears)
+        if not first and (ends > now or not free) then
+          first, left = waiter, ends - now
+          if free then
+            remind(waiter, since, known.told)
+          end
+        elseif not first then
+          gone[waiter] = true
+        end
+      end
+    end
+  until last
+  if next(gone) then
+    remove(at, gone)
+  end
+  first = first or redis.call('LINDEX', at.queue, 0)
+  if first and first ~= field and next(gone) then
+    notify(ARGV[4], at.channel)
+  end
+  return first, left
+end
+
+local holders = redis.call('HKEYS', KEYS[1])
+for i, holder in ipairs(holders) do
+  if holder == field then
+    return draw(KEYS[5])
+  end
+  for j = 6, #ARGV do
+    if holder == ARGV[j] then
+      return grant(holder)
+    end
+  end
+end
+local free, waits = #holders == 0, ARGV[3] == '1'
+if free and not head then
+  return grant()
+elseif not free and not waits then
+  return {redis.call('PTTL', KEYS[1]), holders[1]}
+end
+for i = 6, #ARGV do
+  inherit(ARGV[i])
+end
+now = clock()
+wake()
+local ahead, left = redis.call('LPOS', at.queue, field), 0
+if ahead then
+  keep(now + allowance * (ahead + 1))
+end
+head = dropLate()
+if head and head ~= field then
+  head, left = dropMissing(head, free)
+end
+if free and (not head or head == field) then
+  return grant()
+end
+if waits and not ahead then
+  enqueue()
+end
+ahead = redis.call('LPOS', at.queue, field) or redis.call('LLEN', at.queue)
+if waits then
+  note(field, ahead >= far and later)
+end
+redis.call('PEXPIRE', at.seen, forgets)
+if free then
+  return {left + apart * (ahead - 1), head, ahead + 1}
+end
+return {redis.call('PTTL', KEYS[1]), holders[1], ahead + 1}

@@ -1,0 +1,32 @@
+-- Clears up what waiters and commands without an answer may have left: frees each fair lock that
+-- one of its fields holds, takes them out of its queue, and notifies who is next by that. One key
+-- that cannot be read stops neither what follows from the others of its lock, nor other locks.
+-- KEYS    lock hashes (a single one in a Cluster)
+-- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of fields, fields
+-- Reply   for every key the fields that were there before, holders and waiters, or the text of an error
+local found, arg = {}, 2
+for i, key in ipairs(KEYS) do
+  local last = arg + 1 + tonumber(ARGV[arg + 1])
+  local at, gone = place(ARGV[arg]), {}
+  for j = arg + 2, last do
+    gone[ARGV[j]] = true
+  end
+  local holders = redis.pcall('HKEYS', key)
+  local waiters = redis.pcall('LRANGE', at.queue, 0, -1)
+  local holder, free = holders[1], not holders.err and not holders[1]
+  if gone[holder] then
+    redis.call('DEL', key)
+  end
+  local removed, err = pcall(remove, at, gone)
+  if gone[holder] or free and gone[waiters[1]] then
+    notify(ARGV[1], ARGV[arg])
+  end
+  found[i] = holders.err or not removed and (type(err) == 'table' and err.err or err) or holders
+  if found[i] == holders then
+    for _, waiter in ipairs(waiters) do
+      holders[#holders + 1] = waiter
+    end
+  end
+  arg = last + 1
+end
+return found

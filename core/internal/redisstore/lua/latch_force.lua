@@ -1,0 +1,9 @@
+-- Deletes a latch, whatever its count, and wakes those who wait.
+-- KEYS[1] the count
+-- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH
+-- Reply   1 it was there, 0 it was not
+if redis.call('DEL', KEYS[1]) == 0 then
+  return 0
+end
+notify(ARGV[2], ARGV[1], '1')
+return 1

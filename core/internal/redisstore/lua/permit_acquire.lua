@@ -1,0 +1,46 @@
+-- Takes a permit.
+-- KEYS[1] how many are available  KEYS[2] leases
+-- ARGV[1] permit, fresh for this acquisition  ARGV[2] lease in ms
+-- ARGV[3] how many there are to be in all, 0 leaves that to others
+-- ARGV[4] channel, empty for none  ARGV[5] PUBLISH or SPUBLISH
+-- ARGV[6…] permits to give back that the same caller may have, who has sent for them before
+-- Reply   1 granted (also when it is out already, by the same call executed twice)
+--         {ms until the first lease ends, its permit} when there is none
+local key, leases, id, time, total = KEYS[1], KEYS[2], ARGV[1], now(), tonumber(ARGV[3])
+for i = 6, #ARGV do
+  giveBack(key, leases, ARGV[i])
+end
+collect(key, leases, time, ARGV[5], ARGV[4])
+local available
+if total > 0 then
+  available = adjust(key, leases, total, ARGV[5], ARGV[4])
+  if type(available) ~= 'number' then
+    return available
+  end
+else
+  available = count(key)
+end
+if available > 0 then
+  if redis.call('ZADD', leases, 'NX', deadline(time, ARGV[2]), id) == 0 then
+    return 1
+  end
+  local left = redis.pcall('DECR', key)
+  if type(left) ~= 'number' then -- denied: all is as it was
+    redis.call('ZREM', leases, id)
+    return left
+  end
+  local ttl = redis.call('PTTL', key)
+  if ttl > 0 then
+    redis.call('PEXPIRE', leases, ttl)
+  end
+  return 1
+end
+if lasts(leases, id, time) then
+  return 1
+end
+local first = redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')
+if #first == 0 then
+  return {-1, ''}
+end
+local ends = tonumber(first[2])
+return {ends == never and -1 or ends - time, hex(first[1])}

@@ -1,0 +1,22 @@
+-- Passes a permit from one id to the next. When its lease falls, who waits is notified.
+-- KEYS[1] leases
+-- ARGV[1] old permit  ARGV[2] new permit  ARGV[3] lease in ms of the new one
+-- ARGV[4] channel, empty for none  ARGV[5] PUBLISH or SPUBLISH
+-- Reply   0 the old one is not the holder
+--         1 passed (also when the new one is out already: the same call, executed twice)
+--         2 passed and notified
+local time, from, to = now(), ARGV[1], ARGV[2]
+if lasts(KEYS[1], to, time) then
+  return 1
+end
+local before = lasts(KEYS[1], from, time)
+if not before then
+  return 0
+end
+redis.call('ZADD', KEYS[1], deadline(time, ARGV[3]), to)
+redis.call('ZREM', KEYS[1], from)
+if ARGV[4] == '' or before <= time + ARGV[3] then
+  return 1
+end
+publish(ARGV[5], ARGV[4], 1)
+return 2

@@ -1,0 +1,22 @@
+-- Frees a lock in a mode, whoever holds it, and wakes the waiters (forceUnlock of the lock of that
+-- mode). Another type is an error of Redis; a hash without a mode is something else, and stays.
+-- wanted and message are those of the kind, and stand before this.
+-- KEYS[1] lock hash
+-- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH
+-- Reply   1 it was held, 0 it was not in that mode, -1 the hash is not a read-write lock
+local key = KEYS[1]
+local mode = look(key, 'mode')
+if not mode then
+  return -redis.call('EXISTS', key)
+elseif mode ~= wanted then
+  return 0
+end
+local hash = redis.call('HGETALL', key)
+redis.call('DEL', key)
+for i = 1, #hash, 2 do
+  if not writes(hash[i]) then
+    drop(key, hash[i], 1, tonumber(hash[i + 1]) or 0)
+  end
+end
+redis.pcall(ARGV[2], ARGV[1], message)
+return 1

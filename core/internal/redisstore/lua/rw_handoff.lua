@@ -1,0 +1,52 @@
+-- Puts another holder into the place of one, without freeing the lock: the next writer, or a marker.
+-- While a writer has readers beside it, which are its own, nobody follows it. When the TTL falls, who
+-- waits is notified: Redisson sleeps on the TTL that it saw. A publish that fails fails nothing.
+-- KEYS[1] lock hash  KEYS[2] counter of fencing tokens, where one is wanted
+-- ARGV[1] old holder field  ARGV[2] new holder field  ARGV[3] lease of the new holder in ms
+-- ARGV[4] channel  ARGV[5] PUBLISH or SPUBLISH
+-- Reply   {0} the old field is not the holder
+--         {1, token} passed (also when the new field is there already: the same call, executed twice)
+--         {2, token} passed and notified
+local key, from, to, lease = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+local count, mode, rest = look(key, from)
+local writer, there = writes(from), redis.call('HEXISTS', key, to) == 1
+if not count and not there then
+  return {0}
+end
+if not there and writer and redis.call('HLEN', key) > 2 then
+  return redis.error_reply('ERR the holder reads beside it writes')
+end
+local token = draw(KEYS[2]) -- first: a counter that is none leaves all as it was
+if there then
+  return {1, token}
+end
+if not writer then
+  local kept = redis.pcall('SET', timeout(key, to, 1), '1', 'PX', lease)
+  if kept.err then
+    return passing(kept)
+  end
+end
+local before = redis.call('PTTL', key)
+local held = redis.pcall('HSET', key, to, 1)
+local ttl = lease
+if type(held) == 'number' then
+  redis.call('HDEL', key, from)
+  if not writer then
+    ttl = lasting(key, mode, rest, before, lease)
+  end
+  held = outlast(key, not writer and mode, before, ttl)
+end
+if type(held) ~= 'number' then -- denied: all is put back
+  redis.pcall('HSETNX', key, from, count)
+  redis.pcall('HDEL', key, to)
+  drop(key, to, 1, 1)
+  return held
+end
+if not writer then
+  drop(key, from, 1, tonumber(count))
+end
+if before >= 0 and before <= ttl then
+  return {1, token}
+end
+redis.pcall(ARGV[5], ARGV[4], writer and '1' or '0')
+return {2, token}

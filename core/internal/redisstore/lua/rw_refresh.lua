@@ -1,0 +1,42 @@
+-- Sets the TTL of a holder, up or down: of a reader its timeout keys. That of the lock follows, as
+-- far as others allow. When it falls, who waits is notified: Redisson sleeps on the TTL that it saw.
+-- A publish that fails fails nothing.
+-- KEYS[1] lock hash
+-- ARGV[1] holder field  ARGV[2] lease in ms  ARGV[3] channel  ARGV[4] PUBLISH or SPUBLISH
+-- Reply   0 not the holder, 1 done, 2 done and notified
+local key, field, lease = KEYS[1], ARGV[1], tonumber(ARGV[2])
+local count, mode, rest = look(key, field)
+if not count then
+  return 0
+end
+local before, writer = redis.call('PTTL', key), writes(field)
+local timeouts = writer and 0 or tonumber(count)
+for n = 1, timeouts do
+  local ttl = left(key, field, n)
+  if not ttl then -- it cannot be made to last longer
+    return apart()
+  elseif ttl == 0 then
+    return 0
+  end
+end
+for n = 1, timeouts do
+  local set = redis.pcall('PEXPIRE', timeout(key, field, n), lease)
+  if type(set) ~= 'number' then
+    return passing(set)
+  end
+end
+local ttl = lasting(key, writer and 'read' or mode, not writer and rest or nil, before, lease)
+if writer and ttl > lease then -- first: a lock without a note lasts as long as its writer
+  redis.call('HSET', key, 'interlock_until', ending(lease))
+end
+local set = outlast(key, not writer and mode, before, ttl)
+if type(set) ~= 'number' then
+  return set
+elseif writer and rest and ttl == lease then
+  redis.call('HDEL', key, 'interlock_until')
+end
+if before >= 0 and before <= ttl then
+  return 1
+end
+redis.pcall(ARGV[4], ARGV[3], writer and '1' or '0')
+return 2

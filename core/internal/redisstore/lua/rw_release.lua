@@ -1,0 +1,19 @@
+-- Takes a holder out of the lock, whatever its count, and wakes the waiters if they may have it then.
+-- A publish that fails (an ACL without the channel) does not fail the release: waiters poll.
+-- KEYS[1] lock hash
+-- ARGV[1] holder field  ARGV[2] channel  ARGV[3] PUBLISH or SPUBLISH
+-- Reply   0 not the holder, -1 others have it still and nobody was notified, else 1 + the number of
+--         subscribers that were notified
+local count, mode, rest = look(KEYS[1], ARGV[1])
+if not count then
+  return 0
+end
+local message = leave(KEYS[1], ARGV[1], tonumber(count), mode, rest)
+if not message then
+  return -1
+end
+local notified = redis.pcall(ARGV[3], ARGV[2], message)
+if type(notified) ~= 'number' then
+  notified = 0
+end
+return 1 + notified

@@ -1,0 +1,77 @@
+-- Executes operations, each once, and undoes those that take something, behind once.lua and the changes
+-- of a kind, settle_….lua. What it says of an operation is final. One key that cannot be read does not
+-- stop the others.
+-- KEYS    counts (a single one in a Cluster)
+-- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel, number of operations, operations; of a
+--         semaphore with leases also permits that nobody holds, which are given back
+-- Reply   for every key the operations that are settled by now, as "!<operation>" those that found
+--         the count set already, or too near the largest one, or the permit not held, and permits that were out; or the text of an error. Of a key with
+--         16 operations there may be more that are not named: then all that are known are told.
+
+-- Those of which 0 says that they have found nothing to do.
+local asks = {set = true, begin = true, back = true}
+-- The text of an error that was given or raised, without the place, else nil.
+local function failure(ran, reply)
+  if type(reply) == 'table' then
+    return reply.err
+  end
+  return not ran and string.gsub(tostring(reply), '^%S*:%d+: ', '') or nil
+end
+-- Each of these gives what the reply says of it: nil for nothing, a table for an error. A change is
+-- false where it would come to a count that cannot be. One that was not made is not remembered.
+local function execute(key, ops, channel, op, what, n)
+  if not remember(ops, op) then
+    return op
+  end
+  local ran, done = pcall(changes[what], key, n, channel, op)
+  local err = failure(ran, done)
+  if err or not done or done == 0 and asks[what] then -- done again it would come to the same
+    redis.call('ZREM', ops, op)
+    return err and {err = err} or '!' .. op
+  end
+  return op
+end
+local function settle(key, ops, channel, op)
+  local what, n = string.match(op, ':(%a+):(-?%d+)$')
+  if changes[what] then
+    return execute(key, ops, channel, op, what, n)
+  elseif what then
+    return undo(key, ops, channel, verb, op, n)
+  elseif clear then
+    return clear(key, channel, op)
+  end
+  return op -- it was a question
+end
+local function known(key, ops)
+  local all = redis.call('ZRANGE', ops, 0, -1)
+  for _, id in ipairs(leasesOf and redis.call('ZRANGE', leasesOf(key), 0, -1) or {}) do
+    all[#all + 1] = hex(id)
+  end
+  return all
+end
+-- Settles what some arguments say of a key. Gives what the reply says of that, or an error.
+local function all(key, channel, first, last)
+  local ops = operationsOf(key)
+  local moves = apart(key, ops, leasesOf and leasesOf(key) or key)
+  if moves then
+    return moves
+  end
+  local said = last - first >= 15 and known(key, ops) or {}
+  for j = first, last do
+    local reply = not said.err and not forgets(ARGV[j]) and settle(key, ops, channel, ARGV[j])
+    if type(reply) == 'table' then
+      said = reply
+    elseif reply then
+      said[#said + 1] = reply
+    end
+  end
+  forget(ops, first, last)
+  return said
+end
+local found, at = {}, 2
+for i, key in ipairs(KEYS) do
+  local last = at + 1 + tonumber(ARGV[at + 1])
+  local ran, said = pcall(all, key, ARGV[at], at + 2, last)
+  found[i], at = failure(ran, said) or said, last + 1
+end
+return found
