@@ -4,7 +4,8 @@
 // caller talks to Redis, and tells the queue what came of it. What it has seen of others it
 // remembers for a while when the queue of a key has ended.
 //
-// Only the head of a queue attempts. A waiter asks [Queues.Next] what to do, does it, and
+// Only the head of a queue attempts, and a few behind it where several may have what they wait
+// for. A waiter asks [Queues.Next] what to do, does it, and
 // sleeps until its signal, or until a time that its caller chooses; after that
 // [Queues.Poll] makes the next step an attempt.
 //

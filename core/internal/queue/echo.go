@@ -32,6 +32,15 @@ func (e *echo) sent(now time.Time) {
 	}
 }
 
+// ended is sent for a release, if that has sent a message.
+func (e *echo) ended(notified int, now time.Time) {
+	if notified == Unpublished {
+		e.none()
+		return
+	}
+	e.sent(now)
+}
+
 // none notes that there was no message.
 func (e *echo) none() { e.until = time.Time{} }
 

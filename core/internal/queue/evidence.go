@@ -56,7 +56,8 @@ func (e *evidence) silentSince(since time.Time) bool {
 }
 
 // TakenSince reports whether the lock is known to have been taken while w waited: a waiter
-// of its queue was refused, then with the refusal, or a holder of this process had it.
+// of its queue was refused, then with the refusal, or a holder of this process had it with whom
+// it does not share it.
 func (q *Queues) TakenSince(w *Waiter) (r *Refusal, at time.Time, taken bool) {
 	if w.queue == nil {
 		return nil, at, false
@@ -66,11 +67,11 @@ func (q *Queues) TakenSince(w *Waiter) (r *Refusal, at time.Time, taken bool) {
 	in := w.queue
 	switch seen := in.evidence.seen; {
 	case seen == nil:
-		return nil, at, in.holders.any()
+		return nil, at, !in.holders.admits(w.Shared)
 	case seen.refusal != nil && !seen.refused.Before(w.Since):
 		return seen.refusal, seen.refused, true
 	default:
-		return nil, at, in.holders.any() || !seen.ended.IsZero() && !seen.ended.Before(w.Since)
+		return nil, at, !in.holders.admits(w.Shared) || !seen.ended.IsZero() && !seen.ended.Before(w.Since)
 	}
 }
 
@@ -80,5 +81,5 @@ func (q *Queues) TakenSince(w *Waiter) (r *Refusal, at time.Time, taken bool) {
 func (q *Queues) Unanswered(w *Waiter) bool {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
-	return !w.queue.holders.any() && w.queue.evidence.silentSince(w.Since)
+	return w.queue.holders.admits(w.Shared) && w.queue.evidence.silentSince(w.Since)
 }

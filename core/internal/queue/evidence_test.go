@@ -50,6 +50,64 @@ func TestTakenSince(t *testing.T) {
 	}
 }
 
+// Holders with whom a waiter would share the lock do not say that it is taken; nor does their end.
+func TestTakenSince_Shared(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h, _ := b.takes(nil, sharing)
+	sharer, other := b.joined(shared), b.joined()
+	_, _, taken := b.TakenSince(sharer)
+	if _, _, known := b.TakenSince(other); taken || !known {
+		t.Errorf("taken for one who shares it: %v, for another: %v", taken, known)
+	}
+	b.Ended("k", h, queue.NoMessage, b.now)
+	if _, _, taken := b.TakenSince(sharer); taken {
+		t.Error("taken since a holder has ended that shared it")
+	}
+	if b.Unanswered(sharer) {
+		t.Error("unanswered, although nobody has asked")
+	}
+	b.Leave(sharer, b.now)
+	b.Leave(other, b.now)
+	b.wantEmpty()
+}
+
+// What nobody holds passes from waiter to waiter, and nothing is left of them. Who waits in lanes
+// does not wait for another one.
+func TestPassed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	first, second, third := b.joined(shared), b.joined(shared), b.joined(shared)
+	b.refused(first)
+	b.rests(second)
+	b.Wake("k", "")
+	for _, w := range []*queue.Waiter{first, second, third} {
+		b.attempts(w)
+		if !b.Waited("k") {
+			t.Error("nobody waits")
+		}
+		b.Passed(w, b.now)
+	}
+	b.wantEmpty()
+	var lanes []*queue.Waiter
+	for _, name := range []string{"a", "b"} {
+		w := b.joined(shared, func(w *queue.Wish) { w.Lane = name })
+		b.refused(w)
+		lanes = append(lanes, w)
+	}
+	b.WakeLanes("k")
+	for _, w := range lanes {
+		b.attempts(w)
+	}
+	for _, w := range lanes {
+		b.Passed(w, b.now)
+	}
+	b.wantEmpty()
+	if b.Waited("k") {
+		t.Error("somebody waits")
+	}
+}
+
 func nothing(*bench) {}
 
 // refusesFirst has the head refused, which joins if nobody is there.

@@ -25,7 +25,7 @@ func (q *Queues) Choose(key string, h Holder, now time.Time) *Waiter {
 }
 
 func (in *queue) choose(limits RunLimits, now time.Time) *Waiter {
-	if in.order.first == nil || in.holders.shared() || !in.mayHandOff(limits, now) {
+	if in.order.first == nil || !in.holders.alone() || !in.mayHandOff(limits, now) {
 		return nil
 	}
 	return in.nextHolder()

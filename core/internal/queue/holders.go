@@ -42,6 +42,9 @@ func (h *holders) admits(shared bool) bool {
 // shared reports whether there are holders, which share the lock.
 func (h *holders) shared() bool { return h.any() && h.list[0].shared }
 
+// alone reports whether there is one holder, which does not share the lock.
+func (h *holders) alone() bool { return len(h.list) == 1 && !h.list[0].shared }
+
 // field is that of the holder that came first, "" if there is none.
 func (h *holders) field() string {
 	if !h.any() {
@@ -70,11 +73,13 @@ func (h *holders) all() []Holder {
 // lock do not have it any more: one that was known before the command was sent is gone.
 func (h *holders) add(t tenure, sent time.Time) (replaced []Replaced) {
 	if !h.admits(t.shared) {
-		for _, before := range h.list {
+		h.list = slices.DeleteFunc(h.list, func(before tenure) bool {
+			if t.shared && before.shared {
+				return false // it was one of the holder that is replaced
+			}
 			replaced = append(replaced, Replaced{before.holder, before.known.Before(sent)})
-		}
-		clear(h.list)
-		h.list = h.list[:0]
+			return true
+		})
 	}
 	if h.list == nil {
 		h.list = h.room[:0]

@@ -117,6 +117,98 @@ func TestShared_WaitersAndHolders(t *testing.T) {
 	b.wantEmpty()
 }
 
+func together(w *queue.Wish) { w.Shared, w.Together = true, true }
+
+// Where any number can share the lock, those next to each other attempt at once when the first
+// one has it; the others then one by one, so that a refusal of all is answered by one.
+func TestShared_TogetherBehindTheFirst(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	alone := b.holds()
+	first, second, third := b.joined(together), b.joined(together), b.joined(together)
+	writer, last := b.joined(), b.joined(together)
+	for _, w := range []*queue.Waiter{first, second, third, writer, last} {
+		b.rests(w)
+	}
+	b.frees(alone)
+	b.attempts(first)
+	b.rests(second)
+	one, _ := b.takes(first, sharing)
+	if !woken(second) || !woken(third) || woken(writer) || woken(last) {
+		t.Error("not exactly those next to the first one were woken")
+	}
+	b.attempts(third)
+	b.attempts(second)
+	b.Refused(third, queue.Refusal{}, queue.Unseen, b.now)
+	two, _ := b.takes(second, sharing)
+	b.attempts(third)
+	b.Leave(third, b.now)
+	b.rests(writer)
+	b.rests(last)
+	b.Ended("k", one, queue.NoMessage, b.now)
+	b.Ended("k", two, queue.NoMessage, b.now)
+	b.attempts(writer)
+	b.Leave(writer, b.now)
+	b.Leave(last, b.now)
+	b.wantEmpty()
+}
+
+// One whose attempt keeps more of them out attempts as soon as it is the head.
+func TestShared_AnnouncesThatItWaits(t *testing.T) {
+	t.Parallel()
+	announces := func(w *queue.Wish) { w.Announces = true }
+	b := newBench(t, queue.Config{})
+	one := b.holds(sharing)
+	w, next := b.joined(announces), b.joined(announces)
+	b.refused(w)
+	b.rests(next)
+	two, _ := b.takes(nil, sharing)
+	b.attempts(w)
+	b.Refused(w, queue.Refusal{}, queue.Unseen, b.now)
+	b.Ended("k", one, queue.Unpublished, b.now)
+	b.rests(w)
+	b.Leave(w, b.now)
+	b.attempts(next)
+	b.Ended("k", two, queue.Unpublished, b.now)
+	b.Leave(next, b.now)
+	alone := b.holds()
+	b.rests(b.joined(announces))
+	b.Ended("k", alone, queue.NoMessage, b.now)
+}
+
+// A writer that reads, too, hands the lock to nobody.
+func TestChoose_NobodyBesideAnInnerHolder(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	outer := b.holds()
+	inner, _ := b.takes(nil, sharing, func(g *queue.Grant) { g.Under = outer })
+	w := b.joined()
+	if b.Choose("k", outer, b.now) != nil {
+		t.Error("handed on beside its reader")
+	}
+	b.Ended("k", inner, queue.Unpublished, b.now)
+	if b.Choose("k", outer, b.now) != w {
+		t.Error("not handed on without its reader")
+	}
+}
+
+// The answer to a writer's release may be late: a reader that was let in by it replaces the writer, and
+// not the reader that the writer was, too.
+func TestAcquired_BesideTheReaderOfAWriterThatHasLeft(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	outer := b.holds()
+	inner, _ := b.takes(nil, sharing, func(g *queue.Grant) { g.Under = outer })
+	reader, replaced := b.takes(nil, sharing)
+	if len(replaced) != 1 || replaced[0].Holder != queue.Holder(outer) {
+		t.Errorf("replaced: got %v, want the writer only", replaced)
+	}
+	b.Ended("k", outer, queue.NoMessage, b.now)
+	b.Ended("k", inner, queue.NoMessage, b.now)
+	b.Ended("k", reader, queue.NoMessage, b.now)
+	b.wantEmpty()
+}
+
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, queue.Config{})

@@ -42,6 +42,14 @@ func (q *Queues) Subscribe(w *Waiter, t Subscription) {
 	release(t)
 }
 
+// Unsubscribe has the queue of w give its subscription back: another one is needed, if any.
+func (q *Queues) Unsubscribe(w *Waiter) {
+	s := q.lock(w.queue.key)
+	t := w.queue.dropSubscription()
+	s.mu.Unlock()
+	release(t)
+}
+
 // Listens reports whether this process gets the messages of key, which may be so after the
 // subscription was given back.
 func (q *Queues) Listens(key string) bool {
@@ -131,20 +139,22 @@ func (in *queue) paced(now time.Time) bool {
 	return true
 }
 
-// Wake has the head of the queue of key attempt, if there is one.
-func (q *Queues) Wake(key string) {
+// Wake has the head of the queue of key attempt, or the waiter of one of its lanes, if there is
+// one.
+func (q *Queues) Wake(key, lane string) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	if in := s.queues[key]; in != nil {
+	if in := s.find(key, lane); in != nil {
 		in.wakeHead()
 	}
 }
 
-// Look has the head of the queue of key see whether it still gets messages.
-func (q *Queues) Look(key string) {
+// Look has the head of the queue of key see whether it still gets messages, or the waiter of one
+// of its lanes.
+func (q *Queues) Look(key, lane string) {
 	s := q.lock(key)
 	defer s.mu.Unlock()
-	if in := s.queues[key]; in != nil && in.order.first != nil {
+	if in := s.find(key, lane); in != nil && in.order.first != nil {
 		in.order.first.wake()
 	}
 }

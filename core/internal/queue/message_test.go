@@ -14,7 +14,7 @@ func (b *bench) subscribed(w *queue.Waiter) *subscription {
 	if !b.NeedsSubscription(w) {
 		b.t.Fatal("no subscription is needed")
 	}
-	s := &subscription{released: func() { b.Look("k") }} // under no mutex
+	s := &subscription{released: func() { b.Look("k", "") }} // under no mutex
 	s.confirmed.Store(true)
 	b.Subscribe(w, s)
 	return s
@@ -99,7 +99,7 @@ func TestSubscription_ComesTooLate(t *testing.T) {
 				t.Fatal("none is needed")
 			}
 			before(b, w)
-			late := &subscription{released: func() { b.Look("k") }}
+			late := &subscription{released: func() { b.Look("k", "") }}
 			b.Subscribe(w, late)
 			wantReleases(t, late, 1)
 		})

@@ -135,6 +135,7 @@ func (w *world) joins() {
 	c := &caller{id: w.n, key: w.key(), state: "queued", since: w.now.Add(-time.Duration(w.next(3)) * ms)}
 	c.Waiter = &queue.Waiter{Wish: queue.Wish{Kind: w.kind(), Since: c.since, Several: w.next(5) == 0, Admitted: w.next(9) == 0}}
 	c.Shared = !c.Several && w.next(6) == 0
+	c.Together, c.Announces = c.Shared && w.next(2) == 0, !c.Shared && w.next(2) == 0
 	if w.next(4) == 0 {
 		c.Until = w.now.Add(time.Duration(w.next(50)) * ms)
 	}
@@ -170,7 +171,11 @@ func (p *place) enter(c *caller) {
 		at--
 	}
 	p.order = slices.Insert(p.order, at, c)
-	c.due = at == 0 && p.open(c)
+	c.due = at == 0 && p.begins(c)
+}
+
+func (p *place) begins(c *caller) bool {
+	return p.open(c) || c.Announces && len(p.holders) > 0 && p.holders[0].shared
 }
 
 func (p *place) open(c *caller) bool {
@@ -188,7 +193,7 @@ func (p *place) wake() {
 func (p *place) quit(c *caller) {
 	at := slices.Index(p.order, c)
 	p.order = slices.Delete(p.order, at, at+1)
-	if at == 0 && len(p.order) > 0 && p.open(p.order[0]) {
+	if at == 0 && len(p.order) > 0 && p.begins(p.order[0]) {
 		p.wake()
 	}
 }
@@ -213,9 +218,9 @@ func (w *world) steps() {
 		w.failf("%d wants a %s lock, and %s is a %s one: got %v", c.id, c.Kind, c.key, p.kind, s.Err)
 	case s.Err != nil:
 		w.leave(c)
-	case s.Attempt && (!head || !c.due || c.state != "queued"):
+	case s.Attempt && (!head && !c.Together || !c.due || c.state != "queued"):
 		w.failf("%d attempts: %s, head %v, due %v", c.id, c.state, head, c.due)
-	case !s.Attempt && head && c.due && s.Sleep <= 0:
+	case !s.Attempt && (head || c.Together) && c.state == "queued" && c.due && s.Sleep <= 0:
 		w.failf("%d is due, and sleeps as long as it likes", c.id)
 	case s.Head != (head && !s.Attempt):
 		w.failf("%d: head %v", c.id, head)
@@ -325,8 +330,14 @@ func (w *world) acquired(c *queue.Waiter, o *owner) {
 			w.failf("%s replaced %v, want %v", o.field, got, want)
 		}
 	}
-	if len(p.order) > 0 && p.open(p.order[0]) {
+	if len(p.order) > 0 && p.begins(p.order[0]) {
 		p.wake()
+	}
+	for _, c := range p.order {
+		if len(p.holders) > 1 || !c.Together || !p.open(c) {
+			break // the others follow one by one
+		}
+		c.due = true
 	}
 }
 
@@ -514,7 +525,7 @@ func (w *world) stranger() {
 		case 0:
 			w.tell(key)
 		case 1:
-			w.Wake(key)
+			w.Wake(key, "")
 			p.wake()
 			p.hidden = false
 		}

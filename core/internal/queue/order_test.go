@@ -131,9 +131,9 @@ func TestNext_AttemptsOnceForEachReason(t *testing.T) {
 		{"a poll", func(b *bench, w *queue.Waiter) { b.Poll(w) }, true, false},
 		{"a message", func(b *bench, _ *queue.Waiter) { b.Message("k", b.now) }, true, true},
 		{"a message about another key", func(b *bench, _ *queue.Waiter) { b.Message("other", b.now) }, false, false},
-		{"a wake-up", func(b *bench, _ *queue.Waiter) { b.Wake("k") }, true, true},
-		{"a wake-up of another key", func(b *bench, _ *queue.Waiter) { b.Wake("other") }, false, false},
-		{"a look", func(b *bench, _ *queue.Waiter) { b.Look("k"); b.Look("other") }, false, true},
+		{"a wake-up", func(b *bench, _ *queue.Waiter) { b.Wake("k", "") }, true, true},
+		{"a wake-up of another key", func(b *bench, _ *queue.Waiter) { b.Wake("other", "") }, false, false},
+		{"a look", func(b *bench, _ *queue.Waiter) { b.Look("k", ""); b.Look("other", "") }, false, true},
 		{"a holder that ends", func(b *bench, _ *queue.Waiter) {
 			h := b.holds()
 			b.Ended("k", h, queue.NoMessage, b.now)
@@ -192,7 +192,7 @@ func TestSignal_DoesNotPileUp(t *testing.T) {
 	w := b.joined()
 	b.refused(w)
 	for range 10 {
-		b.Wake("k")
+		b.Wake("k", "")
 	}
 	if !woken(w) || woken(w) {
 		t.Error("got no signal, or two")

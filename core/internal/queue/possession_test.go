@@ -239,7 +239,7 @@ func TestGiveWay_Silent(t *testing.T) {
 		}
 		s := b.subscribed(w)
 		s.confirmed.Store(false)
-		b.Wake("k")
+		b.Wake("k", "")
 		if got := b.Next(w, b.now).Attempt; got != others {
 			t.Errorf("others have it %v: attempts %v", others, got)
 		}

@@ -12,11 +12,14 @@ type queue struct {
 	kind         string // of lock, of the holders and waiters; see takesAs
 	order        order
 	holders      holders
-	handing      int          // hand-offs on their way; more than one if the first one is slow
+	handing      int32        // hand-offs on their way; more than one if the first one is slow
+	wakes        uint32       // how often something came free, or may have
 	subscription Subscription // to the messages, kept while anybody waits; nil: none
 	pace         *pace        // of the attempts that messages cause; nil: there was no message
 	evidence     evidence
-	lasting      *lasting // nil: nobody but the holder, if there is one, has had the lock; see past
+	lasting      *lasting          // nil: nobody but the holder, if there is one, has had the lock; see past
+	lanes        map[string]*queue // of those who wait in Redis, by their names; nil: there were none
+	lane         *lane             // that it is; nil: it is the queue of the key
 }
 
 // past is what outlives the queue. Up to now it may have been no more than that somebody has
@@ -41,12 +44,16 @@ func (in *queue) check(kind string) error {
 // open reports whether w, as the head, may find the lock free.
 func (in *queue) open(w *Waiter) bool { return in.handing == 0 && in.holders.admits(w.Shared) }
 
+// begins reports whether w attempts when it becomes the head: it may find the lock free, or has
+// to tell those who share it that it waits.
+func (in *queue) begins(w *Waiter) bool { return in.open(w) || in.holders.shared() && w.Announces }
+
 // enter puts a waiter into the queue. A new head attempts before it sleeps, unless it is
 // known here that the lock is taken.
 func (in *queue) enter(w *Waiter) {
 	w.queue = in
 	w.become(queued)
-	if in.order.enter(w) && in.open(w) {
+	if in.order.enter(w) && in.begins(w) {
 		w.become(due)
 	}
 }
@@ -55,13 +62,56 @@ func (in *queue) enter(w *Waiter) {
 func (in *queue) quit(w *Waiter) {
 	wasHead := in.order.first == w
 	in.order.remove(w)
-	if head := in.order.first; wasHead && head != nil && in.open(head) {
+	if head := in.order.first; wasHead && head != nil && in.begins(head) {
 		in.wakeHead()
+	}
+}
+
+// follow has those attempt who may get in after a holder: the head, and if that was the first
+// one of those who share the lock, all who come next and share it, too.
+func (in *queue) follow(first bool) {
+	head := in.order.first
+	switch {
+	case head == nil || !in.begins(head):
+		return
+	case head.Many:
+		in.widen()
+		return
+	}
+	in.wakeHead()
+	for w := head; first && w != nil && w.Together && in.open(w); w = w.next {
+		w.become(due)
+		w.wake()
+	}
+}
+
+// mostAbreast is how many of those who share a limited number attempt at once.
+const mostAbreast = 8
+
+// widen has two more attempt after one that has got in: there may be more where that came from. Who
+// is refused as the head is the only one until it has got in: only who asks already may overtake it.
+// A head that asks already asks once more if it is refused, where that may be as of before.
+func (in *queue) widen() {
+	more, abreast := 2, 0
+	for w := in.order.first; w != nil && w.Many && more > 0 && abreast < mostAbreast; w = w.next {
+		switch {
+		case w.state == due:
+		case !w.asking:
+			w.become(due)
+			w.wake()
+			more--
+		case w == in.order.first && w.wakes != in.wakes:
+			w.become(due) // what has come free since then woke only the head of then
+		}
+		if abreast++; w.waits {
+			return
+		}
 	}
 }
 
 // wakeHead tells the head that an attempt is sensible.
 func (in *queue) wakeHead() {
+	in.wakes++
 	if w := in.order.first; w != nil {
 		w.become(due)
 		w.wake()
@@ -78,6 +128,9 @@ func (q *Queues) Join(key string, w *Waiter, now time.Time) error {
 		s.settle(in, now) // it has no subscription if it is new
 		return err
 	}
+	if w.Lane != "" {
+		in = in.inLane(w.Lane)
+	}
 	in.enter(w)
 	return nil
 }
@@ -87,7 +140,7 @@ func (q *Queues) admit(in *queue, w *Waiter) error {
 	if err := in.check(w.Kind); err != nil {
 		return err
 	}
-	if in.order.length >= q.limit(w.MaxWaiters) && !w.Admitted {
+	if in.waiters() >= q.limit(w.MaxWaiters) && !w.Admitted {
 		return ErrFull
 	}
 	if q.waiting.Add(1) > int64(q.cfg.InAll) && !w.Admitted {
@@ -119,7 +172,11 @@ func (q *Queues) Refused(w *Waiter, r Refusal, by Rival, now time.Time) (passed 
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
 	w.queue.evidence.isRefused(&r, now)
-	w.queue.past().refuse(now, by)
+	w.asking = false
+	if w.queue.lane == nil && w.queue.order.first == w { // those who attempt beside it say the same
+		w.waits = true
+		w.queue.past().refuse(now, by)
+	}
 	if w.passed.moved {
 		w.passed.times++
 	}
@@ -131,6 +188,7 @@ type Grant struct {
 	Holder Holder
 	Kind   string
 	Shared bool
+	Under  Holder    // of this process, with whom the holder has it too; nil for none
 	Sent   time.Time // when the attempt was sent
 }
 
@@ -143,20 +201,39 @@ func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Repla
 	in := s.get(key, g.Kind)
 	in.takesAs(g.Kind)
 	in.taken(g.Shared, now)
-	replaced := in.holders.add(by, g.Sent)
+	var replaced []Replaced
+	if g.Under == nil || in.holders.index(g.Under) < 0 {
+		replaced = in.holders.add(by, g.Sent)
+	} else {
+		in.holders.list = append(in.holders.list, by)
+	}
 	var t Subscription
 	if w != nil {
-		t = in.served(w)
+		t = s.served(w, now)
 	}
-	if head := in.order.first; head != nil && in.open(head) {
-		in.wakeHead() // it shares the lock
-	}
+	in.follow(len(in.holders.list) == 1)
 	s.mu.Unlock()
 	if w != nil {
 		q.waiting.Add(-1)
 	}
 	release(t)
 	return replaced
+}
+
+// Passed takes out a waiter whose attempt has brought what nobody holds: the next one attempts.
+func (q *Queues) Passed(w *Waiter, now time.Time) {
+	s := q.lock(w.queue.key)
+	in := w.queue
+	in.pace = nil
+	in.evidence.answered()
+	t := s.served(w, now)
+	if in.lane == nil {
+		in.follow(false)
+		s.settle(in, now) // its subscription is t
+	}
+	s.mu.Unlock()
+	q.waiting.Add(-1)
+	release(t)
 }
 
 // takesAs makes kind that of the queue: what Redis has granted decides, whatever was believed.
@@ -185,23 +262,31 @@ func (in *queue) taken(shared bool, now time.Time) {
 }
 
 // served takes out a waiter whose attempt has succeeded, and gives the subscription to let
-// go.
-func (in *queue) served(w *Waiter) Subscription {
+// go. The shard is locked.
+func (s *shard) served(w *Waiter, now time.Time) Subscription {
 	if !w.inQueue() {
 		w.referred = true // a hand-off is on its way to it, and finds that it is not needed
 		w.become(outside)
 		return nil
 	}
+	in := w.queue
 	in.order.remove(w)
 	w.become(outside)
+	if in.lane != nil {
+		return s.settle(in, now)
+	}
 	return in.unneeded()
 }
 
-// NoMessage is how many others an end has notified that was no message, as far as is known.
-const NoMessage = -2
+// How many others an end has notified that was no message: as far as is known, or for certain,
+// because others have the lock still.
+const (
+	NoMessage   = -2
+	Unpublished = -3
+)
 
 // Ended forgets a holder. notified is how many others heard the message of its end,
-// [Uncounted] or [NoMessage].
+// [Uncounted], [NoMessage] or [Unpublished].
 func (q *Queues) Ended(key string, h Holder, notified int, now time.Time) {
 	s := q.lock(key)
 	in := s.queues[key]
@@ -210,11 +295,18 @@ func (q *Queues) Ended(key string, h Holder, notified int, now time.Time) {
 		return
 	}
 	if in.lasting != nil || in.order.first != nil || s.recent.room(now) { // else nobody will ask
-		in.past().echo.sent(now)
+		in.past().echo.ended(notified, now)
+	}
+	head := in.order.first
+	if head != nil && !in.holders.admits(head.Shared) {
+		in.evidence.ends(now)
 	}
 	in.holders.remove(h)
-	if !in.holders.any() {
+	switch {
+	case !in.holders.any():
 		in.freed(notified, now)
+	case head != nil && in.open(head):
+		in.wakeHead() // there may be room beside the others
 	}
 	t := s.settle(in, now)
 	s.mu.Unlock()
@@ -226,12 +318,9 @@ func (in *queue) freed(notified int, now time.Time) {
 	in.pace.drop()
 	if past := in.lasting; past != nil {
 		past.possession.freed(now)
-		if notified != NoMessage {
+		if notified >= Uncounted {
 			past.turns.release(now, notified)
 		}
-	}
-	if in.order.first != nil {
-		in.evidence.ends(now)
 	}
 	in.wakeHead()
 }

@@ -67,8 +67,13 @@ func (s *shard) get(key, kind string) *queue {
 // settle forgets a queue that nobody needs, and gives the subscription to let go. The
 // shard is locked.
 func (s *shard) settle(in *queue, now time.Time) Subscription {
-	if in.order.first != nil || in.holders.any() || in.handing > 0 {
+	if in.order.first != nil || in.holders.any() || in.handing > 0 || len(in.lanes) > 0 {
 		return nil
+	}
+	if lane := in.lane; lane != nil {
+		delete(lane.of.lanes, lane.name)
+		s.settle(lane.of, now) // it has no subscription, or somebody uses it
+		return in.dropSubscription()
 	}
 	if s.queues[in.key] == in {
 		delete(s.queues, in.key)
@@ -92,7 +97,7 @@ func (q *Queues) FullFor(key string, maxWaiters int) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	in := s.queues[key]
-	return in != nil && in.order.length >= q.limit(maxWaiters)
+	return in != nil && in.waiters() >= q.limit(maxWaiters)
 }
 
 // limit is how many may wait for one key.
@@ -110,8 +115,8 @@ func (q *Queues) Oldest() time.Time {
 		s := &q.shards[i]
 		s.mu.Lock()
 		for _, in := range s.queues {
-			if w := in.order.first; w != nil && (oldest.IsZero() || w.Since.Before(oldest)) {
-				oldest = w.Since
+			if since := in.oldest(); !since.IsZero() && (oldest.IsZero() || since.Before(oldest)) {
+				oldest = since
 			}
 		}
 		s.mu.Unlock()
@@ -124,7 +129,15 @@ func (q *Queues) Wanted(key string) bool {
 	s := q.lock(key)
 	defer s.mu.Unlock()
 	in := s.queues[key]
-	return in != nil && (in.order.first != nil || in.holders.any() || in.handing > 0)
+	return in != nil && (in.waiters() > 0 || in.holders.any() || in.handing > 0)
+}
+
+// Waited reports whether somebody of this process waits for key.
+func (q *Queues) Waited(key string) bool {
+	s := q.lock(key)
+	defer s.mu.Unlock()
+	in := s.queues[key]
+	return in != nil && in.waiters() > 0
 }
 
 // Check gives a [KindError] when key is in use as another kind of lock.

@@ -70,7 +70,7 @@ func (c *crowd) wait(key string, patience time.Duration) *holder {
 			}
 			c.Refused(w, queue.Refusal{TTL: -1}, queue.Stranger, time.Now())
 			if c.NeedsSubscription(w) {
-				t := &subscription{released: func() { c.Look(key) }}
+				t := &subscription{released: func() { c.Look(key, "") }}
 				t.confirmed.Store(true)
 				c.Subscribe(w, t)
 			}

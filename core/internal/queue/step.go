@@ -25,7 +25,7 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 		return Step{Grant: w.grant, Behind: w.behind}
 	case in.kind != w.Kind:
 		return Step{Err: in.check(w.Kind)}
-	case w.state != due || !head:
+	case w.state != due || !head && !w.Together && !w.Many:
 		w.listen()
 		if in.holders.any() {
 			w.behind = in.holders.field()
@@ -38,9 +38,10 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 	}
 	if left := w.standsBack(in.standsBack(now), now); left > 0 {
 		w.listen()
-		return Step{Head: true, Sleep: left, Behind: w.behind, Deaf: in.deaf(now)}
+		return Step{Head: head, Sleep: left, Behind: w.behind, Deaf: in.deaf(now)}
 	}
 	w.become(queued)
+	w.asking, w.wakes = true, in.wakes
 	in.evidence.asks(now)
 	return Step{Attempt: true}
 }

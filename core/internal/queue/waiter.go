@@ -4,11 +4,16 @@ import "time"
 
 // Wish is what a waiter wants.
 type Wish struct {
-	Kind       string        // of lock
+	Kind       string        // of lock; what may be used on one name is of one kind here
 	Shared     bool          // beside other shared holders
+	Together   bool          // beside any number of them: those who are next to each other attempt at once
+	Many       bool          // beside some of them: after one that has got in, a few attempt at once
+	Announces  bool          // its attempt has more of those who share the lock kept out
+	Lane       string        // waits in Redis: it stands in a queue of its own, of this name; "": behind the others
 	Since      time.Time     // when the caller came: its place in the queue
 	Until      time.Time     // end of the wait; zero: none
 	Lease      time.Duration // for a hand-off to it
+	Token      bool          // it wants a fencing token with that
 	MaxWaiters int           // how many may wait for the key; 0: the limit of all
 	Several    bool          // it wants several keys at once: a single one is not handed to it
 	Admitted   bool          // the limits have let it in before
@@ -25,6 +30,9 @@ type Waiter struct {
 	// Guarded by the shard.
 	prev, next *Waiter
 	state      state
+	asking     bool      // its attempt is under way
+	waits      bool      // it was refused as the head: nobody behind it attempts
+	wakes      uint32    // those of the queue when its attempt began
 	referred   bool      // a hand-off that is on its way will look at it
 	latest     time.Time // it stands back no longer than until then; zero: it has not yet
 	grant      Holder    // of a granted one
@@ -48,7 +56,7 @@ type state uint8
 const (
 	outside state = iota // not in a queue, or not any more
 	queued               // in its queue; there is nothing to do
-	due                  // in its queue; an attempt is sensible as soon as it is the head
+	due                  // in its queue; an attempt is sensible as soon as it is the head, or may attempt beside it
 	chosen               // taken out of the queue by a hand-off that is on its way
 	granted              // the hand-off has arrived
 )
