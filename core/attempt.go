@@ -29,6 +29,7 @@ type attempt struct {
 	notify  func(*queue.Refusal) // called with the first refusal; may be nil
 	start   time.Time
 	until   time.Time // end of the wait time; zero: none
+	answers time.Time // of one that does not wait: see span
 	now     time.Time // last look at the clock
 	refusal lastRefusal
 	sends   sends
@@ -49,7 +50,13 @@ func (c *Client) newAttempt(ctx context.Context, key string, req *request, repor
 	if !req.forever {
 		a.until = report.Start.Add(req.wait)
 	}
-	if len(c.cfg.observers.contention) > 0 {
+	if !req.mayWait() {
+		a.answers = c.callLimit(now)
+	}
+	if req.member {
+		a.wait.admitted = req.admitted
+		a.several.passedOver = func(int) bool { return time.Since(now) >= pollInterval/2 }
+	} else if len(c.cfg.observers.contention) > 0 {
 		a.notify = func(r *queue.Refusal) {
 			notice := Contention{Acquisition: report.Acquisition, BlockedBy: report.BlockedBy}
 			if r != nil {
@@ -64,24 +71,34 @@ func (c *Client) newAttempt(ctx context.Context, key string, req *request, repor
 // run takes the key, waiting for it if the request says so.
 func (a *attempt) run(ctx context.Context) (*ownership, error) {
 	a.wait.of, a.sends.of = a, a
+	if a.req.kind.Waits == redisstore.InRedis {
+		defer a.sends.leave()
+	}
 	if err := a.client.failFast(ctx, a.key); err != nil {
 		return nil, err
 	}
-	if a.req.mayWait() {
-		return a.wait.run(ctx)
+	switch {
+	case !a.req.mayWait(), a.req.under != nil: // who has it already is behind nobody
+		return a.once(ctx)
+	case a.req.kind.Shares == redisstore.Limited && !a.client.queues.Waited(a.key): // several may get it at the same time
+		if o, err := a.once(ctx); o != nil || a.refusal.Refusal == nil || a.over() {
+			return o, err
+		}
 	}
-	return a.once(ctx)
+	return a.wait.run(ctx)
 }
 
 // once is a single attempt beside the queue.
 func (a *attempt) once(ctx context.Context) (*ownership, error) {
-	if err := a.client.queues.Check(a.key, a.req.kind.Name); err != nil {
+	if err := a.client.queues.Check(a.key, a.req.kind.Family); err != nil {
 		return nil, notQueued(err, a.key, a.req.kind)
 	}
 	g, err := a.sends.try(ctx)
 	switch {
 	case err != nil:
 		return nil, err
+	case g.refused() && a.req.under != nil:
+		return nil, a.notEntered(ctx, a.req.under.overtaken())
 	case g.refused():
 		return nil, a.busy(nil)
 	}
@@ -91,11 +108,15 @@ func (a *attempt) once(ctx context.Context) (*ownership, error) {
 // own registers what a grant has brought to w, or to a caller that does not wait.
 func (a *attempt) own(w *queue.Waiter, g grant) *ownership {
 	o := a.client.newOwnership(a.claim(g.field), g.token, g.sent, a.req.lease)
-	a.client.acquired(o, w, g, a.now)
+	if a.req.kind.Holds == redisstore.Unheld {
+		a.client.passed(o, w, a.now)
+		return o
+	}
+	a.client.acquired(o, a.req.under, w, g, a.now)
 	for i, key := range a.several.keys {
 		if i > 0 {
 			other := a.client.newOwnership(redisstore.Claim{Kind: a.req.kind, Key: key, Field: g.field}, 0, g.sent, a.req.lease)
-			a.client.acquired(other, nil, g, a.now)
+			a.client.acquired(other, nil, nil, g, a.now)
 			a.several.beside = append(a.several.beside, other)
 		}
 	}
@@ -111,7 +132,23 @@ func (a *attempt) command(field string) redisstore.Call[redisstore.Grant] {
 	if a.several.keys != nil {
 		return a.client.store.AcquireAll(a.now, a.req.kind, a.several.keys, field, a.req.lease)
 	}
-	return a.client.store.Acquire(a.now, a.claim(field), a.req.lease)
+	return a.client.store.Acquire(a.now, a.claim(field), a.terms())
+}
+
+// terms are those of the next command.
+func (a *attempt) terms() redisstore.Terms {
+	t := a.req.terms()
+	switch {
+	case a.req.forever:
+		t.Wait = MaxDuration
+	case a.req.wait > 0:
+		t.Wait = max(a.until.Sub(a.now), 0)
+	}
+	t.Ghosts = a.sends.ghosts
+	if a.req.kind.Holds == redisstore.Unheld {
+		t.Forget = a.client.settled.take(a.key)
+	}
+	return t
 }
 
 // wanted are all the keys, in a slice that may be kept.
@@ -126,6 +163,9 @@ func (a *attempt) wanted() []string {
 // longer than any does, but not past the wait time.
 func (a *attempt) limit() time.Time {
 	limit := a.client.callLimit(a.now)
+	if !a.answers.IsZero() {
+		limit = minTime(limit, a.answers)
+	}
 	if a.sends.cut = !a.until.IsZero() && a.req.wait > 0 && a.until.Before(limit); a.sends.cut {
 		return a.until
 	}

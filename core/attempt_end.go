@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/queue"
@@ -86,8 +87,21 @@ func (a *attempt) busy(cause error) error {
 		e.BlockedBy = a.refusal.Holder
 		e.RetryAfter = max(a.refusal.left(time.Now()), 0)
 	}
+	if a.withoutPermits() {
+		e.Cause = errNoPermits
+		if cause != nil {
+			e.Cause = fmt.Errorf("%w: %w", errNoPermits, onlyMentioned(cause))
+		}
+	}
 	return e
 }
+
+// withoutPermits reports whether Redis has refused a permit although none is out.
+func (a *attempt) withoutPermits() bool {
+	return a.req.demand == "0" && a.refusal.Refusal != nil && a.refusal.Holder == ""
+}
+
+var errNoPermits = errors.New("it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give PermitSemaphore one")
 
 // contextCause is why a context ended, such that both its error and its cause
 // match. That of a hold which was lost is only mentioned: it is another one's.

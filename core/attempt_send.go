@@ -14,11 +14,12 @@ import (
 
 // sends is the part of an attempt that sends its command, and what became of it.
 type sends struct {
-	of      *attempt
-	resend  resend
-	cut     bool      // the wait time ends before the time that a command has
-	ghosts  []string  // fields of attempts without an answer, left to the reaper
-	haunted time.Time // when the last of them was left
+	of     *attempt
+	resend resend
+	cut    bool      // the wait time ends before the time that a command has
+	ghosts []string  // fields of attempts without an answer, left to the reaper
+	since  time.Time // when the last of them was left
+	place  place
 }
 
 // grant says that Redis has given the lock to a field.
@@ -62,26 +63,29 @@ const clearingUp = 3
 // send sends one attempt with a new field. again says that another one may help.
 func (s *sends) send(ctx context.Context, limit time.Time) (g grant, again bool, err error) {
 	a := s.of
-	field := a.client.nextField()
+	field := s.field()
 	call := a.command(field)
 	s.resend.atLeast = time.Time{}
 	a.report.Attempts++
 	answer, fate, err := call.Wait(ctx, limit)
 	a.now = time.Now()
 	if err != nil {
+		if redisstore.Short(err) {
+			return grant{}, false, s.unreplicated(ctx, field, err)
+		}
 		if fate == redisstore.Unknown {
 			late := call
-			a.client.abandon(a.req.kind, a.wanted(), field, &late, a.req.lease)
-			s.ghosts, s.haunted = append(s.ghosts, field), a.now
+			s.haunted(field, &late)
 		}
 		again, err = s.failed(ctx, err, limit)
 		return grant{}, again, err
 	}
 	switch refusal := answer.Refusal; {
 	case refusal == nil:
+		s.place.taken = ""
 		return s.granted(ctx, grant{field, answer.Token, call.Sent})
 	case slices.Contains(s.ghosts, refusal.Holder):
-		s.resend.atLeast = s.haunted.Add(clearingUp * a.client.cfg.backendTimeout)
+		s.resend.atLeast = s.since.Add(clearingUp * a.client.cfg.backendTimeout)
 		return grant{}, true, errGhost
 	default:
 		a.refused((*queue.Refusal)(refusal))
@@ -104,6 +108,19 @@ func (s *sends) granted(ctx context.Context, g grant) (_ grant, again bool, err 
 	return g, false, nil
 }
 
+// unreplicated gives back what too few replicas know of.
+func (s *sends) unreplicated(ctx context.Context, field string, err error) error {
+	a := s.of
+	if !a.client.undo(ctx, a.req.kind, a.wanted(), field) {
+		a.client.reaper.Relinquish(a.req.kind, a.wanted(), field, a.req.lease)
+	}
+	a.now = time.Now()
+	if ctx.Err() != nil {
+		return a.stopped(ctx, contextCause(ctx))
+	}
+	return unavailable(err)
+}
+
 // failed decides what an attempt without a reply means. again says that another one
 // may help.
 func (s *sends) failed(ctx context.Context, err error, limit time.Time) (again bool, _ error) {
@@ -113,7 +130,7 @@ func (s *sends) failed(ctx context.Context, err error, limit time.Time) (again b
 		return false, a.stopped(ctx, contextCause(ctx))
 	case a.over() && a.knownTaken():
 		return false, a.busy(nil) // Redis answered a moment ago
-	case a.timeUp() && a.client.queues.Held(a.key, a.now):
+	case a.timeUp() && !a.req.kind.Shared() && a.client.queues.Held(a.key, a.now):
 		return false, a.busy(nil) // that is known without Redis
 	case !a.now.Before(limit), errors.Is(err, redisstore.ErrSilent):
 		return false, a.client.concede(ctx, a.key, a.now, s.resend.cause(err))

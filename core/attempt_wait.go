@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wakeup"
 )
 
 // pollInterval is how long a waiter sleeps at most. Messages are a hint, the poll
@@ -19,6 +21,8 @@ type wait struct {
 	timer    *time.Timer // of one that has slept
 	spins    int         // how often it has slept without messages
 	admitted bool        // the limits of waiters have let it in before
+	heard    string      // the field whose messages it has subscribed to; "": those of the lock
+	sure     bool        // those of its place arrive, and it has planned to look once since then
 	patience patience
 }
 
@@ -52,7 +56,10 @@ func (w *wait) wish(ctx context.Context) queue.Wish {
 		until = deadline
 	}
 	return queue.Wish{
-		Kind: a.req.kind.Name, Since: a.start, Until: until, Lease: a.req.lease,
+		Kind: a.req.kind.Family, Shared: a.req.kind.Shared(), Lane: a.inLane(),
+		Together: a.req.kind.Shares == redisstore.Unlimited, Many: a.req.kind.Shares == redisstore.Limited,
+		Announces: a.req.kind.Waits == redisstore.Announced,
+		Since:     a.start, Until: until, Lease: a.req.lease, Token: a.req.token,
 		MaxWaiters: a.req.maxWaiters, Several: a.several.keys != nil, Admitted: w.admitted,
 	}
 }
@@ -128,8 +135,14 @@ func (w *wait) stay(ctx context.Context) error {
 // listen subscribes to the messages of the lock, if that has some and nobody here does yet.
 func (w *wait) listen(ctx context.Context) {
 	a, queues := w.of, w.of.client.queues
-	if !a.req.kind.Spins() && queues.NeedsSubscription(&w.waiter) {
-		queues.Subscribe(&w.waiter, a.client.wakeups.Subscribe(ctx, a.key, a.req.kind.Channel(a.key)))
+	place := &a.sends.place
+	if w.heard != place.taken {
+		w.heard = place.taken
+		queues.Unsubscribe(&w.waiter)
+	}
+	if a.req.kind.Waits != redisstore.Spinning && queues.NeedsSubscription(&w.waiter) {
+		topic := wakeup.Topic{Key: a.key, Lane: place.lane}
+		queues.Subscribe(&w.waiter, a.client.wakeups.Subscribe(ctx, topic, a.req.kind.WaiterChannel(a.key, place.taken)))
 	}
 }
 
@@ -194,7 +207,14 @@ func (w *wait) lastLook(ctx context.Context) (*ownership, error) {
 // stand-back is over, or the lease in its way, or the wait time.
 func (w *wait) sleep(todo queue.Step) time.Duration {
 	a := w.of
+	hears := !todo.Silent
+	if w.others() > 0 {
+		todo.Silent, todo.Sleep = false, 0 // there is no hurry
+	}
 	d := jittered(w.interval(todo))
+	if a.sends.place.lane != "" {
+		d = min(d, w.untilSure(hears))
+	}
 	if todo.Sleep > 0 {
 		d = min(d, todo.Sleep)
 	}
@@ -209,19 +229,64 @@ func (w *wait) sleep(todo queue.Step) time.Duration {
 	return d
 }
 
+// others is how many are before it in a queue in Redis, as far as it knows.
+func (w *wait) others() int {
+	if a := w.of; a.sends.place.lane != "" && a.refusal.Refusal != nil {
+		return a.refusal.Index
+	}
+	return 0
+}
+
+// untilSure is how long one with a place in Redis sleeps at most: when its messages begin to
+// arrive, it may have missed the one that it is its turn. Mostly that one is still to come where
+// many are before it, and saves it the look.
+func (w *wait) untilSure(hears bool) time.Duration {
+	first := hears && !w.sure
+	w.sure = hears
+	switch {
+	case !first:
+		return farPoll
+	case w.others() < fewOthers:
+		return 0
+	default:
+		return sureAfter
+	}
+}
+
 // interval is how long a waiter sleeps when nothing wakes it. Where a lock has no messages it
 // spins: it attempts again soon, and then less and less often.
 func (w *wait) interval(todo queue.Step) time.Duration {
 	switch {
-	case w.of.req.kind.Spins() && todo.Head:
+	case w.of.req.kind.Waits == redisstore.Spinning && todo.Head:
 		w.spins++
 		return min(spinPause<<min(w.spins-1, 10), queue.SilentPoll)
 	case todo.Silent:
 		return queue.SilentPoll
+	case w.of.req.kind.Waits == redisstore.Announced:
+		return announceInterval
+	case w.others() >= manyOthers:
+		return farPoll
+	case w.of.sends.place.lane != "":
+		return placePoll
 	default:
 		return pollInterval
 	}
 }
+
+// announceInterval is how long one sleeps at most whose attempts announce that it waits: what
+// they leave in Redis is there up to the next one, and not for long after the last one.
+const (
+	announceInterval = pollInterval / 2
+	// placePoll is that of one who has a place in a queue in Redis. Others take one who has not looked
+	// for half as long again, though the lock is free, for dead: see fair_acquire.lua.
+	placePoll = 500 * time.Millisecond
+	// farPoll is that of one behind manyOthers, of whom there may be thousands.
+	farPoll    = 1250 * time.Millisecond
+	manyOthers = 300
+	// sureAfter is when one looks whose messages have begun to arrive, behind at least fewOthers.
+	sureAfter = 100 * time.Millisecond
+	fewOthers = 8
+)
 
 // spinPause is the first pause of one who spins; the next ones are twice as long each, up to
 // [queue.SilentPoll], so that also beside a busy process there is a turn now and then.

@@ -19,3 +19,18 @@ func (r clearing) Clear(ctx context.Context, list []redisstore.Suspicion) ([]red
 	call := r.client.store.Clear(now, list)
 	return call.Wait(ctx, r.client.callLimit(now))
 }
+
+// undo frees keys that a field has got and nobody has seen, and reports whether that was done
+// in time: it holds its caller up for no longer than grace.
+func (c *Client) undo(ctx context.Context, kind *redisstore.Kind, keys []string, field string) bool {
+	now := time.Now()
+	for _, key := range keys {
+		call := c.store.Clear(now, []redisstore.Suspicion{{Kind: kind, Key: key, Fields: []string{field}}})
+		found, _, err := call.Wait(ctx, now.Add(grace))
+		if err != nil || found[0].Err != nil {
+			return false
+		}
+		c.queues.Wake(key, "")
+	}
+	return true
+}

@@ -28,6 +28,7 @@ type Client struct {
 	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
 
 	carriers carriers
+	settled  settled
 	spare    sync.Pool // of *acquisition
 }
 
@@ -44,7 +45,8 @@ type Client struct {
 // sent is not taken back. A hook sees the outcome that the caller has; when the caller leaves
 // before the answer, that is an error. One that fails makes [ErrUnavailable]; one that runs
 // the command again gets the first outcome, because go-redis never repeats lock commands.
-// Commands name keys, as all commands that hooks see. Renewals are seen as pipelines, in the
+// Commands name keys, as all commands that hooks see. A command that replicas have to
+// acknowledge is seen as a pipeline with its WAIT. Renewals are seen as pipelines, in the
 // context of no caller; so is, without its caller's context, a command that a Cluster has
 // redirected. Of subscriptions hooks see the dial only, and of questions whether Redis is
 // there nothing. A connection for lock commands is made with rdb's Dialer, beside its pool,
@@ -72,12 +74,17 @@ func (c *Client) renewTimeout() time.Duration { return c.cfg.watchdog / 6 }
 // ID is the client id: a UUID, the first half of the holder fields in Redis.
 func (c *Client) ID() string { return c.id }
 
-// Prefix is what [WithPrefix] said.
+// Prefix is what [WithPrefix] said; empty with a [WithNameMapper].
 func (c *Client) Prefix() string { return c.cfg.prefix }
 
 // MaxNameLength is the longest name of a lock in bytes: what the prefix leaves of
-// [WithMaxKeyLength].
-func (c *Client) MaxNameLength() int { return c.cfg.maxKeyLength - len(c.cfg.prefix) }
+// [WithMaxKeyLength]. With a [WithNameMapper] it is the longest name of which the mapper
+// makes a key within it, found by mapping some names that consist of the letter x: a start-up
+// cost. Acquire measures the key itself.
+func (c *Client) MaxNameLength() int { return c.cfg.longestName() }
+
+// MaxKeyLength is what [WithMaxKeyLength] said, or its default.
+func (c *Client) MaxKeyLength() int { return c.cfg.maxKeyLength }
 
 // Ready asks Redis whether it answers, within the backend timeout. It is for
 // readiness probes; the error matches [ErrUnavailable] or [ErrClosed].

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
@@ -17,25 +15,14 @@ func TestCluster_SlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	key := "moving"
-	from, to := cluster.Master(key), cluster.Masters[0]
-	if to == from {
-		to = cluster.Masters[1]
-	}
 	locks := clusterLocks(t, cluster)
 	must(t, locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil })) // the slots are known
-	slot := from.Client().ClusterKeySlot(t.Context(), key).Val()
-	setSlot := func(on *redisserver.Server, args ...any) {
-		t.Helper()
-		must(t, on.Client().Do(t.Context(), append([]any{"cluster", "setslot", slot}, args...)...).Err())
-	}
-	setSlot(to, "importing", nodeID(t, from.Client()))
-	setSlot(from, "migrating", nodeID(t, to.Client()))
+	move := cluster.BeginMove(key)
 	lifeOfALock(t, locks, key)
 
-	setSlot(to, "node", nodeID(t, to.Client()))
-	setSlot(from, "node", nodeID(t, to.Client()))
+	move.End()
 	lifeOfALock(t, locks, key)
-	if n := to.Client().Exists(t.Context(), key).Val(); n != 0 {
+	if n := len(move.Arrived()); n != 0 {
 		t.Error("the key is left on the node that has taken over")
 	}
 }
@@ -56,11 +43,4 @@ func lifeOfALock(t *testing.T, locks *core.Client, key string) {
 	_, _, err = locks.Lock(key).Acquire(t.Context(), core.WaitTime(0))
 	wantErr(t, err, core.ErrNotAcquired)
 	released(t, hold)
-}
-
-func nodeID(t *testing.T, node *redis.Client) string {
-	t.Helper()
-	id, err := node.ClusterMyID(t.Context()).Result()
-	must(t, err)
-	return id
 }

@@ -57,57 +57,75 @@ func innermost(ctx context.Context) *holdContext {
 	return h
 }
 
-// owned is the live ownership of key that ctx carries, if any: by itself, or else by
-// the request of a framework to which it leads. That is followed once, because the
-// context of a request may lead back to ctx.
-func (c *Client) owned(ctx context.Context, key string) *ownership {
-	o, outermost := c.ownedAlong(ctx, key)
-	if o != nil {
+// owned is the live ownership of key that ctx carries, if any, by itself, or else by the
+// request of a framework to which it leads: the nearest one of a kind, or else the nearest of
+// another. That request is followed once, because its context may lead back to ctx.
+func (c *Client) owned(ctx context.Context, key string, kind *redisstore.Kind) *ownership {
+	o, outermost := c.ownedAlong(ctx, key, kind)
+	if o != nil && o.lease.Kind == kind {
 		return o
 	}
 	if request := c.carriers.requestOf(outermost); request != nil {
-		o, _ = c.ownedAlong(request, key)
+		if further, _ := c.ownedAlong(request, key, kind); further != nil && (o == nil || further.lease.Kind == kind) {
+			return further
+		}
 	}
 	return o
 }
 
-// ownedAs is owned for one who wants a kind of lock: a key that ctx carries as another kind is
+// ownedAs is what the ctx of one who wants a kind of lock carries of key: an ownership to enter
+// again, or one that the lock can be had under, which is a writer's for one who wants to read.
+// Where another kind is in the way, or a token is wanted of a hold without one, that is
 // [ErrInvalid].
-func (c *Client) ownedAs(ctx context.Context, key string, kind *redisstore.Kind) (*ownership, error) {
-	o := c.owned(ctx, key)
-	if o != nil && o.lease.Kind != kind {
-		return nil, invalidf("the context holds %q as a %s lock; one name is for one kind: use that kind here too, or another name for the %s lock", key, o.lease.Kind.Name, kind.Name)
+func (c *Client) ownedAs(ctx context.Context, key string, req *request) (again, under *ownership, err error) {
+	kind := req.kind
+	o := c.owned(ctx, key, kind)
+	switch {
+	case o == nil:
+		return nil, nil, nil
+	case o.lease.Kind == kind && kind.Holds != redisstore.Reentrant:
+		return nil, nil, nil
+	case o.lease.Kind == kind:
+		err = o.checkToken(req)
+		return o, nil, err
+	case o.lease.Kind.Family != kind.Family:
+		return nil, nil, invalidf("the context holds %q as a %s; one name is for one kind: use that kind here too, or another name for the %s", key, o.lease.Kind.Noun(), kind.Noun())
+	case kind.Shared():
+		return nil, o, nil
+	default:
+		return nil, nil, invalidf("the context holds %q as a %s, which cannot become a %s, since others that hold it may want the same: release it first, or take the %s from the start", key, o.lease.Kind.Noun(), kind.Noun(), kind.Noun())
 	}
-	return o, nil
 }
 
 // ownedAlong looks at the holds on the way up from ctx; outermost is where there are no
-// more.
-func (c *Client) ownedAlong(ctx context.Context, key string) (o *ownership, outermost context.Context) {
-	var last *holdContext
+// more, if none is of the kind.
+func (c *Client) ownedAlong(ctx context.Context, key string, kind *redisstore.Kind) (nearest *ownership, outermost context.Context) {
+	outermost = ctx
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
-		if h.hold.client() == c {
-			if o := h.hold.ownerOf(key); o != nil {
-				return o, nil
-			}
+		outermost = h.parent //nolint:fatcontext // it is found, not made
+		o := h.hold.ownerOf(c, key)
+		if o != nil && o.lease.Kind == kind {
+			return o, outermost
 		}
-		last = h
+		if nearest == nil {
+			nearest = o
+		}
 	}
-	if last == nil {
-		return nil, ctx
-	}
-	return nil, last.parent
+	return nearest, outermost
 }
 
 // lost is why the ownership of one of the keys that ctx carries has ended, nil if it has
 // not.
 func (c *Client) lost(ctx context.Context, keys []string) error {
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
-		if h.hold.client() != c || h.hold.scope.ended.Load() {
+		if h.hold.scope.ended.Load() {
 			continue
 		}
 		for _, o := range h.hold.scope.owners {
-			if loss := o.lease.Loss(); loss != nil && slices.Contains(keys, o.lease.Key) {
+			if o.client != c || !slices.Contains(keys, o.lease.Key) {
+				continue
+			}
+			if loss := o.lease.Loss(); loss != nil {
 				return loss
 			}
 		}
@@ -116,15 +134,22 @@ func (c *Client) lost(ctx context.Context, keys []string) error {
 }
 
 // Held gives the hold on the lock name that ctx carries: the innermost one, of
-// whichever client. name is without the client's prefix. A hold that was released,
-// lost or handed over is not held.
+// whichever client. name is without the client's prefix, or as it is before the
+// client's [WithNameMapper]. A hold that was released, lost or handed over is not held.
 func Held(ctx context.Context, name string) (*Hold, bool) {
 	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
-		if o := h.hold.ownerOf(h.hold.client().cfg.prefix + name); o != nil {
+		if h.hold.holds(name) {
 			return h.hold, true
 		}
 	}
 	return nil, false
+}
+
+// holds reports whether the hold is one of the lock name, and lasts.
+func (h *Hold) holds(name string) bool {
+	return h.Remaining() > 0 && slices.ContainsFunc(h.scope.owners, func(o *ownership) bool {
+		return o.lease.Key == o.client.cfg.mapped(name)
+	})
 }
 
 // MustHold is [Held] for code that must not run without the lock, such as a

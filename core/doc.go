@@ -1,6 +1,6 @@
-// Package core takes reentrant locks on Redis. They have the layout of Redisson's
-// RLock: a Java program that uses one of the same name on the same Redis is kept
-// out, waits, and is woken like everybody else.
+// Package core takes locks on Redis: the kinds that Redisson has, with its layout and
+// its messages. A Java program that uses one of the same name and kind on the same
+// Redis is kept out, waits, and is woken like everybody else.
 //
 //	locks, err := core.New(rdb)
 //	…
@@ -13,12 +13,27 @@
 // ends. Without [LeaseTime] the lease is 30 s and renewed every third of it for as
 // long as the process lives and the lock is held: the watchdog.
 //
+// # Kinds
+//
+// All of them wait, renew, lose and release in the same way, and what is said below of a
+// lock holds for each; what is particular to one is said where it is made.
+//
+//   - [Client.Lock] is the reentrant lock, [Client.MultiLock] several of them at once.
+//   - [Client.FencedLock] has a fencing token with each grant. Other locks of one holder and
+//     one name have one on request: [WithToken].
+//   - [Client.SpinLock] has no messages, [Client.FairLock] a queue over all processes.
+//   - [Client.ReadLock] is held by any number of readers, [Client.WriteLock] by one writer.
+//   - [Client.PermitSemaphore] is held by as many as there are permits.
+//   - [Client.Semaphore] and [Client.CountDownLatch] are numbers that nobody holds.
+//   - [Redlock] is one lock on several independent servers.
+//
 // # What is promised
 //
 // As long as one Redis master keeps its data (it evicts nothing, and every name is
 // used by one kind of lock) and its clock does not step:
 //
-//   - There is at most one holder.
+//   - There is at most one holder; of a read lock there are readers only, of a semaphore as
+//     many holders as permits.
 //   - A holder whose lease runs out knows before another can hold the lock: the
 //     context of the hold ends with the cause [ErrLost]. It counts the lease from the
 //     moment of sending, less a margin of 1 % and 2 ms, on the monotonic and on the
@@ -57,9 +72,10 @@
 //     1 s ([WithBackendTimeout]): never "taken", and never "acquired". Further
 //     callers fail at once until a probe is answered. A command whose connection
 //     breaks at the end of that time is made again, and has as much time once more, if
-//     Redis answers pings. One that answers slowly is not
-//     down, and one that cannot serve just now (LOADING, BUSY, NOREPLICAS) is waited
-//     for within the wait time.
+//     Redis answers pings. One that answers slowly is not down: it is waited for within
+//     the wait time, and without one, as by a release, for eight backend timeouts at
+//     most. One that cannot serve just now (LOADING, BUSY, NOREPLICAS) is waited for
+//     within the wait time.
 //
 // # What is not promised, and what helps
 //
@@ -78,9 +94,9 @@
 //     is notified by that timer only.
 //   - A lock is not idempotency. It keeps two calls from running at the same time;
 //     the second one then runs. Keep what was done already in your database.
-//   - Fencing tokens of the plain lock: it has none, [Hold.Token] is 0. A
-//     [Client.FencedLock] has them, and they help only where the store refuses a write
-//     with a smaller token than it has seen.
+//   - Fencing by the lock alone. [Hold.Token] is 0 unless the lock is a [Client.FencedLock]
+//     or was acquired [WithToken]; and a token helps only where the store refuses a write
+//     with a smaller one than it has seen.
 //
 // # What the caller does
 //
@@ -95,6 +111,7 @@
 //     ends with its lease.
 //   - Use one Client per process and Redis. Two clients of one process are strangers
 //     to each other.
+//   - One lock on several independent servers is a [Redlock], which says what that is worth.
 //   - Shut down in order: the server, then [Client.Close], then the Redis client.
 //
 // Packages ginlock, grpclock and core/aspect do all of this for handlers and

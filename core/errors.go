@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // The sentinels of this package. Every error it returns matches one of them with
@@ -24,7 +26,7 @@ var (
 	ErrUnavailable = errors.New("core: redis unavailable")
 
 	// ErrNotHeld says that the hold is not held any more, or never was: released
-	// twice, or refreshed after its end.
+	// twice, or refreshed after its end. So is a permit that is not out.
 	ErrNotHeld = errors.New("core: lock not held")
 
 	// ErrLost says that the lock ended under its holder: the lease ran out, or the
@@ -43,7 +45,8 @@ var (
 	ErrClosed = errors.New("core: client closed")
 
 	// ErrInvalid says that an argument or an option is not usable. Nothing was sent
-	// to Redis.
+	// to Redis, or nothing was changed there: a count would have come to a number that
+	// Redisson cannot read.
 	ErrInvalid = errors.New("core: invalid argument")
 )
 
@@ -74,8 +77,8 @@ type NotAcquiredError struct {
 	// last refused attempt, empty when unknown.
 	BlockedBy string
 
-	// Cause is the reason beyond "taken": the error and the cause of a context; nil when
-	// the wait time was simply over. It matches none of the other sentinels but
+	// Cause is the reason beyond "taken": the error and the cause of a context, and that a
+	// semaphore has no permits at all; nil when the wait time was simply over. It matches none of the other sentinels but
 	// ErrReleased: what became of another lock is only mentioned.
 	Cause error
 }
@@ -97,6 +100,49 @@ func (e *NotAcquiredError) Unwrap() []error {
 	return []error{ErrNotAcquired, e.Cause}
 }
 
+// ReplicationError says that Redis has given or prolonged a lock, and that fewer replicas than
+// [WithReplicaAcks] wants have acknowledged that in time. It matches [ErrUnavailable]. What an
+// acquisition has got is given back; a hold that could not be prolonged is as it was.
+type ReplicationError struct {
+	// Wanted is how many replicas had to acknowledge.
+	Wanted int
+
+	// Acknowledged is how many did, 0 if nobody knows; then Cause says why.
+	Acknowledged int
+
+	// Replicas is how many the master had when it was last asked; -1 if it never was.
+	Replicas int
+
+	// Cause is why WAIT had no answer, or was refused; nil if it had one.
+	Cause error
+}
+
+// Error describes the shortfall. It names no key.
+func (e *ReplicationError) Error() string {
+	text := e.text()
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// text is the error without its cause.
+func (e *ReplicationError) text() string {
+	text := fmt.Sprintf("core: %d of the %d wanted replicas have acknowledged the lock in time", e.Acknowledged, e.Wanted)
+	if e.Replicas >= 0 && e.Replicas < e.Wanted {
+		text += fmt.Sprintf("; the master has only %d: bring the others back, or change WithReplicaAcks and restart", e.Replicas)
+	}
+	return text
+}
+
+// Unwrap gives [ErrUnavailable] and the cause.
+func (e *ReplicationError) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{ErrUnavailable}
+	}
+	return []error{ErrUnavailable, e.Cause}
+}
+
 // invalidf makes an [ErrInvalid] with a message that says what to write instead.
 func invalidf(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
@@ -107,6 +153,9 @@ func invalidf(format string, args ...any) error {
 func unavailable(cause error) error {
 	if cause == nil || isOutcome(cause) {
 		return cause
+	}
+	if short, ok := errors.AsType[*redisstore.ShortfallError](cause); ok {
+		return &ReplicationError{Wanted: short.Wanted, Acknowledged: short.Acknowledged, Replicas: short.Replicas, Cause: short.Cause}
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
 }

@@ -35,6 +35,13 @@ func collectText(err error, parts *[]string) {
 		}
 		return
 	}
+	if short, ok := err.(*ReplicationError); ok { //nolint:errorlint // likewise
+		addText(parts, short.text())
+		if short.Cause != nil {
+			collectText(short.Cause, parts)
+		}
+		return
+	}
 	if text, ok := knownText(err); ok {
 		addText(parts, text)
 		return
@@ -67,6 +74,7 @@ func knownText(err error) (string, bool) {
 	fixed := []error{
 		ErrNotAcquired, ErrUnavailable, ErrNotHeld, ErrLost, ErrReleased, ErrTooManyWaiters, ErrClosed, ErrInvalid,
 		errLeaseOver, errLeaked, errNotMine, errTooLate, errSilent, errGhost, errNoTurn, errRenewing,
+		errSlowServer, errNoPermits,
 	}
 	if slices.ContainsFunc(fixed, func(known error) bool { return err == known }) { //nolint:errorlint // only err itself
 		return err.Error(), true

@@ -50,7 +50,7 @@ func PutKeysApart(c *Client) { c.oneScript = func([]string) bool { return false 
 
 // Abandon leaves a new field to the reaper, as if an acquire had got no answer.
 func Abandon(c *Client, key string) (field string) {
-	field = c.nextField()
+	field = c.nextField(c.kinds.Reentrant)
 	c.abandon(c.kinds.Reentrant, []string{key}, field, nil, time.Minute)
 	return field
 }

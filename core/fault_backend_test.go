@@ -220,13 +220,13 @@ func TestFault_StoppedRedis_HolderOfThisClientIsKnown(t *testing.T) {
 // holders, nor its TTL. The same on a key that nobody holds: they do not create it.
 func TestFault_LateCommands(t *testing.T) {
 	t.Parallel()
-	const lease = 300 * time.Millisecond
+	const lease = 1500 * time.Millisecond
 	for _, late := range []string{"renew", "sethold", "refresh", "release"} {
 		for _, taken := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/taken=%v", late, taken), func(t *testing.T) {
 				t.Parallel()
 				r := newRig(t)
-				locks := r.locks(core.WithWatchdog(lease), core.WithBackendTimeout(100*time.Millisecond))
+				locks := r.locks(core.WithWatchdog(lease), core.WithBackendTimeout(lease/3))
 				opts := []core.AcquireOption{core.LeaseTime(lease)}
 				if late == "renew" {
 					opts = nil

@@ -93,6 +93,30 @@ func TestFault_Ghost_LandsWhenTheConnectionIsGone(t *testing.T) {
 	r.freed("k")
 }
 
+// leavings are the ways to leave an acquire in the middle, each with the error that says so.
+func leavings() map[string]error {
+	return map[string]error{"deadline": context.DeadlineExceeded, "cancel": context.Canceled, "wait time": core.ErrUnavailable}
+}
+
+// leaving is what to call an acquire with that is left in one of these ways after a while.
+func leaving(t *testing.T, way string, after time.Duration) (context.Context, []core.AcquireOption) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	switch way {
+	case "deadline":
+		ctx, cancel = context.WithTimeout(ctx, after)
+		t.Cleanup(cancel)
+	case "cancel":
+		time.AfterFunc(after, cancel)
+	case "wait time":
+		return ctx, []core.AcquireOption{core.WaitTime(after)}
+	default:
+		t.Fatalf("no way to leave: %s", way)
+	}
+	return ctx, nil
+}
+
 // TestFault_CancelledAcquire ends an acquire in the middle by a deadline, a cancel
 // or its wait time, before and after Redis has executed it: it returns in time, and
 // no key is left within a second, although the reply never comes.
@@ -101,24 +125,14 @@ func TestFault_CancelledAcquire(t *testing.T) {
 	const after = 50 * time.Millisecond
 	for name, f := range map[string]fault{"not executed": holdRequest, "executed": holdReply} {
 		for _, timeouts := range []bool{true, false} {
-			for end, want := range map[string]error{"deadline": context.DeadlineExceeded, "cancel": context.Canceled, "wait time": core.ErrUnavailable} {
+			for end, want := range leavings() {
 				t.Run(name+"/"+end+map[bool]string{true: "/ContextTimeoutEnabled"}[timeouts], func(t *testing.T) {
 					t.Parallel()
 					r := newRig(t)
 					locks := r.locksWith(func(o *redis.Options) { o.ContextTimeoutEnabled = timeouts }, patient)
 					rule := f(r.proxy, faultproxy.Once(scriptOn(t, "acquire", "k")))
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					opts := []core.AcquireOption{core.LeaseTime(time.Minute)}
-					switch end {
-					case "deadline":
-						ctx, cancel = context.WithTimeout(ctx, after)
-						defer cancel()
-					case "cancel":
-						time.AfterFunc(after, cancel)
-					case "wait time":
-						opts = append(opts, core.WaitTime(after))
-					}
+					ctx, opts := leaving(t, end, after)
+					opts = append(opts, core.LeaseTime(time.Minute))
 					o := <-acquiring(ctx, locks.Lock("k"), opts...)
 					wantAtMost(t, "acquire", o.took, after)
 					wantErr(t, o.err, want)

@@ -6,15 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"maps"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -164,10 +162,15 @@ func releasing(hold *core.Hold) <-chan error {
 	return done
 }
 
-// script matches the execution of one script, such as "handoff".
+// script matches the execution of one script: "handoff" of the reentrant lock, "fair/acquire"
+// of another kind.
 func script(t *testing.T, name string) faultproxy.Match {
 	t.Helper()
-	sum := sha1.Sum([]byte(scriptSources(t)[name]))
+	source, ok := scriptSources(t)[name]
+	if !ok {
+		t.Fatalf("there is no script %q", name)
+	}
+	sum := sha1.Sum([]byte(source))
 	return faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing(hex.EncodeToString(sum[:])))
 }
 
@@ -179,17 +182,14 @@ func scriptOn(t *testing.T, name, key string) faultproxy.Match {
 
 func scriptSources(t *testing.T) map[string]string {
 	t.Helper()
-	const dir = "internal/redisstore/lua"
-	files, err := filepath.Glob(dir + "/*.lua")
-	must(t, err)
-	if len(files) == 0 {
-		t.Fatalf("no scripts in %s", dir)
-	}
 	sources := make(map[string]string)
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		must(t, err)
-		sources[strings.TrimSuffix(filepath.Base(file), ".lua")] = string(source)
+	for i, kind := range redisstore.NewKinds().All() {
+		for name, source := range kind.Sources() {
+			if i > 0 {
+				name = kind.Name + "/" + name
+			}
+			sources[name] = source
+		}
 	}
 	return sources
 }

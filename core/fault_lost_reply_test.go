@@ -30,7 +30,7 @@ func TestFault_LostReplies(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 	defer rdb.Close()
 	renewals := &renewalCounter{}
-	locks, err := core.New(rdb, core.WithWatchdog(900*time.Millisecond), patient, core.WithObserver(renewals))
+	locks, err := core.New(rdb, core.WithWatchdog(1800*time.Millisecond), patient, core.WithObserver(renewals))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestFault_LostReplies(t *testing.T) {
 	for round := range rounds {
 		nth := 1 + rand.N(commands)
 		rule := proxy.DropReply(faultproxy.Nth(nth, faultproxy.Command("EVALSHA")))
-		life{t: t, locks: locks, direct: direct, key: fmt.Sprintf("life:%d", round), renew: round%20 == 0, renewals: renewals}.run()
+		life{t: t, locks: locks, direct: direct, key: fmt.Sprintf("life:%d", round), renew: round%40 == 0, renewals: renewals}.run()
 		rule.Remove()
 		if rule.Hits() == 0 {
 			t.Error("no reply was lost")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
-	"github.com/redis/go-redis/v9"
 )
 
 // keysOf gives n lock names for every master of a cluster.
@@ -135,97 +134,149 @@ func (r *renewalTimes) wantInTime(t *testing.T, bound time.Duration, n int) {
 	}
 }
 
-// TestFault_Failover kills the master of a Sentinel under a holder and a waiter.
+// TestFault_Failover kills the master of a Sentinel under holders of all kinds, and those who wait
+// for them.
 func TestFault_Failover(t *testing.T) {
 	t.Parallel()
 	t.Run("lease shorter than the failover", func(t *testing.T) {
 		t.Parallel()
-		f := newFailover(t, core.WithWatchdog(400*time.Millisecond), core.WithBackendTimeout(200*time.Millisecond))
-		ctx, hold := acquired(t, t.Context(), f.locks.Lock("k"))
+		const watchdog = 2 * time.Second
+		f := newFailover(t, core.WithWatchdog(watchdog), core.WithBackendTimeout(500*time.Millisecond))
+		f.take()
+		f.wait()
+		f.DownAfter(time.Minute) // nobody takes over before the leases end
 		killed := time.Now()
 		f.Master.Kill()
-		awaitEnd(t, ctx)
-		wantAtMost(t, "the loss", time.Since(killed), 400*time.Millisecond)
-		wantEnded(t, ctx, core.ErrLost)
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		f.wantLost(killed, watchdog)
+		f.DownAfter(300 * time.Millisecond)
 		f.AwaitFailover()
-		f.liveness("k")
+		f.wantGot()
+		f.liveness()
 	})
 	t.Run("lease longer than the failover", func(t *testing.T) {
 		t.Parallel()
 		f := newFailover(t, core.WithWatchdog(12*time.Second), core.WithBackendTimeout(500*time.Millisecond))
-		ctx, hold := acquired(t, t.Context(), f.locks.Lock("k"))
-		direct := f.Replica.Client()
-		eventually(t, "the lock on the replica", func() bool { return direct.HExists(t.Context(), "k", hold.Field()).Val() })
-		got := make(chan outcome, 1)
-		go func() { got <- f.persistent("k") }()
-		waiters(t, f.locks, 1)
+		f.take()
+		f.wait()
 		f.Master.Kill()
 		f.AwaitFailover()
-		eventually(t, "a renewal on the new master", func() bool {
-			return ctx.Err() != nil || direct.PTTL(t.Context(), "k").Val() > 11*time.Second
-		})
-		wantAlive(t, ctx)
-		if !direct.HExists(t.Context(), "k", hold.Field()).Val() {
-			t.Error("the holder is not on the new master, and does not know")
-		}
-		_ = hold.Release(t.Context())
-		o := <-got
-		must(t, o.err)
-		released(t, o.hold)
-		f.liveness("k")
+		f.renewed.each(t, f.held, open)
+		f.wantGot()
+		f.liveness()
 	})
 	t.Run("lock not on the new master", func(t *testing.T) {
 		t.Parallel()
 		const watchdog = 6 * time.Second
 		f := newFailover(t, core.WithWatchdog(watchdog), core.WithBackendTimeout(500*time.Millisecond))
-		ctx, hold := acquired(t, t.Context(), f.locks.Lock("k"))
+		f.take()
 		f.Master.Kill()
 		f.AwaitFailover()
-		must(t, f.Replica.Client().Del(t.Context(), "k").Err()) // as if it had never got there
-		deleted := time.Now()
-		awaitEnd(t, ctx)
-		wantAtMost(t, "the loss", time.Since(deleted), watchdog/3)
-		wantEnded(t, ctx, core.ErrLost)
-		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		f.liveness("k")
+		must(t, f.Replica.Client().FlushAll(t.Context()).Err()) // as if nothing had ever got there
+		f.wantLost(time.Now(), watchdog/3)
+		f.liveness()
 	})
 }
 
+// failover is one under locks of all kinds.
 type failover struct {
 	*redisserver.Sentinel
-	t     *testing.T
-	rdb   *redis.Client
-	locks *core.Client
+	t       *testing.T
+	locks   *core.Client
+	renewed *renewedKeys
+	held    []*moved
 }
 
 func newFailover(t *testing.T, opts ...core.Option) *failover {
 	t.Helper()
-	f := &failover{t: t, Sentinel: redisserver.StartSentinel(t)}
-	f.rdb = f.Client()
-	f.locks = locksOn(t, f.rdb, opts...)
+	f := &failover{t: t, Sentinel: redisserver.StartSentinel(t), renewed: &renewedKeys{}}
+	f.locks = locksOn(t, f.Client(), append(opts, core.WithObserver(f.renewed))...)
 	warm(t, f.locks)
+	for _, kind := range family() {
+		f.held = append(f.held, &moved{member: kind, t: t, key: kind.kind, got: make(chan error, 1)})
+	}
 	return f
 }
 
-// persistent acquires for as long as Redis is away.
-func (f *failover) persistent(key string) (o outcome) {
+// take has all, and waits until the replica knows.
+func (f *failover) take() {
+	f.t.Helper()
+	for _, m := range f.held {
+		m.take(f.locks)
+	}
+	keys := f.Master.Client().DBSize(f.t.Context()).Val()
+	direct := f.Replica.Client()
+	eventually(f.t, "the replica has all", func() bool { return direct.DBSize(f.t.Context()).Val() == keys })
+}
+
+// wait has somebody wait for each, for as long as Redis is away.
+func (f *failover) wait() {
+	f.t.Helper()
+	for _, m := range f.held {
+		go func() { m.got <- f.persistent(func() error { return m.waited(f.locks) }) }()
+	}
+	waiters(f.t, f.locks, len(f.held))
+}
+
+// wantLost wants all that is held to be known to be lost, and gives it back.
+func (f *failover) wantLost(since time.Time, bound time.Duration) {
+	f.t.Helper()
+	for _, m := range f.held {
+		m.given.Store(true)
+		if m.has.hold == nil {
+			continue
+		}
+		awaitEnd(f.t, m.has.ctx)
+		wantAtMost(f.t, "the loss of "+m.kind, time.Since(since), bound)
+		wantEnded(f.t, m.has.ctx, core.ErrLost)
+		wantErr(f.t, m.has.hold.Release(f.t.Context()), core.ErrLost)
+	}
+}
+
+// wantGot gives back what is not lost, and wants those who wait to get it. A release that finds Redis
+// away goes on in the background, or its lease ends.
+func (f *failover) wantGot() {
+	f.t.Helper()
+	for _, m := range f.held {
+		m.given.Store(true)
+		if m.has.hold == nil || m.has.ctx.Err() == nil {
+			must(f.t, unlessAway(m.has.giveBack()))
+		}
+	}
+	for _, m := range f.held {
+		m.await("having it", m.got)
+	}
+}
+
+func unlessAway(err error) error {
+	if errors.Is(err, core.ErrUnavailable) {
+		return nil
+	}
+	return err
+}
+
+// persistent does something for as long as Redis is away.
+func (f *failover) persistent(do func() error) (err error) {
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
-		o = <-acquiring(f.t.Context(), f.locks.Lock(key))
-		if !errors.Is(o.err, core.ErrUnavailable) {
-			return o
+		if err = do(); !errors.Is(err, core.ErrUnavailable) {
+			return err
 		}
 		time.Sleep(20 * time.Millisecond) // as a caller would
 	}
-	return o
+	return err
 }
 
-// liveness wants the lock to be usable by this client and by a new one.
-func (f *failover) liveness(key string) {
+// liveness wants all to be usable by this client and by a new one.
+func (f *failover) liveness() {
 	f.t.Helper()
-	o := f.persistent(key)
-	must(f.t, o.err)
-	released(f.t, o.hold)
-	other := locksOn(f.t, f.Client(), patient)
-	must(f.t, other.Lock(key).Do(f.t.Context(), func(context.Context) error { return nil }, core.WaitTime(5*time.Second)))
+	for _, locks := range []*core.Client{f.locks, locksOn(f.t, f.Client(), patient)} {
+		for _, m := range f.held {
+			must(f.t, f.persistent(func() error {
+				has, err := m.have(f.t.Context(), locks, m.key+"-again")
+				if err != nil {
+					return err
+				}
+				return unlessAway(has.giveBack())
+			}))
+		}
+	}
 }

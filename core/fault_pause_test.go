@@ -53,7 +53,34 @@ func TestFault_PausedProcess(t *testing.T) {
 	}
 }
 
-// holderRole holds the lock k and works, or waits, until it is lost.
+// So it is with every kind of lock.
+func TestFault_PausedProcessOfEachKind(t *testing.T) {
+	t.Parallel()
+	for kind, s := range sorts {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			server := redisserver.Start(t)
+			locks := newLocks(t, server, patient)
+			defer faultClose(t, locks)
+			holder := startChild(t, "holder", server.Addr())
+			holder.hears("busy " + kind)
+			if got := holder.says(); got != "held" {
+				t.Fatal(got)
+			}
+			must(t, holder.cmd.Process.Signal(syscall.SIGSTOP))
+			ctx, hold := acquired(t, t.Context(), s.rival([]*core.Client{locks}), core.WaitTime(20*time.Second))
+			must(t, holder.cmd.Process.Signal(syscall.SIGCONT))
+			if got := holder.says(); !strings.HasPrefix(got, "lost") {
+				t.Error(got)
+			}
+			must(t, hold.Refresh(ctx, time.Minute)) // redis still knows it
+			wantAlive(t, ctx)
+			released(t, hold)
+		})
+	}
+}
+
+// holderRole holds the lock k, or one of a kind, and works, or waits, until it is lost.
 func holderRole(c childSide) error {
 	locks, err := core.New(c.rdb, core.WithWatchdog(600*time.Millisecond), patient)
 	if err != nil {
@@ -61,8 +88,12 @@ func holderRole(c childSide) error {
 	}
 	defer func() { _ = locks.Close(c.ctx) }()
 	c.wait()
-	busy := c.in.Text() == "busy"
-	ctx, hold, err := locks.Lock("k").Acquire(c.ctx)
+	how, kind, _ := strings.Cut(c.in.Text(), " ")
+	busy, lock := how == "busy", locks.Lock("k")
+	if s, ok := sorts[kind]; ok {
+		lock = s.lock([]*core.Client{locks})
+	}
+	ctx, hold, err := lock.Acquire(c.ctx)
 	if err != nil {
 		return err
 	}

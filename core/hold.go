@@ -17,14 +17,11 @@ type Hold struct {
 	ctx   holdContext
 }
 
-// client is the one that took the lock.
-func (h *Hold) client() *Client { return h.scope.owners[0].client }
-
 // scope is the part of a hold that the client keeps: what the watchdog and the
 // observers need, but not the Hold itself, so that a Hold that nobody refers to
 // any more can be noticed.
 type scope struct {
-	owners   []*ownership // one per key
+	owners   []*ownership // one per key; of a Redlock one per server that granted it
 	needs    int          // so many of their leases; with fewer it is lost
 	cancel   context.CancelCauseFunc
 	origin   origin
@@ -41,15 +38,16 @@ type scope struct {
 	cleanup   atomic.Pointer[runtime.Cleanup]
 }
 
-// newHold makes the handle of an acquisition and registers it with its owners.
-func newHold(ctx context.Context, owners []*ownership, req *request, from origin) *Hold {
+// newHold makes the handle of an acquisition, which needs so many of its owners, and registers
+// it with them.
+func newHold(ctx context.Context, owners []*ownership, needs int, req *request, from origin) *Hold {
 	var s *scope
 	if len(owners) == 1 && !from.reentrant {
 		s = &owners[0].first
 	} else {
 		s = &scope{}
 	}
-	s.origin, s.owners, s.needs = from, owners, len(owners)
+	s.origin, s.owners, s.needs = from, owners, needs
 	s.watchdog.Store(req.watchdog)
 	h := &Hold{scope: s}
 	h.bind(ctx)
@@ -96,20 +94,24 @@ func (h *Hold) Key() string {
 	return h.scope.owners[0].lease.Key
 }
 
-// Keys are the Redis keys of the lock: one, except for a [Client.MultiLock].
+// Keys are the Redis keys of the lock: one, except for a [Client.MultiLock], and for a
+// [Redlock] whose clients differ in their prefix.
 func (h *Hold) Keys() []string {
 	if h == nil {
 		return nil
 	}
-	keys := make([]string, len(h.scope.owners))
-	for i, o := range h.scope.owners {
-		keys[i] = o.lease.Key
+	keys := make([]string, 0, len(h.scope.owners))
+	for _, o := range h.scope.owners {
+		if !slices.Contains(keys, o.lease.Key) {
+			keys = append(keys, o.lease.Key)
+		}
 	}
 	return keys
 }
 
 // Field is the holder's field in the lock's hash: "<client id>:<n>". It says in
-// Redis and in traces who holds the lock.
+// Redis and in traces who holds the lock. Of a [Redlock] it is that of the first server that
+// granted it.
 func (h *Hold) Field() string {
 	if h == nil {
 		return ""
@@ -118,7 +120,9 @@ func (h *Hold) Field() string {
 }
 
 // Token is the fencing token: a number that is larger for every later holder. 0
-// where the kind of lock has none, as the plain lock.
+// where the lock has none, as a plain one that was acquired without [WithToken]. A re-entry has the
+// token of the first acquisition, whether it asks for one or not; one that asks where that has none
+// is [ErrInvalid].
 func (h *Hold) Token() int64 {
 	if h == nil {
 		return 0
@@ -148,13 +152,13 @@ func (s *scope) remaining(now time.Time) time.Duration {
 	return left[len(left)-s.needs]
 }
 
-// ownerOf is the live ownership of key in this hold.
-func (h *Hold) ownerOf(key string) *ownership {
+// ownerOf is the live ownership of a client's key in this hold.
+func (h *Hold) ownerOf(c *Client, key string) *ownership {
 	if h.scope.ended.Load() {
 		return nil
 	}
 	for _, o := range h.scope.owners {
-		if o.lease.Key == key && o.lease.Alive(time.Now()) {
+		if o.client == c && o.lease.Key == key && o.lease.Alive(time.Now()) {
 			return o
 		}
 	}
@@ -175,16 +179,24 @@ func (s *scope) lossCause() error {
 	if len(s.owners) == 1 {
 		return s.owners[0].lease.Loss()
 	}
-	var losses []error
-	for _, o := range s.owners {
-		if loss := o.lease.Loss(); loss != nil {
-			losses = append(losses, loss)
+	losses := make([]error, len(s.owners))
+	for i, o := range s.owners {
+		losses[i] = o.lease.Loss()
+	}
+	return beyond(len(s.owners)-s.needs, losses)
+}
+
+// beyond joins errors, of which some may be nil, if there are more than may be.
+func beyond(spare int, errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			spare--
 		}
 	}
-	if len(s.owners)-len(losses) >= s.needs {
+	if spare >= 0 {
 		return nil
 	}
-	return errors.Join(losses...)
+	return errors.Join(errs...)
 }
 
 // Handover moves the hold to work that outlives the caller, such as a goroutine

@@ -44,6 +44,7 @@ func TestHold_LastsAsLongAsEnoughOfItsLeases(t *testing.T) {
 					t.Error("not lost")
 				}
 				wantErr(t, context.Cause(ctx), core.ErrLost)
+				eventually(t, "told of the loss", func() bool { return told.count("loss") > 0 }) // after the context has ended
 				if n := told.count("loss"); n != 1 || hold.Remaining() != 0 {
 					t.Errorf("told of %d losses; %s remain", n, hold.Remaining())
 				}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/queue"
@@ -20,14 +21,37 @@ func ownerOf(h any) *ownership {
 func (o *ownership) Lasts(now time.Time) bool { return !o.lease.Expired(now) }
 
 // acquired registers the ownership that the attempt of w has brought, or that of a caller that
-// does not wait. A holder of this client whose lock it has taken is lost, or asks Redis.
-func (c *Client) acquired(o *ownership, w *queue.Waiter, g grant, now time.Time) {
-	for _, before := range c.queues.Acquired(o.lease.Key, w, queue.Grant{Holder: o, Kind: o.lease.Kind.Name, Sent: g.sent}, now) {
+// does not wait, or has the lock already as under. A holder of this client whose lock it has taken is lost, or asks Redis.
+func (c *Client) acquired(o, under *ownership, w *queue.Waiter, g grant, now time.Time) {
+	granted := queue.Grant{Holder: o, Kind: o.lease.Kind.Family, Shared: o.lease.Kind.Shared(), Sent: g.sent}
+	if under != nil {
+		granted.Under = under
+	}
+	for _, before := range c.queues.Acquired(o.lease.Key, w, granted, now) {
 		if replaced := ownerOf(before.Holder); before.Gone {
 			replaced.lease.Lose(errNotMine)
 		} else {
 			c.verify(replaced)
 		}
+	}
+}
+
+// passed notes that the attempt of w, or that of a caller that does not wait, has brought what
+// nobody holds.
+func (c *Client) passed(o *ownership, w *queue.Waiter, now time.Time) {
+	if strings.Contains(o.lease.Field, ":") { // it has changed the count
+		c.settled.note(o.lease.Key, o.lease.Field)
+	}
+	if w != nil {
+		c.queues.Passed(w, now)
+	}
+}
+
+// hinted asks Redis whether holders of this client still have their lock, after a message; not
+// where that only says that there is room for one more.
+func (c *Client) hinted(holders []queue.Holder) {
+	if len(holders) > 0 && ownerOf(holders[0]).lease.Kind.Shares != redisstore.Limited {
+		c.doubt(holders)
 	}
 }
 
@@ -62,7 +86,7 @@ func (o *ownership) fallen(change redisstore.Change) {
 // notQueued is the error of an acquisition that the queue of its key did not let in.
 func notQueued(err error, key string, kind *redisstore.Kind) error {
 	if other, ok := errors.AsType[*queue.KindError](err); ok {
-		return invalidf("this client uses %q as a %s lock; one name is for one kind: use that kind here too, or another name for the %s lock", key, other.Kind, kind.Name)
+		return invalidf("this client uses %q as a %s; one name is for one kind: use that kind here too, or another name for the %s", key, other.Kind, kind.Noun())
 	}
 	return ErrTooManyWaiters
 }

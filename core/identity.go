@@ -2,12 +2,14 @@ package core
 
 import (
 	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // identity is who a client is in Redis: its id, and the numbers behind it that its holders
@@ -24,6 +26,7 @@ const firstField = 1 << 40
 // rivalOf says who the holder is that a field names.
 func rivalOf(field string) queue.Rival {
 	_, number, found := strings.Cut(field, ":")
+	number = strings.TrimSuffix(number, ":write") // of a writer
 	n, err := strconv.ParseInt(number, 10, 64)
 	switch {
 	case !found:
@@ -46,8 +49,14 @@ func newID() string {
 
 // nextField makes a holder field that was never used: a command of an earlier
 // acquisition that lands late cannot be taken for one of this.
-func (i *identity) nextField() string {
+func (i *identity) nextField(kind *redisstore.Kind) string {
+	if kind.Holds != redisstore.Reentrant {
+		var id [16]byte
+		_, _ = rand.Read(id[:])
+		return hex.EncodeToString(id[:])
+	}
 	var buf [64]byte
 	field := append(append(buf[:0], i.id...), ':')
-	return string(strconv.AppendInt(field, firstField+i.fields.Add(1), 10))
+	field = strconv.AppendInt(field, firstField+i.fields.Add(1), 10)
+	return string(append(field, kind.Suffix...))
 }

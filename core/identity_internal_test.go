@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/core/internal/queue"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // The fields of this library differ from those of Redisson, whose numbers are threads.
@@ -11,10 +12,10 @@ func TestRivalOf(t *testing.T) {
 	t.Parallel()
 	i := identity{id: newID()}
 	for field, want := range map[string]queue.Rival{
-		"":                                       queue.Unseen,
-		"anything":                               queue.Unseen,
-		i.nextField():                            queue.Fellow,
-		i.nextField():                            queue.Fellow,
+		"":                              queue.Unseen,
+		"anything":                      queue.Unseen,
+		i.nextField(&redisstore.Kind{}): queue.Fellow,
+		i.nextField(&redisstore.Kind{Suffix: ":write"}): queue.Fellow,
 		i.id + ":1":                              queue.Stranger,
 		i.id + ":1099511627776":                  queue.Stranger,
 		i.id + ":":                               queue.Stranger,

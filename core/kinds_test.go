@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -34,11 +35,11 @@ func TestFenced_TokensRise(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, last := acquired(t, t.Context(), b.locks().FencedLock("order:42"))
-		if first.Token() != 1 || handed.Token() != 2 || last.Token() != 3 {
-			t.Errorf("tokens: got %d, %d, %d, want 1, 2, 3", first.Token(), handed.Token(), last.Token())
+		if first.Token() <= 0 || handed.Token() <= first.Token() || last.Token() <= handed.Token() {
+			t.Errorf("tokens: got %d, %d, %d, want each larger than the one before", first.Token(), handed.Token(), last.Token())
 		}
-		if got := b.Get(t.Context(), tokens).Val(); got != "3" {
-			t.Errorf("counter: got %q, want 3", got)
+		if got := b.Get(t.Context(), tokens).Val(); got != strconv.FormatInt(last.Token(), 10) {
+			t.Errorf("counter: got %q, want %d", got, last.Token())
 		}
 		wantErr(t, handed.Release(t.Context()), core.ErrLost)
 		released(t, last)
@@ -55,8 +56,8 @@ func TestFenced_ReentryHasTheTokenOfItsHold(t *testing.T) {
 		l := b.locks().FencedLock("order:42")
 		ctx, outer := acquired(t, t.Context(), l)
 		_, inner := acquired(t, ctx, l)
-		if outer.Token() != 1 || inner.Token() != 1 {
-			t.Errorf("tokens: got %d and %d, want 1 and 1", outer.Token(), inner.Token())
+		if outer.Token() == 0 || inner.Token() != outer.Token() {
+			t.Errorf("tokens: got %d and %d, want the same", outer.Token(), inner.Token())
 		}
 		b.wantCount(outer, "2")
 		released(t, inner)
@@ -64,17 +65,50 @@ func TestFenced_ReentryHasTheTokenOfItsHold(t *testing.T) {
 	})
 }
 
-// A counter that Redisson has drawn from goes on.
-func TestFenced_CounterIsRedissons(t *testing.T) {
+// Every exclusive kind draws a token where one is asked for, and none else. It is larger than
+// what Redisson has drawn, and than the time of the server; so it is larger than all before it
+// when the counter is lost.
+func TestWithToken_NeverFalls(t *testing.T) {
 	t.Parallel()
-	eachBed(t, func(t *testing.T, b *bed) {
-		b.Set(t.Context(), tokens, "41", 0)
-		_, hold := acquired(t, t.Context(), b.locks().FencedLock("order:42"))
-		if hold.Token() != 42 {
-			t.Errorf("token: got %d, want 42", hold.Token())
-		}
-		released(t, hold)
-	})
+	for name, lock := range map[string]func(*core.Client) core.Lock{
+		"reentrant": func(c *core.Client) core.Lock { return c.Lock("order:42") },
+		"spin":      func(c *core.Client) core.Lock { return c.SpinLock("order:42") },
+		"fenced":    func(c *core.Client) core.Lock { return c.FencedLock("order:42") },
+		"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachBed(t, func(t *testing.T, b *bed) {
+				l := lock(b.locks())
+				last := int64(41)
+				draw := func(what string) {
+					t.Helper()
+					before, err := b.Time(t.Context()).Result()
+					must(t, err)
+					_, hold := acquired(t, t.Context(), l, core.WithToken())
+					if token := hold.Token(); token <= last || token < before.UnixMicro() {
+						t.Errorf("%s: token %d after %d, at %d", what, token, last, before.UnixMicro())
+					}
+					last = hold.Token()
+					released(t, hold)
+				}
+				b.Set(t.Context(), tokens, last, 0)
+				draw("after Redisson")
+				draw("the next one")
+				b.Del(t.Context(), tokens)
+				draw("the counter is lost")
+				last += int64(time.Hour / time.Microsecond)
+				b.Set(t.Context(), tokens, last, 0)
+				draw("the counter is before the clock")
+				if counter, err := b.Get(t.Context(), tokens).Int64(); err != nil || counter != last {
+					t.Errorf("the counter is %d (%v), want %d, for Redisson to go on from", counter, err, last)
+				}
+				if _, hold := acquired(t, t.Context(), l); (hold.Token() != 0) != (name == "fenced") {
+					t.Errorf("token %d of one who asked for none", hold.Token())
+				}
+			})
+		})
+	}
 }
 
 func TestFenced_ObserversSeeTheToken(t *testing.T) {
@@ -83,8 +117,8 @@ func TestFenced_ObserversSeeTheToken(t *testing.T) {
 	rec := &tokenRecorder{}
 	_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(rec)).FencedLock("order:42"))
 	released(t, hold)
-	if rec.acquired.Token != 1 || rec.acquired.Kind != core.KindFenced || rec.ended.Token != 1 {
-		t.Errorf("got %+v and %+v, want token 1 of a fenced lock", rec.acquired, rec.ended)
+	if rec.acquired.Token == 0 || rec.acquired.Kind != core.KindFenced || rec.ended.Token == 0 {
+		t.Errorf("got %+v and %+v, want the token of a fenced lock", rec.acquired, rec.ended)
 	}
 }
 

@@ -13,14 +13,15 @@ func (c *Client) abandon(kind *redisstore.Kind, keys []string, field string, cal
 	var late reaper.LateAnswer
 	if call != nil {
 		call.Settle()
-		late = lateAnswer{call}
+		late = lateAnswer{call, kind.Waits == redisstore.InRedis}
 	}
 	c.reaper.Abandon(kind, keys, field, late, lease)
 }
 
 // lateAnswer is an acquire without an answer, as the reaper sees it.
 type lateAnswer struct {
-	call *redisstore.Call[redisstore.Grant]
+	call   *redisstore.Call[redisstore.Grant]
+	queues bool // a refusal has left its field in a queue
 }
 
 // Late looks whether the answer has come.
@@ -29,11 +30,13 @@ func (l lateAnswer) Late() reaper.Outcome {
 	switch {
 	case redisstore.Pending(err):
 		return reaper.Pending
+	case redisstore.Short(err):
+		return reaper.Granted // too few replicas know
 	case err != nil && fate != redisstore.Unknown:
 		return reaper.Unchanged
 	case err != nil:
 		return reaper.Unknown
-	case grant.Refusal != nil:
+	case grant.Refusal != nil && !l.queues:
 		return reaper.Unchanged
 	default:
 		return reaper.Granted

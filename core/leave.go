@@ -1,7 +1,10 @@
 package core
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/queue"
@@ -35,9 +38,12 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	h.unwatch()
 	s.stopRenewal()
 	ctx = context.WithoutCancel(ctx)
-	err := eachOwnership(s.owners, func(o *ownership) error {
-		return o.leaveFor(ctx, s, d.Truncate(time.Millisecond), now)
+	err := s.each(func(o *ownership) error {
+		return o.leaveFor(ctx, d.Truncate(time.Millisecond), now)
 	})
+	if errors.Is(err, ErrLost) {
+		s.lostOnRelease(err)
+	}
 	s.finished(HoldResult{Left: true, Err: err})
 	return err
 }
@@ -45,7 +51,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 // close takes the hold away from all its owners, in one step: a re-entry is there
 // before it, or is refused.
 func (s *scope) close() error {
-	for _, o := range s.owners { // sorted by key, so that two who do this do not block each other
+	for _, o := range inOrder(s.owners) {
 		o.mu.Lock()
 	}
 	defer func() {
@@ -68,8 +74,16 @@ func (s *scope) close() error {
 	return nil
 }
 
+// inOrder are ownerships in the order in which their mutexes are taken, so that two who take
+// those of several do not block each other.
+func inOrder(owners []*ownership) []*ownership {
+	return slices.SortedFunc(slices.Values(owners), func(a, b *ownership) int {
+		return cmp.Or(cmp.Compare(a.client.id, b.client.id), cmp.Compare(a.lease.Key, b.lease.Key))
+	})
+}
+
 // leaveFor puts a marker in the place of the holder.
-func (o *ownership) leaveFor(ctx context.Context, s *scope, d time.Duration, now time.Time) error {
+func (o *ownership) leaveFor(ctx context.Context, d time.Duration, now time.Time) error {
 	if err := o.lease.Loss(); err != nil {
 		return err
 	}
@@ -88,16 +102,15 @@ func (o *ownership) leaveFor(ctx context.Context, s *scope, d time.Duration, now
 	if left.answer.Mine || left.done(o) {
 		return nil // one that was done, and is not there, is over
 	}
-	s.lostOnRelease(errNotMine)
 	return errNotMine
 }
 
 // mark makes a marker of the holder: by a field of its own, or of the old one where Redis
 // takes no new field, being out of memory, say.
 func (o *ownership) mark(ctx context.Context, d time.Duration, s span) (result[redisstore.Change], error) {
-	store, marker := o.client.store, o.client.nextField()
+	store, marker := o.client.store, o.client.nextField(o.lease.Kind)
 	passed, err := insist(ctx, o, s, passedLate, func(now time.Time) redisstore.Call[redisstore.Change] {
-		return store.HandOff(now, o.lease.Claim, marker, d)
+		return store.HandOff(now, o.lease.Claim, marker, redisstore.Terms{Lease: d})
 	})
 	if !redisstore.Rejects(err) {
 		return passed, err

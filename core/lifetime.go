@@ -15,7 +15,9 @@ import (
 // it is closed there is none.
 type lifetime struct {
 	callers callers
-	closing chan struct{}   // closed when it is not open any more
+	service context.Context //nolint:containedctx // of what ends when it is not open any more
+	closing <-chan struct{} // closed then
+	shut    context.CancelFunc
 	life    context.Context //nolint:containedctx // of the work
 	end     context.CancelFunc
 
@@ -27,7 +29,9 @@ type lifetime struct {
 // open begins it.
 func (l *lifetime) open() {
 	l.life, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // the client's own
-	l.callers.gone, l.closing = make(chan struct{}), make(chan struct{})
+	l.callers.gone = make(chan struct{})
+	l.service, l.shut = context.WithCancel(context.Background()) //nolint:forbidigo // as above
+	l.closing = l.service.Done()
 }
 
 // spawn runs work in a goroutine that endWork waits for. After that it does nothing.
@@ -58,7 +62,7 @@ func (l *lifetime) beginClose() bool {
 		return false
 	}
 	l.begun = true
-	close(l.closing)
+	l.shut()
 	l.mu.Unlock()
 	<-l.callers.refuse()
 	return true

@@ -1,11 +1,10 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -13,12 +12,15 @@ import (
 
 // Lock names a lock of a [Client]. It is a small immutable value without state of
 // its own: make it where it is needed, share it, drop it. Every acquisition has
-// its own [Hold].
+// its own [Hold]. It comes from a [Client] or from [Redlock]: the zero value cannot be used.
 type Lock struct {
 	client *Client
 	kind   *redisstore.Kind
 	name   string
 	names  []string // of a MultiLock, sorted; else nil
+	demand string   // of a semaphore: see [redisstore.Terms], or the operation that takes some
+
+	clients []*Client // of a Redlock; else nil
 }
 
 // Lock names a reentrant lock: Redisson's RLock, with which it shares the layout
@@ -35,8 +37,9 @@ func (c *Client) Lock(name string) Lock {
 // two must not share a name, which within one client is [ErrInvalid] while the name is in
 // use.
 //
-// The counter is a key of its own, "redisson_lock_token:{name}", without a TTL. Who deletes
-// it has the tokens begin anew.
+// The counter is a key of its own, "redisson_lock_token:{name}", without a TTL. A token is at
+// least the time of the server in microseconds, so that tokens go on to rise when the counter
+// was deleted or lost; Redisson's, which only count, go on from there.
 func (c *Client) FencedLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Fenced, name: name}
 }
@@ -64,7 +67,8 @@ func (c *Client) SpinLock(name string) Lock {
 // at most, and up to four times as long while the next one passes from holder to holder.
 // Then it gives all back and waits with empty hands again.
 //
-// A lease or a watchdog counts from the moment when the last lock is acquired.
+// A lease or a watchdog counts from the moment when the last lock is acquired. There is no
+// fencing token: [WithToken] is [ErrInvalid] for several names.
 func (c *Client) MultiLock(names ...string) Lock {
 	sorted := append([]string{}, names...) // not nil: a MultiLock, if an empty one
 	slices.Sort(sorted)
@@ -77,6 +81,10 @@ func (c *Client) MultiLock(names ...string) Lock {
 
 // keys are the Redis keys of the lock, checked.
 func (l Lock) keys() ([]string, error) {
+	if l.clients != nil {
+		_, err := l.redlock(nil)
+		return nil, err
+	}
 	names := l.names
 	if names == nil {
 		names = []string{l.name}
@@ -86,28 +94,13 @@ func (l Lock) keys() ([]string, error) {
 	}
 	keys := make([]string, len(names))
 	for i, name := range names {
-		key, err := l.client.key(name)
+		key, err := l.client.key(l.kind, name)
 		if err != nil {
 			return nil, err
 		}
 		keys[i] = key
 	}
-	return keys, nil
-}
-
-// key is the Redis key of a lock name.
-func (c *Client) key(name string) (string, error) {
-	key := c.cfg.prefix + name
-	switch {
-	case name == "":
-		return "", invalidf("empty lock name")
-	case len(key) > c.cfg.maxKeyLength:
-		return "", invalidf("the key of lock %.40q… has %d bytes, the limit is %d (WithMaxKeyLength)", name, len(key), c.cfg.maxKeyLength)
-	}
-	if err := c.store.CheckName(key); err != nil {
-		return "", invalidf("%v", err)
-	}
-	return key, nil
+	return l.client.cfg.inOrder(keys), nil
 }
 
 // Acquire takes the lock, waiting as [WaitTime] says, for as long as [LeaseTime]
@@ -178,6 +171,9 @@ func (h *Hold) conclude(ctx context.Context, err error) error {
 
 // acquire is Acquire without the guard against leaks.
 func (l Lock) acquire(ctx context.Context, opts []AcquireOption) (*Hold, error) {
+	if l.clients != nil {
+		return l.acquireOnMost(ctx, opts)
+	}
 	c := l.client
 	a := c.newAcquisition()
 	if err := a.read(l, opts); err != nil {
@@ -218,42 +214,56 @@ type acquisition struct {
 	req    request
 	report AcquireResult
 	first  attempt // room for the usual single attempt
+
+	redlock *redlock // that takes a Redlock; else nil
+	quorum  int      // of a Redlock; else 0: all are needed
 }
 
 // read checks what was asked for.
 func (a *acquisition) read(l Lock, opts []AcquireOption) (err error) {
 	if l.names == nil {
 		a.keys = a.key[:]
-		a.key[0], err = l.client.key(l.name)
+		a.key[0], err = l.client.key(l.kind, l.name)
 	} else {
 		a.keys, err = l.keys()
 	}
 	if err != nil {
 		return err
 	}
-	return l.client.readRequest(&a.req, l.kind, opts)
+	return l.readRequest(&a.req, opts)
 }
 
 // run is the acquisition, observed from start to end.
 func (a *acquisition) run(ctx context.Context) (*Hold, error) {
 	c := a.client
 	a.report.Acquisition = Acquisition{
-		Key: a.keys[0], Keys: len(a.keys), Kind: Kind(a.req.kind.Name), Label: a.req.label, Start: time.Now(),
+		Key: a.keys[0], Keys: len(a.keys), Kind: cmp.Or(a.report.Kind, Kind(a.req.kind.Name)), Label: a.req.label, Start: time.Now(),
 	}
 	observed := c.cfg.observers.observeAcquireStart(ctx, a.report.Acquisition)
-	owners, err := a.takeAll(observed)
+	owners, err := a.take(observed)
 	if err != nil {
-		if loss := c.lost(ctx, a.keys); loss != nil {
-			err = loss // that is what has happened, whatever noticed it first
-		}
-		c.backend.note(ctx, err)
 		c.report(observed, &a.report, err)
 		return nil, err
 	}
-	c.backend.note(ctx, nil)
 	a.report.Field, a.report.Token = owners[0].lease.Field, owners[0].token
 	c.report(observed, &a.report, nil)
-	return newHold(ctx, owners, &a.req, originOf(&a.req, &a.report)), nil
+	if a.req.kind.Holds == redisstore.Unheld {
+		return nil, nil //nolint:nilnil // there is nothing to hold
+	}
+	return newHold(ctx, owners, cmp.Or(a.quorum, len(owners)), &a.req, a.origin()), nil
+}
+
+// take is takeAll, and takes in what has become of it; a Redlock does so for each server.
+func (a *acquisition) take(ctx context.Context) ([]*ownership, error) {
+	if a.redlock != nil {
+		return a.redlock.take(ctx)
+	}
+	owners, err := a.takeAll(ctx)
+	if err != nil {
+		err = cmp.Or(a.client.lost(ctx, a.keys), err) // that is what has happened, whatever noticed it first
+	}
+	a.client.backend.note(ctx, err)
+	return owners, err
 }
 
 // report notifies the observers how an acquisition ended.
@@ -275,6 +285,8 @@ func outcomeOf(err error) Outcome {
 		return OutcomeAcquired
 	case errors.Is(err, ErrTooManyWaiters):
 		return OutcomeOverload
+	case errors.Is(err, ErrInvalid):
+		return OutcomeKey
 	case errors.Is(err, ErrClosed), errors.Is(err, ErrNotHeld), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return OutcomeCanceled
 	case errors.Is(err, ErrUnavailable):
@@ -297,19 +309,22 @@ func (a *acquisition) takeAll(ctx context.Context) ([]*ownership, error) {
 	if len(a.keys) > 1 {
 		return c.takeMany(ctx, a.keys, &a.req, &a.report)
 	}
-	o, err := c.ownedAs(ctx, a.keys[0], a.req.kind)
+	o, under, err := c.ownedAs(ctx, a.keys[0], &a.req)
 	switch {
 	case err != nil:
 		return nil, err
 	case o != nil:
 		return a.enterAgain(ctx, o)
 	}
+	a.req.under = under
 	a.first = c.newAttempt(ctx, a.keys[0], &a.req, &a.report, now)
 	if o, err = a.first.run(ctx); err != nil {
 		return nil, err
 	}
 	a.report.acquired = a.first.now
-	o.watch(a.req.watchdog, a.first.now)
+	if a.req.kind.Holds != redisstore.Unheld {
+		o.watch(a.req.watchdog, a.first.now)
+	}
 	return o.self[:], nil
 }
 
@@ -320,79 +335,4 @@ func (a *acquisition) enterAgain(ctx context.Context, o *ownership) ([]*ownershi
 	}
 	a.report.Outcome, a.report.acquired = OutcomeReentered, time.Now()
 	return o.self[:], nil
-}
-
-// State is a lock as Redis has it at one instant, asked of the master.
-type State struct {
-	// Key is the Redis key.
-	Key string
-	// Holders maps the holder fields ("<client id>:<n>") to their hold counts.
-	// Empty when the lock is free.
-	Holders map[string]int
-	// TTL is what is left of the lease: 0 when the lock is free, negative when the
-	// key has no TTL.
-	TTL time.Duration
-}
-
-// State reads who holds the lock. Of a MultiLock it is [ErrInvalid].
-func (l Lock) State(ctx context.Context) (State, error) {
-	snap, key, err := ask(ctx, l, "State", (*redisstore.Store).State)
-	if err != nil {
-		return State{}, err
-	}
-	state := State{Key: key, Holders: make(map[string]int, len(snap.Holders))}
-	if len(snap.Holders) == 0 {
-		return state, nil
-	}
-	state.TTL = snap.TTL
-	for field, count := range snap.Holders {
-		n, err := strconv.Atoi(count)
-		if err != nil {
-			return State{}, unavailable(fmt.Errorf("key %q is not a plain lock: field %q has the value %q", key, field, count))
-		}
-		state.Holders[field] = n
-	}
-	return state, nil
-}
-
-// ForceRelease frees the lock whoever holds it, as RLock.forceUnlock, and says
-// whether it was held. The holder finds out at its next renewal at the latest. For
-// operators: the work that the lock guarded may still go on. Of a MultiLock it is
-// [ErrInvalid].
-//
-// Only a lock is freed. A key of another type, or a hash that is not a plain lock's, stays
-// and is [ErrUnavailable]; that includes Redisson's read-write lock, semaphores and
-// latches. Its fair, fenced and spin locks have the plain lock's hash and are freed, but
-// only waiters of the plain kind are notified.
-func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
-	freed, key, err := ask(ctx, l, "ForceRelease", (*redisstore.Store).Force)
-	if err != nil {
-		return false, err
-	}
-	l.client.queues.Wake(key)
-	l.client.doubt(l.client.queues.Holders(key))
-	return freed, nil
-}
-
-// ask sends one question about a single lock.
-func ask[T any](
-	ctx context.Context, l Lock, what string, send func(*redisstore.Store, time.Time, *redisstore.Kind, string) redisstore.Call[T],
-) (answer T, key string, err error) {
-	if l.names != nil {
-		return answer, "", invalidf("%s of a MultiLock: ask for each of its locks", what)
-	}
-	if key, err = l.client.key(l.name); err != nil {
-		return answer, "", err
-	}
-	if err := l.client.callers.enter(); err != nil {
-		return answer, "", err
-	}
-	defer l.client.callers.exit()
-	if err := l.client.store.Detect(ctx, l.client.detectLimit(time.Now())); err != nil {
-		return answer, "", unavailable(err)
-	}
-	now := time.Now()
-	call := send(l.client.store, now, l.kind, key)
-	answer, _, err = call.Wait(ctx, l.client.callLimit(now))
-	return answer, key, unavailable(err)
 }

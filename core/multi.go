@@ -15,7 +15,7 @@ func (c *Client) takeMany(ctx context.Context, keys []string, req *request, repo
 	var wanted []string
 	for i, key := range keys {
 		var err error
-		if owners[i], err = c.ownedAs(ctx, key, req.kind); err != nil {
+		if owners[i], _, err = c.ownedAs(ctx, key, req); err != nil {
 			return nil, err
 		}
 		if owners[i] == nil {
@@ -116,7 +116,7 @@ func (m *multi) take(ctx context.Context) error {
 		return nil
 	}
 	for _, key := range m.keys {
-		if err := m.client.queues.Check(key, m.req.kind.Name); err != nil {
+		if err := m.client.queues.Check(key, m.req.kind.Family); err != nil {
 			return notQueued(err, key, m.req.kind)
 		}
 	}

@@ -18,14 +18,14 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 		owners[i] = m.got[index]
 	}
 	a := m.client.newAttempt(ctx, m.keys[acquired[0]], m.req, m.report, time.Now())
-	err := eachOwnership(owners, func(o *ownership) error {
+	err := joined(eachOwnership(owners, func(o *ownership) error {
 		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
 		if err != nil {
 			return err
 		}
 		o.lease.Acknowledge(sent, m.req.lease)
 		return o.lease.Loss()
-	})
+	}))
 	a.now = time.Now()
 	switch {
 	case err == nil:
@@ -44,9 +44,9 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 // grace is how long a roll-back may hold up its caller beyond the wait time.
 const grace = 50 * time.Millisecond
 
-// giveBack frees what was taken, which nobody has seen yet. With a Redis that answers
-// it is gone on return; one that does not holds the caller up for no longer than the
-// backend timeout, or grace beyond the wait time or ctx.
+// giveBack frees what was taken. With a Redis that answers it is gone on return; one that
+// does not holds the caller up for no longer than the backend timeout, or grace beyond the
+// wait time or ctx.
 func (m *multi) giveBack(ctx context.Context) {
 	got := slices.DeleteFunc(slices.Clone(m.got), func(o *ownership) bool { return o == nil })
 	clear(m.got)
@@ -54,23 +54,35 @@ func (m *multi) giveBack(ctx context.Context) {
 		return
 	}
 	a := m.client.newAttempt(ctx, m.keys[m.first], m.req, m.report, time.Now())
-	patience := grace
-	var ended <-chan struct{}
-	if ctx.Err() == nil {
-		patience, ended = max(grace, a.limit().Sub(a.now)), ctx.Done()
+	giveBack(ctx, got, a.limit().Sub(a.now))
+}
+
+// giveBack frees ownerships that nobody has seen yet, all at once. It waits for that as long
+// as its patience lasts, or for no longer than grace once ctx has ended.
+func giveBack(ctx context.Context, got []*ownership, patience time.Duration) {
+	if len(got) == 0 {
+		return
 	}
-	limit := time.NewTimer(patience)
+	ended := ctx.Done()
+	if ctx.Err() != nil {
+		patience, ended = 0, nil
+	}
+	limit := time.NewTimer(max(grace, patience))
 	defer limit.Stop()
-	gone := make(chan struct{})
-	m.client.spawn(func(life context.Context) {
-		defer close(gone)
-		_ = eachOwnership(got, func(o *ownership) error { //nolint:errcheck // the reaper goes on
-			return o.freeNow(context.WithoutCancel(life))
+	gone := make(chan struct{}, len(got))
+	for _, o := range got {
+		o.client.spawn(func(life context.Context) {
+			_ = o.freeNow(context.WithoutCancel(life)) //nolint:errcheck // the reaper goes on
+			gone <- struct{}{}
 		})
-	})
-	select {
-	case <-gone:
-	case <-limit.C:
-	case <-ended:
+	}
+	for range got {
+		select {
+		case <-gone:
+		case <-limit.C:
+			return
+		case <-ended:
+			return
+		}
 	}
 }

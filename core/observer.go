@@ -17,6 +17,7 @@ const (
 	OutcomeBusy      Outcome = "busy"      // the wait time was over
 	OutcomeOverload  Outcome = "overload"  // too many waiters
 	OutcomeBackend   Outcome = "backend"   // Redis did not answer, or with an error
+	OutcomeKey       Outcome = "key"       // [ErrInvalid]: the key is not one for this lock, such as that of another kind of lock
 	OutcomeCanceled  Outcome = "canceled"  // the caller's context ended, the lock it carried was lost, or the client was closed
 )
 
@@ -270,4 +271,12 @@ const (
 	KindReentrant Kind = "reentrant" // Redisson's RLock: [Client.Lock] and [Client.MultiLock]
 	KindFenced    Kind = "fenced"    // RFencedLock: [Client.FencedLock]
 	KindSpin      Kind = "spin"      // RedissonSpinLock: [Client.SpinLock]
+	KindRead      Kind = "read"      // the read lock of RReadWriteLock: [Client.ReadLock]
+	KindWrite     Kind = "write"     // its write lock: [Client.WriteLock]
+	KindFair      Kind = "fair"      // RedissonFairLock: [Client.FairLock]
+	KindRedlock   Kind = "redlock"   // RedissonRedLock: [Redlock]
+
+	KindSemaphore      Kind = "semaphore"       // RPermitExpirableSemaphore: [Client.PermitSemaphore]
+	KindPlainSemaphore Kind = "plain_semaphore" // RSemaphore: [Client.Semaphore]
+	KindLatch          Kind = "latch"           // RCountDownLatch: [Client.CountDownLatch]
 )

@@ -198,6 +198,29 @@ func TestObservers_Outcomes(t *testing.T) {
 	})
 }
 
+// What cannot be had by mistake is nobody's lock.
+func TestObservers_MisuseIsNotBusy(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		obs := newRecorder()
+		locks := b.locks(core.WithObserver(obs))
+		ctx, hold := acquired(t, t.Context(), locks.ReadLock("k"))
+		for _, try := range []func() error{
+			func() error { _, _, err := locks.WriteLock("k").Acquire(ctx); return err },
+			func() error { _, _, err := locks.FencedLock("k").Acquire(ctx); return err },
+			func() error { _, _, err := locks.FencedLock("k").Acquire(t.Context()); return err },
+			func() error { _, _, err := locks.MultiLock("k", "other").Acquire(t.Context()); return err },
+		} {
+			wantErr(t, try(), core.ErrInvalid)
+		}
+		released(t, hold)
+		want := []core.Outcome{core.OutcomeAcquired, core.OutcomeKey, core.OutcomeKey, core.OutcomeKey, core.OutcomeKey}
+		if got := obs.outcomes(); !slices.Equal(got, want) {
+			t.Errorf("outcomes: got %q, want %q", got, want)
+		}
+	})
+}
+
 func (r *recorder) outcomes() (all []core.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -53,12 +53,14 @@ type Option func(*config) error
 
 type config struct {
 	prefix           string
+	mapper           func(name string) string // nil: the prefix goes in front
 	watchdog         time.Duration
 	backendTimeout   time.Duration
 	maxWaitersPerKey int
 	maxWaiters       int
 	maxKeyLength     int
 	pubSub           PubSub
+	replication      redisstore.Replication
 	observers        observers
 }
 
@@ -78,7 +80,7 @@ func newConfig(opts []Option) (config, error) {
 		}
 		errs = append(errs, opt(&cfg))
 	}
-	errs = append(errs, cfg.checkPrefix())
+	errs = append(errs, cfg.checkPrefix(), cfg.checkMapper(), cfg.checkReplication())
 	return cfg, errors.Join(errs...)
 }
 
@@ -101,7 +103,8 @@ func (c *config) checkPrefix() error {
 
 // WithPrefix puts prefix before every lock name: the Redis key of Lock("order:42")
 // is then prefix + "order:42". It has to leave 64 bytes of [WithMaxKeyLength] for
-// names, and what rules need for theirs. Default: none.
+// names, and what rules need for theirs. Where Java's names differ by more than a prefix:
+// [WithNameMapper]. Default: none.
 //
 // Clients that share a Redis and should not meet need prefixes of which none begins
 // with another: a client with the prefix "shop:" and the name "a:order:42" means the
@@ -129,9 +132,9 @@ func WithWatchdog(lease time.Duration) Option {
 // WithBackendTimeout sets how long Redis may say nothing at all before operations end
 // with [ErrUnavailable], whatever the wait time; others then fail at once, until it
 // answers again. Slow is not silent: while Redis answers anything, an operation that
-// needs several round trips, for a connection, say, may take longer than this. To tell
-// the two apart, a client that has had no answer for some milliseconds pings on a
-// connection of its own. 10 ms to 1 minute, and more than a round trip takes. Default:
+// needs several round trips, for a connection, say, may take longer than this: up to its
+// wait time, and eight times this where it has none. To tell the two apart, a client that
+// has had no answer for some milliseconds pings on a connection of its own. 10 ms to 1 minute, and more than a round trip takes. Default:
 // [DefaultBackendTimeout].
 func WithBackendTimeout(d time.Duration) Option {
 	return func(c *config) error {
@@ -204,7 +207,7 @@ func atLeastOne(name string, n int) error {
 }
 
 // AcquireOption configures one acquisition. Build it with [WaitTime], [LeaseTime],
-// [Label] or [MaxWaiters]; the zero value changes nothing. It is a value so that
+// [Label], [MaxWaiters] or [WithToken]; the zero value changes nothing. It is a value so that
 // options cost no allocation.
 type AcquireOption struct {
 	field acquireField
@@ -221,6 +224,7 @@ const (
 	fieldLease
 	fieldLabel
 	fieldMaxWaiters
+	fieldToken
 )
 
 // WaitTime is how long Acquire may take, network included; never longer than the
@@ -243,6 +247,18 @@ func Label(name string) AcquireOption { return AcquireOption{field: fieldLabel, 
 // wait for the key. 0 leaves the client's limit alone.
 func MaxWaiters(n int) AcquireOption { return AcquireOption{field: fieldMaxWaiters, n: n} }
 
+// WithToken asks for a fencing token: see [Hold.Token]. Every lock of one name and one client
+// that one holder has at a time can carry one; [Client.FencedLock] always does. It costs no
+// round trip, but a second key in the script that takes the lock: the counter that FencedLock
+// has too; where somebody has set that to 2^53 or more, nothing is acquired, with
+// [ErrUnavailable]. No counter orders the holders of a [Client.MultiLock] of several names, of a
+// [Redlock], and of what several hold at a time ([Client.ReadLock], [Client.PermitSemaphore]):
+// there it is [ErrInvalid].
+//
+// A re-entry has the token of the hold that it enters again, asked for or not. Where that has
+// none, asking for one is [ErrInvalid], without a command: ask in the outer acquisition.
+func WithToken() AcquireOption { return AcquireOption{field: fieldToken} }
+
 // request is what one acquisition asks for.
 type request struct {
 	kind       *redisstore.Kind
@@ -252,11 +268,29 @@ type request struct {
 	watchdog   bool // no lease given
 	label      string
 	maxWaiters int
+	token      bool       // a fencing token is wanted
+	demand     string     // for its terms
+	operation  string     // what its fields are followed by where they are operations on a count
+	under      *ownership // of the caller, with which the lock can be shared; nil for none
+	member     bool       // of a Redlock, which has servers beside this one, and notifies the observers
+	admitted   bool       // the limits of waiters have let it in before
+}
+
+// terms are those of its attempts.
+func (r *request) terms() redisstore.Terms {
+	t := redisstore.Terms{Lease: r.lease, Token: r.token, Demand: r.demand}
+	if r.under != nil {
+		t.Under = r.under.Field()
+	}
+	return t
 }
 
 // readRequest fills r from the options.
 func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOption) error {
 	*r = request{kind: kind, forever: true, watchdog: true, lease: c.cfg.watchdog}
+	if kind.Holds == redisstore.Unheld {
+		r.watchdog, r.lease = false, operationTime
+	}
 	for _, o := range opts {
 		switch o.field {
 		case fieldNone:
@@ -267,7 +301,7 @@ func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOp
 			}
 		case fieldLease:
 			r.lease, r.watchdog = o.d.Truncate(time.Millisecond), false
-			if err := checkLease("LeaseTime", o.d); err != nil {
+			if err := checkLeaseOf(kind, o.d); err != nil {
 				return err
 			}
 		case fieldLabel:
@@ -277,9 +311,18 @@ func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOp
 			if o.n < 0 {
 				return invalidf("MaxWaiters(%d): want 0 or more", o.n)
 			}
+		case fieldToken:
+			r.token = true
 		}
 	}
 	return nil
+}
+
+func checkLeaseOf(kind *redisstore.Kind, d time.Duration) error {
+	if kind.Holds == redisstore.Unheld {
+		return invalidf("LeaseTime for a %s: nothing is held; want a PermitSemaphore, whose permits have leases", kind.Noun())
+	}
+	return checkLease("LeaseTime", d)
 }
 
 func checkLease(what string, d time.Duration) error {

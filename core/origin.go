@@ -1,36 +1,39 @@
 package core
 
-import (
-	"time"
-
-	"github.com/interlock-go/interlock/core/internal/redisstore"
-)
+import "time"
 
 // origin is the acquisition that has made a hold, as far as its leases do not tell that: what
 // [HoldInfo] needs.
 type origin struct {
-	kind      *redisstore.Kind
+	client    *Client // whose observers are notified
 	label     string
 	start     time.Time
 	took      time.Duration // from start until it was acquired
 	lease     time.Duration // the configured one
-	watchdog  bool          // the lease is renewed
+	keys      int32
+	watchdog  bool // the lease is renewed
 	reentrant bool
+	redlock   bool
 }
 
-func originOf(req *request, r *AcquireResult) origin {
+func (a *acquisition) origin() origin {
+	r := &a.report
 	return origin{
-		kind: req.kind, label: req.label, start: r.Start, took: r.acquired.Sub(r.Start),
-		lease: req.lease, watchdog: req.watchdog, reentrant: r.Outcome == OutcomeReentered,
+		client: a.client, keys: int32(r.Keys), redlock: a.redlock != nil, label: a.req.label, start: r.Start, took: r.acquired.Sub(r.Start),
+		lease: a.req.lease, watchdog: a.req.watchdog, reentrant: r.Outcome == OutcomeReentered,
 	}
 }
 
 // info describes the hold to the observers.
 func (s *scope) info() HoldInfo {
 	from, first := &s.origin, s.owners[0]
+	kind := Kind(first.lease.Kind.Name)
+	if from.redlock {
+		kind = KindRedlock
+	}
 	return HoldInfo{
 		Acquisition: Acquisition{
-			Key: first.lease.Key, Keys: len(s.owners), Kind: Kind(from.kind.Name), Label: from.label, Start: from.start,
+			Key: first.lease.Key, Keys: int(from.keys), Kind: kind, Label: from.label, Start: from.start,
 		},
 		Field:     first.lease.Field,
 		Token:     first.token,
@@ -41,5 +44,5 @@ func (s *scope) info() HoldInfo {
 	}
 }
 
-// observers are those of the client.
-func (s *scope) observers() *observers { return &s.owners[0].client.cfg.observers }
+// observers are those of the client that has made the hold.
+func (s *scope) observers() *observers { return &s.origin.client.cfg.observers }

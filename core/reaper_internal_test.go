@@ -28,7 +28,7 @@ func orphaned(t *testing.T, keys, each int) (*Client, *redis.Client, *faultproxy
 	asked := proxy.Watch(faultproxy.Command("evalsha", "eval"))
 	for range each {
 		for k := range keys {
-			c.abandon(c.kinds.Reentrant, []string{fmt.Sprint("k", k)}, c.nextField(), nil, time.Second)
+			c.abandon(c.kinds.Reentrant, []string{fmt.Sprint("k", k)}, c.nextField(c.kinds.Reentrant), nil, time.Second)
 		}
 	}
 	return c, rdb, asked

@@ -64,13 +64,20 @@ func (a *attempt) notEntered(ctx context.Context, err error) error {
 	}
 }
 
+// overtaken takes in that Redis has refused the lock to one who has it as o, and says how that one has
+// ended: it was released meanwhile, or is lost.
+func (o *ownership) overtaken() error {
+	_ = o.confirmed(false) //nolint:errcheck // the cause says more
+	return o.endCause()
+}
+
 // span is the time of an operation on a lock that is held already: the wait time.
 func (a *attempt) span() span {
 	switch {
 	case a.req.forever:
 		return span{}
 	case a.req.wait == 0:
-		return span{passing: a.now}
+		return span{passing: a.now, answers: a.answers}
 	default:
 		return span{end: a.until, passing: a.until}
 	}

@@ -25,9 +25,24 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 		return err
 	}
 	h.scope.stopRenewal()
-	return eachOwnership(h.scope.owners, func(o *ownership) error {
+	errs := eachOwnership(h.scope.owners, func(o *ownership) error {
 		return o.refresh(ctx, lease.Truncate(time.Millisecond))
 	})
+	if h.scope.enough(errs) {
+		return nil
+	}
+	return joined(errs)
+}
+
+// enough reports whether as many of the leases as are needed have no error.
+func (s *scope) enough(errs []error) bool {
+	done := 0
+	for _, err := range errs {
+		if err == nil {
+			done++
+		}
+	}
+	return done >= s.needs
 }
 
 func (o *ownership) refresh(ctx context.Context, ttl time.Duration) error {

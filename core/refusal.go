@@ -1,6 +1,12 @@
 package core
 
-import "context"
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
 
 // Refusal reports why Acquire would fail at once, as far as that is known without asking
 // Redis: [ErrInvalid], [ErrClosed], [ErrUnavailable] while Redis is known to be down, or
@@ -8,9 +14,12 @@ import "context"
 // It is for callers that have something costly to do before they wait, such as reading a
 // request. Nothing is reserved: the answer may differ a moment later.
 func (l Lock) Refusal(ctx context.Context, opts ...AcquireOption) error {
+	if l.clients != nil {
+		return l.refusalOfMost(ctx, opts)
+	}
 	c := l.client
 	var req request
-	if err := c.readRequest(&req, l.kind, opts); err != nil {
+	if err := l.readRequest(&req, opts); err != nil {
 		return err
 	}
 	keys, err := l.keys()
@@ -26,11 +35,25 @@ func (l Lock) Refusal(ctx context.Context, opts ...AcquireOption) error {
 		}
 	}
 	for _, key := range keys {
-		if err := c.queues.Check(key, req.kind.Name); err != nil {
+		if err := c.queues.Check(key, req.kind.Family); err != nil {
 			return notQueued(err, key, req.kind)
 		}
 	}
-	if len(keys) == 1 && req.mayWait() && c.owned(ctx, keys[0]) == nil && c.queues.FullFor(keys[0], req.maxWaiters) {
+	return c.refusalByContext(ctx, keys, &req)
+}
+
+// refusalByContext is the part of [Lock.Refusal] that depends on what ctx carries: a hold that
+// cannot be entered so, or none that would spare the caller the queue.
+func (c *Client) refusalByContext(ctx context.Context, keys []string, req *request) error {
+	inside := false
+	for _, key := range keys {
+		again, under, err := c.ownedAs(ctx, key, req)
+		if err != nil {
+			return err
+		}
+		inside = again != nil || under != nil
+	}
+	if len(keys) == 1 && !inside && req.mayWait() && c.queues.FullFor(keys[0], req.maxWaiters) {
 		return ErrTooManyWaiters
 	}
 	return nil
@@ -60,3 +83,23 @@ func (c *Client) Refusal(ctx context.Context, opts ...AcquireOption) error {
 
 // mayWait reports whether the caller would join a queue.
 func (r *request) mayWait() bool { return r.forever || r.wait > 0 }
+
+// readRequest fills r with what is asked of the lock.
+func (l Lock) readRequest(r *request, opts []AcquireOption) error {
+	err := l.client.readRequest(r, l.kind, opts)
+	if err == nil && r.token {
+		err = l.checkToken()
+	}
+	switch {
+	case err != nil:
+		return err
+	case l.kind.Holds == redisstore.Unheld:
+		r.operation = l.demand
+	case l.demand != "":
+		r.demand = l.demand
+		if _, err = strconv.ParseUint(l.demand, 10, 31); err != nil {
+			return invalidf("PermitSemaphore(%.40q, %s): want 0 to %d permits", l.name, l.demand, math.MaxInt32)
+		}
+	}
+	return nil
+}

@@ -37,7 +37,7 @@ func TestKinds_WaiterOfAnotherKindIsRefusedWhenAGrantArrives(t *testing.T) {
 	grant := r.proxy.HoldReply(faultproxy.Once(scriptOn(t, "acquire", "k")))
 	plain := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(0), core.LeaseTime(time.Minute))
 	<-grant.Hit()
-	refused := r.proxy.Watch(scriptOn(t, "acquire_fenced", "k"))
+	refused := r.proxy.Watch(scriptOn(t, "fenced/acquire", "k"))
 	fenced := acquiring(t.Context(), locks.FencedLock("k"), core.WaitTime(10*time.Second), core.LeaseTime(time.Minute))
 	behind := acquiring(t.Context(), locks.FencedLock("k"), core.WaitTime(10*time.Second), core.LeaseTime(time.Minute))
 	waiters(t, locks, 2)

@@ -19,7 +19,8 @@ import (
 // lowers the count.
 //
 // It is attempted even when ctx has ended, until Redis has said nothing for the backend
-// timeout, or has refused everything for as long; the time in which it waits behind another
+// timeout, or has refused everything for as long, or is so slow that it takes eight of them;
+// the time in which it waits behind another
 // operation of this holder counts. nil means
 // that this holder will never appear in Redis again. [ErrLost] says that the lock
 // had ended before; [ErrNotHeld] that this hold was released already, or is nil:
@@ -49,11 +50,16 @@ func (h *Hold) Release(ctx context.Context) error {
 
 // release takes the hold away from its owners.
 func (s *scope) release(ctx context.Context, now time.Time) (handed bool, err error) {
+	defer func() {
+		if errors.Is(err, ErrLost) {
+			s.lostOnRelease(err)
+		}
+	}()
 	if len(s.owners) == 1 { // the usual release, which need not pay for what follows
 		return s.owners[0].release(ctx, s, now)
 	}
 	var handovers atomic.Int32
-	err = eachOwnership(s.owners, func(o *ownership) error {
+	err = s.each(func(o *ownership) error {
 		handed, err := o.release(ctx, s, now)
 		if handed {
 			handovers.Add(1)
@@ -63,19 +69,32 @@ func (s *scope) release(ctx context.Context, now time.Time) (handed bool, err er
 	return handovers.Load() > 0, err
 }
 
-// eachOwnership does something for all keys of a MultiLock at once, so that together
-// they take no longer than one.
-func eachOwnership(owners []*ownership, do func(o *ownership) error) error {
-	if len(owners) == 1 {
-		return do(owners[0])
+// each does something that ends the hold for all its keys. That some leases are lost which
+// it does not need is no error: there is nothing left to end.
+func (s *scope) each(do func(o *ownership) error) error {
+	errs := eachOwnership(s.owners, do)
+	spare := len(errs) - s.needs
+	left := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, ErrLost) })
+	if len(errs)-len(left) <= spare {
+		errs = left
 	}
+	return joined(errs)
+}
+
+// eachOwnership does something for all keys of a lock at once, so that together they take no
+// longer than one.
+func eachOwnership(owners []*ownership, do func(o *ownership) error) []error {
 	errs := make([]error, len(owners))
+	if len(owners) == 1 {
+		errs[0] = do(owners[0])
+		return errs
+	}
 	var all sync.WaitGroup
 	for i, o := range owners {
 		all.Go(func() { errs[i] = do(o) })
 	}
 	all.Wait()
-	return joined(errs)
+	return errs
 }
 
 // joined joins what became of the keys of one lock, and leaves a single error as it is.
@@ -117,11 +136,7 @@ func (o *ownership) release(ctx context.Context, s *scope, now time.Time) (hande
 	if left := o.leave(s); left > 0 {
 		return false, o.leaveInner(ctx, left, has)
 	}
-	handed, err = o.freeLast(ctx, now, has)
-	if errors.Is(err, ErrLost) {
-		s.lostOnRelease(err)
-	}
-	return handed, err
+	return o.freeLast(ctx, now, has)
 }
 
 // leaveInner notes in Redis that one hold less is left.
@@ -163,6 +178,9 @@ func (s *scope) lostOnRelease(cause error) {
 // free gives the lock to the next waiter of this client, or to everybody.
 func (o *ownership) free(ctx context.Context, now time.Time, s span) (handed bool, err error) {
 	c := o.client
+	if c.cfg.replication.Acks != redisstore.NoAcks {
+		return false, o.freeForAll(ctx, s) // the next one has the replicas acknowledge its own acquire
+	}
 	w := c.queues.Choose(o.lease.Key, o, now)
 	if w == nil {
 		return false, o.freeForAll(ctx, s)
@@ -198,10 +216,10 @@ func (c *Client) passOn(o *ownership) {
 // handTo moves the lock to a waiter's new field.
 func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s span) (*ownership, error) {
 	c := o.client
-	field := c.nextField()
+	field := c.nextField(o.lease.Kind)
 	falls := o.expectFall(o.lease.Left(now), w.Lease)
 	got, err := insist(ctx, o, s, passedLate, func(now time.Time) redisstore.Call[redisstore.Change] {
-		return c.store.HandOff(now, o.lease.Claim, field, w.Lease)
+		return c.store.HandOff(now, o.lease.Claim, field, redisstore.Terms{Lease: w.Lease, Token: w.Token})
 	})
 	switch {
 	case redisstore.Rejects(err) && !got.doubt:
@@ -243,7 +261,11 @@ func (o *ownership) freeForAll(ctx context.Context, s span) error {
 		o.leaves(queue.NoMessage)
 		return err
 	}
-	o.leaves(c.othersNotified(o.lease.Key, got.answer.Notified))
+	if got.answer.Kept {
+		o.leaves(queue.Unpublished)
+	} else {
+		o.leaves(c.othersNotified(o.lease.Key, got.answer.Notified))
+	}
 	if got.answer.Mine || got.done(o) {
 		return nil
 	}

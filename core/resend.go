@@ -199,11 +199,14 @@ func (o *ownership) pause(ctx context.Context, pause time.Duration) error {
 type span struct {
 	end     time.Time // of the operation; zero: as long as Redis answers
 	passing time.Time // up to when errors that pass are waited out; zero: up to the end
+	answers time.Time // up to when answers are waited for, in all sends together; zero: each has its own time
 }
 
 // operation is the span of an operation without a wait time: as long as Redis answers, but
-// errors that pass are those of a Redis that is not there.
-func (c *Client) operation(now time.Time) span { return span{passing: now.Add(c.cfg.backendTimeout)} }
+// errors that pass are those of a Redis that is not there, and slow answers have a bound.
+func (c *Client) operation(now time.Time) span {
+	return span{passing: now.Add(c.cfg.backendTimeout), answers: c.callLimit(now)}
+}
 
 // begin takes the turn of an operation without a wait time, which was asked for at asked. It
 // gives when the operation begins and the time that it has then: what is left of the backend
@@ -223,10 +226,13 @@ func (o *ownership) begin(ctx context.Context, asked time.Time) (now time.Time, 
 
 // limit is up to when a command may take that is sent now.
 func (s span) limit(c *Client, now time.Time) time.Time {
-	if limit := c.callLimit(now); s.end.IsZero() || limit.Before(s.end) {
-		return limit
+	limit := c.callLimit(now)
+	for _, end := range [...]time.Time{s.end, s.answers} {
+		if !end.IsZero() {
+			limit = minTime(limit, end)
+		}
 	}
-	return s.end
+	return limit
 }
 
 // last is the time after which a command is not sent again after an error; silence is the

@@ -43,7 +43,7 @@ func (c *Client) listen(t *testing.T, w *queue.Waiter) *wakeup.Subscription {
 	if !c.queues.NeedsSubscription(w) {
 		t.Error("no subscription is needed")
 	}
-	listens := c.wakeups.Subscribe(t.Context(), "k", redisstore.Channel("k"))
+	listens := c.wakeups.Subscribe(t.Context(), wakeup.Topic{Key: "k"}, redisstore.Channel("k"))
 	c.queues.Subscribe(w, listens)
 	synctest.Wait()
 	return listens

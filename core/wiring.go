@@ -23,8 +23,8 @@ import (
 //	reaper  -> a lock was freed: the queue of the key wakes
 //	redisstore -> a node falls silent, or answers: the circuit breaker
 //
-// Mutexes are taken from outer to inner: an ownership's (of several those of smaller keys
-// first), the watchdog's, a lease's. That of an ownership's operations, of a queue's shard and
+// Mutexes are taken from outer to inner: an ownership's (of several in the order
+// of [inOrder]), the watchdog's, a lease's. That of an ownership's operations, of a queue's shard and
 // those of the other rooms stand by themselves. No room calls under one of its own.
 type rooms struct {
 	store    *redisstore.Store
@@ -40,7 +40,7 @@ func (c *Client) furnish(rdb redis.UniversalClient) (err error) {
 	c.queues = queue.New(queue.Config{PerKey: c.cfg.maxWaitersPerKey, InAll: c.cfg.maxWaiters})
 	c.breaker, c.reaper, c.wakeups = newBreaker(c), newReaper(c), newSubscriber(c)
 	store := redisstore.Config{
-		Timeout: c.cfg.backendTimeout, RenewTimeout: c.renewTimeout(),
+		Timeout: c.cfg.backendTimeout, RenewTimeout: c.renewTimeout(), Replication: c.cfg.replication,
 		Reports: redisstore.Reports{Silent: c.breaker.Trip, Answers: c.answers},
 	}
 	if c.cfg.pubSub != PubSubAuto {
@@ -79,7 +79,7 @@ func newReaper(c *Client) *reaper.Reaper {
 	return reaper.New(reaper.Config{
 		Redis:   clearing{c},
 		Silent:  func(ctx context.Context, key string) bool { return c.breaker.Check(ctx, key) != nil },
-		Cleared: func(key string) { c.queues.Wake(key) },
+		Cleared: func(key string) { c.queues.Wake(key, "") },
 		Spawn:   c.spawn,
 	})
 }
@@ -88,17 +88,26 @@ func newSubscriber(c *Client) *wakeup.Subscriber {
 	return wakeup.New(wakeup.Config{Wire: wire{c}, Woken: c.woken, Spawn: c.spawn})
 }
 
-// woken is notified of what has happened to the subscription of a key.
-func (c *Client) woken(key string, why wakeup.Reason) {
-	switch why {
-	case wakeup.Message:
-		c.doubt(c.queues.Message(key, time.Now()))
-	case wakeup.Confirmed:
-		c.doubt(c.queues.Confirmed(key, time.Now()))
-	case wakeup.Interrupted:
-		c.queues.Look(key)
-	case wakeup.Closed:
-		c.queues.Wake(key)
+// woken is notified of what has happened to the subscription of a topic.
+func (c *Client) woken(about wakeup.Topic, why wakeup.Reason) {
+	key := about.Key
+	if about.Lane == "" {
+		c.queues.WakeLanes(key) // they have no messages of their own
+	}
+	switch {
+	case why == wakeup.Interrupted, why == wakeup.Confirmed && about.Lane != "":
+		c.queues.Look(key, about.Lane)
+	case about.Lane != "":
+		c.queues.Wake(key, about.Lane)
+		if why == wakeup.Message {
+			c.doubt(c.queues.Holders(key))
+		}
+	case why == wakeup.Message:
+		c.hinted(c.queues.Message(key, time.Now()))
+	case why == wakeup.Confirmed:
+		c.hinted(c.queues.Confirmed(key, time.Now()))
+	default:
+		c.queues.Wake(key, "")
 	}
 }
 

@@ -1,0 +1,102 @@
+package core_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// A change that has failed is not reported as done when its first reply was lost: nothing is
+// remembered of it, and what cannot be read is named.
+func TestCounts_FailedChangeAndLostReply(t *testing.T) {
+	t.Parallel()
+	id := strings.Repeat("0", 32)
+	changes := map[string]func(ctx context.Context, locks *core.Client) error{
+		"set": func(ctx context.Context, locks *core.Client) error {
+			return locks.PermitSemaphore("pool", 0).SetPermits(ctx, 9)
+		},
+		"add": func(ctx context.Context, locks *core.Client) error {
+			return locks.PermitSemaphore("pool", 0).AddPermits(ctx, 9)
+		},
+		"release by id": func(ctx context.Context, locks *core.Client) error {
+			return locks.PermitSemaphore("pool", 0).ReleasePermit(ctx, id)
+		},
+		"release": func(ctx context.Context, locks *core.Client) error { return locks.Semaphore("pool").Release(ctx, 9) },
+		"down": func(ctx context.Context, locks *core.Client) error {
+			return locks.CountDownLatch("pool").CountDown(ctx)
+		},
+	}
+	for name, tt := range map[string]struct {
+		change string
+		ruin   func(b *bed)
+		why    string
+	}{
+		"set, leases are none":           {"set", func(b *bed) { b.Set(context.Background(), leases, "x", 0) }, "not a count"},
+		"add, leases are none":           {"add", func(b *bed) { b.Set(context.Background(), leases, "x", 0) }, "not a count"},
+		"release by id, leases are none": {"release by id", func(b *bed) { b.Set(context.Background(), leases, "x", 0) }, "not a count"},
+		"set, no number":                 {"set", notANumber, "not an integer"},
+		"add, no number":                 {"add", notANumber, "not an integer"},
+		"release, no number":             {"release", notANumber, "not an integer"},
+		"down, no number":                {"down", notANumber, "not an integer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachBed(t, func(t *testing.T, b *bed) {
+				for _, script := range []string{"semaphore/clear", "plain_semaphore/clear", "latch/clear"} {
+					warmScript(t, permits{b}, script)
+				}
+				b.Set(t.Context(), "pool", "4", 0)
+				tt.ruin(b)
+				before := b.Get(t.Context(), "pool").Val()
+				proxy, rdb := faultproxy.Around(t, b.Client)
+				rule := proxy.DropReply(faultproxy.Once(scripts))
+				err := changes[tt.change](t.Context(), locksOn(t, rdb, patient))
+				wantErr(t, err, core.ErrUnavailable)
+				if err != nil && !strings.Contains(err.Error(), tt.why) {
+					t.Errorf("%v says nothing of %q", err, tt.why)
+				}
+				if got := b.Get(t.Context(), "pool").Val(); got != before || rule.Hits() != 1 {
+					t.Errorf("the count is %s after %d lost replies, want %s", got, rule.Hits(), before)
+				}
+				b.wantGone("{pool}:interlock_ops")
+			})
+		})
+	}
+}
+
+func notANumber(b *bed) { b.Set(context.Background(), "pool", "many", 0) }
+
+// Who asks for what is no number learns that it is none.
+func TestCounts_NoNumber(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks(patient)
+		notANumber(b)
+		for name, ask := range map[string]func() error{
+			"permit": func() error {
+				_, _, err := locks.PermitSemaphore("pool", 2).Acquire(t.Context(), core.WaitTime(0))
+				return err
+			},
+			"permit of others": func() error {
+				_, _, err := locks.PermitSemaphore("pool", 0).Acquire(t.Context(), core.WaitTime(0))
+				return err
+			},
+			"plain": func() error { return locks.Semaphore("pool").Acquire(t.Context(), 1, core.WaitTime(0)) },
+			"latch": func() error { return locks.CountDownLatch("pool").Await(t.Context(), core.WaitTime(0)) },
+			"count": func() error {
+				_, err := locks.Semaphore("pool").Available(t.Context())
+				return err
+			},
+		} {
+			err := ask()
+			wantErr(t, err, core.ErrUnavailable)
+			if err != nil && !strings.Contains(err.Error(), "not an integer") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		b.wantGone("{pool}:interlock_ops", leases)
+	})
+}

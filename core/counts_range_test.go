@@ -1,0 +1,177 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// A number that Redisson cannot have is refused without a command, by whatever method.
+func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, sent := b.counted()
+		pool, plain := locks.PermitSemaphore("pool", 0), locks.Semaphore("pool")
+		methods := map[string]func(n int) error{
+			"Release":     func(n int) error { return plain.Release(t.Context(), n) },
+			"Acquire":     func(n int) error { return plain.Acquire(t.Context(), n) },
+			"add":         func(n int) error { return plain.AddPermits(t.Context(), n) },
+			"add permits": func(n int) error { return pool.AddPermits(t.Context(), n) },
+			"SetPermits":  func(n int) error { return pool.SetPermits(t.Context(), n) },
+			"TrySetPermits": func(n int) error {
+				_, err := pool.TrySetPermits(t.Context(), n)
+				return err
+			},
+			"TrySetCount": func(n int) error {
+				_, err := locks.CountDownLatch("pool").TrySetCount(t.Context(), n)
+				return err
+			},
+			"PermitSemaphore": func(n int) error {
+				_, _, err := locks.PermitSemaphore("pool", n).Acquire(t.Context(), core.WaitTime(0))
+				return err
+			},
+		}
+		for name, method := range methods {
+			for _, n := range []int{math.MaxInt, math.MinInt, math.MaxInt32 + 1, math.MinInt32 - 1} {
+				if err := method(n); err == nil {
+					t.Errorf("%s(%d) is nil", name, n)
+				} else {
+					wantErr(t, err, core.ErrInvalid)
+				}
+			}
+		}
+		if n := sent.Hits(); n != 0 {
+			t.Errorf("%d scripts", n)
+		}
+	})
+}
+
+// A number that was given where the semaphore was made is set again by every acquisition, so that
+// another one would not last: it is refused without a command.
+func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, sent := b.counted()
+		pool := locks.PermitSemaphore("pool", 3)
+		for name, method := range map[string]func() error{
+			"TrySetPermits": func() error { _, err := pool.TrySetPermits(t.Context(), 5); return err },
+			"SetPermits":    func() error { return pool.SetPermits(t.Context(), 5) },
+			"AddPermits":    func() error { return pool.AddPermits(t.Context(), 5) },
+		} {
+			err := method()
+			wantErr(t, err, core.ErrInvalid)
+			want := name + `(5): each acquisition of PermitSemaphore("pool", 3) sets it to 3 again: to set the number by hand, want PermitSemaphore("pool", 0) wherever it is used`
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		}
+		if n := sent.Hits(); n != 0 {
+			t.Errorf("%d scripts", n)
+		}
+	})
+}
+
+// What would come to a number that Redisson cannot have is refused: the count stays as it was,
+// nobody is notified, and nothing is remembered. So it is when the first reply was lost.
+func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
+	t.Parallel()
+	plain := func(n int) func(context.Context, *core.Client) error {
+		return func(ctx context.Context, locks *core.Client) error { return locks.Semaphore("pool").AddPermits(ctx, n) }
+	}
+	leased := func(n int) func(context.Context, *core.Client) error {
+		return func(ctx context.Context, locks *core.Client) error {
+			return locks.PermitSemaphore("pool", 0).AddPermits(ctx, n)
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(context.Context, *core.Client) error
+		count  string
+		fits   string // "": it is refused
+	}{
+		"release": {func(ctx context.Context, locks *core.Client) error {
+			return locks.Semaphore("pool").Release(ctx, 2)
+		}, "2147483646", ""},
+		"add":                 {plain(math.MaxInt32), "1", ""},
+		"add all":             {plain(math.MaxInt32), "0", "2147483647"},
+		"take away":           {plain(-1), "-2147483648", ""},
+		"take away all":       {plain(-math.MaxInt32), "-1", "-2147483648"},
+		"add permits":         {leased(1), "2147483646", ""}, // one is out
+		"add all permits":     {leased(1), "2147483645", "2147483646"},
+		"take permits away":   {leased(-2), "-2147483647", ""},
+		"beside a large one":  {plain(1), "9007199254740993", ""},
+		"beside the largest":  {plain(1), "9223372036854775807", ""},
+		"permits beside it":   {leased(1), "9223372036854775807", ""},
+		"beside the smallest": {plain(-1), "-9223372036854775808", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachBed(t, func(t *testing.T, bed *bed) {
+				b := permits{bed}
+				proxy, rdb := faultproxy.Around(t, b.Client)
+				locks := locksOn(t, rdb, patient)
+				warmScript(t, b, "plain_semaphore/clear")
+				warmScript(t, b, "semaphore/clear")
+				b.Set(t.Context(), "pool", 1, 0)
+				b.javaAcquire([]byte("0123456789abcdef"), neverExpires)
+				b.Set(t.Context(), "pool", tt.count, 0)
+				sub := b.subscribe(t, semaphoreChannel)
+				rule := proxy.DropReply(faultproxy.Once(scripts))
+				err, want := tt.change(t.Context(), locks), tt.fits
+				if want == "" {
+					want = tt.count
+					wantOnly(t, err, core.ErrInvalid, core.ErrUnavailable)
+					must(t, b.Publish(t.Context(), semaphoreChannel, "end").Err())
+					sub.want("end")
+					b.wantGone("{pool}:interlock_ops")
+				} else {
+					must(t, err)
+				}
+				if got := b.Get(t.Context(), "pool").Val(); got != want || rule.Hits() != 1 {
+					t.Errorf("%s permits after %d lost replies, want %s", got, rule.Hits(), want)
+				}
+			})
+		})
+	}
+}
+
+// A semaphore whose number nobody has set has no permits: who waits for one in vain is told that,
+// however the wait ends, and not when they are only taken.
+func TestPermitSemaphore_NumberNeverSet(t *testing.T) {
+	t.Parallel()
+	const want = "it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give PermitSemaphore one"
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		pool := locks.PermitSemaphore("pool", 0)
+		attempt := func(limit time.Duration, opts ...core.AcquireOption) error {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			_, _, err := pool.Acquire(ctx, opts...)
+			wantErr(t, err, core.ErrNotAcquired)
+			return err
+		}
+		for name, err := range map[string]error{
+			"one attempt": attempt(time.Hour, core.WaitTime(0)),
+			"wait time":   attempt(time.Hour, core.WaitTime(5*time.Second)),
+			"deadline":    attempt(5 * time.Second),
+		} {
+			if !strings.Contains(err.Error(), want) || !strings.Contains(core.ErrorText(err), want) {
+				t.Errorf("%s: got %v, logged as %s, want %q", name, err, core.ErrorText(err), want)
+			}
+			if got := errors.Is(err, context.DeadlineExceeded); got != (name == "deadline") {
+				t.Errorf("%s: matches a deadline: %v", name, got)
+			}
+		}
+		must(t, pool.SetPermits(t.Context(), 1))
+		_, hold := acquired(t, t.Context(), pool.Lock)
+		if err := attempt(time.Hour, core.WaitTime(0)); strings.Contains(err.Error(), "no permits") {
+			t.Errorf("of one that is taken: %v", err)
+		}
+		released(t, hold)
+	})
+}

@@ -1,0 +1,142 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// costed is a kind whose commands are counted.
+type costed struct {
+	constructor string
+	of          func(*core.Client) core.Lock
+	inTheWay    func(*core.Client) core.Lock
+}
+
+// ofItself is a kind that is in its own way.
+func ofItself(constructor string, of func(*core.Client) core.Lock) costed {
+	return costed{constructor, of, of}
+}
+
+func costs() []costed {
+	write := func(c *core.Client) core.Lock { return c.WriteLock("k") }
+	return []costed{
+		ofItself("Lock", func(c *core.Client) core.Lock { return c.Lock("k") }),
+		ofItself("MultiLock", func(c *core.Client) core.Lock { return c.MultiLock("k", "l", "m") }),
+		ofItself("FencedLock", func(c *core.Client) core.Lock { return c.FencedLock("k") }),
+		ofItself("FairLock", func(c *core.Client) core.Lock { return c.FairLock("k") }),
+		{"ReadLock", func(c *core.Client) core.Lock { return c.ReadLock("k") }, write},
+		ofItself("WriteLock", write),
+		ofItself("PermitSemaphore", func(c *core.Client) core.Lock { return c.PermitSemaphore("k", 1).Lock }),
+	}
+}
+
+// TestKinds_Commands compares how many commands each kind takes with the table in README.
+func TestKinds_Commands(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../README.md")
+	must(t, err)
+	for _, kind := range costs() {
+		t.Run(kind.constructor, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				free, waited := commands(t, b, kind.of, kind.inTheWay)
+				row := rowOf(string(readme), "`Client."+kind.constructor+"`")
+				want := fmt.Sprintf("| %d, %d |", free, waited)
+				if kind.constructor == "MultiLock" { // each of its keys has a message of its own: they come in any order
+					for round := 0; waited > 9 && round < 20; round++ {
+						_, waited = commands(t, b, kind.of, kind.inTheWay)
+					}
+					if waited >= 6 && waited <= 9 {
+						want = fmt.Sprintf("| %d for three keys, mostly 6 to 9 |", free)
+					}
+				}
+				if !strings.Contains(row, want) {
+					t.Errorf("%d commands for a free lock and %d for one that was waited for; README says:\n%s", free, waited, row)
+				}
+			})
+		})
+	}
+}
+
+// On a real server it is the same. Who is slow there looks more often, and never less: so one
+// round of several has to be as README says.
+func TestKinds_CommandsOnAServer(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../README.md")
+	must(t, err)
+	for _, kind := range costs() {
+		row := rowOf(string(readme), "`Client."+kind.constructor+"`")
+		if kind.constructor == "MultiLock" || kind.constructor == "PermitSemaphore" {
+			continue // whose messages and answers may cross
+		} else if !strings.Contains(row, "| 2, 4 |") {
+			t.Errorf("README says of %s: %s", kind.constructor, row)
+		}
+		t.Run(kind.constructor, func(t *testing.T) {
+			t.Parallel()
+			b := serverBed(t)
+			proxy, rdb := faultproxy.Around(t, b.Client)
+			locks, others := locksOn(t, rdb, patient), b.locks(patient)
+			_, hold := acquired(t, t.Context(), kind.of(locks)) // the server knows the scripts from here on
+			released(t, hold)
+			sent := proxy.Watch(scripts)
+			for round := range 20 {
+				before := sent.Hits()
+				_, theirs := acquired(t, t.Context(), kind.inTheWay(others))
+				waiting := acquiring(context.Background(), kind.of(locks))
+				eventually(t, "a look before it hears messages, and one after", func() bool { return sent.Hits()-before >= 2 })
+				released(t, theirs)
+				released(t, got(t, waiting).hold)
+				switch n := sent.Hits() - before; {
+				case n == 4:
+					return
+				case n < 4 || round == 19:
+					t.Fatalf("got %d commands for a lock that was waited for, want 4", n)
+				}
+			}
+		})
+	}
+}
+
+// rowOf is the first line of a table with a cell.
+func rowOf(text, cell string) string {
+	_, behind, _ := strings.Cut(text, "| "+cell+" |")
+	row, _, _ := strings.Cut(behind, "\n")
+	return row
+}
+
+// commands counts the scripts of a client for a lock that is free, and for one that another
+// client has and then releases.
+func commands(t *testing.T, b *bed, of, inTheWay func(*core.Client) core.Lock) (free, waited int) {
+	t.Helper()
+	proxy, rdb := faultproxy.Around(t, b.Client)
+	locks := locksOn(t, rdb)
+	_, hold := acquired(t, t.Context(), of(locks)) // the server knows the scripts from here on
+	released(t, hold)
+	sent := proxy.Watch(scripts)
+
+	_, hold = acquired(t, t.Context(), of(locks))
+	released(t, hold)
+	free = sent.Hits()
+
+	_, theirs := acquired(t, t.Context(), inTheWay(b.locks()))
+	_, _, err := of(locks).Acquire(t.Context(), core.WaitTime(0))
+	wantErr(t, err, core.ErrNotAcquired)
+	pass(time.Second) // for what there may be to clear up
+	if n := sent.Hits() - free; n != 1 {
+		t.Errorf("%d commands for an acquisition that does not wait, want 1", n)
+	}
+
+	before := sent.Hits()
+	waiting := acquiring(context.Background(), of(locks))
+	time.Sleep(100 * time.Millisecond) // in the time of the bubble
+	released(t, theirs)
+	released(t, got(t, waiting).hold)
+	return free, sent.Hits() - before
+}

@@ -1,0 +1,172 @@
+package core_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// inside does something while it has a lock.
+func inside(lock func(*core.Client) core.Lock) func(context.Context, *core.Client, func()) error {
+	return func(ctx context.Context, locks *core.Client, body func()) error {
+		return lock(locks).Do(ctx, func(context.Context) error {
+			body()
+			return nil
+		})
+	}
+}
+
+// sevenPermits does something while it has one of seven permits without leases.
+func sevenPermits(ctx context.Context, locks *core.Client, body func()) error {
+	s := locks.Semaphore("k")
+	if _, err := s.TrySetPermits(ctx, 7); err != nil {
+		return err
+	}
+	if err := s.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	body()
+	return s.Release(ctx, 1)
+}
+
+// A hundred callers who wait here for the same cost no more commands each than one does, whatever
+// the kind. Those of a fair lock stand in Redis instead, each in a place of its own.
+func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
+	t.Parallel()
+	const callers, rounds = 100, 5
+	for name, tt := range map[string]struct {
+		do      func(context.Context, *core.Client, func()) error
+		holders int32
+		most    float64 // scripts
+	}{
+		"read":          {inside(func(c *core.Client) core.Lock { return c.ReadLock("k") }), callers, 2.5},
+		"write":         {inside(func(c *core.Client) core.Lock { return c.WriteLock("k") }), 1, 2.5},
+		"one permit":    {inside(func(c *core.Client) core.Lock { return c.PermitSemaphore("k", 1).Lock }), 1, 4}, // who gets in has two more look
+		"seven permits": {inside(func(c *core.Client) core.Lock { return c.PermitSemaphore("k", 7).Lock }), 7, 3},
+		"semaphore":     {sevenPermits, 7, 4}, // one is for TrySetPermits
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachBed(t, func(t *testing.T, b *bed) {
+				locks, sent := b.counted(patient)
+				must(t, locks.Ready(t.Context()))
+				before := sent.Hits()
+				var held atomic.Int32
+				eachOf(callers, func(int) {
+					for range rounds {
+						err := tt.do(t.Context(), locks, func() {
+							if held.Add(1) > tt.holders {
+								t.Error("too many holders")
+							}
+							held.Add(-1)
+						})
+						if err != nil {
+							t.Error(err)
+						}
+					}
+				})
+				each := float64(sent.Hits()-before) / (callers * rounds)
+				t.Logf("%.2f scripts per acquisition", each)
+				if each > tt.most {
+					t.Errorf("got %.2f scripts per acquisition", each)
+				}
+				if s := locks.Stats(); s != (core.Stats{}) {
+					t.Errorf("stats: got %+v", s)
+				}
+			})
+		})
+	}
+}
+
+// Each who waits for a latch looks by itself: when it comes, when it hears messages, and when one
+// has come, or a second is over.
+func TestCountDownLatch_CommandsOfAHundredWaiters(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, sent := b.counted()
+		l := locks.CountDownLatch("k")
+		_, err := l.TrySetCount(t.Context(), 1)
+		must(t, err)
+		must(t, locks.Ready(t.Context()))
+		const n = 100
+		before, errs := sent.Hits(), make(chan error, n)
+		for range n {
+			go func() { errs <- l.Await(t.Context()) }()
+		}
+		pass(10 * time.Second)
+		if got := sent.Hits() - before; got > 14*n {
+			t.Errorf("%d scripts of %d who wait for ten seconds", got, n)
+		}
+		before = sent.Hits()
+		must(t, l.CountDown(t.Context()))
+		for range n {
+			must(t, <-errs)
+		}
+		if got := sent.Hits() - before; got > n+1 {
+			t.Errorf("%d scripts for %d to go on", got, n)
+		}
+	})
+}
+
+// Thousands of readers or permits are renewed by one command per hundred, and have no goroutine each.
+func TestKinds_ThousandsFewRoundTripsNoGoroutines(t *testing.T) {
+	t.Parallel()
+	const n, atOnce = 2_000, 50
+	for name, lock := range map[string]func(c *core.Client, i int) core.Lock{
+		"readers":             func(c *core.Client, i int) core.Lock { return c.ReadLock(strconv.Itoa(i)) },
+		"readers of one lock": func(c *core.Client, _ int) core.Lock { return c.ReadLock("k") },
+		"permits":             func(c *core.Client, i int) core.Lock { return c.PermitSemaphore(strconv.Itoa(i/100), 100).Lock },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.behindProxy()
+				goroutines := bubbleGoroutines(t)
+				holds, errs := make([]*core.Hold, n), make([]error, n)
+				eachOf(atOnce, func(first int) {
+					for i := first; i < n; i += atOnce {
+						_, holds[i], errs[i] = lock(locks, i).Acquire(t.Context())
+					}
+				})
+				must(t, errors.Join(errs...))
+				pass(10 * time.Second) // the first renewals make the script known
+				sent := proxy.Watch(scripts)
+				pass(10 * time.Second)
+				if got := sent.Hits(); got < n/100 || got > n/100+10 {
+					t.Errorf("one period: got %d scripts, want one per hundred", got)
+				}
+				if grown := bubbleGoroutines(t) - goroutines; grown > n/10 { // connections have some
+					t.Errorf("%d goroutines more", grown)
+				}
+				pass(15 * time.Second)
+				if got := locks.Stats().Holds; got != n {
+					t.Errorf("held: got %d", got)
+				}
+				for _, hold := range []*core.Hold{holds[0], holds[n/2], holds[n-1]} {
+					released(t, hold)
+				}
+			})
+		})
+	}
+}
+
+// bubbleGoroutines counts the goroutines of the bubble in which it is called. Those of other tests,
+// which may have thousands at the time, are of others.
+func bubbleGoroutines(t *testing.T) int {
+	t.Helper()
+	stacks := make([]byte, 64<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	header, _, _ := bytes.Cut(stacks, []byte("\n")) // its own comes first
+	_, own, ok := bytes.Cut(header, []byte("synctest bubble "))
+	if !ok {
+		t.Fatalf("not in a bubble: %s", header)
+	}
+	return bytes.Count(stacks, append([]byte("synctest bubble "), own...))
+}

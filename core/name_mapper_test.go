@@ -1,0 +1,229 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// around is a mapping that no prefix can be: it would show if it were applied twice.
+func around(name string) string { return "shop:{" + name + "}:v2" }
+
+// What the mapper makes of a name is the key, and what belongs to the lock is named after it.
+func TestNameMapper_MakesTheKey(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks(core.WithNameMapper(around))
+		ctx, hold := acquired(t, t.Context(), locks.FencedLock("order:42"))
+		if hold.Key() != "shop:{order:42}:v2" {
+			t.Errorf("key: got %q", hold.Key())
+		}
+		b.wantCount(hold, "1")
+		if got := b.Get(t.Context(), "redisson_lock_token:shop:{order:42}:v2").Val(); got != strconv.FormatInt(hold.Token(), 10) {
+			t.Errorf("the counter of tokens: got %q, want the token, %d", got, hold.Token())
+		}
+
+		if held, ok := core.Held(ctx, "order:42"); !ok || held != hold {
+			t.Errorf("Held by the name: got %v, %t", held, ok)
+		}
+		if _, ok := core.Held(ctx, hold.Key()); ok {
+			t.Error("Held by the key: want none, the mapping would have been applied twice")
+		}
+		state, err := locks.FencedLock("order:42").State(t.Context())
+		if err != nil || state.Holders[hold.Field()] != 1 {
+			t.Errorf("State: got %+v, %v", state, err)
+		}
+		_, inner := acquired(t, ctx, locks.FencedLock("order:42"))
+		b.wantCount(inner, "2")
+		released(t, inner)
+		released(t, hold)
+	})
+}
+
+// A client with the prefix and one with the mapper of the same name mean the same lock, and
+// wake each other.
+func TestNameMapper_MeetsAPrefix(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		mapped := b.locks(core.WithNameMapper(func(name string) string { return "shop:" + name }))
+		prefixed := b.locks(core.WithPrefix("shop:"))
+		_, hold := acquired(t, t.Context(), mapped.Lock("k"))
+		_, _, err := prefixed.Lock("k").Acquire(t.Context(), core.WaitTime(0))
+		wantErr(t, err, core.ErrNotAcquired)
+		done := make(chan error, 1)
+		go func() {
+			done <- prefixed.Lock("k").Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
+		}()
+		b.listeners("shop:k", 1)
+		released(t, hold)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestNameMapper_CalledOncePerAcquisition(t *testing.T) {
+	t.Parallel()
+	b := embeddedBed(t)
+	var calls atomic.Int64
+	locks := b.locks(core.WithNameMapper(func(name string) string {
+		calls.Add(1)
+		return "m:" + name
+	}))
+	b.warm(locks)
+	calls.Store(0)
+	_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	waited := make(chan error, 1)
+	go func() {
+		waited <- locks.Lock("k").Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
+	}()
+	waiters(t, locks, 1)
+	must(t, hold.Refresh(t.Context(), time.Minute))
+	released(t, hold)
+	must(t, <-waited)
+	if got := calls.Load(); got != 2 {
+		t.Errorf("two acquisitions, a refresh and two releases: got %d calls, want 2", got)
+	}
+}
+
+func TestNameMapper_BadKeysAreInvalid(t *testing.T) {
+	t.Parallel()
+	locks := locksOn(t, nowhere(t), core.WithMaxKeyLength(100), core.WithNameMapper(func(name string) string {
+		switch {
+		case strings.HasPrefix(name, "unknown"):
+			return ""
+		case strings.HasPrefix(name, "long"):
+			return strings.Repeat(name, 30)
+		}
+		return name
+	}))
+	for name, want := range map[string]string{
+		"unknown:1": `an empty key of lock "unknown:1"`, "long:1": "has 180 bytes, the limit is 100", "": "empty lock name",
+	} {
+		_, _, err := locks.Lock(name).Acquire(t.Context())
+		wantErr(t, err, core.ErrInvalid)
+		if !strings.Contains(errorText(err), want) {
+			t.Errorf("%q: got %v, want %q", name, err, want)
+		}
+		wantErr(t, locks.Lock(name).Refusal(t.Context()), core.ErrInvalid)
+		if _, held := core.Held(t.Context(), name); held {
+			t.Errorf("%q: held", name)
+		}
+	}
+}
+
+// The keys of several locks are taken in the order of the keys, whatever the mapper does to
+// that of the names, and a key that two names have is taken once.
+func TestNameMapper_SeveralLocksInTheOrderOfTheirKeys(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		keys := map[string]string{"a": "3", "b": "2", "c": "1", "C": "1", "other": "1"}
+		locks := b.locks(core.WithNameMapper(func(name string) string { return keys[name] }))
+		ctx, hold := acquired(t, t.Context(), locks.MultiLock("a", "b", "c", "C"))
+		for _, key := range []string{"1", "2", "3"} {
+			if got := b.HVals(t.Context(), key).Val(); len(got) != 1 || got[0] != "1" {
+				t.Errorf("%s: got holds %v, want one", key, got)
+			}
+		}
+		if hold.Key() != "1" {
+			t.Errorf("the first key: got %q, want 1", hold.Key())
+		}
+		for name := range keys {
+			if _, ok := core.Held(ctx, name); !ok {
+				t.Errorf("%q is not held", name)
+			}
+		}
+		released(t, hold)
+		b.wantGone("1", "2", "3")
+
+		_, hold = acquired(t, t.Context(), locks.MultiLock("c", "C", "other"))
+		b.wantCount(hold, "1")
+		released(t, hold)
+		b.wantGone("1")
+	})
+}
+
+func TestNew_BadNameMappersAreErrors(t *testing.T) {
+	t.Parallel()
+	prefixed := func(n int) core.Option {
+		return core.WithNameMapper(func(name string) string { return strings.Repeat("p", n) + name })
+	}
+	for _, tt := range []struct {
+		name string
+		opts []core.Option
+		want string // in the error; "" for none
+	}{
+		{"nil", []core.Option{core.WithNameMapper(nil)}, "WithNameMapper(nil)"},
+		{"beside a prefix", []core.Option{core.WithPrefix("shop:"), core.WithNameMapper(around)}, "write the prefix into the mapper"},
+		{"in front of a prefix", []core.Option{core.WithNameMapper(around), core.WithPrefix("shop:")}, `WithPrefix("shop:") and WithNameMapper`},
+		{"an empty prefix is none", []core.Option{core.WithPrefix(""), core.WithNameMapper(around)}, ""},
+		{"keys too long", []core.Option{prefixed(961)}, "a key of 1025 bytes of a name of 64, the limit is 1024: write WithMaxKeyLength(1025)"},
+		{"room", []core.Option{prefixed(960)}, ""},
+		{"short keys", []core.Option{core.WithMaxKeyLength(20), core.WithNameMapper(around)}, ""},
+		{"names that it does not know", []core.Option{core.WithNameMapper(func(string) string { return "" })}, ""},
+	} {
+		locks, err := core.New(nowhere(t), tt.opts...)
+		if err == nil {
+			must(t, locks.Close(t.Context()))
+		}
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s: got %v", tt.name, err)
+		case tt.want != "" && (!errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestClient_MaxNameLengthWithAMapper(t *testing.T) {
+	t.Parallel()
+	for what, tt := range map[string]struct {
+		mapper func(string) string
+		want   int
+	}{
+		"text around":  {around, 200 - len(around(""))},
+		"twice":        {func(name string) string { return name + name }, 100},
+		"a short hash": {core.KeyHash, 200},
+		"no key":       {func(string) string { return "" }, 200},
+	} {
+		locks := locksOn(t, nowhere(t), core.WithNameMapper(tt.mapper), core.WithMaxKeyLength(200))
+		if got := locks.MaxNameLength(); got != tt.want {
+			t.Errorf("%s: got %d, want %d", what, got, tt.want)
+		}
+		if locks.MaxKeyLength() != 200 || locks.Prefix() != "" {
+			t.Errorf("%s: MaxKeyLength %d, Prefix %q", what, locks.MaxKeyLength(), locks.Prefix())
+		}
+	}
+}
+
+// In a Cluster the key decides, not the name.
+func TestNameMapper_BracesInACluster(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { _ = rdb.Close() })
+	locks := locksOn(t, rdb, core.WithNameMapper(around), core.WithBackendTimeout(10*time.Millisecond))
+	err := locks.Lock("a}b{").Refusal(t.Context())
+	if err != nil {
+		t.Errorf("braces within those of the mapper: got %v", err)
+	}
+	odd := locksOn(t, rdb, core.WithNameMapper(func(name string) string { return "}" + name }), core.WithBackendTimeout(10*time.Millisecond))
+	wantErr(t, odd.Lock("{t}").Refusal(t.Context()), core.ErrInvalid)
+}
+
+// Redisson puts the channel of a latch into braces of its own, whatever the key has.
+func TestNameMapper_LatchInACluster(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	t.Cleanup(func() { _ = rdb.Close() })
+	locks := locksOn(t, rdb, core.WithNameMapper(func(name string) string { return "{" + name + "}" }), core.WithBackendTimeout(10*time.Millisecond))
+	_, err := locks.CountDownLatch("done").Count(t.Context())
+	wantErr(t, err, core.ErrInvalid)
+}

@@ -1,0 +1,60 @@
+package core_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// A Redis that answers is waited for, however slow it is; but what has no wait time ends
+// within eight backend timeouts in all. Here every answer takes a part of the backend timeout,
+// behind those to others on the same connection, and the script is not known any more: so a
+// command is sent again and again, and each time it may take long.
+func TestOutage_SlowAnswersHaveOneBound(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	background := context.Background()
+	for name, operation := range map[string]func(ctx context.Context, hold *core.Hold, locks *core.Client) error{
+		"acquire": func(_ context.Context, _ *core.Hold, locks *core.Client) error {
+			_, _, err := locks.Lock("other").Acquire(background, core.WaitTime(0))
+			return err
+		},
+		"re-entry": func(ctx context.Context, _ *core.Hold, locks *core.Client) error {
+			_, _, err := locks.Lock("held").Acquire(ctx, core.WaitTime(0))
+			return err
+		},
+		"release": func(_ context.Context, hold *core.Hold, _ *core.Client) error { return hold.Release(background) },
+		"refresh": func(_ context.Context, hold *core.Hold, _ *core.Client) error {
+			return hold.Refresh(background, 2*time.Hour)
+		},
+		"leave": func(_ context.Context, hold *core.Hold, _ *core.Client) error {
+			return hold.Leave(background, time.Minute)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for delay := timeout / 4; delay < timeout; delay += timeout / 20 {
+				inBubble(t, func(t *testing.T, b *bed) {
+					locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
+					ctx, hold := acquired(t, t.Context(), locks.Lock("held"), core.LeaseTime(time.Hour))
+					must(t, b.ScriptFlush(t.Context()).Err())
+					slow := proxy.DelayReply(faultproxy.Command("evalsha", "eval"), delay)
+					defer slow.Remove()
+					for i := range 12 {
+						acquiring(t.Context(), locks.Lock(fmt.Sprint("k", i)), core.WaitTime(10*timeout))
+						pass(timeout / 50)
+					}
+					start := time.Now()
+					err := operation(ctx, hold, locks)
+					if took := time.Since(start); took > 8*timeout {
+						t.Errorf("every answer takes %s: it took %s: %v", delay, took, err)
+					}
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,76 @@
+package core_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// Each master of a Cluster has replicas of its own.
+func TestCluster_ReplicasAreThoseOfTheMaster(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	replica := cluster.AddReplica(cluster.Masters[0])
+	locks := locksOn(t, cluster.Client(), core.WithReplicaAcks(core.AcksAll, 500*time.Millisecond))
+	with, without := "", ""
+	for i := 0; with == "" || without == ""; i++ {
+		if key := "k" + strconv.Itoa(i); cluster.Master(key) == cluster.Masters[0] {
+			with = key
+		} else {
+			without = key
+		}
+	}
+	do := func(key string) error {
+		return locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil })
+	}
+	eventually(t, "the replica acknowledges", func() bool { return do(with) == nil })
+	must(t, do(without))
+	replica.Stop()
+	wantShort(t, do(with), 1, 0)
+	must(t, do(without))
+	replica.Continue()
+	eventually(t, "the replica is back", func() bool { return do(with) == nil })
+}
+
+// While a slot is on its way, and when it has moved, what waits for the replicas goes to the
+// node that has the key.
+func TestCluster_AcknowledgedSlotOnTheMove(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	key := "moving"
+	move := cluster.PlanMove(key)
+	replica := cluster.AddReplica(move.To)
+	const watchdog = 5 * time.Second
+	seen := &renewals{}
+	locks := locksOn(t, cluster.Client(), core.WithReplicaAcks(core.Acks(1), 400*time.Millisecond), core.WithWatchdog(watchdog), core.WithObserver(seen))
+	_, _, err := locks.Lock(key).Acquire(t.Context())
+	wantShort(t, err, 1, 0)
+
+	move.Open()
+	eventually(t, "a lock on the node to which the slot moves", func() bool {
+		return locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil }) == nil
+	})
+	lifeOfALock(t, locks, key)
+	ctx, hold := acquired(t, t.Context(), locks.Lock(key))
+	before := seen.good()
+	eventually(t, "renewals on the node to which the slot moves", func() bool { return seen.good() > before })
+	wantAlive(t, ctx)
+	if got := replica.Client().Do(t.Context(), "cluster", "countkeysinslot", move.Slot).Val(); got != int64(1) {
+		t.Errorf("the replica has %v keys of the slot", got)
+	}
+
+	move.End()
+	before = seen.good()
+	eventually(t, "renewals when the slot has moved", func() bool { return seen.good() > before })
+	wantAlive(t, ctx)
+	released(t, hold)
+	lifeOfALock(t, locks, key)
+	if err := seen.failure(); err != nil && !strings.Contains(err.Error(), "MOVED") && !strings.Contains(err.Error(), "ASK") {
+		t.Errorf("a renewal failed: %v", err)
+	}
+}

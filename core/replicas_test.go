@@ -1,0 +1,329 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// ackTime is how long replicas have in tests where one of them does not acknowledge: enough for the others on a slow
+// machine.
+const ackTime = time.Second
+
+// replicated is a master with replicas, and a client beside the locks to look at the master.
+func replicated(t *testing.T, replicas int) (*redisserver.Replicated, *bed) {
+	t.Helper()
+	r := redisserver.StartReplicated(t, replicas)
+	return r, &bed{t: t, Client: r.Master.Client(), connect: r.Master.Client}
+}
+
+// wantShort wants an acquisition to have failed because too few replicas have acknowledged it.
+func wantShort(t *testing.T, err error, wanted, acknowledged int) {
+	t.Helper()
+	wantErr(t, err, core.ErrUnavailable)
+	short, ok := errors.AsType[*core.ReplicationError](err)
+	if !ok {
+		t.Fatalf("got %v, want a *ReplicationError", err)
+	}
+	if short.Wanted != wanted || short.Acknowledged != acknowledged {
+		t.Errorf("wanted %d, acknowledged %d, want %d and %d: %v", short.Wanted, short.Acknowledged, wanted, acknowledged, err)
+	}
+}
+
+// What is wanted is had, while the replicas are there.
+func TestReplicas_Acknowledge(t *testing.T) {
+	t.Parallel()
+	r, b := replicated(t, 2)
+	for name, acks := range map[string]core.Acks{
+		"none": core.AcksNone, "one": core.Acks(1), "two": core.Acks(2), "majority": core.AcksMajority, "all": core.AcksAll,
+	} {
+		locks := b.locks(core.WithReplicaAcks(acks, 2*time.Second))
+		for _, lock := range []core.Lock{
+			locks.Lock(name), locks.FencedLock(name + ":fenced"), locks.SpinLock(name + ":spin"), locks.MultiLock(name+":1", name+":2"),
+		} {
+			ctx, hold := acquired(t, t.Context(), lock)
+			if acks != core.AcksNone && acks != core.Acks(1) && acks != core.AcksMajority {
+				for _, s := range r.Replicas {
+					if got := s.Client().Exists(t.Context(), hold.Key()).Val(); got != 1 {
+						t.Errorf("%s: a replica does not have %s", name, hold.Key())
+					}
+				}
+			}
+			_, again := acquired(t, ctx, lock)
+			released(t, again)
+			if err := hold.Refresh(ctx, time.Minute); err != nil {
+				t.Errorf("%s: refresh: %v", name, err)
+			}
+			released(t, hold)
+			b.wantGone(hold.Key())
+		}
+	}
+}
+
+// A replica that is stopped does not acknowledge: the acquisition fails within the time of the
+// replicas, and gives back what it got. Clients that do not ask replicas go on beside it, and
+// a smaller number is still there.
+func TestReplicas_ShortfallIsUndone(t *testing.T) {
+	t.Parallel()
+	r, b := replicated(t, 2)
+	all := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	majority := b.locks(core.WithReplicaAcks(core.AcksMajority, 2*time.Second))
+	b.warm(all)
+	r.Replicas[0].Stop()
+	for name, lock := range map[string]core.Lock{
+		"plain": all.Lock("k"), "fenced": all.FencedLock("f"), "multi": all.MultiLock("m1", "m2"),
+	} {
+		start := time.Now()
+		_, hold, err := lock.Acquire(t.Context())
+		if hold != nil {
+			t.Errorf("%s: acquired", name)
+		}
+		wantShort(t, err, 2, 1)
+		if took := time.Since(start); took < ackTime {
+			t.Errorf("%s: failed after %s, before the replicas had their time", name, took)
+		}
+	}
+	eventually(t, "what was given back is gone", func() bool { return b.Exists(t.Context(), "k", "f", "m1", "m2").Val() == 0 })
+	_, hold := acquired(t, t.Context(), majority.Lock("k"))
+	released(t, hold)
+	_, hold = acquired(t, t.Context(), b.locks().Lock("k"))
+	_, _, err := all.Lock("k").Acquire(t.Context(), core.WaitTime(0))
+	if !errors.Is(err, core.ErrNotAcquired) {
+		t.Errorf("of a lock that is taken: %v, want %v", err, core.ErrNotAcquired)
+	}
+	released(t, hold)
+
+	r.Replicas[0].Continue()
+	eventually(t, "the replica is back", func() bool {
+		return all.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) == nil
+	})
+}
+
+// The replica that is missing may be the next master: it goes on to count.
+func TestReplicas_ThoseThatHaveGoneCount(t *testing.T) {
+	t.Parallel()
+	r, b := replicated(t, 2)
+	all := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	two := b.locks(core.WithReplicaAcks(core.Acks(2), ackTime))
+	majority := b.locks(core.WithReplicaAcks(core.AcksMajority, ackTime))
+	for _, locks := range []*core.Client{all, two, majority} {
+		eventually(t, "all acknowledge", func() bool {
+			return locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) == nil
+		})
+	}
+	r.Replicas[0].Kill()
+	eventually(t, "the replica has gone", func() bool {
+		return strings.Contains(b.Info(t.Context(), "replication").Val(), "connected_slaves:1")
+	})
+	for range 2 {
+		_, _, err := all.Lock("k").Acquire(t.Context())
+		wantShort(t, err, 2, 1)
+		if short, ok := errors.AsType[*core.ReplicationError](err); ok && short.Replicas != 2 && short.Replicas != 1 {
+			t.Errorf("replicas at the last look: %d", short.Replicas)
+		}
+	}
+	_, _, err := two.Lock("k").Acquire(t.Context())
+	wantShort(t, err, 2, 1)
+	_, hold := acquired(t, t.Context(), majority.Lock("other"), core.WaitTime(20*time.Second))
+	released(t, hold)
+	r.Replicas[1].Kill()
+	_, _, err = majority.Lock("other").Acquire(t.Context())
+	wantShort(t, err, 1, 0)
+}
+
+// More replicas than there are never acknowledge, and the error says why. Of none all is
+// nobody.
+func TestReplicas_MoreThanThereAre(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	locks := locksOn(t, srv.Client(), core.WithReplicaAcks(core.Acks(1), ackTime))
+	_, _, err := locks.Lock("k").Acquire(t.Context())
+	wantShort(t, err, 1, 0)
+	if err != nil && !strings.Contains(err.Error(), "the master has only 0") {
+		t.Errorf("the error does not say that there are none: %v", err)
+	}
+	if text := core.ErrorText(err); !strings.Contains(text, "the master has only 0") {
+		t.Errorf("nor does its text for logs: %v", text)
+	}
+	for _, acks := range []core.Acks{core.AcksAll, core.AcksMajority} {
+		_, hold := acquired(t, t.Context(), locksOn(t, srv.Client(), core.WithReplicaAcks(acks, ackTime)).Lock("all"))
+		released(t, hold)
+	}
+}
+
+// A replica that comes later counts within a second.
+func TestReplicas_ThoseThatComeCount(t *testing.T) {
+	t.Parallel()
+	r, b := replicated(t, 1)
+	locks := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	b.warm(locks)
+	late := r.Add()
+	late.Stop()
+	var err error
+	eventually(t, "the new replica counts", func() bool {
+		_, hold, failed := locks.Lock("k").Acquire(t.Context())
+		_ = hold.Release(t.Context())
+		err = failed
+		short, ok := errors.AsType[*core.ReplicationError](failed)
+		return ok && short.Wanted == 2 && short.Acknowledged == 1 // the other one may be slow, too
+	})
+	wantShort(t, err, 2, 1)
+}
+
+// Renewals that too few replicas acknowledge are failures, and the hold is lost in time, also
+// though the master has renewed it.
+func TestReplicas_HoldIsLostWithoutThem(t *testing.T) {
+	t.Parallel()
+	r, b := replicated(t, 1)
+	const watchdog = 1500 * time.Millisecond
+	seen := &renewals{}
+	locks := b.locks(core.WithWatchdog(watchdog), core.WithReplicaAcks(core.AcksAll, 100*time.Millisecond), core.WithObserver(seen))
+	beside := b.locks(core.WithWatchdog(watchdog))
+	ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+	other, otherHold := acquired(t, t.Context(), beside.Lock("other"))
+	eventually(t, "a renewal", func() bool { return seen.good() > 0 })
+
+	r.Replicas[0].Stop()
+	stopped := time.Now()
+	<-ctx.Done()
+	if took := time.Since(stopped); took > watchdog+time.Second {
+		t.Errorf("lost after %s, want at the end of a lease of %s", took, watchdog)
+	}
+	wantEnded(t, ctx, core.ErrLost)
+	if b.Exists(t.Context(), "k").Val() != 1 {
+		t.Error("the key has ended before the hold")
+	}
+	wantAlive(t, other)
+	wantShort(t, seen.failure(), 1, 0)
+	wantErr(t, hold.Release(t.Context()), core.ErrLost)
+	released(t, otherHold)
+}
+
+// A hold goes on with its old end when too few have acknowledged a refresh or a re-entry.
+func TestReplicas_RefreshAndReentryAreAcknowledged(t *testing.T) {
+	t.Parallel()
+	r, b := replicated(t, 1)
+	locks := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	lock := locks.Lock("k")
+	ctx, hold := acquired(t, t.Context(), lock, core.LeaseTime(time.Minute))
+	r.Replicas[0].Stop()
+	wantShort(t, hold.Refresh(ctx, time.Hour), 1, 0)
+	if left := hold.Remaining(); left > time.Minute {
+		t.Errorf("the hold lasts for %s", left)
+	}
+	_, again, err := lock.Acquire(ctx, core.LeaseTime(time.Hour))
+	if again != nil {
+		t.Error("entered again")
+	}
+	wantShort(t, err, 1, 0)
+	eventually(t, "one hold in Redis", func() bool { return b.HGet(t.Context(), "k", hold.Field()).Val() == "1" })
+	wantAlive(t, ctx)
+	released(t, hold)
+	b.wantGone("k")
+}
+
+// The lock is not handed on: every holder's own command is acknowledged.
+func TestReplicas_NoHandOff(t *testing.T) {
+	t.Parallel()
+	r, b := replicated(t, 1)
+	locks := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	_, hold := acquired(t, t.Context(), locks.Lock("k"))
+	next := make(chan error, 1)
+	go func() {
+		_, hold, err := locks.Lock("k").Acquire(context.Background())
+		_ = hold.Release(context.Background())
+		next <- err
+	}()
+	waiters(t, locks, 1)
+	r.Replicas[0].Stop()
+	released(t, hold)
+	wantShort(t, <-next, 1, 0)
+	eventually(t, "the lock is free", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+}
+
+// The wait time bounds the wait for replicas.
+func TestReplicas_WithinTheWaitTime(t *testing.T) {
+	t.Parallel()
+	r, b := replicated(t, 1)
+	locks := b.locks(core.WithReplicaAcks(core.AcksAll, 3*time.Second))
+	b.warm(locks)
+	r.Replicas[0].Stop()
+	start := time.Now()
+	_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
+	wantErr(t, err, core.ErrUnavailable)
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("after %s", took)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	_, _, err = locks.Lock("k").Acquire(ctx)
+	wantErr(t, err, context.Canceled)
+	eventually(t, "nothing is left", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+}
+
+// One round trip, on one connection: the script and what waits for the replicas travel
+// together, and hooks see them so.
+func TestReplicas_OnePipeline(t *testing.T) {
+	t.Parallel()
+	r := redisserver.StartReplicated(t, 1)
+	rdb := r.Master.Client()
+	seen := &pipelinesSeen{}
+	rdb.AddHook(seen)
+	locks := locksOn(t, rdb, core.WithReplicaAcks(core.AcksAll, 2*time.Second))
+	_, hold := acquired(t, t.Context(), locks.Lock("warm"))
+	released(t, hold)
+	seen.forget()
+	_, hold = acquired(t, t.Context(), locks.Lock("k"))
+	if got := seen.list(); got != "evalsha wait" {
+		t.Errorf("hooks saw %q, want one pipeline of evalsha and wait", got)
+	}
+	released(t, hold)
+}
+
+// A WAIT that is refused, or has no answer, says nothing of the replicas: the lock is not had,
+// and nothing is left behind.
+func TestReplicas_WaitWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	r, b := replicated(t, 1)
+	proxy, rdb := faultproxy.Around(t, r.Master.Client())
+	locks := locksOn(t, rdb, core.WithReplicaAcks(core.Acks(1), 2*time.Second))
+	b.warm(locks)
+	refused := proxy.AnswerError(faultproxy.Command("wait"), "NOPERM this user has no permissions to run the 'wait' command")
+	_, _, err := locks.Lock("k").Acquire(t.Context())
+	wantShort(t, err, 1, 0)
+	if text := core.ErrorText(err); !strings.Contains(text, "NOPERM") {
+		t.Errorf("the error does not say why: %s", text)
+	}
+	refused.Remove()
+	proxy.DropReply(faultproxy.Once(faultproxy.Command("wait")))
+	_, _, err = locks.Lock("k").Acquire(t.Context())
+	wantShort(t, err, 1, 0)
+	eventually(t, "nothing is left", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+}
+
+func TestReplicas_BadOptions(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]core.Option{
+		"unknown":    {core.WithReplicaAcks(-3, time.Second)},
+		"many":       {core.WithReplicaAcks(1001, time.Second)},
+		"no time":    {core.WithReplicaAcks(core.AcksAll, 0)},
+		"little":     {core.WithReplicaAcks(core.AcksAll, time.Microsecond)},
+		"more than":  {core.WithReplicaAcks(core.AcksAll, time.Second), core.WithWatchdog(9 * time.Second)},
+		"by default": {core.WithReplicaAcks(core.AcksAll, 4*time.Second)},
+	} {
+		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+		_, err := core.New(rdb, opts...)
+		_ = rdb.Close()
+		if !errors.Is(err, core.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// pretended runs a test of time on an embedded Redis that pretends to have replicas.
+func pretended(t *testing.T, body func(t *testing.T, srv *redistest.Server, b *bed)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.New(t)
+		body(t, srv, &bed{t: t, Client: srv.Client(), connect: srv.Client})
+	})
+}
+
+// The time of the replicas is exactly theirs, and the wait time bounds it.
+func TestReplicas_TimeOfAShortfall(t *testing.T) {
+	t.Parallel()
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+		srv.Replicas(3, 3)
+		locks := b.locks(core.WithReplicaAcks(core.AcksMajority, 2*time.Second))
+		b.warm(locks)
+		srv.Replicas(3, 1)
+		for _, c := range []struct {
+			opts  []core.AcquireOption
+			least time.Duration
+			most  time.Duration
+		}{
+			{nil, 2 * time.Second, 2 * time.Second},
+			{[]core.AcquireOption{core.WaitTime(0)}, 2 * time.Second, 2 * time.Second},
+			{[]core.AcquireOption{core.WaitTime(time.Second)}, 800 * time.Millisecond, time.Second},
+		} {
+			start := time.Now()
+			_, _, err := locks.Lock("k").Acquire(t.Context(), c.opts...)
+			wantShort(t, err, 2, 1)
+			if took := time.Since(start); took < c.least || took > c.most {
+				t.Errorf("a shortfall after %s, want %s to %s", took, c.least, c.most)
+			}
+		}
+		b.wantGone("k")
+	})
+}
+
+// While the replicas of one command take their time, nothing else waits: neither the calls of
+// other keys nor those who do not ask replicas, and nobody believes that Redis is silent.
+func TestReplicas_NobodyElseWaits(t *testing.T) {
+	t.Parallel()
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+		srv.Replicas(1, 1)
+		locks := b.locks(core.WithReplicaAcks(core.AcksAll, 2900*time.Millisecond))
+		beside := b.locks()
+		_, hold := acquired(t, t.Context(), locks.Lock("held"))
+		srv.Replicas(1, 0)
+		ended := make(chan error, 1)
+		go func() {
+			_, _, err := locks.Lock("slow").Acquire(t.Context())
+			ended <- err
+		}()
+		pass(500 * time.Millisecond)
+		start := time.Now()
+		released(t, hold)
+		_, hold = acquired(t, t.Context(), beside.Lock("held"))
+		if _, err := locks.Lock("slow").State(t.Context()); err != nil {
+			t.Error(err)
+		}
+		released(t, hold)
+		srv.Replicas(1, 1)
+		_, hold = acquired(t, t.Context(), locks.Lock("another"))
+		released(t, hold)
+		if took := time.Since(start); took > 10*time.Millisecond {
+			t.Errorf("the others took %s", took)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("what has replicas in the end: %v", err)
+		}
+	})
+}
+
+// A hold whose renewals are not acknowledged lasts exactly until the deadline of the last one
+// that was, and goes on when they are again in time.
+func TestReplicas_OnlyAcknowledgedRenewalsCount(t *testing.T) {
+	t.Parallel()
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+		srv.Replicas(2, 2)
+		seen := &renewals{}
+		locks := b.locks(core.WithReplicaAcks(core.AcksAll, time.Second), core.WithObserver(seen))
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		srv.Replicas(2, 1)
+		pass(20 * time.Second)
+		if seen.good() > 0 || seen.failure() == nil {
+			t.Errorf("%d renewals count, first failure: %v", seen.good(), seen.failure())
+		}
+		wantAlive(t, ctx)
+		srv.Replicas(2, 2)
+		pass(20 * time.Second)
+		wantAlive(t, ctx)
+
+		srv.Replicas(0, 0) // they have gone altogether
+		last := hold.Remaining()
+		pass(last)
+		pass(20 * time.Millisecond)
+		wantEnded(t, ctx, core.ErrLost)
+		b.wantTTL("k", 10*time.Second, 30*time.Second)
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+	})
+}
+
+// Who waits in the same client acquires by a command of its own, in turn, and is woken by the
+// release.
+func TestReplicas_WaitersTakeTurns(t *testing.T) {
+	t.Parallel()
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+		srv.Replicas(1, 1)
+		proxy, rdb := faultproxy.Around(t, b.Client)
+		locks := locksOn(t, rdb, core.WithReplicaAcks(core.AcksAll, time.Second))
+		waits := proxy.Watch(faultproxy.Command("wait"))
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		const n = 20
+		ended := make(chan error, n)
+		for range n {
+			go func() {
+				ended <- locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil })
+			}()
+		}
+		pass(100 * time.Millisecond)
+		start := time.Now()
+		released(t, hold)
+		for range n {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(start); took > 200*time.Millisecond {
+			t.Errorf("%d turns took %s", n, took)
+		}
+		if got := waits.Hits(); got < n+1 {
+			t.Errorf("%d acquisitions were acknowledged, want %d", got, n+1)
+		}
+	})
+}
+
+// A lock whose script was executed, while the caller has left, is cleared up.
+func TestReplicas_CallerLeaves(t *testing.T) {
+	t.Parallel()
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+		srv.Replicas(1, 0)
+		locks := b.locks(core.WithReplicaAcks(core.AcksAll, 2*time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, _, err := locks.Lock("k").Acquire(ctx)
+		if !errors.Is(err, core.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		pass(5 * time.Second)
+		b.wantGone("k")
+	})
+}
+
+// A script that Redis does not know any more is sent in full, and acknowledged.
+func TestReplicas_ScriptIsSentAgain(t *testing.T) {
+	t.Parallel()
+	pretended(t, func(t *testing.T, srv *redistest.Server, b *bed) {
+		srv.Replicas(1, 1)
+		locks := b.locks(core.WithReplicaAcks(core.AcksAll, time.Second))
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		if err := b.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		pass(25 * time.Second) // renewals
+		wantAlive(t, ctx)
+		if left := hold.Remaining(); left < 15*time.Second {
+			t.Errorf("it lasts for %s", left)
+		}
+		if err := b.ScriptFlush(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		srv.Replicas(1, 0)
+		_, _, err := locks.Lock("other").Acquire(t.Context())
+		wantShort(t, err, 1, 0)
+		released(t, hold)
+	})
+}

@@ -1,0 +1,220 @@
+package core
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/interlock-go/interlock/core/internal/queue"
+)
+
+// PermitSemaphore is a semaphore whose permits have leases: as many as there are permits hold it
+// at a time. It is a [Lock]: each acquisition takes one permit, and has a [Hold] of its own that is
+// renewed, lost and released as that of any lock. Nobody re-enters: who acquires twice has two.
+// It comes from a [Client]: the zero value cannot be used.
+type PermitSemaphore struct{ Lock }
+
+// PermitSemaphore names a semaphore whose permits have leases: Redisson's
+// RPermitExpirableSemaphore, with which it shares the layout in Redis. The permit of a process
+// that has died comes back when its lease ends.
+//
+// permits is how many there are in all. An acquisition that finds another number sets it: where
+// processes are configured differently, as while a change is rolled out, the last one that
+// acquires has its way. More may be out than there are by then; they come back one by one. With 0
+// the number is as others have set it, by [PermitSemaphore.TrySetPermits] or from Java, and nobody
+// acquires before that: the [*NotAcquiredError] says so.
+//
+// Callers of one client get permits in the order in which they came, except that up to eight ask
+// at the same time as long as there are permits: one that is refused may be overtaken by some of
+// those behind it until it is the first. The field of a hold is its permit id: 32 hex digits, as
+// Redisson shows them. Leases end by the clock of the server. [Lock.State] tells of the lease that ends first. [Lock.ForceRelease] gives all permits back;
+// their number stays.
+func (c *Client) PermitSemaphore(name string, permits int) PermitSemaphore {
+	return PermitSemaphore{Lock{client: c, kind: c.kinds.PermitSemaphore, name: name, demand: strconv.Itoa(permits)}}
+}
+
+// TrySetPermits sets the number of permits of a semaphore that has none yet, and reports whether
+// it did. It is for a semaphore that was made with 0: one with a number of its own is [ErrInvalid].
+// As all that changes a number it is attempted even when ctx has ended, and executed once
+// however often it has to be sent; on [ErrUnavailable] that goes on in the background, for ten
+// minutes at most, unless Redis refuses it.
+func (s PermitSemaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
+	if err := s.byHand("TrySetPermits", permits); err != nil {
+		return false, err
+	}
+	return trySet(ctx, s.Lock, "set", "TrySetPermits", permits)
+}
+
+// byHand refuses to change a number that the next acquisition would change back.
+func (s PermitSemaphore) byHand(method string, n int) error {
+	if s.demand == "0" {
+		return nil
+	}
+	return invalidf("%s(%d): each acquisition of PermitSemaphore(%.40q, %s) sets it to %s again: to set the number by hand, want PermitSemaphore(%.40q, 0) wherever it is used",
+		method, n, s.name, s.demand, s.demand, s.name)
+}
+
+// SetPermits sets how many permits there are in all, those included that are out. It is for a
+// semaphore that was made with 0: one with a number of its own is [ErrInvalid].
+func (s PermitSemaphore) SetPermits(ctx context.Context, permits int) error {
+	if err := s.byHand("SetPermits", permits); err != nil {
+		return err
+	}
+	if err := checkCount("SetPermits", permits, 0); err != nil {
+		return err
+	}
+	_, err := counted{s.Lock}.operate(ctx, "total", permits)
+	return err
+}
+
+// AddPermits changes the number of permits by n, which may be negative: then less may be available
+// than none, until some come back. [ErrInvalid] says that there would be more in all than Redisson can
+// read, which is 2147483647, or that the semaphore was not made with 0, and that nothing was changed.
+func (s PermitSemaphore) AddPermits(ctx context.Context, n int) error {
+	if err := s.byHand("AddPermits", n); err != nil {
+		return err
+	}
+	if err := checkCount("AddPermits", n, -math.MaxInt32); err != nil {
+		return err
+	}
+	return counted{s.Lock}.change(ctx, "add", "AddPermits", n)
+}
+
+// ReleasePermit gives a permit back by its id, whoever holds it: Redisson's release(permitId). It is
+// for permits that come from elsewhere, such as from a Java service, and for operators. Who has a
+// [Hold] releases that. A holder in Go finds out at its next renewal at the latest, one in Java when
+// it releases.
+//
+// [ErrNotHeld] says that no such permit is out, or that its lease was over; then it was given back
+// if nobody had done that yet. [ErrInvalid] says that id is not 32 hex digits. It is attempted as
+// [PermitSemaphore.TrySetPermits], and executed once, and costs a round trip.
+func (s PermitSemaphore) ReleasePermit(ctx context.Context, id string) error {
+	permit, err := permitID(id)
+	if err != nil {
+		return err
+	}
+	key, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.client.callers.exit()
+	released, err := counted{s.Lock}.execute(ctx, key, permit+":back", 1)
+	s.client.doubt(slices.DeleteFunc(s.client.queues.Holders(key), func(h queue.Holder) bool {
+		return ownerOf(h).Field() != permit
+	}))
+	if err == nil && !released {
+		return ErrNotHeld
+	}
+	return err
+}
+
+// permitID is an id as the fields of holds have it.
+func permitID(id string) (string, error) {
+	if raw, err := hex.DecodeString(id); err != nil || len(raw) != 16 {
+		return "", invalidf("ReleasePermit(%.40q): want a permit id, 32 hex digits", id)
+	}
+	return strings.ToLower(id), nil
+}
+
+// Available is how many permits are free. It asks the master.
+func (s PermitSemaphore) Available(ctx context.Context) (int, error) {
+	counts, err := counted{s.Lock}.counts(ctx)
+	return counts.Left, err
+}
+
+// Acquired is how many permits are out. It asks the master.
+func (s PermitSemaphore) Acquired(ctx context.Context) (int, error) {
+	counts, err := counted{s.Lock}.counts(ctx)
+	return counts.Acquired, err
+}
+
+// Semaphore is a number of permits that nobody owns: who takes some gives them back, or somebody
+// else does, or nobody. It comes from a [Client]: the zero value cannot be used.
+type Semaphore struct{ counted }
+
+// Semaphore names a semaphore without owners and leases: Redisson's RSemaphore, with which it
+// shares the layout in Redis. The permits of a process that has died do not come back: prefer
+// [Client.PermitSemaphore]. It has none before [Semaphore.TrySetPermits].
+//
+// What changes the number is executed once, however often it has to be sent. To that end the last
+// operations of each client are kept for 15 minutes in a key beside it, "{name}:interlock_ops".
+func (c *Client) Semaphore(name string) Semaphore {
+	return Semaphore{counted{Lock{client: c, kind: c.kinds.PlainSemaphore, name: name}}}
+}
+
+// Acquire takes n permits at once, waiting as [WaitTime] says. Callers of one client get theirs in
+// the order in which they came, as those of [Client.PermitSemaphore], also who wants many: nobody
+// behind asks any more once the first one is refused. The errors are those of [Lock.Acquire];
+// on each of them nothing is taken, or it is given back as soon as Redis answers.
+func (s Semaphore) Acquire(ctx context.Context, n int, opts ...AcquireOption) error {
+	if err := checkCount("Acquire", n, 1); err != nil {
+		return err
+	}
+	return s.take(ctx, "take", n, opts...)
+}
+
+func (s Semaphore) take(ctx context.Context, what string, n int, opts ...AcquireOption) error {
+	l := s.lock
+	l.demand = ":" + what + ":" + strconv.Itoa(n)
+	_, err := l.acquire(ctx, opts)
+	return err
+}
+
+// Release gives n permits back. It is attempted even when ctx has ended. On [ErrUnavailable] that
+// goes on in the background, for ten minutes at most, unless Redis refuses it: do not repeat it.
+// [ErrInvalid] says that there would be more than Redisson can read, which is 2147483647, and that
+// nothing was changed.
+func (s Semaphore) Release(ctx context.Context, n int) error {
+	if err := checkCount("Release", n, 1); err != nil {
+		return err
+	}
+	return s.change(ctx, "give", "Release", n)
+}
+
+// TrySetPermits is [PermitSemaphore.TrySetPermits].
+func (s Semaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
+	return trySet(ctx, s.lock, "set", "TrySetPermits", permits)
+}
+
+// AddPermits changes the number of free permits by n, which may be negative, and is else as
+// [Semaphore.Release].
+func (s Semaphore) AddPermits(ctx context.Context, n int) error {
+	if err := checkCount("AddPermits", n, -math.MaxInt32); err != nil {
+		return err
+	}
+	return s.change(ctx, "give", "AddPermits", n)
+}
+
+// Drain takes all permits that are free, and says how many. It takes a round trip more for each
+// time that others change their number meanwhile.
+func (s Semaphore) Drain(ctx context.Context) (int, error) {
+	for {
+		n, err := s.Available(ctx)
+		if err != nil || n <= 0 {
+			return 0, err
+		}
+		if err = s.take(ctx, "drain", n, WaitTime(0)); err == nil {
+			return n, nil
+		}
+		if ctx.Err() != nil || !errors.Is(err, ErrNotAcquired) {
+			return 0, err
+		}
+	}
+}
+
+// Available is how many permits are free. It asks the master.
+func (s Semaphore) Available(ctx context.Context) (int, error) {
+	counts, err := s.counts(ctx)
+	return counts.Left, err
+}
+
+func trySet(ctx context.Context, l Lock, what, method string, n int) (bool, error) {
+	if err := checkCount(method, n, 0); err != nil {
+		return false, err
+	}
+	return counted{l}.operate(ctx, what, n)
+}

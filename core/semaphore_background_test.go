@@ -1,0 +1,75 @@
+package core_test
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// A release by id that gets no answer goes on in the background, also when its caller has gone. It
+// ends with the first answer, also with that of a permit that is not held.
+func TestPermitSemaphore_ReleasePermitInTheBackground(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, bed *bed) {
+		b := permits{bed}
+		proxy, rdb := faultproxy.Around(t, b.Client)
+		pool := locksOn(t, rdb).PermitSemaphore("pool", 0)
+		must(t, pool.SetPermits(t.Context(), 2))
+		id := []byte("0123456789abcdef")
+		b.javaAcquire(id, neverExpires)
+		proxy.BlackHole(true)
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		wantErr(t, pool.ReleasePermit(gone, hex.EncodeToString(id)), core.ErrUnavailable)
+		wantErr(t, pool.ReleasePermit(gone, strings.Repeat("0", 32)), core.ErrUnavailable)
+		proxy.BlackHole(false)
+		proxy.Cut()
+		pass(10 * time.Second)
+		b.wantPermits(2, 0)
+		sent := proxy.Watch(scripts)
+		pass(time.Minute)
+		if n := sent.Hits(); n != 0 {
+			t.Errorf("%d scripts after it was settled", n)
+		}
+	})
+}
+
+// An operation that goes on in the background, and finds there that the count is set already, ends
+// with that: it sets nothing when somebody deletes the count later.
+func TestCounts_SetAlreadyInTheBackground(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(ctx context.Context, locks *core.Client) (bool, error){
+		"semaphore": func(ctx context.Context, locks *core.Client) (bool, error) {
+			return locks.Semaphore("pool").TrySetPermits(ctx, 3)
+		},
+		"permits": func(ctx context.Context, locks *core.Client) (bool, error) {
+			return locks.PermitSemaphore("pool", 0).TrySetPermits(ctx, 3)
+		},
+		"latch": func(ctx context.Context, locks *core.Client) (bool, error) {
+			return locks.CountDownLatch("pool").TrySetCount(ctx, 3)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				proxy, rdb := faultproxy.Around(t, b.Client)
+				locks := locksOn(t, rdb)
+				b.Set(t.Context(), "pool", 1, 0)
+				proxy.BlackHole(true)
+				_, err := set(t.Context(), locks)
+				wantErr(t, err, core.ErrUnavailable)
+				proxy.BlackHole(false)
+				proxy.Cut()
+				pass(10 * time.Second)
+				b.Del(t.Context(), "pool")
+				pass(time.Minute)
+				b.wantGone("pool")
+			})
+		})
+	}
+}

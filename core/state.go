@@ -1,0 +1,98 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// State is a lock as Redis has it at one instant, asked of the master.
+type State struct {
+	// Key is the Redis key.
+	Key string
+	// Holders maps the holder fields ("<client id>:<n>") to their hold counts.
+	// Empty when the lock is free.
+	Holders map[string]int
+	// TTL is what is left of the lease: 0 when the lock is free, negative when the
+	// key has no TTL.
+	TTL time.Duration
+}
+
+// State reads who holds the lock. Of a MultiLock or a Redlock it is [ErrInvalid].
+func (l Lock) State(ctx context.Context) (State, error) {
+	snap, key, err := ask(ctx, l, "State", (*redisstore.Store).State)
+	if err != nil {
+		return State{}, err
+	}
+	state := State{Key: key, Holders: make(map[string]int, len(snap.Holders))}
+	if len(snap.Holders) == 0 {
+		return state, nil
+	}
+	state.TTL = snap.TTL
+	for field, count := range snap.Holders {
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			return State{}, unavailable(fmt.Errorf("key %q is not a plain lock: field %q has the value %q", key, field, count))
+		}
+		state.Holders[field] = n
+	}
+	return state, nil
+}
+
+// ForceRelease frees the lock whoever holds it, as RLock.forceUnlock, and says
+// whether it was held. The holder finds out at its next renewal at the latest. For
+// operators: the work that the lock guarded may still go on. Of a MultiLock or a Redlock it
+// is [ErrInvalid].
+//
+// Only a lock is freed. A key of another type, or a hash that is not a plain lock's, stays
+// and is [ErrUnavailable]; that includes Redisson's read-write lock, semaphores and
+// latches. Its fair, fenced and spin locks have the plain lock's hash and are freed, but
+// only waiters of the kind of this Lock are notified.
+func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
+	freed, key, err := ask(ctx, l, "ForceRelease", (*redisstore.Store).Force)
+	if err != nil {
+		return false, err
+	}
+	l.client.queues.Wake(key, "")
+	l.client.doubt(l.client.queues.Holders(key))
+	return freed, nil
+}
+
+// ask sends one question about a single lock.
+func ask[T any](
+	ctx context.Context, l Lock, what string, send func(*redisstore.Store, time.Time, *redisstore.Kind, string) redisstore.Call[T],
+) (answer T, key string, err error) {
+	switch {
+	case l.names != nil:
+		return answer, "", invalidf("%s of a MultiLock: ask for each of its locks", what)
+	case l.clients != nil:
+		return answer, "", invalidf("%s of a Redlock: ask each of its clients, by Lock", what)
+	}
+	if key, err = l.enter(ctx); err != nil {
+		return answer, "", err
+	}
+	defer l.client.callers.exit()
+	now := time.Now()
+	call := send(l.client.store, now, l.kind, key)
+	answer, _, err = call.Wait(ctx, l.client.callLimit(now))
+	return answer, key, unavailable(err)
+}
+
+// enter admits a caller with a question about a single lock, or an operation on its count, until
+// it exits, and gives the key.
+func (l Lock) enter(ctx context.Context) (key string, err error) {
+	if key, err = l.client.key(l.kind, l.name); err != nil {
+		return "", err
+	}
+	if err := l.client.callers.enter(); err != nil {
+		return "", err
+	}
+	if err := l.client.store.Detect(ctx, l.client.detectLimit(time.Now())); err != nil {
+		l.client.callers.exit()
+		return "", unavailable(err)
+	}
+	return key, nil
+}

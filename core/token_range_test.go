@@ -1,0 +1,86 @@
+package core_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// exclusive are the kinds that draw fencing tokens.
+var exclusive = map[string]func(*core.Client) core.Lock{
+	"reentrant": func(c *core.Client) core.Lock { return c.Lock("order:42") },
+	"spin":      func(c *core.Client) core.Lock { return c.SpinLock("order:42") },
+	"fenced":    func(c *core.Client) core.Lock { return c.FencedLock("order:42") },
+	"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
+	"write":     func(c *core.Client) core.Lock { return c.WriteLock("order:42") },
+}
+
+// Tokens rise as long as scripts can tell one from the next. Where somebody has set the counter
+// beyond that, the error says so, and nothing is acquired.
+func TestWithToken_CounterTooHigh(t *testing.T) {
+	t.Parallel()
+	for name, lock := range exclusive {
+		for _, at := range []int64{1<<53 - 3, 1<<53 - 1, 1 << 53, 1<<53 + 1, 1<<63 - 3, 1<<63 - 2, 1<<63 - 1, -1 << 63} {
+			t.Run(name+"/"+strconv.FormatInt(at, 10), func(t *testing.T) {
+				t.Parallel()
+				eachBed(t, func(t *testing.T, b *bed) {
+					b.Set(t.Context(), tokens, at, 0)
+					l, last, refused := lock(b.locks(patient)), int64(0), false
+					for range 4 {
+						_, hold, err := l.Acquire(t.Context(), core.WithToken(), core.WaitTime(0))
+						if err == nil && (refused || hold.Token() <= last) {
+							t.Fatalf("token %d after %d, refused before: %v", hold.Token(), last, refused)
+						}
+						if err == nil {
+							last = hold.Token()
+							released(t, hold)
+							continue
+						}
+						refused = true
+						wantCounterTooHigh(t, err)
+						b.wantGone("order:42")
+					}
+					if wanted := at > 0; refused != wanted || last > 1<<53 {
+						t.Errorf("refused: %v, want %v; the last token is %d", refused, wanted, last)
+					}
+				})
+			})
+		}
+	}
+}
+
+func wantCounterTooHigh(t *testing.T, err error) {
+	t.Helper()
+	wantErr(t, err, core.ErrUnavailable)
+	const why = "the counter of fencing tokens is too high"
+	if err != nil && !strings.Contains(err.Error(), why) {
+		t.Errorf("got %v, want %q", err, why)
+	}
+	embedded := strings.HasSuffix(t.Name(), "/embedded") // it says where in the script it was
+	if text := core.ErrorText(err); !embedded && !strings.Contains(text, why) {
+		t.Errorf("logs say only %q", text)
+	}
+}
+
+// Nor is the lock handed over then: its holder is rid of it, and who waits has the error.
+func TestWithToken_CounterTooHighAtAHandOff(t *testing.T) {
+	t.Parallel()
+	for name, lock := range exclusive {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachBed(t, func(t *testing.T, b *bed) {
+				locks := b.locks(patient)
+				core.LetRunsLast(locks)
+				_, hold := acquired(t, t.Context(), lock(locks), core.WithToken())
+				next := acquiring(t.Context(), lock(locks), core.WithToken())
+				waiters(t, locks, 1)
+				b.Set(t.Context(), tokens, 1<<53, 0)
+				released(t, hold)
+				wantCounterTooHigh(t, (<-next).err)
+				b.wantGone("order:42")
+			})
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package core_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// A lock whose holders no single counter could order refuses to give a token, whatever else is
+// asked of it, and says what to take in its place.
+func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
+	t.Parallel()
+	onIslands(t, 3, func(t *testing.T, servers []*island) {
+		clients := process(t, servers)
+		c := clients[0]
+		before := servers[0].proxy.Watch(scripts).Hits()
+		for name, tt := range map[string]struct {
+			lock core.Lock
+			want string
+		}{
+			"Redlock":             {core.Redlock("k", clients...), "WithToken for a Redlock: "},
+			"Redlock of one":      {core.Redlock("k", c), "WithToken for a Redlock: "},
+			"MultiLock":           {c.MultiLock("k", "l"), "WithToken for a MultiLock: "},
+			"MultiLock of nobody": {c.MultiLock(), ""},
+			"ReadLock":            {c.ReadLock("k"), "WithToken for a read lock: "},
+			"PermitSemaphore":     {c.PermitSemaphore("k", 1).Lock, "WithToken for a semaphore: "},
+		} {
+			_, hold, err := lockWithToken(t, tt.lock)
+			if hold != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: got %v, want %q", name, err, tt.want)
+			}
+			wantErr(t, err, core.ErrInvalid)
+			wantErr(t, tt.lock.Refusal(t.Context(), core.WithToken()), core.ErrInvalid)
+		}
+		err := c.Semaphore("k").Acquire(t.Context(), 1, core.WithToken())
+		if wantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a plain semaphore: ") {
+			t.Error(err)
+		}
+		err = c.CountDownLatch("k").Await(t.Context(), core.WithToken())
+		if wantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a latch: ") {
+			t.Error(err)
+		}
+		if sent := servers[0].proxy.Watch(scripts).Hits() - before; sent != 0 {
+			t.Errorf("%d commands", sent)
+		}
+		if _, hold := acquired(t, t.Context(), c.MultiLock("k", "k"), core.WithToken()); hold.Token() == 0 {
+			t.Error("no token of a MultiLock of one name, which is a Lock")
+		}
+	})
+}
+
+func lockWithToken(t *testing.T, l core.Lock) (hasContext bool, hold *core.Hold, err error) {
+	t.Helper()
+	ctx, hold, err := l.Acquire(t.Context(), core.WithToken(), core.WaitTime(0))
+	return ctx != nil, hold, err
+}
+
+// A re-entry has the token of the hold that it enters again. Where that has none it is refused,
+// without a command, and says where to ask for one.
+func TestWithToken_OfAReentry(t *testing.T) {
+	t.Parallel()
+	for name, lock := range map[string]func(*core.Client) core.Lock{
+		"reentrant": func(c *core.Client) core.Lock { return c.Lock("order:42") },
+		"spin":      func(c *core.Client) core.Lock { return c.SpinLock("order:42") },
+		"fair":      func(c *core.Client) core.Lock { return c.FairLock("order:42") },
+		"write":     func(c *core.Client) core.Lock { return c.WriteLock("order:42") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				proxy, rdb := faultproxy.Around(t, b.Client)
+				l := lock(locksOn(t, rdb))
+
+				ctx, without := acquired(t, t.Context(), l)
+				sent := proxy.Watch(scripts)
+				wantNoToken(t, ctx, l)
+				wantNoToken(t, ctx, l, core.WaitTime(0))
+				if sent.Hits() != 0 {
+					t.Errorf("%d commands for re-entries that are refused", sent.Hits())
+				}
+				wantAlive(t, ctx)
+				_, again := acquired(t, ctx, l)
+				released(t, again)
+				released(t, without)
+
+				ctx, with := acquired(t, t.Context(), l, core.WithToken())
+				must(t, l.Refusal(ctx, core.WithToken()))
+				for _, opts := range [][]core.AcquireOption{{core.WithToken()}, nil} {
+					_, again := acquired(t, ctx, l, opts...)
+					if again.Token() != with.Token() || with.Token() == 0 {
+						t.Errorf("token %d inside of %d", again.Token(), with.Token())
+					}
+					released(t, again)
+				}
+				released(t, with)
+			})
+		})
+	}
+}
+
+// A lock that was taken together with others has no token, either.
+func TestWithToken_OfAReentryOfAMultiLock(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		ctx, hold := acquired(t, t.Context(), locks.MultiLock("order:42", "order:43"))
+		wantNoToken(t, ctx, locks.Lock("order:43"))
+		released(t, hold)
+	})
+}
+
+// wantNoToken wants a re-entry to be refused that asks for a token.
+func wantNoToken(t *testing.T, ctx context.Context, l core.Lock, opts ...core.AcquireOption) {
+	t.Helper()
+	opts = append(opts, core.WithToken())
+	inner, hold, err := l.Acquire(ctx, opts...)
+	if inner != ctx || hold != nil || err == nil || !strings.Contains(err.Error(), "ask for the token there") {
+		t.Errorf("got %v, want an error that says where to ask for the token", err)
+	}
+	wantErr(t, err, core.ErrInvalid)
+	wantErr(t, l.Refusal(ctx, opts...), core.ErrInvalid)
+}

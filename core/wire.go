@@ -1,0 +1,170 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// Topology is how the servers of a Redis stand together.
+type Topology string
+
+// The topologies of [Wire].
+const (
+	TopologyServer   Topology = "single server"
+	TopologySentinel Topology = "Sentinel"
+	TopologyCluster  Topology = "Cluster"
+)
+
+// Channels is how wake-up messages travel. Who listens in one way does not hear what is sent
+// in the other.
+type Channels string
+
+// The ways of [Wire].
+const (
+	// ChannelsClassic is PUBLISH and SUBSCRIBE.
+	ChannelsClassic Channels = "classic"
+	// ChannelsSharded is SPUBLISH and SSUBSCRIBE.
+	ChannelsSharded Channels = "sharded"
+)
+
+// Wire is how a client meets others at the locks of a Redis, as [Client.Wire] finds it.
+// String says what has to be set on the side of Redisson; Warnings say what was seen that
+// does not fit.
+type Wire struct {
+	// Topology is that of the client: one for a single server is not of a Cluster, even if
+	// the server is.
+	Topology Topology
+
+	// Database is its number; 0 in a Cluster.
+	Database int
+
+	// Channels is how this client sends and listens: in a Cluster what [WithPubSub] says or
+	// the servers have, else always classic.
+	Channels Channels
+
+	// ServerSharded says that the servers of the Cluster have sharded pub/sub, which
+	// Redisson uses by itself since 3.22.
+	ServerSharded bool
+
+	// Prefix is that of the keys. Mapped says that [WithNameMapper] makes them instead.
+	Prefix string
+	Mapped bool
+
+	// Warnings are signs that somebody is set up differently, in words, with what to do.
+	// They name channels, and so keys, and servers: they are for the log of the program.
+	Warnings []string
+}
+
+// Wire finds out how this client meets others at its locks, and asks the servers whether
+// somebody listens for the wake-ups of its keys in the other mode (PUBSUB CHANNELS, or
+// SHARDCHANNELS, on every node). Java services and others whose mode differs still exclude
+// each other, but sleep until the end of a lease that was released long before.
+//
+// Call it once when a program starts, or in a command or a test of the deployment, and log
+// the result; it costs a few round trips and, in a Cluster, connections to all nodes, so it is
+// nothing for a readiness probe, which is [Client.Ready]. Channels are subscribed only while
+// somebody waits: warnings prove that there is a fleet in the wrong mode, none do not prove
+// that there is not, and after the start of everybody else it sees more. Which database and
+// which names the others use Redis does not know.
+//
+// The error matches [ErrUnavailable] or [ErrClosed]. A server that does not tell, because it is
+// silent for four backend timeouts, or because the user may not ask, is a warning.
+func (c *Client) Wire(ctx context.Context) (Wire, error) {
+	if err := c.callers.enter(); err != nil {
+		return Wire{}, err
+	}
+	defer c.callers.exit()
+	if err := c.store.Detect(ctx, c.detectLimit(time.Now())); err != nil {
+		return Wire{}, unavailable(err)
+	}
+	if err := c.Ready(ctx); err != nil {
+		return Wire{}, err
+	}
+	found, err := c.store.Survey(ctx, c.cfg.prefix)
+	if err != nil {
+		return Wire{}, unavailable(err)
+	}
+	w := Wire{
+		Topology: TopologyServer, Database: c.store.Database(), Channels: ChannelsClassic,
+		ServerSharded: found.Sharding, Prefix: c.cfg.prefix, Mapped: c.cfg.mapper != nil,
+	}
+	switch {
+	case c.store.Clustered():
+		w.Topology = TopologyCluster
+	case c.store.Failover():
+		w.Topology = TopologySentinel
+	}
+	if c.store.Sharded() {
+		w.Channels = ChannelsSharded
+	}
+	w.Warnings = w.warnings(&found)
+	return w, nil
+}
+
+// warnings are what of the findings does not fit.
+func (w *Wire) warnings(found *redisstore.Survey) (list []string) {
+	if found.Stray {
+		list = append(list, "the server belongs to a Cluster, and this client is for a single one: use redis.NewClusterClient, "+
+			"because keys of other nodes cannot be locked, and Redisson listens for sharded messages there")
+	}
+	if w.Channels == ChannelsSharded && !found.Sharding {
+		list = append(list, "the servers have no sharded pub/sub (Redis 7), and core.PubSubSharded is set: no message is sent; leave core.WithPubSub out")
+	}
+	if n := len(found.Elsewhere); n > 0 {
+		list = append(list, w.elsewhere(n, found.Elsewhere[0]))
+	}
+	if found.Unasked != nil {
+		list = append(list, fmt.Sprintf("it is not known who else listens: %v", found.Unasked))
+	}
+	return list
+}
+
+// elsewhere says that others listen where this client's messages are not heard.
+func (w *Wire) elsewhere(n int, example string) string {
+	theirs, ours, change := "SSUBSCRIBE", "PUBLISH", "shardedSubscriptionMode OFF (core.PubSubClassic in Go), or this client core.PubSubSharded"
+	switch {
+	case w.Channels == ChannelsSharded:
+		theirs, ours = "SUBSCRIBE", "SPUBLISH"
+		change = "Redisson 3.22 or later and shardedSubscriptionMode AUTO or ON (core.PubSubSharded in Go), or this client core.PubSubClassic"
+	case w.Topology != TopologyCluster:
+		change = "the topology of this client, or this client theirs"
+	}
+	return fmt.Sprintf("somebody waits for locks by %s, on channels such as %q (%d in all), and this client sends by %s, which is not heard there: "+
+		"give them %s", theirs, example, n, ours, change)
+}
+
+// String says in two sentences what this client uses, and how Redisson has to be configured
+// to share its locks.
+func (w Wire) String() string {
+	place, theirs := fmt.Sprintf("database %d of a %s", w.Database, w.Topology), fmt.Sprintf("database %d", w.Database)
+	if w.Topology == TopologyCluster {
+		place, theirs = "a Cluster", "useClusterServers"
+	}
+	keys, mapper := "names as they are", "no nameMapper"
+	switch {
+	case w.Mapped:
+		keys, mapper = "a name mapper", "a nameMapper that makes the same keys"
+	case w.Prefix != "":
+		keys, mapper = fmt.Sprintf("the prefix %q", w.Prefix), fmt.Sprintf("a nameMapper that puts %q in front of every name", w.Prefix)
+	}
+	return fmt.Sprintf("This client uses %s, %s channels and %s. Redisson needs %s, %s and %s.", place, w.Channels, keys, theirs, w.mode(), mapper)
+}
+
+// mode says which versions and modes of Redisson send and listen like this client.
+func (w *Wire) mode() string {
+	switch {
+	case w.Topology != TopologyCluster:
+		return "a configuration that is not useClusterServers"
+	case w.Channels == ChannelsSharded && w.ServerSharded:
+		return "version 3.22 or later with shardedSubscriptionMode AUTO (the default) or ON"
+	case w.Channels == ChannelsSharded:
+		return "shardedSubscriptionMode ON"
+	case w.ServerSharded:
+		return "shardedSubscriptionMode OFF (since version 3.29; before 3.22 without it)"
+	default:
+		return "shardedSubscriptionMode AUTO (the default) or OFF"
+	}
+}

@@ -1,0 +1,246 @@
+package core_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// wireOf is a Wire that must succeed.
+func wireOf(t *testing.T, locks *core.Client) core.Wire {
+	t.Helper()
+	w, err := locks.Wire(t.Context())
+	must(t, err)
+	return w
+}
+
+// wantWire compares all but the warnings, of which there has to be one for each text.
+func wantWire(t *testing.T, got, want core.Wire, warnings ...string) {
+	t.Helper()
+	found := got.Warnings
+	got.Warnings, want.Warnings = nil, nil
+	if !slices.Equal([]any{
+		got.Topology, got.Database, got.Channels, got.ServerSharded, got.Prefix, got.Mapped,
+	}, []any{want.Topology, want.Database, want.Channels, want.ServerSharded, want.Prefix, want.Mapped}) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if len(found) != len(warnings) {
+		t.Fatalf("got the warnings %q, want %d", found, len(warnings))
+	}
+	for i, text := range warnings {
+		if !strings.Contains(found[i], text) {
+			t.Errorf("warning: got %q, want %q in it", found[i], text)
+		}
+	}
+}
+
+func TestWire_SingleServer(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		wantWire(t, wireOf(t, b.locks(core.WithPrefix("shop:"))),
+			core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic, Prefix: "shop:"})
+
+		second := b.connect(func(o *redis.Options) { o.DB = 2 })
+		mapped := locksOn(t, second, core.WithNameMapper(around), core.WithPubSub(core.PubSubSharded))
+		wantWire(t, wireOf(t, mapped),
+			core.Wire{Topology: core.TopologyServer, Database: 2, Channels: core.ChannelsClassic, Mapped: true})
+	})
+}
+
+// Who may do no more than locks need is not warned of what a single server has no need of.
+func TestWire_SingleServerWithoutTheRightToAsk(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	must(t, srv.Client().Do(t.Context(), "acl", "setuser", "shop", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
+	locks := locksOn(t, srv.Client(func(o *redis.Options) { o.Username, o.Password = "shop", "secret" }))
+	wantWire(t, wireOf(t, locks), core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic})
+}
+
+func TestWire_Sentinel(t *testing.T) {
+	t.Parallel()
+	s := redisserver.StartSentinel(t)
+	wantWire(t, wireOf(t, locksOn(t, s.Client())), core.Wire{Topology: core.TopologySentinel, Channels: core.ChannelsClassic})
+}
+
+func TestWire_RedisDownOrClientClosed(t *testing.T) {
+	t.Parallel()
+	locks := locksOn(t, nowhere(t), core.WithBackendTimeout(50*time.Millisecond))
+	_, err := locks.Wire(t.Context())
+	wantErr(t, err, core.ErrUnavailable)
+	must(t, locks.Close(t.Context()))
+	_, err = locks.Wire(t.Context())
+	wantErr(t, err, core.ErrClosed)
+}
+
+func TestWire_Cluster(t *testing.T) { //nolint:tparallel // one cluster, and who listens there
+	t.Parallel()
+	c := newClusterBed(t)
+	t.Run("Modes", c.wireModes)
+	t.Run("OthersListenClassic", c.wireOthersListenClassic)
+	t.Run("OthersListenSharded", c.wireOthersListenSharded)
+	t.Run("OtherNames", c.wireOtherNames)
+	t.Run("NoRightToAsk", c.wireNoRightToAsk)
+	t.Run("ClientOfOneNode", c.wireClientOfOneNode)
+	t.Run("AnotherClientWaits", c.wireAnotherClientWaits) // and listens for a while longer
+	t.Run("NodeIsSilent", c.wireNodeIsSilent)             // and the Cluster may notice
+}
+
+var (
+	shardedWire = core.Wire{Topology: core.TopologyCluster, Channels: core.ChannelsSharded, ServerSharded: true}
+	classicWire = core.Wire{Topology: core.TopologyCluster, Channels: core.ChannelsClassic, ServerSharded: true}
+)
+
+func (c *clusterBed) wireModes(t *testing.T) {
+	wantWire(t, wireOf(t, c.locks(t)), shardedWire)
+	wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubSharded))), shardedWire)
+	wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubClassic))), classicWire)
+}
+
+// Every node is asked: a classic channel is known to the node of its subscriber only.
+func (c *clusterBed) wireOthersListenClassic(t *testing.T) {
+	for _, channel := range []string{
+		"redisson_lock__channel:{k}", "redisson_lock__channel:a{t}b:0e6b1a52:57", "redisson_rwlock:{k}",
+		"redisson_sc:{k}", "redisson_countdownlatch__channel__{k}",
+	} {
+		for _, node := range c.Masters {
+			end := c.listen(t, node.Client().Subscribe(t.Context(), channel, "another"))
+			wantWire(t, wireOf(t, c.locks(t)), shardedWire,
+				`by SUBSCRIBE, on channels such as "`+channel+`" (1 in all), and this client sends by SPUBLISH, which is not heard there: give them Redisson 3.22`)
+			wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubClassic))), classicWire)
+			end()
+		}
+	}
+	wantWire(t, wireOf(t, c.locks(t)), shardedWire)
+}
+
+func (c *clusterBed) wireOthersListenSharded(t *testing.T) {
+	for _, name := range []string{"one", "two", "three", "four", "five"} {
+		channel := channelOf(name)
+		end := c.listen(t, c.rdb.SSubscribe(t.Context(), channel))
+		wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubClassic))), classicWire,
+			`by SSUBSCRIBE, on channels such as "`+channel+`" (1 in all), and this client sends by PUBLISH, which is not heard there: give them shardedSubscriptionMode OFF`)
+		wantWire(t, wireOf(t, c.locks(t, core.WithPubSub(core.PubSubSharded))), shardedWire)
+		end()
+	}
+}
+
+// A waiter of this library in the wrong mode is found like one of Redisson's.
+func (c *clusterBed) wireAnotherClientWaits(t *testing.T) {
+	_, hold := acquired(t, t.Context(), c.locks(t).Lock("wanted"))
+	other, locks := c.locks(t, core.WithPubSub(core.PubSubClassic)), c.locks(t)
+	done := make(chan error, 1)
+	go func() {
+		done <- other.Lock("wanted").Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
+	}()
+	eventually(t, "a warning of the waiter", func() bool { return len(wireOf(t, locks).Warnings) == 1 })
+	released(t, hold)
+	must(t, <-done)
+}
+
+// Who has other names may listen as he likes.
+func (c *clusterBed) wireOtherNames(t *testing.T) {
+	end := c.listen(t, c.Masters[1].Client().Subscribe(t.Context(), channelOf("shop:k"), channelOf("shop:{k}"), channelOf("bank:k"), "redisson_topic"))
+	defer end()
+	wantWire(t, wireOf(t, c.locks(t, core.WithPrefix("tax:"))), core.Wire{
+		Topology: core.TopologyCluster, Channels: core.ChannelsSharded, ServerSharded: true, Prefix: "tax:",
+	})
+	wantWire(t, wireOf(t, c.locks(t, core.WithPrefix("shop:"))), core.Wire{
+		Topology: core.TopologyCluster, Channels: core.ChannelsSharded, ServerSharded: true, Prefix: "shop:",
+	}, "(2 in all)")
+	wantWire(t, wireOf(t, c.locks(t, core.WithNameMapper(func(name string) string { return name }))), core.Wire{
+		Topology: core.TopologyCluster, Channels: core.ChannelsSharded, ServerSharded: true, Mapped: true,
+	}, "(3 in all)")
+}
+
+func (c *clusterBed) wireNoRightToAsk(t *testing.T) {
+	for _, m := range c.Masters {
+		must(t, m.Client().Do(t.Context(), "acl", "setuser", "blind", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
+	}
+	rdb := c.Client(func(o *redis.ClusterOptions) { o.Username, o.Password = "blind", "secret" })
+	w := wireOf(t, locksOn(t, rdb, core.WithPubSub(core.PubSubSharded)))
+	wantWire(t, w, shardedWire, "it is not known who else listens: ")
+	if text := w.Warnings[0]; strings.Count(text, "NOPERM") != len(c.Masters) {
+		t.Errorf("got %q, want the reason of each node", text)
+	}
+}
+
+// What the other nodes say is told all the same.
+func (c *clusterBed) wireNodeIsSilent(t *testing.T) {
+	answering := c.Master("ready")
+	silent := c.Masters[(slices.Index(c.Masters, answering)+1)%len(c.Masters)]
+	_, err := answering.Client().Subscribe(t.Context(), "redisson_lock__channel:{silent}").Receive(t.Context())
+	must(t, err)
+	locks := c.locks(t, core.WithBackendTimeout(500*time.Millisecond), core.WithPrefix("silent"))
+	want := shardedWire
+	want.Prefix = "silent"
+	wantWire(t, wireOf(t, locks), want, "{silent}") // the slots are known
+	silent.Stop()
+	defer silent.Continue()
+	wantWire(t, wireOf(t, locks), want, "{silent}", "it is not known who else listens: "+silent.Addr())
+}
+
+// A client of one node sends classic messages, and Redisson listens for sharded ones.
+func (c *clusterBed) wireClientOfOneNode(t *testing.T) {
+	node := c.Masters[0]
+	for _, protocol := range []int{2, 3} {
+		locks := locksOn(t, node.Client(func(o *redis.Options) { o.Protocol = protocol }))
+		wantWire(t, wireOf(t, locks), core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic}, "use redis.NewClusterClient")
+	}
+	end := c.listen(t, node.Client().SSubscribe(t.Context(), channelOf(keysOn(c.Cluster, node, 1)[0])))
+	defer end()
+	wantWire(t, wireOf(t, locksOn(t, node.Client())), core.Wire{Topology: core.TopologyServer, Channels: core.ChannelsClassic},
+		"use redis.NewClusterClient", "by SSUBSCRIBE")
+}
+
+// listen waits until the subscriptions are made; the function that it returns ends them, and
+// waits until no node knows of any.
+func (c *clusterBed) listen(t *testing.T, sub *redis.PubSub) (end func()) {
+	t.Helper()
+	_, err := sub.Receive(t.Context())
+	must(t, err)
+	return func() {
+		must(t, sub.Close())
+		eventually(t, "the end of the subscriptions", func() bool {
+			return !slices.ContainsFunc(c.Masters, func(m *redisserver.Server) bool {
+				classic, err := m.Client().PubSubChannels(t.Context(), "redisson_*").Result()
+				sharded, unsharded := m.Client().PubSubShardChannels(t.Context(), "redisson_*").Result()
+				return err != nil || unsharded != nil || len(classic)+len(sharded) > 0
+			})
+		})
+	}
+}
+
+func TestWire_SaysWhatRedissonNeeds(t *testing.T) {
+	t.Parallel()
+	mapped, old := shardedWire, classicWire
+	mapped.Mapped, old.ServerSharded = true, false
+	for want, w := range map[string]core.Wire{
+		`This client uses database 2 of a single server, classic channels and the prefix "shop:". Redisson needs database 2, ` +
+			`a configuration that is not useClusterServers and a nameMapper that puts "shop:" in front of every name.`: {
+			Topology: core.TopologyServer, Database: 2, Channels: core.ChannelsClassic, Prefix: "shop:",
+		},
+		`This client uses database 0 of a Sentinel, classic channels and names as they are. Redisson needs database 0, ` +
+			`a configuration that is not useClusterServers and no nameMapper.`: {
+			Topology: core.TopologySentinel, Channels: core.ChannelsClassic,
+		},
+		`This client uses a Cluster, sharded channels and a name mapper. Redisson needs useClusterServers, ` +
+			`version 3.22 or later with shardedSubscriptionMode AUTO (the default) or ON and a nameMapper that makes the same keys.`: mapped,
+		`This client uses a Cluster, classic channels and names as they are. Redisson needs useClusterServers, ` +
+			`shardedSubscriptionMode OFF (since version 3.29; before 3.22 without it) and no nameMapper.`: classicWire,
+		`This client uses a Cluster, classic channels and names as they are. Redisson needs useClusterServers, ` +
+			`shardedSubscriptionMode AUTO (the default) or OFF and no nameMapper.`: old,
+		`This client uses a Cluster, sharded channels and names as they are. Redisson needs useClusterServers, ` +
+			`shardedSubscriptionMode ON and no nameMapper.`: {Topology: core.TopologyCluster, Channels: core.ChannelsSharded},
+	} {
+		if got := w.String(); got != want {
+			t.Errorf("got\n%s, want\n%s", got, want)
+		}
+	}
+}
