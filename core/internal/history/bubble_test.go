@@ -39,10 +39,10 @@ func TestHistory_Bubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, seed)
 		b.run(total)
-		judged(t, seed, history.Limits{
-			Backend: 2 * bubbleLoad.Backend, Poll: time.Second, Slack: 100 * time.Millisecond,
+		judged(t, seed, limitsOf(history.Limits{
+			Backend: 2 * bubbleLoad.Backend, Slow: 8 * bubbleLoad.Backend, Poll: time.Second, Slack: 100 * time.Millisecond,
 			Recovery: 3 * time.Second, Landing: 20 * time.Second, Residue: time.Second, Empty: b.empty,
-		}, b.events)
+		}), b.events)
 	})
 }
 
@@ -87,7 +87,7 @@ func (p *place) connect(ctx context.Context, network, addr string) (net.Conn, er
 }
 
 // registerArray is the memory that the locks guard.
-type registerArray [16]atomic.Uint64
+type registerArray [24]atomic.Uint64
 
 func (r *registerArray) load(slot int) uint64         { return r[slot].Load() }
 func (r *registerArray) store(slot int, value uint64) { r[slot].Store(value) }
@@ -118,6 +118,7 @@ func (b *bubble) note(e history.Event) {
 // run has the clients work for total, and ends them.
 func (b *bubble) run(total time.Duration) {
 	b.t.Helper()
+	visit(b.t, b.direct, prepare)
 	for _, p := range b.places {
 		b.start(p)
 	}
@@ -133,7 +134,9 @@ func (b *bubble) run(total time.Duration) {
 	all.Wait()
 	close(stop)
 	sampling.Wait()
-	b.empty = b.now() + bubbleLoad.longestLease()
+	time.Sleep(bubbleLoad.longestLease()) // so that no lease of the dead lasts
+	visit(b.t, b.direct, lookAfter)
+	b.empty = b.now() + forgotten
 	s.drain(b.empty + time.Second)
 }
 
@@ -168,7 +171,9 @@ func (b *bubble) hands() []*hand {
 	hands := []*hand{b.hand(0, "redis", b.serverFaults(), 12*time.Second)}
 	for i, p := range b.places {
 		faults := append(networkFaults(p.proxy, b.blackHole(p), 8*time.Second), fault{"the process dies", 2, func(h *hand) { b.replace(h, p) }})
-		hands = append(hands, b.hand(i+1, "network", faults, 6*time.Second))
+		h := b.hand(i+1, "network", faults, 6*time.Second)
+		h.behind = func() int { return p.worker.process }
+		hands = append(hands, h)
 	}
 	return hands
 }

@@ -18,8 +18,9 @@ func monotonic() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// clockSince is the time since epoch, which is a reading of monotonic.
+// clockSince is the time since epoch, which is a reading of monotonic. It is read each time
+// anew: Go's clock and this one cannot be read at one instant, and a process that is kept
+// from running between the two would be ahead of the others.
 func clockSince(epoch time.Duration) func() time.Duration {
-	start, base := time.Now(), monotonic()-epoch
-	return func() time.Duration { return base + time.Since(start) }
+	return func() time.Duration { return monotonic() - epoch }
 }

@@ -7,6 +7,12 @@
 // ended or was refused without cause, a wait that took too long, a lock that stayed
 // free beside waiters, something left in Redis.
 //
+// Every event names the kind of its lock. Reentrant, fair, fenced and spin locks have one
+// holder at a time, and the tokens of fenced ones rise from grant to grant; readers hold
+// beside readers and never beside a writer, but inside of their own; a semaphore has no
+// more holders than permits, and all its permits at the end. In which order a fair lock is
+// granted is not judged here.
+//
 // The package judges only; it starts nothing and knows no Redis. Its tests run the
 // workers: as processes beside a redis-server that is stopped, killed and cut off, and
 // in a synctest bubble on the embedded Redis. They print a seed, which repeats the
@@ -15,7 +21,7 @@
 //	go test -v ./core/internal/history -run Processes   # a few seconds
 //	INTERLOCK_HISTORY=60s INTERLOCK_HISTORY_SEED=7 go test -v ./core/internal/history -run Processes
 //	INTERLOCK_HISTORY_BUBBLE=1h go test -v ./core/internal/history -run Bubble
-//	INTERLOCK_HISTORY_MUTANTS=1 go test -v ./core/internal/history -run Mutants
+//	INTERLOCK_HISTORY_MUTANTS=1 go test -v ./core/internal/history -run Mutants   # all: those of every kind
 //
 // With -artifacts the events of a run are kept as files.
 //

@@ -10,7 +10,7 @@ const (
 	Acquire Kind = "acquire" // an acquisition and, if it succeeded, the whole hold
 	Force   Kind = "force"   // a ForceRelease
 	Look    Kind = "look"    // a holder asked Redis who holds its lock
-	Sample  Kind = "sample"  // somebody beside the clients read a key; End is when it was asked for
+	Sample  Kind = "sample"  // somebody beside the clients read a key, or one beside it, which Note has then; End is when it was asked for
 	Fault   Kind = "fault"   // something was broken
 	Stall   Kind = "stall"   // a process stood still
 	Finish  Kind = "finish"  // a process ended; Note says what was wrong with that
@@ -42,15 +42,19 @@ type Event struct {
 	Begin     time.Duration `json:"begin"`
 	End       time.Duration `json:"end"`
 	Keys      []string      `json:"keys,omitempty"`
+	Lock      Lock          `json:"lock,omitempty"`  // the kind that the keys are locked as
 	Owner     string        `json:"owner,omitempty"` // the same for an acquisition and its re-entries
 	Outcome   Outcome       `json:"outcome,omitempty"`
+	Field     string        `json:"field,omitempty"` // of a Look: that of the hold that asked
 	Note      string        `json:"note,omitempty"`
+	Slow      bool          `json:"slow,omitempty"` // of a Fault: answers to Process came late, each by less than a backend timeout
 
 	Ask    *Ask           `json:"ask,omitempty"`    // of an Acquire
 	Hold   *Hold          `json:"hold,omitempty"`   // of an Acquire that succeeded
-	Fields map[string]int `json:"fields,omitempty"` // of a Look or Sample: who Redis says holds the lock
+	Fields map[string]int `json:"fields,omitempty"` // of a Look or Sample: who Redis says holds the lock, or waits for it
 	TTL    time.Duration  `json:"ttl,omitempty"`    // of a Sample; negative: the key has none
-	Count  int            `json:"count,omitempty"`  // of a Look: the hold count that the holder knows, 0 unknown
+	Stays  bool           `json:"stays,omitempty"`  // of a Sample: the key has no end by its nature
+	Count  int            `json:"count,omitempty"`  // of a Look: the hold count that the holder knows, 0 unknown; of a Sample: the permits that are free
 }
 
 // Ask is what an acquisition asked for.
@@ -76,6 +80,8 @@ type Hold struct {
 	Left      time.Duration `json:"left,omitempty"`      // ended by Leave with this duration; 0: by Release
 	Release   Release       `json:"release"`
 	Updates   []Update      `json:"updates,omitempty"`
+	Token     int64         `json:"token,omitempty"`
+	Reads     []Reading     `json:"reads,omitempty"`
 }
 
 // Release is the end of a hold.
@@ -95,6 +101,15 @@ type Update struct {
 	Read    uint64        `json:"read"`
 	Wrote   uint64        `json:"wrote"`
 	Certain bool          `json:"certain"` // the context was alive after the write, too
+}
+
+// Reading is what a reader found, when it looked for the first and for the last time.
+type Reading struct {
+	Key     string        `json:"key"`
+	At      time.Duration `json:"at"` // before the last look at the context
+	First   uint64        `json:"first"`
+	Last    uint64        `json:"last"`
+	Certain bool          `json:"certain"` // the context was alive after the last look, too
 }
 
 // end is when the hold was over for the holder.

@@ -18,13 +18,13 @@ func (j *judge) certain(e *Event) (c certainty, ok bool) {
 		return certainty{}, false
 	}
 	c = certainty{span{e.End, e.Hold.Alive}, e}
-	if forced, found := j.forcedBetween(e.Keys, e.Begin, c.to); found { // even before the grant was known
+	if forced, found := j.forcedBetween(e, e.Begin, c.to); found { // even before the grant was known
 		c.to = forced.from
 	}
 	return c, c.to > c.from
 }
 
-// exclusion finds two owners of one key at one time.
+// exclusion finds owners of one key at one time that exclude each other.
 func (j *judge) exclusion() {
 	for key, events := range j.byKey {
 		var all []certainty
@@ -43,12 +43,13 @@ func (j *judge) overlaps(key string, all []certainty) {
 	for _, next := range all {
 		open = slices.DeleteFunc(open, func(c certainty) bool { return c.to <= next.from })
 		for _, c := range open {
-			if c.event.Owner != next.event.Owner {
+			if exclude(c.event, next.event) {
 				j.reportf(TwoHolders, []*Event{c.event, next.event}, "%s was held by %s and by %s, for %s",
 					key, c.event.Owner, next.event.Owner, min(c.to, next.to)-next.from)
 			}
 		}
 		open = append(open, next)
+		j.permits(key, open)
 	}
 }
 
@@ -65,7 +66,7 @@ func (j *judge) updates() {
 			continue
 		}
 		for _, u := range e.Hold.Updates {
-			if _, forced := j.forcedBetween(e.Keys, e.Begin, u.At); forced || !u.Certain {
+			if _, forced := j.forcedBetween(e, e.Begin, u.At); forced || !u.Certain {
 				continue
 			}
 			at := place{u.Key, u.Read}
@@ -82,21 +83,30 @@ func (j *judge) updates() {
 // holder asked.
 func (j *judge) holders() {
 	for _, look := range j.looks {
-		e := j.owners[look.Owner]
-		if look.Outcome != OK || e == nil || len(e.Keys) != 1 {
-			continue
-		}
-		c, ok := j.certain(e)
-		if !ok || c.from > look.Begin || c.to < look.End {
+		e := j.asked(look)
+		if look.Outcome != OK || e == nil {
 			continue
 		}
 		switch count, there := look.Fields[e.Hold.Field]; {
-		case !there || len(look.Fields) != 1:
+		case !there || j.stranger(e, look):
 			j.reportf(NotInRedis, []*Event{e, look}, "%s holds %s, and redis says %v", e.Owner, e.Keys[0], look.Fields)
 		case look.Count != 0 && look.Count != count && j.quiet(e.Begin, look.End): // else an older count may have come late
 			j.reportf(NotInRedis, []*Event{e, look}, "%s holds %s %d times, and redis says %d", e.Owner, e.Keys[0], look.Count, count)
 		}
 	}
+}
+
+// asked is the hold that asked, or an outer one with its field, if one was certain meanwhile.
+func (j *judge) asked(look *Event) *Event {
+	for _, e := range j.byOwner[look.Owner] {
+		if e.Hold == nil || e.Hold.Field != look.Field || len(e.Keys) != 1 {
+			continue
+		}
+		if c, ok := j.certain(e); ok && c.from <= look.Begin && look.End <= c.to {
+			return e
+		}
+	}
+	return nil
 }
 
 // overruns finds fixed leases that were believed in longer than they can have lasted
@@ -134,7 +144,7 @@ func (j *judge) forced() {
 }
 
 func (j *judge) forcedAway(f, e *Event) {
-	if e.Hold == nil || e.Hold.Refreshed || j.entered(e) || e.End > f.Begin || e.Hold.Alive < f.End {
+	if e.Hold == nil || !frees(f, e) || e.Hold.Refreshed || j.entered(e) || e.End > f.Begin || e.Hold.Alive < f.End {
 		return
 	}
 	if over := e.Hold.Alive - (f.End + e.Ask.Lease); over > 0 {
@@ -145,6 +155,6 @@ func (j *judge) forcedAway(f, e *Event) {
 // safeUntil is until when the holder could rely on the lock: nothing but a force
 // release can have ended it before.
 func (j *judge) safeUntil(e *Event) (until time.Duration, ok bool) {
-	_, forced := j.forcedBetween(e.Keys, e.Begin, e.Hold.end())
+	_, forced := j.forcedBetween(e, e.Begin, e.Hold.end())
 	return e.Hold.Safe, !forced
 }

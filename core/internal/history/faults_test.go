@@ -26,6 +26,8 @@ type hand struct {
 	now    func() time.Duration
 	note   func(history.Event)
 	after  time.Duration // how long after its end the last fault is felt at least
+	slow   bool          // the last fault makes answers late
+	behind func() int    // the process whose network it breaks; nil: it breaks something else
 }
 
 func (h *hand) upTo(d time.Duration) time.Duration { return time.Duration(h.Int64N(int64(d) + 1)) }
@@ -38,10 +40,24 @@ func (h *hand) work(end time.Duration) {
 			return
 		}
 		f := h.choose()
-		begin := h.now()
-		h.after = 0
-		f.inject(h)
-		h.note(history.Event{Kind: history.Fault, Begin: begin, End: h.now() + h.after, Note: h.name + ": " + f.name})
+		h.apply(f)
+	}
+}
+
+// apply injects a fault, and notes it. That answers are late is noted for the process that
+// has to wait for them, and for another one that has come meanwhile.
+func (h *hand) apply(f fault) {
+	e := history.Event{Kind: history.Fault, Begin: h.now(), Note: h.name + ": " + f.name}
+	h.after, h.slow = 0, false
+	if h.behind != nil {
+		e.Process = h.behind()
+	}
+	f.inject(h)
+	e.End, e.Slow = h.now()+h.after, h.slow
+	h.note(e)
+	if h.slow && e.Process != h.behind() {
+		e.Process = h.behind()
+		h.note(e)
 	}
 }
 
@@ -77,8 +93,14 @@ func networkFaults(p *faultproxy.Proxy, blackHole func(on bool), longest time.Du
 		{"cut", 3, func(*hand) { p.Cut() }},
 		{"lost replies", 5, func(h *hand) { during(h, p.DropReply(some(h)), h.upTo(longest/4)) }},
 		{"lost requests", 3, func(h *hand) { during(h, p.DropRequest(some(h)), h.upTo(longest/4)) }},
-		{"slow requests", 3, func(h *hand) { during(h, p.DelayRequest(some(h), h.upTo(longest/10)), h.upTo(longest/2)) }},
-		{"slow replies", 3, func(h *hand) { during(h, p.DelayReply(some(h), h.upTo(longest/10)), h.upTo(longest/2)) }},
+		{"slow requests", 3, func(h *hand) {
+			h.slow = true
+			during(h, p.DelayRequest(some(h), h.upTo(longest/10)), h.upTo(longest/2))
+		}},
+		{"slow replies", 3, func(h *hand) {
+			h.slow = true
+			during(h, p.DelayReply(some(h), h.upTo(longest/10)), h.upTo(longest/2))
+		}},
 		{"held requests", 4, func(h *hand) { during(h, p.HoldRequest(some(h)), h.upTo(longest)) }},
 		{"held replies", 3, func(h *hand) { during(h, p.HoldReply(some(h)), h.upTo(longest)) }},
 		{"lost messages", 2, func(h *hand) {

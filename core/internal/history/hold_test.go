@@ -20,6 +20,7 @@ type held struct {
 	hold   *core.Hold
 	depth  int  // re-entries that are not released
 	doubt  bool // the count in Redis may be another one
+	edge   bool // it is to last until its lease is over
 }
 
 // hold acquires, works, and releases.
@@ -32,11 +33,11 @@ func (g *caller) hold(r request) {
 // use works under the hold in one of several ways, and ends it.
 func (h *held) use() {
 	switch n := h.IntN(100); {
-	case h.event.Keys[0] == edge:
+	case h.edge:
 		h.workUntil(h.upTo(2 * h.Step)) // or until it is lost
 	case h.event.Keys[0] == busiest, !h.chance(h.Special):
 		h.update(h.upTo(h.Work))
-	case n < 20:
+	case n < 20, n < 50 && h.event.Lock == history.Permit: // which nobody enters again
 		h.update(h.upTo(h.Long) / 2)
 	case n < 40:
 		h.enterAgain(1 + h.IntN(3))
@@ -45,7 +46,7 @@ func (h *held) use() {
 	case n < 60:
 		h.handOver()
 		return
-	case n < 68:
+	case n < 68 && h.event.Lock != history.Permit:
 		h.enterAndOutlive()
 		return
 	case n < 76:
@@ -103,8 +104,18 @@ func (h *held) work(d time.Duration) (alive bool) {
 	}
 }
 
-// update reads the registers of the lock, works, and writes them.
+// update reads the registers of the lock, works, and writes them. A reader reads only, and
+// who has one of several permits does neither.
 func (h *held) update(d time.Duration) {
+	switch h.event.Lock {
+	case history.ReadLock:
+		h.read(d)
+		return
+	case history.Permit:
+		h.work(d)
+		return
+	default:
+	}
 	values := make([]history.Update, 0, len(h.event.Keys))
 	for _, key := range h.event.Keys {
 		values = append(values, history.Update{Key: key, Read: h.shared.load(slot(key))})
@@ -122,14 +133,29 @@ func (h *held) update(d time.Duration) {
 	h.event.Hold.Updates = append(h.event.Hold.Updates, values...)
 }
 
-// again is a request for one of the keys, or for all of them.
+// read reads the register twice, with work in between.
+func (h *held) read(d time.Duration) {
+	key := h.event.Keys[0]
+	r := history.Reading{Key: key, First: h.shared.load(slot(key))}
+	if !h.work(d) {
+		return
+	}
+	r.Last, r.At = h.shared.load(slot(key)), h.now()
+	r.Certain = h.alive()
+	h.event.Hold.Reads = append(h.event.Hold.Reads, r)
+}
+
+// again is a request for one of the keys, or for all of them. A writer may want to read.
 func (h *held) again() request {
 	names := h.event.Keys
 	if h.chance(50) {
 		names = []string{pick(h.caller, names)}
 	}
 	r := h.request(names)
-	r.cut = 0
+	r.lock, r.cut = h.event.Lock, 0
+	if r.lock == history.WriteLock && h.chance(50) {
+		r.lock = history.ReadLock
+	}
 	return r
 }
 
@@ -144,7 +170,10 @@ func (h *held) enterAgain(depth int) {
 		h.doubt = true
 		return
 	}
-	inner.depth, inner.doubt = h.depth+1, h.doubt
+	inner.doubt = h.doubt
+	if inner.event.Lock == h.event.Lock {
+		inner.depth = h.depth + 1
+	}
 	inner.look()
 	inner.enterAgain(depth - 1)
 	inner.release()
@@ -206,13 +235,13 @@ func (h *held) look() {
 		return
 	}
 	e := history.Event{
-		Kind: history.Look, Process: h.process, Goroutine: h.id, Keys: h.event.Keys, Owner: h.event.Owner,
-		Begin: h.now(), Outcome: history.OK, Count: h.depth + 1,
+		Kind: history.Look, Process: h.process, Goroutine: h.id, Keys: h.event.Keys, Lock: h.event.Lock, Owner: h.event.Owner,
+		Field: h.hold.Field(), Begin: h.now(), Outcome: history.OK, Count: h.depth + 1,
 	}
 	if h.doubt {
 		e.Count = 0
 	}
-	state, err := h.locks.Lock(h.event.Keys[0]).State(context.Background())
+	state, err := h.lock(h.event.Keys, h.event.Lock).State(context.Background())
 	e.End, e.Fields, e.Note = h.now(), state.Holders, text(err)
 	if err != nil {
 		e.Outcome = outcome(err)

@@ -27,7 +27,7 @@ func (j *judge) releases() {
 			j.reportf(ReleaseLost, []*Event{e}, "the release of %s by %s says %q, %s before the deadline (%s)",
 				e.Keys[0], e.Owner, h.Release.Outcome, safe-h.Release.End, h.Release.Note)
 		}
-		if over := h.Release.End - j.turn(e) - j.Backend - j.slack(e.Process, h.Release.Begin, h.Release.End); over > 0 {
+		if over := h.Release.End - j.answered(e.Process, j.turn(e), h.Release.End) - j.slack(e.Process, h.Release.Begin, h.Release.End); over > 0 {
 			j.reportf(SlowRelease, []*Event{e}, "the release of %s by %s took %s, %s beyond every bound",
 				e.Keys[0], e.Owner, h.Release.End-h.Release.Begin, over)
 		}
@@ -73,7 +73,7 @@ func (j *judge) reentries() {
 		switch {
 		case e.Outcome == Busy || e.Outcome == Lost:
 			j.reportf(NotEntered, []*Event{outer, e}, "%s holds %s, and its re-entry says %q (%s)", e.Owner, e.Keys[0], e.Outcome, e.Note)
-		case e.Outcome == Acquired && len(outer.Keys) == 1 && e.Hold.Field != outer.Hold.Field:
+		case e.Outcome == Acquired && len(outer.Keys) == 1 && e.Lock == outer.Lock && e.Hold.Field != outer.Hold.Field:
 			j.reportf(NotEntered, []*Event{outer, e}, "%s holds %s as %s, and entered it as %s", e.Owner, e.Keys[0], outer.Hold.Field, e.Hold.Field)
 		}
 	}

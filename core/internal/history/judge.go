@@ -10,8 +10,12 @@ import (
 // Limits are the bounds to judge by.
 type Limits struct {
 	// Backend is how long an operation has with a Redis that does not answer it: two
-	// backend timeouts, because its connection may break at the end of the first one.
+	// backend timeouts, because its connection may break at the end of the first one. The
+	// time in which a fault makes answers late, none of them by as much as a backend timeout,
+	// does not count: a Redis that is slow is waited for.
 	Backend time.Duration
+	// Slow is how long an operation has at most, however much of its time does not count.
+	Slow time.Duration
 	// Poll is how long a lock may stay free beside a waiter.
 	Poll time.Duration
 	// Slack is what the machine and the network may add to any bound.
@@ -24,6 +28,8 @@ type Limits struct {
 	Residue time.Duration
 	// Empty is when Redis must be empty; 0: never.
 	Empty time.Duration
+	// Permits is how many permits each semaphore has.
+	Permits map[string]int
 }
 
 // Violation is a promise that was not kept.
@@ -35,24 +41,28 @@ type Violation struct {
 
 // Rule names, in [Violation].
 const (
-	TwoHolders   = "two holders"
-	LostUpdate   = "lost update"
-	NotInRedis   = "held, but not in redis"
-	Overrun      = "believed in beyond the lease"
-	Forced       = "forced away, but believed in"
-	EarlyLoss    = "lost without cause"
-	ReleaseLost  = "release of a live hold said lost"
-	SlowWait     = "wait too long"
-	LateGrant    = "granted after the cancel"
-	SlowRelease  = "release too slow"
-	NotEntered   = "own lock not re-entered"
-	BusyButFree  = "free lock said busy"
-	NotReachable = "answering redis said unavailable"
-	LostWakeup   = "free beside a waiter"
-	Leftover     = "left in redis"
-	NoTTL        = "key without TTL"
-	Undocumented = "undocumented error"
-	UncleanEnd   = "unclean end of a process"
+	TwoHolders     = "two holders"
+	LostUpdate     = "lost update"
+	TooManyHolders = "more holders than permits"
+	DirtyRead      = "written beside a reader"
+	TokenOrder     = "token did not rise"
+	LostPermit     = "permits not back to their number"
+	NotInRedis     = "held, but not in redis"
+	Overrun        = "believed in beyond the lease"
+	Forced         = "forced away, but believed in"
+	EarlyLoss      = "lost without cause"
+	ReleaseLost    = "release of a live hold said lost"
+	SlowWait       = "wait too long"
+	LateGrant      = "granted after the cancel"
+	SlowRelease    = "release too slow"
+	NotEntered     = "own lock not re-entered"
+	BusyButFree    = "free lock said busy"
+	NotReachable   = "answering redis said unavailable"
+	LostWakeup     = "free beside a waiter"
+	Leftover       = "left in redis"
+	NoTTL          = "key without TTL"
+	Undocumented   = "undocumented error"
+	UncleanEnd     = "unclean end of a process"
 )
 
 // judge is the events of one run, by what the rules ask for.
@@ -67,6 +77,7 @@ type judge struct {
 	looks    []*Event
 	samples  []*Event
 	faults   spans
+	slow     map[int]spans // the faults that make answers late, by the process that they hit
 	stalls   map[int]spans
 	finishes []*Event
 	ended    map[int]bool // the processes that did not die
@@ -78,7 +89,7 @@ type judge struct {
 func Judge(limits Limits, events []Event) []Violation {
 	j := newJudge(limits, events)
 	for _, rule := range []func(){
-		j.exclusion, j.updates, j.holders, j.overruns, j.forced, j.losses, j.releases,
+		j.exclusion, j.updates, j.reads, j.tokens, j.holders, j.overruns, j.forced, j.losses, j.releases,
 		j.waits, j.reentries, j.refusals, j.wakeups, j.leftovers, j.ends,
 	} {
 		rule()
@@ -93,7 +104,7 @@ func newJudge(limits Limits, events []Event) *judge {
 	j := &judge{
 		Limits: limits, byKey: make(map[string][]*Event),
 		owners: make(map[string]*Event), byOwner: make(map[string][]*Event),
-		forces: make(map[string][]*Event), stalls: make(map[int]spans), ended: make(map[int]bool),
+		forces: make(map[string][]*Event), slow: make(map[int]spans), stalls: make(map[int]spans), ended: make(map[int]bool),
 	}
 	sorted := make([]*Event, len(events))
 	for i := range events {
@@ -126,6 +137,9 @@ func (j *judge) file(e *Event) {
 		j.samples = append(j.samples, e)
 	case Fault:
 		j.faults = append(j.faults, span{e.Begin, e.End})
+		if e.Slow {
+			j.slow[e.Process] = append(j.slow[e.Process], span{e.Begin, e.End})
+		}
 	case Stall:
 		j.stalls[e.Process] = append(j.stalls[e.Process], span{e.Begin, e.End})
 	case Finish:
@@ -154,6 +168,13 @@ func (j *judge) slack(process int, from, to time.Duration) time.Duration {
 	return j.Slack + 3*stood
 }
 
+// answered is when an operation without a wait time must have ended, that has ended at end:
+// see [Limits].
+func (j *judge) answered(process int, begin, end time.Duration) time.Duration {
+	late := j.slow[process].overlap(begin, end)
+	return begin + max(j.Backend, min(j.Backend+late, j.Slow))
+}
+
 // span is a time from, to.
 type span struct{ from, to time.Duration }
 
@@ -174,11 +195,14 @@ func (s spans) overlap(from, to time.Duration) (sum time.Duration) {
 	return sum
 }
 
-// forcedBetween is the first force release of any of the keys that may have been
-// executed between two moments.
-func (j *judge) forcedBetween(keys []string, from, to time.Duration) (first span, found bool) {
-	for _, key := range keys {
+// forcedBetween is the first force release of any of the keys of an acquisition that may
+// have been executed between two moments.
+func (j *judge) forcedBetween(e *Event, from, to time.Duration) (first span, found bool) {
+	for _, key := range e.Keys {
 		for _, f := range j.forces[key] {
+			if !frees(f, e) {
+				continue
+			}
 			landing := span{f.Begin, f.End}
 			if f.Outcome != OK && f.Outcome != Free {
 				landing.to += j.Landing

@@ -13,8 +13,9 @@ import (
 const ms = time.Millisecond
 
 var limits = history.Limits{
-	Backend: time.Second, Poll: time.Second, Slack: 10 * ms, Recovery: 2 * time.Second,
+	Backend: time.Second, Slow: 4 * time.Second, Poll: time.Second, Slack: 10 * ms, Recovery: 2 * time.Second,
 	Landing: 10 * time.Second, Residue: time.Second, Empty: time.Minute,
+	Permits: map[string]int{"p": 2},
 }
 
 // hold is an acquisition of "k" with a fixed lease of one second, that took a
@@ -45,6 +46,11 @@ func force(begin, end time.Duration, outcome history.Outcome) history.Event {
 
 func broken(begin, end time.Duration) history.Event {
 	return history.Event{Kind: history.Fault, Begin: begin, End: end}
+}
+
+// late is a fault that makes answers to process 1 late.
+func late(begin, end time.Duration) history.Event {
+	return history.Event{Kind: history.Fault, Process: 1, Begin: begin, End: end, Slow: true}
 }
 
 func stall(process int, begin, end time.Duration) history.Event {
@@ -79,21 +85,73 @@ func updated(e history.Event, read uint64, certain bool) history.Event {
 func look(owner string, at time.Duration, count int, fields map[string]int) history.Event {
 	return history.Event{
 		Kind: history.Look, Process: 1, Keys: []string{"k"}, Owner: owner, Begin: at, End: at + ms,
-		Outcome: history.OK, Fields: fields, Count: count,
+		Outcome: history.OK, Fields: fields, Count: count, Field: "field of " + owner,
 	}
+}
+
+// of is an event of another kind of lock.
+func of(lock history.Lock, e history.Event) history.Event {
+	e.Lock = lock
+	return e
+}
+
+// written is a hold of a writer.
+func written(e history.Event) history.Event {
+	e = of(history.WriteLock, e)
+	e.Hold.Field += ":write"
+	return e
+}
+
+func token(e history.Event, n int64) history.Event {
+	e.Lock, e.Hold.Token = history.Fenced, n
+	return e
+}
+
+// permit is an event of the semaphore of two permits.
+func permit(e history.Event) history.Event {
+	e.Lock, e.Keys = history.Permit, []string{"p"}
+	return e
+}
+
+func reading(e history.Event, first, last uint64, certain bool) history.Event {
+	e.Hold.Reads = []history.Reading{{Key: "k", At: e.Hold.Alive, First: first, Last: last, Certain: certain}}
+	return of(history.ReadLock, e)
+}
+
+// count is a sample of the semaphore's free permits.
+func count(at time.Duration, free int) history.Event {
+	return history.Event{Kind: history.Sample, Keys: []string{"p"}, Begin: at, End: at + ms, TTL: -1, Stays: true, Count: free}
 }
 
 // ended says that processes 1 and 2 did not die.
 var ended = []history.Event{{Kind: history.Finish, Process: 1}, {Kind: history.Finish, Process: 2}}
 
+// judgment is a history and what it shows.
+type judgment struct {
+	name   string
+	want   string // a rule; empty: nothing
+	events []history.Event
+}
+
+func (tc judgment) run(t *testing.T) {
+	t.Helper()
+	t.Run(tc.name, func(t *testing.T) {
+		t.Parallel()
+		events := append(slices.Clone(tc.events), ended...)
+		var got []string
+		for _, v := range history.Judge(limits, events) {
+			got = append(got, v.Rule)
+		}
+		if tc.want == "" && len(got) > 0 || tc.want != "" && !slices.Equal(got, []string{tc.want}) {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	})
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	lost := func(e *history.Event) { e.Hold.Ended, e.Hold.Cause = e.Hold.Alive+2*ms, history.Lost }
-	for _, tc := range []struct {
-		name   string
-		want   string // a rule; empty: nothing
-		events []history.Event
-	}{
+	for _, tc := range []judgment{
 		{"one after the other", "", []history.Event{hold("a", 0, 50*ms), hold("b", 49*ms, 80*ms)}},
 		{"two holders", history.TwoHolders, []history.Event{hold("a", 0, 50*ms), hold("b", 48*ms, 80*ms)}},
 		{"a long hold around short ones", history.TwoHolders, []history.Event{hold("a", 0, 500*ms), hold("b", 600*ms, 700*ms), hold("c", 400*ms, 410*ms)}},
@@ -141,6 +199,15 @@ func TestJudge(t *testing.T) {
 		{"slow release", history.SlowRelease, []history.Event{
 			changed(hold("a", 0, 100*ms), func(e *history.Event) { e.Hold.Release.End = 1200 * ms }),
 		}},
+		{"release of a process whose answers are late", "", []history.Event{
+			late(50*ms, 300*ms), changed(hold("a", 0, 100*ms), func(e *history.Event) { e.Hold.Release.End = 1300 * ms }),
+		}},
+		{"release slower than the answers", history.SlowRelease, []history.Event{
+			late(50*ms, 300*ms), changed(hold("a", 0, 100*ms), func(e *history.Event) { e.Hold.Release.End = 1311 * ms }),
+		}},
+		{"release that waits for late answers for too long", history.SlowRelease, []history.Event{
+			late(50*ms, 10*time.Second), changed(hold("a", 0, 100*ms), func(e *history.Event) { e.Hold.Release.End = 4111 * ms }),
+		}},
 		{"release behind one of the same owner", "", []history.Event{
 			changed(hold("a", 0, 100*ms), func(e *history.Event) {
 				e.Hold.Release.End, e.Hold.Release.Outcome = 1100*ms, history.Unavailable
@@ -155,6 +222,15 @@ func TestJudge(t *testing.T) {
 
 		{"wait", "", []history.Event{hold("a", 0, 500*ms), refused(0, 109*ms, 100*ms, history.Busy)}},
 		{"wait too long", history.SlowWait, []history.Event{hold("a", 0, 500*ms), refused(0, 111*ms, 100*ms, history.Busy)}},
+		{"wait while the answers are late", history.SlowWait, []history.Event{
+			hold("a", 0, 500*ms), changed(refused(0, 111*ms, 100*ms, history.Busy), func(e *history.Event) { e.Process = 1 }), late(0, 200*ms),
+		}},
+		{"one attempt while the answers are late", "", []history.Event{
+			late(0, 2*time.Second), changed(refused(0, 2500*ms, 0, history.Unavailable), func(e *history.Event) { e.Process = 1 }),
+		}},
+		{"one attempt while the answers to another process are late", history.SlowWait, []history.Event{
+			late(0, 2*time.Second), refused(0, 2500*ms, 0, history.Unavailable),
+		}},
 		{"wait of a machine that stood still", "", []history.Event{hold("a", 0, 500*ms), refused(0, 131*ms, 100*ms, history.Busy), stall(2, 50*ms, 60*ms)}},
 		{"another process stood still", history.SlowWait, []history.Event{hold("a", 0, 500*ms), refused(0, 131*ms, 100*ms, history.Busy), stall(1, 50*ms, 60*ms)}},
 		{"late cancel", history.SlowWait, []history.Event{
@@ -182,17 +258,122 @@ func TestJudge(t *testing.T) {
 		{"key at the end", history.Leftover, []history.Event{sample(61*time.Second, ms, "x")}},
 		{"unclean end", history.UncleanEnd, []history.Event{{Kind: history.Finish, Process: 3, Note: "goroutines"}}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			events := append(slices.Clone(tc.events), ended...)
-			var got []string
-			for _, v := range history.Judge(limits, events) {
-				got = append(got, v.Rule)
-			}
-			if tc.want == "" && len(got) > 0 || tc.want != "" && !slices.Equal(got, []string{tc.want}) {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
+		tc.run(t)
+	}
+}
+
+// TestJudge_Kinds is TestJudge for what differs between the kinds of locks.
+func TestJudge_Kinds(t *testing.T) {
+	t.Parallel()
+	read := func(owner string, begin, alive time.Duration) history.Event {
+		return of(history.ReadLock, hold(owner, begin, alive))
+	}
+	write := func(owner string, begin, alive time.Duration) history.Event {
+		return written(hold(owner, begin, alive))
+	}
+	permitted := func(owner string, begin, alive time.Duration) history.Event { return permit(hold(owner, begin, alive)) }
+	asWriter := func(e *history.Event) { e.Field += ":write" }
+	under := func(e *history.Event) { e.Ask.Reentry = true }
+	wantsRead := of(history.ReadLock, refused(3*time.Second, 3*time.Second+ms, 0, history.Busy))
+	wantsWrite := of(history.WriteLock, refused(3*time.Second, 3*time.Second+ms, 0, history.Busy))
+	for _, tc := range []judgment{
+		{"two holders of a fair lock", history.TwoHolders, []history.Event{of(history.Fair, hold("a", 0, 50*ms)), of(history.Fair, hold("b", 48*ms, 80*ms))}},
+		{"two holders of a spin lock", history.TwoHolders, []history.Event{of(history.Spin, hold("a", 0, 50*ms)), of(history.Spin, hold("b", 48*ms, 80*ms))}},
+		{"two holders of a fenced lock", history.TwoHolders, []history.Event{token(hold("a", 0, 50*ms), 1), token(hold("b", 48*ms, 80*ms), 2)}},
+
+		{"reader beside reader", "", []history.Event{read("a", 0, 50*ms), read("b", 10*ms, 80*ms)}},
+		{"writer beside reader", history.TwoHolders, []history.Event{read("a", 0, 50*ms), write("b", 10*ms, 80*ms)}},
+		{"reader beside writer", history.TwoHolders, []history.Event{write("a", 0, 50*ms), read("b", 10*ms, 80*ms)}},
+		{"writer beside writer", history.TwoHolders, []history.Event{write("a", 0, 50*ms), write("b", 10*ms, 80*ms)}},
+		{"reader inside of its writer", "", []history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), read("b", 55*ms, 90*ms)}},
+		{"writer beside the reader that was inside of another", history.TwoHolders, []history.Event{
+			write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), write("b", 55*ms, 90*ms),
+		}},
+		{"read twice", "", []history.Event{reading(hold("a", 0, 50*ms), 3, 3, true)}},
+		{"written beside a reader", history.DirtyRead, []history.Event{
+			reading(hold("a", 0, 50*ms), 3, uint64(60*ms), true), updated(write("b", 60*ms, 80*ms), 3, true),
+		}},
+		{"written beside a reader by one that was forced away", "", []history.Event{
+			updated(write("b", 60*ms, 80*ms), 3, true), of(history.WriteLock, force(65*ms, 66*ms, history.OK)),
+			reading(hold("a", 67*ms, 90*ms), 3, uint64(60*ms), true),
+		}},
+		{"written beside a reader by one that had ended", "", []history.Event{
+			updated(write("b", 60*ms, 80*ms), 3, false), reading(hold("a", 80*ms, 90*ms), 3, uint64(60*ms), true),
+		}},
+		{"written when the reader had ended", "", []history.Event{reading(hold("a", 0, 50*ms), 3, uint64(60*ms), false), updated(write("b", 60*ms, 80*ms), 3, true)}},
+		{"redis knows other readers", "", []history.Event{read("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1, "x": 1})}},
+		{"redis knows a writer beside the reader", history.NotInRedis, []history.Event{
+			read("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1, "x:write": 1}),
+		}},
+		{"redis knows a reader beside the writer", history.NotInRedis, []history.Event{
+			write("a", 0, 50*ms), changed(look("a", 10*ms, 1, map[string]int{"field of a:write": 1, "x": 1}), asWriter),
+		}},
+		{"redis has another count of the reader inside of a writer", history.NotInRedis, []history.Event{
+			write("a", 0, 80*ms), changed(read("a", 10*ms, 50*ms), under), look("a", 20*ms, 1, map[string]int{"field of a:write": 1, "field of a": 2}),
+		}},
+		{"redis has another count of the writer", "", []history.Event{
+			write("a", 0, 80*ms), changed(read("a", 10*ms, 50*ms), under), look("a", 20*ms, 1, map[string]int{"field of a:write": 2, "field of a": 1}),
+		}},
+		{"writer kept out by a reader", "", []history.Event{read("a", 2500*ms, 3300*ms), wantsWrite}},
+		{"reader kept out by a reader", history.BusyButFree, []history.Event{read("a", 2500*ms, 3300*ms), wantsRead}},
+		{"reader kept out by a writer that waits", "", []history.Event{
+			read("a", 2500*ms, 3300*ms), of(history.WriteLock, refused(2600*ms, 3100*ms, 500*ms, history.Busy)), wantsRead,
+		}},
+		{"reader kept out by the mark of a writer that has given up", "", []history.Event{
+			read("a", 2*time.Second, 2900*ms), of(history.WriteLock, refused(2200*ms, 2300*ms, 100*ms, history.Busy)), wantsRead,
+		}},
+		{"reader kept out by an old mark", history.BusyButFree, []history.Event{
+			read("a", ms, 900*ms), of(history.WriteLock, refused(10*ms, 110*ms, 100*ms, history.Busy)), wantsRead,
+		}},
+		{"readers wait beside readers", history.LostWakeup, []history.Event{
+			read("a", 0, 900*ms), read("c", 850*ms, 1800*ms), of(history.WriteLock, refused(0, ms, 0, history.Busy)),
+			of(history.ReadLock, refused(50*ms, 2150*ms, 2100*ms, history.Busy)),
+		}},
+
+		{"readers forced away", "", []history.Event{
+			read("a", 0, 50*ms), of(history.ReadLock, force(20*ms, 21*ms, history.OK)), write("b", 22*ms, 80*ms),
+		}},
+		{"writer forced away as a reader", history.TwoHolders, []history.Event{
+			write("a", 0, 50*ms), of(history.ReadLock, force(20*ms, 21*ms, history.OK)), read("b", 22*ms, 80*ms),
+		}},
+		{"readers forced away as a writer", history.TwoHolders, []history.Event{
+			read("a", 0, 50*ms), of(history.WriteLock, force(20*ms, 21*ms, history.OK)), write("b", 22*ms, 80*ms),
+		}},
+		{"permits forced away", "", []history.Event{
+			permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permit(force(15*ms, 16*ms, history.OK)), permitted("c", 20*ms, 80*ms),
+		}},
+		{"as many as permits", "", []history.Event{permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permitted("c", 51*ms, 80*ms)}},
+		{"more than permits", history.TooManyHolders, []history.Event{permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permitted("c", 20*ms, 80*ms)}},
+		{"redis knows more than permits", history.NotInRedis, []history.Event{
+			permitted("a", 0, 50*ms), look("a", 10*ms, 1, map[string]int{"field of a": 1, "x": 1, "y": 1}),
+		}},
+		{"permit said taken beside all of them", "", []history.Event{
+			permitted("a", 2500*ms, 3300*ms), permitted("b", 2500*ms, 3300*ms), permit(refused(3*time.Second, 3*time.Second+ms, 0, history.Busy)),
+		}},
+		{"permit said taken beside one", history.BusyButFree, []history.Event{
+			permitted("a", 2500*ms, 3300*ms), permit(refused(3*time.Second, 3*time.Second+ms, 0, history.Busy)),
+		}},
+		{"permit free beside a waiter", history.LostWakeup, []history.Event{
+			permitted("a", 0, 900*ms), permitted("b", 850*ms, 1800*ms), permitted("c", 0, 100*ms), permit(refused(50*ms, 1950*ms, 1900*ms, history.Busy)),
+		}},
+		{"permits taken beside a waiter", "", []history.Event{
+			permitted("a", 0, 900*ms), permitted("c", 0, 900*ms), permit(refused(50*ms, 1850*ms, 1800*ms, history.Busy)),
+		}},
+
+		{"tokens rise", "", []history.Event{token(hold("a", 0, 50*ms), 1), token(hold("b", 49*ms, 80*ms), 2)}},
+		{"token falls", history.TokenOrder, []history.Event{token(hold("a", 0, 50*ms), 2), token(hold("b", 50*ms, 80*ms), 1)}},
+		{"token stays", history.TokenOrder, []history.Event{token(hold("a", 0, 50*ms), 2), token(hold("b", 50*ms, 80*ms), 2)}},
+		{"re-entry with the same token", "", []history.Event{token(hold("a", 0, 50*ms), 2), changed(token(hold("a", 10*ms, 40*ms), 2), under)}},
+		{"re-entry with another token", history.TokenOrder, []history.Event{token(hold("a", 0, 50*ms), 2), changed(token(hold("a", 10*ms, 40*ms), 3), under)}},
+
+		{"permits back", "", []history.Event{count(61*time.Second, 2)}},
+		{"permits out before the end", "", []history.Event{count(59*time.Second, 1)}},
+		{"permit not back", history.LostPermit, []history.Event{count(61*time.Second, 1)}},
+		{"permit too many", history.LostPermit, []history.Event{count(61*time.Second, 3)}},
+		{"counter of tokens at the end", "", []history.Event{changed(sample(61*time.Second, -1), func(e *history.Event) { e.Stays = true })}},
+		{"permit that is out at the end", history.Leftover, []history.Event{changed(sample(61*time.Second, -1, "x"), func(e *history.Event) { e.Stays = true })}},
+	} {
+		tc.run(t)
 	}
 }
 

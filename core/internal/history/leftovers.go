@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -10,11 +11,14 @@ import (
 func (j *judge) leftovers() {
 	released := j.released()
 	for _, s := range j.samples {
-		if s.TTL < 0 {
+		if s.TTL < 0 && !s.Stays {
 			j.reportf(NoTTL, []*Event{s}, "%s has no TTL", s.Keys[0])
 		}
-		if j.Empty > 0 && s.Begin > j.Empty {
-			j.reportf(Leftover, []*Event{s}, "%s is still there, held by %v", s.Keys[0], slices.Collect(maps.Keys(s.Fields)))
+		if n, isSemaphore := j.Permits[s.Keys[0]]; isSemaphore && s.Stays && j.atTheEnd(s) && len(s.Fields) == 0 && s.Count != n {
+			j.reportf(LostPermit, []*Event{s}, "%s has %d free permits, and %d in all", s.Keys[0], s.Count, n)
+		}
+		if j.atTheEnd(s) && (!s.Stays || len(s.Fields) > 0) {
+			j.reportf(Leftover, []*Event{s}, "%s is still there, with %v", cmp.Or(s.Note, s.Keys[0]), slices.Collect(maps.Keys(s.Fields)))
 		}
 		for field := range s.Fields {
 			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin {
@@ -24,6 +28,8 @@ func (j *judge) leftovers() {
 		}
 	}
 }
+
+func (j *judge) atTheEnd(s *Event) bool { return j.Empty > 0 && s.Begin > j.Empty }
 
 type holder struct{ key, field string }
 

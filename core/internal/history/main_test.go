@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -21,7 +22,7 @@ const (
 	durationEnv = "INTERLOCK_HISTORY"         // how long the processes run, such as 60s
 	bubbleEnv   = "INTERLOCK_HISTORY_BUBBLE"  // how long the bubble runs in its own time, such as 1h
 	seedEnv     = "INTERLOCK_HISTORY_SEED"    // repeats a run
-	mutantsEnv  = "INTERLOCK_HISTORY_MUTANTS" // 1: build the mutants and have them caught
+	mutantsEnv  = "INTERLOCK_HISTORY_MUTANTS" // 1: build the mutants of the reentrant lock and have them caught; all: those of all kinds
 	workerEnv   = "INTERLOCK_HISTORY_WORKER"  // makes this binary a worker; set by the test
 )
 
@@ -106,6 +107,7 @@ func keep(t *testing.T, events []history.Event) {
 // summary is what happened, in numbers.
 func summary(events []history.Event) string {
 	kinds, outcomes := make(map[history.Kind]int), make(map[history.Outcome]int)
+	holds := make(map[history.Lock]int)
 	releases, updates := make(map[history.Outcome]int), 0
 	var stood time.Duration
 	for i := range events {
@@ -118,10 +120,11 @@ func summary(events []history.Event) string {
 			outcomes[e.Outcome]++
 		}
 		if e.Hold != nil {
+			holds[cmp.Or(e.Lock, "reentrant")]++
 			releases[e.Hold.Release.Outcome]++
 			updates += len(e.Hold.Updates)
 		}
 	}
-	return fmt.Sprintf("events %v, stood still for %s\nacquisitions %v\nends of holds %v, %d updates",
-		kinds, stood.Round(time.Millisecond), outcomes, releases, updates)
+	return fmt.Sprintf("events %v, stood still for %s\nacquisitions %v\nholds %v\nends of holds %v, %d updates",
+		kinds, stood.Round(time.Millisecond), outcomes, holds, releases, updates)
 }

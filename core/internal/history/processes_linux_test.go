@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,10 +34,10 @@ func TestHistory_Processes(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, newSeed(t))
 	f.run(duration(t, durationEnv, 5*time.Second))
-	judged(t, f.seed, history.Limits{
-		Backend: 2 * processLoad.Backend, Poll: time.Second, Slack: 300 * time.Millisecond,
+	judged(t, f.seed, limitsOf(history.Limits{
+		Backend: 2 * processLoad.Backend, Slow: 8 * processLoad.Backend, Poll: time.Second, Slack: 300 * time.Millisecond,
 		Recovery: processLoad.recovery(), Landing: 5 * time.Second, Residue: time.Second, Empty: f.empty,
-	}, f.events)
+	}), f.events)
 }
 
 // recovery is how long a fault is felt: leases, and connections that are found dead.
@@ -64,6 +65,7 @@ type fleet struct {
 type post struct {
 	proxy   *faultproxy.Proxy
 	process *workerProcess
+	number  atomic.Int64 // of the process
 }
 
 func newFleet(t *testing.T, seed uint64) *fleet {
@@ -90,6 +92,7 @@ func (f *fleet) note(e history.Event) {
 // run has the workers work for total, ends them, and gathers what they have noted.
 func (f *fleet) run(total time.Duration) {
 	f.t.Helper()
+	visit(f.t, f.direct, prepare)
 	for _, p := range f.posts {
 		f.start(p)
 		f.t.Cleanup(func() { p.process.kill() })
@@ -108,7 +111,9 @@ func (f *fleet) run(total time.Duration) {
 			f.t.Error(err)
 		}
 	}
-	f.empty = f.now() + processLoad.longestLease() + processLoad.Backend
+	time.Sleep(processLoad.longestLease() + processLoad.Backend) // so that no lease of the dead lasts
+	visit(f.t, f.direct, lookAfter)
+	f.empty = f.now() + forgotten
 	s.drain(f.empty + time.Second)
 	close(stop)
 	watching.Wait()
@@ -132,6 +137,7 @@ func (f *fleet) start(p *post) {
 		Redis: p.proxy.Addr(), Shared: f.shared, Log: log,
 	}
 	f.mu.Unlock()
+	p.number.Store(int64(task.Process))
 	var err error
 	if p.process, err = startWorker(task); err != nil {
 		f.t.Errorf("worker %d: %v", task.Process, err)
@@ -161,7 +167,9 @@ func (f *fleet) hands() []*hand {
 	hands := []*hand{f.hand(0, "redis", f.serverFaults(), time.Second)}
 	for i, p := range f.posts {
 		faults := networkFaults(p.proxy, p.proxy.BlackHole, 2*processLoad.Watchdog)
-		hands = append(hands, f.hand(i+1, fmt.Sprintf("network %d", i+1), faults, 600*time.Millisecond))
+		h := f.hand(i+1, fmt.Sprintf("network %d", i+1), faults, 600*time.Millisecond)
+		h.behind = func() int { return int(p.number.Load()) }
+		hands = append(hands, h)
 	}
 	return append(hands, f.hand(len(f.posts)+1, "workers", f.workerFaults(), time.Second))
 }
@@ -199,7 +207,9 @@ func (f *fleet) workerFaults() []fault {
 		{"one is killed, the next comes", 2, func(h *hand) {
 			p := pick(&caller{Rand: h.Rand}, f.posts)
 			p.process.kill()
-			f.note(lastForce(f.now()))
+			for _, of := range forced {
+				f.note(lastForce(of, f.now()))
+			}
 			h.after = processLoad.longestLease()
 			f.start(p)
 		}},
@@ -207,9 +217,9 @@ func (f *fleet) workerFaults() []fault {
 }
 
 // lastForce is the force release that a process may have been at when it was killed.
-func lastForce(killed time.Duration) history.Event {
+func lastForce(of target, killed time.Duration) history.Event {
 	return history.Event{
-		Kind: history.Force, Keys: forced, Begin: killed - 3*processLoad.Backend, End: killed,
+		Kind: history.Force, Keys: []string{of.key}, Lock: of.lock, Begin: killed - 3*processLoad.Backend, End: killed,
 		Outcome: history.Unavailable, Note: "perhaps: it was killed",
 	}
 }

@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -35,7 +34,7 @@ func (s sampler) watch(every time.Duration, stop <-chan struct{}) {
 // slowReply is how long an answer may take without being a stall.
 const slowReply = 20 * time.Millisecond
 
-// all samples every key there is, and says how many.
+// all samples every key there is, and says how many will have to go.
 func (s sampler) all() (there int) {
 	begin := s.now()
 	names, err := s.rdb.Keys(context.Background(), "*").Result()
@@ -46,27 +45,32 @@ func (s sampler) all() (there int) {
 		return 1 // nobody knows
 	}
 	for _, key := range names {
-		s.key(key)
+		if !s.key(key) {
+			there++
+		}
 	}
-	return len(names)
+	return there
 }
 
-func (s sampler) key(key string) {
-	ctx, begin := context.Background(), s.now()
+// key samples one key, and says whether it is one that stays.
+func (s sampler) key(key string) (stays bool) {
+	ctx, begin, l := context.Background(), s.now(), layoutOf(key)
 	var ttl *redis.DurationCmd
-	var fields *redis.MapStringStringCmd
+	var fields func() (map[string]int, int)
 	_, err := s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		ttl, fields = p.PTTL(ctx, key), p.HGetAll(ctx, key)
+		ttl = p.PTTL(ctx, key)
+		fields = l.read(ctx, p, key)
 		return nil
 	})
-	if err != nil || len(fields.Val()) == 0 {
-		return
+	if err != nil || ttl.Val() == -2 {
+		return l.stays
 	}
-	e := history.Event{Kind: history.Sample, Keys: []string{key}, Begin: begin, End: s.now(), TTL: ttl.Val(), Fields: make(map[string]int)}
-	for field, count := range fields.Val() {
-		e.Fields[field], _ = strconv.Atoi(count)
+	e := history.Event{Kind: history.Sample, Keys: []string{l.lock}, Begin: begin, End: s.now(), TTL: ttl.Val(), Stays: l.stays}
+	if e.Fields, e.Count = fields(); l.lock != key {
+		e.Note = key
 	}
 	s.note(e)
+	return l.stays
 }
 
 // drain samples until Redis is empty, or until limit.

@@ -26,7 +26,7 @@ func (j *judge) waitBound(e *Event) (at time.Duration, ok bool) {
 	case wait > 0:
 		at, ok = e.Begin+wait, true
 	case wait == 0, e.Ask.Reentry:
-		at, ok = e.Begin+j.Backend, true
+		at, ok = j.answered(e.Process, e.Begin, e.End), true
 	}
 	if cut := e.Ask.Cut; cut > 0 && (!ok || cut < at) {
 		at, ok = cut, true
@@ -63,19 +63,28 @@ func (j *judge) patience(e *Event) time.Duration {
 	return j.Backend
 }
 
-// takenBetween reports whether anybody else can have had the key of e while e waited, or
+// takenBetween reports whether others can have kept e out of its key while it waited, or
 // shortly before.
 func (j *judge) takenBetween(e *Event) bool {
-	from := e.Begin - j.slack(e.Process, e.Begin, e.End)
+	from, others := e.Begin-j.slack(e.Process, e.Begin, e.End), 0
 	for _, other := range j.byKey[e.Keys[0]] {
 		if other.Begin > e.End {
 			break
 		}
-		if other != e && j.goneBy(other) >= from {
-			return true
+		if inTheWay(other, e) && j.keepsOutUntil(other, e) >= from {
+			others++
 		}
 	}
-	return false
+	return others >= j.room(e.Keys[0], e)
+}
+
+// keepsOutUntil is until when other can keep e out: a reader is kept out also by a writer
+// that waits.
+func (j *judge) keepsOutUntil(other, e *Event) time.Duration {
+	if e.Lock == ReadLock {
+		return max(j.goneBy(other), other.End+writerMark)
+	}
+	return j.goneBy(other)
 }
 
 // goneBy is when nothing of an acquisition can be in Redis any more, if Redis answers.

@@ -10,41 +10,65 @@ import (
 // answered, that are longer than the poll interval.
 func (j *judge) wakeups() {
 	for key, events := range j.byKey {
-		for _, gap := range j.gaps(events) {
-			for _, w := range events {
-				if w.Begin > gap.to {
-					break
-				}
+		gaps := make(map[Lock]spans)
+		for _, w := range events {
+			if len(w.Keys) > 1 || w.Ask.Reentry {
+				continue
+			}
+			free, known := gaps[w.Lock]
+			if !known {
+				free = j.gaps(key, w.Lock, events)
+				gaps[w.Lock] = free
+			}
+			for _, gap := range free {
 				j.waitedThrough(key, w, gap)
 			}
 		}
 	}
 }
 
-// gaps are the times in which nobody can have had a key.
-func (j *judge) gaps(events []*Event) (free spans) {
-	taken := make(spans, 0, len(events))
-	for _, e := range events {
-		if t, ok := j.taken(e); ok {
-			taken = append(taken, t)
-		}
-	}
-	slices.SortFunc(taken, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	var end time.Duration
-	for _, t := range taken {
-		if t.from-end > j.Poll {
-			free = append(free, span{end, t.from})
-		}
-		end = max(end, t.to)
-	}
-	return append(free, span{end, 1<<63 - 1})
+// edge is a moment from which on one more, or one less, can have a key.
+type edge struct {
+	at   time.Duration
+	more int
 }
 
-// taken is the time in which an acquisition can have had a key while Redis answered: not
-// while it waited for a single one.
-func (j *judge) taken(e *Event) (t span, ok bool) {
-	t = span{e.Begin, j.goneBy(e)}
-	if len(e.Keys) == 1 {
+// gaps are the times in which there was room for one more of a kind.
+func (j *judge) gaps(key string, lock Lock, events []*Event) (free spans) {
+	one := &Event{Lock: lock}
+	edges := []edge{{0, 0}, {forever, j.room(key, one)}}
+	for _, e := range events {
+		if t, ok := j.taken(e, one); ok {
+			edges = append(edges, edge{t.from, 1}, edge{t.to, -1})
+		}
+	}
+	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	open, there := span{}, 0
+	for _, e := range edges {
+		before := there
+		there += e.more
+		switch full := j.room(key, one); {
+		case before < full && there >= full && e.at-open.from > j.Poll:
+			free = append(free, span{open.from, e.at})
+		case before >= full && there < full:
+			open.from = e.at
+		}
+	}
+	return free
+}
+
+// forever is later than everything.
+const forever = time.Duration(1<<63 - 1)
+
+// taken is the time in which an acquisition can have had a key while Redis answered, so that
+// it was in the way of w: not while it waited for a single one, but for a writer that keeps
+// readers out.
+func (j *judge) taken(e, w *Event) (t span, ok bool) {
+	if !inTheWay(e, w) {
+		return t, false
+	}
+	t = span{e.Begin, j.keepsOutUntil(e, w)}
+	if len(e.Keys) == 1 && w.Lock != ReadLock {
 		if e.Hold == nil && e.Outcome == Busy {
 			return t, false
 		}
@@ -54,9 +78,6 @@ func (j *judge) taken(e *Event) (t span, ok bool) {
 }
 
 func (j *judge) waitedThrough(key string, w *Event, gap span) {
-	if len(w.Keys) > 1 || w.Ask.Reentry {
-		return
-	}
 	from, to := max(gap.from, w.Begin), min(gap.to, w.End)
 	if over := to - from - j.Poll - j.slack(w.Process, from, to); over > 0 && j.quiet(from, to) {
 		j.reportf(LostWakeup, []*Event{w}, "%s waited for %s, which was free for %s", w.Owner, key, to-from)

@@ -32,18 +32,47 @@ var keys = []string{
 	5: "m5", 6: "m6", 7: "m7", 8: "m8", // also of MultiLocks
 	9:  "f9", // also released by force
 	10: edge,
+	11: "fair", 12: "fenced", 13: "spin", // of the kind that they are named after
+	14: readWrite, // for readers and writers
+	15: semaphore,
+	16: "f-fair", 17: "f-rw", 18: "f-permits", // also released by force
 }
 
 const (
 	busiest = "hot"  // held shortly and often: there are always waiters to hand it to
 	edge    = "edge" // held until its short lease is over
+
+	readWrite = "rw"
+	semaphore = "permits"
+	permits   = 2 // of the semaphore
 )
 
 var (
 	single = keys[1:5]
 	many   = keys[5:9]
-	forced = keys[9:10]
+
+	forced     = []target{{keys[9], history.Reentrant}, {keys[9], history.Reentrant}, {keys[9], history.Reentrant}, {keys[16], history.Fair}, {keys[17], history.ReadLock}, {keys[17], history.WriteLock}, {keys[18], history.Permit}}
+	semaphores = []string{semaphore, keys[18]}
+
+	// kinds are the locks that are not reentrant ones, some more often than others.
+	kinds = []target{
+		{keys[11], history.Fair},
+		{keys[11], history.Fair},
+		{keys[12], history.Fenced},
+		{keys[13], history.Spin},
+		{readWrite, history.ReadLock},
+		{readWrite, history.ReadLock},
+		{readWrite, history.WriteLock},
+		{semaphore, history.Permit},
+		{semaphore, history.Permit},
+	}
 )
+
+// target is a lock of a kind.
+type target struct {
+	key  string
+	lock history.Lock
+}
 
 // slot is the register of a key.
 func slot(key string) int {
@@ -134,18 +163,20 @@ func (g *caller) act() {
 	switch n := g.IntN(100); {
 	case n < g.Edge:
 		g.hold(g.toTheEdge())
-	case n < 35:
+	case n < 24:
 		g.hold(g.request([]string{busiest}))
-	case n < 65:
+	case n < 36:
 		g.hold(g.request([]string{pick(g, single)}))
-	case n < 75:
+	case n < 42:
 		g.hold(g.request([]string{pick(g, many)}))
-	case n < 87:
+	case n < 49:
 		g.hold(g.request(g.several()))
-	case n < 96:
-		g.hold(g.request(forced))
-	default:
+	case n < 57:
+		g.hold(g.requestOf(pick(g, forced)))
+	case n < 60:
 		g.force(pick(g, forced))
+	default:
+		g.hold(g.requestOf(pick(g, kinds)))
 	}
 }
 
@@ -159,10 +190,18 @@ func (g *caller) several() []string {
 // request is one acquisition to be made.
 type request struct {
 	keys []string
+	lock history.Lock
 	opts []core.AcquireOption
 	ask  history.Ask
 	cut  time.Duration // the context ends after this; 0: it does not
 	soft bool          // by a cancel, not by a deadline
+	edge bool          // the hold is to last until its lease is over
+}
+
+func (g *caller) requestOf(of target) request {
+	r := g.request([]string{of.key})
+	r.lock = of.lock
+	return r
 }
 
 func (g *caller) request(keys []string) request {
@@ -187,9 +226,15 @@ func (g *caller) request(keys []string) request {
 	return r
 }
 
-// toTheEdge is a request of a lease that ends while others wait.
+// toTheEdge is a request of a lease that ends while others wait: of the lock for that, or
+// of another kind.
 func (g *caller) toTheEdge() request {
 	r := request{keys: []string{edge}, ask: history.Ask{Lease: (g.Long/50 + g.upTo(g.Long/5)).Truncate(time.Millisecond)}}
+	if g.chance(30) {
+		of := pick(g, kinds)
+		r.keys, r.lock = []string{of.key}, of.lock
+	}
+	r.edge = true
 	r.opts = append(r.opts, core.LeaseTime(r.ask.Lease))
 	r.wait(g.Long + g.upTo(g.Long))
 	return r
@@ -200,11 +245,31 @@ func (r *request) wait(d time.Duration) {
 	r.opts = append(r.opts, core.WaitTime(d))
 }
 
-func (g *caller) lock(names []string) core.Lock {
-	if len(names) == 1 {
-		return g.locks.Lock(names[0])
+func (g *caller) lock(names []string, kind history.Lock) core.Lock {
+	if len(names) > 1 {
+		return g.locks.MultiLock(names...)
 	}
-	return g.locks.MultiLock(names...)
+	return lockOf(g.locks, target{names[0], kind})
+}
+
+// lockOf is the lock of a client that a target names.
+func lockOf(locks *core.Client, of target) core.Lock {
+	switch of.lock {
+	case history.Fair:
+		return locks.FairLock(of.key)
+	case history.Fenced:
+		return locks.FencedLock(of.key)
+	case history.Spin:
+		return locks.SpinLock(of.key)
+	case history.ReadLock:
+		return locks.ReadLock(of.key)
+	case history.WriteLock:
+		return locks.WriteLock(of.key)
+	case history.Permit:
+		return locks.PermitSemaphore(of.key, 0).Lock
+	case history.Reentrant:
+	}
+	return locks.Lock(of.key)
 }
 
 // acquire makes an acquisition with ctx, which is that of outer if it re-enters. It
@@ -212,14 +277,14 @@ func (g *caller) lock(names []string) core.Lock {
 func (g *caller) acquire(ctx context.Context, r request, outer *held) *held {
 	g.ops++
 	e := history.Event{
-		Kind: history.Acquire, Process: g.process, Goroutine: g.id, Keys: r.keys,
+		Kind: history.Acquire, Process: g.process, Goroutine: g.id, Keys: r.keys, Lock: r.lock,
 		Owner: fmt.Sprintf("p%d.g%d.%d", g.process, g.id, g.values.Add(1)), Begin: g.now(),
 	}
 	if outer != nil {
 		e.Owner, r.ask.Reentry = outer.event.Owner, true
 	}
 	ctx, cancel, ended := g.bounded(ctx, r)
-	ctx, hold, err := g.lock(r.keys).Acquire(ctx, r.opts...)
+	ctx, hold, err := g.lock(r.keys, r.lock).Acquire(ctx, r.opts...)
 	e.End = g.now()
 	r.ask.Cut = time.Duration(ended.Load())
 	e.Ask, e.Outcome, e.Note = &r.ask, outcome(err), text(err)
@@ -228,8 +293,8 @@ func (g *caller) acquire(ctx context.Context, r request, outer *held) *held {
 		g.note(e)
 		return nil
 	}
-	e.Hold = &history.Hold{Field: hold.Field(), Alive: e.End}
-	return &held{caller: g, event: e, ctx: ctx, cancel: cancel, hold: hold}
+	e.Hold = &history.Hold{Field: hold.Field(), Token: hold.Token(), Alive: e.End}
+	return &held{caller: g, event: e, ctx: ctx, cancel: cancel, hold: hold, edge: r.edge}
 }
 
 // bounded is the context of a request, and when it ends.
@@ -252,9 +317,9 @@ func (g *caller) bounded(ctx context.Context, r request) (context.Context, conte
 }
 
 // force frees a lock whoever holds it.
-func (g *caller) force(key string) {
-	e := history.Event{Kind: history.Force, Process: g.process, Goroutine: g.id, Keys: []string{key}, Begin: g.now()}
-	freed, err := g.locks.Lock(key).ForceRelease(context.Background())
+func (g *caller) force(of target) {
+	e := history.Event{Kind: history.Force, Process: g.process, Goroutine: g.id, Keys: []string{of.key}, Lock: of.lock, Begin: g.now()}
+	freed, err := lockOf(g.locks, of).ForceRelease(context.Background())
 	e.End, e.Outcome, e.Note = g.now(), history.OK, text(err)
 	switch {
 	case err != nil:
