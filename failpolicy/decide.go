@@ -14,6 +14,7 @@ type Policy struct {
 // Decision is the answer to one cause.
 type Decision struct {
 	Cause    Cause
+	Fault    KeyFault // with cause [Key]: whose mistake it is
 	Strategy Strategy // [Error] for a cause that asks no strategy
 	Status   Status   // what the client sees when Strategy is [Error]
 }
@@ -57,7 +58,8 @@ func (p *Policy) Uses(s Strategy) bool {
 	return false
 }
 
-// KeyFault says whose mistake it is that a request yields no key.
+// KeyFault says whose mistake it is that a request yields no key, or one under which the
+// lock cannot be had.
 type KeyFault uint8
 
 // The key faults.
@@ -70,8 +72,8 @@ const (
 	// FaultMediaType: its body has another content type. Answered with 415.
 	FaultMediaType
 	// FaultServer: the program did not supply a value, such as the principal of a
-	// request that was not authenticated yet. Answered with 500 whatever the rule
-	// says, so that it is found before it is live.
+	// request that was not authenticated yet, or takes one key as two kinds of lock.
+	// Answered with 500 whatever the rule says, so that it is found before it is live.
 	FaultServer
 )
 
@@ -86,8 +88,8 @@ func (p *Policy) DecideKey(f KeyFault) Decision {
 	case FaultMediaType:
 		base.HTTP = 415
 	case FaultServer:
-		return Decision{Cause: Key, Strategy: Error, Status: Status{500, Internal}}
+		return Decision{Cause: Key, Fault: f, Strategy: Error, Status: Status{500, Internal}}
 	}
-	d.Status = p.Statuses.Key.over(base)
+	d.Fault, d.Status = f, p.Statuses.Key.over(base)
 	return d
 }

@@ -105,6 +105,9 @@ func TestPolicy_DecideKey(t *testing.T) {
 		if d.Status.HTTP != tc.ownHTTP || d.Status.GRPC != tc.grpc {
 			t.Errorf("fault %d with an own status: got %+v", tc.fault, d.Status)
 		}
+		if d.Fault != tc.fault {
+			t.Errorf("fault %d: got %d", tc.fault, d.Fault)
+		}
 		if got := d.Strategy == failpolicy.Skip; got != tc.keepsStrategy || d.Cause != failpolicy.Key {
 			t.Errorf("fault %d: got %+v", tc.fault, d)
 		}

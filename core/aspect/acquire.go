@@ -39,7 +39,11 @@ func (r *run) acquire(f *frame, names lockNames) bool {
 // notAcquired settles an acquisition that failed.
 func (r *run) notAcquired(f *frame, err error) bool {
 	cause := r.causeOf(f.rule, err)
-	return r.fail(f, f.rule.policy.Decide(cause), f.rule.retryAfter(cause, err), err)
+	decision := f.rule.policy.Decide(cause)
+	if cause == failpolicy.Key { // the request has yielded one: what is wrong with it is the program's mistake
+		decision = f.rule.policy.DecideKey(failpolicy.FaultServer)
+	}
+	return r.fail(f, decision, f.rule.retryAfter(cause, err), err)
 }
 
 // causeOf classifies an error of core. What is certain comes first: an error may
@@ -49,7 +53,7 @@ func (r *run) causeOf(rule *compiled, err error) failpolicy.Cause {
 	case errors.Is(err, core.ErrTooManyWaiters):
 		return failpolicy.Overload
 	case errors.Is(err, core.ErrInvalid):
-		return failpolicy.Key // options were checked at start-up; what is left is the key
+		return failpolicy.Key // options were checked at start-up: what is left is a name, and a kind that cannot be had with it
 	case errors.Is(err, core.ErrNotHeld):
 		return failpolicy.Lost // the caller had the lock already, and lost it
 	case r.caller.Err() != nil:

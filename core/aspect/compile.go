@@ -184,6 +184,9 @@ func (c *compiler) compile() *compiled {
 	if r.MaxWaiters > 0 {
 		rule.options = append(rule.options, core.MaxWaiters(r.MaxWaiters))
 	}
+	if r.Token {
+		rule.options = append(rule.options, core.WithToken())
+	}
 	if len(c.problems) > 0 {
 		return rule
 	}

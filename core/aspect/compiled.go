@@ -21,7 +21,7 @@ type compiled struct {
 	policy  failpolicy.Policy
 	when    *keyexpr.Condition // nil: always
 	keys    []*keyexpr.Template
-	name    func(*core.Client, string) core.Lock // names a lock of the rule's kind
+	name    naming // of locks of the rule's kind
 
 	wait      time.Duration        // 0: one attempt; or ruleset.WaitForever
 	options   []core.AcquireOption // without a deadline of the caller
@@ -37,7 +37,7 @@ type compiled struct {
 
 // leaseOptions has room for the options to come.
 func (c *compiled) leaseOptions() []core.AcquireOption {
-	opts := make([]core.AcquireOption, 0, 4)
+	opts := make([]core.AcquireOption, 0, 5)
 	if !c.watchdog() {
 		opts = append(opts, core.LeaseTime(c.LeaseTime))
 	}

@@ -3,6 +3,7 @@ package aspect_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,9 +17,39 @@ import (
 
 // payAs is the rule pay with another kind of lock.
 func payAs(kind ruleset.Kind) ruleset.Rule {
-	rule := pay()
+	return of(kind, pay())
+}
+
+// of gives a rule another kind of lock.
+func of(kind ruleset.Kind, rule ruleset.Rule) ruleset.Rule {
 	rule.Kind = kind
+	if kind == ruleset.Semaphore {
+		rule.Permits = 1
+	}
 	return rule
+}
+
+// takeAs holds the lock of a rule pay of another kind that is in its way.
+func (b *bench) takeAs(t *testing.T, kind ruleset.Kind) (release func()) {
+	t.Helper()
+	if kind == ruleset.Read {
+		kind = ruleset.Write
+	}
+	p := mustCompile(t, mustAspect(t, b.locks), payAs(kind))
+	taken, free, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
+			close(taken)
+			<-free
+			return nil
+		}})
+	}()
+	<-taken
+	return func() {
+		close(free)
+		<-done
+	}
 }
 
 // counter is where the tokens of a fenced lock are drawn.
@@ -67,12 +98,10 @@ func TestKind_EachTakesItsLock(t *testing.T) {
 		for range 3 {
 			tokens = append(tokens, tokenOf(t, p, "42"))
 		}
-		for i, token := range tokens {
-			rising := int64(0)
-			if kind == ruleset.Fenced {
-				rising = int64(i + 1)
-			}
-			want(t, "token", token, rising)
+		if kind == ruleset.Fenced {
+			want(t, "tokens rise", tokens[0] > 0 && tokens[1] > tokens[0] && tokens[2] > tokens[1], true)
+		} else {
+			want(t, "tokens", slices.Max(tokens), 0)
 		}
 		for _, got := range seen.list {
 			want(t, "kind for core's observers", got, core.Kind(kind))
@@ -86,13 +115,19 @@ func TestKind_BusyIsBusy(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
 		b := newBench(t)
-		b.redis.Take("order:42", time.Hour)
+		defer b.takeAs(t, kind)()
 		rule := payAs(kind)
 		rule.WaitTime = time.Second
 		begin := time.Now()
 		out := mustCompile(t, mustAspect(t, b.locks), rule).Run(t.Context(), &call{in: order{ID: "42"}})
 		want(t, "cause", out.Cause, failpolicy.Busy)
 		want(t, "waited", time.Since(begin), time.Second)
+		status := failpolicy.Busy.Status()
+		if kind == ruleset.Semaphore {
+			status = failpolicy.Overload.Status()
+			want(t, "message", out.Refusal().Message, "As many requests as may run at once are in progress")
+		}
+		want(t, "status", out.Status, status)
 	})
 }
 
@@ -104,8 +139,8 @@ func TestKind_NestedCallHasTheTokenOfTheOuter(t *testing.T) {
 		p := mustCompile(t, mustAspect(t, b.locks), payAs(ruleset.Fenced))
 		p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, outer aspect.Grant) error {
 			return p.Run(ctx, &call{in: order{ID: "42"}, handle: func(_ context.Context, inner aspect.Grant) error {
-				want(t, "outer token", outer.Token, 1)
-				want(t, "inner token", inner.Token, 1)
+				want(t, "there is an outer token", outer.Token > 0, true)
+				want(t, "inner token", inner.Token, outer.Token)
 				return nil
 			}}).Err
 		}})
@@ -123,12 +158,13 @@ func TestKind_TokenOfSeveralRules(t *testing.T) {
 			ruleset.Rule{Name: "second", Key: "b", Kind: ruleset.Fenced},
 			ruleset.Rule{Name: "third", Key: "c"},
 		)
-		b.rdb.Set(t.Context(), counter("b"), 8, 0)
+		far := time.Now().Add(time.Hour).UnixMicro()
+		b.rdb.Set(t.Context(), counter("b"), far, 0)
 		p.Run(t.Context(), &call{handle: func(ctx context.Context, g aspect.Grant) error {
-			want(t, "token", g.Token, 9)
+			want(t, "token", g.Token, far+1)
 			want(t, "token of the hold", g.Hold.Token(), 0)
 			first, _ := core.Held(ctx, "a")
-			want(t, "token of the first", first.Token(), 1)
+			want(t, "token of the first is another one", first.Token() > 0 && first.Token() < far, true)
 			return nil
 		}})
 	})
@@ -137,10 +173,11 @@ func TestKind_TokenOfSeveralRules(t *testing.T) {
 func TestKind_Debounce(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
+		if kind.Shared() {
+			return // no debounce: package ruleset refuses it
+		}
 		b := newBench(t)
-		rule := submit()
-		rule.Kind = kind
-		p := mustCompile(t, mustAspect(t, b.locks), rule)
+		p := mustCompile(t, mustAspect(t, b.locks), of(kind, submit()))
 		first := tokenOf(t, p, "42")
 		b.wantHeld(t, "order:42")
 		out := p.Run(t.Context(), &call{in: order{ID: "42"}})
@@ -170,10 +207,10 @@ func TestKind_DryRun(t *testing.T) {
 		}}
 		p.Run(t.Context(), c)
 		want(t, "cause", obs.last(t).Cause, "")
-		if keys := b.rdb.Keys(t.Context(), "*").Val(); len(keys) > 0 {
+		if keys := b.rdb.Keys(t.Context(), "*").Val(); len(keys) > 0 && kind != ruleset.Semaphore { // whose size stays
 			t.Errorf("left behind: %q", keys)
 		}
-		b.redis.Take("order:42", time.Hour)
+		defer b.takeAs(t, kind)()
 		p.Run(t.Context(), c)
 		want(t, "cause", obs.last(t).Cause, failpolicy.Busy)
 	})
@@ -184,21 +221,21 @@ func TestKind_OfOneKeyRefusesAList(t *testing.T) {
 	a := mustAspect(t, offline(t))
 	for _, kind := range ruleset.Kinds() {
 		for field, rule := range map[string]ruleset.Rule{
-			"key":     {Name: "x", Kind: kind, Key: "stock:#{in.Items}"},
-			"keys[0]": {Name: "x", Kind: kind, Keys: []string{"stock:#{in.Items}"}},
+			"key":     {Name: "x", Key: "stock:#{in.Items}"},
+			"keys[0]": {Name: "x", Keys: []string{"stock:#{in.Items}"}},
 		} {
-			_, err := a.Compile(site(t), rule)
+			_, err := a.Compile(site(t), of(kind, rule))
 			if kind == ruleset.Reentrant {
 				want(t, "of a reentrant lock", err, nil)
 				continue
 			}
 			invalid, ok := errors.AsType[*ruleset.InvalidError](err)
 			if !ok || len(invalid.Problems) != 1 || invalid.Problems[0].Field != field ||
-				!strings.Contains(invalid.Problems[0].Message, "a "+string(kind)+" lock has one") {
+				!strings.Contains(invalid.Problems[0].Message, "a "+kind.Noun()+" has one") {
 				t.Errorf("%s of a %s lock: got %v", field, kind, err)
 			}
 		}
-		if _, err := a.Compile(site(t), ruleset.Rule{Name: "x", Kind: kind, Keys: []string{"stock:#{in.ID}"}}); err != nil {
+		if _, err := a.Compile(site(t), of(kind, ruleset.Rule{Name: "x", Keys: []string{"stock:#{in.ID}"}})); err != nil {
 			t.Errorf("a list of one template: %v", err)
 		}
 	}
@@ -210,4 +247,90 @@ func TestKind_OfOneKeyRefusesSeveralTemplates(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Kind: a fenced lock has one key, and Keys has 2 templates") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// Every kind that one call holds at a time has tokens where the rule asks for them.
+func TestKind_TokenOnRequest(t *testing.T) {
+	t.Parallel()
+	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
+		if kind.Shared() {
+			return // no token: package ruleset refuses it
+		}
+		b := newBench(t)
+		rule := payAs(kind)
+		rule.Token = true
+		p := mustCompile(t, mustAspect(t, b.locks), rule)
+		if first, second := tokenOf(t, p, "42"), tokenOf(t, p, "42"); first <= 0 || second <= first {
+			t.Errorf("got the tokens %d and %d, want rising ones", first, second)
+		}
+		rule.DryRun = true
+		p = mustCompile(t, mustAspect(t, b.locks), rule)
+		want(t, "token of a dry run", p.Run(t.Context(), &call{in: order{ID: "43"}}).Cause, "")
+		want(t, "counter of a dry run", b.rdb.Exists(t.Context(), counter("order:43"), counter("order:43"+aspect.ShadowSuffix)).Val(), 0)
+	})
+}
+
+func TestKind_TokenIsOfOneKey(t *testing.T) {
+	t.Parallel()
+	_, err := mustAspect(t, offline(t)).Compile(site(t), ruleset.Rule{Name: "x", Key: "stock:#{in.Items}", Token: true})
+	if err == nil || !strings.Contains(err.Error(), "Key: yields a list of keys, and a token belongs to one") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What a message says to write must be what the place takes where the rule is written.
+func TestKind_ListOfKeysIsToldInTheWordsOfTheLayer(t *testing.T) {
+	t.Parallel()
+	a := mustAspect(t, offline(t))
+	for layer, words := range map[ruleset.Layer][2]string{
+		ruleset.LayerCode:  {"or Kind: ruleset.Reentrant", "or remove Token"},
+		ruleset.LayerProto: {"or kind: KIND_REENTRANT", "or remove token"},
+		ruleset.LayerYAML:  {"or kind: reentrant", "or remove token"},
+	} {
+		source := ruleset.Source{Layer: layer}
+		if layer != ruleset.LayerCode {
+			source.File = "f"
+		}
+		for i, rule := range []ruleset.Rule{{Kind: ruleset.Fair}, {Token: true}} {
+			rule.Endpoint, rule.Key = ruleset.Func("pay"), "stock:#{in.Items}"
+			set, err := ruleset.BuildSet([]ruleset.Declared{{Rule: rule, Source: source}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = a.CompileResolved(site(t), set.Rules()...)
+			if err == nil || !strings.HasSuffix(err.Error(), words[i]) {
+				t.Errorf("%s: got %v, want %q at its end", layer, err, words[i])
+			}
+		}
+	}
+}
+
+// A name that the client has in use as another kind is the program's mistake, whatever the
+// rule says of keys.
+func TestKind_AnotherOneUnderTheSameNameIsTheProgramsMistake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, obs := newBench(t), &record{}
+		a := mustAspect(t, b.locks, aspect.WithObserver(obs))
+		inner := payAs(ruleset.Spin)
+		inner.OnKey = failpolicy.Proceed
+		wantProgramsMistake(t, obs, mustCompile(t, a, pay()), mustCompile(t, a, inner))
+	})
+}
+
+// wantProgramsMistake calls inner inside of outer, and wants it to be refused at once.
+func wantProgramsMistake(t *testing.T, obs *record, outer, inner *aspect.Point) {
+	t.Helper()
+	outer.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+		begin := time.Now()
+		out := inner.Run(ctx, &call{in: order{ID: "42"}})
+		want(t, "verdict", out.Verdict, aspect.VerdictRefused)
+		want(t, "status", out.Status, failpolicy.Status{HTTP: 500, GRPC: failpolicy.Internal})
+		want(t, "message", out.Refusal().Message, "The request could not be completed")
+		want(t, "waited", time.Since(begin), 0)
+		if !errors.Is(out.Reason, core.ErrInvalid) || !errors.Is(obs.failures[0].Err, core.ErrInvalid) {
+			t.Errorf("got %v, told %v", out.Reason, obs.failures[0].Err)
+		}
+		return nil
+	}})
 }

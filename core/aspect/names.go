@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
@@ -19,16 +20,22 @@ func (c *compiled) lock(locks *core.Client, n lockNames) core.Lock {
 	if n.many != nil {
 		return locks.MultiLock(n.many...)
 	}
-	return c.name(locks, n.one)
+	return c.name(locks, n.one, c.Permits)
 }
 
-// shadowLock is what a dry run takes instead, whatever the kind of the rule is: it waits
-// for nobody, and the counter of a fenced lock would stay in Redis.
-func (n lockNames) shadowLock(locks *core.Client) core.Lock {
-	if n.many != nil {
-		return locks.MultiLock(n.shadow().many...)
+// shadowLock is what a dry run takes instead: of the same kind where several calls may hold it
+// at a time, or hold another kind beside it, and else a plain lock, whatever the kind of the
+// rule is: it waits for nobody, and the counter of tokens would stay in Redis.
+func (c *compiled) shadowLock(locks *core.Client, n lockNames) core.Lock {
+	shadow := n.shadow()
+	switch {
+	case shadow.many != nil:
+		return locks.MultiLock(shadow.many...)
+	case c.Kind.Shared() || c.Kind == ruleset.Write:
+		return c.name(locks, shadow.one, c.Permits)
+	default:
+		return locks.Lock(shadow.one)
 	}
-	return locks.Lock(n.shadow().one)
 }
 
 // all lists the names.

@@ -42,6 +42,9 @@ type Outcome struct {
 	// VerdictRan and Unlocked is UnlockedProceed), or Lost. Empty if all went well.
 	Cause failpolicy.Cause
 
+	// Fault is, with [failpolicy.Key], whose mistake it is.
+	Fault failpolicy.KeyFault
+
 	// Unlocked as in [Grant].
 	Unlocked Unlocked
 
@@ -88,11 +91,11 @@ func (o *Outcome) Refusal() *RefusedError {
 		return nil
 	}
 	e := &RefusedError{
-		Rule: o.Rule.Name, Cause: o.Cause, Status: o.Status, RetryAfter: o.RetryAfter,
+		Rule: o.Rule.Name, Cause: o.Cause, Fault: o.Fault, Status: o.Status, RetryAfter: o.RetryAfter,
 		Message: o.Rule.Message, Reason: o.Reason,
 	}
 	if e.Message == "" {
-		e.Message = o.Cause.Title()
+		e.Message = o.title()
 	}
 	if o.Verdict == VerdictLost {
 		e.Reason = errors.Join(o.Reason, o.Err)
@@ -100,11 +103,24 @@ func (o *Outcome) Refusal() *RefusedError {
 	return e
 }
 
+// title is what has happened, for clients.
+func (o *Outcome) title() string {
+	switch {
+	case o.Cause == failpolicy.Busy && o.Rule.Kind == ruleset.Semaphore:
+		return "As many requests as may run at once are in progress"
+	case o.Fault == failpolicy.FaultServer:
+		return failpolicy.Cause("").Title() // the request is in order
+	default:
+		return o.Cause.Title()
+	}
+}
+
 // RefusedError says that a rule answered with an error. Its text is fit for a
 // client; what it wraps is not.
 type RefusedError struct {
 	Rule       string // the rule's name
 	Cause      failpolicy.Cause
+	Fault      failpolicy.KeyFault // with [failpolicy.Key]: whose mistake it is
 	Status     failpolicy.Status
 	RetryAfter time.Duration
 	Message    string // the rule's message, or the cause's title

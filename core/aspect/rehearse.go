@@ -14,7 +14,7 @@ import (
 // not answer, it runs up to the client's backend timeout later.
 func (r *run) rehearse(f *frame, names lockNames) bool {
 	start := time.Now()
-	ctx, hold, err := names.shadowLock(r.point.aspect.locks).Acquire(r.ctx, f.rule.rehearsal...)
+	ctx, hold, err := f.rule.shadowLock(r.point.aspect.locks, names).Acquire(r.ctx, f.rule.rehearsal...)
 	taken := false
 	if err == nil {
 		f.hold = hold
@@ -33,17 +33,18 @@ func (r *run) rehearse(f *frame, names lockNames) bool {
 	}
 }
 
-// takenForReal reports whether somebody else holds one of the real locks.
+// takenForReal reports whether others hold one of the real locks so that the call would have to
+// wait.
 func (r *run) takenForReal(rule *compiled, names lockNames) (bool, error) {
 	for _, name := range names.all() {
 		if _, own := core.Held(r.ctx, name); own {
 			continue
 		}
-		state, err := rule.name(r.point.aspect.locks, name).State(r.ctx)
+		state, err := rule.name(r.point.aspect.locks, name, rule.Permits).State(r.ctx)
 		if err != nil {
 			return false, err
 		}
-		if len(state.Holders) > 0 {
+		if rule.isTaken(state) {
 			return true, nil
 		}
 	}

@@ -67,7 +67,7 @@ func (r *run) answerLoss(i int) {
 	f := &r.frames[i]
 	d := f.rule.policy.Decide(failpolicy.Lost)
 	f.strategy = d.Strategy
-	r.out.Verdict, r.out.Cause, r.out.Status, r.out.Reason = VerdictLost, d.Cause, d.Status, f.lost
+	r.out.Verdict, r.out.Cause, r.out.Fault, r.out.Status, r.out.Reason = VerdictLost, d.Cause, d.Fault, d.Status, f.lost
 	r.out.Rule, r.out.Index, r.out.RetryAfter = f.rule.Resolved, i, 0
 	r.observeFailure(f)
 }

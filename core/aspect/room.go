@@ -7,12 +7,17 @@ import (
 
 // room is what the keys of a client have for the names of rules.
 type room struct {
-	prefix  int // bytes of the client's
-	longest int // name; 0 if the client is not known
+	added   int    // bytes, by the client's prefix or name mapper
+	by      string // which of them
+	longest int    // name; 0 if the client is not known
 }
 
 func roomOf(locks *core.Client) room {
-	return room{prefix: len(locks.Prefix()), longest: locks.MaxNameLength()}
+	r := room{added: locks.MaxKeyLength() - locks.MaxNameLength(), by: "core.WithPrefix", longest: locks.MaxNameLength()}
+	if r.added > len(locks.Prefix()) {
+		r.by = "core.WithNameMapper"
+	}
+	return r
 }
 
 // checkPrefix reports a prefix of the rule that leaves of every key little more than
@@ -41,6 +46,6 @@ func (c *compiler) checkRoom(field string, key *keyexpr.Template) {
 	if length <= c.room.longest {
 		return
 	}
-	c.reportf(field, "may have %d bytes, %q of a dry run included, and the lock client has room for %d behind its prefix: "+
-		"write core.WithMaxKeyLength(%d) or more, or a shorter core.WithPrefix", length, ShadowSuffix, c.room.longest, c.room.prefix+length)
+	c.reportf(field, "may have %d bytes, %q of a dry run included, and the lock client has room for %d beside what its %s adds: "+
+		"write core.WithMaxKeyLength(%d) or more, or have that add less", length, ShadowSuffix, c.room.longest, c.room.by, c.room.added+length)
 }

@@ -15,6 +15,9 @@ func TestCompile_KeysHaveRoom(t *testing.T) {
 	t.Parallel()
 	const variable, constant = "order:#{in.ID}", "close-day"
 	long := strings.Repeat("p", 600)
+	mapper := func(n int) core.Option {
+		return core.WithNameMapper(func(name string) string { return name + strings.Repeat("m", n) })
+	}
 	tests := []struct {
 		name        string
 		prefix, key string
@@ -28,6 +31,10 @@ func TestCompile_KeysHaveRoom(t *testing.T) {
 		{"literals longer than a key", "", long + variable, nil, "key", "every key has at least 607 bytes"},
 		{"the client's keys are too short", "", variable, []core.Option{core.WithMaxKeyLength(400)}, "key", "core.WithMaxKeyLength(520)"},
 		{"the client's prefix is too long", "", variable, []core.Option{core.WithPrefix(long)}, "key", "core.WithMaxKeyLength(1120)"},
+		{"the client's prefix is what to shorten", "", variable, []core.Option{core.WithPrefix(long)}, "key", "what its core.WithPrefix adds"},
+		{"the client's mapper leaves room", "", variable, []core.Option{mapper(504)}, "", ""},
+		{"the client's mapper adds too much", "", variable, []core.Option{mapper(505)}, "key", "room for 519 beside what its core.WithNameMapper adds: write core.WithMaxKeyLength(1025)"},
+		{"a mapper that makes keys shorter", "", variable, []core.Option{core.WithNameMapper(core.KeyHash)}, "", ""},
 		{"a constant key fits", "", constant, []core.Option{core.WithMaxKeyLength(400)}, "", ""},
 		{"a constant key does not", "", strings.Repeat("k", 400), []core.Option{core.WithMaxKeyLength(400)}, "key", "core.WithMaxKeyLength(408)"},
 	}

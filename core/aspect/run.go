@@ -143,7 +143,7 @@ func (r *run) fail(f *frame, d failpolicy.Decision, hint time.Duration, err erro
 	if f.rule.DryRun {
 		return r.without(f, UnlockedDryRun)
 	}
-	r.out.Cause, r.out.Reason = d.Cause, err
+	r.out.Cause, r.out.Fault, r.out.Reason = d.Cause, d.Fault, err
 	r.out.Rule, r.out.Index = f.rule.Resolved, len(r.frames)-1
 	r.observeFailure(f)
 	if d.RunsHandler() {

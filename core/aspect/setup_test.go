@@ -176,25 +176,40 @@ type bench struct {
 // no time there.
 func newBench(t *testing.T, opts ...core.Option) *bench {
 	t.Helper()
-	srv := redistest.New(t)
-	locks, err := core.New(srv.Client(), opts...)
+	b := &bench{redis: redistest.New(t)}
+	b.locks, b.rdb = b.another(t, opts...), b.redis.Client()
+	return b
+}
+
+// another is one more client of the Redis.
+func (b *bench) another(t *testing.T, opts ...core.Option) *core.Client {
+	t.Helper()
+	locks, err := core.New(b.redis.Client(), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		srv.Up()
+		b.redis.Up()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := locks.Close(ctx); err != nil && !errors.Is(err, core.ErrClosed) {
 			t.Errorf("Close: %v", err)
 		}
 	})
-	return &bench{redis: srv, locks: locks, rdb: srv.Client()}
+	return locks
 }
 
-// holders is the lock as Redis has it: fields and counts.
+// holders is the lock as Redis has it: fields and counts; of a semaphore the leases of its
+// permits.
 func (b *bench) holders(tb testing.TB, key string) map[string]string {
 	tb.Helper()
+	if b.rdb.Type(context.Background(), key).Val() == "string" {
+		permits := map[string]string{}
+		for _, id := range b.rdb.ZRange(context.Background(), "{"+key+"}:timeout", 0, -1).Val() {
+			permits[id] = "1"
+		}
+		return permits
+	}
 	m, err := b.rdb.HGetAll(context.Background(), key).Result()
 	if err != nil {
 		tb.Fatal(err)

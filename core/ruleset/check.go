@@ -68,6 +68,9 @@ func (c *checker) check(requireEndpoint bool) {
 		return // what belongs together is known when the lower layers are
 	}
 	c.checkKindOfKeys()
+	c.checkPermits()
+	c.checkToken()
+	c.checkSharing()
 	c.checkFallback()
 	c.checkDebounce()
 	c.checkUnused()
@@ -122,7 +125,7 @@ func (c *checker) checkValue(field string) {
 	case "max_waiters":
 		c.checkCount(field, r.MaxWaiters, "0 or leave it out for the client's limit")
 	case "permits":
-		c.reportf(field, "permits belong to semaphores, and no kind of lock is one yet: remove it")
+		c.checkNumberOfPermits()
 	case "status":
 		c.reportErr(field, r.Status.Validate())
 	case "response":
@@ -230,7 +233,7 @@ func (c *checker) checkTemplates() {
 	}
 	for i, key := range keys {
 		if isBlank(key) {
-			c.reportf(fmt.Sprintf("keys[%d]", i), "blank: write a template such as %q", "stock:#{path.sku}")
+			c.reportf(fmt.Sprintf("keys[%d]", i), "blank: write a template such as %q", c.rule.Endpoint.oneOfSeveral())
 		} else if first := slices.Index(keys, key); first < i {
 			c.reportf(fmt.Sprintf("keys[%d]", i), "the same as %s[%d]: remove one", c.spell("keys"), first)
 		}
@@ -251,6 +254,12 @@ func (c *checker) checkWhen() {
 func (c *checker) checkCount(field string, n int, instead string) {
 	if n < 0 {
 		c.reportf(field, "%d is negative: write %s", n, instead)
+	}
+}
+
+func (c *checker) checkNumberOfPermits() {
+	if n := c.rule.Permits; n < 1 || n > MaxPermits {
+		c.reportf("permits", "%d is out of range: write how many calls may run at once, across all instances: 1 to %d", n, MaxPermits)
 	}
 }
 

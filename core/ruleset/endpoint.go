@@ -78,26 +78,29 @@ func (e Endpoint) Label() string {
 
 // template is an example of a key for the endpoint.
 func (e Endpoint) template() string {
+	return "order:pay:#{" + e.byTransport("path.id", "req.order_id", "in.OrderID") + "}"
+}
+
+// oneOfSeveral is an example of a key beside others.
+func (e Endpoint) oneOfSeveral() string {
+	return "stock:#{" + e.byTransport("path.sku", "req.sku", "in.SKU") + "}"
+}
+
+// byTransport is that one of three texts which is for the endpoint.
+func (e Endpoint) byTransport(http, grpc, function string) string {
 	switch e.Transport {
 	case TransportGRPC:
-		return "order:pay:#{req.order_id}"
+		return grpc
 	case TransportFunc:
-		return "order:pay:#{in.OrderID}"
+		return function
 	default:
-		return "order:pay:#{path.id}"
+		return http
 	}
 }
 
 // example is an endpoint of the same transport.
 func (e Endpoint) example() string {
-	switch e.Transport {
-	case TransportGRPC:
-		return "/shop.Orders/Pay"
-	case TransportFunc:
-		return "close-day"
-	default:
-		return "POST /orders/:id/pay"
-	}
+	return e.byTransport("POST /orders/:id/pay", "/shop.Orders/Pay", "close-day")
 }
 
 // endpointMissing is for the rules of a file.

@@ -39,7 +39,8 @@ var fieldChanges = map[string]change{
 		with:    "{func: a, key: a, wait_time: none, lease_time: watchdog, debounce: 5s}",
 	},
 	"max_waiters": {without: "{func: a, key: a}", with: "{func: a, key: a, max_waiters: 3}"},
-	"permits":     {}, // no kind has any: see TestLoad_Permits
+	"permits":     {without: "{func: a, key: a, kind: semaphore, permits: 2}", with: "{func: a, key: a, kind: semaphore, permits: 3}"},
+	"token":       {without: "{func: a, key: a}", with: "{func: a, key: a, token: true}"},
 	"status":      {without: "{func: a, key: a}", with: "{func: a, key: a, status: {lost: {http: 502, grpc: UNKNOWN}}}"},
 	"response":    {without: "{func: a, key: a, on_busy: null_response}", with: "{func: a, key: a, on_busy: null_response, response: '{}'}"},
 	"message":     {without: "{func: a, key: a}", with: "{func: a, key: a, message: Wait}"},
@@ -76,7 +77,7 @@ func TestLoad_EveryFieldOfARuleIsRead(t *testing.T) {
 // rule itself.
 func TestLoad_EveryFieldOfAProfileIsRead(t *testing.T) {
 	t.Parallel()
-	single := []string{"endpoint", "name", "key", "keys", "profile", "none", "permits"}
+	single := []string{"endpoint", "name", "key", "keys", "profile", "none"}
 	for field, c := range fieldChanges {
 		if slices.Contains(single, field) {
 			continue

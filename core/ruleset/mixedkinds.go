@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 )
 
 // MixedKinds reports rules that take one key as locks of different kinds: where two of them
@@ -14,11 +15,19 @@ import (
 // one lock client with all their layers, such as all those that an adapter runs; a set judges
 // its own.
 //
+// Read and write locks are one kind here, and semaphores of two sizes are two. Also reported
+// is a rule that a call cannot get past, for the rule before it at the same endpoint: one
+// that writes what that one reads, one that takes a second permit of a semaphore, and one that
+// wants a token of a lock which that one takes without.
+//
 // It reports what is certain from the texts: keys are compared letter by letter, with their
 // prefix, within one transport. Nothing is said of rules with two conditions, which may
 // share no call, of a key by which two endpoints differ (route, method), and of a rule that
 // is switched off.
-func MixedKinds(rules []*Resolved) []*Problem {
+func MixedKinds(rules []*Resolved) []*Problem { return mixedKinds(rules, allKnown) }
+
+// mixedKinds is MixedKinds for rules of which lower layers may bring more.
+func mixedKinds(rules []*Resolved, lower layersBelow) []*Problem {
 	found := map[*Resolved]*Problem{}
 	known := map[takenKey][]*Resolved{}
 	for _, r := range kindStatedFirst(rules) {
@@ -29,6 +38,11 @@ func MixedKinds(rules []*Resolved) []*Problem {
 		for _, l := range r.locks() {
 			k := takenKey{r.Endpoint.Transport, l.key}
 			known[k] = append(known[k], r)
+		}
+	}
+	for r, p := range stuck(rules, lower) {
+		if found[r] == nil {
+			found[r] = p
 		}
 	}
 	var problems []*Problem
@@ -68,14 +82,13 @@ type takenKey struct {
 // mixes reports whether calls of the two rules meet on the key, which both take, with
 // different kinds.
 func (r *Resolved) mixes(other *Resolved, key string) bool {
-	switch {
-	case r.Kind == other.Kind:
-		return false
-	case r.When != "" && other.When != "" && r.When != other.When:
-		return false
-	default:
-		return r.Endpoint == other.Endpoint || !namesEndpoint.MatchString(key)
-	}
+	same := r.Kind.family() == other.Kind.family() && (r.Kind != Semaphore || r.Permits == other.Permits)
+	return !same && r.meets(other) && (r.Endpoint == other.Endpoint || !namesEndpoint.MatchString(key))
+}
+
+// meets reports whether the conditions of the two rules are both met in some call.
+func (r *Resolved) meets(other *Resolved) bool {
+	return r.When == "" || other.When == "" || r.When == other.When
 }
 
 // namesEndpoint finds an expression with a variable that says where a call came in.
@@ -97,22 +110,40 @@ func (r *Resolved) mixedKind(known map[takenKey][]*Resolved) *Problem {
 // otherKind says what to do about a key that another rule takes as another kind.
 func (r *Resolved) otherKind(other *Resolved, key string) *Problem {
 	c := checker{rule: r}
+	if r.Kind == other.Kind {
+		return c.otherPermits(other, key)
+	}
 	c.look("kind")
 	same := example(c.inFile(), "kind", c.spell(string(other.Kind)))
 	if len(r.Templates()) > 1 && !other.Kind.TakesSeveral() {
 		same = example(c.inFile(), "kind", c.spell(string(r.Kind))) + " there"
 	}
-	first := other.Problem("", "").subject()
-	return r.Problem("kind", fmt.Sprintf("a %s lock of %q, which is a %s lock for the %s, declared in %s: one key has one kind: write %s, or another key",
-		r.Kind, key, other.Kind, first, other.place().where(), same))
+	return r.Problem("kind", fmt.Sprintf("a %s of %q, which is a %s for %s: one key has one kind: write %s, or another key",
+		r.Kind.Noun(), key, other.Kind.Noun(), other.called(), same))
+}
+
+// otherPermits says what to do about a semaphore to which another rule gives another size.
+func (c *checker) otherPermits(other *Resolved, key string) *Problem {
+	c.look("permits")
+	return c.rule.Problem("permits", fmt.Sprintf("%d permits of %q, which has %d for %s: one semaphore has one size: write %s, or another key",
+		c.rule.Permits, key, other.Permits, other.called(), example(c.inFile(), "permits", strconv.Itoa(other.Permits))))
+}
+
+// called names the rule and its place in a sentence about another one.
+func (r *Resolved) called() string {
+	return "the " + r.Problem("", "").subject() + ", declared in " + r.place().where()
+}
+
+// mayHaveLower reports whether lower layers, which come later, may bring more of the rule.
+func (r *resolver) mayHaveLower(rule *Resolved) bool {
+	return r.allowPartial && rule.Endpoint.hasLayers() && !rule.Endpoint.isWild()
 }
 
 // kindKnown are the rules whose kind is in order, and not left to a lower layer.
 func (r *resolver) kindKnown(rules []*Resolved) []*Resolved {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule *Resolved) bool {
-		mayHaveLower := r.allowPartial && rule.Endpoint.hasLayers() && !rule.Endpoint.isWild()
 		tooMany := len(rule.Templates()) > 1 && !rule.Kind.TakesSeveral()
 		return rule.broken.hasAny("kind", "key", "keys", "prefix", "when", "profile", "disabled", "dry_run", "endpoint") ||
-			checkKind(string(rule.Kind)) != nil || tooMany || mayHaveLower && !rule.declared("kind")
+			checkKind(string(rule.Kind)) != nil || tooMany || rule.Kind == Semaphore && (rule.Permits < 1 || rule.broken.hasAny("permits")) || r.mayHaveLower(rule) && !rule.declared("kind")
 	})
 }

@@ -17,7 +17,7 @@ import (
 func (s *Set) Overlay(e Endpoint, lower ...Declared) ([]*Resolved, error) {
 	own := s.at(e)
 	if len(lower) == 0 && !slices.ContainsFunc(s.exactly(e), (*Resolved).Partial) {
-		return s.Match(e), nil
+		return s.alone(e)
 	}
 	r := s.base().again()
 	r.requireEndpoint = true
@@ -28,6 +28,16 @@ func (s *Set) Overlay(e Endpoint, lower ...Declared) ([]*Resolved, error) {
 	}
 	if len(rules) == 1 && rules[0].None {
 		return nil, nil
+	}
+	return rules, nil
+}
+
+// alone are the rules of an endpoint without lower layers. What those could have brought was
+// left open when the set was made, and is judged here.
+func (s *Set) alone(e Endpoint) ([]*Resolved, error) {
+	rules := s.Match(e)
+	if err := Invalid(MixedKinds(rules)...); err != nil {
+		return nil, err
 	}
 	return rules, nil
 }

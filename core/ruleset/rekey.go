@@ -19,7 +19,9 @@ import "slices"
 //   - another when of a rule: the calls that both lock still exclude each other,
 //   - another key_format: strict refuses the calls for which encode would make
 //     another key,
-//   - debounce, which keeps the key, and everything about waiting and answering.
+//   - read in place of write and the other way round, which see each other,
+//   - permits: the number of the last call counts,
+//   - token and debounce, which keep the key, and everything about waiting and answering.
 //
 // A gRPC method or a function may have its key from a layer below the sets. Where that
 // may be so, because a rule has none ([Resolved.Partial]) or because one of the sets
@@ -96,7 +98,7 @@ func RekeyedAt(old, next []*Resolved) []*Problem {
 
 // lock is what a rule takes, and when.
 type lock struct {
-	kind      Kind
+	kind      Kind // its family
 	key, when string
 }
 
@@ -119,7 +121,7 @@ func (c rekeying) between(old, next *Resolved) bool {
 
 // mayTake reports whether the rule takes the lock, whenever that is.
 func (r *Resolved) mayTake(l lock) bool {
-	return l.kind == r.Kind && slices.Contains(r.lockKeys(), l.key)
+	return l.kind == r.Kind.family() && slices.Contains(r.lockKeys(), l.key)
 }
 
 // locks are those of an endpoint, each with the number of its rules: once with their
@@ -142,7 +144,7 @@ func (r *Resolved) locks() []lock {
 	}
 	var list []lock
 	for _, key := range r.lockKeys() {
-		list = append(list, lock{r.Kind, key, r.When})
+		list = append(list, lock{r.Kind.family(), key, r.When})
 	}
 	return list
 }

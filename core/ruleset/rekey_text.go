@@ -15,7 +15,7 @@ func (r *Resolved) rekeyProblem(old, was *Resolved) *Problem {
 	if old != was {
 		which = fmt.Sprintf("of rule %q, whose place it takes", old.Name)
 	}
-	if r.Kind != old.Kind {
+	if r.Kind.family() != old.Kind.family() {
 		return r.Problem("kind", fmt.Sprintf("%q in place of %q, %s: %s: "+
 			"write allow_rekey: true if that is no matter, or when no program takes the lock", r.Kind, old.Kind, which, harm))
 	}
@@ -26,7 +26,7 @@ func (r *Resolved) rekeyProblem(old, was *Resolved) *Problem {
 // rekeyField is the field that makes the other lock. Where the rule has kept its keys,
 // it takes them in other cases than before.
 func (r *Resolved) rekeyField(old, was *Resolved) string {
-	if was != nil && was.Kind == r.Kind && slices.Equal(was.lockKeys(), r.lockKeys()) {
+	if was != nil && was.Kind.family() == r.Kind.family() && slices.Equal(was.lockKeys(), r.lockKeys()) {
 		switch {
 		case was.Disabled:
 			return "disabled"

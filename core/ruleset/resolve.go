@@ -84,7 +84,7 @@ func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 		together[id.endpoint] = append(together[id.endpoint], neighbour{rules[i], groups[id][0].Source.Layer})
 	}
 	r.checkNames(rules, together)
-	r.problems = append(r.problems, MixedKinds(r.kindKnown(rules))...)
+	r.problems = append(r.problems, mixedKinds(r.kindKnown(rules), r.mayHaveLower)...)
 	return rules
 }
 

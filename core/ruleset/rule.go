@@ -30,29 +30,8 @@ const (
 // core.MaxDuration.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
-// Kind is a kind of lock.
-type Kind string
-
-// The kinds of lock. All rules about one key need the same kind: a lock of one does not
-// wake the waiters of another, and its holders have other tokens or none. Where two keys are
-// the same to the letter, another kind is an error: see [MixedKinds].
-const (
-	// Reentrant is Redisson's RLock. The default.
-	Reentrant Kind = "reentrant"
-	// Fenced is RFencedLock: every holder has a larger fencing token than the one
-	// before, by which a store refuses the late write of a holder that was paused. Of
-	// one key only.
-	Fenced Kind = "fenced"
-	// Spin is RedissonSpinLock: without messages, for very many keys that are seldom
-	// taken. Who waits in another process attempts again and again. Of one key only.
-	Spin Kind = "spin"
-)
-
-// Kinds lists the kinds that exist.
-func Kinds() []Kind { return []Kind{Reentrant, Fenced, Spin} }
-
-// TakesSeveral reports whether several keys can be taken together.
-func (k Kind) TakesSeveral() bool { return k == Reentrant }
+// MaxPermits is the largest number of permits that a semaphore can have.
+const MaxPermits = math.MaxInt32
 
 // KeyFormat says how values enter a key.
 type KeyFormat string
@@ -90,8 +69,9 @@ type Rule struct {
 	// one of Key and Keys must be set.
 	Keys []string `rule:"keys"`
 
-	// Kind is the kind of lock: [Reentrant], [Fenced] or [Spin]. Only the first can be of
-	// several keys. Default: [Reentrant].
+	// Kind is the kind of lock: [Reentrant], [Fenced], [Spin], [Fair], [Read], [Write] or
+	// [Semaphore]. Only the first can be of several keys. All rules about one key have the
+	// same, except that [Read] and [Write] belong together. Default: [Reentrant].
 	Kind Kind `rule:"kind"`
 
 	// WaitTime is how long to wait for the lock: 1 ms to [MaxDuration], [NoWait] or
@@ -126,17 +106,29 @@ type Rule struct {
 	When string `rule:"when"`
 
 	// Debounce refuses further calls for this long after one succeeded. The lock is
-	// held with the watchdog while the handler runs, and nobody waits for it.
+	// held with the watchdog while the handler runs, and nobody waits for it. Not with
+	// [Read] and [Semaphore], which several calls hold at a time.
 	Debounce time.Duration `rule:"debounce"`
 
 	// MaxWaiters refuses a caller when so many of this process already wait for the
 	// key. Default: the client's limit.
 	MaxWaiters int `rule:"max_waiters"`
 
-	// Permits is the size of a semaphore. No kind has permits yet.
+	// Permits is how many calls may run at once under a [Semaphore], across all instances:
+	// 1 to [MaxPermits]. It is required there, and only there. All rules about one key have
+	// the same. Where processes have different numbers, as while a change is rolled out,
+	// that of the last call counts.
 	Permits int `rule:"permits"`
 
-	// Status changes what a refused client sees, per cause.
+	// Token draws a fencing token with every lock: a number that is larger for every later
+	// holder of the key, of which there is one. [Fenced] has one in any case, so that a file
+	// which says false beside it is refused; [Read] and [Semaphore], which several calls hold
+	// at a time, have none. Of several rules of an endpoint over one key the first draws it
+	// for all: one that asks for it behind one that does not is an error.
+	Token bool `rule:"token"`
+
+	// Status changes what a refused client sees, per cause. Without it a busy [Semaphore] is
+	// 429, RESOURCE_EXHAUSTED; all else is as package failpolicy says.
 	Status failpolicy.Statuses `rule:"status"`
 
 	// Response is the JSON document that [failpolicy.NullResponse] answers with.
@@ -173,8 +165,25 @@ type Rule struct {
 func (r *Rule) Policy() failpolicy.Policy {
 	return failpolicy.Policy{
 		OnBusy: r.OnBusy, OnBackend: r.OnBackend, OnKey: r.OnKey, OnOverload: r.OnOverload,
-		OnLost: r.OnLost, Statuses: r.Status,
+		OnLost: r.OnLost, Statuses: r.statuses(),
 	}
+}
+
+// statuses are what a refused client sees. A semaphore without a free permit says that there
+// are too many calls, and not that there is another one.
+func (r *Rule) statuses() failpolicy.Statuses {
+	s := r.Status
+	if r.Kind != Semaphore {
+		return s
+	}
+	full := failpolicy.Overload.Status()
+	if s.Busy.HTTP == 0 {
+		s.Busy.HTTP = full.HTTP
+	}
+	if s.Busy.GRPC == failpolicy.OK {
+		s.Busy.GRPC = full.GRPC
+	}
+	return s
 }
 
 // Templates are the key templates: Keys, or the one Key.

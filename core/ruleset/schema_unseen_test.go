@@ -91,5 +91,8 @@ func unseenBySchema() map[string]string {
 		"endpoint-star-inside-of-a-name":    star,
 		"endpoint-with-spaces":              star,
 		"kind-of-a-profile":                 others,
+		"permits":                           elsewhere,
+		"sizes-of-a-semaphore":              others,
+		"rules-in-each-others-way":          others,
 	}
 }

@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,12 +25,23 @@ func (c *checker) spell(word string) string {
 		return "failpolicy.NullResponse"
 	case "error", "skip", "fallback", "proceed", "cancel", "ignore", "fail":
 		return "failpolicy." + strings.ToUpper(word[:1]) + word[1:]
-	case "reentrant", "fenced", "spin", "encode", "strict":
-		return "ruleset." + strings.ToUpper(word[:1]) + word[1:]
-	default:
-		return goName(word)
 	}
+	if isKind(word) || word == string(Encode) || word == string(Strict) {
+		return "ruleset." + strings.ToUpper(word[:1]) + word[1:]
+	}
+	return goName(word)
 }
+
+// Spelled gives the name of a field, or a value that Go has a constant for, as it is written
+// where the rule has the field from, for those who compile it: "kind" and "fair" are kind and
+// fair in a file, kind and KIND_FAIR in a .proto, Kind and ruleset.Fair in Go.
+func (r *Resolved) Spelled(field, word string) string {
+	c := checker{rule: r}
+	c.look(field)
+	return c.spell(word)
+}
+
+func isKind(word string) bool { return slices.Contains(Kinds(), Kind(word)) }
 
 func fileWord(word string) string {
 	switch word {
@@ -47,12 +59,12 @@ func fileWord(word string) string {
 // protoWord is a word as an option in a .proto has it: times are texts there, and
 // strategies and kinds are values of enums.
 func protoWord(word string) string {
-	switch word {
-	case "NoWait", "WaitForever", "Watchdog":
+	switch {
+	case word == "NoWait" || word == "WaitForever" || word == "Watchdog":
 		return strconv.Quote(fileWord(word))
-	case "fallback", "null_response":
+	case word == "fallback" || word == "null_response":
 		return "STRATEGY_" + strings.ToUpper(word)
-	case "reentrant", "fenced", "spin":
+	case isKind(word):
 		return "KIND_" + strings.ToUpper(word)
 	default:
 		return word

@@ -35,10 +35,17 @@ func TestMessages_SpellAsTheLayerDoes(t *testing.T) {
 		{"window without end", ruleset.Rule{Debounce: 20 * 365 * 24 * time.Hour}, map[ruleset.Layer]string{
 			ruleset.LayerCode: "such as 5*time.Second", ruleset.LayerProto: `such as "5s"`, ruleset.LayerYAML: "such as 5s",
 		}},
+		{"blank in a list", ruleset.Rule{Keys: []string{"a", " "}}, map[ruleset.Layer]string{
+			ruleset.LayerCode:  `Keys[1]: blank: write a template such as "stock:#{req.sku}"`,
+			ruleset.LayerProto: `keys[1]: blank: write a template such as "stock:#{req.sku}"`,
+		}},
 	} {
 		for layer, words := range test.words {
 			rule := test.rule
-			rule.Endpoint, rule.Key = ruleset.GRPC("/shop.Orders/Pay"), "k"
+			rule.Endpoint = ruleset.GRPC("/shop.Orders/Pay")
+			if rule.Keys == nil {
+				rule.Key = "k"
+			}
 			source := ruleset.Source{Layer: layer}
 			if layer != ruleset.LayerCode {
 				source.File, source.Line = "f", 1
@@ -58,8 +65,8 @@ func TestMessages_NameTheConstantsOfGo(t *testing.T) {
 		rule ruleset.Rule
 		want string
 	}{
-		{ruleset.Rule{Kind: "fencd"}, `Kind: unknown kind "fencd": write ruleset.Fenced (one of ruleset.Reentrant, ruleset.Fenced, ruleset.Spin)`},
-		{ruleset.Rule{Kind: "fiar"}, `Kind: unknown kind "fiar" (one of ruleset.Reentrant,`},
+		{ruleset.Rule{Kind: "fencd"}, `Kind: unknown kind "fencd": write ruleset.Fenced (one of ruleset.Reentrant, ruleset.Fenced, ruleset.Spin, ruleset.Fair, ruleset.Read, ruleset.Write, ruleset.Semaphore)`},
+		{ruleset.Rule{Kind: "latch"}, `Kind: unknown kind "latch" (one of ruleset.Reentrant,`},
 		{ruleset.Rule{OnBusy: "RETURN_NULL"}, `OnBusy: unknown strategy "RETURN_NULL": write failpolicy.NullResponse (one of failpolicy.Error, failpolicy.Skip, failpolicy.NullResponse, failpolicy.Fallback, failpolicy.Proceed)`},
 		{ruleset.Rule{OnBackend: "proced"}, "write failpolicy.Proceed"},
 		{ruleset.Rule{OnLost: "ignored"}, `OnLost: unknown OnLost "ignored": write failpolicy.Ignore (one of failpolicy.Cancel, failpolicy.Ignore, failpolicy.Fail)`},

@@ -1,6 +1,6 @@
 // Interlock looks at lock rules from the command line. It needs the rule file; the
 // more it is told about the program that uses the rules, the more it finds. It starts
-// no server and asks no Redis.
+// no server and, but for the command wire, asks no Redis.
 //
 //	go get -tool github.com/interlock-go/interlock/core/cmd/interlock
 //	go tool interlock check locks.yaml
@@ -14,6 +14,7 @@
 //	dump     show the rules in force, with the source of every value
 //	key      the Redis keys that a request would lock
 //	hash     the hashed form of a key, as traces and logs show it
+//	wire     what Redisson needs to share the locks of a Redis
 //	schema   the JSON Schema of rule files, for editors
 //	version  which Interlock this is
 //
@@ -88,4 +89,13 @@
 // with the routes as gin does it; without --routes with those that the rules name. Below
 // a wildcard a rule that reads route has no key without --routes. Keys of functions are
 // made of a Go argument, and cannot be shown.
+//
+// # Who else has these locks
+//
+//	interlock wire --redis redis://node:6379 --cluster --prefix shop:
+//
+// asks the servers how a lock client with this prefix meets Redisson there: it says which
+// shardedSubscriptionMode, which version, database and nameMapper the Java side needs, and
+// warns, with exit code 1, when somebody waits for the same locks in the other mode. Run it
+// while the other services are at work: one that waits for nothing is not seen.
 package main

@@ -96,7 +96,7 @@ func (b *builder) ruleEntry() *jsonschema.Schema {
 		}
 		rule.Properties.Set("services", b.ref("services", servicesSchema()))
 	}
-	rule.AllOf = ruleConditions()
+	rule.AllOf = append(ruleConditions(), kindConditions()...)
 	return rule
 }
 

@@ -61,9 +61,10 @@ func fileWords(comment string) (string, error) {
 // linkWords are the words of a file for what comments link to.
 func linkWords() map[string]string {
 	return map[string]string{
-		"Reentrant": "reentrant", "Fenced": "fenced", "Spin": "spin", "Encode": "encode",
+		"Reentrant": "reentrant", "Fenced": "fenced", "Spin": "spin", "Fair": "fair",
+		"Read": "read", "Write": "write", "Semaphore": "semaphore", "Encode": "encode",
 		"NoWait": "none", "WaitForever": "forever", "Watchdog": "watchdog",
-		"MaxDuration": "87600h", "DefaultWaitTime": "10s",
+		"MaxDuration": "87600h", "MaxPermits": "2147483647", "DefaultWaitTime": "10s",
 		"failpolicy.Error": "error", "failpolicy.Cancel": "cancel",
 		"failpolicy.Fallback": "fallback", "failpolicy.NullResponse": "null_response",
 		"Settings.Uncovered": "uncovered",
@@ -88,7 +89,7 @@ func descriptions() map[string]string {
 			" for keys that are shared with programs which do not encode. Default: encode.",
 		"Rule.profile": "The profile whose values count where the rule sets none: one under profiles, or quick (3s wait, 10s lease)," +
 			" normal (5s, 30s), heavy (10s, 60s), long (10s, watchdog).",
-		"Rule.status": "What a refused client sees, for each cause: an HTTP status, a gRPC code or both. What is left out is as without a rule.",
+		"Rule.status": "What a refused client sees, for each cause: an HTTP status, a gRPC code or both. What is left out is as without a rule: busy is 409, ABORTED, and for a semaphore 429, RESOURCE_EXHAUSTED.",
 		"Settings.unmatched": "What becomes of a rule that matches no endpoint of the program." + severities +
 			" Default: error.",
 		"Settings.uncovered": "What becomes of an endpoint that changes something and has no rule, not even none: true. Such are HTTP methods other than" +

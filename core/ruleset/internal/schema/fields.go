@@ -123,10 +123,7 @@ func fieldRefinements() map[string]func(*jsonschema.Schema) {
 		"Rule.fallback":    func(s *jsonschema.Schema) { notBlank(s, "Write the name of a handler.") },
 		"Rule.when":        condition,
 		"Rule.max_waiters": func(s *jsonschema.Schema) { s.Minimum, s.Maximum = "0", "9223372036854775807" },
-		"Rule.permits": func(s *jsonschema.Schema) {
-			s.Not = &jsonschema.Schema{}
-			s.Comments = "No kind of lock has permits yet: every value is an error."
-		},
+		"Rule.permits":     func(s *jsonschema.Schema) { s.Minimum, s.Maximum = "1", "2147483647" },
 		"Rule.response": func(s *jsonschema.Schema) {
 			s.ContentMediaType = "application/json"
 			pattern(s, `\S`, "Write a JSON document, in single quotes.")

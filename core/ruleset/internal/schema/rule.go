@@ -91,16 +91,52 @@ func ruleConditions() []*jsonschema.Schema {
 				"on_overload": {Const: "error"},
 			}),
 		},
+	}
+}
+
+// kindConditions say what goes with which kind of lock.
+func kindConditions() []*jsonschema.Schema {
+	return []*jsonschema.Schema{
 		{
 			Comments: "Such a lock has one key.",
 			If:       where("kind", enum(ofOneKey())),
 			Then:     only(map[string]*jsonschema.Schema{"keys": {MaxItems: new(uint64(1))}}),
+		},
+		{
+			Comments: "What several calls hold at a time has no token, and no window after the last of them.",
+			If:       where("kind", enum(shared())),
+			Then:     only(map[string]*jsonschema.Schema{"token": {Const: false}, "debounce": jsonschema.FalseSchema}),
+		},
+		{
+			Comments: "Such a lock has a token in any case.",
+			If:       where("kind", &jsonschema.Schema{Const: ruleset.Fenced}),
+			Then:     only(map[string]*jsonschema.Schema{"token": {Const: true}}),
+		},
+		{
+			Comments: "A token belongs to one key.",
+			If:       where("token", &jsonschema.Schema{Const: true}),
+			Then:     only(map[string]*jsonschema.Schema{"keys": {MaxItems: new(uint64(1))}}),
+		},
+		{
+			Comments: "Only a semaphore has permits. They may come from a profile, a lower layer, or the program.",
+			If:       where("kind", enum(withoutPermits())),
+			Then:     only(map[string]*jsonschema.Schema{"permits": jsonschema.FalseSchema}),
 		},
 	}
 }
 
 // ofOneKey are the kinds that cannot be of several keys.
 func ofOneKey() []ruleset.Kind { return slices.DeleteFunc(ruleset.Kinds(), ruleset.Kind.TakesSeveral) }
+
+// shared are the kinds that several calls hold at a time.
+func shared() []ruleset.Kind {
+	return slices.DeleteFunc(ruleset.Kinds(), func(k ruleset.Kind) bool { return !k.Shared() })
+}
+
+// withoutPermits are all kinds but semaphores.
+func withoutPermits() []ruleset.Kind {
+	return slices.DeleteFunc(ruleset.Kinds(), func(k ruleset.Kind) bool { return k == ruleset.Semaphore })
+}
 
 // has requires fields.
 func has(fields ...string) *jsonschema.Schema { return &jsonschema.Schema{Required: fields} }
