@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
@@ -129,6 +130,8 @@ func (g *Guard) refuse(c *gin.Context, refusal *aspect.RefusedError) {
 // wrong with a request goes beside the error, whose text is fit for clients.
 func report(c *gin.Context, refusal *aspect.RefusedError) {
 	switch {
+	case errors.Is(refusal.Reason, core.ErrInvalid): // the program's mistake; the text has the key in it
+		_ = c.Error(refusal).SetMeta(&loggedReason{refusal.Reason}) //nolint:errcheck // gives back what it was given
 	case refusal.Status.HTTP >= http.StatusInternalServerError:
 		_ = c.Error(forOperators(refusal)) //nolint:errcheck // gives back what it was given
 	case refusal.Cause == failpolicy.Key:

@@ -69,8 +69,8 @@ func (f *frame) has(e *endpoint) bool {
 // last; of further ones [core.Held] tells. It is nil outside a guard and where the
 // handler runs without a lock; Release of nil is core.ErrNotHeld.
 //
-// With [ruleset.Fenced] its Token is larger than that of every holder before. A store that
-// is told of it refuses the write of a holder that was paused beyond its lease:
+// With [ruleset.Fenced], or with Token in a rule, its Token is larger than that of every holder
+// before. A store that is told of it refuses the write of a holder that was paused beyond its lease:
 //
 //	db.ExecContext(ctx, `UPDATE orders SET paid = true, token = $1 WHERE id = $2 AND token < $1`, ginlock.Hold(c).Token(), id)
 //

@@ -151,11 +151,11 @@ func WithBuffer(bytes int, routes ...string) Option {
 
 // WithTokenHeader shows clients the fencing token of the lock under which the handler
 // ran, in the header [TokenHeader]: for those that pass it on to a store which refuses
-// smaller ones. Only kinds of lock with tokens have it, such as [ruleset.Fenced]; of
-// several locks it is that of the last one with a token. An answer that is taken back
-// because the lock was lost has none.
+// smaller ones. [ruleset.Fenced] has a token, and so has every other kind that one call holds
+// at a time where its rule says Token; of several locks it is that of the last one with a
+// token. An answer that is taken back because the lock was lost has none.
 //
-// The token counts how often the lock was taken so far: do not show it to those who must
+// The token tells when the lock was taken, or how often: do not show it to those who must
 // not know how busy a shop is. Off by default.
 func WithTokenHeader() Option {
 	return func(c *config) error {

@@ -2,7 +2,6 @@ package ginlock
 
 import (
 	"encoding/json"
-	"net/http"
 
 	"github.com/gin-gonic/gin"
 
@@ -24,11 +23,11 @@ type problem struct {
 // Where the program is at fault, type is "about:blank".
 func WriteProblem(c *gin.Context, refusal *aspect.RefusedError) {
 	cause := refusal.Cause
-	if cause == failpolicy.Key && refusal.Status.HTTP == http.StatusInternalServerError {
+	if refusal.Fault == failpolicy.FaultServer {
 		cause = "" // the request is in order
 	}
 	doc := problem{Type: cause.Type(), Title: cause.Title(), Status: refusal.Status.HTTP}
-	if refusal.Message != refusal.Cause.Title() {
+	if refusal.Message != doc.Title {
 		doc.Detail = refusal.Message
 	}
 	body, err := json.Marshal(doc)

@@ -41,6 +41,14 @@ var sameRules = []sameRule{
 	{field: "kind", rule: ruleset.Rule{Kind: ruleset.Reentrant}, yaml: []string{"kind: reentrant"}, same: true},
 	{field: "kind", rule: ruleset.Rule{Kind: ruleset.Fenced}, yaml: []string{"kind: fenced"}},
 	{field: "kind", rule: ruleset.Rule{Kind: ruleset.Spin}, yaml: []string{"kind: spin"}, same: true}, // a client sees no difference
+	{field: "kind", rule: ruleset.Rule{Kind: ruleset.Fair}, yaml: []string{"kind: fair"}, same: true}, // likewise
+	{field: "kind", rule: ruleset.Rule{Kind: ruleset.Read}, yaml: []string{"kind: read"}, same: true}, // beside plain locks
+	{field: "kind", rule: ruleset.Rule{Kind: ruleset.Write}, yaml: []string{"kind: write"}, same: true},
+	{
+		field: "permits", rule: ruleset.Rule{Kind: ruleset.Semaphore, Permits: 3}, yaml: []string{"kind: semaphore", "permits: 3"},
+		without: func(r *ruleset.Rule) { r.Permits = 1 }, same: true, // one call after the other
+	},
+	{field: "token", rule: ruleset.Rule{Token: true}, yaml: []string{"token: true"}},
 	{field: "wait_time", rule: ruleset.Rule{WaitTime: 2500 * time.Millisecond}, yaml: []string{"wait_time: 2500ms"}},
 	{field: "wait_time", rule: ruleset.Rule{WaitTime: ruleset.NoWait}, yaml: []string{"wait_time: none"}},
 	{field: "wait_time", rule: ruleset.Rule{WaitTime: ruleset.WaitForever}, yaml: []string{"wait_time: forever"}},

@@ -2,6 +2,7 @@ package ginlock_test
 
 import (
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,15 +18,31 @@ import (
 func as(kind ruleset.Kind) ruleset.Rule {
 	rule := pay
 	rule.Kind = kind
+	if kind == ruleset.Semaphore {
+		rule.Permits = 1
+	}
 	return rule
+}
+
+// eachToken calls test for every kind of lock, with and without the wish for a token; thereIsOne
+// says whether the lock has one.
+func eachToken(t *testing.T, test func(rule ruleset.Rule, thereIsOne bool)) {
+	t.Helper()
+	for _, kind := range ruleset.Kinds() {
+		test(as(kind), kind == ruleset.Fenced)
+		if rule := as(kind); !kind.Shared() {
+			rule.Token = true
+			test(rule, true)
+		}
+	}
 }
 
 func TestToken_IsTheHandlers(t *testing.T) {
 	t.Parallel()
-	for _, kind := range ruleset.Kinds() {
+	eachToken(t, func(rule ruleset.Rule, thereIsOne bool) {
 		bubble(t, func(t *testing.T, s *shop) {
 			var tokens []int64
-			s.handle(t, http.MethodPost, payPath, as(kind), func(c *gin.Context) {
+			s.handle(t, http.MethodPost, payPath, rule, func(c *gin.Context) {
 				held, ok := core.Held(c.Request.Context(), "order:42")
 				want(t, "held", ok, true)
 				want(t, "token of core.Held", held.Token(), ginlock.Hold(c).Token())
@@ -35,29 +52,31 @@ func TestToken_IsTheHandlers(t *testing.T) {
 				w := s.do(t, request{})
 				want(t, "header without the option", w.Header().Get(ginlock.TokenHeader), "")
 			}
-			rising := kind == ruleset.Fenced
-			want(t, "first token of "+string(kind), tokens[0] == 1, rising)
-			want(t, "second token of "+string(kind), tokens[1] == 2, rising)
+			want(t, "first token of "+string(rule.Kind), tokens[0] > 0, thereIsOne)
+			want(t, "second token of "+string(rule.Kind), tokens[1] > tokens[0], thereIsOne)
 		})
-	}
+	})
 }
 
 func TestTokenHeader_ForKindsWithTokens(t *testing.T) {
 	t.Parallel()
-	for _, kind := range ruleset.Kinds() {
-		for _, opts := range [][]ginlock.Option{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
+	for _, opts := range [][]ginlock.Option{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
+		eachToken(t, func(rule ruleset.Rule, thereIsOne bool) {
 			bubble(t, func(t *testing.T, s *shop) {
-				s.handle(t, http.MethodPost, payPath, as(kind), func(c *gin.Context) { c.String(http.StatusOK, "paid") })
-				for _, token := range []string{"1", "2"} {
-					if kind != ruleset.Fenced {
+				s.handle(t, http.MethodPost, payPath, rule, func(c *gin.Context) {
+					c.String(http.StatusOK, strconv.FormatInt(ginlock.Hold(c).Token(), 10))
+				})
+				for range 2 {
+					w := s.do(t, request{})
+					token := w.Body.String()
+					if !thereIsOne {
 						token = ""
 					}
-					w := s.do(t, request{})
 					want(t, "status", w.Code, http.StatusOK)
-					want(t, "header of "+string(kind), w.Header().Get(ginlock.TokenHeader), token)
+					want(t, "header of "+string(rule.Kind), w.Header().Get(ginlock.TokenHeader), token)
 				}
 			}, opts...)
-		}
+		})
 	}
 }
 

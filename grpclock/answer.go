@@ -32,7 +32,8 @@ const HeaderLockToken = "x-lock-token"
 const TrailerPushback = "grpc-retry-pushback-ms"
 
 // ReasonMisconfigured is the reason in the ErrorInfo of a method whose rule is
-// broken: see [Guard.Check].
+// broken (see [Guard.Check]), and of a call that the program itself has spoilt: see
+// [failpolicy.FaultServer].
 const ReasonMisconfigured = "LOCK_MISCONFIGURED"
 
 // Status is the answer to a refused caller: the code and the message, one ErrorInfo
@@ -42,11 +43,19 @@ func Status(refused *aspect.RefusedError) *status.Status {
 	if code == codes.OK {
 		code = codes.Internal // a refusal never becomes a success
 	}
-	details := []protoadapt.MessageV1{errorInfo(refused.Cause.Reason())}
+	details := []protoadapt.MessageV1{errorInfo(reasonOf(refused))}
 	if refused.RetryAfter > 0 {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refused.RetryAfter)})
 	}
 	return detailed(status.New(code, refused.Message), details...)
+}
+
+// reasonOf is the cause's, but blames no request for what the program is at fault for.
+func reasonOf(refused *aspect.RefusedError) string {
+	if refused.Fault == failpolicy.FaultServer {
+		return ReasonMisconfigured
+	}
+	return refused.Cause.Reason()
 }
 
 func errorInfo(reason string) *errdetails.ErrorInfo {

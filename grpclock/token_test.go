@@ -3,6 +3,7 @@ package grpclock_test
 import (
 	"context"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -12,8 +13,16 @@ import (
 
 // as gives a rule a kind of lock.
 func as(kind ruleset.Kind) func(*ruleset.Rule) {
-	return func(r *ruleset.Rule) { r.Kind = kind }
+	return func(r *ruleset.Rule) {
+		r.Kind = kind
+		if kind == ruleset.Semaphore {
+			r.Permits = 1
+		}
+	}
 }
+
+// withToken has a rule draw tokens.
+func withToken(r *ruleset.Rule) { r.Token = true }
 
 // tokens gives a shop whose handlers note their tokens.
 func tokens(list *[]int64) *shop {
@@ -36,33 +45,38 @@ func TestToken_IsTheHandlersAndInTheHeaderOnRequest(t *testing.T) {
 	t.Parallel()
 	for _, kind := range ruleset.Kinds() {
 		for _, method := range kinds {
-			for _, shown := range []bool{false, true} {
-				var seen []int64
-				opts := []grpclock.Option{grpclock.WithRules(rule(method, as(kind)))}
-				if shown {
-					opts = append(opts, grpclock.WithTokenHeader())
-				}
-				b := setup(t, tokens(&seen), opts...)
-				var headers []string
-				for range 2 {
-					got := b.call(t.Context(), method, "1")
-					if got.err != nil {
-						t.Fatal(got.err)
-					}
-					headers = append(headers, got.header.Get(grpclock.HeaderLockToken)...)
-				}
-				b.stop()
-				wantTokens, wantHeaders := []int64{0, 0}, []string(nil)
-				if kind == ruleset.Fenced {
-					wantTokens = []int64{1, 2}
-					if shown {
-						wantHeaders = []string{"1", "2"}
-					}
-				}
-				if !slices.Equal(seen, wantTokens) || !slices.Equal(headers, wantHeaders) {
-					t.Errorf("%s, %s, shown %t: got %d and the headers %q, want %d and %q", kind, method, shown, seen, headers, wantTokens, wantHeaders)
-				}
+			wantTokens(t, rule(method, as(kind)), method, kind == ruleset.Fenced)
+			if !kind.Shared() {
+				wantTokens(t, rule(method, as(kind), withToken), method, true)
 			}
+		}
+	}
+}
+
+// wantTokens calls a method twice, with and without the option for the header.
+func wantTokens(t *testing.T, r ruleset.Rule, method string, thereAreSome bool) {
+	t.Helper()
+	for _, shown := range []bool{false, true} {
+		var seen []int64
+		opts := []grpclock.Option{grpclock.WithRules(r)}
+		if shown {
+			opts = append(opts, grpclock.WithTokenHeader())
+		}
+		b := setup(t, tokens(&seen), opts...)
+		var headers, wantHeaders []string
+		for i := range 2 {
+			got := b.call(t.Context(), method, "1")
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			headers = append(headers, got.header.Get(grpclock.HeaderLockToken)...)
+			if shown && thereAreSome {
+				wantHeaders = append(wantHeaders, strconv.FormatInt(seen[i], 10))
+			}
+		}
+		b.stop()
+		if rising := seen[0] > 0 && seen[1] > seen[0]; rising != thereAreSome || seen[1] > 0 != thereAreSome || !slices.Equal(headers, wantHeaders) {
+			t.Errorf("%s, %s, shown %t: got %d and the headers %q, want %q", r.Kind, method, shown, seen, headers, wantHeaders)
 		}
 	}
 }
@@ -83,7 +97,7 @@ func TestTwice_OneToken(t *testing.T) {
 			return outer
 		}, named("inner"), grpclock.WithTokenHeader())
 		got := b.call(t.Context(), method, "1")
-		if header := got.header.Get(grpclock.HeaderLockToken); got.err != nil || !slices.Equal(header, []string{"1"}) || !slices.Equal(seen, []int64{1}) {
+		if header := got.header.Get(grpclock.HeaderLockToken); got.err != nil || len(seen) != 1 || seen[0] <= 0 || !slices.Equal(header, []string{strconv.FormatInt(seen[0], 10)}) {
 			t.Errorf("%s: got %v, the header %q and the tokens %d", method, got.err, header, seen)
 		}
 		b.stop()

@@ -95,6 +95,7 @@ func TestVariable_UnsetIsTheServersMistake(t *testing.T) {
 				if status.Code(got.err) != codes.Internal || b.shop.ran.Load() != 0 {
 					t.Errorf("got %v, ran %d; want INTERNAL and no run", got.err, b.shop.ran.Load())
 				}
+				wantMisconfigured(t, got)
 				if strings.Contains(got.err.Error(), "principal") {
 					t.Errorf("the client is told %q", got.err)
 				}

@@ -61,7 +61,7 @@
 //	distributed_lock.kind         both     reentrant, …
 //	distributed_lock.key_hash     both     KeyHash of the Redis key; of several keys the first
 //	distributed_lock.key          both     the key itself, only with WithRawKeys, instead of the hash
-//	distributed_lock.outcome      both     acquire: acquired, reentered, busy, debounced, overload, backend, canceled; hold: released, left, moved, lost, failed, leaked
+//	distributed_lock.outcome      both     acquire: acquired, reentered, busy, debounced, overload, backend, key, canceled; hold: released, left, moved, lost, failed, leaked
 //	distributed_lock.holder       both     holder field in Redis, "<client id>:<n>"; client.info leads to the pod
 //	distributed_lock.reentry      both     true if the context held the lock already
 //	distributed_lock.token        hold     fencing token, where the kind has one

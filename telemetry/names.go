@@ -44,7 +44,6 @@ const (
 
 // Outcomes beyond those of package core.
 const (
-	outcomeKey       = "key"       // the request yields no key
 	outcomeDebounced = "debounced" // inside a debounce window
 
 	outcomeReleased = "released"

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
@@ -66,7 +67,8 @@ func answer(p *failpolicy.Policy, c failpolicy.Cause) failure {
 }
 
 // ObserveFailure counts a lock that was not had or not kept. A request without a key
-// never reaches the lock, so its wait is counted here.
+// never reaches the lock, so its wait is counted here; that of a lock which cannot be had for
+// its key, [core.ErrInvalid], has been.
 func (t *Telemetry) ObserveFailure(ctx context.Context, f aspect.Failure) {
 	rule := t.subject(f.Subject)
 	told := failure{cause: f.Cause}
@@ -74,8 +76,8 @@ func (t *Telemetry) ObserveFailure(ctx context.Context, f aspect.Failure) {
 		told.strategy = f.Strategy
 	}
 	t.inst.failures.Add(ctx, 1, rule.failure(told).add...)
-	if f.Cause == failpolicy.Key {
-		t.inst.wait.Record(ctx, f.Waited.Seconds(), rule.outcome(outcomeKey).record...)
+	if f.Cause == failpolicy.Key && !errors.Is(f.Err, core.ErrInvalid) {
+		t.inst.wait.Record(ctx, f.Waited.Seconds(), rule.outcome(string(core.OutcomeKey)).record...)
 	}
 }
 

@@ -103,6 +103,22 @@ func TestFailuresByCauseAndStrategy(t *testing.T) {
 	}
 }
 
+// A key that another kind of lock has is found out in the acquisition, whose wait counts once.
+func TestFailures_KeyOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	locks, _ := newLocks(t, h)
+	pay := wrap(t, h, locks, ruleset.Rule{})
+	err := locks.FencedLock("order:42").Do(t.Context(), func(context.Context) error {
+		return pay(t.Context(), order{ID: "42"})
+	})
+	if !errors.Is(err, core.ErrInvalid) {
+		t.Errorf("got %v", err)
+	}
+	h.want(t, 1, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", "key", "strategy", "error")
+	h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "key")
+}
+
 func TestUnlockedAndStates(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -20,7 +20,7 @@ func TestOutcomesThatAreErrors(t *testing.T) {
 	t.Parallel()
 	for outcome, isError := range map[core.Outcome]bool{
 		core.OutcomeAcquired: false, core.OutcomeReentered: false, core.OutcomeBusy: false, core.OutcomeOverload: false,
-		core.OutcomeCanceled: false, core.OutcomeBackend: true,
+		core.OutcomeKey: false, core.OutcomeCanceled: false, core.OutcomeBackend: true,
 	} {
 		h := newHarness(t)
 		a := acquisition("order:42", "pay")

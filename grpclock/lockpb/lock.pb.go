@@ -178,6 +178,18 @@ const (
 	// Like KIND_REENTRANT, but without messages in Redis: who waits in another process
 	// attempts again and again. For very many keys that are seldom taken.
 	Kind_KIND_SPIN Kind = 3
+	// Like KIND_REENTRANT, and first come, first served in all processes. It costs
+	// throughput.
+	Kind_KIND_FAIR Kind = 4
+	// Any number of calls at a time, while there is none with KIND_WRITE of the same key.
+	// A call under it cannot take KIND_WRITE of its key.
+	Kind_KIND_READ Kind = 5
+	// One call, and none with KIND_READ of the same key. A call under it may take
+	// KIND_READ of its key, too.
+	Kind_KIND_WRITE Kind = 6
+	// As many calls at a time as there are permits, in all processes. Busy answers
+	// RESOURCE_EXHAUSTED.
+	Kind_KIND_SEMAPHORE Kind = 7
 )
 
 // Enum value maps for Kind.
@@ -187,12 +199,20 @@ var (
 		1: "KIND_REENTRANT",
 		2: "KIND_FENCED",
 		3: "KIND_SPIN",
+		4: "KIND_FAIR",
+		5: "KIND_READ",
+		6: "KIND_WRITE",
+		7: "KIND_SEMAPHORE",
 	}
 	Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
 		"KIND_REENTRANT":   1,
 		"KIND_FENCED":      2,
 		"KIND_SPIN":        3,
+		"KIND_FAIR":        4,
+		"KIND_READ":        5,
+		"KIND_WRITE":       6,
+		"KIND_SEMAPHORE":   7,
 	}
 )
 
@@ -289,6 +309,7 @@ type Lock struct {
 	xxx_hidden_Debounce    *string                `protobuf:"bytes,14,opt,name=debounce,proto3,oneof"`
 	xxx_hidden_MaxWaiters  int32                  `protobuf:"varint,15,opt,name=max_waiters,json=maxWaiters,proto3,oneof"`
 	xxx_hidden_Permits     int32                  `protobuf:"varint,16,opt,name=permits,proto3,oneof"`
+	xxx_hidden_Token       bool                   `protobuf:"varint,26,opt,name=token,proto3,oneof"`
 	xxx_hidden_Status      *Statuses              `protobuf:"bytes,17,opt,name=status,proto3,oneof"`
 	xxx_hidden_Response    *string                `protobuf:"bytes,18,opt,name=response,proto3,oneof"`
 	xxx_hidden_Message     *string                `protobuf:"bytes,19,opt,name=message,proto3,oneof"`
@@ -474,6 +495,13 @@ func (x *Lock) GetPermits() int32 {
 	return 0
 }
 
+func (x *Lock) GetToken() bool {
+	if x != nil {
+		return x.xxx_hidden_Token
+	}
+	return false
+}
+
 func (x *Lock) GetStatus() *Statuses {
 	if x != nil {
 		return x.xxx_hidden_Status
@@ -513,7 +541,7 @@ func (x *Lock) GetPrefix() string {
 
 func (x *Lock) GetKeyFormat() KeyFormat {
 	if x != nil {
-		if protoimpl.X.Present(&(x.XXX_presence[0]), 20) {
+		if protoimpl.X.Present(&(x.XXX_presence[0]), 21) {
 			return x.xxx_hidden_KeyFormat
 		}
 	}
@@ -553,12 +581,12 @@ func (x *Lock) GetNone() bool {
 
 func (x *Lock) SetName(v string) {
 	x.xxx_hidden_Name = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 26)
 }
 
 func (x *Lock) SetKey(v string) {
 	x.xxx_hidden_Key = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 26)
 }
 
 func (x *Lock) SetKeys(v []string) {
@@ -567,67 +595,72 @@ func (x *Lock) SetKeys(v []string) {
 
 func (x *Lock) SetKind(v Kind) {
 	x.xxx_hidden_Kind = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 26)
 }
 
 func (x *Lock) SetWaitTime(v string) {
 	x.xxx_hidden_WaitTime = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 26)
 }
 
 func (x *Lock) SetLeaseTime(v string) {
 	x.xxx_hidden_LeaseTime = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 26)
 }
 
 func (x *Lock) SetOnBusy(v Strategy) {
 	x.xxx_hidden_OnBusy = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 26)
 }
 
 func (x *Lock) SetOnBackend(v Strategy) {
 	x.xxx_hidden_OnBackend = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 26)
 }
 
 func (x *Lock) SetOnKey(v Strategy) {
 	x.xxx_hidden_OnKey = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 26)
 }
 
 func (x *Lock) SetOnOverload(v Strategy) {
 	x.xxx_hidden_OnOverload = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 26)
 }
 
 func (x *Lock) SetOnLost(v OnLost) {
 	x.xxx_hidden_OnLost = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 26)
 }
 
 func (x *Lock) SetFallback(v string) {
 	x.xxx_hidden_Fallback = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 26)
 }
 
 func (x *Lock) SetWhen(v string) {
 	x.xxx_hidden_When = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 26)
 }
 
 func (x *Lock) SetDebounce(v string) {
 	x.xxx_hidden_Debounce = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 26)
 }
 
 func (x *Lock) SetMaxWaiters(v int32) {
 	x.xxx_hidden_MaxWaiters = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 26)
 }
 
 func (x *Lock) SetPermits(v int32) {
 	x.xxx_hidden_Permits = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 26)
+}
+
+func (x *Lock) SetToken(v bool) {
+	x.xxx_hidden_Token = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 26)
 }
 
 func (x *Lock) SetStatus(v *Statuses) {
@@ -636,42 +669,42 @@ func (x *Lock) SetStatus(v *Statuses) {
 
 func (x *Lock) SetResponse(v string) {
 	x.xxx_hidden_Response = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 26)
 }
 
 func (x *Lock) SetMessage(v string) {
 	x.xxx_hidden_Message = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 26)
 }
 
 func (x *Lock) SetPrefix(v string) {
 	x.xxx_hidden_Prefix = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 26)
 }
 
 func (x *Lock) SetKeyFormat(v KeyFormat) {
 	x.xxx_hidden_KeyFormat = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 26)
 }
 
 func (x *Lock) SetProfile(v string) {
 	x.xxx_hidden_Profile = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 26)
 }
 
 func (x *Lock) SetDisabled(v bool) {
 	x.xxx_hidden_Disabled = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 26)
 }
 
 func (x *Lock) SetDryRun(v bool) {
 	x.xxx_hidden_DryRun = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 24, 26)
 }
 
 func (x *Lock) SetNone(v bool) {
 	x.xxx_hidden_None = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 24, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 25, 26)
 }
 
 func (x *Lock) HasName() bool {
@@ -779,6 +812,13 @@ func (x *Lock) HasPermits() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 15)
 }
 
+func (x *Lock) HasToken() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 16)
+}
+
 func (x *Lock) HasStatus() bool {
 	if x == nil {
 		return false
@@ -790,56 +830,56 @@ func (x *Lock) HasResponse() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 17)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 18)
 }
 
 func (x *Lock) HasMessage() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 18)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 19)
 }
 
 func (x *Lock) HasPrefix() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 19)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 20)
 }
 
 func (x *Lock) HasKeyFormat() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 20)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 21)
 }
 
 func (x *Lock) HasProfile() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 21)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 22)
 }
 
 func (x *Lock) HasDisabled() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 22)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
 }
 
 func (x *Lock) HasDryRun() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 24)
 }
 
 func (x *Lock) HasNone() bool {
 	if x == nil {
 		return false
 	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 24)
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 25)
 }
 
 func (x *Lock) ClearName() {
@@ -917,47 +957,52 @@ func (x *Lock) ClearPermits() {
 	x.xxx_hidden_Permits = 0
 }
 
+func (x *Lock) ClearToken() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 16)
+	x.xxx_hidden_Token = false
+}
+
 func (x *Lock) ClearStatus() {
 	x.xxx_hidden_Status = nil
 }
 
 func (x *Lock) ClearResponse() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 17)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 18)
 	x.xxx_hidden_Response = nil
 }
 
 func (x *Lock) ClearMessage() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 18)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 19)
 	x.xxx_hidden_Message = nil
 }
 
 func (x *Lock) ClearPrefix() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 19)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 20)
 	x.xxx_hidden_Prefix = nil
 }
 
 func (x *Lock) ClearKeyFormat() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 20)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 21)
 	x.xxx_hidden_KeyFormat = KeyFormat_KEY_FORMAT_UNSPECIFIED
 }
 
 func (x *Lock) ClearProfile() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 21)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 22)
 	x.xxx_hidden_Profile = nil
 }
 
 func (x *Lock) ClearDisabled() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 22)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 23)
 	x.xxx_hidden_Disabled = false
 }
 
 func (x *Lock) ClearDryRun() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 23)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 24)
 	x.xxx_hidden_DryRun = false
 }
 
 func (x *Lock) ClearNone() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 24)
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 25)
 	x.xxx_hidden_None = false
 }
 
@@ -978,7 +1023,8 @@ type Lock_builder struct {
 	// key and keys must be set.
 	Keys []string
 	// The kind of lock. Only KIND_REENTRANT can be of several keys. All rules about one
-	// key need the same. Default: KIND_REENTRANT.
+	// key need the same, except that KIND_READ and KIND_WRITE belong together. Default:
+	// KIND_REENTRANT.
 	Kind *Kind
 	// How long a call waits for the lock: "1ms" to ten years, "none" for a single
 	// attempt, or "forever" for as long as the caller does. It ends a little before
@@ -990,7 +1036,7 @@ type Lock_builder struct {
 	LeaseTime *string
 	// What happens when another call keeps the lock for the whole wait time, or when
 	// the call comes inside a debounce window. Default: STRATEGY_ERROR, which answers
-	// ABORTED, or RESOURCE_EXHAUSTED inside a window.
+	// ABORTED, or RESOURCE_EXHAUSTED inside a window and for a KIND_SEMAPHORE.
 	OnBusy *Strategy
 	// What happens when Redis cannot tell whether the lock is free. Default:
 	// STRATEGY_ERROR, which answers UNAVAILABLE.
@@ -1012,14 +1058,21 @@ type Lock_builder struct {
 	When *string
 	// Refuses further calls of the same key for so long after one succeeded, such as
 	// "5s". Nobody waits for such a lock. It is no idempotency: the caller is refused
-	// and does not get the first answer. Default: no window.
+	// and does not get the first answer. Not with KIND_READ and KIND_SEMAPHORE, which
+	// several calls hold at a time. Default: no window.
 	Debounce *string
 	// Refuses a call when so many calls of the same process wait for the key already.
 	// Default: the server's limit.
 	MaxWaiters *int32
-	// The size of a semaphore. No kind of lock has permits yet, so that setting it is
-	// an error.
+	// How many calls may run at once under a KIND_SEMAPHORE, in all processes: 1 or
+	// more. Required there, and only there. All rules about one key have the same. Where
+	// servers have different numbers, as while a change is rolled out, that of the last
+	// call counts.
 	Permits *int32
+	// Draws a fencing token with every lock: a number that is larger for every later
+	// holder. KIND_FENCED has one in any case; KIND_READ and KIND_SEMAPHORE, which several
+	// calls hold at a time, have none. Default: false.
+	Token *bool
 	// Other statuses than the usual ones for refused callers. Default: those named
 	// beside the strategies.
 	Status *Statuses
@@ -1053,97 +1106,101 @@ func (b0 Lock_builder) Build() *Lock {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Name != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 26)
 		x.xxx_hidden_Name = b.Name
 	}
 	if b.Key != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 26)
 		x.xxx_hidden_Key = b.Key
 	}
 	x.xxx_hidden_Keys = b.Keys
 	if b.Kind != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 26)
 		x.xxx_hidden_Kind = *b.Kind
 	}
 	if b.WaitTime != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 26)
 		x.xxx_hidden_WaitTime = b.WaitTime
 	}
 	if b.LeaseTime != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 26)
 		x.xxx_hidden_LeaseTime = b.LeaseTime
 	}
 	if b.OnBusy != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 26)
 		x.xxx_hidden_OnBusy = *b.OnBusy
 	}
 	if b.OnBackend != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 26)
 		x.xxx_hidden_OnBackend = *b.OnBackend
 	}
 	if b.OnKey != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 26)
 		x.xxx_hidden_OnKey = *b.OnKey
 	}
 	if b.OnOverload != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 26)
 		x.xxx_hidden_OnOverload = *b.OnOverload
 	}
 	if b.OnLost != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 26)
 		x.xxx_hidden_OnLost = *b.OnLost
 	}
 	if b.Fallback != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 26)
 		x.xxx_hidden_Fallback = b.Fallback
 	}
 	if b.When != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 26)
 		x.xxx_hidden_When = b.When
 	}
 	if b.Debounce != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 26)
 		x.xxx_hidden_Debounce = b.Debounce
 	}
 	if b.MaxWaiters != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 26)
 		x.xxx_hidden_MaxWaiters = *b.MaxWaiters
 	}
 	if b.Permits != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 26)
 		x.xxx_hidden_Permits = *b.Permits
+	}
+	if b.Token != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 26)
+		x.xxx_hidden_Token = *b.Token
 	}
 	x.xxx_hidden_Status = b.Status
 	if b.Response != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 26)
 		x.xxx_hidden_Response = b.Response
 	}
 	if b.Message != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 26)
 		x.xxx_hidden_Message = b.Message
 	}
 	if b.Prefix != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 26)
 		x.xxx_hidden_Prefix = b.Prefix
 	}
 	if b.KeyFormat != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 26)
 		x.xxx_hidden_KeyFormat = *b.KeyFormat
 	}
 	if b.Profile != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 26)
 		x.xxx_hidden_Profile = b.Profile
 	}
 	if b.Disabled != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 26)
 		x.xxx_hidden_Disabled = *b.Disabled
 	}
 	if b.DryRun != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 24, 26)
 		x.xxx_hidden_DryRun = *b.DryRun
 	}
 	if b.None != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 24, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 25, 26)
 		x.xxx_hidden_None = *b.None
 	}
 	return m0
@@ -1346,7 +1403,8 @@ func (x *Statuses) ClearDeadline() {
 type Statuses_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// Another call kept the lock. Default: 409, ABORTED.
+	// Another call kept the lock. Default: 409, ABORTED; of a KIND_SEMAPHORE 429,
+	// RESOURCE_EXHAUSTED.
 	Busy *Status
 	// Inside a debounce window. Default: 429, RESOURCE_EXHAUSTED.
 	Debounced *Status
@@ -1518,7 +1576,8 @@ var File_interlock_v1_lock_proto protoreflect.FileDescriptor
 
 const file_interlock_v1_lock_proto_rawDesc = "" +
 	"\n" +
-	"\x17interlock/v1/lock.proto\x12\finterlock.v1\x1a google/protobuf/descriptor.proto\"\xdf\t\n" +
+	"\x17interlock/v1/lock.proto\x12\finterlock.v1\x1a google/protobuf/descriptor.proto\"\x84\n" +
+	"\n" +
 	"\x04Lock\x12\x17\n" +
 	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x12\x15\n" +
 	"\x03key\x18\x02 \x01(\tH\x01R\x03key\x88\x01\x01\x12\x12\n" +
@@ -1541,17 +1600,18 @@ const file_interlock_v1_lock_proto_rawDesc = "" +
 	"\bdebounce\x18\x0e \x01(\tH\fR\bdebounce\x88\x01\x01\x12$\n" +
 	"\vmax_waiters\x18\x0f \x01(\x05H\rR\n" +
 	"maxWaiters\x88\x01\x01\x12\x1d\n" +
-	"\apermits\x18\x10 \x01(\x05H\x0eR\apermits\x88\x01\x01\x123\n" +
-	"\x06status\x18\x11 \x01(\v2\x16.interlock.v1.StatusesH\x0fR\x06status\x88\x01\x01\x12\x1f\n" +
-	"\bresponse\x18\x12 \x01(\tH\x10R\bresponse\x88\x01\x01\x12\x1d\n" +
-	"\amessage\x18\x13 \x01(\tH\x11R\amessage\x88\x01\x01\x12\x1b\n" +
-	"\x06prefix\x18\x14 \x01(\tH\x12R\x06prefix\x88\x01\x01\x12;\n" +
+	"\apermits\x18\x10 \x01(\x05H\x0eR\apermits\x88\x01\x01\x12\x19\n" +
+	"\x05token\x18\x1a \x01(\bH\x0fR\x05token\x88\x01\x01\x123\n" +
+	"\x06status\x18\x11 \x01(\v2\x16.interlock.v1.StatusesH\x10R\x06status\x88\x01\x01\x12\x1f\n" +
+	"\bresponse\x18\x12 \x01(\tH\x11R\bresponse\x88\x01\x01\x12\x1d\n" +
+	"\amessage\x18\x13 \x01(\tH\x12R\amessage\x88\x01\x01\x12\x1b\n" +
+	"\x06prefix\x18\x14 \x01(\tH\x13R\x06prefix\x88\x01\x01\x12;\n" +
 	"\n" +
-	"key_format\x18\x15 \x01(\x0e2\x17.interlock.v1.KeyFormatH\x13R\tkeyFormat\x88\x01\x01\x12\x1d\n" +
-	"\aprofile\x18\x16 \x01(\tH\x14R\aprofile\x88\x01\x01\x12\x1f\n" +
-	"\bdisabled\x18\x17 \x01(\bH\x15R\bdisabled\x88\x01\x01\x12\x1c\n" +
-	"\adry_run\x18\x18 \x01(\bH\x16R\x06dryRun\x88\x01\x01\x12\x17\n" +
-	"\x04none\x18\x19 \x01(\bH\x17R\x04none\x88\x01\x01B\a\n" +
+	"key_format\x18\x15 \x01(\x0e2\x17.interlock.v1.KeyFormatH\x14R\tkeyFormat\x88\x01\x01\x12\x1d\n" +
+	"\aprofile\x18\x16 \x01(\tH\x15R\aprofile\x88\x01\x01\x12\x1f\n" +
+	"\bdisabled\x18\x17 \x01(\bH\x16R\bdisabled\x88\x01\x01\x12\x1c\n" +
+	"\adry_run\x18\x18 \x01(\bH\x17R\x06dryRun\x88\x01\x01\x12\x17\n" +
+	"\x04none\x18\x19 \x01(\bH\x18R\x04none\x88\x01\x01B\a\n" +
 	"\x05_nameB\x06\n" +
 	"\x04_keyB\a\n" +
 	"\x05_kindB\f\n" +
@@ -1570,7 +1630,8 @@ const file_interlock_v1_lock_proto_rawDesc = "" +
 	"\t_debounceB\x0e\n" +
 	"\f_max_waitersB\n" +
 	"\n" +
-	"\b_permitsB\t\n" +
+	"\b_permitsB\b\n" +
+	"\x06_tokenB\t\n" +
 	"\a_statusB\v\n" +
 	"\t_responseB\n" +
 	"\n" +
@@ -1616,12 +1677,17 @@ const file_interlock_v1_lock_proto_rawDesc = "" +
 	"\x13ON_LOST_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eON_LOST_CANCEL\x10\x01\x12\x12\n" +
 	"\x0eON_LOST_IGNORE\x10\x02\x12\x10\n" +
-	"\fON_LOST_FAIL\x10\x03*P\n" +
+	"\fON_LOST_FAIL\x10\x03*\x92\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eKIND_REENTRANT\x10\x01\x12\x0f\n" +
 	"\vKIND_FENCED\x10\x02\x12\r\n" +
-	"\tKIND_SPIN\x10\x03*U\n" +
+	"\tKIND_SPIN\x10\x03\x12\r\n" +
+	"\tKIND_FAIR\x10\x04\x12\r\n" +
+	"\tKIND_READ\x10\x05\x12\x0e\n" +
+	"\n" +
+	"KIND_WRITE\x10\x06\x12\x12\n" +
+	"\x0eKIND_SEMAPHORE\x10\a*U\n" +
 	"\tKeyFormat\x12\x1a\n" +
 	"\x16KEY_FORMAT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11KEY_FORMAT_ENCODE\x10\x01\x12\x15\n" +

@@ -25,6 +25,10 @@ var rows = []struct {
 	{"kind", `kind: KIND_REENTRANT`, func(r *ruleset.Rule) { r.Kind = ruleset.Reentrant }},
 	{"kind", `kind: KIND_FENCED`, func(r *ruleset.Rule) { r.Kind = ruleset.Fenced }},
 	{"kind", `kind: KIND_SPIN`, func(r *ruleset.Rule) { r.Kind = ruleset.Spin }},
+	{"kind", `kind: KIND_FAIR`, func(r *ruleset.Rule) { r.Kind = ruleset.Fair }},
+	{"kind", `kind: KIND_READ`, func(r *ruleset.Rule) { r.Kind = ruleset.Read }},
+	{"kind", `kind: KIND_WRITE`, func(r *ruleset.Rule) { r.Kind = ruleset.Write }},
+	{"kind", `kind: KIND_SEMAPHORE`, func(r *ruleset.Rule) { r.Kind = ruleset.Semaphore }},
 	{"wait_time", `wait_time: "1m30s"`, func(r *ruleset.Rule) { r.WaitTime = 90 * time.Second }},
 	{"wait_time", `wait_time: "none"`, func(r *ruleset.Rule) { r.WaitTime = ruleset.NoWait }},
 	{"wait_time", `wait_time: "forever"`, func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever }},
@@ -41,6 +45,7 @@ var rows = []struct {
 	{"debounce", `debounce: "5s"`, func(r *ruleset.Rule) { r.Debounce = 5 * time.Second }},
 	{"max_waiters", `max_waiters: 7`, func(r *ruleset.Rule) { r.MaxWaiters = 7 }},
 	{"permits", `permits: 3`, func(r *ruleset.Rule) { r.Permits = 3 }},
+	{"token", `token: true`, func(r *ruleset.Rule) { r.Token = true }},
 	{"status", `status: {busy: {http: 423 grpc: "FAILED_PRECONDITION"}}`, func(r *ruleset.Rule) {
 		r.Status.Busy = failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}
 	}},
@@ -85,7 +90,7 @@ func TestFields_ZeroValuesCountAsSet(t *testing.T) {
 		"name": `name: ""`, "key": `key: ""`, "fallback": `fallback: ""`, "when": `when: ""`,
 		"max_waiters": `max_waiters: 0`, "permits": `permits: 0`, "status": `status: {}`, "response": `response: ""`,
 		"message": `message: ""`, "prefix": `prefix: ""`, "profile": `profile: ""`, "disabled": `disabled: false`,
-		"dry_run": `dry_run: false`, "none": `none: false`,
+		"dry_run": `dry_run: false`, "token": `token: false`, "none": `none: false`,
 	} {
 		got := only(t, pay(t, lock(written)))
 		if _, set := got.Fields[field]; !set || len(got.Fields) != 1 {

@@ -34,6 +34,7 @@ func setters() map[protoreflect.Name]setter {
 		"debounce":    duration(func(r *ruleset.Rule) *time.Duration { return &r.Debounce }),
 		"max_waiters": number(func(r *ruleset.Rule) *int { return &r.MaxWaiters }),
 		"permits":     number(func(r *ruleset.Rule) *int { return &r.Permits }),
+		"token":       flag(func(r *ruleset.Rule) *bool { return &r.Token }),
 		"status":      setStatus,
 		"response":    text(func(r *ruleset.Rule) *string { return &r.Response }),
 		"message":     text(func(r *ruleset.Rule) *string { return &r.Message }),
