@@ -1,0 +1,201 @@
+package interop_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/interop"
+)
+
+// compared are the kinds that are compared with Redisson's.
+var compared = []string{
+	"reentrant", "fenced", "spin", "fair", "write", "read", "read beside write", "multi",
+	"permit semaphore", "semaphore", "latch", "redlock",
+}
+
+// situation is how many callers there are, in how many processes.
+type situation struct {
+	name                     string
+	processes, callers, keys int
+}
+
+var situations = []situation{
+	{name: "uncontended", processes: 1, callers: 1, keys: 16},
+	{name: "32 callers", processes: 1, callers: 32, keys: 1},
+	{name: "4 processes x 8", processes: 4, callers: 8, keys: 1},
+}
+
+const (
+	loadTime    = time.Second
+	warmUpTime  = 3 * time.Second // of the Java processes, with each of some kinds
+	permits     = 8
+	redlockSize = 3
+)
+
+// BenchmarkBesideRedisson compares each kind with Redisson's. A round (-benchtime 3x: three) has
+// one side work for a second, then the other. It prints a table at the end. With -short it only
+// shows that everything runs.
+func BenchmarkBesideRedisson(b *testing.B) {
+	classPath := interop.Build(b, usualVersion)
+	pit := newPit(b, classPath)
+	var rows []rivalry
+	for _, kind := range compared {
+		for _, s := range situations {
+			b.Run(kind+"/"+s.name, func(b *testing.B) {
+				r := rivalry{kind: kind, situation: s}
+				pit.both(b, &r, pit.lasts/2) // caches, connections, compilers
+				r.rounds = nil
+				for b.Loop() {
+					pit.both(b, &r, pit.lasts)
+				}
+				r.report(b)
+				rows = append(rows, r)
+			})
+		}
+	}
+	printTable(os.Stdout, rows)
+}
+
+// pit is both sides' processes, which stay there for the whole comparison: one side does
+// nothing while the other one works.
+type pit struct {
+	raw      *redisserver.Server // of all kinds but the redlock
+	goes     []loader
+	javas    []loader
+	lasts    time.Duration
+	sequence int
+}
+
+func newPit(b *testing.B, classPath string) *pit {
+	b.Helper()
+	p := &pit{lasts: loadTime}
+	warmUp := warmUpTime
+	if testing.Short() {
+		p.lasts, warmUp = loadTime/10, loadTime/10
+	}
+	addrs := make([]string, redlockSize)
+	for i := range addrs {
+		p.raw = redisserver.Start(b)
+		addrs[len(addrs)-1-i] = p.raw.Addr()
+	}
+	for range 4 {
+		p.goes = append(p.goes, newGoLoader(b, addrs))
+		p.javas = append(p.javas, newJavaLoader(b, classPath, addrs))
+	}
+	for _, kind := range []string{"read", "reentrant", "semaphore", "fair"} {
+		p.run(p.javas, kind, situations[2], warmUp)
+	}
+	return p
+}
+
+// run has some processes of one side work for a while.
+func (p *pit) run(side []loader, kind string, s situation, lasts time.Duration) outcome {
+	p.sequence++
+	from := time.Now().Add(100 * time.Millisecond)
+	l := load{
+		Kind: kind, Key: fmt.Sprintf("beside:%d", p.sequence), Keys: s.keys,
+		Callers: s.callers, Parties: s.processes * s.callers, Permits: permits,
+		From: from.UnixMilli(), To: from.Add(lasts).UnixMilli(),
+	}
+	var finish []func() tally
+	for _, one := range side[:s.processes] {
+		finish = append(finish, one.start(l))
+	}
+	all := tally{Waits: make(map[int64]int64)}
+	for _, f := range finish {
+		all.add(f())
+	}
+	return outcome{rate: float64(all.Turns) / lasts.Seconds(), p99: all.p99()}
+}
+
+// p99 is the wait in ms that 99 of 100 do not exceed.
+func (t *tally) p99() float64 {
+	var all, seen int64
+	for _, n := range t.Waits {
+		all += n
+	}
+	for _, wait := range slices.Sorted(maps.Keys(t.Waits)) {
+		if seen += t.Waits[wait]; float64(seen) >= 0.99*float64(all) {
+			return float64(wait) / 1000
+		}
+	}
+	return math.NaN()
+}
+
+// outcome is what one side did in a round.
+type outcome struct{ rate, p99 float64 }
+
+// round is both sides' outcome.
+type round struct{ ours, theirs outcome }
+
+// rivalry is one kind in one situation.
+type rivalry struct {
+	kind      string
+	situation situation
+	rounds    []round
+}
+
+// both has one side work, then the other: in every other round it is Redisson that begins.
+func (p *pit) both(b *testing.B, r *rivalry, lasts time.Duration) {
+	b.Helper()
+	var one round
+	turns := []func(){
+		func() { one.ours = p.run(p.goes, r.kind, r.situation, lasts) },
+		func() { one.theirs = p.run(p.javas, r.kind, r.situation, lasts) },
+	}
+	if len(r.rounds)%2 == 1 {
+		slices.Reverse(turns)
+	}
+	for _, side := range turns {
+		side()
+	}
+	r.rounds = append(r.rounds, one)
+}
+
+// median is that of a value over the rounds.
+func (r *rivalry) median(of func(round) float64) float64 {
+	var all []float64
+	for _, one := range r.rounds {
+		all = append(all, of(one))
+	}
+	slices.Sort(all)
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
+}
+
+func (r *rivalry) ratio() float64 {
+	return r.median(func(one round) float64 { return one.ours.rate / one.theirs.rate })
+}
+
+func (r *rivalry) report(b *testing.B) {
+	b.Helper()
+	b.ReportMetric(0, "ns/op") // the length of a round says nothing
+	b.ReportMetric(r.ratio(), "ratio")
+	for i, one := range r.rounds {
+		b.Logf("round %d: Go %.0f turns/s, p99 %.2f ms; Redisson %.0f turns/s, p99 %.2f ms", i+1,
+			one.ours.rate, one.ours.p99, one.theirs.rate, one.theirs.p99)
+	}
+}
+
+func printTable(to io.Writer, rows []rivalry) {
+	line := func(cells ...string) { fmt.Fprintf(to, "| %s |\n", strings.Join(cells, " | ")) }
+	line("kind", "callers", "turns/s", "Redisson's", "ratio", "wait p99, ms", "Redisson's")
+	line("---", "---", "---:", "---:", "---:", "---:", "---:")
+	for _, r := range rows {
+		line(
+			r.kind, r.situation.name,
+			fmt.Sprintf("%.0f", r.median(func(one round) float64 { return one.ours.rate })),
+			fmt.Sprintf("%.0f", r.median(func(one round) float64 { return one.theirs.rate })),
+			fmt.Sprintf("%.2f", r.ratio()),
+			fmt.Sprintf("%.2f", r.median(func(one round) float64 { return one.ours.p99 })),
+			fmt.Sprintf("%.2f", r.median(func(one round) float64 { return one.theirs.p99 })),
+		)
+	}
+}

@@ -1,0 +1,268 @@
+package interop_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/interop"
+)
+
+const (
+	fairClients = 5 // two of them of Redisson
+	fairTurns   = 10
+)
+
+// fairFifty has fifty waiters of five clients, two of them of Redisson, queue up by turns: they have
+// the lock in that order.
+func fairFifty(t *testing.T, s *site) {
+	name := unique("fair")
+	clients := []party{
+		javaParty{s.java}, goParty{s.locks(t)}, javaParty{s.open(t, s.jvm, s.config)}, goParty{s.locks(t)}, goParty{s.locks(t)},
+	}
+	holder := take(t, clients[1], kindOf("fair"), name)
+	var order []party
+	for range fairTurns {
+		for _, i := range rand.Perm(fairClients) {
+			order = append(order, clients[i])
+		}
+	}
+	waits := s.queuesUp(t, name, order)
+	began := time.Now()
+	longest := s.inOrder(t, name, holder, waits)
+	t.Logf("%d turns in the order of their coming in %s, the longest wait for one %s",
+		len(order), time.Since(began).Round(time.Millisecond), longest.Round(10*time.Microsecond))
+}
+
+// Redisson would wait for as long as fairLockWaitTimeout, which is 5 minutes, behind a head that is
+// dead. What is aimed at is printed beside what was; the bound leaves room for a busy machine.
+const (
+	fairStall      = 2 * time.Second
+	fairStallBound = 15 * time.Second
+	fairPatience   = 80 * time.Second
+)
+
+// fairKills has fifty waiters of five clients, each with a process of its own, queue up by turns. Two of
+// Go and one of Java are killed at random while their waiters have turns. Those of the others all have
+// theirs, nobody waits long while the lock is free, and nothing is left. The last one is of Go:
+// behind a dead head of Redisson its own waiters wait for 5 minutes.
+func fairKills(t *testing.T, s *site) {
+	name := unique("fair")
+	java, own := javaParty{s.brief}, goParty{s.locks(t)}
+	jvm := interop.StartJVM(t, s.classPath)
+	mortal := javaParty{s.open(t, jvm, s.briefConfig())}
+	askOne, killOne := startTurns(t, s, "fair="+name)
+	askTwo, killTwo := startTurns(t, s, "fair="+name)
+
+	holder := take(t, own, kindOf("fair"), name)
+	var running sync.WaitGroup
+	live := func(p party, lasts bool) func() {
+		return func() { s.turnIn(t, &running, p, name, lasts) }
+	}
+	asks := []func(){live(java, true), askOne, live(mortal, false), askTwo, live(own, true)}
+	for turn := range fairTurns {
+		order := rand.Perm(fairClients)
+		if turn == fairTurns-1 {
+			order = append(rand.Perm(fairClients-1), fairClients-1)
+		}
+		for _, i := range order {
+			before := len(s.queued(t, name))
+			asks[i]()
+			eventually(t, "the queue to grow", func() bool { return len(s.queued(t, name)) == before+1 })
+		}
+	}
+	holder.release(t)
+	seen := s.watchFair(t, name, []func(){killOne, jvm.Kill, killTwo})
+	running.Wait()
+	t.Logf("free while others waited: %s at most, want %s; %d times longer than 100 ms. One held it for %s at most",
+		seen.free.Round(time.Millisecond), fairStall, seen.stalls, seen.held.Round(time.Millisecond))
+	if seen.free > fairStallBound {
+		t.Errorf("a stall of %s", seen.free)
+	}
+	s.wantFree(t, kindOf("fair"), name)
+}
+
+// turnIn has somebody wait for a turn, in the background. One that lasts has to have it.
+func (s *site) turnIn(t *testing.T, running *sync.WaitGroup, p party, name string, lasts bool) {
+	t.Helper()
+	grants := p.ask(t, kindOf("fair"), name)
+	running.Go(func() {
+		limit := time.NewTimer(fairPatience)
+		defer limit.Stop()
+		select {
+		case g := <-grants:
+			err := g.err
+			if err == nil {
+				time.Sleep(turnTime) // the turn: the lock is held so long
+				_, err = g.free(t)
+			}
+			if err != nil && lasts {
+				t.Errorf("%s: %v", p, err)
+			}
+		case <-limit.C:
+			t.Errorf("%s had no turn within %s", p, fairPatience)
+		}
+	})
+}
+
+// fairSeen is what became of a queue: for how long at most the lock was free while somebody was in
+// the queue, how often that was long, and for how long at most one had it: for its lease, if it was killed.
+type fairSeen struct {
+	free, held time.Duration
+	stalls     int
+}
+
+// watchFair looks at a fair lock until nobody is in the queue, and does each of several things when
+// the queue is down to a random length.
+func (s *site) watchFair(t *testing.T, name string, happens []func()) fairSeen {
+	t.Helper()
+	var seen fairSeen
+	var running sync.WaitGroup
+	defer running.Wait()
+	at := make([]int, len(happens))
+	for i := range at {
+		at[i] = 8 + rand.IntN(35)
+	}
+	holder, since := "", time.Now()
+	for limit := time.Now().Add(fairPatience); time.Now().Before(limit); time.Sleep(2 * time.Millisecond) { // looks, until a bound
+		queue, now := s.master(name).LRange(t.Context(), fairQueue(name), 0, -1).Val(), time.Now()
+		has := strings.Join(s.master(name).HKeys(t.Context(), name).Val(), " ")
+		if has != holder || len(queue) == 0 {
+			seen.note(holder, now.Sub(since))
+			holder, since = has, now
+		}
+		if len(queue) == 0 {
+			return seen
+		}
+		for i, length := range at {
+			if len(queue) <= length {
+				t.Logf("one is killed while %d wait", len(queue))
+				running.Go(happens[i])
+				at[i] = -1
+			}
+		}
+	}
+	t.Errorf("somebody is in the queue after %s", fairPatience)
+	return seen
+}
+
+func (f *fairSeen) note(holder string, lasted time.Duration) {
+	if holder != "" {
+		f.held = max(f.held, lasted)
+		return
+	}
+	if f.free = max(f.free, lasted); lasted > 100*time.Millisecond {
+		f.stalls++
+	}
+}
+
+// fairAsks counts what waiters ask while the head of the queue is dead and the lock is free, on a
+// server of their own.
+func fairAsks(t *testing.T, s *site) {
+	const waiters = 10
+	t.Run("Java, until Go comes", func(t *testing.T) { t.Parallel(); javaAsks(t, newBed(t, s)) })
+	for _, what := range []string{"Go", "Go and Java"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			quiet := newBed(t, s)
+			own, name := goParty{quiet.locks(t)}, unique("fair")
+			head, kill := quiet.mortal(t)
+			holder := take(t, own, kindOf("fair"), name)
+			quiet.queuesUp(t, name, []party{head})
+			var behind []party
+			for i := range waiters {
+				if what == "Go" || i%2 == 0 {
+					behind = append(behind, own)
+				} else {
+					behind = append(behind, javaParty{quiet.java})
+				}
+			}
+			waits := quiet.queuesUp(t, name, behind)
+			kill()
+			before := quiet.asked(t)
+			released := holder.release(t)
+			first := received(t, waits[0], "who is behind the dead head")
+			asked, took := quiet.asked(t)-before, first.at.Sub(released)
+			t.Logf("%d waiters (%s) behind a dead head: %d scripts in %s, %.0f per second",
+				waiters, what, asked, took.Round(time.Millisecond), float64(asked)/took.Seconds())
+			if what == "Go" && float64(asked) > 3*waiters*(1+took.Seconds()) {
+				t.Errorf("%d scripts in %s: want 3 per waiter and second at most", asked, took)
+			}
+			first.release(t)
+			for _, w := range waits[1:] {
+				received(t, w, "who is behind").release(t)
+			}
+			quiet.wantFree(t, kindOf("fair"), name)
+		})
+	}
+}
+
+// mortal is a client of Redisson in a process of its own.
+func (s *site) mortal(t *testing.T) (p javaParty, kill func()) {
+	t.Helper()
+	jvm := interop.StartJVM(t, s.classPath)
+	return javaParty{s.open(t, jvm, s.config)}, jvm.Kill
+}
+
+// javaAsks has threads of Java alone wait behind a dead head of Java. They ask as fast as they can once
+// they wake, and would for 5 minutes: until somebody of Go comes, behind whom all have the lock.
+func javaAsks(t *testing.T, s *site) {
+	const lease = 5 * time.Second // Java sleeps until then
+	java, own, name := javaParty{s.java}, goParty{s.locks(t)}, unique("fair")
+	head, kill := s.mortal(t)
+	if _, _, err := own.locks.FairLock(name).Acquire(t.Context(), core.WaitTime(0), core.LeaseTime(lease)); err != nil {
+		t.Fatal(err)
+	}
+	waits := s.queuesUp(t, name, []party{head, java, java, java})[1:]
+	kill()
+	eventually(t, "the lock to be free", func() bool { return s.master(name).Exists(t.Context(), name).Val() == 0 })
+	began, before := time.Now(), s.asked(t)
+	time.Sleep(briefLease / 2) // what they ask in that time
+	asked := s.asked(t) - before
+	t.Logf("3 waiters (Java) behind a dead head: %.0f scripts per second", float64(asked)/time.Since(began).Seconds())
+	came := time.Now()
+	last := own.ask(t, kindOf("fair"), name)
+	for i, w := range append(waits, last) {
+		g := received(t, w, "who is behind")
+		if i == 0 {
+			t.Logf("the first of them has the lock %s after somebody of Go came", g.at.Sub(came).Round(time.Millisecond))
+		}
+		g.release(t)
+	}
+	s.wantFree(t, kindOf("fair"), name)
+}
+
+// newBed is a site with a server and clients of its own, in the same process of Java.
+func newBed(t *testing.T, s *site) *site {
+	t.Helper()
+	quiet := &site{bed: startSingle(t), topology: single, version: s.version, classPath: s.classPath, jvm: s.jvm}
+	quiet.java = quiet.open(t, s.jvm, quiet.config)
+	quiet.rdb = quiet.client()
+	return quiet
+}
+
+// asked is how many scripts the server has executed.
+func (s *site) asked(t *testing.T) (calls int64) {
+	t.Helper()
+	stats, err := s.master("").InfoMap(context.WithoutCancel(t.Context()), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range []string{"cmdstat_eval", "cmdstat_evalsha"} {
+		calls += callsOf(stats["Commandstats"][script])
+	}
+	return calls
+}
+
+// callsOf reads "calls=21,usec=…".
+func callsOf(stat string) (calls int64) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(stat, "calls="), ",")
+	for _, digit := range first {
+		calls = calls*10 + int64(digit-'0')
+	}
+	return calls
+}

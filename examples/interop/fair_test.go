@@ -1,0 +1,138 @@
+package interop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/interop"
+)
+
+// queuesUp has waiters of the parties queue up, one after the other, and gives what each waits for.
+func (s *site) queuesUp(t *testing.T, name string, parties []party) []<-chan grant {
+	t.Helper()
+	waits := make([]<-chan grant, len(parties))
+	for i, p := range parties {
+		before := len(s.queued(t, name))
+		waits[i] = p.ask(t, kindOf("fair"), name)
+		eventually(t, "the queue to grow", func() bool { return len(s.queued(t, name)) == before+1 })
+	}
+	return waits
+}
+
+// fairInterleaved has waiters of both sides queue up by turns: they have the lock in that order.
+func fairInterleaved(t *testing.T, s *site) {
+	fair, name := kindOf("fair"), unique("fair")
+	java, own := javaParty{s.java}, goParty{s.locks(t)}
+	holder := take(t, java, fair, name)
+	waits := s.queuesUp(t, name, []party{java, own, java, goParty{s.locks(t)}, java, own})
+	longest := s.inOrder(t, name, holder, waits)
+	t.Logf("the longest wait for a turn: %s", longest.Round(10*time.Microsecond))
+}
+
+// inOrder frees a fair lock, and has those who queued up for it take their turns: in that order, one at
+// a time, and nothing is left. It gives the longest time between a release and the next grant.
+func (s *site) inOrder(t *testing.T, name string, holder grant, waits []<-chan grant) (longest time.Duration) {
+	t.Helper()
+	released := holder.release(t)
+	for i, w := range waits {
+		g := received(t, w, "the next one")
+		if left := len(s.queued(t, name)); left != len(waits)-i-1 {
+			t.Errorf("waiter %d has the lock while %d are in the queue, want %d", i+1, left, len(waits)-i-1)
+		}
+		took := g.at.Sub(released)
+		if longest = max(longest, took); took > wokenWithin {
+			t.Errorf("waiter %d waited %s after the release, want %s at most", i+1, took, wokenWithin)
+		}
+		for _, later := range waits[i+1:] {
+			if len(later) > 0 {
+				t.Errorf("one that came later has the lock beside waiter %d", i+1)
+			}
+		}
+		released = g.release(t)
+	}
+	s.wantFree(t, kindOf("fair"), name)
+	return longest
+}
+
+// fairHeadDies kills the process of the head of the queue: those behind it, of both sides, have the
+// lock soon, and in their order.
+func fairHeadDies(t *testing.T, s *site) {
+	fair := kindOf("fair")
+	java, own := javaParty{s.java}, goParty{s.locks(t)}
+	stall := func(t *testing.T, name string, holder grant, behind []party, kill func()) {
+		waits := s.queuesUp(t, name, behind)
+		kill()
+		released := holder.release(t)
+		first := received(t, waits[0], "who is behind the dead head")
+		took := first.at.Sub(released)
+		t.Logf("stall behind the dead head: %s", took.Round(time.Millisecond))
+		if took > 2*time.Second {
+			t.Errorf("a stall of %s, want 2 s at most", took)
+		}
+		first.release(t)
+		for _, w := range waits[1:] {
+			received(t, w, "who is behind").release(t)
+		}
+		s.wantFree(t, fair, name)
+	}
+	for what, behind := range map[string][]party{"Go first": {own, java, own}, "Java first": {java, own, java}} {
+		t.Run("of Go, "+what, func(t *testing.T) {
+			t.Parallel()
+			name := unique("fair")
+			holder := take(t, own, fair, name)
+			kill := startWaiter(t, s, "fair="+name)
+			eventually(t, "the head to wait", func() bool { return len(s.queued(t, name)) == 1 })
+			stall(t, name, holder, behind, kill)
+		})
+		t.Run("of Java, "+what, func(t *testing.T) {
+			t.Parallel()
+			name := unique("fair")
+			holder := take(t, own, fair, name)
+			jvm := interop.StartJVM(t, s.classPath)
+			javaParty{s.open(t, jvm, s.config)}.ask(t, fair, name)
+			eventually(t, "the head to wait", func() bool { return len(s.queued(t, name)) == 1 })
+			stall(t, name, holder, behind, jvm.Kill)
+		})
+	}
+}
+
+// fairTimesOut has waiters of both sides give up in the middle of the queue: the rest have their turns.
+func fairTimesOut(t *testing.T, s *site) {
+	fair, name := kindOf("fair"), unique("fair")
+	java, own := javaParty{s.java}, goParty{s.locks(t)}
+	holder := take(t, java, fair, name)
+	first := s.queuesUp(t, name, []party{own})
+	thread := s.java.Thread(t)
+	gaveUp := thread.Lock(interop.Fair, name).Try(1500 * time.Millisecond)
+	eventually(t, "Java in the queue", func() bool { return len(s.queued(t, name)) == 2 })
+	second := s.queuesUp(t, name, []party{java})
+	late := make(chan error, 1)
+	locks := s.locks(t)
+	go func() {
+		_, _, err := locks.FairLock(name).Acquire(t.Context(), core.WaitTime(time.Second))
+		late <- err
+	}()
+	eventually(t, "Go in the queue", func() bool { return len(s.queued(t, name)) == 4 })
+	third := s.queuesUp(t, name, []party{own})
+	if gaveUp.True() {
+		t.Error("Java has the lock, which is held")
+	}
+	if err := <-late; err == nil {
+		t.Error("Go has the lock, which is held")
+	}
+	eventually(t, "both to have left the queue", func() bool { return len(s.queued(t, name)) == 3 })
+	for _, field := range s.queued(t, name) { // what those ahead have added is gone with them
+		score := s.master(name).ZScore(t.Context(), fairTimeouts(name), field).Val()
+		t.Logf("deadline of %s in %s", field, time.Until(time.UnixMilli(int64(score))).Round(time.Second))
+	}
+	released := holder.release(t)
+	for _, w := range [][]<-chan grant{first, second, third} {
+		g := received(t, w[0], "the next one")
+		if took := g.at.Sub(released); took > wokenWithin {
+			t.Errorf("waited %s after the release, want %s at most", took, wokenWithin)
+		}
+		released = g.release(t)
+	}
+	s.wantFree(t, fair, name)
+}

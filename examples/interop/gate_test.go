@@ -1,0 +1,227 @@
+package interop_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/interop"
+)
+
+// gate is what callers wait for that is no lock: permits, and latches. Each side can shut one, open
+// it, and pass.
+type gate struct {
+	name    string
+	channel func(name string) string
+	own     func(locks *core.Client, name string) ownGate
+	java    func(thread *interop.Thread, name string) javaGate
+	// inCluster tells whether a name can be used in a Cluster; nil: all.
+	inCluster func(name string) bool
+}
+
+// ownGate is a gate in Go: shut gives what opens it, pass waits until it is open.
+type ownGate struct {
+	shut func(ctx context.Context) (open func(ctx context.Context) error, err error)
+	pass func(ctx context.Context) error
+}
+
+// javaGate is one in the hands of a thread of Java. The value of what shuts it is an argument of
+// what opens it.
+type javaGate struct {
+	shut func() string
+	open func(value string) *interop.Call
+	pass func() *interop.Call
+}
+
+var gates = []gate{
+	{name: "semaphore", channel: semaphoreChannel, own: ownSemaphore, java: javaSemaphore},
+	{name: "permits", channel: semaphoreChannel, own: ownPermits, java: javaPermits},
+	{name: "latch", channel: latchChannel, own: ownLatch, java: javaLatch, inCluster: withoutBraces},
+}
+
+func ownSemaphore(locks *core.Client, name string) ownGate {
+	sem := locks.Semaphore(name)
+	return ownGate{
+		shut: func(ctx context.Context) (func(context.Context) error, error) {
+			_, err := sem.TrySetPermits(ctx, 0)
+			return func(ctx context.Context) error { return sem.Release(ctx, 1) }, err
+		},
+		pass: func(ctx context.Context) error { return sem.Acquire(ctx, 1) },
+	}
+}
+
+func javaSemaphore(thread *interop.Thread, name string) javaGate {
+	one := named(name, "permits", "1")
+	return javaGate{
+		shut: func() string { return thread.Start("semaphore.trySetPermits", named(name, "permits", "0")).OK().Value },
+		open: func(string) *interop.Call { return thread.Start("semaphore.release", one) },
+		pass: func() *interop.Call { return thread.Start("semaphore.acquire", one) },
+	}
+}
+
+func ownPermits(locks *core.Client, name string) ownGate {
+	pool := locks.PermitSemaphore(name, 1)
+	return ownGate{
+		shut: func(ctx context.Context) (func(context.Context) error, error) {
+			_, hold, err := pool.Acquire(ctx, core.WaitTime(0))
+			return hold.Release, err
+		},
+		pass: func(ctx context.Context) error { _, _, err := pool.Acquire(ctx); return err }, // closed with the client
+	}
+}
+
+func javaPermits(thread *interop.Thread, name string) javaGate {
+	return javaGate{
+		shut: func() string {
+			thread.Start("permits.trySetPermits", named(name, "permits", "1")).OK()
+			return thread.Start("permits.acquire", named(name)).OK().Value
+		},
+		open: func(id string) *interop.Call { return thread.Start("permits.release", named(name, "id", id)) },
+		pass: func() *interop.Call { return thread.Start("permits.acquire", named(name)) },
+	}
+}
+
+func ownLatch(locks *core.Client, name string) ownGate {
+	latch := locks.CountDownLatch(name)
+	return ownGate{
+		shut: func(ctx context.Context) (func(context.Context) error, error) {
+			_, err := latch.TrySetCount(ctx, 1)
+			return latch.CountDown, err
+		},
+		pass: func(ctx context.Context) error { return latch.Await(ctx) },
+	}
+}
+
+func javaLatch(thread *interop.Thread, name string) javaGate {
+	return javaGate{
+		shut: func() string { return thread.Start("latch.trySetCount", named(name, "count", "1")).OK().Value },
+		open: func(string) *interop.Call { return thread.Start("latch.countDown", named(name)) },
+		pass: func() *interop.Call { return thread.Start("latch.await", named(name)) },
+	}
+}
+
+func withoutBraces(name string) bool { return !strings.ContainsAny(name, "{}") }
+
+// gateKeeper is one side that opens a gate and passes it.
+type gateKeeper interface {
+	String() string
+	// shuts has a gate be shut, and gives what opens it and says when that began.
+	shuts(t *testing.T, g gate, name string) (open func() time.Time)
+	// passes waits for a gate to open. The time is when it has passed. It returns when it waits.
+	passes(t *testing.T, s *site, g gate, name, key string) <-chan grant
+}
+
+func (p goParty) shuts(t *testing.T, g gate, name string) (open func() time.Time) {
+	t.Helper()
+	opens, err := g.own(p.locks, name).shut(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() time.Time {
+		began := time.Now()
+		if err := opens(t.Context()); err != nil {
+			t.Error(err)
+		}
+		return began
+	}
+}
+
+func (p goParty) passes(t *testing.T, s *site, g gate, name, _ string) <-chan grant {
+	t.Helper()
+	passed := make(chan grant, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := g.own(p.locks, name).pass(ctx)
+		passed <- grant{err: err, at: time.Now()}
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	p.awaits(t, s, kind{}, name)
+	return passed
+}
+
+func (p javaParty) shuts(t *testing.T, g gate, name string) (open func() time.Time) {
+	t.Helper()
+	at := g.java(p.client.Thread(t), name)
+	value := at.shut()
+	return func() time.Time { return at.open(value).OK().From }
+}
+
+func (p javaParty) passes(t *testing.T, s *site, g gate, name, key string) <-chan grant {
+	t.Helper()
+	call := g.java(p.client.Thread(t), name).pass()
+	passed := make(chan grant, 1)
+	go func() { // ends with the process at the latest
+		<-call.Done()
+		a := call.Answer()
+		passed <- grant{err: a.Err, at: a.To}
+	}()
+	eventually(t, "Java to wait for "+key, func() bool { return s.listeners(t, key, g.channel(key)) > 0 })
+	settle()
+	return passed
+}
+
+// passed is the time from the call that opens a gate to the return of who waits for it.
+func passed(t *testing.T, s *site, g gate, opener, waiter gateKeeper, name, key string) time.Duration {
+	t.Helper()
+	open := opener.shuts(t, g, name)
+	grants := waiter.passes(t, s, g, name, key)
+	nothing := len(grants)
+	opened := open()
+	took := received(t, grants, waiter.String()+" to pass "+name).at.Sub(opened)
+	if nothing != 0 || took < 0 {
+		t.Errorf("%s passes %s, which is shut", waiter, name)
+	}
+	return took
+}
+
+// gatesWake has each side open what the other one waits for, and prints how long that takes.
+func gatesWake(t *testing.T, s *site) {
+	for _, g := range gates {
+		t.Run(g.name, func(t *testing.T) {
+			java, own, other := javaParty{s.java}, goParty{s.locks(t)}, goParty{s.locks(t)}
+			for _, d := range []struct{ opener, waiter gateKeeper }{{own, java}, {java, own}, {java, java}, {own, other}} {
+				what := d.waiter.String() + " after " + d.opener.String()
+				p50, late := spread(t, s, what, g.name, func() time.Duration {
+					name := unique("gate")
+					return passed(t, s, g, d.opener, d.waiter, name, name)
+				})
+				if mixed := d.opener.String() != d.waiter.String(); mixed && (p50 > usuallyWithin || late > lateOnes) {
+					t.Errorf("%s: half of them waited %s and longer, %d longer than %s", what, p50, late, wokenWithin)
+				}
+			}
+		})
+	}
+}
+
+// gatesHaveNames has both sides mean the same by a name, plain and with a name mapper.
+func gatesHaveNames(t *testing.T, s *site) {
+	for _, spelling := range spellings {
+		config := s.config
+		config.Prefix = spelling.prefix
+		java, own := javaParty{s.open(t, s.jvm, config)}, goParty{s.locks(t, spelling.own)}
+		for i, name := range lockNames {
+			for _, g := range gates {
+				name := name + ":" + g.name + strconv.Itoa(i) // they are of different types
+				key := spelling.prefix + name
+				if s.topology == cluster && g.inCluster != nil && !g.inCluster(key) {
+					continue
+				}
+				for _, d := range []struct{ opener, waiter gateKeeper }{{own, java}, {java, own}} {
+					if took := passed(t, s, g, d.opener, d.waiter, name, key); took > wokenWithin {
+						t.Errorf("%s%s: %s waited %s", spelling.name, name, d.waiter, took)
+					}
+					for _, left := range []string{key, permitLeases(key)} { // a permit is out
+						if err := s.master(key).Del(t.Context(), left).Err(); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package interop_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/interop"
+)
+
+// renewalKeepsOut has each side hold a lock for more than two leases, while the other one
+// tries again and again.
+func renewalKeepsOut(t *testing.T, s *site, k kind) {
+	for _, d := range bothWays(s.brief, s.locks(t, core.WithWatchdog(briefLease))) {
+		t.Run(d.String(), func(t *testing.T) {
+			t.Parallel()
+			name := unique("renewed")
+			holder := take(t, d.holder, k, name)
+			tries := 0
+			for end := time.Now().Add(briefLease*2 + briefLease/5); time.Now().Before(end); tries++ {
+				refused(t, d.waiter, k.against(), name)
+				time.Sleep(briefLease / 10) // looks, for more than two leases
+			}
+			s.wantHeld(t, k, name, holder.field, "1")
+			holder.release(t)
+			take(t, d.waiter, k.against(), name).release(t)
+			t.Logf("%d attempts refused", tries)
+		})
+	}
+}
+
+// What is forced away is noticed at the next renewal, which comes after a third of the
+// lease: the bound is well before the end of the lease, when it would end anyway.
+const (
+	forcedLease  = 9 * time.Second
+	noticeWithin = 7 * time.Second
+)
+
+// forcedByJava has Java free what Go holds, and take it.
+func forcedByJava(t *testing.T, s *site, k kind) {
+	locks := s.locks(t, core.WithWatchdog(forcedLease))
+	name := unique("forced")
+	ctx, hold, err := k.lock(locks, name).Acquire(t.Context(), core.WaitTime(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forced := time.Now()
+	if !s.java.Thread(t).Lock(k.forces(), k.names(name)[0]).ForceUnlock().True() {
+		t.Error("forceUnlock of a lock that Go holds: got false")
+	}
+	rival := k.against()
+	grants := javaParty{s.java}.ask(t, rival, name)
+	awaitEnd(t, ctx, core.ErrLost)
+	if took := time.Since(forced); took > noticeWithin {
+		t.Errorf("noticed after %s, want %s at most", took, noticeWithin)
+	}
+	if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) {
+		t.Errorf("Release: got %v, want ErrLost", err)
+	}
+	next := received(t, grants, "Java")
+	s.wantHeld(t, rival, name, next.field, "1")
+	next.release(t)
+}
+
+// forces is the kind with which one key of a lock is forced free.
+func (k kind) forces() interop.Kind {
+	if k.keys != nil {
+		return interop.Lock
+	}
+	return k.java
+}
+
+// forcedByGo has Go free what Java holds, and take it. Java finds out when it unlocks.
+func forcedByGo(t *testing.T, s *site, k kind) {
+	java, own := javaParty{s.java}, goParty{s.locks(t)}
+	name := unique("forced")
+	holder := take(t, java, k, name)
+	if was, err := k.lock(own.locks, name).ForceRelease(t.Context()); !was || err != nil {
+		t.Errorf("ForceRelease of a lock that Java holds: got %t, %v", was, err)
+	}
+	next := take(t, own, k.against(), name)
+	_, err := holder.free(t)
+	wantNotHeld(t, err)
+	s.wantHeld(t, k.against(), name, next.field, "1")
+	next.release(t)
+	take(t, java, k, name).release(t)
+}
+
+// wantNotHeld is what Redisson says to somebody whose lock is not there any more.
+func wantNotHeld(t *testing.T, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), "IllegalMonitorStateException") {
+		t.Errorf("unlock of a lost lock: got %v, want IllegalMonitorStateException", err)
+	}
+}
+
+func awaitEnd(t *testing.T, ctx context.Context, want error) {
+	t.Helper()
+	limit := time.NewTimer(30 * time.Second)
+	defer limit.Stop()
+	select {
+	case <-ctx.Done():
+	case <-limit.C:
+		t.Fatal("the context of the hold goes on")
+	}
+	if got := context.Cause(ctx); !errors.Is(got, want) {
+		t.Fatalf("the context of the hold ended with %v, want %v", got, want)
+	}
+}
+
+// countsOfHolds has each side re-enter what it holds: the other one comes in only after the
+// last release.
+func countsOfHolds(t *testing.T, s *site, k kind) {
+	t.Run("Go", func(t *testing.T) { t.Parallel(); reenteredByGo(t, s, k) })
+	t.Run("Java", func(t *testing.T) { t.Parallel(); reenteredByJava(t, s, k) })
+}
+
+func reenteredByGo(t *testing.T, s *site, k kind) {
+	java, name := javaParty{s.java}, unique("reentered")
+	lock := k.lock(s.locks(t), name)
+	ctx, outer, err := lock.Acquire(t.Context(), core.WaitTime(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, inner, err := lock.Acquire(ctx, core.WaitTime(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wantHeld(t, k, name, outer.Field(), "2")
+	refused(t, java, k.against(), name)
+	if err := inner.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.wantHeld(t, k, name, outer.Field(), "1")
+	refused(t, java, k.against(), name)
+	if err := outer.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	take(t, java, k.against(), name).release(t)
+	s.wantFree(t, k, name)
+}
+
+func reenteredByJava(t *testing.T, s *site, k kind) {
+	own, name := goParty{s.locks(t)}, unique("reentered")
+	thread := s.java.Thread(t)
+	lock, field := thread.Lock(k.java, k.names(name)...), thread.Field()
+	lock.Lock().OK()
+	lock.Lock().OK()
+	s.wantHeld(t, k, name, field, "2")
+	refused(t, own, k.against(), name)
+	lock.Unlock().OK()
+	s.wantHeld(t, k, name, field, "1")
+	refused(t, own, k.against(), name)
+	lock.Unlock().OK()
+	take(t, own, k.against(), name).release(t)
+	s.wantFree(t, k, name)
+}

@@ -1,0 +1,101 @@
+package interop;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
+import org.redisson.Redisson;
+import org.redisson.api.RedissonClient;
+import org.redisson.config.BaseConfig;
+import org.redisson.config.BaseMasterSlaveServersConfig;
+import org.redisson.config.Config;
+
+/** The Redisson clients of this process, by the names that requests give them. */
+final class Clients {
+    private static final int IDLE = 4; // connections kept open; the default of 24 per node is slow to start
+    private static final int POOL = 64;
+
+    private final Map<String, RedissonClient> clients = new ConcurrentHashMap<>();
+
+    RedissonClient get(String name) {
+        RedissonClient client = clients.get(name);
+        if (client == null) {
+            throw new IllegalArgumentException("no client " + name);
+        }
+        return client;
+    }
+
+    /** Opens a client and answers its id, with which the fields of its holders begin. */
+    String open(Request r) throws Exception {
+        RedissonClient client = Redisson.create(config(r));
+        clients.put(r.text("client"), client);
+        return client.getId();
+    }
+
+    String close(Request r) {
+        clients.remove(r.text("client")).shutdown();
+        return "";
+    }
+
+    private static Config config(Request r) throws Exception {
+        var config = new Config();
+        if (!usual(r)) {
+            config.setThreads(4).setNettyThreads(4);
+        }
+        if (r.has("watchdog")) {
+            config.setLockWatchdogTimeout(r.millis("watchdog", 0));
+        }
+        if (r.has("fairWait")) {
+            Setting.of(config, "setFairLockWaitTimeout").set(r.millis("fairWait", 0));
+        }
+        servers(config, r);
+        return config;
+    }
+
+    /** Whether the client is to have Redisson's own numbers of threads and connections: many. */
+    private static boolean usual(Request r) {
+        return r.has("usual");
+    }
+
+    private static void servers(Config config, Request r) throws Exception {
+        String[] addresses = Stream.of(r.list("addrs")).map(a -> "redis://" + a).toArray(String[]::new);
+        switch (r.text("mode")) {
+            case "single" -> {
+                var single = config.useSingleServer().setAddress(addresses[0]);
+                if (!usual(r)) {
+                    single.setConnectionMinimumIdleSize(IDLE).setConnectionPoolSize(POOL);
+                }
+                common(single, r);
+            }
+            case "cluster" -> {
+                var cluster = pooled(config.useClusterServers()).addNodeAddress(addresses);
+                if (r.has("sharded")) {
+                    Setting.of(cluster, "setShardedSubscriptionMode").set(r.text("sharded"));
+                }
+                common(cluster, r);
+            }
+            case "sentinel" -> {
+                var sentinel = pooled(config.useSentinelServers()).setMasterName(r.text("master"))
+                        .addSentinelAddress(addresses).setCheckSentinelsList(false);
+                common(sentinel, r);
+            }
+            default -> throw new IllegalArgumentException("mode " + r.text("mode"));
+        }
+    }
+
+    private static <T extends BaseMasterSlaveServersConfig<T>> T pooled(T servers) {
+        return servers.setMasterConnectionMinimumIdleSize(IDLE).setMasterConnectionPoolSize(POOL)
+                .setSlaveConnectionMinimumIdleSize(1).setSlaveConnectionPoolSize(POOL);
+    }
+
+    private static void common(BaseConfig<?> servers, Request r) throws Exception {
+        if (r.has("timeout")) {
+            servers.setTimeout((int) r.millis("timeout", 0));
+        }
+        if (r.has("retries")) {
+            servers.setRetryAttempts(r.number("retries"));
+        }
+        if (r.has("prefix")) {
+            Setting.of(servers, "setNameMapper").set(Setting.prefixing(r.text("prefix")));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+package interop;
+
+import static java.util.concurrent.TimeUnit.MILLISECONDS;
+
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.redisson.RedissonRedLock;
+import org.redisson.api.RFencedLock;
+import org.redisson.api.RLock;
+
+/** All that is an RLock. Its kind is an argument; the calling thread is the holder. */
+final class Locks {
+    private final Clients clients;
+
+    Locks(Clients clients) {
+        this.clients = clients;
+    }
+
+    String run(String verb, Request r) throws Exception {
+        RLock lock = find(r);
+        return switch (verb) {
+            case "lock" -> lock(lock, r);
+            case "lockInterruptibly" -> lockInterruptibly(lock, r);
+            case "tryLock" -> String.valueOf(tryLock(lock, r));
+            case "unlock" -> unlock(lock);
+            case "forceUnlock" -> String.valueOf(lock.forceUnlock());
+            case "isLocked" -> String.valueOf(lock.isLocked());
+            case "isHeld" -> String.valueOf(lock.isHeldByCurrentThread());
+            case "holdCount" -> String.valueOf(lock.getHoldCount());
+            case "ttl" -> String.valueOf(lock.remainTimeToLive());
+            case "lockAndGetToken" -> String.valueOf(((RFencedLock) lock).lockAndGetToken());
+            case "tryLockAndGetToken" -> tryToken((RFencedLock) lock, r);
+            case "getToken" -> String.valueOf(((RFencedLock) lock).getToken());
+            default -> throw Verbs.unknown(r);
+        };
+    }
+
+    /**
+     * A redlock has one name per client, or one name on all of them; all others have one client,
+     * and a multi lock has several names.
+     */
+    private RLock find(Request r) {
+        String[] names = r.list("names");
+        if (r.text("kind").equals("redlock")) {
+            String[] servers = r.list("client");
+            return new RedissonRedLock(IntStream.range(0, servers.length)
+                    .mapToObj(i -> clients.get(servers[i]).getLock(names[i % names.length]))
+                    .toArray(RLock[]::new));
+        }
+        var client = clients.get(r.text("client"));
+        String name = names[0];
+        return switch (r.text("kind")) {
+            case "lock" -> client.getLock(name);
+            case "fair" -> client.getFairLock(name);
+            case "fenced" -> client.getFencedLock(name);
+            case "spin" -> client.getSpinLock(name);
+            case "read" -> client.getReadWriteLock(name).readLock();
+            case "write" -> client.getReadWriteLock(name).writeLock();
+            case "multi" -> client.getMultiLock(Stream.of(names).map(client::getLock).toArray(RLock[]::new));
+            default -> throw new IllegalArgumentException("kind " + r.text("kind"));
+        };
+    }
+
+    private static String lock(RLock lock, Request r) {
+        if (r.has("lease")) {
+            lock.lock(r.millis("lease", 0), MILLISECONDS);
+        } else {
+            lock.lock();
+        }
+        return "";
+    }
+
+    private static String lockInterruptibly(RLock lock, Request r) throws InterruptedException {
+        lock.lockInterruptibly(r.millis("lease", -1), MILLISECONDS);
+        return "";
+    }
+
+    /** Without a wait and a lease it is the form without arguments, which is a single attempt. */
+    private static boolean tryLock(RLock lock, Request r) throws InterruptedException {
+        if (!r.has("wait") && !r.has("lease")) {
+            return lock.tryLock();
+        }
+        return lock.tryLock(r.millis("wait", 0), r.millis("lease", -1), MILLISECONDS);
+    }
+
+    /** The token, or the empty text. */
+    private static String tryToken(RFencedLock lock, Request r) {
+        Long token = lock.tryLockAndGetToken(r.millis("wait", 0), r.millis("lease", -1), MILLISECONDS);
+        return token == null ? "" : token.toString();
+    }
+
+    private static String unlock(RLock lock) {
+        lock.unlock();
+        return "";
+    }
+}

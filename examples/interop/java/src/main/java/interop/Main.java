@@ -1,0 +1,70 @@
+package interop;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * Does what it is told on standard input, one request per line, and answers each on standard
+ * output. The requests of one logical thread are carried out one after the other by one Java
+ * thread, because Redisson knows a holder by its thread; those of different ones at the same
+ * time. The process ends with its input.
+ */
+public final class Main {
+    private static final PrintStream OUT = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+
+    private final Map<String, Worker> workers = new ConcurrentHashMap<>();
+    private final Verbs verbs = new Verbs(new Clients());
+
+    public static void main(String[] args) throws Exception {
+        new Main().serve();
+        Runtime.getRuntime().halt(0); // what waits for a lock waits for good
+    }
+
+    private void serve() throws Exception {
+        var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            var request = Request.parse(line);
+            switch (request.verb()) {
+                // These are about a thread that may be blocked.
+                case "interrupt" -> answer(request, () -> worker(request).interrupt());
+                case "end" -> answer(request, () -> workers.remove(request.thread()).end());
+                default -> worker(request).submit(() -> answer(request, () -> verbs.run(request)));
+            }
+        }
+    }
+
+    private Worker worker(Request request) {
+        return workers.computeIfAbsent(request.thread(), Worker::new);
+    }
+
+    /** What a request does: its result is the text of the answer. */
+    interface Action {
+        String run() throws Exception;
+    }
+
+    private static void answer(Request request, Action action) {
+        long from = now();
+        String outcome;
+        try {
+            String result = action.run();
+            outcome = stamp("ok", from) + " " + Request.encode(result);
+        } catch (Throwable e) { // an Error of a missing method is an answer, too
+            outcome = stamp("error", from) + " " + Request.encode(e.getClass().getSimpleName() + ": " + e.getMessage());
+        }
+        OUT.println(request.id() + " " + outcome);
+    }
+
+    private static String stamp(String word, long from) {
+        return word + " " + from + " " + now();
+    }
+
+    /** Microseconds of the wall clock, which all processes of this machine share. */
+    private static long now() {
+        var t = java.time.Instant.now();
+        return t.getEpochSecond() * 1_000_000 + t.getNano() / 1_000;
+    }
+}

@@ -1,0 +1,159 @@
+package interop_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/interop"
+)
+
+// What is left of a holder that is gone is over after its lease: then the waiters come.
+const goneWithin = briefLease + 3*time.Second
+
+// claim is a lock of one kind that a test holds, beside those of other kinds.
+type claim struct {
+	kind  kind
+	name  string
+	grant grant
+}
+
+// holdAll has a party take a lock of every kind.
+func holdAll(t *testing.T, s *site, p party) []claim {
+	t.Helper()
+	var claims []claim
+	for _, k := range kinds {
+		if k.runsOn(s.topology) {
+			name := unique("gone")
+			claims = append(claims, claim{k, name, take(t, p, k, name)})
+		}
+	}
+	return claims
+}
+
+// takeOver has a party wait for all of them while something happens to the holder.
+func takeOver(t *testing.T, p party, claims []claim, happens func()) []claim {
+	t.Helper()
+	waits := make([]<-chan grant, len(claims))
+	for i, c := range claims {
+		refused(t, p, c.kind.against(), c.name)
+		waits[i] = p.ask(t, c.kind.against(), c.name)
+	}
+	gone := time.Now()
+	happens()
+	taken := make([]claim, len(claims))
+	for i, c := range claims {
+		g := received(t, waits[i], p.String()+" to have "+c.kind.name+" "+c.name)
+		if took := g.at.Sub(gone); took > goneWithin {
+			t.Errorf("%s: %s had it after %s, want %s at most", c.kind.name, p, took, goneWithin)
+		}
+		taken[i] = claim{c.kind.against(), c.name, g}
+	}
+	return taken
+}
+
+func releaseAll(t *testing.T, claims []claim) {
+	t.Helper()
+	for _, c := range claims {
+		c.grant.release(t)
+	}
+}
+
+// javaStoppedAndKilled stops a process of Java that holds locks of every kind: Go has them after
+// the lease, and keeps them when the process goes on. Then it is killed.
+func javaStoppedAndKilled(t *testing.T, s *site) {
+	jvm := interop.StartJVM(t, s.classPath)
+	java, own := javaParty{s.open(t, jvm, s.briefConfig())}, goParty{s.locks(t)}
+
+	before := holdAll(t, s, java)
+	after := takeOver(t, own, before, jvm.Stop)
+	jvm.Continue()
+	for i, c := range before {
+		_, err := c.grant.free(t)
+		wantNotHeld(t, err)
+		s.wantHeld(t, after[i].kind, c.name, after[i].grant.field, "1")
+	}
+	releaseAll(t, after)
+
+	releaseAll(t, takeOver(t, own, holdAll(t, s, java), jvm.Kill))
+}
+
+// goKilled kills a process of Go that holds locks of every kind: Java has them after the lease.
+func goKilled(t *testing.T, s *site) {
+	var words []string
+	var claims []claim
+	for _, k := range kinds {
+		if k.runsOn(s.topology) && s.javaWakes(k) {
+			c := claim{kind: k, name: unique("gone")}
+			claims, words = append(claims, c), append(words, k.name+"="+c.name)
+		}
+	}
+	kill := startHolder(t, s, words...)
+	releaseAll(t, takeOver(t, javaParty{s.brief}, claims, kill))
+}
+
+// javaWakes tells whether a thread of Java that waits for a lock looks again when the lease ends, although
+// nobody sends a message. Before 3.32 one in the queue of a fair lock does not, once the lease that it saw
+// when it came was renewed: it is told a negative time, and waits for a message only.
+func (s *site) javaWakes(k kind) bool { return k.name != "fair" || since(s.version, 3, 32) }
+
+// startHolder starts a process of Go that takes what it is told, by kind: "read=name". It may be killed
+// before the end of the test.
+func startHolder(t *testing.T, s *site, words ...string) (kill func()) {
+	t.Helper()
+	kill, _ = startProcess(t, s, holderEnv, words)
+	return kill
+}
+
+// startWaiter starts a process of Go that waits for what it is told, by kind.
+func startWaiter(t *testing.T, s *site, words ...string) (kill func()) {
+	t.Helper()
+	kill, _ = startProcess(t, s, waiterEnv, words)
+	return kill
+}
+
+// startTurns starts a process of Go that takes the lock once each time that it is told to: ask
+// returns before that.
+func startTurns(t *testing.T, s *site, word string) (ask, kill func()) {
+	t.Helper()
+	kill, in := startProcess(t, s, turnsEnv, []string{word})
+	return func() {
+		if _, err := fmt.Fprintln(in); err != nil {
+			t.Error(err)
+		}
+	}, kill
+}
+
+func startProcess(t *testing.T, s *site, does string, words []string) (kill func(), in io.Writer) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), does+"="+strings.Join(words, " "),
+		holderModeEnv+"="+s.topology, holderAddrsEnv+"="+strings.Join(s.config.Addrs, ","))
+	input, err := cmd.StdinPipe() // the process ends with it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = input.Close() })
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = sync.OnceFunc(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	t.Cleanup(kill)
+	if said, err := bufio.NewReader(out).ReadString('\n'); said != heldWord+" <nil>\n" {
+		t.Fatalf("the holder says %q, %v", said, err)
+	}
+	return kill, input
+}

@@ -1,0 +1,255 @@
+package interop_test
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/interop"
+)
+
+// versionsEnv names the versions of Redisson to test with: some, separated by commas, or "all".
+const versionsEnv = "INTERLOCK_REDISSON"
+
+// allVersions begin with the first one that publishes by shard in a Cluster. What changed on
+// the wire between them: the latch of an unlock (3.24), the answers of the fair lock (3.32), the
+// batched renewal (3.44), the requests' ids (3.52), WAIT (4.0).
+var allVersions = []string{"3.22.1", "3.27.2", "3.52.0", "4.7.0"}
+
+const usualVersion = "3.52.0"
+
+func versions() []string {
+	switch named := os.Getenv(versionsEnv); named {
+	case "":
+		return []string{usualVersion}
+	case "all":
+		return allVersions
+	default:
+		return strings.Split(named, ",")
+	}
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv(holderEnv)+os.Getenv(waiterEnv)+os.Getenv(turnsEnv) != "" {
+		holdForEver()
+	}
+	if os.Getenv(loaderEnv) != "" {
+		fmt.Fprintln(os.Stderr, carryOutLoads(os.Stdin, os.Stdout))
+		os.Exit(1)
+	}
+	beSideBySide()
+	goleak.VerifyTestMain(m)
+}
+
+// beSideBySide runs more tests at a time than there are processors, unless the command line says
+// how many: these wait for leases more than they work.
+func beSideBySide() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", "16") // it is there in every test binary
+	}
+}
+
+// topology is a way to run Redis, and to connect both sides to it.
+type topology struct {
+	name  string
+	start func(t *testing.T) bed
+}
+
+// bed is a running topology.
+type bed struct {
+	config interop.Config                 // how Java connects
+	client func() redis.UniversalClient   // how Go connects
+	master func(key string) *redis.Client // who has the key, asked directly
+	subs   string                         // the subcommand of PUBSUB that counts the subscribers of a lock
+	addr   string                         // of a single server; else empty
+}
+
+// What the topologies are called.
+const (
+	single   = "single"
+	cluster  = "cluster"
+	sentinel = "sentinel"
+)
+
+var topologies = []topology{
+	{single, startSingle},
+	{cluster, startCluster},
+	{sentinel, startSentinel},
+}
+
+func startSingle(t *testing.T) bed {
+	srv := redisserver.Start(t)
+	raw := srv.Client()
+	return bed{
+		config: interop.Config{Mode: single, Addrs: []string{srv.Addr()}},
+		client: func() redis.UniversalClient { return srv.Client() },
+		master: func(string) *redis.Client { return raw },
+		addr:   srv.Addr(),
+		subs:   "numsub",
+	}
+}
+
+// startCluster has three masters. Redisson and package core both choose sharded messages there.
+func startCluster(t *testing.T) bed {
+	c := redisserver.StartCluster(t)
+	raw := c.Client()
+	return bed{
+		config: interop.Config{Mode: cluster, Addrs: c.Addrs()},
+		client: func() redis.UniversalClient { return c.Client() },
+		master: func(key string) *redis.Client {
+			node, err := raw.MasterForKey(t.Context(), key)
+			if err != nil {
+				t.Errorf("the master of %s: %v", key, err)
+			}
+			return node
+		},
+		subs: "shardnumsub",
+	}
+}
+
+func startSentinel(t *testing.T) bed {
+	s := redisserver.StartSentinel(t)
+	raw := s.Client()
+	return bed{
+		config: interop.Config{Mode: sentinel, Addrs: []string{s.Sentinel.Addr()}, Master: redisserver.MasterName},
+		client: func() redis.UniversalClient { return s.Client() },
+		master: func(string) *redis.Client { return raw },
+		subs:   "numsub",
+	}
+}
+
+// site is a bed with both sides connected to it.
+type site struct {
+	bed
+
+	topology  string
+	version   string
+	classPath string
+	jvm       *interop.JVM
+	java      *interop.Client       // with Redisson's defaults
+	brief     *interop.Client       // with a watchdog of briefLease
+	rdb       redis.UniversalClient // of the clients of package core
+}
+
+// briefLease is short enough to wait for its end, and long enough for a busy machine to
+// renew it in time.
+const briefLease = 2 * time.Second
+
+func newSite(t *testing.T, version, classPath string, top topology) *site {
+	t.Helper()
+	s := &site{bed: top.start(t), topology: top.name, version: version, classPath: classPath}
+	s.jvm = interop.StartJVM(t, s.classPath)
+	if jar := s.jvm.Jar(t); jar != "redisson-"+version+".jar" {
+		t.Fatalf("the program runs with %s, want version %s", jar, version)
+	}
+	s.java = s.open(t, s.jvm, s.config)
+	s.brief = s.open(t, s.jvm, s.briefConfig())
+	s.rdb = s.client()
+	return s
+}
+
+func (s *site) briefConfig() interop.Config {
+	c := s.config
+	c.Watchdog = briefLease
+	return c
+}
+
+// locks makes a client of package core that is closed with the test.
+func (s *site) locks(t *testing.T, opts ...core.Option) *core.Client {
+	t.Helper()
+	return newLocks(t, s.rdb, opts...)
+}
+
+func newLocks(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Client {
+	t.Helper()
+	locks, err := core.New(rdb, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 100*time.Millisecond)
+		defer cancel()
+		_ = locks.Close(ctx) // holds that a failed test has left
+	})
+	return locks
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	limit := time.Now().Add(30 * time.Second)
+	for !condition() {
+		if time.Now().After(limit) {
+			t.Fatalf("not within 30 s: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond) // looks again, until a bound
+	}
+}
+
+// holderEnv and those after it make this test binary a process that holds locks until it is
+// killed.
+const (
+	holderEnv      = "INTERLOCK_INTEROP_HOLDER" // names, by kind, as "kind=name kind=name"
+	waiterEnv      = "INTERLOCK_INTEROP_WAITER" // of locks that it waits for
+	turnsEnv       = "INTERLOCK_INTEROP_TURNS"  // a lock that it takes and frees, once for each line of input
+	holderModeEnv  = "INTERLOCK_INTEROP_MODE"
+	holderAddrsEnv = "INTERLOCK_INTEROP_ADDRS"
+)
+
+// holdForEver takes what it was told, says so, and waits for its end: that of its input at
+// the latest.
+func holdForEver() {
+	o := &redis.UniversalOptions{Addrs: strings.Split(os.Getenv(holderAddrsEnv), ",")}
+	if os.Getenv(holderModeEnv) == sentinel {
+		o.MasterName = redisserver.MasterName
+	}
+	locks, err := core.New(redis.NewUniversalClient(o), core.WithWatchdog(briefLease))
+	for word := range strings.FieldsSeq(os.Getenv(holderEnv)) {
+		name, lock, _ := strings.Cut(word, "=")
+		if err == nil {
+			_, _, err = ofChild(name)(locks, lock).Acquire(context.Background(), core.WaitTime(0))
+		}
+	}
+	for word := range strings.FieldsSeq(os.Getenv(waiterEnv)) {
+		name, lock, _ := strings.Cut(word, "=")
+		go func() { _, _, _ = kindOf(name).lock(locks, lock).Acquire(context.Background()) }() // ends with the process
+	}
+	fmt.Println(heldWord, err)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		name, lock, _ := strings.Cut(os.Getenv(turnsEnv), "=")
+		go func() { // ends with the process
+			if _, hold, err := kindOf(name).lock(locks, lock).Acquire(context.Background()); err == nil {
+				time.Sleep(turnTime) // the turn: the lock is held so long
+				_ = hold.Release(context.Background())
+			}
+		}()
+	}
+	os.Exit(1)
+}
+
+// ofChild is a kind of lock by name, or the only permit of a semaphore.
+func ofChild(name string) func(locks *core.Client, name string) core.Lock {
+	if name == "permit" {
+		return func(locks *core.Client, name string) core.Lock { return locks.PermitSemaphore(name, 1).Lock }
+	}
+	return kindOf(name).lock
+}
+
+// turnTime is how long one holds a lock who takes turns with others.
+const turnTime = 3 * time.Millisecond
+
+// heldWord begins the line in which the process says that it holds all.
+const heldWord = "held:"

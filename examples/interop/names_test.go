@@ -1,0 +1,71 @@
+package interop_test
+
+import (
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+var names atomic.Int64
+
+// unique makes a name that no other test uses.
+func unique(what string) string { return what + ":" + strconv.FormatInt(names.Add(1), 10) }
+
+// lockNames are names of locks that differ in where their hash tag is. The key of each is
+// the name, and the channel has its slot.
+var lockNames = []string{"foo", "a:b", "{t}:x", "x{t}y", "žluťoučký:鍵"}
+
+// spellings are ways to make keys of names: a name mapper on the side of Java.
+var spellings = []struct {
+	name, prefix string
+	own          core.Option
+}{
+	{"", "", core.WithPrefix("")},
+	{"prefix ", "shop:", core.WithPrefix("shop:")},
+	{"mapper ", "mapped:", core.WithNameMapper(func(name string) string { return "mapped:" + name })},
+}
+
+// namesMeet has both sides use the same names, plain, with a prefix and with a name mapper. The key
+// is looked at, too.
+func namesMeet(t *testing.T, s *site, k kind) {
+	for _, spelling := range spellings {
+		if k.name == "fair" && spelling.prefix != "" && !mapsFairQueues(s.version) {
+			continue
+		}
+		config := s.config
+		config.Prefix = spelling.prefix
+		directions := bothWays(s.open(t, s.jvm, config), s.locks(t, spelling.own))
+		for _, name := range lockNames {
+			for _, d := range directions {
+				t.Run(fmt.Sprintf("%s%s, %s", spelling.name, name, d), func(t *testing.T) {
+					meet(t, s, k, d, spelling.prefix, name)
+				})
+			}
+		}
+	}
+}
+
+// mapsFairQueues tells whether a version of Redisson has the queue of a fair lock follow from the name
+// that its name mapper makes: those before have it follow from the name itself.
+func mapsFairQueues(version string) bool { return since(version, 3, 52) }
+
+func meet(t *testing.T, s *site, k kind, d direction, prefix, name string) {
+	t.Helper()
+	rival := k.against()
+	holder := take(t, d.holder, k, name)
+	s.wantHeld(t, k.mapped(prefix), name, holder.field, "1")
+	refused(t, d.waiter, rival, name)
+	grants := d.waiter.ask(t, rival, name)
+	d.waiter.awaits(t, s, rival.mapped(prefix), name)
+	released := holder.release(t)
+	waiter := received(t, grants, d.String())
+	if took := waiter.at.Sub(released); took > wokenWithin {
+		t.Errorf("waited %s after the release, want %s at most", took, wokenWithin)
+	}
+	s.wantHeld(t, rival.mapped(prefix), name, waiter.field, "1")
+	waiter.release(t)
+	s.wantFree(t, k.mapped(prefix), name)
+}

@@ -1,0 +1,159 @@
+package interop_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/interop"
+)
+
+// pubSubModes are the ways of messages in a Cluster, as both sides call them. The default of
+// both is what the other items run with.
+var pubSubModes = []struct {
+	java string
+	own  core.PubSub
+}{
+	{"ON", core.PubSubSharded},
+	{"OFF", core.PubSubClassic},
+}
+
+// hasPubSubModes tells whether a version of Redisson has the setting shardedSubscriptionMode.
+func hasPubSubModes(version string) bool { return since(version, 3, 29) }
+
+// since tells whether a version of Redisson is that one or a later one.
+func since(version string, major, minor int) bool {
+	words := strings.SplitN(version, ".", 3)
+	thisMajor, _ := strconv.Atoi(words[0])
+	thisMinor, _ := strconv.Atoi(words[1])
+	return thisMajor > major || thisMajor == major && thisMinor >= minor
+}
+
+// open opens a client of Redisson. In a Cluster it is one that publishes by shard: versions without the
+// setting try that out when they connect, with an empty channel at some master. 3.27.2 takes the answer
+// of a master that has not that channel's slot for one that cannot, and so decides by chance.
+func (s *site) open(t *testing.T, jvm *interop.JVM, c interop.Config) *interop.Client {
+	t.Helper()
+	client := jvm.Open(t, c)
+	if s.topology != cluster || hasPubSubModes(s.version) {
+		return client
+	}
+	for range 50 {
+		if s.publishesByShard(t, client, c.Prefix) {
+			return client
+		}
+		client = jvm.Open(t, c)
+	}
+	t.Fatal("none of 50 clients of Redisson publishes by shard")
+	return nil
+}
+
+// publishesByShard has a client free a lock, and looks which way the message goes.
+func (s *site) publishesByShard(t *testing.T, client *interop.Client, prefix string) bool {
+	t.Helper()
+	name := unique("probe")
+	key := prefix + name
+	channel := prefixed("redisson_lock__channel", key)
+	classic := s.master(key).Subscribe(t.Context(), channel)
+	defer classic.Close()
+	if _, err := classic.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sharded := s.messages(t, key, channel)
+	lock := client.Thread(t).Lock(interop.Lock, name)
+	lock.Lock().OK()
+	lock.Unlock().OK()
+	select {
+	case <-sharded:
+		return true
+	case <-classic.Channel():
+		return false
+	}
+}
+
+// pubSubModesMeet has both sides be told the same mode: messages wake the other one.
+func pubSubModesMeet(t *testing.T, s *site) {
+	k := kindOf("reentrant")
+	k.waited = subscribedAnywhere
+	for _, mode := range pubSubModes {
+		t.Run(mode.java, func(t *testing.T) {
+			config := s.config
+			config.Sharded = mode.java
+			for _, d := range bothWays(s.jvm.Open(t, config), s.locks(t, core.WithPubSub(mode.own))) {
+				longest := time.Duration(0)
+				for range 5 {
+					longest = max(longest, handOver(t, s, k, d, unique("mode")))
+				}
+				t.Logf("%s: longest %s", d, longest.Round(10*time.Microsecond))
+				if longest > wokenWithin {
+					t.Errorf("%s: one waited %s after the release, want %s at most", d, longest, wokenWithin)
+				}
+			}
+		})
+	}
+}
+
+// pubSubModesDiffer has each side be told another mode: no message comes, so that Java waits for the end
+// of the lease that it has seen, and Go for its poll. Nobody waits for ever.
+func pubSubModesDiffer(t *testing.T, s *site) {
+	k, config := kindOf("reentrant"), s.config
+	config.Sharded = "OFF"
+	java, locks := javaParty{s.jvm.Open(t, config)}, s.locks(t, core.WithPubSub(core.PubSubSharded))
+	own, name := goParty{locks}, unique("mode")
+
+	holder := take(t, java, k, name)
+	grants := own.ask(t, k, name)
+	own.awaits(t, s, k, name)
+	released := holder.release(t)
+	next := received(t, grants, "Go")
+	t.Logf("Go polls: %s", next.at.Sub(released).Round(time.Millisecond))
+	if took := next.at.Sub(released); took > 5*time.Second {
+		t.Errorf("Go waited %s after the release, want about a second", took)
+	}
+	next.release(t)
+
+	_, hold, err := locks.Lock(name).Acquire(t.Context(), core.WaitTime(0), core.LeaseTime(briefLease))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.waited = subscribedAnywhere
+	grants = java.ask(t, k, name)
+	java.awaits(t, s, k, name)
+	released = time.Now()
+	if err := hold.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	next = received(t, grants, "Java")
+	t.Logf("Java waits for the end of a lease of %s: %s", briefLease, next.at.Sub(released).Round(time.Millisecond))
+	if took := next.at.Sub(released); took > goneWithin {
+		t.Errorf("Java waited %s after the release, want %s, the lease, at most", took, briefLease)
+	}
+	next.release(t)
+}
+
+// subscribedAnywhere tells whether somebody listens on the channel of RLock, at whatever node
+// and by whichever command.
+func subscribedAnywhere(t *testing.T, s *site, key string) bool {
+	t.Helper()
+	var found atomic.Int64
+	channel := prefixed("redisson_lock__channel", key)
+	err := s.rdb.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+		classic, err := node.PubSubNumSub(ctx, channel).Result()
+		if err != nil {
+			return err
+		}
+		sharded, err := node.PubSubShardNumSub(ctx, channel).Result()
+		found.Add(classic[channel] + sharded[channel])
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Load() > 0
+}

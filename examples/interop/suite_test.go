@@ -1,0 +1,117 @@
+package interop_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/interop"
+)
+
+// item is one thing that has to hold between the two sides.
+type item struct {
+	name string
+	run  func(t *testing.T, s *site, k kind)
+	only []string // topologies; empty: all
+	// pick are the kinds that it runs with, by name; nil: all those of the table of kinds.
+	pick []string
+	not  []string // kinds that it does not run with
+	// alone is for an item that measures, or that needs names of its own: it does not run
+	// beside others.
+	alone bool
+	// silent is for an item that has Java wait for the end of a lease, without a message.
+	silent bool
+}
+
+// items run for every kind.
+//
+// Redisson's multi lock frees nothing more after the first of its locks that cannot be freed, and
+// goes on renewing the rest: who forces one away, or loses the reply of an unlock, has the others
+// stay locked for as long as the process lives.
+var items = []item{
+	{name: "woken by message", run: wokenByMessage, alone: true},
+	{name: "names", run: namesMeet, alone: true},
+	{name: "one holder at a time", run: oneAtATime, alone: true, not: []string{"read", "write-then-read"}},
+	{name: "renewal keeps others out", run: renewalKeepsOut},
+	{name: "forced by Java", run: forcedByJava},
+	{name: "forced by Go", run: forcedByGo, not: []string{"multi"}},
+	{name: "counts of holds", run: countsOfHolds},
+	{name: "tokens", run: tokensIncrease, pick: []string{"fenced"}},
+	{name: "lost replies, Go's", run: lostRepliesOfGo, only: []string{single}},
+	{name: "lost replies, Java's", run: lostRepliesOfJava, only: []string{single}, not: []string{"multi"}},
+	{name: "lost renewals", run: lostRenewals, only: []string{single}},
+	{name: "cut off", run: cutOff, only: []string{single}, silent: true},
+}
+
+func (i item) runsWith(topology string, k kind) bool {
+	return k.runsOn(topology) &&
+		(i.only == nil || slices.Contains(i.only, topology)) &&
+		(i.pick == nil || slices.Contains(i.pick, k.name)) && !slices.Contains(i.not, k.name)
+}
+
+// TestRedisson is the suite: TestRedisson/<version>/<topology>/<item>/<kind>.
+func TestRedisson(t *testing.T) {
+	eachSite(t, func(t *testing.T, s *site) {
+		for _, i := range items {
+			t.Run(i.name, func(t *testing.T) {
+				if !i.alone {
+					t.Parallel()
+				}
+				i.runAll(t, s)
+			})
+		}
+		if s.topology != sentinel {
+			t.Run("woken by message, no locks", func(t *testing.T) { gatesWake(t, s) })
+			t.Run("names, no locks", func(t *testing.T) { t.Parallel(); gatesHaveNames(t, s) })
+		}
+		for _, w := range wires {
+			if w.only == nil || slices.Contains(w.only, s.topology) {
+				t.Run("layout/"+w.name, func(t *testing.T) { t.Parallel(); w.run(t, s) })
+			}
+		}
+		for _, m := range meetings {
+			if m.only == nil || slices.Contains(m.only, s.topology) {
+				t.Run(m.name, func(t *testing.T) { t.Parallel(); m.run(t, s) })
+			}
+		}
+		if s.topology == cluster && hasPubSubModes(s.version) {
+			t.Run("pubsub modes", func(t *testing.T) { t.Parallel(); pubSubModesMeet(t, s) })
+			t.Run("pubsub modes differ", func(t *testing.T) { t.Parallel(); pubSubModesDiffer(t, s) })
+		}
+		if s.topology == sentinel {
+			t.Run("failover", func(t *testing.T) { t.Parallel(); failover(t, s) })
+		}
+		t.Run("holder stopped and killed", func(t *testing.T) { t.Parallel(); javaStoppedAndKilled(t, s) })
+		t.Run("holder of Go killed", func(t *testing.T) { t.Parallel(); goKilled(t, s) })
+	})
+}
+
+func (i item) runAll(t *testing.T, s *site) {
+	t.Helper()
+	for _, k := range kinds {
+		if !i.runsWith(s.topology, k) {
+			continue
+		}
+		if i.silent && !s.javaWakes(k) {
+			continue
+		}
+		t.Run(k.name, func(t *testing.T) {
+			if !i.alone {
+				t.Parallel()
+			}
+			i.run(t, s, k)
+		})
+	}
+}
+
+// eachSite runs body for every version and topology.
+func eachSite(t *testing.T, body func(t *testing.T, s *site)) {
+	t.Helper()
+	for _, version := range versions() {
+		t.Run(version, func(t *testing.T) {
+			classPath := interop.Build(t, version)
+			for _, top := range topologies {
+				t.Run(top.name, func(t *testing.T) { body(t, newSite(t, version, classPath, top)) })
+			}
+		})
+	}
+}

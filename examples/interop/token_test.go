@@ -1,0 +1,134 @@
+package interop_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/interop"
+)
+
+// tokenHolder is one side that takes a fenced lock, and tells its token.
+type tokenHolder struct {
+	name string
+	// take takes the lock: for a lease, or with a watchdog when that is 0.
+	take func(t *testing.T, lease time.Duration) (token int64, free func(t *testing.T))
+}
+
+// tokensIncrease takes one lock over and over, from both sides and after every way in which a
+// hold ends: each token is larger than the one before.
+func tokensIncrease(t *testing.T, s *site, _ kind) {
+	name := unique("fenced")
+	locks := s.locks(t)
+	java, own := javaTokens(s, name), goTokens(locks, name)
+	const brief = 100 * time.Millisecond
+	every := []tokenHolder{java, own, own, java} // every order of two
+	steps := []struct {
+		how   string
+		who   []tokenHolder
+		lease time.Duration
+		ends  func(t *testing.T, free func(t *testing.T))
+	}{
+		{how: "released", who: every, ends: func(t *testing.T, free func(t *testing.T)) { free(t) }},
+		{how: "expired", who: every, lease: brief, ends: func(t *testing.T, _ func(t *testing.T)) {
+			eventually(t, "the end of the lease", func() bool { return s.master(name).Exists(t.Context(), name).Val() == 0 })
+		}},
+		{how: "forced away by Go", who: every, ends: func(t *testing.T, _ func(t *testing.T)) {
+			if was, err := locks.FencedLock(name).ForceRelease(t.Context()); !was || err != nil {
+				t.Errorf("ForceRelease: got %t, %v", was, err)
+			}
+		}},
+		{how: "forced away by Java", who: every, ends: func(t *testing.T, _ func(t *testing.T)) {
+			if !s.java.Thread(t).Lock(interop.Fenced, name).ForceUnlock().True() {
+				t.Error("forceUnlock: got false")
+			}
+		}},
+		// The next one is of Go: Redisson, as the first without the counter, begins again at 1.
+		{how: "without its counter afterwards", who: []tokenHolder{own}, ends: func(t *testing.T, free func(t *testing.T)) {
+			if n := s.master(name).Del(t.Context(), prefixed("redisson_lock_token", name)).Val(); n != 1 {
+				t.Errorf("%d counters were deleted, want 1", n)
+			}
+			free(t)
+		}},
+		{how: "released again", who: []tokenHolder{own, java, java}, ends: func(t *testing.T, free func(t *testing.T)) { free(t) }},
+	}
+	last := int64(0)
+	for round := range 2 {
+		for _, step := range steps {
+			for _, holder := range step.who {
+				token, free := holder.take(t, step.lease)
+				if token <= last {
+					t.Errorf("round %d, %s, to be %s: got token %d after %d", round+1, holder.name, step.how, token, last)
+				}
+				last = token
+				step.ends(t, free)
+			}
+		}
+		for _, token := range handedOver(t, java, own) {
+			if token <= last {
+				t.Errorf("round %d, handed over: got token %d after %d", round+1, token, last)
+			}
+			last = token
+		}
+	}
+	if got := s.java.Thread(t).Lock(interop.Fenced, name).Start("getToken").Number(); got != last {
+		t.Errorf("getToken of Java: got %d, want %d, the last one", got, last)
+	}
+}
+
+func javaTokens(s *site, name string) tokenHolder {
+	return tokenHolder{"Java", func(t *testing.T, lease time.Duration) (int64, func(t *testing.T)) {
+		t.Helper()
+		lock := s.java.Thread(t).Lock(interop.Fenced, name)
+		options := []string{"wait", "20000"}
+		if lease > 0 {
+			options = append(options, "lease", interop.Millis(lease))
+		}
+		return lock.Start("tryLockAndGetToken", options...).Number(), func(t *testing.T) { lock.Unlock().OK() }
+	}}
+}
+
+func goTokens(locks *core.Client, name string) tokenHolder {
+	return tokenHolder{"Go", func(t *testing.T, lease time.Duration) (int64, func(t *testing.T)) {
+		t.Helper()
+		options := []core.AcquireOption{core.WaitTime(20 * time.Second)}
+		if lease > 0 {
+			options = append(options, core.LeaseTime(lease))
+		}
+		_, hold, err := locks.FencedLock(name).Acquire(t.Context(), options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hold.Token(), func(t *testing.T) {
+			if err := hold.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+}
+
+// handedOver are the tokens of callers of both sides who wait at the same time, in the order in which
+// they have the lock. Those of Go, who share a client, pass it on among themselves.
+func handedOver(t *testing.T, sides ...tokenHolder) (tokens []int64) {
+	t.Helper()
+	const callers = 4 // of each
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	for _, side := range sides {
+		for range callers {
+			running.Go(func() {
+				token, free := side.take(t, 0)
+				mu.Lock()
+				tokens = append(tokens, token) // before anybody else has the lock
+				mu.Unlock()
+				free(t)
+			})
+		}
+	}
+	running.Wait()
+	if len(tokens) != callers*len(sides) {
+		t.Fatalf("%d of %d callers had the lock", len(tokens), callers*len(sides))
+	}
+	return tokens
+}

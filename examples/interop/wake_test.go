@@ -1,0 +1,77 @@
+package interop_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// The bounds tell a message from what comes without one: a waiter of Java sleeps until the
+// end of a lease of 30 s, and one of Go polls after half a second to a second. They leave room
+// for a busy machine; what it takes is printed.
+const (
+	wokenWithin    = 2 * time.Second        // by Java
+	lateOnes       = 2                      // not woken within that: before 3.28, Redisson misses a message now and then
+	usuallyWithin  = 250 * time.Millisecond // the median
+	handOverRounds = 20                     // counted
+	warmUpRounds   = 15                     // not counted: Java has to load its classes
+)
+
+// wokenByMessage has one side free what the other one waits for. Redisson among itself, and
+// two clients of package core, are there to compare with: it is their own affair if they are late.
+func wokenByMessage(t *testing.T, s *site, k kind) {
+	locks, others := s.locks(t), s.locks(t)
+	for _, d := range bothWays(s.java, locks) {
+		p50, late := wakeUps(t, s, k, d)
+		if p50 > usuallyWithin {
+			t.Errorf("%s: half of the waiters waited %s and longer after the release, want %s: no message woke them", d, p50, usuallyWithin)
+		}
+		if late > lateOnes {
+			t.Errorf("%s: %d waited longer than %s after the release, want %d at most", d, late, wokenWithin, lateOnes)
+		}
+	}
+	wakeUps(t, s, k, direction{javaParty{s.java}, javaParty{s.java}})
+	wakeUps(t, s, k, direction{goParty{locks}, goParty{others}})
+}
+
+// wakeUps is the spread of hand-overs of one kind in one direction.
+func wakeUps(t *testing.T, s *site, k kind, d direction) (p50 time.Duration, late int) {
+	t.Helper()
+	return spread(t, s, d.String(), k.name, func() time.Duration { return handOver(t, s, k, d, unique("wake")) })
+}
+
+// spread prints how long rounds take, and returns the median, and how many were late. It ends when
+// that are too many.
+func spread(t *testing.T, s *site, what, kind string, round func() time.Duration) (p50 time.Duration, late int) {
+	t.Helper()
+	var times []time.Duration
+	for i := 0; i < warmUpRounds+handOverRounds && late <= lateOnes; i++ {
+		took := round()
+		if took > wokenWithin {
+			late++
+		}
+		if i >= warmUpRounds || took > wokenWithin {
+			times = append(times, took)
+		}
+	}
+	slices.Sort(times)
+	p50 = times[len(times)/2]
+	t.Logf("%-16s %-10s %-10s p50 %-8s longest %s", what, s.topology, kind,
+		p50.Round(10*time.Microsecond), times[len(times)-1].Round(10*time.Microsecond))
+	return p50, late
+}
+
+// handOver is the time from the call of unlock to the return of lock on the other side.
+func handOver(t *testing.T, s *site, k kind, d direction, name string) time.Duration {
+	t.Helper()
+	holder := take(t, d.holder, k, name)
+	grants := d.waiter.ask(t, k.against(), name)
+	d.waiter.awaits(t, s, k.against(), name)
+	released := holder.release(t)
+	waiter := received(t, grants, d.String())
+	if waiter.at.Before(released) {
+		t.Fatalf("%s: held %s before the release", d, released.Sub(waiter.at))
+	}
+	waiter.release(t)
+	return waiter.at.Sub(released)
+}
