@@ -56,19 +56,34 @@ func pipelined(opts *redis.AutoPipelineOptions) func(addr string, callers int) (
 
 func openFloor(owned *redis.Client, rdb redis.UniversalClient) (Locker, error) {
 	f := &floor{rdb: rdb, close: owned.Close}
-	for name, digest := range map[string]*string{"acquire": &f.acquire, "release": &f.release} {
-		source, err := scriptSource(name)
-		if err != nil {
-			return nil, err
-		}
-		if *digest, err = owned.ScriptLoad(context.Background(), source).Result(); err != nil {
-			return nil, fmt.Errorf("load %s.lua: %w", name, err)
-		}
+	var err error
+	if f.acquire, err = loadScript(owned, "token", "acquire"); err != nil {
+		return nil, err
+	}
+	if f.release, err = loadScript(owned, "notify", "release"); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
-// scriptSource reads a script of Interlock's from the source tree: the folder that
+// loadScript has Redis know a script of Interlock's, behind what stands in front of it. It gives its digest.
+func loadScript(rdb *redis.Client, before, name string) (string, error) {
+	front, err := scriptSource(before)
+	if err != nil {
+		return "", err
+	}
+	source, err := scriptSource(name)
+	if err != nil {
+		return "", err
+	}
+	digest, err := rdb.ScriptLoad(context.Background(), front+source).Result()
+	if err != nil {
+		return "", fmt.Errorf("load %s.lua: %w", name, err)
+	}
+	return digest, nil
+}
+
+// scriptSource reads a file of Interlock's scripts from the source tree: the folder that
 // holds them is internal to core.
 func scriptSource(name string) (string, error) {
 	_, here, _, ok := runtime.Caller(0)

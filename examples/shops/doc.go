@@ -8,6 +8,9 @@
 //   - likes: a switch per user and post, and values with colons in a key
 //   - cron: a job that one instance of the fleet runs
 //   - transaction: the lock goes around the transaction, not into it
+//   - prices: readers that do not wait for each other, and a writer that is alone
+//   - queue: first come, first served, whatever instance they came to
+//   - reports: at most five at a time, in all instances
 //   - nested: services that call each other under one lock
 //
 // Each runs with nothing but Go, shows the mistake beside the right way, checks

@@ -21,6 +21,9 @@ var programs = map[string][]string{
 	"likes":       {"ok", "user:like:a%3Ab:c and user:like:a:b%3Ac"},
 	"cron":        {"ok", "tick 7: 1 run, by the others"},
 	"transaction": {"ok", "the balance is 50"},
+	"prices":      {"ok", "400 readers saw a price that was"},
+	"queue":       {"ok", "0 of 30 out of turn"},
+	"reports":     {"ok", "a sixth one: 429"},
 	"nested":      {"ok", "count 2, re-entered"},
 }
 

@@ -27,9 +27,14 @@ func Tally[T comparable](n int, fn func(i int) T) map[T]int {
 // Post sends JSON to a service, without a network in between, and gives the status
 // of the answer.
 func Post(ctx context.Context, service http.Handler, path, json string) int {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(json))
+	return Send(ctx, service, http.MethodPost, path, json).Code
+}
+
+// Send is Post with any method. It gives the whole answer.
+func Send(ctx context.Context, service http.Handler, method, path, json string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(json))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	service.ServeHTTP(w, r)
-	return w.Code
+	return w
 }

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// demonstrate stops a holder beyond its lease, pays meanwhile, and sees what becomes of its
+// late write.
+func demonstrate(ctx context.Context, out io.Writer) (err error) {
+	folder, err := os.MkdirTemp("", "fencing")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	path := filepath.Join(folder, "accounts.db")
+	db, err := openAccounts(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.db.Close()) }()
+	if err := db.create(ctx, 100); err != nil {
+		return err
+	}
+	server, err := redistest.Start()
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	locks, err := core.Open(server.URL())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locks.Close(ctx)) }()
+
+	late, err := startLate(ctx, server.URL(), path)
+	if err != nil {
+		return err
+	}
+	defer late.kill()
+	return play(ctx, out, db, locks, late)
+}
+
+// play is the story itself.
+func play(ctx context.Context, out io.Writer, db *accounts, locks *core.Client, late *process) error {
+	line, err := late.line()
+	if err != nil {
+		return err
+	}
+	first, err := strconv.ParseInt(line, 10, 64)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "the first holder has read a balance of 100, with token %d, and is stopped\n", first)
+	if err := stop(late.Process); err != nil {
+		return err
+	}
+	var second int64
+	err = locks.FencedLock("account:42").Do(ctx, func(ctx context.Context) error {
+		hold := core.MustHold(ctx, "account:42")
+		second = hold.Token()
+		return db.pay(ctx, 30, second)
+	}, core.WaitTime(30*time.Second))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "its lease is over: the second holder, with token %d, has paid 30\n", second)
+	said, err := late.goOn()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "the first holder goes on, and writes 100 - 10:\n\t%s\n", strings.Join(said, "\n\t"))
+	return judge(ctx, out, db, first, second, said)
+}
+
+// judge compares what has happened with what is promised.
+func judge(ctx context.Context, out io.Writer, db *accounts, first, second int64, said []string) error {
+	want := []string{"lost: true", "unfenced: <nil>", "fenced: " + errLate.Error(), "release lost: true"}
+	fenced, err := db.balance(ctx, "fenced")
+	if err != nil {
+		return err
+	}
+	unfenced, err := db.balance(ctx, "unfenced")
+	switch {
+	case err != nil:
+		return err
+	case second <= first:
+		return fmt.Errorf("token %d after %d", second, first)
+	case strings.Join(said, "|") != strings.Join(want, "|"):
+		return fmt.Errorf("the first holder said %q, want %q", said, want)
+	case fenced != 70 || unfenced != 90:
+		return fmt.Errorf("the balances are %d with fencing and %d without, want 70 and 90", fenced, unfenced)
+	}
+	fmt.Fprintln(out, "PASS fencing: the balance is 70 where tokens are compared; 90 where not: a payment of 30 is lost")
+	return nil
+}
+
+// process is the holder that is stopped.
+type process struct {
+	*exec.Cmd
+
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+func startLate(ctx context.Context, url, path string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{Cmd: exec.CommandContext(ctx, self, url, path)}
+	p.Stderr = os.Stderr
+	if p.in, err = p.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := p.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out = bufio.NewScanner(stdout)
+	if err := p.Start(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// line is the next one that it prints.
+func (p *process) line() (string, error) {
+	if !p.out.Scan() {
+		return "", errors.Join(errors.New("the first holder has ended"), p.out.Err())
+	}
+	return p.out.Text(), nil
+}
+
+// goOn has the process write, and gives all that it says until its end.
+func (p *process) goOn() (said []string, err error) {
+	if _, err := io.WriteString(p.in, "write\n"); err != nil {
+		return nil, err
+	}
+	if err := resume(p.Process); err != nil {
+		return nil, err
+	}
+	for p.out.Scan() {
+		said = append(said, p.out.Text())
+	}
+	return said, errors.Join(p.out.Err(), p.Wait())
+}
+
+// kill ends it, if it has not ended; what became of it was taken in, or does not count.
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	_ = p.Wait()
+}

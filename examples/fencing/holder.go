@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// lease is what the holder that is stopped asks for.
+const lease = 500 * time.Millisecond
+
+// lateHolder takes the lock, reads, says so, and writes when it is told to.
+func lateHolder(ctx context.Context, url, path string, in io.Reader, out io.Writer) (err error) {
+	locks, err := core.Open(url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locks.Close(ctx)) }()
+	db, err := openAccounts(path)
+	if err != nil {
+		return err
+	}
+	held, hold, err := locks.FencedLock("account:42").Acquire(ctx, core.LeaseTime(lease))
+	if err != nil {
+		return err
+	}
+	balance, err := db.balance(ctx, "fenced")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, hold.Token())
+	if _, err := bufio.NewReader(in).ReadString('\n'); err != nil {
+		return err
+	}
+	// Whoever looks at the context finds out, however long the process was stopped. What
+	// follows stands for a write that was on its way by then.
+	fmt.Fprintf(out, "lost: %t\n", errors.Is(held.Err(), context.Canceled) && errors.Is(context.Cause(held), core.ErrLost))
+	fmt.Fprintf(out, "unfenced: %v\n", db.write(ctx, balance-10))
+	fmt.Fprintf(out, "fenced: %v\n", db.writeFenced(ctx, balance-10, hold.Token()))
+	fmt.Fprintf(out, "release lost: %t\n", errors.Is(hold.Release(ctx), core.ErrLost))
+	return nil
+}
