@@ -21,7 +21,8 @@ func ownerOf(h any) *ownership {
 func (o *ownership) Lasts(now time.Time) bool { return !o.lease.Expired(now) }
 
 // acquired registers the ownership that the attempt of w has brought, or that of a caller that
-// does not wait, or has the lock already as under. A holder of this client whose lock it has taken is lost, or asks Redis.
+// does not wait, or has the lock already as under. A holder of this client whose lock it has taken
+// is lost, or asks Redis.
 func (c *Client) acquired(o, under *ownership, w *queue.Waiter, g grant, now time.Time) {
 	granted := queue.Grant{Holder: o, Kind: o.lease.Kind.Family, Shared: o.lease.Kind.Shared(), Sent: g.sent}
 	if under != nil {

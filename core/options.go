@@ -134,8 +134,8 @@ func WithWatchdog(lease time.Duration) Option {
 // answers again. Slow is not silent: while Redis answers anything, an operation that
 // needs several round trips, for a connection, say, may take longer than this: up to its
 // wait time, and eight times this where it has none. To tell the two apart, a client that
-// has had no answer for some milliseconds pings on a connection of its own. 10 ms to 1 minute, and more than a round trip takes. Default:
-// [DefaultBackendTimeout].
+// has had no answer for some milliseconds pings on a connection of its own. 10 ms to 1 minute, and
+// more than a round trip takes. Default: [DefaultBackendTimeout].
 func WithBackendTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		c.backendTimeout = d

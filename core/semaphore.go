@@ -31,8 +31,8 @@ type PermitSemaphore struct{ Lock }
 // Callers of one client get permits in the order in which they came, except that up to eight ask
 // at the same time as long as there are permits: one that is refused may be overtaken by some of
 // those behind it until it is the first. The field of a hold is its permit id: 32 hex digits, as
-// Redisson shows them. Leases end by the clock of the server. [Lock.State] tells of the lease that ends first. [Lock.ForceRelease] gives all permits back;
-// their number stays.
+// Redisson shows them. Leases end by the clock of the server. [Lock.State] tells of the lease that
+// ends first. [Lock.ForceRelease] gives all permits back; their number stays.
 func (c *Client) PermitSemaphore(name string, permits int) PermitSemaphore {
 	return PermitSemaphore{Lock{client: c, kind: c.kinds.PermitSemaphore, name: name, demand: strconv.Itoa(permits)}}
 }

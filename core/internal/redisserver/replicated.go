@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,44 +37,15 @@ func StartReplicated(tb testing.TB, n int) *Replicated {
 func StartWatched(tb testing.TB, n int) *Replicated {
 	tb.Helper()
 	r := StartReplicated(tb, n)
-	r.Sentinel = start(tb, r.sentinelArgs)
+	r.Sentinel = start(tb, sentinelOf(tb, r.Master, 500*time.Millisecond))
 	r.awaitDiscovery()
 	return r
-}
-
-func replicaOf(master *Server) commandLine {
-	return func(ctx context.Context, port int) ([]string, error) {
-		args, err := masterArgs(ctx, port)
-		host, master, _ := net.SplitHostPort(master.Addr())
-		return append(args, "--replicaof", host+" "+master), err
-	}
-}
-
-func (r *Replicated) sentinelArgs(_ context.Context, port int) ([]string, error) {
-	host, master, _ := net.SplitHostPort(r.Master.Addr())
-	conf := strings.Join([]string{
-		"port " + strconv.Itoa(port),
-		"bind 127.0.0.1",
-		fmt.Sprintf("sentinel monitor %s %s %s 1", MasterName, host, master),
-		fmt.Sprintf("sentinel down-after-milliseconds %s 500", MasterName),
-		fmt.Sprintf("sentinel failover-timeout %s 3000", MasterName),
-		fmt.Sprintf("sentinel parallel-syncs %s 5", MasterName),
-		"",
-	}, "\n")
-	path := filepath.Join(r.t.TempDir(), "sentinel.conf")
-	return []string{path, "--sentinel"}, os.WriteFile(path, []byte(conf), 0o600)
 }
 
 // Client makes a client of the master, of whatever server that is if a Sentinel watches.
 func (r *Replicated) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
 	r.t.Helper()
-	o := &redis.FailoverOptions{MasterName: MasterName, SentinelAddrs: []string{r.Sentinel.Addr()}}
-	for _, opt := range opts {
-		opt(o)
-	}
-	rdb := redis.NewFailoverClient(o)
-	r.t.Cleanup(func() { _ = rdb.Close() })
-	return rdb
+	return failoverClient(r.t, r.Sentinel, opts)
 }
 
 // Promoted returns when the Sentinel has made another server the master. Kill the Master

@@ -33,9 +33,9 @@ type Sentinel struct {
 func StartSentinel(tb testing.TB) *Sentinel {
 	tb.Helper()
 	s := &Sentinel{t: tb, Master: start(tb, masterArgs)}
-	s.Replica = start(tb, s.replicaArgs)
+	s.Replica = start(tb, replicaOf(s.Master))
 	s.awaitSync()
-	s.Sentinel = start(tb, s.sentinelArgs)
+	s.Sentinel = start(tb, sentinelOf(tb, s.Master, 300*time.Millisecond))
 	s.awaitDiscovery()
 	return s
 }
@@ -47,38 +47,48 @@ func masterArgs(ctx context.Context, port int) ([]string, error) {
 	return append(args, "--repl-diskless-sync-delay", "0"), err
 }
 
-func (s *Sentinel) replicaArgs(ctx context.Context, port int) ([]string, error) {
-	args, err := masterArgs(ctx, port)
-	host, master, _ := net.SplitHostPort(s.Master.Addr())
-	return append(args, "--replicaof", host+" "+master), err
+func replicaOf(master *Server) commandLine {
+	return func(ctx context.Context, port int) ([]string, error) {
+		args, err := masterArgs(ctx, port)
+		host, master, _ := net.SplitHostPort(master.Addr())
+		return append(args, "--replicaof", host+" "+master), err
+	}
 }
 
-// sentinelArgs writes the configuration file, which a Sentinel must have and
-// rewrites.
-func (s *Sentinel) sentinelArgs(_ context.Context, port int) ([]string, error) {
-	host, master, _ := net.SplitHostPort(s.Master.Addr())
-	conf := strings.Join([]string{
-		"port " + strconv.Itoa(port),
-		"bind 127.0.0.1",
-		fmt.Sprintf("sentinel monitor %s %s %s 1", MasterName, host, master),
-		fmt.Sprintf("sentinel down-after-milliseconds %s 300", MasterName),
-		fmt.Sprintf("sentinel failover-timeout %s 3000", MasterName),
-		"",
-	}, "\n")
-	path := filepath.Join(s.t.TempDir(), "sentinel.conf")
-	return []string{path, "--sentinel"}, os.WriteFile(path, []byte(conf), 0o600)
+// sentinelOf writes the configuration file, which a Sentinel must have and rewrites. A master that is
+// silent for down is taken for dead.
+func sentinelOf(tb testing.TB, master *Server, down time.Duration) commandLine {
+	return func(_ context.Context, port int) ([]string, error) {
+		host, master, _ := net.SplitHostPort(master.Addr())
+		conf := strings.Join([]string{
+			"port " + strconv.Itoa(port),
+			"bind 127.0.0.1",
+			fmt.Sprintf("sentinel monitor %s %s %s 1", MasterName, host, master),
+			fmt.Sprintf("sentinel down-after-milliseconds %s %d", MasterName, down.Milliseconds()),
+			fmt.Sprintf("sentinel failover-timeout %s 3000", MasterName),
+			fmt.Sprintf("sentinel parallel-syncs %s 5", MasterName),
+			"",
+		}, "\n")
+		path := filepath.Join(tb.TempDir(), "sentinel.conf")
+		return []string{path, "--sentinel"}, os.WriteFile(path, []byte(conf), 0o600)
+	}
 }
 
 // Client makes a failover client with go-redis's defaults, changed by opts. It is
 // closed when the test ends, before the servers are killed.
 func (s *Sentinel) Client(opts ...func(*redis.FailoverOptions)) *redis.Client {
 	s.t.Helper()
-	o := &redis.FailoverOptions{MasterName: MasterName, SentinelAddrs: []string{s.Sentinel.Addr()}}
+	return failoverClient(s.t, s.Sentinel, opts)
+}
+
+func failoverClient(tb testing.TB, sentinel *Server, opts []func(*redis.FailoverOptions)) *redis.Client {
+	tb.Helper()
+	o := &redis.FailoverOptions{MasterName: MasterName, SentinelAddrs: []string{sentinel.Addr()}}
 	for _, opt := range opts {
 		opt(o)
 	}
 	rdb := redis.NewFailoverClient(o)
-	s.t.Cleanup(func() { _ = rdb.Close() })
+	tb.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 
