@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/core"
 )
@@ -52,7 +53,25 @@ func namesMeet(t *testing.T, s *site, k kind) {
 // that its name mapper makes: those before have it follow from the name itself.
 func mapsFairQueues(version string) bool { return since(version, 3, 52) }
 
+// meet has one side wait for what the other one holds. Versions of Redisson that miss a message now
+// and then may miss one, but not two in a row.
 func meet(t *testing.T, s *site, k kind, d direction, prefix, name string) {
+	t.Helper()
+	took := meetOnce(t, s, k, d, prefix, name)
+	if _, java := d.waiter.(javaParty); java && took > wokenWithin && missesMessages(s.version) {
+		t.Logf("waited %s after the release: Redisson %s has missed the message", took, s.version)
+		took = meetOnce(t, s, k, d, prefix, name)
+	}
+	if took > wokenWithin {
+		t.Errorf("waited %s after the release, want %s at most", took, wokenWithin)
+	}
+}
+
+// missesMessages tells whether a version of Redisson has waiters miss messages: its release notes of
+// 3.28.0 name that as mended. Where two of its own clients meet, it happens as well.
+func missesMessages(version string) bool { return !since(version, 3, 28) }
+
+func meetOnce(t *testing.T, s *site, k kind, d direction, prefix, name string) time.Duration {
 	t.Helper()
 	rival := k.against()
 	holder := take(t, d.holder, k, name)
@@ -62,10 +81,8 @@ func meet(t *testing.T, s *site, k kind, d direction, prefix, name string) {
 	d.waiter.awaits(t, s, rival.mapped(prefix), name)
 	released := holder.release(t)
 	waiter := received(t, grants, d.String())
-	if took := waiter.at.Sub(released); took > wokenWithin {
-		t.Errorf("waited %s after the release, want %s at most", took, wokenWithin)
-	}
 	s.wantHeld(t, rival.mapped(prefix), name, waiter.field, "1")
 	waiter.release(t)
 	s.wantFree(t, k.mapped(prefix), name)
+	return waiter.at.Sub(released)
 }
