@@ -17,9 +17,9 @@ func TestFair_Uncontended(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks, sent := b.counted()
 		for _, key := range []string{"k", "order:{42}"} {
-			ctx, hold := acquired(t, t.Context(), locks.FairLock(key), core.LeaseTime(10*time.Second))
+			ctx, hold := acquired(t, t.Context(), locks.FairLock(key), core.LeaseTime(time.Minute))
 			b.wantCount(hold, "1")
-			b.wantTTL(key, 9*time.Second, 10*time.Second)
+			b.wantTTL(key, core.DefaultWatchdog, time.Minute)
 			b.wantQueue(key)
 			_, inner := acquired(t, ctx, locks.FairLock(key))
 			b.wantCount(hold, "2")
