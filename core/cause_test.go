@@ -46,14 +46,14 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 	waits := map[string][]core.AcquireOption{
 		"a long wait": nil, "a short wait": {core.WaitTime(2 * time.Second)}, "one attempt": {core.WaitTime(0)},
 	}
+	var cases []oneOf
 	for name, tt := range map[string]struct {
 		server func(t *testing.T) (string, *tls.Config)
 		is     func(error) bool
 	}{"unknown CA": {unknownCA, isUnknownCA}, "refused": {refused, isRefused}} {
 		for wait, opts := range waits {
 			for _, cluster := range []bool{false, true} {
-				t.Run(name+", "+wait+map[bool]string{true: ", cluster"}[cluster], func(t *testing.T) {
-					t.Parallel()
+				cases = append(cases, oneOf{name + ", " + wait + map[bool]string{true: ", cluster"}[cluster], func(t *testing.T) {
 					addr, config := tt.server(t)
 					// A slow machine needs its time for the handshake.
 					locks := locksOn(t, unreachable(t, addr, config, cluster), core.WithBackendTimeout(4*time.Second))
@@ -67,10 +67,11 @@ func TestErrors_KeepWhyRedisCannotBeReached(t *testing.T) {
 					if err := locks.Ready(t.Context()); !errors.Is(err, core.ErrUnavailable) || !tt.is(err) {
 						t.Errorf("Ready: got %v", err)
 					}
-				})
+				}})
 			}
 		}
 	}
+	together(t, cases...)
 }
 
 // unreachable makes a client whose pool does not begin to dial by itself after too many

@@ -187,13 +187,27 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 	cluster := redisserver.StartCluster(t)
 	seen := &renewedKeys{}
 	locks := locksOn(t, cluster.Client(), patient, core.WithWatchdog(renewedFor), core.WithObserver(seen))
+	// Those that cannot be renewed while their keys are apart come last in that step and first
+	// in the next one: on a slow machine all the others take longer than a lease.
 	list := movedOf(t, cluster)
+	slices.SortStableFunc(list, func(a, b *moved) int {
+		switch {
+		case a.renewsSeveral == b.renewsSeveral:
+			return 0
+		case a.renewsSeveral:
+			return -1
+		default:
+			return 1
+		}
+	})
 	for _, m := range list {
 		m.take(locks)
 	}
 	for now := open; now <= over; now++ {
 		for _, m := range list {
-			m.proceed(now, cluster)
+			if now != halved || !m.renewsSeveral {
+				m.proceed(now, cluster)
+			}
 		}
 		for _, m := range list {
 			if m.givesSeveral && m.stage == now-1 {
@@ -202,6 +216,11 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 		}
 		before := tryAgains(t, cluster)
 		seen.each(t, list, now)
+		for _, m := range list {
+			if now == halved && m.renewsSeveral {
+				m.proceed(now, cluster)
+			}
+		}
 		for _, m := range list {
 			if m.givesSeveral {
 				continue

@@ -21,7 +21,6 @@ func TestFault_LeakedHold_DoneIsClosed(t *testing.T) {
 				return ctx.Done()
 			}()
 			ended := func() bool {
-				runtime.GC()
 				select {
 				case <-done:
 					return true
@@ -29,14 +28,14 @@ func TestFault_LeakedHold_DoneIsClosed(t *testing.T) {
 					return false
 				}
 			}
-			eventually(t, "the context of a leaked hold to end", ended)
+			collected(t, "the context of a leaked hold to end", ended)
 		}
 		ctx, outer := acquired(t, context.Background(), locks.Lock("nested"))
 		func() { acquired(t, ctx, locks.Lock("nested")) }()
 		for range 5 {
 			runtime.GC()
 		}
-		eventually(t, "the inner hold to be forgotten", func() bool { runtime.GC(); return len(locks.Holds()) == 1 })
+		collected(t, "the inner hold to be forgotten", func() bool { return len(locks.Holds()) == 1 })
 		released(t, outer)
 		b.wantGone("nested")
 	})

@@ -22,31 +22,41 @@ func TestFault_LostReplies(t *testing.T) {
 	t.Parallel()
 	rounds := 1000
 	if testing.Short() {
-		rounds = 50
+		rounds = 48
 	}
 	server := redisserver.Start(t)
-	direct := server.Client()
+	const clients = 8 // a life mostly waits
+	eachOf(clients, func(client int) { loseReplies(t, server, client, rounds/clients) })
+}
+
+// loseReplies has a client of its own live so many lives, each of which loses one reply.
+func loseReplies(t *testing.T, server *redisserver.Server, client, rounds int) {
+	t.Helper()
 	proxy := faultproxy.New(t, server.Addr())
 	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 	defer rdb.Close()
 	renewals := &renewalCounter{}
 	locks, err := core.New(rdb, core.WithWatchdog(1800*time.Millisecond), patient, core.WithObserver(renewals))
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
 	defer faultClose(t, locks)
 
+	direct := server.Client()
 	const commands = 6 // of one undisturbed life, at least
 	for round := range rounds {
 		nth := 1 + rand.N(commands)
 		rule := proxy.DropReply(faultproxy.Nth(nth, faultproxy.Command("EVALSHA")))
-		life{t: t, locks: locks, direct: direct, key: fmt.Sprintf("life:%d", round), renew: round%40 == 0, renewals: renewals}.run()
+		key := fmt.Sprintf("life:%d:%d", client, round)
+		life{t: t, locks: locks, direct: direct, key: key, renew: round%40 == 0, renewals: renewals}.run()
 		rule.Remove()
 		if rule.Hits() == 0 {
 			t.Error("no reply was lost")
 		}
 		if t.Failed() {
-			t.Fatalf("round %d, with the reply of EVALSHA %d lost (hits: %d)", round, nth, rule.Hits())
+			t.Errorf("%s, with the reply of EVALSHA %d lost (hits: %d)", key, nth, rule.Hits())
+			return
 		}
 	}
 }
@@ -92,7 +102,7 @@ func (l life) run() {
 	l.check("re-entry", outer, 2)
 	if l.renew {
 		before := l.renewals.Load()
-		within(l.t, "renewed", func() bool { return l.renewals.Load() > before })
+		l.await("renewed", func() bool { return l.renewals.Load() > before })
 		l.check("renewal", outer, 2)
 	}
 	l.must("inner release", inner.Release(ctx))
@@ -107,7 +117,7 @@ func (l life) run() {
 		l.must("waiting acquire", err)
 		next <- hold
 	}()
-	within(l.t, "queued", func() bool { return l.locks.Stats().Waiters == 1 })
+	l.await("queued", func() bool { return l.locks.Stats().Waiters == 1 })
 	l.must("release", outer.Release(ctx))
 	hold := <-next
 	if hold == nil {
@@ -116,6 +126,16 @@ func (l life) run() {
 	l.check("hand-off", hold, 1)
 	l.must("last release", hold.Release(ctx))
 	within(l.t, "no key left", func() bool { return l.direct.Exists(context.Background(), l.key).Val() == 0 })
+}
+
+// await waits for a step of the life. The bound is for a test that fails.
+func (l life) await(what string, ok func() bool) {
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) { // a poll with a bound
+		if time.Now().After(end) {
+			l.t.Errorf("never: %s", what)
+			return
+		}
+	}
 }
 
 func (l life) must(what string, err error) {

@@ -54,9 +54,9 @@ var passing = []condition{
 func TestPassing_IsWaitedOut(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
+	var cases []oneOf
 	for _, c := range passing {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
+		cases = append(cases, oneOf{c.says, func(t *testing.T) {
 			r := newRig(t)
 			locks := r.locks(core.WithBackendTimeout(timeout))
 			ctx, hold := acquired(t, t.Context(), locks.Lock("held"))
@@ -94,8 +94,9 @@ func TestPassing_IsWaitedOut(t *testing.T) {
 			if keys := r.direct.Keys(t.Context(), "*").Val(); len(keys) != 0 {
 				t.Errorf("left: %v", keys)
 			}
-		})
+		}})
 	}
+	together(t, cases...)
 }
 
 // wantPassing wants the lock to be unavailable, and the error to say why.

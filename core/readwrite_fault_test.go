@@ -22,6 +22,16 @@ func TestReadWriteFault_LostReplies(t *testing.T) {
 	if testing.Short() {
 		rounds = 40
 	}
+	const clients = 4 // each with a server of its own; a life mostly waits
+	var cases []oneOf
+	for client := range clients {
+		cases = append(cases, oneOf{fmt.Sprintf("client %d", client), func(t *testing.T) { loseReadWriteReplies(t, rounds/clients) }})
+	}
+	together(t, cases...)
+}
+
+func loseReadWriteReplies(t *testing.T, rounds int) {
+	t.Helper()
 	server := redisserver.Start(t)
 	proxy := faultproxy.New(t, server.Addr())
 	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -309,11 +308,8 @@ func TestLeak_NestedHolds(t *testing.T) {
 						ctx, _ = acquired(t, ctx, locks.Lock("k"))
 					}
 				}()
-				eventually(t, "the key of leaked holds to go", func() bool {
-					runtime.GC()
-					return b.Exists(context.Background(), "k").Val() == 0
-				})
-				eventually(t, "the leaks to be told", func() bool { runtime.GC(); return len(told) == depth })
+				collected(t, "the key of leaked holds to go", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
+				collected(t, "the leaks to be told", func() bool { return len(told) == depth })
 				eventually(t, "no hold to be left", func() bool { return len(locks.Holds()) == 0 })
 			})
 		})

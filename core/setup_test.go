@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,18 @@ func eachBed(t *testing.T, body func(t *testing.T, b *bed)) {
 		t.Parallel()
 		body(t, serverBed(t))
 	})
+}
+
+// oneOf is a subtest that does hardly anything but wait.
+type oneOf struct {
+	name string
+	body func(t *testing.T)
+}
+
+// together runs them all at once, in the place of one among the tests that run at once.
+func together(t *testing.T, subtests ...oneOf) {
+	t.Helper()
+	eachOf(len(subtests), func(i int) { t.Run(subtests[i].name, subtests[i].body) })
 }
 
 func embeddedBed(t *testing.T) *bed {
@@ -221,6 +234,21 @@ func eventually(t *testing.T, what string, ok func() bool) {
 			t.Fatalf("never: %s", what)
 		}
 	}
+}
+
+// collected polls until ok, and has the garbage collected before it looks: seldom, since a
+// collection takes all processors from the tests beside this one.
+func collected(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	var next time.Time
+	eventually(t, what, func() bool {
+		if time.Now().Before(next) {
+			return false
+		}
+		runtime.GC()
+		next = time.Now().Add(50 * time.Millisecond)
+		return ok()
+	})
 }
 
 // pass lets time go by in a bubble.

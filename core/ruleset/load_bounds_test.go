@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/racedetector"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -50,7 +51,11 @@ func bombs() map[string]string {
 func TestLoad_AnswersSoon(t *testing.T) {
 	t.Parallel()
 	const maxProblems, maxText = 1000, 1 << 20
+	largest := racedetector.Or(4<<20, 1_200_000) // a file is read by one goroutine
 	for want, text := range bombs() {
+		if len(text) > largest {
+			continue
+		}
 		start := time.Now()
 		_, err := ruleset.Load("locks.yaml", []byte(text))
 		if took := time.Since(start); took > 2*time.Minute {
