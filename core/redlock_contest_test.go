@@ -59,6 +59,9 @@ func contend(t *testing.T, all []*contender, callers int, lasts time.Duration, w
 					if err != nil && !errors.Is(err, core.ErrNotAcquired) && !errors.Is(err, core.ErrLost) && !errors.Is(err, core.ErrUnavailable) {
 						t.Error(err)
 					}
+					if errors.Is(err, core.ErrUnavailable) {
+						wait(ctx, time.Millisecond) // where it fails at once the time of the bubble would stand still
+					}
 				}
 			})
 		}
