@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/core"
 )
 
 // Who has waited longest is next, whatever the process: all callers get the same, and
@@ -129,7 +131,7 @@ func TestTurns_IdleListenersCostLittle(t *testing.T) {
 			t.Errorf("%d turns of 1 ms in three seconds", n)
 		}
 		start := time.Now()
-		_, hold := acquired(t, t.Context(), b.locks().Lock("k"))
+		_, hold := acquired(t, t.Context(), b.locks().Lock("k"), core.WaitTime(10*time.Second))
 		if took := time.Since(start); took > 250*time.Millisecond {
 			t.Errorf("a turn after %s", took)
 		}

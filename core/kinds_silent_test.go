@@ -136,6 +136,7 @@ func busyWith(ctx context.Context, t *testing.T, m member, locks *core.Client) (
 			for ctx.Err() == nil {
 				had, err := m.have(ctx, locks, "k")
 				if err != nil {
+					wait(ctx, time.Millisecond) // where it fails at once the time of a bubble would stand still
 					continue
 				}
 				turns.Add(1)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
 )
 
 const tokens = "redisson_lock_token:{order:42}"
@@ -182,25 +184,39 @@ func TestSpin_BackOff(t *testing.T) {
 	})
 }
 
-// A spinning waiter of another process has its turn beside one that keeps the lock busy.
+// A spinning waiter of another process has its turn beside one that keeps the lock busy. It comes when
+// that one has had turns: where both come at the same instant, chance decides whether it is there before
+// them and has all of its turns at once. Each has a way of its own to Redis, as in life, so that what
+// the two do is at no instant the same.
 func TestSpin_TurnBesideABusyClient(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
-		busy, lone := b.locks(), b.locks()
-		ctx, stop := context.WithCancel(context.Background())
+		_, near := faultproxy.Far(t, b.Client, 70*time.Microsecond)
+		_, far := faultproxy.Far(t, b.Client, 110*time.Microsecond)
+		busy, lone := locksOn(t, near), locksOn(t, far)
+		ctx, stop := context.WithCancel(t.Context())
 		var callers sync.WaitGroup
+		var served atomic.Int64
 		for range 4 {
 			callers.Go(func() {
 				for ctx.Err() == nil {
-					_ = busy.SpinLock("k").Do(ctx, func(context.Context) error {
-						time.Sleep(time.Millisecond) // the work, in the time of the bubble
+					err := busy.SpinLock("k").Do(ctx, func(context.Context) error {
+						served.Add(1)
+						time.Sleep(5 * time.Millisecond) // the work, in the time of the bubble
 						return nil
 					})
+					if err != nil && ctx.Err() == nil {
+						t.Error(err)
+						return
+					}
 				}
 			})
 		}
 		for range 5 {
+			pass(100 * time.Millisecond) // longer than the lock is left free for others
+			start, before := time.Now(), served.Load()
 			_, hold := acquired(t, t.Context(), lone.SpinLock("k"), core.WaitTime(4*time.Second))
+			t.Logf("a turn after %s and %d of theirs", time.Since(start), served.Load()-before)
 			released(t, hold)
 		}
 		stop()

@@ -184,8 +184,8 @@ func TestReadWrite_WriterDoesNotStarve(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan struct{})
 		const readers = 12
+		ended := make(chan struct{}, readers)
 		for i := range readers {
 			lock := b.locks().ReadLock("map")
 			go func() {
@@ -203,7 +203,7 @@ func TestReadWrite_WriterDoesNotStarve(t *testing.T) {
 		locks := b.locks()
 		for range 10 {
 			start := time.Now()
-			_, hold := acquired(t, ctx, locks.WriteLock("map"))
+			_, hold := acquired(t, ctx, locks.WriteLock("map"), core.WaitTime(10*time.Second))
 			if waited := time.Since(start); waited > 500*time.Millisecond {
 				t.Errorf("the writer waited %s beside readers of 100ms", waited)
 			}

@@ -25,7 +25,10 @@ type island struct {
 // onIslands runs a test of time on n embedded servers.
 func onIslands(t *testing.T, n int, body func(t *testing.T, servers []*island)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { body(t, islands(t, n)) })
+	synctest.Test(t, func(t *testing.T) {
+		endsWithinADay(t)
+		body(t, islands(t, n))
+	})
 }
 
 func islands(t *testing.T, n int) []*island {

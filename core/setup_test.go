@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,7 +76,33 @@ func serverBed(t *testing.T) *bed {
 // inBubble runs a test of time on the embedded Redis: hours take no time.
 func inBubble(t *testing.T, body func(t *testing.T, b *bed)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { body(t, embeddedBed(t)) })
+	synctest.Test(t, func(t *testing.T) {
+		endsWithinADay(t)
+		body(t, embeddedBed(t))
+	})
+}
+
+// endsWithinADay ends all tests when one in a bubble is still there after a day of its time. Who waits
+// there for what never comes would else wait for as long as anything else goes on, such as renewals,
+// with no pause between them, and leave the other tests no processor. The longest test takes two hours.
+func endsWithinADay(t *testing.T) {
+	t.Helper()
+	timer := time.AfterFunc(24*time.Hour, func() {
+		panic(t.Name() + ": a day of the bubble is over, and it still waits:\n\n" + bubbleStacks())
+	})
+	t.Cleanup(func() { timer.Stop() })
+}
+
+// bubbleStacks are the stacks of the goroutines in the bubble in which it is called.
+func bubbleStacks() string {
+	buf := make([]byte, 64<<20)
+	all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	header, _, _ := strings.Cut(all[0], "\n") // its own comes first
+	_, own, ok := strings.Cut(header, "synctest bubble ")
+	return strings.Join(slices.DeleteFunc(all, func(stack string) bool {
+		header, _, _ := strings.Cut(stack, "\n")
+		return !ok || !strings.Contains(header, "synctest bubble "+own)
+	}), "\n\n")
 }
 
 // locks makes a lock client, as another process would have it. What it still holds
