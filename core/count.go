@@ -46,6 +46,9 @@ func (c counted) change(ctx context.Context, what, method string, n int) error {
 // execute is operate for a caller that was admitted.
 func (c counted) execute(ctx context.Context, key, what string, n int) (changed bool, err error) {
 	locks, kind := c.lock.client, c.lock.kind
+	if err := c.ofItsKind(key); err != nil {
+		return false, err
+	}
 	op := locks.nextField(kind) + ":" + what + ":" + strconv.Itoa(n)
 	found, fate, err := c.settle(context.WithoutCancel(ctx), key, op)
 	if err != nil {
@@ -61,6 +64,14 @@ func (c counted) execute(ctx context.Context, key, what string, n int) (changed 
 		done, nothing := strings.CutPrefix(settled, redisstore.Nothing)
 		return nothing && done == op
 	}), nil
+}
+
+// ofItsKind refuses a name that this client has in use as another kind.
+func (c counted) ofItsKind(key string) error {
+	if err := c.lock.client.queues.Check(key, c.lock.kind.Family); err != nil {
+		return notQueued(err, key, c.lock.kind)
+	}
+	return nil
 }
 
 // settle sends an operation until it is answered, or its time is over. The fate is that of all its

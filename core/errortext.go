@@ -85,7 +85,11 @@ func knownText(err error) (string, bool) {
 // text describes the failure without its cause, with a name of the key.
 func (e *NotAcquiredError) text(key string) string {
 	text := fmt.Sprintf("core: lock %q not acquired after %s", key, e.Waited.Round(time.Microsecond))
-	if e.BlockedBy != "" {
+	switch e.BlockedBy {
+	case "":
+	case redisstore.ModeField:
+		text += " (its key is that of a read/write lock)"
+	default:
 		text += fmt.Sprintf(" (held by %s)", e.BlockedBy)
 	}
 	return text

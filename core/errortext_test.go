@@ -122,6 +122,10 @@ func TestErrorText_KeepsWhatHelps(t *testing.T) {
 			"core: lock \"" + core.KeyHash("order:42") + "\" not acquired after 1s (held by a:1): context deadline exceeded",
 		},
 		{
+			&core.NotAcquiredError{Key: "order:42", Waited: time.Second, BlockedBy: "mode"},
+			"core: lock \"" + core.KeyHash("order:42") + "\" not acquired after 1s (its key is that of a read/write lock)",
+		},
+		{
 			fmt.Errorf("%w: %w", core.ErrUnavailable, foreign),
 			"core: redis unavailable: an error of type *errors.errorString, whose text may name a key",
 		},

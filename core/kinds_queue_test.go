@@ -71,3 +71,30 @@ func TestKinds_OneForEachNameOfAMultiLock(t *testing.T) {
 		released(t, both)
 	})
 }
+
+// What changes a count leaves alone what is none, and what this client holds as another kind.
+func TestKinds_ACountIsNoOtherKind(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		mine, others := b.locks(), b.locks()
+		_, lock := acquired(t, t.Context(), mine.Lock("k"))
+		_, err := mine.CountDownLatch("k").Delete(t.Context())
+		wantErr(t, err, core.ErrInvalid)
+		_, err = others.CountDownLatch("k").Delete(t.Context())
+		wantErr(t, err, core.ErrUnavailable)
+		b.wantCount(lock, "1")
+		wantErr(t, mine.CountDownLatch("k").CountDown(t.Context()), core.ErrInvalid)
+		released(t, lock)
+
+		pool := mine.PermitSemaphore("pool", 2)
+		_, permit := acquired(t, t.Context(), pool.Lock)
+		wantErr(t, mine.CountDownLatch("pool").CountDown(t.Context()), core.ErrInvalid)
+		wantErr(t, mine.Semaphore("pool").Release(t.Context(), 5), core.ErrInvalid)
+		_, err = mine.CountDownLatch("pool").Delete(t.Context())
+		wantErr(t, err, core.ErrInvalid)
+		if free, err := pool.Available(t.Context()); free != 1 || err != nil {
+			t.Errorf("%d are free, %v", free, err)
+		}
+		released(t, permit)
+	})
+}

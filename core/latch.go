@@ -49,8 +49,16 @@ func (l CountDownLatch) Await(ctx context.Context, opts ...AcquireOption) error 
 	return err
 }
 
-// Delete opens the latch, whatever its count, and reports whether it was closed.
+// Delete opens the latch, whatever its count, and reports whether it was closed. It deletes no lock, but
+// does not tell a count from another, such as the number of a semaphore that other clients have in use.
 func (l CountDownLatch) Delete(ctx context.Context) (bool, error) {
+	key, err := l.lock.client.key(l.lock.kind, l.lock.name)
+	if err != nil {
+		return false, err
+	}
+	if err := l.ofItsKind(key); err != nil {
+		return false, err
+	}
 	deleted, _, err := ask(ctx, l.lock, "Delete", (*redisstore.Store).Force)
 	return deleted, err
 }

@@ -1,5 +1,9 @@
 package redisstore
 
+// ModeField is in the hash of a read/write lock beside its holders, and in front of them: kinds of
+// another layout see it in their way.
+const ModeField = "mode"
+
 // newReadWrite makes the two kinds of RReadWriteLock, which are one lock. A reader is one of
 // several and has keys of its own, which it does not declare: a script over several keys fails
 // while their slot moves.

@@ -68,8 +68,8 @@ func (i *inspector) judge(s *site) bool {
 	if preview == nil || s.endpoint.Transport == ruleset.TransportFunc {
 		return preview != nil
 	}
-	for n, r := range s.rules {
-		if name, constant := preview.Constant(n); constant && !r.Disabled {
+	for n, r := range s.rules { // a semaphore is mostly meant for all requests
+		if name, constant := preview.Constant(n); constant && !r.Disabled && r.Kind != ruleset.Semaphore {
 			i.findings.addOnce(report.Warning, r.Problem(keyField(r),
 				quoted(name)+" is one lock for all requests of the endpoint: put a part such as #{"+s.example+"} into it, unless that is meant"))
 		}
