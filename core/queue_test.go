@@ -471,7 +471,7 @@ func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 	cancel()
 	callers.Wait()
 	slices.Sort(waits)
-	if median := waits[len(waits)/2]; median > 200 {
+	if median := waits[len(waits)/2]; median > 64 { // four runs
 		t.Errorf("the others have a median of %d turns before it: %v", median, waits)
 	}
 }
