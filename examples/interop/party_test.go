@@ -50,9 +50,13 @@ func take(t *testing.T, p party, k kind, name string) grant {
 	return received(t, p.ask(t, k, name), p.String()+" to have "+name)
 }
 
+// patience is longer than the lease of 30 s at whose end a waiter of Java looks that has missed its
+// message: it is late then, which each test judges.
+const patience = 45 * time.Second
+
 func received(t *testing.T, grants <-chan grant, what string) grant {
 	t.Helper()
-	limit := time.NewTimer(30 * time.Second)
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	select {
 	case g := <-grants:
@@ -61,7 +65,7 @@ func received(t *testing.T, grants <-chan grant, what string) grant {
 		}
 		return g
 	case <-limit.C:
-		t.Fatalf("waited 30 s for %s", what)
+		t.Fatalf("waited %s for %s", patience, what)
 	}
 	return grant{}
 }

@@ -11,7 +11,7 @@ import (
 // for a busy machine; what it takes is printed.
 const (
 	wokenWithin    = 2 * time.Second        // by Java
-	lateOnes       = 2                      // not woken within that: before 3.28, Redisson misses a message now and then
+	lateOnes       = 2                      // not woken within that: Redisson misses a message now and then, before 3.28 above all
 	usuallyWithin  = 250 * time.Millisecond // the median
 	handOverRounds = 20                     // counted
 	warmUpRounds   = 15                     // not counted: Java has to load its classes
