@@ -65,7 +65,7 @@ func benchmarkCostCalls(b *testing.B) {
 }
 
 // perTurn is how many acquisitions one turn has.
-const perTurn = 16
+const perTurn = 32
 
 // variant is one of several ways to do the same.
 type variant struct {

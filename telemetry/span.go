@@ -43,7 +43,7 @@ func (s *span) Value(key any) any {
 // its context is passed on: children inherit that they are not sampled.
 func (t *Telemetry) start(ctx context.Context, name string, r *rule, a core.Acquisition) context.Context {
 	ctx, s := t.tracer.Start(ctx, name, r.spanStart...)
-	if !s.IsRecording() {
+	if !s.SpanContext().IsSampled() && !s.IsRecording() { // the first answer is the cheaper one
 		return ctx
 	}
 	return &span{Context: ctx, Span: s, owner: t, rule: r, name: name, key: a.Key, begun: a.Start}
