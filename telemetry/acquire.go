@@ -19,8 +19,8 @@ func (t *Telemetry) ObserveAcquireStart(ctx context.Context, a core.Acquisition)
 
 // ObserveContention counts a waiter and notes who is in the way.
 func (t *Telemetry) ObserveContention(ctx context.Context, c core.Contention) {
-	t.rule(c.Label, c.Kind).waiting.Add(1)
 	s := t.spanOf(ctx, spanAcquire, c.Acquisition)
+	t.ruleOf(s, &c.Acquisition).waiting.Add(1)
 	if s == nil {
 		return
 	}
@@ -28,29 +28,39 @@ func (t *Telemetry) ObserveContention(ctx context.Context, c core.Contention) {
 		s.AddEvent(eventContended)
 		return
 	}
-	s.AddEvent(eventContended, trace.WithAttributes(attrBlockedBy.String(valid(c.BlockedBy))))
+	s.AddEvent(eventContended, trace.WithAttributes(blockedBy(c.BlockedBy)...))
+	t.linkBlocker(s, c.BlockedBy)
+}
+
+func blockedBy(field string) []attribute.KeyValue {
+	return []attribute.KeyValue{attrBlockedBy.String(valid(field))}
 }
 
 // ObserveAcquireEnd counts an acquisition and ends its span.
 func (t *Telemetry) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
-	rule := t.rule(r.Label, r.Kind)
+	s := t.spanOf(ctx, spanAcquire, r.Acquisition)
+	rule := t.ruleOf(s, &r.Acquisition)
+	outcome := rule.acquireOutcome(r.Outcome)
+	t.recordAcquire(ctx, rule, &r, outcome)
+	if s != nil {
+		t.endAcquire(s, &r, outcome)
+	}
+	t.logAcquire(ctx, rule, &r)
+}
+
+func (t *Telemetry) recordAcquire(ctx context.Context, rule *rule, r *core.AcquireResult, outcome string) {
 	if r.Contended {
 		rule.waiting.Add(-1)
 	}
-	outcome := rule.acquireOutcome(r.Outcome)
 	if t.inst.wait.Enabled(ctx) {
 		t.inst.wait.Record(ctx, r.Waited.Seconds(), rule.outcome(outcome).record...)
 	}
 	if r.RoundTrip > 0 && !r.Contended {
-		t.inst.acquire.Record(ctx, r.RoundTrip.Seconds(), rule.labels.record...)
+		t.inst.acquire.Record(exemplarIf(ctx, r.RoundTrip >= slowTrip), r.RoundTrip.Seconds(), rule.labels.record...)
 	}
 	if r.HandedOff {
 		t.inst.handoffs.Add(ctx, 1, rule.labels.add...)
 	}
-	if s := t.spanOf(ctx, spanAcquire, r.Acquisition); s != nil {
-		t.endAcquire(s, &r, outcome)
-	}
-	t.logAcquire(ctx, rule, &r)
 }
 
 // acquireOutcome is what the outcome of core is called under the rule.
@@ -65,6 +75,7 @@ func (t *Telemetry) endAcquire(s *span, r *core.AcquireResult, outcome string) {
 	t.attrs.set(s, func(room []attribute.KeyValue) []attribute.KeyValue {
 		return t.acquireSpanAttrs(room, r, outcome)
 	})
+	t.linkBlocker(s, r.BlockedBy)
 	if r.HandedOff {
 		s.AddEvent(eventHandedOver)
 	}

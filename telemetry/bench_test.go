@@ -92,7 +92,21 @@ func (discard) Shutdown(context.Context) error                  { return nil }
 func (discard) ForceFlush(context.Context) error                { return nil }
 
 func benchmarkLock(b *testing.B, tel *telemetry.Telemetry) {
-	ctx := b.Context()
+	ctx, l := b.Context(), newCalls()
+	b.ReportAllocs()
+	for b.Loop() {
+		l.make(ctx, tel)
+	}
+}
+
+// calls are what core tells of one uncontended acquisition and its hold.
+type calls struct {
+	acquisition core.Acquisition
+	acquired    core.AcquireResult
+	hold        core.HoldInfo
+}
+
+func newCalls() *calls {
 	now := time.Now()
 	a := core.Acquisition{Key: "shop:order:42", Keys: 1, Kind: core.KindReentrant, Label: "POST /orders/:id/pay", Start: now}
 	acquired := core.AcquireResult{
@@ -100,11 +114,12 @@ func benchmarkLock(b *testing.B, tel *telemetry.Telemetry) {
 		RoundTrip: 80 * time.Microsecond, Field: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:7",
 	}
 	hold := core.HoldInfo{Acquisition: a, Field: acquired.Field, Lease: 30 * time.Second, Watchdog: true, Acquired: now}
-	b.ReportAllocs()
-	for b.Loop() {
-		acquireCtx := tel.ObserveAcquireStart(ctx, a)
-		tel.ObserveAcquireEnd(acquireCtx, acquired)
-		holdCtx := tel.ObserveHoldStart(ctx, hold)
-		tel.ObserveHoldEnd(holdCtx, core.HoldResult{HoldInfo: hold, Held: 3 * time.Millisecond})
-	}
+	return &calls{acquisition: a, acquired: acquired, hold: hold}
+}
+
+func (l *calls) make(ctx context.Context, tel *telemetry.Telemetry) {
+	acquireCtx := tel.ObserveAcquireStart(ctx, l.acquisition)
+	tel.ObserveAcquireEnd(acquireCtx, l.acquired)
+	holdCtx := tel.ObserveHoldStart(ctx, l.hold)
+	tel.ObserveHoldEnd(holdCtx, core.HoldResult{HoldInfo: l.hold, Held: 3 * time.Millisecond, Remaining: 29 * time.Second})
 }

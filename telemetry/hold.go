@@ -20,13 +20,18 @@ func (t *Telemetry) ObserveHoldStart(ctx context.Context, h core.HoldInfo) conte
 	if t.tracer == nil {
 		return ctx
 	}
-	return t.start(ctx, spanHold, rule, h.Acquisition)
+	ctx = t.start(ctx, spanHold, rule, h.Acquisition)
+	if s, ok := ctx.(*span); ok && !h.Reentrant {
+		t.block(s, h.Field)
+	}
+	return ctx
 }
 
 // ObserveHoldEnd counts the end of a hold and ends its span. The hold that goes on
 // after a Handover has a span of its own, and is counted with its own end.
 func (t *Telemetry) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
-	rule := t.rule(r.Label, r.Kind)
+	s := t.spanOf(ctx, spanHold, r.Acquisition)
+	rule := t.ruleOf(s, &r.Acquisition)
 	outcome := holdOutcome(&r)
 	rule.endHold(&r.HoldInfo)
 	if outcome != outcomeMoved {
@@ -37,7 +42,7 @@ func (t *Telemetry) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
 		t.inst.releaseFailures.Add(ctx, 1, rule.labels.add...)
 		t.logRelease(ctx, rule, &r)
 	}
-	if s := t.spanOf(ctx, spanHold, r.Acquisition); s != nil {
+	if s != nil {
 		s.released(&r, outcome)
 		t.endHoldSpan(s, &r.HoldInfo, outcome)
 	}
@@ -92,10 +97,13 @@ func (t *Telemetry) recordRemaining(ctx context.Context, rule *rule, r *core.Hol
 	if r.Lost {
 		left = 0
 	}
-	t.inst.remaining.Record(ctx, min(max(left, 0), 1), rule.labels.record...)
+	t.inst.remaining.Record(exemplarIf(ctx, left <= scarce), min(max(left, 0), 1), rule.labels.record...)
 }
 
 func (t *Telemetry) endHoldSpan(s *span, h *core.HoldInfo, outcome string) {
+	if outcome != outcomeMoved {
+		t.unblock(s, h.Field)
+	}
 	t.attrs.set(s, func(room []attribute.KeyValue) []attribute.KeyValue {
 		return t.holdSpanAttrs(room, h, outcome)
 	})
@@ -153,6 +161,7 @@ func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 	t.inst.lost.Add(ctx, 1, rule.labels.add...)
 	if s := t.spanOf(ctx, spanHold, l.Acquisition); s != nil {
 		s.lose()
+		t.unblock(s, l.Field)
 	}
 	t.logLoss(ctx, rule, &l)
 }

@@ -17,11 +17,15 @@ type span struct {
 	context.Context
 	trace.Span
 
-	owner *Telemetry
-	name  string
-	key   string
-	begun time.Time
-	lost  atomic.Bool
+	owner  *Telemetry
+	rule   *rule
+	name   string
+	key    string
+	begun  time.Time
+	linked string // field of the blocker that was linked last; an acquisition's calls follow each other
+	lost   atomic.Bool
+
+	blocking atomic.Bool // a hold that waiters are linked to
 }
 
 // spanKey finds the innermost span of one Telemetry in a context.
@@ -39,10 +43,10 @@ func (s *span) Value(key any) any {
 // its context is passed on: children inherit that they are not sampled.
 func (t *Telemetry) start(ctx context.Context, name string, r *rule, a core.Acquisition) context.Context {
 	ctx, s := t.tracer.Start(ctx, name, r.spanStart...)
-	if !s.IsRecording() {
+	if !s.SpanContext().IsSampled() && !s.IsRecording() { // the first answer is the cheaper one
 		return ctx
 	}
-	return &span{Context: ctx, Span: s, owner: t, name: name, key: a.Key, begun: a.Start}
+	return &span{Context: ctx, Span: s, owner: t, rule: r, name: name, key: a.Key, begun: a.Start}
 }
 
 // spanOf finds the span of an acquisition or its hold, nil if it does not record.
@@ -56,6 +60,14 @@ func (t *Telemetry) spanOf(ctx context.Context, name string, a core.Acquisition)
 		return nil
 	}
 	return s
+}
+
+// ruleOf is the rule of an acquisition, which its span has, if it records.
+func (t *Telemetry) ruleOf(s *span, a *core.Acquisition) *rule {
+	if s != nil {
+		return s.rule
+	}
+	return t.rule(a.Label, a.Kind)
 }
 
 // fail marks the span as an error. text is fixed: errors name keys and addresses.

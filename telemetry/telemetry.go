@@ -36,6 +36,9 @@ type Telemetry struct {
 	rules table[ruleID, *rule]
 	attrs attrPool
 
+	hashes   *hashes
+	blockers blockers
+
 	mu      sync.Mutex
 	sites   map[site]declared
 	clients []*watched
@@ -79,6 +82,7 @@ func New(opts ...Option) (*Telemetry, error) {
 		sites:    make(map[site]declared),
 		reloads:  make(map[string]ruleset.Reload),
 		refused:  make(map[string]bool),
+		hashes:   newHashes(),
 		log:      newLogger(cmp.Or(cfg.logger, slog.New(slog.DiscardHandler))),
 	}
 	if _, off := cfg.tracers.(noop.TracerProvider); !off {

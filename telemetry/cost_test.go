@@ -1,0 +1,196 @@
+package telemetry_test
+
+import (
+	"context"
+	"net"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/attribute"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry"
+)
+
+// BenchmarkCost compares what telemetry costs, in one run. The variants take turns of a few
+// calls, and the median turn of each counts, so that other work on the machine weighs on all of
+// them alike.
+//
+//   - redis: one acquire and release of a free lock at a redis-server on loopback, as ratios to
+//     the same without telemetry. Bars: metrics 1.05, metrics and unsampled traces 1.10.
+//   - calls: the calls that core makes for that, without core and Redis, in nanoseconds, beside
+//     the SDK's own cost of two spans with the same attributes. Bar: all sampled at most 700 ns
+//     over the SDK's own; with metrics, which are three quarters of a microsecond of the metrics
+//     SDK, and without.
+func BenchmarkCost(b *testing.B) {
+	b.Run("redis", benchmarkCostRedis)
+	b.Run("calls", benchmarkCostCalls)
+}
+
+func benchmarkCostRedis(b *testing.B) {
+	rdb := redisServer(b)
+	none := &variant{name: "none", turn: lockTurn(b, rdb)}
+	metrics := &variant{name: "metrics", turn: lockTurn(b, rdb, core.WithObserver(newTelemetry(b, tracenoop.NewTracerProvider())))}
+	unsampled := &variant{name: "unsampled", turn: lockTurn(b, rdb, core.WithObserver(newTelemetry(b, tracers(sdktrace.NeverSample()))))}
+	sampled := &variant{name: "sampled", turn: lockTurn(b, rdb, core.WithObserver(newTelemetry(b, tracers(sdktrace.AlwaysSample()))))}
+	takeTurns(b, none, metrics, unsampled, sampled)
+	base := none.median()
+	b.ReportMetric(base, "none-ns")
+	for _, v := range []*variant{metrics, unsampled, sampled} {
+		b.ReportMetric(v.median()/base, v.name+"/none")
+	}
+}
+
+func benchmarkCostCalls(b *testing.B) {
+	off := telemetry.WithMeterProvider(metricnoop.NewMeterProvider())
+	metrics := &variant{name: "metrics", turn: callsTurn(b, newTelemetry(b, tracenoop.NewTracerProvider()))}
+	unsampled := &variant{name: "unsampled", turn: callsTurn(b, newTelemetry(b, tracers(sdktrace.NeverSample())))}
+	sampled := &variant{name: "sampled", turn: callsTurn(b, newTelemetry(b, tracers(sdktrace.AlwaysSample())))}
+	traces := &variant{name: "traces", turn: callsTurn(b, newTelemetry(b, tracers(sdktrace.AlwaysSample()), off))}
+	bare := &variant{name: "sdk", turn: bareTurn(b, tracers(sdktrace.AlwaysSample()))}
+	takeTurns(b, metrics, unsampled, sampled, traces, bare)
+	for _, v := range []*variant{metrics, unsampled, sampled, traces, bare} {
+		b.ReportMetric(v.median(), v.name+"-ns")
+	}
+	b.ReportMetric(sampled.median()-bare.median(), "sampled-over-sdk-ns")
+	b.ReportMetric(traces.median()-bare.median(), "traces-over-sdk-ns")
+}
+
+// perTurn is how many acquisitions one turn has.
+const perTurn = 32
+
+// variant is one of several ways to do the same.
+type variant struct {
+	name  string
+	turn  func() // perTurn acquisitions
+	spent []time.Duration
+}
+
+// takeTurns has each variant do as many turns as the benchmark asks for, after one that does
+// not count. The first in a round changes, so that none always comes after the same other.
+func takeTurns(b *testing.B, variants ...*variant) {
+	b.Helper()
+	for _, v := range variants {
+		v.turn()
+	}
+	for round := 0; b.Loop(); round++ {
+		for i := range variants {
+			v := variants[(round+i)%len(variants)]
+			began := time.Now()
+			v.turn()
+			v.spent = append(v.spent, time.Since(began))
+		}
+	}
+}
+
+// median is what one acquisition of the median turn took, in nanoseconds.
+func (v *variant) median() float64 {
+	slices.Sort(v.spent)
+	return float64(v.spent[len(v.spent)/2].Nanoseconds()) / perTurn
+}
+
+// newTelemetry is one with a metrics SDK of its own, unless opts say otherwise.
+func newTelemetry(b *testing.B, traces trace.TracerProvider, opts ...telemetry.Option) *telemetry.Telemetry {
+	b.Helper()
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	opts = append([]telemetry.Option{telemetry.WithMeterProvider(meters), telemetry.WithTracerProvider(traces)}, opts...)
+	tel, err := telemetry.New(opts...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return tel
+}
+
+// lockTurn takes and releases a free lock.
+func lockTurn(b *testing.B, rdb *redis.Client, opts ...core.Option) func() {
+	b.Helper()
+	locks, err := core.New(rdb, opts...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = locks.Close(context.Background()) })
+	ctx, lock := b.Context(), locks.Lock("shop:order:42")
+	label := core.Label("POST /orders/:id/pay")
+	return func() {
+		for range perTurn {
+			_, hold, err := lock.Acquire(ctx, core.WaitTime(0), label)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := hold.Release(ctx); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// callsTurn makes the calls of core.
+func callsTurn(b *testing.B, tel *telemetry.Telemetry) func() {
+	b.Helper()
+	ctx, l := b.Context(), newCalls()
+	return func() {
+		for range perTurn {
+			l.make(ctx, tel)
+		}
+	}
+}
+
+// bareTurn makes the spans of one acquisition and its hold with nothing around them.
+func bareTurn(b *testing.B, traces trace.TracerProvider) func() {
+	b.Helper()
+	tracer, ctx := traces.Tracer("bench"), b.Context()
+	start := []trace.SpanStartOption{trace.WithAttributes(
+		attribute.String("distributed_lock.rule", "POST /orders/:id/pay"), attribute.String("distributed_lock.kind", "reentrant"))}
+	end := []attribute.KeyValue{
+		attribute.String("distributed_lock.key_hash", "9c56cc51b374c3ba"), attribute.String("distributed_lock.outcome", "acquired"),
+		attribute.Bool("distributed_lock.reentry", false),
+		attribute.String("distributed_lock.holder", "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:7"), attribute.Int("distributed_lock.attempts", 1),
+	}
+	return func() {
+		for range perTurn {
+			_, s := tracer.Start(ctx, "lock.acquire", start...)
+			s.SetAttributes(end...)
+			s.End()
+			_, s = tracer.Start(ctx, "lock.hold", start...)
+			s.SetAttributes(end[:4]...)
+			s.End()
+		}
+	}
+}
+
+// redisServer is a client of a redis-server on loopback, which ends with the benchmark.
+func redisServer(b *testing.B) *redis.Client {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	if err := listener.Close(); err != nil {
+		b.Fatal(err)
+	}
+	server := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", b.TempDir())
+	if err := server.Start(); err != nil {
+		b.Skipf("no redis-server: %v", err)
+	}
+	b.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	// Until the server listens, the client dials again and again.
+	rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: 200, MinRetryBackoff: 10 * time.Millisecond, MaxRetryBackoff: 50 * time.Millisecond})
+	b.Cleanup(func() { _ = rdb.Close() })
+	if err := rdb.Ping(b.Context()).Err(); err != nil {
+		b.Fatal(err)
+	}
+	return rdb
+}

@@ -1,0 +1,196 @@
+package telemetry_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry"
+)
+
+// holdOf begins a hold with a holder field of its own.
+func (h *harness) holdOf(ctx context.Context, field string) (context.Context, core.HoldInfo) {
+	info := core.HoldInfo{Acquisition: acquisition("order:42", "pay"), Field: field}
+	return h.ObserveHoldStart(ctx, info), info
+}
+
+// wait has somebody find one blocker first, and have another one at the end.
+func (h *harness) wait(t *testing.T, first, last string) sdktrace.ReadOnlySpan {
+	t.Helper()
+	a := acquisition("order:42", "ship")
+	ctx := h.ObserveAcquireStart(t.Context(), a)
+	h.ObserveContention(ctx, core.Contention{Acquisition: a, BlockedBy: first})
+	h.ObserveAcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Contended: true, BlockedBy: last})
+	return h.span(t, "lock.acquire")
+}
+
+// wantLinks compares the links of a span with the spans of holds, by their fields.
+func wantLinks(t *testing.T, s sdktrace.ReadOnlySpan, want ...string) {
+	t.Helper()
+	var got []string
+	for _, l := range s.Links() {
+		if !l.SpanContext.IsValid() || len(l.Attributes) != 1 || short(l.Attributes[0].Key) != "blocked_by" {
+			t.Errorf("link to %v with %v", l.SpanContext, l.Attributes)
+			continue
+		}
+		got = append(got, l.Attributes[0].Value.AsString())
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("linked to the holds of %q, want %q", got, want)
+	}
+}
+
+// A waiter is linked to the hold that it found in its way, and to the last one if that is
+// another. Holders that are not of this process are not known, and nobody is linked twice.
+func TestLinks_ToTheFirstBlockerAndTheLast(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		first, last string
+		want        []string
+	}{
+		"one blocker":                {"a:1", "a:1", []string{"a:1"}},
+		"two":                        {"a:1", "a:2", []string{"a:1", "a:2"}},
+		"queued behind others first": {"", "a:2", []string{"a:2"}},
+		"a stranger first":           {"z:1", "a:2", []string{"a:2"}},
+		"a stranger last":            {"a:1", "z:1", []string{"a:1"}},
+		"nobody known":               {"", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			h.holdOf(t.Context(), "a:1")
+			h.holdOf(t.Context(), "a:2")
+			wantLinks(t, h.wait(t, tt.first, tt.last), tt.want...)
+		})
+	}
+}
+
+// The link leads to the span of the hold, in whatever trace that is.
+func TestLinks_LeadToTheSpanOfTheHold(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	request, server := h.request(t)
+	hold, info := h.holdOf(request, "a:1")
+	s := h.wait(t, "a:1", "a:1")
+	h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info})
+	server.End()
+	if got, want := s.Links()[0].SpanContext, h.span(t, "lock.hold").SpanContext(); !got.Equal(want) {
+		t.Errorf("linked to %v, want %v", got, want)
+	}
+	if s.SpanContext().TraceID() == server.SpanContext().TraceID() {
+		t.Error("the waiter is in the trace of the holder")
+	}
+}
+
+// A hold that has just ended is still found: who is handed a lock may be told after that. Many
+// holds later it is forgotten, and so is one that was lost and never released.
+func TestLinks_HoldsThatEndedAreFoundForAWhile(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(h *harness, ctx context.Context, info core.HoldInfo){
+		"released": func(h *harness, ctx context.Context, info core.HoldInfo) {
+			h.ObserveHoldEnd(ctx, core.HoldResult{HoldInfo: info, HandedOff: true})
+		},
+		"leaked": func(h *harness, ctx context.Context, info core.HoldInfo) {
+			h.ObserveLeak(ctx, core.Leak{HoldInfo: info})
+		},
+		"lost": func(h *harness, ctx context.Context, info core.HoldInfo) {
+			h.ObserveLoss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrLost})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			hold, info := h.holdOf(t.Context(), "a:1")
+			end(h, hold, info)
+			wantLinks(t, h.wait(t, "", "a:1"), "a:1")
+			h.spans.Reset()
+			for i := range 300 {
+				hold, info := h.holdOf(t.Context(), fmt.Sprintf("b:%d", i))
+				h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info})
+			}
+			wantLinks(t, h.wait(t, "a:1", "b:299"), "b:299")
+		})
+	}
+}
+
+// After a Handover the waiter is linked to the hold that goes on, and a re-entry is not what is
+// in the way.
+func TestLinks_HandedOverAndReentered(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	hold, info := h.holdOf(t.Context(), "a:1")
+	next, _ := h.holdOf(hold, "a:1")
+	h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info, Moved: true})
+	again := info
+	again.Reentrant = true
+	h.ObserveHoldEnd(h.ObserveHoldStart(next, again), core.HoldResult{HoldInfo: again})
+	s := h.wait(t, "a:1", "a:1")
+	if got, want := s.Links()[0].SpanContext, trace.SpanContextFromContext(next); !got.Equal(want) {
+		t.Errorf("linked to %s, want the hold that goes on, %s", got.SpanID(), want.SpanID())
+	}
+}
+
+// Without traces, or with those of the holder not sampled, there is nothing to link to.
+func TestLinks_OnlyToSpansThatRecord(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	for _, opts := range [][]telemetry.Option{
+		{telemetry.WithTracerProvider(tracenoop.NewTracerProvider())},
+		{telemetry.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())))},
+	} {
+		other := newHarness(t, opts...)
+		other.holdOf(t.Context(), "a:1")
+		a := acquisition("order:42", "ship")
+		ctx := other.ObserveAcquireStart(t.Context(), a)
+		other.ObserveContention(ctx, core.Contention{Acquisition: a, BlockedBy: "a:1"})
+		other.ObserveAcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Contended: true, BlockedBy: "a:1"})
+	}
+	wantLinks(t, h.wait(t, "a:1", "a:1"))
+}
+
+// End to end: of two callers of one process the second is linked to the hold of the first, which
+// hands the lock over to it.
+func TestLinks_EndToEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t)
+		locks, _ := newLocks(t, h)
+		_, hold, err := locks.Lock("order:42").Acquire(t.Context(), core.Label("first"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error)
+		go func() {
+			_, next, err := locks.Lock("order:42").Acquire(t.Context(), core.WaitTime(time.Minute), core.Label("second"))
+			if err == nil {
+				err = next.Release(t.Context())
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		field := hold.Field()
+		if err := hold.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		found := 0
+		for _, s := range h.spans.Ended() {
+			if s.Name() == "lock.acquire" && attrs(s)["rule"] == "second" {
+				wantLinks(t, s, field)
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("the second acquisition has %d spans", found)
+		}
+	})
+}
