@@ -126,15 +126,31 @@ type Stats struct {
 	Waiters int
 	// OldestWait is how long the one who came first has been waiting.
 	OldestWait time.Duration
+	// OldestHold is how long the hold that has lasted longest has been held.
+	OldestHold time.Duration
 }
 
-// Stats reads the counters of the client. No request is made.
+// Stats reads the counters of the client. No request is made. It looks at every hold.
 func (c *Client) Stats() Stats {
 	s := Stats{Holds: c.watchdog.Count(), Waiters: c.queues.Waiting()}
 	if oldest := c.queues.Oldest(); !oldest.IsZero() {
 		s.OldestWait = time.Since(oldest)
 	}
+	if oldest := c.oldestHold(); !oldest.IsZero() {
+		s.OldestHold = time.Since(oldest)
+	}
 	return s
+}
+
+// oldestHold is when the hold that has lasted longest was acquired; zero without one.
+func (c *Client) oldestHold() (oldest time.Time) {
+	for _, l := range c.watchdog.Leases() {
+		at := ownerOf(l.Holder()).since()
+		if oldest.IsZero() || !at.IsZero() && at.Before(oldest) {
+			oldest = at
+		}
+	}
+	return oldest
 }
 
 // Close ends the client. New and waiting acquisitions get [ErrClosed] at once, one

@@ -109,8 +109,8 @@ func TestClient_HoldsAndStats(t *testing.T) {
 		pass(3 * time.Second)
 
 		s := locks.Stats()
-		if s.Holds != 3 || s.Waiters != 2 || s.OldestWait != 3*time.Second {
-			t.Errorf("stats: got %+v, want 3 locks held, 2 waiters for 3s", s)
+		if s.Holds != 3 || s.Waiters != 2 || s.OldestWait != 3*time.Second || s.OldestHold != 3*time.Second {
+			t.Errorf("stats: got %+v, want 3 locks held for 3s, 2 waiters for 3s", s)
 		}
 		count := make(map[string]int)
 		for _, h := range locks.Holds() {

@@ -174,6 +174,14 @@ func (h *Hold) checkClock(now time.Time) {
 	}
 }
 
+// left is what [HoldResult] reports of the lease.
+func (s *scope) left(now time.Time) time.Duration {
+	if s.observed == nil {
+		return 0
+	}
+	return max(s.remaining(now), 0)
+}
+
 // lossCause is why fewer leases are left than are needed; nil if there are enough.
 func (s *scope) lossCause() error {
 	if len(s.owners) == 1 {
@@ -229,7 +237,7 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 	for _, o := range s.owners {
 		o.replace(old, s)
 	}
-	old.finished(HoldResult{Moved: true})
+	old.finished(HoldResult{Moved: true, Remaining: old.left(time.Now())})
 	switch cause := s.lossCause(); {
 	case cause == nil:
 	case old.lostOnce.Load(): // that was reported already
@@ -288,6 +296,9 @@ func (s *scope) finished(r HoldResult) {
 	r.HoldInfo = s.info()
 	r.Held = time.Since(r.Acquired)
 	r.Lost = s.lostOnce.Load() || errors.Is(r.Err, ErrLost)
+	if r.Lost {
+		r.Remaining = 0
+	}
 	s.observers().observeHoldEnd(s.observed, r)
 }
 

@@ -31,6 +31,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	now := time.Now()
 	h.checkClock(now)
 	s := h.scope
+	left := s.left(now) // before close ends the leases
 	if err := s.close(); err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	if errors.Is(err, ErrLost) {
 		s.lostOnRelease(err)
 	}
-	s.finished(HoldResult{Left: true, Err: err})
+	s.finished(HoldResult{Left: true, Remaining: left, Err: err})
 	return err
 }
 

@@ -63,6 +63,7 @@ type HoldInfo struct {
 type HoldResult struct {
 	HoldInfo
 	Held      time.Duration
+	Remaining time.Duration // of the lease, when the end began; 0 when lost
 	Lost      bool
 	Left      bool  // ended by [Hold.Leave]
 	Moved     bool  // ended by [Hold.Handover]; another hold goes on for the same lock

@@ -24,6 +24,8 @@ func (a *acquisition) origin() origin {
 	}
 }
 
+func (o *origin) acquired() time.Time { return o.start.Add(o.took) }
+
 // info describes the hold to the observers.
 func (s *scope) info() HoldInfo {
 	from, first := &s.origin, s.owners[0]
@@ -40,7 +42,7 @@ func (s *scope) info() HoldInfo {
 		Reentrant: from.reentrant,
 		Lease:     from.lease,
 		Watchdog:  from.watchdog,
-		Acquired:  from.start.Add(from.took),
+		Acquired:  from.acquired(),
 	}
 }
 

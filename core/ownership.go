@@ -76,6 +76,16 @@ func (o *ownership) live() []*scope {
 	return append([]*scope(nil), o.scopes...)
 }
 
+// since is when the first of the holds was acquired; zero without one.
+func (o *ownership) since() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.scopes) == 0 {
+		return time.Time{}
+	}
+	return o.scopes[0].origin.acquired()
+}
+
 // leave takes a hold away and gives how many are left. The caller has made sure
 // that it is called once per hold.
 func (o *ownership) leave(s *scope) int {

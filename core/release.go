@@ -40,11 +40,12 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	h.unwatch()
 	s.stopRenewal()
+	left := s.left(now)
 	if ctx.Done() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
 	handed, err := s.release(ctx, now)
-	s.finished(HoldResult{HandedOff: handed, Err: err})
+	s.finished(HoldResult{HandedOff: handed, Remaining: left, Err: err})
 	return err
 }
 

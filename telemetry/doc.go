@@ -78,30 +78,62 @@
 //
 // # Metrics
 //
-// Durations are in seconds with buckets from 1 ms to 60 s ([Buckets]; a View replaces
-// them). Labels are attributes with the prefix "distributed_lock.". The Prometheus
-// exporter writes distributed_lock.wait.duration as
-// distributed_lock_wait_duration_seconds, and distributed_lock.lost as
-// distributed_lock_lost_total.
+// Histograms of seconds have buckets from 100 µs to 60 s ([Buckets]; a View replaces
+// them). Labels are attributes with the prefix "distributed_lock.". [Metrics] has the table
+// as data, and the instruments are made from that.
 //
-//	metric                             type           labels                      meaning
-//	distributed_lock.wait.duration     histogram      rule kind outcome           time in Acquire, failures too
-//	distributed_lock.acquire.duration  histogram      rule kind                   round trip of an uncontended acquisition: is Redis slow?
-//	distributed_lock.hold.duration     histogram      rule kind outcome           from acquired to released
-//	distributed_lock.waiters           updowncounter  rule kind                   callers that wait now
-//	distributed_lock.held              updowncounter  rule kind                   holds that were not released yet, re-entries not counted
-//	distributed_lock.oldest_wait       gauge          client.id                   how long the first of the waiting callers has been waiting, seconds
-//	distributed_lock.renewals          counter        rule kind outcome           lease renewals: renewed, late, failed
-//	distributed_lock.lost              counter        rule kind                   holds that ended under their holder
-//	distributed_lock.release.failures  counter        rule kind                   releases that Redis did not confirm
-//	distributed_lock.failures          counter        rule kind cause strategy    locks not had or not kept, and what answered
-//	distributed_lock.unlocked          counter        rule kind reason            handlers run without their lock: proceed, disabled, dry_run, when
-//	distributed_lock.handoffs          counter        rule kind                   locks passed on inside the process
-//	distributed_lock.dry_runs          counter        rule kind outcome           what a rule in dry run would have done: acquired, busy, …
-//	distributed_lock.rules             updowncounter  state                       compiled rules: enabled, disabled, dry_run
-//	distributed_lock.reload            gauge          hash                        when the rule file in force was loaded, Unix time
-//	distributed_lock.reloads           counter        outcome                     attempts to take a rule file into force: applied, refused
-//	distributed_lock.client.info       gauge          client.id                   1 for each client that is watched
+//	metric                                  type           unit       labels                    meaning
+//	distributed_lock.wait.duration          histogram      s          rule kind outcome         time in Acquire, failures too
+//	distributed_lock.acquire.duration       histogram      s          rule kind                 round trip of an uncontended acquisition: is Redis slow?
+//	distributed_lock.hold.duration          histogram      s          rule kind outcome         from acquired to released
+//	distributed_lock.lease.remaining.ratio  histogram      1          rule kind                 part of the lease that was left at the release; 0 if it was lost
+//	distributed_lock.waiters                updowncounter  {waiter}   rule kind                 callers that wait now
+//	distributed_lock.held                   updowncounter  {hold}     rule kind                 holds that were not released yet, re-entries not counted
+//	distributed_lock.oldest_wait            gauge          s          client.id                 how long the first of the waiting callers has been waiting
+//	distributed_lock.longest_hold           gauge          s          client.id                 how long the oldest hold has lasted
+//	distributed_lock.renewals               counter        {renewal}  rule kind outcome         lease renewals: renewed, late, failed
+//	distributed_lock.lost                   counter        {hold}     rule kind                 holds that ended under their holder
+//	distributed_lock.release.failures       counter        {failure}  rule kind                 releases that Redis did not confirm
+//	distributed_lock.failures               counter        {failure}  rule kind cause strategy  locks not had or not kept, and what answered
+//	distributed_lock.unlocked               counter        {call}     rule kind reason          handlers run without their lock: proceed, disabled, dry_run, when
+//	distributed_lock.handoffs               counter        {handoff}  rule kind                 locks passed on inside the process
+//	distributed_lock.dry_runs               counter        {call}     rule kind outcome         what a rule in dry run would have done: acquired, busy, …
+//	distributed_lock.rules                  updowncounter  {rule}     state                     compiled rules: enabled, disabled, dry_run
+//	distributed_lock.rule.wait_time         gauge          s          rule kind                 how long a call of the rule waits at most; none if not at all, or for ever
+//	distributed_lock.rule.lease_time        gauge          s          rule kind                 the rule's fixed lease; none if it is renewed
+//	distributed_lock.reload.timestamp       gauge          s          hash                      when the rule file in force was loaded, Unix time
+//	distributed_lock.reloads                counter        {reload}   outcome                   attempts to take a rule file into force: applied, refused
+//	distributed_lock.client.info            gauge          {client}   client.id                 1 for each client that is watched; its id begins the holder fields in Redis
+//
+// lease.remaining.ratio is how a loss announces itself: a hold that was released with little of
+// its lease left nearly lost it. Of a lease that is renewed about two thirds or more are left when Redis
+// answers. Of rules that share their labels, rule.wait_time and rule.lease_time are the shortest.
+//
+// The Prometheus exporter of OpenTelemetry writes a dot as _, in labels too, and adds the
+// unit, and _total to counters:
+//
+//	metric                                  in Prometheus
+//	distributed_lock.wait.duration          distributed_lock_wait_duration_seconds
+//	distributed_lock.acquire.duration       distributed_lock_acquire_duration_seconds
+//	distributed_lock.hold.duration          distributed_lock_hold_duration_seconds
+//	distributed_lock.lease.remaining.ratio  distributed_lock_lease_remaining_ratio
+//	distributed_lock.waiters                distributed_lock_waiters
+//	distributed_lock.held                   distributed_lock_held
+//	distributed_lock.oldest_wait            distributed_lock_oldest_wait_seconds
+//	distributed_lock.longest_hold           distributed_lock_longest_hold_seconds
+//	distributed_lock.renewals               distributed_lock_renewals_total
+//	distributed_lock.lost                   distributed_lock_lost_total
+//	distributed_lock.release.failures       distributed_lock_release_failures_total
+//	distributed_lock.failures               distributed_lock_failures_total
+//	distributed_lock.unlocked               distributed_lock_unlocked_total
+//	distributed_lock.handoffs               distributed_lock_handoffs_total
+//	distributed_lock.dry_runs               distributed_lock_dry_runs_total
+//	distributed_lock.rules                  distributed_lock_rules
+//	distributed_lock.rule.wait_time         distributed_lock_rule_wait_time_seconds
+//	distributed_lock.rule.lease_time        distributed_lock_rule_lease_time_seconds
+//	distributed_lock.reload.timestamp       distributed_lock_reload_timestamp_seconds
+//	distributed_lock.reloads                distributed_lock_reloads_total
+//	distributed_lock.client.info            distributed_lock_client_info
 //
 // The outcomes of wait.duration are acquired, reentered, busy, debounced, overload,
 // backend, key and canceled; those of hold.duration released, left, lost, failed and

@@ -17,9 +17,8 @@ type watched struct {
 	labels metric.MeasurementOption
 }
 
-// Watch adds a client to the gauges distributed_lock.oldest_wait and
-// distributed_lock.client.info, which are read when metrics are collected. stop
-// takes it out; call it when the client is closed. A nil client is not watched.
+// Watch adds a client to the gauges distributed_lock.oldest_wait, longest_hold and
+// client.info, which are read when metrics are collected. stop takes it out; call it when the client is closed. A nil client is not watched.
 func (t *Telemetry) Watch(client *core.Client) (stop func()) {
 	if client == nil {
 		return func() {}
@@ -39,8 +38,7 @@ func (t *Telemetry) unwatch(w *watched) {
 
 // register has the gauges read at each collection.
 func (t *Telemetry) register(m metric.Meter) (metric.Registration, error) {
-	i := t.inst
-	return m.RegisterCallback(t.collect, i.waiters, i.held, i.rules, i.oldestWait, i.clientInfo, i.reload)
+	return m.RegisterCallback(t.collect, t.inst.observables()...)
 }
 
 func (t *Telemetry) collect(_ context.Context, o metric.Observer) error {
@@ -49,24 +47,19 @@ func (t *Telemetry) collect(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(t.inst.held, r.held.Load(), r.observe...)
 	}
 	t.collectReloads(o)
-	clients, states := t.snapshot()
-	for state, n := range states {
-		o.ObserveInt64(t.inst.rules, n, metric.WithAttributes(attrState.String(state)))
-	}
-	for _, w := range clients {
-		o.ObserveFloat64(t.inst.oldestWait, w.client.Stats().OldestWait.Seconds(), w.labels)
+	t.collectRules(o)
+	for _, w := range t.watched() {
+		stats := w.client.Stats()
+		o.ObserveFloat64(t.inst.oldestWait, stats.OldestWait.Seconds(), w.labels)
+		o.ObserveFloat64(t.inst.longestHold, stats.OldestHold.Seconds(), w.labels)
 		o.ObserveInt64(t.inst.clientInfo, 1, w.labels)
 	}
 	return nil
 }
 
-// snapshot reads what the mutex guards; each client's Stats has locks of its own.
-func (t *Telemetry) snapshot() ([]*watched, map[string]int64) {
-	states := map[string]int64{stateEnabled: 0, stateDisabled: 0, stateDryRun: 0}
+// watched are the clients now; each one's Stats has locks of its own.
+func (t *Telemetry) watched() []*watched {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, s := range t.states {
-		states[s]++
-	}
-	return slices.Clone(t.clients), states
+	return slices.Clone(t.clients)
 }

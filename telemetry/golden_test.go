@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/tabwriter"
 	"time"
 
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -19,41 +20,90 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
-// TestMetricsAreThoseOfTheDocumentation compares the table in doc.go with what is
-// collected when everything has happened: names, types, labels and units.
-func TestMetricsAreThoseOfTheDocumentation(t *testing.T) {
+// TestMetricsAreThoseOfTheTable compares [telemetry.Metrics] with what is collected when
+// everything has happened: a metric that is renamed, not described or never emitted fails it.
+func TestMetricsAreThoseOfTheTable(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, _ := newLocks(t, h)
 	defer h.Watch(locks)()
 	h.everything(t)
+	collected := h.collect(t)
+	for _, want := range telemetry.Metrics() {
+		m, ok := collected[want.Name]
+		if !ok {
+			t.Errorf("%s was not collected", want.Name)
+			continue
+		}
+		delete(collected, want.Name)
+		labels := labelNames(m)
+		slices.Sort(want.Labels)
+		if typ := typeOf(t, m); typ != want.Type || m.Unit != want.Unit || m.Description != want.Meaning || !slices.Equal(labels, want.Labels) {
+			t.Errorf("%s is a %s of %q with %q, %q; described as %+v", m.Name, typ, m.Unit, labels, m.Description, want)
+		}
+		checkUnit(t, want)
+		if got := bounds(m); !slices.Equal(got, want.Buckets) {
+			t.Errorf("%s has the buckets %v, described are %v", m.Name, got, want.Buckets)
+		}
+	}
+	for name := range collected {
+		t.Errorf("%s is not described", name)
+	}
+}
 
-	got := make([]string, 0, 15)
-	for name, m := range h.collect(t) {
-		got = append(got, fmt.Sprintf("%s %s %s", name, typeOf(t, m), strings.Join(labelNames(m), " ")))
-		checkUnit(t, m)
+// TestDocumentationHasTheMetrics wants the tables of metrics in doc.go to be those that
+// [telemetry.Metrics] makes, and prints them if they are not.
+func TestDocumentationHasTheMetrics(t *testing.T) {
+	t.Parallel()
+	metrics, prometheus := [][]string{{"metric", "type", "unit", "labels", "meaning"}}, [][]string{{"metric", "in Prometheus"}}
+	for _, m := range telemetry.Metrics() {
+		var labels []string
+		for _, l := range m.Labels {
+			labels = append(labels, strings.TrimPrefix(l, "distributed_lock."))
+		}
+		metrics = append(metrics, []string{m.Name, string(m.Type), m.Unit, strings.Join(labels, " "), m.Meaning})
+		prometheus = append(prometheus, []string{m.Name, m.Prometheus})
 	}
-	slices.Sort(got)
-	if want := documented(t); !slices.Equal(got, want) {
-		t.Errorf("collected:\n%s\ndocumented:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	text := docText(t)
+	for _, rows := range [][][]string{metrics, prometheus} {
+		if want := commented(rows); !strings.Contains(text, want) {
+			t.Errorf("doc.go lacks this table:\n%s", want)
+		}
 	}
+}
+
+// commented is a table as it stands in a comment.
+func commented(rows [][]string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	w.Flush()
+	return "//\t" + strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\n", "\n//\t") + "\n"
+}
+
+func docText(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // TestSpansAreThoseOfTheDocumentation looks for every attribute and event in doc.go.
 func TestSpansAreThoseOfTheDocumentation(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := docText(t)
 	h := newHarness(t)
 	h.everything(t)
 	for _, s := range h.spans.Ended() {
 		for _, kv := range s.Attributes() {
-			wantRow(t, string(text), string(kv.Key))
+			wantRow(t, text, string(kv.Key))
 		}
 		for event := range events(s) {
-			wantRow(t, string(text), event)
+			wantRow(t, text, event)
 		}
 	}
 }
@@ -68,12 +118,18 @@ func wantRow(t *testing.T, text, name string) {
 // everything tells h of each thing that can be told.
 func (h *harness) everything(t *testing.T) {
 	t.Helper()
+	h.everythingOf(t, "order:42")
+}
+
+// everythingOf is everything for one key.
+func (h *harness) everythingOf(t *testing.T, key string) {
+	t.Helper()
 	ctx := t.Context()
-	a := acquisition("order:42", "pay")
+	a := acquisition(key, "pay")
 	h.lock(t, a)
-	info := core.HoldInfo{Acquisition: a, Token: 7}
+	info := core.HoldInfo{Acquisition: a, Token: 7, Lease: time.Minute}
 	subject := aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}
-	h.ObserveRule(aspect.RuleInfo{Subject: subject})
+	h.ObserveRule(aspect.RuleInfo{Subject: subject, WaitTime: time.Second, LeaseTime: time.Minute})
 	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "aaa", Time: time.Unix(1, 0)})
 	refused := h.ObserveAcquireStart(ctx, a)
 	h.ObserveContention(refused, core.Contention{Acquisition: a, BlockedBy: "somebody:1"})
@@ -87,77 +143,55 @@ func (h *harness) everything(t *testing.T) {
 	h.ObserveDecision(ctx, aspect.Decision{Subject: subject, DryRun: true})
 }
 
-// documented reads the table of metrics: name, type, labels.
-func documented(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, ok := strings.Cut(string(text), "labels                      meaning\n")
-	if !ok {
-		t.Fatal("doc.go has no table of metrics")
-	}
-	var rows []string
-	for line := range strings.Lines(table) {
-		columns := splitColumns(strings.TrimPrefix(line, "//\t"))
-		if len(columns) < 4 {
-			break
-		}
-		labels := strings.Fields(columns[2])
-		slices.Sort(labels)
-		rows = append(rows, fmt.Sprintf("%s %s %s", columns[0], columns[1], strings.Join(labels, " ")))
-	}
-	slices.Sort(rows)
-	return rows
-}
-
-// splitColumns cuts at two or more spaces.
-func splitColumns(line string) []string {
-	return regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), -1)
-}
-
-func typeOf(t *testing.T, m metricdata.Metrics) string {
+func typeOf(t *testing.T, m metricdata.Metrics) telemetry.MetricType {
 	t.Helper()
 	switch data := m.Data.(type) {
 	case metricdata.Sum[int64]:
 		if data.IsMonotonic {
-			return "counter"
+			return telemetry.Counter
 		}
-		return "updowncounter"
+		return telemetry.UpDownCounter
 	case metricdata.Gauge[int64], metricdata.Gauge[float64]:
-		return "gauge"
+		return telemetry.Gauge
 	case metricdata.Histogram[float64]:
-		if got := data.DataPoints[0].Bounds; !slices.Equal(got, telemetry.Buckets()) {
-			t.Errorf("%s has the buckets %v", m.Name, got)
-		}
-		return "histogram"
+		return telemetry.Histogram
 	default:
 		t.Errorf("%s is a %T", m.Name, m.Data)
 		return ""
 	}
 }
 
+// checkUnit wants seconds for times, 1 for parts of a whole, and else what is counted, in the
+// singular.
+func checkUnit(t *testing.T, m telemetry.Metric) {
+	t.Helper()
+	want := `\{[a-z]*[^s]\}`
+	switch last := m.Name[strings.LastIndexAny(m.Name, "._")+1:]; last {
+	case "duration", "time", "wait", "hold", "timestamp":
+		want = "s"
+	case "ratio":
+		want = "1"
+	}
+	if !regexp.MustCompile("^" + want + "$").MatchString(m.Unit) {
+		t.Errorf("%s is in %q, want %s", m.Name, m.Unit, want)
+	}
+}
+
+// bounds are the boundaries of the buckets of a histogram.
+func bounds(m metricdata.Metrics) []float64 {
+	if data, ok := m.Data.(metricdata.Histogram[float64]); ok {
+		return data.DataPoints[0].Bounds
+	}
+	return nil
+}
+
 func labelNames(m metricdata.Metrics) []string {
 	var names []string
 	for _, kv := range labelValues(m) {
-		names = append(names, short(kv.Key))
+		names = append(names, string(kv.Key))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-func checkUnit(t *testing.T, m metricdata.Metrics) {
-	t.Helper()
-	seconds := strings.HasSuffix(m.Name, ".duration") || m.Name == "distributed_lock.oldest_wait" || m.Name == "distributed_lock.reload"
-	switch {
-	case m.Description == "":
-		t.Errorf("%s has no description", m.Name)
-	case seconds && m.Unit != "s":
-		t.Errorf("%s is in %q, want s", m.Name, m.Unit)
-	case !seconds && (!strings.HasPrefix(m.Unit, "{") || strings.HasSuffix(m.Unit, "s}")):
-		t.Errorf("%s is in %q, want {what it counts}", m.Name, m.Unit)
-	}
 }
 
 func TestDurationsAreSeconds(t *testing.T) {
@@ -175,16 +209,13 @@ func TestDurationsAreSeconds(t *testing.T) {
 // happen.
 func TestOutcomesAreThoseOfTheDocumentation(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := docText(t)
 	acquire := []string{
 		string(core.OutcomeAcquired), string(core.OutcomeReentered), string(core.OutcomeBusy), "debounced",
 		string(core.OutcomeOverload), string(core.OutcomeBackend), string(core.OutcomeKey), string(core.OutcomeCanceled),
 	}
 	hold := []string{"released", "left", "lost", "failed", "leaked"}
-	flat := strings.ReplaceAll(string(text), "\n// ", " ")
+	flat := strings.ReplaceAll(text, "\n// ", " ")
 	for what, list := range map[string]struct {
 		pattern string
 		want    []string

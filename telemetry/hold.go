@@ -31,6 +31,7 @@ func (t *Telemetry) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
 	rule.endHold(&r.HoldInfo)
 	if outcome != outcomeMoved {
 		t.recordHold(ctx, rule, r.Held, outcome)
+		t.recordRemaining(ctx, rule, &r)
 	}
 	if outcome == outcomeFailed {
 		t.inst.releaseFailures.Add(ctx, 1, rule.labels.add...)
@@ -80,6 +81,18 @@ func (t *Telemetry) recordHold(ctx context.Context, rule *rule, held time.Durati
 	if t.inst.hold.Enabled(ctx) {
 		t.inst.hold.Record(ctx, held.Seconds(), rule.outcome(outcome).record...)
 	}
+}
+
+// recordRemaining records how much of the lease was left. A re-entry ends no lease.
+func (t *Telemetry) recordRemaining(ctx context.Context, rule *rule, r *core.HoldResult) {
+	if r.Reentrant || r.Lease <= 0 || !t.inst.remaining.Enabled(ctx) {
+		return
+	}
+	left := r.Remaining.Seconds() / r.Lease.Seconds()
+	if r.Lost {
+		left = 0
+	}
+	t.inst.remaining.Record(ctx, min(max(left, 0), 1), rule.labels.record...)
 }
 
 func (t *Telemetry) endHoldSpan(s *span, h *core.HoldInfo, outcome string) {

@@ -20,25 +20,28 @@ const (
 	eventLost          = "lost"
 )
 
+// attrPrefix begins the names of all attributes of this package.
+const attrPrefix = "distributed_lock."
+
 // The attributes of spans and labels of metrics.
 const (
-	attrRule      = attribute.Key("distributed_lock.rule")
-	attrKind      = attribute.Key("distributed_lock.kind")
-	attrOutcome   = attribute.Key("distributed_lock.outcome")
-	attrCause     = attribute.Key("distributed_lock.cause")
-	attrStrategy  = attribute.Key("distributed_lock.strategy")
-	attrReason    = attribute.Key("distributed_lock.reason")
-	attrState     = attribute.Key("distributed_lock.state")
-	attrClientID  = attribute.Key("distributed_lock.client.id")
-	attrKey       = attribute.Key("distributed_lock.key")
-	attrKeyHash   = attribute.Key("distributed_lock.key_hash")
-	attrAttempts  = attribute.Key("distributed_lock.attempts")
-	attrReentry   = attribute.Key("distributed_lock.reentry")
-	attrToken     = attribute.Key("distributed_lock.token")
-	attrHolder    = attribute.Key("distributed_lock.holder")
-	attrBlockedBy = attribute.Key("distributed_lock.blocked_by")
-	attrLate      = attribute.Key("distributed_lock.late")
-	attrHash      = attribute.Key("distributed_lock.hash")
+	attrRule      = attribute.Key(attrPrefix + "rule")
+	attrKind      = attribute.Key(attrPrefix + "kind")
+	attrOutcome   = attribute.Key(attrPrefix + "outcome")
+	attrCause     = attribute.Key(attrPrefix + "cause")
+	attrStrategy  = attribute.Key(attrPrefix + "strategy")
+	attrReason    = attribute.Key(attrPrefix + "reason")
+	attrState     = attribute.Key(attrPrefix + "state")
+	attrClientID  = attribute.Key(attrPrefix + "client.id")
+	attrKey       = attribute.Key(attrPrefix + "key")
+	attrKeyHash   = attribute.Key(attrPrefix + "key_hash")
+	attrAttempts  = attribute.Key(attrPrefix + "attempts")
+	attrReentry   = attribute.Key(attrPrefix + "reentry")
+	attrToken     = attribute.Key(attrPrefix + "token")
+	attrHolder    = attribute.Key(attrPrefix + "holder")
+	attrBlockedBy = attribute.Key(attrPrefix + "blocked_by")
+	attrLate      = attribute.Key(attrPrefix + "late")
+	attrHash      = attribute.Key(attrPrefix + "hash")
 	attrErrorType = attribute.Key("error.type") // as OpenTelemetry's semantic conventions have it
 )
 
@@ -77,5 +80,12 @@ const (
 // Buckets are the bucket boundaries of the duration histograms, in seconds. It
 // returns a new slice.
 func Buckets() []float64 {
-	return []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
+	return []float64{
+		0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+	}
+}
+
+// ratios are the bucket boundaries of a part of a whole. 0 has a bucket of its own.
+func ratios() []float64 {
+	return []float64{0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 }

@@ -30,7 +30,7 @@ func TestReloads(t *testing.T) {
 	h.ObserveReload(second)
 	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "ccc", Time: time.Unix(4, 0), Set: set, Err: errors.New("locks.yaml:3:1: no key")})
 
-	h.want(t, 3, "distributed_lock.reload", "hash", "bbb")
+	h.want(t, 3, "distributed_lock.reload.timestamp", "hash", "bbb")
 	for _, gone := range []string{"aaa", "ccc"} {
 		if _, exists := h.value(t, "distributed_lock.reload", "hash", gone); exists {
 			t.Errorf("the hash %s is not in force, and has a series", gone)

@@ -6,15 +6,8 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
-	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
-
-// site is the identity of a rule: the same name may be declared at several endpoints.
-type site struct {
-	endpoint ruleset.Endpoint
-	rule     string
-}
 
 // subject finds what was computed for the rule of an observation.
 func (t *Telemetry) subject(s aspect.Subject) *rule {
@@ -23,12 +16,13 @@ func (t *Telemetry) subject(s aspect.Subject) *rule {
 
 // ObserveRule makes the series of a rule exist.
 func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
-	t.remember(r)
 	if r.Retracted {
+		t.forget(&r)
 		return
 	}
 	ctx := context.Background() //nolint:forbidigo // rules are compiled at start-up, in no request
 	rule := t.subject(r.Subject)
+	t.remember(&r, rule)
 	rule.debounced.Store(r.Debounce > 0)
 	for _, c := range failpolicy.Causes() {
 		t.inst.failures.Add(ctx, 0, rule.failure(answer(&r.Policy, c)).add...)
@@ -38,25 +32,6 @@ func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
 	} {
 		t.inst.unlocked.Add(ctx, 0, rule.reason(string(u)).add...)
 	}
-}
-
-// remember notes the state of a rule; one that is announced again replaces itself.
-func (t *Telemetry) remember(r aspect.RuleInfo) {
-	state := stateEnabled
-	switch {
-	case r.Disabled:
-		state = stateDisabled
-	case r.DryRun:
-		state = stateDryRun
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	where := site{endpoint: r.Endpoint, rule: r.Rule}
-	if r.Retracted {
-		delete(t.states, where)
-		return
-	}
-	t.states[where] = state
 }
 
 func answer(p *failpolicy.Policy, c failpolicy.Cause) failure {

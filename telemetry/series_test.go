@@ -13,13 +13,20 @@ import (
 	"github.com/interlock-go/interlock/telemetry"
 )
 
+// TestTenThousandKeysAddNoSeries counts the series of all metrics, each of which has at least
+// one, before and after everything has happened to 10,000 keys.
 func TestTenThousandKeysAddNoSeries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.lock(t, acquisition("order:0", "pay"))
+	locks, _ := newLocks(t, h)
+	defer h.Watch(locks)()
+	h.everythingOf(t, "order:0")
+	if got, want := len(h.collect(t)), len(telemetry.Metrics()); got != want {
+		t.Fatalf("%d metrics were driven, there are %d", got, want)
+	}
 	before := h.countSeries(t)
 	for i := range 10_000 {
-		h.lock(t, acquisition(fmt.Sprintf("order:%d", i), "pay"))
+		h.everythingOf(t, fmt.Sprintf("order:%d", i))
 	}
 	if after := h.countSeries(t); after != before {
 		t.Errorf("%d series became %d", before, after)

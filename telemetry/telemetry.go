@@ -37,7 +37,7 @@ type Telemetry struct {
 	attrs attrPool
 
 	mu      sync.Mutex
-	states  map[site]string
+	sites   map[site]declared
 	clients []*watched
 	reloads map[string]ruleset.Reload // the one in force, by file
 	refused map[string]bool           // files whose last content was refused
@@ -76,7 +76,7 @@ func New(opts ...Option) (*Telemetry, error) {
 		maxRules: cfg.maxRules,
 		rawKeys:  cfg.rawKeys,
 		silent:   cfg.logger == nil,
-		states:   make(map[site]string),
+		sites:    make(map[site]declared),
 		reloads:  make(map[string]ruleset.Reload),
 		refused:  make(map[string]bool),
 		log:      newLogger(cmp.Or(cfg.logger, slog.New(slog.DiscardHandler))),

@@ -100,13 +100,19 @@ func TestCompile_TellsTheRuleObservers(t *testing.T) {
 	t.Parallel()
 	obs := &record{}
 	p := mustCompile(t, mustAspect(t, offline(t), aspect.WithObserver(obs)),
-		ruleset.Rule{Name: "pay", Key: "order:#{in.ID}", OnBackend: failpolicy.Skip}, ruleset.Rule{Name: "off", Key: "a", Disabled: true})
+		ruleset.Rule{Name: "pay", Key: "order:#{in.ID}", OnBackend: failpolicy.Skip}, ruleset.Rule{
+			Name: "off", Key: "a", Disabled: true, WaitTime: ruleset.NoWait, LeaseTime: time.Minute,
+		})
 	if len(obs.rules) != 2 {
 		t.Fatalf("got %+v", obs.rules)
 	}
 	want(t, "name", obs.rules[0].Rule, "pay")
 	want(t, "policy", obs.rules[0].Policy.OnBackend, failpolicy.Skip)
 	want(t, "disabled", obs.rules[1].Disabled, true)
+	want(t, "wait", obs.rules[0].WaitTime, ruleset.DefaultWaitTime)
+	want(t, "lease that is renewed", obs.rules[0].LeaseTime, 0)
+	want(t, "no wait", obs.rules[1].WaitTime, 0)
+	want(t, "fixed lease", obs.rules[1].LeaseTime, time.Minute)
 	want(t, "rules", len(p.Rules()), 2)
 	want(t, "endpoint", p.Endpoint(), ruleset.Func("pay"))
 	want(t, "uses in", p.Uses("in"), true)

@@ -45,7 +45,13 @@ func (c *compiled) leaseOptions() []core.AcquireOption {
 }
 
 func (c *compiled) info() RuleInfo {
-	return RuleInfo{Subject: c.subject, Disabled: c.Disabled, DryRun: c.DryRun, Debounce: c.Debounce, Policy: c.policy}
+	info := RuleInfo{
+		Subject: c.subject, Disabled: c.Disabled, DryRun: c.DryRun, Debounce: c.Debounce, WaitTime: c.wait, Policy: c.policy,
+	}
+	if !c.watchdog() {
+		info.LeaseTime = c.LeaseTime
+	}
+	return info
 }
 
 func (c *compiled) uses(variable string) bool {

@@ -24,6 +24,8 @@ type RuleInfo struct {
 	Disabled  bool
 	DryRun    bool
 	Debounce  time.Duration // the window, 0 for none; core sees its refusals as busy
+	WaitTime  time.Duration // how long a call waits at most: 0 for one attempt, [ruleset.WaitForever] for ever
+	LeaseTime time.Duration // the fixed lease; 0 for one that the watchdog renews
 	Policy    failpolicy.Policy
 	Retracted bool // the rule is in force no more: a reload took it away
 }

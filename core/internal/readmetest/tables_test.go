@@ -120,7 +120,7 @@ func TestReadme_Defaults(t *testing.T) {
 	}
 }
 
-var metricRow = regexp.MustCompile(`^//\t(distributed_lock\.\S+) +(histogram|counter|updowncounter|gauge) +(.*?)  `)
+var metricRow = regexp.MustCompile(`^//\t(distributed_lock\.\S+) +(histogram|counter|updowncounter|gauge) +(?:s|1|\{\w+\}) +(.*?)  `)
 
 // TestReadme_Metrics compares with telemetry's package comment, which has a test of
 // its own.

@@ -1,0 +1,133 @@
+package core_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// ends are the results of the holds that ended, in order.
+func (r *recorder) ends() (all []core.HoldResult) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		if end, ok := e.data.(core.HoldResult); ok {
+			all = append(all, end)
+		}
+	}
+	return all
+}
+
+// remaining ends one hold of a minute after some time and gives what the observers are told was
+// left of its lease.
+func remaining(t *testing.T, b *bed, after time.Duration, end func(h *core.Hold) error) time.Duration {
+	t.Helper()
+	obs := newRecorder()
+	_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs)).Lock("k"), core.LeaseTime(time.Minute))
+	pass(after)
+	if err := end(hold); err != nil {
+		t.Errorf("the end of the hold: %v", err)
+	}
+	return obs.ends()[0].Remaining
+}
+
+// The observers are told what was left of the lease when the end of a hold began: by a Release,
+// by Leave and by a Handover.
+func TestHoldResult_HasTheLeaseThatWasLeft(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testing.T, *core.Hold) error{
+		"release": func(t *testing.T, h *core.Hold) error { t.Helper(); return h.Release(t.Context()) },
+		"leave":   func(t *testing.T, h *core.Hold) error { t.Helper(); return h.Leave(t.Context(), time.Second) },
+		"handover": func(t *testing.T, h *core.Hold) error {
+			t.Helper()
+			_, next := h.Handover()
+			return next.Release(t.Context())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				left := remaining(t, b, 45*time.Second, func(h *core.Hold) error { return end(t, h) })
+				if left <= 14*time.Second || left > 15*time.Second {
+					t.Errorf("got %s after 45 s of a minute, want a little less than 15 s", left)
+				}
+			})
+		})
+	}
+}
+
+// Nothing was left of a lease that was lost, whoever finds out: the clock, or only the release.
+func TestHoldResult_NothingIsLeftOfALostLease(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(b *bed){
+		"its time is over":           func(*bed) { pass(2 * time.Minute) },
+		"the key has gone meanwhile": func(b *bed) { b.Del(b.t.Context(), "k") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				obs := newRecorder()
+				_, hold := acquired(t, t.Context(), b.locks(core.WithObserver(obs)).Lock("k"), core.LeaseTime(time.Minute))
+				lose(b)
+				wantErr(t, hold.Release(t.Context()), core.ErrLost)
+				if end := obs.ends()[0]; end.Remaining != 0 || !end.Lost {
+					t.Errorf("got %s of a lease that was lost: %t", end.Remaining, end.Lost)
+				}
+			})
+		})
+	}
+}
+
+// The oldest hold is that which was acquired first of those that are held now, of whichever key;
+// a release makes the next one the oldest.
+func TestStats_OldestHold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		var holds []*core.Hold
+		for _, key := range []string{"a", "b", "c"} {
+			_, hold := acquired(t, t.Context(), locks.Lock(key))
+			holds = append(holds, hold)
+			pass(time.Second)
+		}
+		for _, want := range []time.Duration{3 * time.Second, 2 * time.Second, time.Second} {
+			if got := locks.Stats().OldestHold; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+			released(t, holds[0])
+			holds = holds[1:]
+		}
+		if got := locks.Stats().OldestHold; got != 0 {
+			t.Errorf("got %s without a hold", got)
+		}
+	})
+}
+
+// Stats may be read while locks come and go.
+func TestStats_WhileHoldsComeAndGo(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		var callers sync.WaitGroup
+		for range 4 {
+			callers.Go(func() {
+				for range 25 {
+					_, hold, err := locks.Lock("k").Acquire(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if s := locks.Stats(); s.OldestHold < 0 {
+						t.Errorf("got %+v", s)
+					}
+					if err := hold.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		callers.Wait()
+	})
+}

@@ -1,0 +1,118 @@
+package telemetry
+
+import (
+	"strings"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// MetricType is how the values of a metric are put together.
+type MetricType string
+
+// The types of metrics.
+const (
+	Histogram     MetricType = "histogram"
+	Counter       MetricType = "counter"
+	UpDownCounter MetricType = "updowncounter"
+	Gauge         MetricType = "gauge"
+)
+
+// Metric describes one of the metrics: for those who draw dashboards, write alerts or compare
+// them with what is emitted.
+type Metric struct {
+	Name       string     // in OpenTelemetry, such as distributed_lock.wait.duration
+	Prometheus string     // what OpenTelemetry's exporter for Prometheus calls it; of a histogram without _bucket, _sum and _count
+	Type       MetricType // its series: one per combination of labels
+	Unit       string     // s, 1, or {what is counted}
+	Labels     []string   // attributes, such as distributed_lock.rule; Prometheus has _ for each dot
+	Meaning    string     // one line, which is the metric's description, too
+	Buckets    []float64  // of a histogram, the boundaries in its unit
+}
+
+// Metrics describes all metrics of a [Telemetry], in the order of the table above. It
+// returns a new slice. Package lockz has one more.
+func Metrics() []Metric {
+	table := new(instruments).table()
+	list := make([]Metric, len(table))
+	for i := range table {
+		list[i] = table[i].describe()
+	}
+	return list
+}
+
+// definition is one row of the table that instruments are made from.
+type definition struct {
+	into    any // pointer to the instrument, which tells the type
+	name    string
+	unit    string
+	labels  string // without their prefix, separated by spaces
+	meaning string
+	buckets []float64
+}
+
+const (
+	ruleLabels    = "rule kind"
+	outcomeLabels = ruleLabels + " outcome"
+	seconds       = "s"
+)
+
+// table is what there is: the only place that names a metric.
+func (i *instruments) table() []definition {
+	return []definition{
+		{&i.wait, "distributed_lock.wait.duration", seconds, outcomeLabels, "time in Acquire, failures too", Buckets()},
+		{&i.acquire, "distributed_lock.acquire.duration", seconds, ruleLabels, "round trip of an uncontended acquisition: is Redis slow?", Buckets()},
+		{&i.hold, "distributed_lock.hold.duration", seconds, outcomeLabels, "from acquired to released", Buckets()},
+		{&i.remaining, "distributed_lock.lease.remaining.ratio", "1", ruleLabels, "part of the lease that was left at the release; 0 if it was lost", ratios()},
+		{&i.waiters, "distributed_lock.waiters", "{waiter}", ruleLabels, "callers that wait now", nil},
+		{&i.held, "distributed_lock.held", "{hold}", ruleLabels, "holds that were not released yet, re-entries not counted", nil},
+		{&i.oldestWait, "distributed_lock.oldest_wait", seconds, "client.id", "how long the first of the waiting callers has been waiting", nil},
+		{&i.longestHold, "distributed_lock.longest_hold", seconds, "client.id", "how long the oldest hold has lasted", nil},
+		{&i.renewals, "distributed_lock.renewals", "{renewal}", outcomeLabels, "lease renewals: renewed, late, failed", nil},
+		{&i.lost, "distributed_lock.lost", "{hold}", ruleLabels, "holds that ended under their holder", nil},
+		{&i.releaseFailures, "distributed_lock.release.failures", "{failure}", ruleLabels, "releases that Redis did not confirm", nil},
+		{&i.failures, "distributed_lock.failures", "{failure}", ruleLabels + " cause strategy", "locks not had or not kept, and what answered", nil},
+		{&i.unlocked, "distributed_lock.unlocked", "{call}", ruleLabels + " reason", "handlers run without their lock: proceed, disabled, dry_run, when", nil},
+		{&i.handoffs, "distributed_lock.handoffs", "{handoff}", ruleLabels, "locks passed on inside the process", nil},
+		{&i.dryRuns, "distributed_lock.dry_runs", "{call}", outcomeLabels, "what a rule in dry run would have done: acquired, busy, …", nil},
+		{&i.rules, "distributed_lock.rules", "{rule}", "state", "compiled rules: enabled, disabled, dry_run", nil},
+		{&i.waitTime, "distributed_lock.rule.wait_time", seconds, ruleLabels, "how long a call of the rule waits at most; none if not at all, or for ever", nil},
+		{&i.leaseTime, "distributed_lock.rule.lease_time", seconds, ruleLabels, "the rule's fixed lease; none if it is renewed", nil},
+		{&i.reload, "distributed_lock.reload.timestamp", seconds, "hash", "when the rule file in force was loaded, Unix time", nil},
+		{&i.reloads, "distributed_lock.reloads", "{reload}", "outcome", "attempts to take a rule file into force: applied, refused", nil},
+		{&i.clientInfo, "distributed_lock.client.info", "{client}", "client.id", "1 for each client that is watched; its id begins the holder fields in Redis", nil},
+	}
+}
+
+func (d *definition) describe() Metric {
+	m := Metric{Name: d.name, Type: d.metricType(), Unit: d.unit, Meaning: d.meaning, Buckets: d.buckets}
+	m.Prometheus = prometheusName(&m)
+	for label := range strings.FieldsSeq(d.labels) {
+		m.Labels = append(m.Labels, attrPrefix+label)
+	}
+	return m
+}
+
+func (d *definition) metricType() MetricType {
+	switch d.into.(type) {
+	case *metric.Float64Histogram:
+		return Histogram
+	case *metric.Int64Counter:
+		return Counter
+	case *metric.Int64ObservableUpDownCounter:
+		return UpDownCounter
+	default:
+		return Gauge
+	}
+}
+
+// prometheusName is the name that OpenTelemetry's exporter gives by default.
+func prometheusName(m *Metric) string {
+	name := strings.ReplaceAll(m.Name, ".", "_")
+	if m.Unit == seconds {
+		name += "_seconds"
+	}
+	if m.Type == Counter {
+		name += "_total"
+	}
+	return name
+}
