@@ -39,3 +39,11 @@ func filled(expr string) string {
 		"{POD", "{"+pod,
 	).Replace(expr)
 }
+
+// Exprs are the queries of a panel as they stand in the dashboard, with Grafana's variables.
+func (p *Panel) Exprs() (exprs []string) {
+	for _, q := range p.Queries {
+		exprs = append(exprs, filled(q.Expr))
+	}
+	return exprs
+}
