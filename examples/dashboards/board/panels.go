@@ -225,7 +225,7 @@ func ruleSets() Row {
 		},
 		{
 			Title: "Rule sets of the pods", Kind: Table, Unit: "dateTimeAsIso",
-			Answers: "Which rule file each pod has, and since when. interlock hash prints the hash of a file.",
+			Answers: "Which rule file each pod has, and since when. The hash is how sha256sum of the file begins.",
 			Queries: []Query{{"max by (job, instance, distributed_lock_hash) (distributed_lock_reload_timestamp_seconds{POD}) * 1000", ""}},
 		},
 		{
