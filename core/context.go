@@ -145,6 +145,20 @@ func Held(ctx context.Context, name string) (*Hold, bool) {
 	return nil, false
 }
 
+// HoldsOf lists the holds that ctx carries, the innermost first, of whichever client: those
+// that last, and of a lock that was entered again every hold. It is for observers that want to
+// know what a caller holds while it waits. Like [Held] it does not look where
+// [Client.FindThrough] does. No request is made; without a hold nothing is allocated.
+func HoldsOf(ctx context.Context) []HoldInfo {
+	var list []HoldInfo
+	for h := innermost(ctx); h != nil; h = innermost(h.parent) {
+		if h.hold.Remaining() > 0 {
+			list = append(list, h.hold.scope.info())
+		}
+	}
+	return list
+}
+
 // holds reports whether the hold is one of the lock name, and lasts.
 func (h *Hold) holds(name string) bool {
 	return h.Remaining() > 0 && slices.ContainsFunc(h.scope.owners, func(o *ownership) bool {

@@ -32,8 +32,9 @@ func TestMain(m *testing.M) {
 type bed struct {
 	*redis.Client
 
-	t       *testing.T
-	connect func(opts ...func(*redis.Options)) *redis.Client
+	t        *testing.T
+	embedded bool // not a real server
+	connect  func(opts ...func(*redis.Options)) *redis.Client
 }
 
 // eachBed runs a test on the embedded Redis and on a real one.
@@ -64,7 +65,7 @@ func together(t *testing.T, subtests ...oneOf) {
 func embeddedBed(t *testing.T) *bed {
 	t.Helper()
 	srv := redistest.New(t)
-	return &bed{t: t, Client: srv.Client(), connect: srv.Client}
+	return &bed{t: t, embedded: true, Client: srv.Client(), connect: srv.Client}
 }
 
 func serverBed(t *testing.T) *bed {

@@ -56,8 +56,7 @@ func (l Lock) ForceRelease(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	l.client.queues.Wake(key, "")
-	l.client.doubt(l.client.queues.Holders(key))
+	l.client.evicted(key)
 	return freed, nil
 }
 

@@ -32,11 +32,19 @@ func ofKeys(channel, prefix string) bool {
 // Redisson, even where that gives another slot; see CheckName.
 func Channel(key string) string { return derived(lockChannel, key) }
 
+// What the names of keys begin with that belong to a lock.
+const (
+	queuePrefix    = "redisson_lock_queue:"
+	timeoutsPrefix = "redisson_lock_timeout:"
+	tokenPrefix    = "redisson_lock_token:"
+	unlockPrefix   = "redisson_unlock_latch:"
+)
+
 // FairQueue is the list of those who wait for a fair lock.
-func FairQueue(key string) string { return derived("redisson_lock_queue:", key) }
+func FairQueue(key string) string { return derived(queuePrefix, key) }
 
 // FairTimeouts is the sorted set of the moments until which they wait.
-func FairTimeouts(key string) string { return derived("redisson_lock_timeout:", key) }
+func FairTimeouts(key string) string { return derived(timeoutsPrefix, key) }
 
 // FairChannel is where the one who waits with field is woken.
 func FairChannel(key, field string) string { return Channel(key) + ":" + field }
@@ -50,11 +58,11 @@ func ReadTimeout(key, field string, n int) string {
 }
 
 // UnlockLatch is where Redisson notes for a while that the unlock with this id was executed.
-func UnlockLatch(key, id string) string { return derived("redisson_unlock_latch:", key) + ":" + id }
+func UnlockLatch(key, id string) string { return derived(unlockPrefix, key) + ":" + id }
 
 // tokenCounter is where Redisson counts the fencing tokens of key. It is in the slot of the
 // key, as the channel is.
-func tokenCounter(key string) string { return derived("redisson_lock_token:", key) }
+func tokenCounter(key string) string { return derived(tokenPrefix, key) }
 
 // SemaphoreChannel is where permits that come back are published, leased ones too.
 func SemaphoreChannel(key string) string { return derived(semaphoreChannel, key) }

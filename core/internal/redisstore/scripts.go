@@ -32,9 +32,7 @@ type script struct {
 	digest any
 }
 
-// scriptOf makes a script of the files with these names, one behind the other, and computes the
-// digest by which Redis caches it. Redis names scripts by their SHA-1; it protects nothing, so a
-// FIPS-only process may use it.
+// scriptOf makes a script of the files with these names, one behind the other.
 func scriptOf(files ...string) script {
 	var text strings.Builder
 	for _, file := range files {
@@ -44,7 +42,12 @@ func scriptOf(files ...string) script {
 		}
 		_, _ = text.Write(part)
 	}
-	source := text.String()
+	return scriptFrom(text.String())
+}
+
+// scriptFrom makes a script of its source, and computes the digest by which Redis caches it. Redis
+// names scripts by their SHA-1; it protects nothing, so a FIPS-only process may use it.
+func scriptFrom(source string) script {
 	var digest string
 	fips140.WithoutEnforcement(func() {
 		sum := sha1.Sum([]byte(source))

@@ -27,17 +27,18 @@ type Config struct {
 // Store runs the scripts on one Redis: a single server, a Sentinel's master or a
 // Cluster. It is safe for concurrent use.
 type Store struct {
-	cfg      Config
-	kinds    Kinds
-	routes   *routes
-	hooks    hooks                // of the caller's client
-	single   *redis.Client        // nil in a Cluster
-	renewer  *redis.Client        // single, with the timeout of renewals
-	cluster  *redis.ClusterClient // nil outside
-	sharding sharding
-	over     context.Context //nolint:containedctx // one that has ended, for looks that do not wait
-	life     context.Context //nolint:containedctx // of what is done in the background
-	end      context.CancelFunc
+	cfg        Config
+	kinds      Kinds
+	inspection script // of a key of any kind
+	routes     *routes
+	hooks      hooks                // of the caller's client
+	single     *redis.Client        // nil in a Cluster
+	renewer    *redis.Client        // single, with the timeout of renewals
+	cluster    *redis.ClusterClient // nil outside
+	sharding   sharding
+	over       context.Context //nolint:containedctx // one that has ended, for looks that do not wait
+	life       context.Context //nolint:containedctx // of what is done in the background
+	end        context.CancelFunc
 }
 
 // ErrClient refuses a client on which locks cannot be correct.
@@ -45,7 +46,7 @@ var ErrClient = errors.New("unsupported redis client")
 
 // New makes a Store on the caller's client, which stays the caller's to close.
 func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
-	s := &Store{cfg: cfg, kinds: NewKinds()}
+	s := &Store{cfg: cfg, kinds: NewKinds(), inspection: inspection()}
 	s.life, s.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
 	over, end := context.WithCancel(s.life)
 	end()

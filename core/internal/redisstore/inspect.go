@@ -1,0 +1,132 @@
+package redisstore
+
+import (
+	"strconv"
+	"time"
+)
+
+// Found is what a key is as a lock, at one instant and as far as its layout tells.
+type Found struct {
+	Key  string
+	What string // name of a kind; empty: something else, or nothing; see Absent
+
+	Absent bool          // there is neither the key nor a queue of it
+	TTL    time.Duration // as of PTTL; of permits that of the lease that ends first
+
+	Holders  []FoundHolder // no more than MostFound
+	Held     int           // how many there are
+	Waiters  []string      // in the queue of a fair lock, the next one first; no more than MostFound
+	Waiting  int           // how many there are
+	Token    int64         // the last one that was drawn; 0: none
+	Left     int64         // permits that are available, or what a latch counts
+	Countish bool          // Left means something
+}
+
+// FoundHolder is one who has a lock.
+type FoundHolder struct {
+	Field string
+	Count int64
+	TTL   time.Duration // of this hold; negative: none
+}
+
+// MostFound is how many holders, and how many waiters, of one lock are told.
+const MostFound = 100
+
+// inspection are the scripts that look at a key of any kind.
+func inspection() script { return scriptOf("rw", "rw_others", "inspect", "inspect_key") }
+
+// InspectSource is the script that looks at a key of any kind.
+func InspectSource() string { return sourceOf(inspection()) }
+
+// Inspect prepares the question what a key is.
+func (s *Store) Inspect(now time.Time, key string) Call[Found] {
+	return typed(s.call(now, &s.inspection, key, append([]any{1, key}, besides(key)...)...), readerOf(key))
+}
+
+// besides are what the inspection of a key wants to know.
+func besides(key string) []any {
+	return []any{FairQueue(key), tokenCounter(key), PermitLeases(key), MostFound}
+}
+
+func readerOf(key string) func(reply any) (Found, error) {
+	return func(reply any) (Found, error) { return readFound(key, reply) }
+}
+
+func readFound(key string, reply any) (Found, error) {
+	r := replyReader{rest: elementsOf(reply), ok: true}
+	f := Found{Key: key, What: r.text()}
+	f.TTL = r.duration()
+	f.Held = int(r.number())
+	for holders := (replyReader{rest: r.list(), ok: true}); len(holders.rest) > 0; {
+		f.Holders = append(f.Holders, FoundHolder{holders.text(), holders.integer(), holders.duration()})
+		r.ok = r.ok && holders.ok
+	}
+	f.Waiting = int(r.number())
+	for waiters := (replyReader{rest: r.list(), ok: true}); len(waiters.rest) > 0; {
+		f.Waiters = append(f.Waiters, waiters.text())
+		r.ok = r.ok && waiters.ok
+	}
+	f.Token = r.integer()
+	f.Countish = len(r.rest) > 0 && r.rest[0] != ""
+	f.Left = r.integer()
+	if !r.ok {
+		return Found{}, unexpected("inspect", reply)
+	}
+	if f.What == "none" {
+		f.What, f.Absent = "", true
+	}
+	return f, nil
+}
+
+// replyReader takes the elements of a reply one by one. It is not ok any more when one is not
+// what was wanted.
+type replyReader struct {
+	rest []any
+	ok   bool
+}
+
+func elementsOf(reply any) []any {
+	v, _ := reply.([]any) //nolint:errcheck // empty then
+	return v
+}
+
+func (r *replyReader) next() any {
+	if len(r.rest) == 0 {
+		r.ok = false
+		return nil
+	}
+	v := r.rest[0]
+	r.rest = r.rest[1:]
+	return v
+}
+
+func (r *replyReader) text() string {
+	v, ok := r.next().(string)
+	r.ok = r.ok && ok
+	return v
+}
+
+func (r *replyReader) number() int64 {
+	v, ok := r.next().(int64)
+	r.ok = r.ok && ok
+	return v
+}
+
+func (r *replyReader) duration() time.Duration { return time.Duration(r.number()) * time.Millisecond }
+
+func (r *replyReader) list() []any {
+	v, ok := r.next().([]any)
+	r.ok = r.ok && ok
+	return v
+}
+
+// integer is a number as a text; none is 0.
+func (r *replyReader) integer() int64 {
+	text := r.text()
+	if text == "" {
+		return 0
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	r.ok = r.ok && err == nil
+	return v
+}

@@ -1,0 +1,149 @@
+-- In front of inspect_key.lua and evict.lua, behind rw.lua and rw_others.lua: what a key is as a lock, as far
+-- as its layout tells. It reads a bounded part of whatever it finds, and writes nothing: it never takes long.
+-- What belongs to a lock beside its key is read by pcall: while the slot moves, and without the right to it,
+-- it counts as not there.
+
+-- integer gives a text that is a number of 64 bits, else nil.
+local function integer(text)
+  return text and #text <= 20 and string.find(text, '^%-?%d+$') and text or nil
+end
+
+-- names says whether a field can be that of a holder.
+local function names(field)
+  return string.find(field, ':%d+$')
+end
+
+-- ms is a time that is left as a reply has it: -1 where it has no end.
+local function ms(left)
+  return left == math.huge and -1 or left
+end
+
+-- drawn gives the last fencing token that was drawn of a counter, else ''.
+local function drawn(counter)
+  local length = redis.pcall('STRLEN', counter)
+  return type(length) == 'number' and length <= 20 and integer(redis.call('GET', counter)) or ''
+end
+
+-- queued gives how many wait in a queue, and the first of them.
+local function queued(queue, most)
+  local n = redis.pcall('LLEN', queue)
+  if type(n) ~= 'number' or n == 0 then
+    return 0, {}
+  end
+  return n, redis.call('LRANGE', queue, 0, most - 1)
+end
+
+-- alone gives the only holder of a hash without a mode, nil if that is not the hash of a lock.
+local function alone(key)
+  if redis.call('HLEN', key) ~= 1 then
+    return nil
+  end
+  local field = redis.call('HKEYS', key)[1]
+  if not names(field) or redis.call('HSTRLEN', key, field) > 20 then
+    return nil
+  end
+  local count = integer(redis.call('HGET', key, field))
+  return count and {field, count, redis.call('PTTL', key)}
+end
+
+-- lasting is what a reader has left: see keyless for one without timeout keys. Of very many holds the last
+-- ones are looked at.
+local function lasting(key, field, count)
+  local most = 0
+  for n = count, math.max(count - 7, 1), -1 do
+    most = math.max(most, left(key, field, n) or 0)
+  end
+  return most > 0 and most or keyless(key, field)
+end
+
+-- several gives the mode of a read/write lock, how many have it, and some of them; nil if it is none.
+local function several(key, most)
+  local mode = redis.call('HGET', key, 'mode')
+  local ends = redis.call('HSTRLEN', key, 'interlock_until') <= 21 and redis.call('HGET', key, 'interlock_until')
+  local rest = ends and tonumber(string.sub(ends, 2)) and tonumber(string.sub(ends, 2)) - clock()
+  if rest and rest <= 0 then
+    mode, rest = 'read', nil
+  end
+  local length, fields = redis.call('HLEN', key), nil
+  if length > most + 2 then
+    fields = redis.call('HSCAN', key, 0, 'COUNT', most)[2]
+  else
+    fields = redis.call('HGETALL', key)
+  end
+  local ttl, alive, holders = redis.call('PTTL', key), 0, {}
+  for i = 1, #fields, 2 do
+    local field, count = fields[i], integer(fields[i + 1])
+    if field ~= 'mode' and field ~= 'interlock_until' then
+      local writer = writes(field)
+      if not count or not names(writer and string.sub(field, 1, -7) or field) then
+        return nil
+      end
+      local own = writer and (mode == 'write' and (rest or ttl) or 0) or lasting(key, field, tonumber(count))
+      alive = alive + (own ~= 0 and 1 or 0)
+      if own ~= 0 and alive <= most then
+        holders[#holders + 1], holders[#holders + 2], holders[#holders + 3] = field, count, ms(own)
+      end
+    end
+  end
+  return mode, #fields < 2 * length and length - (ends and 2 or 1) or alive, holders
+end
+
+-- hashed is what inspect replies of a hash; nil where it is not that of a lock.
+local function hashed(key, queue, counter, most)
+  local length = redis.call('HSTRLEN', key, 'mode')
+  local mode = (length == 4 or length == 5) and redis.call('HGET', key, 'mode')
+  local ttl, token = redis.call('PTTL', key), drawn(counter)
+  if mode == 'read' or mode == 'write' then
+    local what, n, holders = several(key, most)
+    return what and {what, ttl, n, holders, 0, {}, token, ''}
+  end
+  local holder = length == 0 and alone(key)
+  if not holder then
+    return nil
+  end
+  local n, waiters = queued(queue, most)
+  local what = n > 0 and 'fair' or token ~= '' and 'fenced' or 'reentrant'
+  return {what, ttl, 1, holder, n, waiters, token, ''}
+end
+
+-- counted is what inspect replies of a string; nil where it is not a count.
+local function counted(key, leases, most)
+  local available = redis.call('STRLEN', key) <= 20 and integer(redis.call('GET', key))
+  if not available then
+    return nil
+  end
+  local time = clock()
+  local since = '(' .. string.format('%.0f', time)
+  local out = redis.pcall('ZRANGEBYSCORE', leases, since, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
+  local holders = {}
+  for i = 1, #out, 2 do
+    if #out[i] ~= 16 then
+      return nil
+    end
+    local ends, at = tonumber(out[i + 1]), #holders
+    holders[at + 1] = (string.gsub(out[i], '.', function(byte) return string.format('%02x', string.byte(byte)) end))
+    holders[at + 2], holders[at + 3] = '1', ends < 922337203685477 and ends - time or -1
+  end
+  if #holders == 0 then
+    return {'plain_semaphore', redis.call('PTTL', key), 0, {}, 0, {}, '', available}
+  end
+  return {'semaphore', holders[3], redis.call('ZCOUNT', leases, since, '+inf'), holders, 0, {}, '', available}
+end
+
+-- inspect gives what a key is: the name of a kind, '' for something else and 'none' for nothing; ms as of
+-- PTTL; how many have it, and up to most of them, as field, count, ms; how many wait in its queue, and
+-- the first of them; the last fencing token; how many permits are left. '' where there is no such number.
+local function inspect(key, queue, counter, leases, most)
+  local kind, reply = redis.call('TYPE', key), nil
+  kind = type(kind) == 'table' and kind.ok or kind
+  if kind == 'hash' then
+    reply = hashed(key, queue, counter, most)
+  elseif kind == 'string' then
+    reply = counted(key, leases, most)
+  elseif kind == 'none' then
+    local n, waiters = queued(queue, most)
+    reply = {n > 0 and 'fair' or 'none', -2, 0, {}, n, waiters, drawn(counter), ''}
+  end
+  return reply or {'', redis.call('PTTL', key), 0, {}, 0, {}, '', ''}
+end
+

@@ -1,0 +1,156 @@
+// Package backend is the Redis of the example: a redis-server that it starts, an embedded one
+// where there is none, or one that is running already.
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// Redis is a running Redis.
+type Redis struct {
+	URL   string
+	About string // what it is, for people
+
+	options func() *redis.Options
+	stop    func() error
+	start   func(context.Context) error
+	close   func()
+}
+
+// ErrNotOurs is the answer to Stop and Start for a Redis that was running before.
+var ErrNotOurs = errors.New("this Redis was not started here")
+
+// Open uses the Redis at url. If url is empty it starts redis-server, and without that program
+// an embedded Redis.
+func Open(ctx context.Context, url string) (*Redis, error) {
+	if url != "" {
+		return running(url)
+	}
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return embedded()
+	}
+	return process(ctx, path)
+}
+
+// Client makes a client. Close it before the Redis.
+func (r *Redis) Client() *redis.Client { return redis.NewClient(r.options()) }
+
+// Stop ends the Redis: its data is lost and nobody answers.
+func (r *Redis) Stop() error { return r.stop() }
+
+// Start starts it again, where it was.
+func (r *Redis) Start(ctx context.Context) error { return r.start(ctx) }
+
+// Close ends it for good. A Redis that was running before goes on.
+func (r *Redis) Close() { r.close() }
+
+func running(url string) (*Redis, error) {
+	if _, err := redis.ParseURL(url); err != nil {
+		return nil, fmt.Errorf("-redis: %w; write redis://[user:password@]host:port/db", err)
+	}
+	return &Redis{
+		URL: url, About: "running already", options: parsed(url),
+		stop:  func() error { return ErrNotOurs },
+		start: func(context.Context) error { return ErrNotOurs },
+		close: func() {},
+	}, nil
+}
+
+func embedded() (*Redis, error) {
+	server, err := redistest.Start()
+	if err != nil {
+		return nil, err
+	}
+	return &Redis{
+		URL: server.URL(), About: "embedded, because redis-server is not on PATH", options: parsed(server.URL()),
+		stop:  func() error { server.Down(); return nil },
+		start: func(context.Context) error { server.Up(); return nil },
+		close: server.Close,
+	}, nil
+}
+
+func process(ctx context.Context, path string) (*Redis, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	p := &server{path: path, addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), port: port}
+	if err := p.start(ctx); err != nil {
+		return nil, err
+	}
+	url := "redis://" + p.addr
+	return &Redis{
+		URL: url, About: path + ", started here", options: parsed(url),
+		stop: p.stop, start: p.start, close: func() { _ = p.stop() }, //nolint:errcheck // it ends with us
+	}, nil
+}
+
+func parsed(url string) func() *redis.Options {
+	return func() *redis.Options {
+		options, err := redis.ParseURL(url)
+		if err != nil {
+			return &redis.Options{} // was parsed before
+		}
+		return options
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	_, text, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(text)
+}
+
+// server is a redis-server process that keeps nothing on disk.
+type server struct {
+	path, addr string
+	port       int
+	cmd        *exec.Cmd
+}
+
+func (s *server) start(ctx context.Context) error {
+	// Not bound to ctx: stop ends it, after the programs that use it.
+	s.cmd = exec.Command(s.path, "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+	if err := s.cmd.Start(); err != nil {
+		return fmt.Errorf("start redis-server: %w", err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: s.addr, MaxRetries: -1})
+	defer client.Close()
+	for {
+		err := client.Ping(ctx).Err()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, s.stop())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (s *server) stop() error {
+	if err := s.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	_ = s.cmd.Wait() //nolint:errcheck // says that it was killed
+	return nil
+}

@@ -1,0 +1,143 @@
+package pods
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/redis/go-redis/v9"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/telemetry"
+)
+
+// watchdog is short, so that a lock that is lost is known while you watch. The default is 30
+// seconds.
+const watchdog = 3 * time.Second
+
+// pod is one instance of the shop, with everything that is its own in a real pod: a lock
+// client, metrics, traces and a rule file.
+type pod struct {
+	ruleFile string
+	redis    *redis.Client
+	locks    *core.Client
+	metrics  *sdkmetric.MeterProvider
+	traces   *sdktrace.TracerProvider
+	observer *telemetry.Telemetry
+	scraped  http.Handler
+	rules    *ruleset.Live
+
+	engine  *gin.Engine
+	web     *http.Server
+	rpc     *grpc.Server
+	webAddr string
+	rpcAddr string
+	running sync.WaitGroup
+
+	closers []func() // run in reverse
+}
+
+func startPod(rdb *redis.Client, ruleFile string, log *slog.Logger) (_ *pod, err error) {
+	p := &pod{redis: rdb, ruleFile: ruleFile}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	for _, step := range []func(*slog.Logger) error{p.observe, p.connect, p.load, p.routes, p.methods, p.serve} {
+		if err := step(log); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// observe wires OpenTelemetry to Prometheus. The handler speaks OpenMetrics, without which
+// Prometheus gets no exemplars.
+func (p *pod) observe(log *slog.Logger) (err error) {
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+	if err != nil {
+		return err
+	}
+	p.scraped = promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	p.metrics = sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter))
+	p.traces = sdktrace.NewTracerProvider()
+	p.observer, err = telemetry.New(
+		telemetry.WithMeterProvider(p.metrics), telemetry.WithTracerProvider(p.traces), telemetry.WithLogger(log))
+	return err
+}
+
+func (p *pod) connect(*slog.Logger) (err error) {
+	p.later(func() { _ = p.redis.Close() })
+	p.locks, err = core.New(p.redis,
+		core.WithPrefix(Prefix), core.WithWatchdog(watchdog), core.WithObserver(p.observer))
+	if err != nil {
+		return err
+	}
+	p.later(func() {
+		ctx, cancel := patience()
+		defer cancel()
+		_ = p.locks.Close(ctx) //nolint:errcheck // what is held still ends with its lease
+	})
+	p.later(p.observer.Watch(p.locks))
+	return nil
+}
+
+func (p *pod) load(*slog.Logger) (err error) {
+	p.rules, err = ruleset.Watch(p.ruleFile, ruleset.WithReloadObserver(p.observer))
+	if err == nil {
+		p.later(func() { _ = p.rules.Close() })
+	}
+	return err
+}
+
+// serve starts both servers, each on a free port.
+func (p *pod) serve(log *slog.Logger) error {
+	web, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	rpc, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		_ = web.Close()
+		return err
+	}
+	p.webAddr, p.rpcAddr = web.Addr().String(), rpc.Addr().String()
+	p.web = &http.Server{Handler: p.engine, ReadHeaderTimeout: 10 * time.Second}
+	p.running.Go(func() {
+		if err := p.web.Serve(web); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("HTTP server", "error", err)
+		}
+	})
+	p.running.Go(func() {
+		if err := p.rpc.Serve(rpc); err != nil {
+			log.Error("gRPC server", "error", err)
+		}
+	})
+	p.later(func() {
+		_ = p.web.Close()
+		p.rpc.Stop()
+		p.running.Wait()
+	})
+	return nil
+}
+
+func (p *pod) later(f func()) { p.closers = append(p.closers, f) }
+
+func (p *pod) close() {
+	for i := len(p.closers) - 1; i >= 0; i-- {
+		p.closers[i]()
+	}
+}

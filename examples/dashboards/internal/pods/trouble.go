@@ -1,0 +1,59 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// LoseLock deletes the key of a lock that is held, as a careless operator would, without a
+// message. Its holder knows at its next renewal.
+func (s *Shop) LoseLock(ctx context.Context) error {
+	for {
+		n, err := s.admin.Del(ctx, Prefix+"stock:"+cellar(0)).Result()
+		if err != nil {
+			return fmt.Errorf("delete the key of a lock: %w", err)
+		}
+		if n > 0 {
+			return nil
+		}
+		if err := pause(ctx, counting/10); err != nil {
+			return err
+		}
+	}
+}
+
+// Deadlock makes two transfers in opposite directions, in the same pod, and waits for both.
+func (s *Shop) Deadlock(ctx context.Context) {
+	var both sync.WaitGroup
+	for _, path := range []string{"/transfers/carol/dave", "/transfers/dave/carol"} {
+		both.Go(func() { s.client.post(ctx, s.pods[0].webAddr, path, "{}") })
+	}
+	both.Wait()
+}
+
+// RollOut changes the rule files: of the last pod to one with a mistake, which it refuses, and
+// of the others to one that is right.
+func (s *Shop) RollOut() error {
+	for i, p := range s.pods {
+		text := strings.Replace(rules, "wait_time: 2s", "wait_time: 1900ms", 1)
+		if i == len(s.pods)-1 {
+			text = strings.Replace(rules, "wait_time: 2s", "wait_tiem: 1900ms", 1)
+		}
+		if err := replace(p.ruleFile, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RollBack gives all pods the rules with which they started.
+func (s *Shop) RollBack() error {
+	for _, p := range s.pods {
+		if err := replace(p.ruleFile, rules); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package prometheus
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+)
+
+// Fill replaces the variables of Grafana in a query by those of this server: all services,
+// pods and rules.
+func Fill(expr string) string {
+	return strings.NewReplacer(
+		"$__rate_interval", Window.String(), "$job", ".+", "$instance", ".+", "$rule", ".+",
+	).Replace(expr)
+}
+
+// Range evaluates a query at every interval from start to now.
+func (s *Server) Range(ctx context.Context, expr string, start time.Time) (model.Matrix, error) {
+	value, _, err := s.API.QueryRange(ctx, Fill(expr), v1.Range{Start: start, End: time.Now(), Step: Interval})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", expr, err)
+	}
+	series, ok := value.(model.Matrix)
+	if !ok {
+		return nil, fmt.Errorf("%s: the answer is a %s", expr, value.Type())
+	}
+	return series, nil
+}
+
+// Rules are the recording rules and alerts that the server has loaded.
+func (s *Server) Rules(ctx context.Context) (recording []v1.RecordingRule, alerts []v1.AlertingRule, err error) {
+	found, err := s.API.Rules(ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, group := range found.Groups {
+		for _, rule := range group.Rules {
+			switch rule := rule.(type) {
+			case v1.RecordingRule:
+				recording = append(recording, rule)
+			case v1.AlertingRule:
+				alerts = append(alerts, rule)
+			}
+		}
+	}
+	return recording, alerts, nil
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/examples/dashboards/board"
+	"github.com/interlock-go/interlock/examples/dashboards/internal/backend"
+	"github.com/interlock-go/interlock/examples/dashboards/internal/pods"
+	"github.com/interlock-go/interlock/examples/dashboards/internal/prometheus"
+)
+
+// requirePrograms skips the test without the programs that it runs. The check of the project
+// sets INTERLOCK_REQUIRE_PROMETHEUS, and then it fails.
+func requirePrograms(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("INTERLOCK_REQUIRE_PROMETHEUS") == "1" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+	}
+}
+
+// scene is the shop on a Redis, with customers, and a Prometheus that watches it.
+type scene struct {
+	redis *backend.Redis
+	shop  *pods.Shop
+	prom  *prometheus.Server
+	began time.Time
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	redis.SetLogger(silent{})
+	ctx := t.Context()
+	s := &scene{began: time.Now()}
+	var err error
+	if s.redis, err = backend.Open(ctx, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.redis.Close)
+	if s.shop, err = pods.Open(3, s.redis.Client, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.shop.Close)
+	rules, err := os.ReadFile("rules.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.prom, err = prometheus.Start(ctx, prometheus.Config{Targets: s.shop.Addrs(), Rules: prometheus.Quick(string(rules)), Job: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.prom.Close)
+	customers, leave := context.WithCancel(ctx)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		s.shop.Load(customers)
+	}()
+	t.Cleanup(func() {
+		leave()
+		<-gone
+	})
+	return s
+}
+
+// silent has the Redis client not log each call that fails while Redis is stopped.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// question is a query, with what it is for.
+type question struct {
+	about, expr string
+}
+
+func (s *scene) questions(t *testing.T) (all []question) {
+	t.Helper()
+	for _, row := range board.Rows() {
+		for i := range row.Panels {
+			for _, expr := range row.Panels[i].Exprs() {
+				all = append(all, question{"panel " + row.Panels[i].Title, expr})
+			}
+		}
+	}
+	for _, a := range board.Annotations() {
+		all = append(all, question{"annotation " + a.Name, a.Expr})
+	}
+	recording, alerts, err := s.prom.Rules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range recording {
+		all = append(all, question{"recording rule " + r.Name, r.Query}, question{"record " + r.Name, r.Name})
+	}
+	for _, a := range alerts {
+		all = append(all,
+			question{"condition of alert " + a.Name, a.Query},
+			question{"firing alert " + a.Name, `ALERTS{alertstate="firing", alertname="` + a.Name + `"}`})
+	}
+	if len(recording) == 0 || len(alerts) == 0 {
+		t.Fatal("Prometheus loaded no rules")
+	}
+	return all
+}
+
+// unanswered are the questions to which there has been no number above zero yet.
+func (s *scene) unanswered(t *testing.T, questions []question) (rest []question) {
+	t.Helper()
+	for _, q := range questions {
+		series, err := s.prom.Range(t.Context(), q.expr, s.began)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !above(series) {
+			rest = append(rest, q)
+		}
+	}
+	return rest
+}
+
+func above(series model.Matrix) bool {
+	for _, s := range series {
+		for _, v := range s.Values {
+			if f := float64(v.Value); f > 0 && !math.IsInf(f, 0) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// The real Prometheus scrapes the shop while it has each of its troubles. Every query of the
+// panels, annotations, recording rules and alerts then has an answer above zero at some time,
+// and every alert fires. The wait and hold times have exemplars that name a trace.
+func TestEveryQueryIsAnswered(t *testing.T) {
+	requirePrograms(t, "prometheus", "redis-server")
+	s := newScene(t)
+	questions := s.questions(t)
+	for _, trouble := range []struct {
+		name string
+		make func() error
+	}{
+		{"a lock lost", func() error { return s.shop.LoseLock(t.Context()) }},
+		{"a deadlock", func() error { s.shop.Deadlock(t.Context()); return nil }},
+		{"a bad reload", s.shop.RollOut},
+		{"Redis stopped", s.redis.Stop},
+		{"Redis started", func() error { return s.redis.Start(t.Context()) }},
+	} {
+		if err := trouble.make(); err != nil {
+			t.Fatalf("%s: %v", trouble.name, err)
+		}
+		time.Sleep(4 * time.Second) // the time in which the trouble can be seen: several scrapes
+	}
+	limit := time.Now().Add(time.Minute)
+	for {
+		questions = s.unanswered(t, questions)
+		if len(questions) == 0 {
+			break
+		}
+		if time.Now().After(limit) {
+			for _, q := range questions {
+				t.Errorf("nothing above zero: %s: %s", q.about, q.expr)
+			}
+			break
+		}
+		time.Sleep(prometheus.Interval) // until the next scrape
+	}
+	s.wantExemplars(t)
+}
+
+func (s *scene) wantExemplars(t *testing.T) {
+	t.Helper()
+	for _, metric := range []string{"distributed_lock_wait_duration_seconds_bucket", "distributed_lock_hold_duration_seconds_bucket"} {
+		found, err := s.prom.API.QueryExemplars(t.Context(), metric, s.began, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		traces := 0
+		for _, series := range found {
+			for _, e := range series.Exemplars {
+				if e.Labels["trace_id"] != "" {
+					traces++
+				}
+			}
+		}
+		if traces == 0 {
+			t.Errorf("no exemplar of %s names a trace", metric)
+		}
+	}
+}

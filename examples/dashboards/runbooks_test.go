@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/examples/dashboards/internal/backend"
+)
+
+// The commands by which the runbooks free a lock with redis-cli alone free it, and wake who
+// waits: sooner than it would look by itself. Of a fair lock they wake the head of the queue.
+func TestRunbooksFreeALock(t *testing.T) {
+	requirePrograms(t, "redis-server", "redis-cli")
+	server, err := backend.Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	for i, kind := range []struct {
+		heading string // of the commands
+		lock    func(*core.Client, string) core.Lock
+	}{
+		{"Kinds `reentrant`", (*core.Client).Lock},
+		{"Kind `fair`", (*core.Client).FairLock},
+		{"Kinds `read`", (*core.Client).WriteLock},
+	} {
+		t.Run(kind.heading, func(t *testing.T) {
+			holder, waiter := newLocks(t, server), newLocks(t, server)
+			key := fmt.Sprintf("runbook:%d", i)
+			_, hold, err := kind.lock(holder, key).Acquire(t.Context(), core.LeaseTime(time.Minute))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make(chan error, 1)
+			go func() {
+				_, next, err := kind.lock(waiter, key).Acquire(t.Context(), core.WaitTime(30*time.Second))
+				if err == nil {
+					err = next.Release(t.Context())
+				}
+				got <- err
+			}()
+			for !listens(t, server, key) {
+				time.Sleep(10 * time.Millisecond) // until the waiter listens to the channel
+			}
+			script(t, server.URL, key, commands(t, kind.heading))
+			if err := <-got; err != nil {
+				t.Errorf("the waiter did not get the lock: %v", err)
+			}
+			if err := hold.Release(t.Context()); err == nil {
+				t.Error("the holder released a lock that was freed by force")
+			}
+		})
+	}
+}
+
+func newLocks(t *testing.T, server *backend.Redis) *core.Client {
+	t.Helper()
+	rdb := server.Client()
+	locks, err := core.New(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
+		defer cancel()
+		_ = locks.Close(ctx)
+		_ = rdb.Close()
+	})
+	return locks
+}
+
+// listens reports whether somebody waits for a message about the key.
+func listens(t *testing.T, server *backend.Redis, key string) bool {
+	t.Helper()
+	rdb := server.Client()
+	defer rdb.Close()
+	channels, err := rdb.PubSubChannels(t.Context(), "*"+key+"*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(channels) > 0
+}
+
+// commands are those of the first block of shell after a text in the runbooks.
+func commands(t *testing.T, after string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(read(t, "RUNBOOKS.md"), after)
+	block := regexp.MustCompile("(?s)```sh\n(.*?)```").FindStringSubmatch(rest)
+	if !ok || block == nil {
+		t.Fatalf("no commands after %q", after)
+	}
+	return block[1]
+}
+
+// script runs commands. The last one publishes: it must have reached somebody.
+func script(t *testing.T, redis, key, text string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-e")
+	cmd.Stdin = strings.NewReader(text)
+	cmd.Env = append(os.Environ(), "REDIS="+redis, "KEY="+key)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	lines := strings.Fields(string(out))
+	if len(lines) == 0 || lines[len(lines)-1] == "0" {
+		t.Errorf("nobody was told that the lock is free: %q", out)
+	}
+}

@@ -1,0 +1,273 @@
+package lockz
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// DefaultRows is how many holds, and how many waiters, [Page.Snapshot] and JSON list unless
+// they are asked for more. The page shows htmlRows.
+const DefaultRows = 1_000
+
+// Snapshot collects what the page shows, with so many holds and waiters at most, 0 for
+// [DefaultRows]. Locks go on meanwhile: the parts may be some milliseconds apart.
+func (p *Page) Snapshot(rows int) Snapshot {
+	return p.collect(cmp.Or(rows, DefaultRows)).Snapshot
+}
+
+// view collects a snapshot.
+type view struct {
+	Snapshot
+
+	page *Page
+	now  time.Time
+	rows int
+	in   map[*waiter]int // the deadlock that a waiter is in
+	held []*hold         // the hold behind each of Holds
+}
+
+func (p *Page) collect(rows int) *view {
+	v := &view{page: p, now: time.Now(), rows: rows, in: make(map[*waiter]int)}
+	v.Time, v.Since = v.now, p.started
+	v.addClients()
+	v.addDeadlocks()
+	v.addLines(p.table.snapshot())
+	v.HoldsLeftOut, v.WaitersLeftOut = p.table.holds.over.Load(), p.table.waiters.over.Load()
+	v.addRules()
+	v.addHotKeys()
+	v.Refusals, v.RefusalsTotal = v.events(p.refusals)
+	v.Incidents, v.IncidentsTotal = v.events(p.incidents)
+	return v
+}
+
+func (v *view) addClients() {
+	v.Clients = []Client{}
+	for _, c := range v.page.watched() {
+		s := c.Stats()
+		v.Clients = append(v.Clients, Client{ID: c.ID(), Holds: s.Holds, Waiters: s.Waiters, OldestWait: seconds(s.OldestWait)})
+	}
+}
+
+// key is how a key may be shown: raw, if at all, and hashed.
+func (v *view) key(key string) (raw, hash string) {
+	if v.page.cfg.rawKeys {
+		raw = printable(key, maxName)
+	}
+	return raw, hashOf(key)
+}
+
+func (v *view) lock(r *rule, a *core.Acquisition) Lock {
+	raw, hash := v.key(a.Key)
+	return Lock{Rule: printable(r.name, maxName), Kind: string(r.kind), Key: raw, KeyHash: hash, Keys: a.Keys}
+}
+
+// locks are those of some holds, re-entries not.
+func (v *view) locks(holds []*hold) []Lock {
+	list := []Lock{}
+	for _, h := range holds {
+		if !h.info.Reentrant {
+			list = append(list, v.lock(h.rule, &h.info.Acquisition))
+		}
+	}
+	return list
+}
+
+func (v *view) addDeadlocks() {
+	v.Deadlocks, v.PastDeadlocks = []Deadlock{}, []Deadlock{}
+	list, total := v.page.cycles.latest()
+	v.DeadlocksTotal = total
+	for i, c := range list {
+		d := Deadlock{Number: int(total) - i, Found: c.found, Lasts: c.lasts()}
+		for _, s := range c.steps {
+			d.Callers = append(d.Callers, DeadlockCaller{
+				WaitsFor: v.lock(s.waiter.rule, &s.waiter.acq), Holder: printable(s.by.info.Field, maxName),
+				Holds: v.locks(s.waiter.carries), Since: s.waiter.since(), TraceID: traceID(s.waiter.trace),
+			})
+		}
+		if !d.Lasts {
+			v.PastDeadlocks = append(v.PastDeadlocks, d)
+			continue
+		}
+		v.Deadlocks = append(v.Deadlocks, d)
+		for _, s := range c.steps {
+			v.in[s.waiter] = d.Number
+		}
+	}
+}
+
+// place is a waiter and where it stands.
+type place struct {
+	*waiter
+
+	line     *line
+	position int
+}
+
+// heldLine is a hold of a line, with its re-entries.
+type heldLine struct {
+	*hold
+
+	line      *line
+	reentries int
+}
+
+// addLines lists the oldest holds and waiters; only those that are shown are written out.
+func (v *view) addLines(lines []line) {
+	var holds []heldLine
+	var places []place
+	for i := range lines {
+		l := &lines[i]
+		holds = append(holds, l.held()...)
+		for n, w := range l.waiters {
+			places = append(places, place{w, l, n + 1})
+		}
+	}
+	slices.SortFunc(holds, func(a, b heldLine) int {
+		return cmp.Or(a.info.Acquired.Compare(b.info.Acquired), cmp.Compare(a.info.Field, b.info.Field))
+	})
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(a.since().Compare(b.since()), cmp.Compare(a.acq.Key, b.acq.Key), cmp.Compare(a.position, b.position))
+	})
+	v.HoldsTotal, v.WaitersTotal = len(holds), len(places)
+	v.Holds, v.Waiters = []Hold{}, []Waiter{}
+	for _, h := range holds[:min(v.rows, len(holds))] {
+		v.Holds, v.held = append(v.Holds, v.hold(h)), append(v.held, h.hold)
+	}
+	for _, w := range places[:min(v.rows, len(places))] {
+		v.Waiters = append(v.Waiters, v.waiter(w))
+	}
+}
+
+// held are the holds of a line, one for each holder.
+func (l *line) held() []heldLine {
+	var list []heldLine
+	for _, h := range l.holds {
+		at := slices.IndexFunc(list, func(other heldLine) bool { return other.info.Field == h.info.Field })
+		switch {
+		case at < 0:
+			list = append(list, heldLine{hold: h, line: l})
+		case h.outer(list[at].hold):
+			list[at].hold = h
+			list[at].reentries++
+		default:
+			list[at].reentries++
+		}
+	}
+	return list
+}
+
+func (v *view) hold(h heldLine) Hold {
+	return Hold{
+		Lock: v.lock(h.rule, &h.info.Acquisition), Holder: printable(h.info.Field, maxName),
+		Since: h.info.Acquired, Held: seconds(v.now.Sub(h.info.Acquired)),
+		LeaseLeft: seconds(h.leaseLeft(v.now)), Watchdog: h.info.Watchdog, Reentries: h.reentries,
+		Token: h.info.Token, Lost: h.lost.Load(), Waiters: len(h.line.waiters), TraceID: traceID(h.trace),
+	}
+}
+
+func (v *view) waiter(w place) Waiter {
+	return Waiter{
+		Lock: v.lock(w.rule, &w.acq), Since: w.since(), Waited: seconds(v.now.Sub(w.since())),
+		Position: w.position, BlockedBy: v.blocker(w), Holds: v.locks(w.carries),
+		Deadlock: v.in[w.waiter], TraceID: traceID(w.trace),
+	}
+}
+
+// blocker is the oldest hold of this process that is in the way, or else who was at first.
+func (v *view) blocker(w place) Blocker {
+	for _, h := range w.line.holds {
+		if w.waitsFor(h) && !h.lost.Load() {
+			return Blocker{
+				Holder: printable(h.info.Field, maxName), Here: true,
+				Rule: printable(h.rule.name, maxName), Held: seconds(v.now.Sub(h.info.Acquired)),
+			}
+		}
+	}
+	return Blocker{Holder: printable(w.blockedBy, maxName)}
+}
+
+func (v *view) addRules() {
+	v.Rules = []Rule{}
+	for _, r := range v.page.rules.all() {
+		v.Rules = append(v.Rules, v.rule(r))
+	}
+	slices.SortFunc(v.Rules, func(a, b Rule) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.AcquiredRate+b.RefusedRate, a.AcquiredRate+a.RefusedRate),
+			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Kind, b.Kind))
+	})
+}
+
+func (v *view) rule(r *rule) Rule {
+	list := Rule{
+		Rule: printable(r.name, maxName), Kind: string(r.kind), Held: r.held.Load(), Waiting: r.waiting.Load(),
+		Outcomes: make(map[string]int64, len(outcomes)), Lost: r.lost.Load(),
+		Wait: durationsOf(&r.waits), Hold: durationsOf(&r.holds),
+	}
+	for i, o := range outcomes {
+		list.Outcomes[string(o)] = r.counts[i].Load()
+	}
+	list.Acquired, list.Refused = r.rates.last(v.now)
+	list.AcquiredRate, list.RefusedRate = mean(list.Acquired), mean(list.Refused)
+	return list
+}
+
+func durationsOf(h *histogram) Durations {
+	counts := h.counts()
+	d := Durations{P50: seconds(quantile(counts, 0.5)), P99: seconds(quantile(counts, 0.99)), Counts: counts}
+	for _, b := range bounds {
+		d.Bounds = append(d.Bounds, seconds(b))
+	}
+	return d
+}
+
+func (v *view) addHotKeys() {
+	v.HotKeys = []HotKey{}
+	for _, k := range v.page.hot.top(hotShown) {
+		raw, hash := v.key(k.key)
+		v.HotKeys = append(v.HotKeys, HotKey{
+			Key: raw, KeyHash: hash, Count: k.count - k.err, Error: k.err, Waits: k.contended, Waited: seconds(k.waited),
+		})
+	}
+}
+
+func (v *view) events(r *ring[event]) (list []Event, total int64) {
+	kept, total := r.latest()
+	list = make([]Event, 0, len(kept))
+	for _, e := range kept {
+		list = append(list, v.event(e))
+	}
+	return list, total
+}
+
+func (v *view) event(e event) Event {
+	shown := Event{
+		Time: e.at, What: printable(e.what, maxName), Rule: printable(e.rule, maxName), Kind: string(e.kind),
+		Holder: printable(e.holder, maxName), Lasted: seconds(e.lasted), TraceID: traceID(e.trace),
+	}
+	if e.key != "" {
+		shown.Key, shown.KeyHash = v.key(e.key)
+	}
+	switch {
+	case e.err == nil:
+	case v.page.cfg.rawKeys:
+		shown.Error = printable(e.err.Error(), 2*maxName)
+	default:
+		shown.Error = printable(core.ErrorText(e.err), 2*maxName)
+	}
+	return shown
+}
+
+func seconds(d time.Duration) float64 { return d.Seconds() }
+
+// traceID is empty without a trace.
+func traceID(id trace.TraceID) string {
+	if !id.IsValid() {
+		return ""
+	}
+	return id.String()
+}

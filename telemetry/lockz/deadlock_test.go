@@ -1,0 +1,217 @@
+package lockz_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry/lockz"
+)
+
+const deadlockText = "deadlock: callers wait for each other's locks"
+
+// Two callers that take two locks in opposite order are a deadlock: it is found when the second
+// one begins to wait, without anybody who looks at the page, and told once. Both callers are
+// marked for as long as it lasts.
+func TestDeadlock_OfTwo(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		a, z := b.locks.Lock("a"), b.locks.Lock("z")
+		pay, h1 := b.take(b.t.Context(), a, core.Label("pay"))
+		ship, h2 := b.take(b.t.Context(), z, core.Label("ship"))
+		first := b.wait(pay, z, core.Label("pay"), core.WaitTime(5*time.Second))
+		if n := b.counted(); n != 0 {
+			t.Errorf("counted %d before the second one waits", n)
+		}
+		time.Sleep(time.Second) // the clock of the bubble
+		second := b.wait(ship, a, core.Label("ship"), core.WaitTime(10*time.Second))
+
+		if n, logged := b.counted(), b.logs.records(t, deadlockText); n != 1 || len(logged) != 1 {
+			t.Errorf("counted %d, logged %v, want one of each", n, logged)
+		}
+		s := b.Snapshot(0)
+		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 || !s.Deadlocks[0].Lasts {
+			t.Fatalf("deadlocks: %+v, want one of two callers", s.Deadlocks)
+		}
+		c := s.Deadlocks[0].Callers
+		if c[0].WaitsFor.Rule != "ship" || c[0].Holder != h1.Field() || c[1].WaitsFor.Rule != "pay" || c[1].Holder != h2.Field() {
+			t.Errorf("callers: %+v, want ship, which waits for the hold of pay, and pay, which waits for that of ship", c)
+		}
+		for _, w := range s.Waiters {
+			if w.Deadlock != 1 {
+				t.Errorf("waiter %s is not marked: %+v", w.Rule, w)
+			}
+		}
+
+		if err := first(); !errors.Is(err, core.ErrNotAcquired) {
+			t.Error(err)
+		}
+		if s := b.Snapshot(0); len(s.Deadlocks) != 0 || len(s.PastDeadlocks) != 1 || s.Waiters[0].Deadlock != 0 {
+			t.Errorf("after the wait time of one: %+v, %+v, waiters %+v", s.Deadlocks, s.PastDeadlocks, s.Waiters)
+		}
+		b.free(h1)
+		if err := second(); err != nil {
+			t.Error(err)
+		}
+		b.free(h2)
+		if n := b.counted(); n != 1 {
+			t.Errorf("counted %d in the end, want 1", n)
+		}
+	})
+}
+
+// A ring of three is found, and is in the order of who waits for whom.
+func TestDeadlock_OfThree(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		names := []string{"a", "b", "c"}
+		var holds []*core.Hold
+		var contexts []context.Context
+		for _, name := range names {
+			ctx, hold := b.take(b.t.Context(), b.locks.Lock(name), core.Label("has-"+name))
+			holds, contexts = append(holds, hold), append(contexts, ctx)
+		}
+		var ends []func() error
+		for i := range names {
+			ends = append(ends, b.wait(contexts[i], b.locks.Lock(names[(i+1)%3]), core.Label("has-"+names[i]), core.WaitTime(time.Second)))
+		}
+		s := b.Snapshot(0)
+		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 3 {
+			t.Fatalf("deadlocks: %+v, want one of three callers", s.Deadlocks)
+		}
+		for i, rule := range []string{"has-c", "has-a", "has-b"} {
+			if got := s.Deadlocks[0].Callers[i].WaitsFor.Rule; got != rule {
+				t.Errorf("caller %d: got %s, want %s", i+1, got, rule)
+			}
+		}
+		for _, end := range ends {
+			if err := end(); !errors.Is(err, core.ErrNotAcquired) {
+				t.Error(err)
+			}
+		}
+		b.free(holds...)
+	})
+}
+
+// One caller with two clients waits for itself: that is a deadlock of one.
+func TestDeadlock_OfOneWithTwoClients(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"))
+		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second))
+		if s := b.Snapshot(0); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 1 {
+			t.Errorf("deadlocks: %+v, want one of one caller", s.Deadlocks)
+		}
+		if err := done(); !errors.Is(err, core.ErrNotAcquired) {
+			t.Error(err)
+		}
+		b.free(hold)
+	})
+}
+
+// Two that wait for several locks taken together are found as well, by who is in the way.
+func TestDeadlock_OfLocksTakenTogether(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		pay, h1 := b.take(b.t.Context(), b.locks.MultiLock("a", "b"))
+		ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"))
+		first := b.wait(pay, b.locks.Lock("z"), core.WaitTime(2*time.Second))
+		second := b.wait(ship, b.locks.Lock("b"), core.WaitTime(time.Second))
+		if s := b.Snapshot(0); len(s.Deadlocks) != 1 {
+			t.Errorf("deadlocks: %+v, want one", s.Deadlocks)
+		}
+		if err := second(); !errors.Is(err, core.ErrNotAcquired) {
+			t.Error(err)
+		}
+		b.free(h2)
+		if err := first(); err != nil {
+			t.Error(err)
+		}
+		b.free(h1)
+	})
+}
+
+// Waiting is not a deadlock when the chain ends: at a holder that works, at one whose
+// goroutine with a detached context waits, and at readers, who do not wait for each other.
+func TestDeadlock_NoneWhereTheChainEnds(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		pay, h1 := b.take(b.t.Context(), b.locks.Lock("a"))
+		_, h2 := b.take(b.t.Context(), b.locks.Lock("b"))
+		chain := b.wait(pay, b.locks.Lock("b"))
+		detached := b.wait(core.Detach(pay), b.locks.Lock("a"))
+
+		reader, r1 := b.take(b.t.Context(), b.locks.ReadLock("r"))
+		other, r2 := b.take(b.t.Context(), b.locks.Lock("c"))
+		waits := b.wait(reader, b.locks.Lock("c"))
+		_, r3, err := b.locks.ReadLock("r").Acquire(other, core.WaitTime(time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := b.Snapshot(0); len(s.Deadlocks)+len(s.PastDeadlocks) != 0 || b.counted() != 0 {
+			t.Errorf("found %+v", s.Deadlocks)
+		}
+		b.free(r3, r2)
+		if err := waits(); err != nil {
+			t.Error(err)
+		}
+		b.free(r1, h2)
+		if err := chain(); err != nil {
+			t.Error(err)
+		}
+		b.free(h1)
+		if err := detached(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Of many deadlocks at once some records are written, and all are counted.
+func TestDeadlock_LogIsLimited(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		const rings = 25
+		for i := range rings {
+			x, y := b.locks.Lock("x"+string(rune('a'+i))), b.locks.Lock("y"+string(rune('a'+i)))
+			one, h1 := b.take(b.t.Context(), x)
+			two, h2 := b.take(b.t.Context(), y)
+			first, second := b.wait(one, y, core.WaitTime(time.Second)), b.wait(two, x, core.WaitTime(time.Second))
+			b.t.Cleanup(func() {
+				if err := errors.Join(first(), second()); !errors.Is(err, core.ErrNotAcquired) {
+					t.Error(err)
+				}
+				b.free(h1, h2)
+			})
+		}
+		if n, logged := b.counted(), len(b.logs.records(t, deadlockText)); n != rings || logged != 10 {
+			t.Errorf("counted %d and logged %d, want %d and 10", n, logged, rings)
+		}
+		synctest.Wait()
+	})
+}
+
+// The record names rules and hashes of keys, and the keys themselves only with WithRawKeys.
+func TestDeadlock_LogNamesNoKey(t *testing.T) {
+	for name, tt := range map[string]struct {
+		opts  []lockz.Option
+		field string
+		want  string
+	}{
+		"hashed": {nil, "waits_for_hash", core.KeyHash("shop:a")},
+		"raw":    {[]lockz.Option{lockz.WithRawKeys()}, "waits_for", "shop:a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bed) {
+				ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
+				done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second), core.Label("again"))
+				logged := b.logs.records(b.t, deadlockText)
+				if len(logged) != 1 {
+					b.t.Fatalf("logged %v", logged)
+				}
+				caller := logged[0]["caller_1"].(map[string]any)
+				if caller[tt.field] != tt.want || caller["rule"] != "again" || caller["blocked_by"] != hold.Field() {
+					b.t.Errorf("got %v, want %s %s", caller, tt.field, tt.want)
+				}
+				_ = done()
+				b.free(hold)
+			}, tt.opts...)
+		})
+	}
+}

@@ -1,0 +1,81 @@
+// Package lockz is a page of the process's own locks, like net/http/pprof for locks: who
+// holds what since when, who waits for whom, which callers wait for each other in a ring, what
+// was refused and lost, which keys are hot, and how each rule does.
+//
+//	page, err := lockz.New()
+//	locks, err := core.New(rdb, core.WithObserver(page))
+//	defer page.Watch(locks)()
+//	guard, err := ginlock.New(locks, ginlock.WithObserver(page)) // likewise grpclock, aspect
+//	admin.Handle("/debug/locks", page)
+//
+// # Mount it behind authentication
+//
+// The page has no login of its own, and nothing is mounted by default. It names rules,
+// clients, trace ids and hashes of keys, with [WithRawKeys] the keys: mount it where only
+// operators come, such as on the port of the metrics or behind the middleware that checks who
+// asks. It works under any path, also behind [http.StripPrefix] and a proxy, because its links
+// are queries. Each process shows what it knows; ask each one, or use [WithFleet].
+//
+// # What is shown
+//
+//	section      what                                                          kept
+//	Deadlocks    rings of callers, each of which waits for the next one's lock  while they last, and the last 200 that are over
+//	Held         rule, key, holder, since, lease left, re-entries, token        while it is held
+//	Waiting      in order, for how long, blocked by whom, what it holds         while it waits
+//	Rules        rates of five minutes, histograms of waits and holds           since the page was made
+//	Hottest keys the 20 keys acquired most, of a sketch of 1,000                since the page was made
+//	Lost, …      lost, leaked, not released or renewed, unlocked, released      the last 200
+//	Refused      outcome, rule, key, wait, who was in the way, trace            the last 200
+//
+// A key is shown as its [core.KeyHash], and whole only with [WithRawKeys]. Text from outside,
+// such as keys, rules and holder fields, is cut, and what does not print is escaped.
+//
+// Waiting is who found a lock taken in this process; its place is that among the callers of
+// this process. Who is in the way is the hold of this process that has the lock, or else the
+// holder field that the first refused attempt saw. The lease left is counted from the
+// acquisition or the last renewal that was observed.
+//
+// # Deadlocks
+//
+// A caller that begins to wait while its context carries locks ([core.HoldsOf]) is the only
+// one that can close a ring. So then, and only then, the page follows who waits for whom: no
+// page need be open. A ring is logged at level Error ("deadlock: callers wait for each other's
+// locks"), counted in distributed_lock.deadlocks (Prometheus:
+// distributed_lock_deadlocks_total, no labels), and marked on the page for as long as it lasts.
+// Nothing is broken up: it ends when the wait time of one of them does.
+//
+// Only callers of this process are seen, and of a caller only what its context carries. A
+// semaphore keeps nobody waiting here, because any of its holders may give a permit back. If
+// several goroutines share a context that carries a lock, and the holder of that lock does not
+// wait for them, a ring through it is not a deadlock for good, but is told as one. A search
+// ends after 256 callers.
+//
+// # Release by force
+//
+// Only with [WithAuthorizer], whose function decides about each request; to others no button
+// is shown, and a POST is 403. Two things keep other sites from pressing it in the browser of
+// an operator: [http.CrossOriginProtection], which looks at Sec-Fetch-Site and Origin and lets
+// through what has neither; and a sealed ticket in each button, which only who was shown the
+// page has, for 15 minutes. The ticket also carries the key, which the page need not show, and
+// the holders that the operator saw: when another one has the lock by now, nothing is done.
+// [core.Client.Evict] frees it, and wakes who waits. A holder in this process is told at once,
+// and its observers of the loss; one elsewhere at its next renewal. Who pressed the button and
+// who lost the lock is logged at level Warn, see [WithOperator], and kept among the incidents.
+//
+// # JSON
+//
+// With the query format=json, or the header Accept: application/json, the answer is a
+// [Snapshot], or with fleet=1 a [Fleet]. The names of fields are stable; new ones may come.
+// The query rows says how many holds and waiters are listed, 10,000 at most.
+//
+// # Cost
+//
+// An acquisition and its hold spend about 1.5 µs here, and 3 µs when they wait: see
+// BenchmarkObserve. The mutexes on the way guard one of 64 parts of a table, or the end of a
+// ring, for a moment; none is held while something is written or sent. The sketch of hot keys
+// is left out by who finds it busy, and counts a part of more than 5,000 acquisitions a
+// second. A page with 10,000 waiters takes some ten milliseconds: see BenchmarkPage.
+//
+// Memory is bounded by [WithLimits]: about 500 bytes and the key for a hold or a waiter, 3 kB
+// for a rule, 300 bytes and the key for an event.
+package lockz

@@ -1,0 +1,40 @@
+package lockz
+
+import (
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// event is something that somebody may ask about afterwards: a lock that was not had, was
+// lost or not released, or a handler without its lock.
+type event struct {
+	at     time.Time
+	what   string
+	rule   string
+	kind   core.Kind
+	key    string
+	holder string // whose hold it was, or who was in the way
+	lasted time.Duration
+	err    error
+	trace  trace.TraceID
+}
+
+// The incidents: what should not happen. A refusal has its outcome instead.
+const (
+	whatLost          = "lost"
+	whatLeaked        = "leaked"
+	whatReleaseFailed = "release failed"
+	whatRenewalFailed = "renewal failed"
+	whatUnlocked      = "ran unlocked"
+	whatReleased      = "force released"
+)
+
+func holdEvent(h *core.HoldInfo, r *rule, what string, err error, now time.Time) event {
+	return event{
+		at: now, what: what, rule: r.name, kind: r.kind, key: h.Key, holder: h.Field,
+		lasted: now.Sub(h.Acquired), err: err,
+	}
+}

@@ -1,0 +1,107 @@
+package lockz_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry/lockz"
+)
+
+var next = regexp.MustCompile(`href="([^"]+)">Next part`)
+
+// The view of all locks lists those of other processes too, part by part, and frees one.
+func TestFleet_ListsAndReleases(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("ours"))
+		stranger := b.server.Take("shop:theirs", time.Minute)
+		for i := range 40 {
+			b.server.Take(fmt.Sprintf("shop:many:%d", i), time.Minute)
+		}
+		seen := map[string]int{}
+		parts := 0
+		for target := "/?fleet=1&limit=15"; target != ""; parts++ {
+			body := b.get(target).Body.String()
+			for i := range 40 {
+				seen[fmt.Sprintf("many:%d", i)] += strings.Count(body, core.KeyHash(fmt.Sprintf("shop:many:%d", i))+"</bdi>")
+			}
+			seen["ours"] += strings.Count(body, core.KeyHash("shop:ours")+"</bdi>")
+			seen["theirs"] += strings.Count(body, stranger)
+			if strings.Contains(body, "shop:") {
+				t.Error("a key is shown raw")
+			}
+			link := next.FindStringSubmatch(body)
+			if target = ""; link != nil {
+				target = "/" + html.UnescapeString(link[1])
+			}
+		}
+		if len(seen) != 42 || parts < 1 {
+			t.Errorf("%d locks in %d parts", len(seen), parts)
+		}
+		for name, n := range seen {
+			if n == 0 {
+				t.Errorf("%s is not listed", name)
+			}
+		}
+		if found := b.tickets("/?fleet=1&prefix=shop:theirs"); len(found) != 0 {
+			t.Errorf("buttons for somebody else: %d", len(found))
+		}
+		theirs := b.tickets("/?fleet=1&prefix=shop:theirs", "X-Operator", "yes")
+		if len(theirs) != 1 {
+			t.Fatalf("%d buttons, want 1", len(theirs))
+		}
+		if w := b.press(theirs[0], "X-Operator", "yes"); w.Code != http.StatusSeeOther {
+			t.Errorf("got %d %s", w.Code, w.Body)
+		}
+		_, free := b.take(b.t.Context(), b.locks.Lock("theirs"), core.WaitTime(0))
+		b.free(free, hold)
+	}, lockz.WithFleet(), lockz.WithAuthorizer(operator))
+}
+
+// As JSON it has the holders, and whether they are of this process.
+func TestFleet_JSON(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.FencedLock("ours"))
+		b.server.Take("shop:theirs", time.Minute)
+		var list lockz.Fleet
+		if err := json.Unmarshal(b.get("/?fleet=1&format=json").Body.Bytes(), &list); err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Locks) != 2 || list.Client != b.locks.ID() || list.Cursor != "" {
+			t.Fatalf("got %+v", list)
+		}
+		for _, l := range list.Locks {
+			ours := l.Key == "shop:ours"
+			if len(l.Holders) != 1 || l.Holders[0].Here != ours || ours && (l.Token != hold.Token() || l.Holders[0].Field != hold.Field()) {
+				t.Errorf("got %+v", l)
+			}
+		}
+		b.free(hold)
+	}, lockz.WithFleet(), lockz.WithRawKeys())
+}
+
+// Without Redis, with a cursor that is none, and for a client that is not watched, the view
+// says so.
+func TestFleet_Failures(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		for target, want := range map[string]int{
+			"/?fleet=1&cursor=nonsense": http.StatusBadGateway,
+			"/?fleet=1&client=unknown":  http.StatusNotFound,
+		} {
+			if w := b.get(target); w.Code != want {
+				t.Errorf("%s: got %d, want %d", target, w.Code, want)
+			}
+		}
+		b.server.Down()
+		if w := b.get("/?fleet=1"); w.Code != http.StatusBadGateway {
+			t.Errorf("without Redis: got %d, want 502", w.Code)
+		}
+		b.server.Up()
+	}, lockz.WithFleet())
+}

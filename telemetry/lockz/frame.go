@@ -1,0 +1,67 @@
+package lockz
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// frame is what a template gets: the snapshot and what is around it.
+type frame struct {
+	*Snapshot
+
+	Fleet   bool   // there is a view of all locks
+	Notice  string // what a button has done
+	Every   int    // reload without a script after so many seconds; 0: never
+	Buttons bool   // the reader may release
+	RawKeys bool
+}
+
+func frameOf(p *Page, r *http.Request, s *Snapshot) frame {
+	q := r.URL.Query()
+	every, err := strconv.Atoi(q.Get("every"))
+	if err != nil || every < 2 || every > 3600 {
+		every = 0
+	}
+	return frame{Snapshot: s, Fleet: p.cfg.fleet, Notice: noticeOf(q.Get("notice")), Every: every, Buttons: p.allows(r), RawKeys: p.cfg.rawKeys}
+}
+
+// noticeOf is a sentence for a word of the query, which anybody can write.
+func noticeOf(word string) string {
+	switch word {
+	case noticeReleased:
+		return "The lock was released. Who held it goes on working without it until its next renewal."
+	case noticeFree:
+		return "The lock was free already."
+	default:
+		return ""
+	}
+}
+
+// What the page says after a button was pressed.
+const (
+	noticeReleased = "released"
+	noticeFree     = "free"
+)
+
+// eventList is a list of events for a template.
+type eventList struct {
+	ID      string
+	Events  []Event
+	Total   int64
+	Lasted  string // what the duration is
+	Who     string // what the holder is
+	RawKeys bool
+}
+
+// IncidentList is that of the incidents.
+func (f frame) IncidentList() eventList {
+	return eventList{"incidents-c", f.Incidents, f.IncidentsTotal, "Held for", "Holder", f.RawKeys}
+}
+
+// RefusalList is that of the refusals.
+func (f frame) RefusalList() eventList {
+	return eventList{"refusals-c", f.Refusals, f.RefusalsTotal, "Waited", "Blocked by", f.RawKeys}
+}
+
+// Most is how often a key was acquired at most.
+func (k HotKey) Most() int64 { return k.Count + k.Error }

@@ -1,0 +1,66 @@
+package lockz
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// hold is a hold of this process that is not over.
+type hold struct {
+	info    core.HoldInfo
+	rule    *rule
+	trace   trace.TraceID
+	renewed atomic.Int64 // Unix nanoseconds of the last renewal; 0: none yet
+	lost    atomic.Bool
+	done    atomic.Bool
+	tracked bool // the limit of holds has let it in
+}
+
+// leaseLeft is how long the lease lasts, as far as the observations tell.
+func (h *hold) leaseLeft(now time.Time) time.Duration {
+	from := h.info.Acquired
+	if at := h.renewed.Load(); at != 0 {
+		from = time.Unix(0, at)
+	}
+	if h.lost.Load() {
+		return 0
+	}
+	return max(from.Add(h.info.Lease).Sub(now), 0)
+}
+
+// outer reports whether h is the hold that a reader wants to see of two of one holder: the
+// first one, not a re-entry of it.
+func (h *hold) outer(of *hold) bool { return !h.info.Reentrant && of.info.Reentrant }
+
+// holdContext leads the observers of a hold to what the page knows of it.
+type holdContext struct {
+	context.Context
+
+	page *Page
+	hold *hold
+}
+
+// Value is that of the context, and the hold.
+func (c *holdContext) Value(key any) any {
+	if key == any(&c.page.holdMark) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// holdOf finds the hold that an observation is about; nil where the page does not know it.
+func (p *Page) holdOf(ctx context.Context, info *core.HoldInfo) *hold {
+	c, ok := ctx.Value(&p.holdMark).(*holdContext)
+	if !ok || c.hold.info.Field != info.Field || c.hold.info.Key != info.Key || !c.hold.info.Start.Equal(info.Start) {
+		return nil
+	}
+	return c.hold
+}
+
+// traceOf is the trace that ctx belongs to, if any.
+func traceOf(ctx context.Context) trace.TraceID { return trace.SpanContextFromContext(ctx).TraceID() }

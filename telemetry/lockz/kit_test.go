@@ -1,0 +1,197 @@
+package lockz_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/telemetry/lockz"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bed is a page, a client that it watches, and what they write.
+type bed struct {
+	*lockz.Page
+
+	t      *testing.T
+	locks  *core.Client
+	server *redistest.Server
+	logs   *logBuffer
+	meters *sdkmetric.ManualReader
+}
+
+// inBubble runs a test on an embedded Redis and the clock of a bubble.
+func inBubble(t *testing.T, test func(b *bed), opts ...lockz.Option) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(newBed(t, opts...)) })
+}
+
+func newBed(t *testing.T, opts ...lockz.Option) *bed {
+	t.Helper()
+	b := &bed{t: t, server: redistest.New(t), logs: &logBuffer{}, meters: sdkmetric.NewManualReader()}
+	base := []lockz.Option{
+		lockz.WithLogger(slog.New(slog.NewJSONHandler(b.logs, nil))),
+		lockz.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.meters))),
+	}
+	page, err := lockz.New(append(base, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Page = page
+	b.locks = b.client()
+	t.Cleanup(page.Watch(b.locks))
+	return b
+}
+
+// client is one more lock client that the page observes, and does not watch.
+func (b *bed) client(opts ...core.Option) *core.Client {
+	b.t.Helper()
+	rdb := b.server.Client(func(o *redis.Options) { o.MaxRetries = -1 })
+	locks, err := core.New(rdb, append([]core.Option{core.WithObserver(b.Page), core.WithPrefix("shop:")}, opts...)...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(b.t.Context()), time.Second)
+		defer cancel()
+		if err := locks.Close(ctx); err != nil {
+			b.t.Error(err)
+		}
+	})
+	return locks
+}
+
+// take acquires a lock that must be free.
+func (b *bed) take(ctx context.Context, lock core.Lock, opts ...core.AcquireOption) (context.Context, *core.Hold) {
+	b.t.Helper()
+	ctx, hold, err := lock.Acquire(ctx, opts...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return ctx, hold
+}
+
+// free releases holds that must be held.
+func (b *bed) free(holds ...*core.Hold) {
+	b.t.Helper()
+	for _, h := range holds {
+		if err := h.Release(context.WithoutCancel(b.t.Context())); err != nil {
+			b.t.Error(err)
+		}
+	}
+}
+
+// wait has a caller wait for a lock that is taken, and returns when it stands in the line.
+// What it gets it releases. done waits for its end.
+func (b *bed) wait(ctx context.Context, lock core.Lock, opts ...core.AcquireOption) (done func() error) {
+	b.t.Helper()
+	var wg sync.WaitGroup
+	var err error
+	wg.Go(func() {
+		var hold *core.Hold
+		if _, hold, err = lock.Acquire(ctx, opts...); err == nil {
+			err = hold.Release(context.WithoutCancel(ctx))
+		}
+	})
+	synctest.Wait()
+	return func() error {
+		wg.Wait()
+		return err
+	}
+}
+
+// get asks the page.
+func (b *bed) get(target string, header ...string) *httptest.ResponseRecorder {
+	return ask(b.Page, http.MethodGet, target, header...)
+}
+
+func ask(h http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// counted is the counter of deadlocks, and -1 if it has no series: it has one from the start.
+func (b *bed) counted() int64 {
+	b.t.Helper()
+	var rm metricdata.ResourceMetrics
+	if err := b.meters.Collect(b.t.Context(), &rm); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, scope := range rm.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "distributed_lock.deadlocks" {
+				return sum.DataPoints[0].Value
+			}
+		}
+	}
+	return -1
+}
+
+// logBuffer collects JSON records.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+// records are those with a message.
+func (b *logBuffer) records(t *testing.T, message string) []map[string]any {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []map[string]any
+	for dec := json.NewDecoder(bytes.NewReader(b.buf.Bytes())); dec.More(); {
+		var r map[string]any
+		if err := dec.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		if r["msg"] == message {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// waitMany has n callers wait at once.
+func (b *bed) waitMany(ctx context.Context, lock core.Lock, n int) (done func() error) {
+	b.t.Helper()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			if _, hold, err := lock.Acquire(ctx); err == nil {
+				b.free(hold)
+			}
+		})
+	}
+	synctest.Wait()
+	return func() error {
+		wg.Wait()
+		return nil
+	}
+}

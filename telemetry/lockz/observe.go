@@ -1,0 +1,183 @@
+package lockz
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+var (
+	_ core.AcquireStartObserver = (*Page)(nil)
+	_ core.ContentionObserver   = (*Page)(nil)
+	_ core.AcquireEndObserver   = (*Page)(nil)
+	_ core.HoldStartObserver    = (*Page)(nil)
+	_ core.HoldEndObserver      = (*Page)(nil)
+	_ core.RenewalObserver      = (*Page)(nil)
+	_ core.LossObserver         = (*Page)(nil)
+	_ core.LeakObserver         = (*Page)(nil)
+
+	_ aspect.FailureObserver  = (*Page)(nil)
+	_ aspect.UnlockedObserver = (*Page)(nil)
+)
+
+// ObserveAcquireStart gives the acquisition a context by which its other observations are
+// found again.
+func (p *Page) ObserveAcquireStart(ctx context.Context, a core.Acquisition) context.Context {
+	return &acquireContext{Context: ctx, page: p, rule: p.rules.of(a.Label, a.Kind)}
+}
+
+// ObserveContention notes a waiter and, if it holds something, looks for a deadlock.
+func (p *Page) ObserveContention(ctx context.Context, c core.Contention) {
+	a := p.acquisitionOf(ctx)
+	if a == nil {
+		return
+	}
+	w := &waiter{
+		acq: c.Acquisition, rule: a.rule, trace: traceOf(ctx), blockedBy: c.BlockedBy,
+		carries: p.carriedBy(ctx),
+	}
+	if !a.waiter.CompareAndSwap(nil, w) {
+		return
+	}
+	a.rule.waiting.Add(1)
+	p.table.addWaiter(w)
+	if len(w.carries) == 0 {
+		return
+	}
+	if found := p.graph.join(w); found != nil {
+		p.deadlocked(ctx, found)
+	}
+}
+
+// carriedBy is what ctx holds, as far as the page knows it.
+func (p *Page) carriedBy(ctx context.Context) []*hold {
+	var list []*hold
+	for _, info := range core.HoldsOf(ctx) {
+		for _, h := range p.table.ofField(info.Field) {
+			if !slices.Contains(list, h) {
+				list = append(list, h)
+			}
+		}
+	}
+	return list
+}
+
+// ObserveAcquireEnd counts an acquisition, notes a refusal, and forgets the waiter.
+func (p *Page) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
+	a := p.acquisitionOf(ctx)
+	if a == nil {
+		return
+	}
+	if w := a.waiter.Load(); w != nil {
+		a.rule.waiting.Add(-1)
+		p.table.removeWaiter(w)
+		if len(w.carries) > 0 {
+			p.graph.leave(w)
+		}
+	}
+	now := r.Start.Add(r.Waited)
+	a.rule.acquired(r.Outcome, r.Waited, now)
+	p.hot.add(r.Key, r.Contended, r.Waited, now)
+	if refused(r.Outcome) {
+		p.refusals.add(event{
+			at: now, what: string(r.Outcome), rule: a.rule.name, kind: a.rule.kind, key: r.Key,
+			holder: r.BlockedBy, lasted: r.Waited, err: r.Err, trace: traceOf(ctx),
+		})
+	}
+}
+
+// ObserveHoldStart notes a hold.
+func (p *Page) ObserveHoldStart(ctx context.Context, info core.HoldInfo) context.Context {
+	h := &hold{info: info, rule: p.rules.of(info.Label, info.Kind), trace: traceOf(ctx)}
+	if !info.Reentrant {
+		h.rule.held.Add(1)
+	}
+	p.table.addHold(h)
+	return &holdContext{Context: ctx, page: p, hold: h}
+}
+
+// ObserveHoldEnd forgets it.
+func (p *Page) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
+	h := p.holdOf(ctx, &r.HoldInfo)
+	if h == nil {
+		return
+	}
+	p.forget(h)
+	if !r.Moved {
+		h.rule.holds.add(r.Held)
+	}
+	if r.Err != nil && !r.Lost && !errors.Is(r.Err, core.ErrNotHeld) {
+		p.incident(h, whatReleaseFailed, r.Err, r.Acquired.Add(r.Held))
+	}
+}
+
+// forget takes a hold that is over out of the table.
+func (p *Page) forget(h *hold) {
+	if p.table.removeHold(h) && !h.info.Reentrant {
+		h.rule.held.Add(-1)
+	}
+}
+
+// incident notes what happened to a hold.
+func (p *Page) incident(h *hold, what string, err error, now time.Time) {
+	e := holdEvent(&h.info, h.rule, what, err, now)
+	e.trace = h.trace
+	p.incidents.add(e)
+}
+
+// ObserveRenewal notes since when the lease lasts.
+func (p *Page) ObserveRenewal(ctx context.Context, r core.Renewal) {
+	h := p.holdOf(ctx, &r.HoldInfo)
+	switch {
+	case h == nil:
+	case r.Err != nil:
+		p.incident(h, whatRenewalFailed, r.Err, time.Now())
+	default:
+		h.renewed.Store(time.Now().UnixNano())
+	}
+}
+
+// ObserveLoss notes that a hold is none any more.
+func (p *Page) ObserveLoss(ctx context.Context, l core.Loss) {
+	h := p.holdOf(ctx, &l.HoldInfo)
+	if h == nil || !h.lost.CompareAndSwap(false, true) {
+		return
+	}
+	h.rule.lost.Add(1)
+	p.incident(h, whatLost, l.Cause, time.Now())
+}
+
+// ObserveLeak notes a hold that nobody can release.
+func (p *Page) ObserveLeak(ctx context.Context, l core.Leak) {
+	h := p.holdOf(ctx, &l.HoldInfo)
+	if h == nil {
+		return
+	}
+	p.incident(h, whatLeaked, nil, time.Now())
+	p.forget(h)
+}
+
+// ObserveFailure notes a call without a usable key, which never reaches a lock. Package core
+// tells of the others.
+func (p *Page) ObserveFailure(ctx context.Context, f aspect.Failure) {
+	if f.Cause != failpolicy.Key || errors.Is(f.Err, core.ErrInvalid) {
+		return
+	}
+	p.refusals.add(event{
+		at: time.Now(), what: string(f.Cause), rule: f.Rule, kind: core.Kind(f.Kind),
+		lasted: f.Waited, err: f.Err, trace: traceOf(ctx),
+	})
+}
+
+// ObserveUnlocked notes a handler that runs without its lock.
+func (p *Page) ObserveUnlocked(ctx context.Context, u aspect.UnlockedRun) {
+	p.incidents.add(event{
+		at: time.Now(), what: whatUnlocked + ": " + string(u.Reason), rule: u.Rule, kind: core.Kind(u.Kind),
+		trace: traceOf(ctx),
+	})
+}

@@ -1,0 +1,167 @@
+package lockz
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Defaults of [New].
+const (
+	// DefaultMaxHolds is how many holds are kept at a time, see [WithLimits].
+	DefaultMaxHolds = 50_000
+
+	// DefaultMaxWaiters is how many waiters are kept at a time.
+	DefaultMaxWaiters = 50_000
+
+	// DefaultMaxRules is how many rules are counted by themselves.
+	DefaultMaxRules = 200
+
+	// DefaultMaxEvents is how many refusals are kept, how many incidents and how many
+	// deadlocks that are over.
+	DefaultMaxEvents = 200
+)
+
+// Option configures a [Page]. Of an option that is given twice the last one counts.
+type Option func(*config) error
+
+// Limits is how much a [Page] keeps. A field of 0 is its default.
+type Limits struct {
+	Holds   int // holds at a time; others are counted, but not shown. Default: [DefaultMaxHolds]
+	Waiters int // waiters at a time, likewise. Default: [DefaultMaxWaiters]
+	Rules   int // rules; the others are counted as rule "other". Default: [DefaultMaxRules]
+	Events  int // refusals, incidents and deadlocks that are over, of each. Default: [DefaultMaxEvents]
+}
+
+type config struct {
+	rawKeys   bool
+	fleet     bool
+	authorize func(*http.Request) error // nil: nobody may release
+	operator  func(*http.Request) string
+	logger    *slog.Logger
+	meters    metric.MeterProvider
+	limits    Limits
+}
+
+func newConfig(opts []Option) (config, error) {
+	cfg := config{
+		logger: slog.Default(), meters: otel.GetMeterProvider(), operator: operatorOf,
+		limits: Limits{Holds: DefaultMaxHolds, Waiters: DefaultMaxWaiters, Rules: DefaultMaxRules, Events: DefaultMaxEvents},
+	}
+	var errs []error
+	for i, opt := range opts {
+		if opt == nil {
+			errs = append(errs, fmt.Errorf("lockz: New: option %d is nil", i+1))
+			continue
+		}
+		errs = append(errs, opt(&cfg))
+	}
+	return cfg, errors.Join(errs...)
+}
+
+// WithRawKeys shows keys as they are in Redis, cut and with what cannot be printed escaped,
+// in the page and in logs. Default: only [core.KeyHash] of them.
+func WithRawKeys() Option {
+	return func(c *config) error {
+		c.rawKeys = true
+		return nil
+	}
+}
+
+// WithAuthorizer lets those release a lock by force for whose request allow returns nil; see
+// the package comment. It is called for every request of the page too, which shows no button
+// to others, so it must be quick, and safe for concurrent use. Default: nobody may.
+func WithAuthorizer(allow func(*http.Request) error) Option {
+	return func(c *config) error {
+		if allow == nil {
+			return errNil("WithAuthorizer", "a function, or leave the option out so that nobody may release")
+		}
+		c.authorize = allow
+		return nil
+	}
+}
+
+// WithOperator names who a request comes from, for the log of forced releases. Default: the
+// user name of HTTP Basic authentication, if any, and the address of the connection.
+func WithOperator(name func(*http.Request) string) Option {
+	return func(c *config) error {
+		if name == nil {
+			return errNil("WithOperator", "a function, or leave the option out")
+		}
+		c.operator = name
+		return nil
+	}
+}
+
+// WithFleet adds a view of all locks in the Redis of the clients that are watched, whoever
+// holds them: at each request it looks at some keys, by [core.Client.Locks]. Default: off.
+func WithFleet() Option {
+	return func(c *config) error {
+		c.fleet = true
+		return nil
+	}
+}
+
+// WithLogger sets where deadlocks and forced releases are logged. Default: [slog.Default] as
+// it is when New is called.
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config) error {
+		if l == nil {
+			return errNil("WithLogger", "a logger, or leave the option out for the default one")
+		}
+		c.logger = l
+		return nil
+	}
+}
+
+// WithMeterProvider sets where the counter distributed_lock.deadlocks goes. Default: the
+// global provider, also if it is set later.
+func WithMeterProvider(m metric.MeterProvider) Option {
+	return func(c *config) error {
+		if m == nil {
+			return errNil("WithMeterProvider", "a provider, or leave the option out for the global one")
+		}
+		c.meters = m
+		return nil
+	}
+}
+
+// WithLimits bounds what is kept.
+func WithLimits(l Limits) Option {
+	return func(c *config) error {
+		for _, field := range []struct {
+			name  string
+			value int
+			to    *int
+		}{
+			{"Holds", l.Holds, &c.limits.Holds},
+			{"Waiters", l.Waiters, &c.limits.Waiters},
+			{"Rules", l.Rules, &c.limits.Rules},
+			{"Events", l.Events, &c.limits.Events},
+		} {
+			if field.value < 0 {
+				return fmt.Errorf("lockz: WithLimits: %s is %d, want 1 or more, or 0 for the default", field.name, field.value)
+			}
+			if field.value > 0 {
+				*field.to = field.value
+			}
+		}
+		return nil
+	}
+}
+
+func errNil(option, want string) error {
+	return fmt.Errorf("lockz: %s(nil): want %s", option, want)
+}
+
+// operatorOf is who a request comes from, as far as it tells without being asked.
+func operatorOf(r *http.Request) string {
+	if user, _, ok := r.BasicAuth(); ok {
+		return user + " at " + r.RemoteAddr
+	}
+	return r.RemoteAddr
+}

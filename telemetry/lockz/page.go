@@ -1,0 +1,111 @@
+package lockz
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// ScopeName is the instrumentation scope of the counter.
+const ScopeName = "github.com/interlock-go/interlock/telemetry/lockz"
+
+// Page is an [http.Handler] that shows the locks of this process, and the observer that it
+// knows them by. Make it with [New], one per process; give it to core.WithObserver and to the
+// WithObserver of the adapters. It is safe for concurrent use and owns no goroutine.
+type Page struct {
+	cfg     config
+	started time.Time
+
+	table     *table
+	graph     *graph
+	rules     rules
+	hot       *hotKeys
+	refusals  *ring[event]
+	incidents *ring[event]
+	cycles    *ring[*cycle]
+	deadlocks metric.Int64Counter
+	logged    limiter
+
+	acquireMark, holdMark byte // their addresses are keys of context values
+
+	tickets     *tickets
+	crossOrigin *http.CrossOriginProtection
+	pages       *template.Template
+
+	mu      sync.Mutex
+	clients []*core.Client
+}
+
+// New makes a Page. The error has every problem of the options.
+func New(opts ...Option) (*Page, error) {
+	cfg, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	t := newTable(cfg.limits.Holds, cfg.limits.Waiters)
+	p := &Page{
+		cfg: cfg, started: time.Now(), table: t, graph: newGraph(t), hot: newHotKeys(),
+		refusals: newRing[event](cfg.limits.Events), incidents: newRing[event](cfg.limits.Events), cycles: newRing[*cycle](cfg.limits.Events),
+		crossOrigin: http.NewCrossOriginProtection(),
+	}
+	p.rules.limit = cfg.limits.Rules
+	if p.tickets, err = newTickets(); err != nil {
+		return nil, fmt.Errorf("lockz: New: %w", err)
+	}
+	if p.pages, err = parsePages(); err != nil {
+		return nil, fmt.Errorf("lockz: New: %w", err)
+	}
+	p.deadlocks, err = cfg.meters.Meter(ScopeName).Int64Counter("distributed_lock.deadlocks",
+		metric.WithUnit("{deadlock}"), metric.WithDescription("Deadlocks found among the callers of this process."))
+	if err != nil {
+		return nil, fmt.Errorf("lockz: New: %w", err)
+	}
+	p.deadlocks.Add(context.Background(), 0) //nolint:forbidigo // no request: who asks for an increase must have seen 0
+	return p, nil
+}
+
+// Watch names a client whose id and numbers are shown, and through which locks are listed
+// and released. stop takes it out; call it when the client is closed. A nil client is not
+// watched.
+func (p *Page) Watch(client *core.Client) (stop func()) {
+	if client == nil {
+		return func() {}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clients = append(p.clients, client)
+	return sync.OnceFunc(func() { p.unwatch(client) })
+}
+
+func (p *Page) unwatch(client *core.Client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i := slices.Index(p.clients, client); i >= 0 {
+		p.clients = slices.Delete(p.clients, i, i+1)
+	}
+}
+
+// watched gives the clients in the order in which they were named.
+func (p *Page) watched() []*core.Client {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.clients)
+}
+
+// clientOf finds a watched client by its id.
+func (p *Page) clientOf(id string) *core.Client {
+	for _, c := range p.watched() {
+		if c.ID() == id {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package lockz
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// releaseTimeout is how long a release by force may take.
+const releaseTimeout = 5 * time.Second
+
+// maxForm is the size of a form with one ticket of a long key.
+const maxForm = 1 << 20
+
+// allows reports whether the request comes from one who may release locks.
+func (p *Page) allows(r *http.Request) bool {
+	return p.cfg.authorize != nil && p.cfg.authorize(r) == nil
+}
+
+// issueTickets makes the buttons of the holds that are listed.
+func (v *view) issueTickets() {
+	for i, h := range v.held {
+		client := v.page.clientOf(clientID(h.info.Field))
+		if client == nil {
+			continue
+		}
+		v.Holds[i].Ticket = v.page.ticketFor(client, h.info.Key, []string{h.info.Field}, v.now)
+	}
+}
+
+// ticketFor is empty where none can be made.
+func (p *Page) ticketFor(client *core.Client, key string, fields []string, now time.Time) string {
+	t := ticket{Client: client.ID(), Key: []byte(key), Made: now}
+	for _, f := range fields {
+		t.Fields = append(t.Fields, []byte(f))
+	}
+	sealed, err := p.tickets.issue(t)
+	if err != nil {
+		return ""
+	}
+	return sealed
+}
+
+// clientID is the client that a holder field belongs to.
+func clientID(field string) string { return core.Holder{Field: field}.ClientID() }
+
+// release frees a lock by force: for a request that comes from this page, of one who may.
+func (p *Page) release(w http.ResponseWriter, r *http.Request) {
+	if err := p.crossOrigin.Check(r); err != nil {
+		p.tell(w, http.StatusForbidden, "Not from this page", "Locks are released by the buttons of this page only, not from other sites.")
+		return
+	}
+	if !p.allows(r) {
+		p.tell(w, http.StatusForbidden, "Not allowed", "You may not release locks here.")
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	t, err := p.tickets.open(r.PostFormValue("ticket"), time.Now())
+	client := p.clientOf(t.Client)
+	if err != nil || client == nil {
+		p.tell(w, http.StatusConflict, "Nothing was released", "This button is too old, or not of this process: load the page again.")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), releaseTimeout)
+	defer cancel()
+	before, err := client.Evict(ctx, string(t.Key), t.fields()...)
+	p.logRelease(r, string(t.Key), &before, err)
+	p.answerRelease(w, r, &before, err)
+}
+
+func (t *ticket) fields() []string {
+	list := make([]string, 0, len(t.Fields))
+	for _, f := range t.Fields {
+		list = append(list, string(f))
+	}
+	return list
+}
+
+// answerRelease leads back to the view that the button was on, or says why nothing was done.
+func (p *Page) answerRelease(w http.ResponseWriter, r *http.Request, before *core.LockEntry, err error) {
+	switch {
+	case errors.Is(err, core.ErrNotHeld):
+		p.tell(w, http.StatusConflict, "Nothing was released", "The lock has another holder by now. Load the page again.")
+	case errors.Is(err, core.ErrInvalid):
+		p.tell(w, http.StatusConflict, "Nothing was released", "The key is not a lock that somebody holds, or not any more.")
+	case err != nil:
+		p.tell(w, http.StatusBadGateway, "Not known whether it was released", "Redis did not confirm it. Load the page again to see whether the lock is still held.")
+	default:
+		notice := noticeReleased
+		if len(before.Holders) == 0 {
+			notice = noticeFree
+		}
+		query := "?"
+		if r.URL.Query().Has("fleet") {
+			query = "?fleet=1&"
+		}
+		w.Header().Set("Location", query+"notice="+notice) // relative to wherever the page is mounted
+		w.WriteHeader(http.StatusSeeOther)
+	}
+}
+
+// logRelease keeps and logs who released what, and who lost it.
+func (p *Page) logRelease(r *http.Request, key string, before *core.LockEntry, err error) {
+	var losers []string
+	for _, h := range before.Holders {
+		losers = append(losers, printable(h.Field, maxName))
+	}
+	if err == nil && len(losers) > 0 {
+		p.incidents.add(event{
+			at: time.Now(), what: whatReleased, rule: p.ruleOf(key), kind: before.Kind, key: key,
+			holder: before.Holders[0].Field, trace: traceOf(r.Context()),
+		})
+	}
+	attrs := []slog.Attr{
+		slog.String("operator", printable(p.cfg.operator(r), maxName)),
+		slog.String("key_hash", hashOf(key)), slog.String("kind", string(before.Kind)), slog.String("lost_by", strings.Join(losers, " ")),
+	}
+	if p.cfg.rawKeys {
+		attrs = append(attrs, slog.String("key", printable(key, maxName)))
+	}
+	if err != nil {
+		p.cfg.logger.LogAttrs(r.Context(), slog.LevelError, "lock not released by force", append(attrs, slog.String("error", core.ErrorText(err)))...)
+		return
+	}
+	p.cfg.logger.LogAttrs(r.Context(), slog.LevelWarn, "lock released by force", attrs...)
+}
+
+// ruleOf is the rule of the hold of a key, if it is one of this process.
+func (p *Page) ruleOf(key string) string {
+	for _, h := range p.table.ofKey(key) {
+		return h.rule.name
+	}
+	return ruleNone
+}
+
+// button is what a template needs for one.
+type button struct{ Ticket, What string }
+
+// Button is that of the hold.
+func (h Hold) Button() button { return button{h.Ticket, "hold of " + h.KeyHash} }

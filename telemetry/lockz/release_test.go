@@ -1,0 +1,183 @@
+package lockz_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry/lockz"
+)
+
+// operator lets those in that bring the right header.
+func operator(r *http.Request) error {
+	if r.Header.Get("X-Operator") != "yes" {
+		return errors.New("who are you?")
+	}
+	return nil
+}
+
+// tickets are those of the buttons of a page, as the operator gets it.
+func (b *bed) tickets(target string, header ...string) []string {
+	b.t.Helper()
+	var found []string
+	for part := range strings.SplitSeq(b.get(target, header...).Body.String(), `name="ticket" value="`) {
+		if ticket, _, ok := strings.Cut(part, `"`); ok {
+			found = append(found, ticket)
+		}
+	}
+	return found[1:] // without what is before the first button
+}
+
+// press sends the form of a button.
+func (b *bed) press(ticket string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/?release=1", strings.NewReader(url.Values{"ticket": {ticket}}.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	b.ServeHTTP(w, r)
+	return w
+}
+
+// An operator presses the button of a hold: it is lost at once, whoever waits for it is next,
+// and the log says who did it and who lost it.
+func TestRelease_ByAnOperator(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
+		next := b.wait(b.t.Context(), b.locks.Lock("a"))
+		tickets := b.tickets("/", "X-Operator", "yes")
+		if len(tickets) != 1 {
+			t.Fatalf("%d buttons, want 1", len(tickets))
+		}
+		w := b.press(tickets[0], "X-Operator", "yes", "Sec-Fetch-Site", "same-origin", "Authorization", "Basic YW5uYTpzZWNyZXQ=")
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "?notice=released" {
+			t.Fatalf("%d %v: %s", w.Code, w.Header(), w.Body)
+		}
+		if err := next(); err != nil {
+			t.Errorf("who waited: %v", err)
+		}
+		<-ctx.Done()
+		if err := hold.Release(b.t.Context()); !errors.Is(err, core.ErrLost) {
+			t.Errorf("the holder got %v, want ErrLost", err)
+		}
+		logged := b.logs.records(t, "lock released by force")
+		if len(logged) != 1 {
+			t.Fatalf("logged %v", logged)
+		}
+		for key, want := range map[string]string{
+			"operator": "anna at 192.0.2.1:1234", "key_hash": core.KeyHash("shop:a"), "lost_by": hold.Field(), "level": "WARN",
+		} {
+			if logged[0][key] != want {
+				t.Errorf("%s: logged %v, want %s", key, logged[0][key], want)
+			}
+		}
+		what := map[string]int{}
+		for _, e := range b.Snapshot(0).Incidents {
+			what[e.What]++
+		}
+		if what["force released"] != 1 || what["lost"] != 1 {
+			t.Errorf("incidents: %v, want the release and the loss", what)
+		}
+		if body := b.get("/?notice=released").Body.String(); !strings.Contains(body, "The lock was released") {
+			t.Error("the page does not say that it was released")
+		}
+	}, lockz.WithAuthorizer(operator))
+}
+
+// Without an authoriser nobody is shown a button, and a POST is refused.
+func TestRelease_OffByDefault(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
+		if found := b.tickets("/"); len(found) != 0 {
+			t.Errorf("buttons: %q", found)
+		}
+		if w := b.press("x"); w.Code != http.StatusForbidden {
+			t.Errorf("a POST: %d, want 403", w.Code)
+		}
+		b.free(hold)
+	})
+}
+
+// Who is not let in, who comes from another site, and who was not shown a button, frees
+// nothing.
+func TestRelease_Refused(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
+		if found := b.tickets("/"); len(found) != 0 {
+			t.Errorf("buttons for somebody else: %q", found)
+		}
+		ticket := b.tickets("/", "X-Operator", "yes")[0]
+		altered := ticket[:len(ticket)-2] + "AA"
+		for name, tt := range map[string]struct {
+			ticket string
+			header []string
+			want   int
+		}{
+			"not let in":        {ticket, nil, http.StatusForbidden},
+			"another site":      {ticket, []string{"X-Operator", "yes", "Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+			"a sibling site":    {ticket, []string{"X-Operator", "yes", "Sec-Fetch-Site", "same-site"}, http.StatusForbidden},
+			"another origin":    {ticket, []string{"X-Operator", "yes", "Origin", "http://evil.example"}, http.StatusForbidden},
+			"no ticket":         {"", []string{"X-Operator", "yes"}, http.StatusConflict},
+			"an altered ticket": {altered, []string{"X-Operator", "yes"}, http.StatusConflict},
+			"no base64":         {"%%%", []string{"X-Operator", "yes"}, http.StatusConflict},
+		} {
+			if w := b.press(tt.ticket, tt.header...); w.Code != tt.want {
+				t.Errorf("%s: got %d, want %d", name, w.Code, tt.want)
+			}
+		}
+		time.Sleep(16 * time.Minute) // the clock of the bubble: longer than a ticket lasts
+		if w := b.press(ticket, "X-Operator", "yes"); w.Code != http.StatusConflict {
+			t.Errorf("an old ticket: got %d, want 409", w.Code)
+		}
+		b.free(hold) // which is still held
+	}, lockz.WithAuthorizer(operator))
+}
+
+// A button takes the lock from the holder that the operator saw, and from no later one.
+func TestRelease_NotFromTheNextHolder(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		_, first := b.take(b.t.Context(), b.locks.Lock("a"))
+		ticket := b.tickets("/", "X-Operator", "yes")[0]
+		b.free(first)
+		_, second := b.take(b.t.Context(), b.locks.Lock("a"))
+		if w := b.press(ticket, "X-Operator", "yes"); w.Code != http.StatusConflict {
+			t.Errorf("got %d, want 409", w.Code)
+		}
+		b.free(second)
+	}, lockz.WithAuthorizer(operator))
+}
+
+// When Redis does not answer, the page says that it does not know.
+func TestRelease_WithoutRedis(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(5*time.Second))
+		ticket := b.tickets("/", "X-Operator", "yes")[0]
+		b.server.Down()
+		if w := b.press(ticket, "X-Operator", "yes"); w.Code != http.StatusBadGateway {
+			t.Errorf("got %d, want 502", w.Code)
+		}
+		if logged := b.logs.records(t, "lock not released by force"); len(logged) != 1 {
+			t.Errorf("logged %v", logged)
+		}
+		b.server.Up()
+		time.Sleep(10 * time.Second) // the clock of the bubble: the lease ends, and Redis is found again
+		_ = hold.Release(b.t.Context())
+	}, lockz.WithAuthorizer(operator))
+}
+
+// A hold whose client is not watched has no button: there is nothing to release it through.
+func TestRelease_OnlyThroughWatchedClients(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.client().Lock("a"))
+		if found := b.tickets("/", "X-Operator", "yes"); len(found) != 0 {
+			t.Errorf("buttons: %d, want none", len(found))
+		}
+		b.free(hold)
+	}, lockz.WithAuthorizer(operator))
+}

@@ -1,0 +1,121 @@
+package lockz
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// The page lists htmlRows holds and waiters unless the query says rows, which is maxRows at
+// most.
+const (
+	htmlRows = 100
+	maxRows  = 10_000
+)
+
+// ServeHTTP answers with the page, with its parts, with JSON, and to a press of a button. It
+// has one path; the query says what is wanted, so that it works wherever it is mounted.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	switch {
+	case !here(r):
+		p.tell(w, http.StatusNotFound, "Not found", "There is nothing here.")
+	case r.Method == http.MethodPost:
+		p.release(w, r)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		p.tell(w, http.StatusMethodNotAllowed, "Method not allowed", "The page answers GET, HEAD and POST.")
+	case r.URL.Query().Has("asset"):
+		p.asset(w, r.URL.Query().Get("asset"))
+	case r.URL.Query().Has("fleet"):
+		p.serveFleet(w, r)
+	default:
+		p.serveProcess(w, r)
+	}
+}
+
+// protect has browsers load nothing from elsewhere, run no script but that of the page, keep
+// nothing and put it into no frame. Origin has to come with a form, so a referrer may too.
+func protect(h http.Header) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "+
+		"img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Vary", "Accept")
+}
+
+// here reports whether the page itself is asked for, not something below it: the path is that
+// of the mux pattern, or what http.StripPrefix has left of it. Other routers have matched.
+func here(r *http.Request) bool {
+	if r.Pattern == "" || strings.Contains(r.Pattern, "{") || r.URL.Path == "" || r.URL.Path == "/" {
+		return true
+	}
+	path := r.Pattern[strings.IndexByte(r.Pattern, '/'):]
+	return r.URL.Path == path
+}
+
+// wantsJSON reports whether a program asks.
+func wantsJSON(r *http.Request) bool {
+	if format := r.URL.Query().Get("format"); format != "" {
+		return format == "json"
+	}
+	accept := r.Header.Get("Accept")
+	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
+}
+
+// rowsOf is how many holds and waiters a request wants.
+func rowsOf(q url.Values, usual int) int {
+	n, err := strconv.Atoi(q.Get("rows"))
+	if err != nil || n < 1 {
+		return usual
+	}
+	return min(n, maxRows)
+}
+
+func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
+	if wantsJSON(r) {
+		answerJSON(w, p.Snapshot(rowsOf(r.URL.Query(), DefaultRows)))
+		return
+	}
+	v := p.collect(rowsOf(r.URL.Query(), htmlRows))
+	if p.allows(r) {
+		v.issueTickets()
+	}
+	p.render(w, http.StatusOK, "process", frameOf(p, r, &v.Snapshot))
+}
+
+func answerJSON(w http.ResponseWriter, v any) {
+	body, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		http.Error(w, "the answer is no JSON", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_, _ = w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
+}
+
+// render writes a template. It is made before anything is sent.
+func (p *Page) render(w http.ResponseWriter, status int, name string, data any) {
+	var body bytes.Buffer
+	if err := p.pages.ExecuteTemplate(&body, name, data); err != nil {
+		p.cfg.logger.Error("lockz: a template fails", "template", name, "error", err)
+		http.Error(w, "the page cannot be made; the log says why", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes()) //nolint:errcheck // the client is gone
+}
+
+// tell answers with a sentence instead of the page.
+func (p *Page) tell(w http.ResponseWriter, status int, title, text string) {
+	p.render(w, status, "message", message{Title: title, Text: text})
+}
+
+type message struct{ Title, Text string }

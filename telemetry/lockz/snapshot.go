@@ -1,0 +1,166 @@
+package lockz
+
+import "time"
+
+// Snapshot is what the page shows, and what it answers as JSON. Durations are in seconds.
+// Names and keys are cut and escaped as on the page. A list has the first entries only, of as
+// many as its total says.
+type Snapshot struct {
+	Time    time.Time `json:"time"`
+	Since   time.Time `json:"since"` // when the page was made: what it counts, it counts from there
+	Clients []Client  `json:"clients"`
+
+	// Deadlocks are those that last, PastDeadlocks the last ones that are over.
+	Deadlocks      []Deadlock `json:"deadlocks"`
+	PastDeadlocks  []Deadlock `json:"past_deadlocks"`
+	DeadlocksTotal int64      `json:"deadlocks_total"`
+
+	// Holds are those of this process, the oldest first, a re-entry with the hold that it
+	// enters. HoldsLeftOut says how many are over the limit and not in the list.
+	Holds        []Hold `json:"holds"`
+	HoldsTotal   int    `json:"holds_total"`
+	HoldsLeftOut int64  `json:"holds_left_out"`
+
+	// Waiters are the callers of this process that found their lock taken, who waits longest
+	// first.
+	Waiters        []Waiter `json:"waiters"`
+	WaitersTotal   int      `json:"waiters_total"`
+	WaitersLeftOut int64    `json:"waiters_left_out"`
+
+	// Rules are those with callers that wait first, then those with the most calls.
+	Rules []Rule `json:"rules"`
+
+	// HotKeys are those acquired most since the page was made.
+	HotKeys []HotKey `json:"hot_keys"`
+
+	// Refusals are locks that were not had, Incidents locks that were lost, leaked, not
+	// released or not renewed, released by force, or left out; the last ones first.
+	Refusals       []Event `json:"refusals"`
+	RefusalsTotal  int64   `json:"refusals_total"`
+	Incidents      []Event `json:"incidents"`
+	IncidentsTotal int64   `json:"incidents_total"`
+}
+
+// Client is a client that is watched.
+type Client struct {
+	ID         string  `json:"id"` // holder fields begin with it
+	Holds      int     `json:"holds"`
+	Waiters    int     `json:"waiters"` // callers that may wait, those included that get the lock at once
+	OldestWait float64 `json:"oldest_wait_seconds"`
+}
+
+// Lock is what names a lock.
+type Lock struct {
+	Rule    string `json:"rule"`
+	Kind    string `json:"kind"`
+	Key     string `json:"key,omitempty"` // only with [WithRawKeys]
+	KeyHash string `json:"key_hash"`      // [core.KeyHash]
+	Keys    int    `json:"keys"`          // how many, 1 except for a lock of several names
+}
+
+// Hold is a lock that is held.
+type Hold struct {
+	Lock
+
+	Holder    string    `json:"holder"` // the field in Redis
+	Since     time.Time `json:"since"`
+	Held      float64   `json:"held_seconds"`
+	LeaseLeft float64   `json:"lease_left_seconds"` // as known here; 0 for a lost one
+	Watchdog  bool      `json:"watchdog"`           // the lease is renewed
+	Reentries int       `json:"reentries"`
+	Token     int64     `json:"token,omitempty"`
+	Lost      bool      `json:"lost"`
+	Waiters   int       `json:"waiters"` // callers of this process that wait for the key
+	TraceID   string    `json:"trace_id,omitempty"`
+
+	Ticket string `json:"-"` // of the button that releases it; empty: none is shown
+}
+
+// Waiter is a caller that waits.
+type Waiter struct {
+	Lock
+
+	Since     time.Time `json:"since"`
+	Waited    float64   `json:"waited_seconds"`
+	Position  int       `json:"position"` // among the callers of this process, 1 for the one who came first
+	BlockedBy Blocker   `json:"blocked_by"`
+	Holds     []Lock    `json:"holds"`              // what it holds meanwhile
+	Deadlock  int       `json:"deadlock,omitempty"` // number of the deadlock that it is in
+	TraceID   string    `json:"trace_id,omitempty"`
+}
+
+// Blocker is who is in the way of a waiter.
+type Blocker struct {
+	Holder string  `json:"holder"`         // the field in Redis; empty: not known
+	Here   bool    `json:"here"`           // it is a hold of this process
+	Rule   string  `json:"rule,omitempty"` // of that hold
+	Held   float64 `json:"held_seconds"`   // for how long; 0 if it is not here
+}
+
+// Deadlock is a ring of callers of which each waits for a lock that the next one holds.
+type Deadlock struct {
+	Number  int              `json:"number"`
+	Found   time.Time        `json:"found"`
+	Lasts   bool             `json:"lasts"`
+	Callers []DeadlockCaller `json:"callers"`
+}
+
+// DeadlockCaller is one caller in a deadlock.
+type DeadlockCaller struct {
+	WaitsFor Lock      `json:"waits_for"`
+	Holder   string    `json:"blocked_by"` // the field in Redis of the hold in its way, which the next caller has
+	Holds    []Lock    `json:"holds"`
+	Since    time.Time `json:"since"`
+	TraceID  string    `json:"trace_id,omitempty"`
+}
+
+// Rule is what was counted of one rule and kind of lock.
+type Rule struct {
+	Rule     string           `json:"rule"`
+	Kind     string           `json:"kind"`
+	Held     int64            `json:"held"`
+	Waiting  int64            `json:"waiting"`
+	Outcomes map[string]int64 `json:"outcomes"`
+	Lost     int64            `json:"lost"`
+
+	// Per second: the mean of the last minute, and for five minutes in steps of five seconds.
+	AcquiredRate float64   `json:"acquired_per_second"`
+	RefusedRate  float64   `json:"refused_per_second"`
+	Acquired     []float64 `json:"acquired_rates"`
+	Refused      []float64 `json:"refused_rates"`
+
+	Wait Durations `json:"wait"`
+	Hold Durations `json:"hold"`
+}
+
+// Durations is a histogram.
+type Durations struct {
+	P50    float64   `json:"p50_seconds"` // the upper end of its bucket
+	P99    float64   `json:"p99_seconds"`
+	Bounds []float64 `json:"bounds_seconds"` // upper ends; the last bucket has none
+	Counts []int64   `json:"counts"`
+}
+
+// HotKey is a key that is acquired often.
+type HotKey struct {
+	Key     string  `json:"key,omitempty"`
+	KeyHash string  `json:"key_hash"`
+	Count   int64   `json:"count"` // at least; at most Error more
+	Error   int64   `json:"error"`
+	Waits   int64   `json:"waits"` // how many of those found it taken
+	Waited  float64 `json:"waited_seconds"`
+}
+
+// Event is a refusal or an incident.
+type Event struct {
+	Time    time.Time `json:"time"`
+	What    string    `json:"what"`
+	Rule    string    `json:"rule"`
+	Kind    string    `json:"kind"`
+	Key     string    `json:"key,omitempty"`
+	KeyHash string    `json:"key_hash,omitempty"`
+	Holder  string    `json:"holder,omitempty"` // whose hold it was, or who was in the way
+	Lasted  float64   `json:"lasted_seconds"`   // of a refusal the wait, of a hold how long it was held
+	Error   string    `json:"error,omitempty"`
+	TraceID string    `json:"trace_id,omitempty"`
+}

@@ -1,0 +1,48 @@
+package lockz
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// maxName is how many bytes of a key or a name are shown.
+const maxName = 160
+
+func hashOf(key string) string { return core.KeyHash(key) }
+
+// printable is s for readers: what does not print, turns the direction of writing or piles up
+// is escaped as in Go, and what is longer than limit bytes is cut, with the length behind it.
+func printable(s string, limit int) string {
+	var out strings.Builder
+	marks := 0
+	for rest := s; rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		if marks++; !unicode.Is(unicode.M, r) {
+			marks = 0
+		}
+		text := rest[:size]
+		switch {
+		case r == utf8.RuneError && size == 1:
+			text = fmt.Sprintf(`\x%02x`, rest[0])
+		case !unicode.IsPrint(r) || marks > 2:
+			text = escaped(r)
+		}
+		if out.Len()+len(text) > limit {
+			return out.String() + fmt.Sprintf("… (%d bytes)", len(s))
+		}
+		out.WriteString(text)
+		rest = rest[size:]
+	}
+	return out.String()
+}
+
+// escaped is a rune as Go writes those that do not print.
+func escaped(r rune) string {
+	quoted := strconv.QuoteRuneToASCII(r)
+	return quoted[1 : len(quoted)-1]
+}

@@ -1,0 +1,232 @@
+package lockz_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry/lockz"
+)
+
+// A hold is shown with everything that is known of it for as long as it lasts, once with its
+// re-entries.
+func TestSnapshot_Holds(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		id := trace.TraceID{1, 2, 3}
+		traced := trace.ContextWithSpanContext(b.t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{1}}))
+		ctx, outer := b.take(traced, b.locks.FencedLock("order:42"), core.Label("pay"), core.LeaseTime(10*time.Second))
+		_, inner := b.take(ctx, b.locks.FencedLock("order:42"), core.Label("pay-again"))
+		time.Sleep(3 * time.Second) // the clock of the bubble
+
+		s := b.Snapshot(0)
+		if s.HoldsTotal != 1 || len(s.Holds) != 1 {
+			t.Fatalf("%d holds, %d listed, want one", s.HoldsTotal, len(s.Holds))
+		}
+		h := s.Holds[0]
+		if h.Rule != "pay" || h.Kind != "fenced" || h.KeyHash != core.KeyHash("shop:order:42") || h.Key != "" {
+			t.Errorf("got %+v, want the rule, the kind and the hash of the key, and not the key", h.Lock)
+		}
+		if h.Holder != outer.Field() || h.Reentries != 1 || h.Token != outer.Token() || h.TraceID != id.String() {
+			t.Errorf("got holder %s, %d re-entries, token %d, trace %s", h.Holder, h.Reentries, h.Token, h.TraceID)
+		}
+		if h.Held != 3 || h.LeaseLeft != 7 || h.Watchdog || h.Lost {
+			t.Errorf("held for %v s, lease left %v s, watchdog %t, lost %t; want 3, 7 and neither", h.Held, h.LeaseLeft, h.Watchdog, h.Lost)
+		}
+
+		b.free(inner)
+		if s := b.Snapshot(0); s.HoldsTotal != 1 || s.Holds[0].Reentries != 0 {
+			t.Errorf("after the inner release: %+v", s.Holds)
+		}
+		b.free(outer)
+		if s := b.Snapshot(0); s.HoldsTotal != 0 {
+			t.Errorf("after the release: %+v", s.Holds)
+		}
+	})
+}
+
+// A renewed lease counts from its last renewal.
+func TestSnapshot_LeaseLeftAfterRenewals(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
+		time.Sleep(55 * time.Second) // the clock of the bubble
+		h := b.Snapshot(0).Holds[0]
+		if !h.Watchdog || h.LeaseLeft < 19 || h.LeaseLeft > 30 {
+			t.Errorf("lease left: got %v s, want about what the last renewal left of 30 s", h.LeaseLeft)
+		}
+		b.free(hold)
+	})
+}
+
+// Waiters stand in the order in which they came, with who is in their way and what they hold.
+func TestSnapshot_Waiters(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("holder"))
+		first := b.wait(b.t.Context(), b.locks.Lock("a"), core.Label("first"))
+		time.Sleep(2 * time.Second) // the clock of the bubble
+		ctx, other := b.take(b.t.Context(), b.locks.Lock("b"), core.Label("second"))
+		second := b.wait(ctx, b.locks.Lock("a"), core.Label("second"))
+		time.Sleep(time.Second) // likewise
+
+		s := b.Snapshot(0)
+		if s.WaitersTotal != 2 || s.Waiters[0].Rule != "first" || s.Waiters[1].Rule != "second" {
+			t.Fatalf("got %+v, want first and second", s.Waiters)
+		}
+		if w := s.Waiters[0]; w.Waited != 3 || w.Position != 1 || len(w.Holds) != 0 || w.Deadlock != 0 {
+			t.Errorf("first: %+v", w)
+		}
+		w := s.Waiters[1]
+		if w.Waited != 1 || w.Position != 2 || len(w.Holds) != 1 || w.Holds[0].KeyHash != core.KeyHash("shop:b") {
+			t.Errorf("second: %+v", w)
+		}
+		want := lockz.Blocker{Holder: hold.Field(), Here: true, Rule: "holder", Held: 3}
+		if w.BlockedBy != want {
+			t.Errorf("blocked by %+v, want %+v", w.BlockedBy, want)
+		}
+		if s.Holds[0].Waiters != 2 {
+			t.Errorf("the hold says that %d wait for it, want 2", s.Holds[0].Waiters)
+		}
+		b.free(hold)
+		if err := errors.Join(first(), second()); err != nil {
+			t.Error(err)
+		}
+		b.free(other)
+		if s := b.Snapshot(0); s.WaitersTotal != 0 || s.HoldsTotal != 0 {
+			t.Errorf("at the end: %d waiters, %d holds", s.WaitersTotal, s.HoldsTotal)
+		}
+	})
+}
+
+// A holder in another process is named by its field.
+func TestSnapshot_WaiterBlockedFromElsewhere(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		stranger := b.server.Take("shop:a", time.Minute)
+		done := b.wait(b.t.Context(), b.locks.Lock("a"), core.WaitTime(2*time.Second))
+		if got, want := b.Snapshot(0).Waiters[0].BlockedBy, (lockz.Blocker{Holder: stranger}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		if err := done(); !errors.Is(err, core.ErrNotAcquired) {
+			t.Error(err)
+		}
+	})
+}
+
+// A refusal is kept with its trace; the text of its error has no key.
+func TestSnapshot_Refusals(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		stranger := b.server.Take("shop:a", time.Minute)
+		id := trace.TraceID{7}
+		ctx := trace.ContextWithSpanContext(b.t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{1}}))
+		if _, _, err := b.locks.Lock("a").Acquire(ctx, core.WaitTime(time.Second), core.Label("pay")); !errors.Is(err, core.ErrNotAcquired) {
+			t.Fatal(err)
+		}
+		s := b.Snapshot(0)
+		if s.RefusalsTotal != 1 {
+			t.Fatalf("%d refusals, want 1", s.RefusalsTotal)
+		}
+		e := s.Refusals[0]
+		if e.What != "busy" || e.Rule != "pay" || e.Holder != stranger || e.Lasted != 1 || e.TraceID != id.String() {
+			t.Errorf("got %+v", e)
+		}
+		if e.Error == "" || strings.Contains(e.Error, "shop:a") {
+			t.Errorf("the error is %q, want a text without the key", e.Error)
+		}
+		if r := s.Rules[0]; r.Outcomes["busy"] != 1 || r.Rule != "pay" {
+			t.Errorf("the rule has %+v", r.Outcomes)
+		}
+	})
+}
+
+// A loss is an incident, and the hold is marked as lost until it is released.
+func TestSnapshot_Losses(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
+		<-ctx.Done()
+		time.Sleep(time.Millisecond) // the clock of the bubble: the observers are told after the context has ended
+		s := b.Snapshot(0)
+		if len(s.Holds) != 1 || !s.Holds[0].Lost || s.Holds[0].LeaseLeft != 0 {
+			t.Errorf("holds: %+v, want one that is lost", s.Holds)
+		}
+		if s.IncidentsTotal != 1 || s.Incidents[0].What != "lost" || s.Incidents[0].Holder != hold.Field() {
+			t.Errorf("incidents: %+v, want the loss", s.Incidents)
+		}
+		if err := hold.Release(b.t.Context()); !errors.Is(err, core.ErrLost) {
+			t.Error(err)
+		}
+		if s := b.Snapshot(0); s.HoldsTotal != 0 || s.IncidentsTotal != 1 {
+			t.Errorf("after the release: %d holds, %d incidents", s.HoldsTotal, s.IncidentsTotal)
+		}
+	})
+}
+
+// A hold that was handed over is shown once, and released once.
+func TestSnapshot_Handover(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
+		_, moved := hold.Handover()
+		if s := b.Snapshot(0); s.HoldsTotal != 1 || s.Rules[0].Held != 1 {
+			t.Errorf("after the handover: %d holds, the rule has %d", s.HoldsTotal, s.Rules[0].Held)
+		}
+		b.free(moved)
+		if s := b.Snapshot(0); s.HoldsTotal != 0 || s.Rules[0].Held != 0 {
+			t.Errorf("after the release: %d holds, the rule has %d", s.HoldsTotal, s.Rules[0].Held)
+		}
+	})
+}
+
+// What is over a limit is counted and not kept: holds, rules and events.
+func TestSnapshot_Limits(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		var holds []*core.Hold
+		for _, name := range []string{"a", "b", "c"} {
+			_, hold := b.take(b.t.Context(), b.locks.Lock(name), core.Label("rule-"+name))
+			holds = append(holds, hold)
+		}
+		for range 5 {
+			if _, _, err := b.locks.Lock("a").Acquire(b.t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrNotAcquired) {
+				t.Fatal(err)
+			}
+		}
+		s := b.Snapshot(0)
+		if s.HoldsTotal != 2 || s.HoldsLeftOut != 1 {
+			t.Errorf("%d holds and %d left out, want 2 and 1", s.HoldsTotal, s.HoldsLeftOut)
+		}
+		if len(s.Refusals) != 3 || s.RefusalsTotal != 5 {
+			t.Errorf("%d refusals of %d, want 3 of 5", len(s.Refusals), s.RefusalsTotal)
+		}
+		if len(s.Rules) != 3 { // two, and the others as one
+			t.Errorf("%d rules, want 3: %+v", len(s.Rules), s.Rules)
+		}
+		b.free(holds...)
+		if s := b.Snapshot(0); s.HoldsTotal != 0 || s.HoldsLeftOut != 0 {
+			t.Errorf("after the releases: %d holds and %d left out", s.HoldsTotal, s.HoldsLeftOut)
+		}
+	}, lockz.WithLimits(lockz.Limits{Holds: 2, Rules: 2, Events: 3}))
+}
+
+// The keys that are acquired most come first, whatever else is acquired.
+func TestSnapshot_HotKeys(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		for i := range 30 {
+			for _, name := range []string{"hot", "warm", "cold:" + string(rune('a'+i))} {
+				if name == "warm" && i%2 == 0 {
+					continue
+				}
+				_, hold := b.take(b.t.Context(), b.locks.Lock(name))
+				b.free(hold)
+			}
+		}
+		keys := b.Snapshot(0).HotKeys
+		if len(keys) != 20 {
+			t.Fatalf("%d keys, want 20", len(keys))
+		}
+		for i, want := range []lockz.HotKey{{Key: "shop:hot", Count: 30}, {Key: "shop:warm", Count: 15}} {
+			if keys[i].Key != want.Key || keys[i].Count != want.Count || keys[i].Error != 0 {
+				t.Errorf("key %d: got %+v, want %+v", i, keys[i], want)
+			}
+		}
+	}, lockz.WithRawKeys())
+}

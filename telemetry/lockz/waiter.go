@@ -1,0 +1,70 @@
+package lockz
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// waiter is an acquisition that found its lock taken and is not over.
+type waiter struct {
+	acq       core.Acquisition
+	rule      *rule
+	trace     trace.TraceID
+	blockedBy string  // field of the holder that was in the way first
+	carries   []*hold // what its context holds meanwhile
+	done      atomic.Bool
+
+	entry      *entry // where it waits; nil: the limit of waiters has kept it out
+	prev, next *waiter
+}
+
+// since is when it came.
+func (w *waiter) since() time.Time { return w.acq.Start }
+
+// exclusive reports whether any one holder of the lock is enough to keep w waiting. A permit
+// may come from any holder, and a latch has none.
+func (w *waiter) exclusive() bool {
+	switch w.acq.Kind {
+	case core.KindSemaphore, core.KindPlainSemaphore, core.KindLatch:
+		return false
+	default:
+		return true
+	}
+}
+
+// waitsFor reports whether h keeps w waiting: readers do not wait for readers.
+func (w *waiter) waitsFor(h *hold) bool {
+	return w.acq.Kind != core.KindRead || h.info.Kind != core.KindRead
+}
+
+// acquireContext leads the observers of an acquisition to its rule and, when it waits, to
+// its waiter.
+type acquireContext struct {
+	context.Context
+
+	page   *Page
+	rule   *rule
+	waiter atomic.Pointer[waiter]
+}
+
+// Value is that of the context, and the acquisition.
+func (c *acquireContext) Value(key any) any {
+	if key == any(&c.page.acquireMark) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// acquisitionOf finds what ObserveAcquireStart made; nil where it was not asked.
+func (p *Page) acquisitionOf(ctx context.Context) *acquireContext {
+	c, ok := ctx.Value(&p.acquireMark).(*acquireContext)
+	if !ok {
+		return nil
+	}
+	return c
+}
