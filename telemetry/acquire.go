@@ -80,7 +80,7 @@ func (t *Telemetry) endAcquire(s *span, r *core.AcquireResult, outcome string) {
 		s.AddEvent(eventHandedOver)
 	}
 	if r.Outcome == core.OutcomeBackend {
-		s.fail(errorType(r.Err), "redis unavailable")
+		s.failBackend(errorType(r.Err))
 	}
 	s.End()
 }

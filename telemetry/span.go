@@ -76,6 +76,15 @@ func (s *span) fail(errType, text string) {
 	s.SetStatus(codes.Error, text)
 }
 
+// failBackend is fail for an acquisition that Redis had no lock for.
+func (s *span) failBackend(errType string) {
+	if errType == errorWrongType {
+		s.fail(errType, "key holds no lock")
+		return
+	}
+	s.fail(errType, "redis unavailable")
+}
+
 // lose notes the loss once: the release of a lost hold may end the span before the
 // loss itself was told.
 func (s *span) lose() {
