@@ -7,17 +7,21 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // backendQuiet is for how long after an outage was reported the next one is not: a single
-// key that cannot be locked, beside others that can, is reported once in a while.
+// key that cannot be locked, beside others that can, is reported once in a while. So is one that
+// holds something else.
 const backendQuiet = 10 * time.Second
 
 // backend is whether locks can be acquired from Redis, as the acquisitions see it.
 //
 //	available ── one is ErrUnavailable ──▶ unavailable ── one succeeds ──▶ available
 //
-// Both changes are reported, unless the outage began too soon after the one before.
+// Both changes are reported, unless the outage began too soon after the one before. A key that
+// holds no lock is no outage: what else Redis has is not looked at.
 type backend struct {
 	client *Client
 	down   atomic.Bool
@@ -26,15 +30,18 @@ type backend struct {
 	reported bool // the outage that is going on was
 	since    time.Time
 	quiet    time.Time // until then no outage is reported
+	keyQuiet time.Time // until then no key that holds no lock
 }
 
-// note takes in how an acquisition ended. One that works costs a look at an atomic.
-func (b *backend) note(ctx context.Context, err error) {
+// note takes in how the acquisition of a key ended. One that works costs a look at an atomic.
+func (b *backend) note(ctx context.Context, key string, err error) {
 	switch {
 	case err == nil:
 		if b.down.Load() {
 			b.returned(ctx)
 		}
+	case redisstore.WrongType(err):
+		b.noLock(ctx, key, err)
 	case errors.Is(err, ErrUnavailable):
 		if !b.down.Load() {
 			b.failed(ctx, err)
@@ -88,4 +95,24 @@ func (b *backend) notify(ctx context.Context, change BackendChange) {
 		slog.LogAttrs(ctx, slog.LevelError, "locks: redis is unavailable",
 			slog.String("client", change.ClientID), slog.String("error", ErrorText(change.Cause)))
 	}
+}
+
+// noLock logs that a key holds no lock, once in a while, unless there is an observer of
+// acquisitions: that gets the same as the outcome of each one.
+func (b *backend) noLock(ctx context.Context, key string, cause error) {
+	if len(b.client.cfg.observers.acquireEnd) > 0 {
+		return
+	}
+	now := time.Now()
+	b.mu.Lock()
+	quiet := now.Before(b.keyQuiet)
+	if !quiet {
+		b.keyQuiet = now.Add(backendQuiet)
+	}
+	b.mu.Unlock()
+	if quiet {
+		return
+	}
+	slog.LogAttrs(ctx, slog.LevelError, "locks: this key holds something that is not a lock",
+		slog.String("client", b.client.id), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(cause)))
 }

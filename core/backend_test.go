@@ -68,15 +68,17 @@ func TestBackend_OneEventPerChange(t *testing.T) {
 	})
 }
 
-// One key that cannot be locked does not report an outage at every request.
+// One key that cannot be locked, because its counter of tokens is broken, does not report an
+// outage at every request.
 func TestBackend_OneBadKeyIsNotToldAllTheTime(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		obs := &backendRecorder{}
 		locks := b.locks(core.WithObserver(obs))
-		b.Set(t.Context(), "bad", "text", 0)
+		b.Set(t.Context(), "redisson_lock_token:{bad}", "text", 0)
 		for range 300 {
-			wantErr(t, attempt(t, locks, "bad"), core.ErrUnavailable)
+			_, _, err := locks.FencedLock("bad").Acquire(t.Context(), core.WaitTime(0))
+			wantErr(t, err, core.ErrUnavailable)
 			must(t, attempt(t, locks, "good"))
 			pass(100 * time.Millisecond)
 		}
@@ -84,6 +86,50 @@ func TestBackend_OneBadKeyIsNotToldAllTheTime(t *testing.T) {
 			t.Errorf("%d events in 30 seconds", n)
 		}
 	})
+}
+
+// A key that holds something other than a lock is no outage of Redis.
+func TestBackend_AKeyThatHoldsNoLockIsNoOutage(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		obs := &backendRecorder{}
+		locks := b.locks(core.WithObserver(obs))
+		b.Set(t.Context(), "bad", "text", 0)
+		for range 3 {
+			wantErr(t, attempt(t, locks, "bad"), core.ErrUnavailable)
+			_, _, err := locks.MultiLock("bad", "good").Acquire(t.Context(), core.WaitTime(0))
+			wantErr(t, err, core.ErrUnavailable)
+			must(t, attempt(t, locks, "good"))
+		}
+		if events := obs.all(); len(events) != 0 {
+			t.Errorf("got %+v", events)
+		}
+	})
+}
+
+// Without an observer of acquisitions a log line says so, by the hash of the key, and the next one
+// not before ten seconds have passed. It is not parallel: there is one default logger.
+func TestBackend_AKeyThatHoldsNoLockIsLogged(t *testing.T) { //nolint:paralleltest // see above
+	var buf bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&buf, nil)))
+	defer slog.SetDefault(before)
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.Set(t.Context(), "order:secret", "text", 0)
+		locks, observed := b.locks(), b.locks(core.WithObserver(newRecorder()))
+		for range 12 {
+			wantErr(t, attempt(t, locks, "order:secret"), core.ErrUnavailable)
+			wantErr(t, attempt(t, observed, "order:secret"), core.ErrUnavailable)
+			pass(time.Second)
+		}
+	})
+	text := buf.String()
+	if n := strings.Count(text, "this key holds something that is not a lock"); n != 2 || strings.Count(text, "\n") != 2 {
+		t.Errorf("%d lines in 12 seconds, want 2:\n%s", n, text)
+	}
+	if !strings.Contains(text, "key_hash="+core.KeyHash("order:secret")) || strings.Contains(text, "secret") {
+		t.Errorf("logged %s", text)
+	}
 }
 
 // What is taken is no outage, nor is what the caller has ended.

@@ -155,7 +155,8 @@ type (
 	}
 
 	// BackendObserver is notified when an acquisition finds Redis unavailable that was not
-	// before, and of the first one that succeeds afterwards. Outages that begin within
+	// before, and of the first one that succeeds afterwards. A key that holds something other than
+	// a lock is no outage; each acquisition of it ends with [OutcomeBackend]. Outages that begin within
 	// 10 s after another began are not notified. Without an observer of this kind both are
 	// written to [slog.Default]. ctx is that of the acquisition.
 	BackendObserver interface {

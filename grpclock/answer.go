@@ -76,6 +76,7 @@ func detailed(st *status.Status, details ...protoadapt.MessageV1) *status.Status
 type statusError struct {
 	status *status.Status
 	reason error
+	spoilt bool // the method is misconfigured
 }
 
 // Error is the text of the status.
@@ -90,7 +91,7 @@ func (e *statusError) Unwrap() error { return e.reason }
 // misconfigured is the answer of a method whose lock cannot work.
 func misconfigured(reason error) error {
 	st := status.New(codes.Internal, "the lock of this method is misconfigured")
-	return &statusError{status: detailed(st, errorInfo(ReasonMisconfigured)), reason: reason}
+	return &statusError{status: detailed(st, errorInfo(ReasonMisconfigured)), reason: reason, spoilt: true}
 }
 
 // refuse is the error for a refused caller.

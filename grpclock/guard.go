@@ -62,6 +62,7 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 			return handler(ctx, req)
 		}
 		if m.err != nil {
+			g.warnOnce(m, m.problems...)
 			return nil, misconfigured(m.err)
 		}
 		if passed(ctx, g, info.FullMethod, req) {
@@ -71,7 +72,9 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 			host: host{guard: g, ctx: ctx, fullMethod: info.FullMethod}, passage: newPassage(ctx, g, info.FullMethod, req),
 			method: m, req: req, handler: handler,
 		}
-		return c.run(ctx)
+		reply, err := c.run(ctx)
+		g.warnIfSpoilt(m, info.FullMethod, err)
+		return reply, err
 	}
 }
 
@@ -84,6 +87,7 @@ func (g *Guard) StreamServerInterceptor() grpc.StreamServerInterceptor {
 			return handler(srv, stream)
 		}
 		if m.err != nil {
+			g.warnOnce(m, m.problems...)
 			return misconfigured(m.err)
 		}
 		ctx := stream.Context()
@@ -94,6 +98,8 @@ func (g *Guard) StreamServerInterceptor() grpc.StreamServerInterceptor {
 			host: host{guard: g, ctx: ctx, fullMethod: info.FullMethod}, passage: newPassage(ctx, g, info.FullMethod, nil),
 			method: m, srv: srv, stream: stream, handler: handler,
 		}
-		return c.run()
+		err := c.run()
+		g.warnIfSpoilt(m, info.FullMethod, err)
+		return err
 	}
 }

@@ -2,6 +2,7 @@ package grpclock
 
 import (
 	"slices"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -15,7 +16,7 @@ import (
 // requestVariable is the name of the message in expressions.
 const requestVariable = "req"
 
-// method is one method with its compiled rules. It never changes.
+// method is one method with its compiled rules. It never changes, but for what was told.
 type method struct {
 	shape      shape
 	descriptor protoreflect.MethodDescriptor // nil if it is not known
@@ -25,6 +26,8 @@ type method struct {
 	reads      bool            // a rule in force reads the message
 	problems   []*ruleset.Problem
 	err        error // the problems, if there are any: it cannot work
+
+	warned sync.Once // observers know that it cannot work
 }
 
 // rules are the rules of a method that works, nil where there are none.

@@ -73,12 +73,14 @@ func TestUnregistered_NullRepliesWithTheResponseOfTheRule(t *testing.T) {
 }
 
 // Without a descriptor nothing tells what a caller expects, so that skip and null have
-// no answer: such a rule is broken, and says so.
+// no answer: such a rule is broken, and says so: to each caller that it is, and to the observers of
+// warnings once why.
 func TestUnregistered_SkipAndNullNeedADescriptor(t *testing.T) {
 	t.Parallel()
 	for _, endpoint := range []string{"*", "/a.B/*", "/a.B/C"} {
 		for _, strategy := range []failpolicy.Strategy{failpolicy.Skip, failpolicy.NullResponse} {
-			b := proxy(t, grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
+			told := &warnings{}
+			b := proxy(t, grpclock.WithObserver(told), grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
 			got := b.client.Conn.Invoke(t.Context(), "/a.B/C", &emptypb.Empty{}, &emptypb.Empty{})
 			if reasons, _ := (answer{err: got}).details(); status.Code(got) != codes.Internal || len(reasons) != 1 || reasons[0] != "interlock/"+grpclock.ReasonMisconfigured {
 				t.Errorf("%s: got %v %q, want the answer of a broken rule", endpoint, got, reasons)
@@ -92,6 +94,9 @@ func TestUnregistered_SkipAndNullNeedADescriptor(t *testing.T) {
 			}
 			if text := invalid.Error(); !strings.Contains(text, "WithDescriptors") || !strings.Contains(text, "expect a reply") {
 				t.Errorf("%s: the reason is %q", endpoint, text)
+			}
+			if text := told.text(); strings.Count(text, "WithDescriptors") != 1 {
+				t.Errorf("%s: after two calls observers were warned of %q, want the reason once", endpoint, text)
 			}
 		}
 	}

@@ -14,12 +14,12 @@ func (t *Telemetry) ObserveAcquireStart(ctx context.Context, a core.Acquisition)
 	if t.tracer == nil {
 		return ctx
 	}
-	return t.start(ctx, spanAcquire, t.rule(a.Label, a.Kind), a)
+	return t.start(ctx, spanAcquire, t.rule(a.Label, a.Kind), &a)
 }
 
 // ObserveContention counts a waiter and notes who is in the way.
 func (t *Telemetry) ObserveContention(ctx context.Context, c core.Contention) {
-	s := t.spanOf(ctx, spanAcquire, c.Acquisition)
+	s := t.spanOf(ctx, spanAcquire, &c.Acquisition)
 	t.ruleOf(s, &c.Acquisition).waiting.Add(1)
 	if s == nil {
 		return
@@ -38,7 +38,7 @@ func blockedBy(field string) []attribute.KeyValue {
 
 // ObserveAcquireEnd counts an acquisition and ends its span.
 func (t *Telemetry) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
-	s := t.spanOf(ctx, spanAcquire, r.Acquisition)
+	s := t.spanOf(ctx, spanAcquire, &r.Acquisition)
 	rule := t.ruleOf(s, &r.Acquisition)
 	outcome := rule.acquireOutcome(r.Outcome)
 	t.recordAcquire(ctx, rule, &r, outcome)
@@ -80,7 +80,7 @@ func (t *Telemetry) endAcquire(s *span, r *core.AcquireResult, outcome string) {
 		s.AddEvent(eventHandedOver)
 	}
 	if r.Outcome == core.OutcomeBackend {
-		s.fail(errorType(r.Err), "redis unavailable")
+		s.failBackend(errorType(r.Err))
 	}
 	s.End()
 }

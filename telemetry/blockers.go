@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"hash/maphash"
 	"sync"
 
 	"go.opentelemetry.io/otel/trace"
@@ -11,41 +12,46 @@ import (
 const endedBlockers = 256
 
 // blockers finds the span of a hold of this process by its holder field. It knows those that
-// are held and record, and the last few that ended. The zero value is empty.
+// are held and record, and the last few that ended. Fields are hashed once: 64 bits that nobody
+// can foresee.
 type blockers struct {
+	seed maphash.Seed
+
 	mu    sync.Mutex
-	spans map[string]trace.SpanContext
-	ended [endedBlockers]string
+	spans map[uint64]trace.SpanContext
+	ended [endedBlockers]uint64
 	next  int
+}
+
+func newBlockers() *blockers {
+	return &blockers{seed: maphash.MakeSeed(), spans: make(map[uint64]trace.SpanContext)}
 }
 
 // begin notes the span of a hold. One that goes on after a Handover takes the place of the
 // other.
 func (b *blockers) begin(field string, s trace.SpanContext) {
+	hash := maphash.String(b.seed, field)
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.spans == nil {
-		b.spans = make(map[string]trace.SpanContext)
-	}
-	b.spans[field] = s
+	b.spans[hash] = s
+	b.mu.Unlock()
 }
 
 // end lets the span of a hold be forgotten, some time. It is called once for each field.
 func (b *blockers) end(field string) {
+	hash := maphash.String(b.seed, field)
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if old := b.ended[b.next]; old != "" {
-		delete(b.spans, old)
-	}
-	b.ended[b.next] = field
+	delete(b.spans, b.ended[b.next])
+	b.ended[b.next] = hash
 	b.next = (b.next + 1) % endedBlockers
+	b.mu.Unlock()
 }
 
 // find gives the span of a hold, if it is known.
 func (b *blockers) find(field string) (trace.SpanContext, bool) {
+	hash := maphash.String(b.seed, field)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, ok := b.spans[field]
+	s, ok := b.spans[hash]
 	return s, ok
 }
 

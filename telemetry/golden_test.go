@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/interlock-go/interlock/core"
@@ -92,27 +94,52 @@ func docText(t *testing.T) string {
 	return string(text)
 }
 
-// TestSpansAreThoseOfTheDocumentation looks for every attribute and event in doc.go.
+// TestSpansAreThoseOfTheDocumentation compares the attributes and events that doc.go lists with
+// those of spans when everything has happened.
 func TestSpansAreThoseOfTheDocumentation(t *testing.T) {
 	t.Parallel()
-	text := docText(t)
-	h := newHarness(t)
+	h, raw := newHarness(t), newHarness(t, telemetry.WithRawKeys())
 	h.everything(t)
-	for _, s := range h.spans.Ended() {
-		for _, kv := range s.Attributes() {
-			wantRow(t, text, string(kv.Key))
+	raw.everything(t)
+	got := map[string]bool{}
+	see := func(attrs []attribute.KeyValue) {
+		for _, kv := range attrs {
+			got[string(kv.Key)] = true
 		}
-		for event := range events(s) {
-			wantRow(t, text, event)
+	}
+	for _, s := range append(h.spans.Ended(), raw.spans.Ended()...) {
+		see(s.Attributes())
+		for _, e := range s.Events() {
+			got[e.Name] = true
+			see(e.Attributes)
 		}
+		for _, l := range s.Links() {
+			see(l.Attributes)
+		}
+	}
+	text := docText(t)
+	want := append(rowsBelow(t, text, "attribute "), rowsBelow(t, text, "event ")...)
+	slices.Sort(want)
+	if got := slices.Sorted(maps.Keys(got)); !slices.Equal(got, want) {
+		t.Errorf("spans have\n%q\ndocumented are\n%q", got, want)
 	}
 }
 
-func wantRow(t *testing.T, text, name string) {
+// rowsBelow are the first words of the rows below the line that begins a table.
+func rowsBelow(t *testing.T, text, begin string) (rows []string) {
 	t.Helper()
-	if !strings.Contains(text, "//\t"+name+" ") {
-		t.Errorf("doc.go has no row for %s", name)
+	_, table, ok := strings.Cut(text, "//\t"+begin)
+	if !ok {
+		t.Fatalf("doc.go has no table that begins with %q", begin)
 	}
+	for line := range strings.Lines(table[strings.Index(table, "\n")+1:]) {
+		row, ok := strings.CutPrefix(line, "//\t")
+		if !ok {
+			return rows
+		}
+		rows = append(rows, strings.Fields(row)[0])
+	}
+	return rows
 }
 
 // everything tells h of each thing that can be told.

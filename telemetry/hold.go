@@ -20,7 +20,7 @@ func (t *Telemetry) ObserveHoldStart(ctx context.Context, h core.HoldInfo) conte
 	if t.tracer == nil {
 		return ctx
 	}
-	ctx = t.start(ctx, spanHold, rule, h.Acquisition)
+	ctx = t.start(ctx, spanHold, rule, &h.Acquisition)
 	if s, ok := ctx.(*span); ok && !h.Reentrant {
 		t.block(s, h.Field)
 	}
@@ -30,7 +30,7 @@ func (t *Telemetry) ObserveHoldStart(ctx context.Context, h core.HoldInfo) conte
 // ObserveHoldEnd counts the end of a hold and ends its span. The hold that goes on
 // after a Handover has a span of its own, and is counted with its own end.
 func (t *Telemetry) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
-	s := t.spanOf(ctx, spanHold, r.Acquisition)
+	s := t.spanOf(ctx, spanHold, &r.Acquisition)
 	rule := t.ruleOf(s, &r.Acquisition)
 	outcome := holdOutcome(&r)
 	rule.endHold(&r.HoldInfo)
@@ -138,7 +138,7 @@ func (t *Telemetry) ObserveRenewal(ctx context.Context, r core.Renewal) {
 	if outcome == outcomeRenewed {
 		return
 	}
-	if s := t.spanOf(ctx, spanHold, r.Acquisition); s != nil {
+	if s := t.spanOf(ctx, spanHold, &r.Acquisition); s != nil {
 		s.renewed(&r)
 	}
 	if r.Err != nil {
@@ -159,7 +159,7 @@ func (s *span) renewed(r *core.Renewal) {
 func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 	rule := t.rule(l.Label, l.Kind)
 	t.inst.lost.Add(ctx, 1, rule.labels.add...)
-	if s := t.spanOf(ctx, spanHold, l.Acquisition); s != nil {
+	if s := t.spanOf(ctx, spanHold, &l.Acquisition); s != nil {
 		s.lose()
 		t.unblock(s, l.Field)
 	}
@@ -171,7 +171,7 @@ func (t *Telemetry) ObserveLeak(ctx context.Context, l core.Leak) {
 	rule := t.rule(l.Label, l.Kind)
 	rule.endHold(&l.HoldInfo)
 	t.recordHold(ctx, rule, time.Since(l.Acquired), outcomeLeaked)
-	if s := t.spanOf(ctx, spanHold, l.Acquisition); s != nil {
+	if s := t.spanOf(ctx, spanHold, &l.Acquisition); s != nil {
 		s.fail(outcomeLeaked, "never released")
 		t.endHoldSpan(s, &l.HoldInfo, outcomeLeaked)
 	}

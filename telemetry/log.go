@@ -15,6 +15,7 @@ type logger struct {
 	leaked   limiter
 	release  limiter
 	backend  limiter
+	noLock   limiter
 	renewal  limiter
 	longWait limiter
 }
@@ -62,7 +63,11 @@ func (t *Telemetry) logRenewal(ctx context.Context, rule *rule, r *core.Renewal)
 }
 
 func (t *Telemetry) logBackend(ctx context.Context, rule *rule, r *core.AcquireResult) {
-	t.log.write(ctx, &t.log.backend, slog.LevelWarn, "lock backend failed", func() []slog.Attr {
+	limit, text := &t.log.backend, "lock backend failed"
+	if errorType(r.Err) == errorWrongType {
+		limit, text = &t.log.noLock, "key holds something that is not a lock"
+	}
+	t.log.write(ctx, limit, slog.LevelWarn, text, func() []slog.Attr {
 		return t.acquireAttrs(rule, r)
 	})
 }

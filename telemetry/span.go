@@ -41,7 +41,7 @@ func (s *span) Value(key any) any {
 
 // start begins a span. One that does not record has nothing to be told later, but
 // its context is passed on: children inherit that they are not sampled.
-func (t *Telemetry) start(ctx context.Context, name string, r *rule, a core.Acquisition) context.Context {
+func (t *Telemetry) start(ctx context.Context, name string, r *rule, a *core.Acquisition) context.Context {
 	ctx, s := t.tracer.Start(ctx, name, r.spanStart...)
 	if !s.SpanContext().IsSampled() && !s.IsRecording() { // the first answer is the cheaper one
 		return ctx
@@ -51,7 +51,7 @@ func (t *Telemetry) start(ctx context.Context, name string, r *rule, a core.Acqu
 
 // spanOf finds the span of an acquisition or its hold, nil if it does not record.
 // Contexts nest: a span of another acquisition may be further out.
-func (t *Telemetry) spanOf(ctx context.Context, name string, a core.Acquisition) *span {
+func (t *Telemetry) spanOf(ctx context.Context, name string, a *core.Acquisition) *span {
 	if t.tracer == nil {
 		return nil
 	}
@@ -74,6 +74,15 @@ func (t *Telemetry) ruleOf(s *span, a *core.Acquisition) *rule {
 func (s *span) fail(errType, text string) {
 	s.SetAttributes(attrErrorType.String(errType))
 	s.SetStatus(codes.Error, text)
+}
+
+// failBackend is fail for an acquisition that Redis had no lock for.
+func (s *span) failBackend(errType string) {
+	if errType == errorWrongType {
+		s.fail(errType, "key holds no lock")
+		return
+	}
+	s.fail(errType, "redis unavailable")
 }
 
 // lose notes the loss once: the release of a lost hold may end the span before the

@@ -37,7 +37,7 @@ type Telemetry struct {
 	attrs attrPool
 
 	hashes   *hashes
-	blockers blockers
+	blockers *blockers
 
 	mu      sync.Mutex
 	sites   map[site]declared
@@ -83,6 +83,7 @@ func New(opts ...Option) (*Telemetry, error) {
 		reloads:  make(map[string]ruleset.Reload),
 		refused:  make(map[string]bool),
 		hashes:   newHashes(),
+		blockers: newBlockers(),
 		log:      newLogger(cmp.Or(cfg.logger, slog.New(slog.DiscardHandler))),
 	}
 	if _, off := cfg.tracers.(noop.TracerProvider); !off {

@@ -296,6 +296,12 @@ func Rejects(err error) bool {
 	return err != nil && !Transient(err) && !Short(err) && !errors.As(err, &unreadable)
 }
 
+// WrongType reports whether Redis has answered that the key holds something of another type,
+// such as a text: it says nothing about Redis, and everything about the key.
+func WrongType(err error) bool {
+	return Answer(err) && strings.Contains(err.Error(), "WRONGTYPE") // of a script, behind other words
+}
+
 // nonLocal reports whether a script has wanted a key that is on another node, or nowhere, while
 // its slot moves.
 func nonLocal(err error) bool {

@@ -1,0 +1,24 @@
+package wiring
+
+import (
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/ginlock"
+	"github.com/interlock-go/interlock/telemetry"
+)
+
+// Gin has the span of the request outside of those of the lock.
+func Gin(locks *core.Client, tel *telemetry.Telemetry, traces trace.TracerProvider) (*gin.Engine, *ginlock.Guard, error) {
+	guard, err := ginlock.New(locks, ginlock.WithObserver(tel))
+	if err != nil {
+		return nil, nil, err
+	}
+	engine := gin.New()
+	engine.Use(gin.Recovery(), otelgin.Middleware("shop",
+		otelgin.WithTracerProvider(traces), otelgin.WithPropagators(propagation.TraceContext{})))
+	return engine, guard, nil // engine.POST("/orders/:id/pay", guard.Handler(rule), pay)
+}

@@ -1,0 +1,32 @@
+package wiring
+
+import (
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock"
+	"github.com/interlock-go/interlock/telemetry"
+)
+
+// GRPC has the span of the call, which a stats handler makes, outside of those of the lock.
+func GRPC(locks *core.Client, tel *telemetry.Telemetry, traces trace.TracerProvider, rules ...ruleset.Rule) (*grpc.Server, error) {
+	guard, err := grpclock.New(locks, grpclock.WithObserver(tel), grpclock.WithRules(rules...))
+	if err != nil {
+		return nil, err
+	}
+	return grpc.NewServer(
+		grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(traces), otelgrpc.WithPropagators(propagation.TraceContext{}))),
+		grpc.ChainUnaryInterceptor(guard.UnaryServerInterceptor()),
+		grpc.ChainStreamInterceptor(guard.StreamServerInterceptor()),
+	), nil
+}
+
+// Traced has a client send the trace of its context along.
+func Traced(traces trace.TracerProvider) grpc.DialOption {
+	return grpc.WithStatsHandler(otelgrpc.NewClientHandler(
+		otelgrpc.WithTracerProvider(traces), otelgrpc.WithPropagators(propagation.TraceContext{})))
+}

@@ -1,0 +1,20 @@
+package wiring
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// OTLP is for telemetry.WithTracerProvider, otelgin and otelgrpc. Shut it down at the end.
+func OTLP(ctx context.Context, service string) (*sdktrace.TracerProvider, error) {
+	exporter, err := otlptracegrpc.New(ctx) // to OTEL_EXPORTER_OTLP_ENDPOINT
+	if err != nil {
+		return nil, err
+	}
+	name := resource.NewSchemaless(attribute.String("service.name", service))
+	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(name)), nil
+}

@@ -1,0 +1,22 @@
+package wiring
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+)
+
+// Prometheus is for telemetry.WithMeterProvider, and the handler of GET /metrics, with exemplars.
+func Prometheus() (metric.MeterProvider, http.Handler, error) {
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+	if err != nil {
+		return nil, nil, err
+	}
+	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	return sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter)), scrape, nil
+}

@@ -1,0 +1,149 @@
+package wiring_test
+
+import (
+	"errors"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/examples/wiring"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/telemetry"
+)
+
+// The functions that README.md shows are those that are compiled here.
+func TestReadmeShowsTheCode(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(text)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, block := range strings.Split(string(readme), "```go\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		if !strings.Contains(block, "func ") {
+			continue // that of the package comment of telemetry
+		}
+		shown++
+		if !strings.Contains(code.String(), block) {
+			t.Errorf("README.md shows what is not in the code:\n%s", block)
+		}
+	}
+	if shown != 4 {
+		t.Errorf("%d functions are shown, want 4", shown)
+	}
+}
+
+// What Prometheus scrapes is what [telemetry.Metrics] says: the names, types and labels.
+func TestPrometheusScrapesTheMetrics(t *testing.T) {
+	t.Parallel()
+	meters, scrape, err := wiring.Prometheus()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tel, err := telemetry.New(telemetry.WithMeterProvider(meters), telemetry.WithTracerProvider(noop.NewTracerProvider()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks, err := core.New(redistest.New(t).Client(), core.WithObserver(tel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tel.Watch(locks)()
+	everything(t, tel, locks)
+
+	answer := httptest.NewRecorder()
+	scrape.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[telemetry.MetricType]dto.MetricType{
+		telemetry.Histogram: dto.MetricType_HISTOGRAM, telemetry.Counter: dto.MetricType_COUNTER,
+		telemetry.UpDownCounter: dto.MetricType_GAUGE, telemetry.Gauge: dto.MetricType_GAUGE,
+	}
+	for _, m := range telemetry.Metrics() {
+		family := families[m.Prometheus]
+		if family == nil {
+			t.Errorf("%s was not scraped; there is %q", m.Prometheus, slices.Sorted(maps.Keys(families)))
+			continue
+		}
+		delete(families, m.Prometheus)
+		if family.GetType() != types[m.Type] {
+			t.Errorf("%s is a %s, want %s", m.Prometheus, family.GetType(), m.Type)
+		}
+		var want []string
+		for _, label := range m.Labels {
+			want = append(want, strings.ReplaceAll(label, ".", "_"))
+		}
+		slices.Sort(want)
+		if got := labels(family); !slices.Equal(got, want) {
+			t.Errorf("%s has the labels %q, want %q", m.Prometheus, got, want)
+		}
+	}
+	for name := range families {
+		if strings.HasPrefix(name, "distributed_lock") {
+			t.Errorf("%s is not described", name)
+		}
+	}
+}
+
+// labels are the names of the labels of the first series, but for those of every metric.
+func labels(family *dto.MetricFamily) (names []string) {
+	for _, l := range family.GetMetric()[0].GetLabel() {
+		if !strings.HasPrefix(l.GetName(), "otel_scope_") {
+			names = append(names, l.GetName())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// everything gives each metric a series: by a lock, and by what observers may be told.
+func everything(t *testing.T, tel *telemetry.Telemetry, locks *core.Client) {
+	t.Helper()
+	subject := aspect.Subject{Rule: "pay", Endpoint: ruleset.Func("pay"), Kind: ruleset.Reentrant}
+	tel.ObserveRule(aspect.RuleInfo{Subject: subject, WaitTime: time.Second, LeaseTime: time.Minute})
+	tel.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "abc", Time: time.Unix(1, 0), Err: errors.New("refused")})
+	set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.Func("pay"), Key: "order"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tel.ObserveReload(ruleset.Reload{File: "locks.yaml", Hash: "abc", Time: time.Unix(1, 0), Set: set})
+	tel.ObserveFailure(t.Context(), aspect.Failure{Subject: subject, Cause: failpolicy.Busy})
+	tel.ObserveDecision(t.Context(), aspect.Decision{Subject: subject, DryRun: true})
+	_, hold, err := locks.Lock("order:42").Acquire(t.Context(), core.Label("pay"), core.LeaseTime(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := hold.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
