@@ -17,6 +17,10 @@ type LockEntry struct {
 	// Key is the Redis key.
 	Key string
 
+	// Exists says that there is such a key. A lock that nobody holds has none; its queue, if it is fair, has
+	// another one.
+	Exists bool
+
 	// Kind is the kind of lock, as far as the layout tells; empty: the key is no lock, or is not there.
 	//
 	// [KindReentrant] stands for the spin lock too, for a fair lock for which nobody waits, and for what one
@@ -127,10 +131,10 @@ const absentTTL = -2 * time.Millisecond
 // entryOf is what was found, for callers.
 func entryOf(f *redisstore.Found) LockEntry {
 	e := LockEntry{
-		Key: f.Key, Kind: Kind(f.What), HolderCount: f.Held, Waiters: f.Waiters, WaiterCount: f.Waiting,
+		Key: f.Key, Exists: f.TTL != absentTTL, Kind: Kind(f.What), HolderCount: f.Held, Waiters: f.Waiters, WaiterCount: f.Waiting,
 		Token: f.Token, Available: f.Left,
 	}
-	if f.What != "" && f.TTL != absentTTL {
+	if f.What != "" && e.Exists {
 		e.TTL = f.TTL
 	}
 	for _, h := range f.Holders {
