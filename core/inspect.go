@@ -31,7 +31,7 @@ type LockEntry struct {
 	Kind Kind
 
 	// Holders are those who have it, [MaxListed] at most; empty when it is free. HolderCount is how many
-	// there are. Of a read/write lock with more holders than are listed, it counts dead readers too.
+	// there are. Of a read/write lock with very many readers, dead ones are among them.
 	Holders     []Holder
 	HolderCount int
 
@@ -79,7 +79,7 @@ func (h Holder) ClientID() string {
 
 // Inspect tells what a Redis key is as a lock, of whatever kind: the key as it is in Redis, not the name of
 // a lock of this client. A key that is no lock, or is not there, has no kind, and is no error. It costs one
-// round trip, and Redis at most about a tenth of a millisecond, however many hold the lock or wait for it.
+// round trip, and Redis about ten microseconds; some tenths of a millisecond where thousands have the lock.
 //
 // The error matches [ErrUnavailable], [ErrClosed], or [ErrInvalid] for a key that is empty, or that no lock
 // of a Cluster can have.

@@ -25,7 +25,7 @@ func newWho() *command {
 		summary:  "who holds a lock, for how long, and who waits for it",
 		text: `Shows all that Redis knows of one lock, by its key: that is the prefix of the lock client
 and the name. The client id leads to the process: the metric distributed_lock_client_info
-has it; of a Java service RedissonClient.getId does. Up to 100 holders and waiters are
+has it; of a Java service RedissonClient.getId does. Up to 50 holders and waiters are
 shown. Exit code 1 if nobody holds it.
 
 ` + urlText + `
