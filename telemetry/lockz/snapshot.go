@@ -72,8 +72,6 @@ type Hold struct {
 	Lost      bool      `json:"lost"`
 	Waiters   int       `json:"waiters"` // callers of this process that wait for the key
 	TraceID   string    `json:"trace_id,omitempty"`
-
-	Ticket string `json:"-"` // of the button that releases it; empty: none is shown
 }
 
 // Waiter is a caller that waits.

@@ -15,6 +15,7 @@ import (
 // A hold is shown with everything that is known of it for as long as it lasts, once with its
 // re-entries.
 func TestSnapshot_Holds(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		id := trace.TraceID{1, 2, 3}
 		traced := trace.ContextWithSpanContext(b.t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: trace.SpanID{1}}))
@@ -50,6 +51,7 @@ func TestSnapshot_Holds(t *testing.T) {
 
 // A renewed lease counts from its last renewal.
 func TestSnapshot_LeaseLeftAfterRenewals(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		time.Sleep(55 * time.Second) // the clock of the bubble
@@ -63,6 +65,7 @@ func TestSnapshot_LeaseLeftAfterRenewals(t *testing.T) {
 
 // Waiters stand in the order in which they came, with who is in their way and what they hold.
 func TestSnapshot_Waiters(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("holder"))
 		first := b.wait(b.t.Context(), b.locks.Lock("a"), core.Label("first"))
@@ -102,6 +105,7 @@ func TestSnapshot_Waiters(t *testing.T) {
 
 // A holder in another process is named by its field.
 func TestSnapshot_WaiterBlockedFromElsewhere(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		stranger := b.server.Take("shop:a", time.Minute)
 		done := b.wait(b.t.Context(), b.locks.Lock("a"), core.WaitTime(2*time.Second))
@@ -116,6 +120,7 @@ func TestSnapshot_WaiterBlockedFromElsewhere(t *testing.T) {
 
 // A refusal is kept with its trace; the text of its error has no key.
 func TestSnapshot_Refusals(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		stranger := b.server.Take("shop:a", time.Minute)
 		id := trace.TraceID{7}
@@ -142,6 +147,7 @@ func TestSnapshot_Refusals(t *testing.T) {
 
 // A loss is an incident, and the hold is marked as lost until it is released.
 func TestSnapshot_Losses(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
 		<-ctx.Done()
@@ -164,6 +170,7 @@ func TestSnapshot_Losses(t *testing.T) {
 
 // A hold that was handed over is shown once, and released once.
 func TestSnapshot_Handover(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		_, moved := hold.Handover()
@@ -179,6 +186,7 @@ func TestSnapshot_Handover(t *testing.T) {
 
 // What is over a limit is counted and not kept: holds, rules and events.
 func TestSnapshot_Limits(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		var holds []*core.Hold
 		for _, name := range []string{"a", "b", "c"} {
@@ -209,6 +217,7 @@ func TestSnapshot_Limits(t *testing.T) {
 
 // The keys that are acquired most come first, whatever else is acquired.
 func TestSnapshot_HotKeys(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		for i := range 30 {
 			for _, name := range []string{"hot", "warm", "cold:" + string(rune('a'+i))} {
