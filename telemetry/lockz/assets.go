@@ -22,9 +22,12 @@ func parsePages() (*template.Template, error) {
 
 // asset answers with the style sheet or the script.
 func (p *Page) asset(w http.ResponseWriter, r *http.Request, name string) {
-	if name != "page.css" && name != "page.js" {
+	switch name {
+	case "page.css":
+		http.ServeFileFS(w, r, assets, "assets/page.css")
+	case "page.js":
+		http.ServeFileFS(w, r, assets, "assets/page.js")
+	default:
 		p.tell(w, http.StatusNotFound, "Not found", "The page has no such part.")
-		return
 	}
-	http.ServeFileFS(w, r, assets, "assets/"+name)
 }

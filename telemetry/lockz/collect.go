@@ -183,12 +183,16 @@ func (v *view) blocker(w place) Blocker {
 	for _, h := range w.line.holds {
 		if w.waitsFor(h) && !h.lost.Load() {
 			return Blocker{
-				Holder: printable(h.info.Field, maxName), Here: true,
+				Holder: printable(h.info.Field, maxName), Here: true, Ours: true,
 				Rule: printable(h.rule.name, maxName), Held: seconds(v.now.Sub(h.info.Acquired)),
 			}
 		}
 	}
-	return Blocker{Holder: printable(w.blockedBy, maxName)}
+	field := w.blockedBy
+	for i := 0; field == "" && i < w.position-1; i++ {
+		field = w.line.waiters[i].blockedBy // who came first has asked Redis
+	}
+	return Blocker{Holder: printable(field, maxName), Ours: v.page.clientOf(clientID(field)) != nil}
 }
 
 func (v *view) addRules() {

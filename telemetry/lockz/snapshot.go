@@ -91,6 +91,7 @@ type Waiter struct {
 type Blocker struct {
 	Holder string  `json:"holder"`         // the field in Redis; empty: not known
 	Here   bool    `json:"here"`           // it is a hold of this process
+	Ours   bool    `json:"this_process"`   // its field is one of a client that is watched
 	Rule   string  `json:"rule,omitempty"` // of that hold
 	Held   float64 `json:"held_seconds"`   // for how long; 0 if it is not here
 }

@@ -85,7 +85,7 @@ func TestSnapshot_Waiters(t *testing.T) {
 		if w.Waited != 1 || w.Position != 2 || len(w.Holds) != 1 || w.Holds[0].KeyHash != core.KeyHash("shop:b") {
 			t.Errorf("second: %+v", w)
 		}
-		want := lockz.Blocker{Holder: hold.Field(), Here: true, Rule: "holder", Held: 3}
+		want := lockz.Blocker{Holder: hold.Field(), Here: true, Ours: true, Rule: "holder", Held: 3}
 		if w.BlockedBy != want {
 			t.Errorf("blocked by %+v, want %+v", w.BlockedBy, want)
 		}
@@ -103,14 +103,21 @@ func TestSnapshot_Waiters(t *testing.T) {
 	})
 }
 
-// A holder in another process is named by its field.
+// A holder in another process is named by its field, also to those who came later and have not
+// asked Redis themselves.
 func TestSnapshot_WaiterBlockedFromElsewhere(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
 		stranger := b.server.Take("shop:a", time.Minute)
 		done := b.wait(b.t.Context(), b.locks.Lock("a"), core.WaitTime(2*time.Second))
-		if got, want := b.Snapshot(0).Waiters[0].BlockedBy, (lockz.Blocker{Holder: stranger}); got != want {
-			t.Errorf("got %+v, want %+v", got, want)
+		second := b.wait(b.t.Context(), b.locks.Lock("a"), core.WaitTime(time.Second))
+		for i, w := range b.Snapshot(0).Waiters {
+			if want := (lockz.Blocker{Holder: stranger}); w.BlockedBy != want {
+				t.Errorf("waiter %d: got %+v, want %+v", i+1, w.BlockedBy, want)
+			}
+		}
+		if err := second(); !errors.Is(err, core.ErrNotAcquired) {
+			t.Error(err)
 		}
 		if err := done(); !errors.Is(err, core.ErrNotAcquired) {
 			t.Error(err)
