@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -46,6 +48,7 @@ type shop struct{ locks *core.Client }
 func newShop(locks *core.Client, page *lockz.Page) (http.Handler, error) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
+	engine.Use(otelgin.Middleware("shop", otelgin.WithTracerProvider(sdktrace.NewTracerProvider())))
 	guard, err := ginlock.New(locks, ginlock.WithObserver(page))
 	if err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ func (l *load) run(ctx context.Context) {
 	l.repeat(ctx, time.Second, func() { l.hold(ctx, l.elsewhere.FencedLock("ledger"), "") })
 	l.repeat(ctx, time.Second, func() { l.hold(ctx, l.elsewhere.FairLock("counter"), "") })
 	l.repeat(ctx, time.Second, func() { l.queue(ctx, "counter") })
+	pause(ctx, 2*time.Second) // those with honest names come first
 	for _, text := range hostile() {
 		l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock(text), text) })
 	}

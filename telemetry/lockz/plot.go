@@ -68,6 +68,14 @@ func svg(label, inner string) template.HTML {
 	return template.HTML(head + ` aria-label="` + template.HTMLEscapeString(label) + `">` + inner + `</svg>`) //nolint:gosec // numbers and words of this file
 }
 
+// within is in which time half and 99 % of all were over.
+func within(d Durations) string {
+	if d.P99 == 0 {
+		return "none"
+	}
+	return "≤ " + ago(d.P50) + ", " + ago(d.P99)
+}
+
 // ago is a number of seconds for readers.
 func ago(s float64) string {
 	d := time.Duration(s * float64(time.Second))
@@ -94,6 +102,8 @@ func rate(v float64) string {
 	switch {
 	case v == 0:
 		return "0"
+	case v < 0.1:
+		return "< 0.1"
 	case v < 10:
 		return fmt.Sprintf("%.1f", v)
 	default:

@@ -143,8 +143,13 @@ func TestSnapshot_Refusals(t *testing.T) {
 		if e.What != "busy" || e.Rule != "pay" || e.Holder != stranger || e.Lasted != 1 || e.TraceID != id.String() {
 			t.Errorf("got %+v", e)
 		}
-		if e.Error == "" || strings.Contains(e.Error, "shop:a") {
-			t.Errorf("the error is %q, want a text without the key", e.Error)
+		b.server.Down()
+		if _, _, err := b.locks.Lock("a").Acquire(ctx, core.WaitTime(time.Second), core.Label("pay")); !errors.Is(err, core.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		b.server.Up()
+		if e := b.Snapshot(0).Refusals[0]; e.What != "backend" || e.Error == "" || strings.Contains(e.Error, "shop:a") {
+			t.Errorf("without Redis: got %+v, want an error without the key", e)
 		}
 		if r := s.Rules[0]; r.Outcomes["busy"] != 1 || r.Rule != "pay" {
 			t.Errorf("the rule has %+v", r.Outcomes)
