@@ -122,6 +122,7 @@ func (v *view) addLines(lines []line) {
 	var places []place
 	for i := range lines {
 		l := &lines[i]
+		l.order()
 		holds = append(holds, l.held()...)
 		for n, w := range l.waiters {
 			places = append(places, place{w, l, n + 1})
@@ -140,6 +141,16 @@ func (v *view) addLines(lines []line) {
 	}
 	for _, w := range places[:min(v.rows, len(places))] {
 		v.Waiters = append(v.Waiters, v.waiter(w))
+	}
+}
+
+// order puts the waiters in the order in which they came: who found out first that it has to
+// wait need not be the one who came first, who asks Redis meanwhile, and knows for the others
+// who is in the way.
+func (l *line) order() {
+	slices.SortStableFunc(l.waiters, func(a, b *waiter) int { return a.since().Compare(b.since()) })
+	for _, w := range l.waiters {
+		l.blockedBy = cmp.Or(l.blockedBy, w.blockedBy)
 	}
 }
 
@@ -183,12 +194,13 @@ func (v *view) blocker(w place) Blocker {
 	for _, h := range w.line.holds {
 		if w.waitsFor(h) && !h.lost.Load() {
 			return Blocker{
-				Holder: printable(h.info.Field, maxName), Here: true,
+				Holder: printable(h.info.Field, maxName), Here: true, Ours: true,
 				Rule: printable(h.rule.name, maxName), Held: seconds(v.now.Sub(h.info.Acquired)),
 			}
 		}
 	}
-	return Blocker{Holder: printable(w.blockedBy, maxName)}
+	field := cmp.Or(w.blockedBy, w.line.blockedBy)
+	return Blocker{Holder: printable(field, maxName), Ours: v.page.clientOf(clientID(field)) != nil}
 }
 
 func (v *view) addRules() {
@@ -253,7 +265,7 @@ func (v *view) event(e event) Event {
 		shown.Key, shown.KeyHash = v.key(e.key)
 	}
 	switch {
-	case e.err == nil:
+	case e.err == nil, e.what == string(core.OutcomeBusy), e.what == string(core.OutcomeOverload): // the columns say it all
 	case v.page.cfg.rawKeys:
 		shown.Error = printable(e.err.Error(), 2*maxName)
 	default:

@@ -17,6 +17,7 @@ const deadlockText = "deadlock: callers wait for each other's locks"
 // one begins to wait, without anybody who looks at the page, and told once. Both callers are
 // marked for as long as it lasts.
 func TestDeadlock_OfTwo(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		a, z := b.locks.Lock("a"), b.locks.Lock("z")
 		pay, h1 := b.take(b.t.Context(), a, core.Label("pay"))
@@ -64,6 +65,7 @@ func TestDeadlock_OfTwo(t *testing.T) {
 
 // A ring of three is found, and is in the order of who waits for whom.
 func TestDeadlock_OfThree(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		names := []string{"a", "b", "c"}
 		var holds []*core.Hold
@@ -96,6 +98,7 @@ func TestDeadlock_OfThree(t *testing.T) {
 
 // One caller with two clients waits for itself: that is a deadlock of one.
 func TestDeadlock_OfOneWithTwoClients(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second))
@@ -111,6 +114,7 @@ func TestDeadlock_OfOneWithTwoClients(t *testing.T) {
 
 // Two that wait for several locks taken together are found as well, by who is in the way.
 func TestDeadlock_OfLocksTakenTogether(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		pay, h1 := b.take(b.t.Context(), b.locks.MultiLock("a", "b"))
 		ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"))
@@ -133,6 +137,7 @@ func TestDeadlock_OfLocksTakenTogether(t *testing.T) {
 // Waiting is not a deadlock when the chain ends: at a holder that works, at one whose
 // goroutine with a detached context waits, and at readers, who do not wait for each other.
 func TestDeadlock_NoneWhereTheChainEnds(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		pay, h1 := b.take(b.t.Context(), b.locks.Lock("a"))
 		_, h2 := b.take(b.t.Context(), b.locks.Lock("b"))
@@ -166,6 +171,7 @@ func TestDeadlock_NoneWhereTheChainEnds(t *testing.T) {
 
 // Of many deadlocks at once some records are written, and all are counted.
 func TestDeadlock_LogIsLimited(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		const rings = 25
 		for i := range rings {
@@ -189,6 +195,7 @@ func TestDeadlock_LogIsLimited(t *testing.T) {
 
 // The record names rules and hashes of keys, and the keys themselves only with WithRawKeys.
 func TestDeadlock_LogNamesNoKey(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		opts  []lockz.Option
 		field string
@@ -198,6 +205,7 @@ func TestDeadlock_LogNamesNoKey(t *testing.T) {
 		"raw":    {[]lockz.Option{lockz.WithRawKeys()}, "waits_for", "shop:a"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			inBubble(t, func(b *bed) {
 				ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 				done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second), core.Label("again"))

@@ -40,8 +40,6 @@ type FleetLock struct {
 	Waiters     []string      `json:"waiters"` // of a fair lock, the next one first
 	WaiterCount int           `json:"waiter_count"`
 	Token       int64         `json:"token,omitempty"`
-
-	Ticket string `json:"-"`
 }
 
 // FleetHolder is one who has a lock.
@@ -52,19 +50,17 @@ type FleetHolder struct {
 	Here  bool    `json:"here"`        // it is of a client that is watched
 }
 
-// Button is that of the lock.
-func (l FleetLock) Button() button { return button{l.Ticket, "lock " + l.KeyHash} }
-
 // fleetFrame is what the template gets.
 type fleetFrame struct {
 	*Fleet
 
+	First   bool   // this is the first part
 	Next    string // query of the next part
 	Prefix  string
 	Notice  string
-	Buttons bool
 	RawKeys bool
-	First   bool
+	Buttons bool     // the reader may release
+	Tickets []string // of the locks, if so; empty where nobody holds it
 }
 
 // serveFleet looks at some keys in Redis and lists the locks among them.
@@ -90,15 +86,37 @@ func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 		p.tell(w, http.StatusBadGateway, "Redis was not asked", "It did not answer, or the link to this part is not valid: "+core.ErrorText(err))
 		return
 	}
-	list := p.fleetOf(client, &page, p.allows(r))
+	sortLocks(page.Locks)
+	list := p.fleetOf(client, &page)
 	if wantsJSON(r) {
 		answerJSON(w, list)
 		return
 	}
-	p.render(w, http.StatusOK, "fleet", fleetFrame{
+	f := fleetFrame{
 		Fleet: list, Next: nextQuery(q, client, page.Cursor), Prefix: q.Get("prefix"), Notice: noticeOf(q.Get("notice")),
-		Buttons: p.allows(r), RawKeys: p.cfg.rawKeys, First: q.Get("cursor") == "",
+		RawKeys: p.cfg.rawKeys, First: q.Get("cursor") == "",
+	}
+	if f.Buttons = p.allows(r); f.Buttons {
+		f.Tickets = p.fleetTickets(client, page.Locks)
+	}
+	p.render(w, http.StatusOK, "fleet", f)
+}
+
+// sortLocks puts those with a queue in Redis first.
+func sortLocks(list []core.LockEntry) {
+	slices.SortFunc(list, func(a, b core.LockEntry) int {
+		return cmp.Or(cmp.Compare(b.WaiterCount, a.WaiterCount), cmp.Compare(a.Key, b.Key))
 	})
+}
+
+func (p *Page) fleetTickets(client *core.Client, locks []core.LockEntry) []string {
+	list, now := make([]string, len(locks)), time.Now()
+	for i := range locks {
+		if locks[i].HolderCount > 0 {
+			list[i] = p.ticketFor(client, locks[i].Key, fieldsOf(&locks[i]), now)
+		}
+	}
+	return list
 }
 
 // asked is the client that the query names, or else the first one.
@@ -124,25 +142,14 @@ func nextQuery(q url.Values, client *core.Client, cursor string) string {
 	return "?" + next.Encode()
 }
 
-func (p *Page) fleetOf(client *core.Client, page *core.LockPage, buttons bool) *Fleet {
-	now := time.Now()
-	list := &Fleet{Time: now, Client: client.ID(), Looked: page.Looked, Keys: page.Keys, Cursor: page.Cursor, Locks: []FleetLock{}}
+func (p *Page) fleetOf(client *core.Client, page *core.LockPage) *Fleet {
+	list := &Fleet{Time: time.Now(), Client: client.ID(), Looked: page.Looked, Keys: page.Keys, Cursor: page.Cursor, Locks: []FleetLock{}}
 	for _, c := range p.watched() {
 		list.Clients = append(list.Clients, c.ID())
 	}
 	for i := range page.Locks {
-		l := p.fleetLock(&page.Locks[i], list.Clients)
-		if buttons && page.Locks[i].HolderCount > 0 {
-			l.Ticket = p.ticketFor(client, page.Locks[i].Key, fieldsOf(&page.Locks[i]), now)
-		}
-		list.Locks = append(list.Locks, l)
+		list.Locks = append(list.Locks, p.fleetLock(&page.Locks[i], list.Clients))
 	}
-	slices.SortFunc(list.Locks, func(a, b FleetLock) int {
-		if a.WaiterCount != b.WaiterCount {
-			return b.WaiterCount - a.WaiterCount
-		}
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.KeyHash, b.KeyHash))
-	})
 	return list
 }
 

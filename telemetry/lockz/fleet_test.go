@@ -18,6 +18,7 @@ var next = regexp.MustCompile(`href="([^"]+)">Next part`)
 
 // The view of all locks lists those of other processes too, part by part, and frees one.
 func TestFleet_ListsAndReleases(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("ours"))
 		stranger := b.server.Take("shop:theirs", time.Minute)
@@ -66,6 +67,7 @@ func TestFleet_ListsAndReleases(t *testing.T) {
 
 // As JSON it has the holders, and whether they are of this process.
 func TestFleet_JSON(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.FencedLock("ours"))
 		b.server.Take("shop:theirs", time.Minute)
@@ -89,6 +91,7 @@ func TestFleet_JSON(t *testing.T) {
 // Without Redis, with a cursor that is none, and for a client that is not watched, the view
 // says so.
 func TestFleet_Failures(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		for target, want := range map[string]int{
 			"/?fleet=1&cursor=nonsense": http.StatusBadGateway,

@@ -12,17 +12,23 @@ type frame struct {
 	Fleet   bool   // there is a view of all locks
 	Notice  string // what a button has done
 	Every   int    // reload without a script after so many seconds; 0: never
-	Buttons bool   // the reader may release
 	RawKeys bool
+
+	Buttons bool     // the reader may release
+	Tickets []string // of the holds, if so
 }
 
-func frameOf(p *Page, r *http.Request, s *Snapshot) frame {
-	q := r.URL.Query()
+func frameOf(r *http.Request, v *view) frame {
+	p, q := v.page, r.URL.Query()
 	every, err := strconv.Atoi(q.Get("every"))
 	if err != nil || every < 2 || every > 3600 {
 		every = 0
 	}
-	return frame{Snapshot: s, Fleet: p.cfg.fleet, Notice: noticeOf(q.Get("notice")), Every: every, Buttons: p.allows(r), RawKeys: p.cfg.rawKeys}
+	f := frame{Snapshot: &v.Snapshot, Fleet: p.cfg.fleet, Notice: noticeOf(q.Get("notice")), Every: every, RawKeys: p.cfg.rawKeys}
+	if f.Buttons = p.allows(r); f.Buttons {
+		f.Tickets = v.tickets()
+	}
+	return f
 }
 
 // noticeOf is a sentence for a word of the query, which anybody can write.
@@ -55,13 +61,16 @@ type eventList struct {
 
 // IncidentList is that of the incidents.
 func (f frame) IncidentList() eventList {
-	return eventList{"incidents-c", f.Incidents, f.IncidentsTotal, "Held for", "Holder", f.RawKeys}
+	return eventList{"incidents-c", latest(f.Incidents), f.IncidentsTotal, "Held for", "Holder", f.RawKeys}
 }
 
 // RefusalList is that of the refusals.
 func (f frame) RefusalList() eventList {
-	return eventList{"refusals-c", f.Refusals, f.RefusalsTotal, "Waited", "Blocked by", f.RawKeys}
+	return eventList{"refusals-c", latest(f.Refusals), f.RefusalsTotal, "Waited", "Blocked by", f.RawKeys}
 }
+
+// latest are as many as the page shows.
+func latest(list []Event) []Event { return list[:min(htmlEvents, len(list))] }
 
 // Most is how often a key was acquired at most.
 func (k HotKey) Most() int64 { return k.Count + k.Error }

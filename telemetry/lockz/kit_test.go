@@ -38,7 +38,6 @@ type bed struct {
 // inBubble runs a test on an embedded Redis and the clock of a bubble.
 func inBubble(t *testing.T, test func(b *bed), opts ...lockz.Option) {
 	t.Helper()
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { test(newBed(t, opts...)) })
 }
 

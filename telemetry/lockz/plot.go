@@ -37,7 +37,7 @@ func path(class string, list []float64, top float64) string {
 		y := (plotHeight - 1) - v/top*(plotHeight-2)
 		fmt.Fprintf(&points, "%.1f,%.1f ", x, y)
 	}
-	return fmt.Sprintf(`<polyline class="%s" points="%s"/>`, class, strings.TrimSpace(points.String()))
+	return fmt.Sprintf(`<polyline class=%q points=%q/>`, class, strings.TrimSpace(points.String()))
 }
 
 // bars draws a histogram. The height is the root of a count, so that few beside many show.
@@ -64,9 +64,16 @@ func bars(what string, d Durations) template.HTML {
 
 // svg makes a picture that a screen reader reads as its label.
 func svg(label, inner string) template.HTML {
-	return template.HTML(fmt.Sprintf( //nolint:gosec // numbers and words of this file
-		`<svg class="plot" role="img" aria-label="%s" viewBox="0 0 %d %d" width="%[2]d" height="%[3]d" preserveAspectRatio="none">%s</svg>`,
-		template.HTMLEscapeString(label), plotWidth, plotHeight, inner))
+	head := fmt.Sprintf(`<svg class="plot" role="img" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" preserveAspectRatio="none"`, plotWidth, plotHeight)
+	return template.HTML(head + ` aria-label="` + template.HTMLEscapeString(label) + `">` + inner + `</svg>`) //nolint:gosec // numbers and words of this file
+}
+
+// within is in which time half and 99 % of all were over.
+func within(d Durations) string {
+	if d.P99 == 0 {
+		return "none"
+	}
+	return "≤ " + ago(d.P50) + ", " + ago(d.P99)
 }
 
 // ago is a number of seconds for readers.
@@ -95,6 +102,8 @@ func rate(v float64) string {
 	switch {
 	case v == 0:
 		return "0"
+	case v < 0.1:
+		return "< 0.1"
 	case v < 10:
 		return fmt.Sprintf("%.1f", v)
 	default:

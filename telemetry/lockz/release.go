@@ -22,15 +22,16 @@ func (p *Page) allows(r *http.Request) bool {
 	return p.cfg.authorize != nil && p.cfg.authorize(r) == nil
 }
 
-// issueTickets makes the buttons of the holds that are listed.
-func (v *view) issueTickets() {
+// tickets are those of the buttons of the holds that are listed, one for each; empty where
+// there is none.
+func (v *view) tickets() []string {
+	list := make([]string, len(v.held))
 	for i, h := range v.held {
-		client := v.page.clientOf(clientID(h.info.Field))
-		if client == nil {
-			continue
+		if client := v.page.clientOf(clientID(h.info.Field)); client != nil {
+			list[i] = v.page.ticketFor(client, h.info.Key, []string{h.info.Field}, v.now)
 		}
-		v.Holds[i].Ticket = v.page.ticketFor(client, h.info.Key, []string{h.info.Field}, v.now)
 	}
+	return list
 }
 
 // ticketFor is empty where none can be made.
@@ -139,7 +140,6 @@ func (p *Page) ruleOf(key string) string {
 }
 
 // button is what a template needs for one.
-type button struct{ Ticket, What string }
+type button struct{ Ticket, What, View string }
 
-// Button is that of the hold.
-func (h Hold) Button() button { return button{h.Ticket, "hold of " + h.KeyHash} }
+func buttonFor(ticket, what, view string) button { return button{ticket, what, view} }

@@ -48,6 +48,7 @@ func (b *bed) press(ticket string, header ...string) *httptest.ResponseRecorder 
 // An operator presses the button of a hold: it is lost at once, whoever waits for it is next,
 // and the log says who did it and who lost it.
 func TestRelease_ByAnOperator(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		next := b.wait(b.t.Context(), b.locks.Lock("a"))
@@ -92,6 +93,7 @@ func TestRelease_ByAnOperator(t *testing.T) {
 
 // Without an authoriser nobody is shown a button, and a POST is refused.
 func TestRelease_OffByDefault(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		if found := b.tickets("/"); len(found) != 0 {
@@ -107,6 +109,7 @@ func TestRelease_OffByDefault(t *testing.T) {
 // Who is not let in, who comes from another site, and who was not shown a button, frees
 // nothing.
 func TestRelease_Refused(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
 		if found := b.tickets("/"); len(found) != 0 {
@@ -141,6 +144,7 @@ func TestRelease_Refused(t *testing.T) {
 
 // A button takes the lock from the holder that the operator saw, and from no later one.
 func TestRelease_NotFromTheNextHolder(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, first := b.take(b.t.Context(), b.locks.Lock("a"))
 		ticket := b.tickets("/", "X-Operator", "yes")[0]
@@ -155,6 +159,7 @@ func TestRelease_NotFromTheNextHolder(t *testing.T) {
 
 // When Redis does not answer, the page says that it does not know.
 func TestRelease_WithoutRedis(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(5*time.Second))
 		ticket := b.tickets("/", "X-Operator", "yes")[0]
@@ -173,6 +178,7 @@ func TestRelease_WithoutRedis(t *testing.T) {
 
 // A hold whose client is not watched has no button: there is nothing to release it through.
 func TestRelease_OnlyThroughWatchedClients(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.client().Lock("a"))
 		if found := b.tickets("/", "X-Operator", "yes"); len(found) != 0 {

@@ -10,10 +10,11 @@ import (
 )
 
 // The page lists htmlRows holds and waiters unless the query says rows, which is maxRows at
-// most.
+// most, and of refusals and incidents the last htmlEvents.
 const (
-	htmlRows = 100
-	maxRows  = 10_000
+	htmlRows   = 100
+	maxRows    = 10_000
+	htmlEvents = 50
 )
 
 // ServeHTTP answers with the page, with its parts, with JSON, and to a press of a button. It
@@ -29,7 +30,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		p.tell(w, http.StatusMethodNotAllowed, "Method not allowed", "The page answers GET, HEAD and POST.")
 	case r.URL.Query().Has("asset"):
-		p.asset(w, r.URL.Query().Get("asset"))
+		p.asset(w, r, r.URL.Query().Get("asset"))
 	case r.URL.Query().Has("fleet"):
 		p.serveFleet(w, r)
 	default:
@@ -83,10 +84,7 @@ func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := p.collect(rowsOf(r.URL.Query(), htmlRows))
-	if p.allows(r) {
-		v.issueTickets()
-	}
-	p.render(w, http.StatusOK, "process", frameOf(p, r, &v.Snapshot))
+	p.render(w, http.StatusOK, "process", frameOf(r, v))
 }
 
 func answerJSON(w http.ResponseWriter, v any) {

@@ -16,6 +16,7 @@ import (
 
 // The page is HTML with all of its parts, to be neither kept, framed nor fed from elsewhere.
 func TestPage_IsOnePageWithoutAnythingFromElsewhere(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		done := b.wait(b.t.Context(), b.locks.Lock("a"))
@@ -119,6 +120,7 @@ func attributes(t *testing.T, body string, names ...string) []string {
 
 // Programs get the same as JSON, by a query or by what they accept.
 func TestPage_JSON(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		for name, w := range map[string]interface{ Result() *http.Response }{
@@ -145,6 +147,7 @@ func TestPage_JSON(t *testing.T) {
 
 // The query says how many rows are listed; what is no number counts as none.
 func TestPage_Rows(t *testing.T) {
+	t.Parallel()
 	inBubble(t, func(b *bed) {
 		var holds []*core.Hold
 		for range 5 {
@@ -164,6 +167,7 @@ func TestPage_Rows(t *testing.T) {
 // Text from outside cannot become a part of the page, nor fill it: tags, quotes, control
 // characters, changes of direction, bytes that are no UTF-8, and 10 kB of anything.
 func TestPage_HostileText(t *testing.T) {
+	t.Parallel()
 	hostile := []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</table></main><h1>gone</h1>`, `javascript:alert(1)`,
 		"line\nbreak\ttab\x00nul\x1b[31m", "\u202egnirts\u202c\u2066", "bad\xff\xfe\x80utf8", "z" + strings.Repeat("\u0301", 500),
@@ -229,6 +233,7 @@ func TestPage_ReloadsOnlyOnRequest(t *testing.T) {
 
 // 10,000 callers wait, and the page lists the first ones of them, in order.
 func TestPage_TenThousandWaiters(t *testing.T) {
+	t.Parallel()
 	const many = 10_000
 	inBubble(t, func(b *bed) {
 		locks := b.client(core.WithMaxWaiters(2*many), core.WithMaxWaitersPerKey(2*many))

@@ -72,8 +72,6 @@ type Hold struct {
 	Lost      bool      `json:"lost"`
 	Waiters   int       `json:"waiters"` // callers of this process that wait for the key
 	TraceID   string    `json:"trace_id,omitempty"`
-
-	Ticket string `json:"-"` // of the button that releases it; empty: none is shown
 }
 
 // Waiter is a caller that waits.
@@ -93,6 +91,7 @@ type Waiter struct {
 type Blocker struct {
 	Holder string  `json:"holder"`         // the field in Redis; empty: not known
 	Here   bool    `json:"here"`           // it is a hold of this process
+	Ours   bool    `json:"this_process"`   // its field is one of a client that is watched
 	Rule   string  `json:"rule,omitempty"` // of that hold
 	Held   float64 `json:"held_seconds"`   // for how long; 0 if it is not here
 }

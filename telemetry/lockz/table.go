@@ -222,9 +222,10 @@ func (t *table) ofField(field string) []*hold {
 
 // line is one key as it was at one instant.
 type line struct {
-	key     string
-	holds   []*hold
-	waiters []*waiter // in the order in which they came
+	key       string
+	holds     []*hold
+	waiters   []*waiter
+	blockedBy string // field of who is in the way, as far as one of the waiters has seen it
 }
 
 // snapshot copies the table, shard by shard.

@@ -11,7 +11,7 @@ import (
 )
 
 // maxName is how many bytes of a key or a name are shown.
-const maxName = 160
+const maxName = 120
 
 func hashOf(key string) string { return core.KeyHash(key) }
 

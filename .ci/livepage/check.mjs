@@ -1,0 +1,184 @@
+// Looks at the page of examples/livepage in a browser without a window: what is shown, what an
+// operator can do, with and without scripts, in light and dark, and what axe says of it.
+//
+//   node check.mjs <program> [folder for pictures]
+//
+// CHROMIUM is the browser, /usr/bin/chromium if unset. Ends with 1 if anything is not as it should be.
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+const axeSource = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const [program, pictures] = process.argv.slice(2);
+const operator = { username: "operator", password: "teapot" };
+const patience = 60_000; // for what has to happen in the shop first
+const failures = [];
+
+const check = (ok, what, more = "") => {
+  console.log(`${ok ? "ok  " : "FAIL"} ${what}${ok || more === "" ? "" : `: ${more}`}`);
+  if (!ok) failures.push(what);
+};
+
+// start runs the shop and gives its address, from what it prints.
+const start = () => new Promise((resolve, reject) => {
+  const shop = spawn(program, ["-listen", "127.0.0.1:0", "-for", "10m"], { stdio: ["ignore", "pipe", "ignore"] });
+  let printed = "";
+  shop.stdout.on("data", (data) => {
+    printed += data;
+    const address = printed.match(/(http:\/\/[\d.]+:\d+)\/admin\/locks/);
+    if (address) resolve({ shop, address: address[1] });
+  });
+  shop.on("exit", (code) => reject(new Error(`the shop ended with ${code}: ${printed}`)));
+});
+
+// open loads a page in a context of its own, and collects what the browser complains about.
+const open = async (browser, url, options = {}) => {
+  const context = await browser.newContext({ viewport: { width: 1500, height: 1000 }, ...options });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) complaints.push(message.text()); });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => { if (!/^(data:|http:\/\/127\.0\.0\.1:)/.test(request.url())) complaints.push(`asked ${request.url()}`); });
+  const answer = await page.goto(url);
+  return { context, page, complaints, answer };
+};
+
+const axe = async (page, name) => {
+  await page.evaluate(await readAxe());
+  const result = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  check(result.violations.length === 0, `axe finds nothing: ${name}`,
+    result.violations.map((v) => `${v.id} (${v.help}): ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(" | ")}`).join("; "));
+};
+let axeText = "";
+const readAxe = async () => {
+  if (axeText === "") axeText = await (await import("node:fs/promises")).readFile(axeSource, "utf8");
+  return axeText;
+};
+
+const picture = async (page, name) => {
+  if (!pictures) return;
+  mkdirSync(pictures, { recursive: true });
+  await page.screenshot({ path: `${pictures}/${name}.png` });
+  await page.screenshot({ path: `${pictures}/${name}-whole.png`, fullPage: true });
+};
+
+const showsEverything = async (page, name) => {
+  const text = await page.locator("main").innerText();
+  check(/Deadlock \d+, since/.test(text), `${name}: the deadlock is shown`);
+  check(await page.locator("#deadlocks ol li").count() === 2, `${name}: it has two callers`);
+  check(await page.locator("#waiters tr.bad").count() === 2, `${name}: both are marked among the waiters`);
+  check(await page.locator("#holds tbody tr").count() >= 10, `${name}: holds are listed`);
+  check(/POST \/orders\/:id\/pay/.test(text) && /wait for the report/.test(text), `${name}: holds and waiters have their rules`);
+  check(await page.locator("svg.plot polyline").count() > 0 && await page.locator("svg.plot rect").count() > 0, `${name}: plots are drawn`);
+  check(await page.locator("h1").count() === 1 && await page.locator("main img").count() === 0 && !/^gone$/m.test(text),
+    `${name}: hostile names do no harm`);
+};
+
+// lasting waits until there is a deadlock and a loss to see, which the shop needs a moment for.
+const lasting = async (page) => {
+  await page.locator("#deadlocks ol").waitFor({ timeout: patience });
+  await page.locator("#incidents tbody tr").first().waitFor({ timeout: patience });
+  await page.locator("#rules svg polyline").first().waitFor({ timeout: patience });
+};
+
+const inBothSchemes = async (browser, address) => {
+  for (const colorScheme of ["light", "dark"]) {
+    const { context, page, complaints } = await open(browser, `${address}/admin/locks`, { colorScheme, httpCredentials: operator });
+    await lasting(page); // the page renews itself: nothing is loaded again here
+    await page.locator("#pause").click();
+    await showsEverything(page, colorScheme);
+    await axe(page, `page, ${colorScheme}`);
+    await picture(page, `page-${colorScheme}`);
+    await page.locator("#holds details summary").first().click();
+    await axe(page, `page with an open button, ${colorScheme}`);
+    await page.goto(`${address}/admin/locks?fleet=1`);
+    check(await page.locator("#locks tbody tr").count() >= 10, `fleet, ${colorScheme}: locks are listed`);
+    check((await page.locator("#locks").innerText()).includes("3. "), `fleet, ${colorScheme}: a fair lock has its queue`);
+    await axe(page, `fleet, ${colorScheme}`);
+    await picture(page, `fleet-${colorScheme}`);
+    check(complaints.length === 0, `the browser has no complaint, ${colorScheme}`, complaints.join("; "));
+    await context.close();
+  }
+};
+
+const withoutScripts = async (browser, address) => {
+  const { context, page, complaints } = await open(browser, `${address}/debug/locks`, { javaScriptEnabled: false });
+  await showsEverything(page, "without scripts");
+  check(await page.locator("#pause").isHidden(), "without scripts: no button that does nothing");
+  check(await page.locator("form").count() === 0, "without authority: no button is shown");
+  await page.getByRole("link", { name: "Refresh every 5 seconds" }).click();
+  check(await page.getByRole("link", { name: "Stop refreshing" }).isVisible(), "without scripts: refreshing can be switched on");
+  check(complaints.length === 0, "without scripts: no complaint", complaints.join("; "));
+  await context.close();
+};
+
+// reachable tabs through the page, and expects to get to a button.
+const byKeyboard = async (browser, address) => {
+  const { context, page } = await open(browser, `${address}/admin/locks`, { httpCredentials: operator });
+  await page.keyboard.press("Tab");
+  check(await page.evaluate(() => document.activeElement.className) === "skip", "by keyboard: the first stop is the link to the locks");
+  let reached = "";
+  for (let i = 0; i < 25 && reached !== "SUMMARY"; i++) {
+    await page.keyboard.press("Tab");
+    reached = await page.evaluate(() => document.activeElement.closest("#holds") ? document.activeElement.tagName : "");
+  }
+  check(reached === "SUMMARY", "by keyboard: the button of a hold is reached");
+  await page.keyboard.press("Enter");
+  const time = await page.locator("#numbers time").first().innerText();
+  await page.waitForFunction((old) => document.querySelector("#numbers time").innerText !== old, time, { timeout: patience });
+  check(await page.evaluate(() => document.activeElement.tagName) === "SUMMARY" && await page.locator("#holds details[open]").count() === 1,
+    "by keyboard: a refresh leaves the focus and what is unfolded");
+  await page.locator("#pause").click();
+  check(await page.locator("#pause").getAttribute("aria-pressed") === "true", "by keyboard: the page can be paused");
+  await context.close();
+};
+
+const release = async (browser, address) => {
+  const stranger = await open(browser, `${address}/debug/locks`);
+  const status = await stranger.page.evaluate(() => fetch("?release=1", {
+    method: "POST", body: new URLSearchParams({ ticket: "anything" }),
+  }).then((answer) => answer.status));
+  check(status === 403, "release without authority is refused", `status ${status}`);
+  await stranger.context.close();
+
+  const { context, page } = await open(browser, `${address}/admin/locks`, { httpCredentials: operator });
+  const row = page.locator("#holds tbody tr").filter({ hasText: "line\\nbreak" });
+  const holder = await row.locator("code.id").first().innerText();
+  await row.locator("summary").click();
+  await row.getByRole("button").click();
+  await page.getByRole("status").waitFor({ timeout: patience });
+  check((await page.getByRole("status").innerText()).includes("was released"), "release with authority is done");
+  await page.waitForFunction((field) => !document.querySelector("#holds").innerText.includes(field), holder, { timeout: patience });
+  check(true, "the holder has lost it");
+  check(/force released/.test(await page.locator("#incidents").innerText()), "the release is among the incidents");
+
+  await page.goto(`${address}/admin/locks?fleet=1`);
+  const theirs = page.locator("#locks tbody tr").filter({ hasText: "livepage:ledger" });
+  const before = await theirs.locator("code.id").first().innerText();
+  await theirs.locator("summary").click();
+  await theirs.getByRole("button").click();
+  await page.getByRole("status").waitFor({ timeout: patience });
+  check(!(await page.locator("#locks").innerText()).includes(before), "a lock of another process is released too");
+  await context.close();
+};
+
+const { shop, address } = await start();
+try {
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
+  try {
+    await inBothSchemes(browser, address);
+    await withoutScripts(browser, address);
+    await byKeyboard(browser, address);
+    await release(browser, address);
+  } finally {
+    await browser.close();
+  }
+} catch (error) {
+  check(false, "the check itself", String(error));
+} finally {
+  shop.removeAllListeners("exit");
+  shop.kill("SIGINT");
+}
+console.log(failures.length === 0 ? "all is well" : `${failures.length} are not as they should be`);
+process.exitCode = failures.length === 0 ? 0 : 1;

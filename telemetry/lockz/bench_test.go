@@ -1,0 +1,179 @@
+package lockz
+
+import (
+	"context"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+func benchPage(b *testing.B) *Page {
+	b.Helper()
+	p, err := New()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+// BenchmarkObserve is what an acquisition and its hold spend here: the calls that core makes,
+// without core and Redis.
+func BenchmarkObserve(b *testing.B) {
+	for _, contended := range []bool{false, true} {
+		b.Run("contended="+strconv.FormatBool(contended), func(b *testing.B) {
+			p := benchPage(b)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for i := 0; pb.Next(); i++ {
+					observeOne(p, b.Context(), "shop:order:"+strconv.Itoa(i%1000), contended)
+				}
+			})
+		})
+	}
+}
+
+func observeOne(p *Page, ctx context.Context, key string, contended bool) {
+	now := time.Now()
+	a := core.Acquisition{Key: key, Keys: 1, Kind: core.KindReentrant, Label: "POST /orders/:id/pay", Start: now}
+	observed := p.ObserveAcquireStart(ctx, a)
+	if contended {
+		p.ObserveContention(observed, core.Contention{Acquisition: a, BlockedBy: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:7"})
+	}
+	p.ObserveAcquireEnd(observed, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeAcquired, Waited: 90 * time.Microsecond, Contended: contended})
+	hold := core.HoldInfo{Acquisition: a, Field: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:" + key[11:], Lease: 30 * time.Second, Acquired: now}
+	held := p.ObserveHoldStart(ctx, hold)
+	p.ObserveHoldEnd(held, core.HoldResult{HoldInfo: hold, Held: 3 * time.Millisecond})
+}
+
+// BenchmarkPage is the page, and the JSON of 1,000 rows, with 10,000 waiters that hold a lock
+// each.
+func BenchmarkPage(b *testing.B) {
+	p := benchPage(b)
+	for i := range 10_000 {
+		n := strconv.Itoa(i)
+		a := core.Acquisition{Key: "shop:order:" + n, Keys: 1, Kind: core.KindReentrant, Label: "pay", Start: time.Now()}
+		p.ObserveHoldStart(b.Context(), core.HoldInfo{Acquisition: a, Field: "5f2c1f0e-6f0a-4b7e-9a7e-0d6f5a1c2b3d:" + n, Acquired: time.Now()})
+		a.Key = "shop:hot"
+		ctx := p.ObserveAcquireStart(b.Context(), a)
+		p.ObserveContention(ctx, core.Contention{Acquisition: a})
+	}
+	for _, target := range []string{"/", "/?format=json"} {
+		b.Run("GET "+target, func(b *testing.B) {
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				p.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+				if w.Code != 200 {
+					b.Fatal(w.Code)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkThroughput compares the turns at one key of 10,000 callers, and the round trips of
+// eight callers at keys of their own, with the page as observer and without, in turn: on a
+// redis-server, or where there is none on the embedded Redis. The metric is the median of
+// turns with the page over turns without it.
+func BenchmarkThroughput(b *testing.B) {
+	rdb := benchRedis(b)
+	for _, load := range []struct {
+		name    string
+		callers int
+		keys    int
+	}{{"10000 waiters", 10_000, 1}, {"no waiter", 8, 8}} {
+		b.Run(load.name, func(b *testing.B) {
+			page := benchPage(b)
+			plain, observed := benchClient(b, rdb), benchClient(b, rdb, core.WithObserver(page))
+			turnsOf(b, plain, load.callers, load.keys)
+			var ratios []float64
+			var turns int64
+			for b.Loop() {
+				without := turnsOf(b, plain, load.callers, load.keys)
+				with := turnsOf(b, observed, load.callers, load.keys)
+				again := turnsOf(b, plain, load.callers, load.keys) // the machine drifts: the plain one stands on both sides
+				ratios = append(ratios, 2*float64(with)/float64(without+again))
+				turns += with
+			}
+			slices.Sort(ratios)
+			b.ReportMetric(ratios[len(ratios)/2], "with/without")
+			b.ReportMetric(float64(turns)/float64(len(ratios))/benchRound.Seconds(), "turns/s")
+		})
+	}
+}
+
+// benchRound is how long one load lasts.
+const benchRound = 500 * time.Millisecond
+
+// turnsOf counts the turns of one load, from when all callers are there.
+func turnsOf(b *testing.B, locks *core.Client, callers, keys int) int64 {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	var turns atomic.Int64
+	var wg sync.WaitGroup
+	for i := range callers {
+		lock := locks.Lock("bench:" + strconv.Itoa(i%keys))
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if _, hold, err := lock.Acquire(ctx, core.Label("bench")); err == nil {
+					turns.Add(1)
+					_ = hold.Release(b.Context())
+				}
+			}
+		})
+	}
+	for locks.Stats().Waiters < callers/2 && callers > keys {
+		time.Sleep(time.Millisecond) // a look every so often at whether all are there
+	}
+	before := turns.Load()
+	time.Sleep(benchRound) // the load
+	n := turns.Load() - before
+	cancel()
+	wg.Wait()
+	return n
+}
+
+func benchClient(b *testing.B, rdb *redis.Client, opts ...core.Option) *core.Client {
+	b.Helper()
+	locks, err := core.New(rdb, append(opts, core.WithMaxWaiters(100_000), core.WithMaxWaitersPerKey(100_000))...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = locks.Close(context.WithoutCancel(b.Context())) })
+	return locks
+}
+
+// benchRedis is a redis-server of its own.
+func benchRedis(b *testing.B) *redis.Client {
+	b.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return redistest.New(b).Client()
+	}
+	socket := filepath.Join(b.TempDir(), "redis.sock")
+	server := exec.Command(program, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no")
+	if err := server.Start(); err != nil {
+		b.Fatal(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	b.Cleanup(func() {
+		_ = rdb.Close()
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	for rdb.Ping(b.Context()).Err() != nil {
+		time.Sleep(10 * time.Millisecond) // a look every so often at whether it is up
+	}
+	return rdb
+}
