@@ -73,6 +73,10 @@ func newScene(t *testing.T) *scene {
 		leave()
 		<-gone
 	})
+	// An increase is seen only from a number that was scraped before.
+	if err := s.prom.Await(ctx, "count(distributed_lock_client_info offset 2s) == 3"); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

@@ -165,7 +165,7 @@ func wentWrong() Row {
 		},
 		{
 			Title: "Deadlocks", Kind: Lines, Unit: "short",
-			Answers: "Circles of callers that wait for each other, found by the live page of a pod. It shows who; take the keys in one order, or together.",
+			Answers: "Rings of callers that wait for each other, found by the live page of a pod. It shows who; take the keys in one order, or together.",
 			Queries: []Query{{`sum by (instance) (increase(distributed_lock_deadlocks_total{POD}[$__rate_interval]))`, "{{instance}}"}},
 		},
 	}}

@@ -31,6 +31,26 @@ func (s *Server) Range(ctx context.Context, expr string, start time.Time) (model
 	return series, nil
 }
 
+// Await returns when a query has an answer, or with the error of ctx.
+func (s *Server) Await(ctx context.Context, expr string) error {
+	for {
+		value, _, err := s.API.Query(ctx, Fill(expr), time.Now())
+		if err != nil {
+			return fmt.Errorf("%s: %w", expr, err)
+		}
+		if found, ok := value.(model.Vector); ok && len(found) > 0 {
+			return nil
+		}
+		timer := time.NewTimer(Interval / 4)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%s: no answer: %w", expr, ctx.Err())
+		}
+	}
+}
+
 // Rules are the recording rules and alerts that the server has loaded.
 func (s *Server) Rules(ctx context.Context) (recording []v1.RecordingRule, alerts []v1.AlertingRule, err error) {
 	found, err := s.API.Rules(ctx, nil)
