@@ -80,11 +80,6 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// silent has the Redis client not log each call that fails while Redis is stopped.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 // question is a query, with what it is for.
 type question struct {
 	about, expr string

@@ -31,7 +31,7 @@ func (p *pod) routes(*slog.Logger) error {
 		guard.Middleware(p.rules))
 	shop.POST("/items/:item/buy", takes(sale))
 	shop.POST("/items/:item/count", takes(counting))
-	shop.POST("/reports/:day", takes(930*time.Millisecond))
+	shop.POST("/reports/:day", takes(1860*time.Millisecond))
 	shop.POST("/coupons/:code", takes(100*time.Millisecond))
 	shop.POST("/transfers/:from/:to", p.transfer)
 	shop.POST("/orders", takes(sale))
