@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -132,8 +133,8 @@ func (d *demo) introduce() {
 	}
 	if d.prom != nil {
 		fmt.Fprintf(d.out, `Prometheus    %[1]s/alerts, with the rules of rules.yml, whose minutes are %[2]s here
-picture       %[3]s, the panels of the dashboard without Grafana
-Grafana       add the data source %[1]s, then import dashboards/dashboard.json
+picture       %[3]s, the panels drawn from their queries
+Grafana       add %[1]s as a data source, and import dashboards/dashboard.json
 `, d.prom.URL, prometheus.Window, d.picture)
 	}
 	fmt.Fprintln(d.out, "\nCtrl-C ends it. The log of the pods follows, with the troubles that come.")
@@ -142,8 +143,8 @@ Grafana       add the data source %[1]s, then import dashboards/dashboard.json
 func (d *demo) later(f func()) { d.closers = append(d.closers, f) }
 
 func (d *demo) close() {
-	for i := len(d.closers) - 1; i >= 0; i-- {
-		d.closers[i]()
+	for _, closer := range slices.Backward(d.closers) {
+		closer()
 	}
 }
 

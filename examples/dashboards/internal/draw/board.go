@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"html"
+	"math"
 	"strings"
 	"time"
 
@@ -20,8 +21,8 @@ type Ask func(ctx context.Context, expr string) (model.Matrix, error)
 
 // Sizes in pixels.
 const (
-	columns     = 3
-	panelWidth  = 470
+	columns     = 4
+	panelWidth  = 400
 	panelHeight = 250
 	gap         = 10
 	headHeight  = 34
@@ -66,6 +67,16 @@ func (l *line) last() float64 {
 		return 0
 	}
 	return float64(l.values[len(l.values)-1].Value)
+}
+
+// greatest is the greatest value, 0 if there is none above.
+func (l *line) greatest() (top float64) {
+	for _, v := range l.values {
+		if f := float64(v.Value); !math.IsInf(f, 0) && f > top {
+			top = f
+		}
+	}
+	return top
 }
 
 func askAll(ctx context.Context, p *board.Panel, ask Ask) (lines []line, err error) {

@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -29,7 +30,12 @@ func colors() []string {
 func (c *canvas) panel(x, y int, p *board.Panel, lines []line) {
 	c.addf(`<rect x="%d" y="%d" width="%d" height="%d" rx="2" class="box"/>`, x, y, panelWidth, panelHeight)
 	c.text(x+10, y+20, "name", p.Title)
-	slices.SortStableFunc(lines, func(a, b line) int { return strings.Compare(a.legend, b.legend) })
+	if p.Kind != board.Lines {
+		lines = current(lines)
+	}
+	slices.SortStableFunc(lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(b.greatest(), a.greatest()), strings.Compare(a.legend, b.legend))
+	})
 	switch {
 	case len(lines) == 0:
 		c.text(x+panelWidth/2-20, y+panelHeight/2, "note", "no data")
@@ -42,9 +48,19 @@ func (c *canvas) panel(x, y int, p *board.Panel, lines []line) {
 	}
 }
 
-// table shows the series that are there now, the greatest first.
+// current are the lines that have a value now.
+func current(lines []line) (now []line) {
+	_, to, _ := extent(lines)
+	for _, l := range lines {
+		if len(l.values) > 0 && l.values[len(l.values)-1].Timestamp == to {
+			now = append(now, l)
+		}
+	}
+	return now
+}
+
+// table shows a row for each series.
 func (c *canvas) table(x, y int, p *board.Panel, lines []line) {
-	slices.SortStableFunc(lines, func(a, b line) int { return int(math.Copysign(1, b.last()-a.last())) })
 	for i, l := range lines[:min(len(lines), mostLines)] {
 		var cells []string
 		for _, name := range []model.LabelName{"instance", "distributed_lock_client_id", "distributed_lock_hash"} {
@@ -83,10 +99,8 @@ func extent(lines []line) (from, to model.Time, top float64) {
 	for _, l := range lines {
 		for _, v := range l.values {
 			from, to = min(from, v.Timestamp), max(to, v.Timestamp)
-			if f := float64(v.Value); !math.IsInf(f, 0) && f > top {
-				top = f
-			}
 		}
+		top = max(top, l.greatest())
 	}
 	if top == 0 {
 		top = 1

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,7 +107,7 @@ func (p *pod) connect(*slog.Logger) (err error) {
 	p.later(func() {
 		ctx, cancel := patience()
 		defer cancel()
-		_ = p.locks.Close(ctx) //nolint:errcheck // what is held still ends with its lease
+		_ = p.locks.Close(ctx) // what is held still ends with its lease
 	})
 	p.later(p.observer.Watch(p.locks))
 	p.later(p.page.Watch(p.locks))
@@ -155,7 +156,7 @@ func (p *pod) serve(log *slog.Logger) error {
 func (p *pod) later(f func()) { p.closers = append(p.closers, f) }
 
 func (p *pod) close() {
-	for i := len(p.closers) - 1; i >= 0; i-- {
-		p.closers[i]()
+	for _, closer := range slices.Backward(p.closers) {
+		closer()
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// What operators look for.
 const (
 	Prefix   = "shop:"        // begins the keys of the shop in Redis
 	PagePath = "/debug/locks" // of the live page of each pod

@@ -18,9 +18,13 @@ func Fill(expr string) string {
 	).Replace(expr)
 }
 
-// Range evaluates a query at every interval from start to now.
+// points is how often a query is evaluated at most, as a panel of Grafana does.
+const points = 150
+
+// Range evaluates a query from start to now, at every interval if the time is not long.
 func (s *Server) Range(ctx context.Context, expr string, start time.Time) (model.Matrix, error) {
-	value, _, err := s.API.QueryRange(ctx, Fill(expr), v1.Range{Start: start, End: time.Now(), Step: Interval})
+	step := max(Interval, time.Since(start)/points)
+	value, _, err := s.API.QueryRange(ctx, Fill(expr), v1.Range{Start: start, End: time.Now(), Step: step})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", expr, err)
 	}
