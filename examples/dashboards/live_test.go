@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,13 +75,12 @@ func newScene(t *testing.T) *scene {
 		leave()
 		<-gone
 	})
+	// An increase is seen only from a number that was scraped before.
+	if err := s.prom.Await(ctx, "count(distributed_lock_client_info offset 2s) == 3"); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
-
-// silent has the Redis client not log each call that fails while Redis is stopped.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // question is a query, with what it is for.
 type question struct {
@@ -144,7 +145,8 @@ func above(series model.Matrix) bool {
 
 // The real Prometheus scrapes the shop while it has each of its troubles. Every query of the
 // panels, annotations, recording rules and alerts then has an answer above zero at some time,
-// and every alert fires. The wait and hold times have exemplars that name a trace.
+// and every alert fires. The wait and hold times have exemplars that name a trace. What is
+// scraped is what the table of metrics says.
 func TestEveryQueryIsAnswered(t *testing.T) {
 	requirePrograms(t, "prometheus", "redis-server")
 	s := newScene(t)
@@ -179,6 +181,28 @@ func TestEveryQueryIsAnswered(t *testing.T) {
 		time.Sleep(prometheus.Interval) // until the next scrape
 	}
 	s.wantExemplars(t)
+	s.wantMetrics(t)
+}
+
+// wantMetrics compares what Prometheus has scraped with the table of metrics.
+func (s *scene) wantMetrics(t *testing.T) {
+	t.Helper()
+	found, _, err := s.prom.API.LabelValues(t.Context(), "__name__", []string{`{__name__=~"distributed_lock_.+"}`}, s.began, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, v := range found {
+		got = append(got, string(v))
+	}
+	for _, m := range metrics() {
+		want = append(want, series(m)...)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("scraped:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 func (s *scene) wantExemplars(t *testing.T) {

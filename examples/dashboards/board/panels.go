@@ -165,7 +165,7 @@ func wentWrong() Row {
 		},
 		{
 			Title: "Deadlocks", Kind: Lines, Unit: "short",
-			Answers: "Circles of callers that wait for each other, found by the live page of a pod. It shows who; take the keys in one order, or together.",
+			Answers: "Rings of callers that wait for each other, found by the live page of a pod. It shows who; take the keys in one order, or together.",
 			Queries: []Query{{`sum by (instance) (increase(distributed_lock_deadlocks_total{POD}[$__rate_interval]))`, "{{instance}}"}},
 		},
 	}}
@@ -176,16 +176,16 @@ func leases() Row {
 		{
 			Title: "Part of the lease left at release", Kind: Lines, Unit: "percentunit",
 			Answers: "What was left of the lease when holds were released: the worst twentieth. Near 0 a loss is near. Lengthen the lease, leave it to the watchdog, or make the handler faster.",
-			Queries: []Query{{`histogram_quantile(0.05, sum by (le, distributed_lock_rule) (rate(distributed_lock_lease_remaining_ratio_bucket{RULE}[$__rate_interval])))`, "{{distributed_lock_rule}}"}},
+			Queries: []Query{{leaseLeft("0.05", ""), "{{distributed_lock_rule}}"}},
 		},
 		{
-			Title: "Hold p99 of the fixed lease", Kind: Lines, Unit: "percentunit",
-			Answers: "The longest holds as a part of the rule's fixed lease. Above 0.7 there is an alert. Rules that the watchdog renews are not here.",
-			Queries: []Query{{p99("hold") + "\n/ max by (distributed_lock_rule) (distributed_lock_rule_lease_time_seconds{RULE})", "{{distributed_lock_rule}}"}},
+			Title: "Part of the fixed lease used", Kind: Lines, Unit: "percentunit",
+			Answers: "The longest holds as a part of the rule's fixed lease, p99. Above 70 % there is an alert. Rules that the watchdog renews are not here.",
+			Queries: []Query{{leaseLeft("0.01", "1 - ") + "\nand on (distributed_lock_rule) distributed_lock_rule_lease_time_seconds{RULE}", "{{distributed_lock_rule}}"}},
 		},
 		{
 			Title: "Wait p99 of the wait time", Kind: Lines, Unit: "percentunit",
-			Answers: "The longest waits as a part of the rule's wait time. At 1 callers are refused as busy.",
+			Answers: "The longest waits as a part of the rule's wait time, p99. At 100 % callers are refused as busy. It is above 100 % where the wait time lies inside a bucket of the histogram.",
 			Queries: []Query{{p99("wait") + "\n/ max by (distributed_lock_rule) (distributed_lock_rule_wait_time_seconds{RULE})", "{{distributed_lock_rule}}"}},
 		},
 	}}

@@ -30,6 +30,11 @@ func quantile(q, metric, by string) string {
 
 func p99(metric string) string { return quantile("0.99", metric, byRule) }
 
+// leaseLeft is a quantile of the part of the lease that was left, behind a text.
+func leaseLeft(q, before string) string {
+	return before + "histogram_quantile(" + q + ", sum by (le, distributed_lock_rule) (rate(distributed_lock_lease_remaining_ratio_bucket{RULE}[$__rate_interval])))"
+}
+
 // filled writes the variables of the dashboard into a query: RULE selects service, pod and
 // rule, POD only service and pod.
 func filled(expr string) string {

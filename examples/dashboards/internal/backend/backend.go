@@ -151,6 +151,6 @@ func (s *server) stop() error {
 	if err := s.cmd.Process.Kill(); err != nil {
 		return err
 	}
-	_ = s.cmd.Wait() //nolint:errcheck // says that it was killed
+	_ = s.cmd.Wait() // says that it was killed
 	return nil
 }

@@ -17,20 +17,21 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 )
 
-// routes are the HTTP side of the shop, and what Prometheus scrapes.
+// routes are the HTTP side of the shop, what Prometheus scrapes, and the live page.
 func (p *pod) routes(*slog.Logger) error {
-	guard, err := ginlock.New(p.locks, ginlock.WithObserver(p.observer))
+	guard, err := ginlock.New(p.locks, ginlock.WithObserver(p.observer), ginlock.WithObserver(p.page))
 	if err != nil {
 		return err
 	}
 	r := gin.New()
 	r.GET("/metrics", gin.WrapH(p.scraped))
+	r.Any(PagePath, gin.WrapH(p.page)) // in a real service behind its authentication
 	shop := r.Group("/", gin.Recovery(),
 		otelgin.Middleware("shop", otelgin.WithTracerProvider(p.traces), otelgin.WithMeterProvider(p.metrics)),
 		guard.Middleware(p.rules))
 	shop.POST("/items/:item/buy", takes(sale))
 	shop.POST("/items/:item/count", takes(counting))
-	shop.POST("/reports/:day", takes(930*time.Millisecond))
+	shop.POST("/reports/:day", takes(1860*time.Millisecond))
 	shop.POST("/coupons/:code", takes(100*time.Millisecond))
 	shop.POST("/transfers/:from/:to", p.transfer)
 	shop.POST("/orders", takes(sale))
@@ -75,7 +76,7 @@ func (p *pod) transfer(c *gin.Context) {
 
 // methods are the gRPC side of the shop.
 func (p *pod) methods(*slog.Logger) error {
-	guard, err := grpclock.New(p.locks, grpclock.WithSet(p.rules), grpclock.WithObserver(p.observer))
+	guard, err := grpclock.New(p.locks, grpclock.WithSet(p.rules), grpclock.WithObserver(p.observer), grpclock.WithObserver(p.page))
 	if err != nil {
 		return err
 	}

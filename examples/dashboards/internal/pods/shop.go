@@ -16,8 +16,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Prefix begins the keys of the shop in Redis.
-const Prefix = "shop:"
+// What operators look for.
+const (
+	Prefix   = "shop:"        // begins the keys of the shop in Redis
+	PagePath = "/debug/locks" // of the live page of each pod
+)
 
 // rules is what each pod finds in its rule file when it starts.
 //

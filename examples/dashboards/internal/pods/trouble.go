@@ -39,7 +39,7 @@ func (s *Shop) RollOut() error {
 	for i, p := range s.pods {
 		text := strings.Replace(rules, "wait_time: 2s", "wait_time: 1900ms", 1)
 		if i == len(s.pods)-1 {
-			text = strings.Replace(rules, "wait_time: 2s", "wait_tiem: 1900ms", 1)
+			text = strings.Replace(rules, "wait_time: 2s", "wait: 1900ms", 1)
 		}
 		if err := replace(p.ruleFile, text); err != nil {
 			return err

@@ -18,9 +18,13 @@ func Fill(expr string) string {
 	).Replace(expr)
 }
 
-// Range evaluates a query at every interval from start to now.
+// points is how often a query is evaluated at most, as a panel of Grafana does.
+const points = 150
+
+// Range evaluates a query from start to now, at every interval if the time is not long.
 func (s *Server) Range(ctx context.Context, expr string, start time.Time) (model.Matrix, error) {
-	value, _, err := s.API.QueryRange(ctx, Fill(expr), v1.Range{Start: start, End: time.Now(), Step: Interval})
+	step := max(Interval, time.Since(start)/points)
+	value, _, err := s.API.QueryRange(ctx, Fill(expr), v1.Range{Start: start, End: time.Now(), Step: step})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", expr, err)
 	}
@@ -29,6 +33,26 @@ func (s *Server) Range(ctx context.Context, expr string, start time.Time) (model
 		return nil, fmt.Errorf("%s: the answer is a %s", expr, value.Type())
 	}
 	return series, nil
+}
+
+// Await returns when a query has an answer, or with the error of ctx.
+func (s *Server) Await(ctx context.Context, expr string) error {
+	for {
+		value, _, err := s.API.Query(ctx, Fill(expr), time.Now())
+		if err != nil {
+			return fmt.Errorf("%s: %w", expr, err)
+		}
+		if found, ok := value.(model.Vector); ok && len(found) > 0 {
+			return nil
+		}
+		timer := time.NewTimer(Interval / 4)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%s: no answer: %w", expr, ctx.Err())
+		}
+	}
 }
 
 // Rules are the recording rules and alerts that the server has loaded.

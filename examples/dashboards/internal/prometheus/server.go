@@ -65,7 +65,10 @@ func Start(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err := s.run(path, &cfg); err != nil {
 		return nil, err
 	}
-	return s, s.ready(ctx)
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // Quick shortens the ranges of rules and what they wait before they fire, so that one can
@@ -126,7 +129,6 @@ func (s *Server) ready(ctx context.Context) error {
 		case <-ctx.Done():
 			timer.Stop()
 			said, _ := os.ReadFile(s.logFile()) //nolint:errcheck // it is told with what went wrong
-			s.Close()
 			return fmt.Errorf("prometheus does not answer: %w; it said:\n%s", err, said)
 		}
 	}
@@ -136,7 +138,7 @@ func (s *Server) ready(ctx context.Context) error {
 func (s *Server) Close() {
 	if s.cmd != nil && s.cmd.Process != nil {
 		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait() //nolint:errcheck // says that it was killed
+		_ = s.cmd.Wait() // says that it was killed
 	}
 	_ = os.RemoveAll(s.dir)
 }
