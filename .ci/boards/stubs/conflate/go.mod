@@ -1,0 +1,3 @@
+module github.com/zeitlinger/conflate
+
+go 1.26.0
