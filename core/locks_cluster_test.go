@@ -114,7 +114,7 @@ func TestLocks_MasterChanges(t *testing.T) {
 	must(t, err)
 	must(t, replica.Client().ClusterFailover(t.Context()).Err())
 	eventually(t, "the replica is the master", func() bool {
-		return replica.Client().Do(t.Context(), "role").Val().([]any)[0] == "master" //nolint:errcheck,forcetypeassert // as documented
+		return replica.Client().Do(t.Context(), "role").Val().([]any)[0] == "master"
 	})
 	got := map[string]core.LockEntry{}
 	for _, e := range first.Locks {

@@ -17,7 +17,7 @@
 //	hash     the hashed form of a key, as traces and logs show it
 //	wire     what Redisson needs to share the locks of a Redis
 //	ls       the locks in a Redis: who holds them, for how long, who waits
-//	who      who holds a lock, for how long, and who waits for it
+//	who      all that Redis knows of a lock: holders, leases, waiters
 //	watch    what happens to a lock, or to all locks with a prefix
 //	release  free a lock whoever holds it, after a question
 //	schema   the JSON Schema of rule files, for editors

@@ -32,7 +32,7 @@ var asks = []asked{
 	{golded{"usage_help_release", []string{"help", "release"}}, ""},
 
 	{golded{"ls", []string{"ls", "shop:", "--redis", "$REDIS"}}, ""},
-	{golded{"ls_counts", []string{"ls", "--redis", "$REDIS", "--counts"}}, ""},
+	{golded{"ls_counts", []string{"ls", "shop:", "--redis", "$REDIS", "--counts"}}, ""},
 	{golded{"ls_json", []string{"ls", "shop:f", "--redis", "-", "--json"}}, "$REDIS"},
 	{golded{"ls_none", []string{"ls", "nothing:", "--redis", "$REDIS"}}, ""},
 	{golded{"ls_hostile", []string{"ls", "bad:", "--redis", "$REDIS"}}, ""},
@@ -112,16 +112,13 @@ func fill(t *testing.T, rdb redis.UniversalClient) {
 // The commands that ask a Redis say this of the locks there.
 func TestRun_GoldenOfARedis(t *testing.T) {
 	t.Parallel()
-	srv, err := redistest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(srv.Close)
+	srv := redisserver.Start(t)
 	rdb := srv.Client()
 	fill(t, rdb)
-	url := strings.NewReplacer("$REDIS", srv.URL())
+	url := strings.NewReplacer("$REDIS", "redis://"+srv.Addr())
 	for _, c := range asks {
-		t.Run(c.name, func(t *testing.T) { // one after the other: some change what others list
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			var args []string
 			for _, arg := range c.args {
 				args = append(args, url.Replace(arg))
@@ -129,16 +126,14 @@ func TestRun_GoldenOfARedis(t *testing.T) {
 			golden(t, c.name, interlock(t, url.Replace(c.stdin), args...).String())
 		})
 	}
-	for _, key := range []string{"go:plain", "go:read", "go:write"} {
-		if rdb.Exists(t.Context(), key).Val() != 0 {
-			t.Errorf("%s is still there", key)
+	t.Cleanup(func() { // when all have run
+		ctx := context.WithoutCancel(t.Context())
+		for key, want := range map[string]int64{"go:plain": 0, "go:read": 0, "go:write": 0, "shop:plain": 1, "shop:text": 1, "shop:count": 1} {
+			if got := rdb.Exists(ctx, key).Val(); got != want {
+				t.Errorf("%s: got %d keys, want %d", key, got, want)
+			}
 		}
-	}
-	for _, key := range []string{"shop:plain", "shop:text", "shop:count"} {
-		if rdb.Exists(t.Context(), key).Val() != 1 {
-			t.Errorf("%s is gone", key)
-		}
-	}
+	})
 }
 
 // JSON has every key as it is, however long, and one that is no text as its bytes.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -87,7 +89,7 @@ func (l *ls) writer(w io.Writer) func([]core.LockEntry) error {
 	}
 }
 
-// eachPage goes through the pages of a list.
+// eachPage goes through the pages of a list, each in the order of its keys.
 func eachPage(ctx context.Context, locks *core.Client, q core.LockQuery, p *progress, use func([]core.LockEntry) error) error {
 	defer p.clear()
 	for {
@@ -95,6 +97,7 @@ func eachPage(ctx context.Context, locks *core.Client, q core.LockQuery, p *prog
 		if err != nil {
 			return err
 		}
+		slices.SortFunc(page.Locks, func(a, b core.LockEntry) int { return cmp.Compare(a.Key, b.Key) })
 		if len(page.Locks) > 0 {
 			p.clear()
 			if err := use(page.Locks); err != nil {

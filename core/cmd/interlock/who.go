@@ -22,7 +22,7 @@ func newWho() *command {
 	return &command{
 		name:     "who",
 		synopsis: "KEY [flags]",
-		summary:  "who holds a lock, for how long, and who waits for it",
+		summary:  "all that Redis knows of a lock: holders, leases, waiters",
 		text: `Shows all that Redis knows of one lock, by its key: that is the prefix of the lock client
 and the name. The client id leads to the process: the metric distributed_lock_client_info
 has it; of a Java service RedissonClient.getId does. Up to 50 holders and waiters are

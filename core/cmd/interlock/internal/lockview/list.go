@@ -1,10 +1,8 @@
 package lockview
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,9 +19,8 @@ type List struct {
 // NewList begins a table.
 func NewList(w io.Writer) *List { return &List{w: w} }
 
-// Write adds locks, in the order of their keys. The first part has the header.
+// Write adds locks. The first part has the header.
 func (l *List) Write(locks []core.LockEntry) error {
-	locks = slices.SortedFunc(slices.Values(locks), func(a, b core.LockEntry) int { return cmp.Compare(a.Key, b.Key) })
 	var rows [][]string
 	if l.widths == nil {
 		rows = append(rows, []string{"KEY", "KIND", "HELD BY", "LEASE LEFT", "WAITERS"})
