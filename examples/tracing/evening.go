@@ -29,7 +29,7 @@ func evening(ctx context.Context, all *traces, shop *shop, stock *stock) (trace.
 	if err != nil {
 		return id, err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is left to send
+	defer conn.Close()
 	ctx, fail := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -78,7 +78,7 @@ func (s *shop) order(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close() //nolint:errcheck // nothing is read
+	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("the order was answered with %s", answer.Status)
 	}

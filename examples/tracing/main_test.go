@@ -66,7 +66,7 @@ func shape(spans []sdktrace.ReadOnlySpan, parent trace.SpanID) string {
 func attr(s sdktrace.ReadOnlySpan, name string) string {
 	for _, kv := range s.Attributes() {
 		if string(kv.Key) == "distributed_lock."+name {
-			return kv.Value.Emit()
+			return kv.Value.String()
 		}
 	}
 	return ""

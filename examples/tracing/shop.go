@@ -70,7 +70,8 @@ func startShop(ctx context.Context, rdb *redis.Client, all *traces, stockAddr st
 		return nil, err
 	}
 	s := &shop{locks: locks, contended: contended}
-	return s, s.serve(ctx, engine, conn)
+	err = s.serve(ctx, engine, conn)
+	return s, err
 }
 
 func (s *shop) serve(ctx context.Context, engine http.Handler, conn *grpc.ClientConn) error {
@@ -81,11 +82,11 @@ func (s *shop) serve(ctx context.Context, engine http.Handler, conn *grpc.Client
 	s.addr = listener.Addr().String()
 	server := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second}
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(listener) })
+	running.Go(func() { _ = server.Serve(listener) }) //nolint:errcheck // it ends with close
 	s.close = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_ = server.Shutdown(ctx)
+		_ = server.Shutdown(ctx) //nolint:errcheck // what is left is cut off with the program
 		running.Wait()
 		_ = s.locks.Close(ctx)
 		_ = conn.Close()

@@ -62,7 +62,8 @@ func startStock(ctx context.Context, rdb *redis.Client, all *traces) (*stock, er
 	if err := guard.Check(server); err != nil {
 		return nil, err
 	}
-	return s, s.serve(ctx, server, locks)
+	err = s.serve(ctx, server, locks)
+	return s, err
 }
 
 func (s *stock) serve(ctx context.Context, server *grpc.Server, locks *core.Client) error {
@@ -72,7 +73,7 @@ func (s *stock) serve(ctx context.Context, server *grpc.Server, locks *core.Clie
 	}
 	s.addr = listener.Addr().String()
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(listener) })
+	running.Go(func() { _ = server.Serve(listener) }) //nolint:errcheck // it ends with close
 	s.close = sync.OnceFunc(func() {
 		server.GracefulStop()
 		running.Wait()

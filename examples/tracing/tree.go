@@ -97,7 +97,7 @@ func words(attrs []attribute.KeyValue) string {
 	var b strings.Builder
 	for _, kv := range attrs {
 		if name, ok := strings.CutPrefix(string(kv.Key), "distributed_lock."); ok {
-			fmt.Fprintf(&b, " %s=%s", name, kv.Value.Emit())
+			fmt.Fprintf(&b, " %s=%s", name, kv.Value.String())
 		}
 	}
 	return b.String()
