@@ -20,5 +20,5 @@ func Gin(locks *core.Client, tel *telemetry.Telemetry, traces trace.TracerProvid
 	engine := gin.New()
 	engine.Use(gin.Recovery(), otelgin.Middleware("shop",
 		otelgin.WithTracerProvider(traces), otelgin.WithPropagators(propagation.TraceContext{})))
-	return engine, guard, nil // engine.POST("/orders/:id/pay", guard.Handler(rule), pay)
+	return engine, guard, nil // each route that locks begins with guard.Handler(rule)
 }

@@ -13,16 +13,17 @@ import (
 )
 
 // GRPC has the span of the call, which a stats handler makes, outside of those of the lock.
-func GRPC(locks *core.Client, tel *telemetry.Telemetry, traces trace.TracerProvider, rules ...ruleset.Rule) (*grpc.Server, error) {
+func GRPC(locks *core.Client, tel *telemetry.Telemetry, traces trace.TracerProvider, rules ...ruleset.Rule) (*grpc.Server, *grpclock.Guard, error) {
 	guard, err := grpclock.New(locks, grpclock.WithObserver(tel), grpclock.WithRules(rules...))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return grpc.NewServer(
+	server := grpc.NewServer(
 		grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithTracerProvider(traces), otelgrpc.WithPropagators(propagation.TraceContext{}))),
 		grpc.ChainUnaryInterceptor(guard.UnaryServerInterceptor()),
 		grpc.ChainStreamInterceptor(guard.StreamServerInterceptor()),
-	), nil
+	)
+	return server, guard, nil // register the services, then guard.Check(server)
 }
 
 // Traced has a client send the trace of its context along.

@@ -1,0 +1,36 @@
+// Tracing shows what a lock looks like in one trace across two services:
+//
+//	go -C examples run ./tracing
+//
+// The stock service (gRPC) counts the spoons under the lock of the spoons. Two customers order
+// one meanwhile in the shop (Gin), which is another process with a lock client of its own: the
+// first waits for the stock service, the second for the first. Each order calls the stock service
+// under its lock, which takes one of its own there. The trace is printed as a tree; with -otlp, or
+// OTEL_EXPORTER_OTLP_ENDPOINT, it is sent there instead.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+func main() {
+	redis := flag.String("redis", "", "redis://[user:password@]host:port/db of a Redis to use (default: one inside this program)")
+	otlp := flag.String("otlp", os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), "http://host:port to send the trace to by OTLP over gRPC (default: print it)")
+	flag.Parse()
+	gin.SetMode(gin.ReleaseMode)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := run(ctx, os.Stdout, *redis, *otlp); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		defer os.Exit(1)
+	}
+}
