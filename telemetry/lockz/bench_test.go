@@ -1,7 +1,8 @@
-package lockz
+package lockz_test
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
@@ -15,11 +16,12 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-func benchPage(b *testing.B) *Page {
+func benchPage(b *testing.B) *lockz.Page {
 	b.Helper()
-	p, err := New()
+	p, err := lockz.New()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -35,14 +37,14 @@ func BenchmarkObserve(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for i := 0; pb.Next(); i++ {
-					observeOne(p, b.Context(), "shop:order:"+strconv.Itoa(i%1000), contended)
+					observeOne(b.Context(), p, "shop:order:"+strconv.Itoa(i%1000), contended)
 				}
 			})
 		})
 	}
 }
 
-func observeOne(p *Page, ctx context.Context, key string, contended bool) {
+func observeOne(ctx context.Context, p *lockz.Page, key string, contended bool) {
 	now := time.Now()
 	a := core.Acquisition{Key: key, Keys: 1, Kind: core.KindReentrant, Label: "POST /orders/:id/pay", Start: now}
 	observed := p.ObserveAcquireStart(ctx, a)
@@ -71,8 +73,8 @@ func BenchmarkPage(b *testing.B) {
 		b.Run("GET "+target, func(b *testing.B) {
 			for b.Loop() {
 				w := httptest.NewRecorder()
-				p.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
-				if w.Code != 200 {
+				p.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+				if w.Code != http.StatusOK {
 					b.Fatal(w.Code)
 				}
 			}

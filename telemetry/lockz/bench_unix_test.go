@@ -1,6 +1,6 @@
 //go:build unix
 
-package lockz
+package lockz_test
 
 import (
 	"syscall"
