@@ -14,7 +14,8 @@ const evictAttempts = 3
 // Evict frees a lock by its Redis key, of whatever kind, whoever holds it: as [Lock.ForceRelease] and
 // RLock.forceUnlock do. It notifies those who wait, and tells what was there in the instant before: its
 // Holders are those who have lost it. Without any it was free, and nothing was done. Of a read/write lock all
-// readers lose it, or the writer with the readers inside; of a semaphore whose permits have leases, all come back.
+// readers lose it, or the writer with the readers inside; of a semaphore whose permits have leases, all come
+// back.
 //
 // With fields, it is freed only if one of them is among its holders, of whom no more than [MaxListed] are
 // looked at: so an operator who has seen a holder takes the lock from that one, and from no other who has got
@@ -24,8 +25,9 @@ const evictAttempts = 3
 // that the lock guarded may still go on.
 //
 // The error matches [ErrUnavailable], also when what is there changes its kind again and again, [ErrClosed], or
-// [ErrInvalid] for a key that is no lock, and for a number: nobody holds a plain semaphore or a latch,
-// and their own methods give permits back or open it. Then nothing is done, and the entry is what is there. After ErrUnavailable the lock may be freed, or not.
+// [ErrInvalid] for a key that is no lock, and for a number: nobody holds a plain semaphore or a latch, and
+// their own methods give permits back or open it. Then nothing is done, and the entry is what is there. After
+// ErrUnavailable the lock may be freed, or not.
 func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockEntry, error) {
 	if err := c.enterKey(ctx, key); err != nil {
 		return LockEntry{}, err

@@ -52,12 +52,14 @@ const defaultLimit = 1000
 // one, so that behind a Sentinel or after a restart locks may be missed). A lock whose slot moves to another
 // node meanwhile may be missed.
 //
-// Nothing is held up: SCAN looks at 200 keys at a time, and one pipeline asks for all of them that match.
-// Each command costs Redis about a tenth of a millisecond at most. It uses a connection of the pool of the
-// Redis client, not one of those for locks, and what it sends no hook sees. In memory there is never more than a page.
+// Nothing is held up: SCAN looks at 100 keys at a time, and one pipeline asks for all of them that match.
+// A command costs Redis about a tenth of a millisecond; see [Client.Inspect] for locks that very many have.
+// They go through the pool of the Redis client, not through the connections for locks, and no hook sees
+// them. In memory there is never more than a page.
 //
 // The error matches [ErrUnavailable], [ErrClosed], or [ErrInvalid] for a limit below 0 or a cursor that
-// is not one. After ErrUnavailable the same page can be asked for again.
+// is not one. One master of a Cluster that does not answer is ErrUnavailable for all. After that the same page
+// can be asked for again.
 func (c *Client) Locks(ctx context.Context, q LockQuery) (LockPage, error) {
 	if q.Limit < 0 {
 		return LockPage{}, invalidf("LockQuery.Limit %d: want 1 or more, or 0 for %d", q.Limit, defaultLimit)

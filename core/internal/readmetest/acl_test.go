@@ -101,17 +101,7 @@ func aclRules(t *testing.T, kinds ...string) []any {
 			rules = append(rules, rule)
 		}
 	}
-	lines := readme(t)
-	begin := slices.IndexFunc(lines, func(text string) bool { return strings.HasPrefix(text, "~shop:*") })
-	if begin < 0 {
-		t.Fatal("README.md has no block that begins with ~shop:*")
-	}
-	for _, text := range lines[begin:] {
-		if strings.HasPrefix(text, "```") {
-			break
-		}
-		add(text)
-	}
+	add(aclBlock(t, "~shop:* &"))
 	table := rows(t, "Redis")
 	for _, kind := range kinds {
 		i := slices.IndexFunc(table, func(row []string) bool { return row[0] == kind })
@@ -121,6 +111,18 @@ func aclRules(t *testing.T, kinds ...string) []any {
 		add(plain(table[i][1]))
 	}
 	return rules
+}
+
+// aclBlock is the block of the text that begins so.
+func aclBlock(t *testing.T, first string) string {
+	t.Helper()
+	lines := readme(t)
+	begin := slices.IndexFunc(lines, func(text string) bool { return strings.HasPrefix(text, first) })
+	if begin < 0 {
+		t.Fatalf("README.md has no block that begins with %s", first)
+	}
+	end := slices.IndexFunc(lines[begin:], func(text string) bool { return strings.HasPrefix(text, "```") })
+	return strings.Join(lines[begin:begin+end], " ")
 }
 
 func setUser(t *testing.T, admin *redis.Client, user string, kinds ...string) {

@@ -1,0 +1,36 @@
+package lockview_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
+)
+
+// Nothing in a text from Redis can do more to a terminal than show visible characters, not very many.
+func TestText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"shop:order:pay:42": "shop:order:pay:42", "名前": "名前", "": `""`, "-": `"-"`, `a"b`: `"a\"b"`, "a b": `"a b"`,
+		"\x1b[31m": `"\x1b[31m"`, "a\nb": `"a\nb"`, "\xff": `"\xff"`, "\u202e": `"\u202e"`, "\u009b31m": `"\u009b31m"`,
+		strings.Repeat("k", 10_000): strings.Repeat("k", 100) + "… (10000 bytes)",
+	} {
+		if got := lockview.Text(text); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// What is left of a lease is told to the second, and of a long one to the minute.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	for left, want := range map[time.Duration]string{
+		-1: "no end", 0: "-", 1: "1s", time.Second: "1s", 1001 * time.Millisecond: "2s", 90 * time.Second: "1m30s",
+		time.Hour - 1: "1h0m0s", time.Hour: "1h0m", 100*time.Hour - time.Second: "100h0m",
+	} {
+		if got := lockview.Left(left); got != want {
+			t.Errorf("%d: got %s, want %s", left, got, want)
+		}
+	}
+}
