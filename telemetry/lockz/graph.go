@@ -117,8 +117,8 @@ func (g *graph) blockers(w *waiter) []*hold {
 	if w.acq.Keys == 1 {
 		list = g.table.ofKey(w.acq.Key)
 	}
-	for _, h := range g.table.ofField(w.blockedBy) {
-		if (w.acq.Keys > 1 || h.info.Keys > 1) && !slices.Contains(list, h) {
+	for _, h := range g.table.ofHolder(w.blockedBy, w.acq.Keys > 1) {
+		if !slices.Contains(list, h) {
 			list = append(list, h)
 		}
 	}

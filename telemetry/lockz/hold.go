@@ -42,7 +42,7 @@ type holdContext struct {
 	context.Context
 
 	page *Page
-	hold *hold
+	hold hold
 }
 
 // Value is that of the context, and the hold.
@@ -59,7 +59,7 @@ func (p *Page) holdOf(ctx context.Context, info *core.HoldInfo) *hold {
 	if !ok || c.hold.info.Field != info.Field || c.hold.info.Key != info.Key || !c.hold.info.Start.Equal(info.Start) {
 		return nil
 	}
-	return c.hold
+	return &c.hold
 }
 
 // traceOf is the trace that ctx belongs to, if any.

@@ -11,7 +11,7 @@ import (
 
 const (
 	hotKept  = 1_000 // keys that are counted at a time
-	hotRate  = 5_000 // acquisitions in a second that are all counted; of more a part is
+	hotRate  = 2_000 // acquisitions in a second that are all counted; of more a part is
 	hotShown = 20
 )
 

@@ -58,8 +58,8 @@ func (p *Page) ObserveContention(ctx context.Context, c core.Contention) {
 func (p *Page) carriedBy(ctx context.Context) []*hold {
 	var list []*hold
 	for _, info := range core.HoldsOf(ctx) {
-		for _, h := range p.table.ofField(info.Field) {
-			if !slices.Contains(list, h) {
+		for _, h := range p.table.ofKey(info.Key) {
+			if h.info.Field == info.Field && !slices.Contains(list, h) {
 				list = append(list, h)
 			}
 		}
@@ -93,12 +93,13 @@ func (p *Page) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
 
 // ObserveHoldStart notes a hold.
 func (p *Page) ObserveHoldStart(ctx context.Context, info core.HoldInfo) context.Context {
-	h := &hold{info: info, rule: p.rules.of(info.Label, info.Kind), trace: traceOf(ctx)}
+	c := &holdContext{Context: ctx, page: p, hold: hold{info: info, rule: p.rules.of(info.Label, info.Kind), trace: traceOf(ctx)}}
+	h := &c.hold
 	if !info.Reentrant {
 		h.rule.held.Add(1)
 	}
 	p.table.addHold(h)
-	return &holdContext{Context: ctx, page: p, hold: h}
+	return c
 }
 
 // ObserveHoldEnd forgets it.

@@ -43,6 +43,7 @@ func (r *rule) acquired(o core.Outcome, waited time.Duration, now time.Time) {
 	for i, known := range outcomes {
 		if known == o {
 			r.counts[i].Add(1)
+			break
 		}
 	}
 	r.waits.add(waited)

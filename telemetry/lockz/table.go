@@ -10,12 +10,12 @@ import (
 // shards is how many parts a table has, each with a mutex of its own.
 const shards = 64
 
-// table knows which holds and waiters there are, by key and by holder. Every operation but
-// snapshot takes one mutex of many for a moment.
+// table knows which holds and waiters there are, by key. Every operation but snapshot and
+// ofHolder takes one mutex of many for a moment.
 type table struct {
 	seed    maphash.Seed
-	byKey   [shards]keyShard
-	byField [shards]fieldShard
+	parts   [shards]shard
+	several severals
 	holds   budget
 	waiters budget
 }
@@ -46,51 +46,67 @@ func (b *budget) give(taken bool) {
 	}
 }
 
-type keyShard struct {
+type shard struct {
 	mu   sync.Mutex
 	keys map[string]*entry
+	free []*entry // for the next keys
 }
+
+// freeEntries is how many entries a shard keeps for the next keys.
+const freeEntries = 32
 
 // entry is one key with those who hold it or wait for it here.
 type entry struct {
-	shard       *keyShard
+	shard       *shard
 	key         string
 	holds       []*hold
+	room        [1]*hold // for the usual single one
 	first, last *waiter
 	waiting     int
 }
 
-type fieldShard struct {
+// severals are the holds of several keys, of which the first one only is in the table.
+type severals struct {
 	mu    sync.Mutex
-	holds map[string][]*hold
+	holds []*hold
 }
 
 func newTable(maxHolds, maxWaiters int) *table {
 	t := &table{seed: maphash.MakeSeed()}
 	t.holds.limit, t.waiters.limit = int64(maxHolds), int64(maxWaiters)
 	for i := range shards {
-		t.byKey[i].keys = make(map[string]*entry)
-		t.byField[i].holds = make(map[string][]*hold)
+		t.parts[i].keys = make(map[string]*entry)
 	}
 	return t
 }
 
-func (t *table) shardOf(s string) int { return int(maphash.String(t.seed, s) % shards) }
+func (t *table) shardOf(key string) *shard { return &t.parts[maphash.String(t.seed, key)%shards] }
 
 // entryOf is that of a key, made when it is not there. The mutex of the shard is held.
-func (s *keyShard) entryOf(key string) *entry {
-	e := s.keys[key]
-	if e == nil {
-		e = &entry{shard: s, key: key}
-		s.keys[key] = e
+func (s *shard) entryOf(key string) *entry {
+	if e := s.keys[key]; e != nil {
+		return e
 	}
+	var e *entry
+	if last := len(s.free) - 1; last >= 0 {
+		e, s.free = s.free[last], s.free[:last]
+	} else {
+		e = &entry{shard: s}
+	}
+	e.key, e.holds = key, e.room[:0]
+	s.keys[key] = e
 	return e
 }
 
 // tidy forgets an entry that nobody is in. The mutex is held.
 func (e *entry) tidy() {
-	if len(e.holds) == 0 && e.waiting == 0 {
-		delete(e.shard.keys, e.key)
+	if len(e.holds) > 0 || e.waiting > 0 {
+		return
+	}
+	delete(e.shard.keys, e.key)
+	if len(e.shard.free) < freeEntries {
+		*e = entry{shard: e.shard}
+		e.shard.free = append(e.shard.free, e)
 	}
 }
 
@@ -99,16 +115,26 @@ func (t *table) addHold(h *hold) {
 	if h.tracked = t.holds.take(); !h.tracked {
 		return
 	}
-	s := &t.byKey[t.shardOf(h.info.Key)]
+	s := t.shardOf(h.info.Key)
 	s.mu.Lock()
 	e := s.entryOf(h.info.Key)
 	e.holds = append(e.holds, h)
 	s.mu.Unlock()
+	if h.info.Keys > 1 {
+		t.several.add(h)
+	}
+}
 
-	f := &t.byField[t.shardOf(h.info.Field)]
-	f.mu.Lock()
-	f.holds[h.info.Field] = append(f.holds[h.info.Field], h)
-	f.mu.Unlock()
+func (l *severals) add(h *hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holds = append(l.holds, h)
+}
+
+func (l *severals) remove(h *hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holds = without(l.holds, h)
 }
 
 // removeHold takes a hold out. It reports false when that was done before.
@@ -117,32 +143,20 @@ func (t *table) removeHold(h *hold) bool {
 		return false
 	}
 	t.holds.give(h.tracked)
-	if h.tracked {
-		t.unlistKey(h)
-		t.unlistField(h)
+	if !h.tracked {
+		return true
 	}
-	return true
-}
-
-func (t *table) unlistKey(h *hold) {
-	s := &t.byKey[t.shardOf(h.info.Key)]
+	if h.info.Keys > 1 {
+		t.several.remove(h)
+	}
+	s := t.shardOf(h.info.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.keys[h.info.Key]; e != nil {
 		e.holds = without(e.holds, h)
 		e.tidy()
 	}
-}
-
-func (t *table) unlistField(h *hold) {
-	f := &t.byField[t.shardOf(h.info.Field)]
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if left := without(f.holds[h.info.Field], h); len(left) > 0 {
-		f.holds[h.info.Field] = left
-	} else {
-		delete(f.holds, h.info.Field)
-	}
+	return true
 }
 
 // without is the list without one hold, in the same array.
@@ -155,7 +169,7 @@ func (t *table) addWaiter(w *waiter) {
 	if !t.waiters.take() {
 		return
 	}
-	s := &t.byKey[t.shardOf(w.acq.Key)]
+	s := t.shardOf(w.acq.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.entry = s.entryOf(w.acq.Key)
@@ -203,7 +217,7 @@ func (e *entry) leave(w *waiter) {
 
 // ofKey gives the holds of a key.
 func (t *table) ofKey(key string) []*hold {
-	s := &t.byKey[t.shardOf(key)]
+	s := t.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.keys[key]; e != nil {
@@ -212,12 +226,35 @@ func (t *table) ofKey(key string) []*hold {
 	return nil
 }
 
-// ofField gives the holds of a holder.
-func (t *table) ofField(field string) []*hold {
-	f := &t.byField[t.shardOf(field)]
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.holds[field])
+// ofHolder gives the holds of several keys of a holder, or all of its holds, for which the
+// whole table is looked through.
+func (t *table) ofHolder(field string, all bool) []*hold {
+	var list []*hold
+	add := func(holds []*hold) {
+		for _, h := range holds {
+			if h.info.Field == field && !slices.Contains(list, h) {
+				list = append(list, h)
+			}
+		}
+	}
+	t.several.mu.Lock()
+	add(t.several.holds)
+	t.several.mu.Unlock()
+	for i := range t.parts {
+		if !all {
+			break
+		}
+		t.parts[i].each(add)
+	}
+	return list
+}
+
+func (s *shard) each(do func([]*hold)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.keys {
+		do(e.holds)
+	}
 }
 
 // line is one key as it was at one instant.
@@ -231,13 +268,13 @@ type line struct {
 // snapshot copies the table, shard by shard.
 func (t *table) snapshot() []line {
 	var all []line
-	for i := range t.byKey {
-		all = t.byKey[i].copyTo(all)
+	for i := range t.parts {
+		all = t.parts[i].copyTo(all)
 	}
 	return all
 }
 
-func (s *keyShard) copyTo(all []line) []line {
+func (s *shard) copyTo(all []line) []line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, e := range s.keys {

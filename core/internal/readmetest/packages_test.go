@@ -28,6 +28,7 @@ var known = map[string]string{
 	"redistest":  module + "/core/redistest",
 	"ruleset":    module + "/core/ruleset",
 	"telemetry":  module + "/telemetry",
+	"lockz":      module + "/telemetry/lockz",
 
 	"gin":   "github.com/gin-gonic/gin",
 	"grpc":  "google.golang.org/grpc",
