@@ -63,7 +63,7 @@ func TestInspect_TellsKindAndHolder(t *testing.T) {
 func TestInspect_Nothing(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
-		if e := inspected(t, b.locks(), "k"); e.Kind != "" || e.TTL != 0 || e.HolderCount != 0 {
+		if e := inspected(t, b.locks(), "k"); e.Exists || e.Kind != "" || e.TTL != 0 || e.HolderCount != 0 {
 			t.Errorf("got %+v, want nothing", e)
 		}
 	})
@@ -91,7 +91,7 @@ func TestInspect_OfSomethingElse(t *testing.T) {
 			"a long mode":           func() error { return b.HSet(ctx, "k", "mode", strings.Repeat("read", 1000)).Err() },
 		} {
 			must(t, put())
-			if e := inspected(t, locks, "k"); e.Kind != "" || e.HolderCount != 0 {
+			if e := inspected(t, locks, "k"); !e.Exists || e.Kind != "" || e.HolderCount != 0 {
 				t.Errorf("%s: got %+v, want no kind", name, e)
 			}
 			must(t, b.Del(ctx, "k").Err())

@@ -52,8 +52,8 @@ const defaultLimit = 1000
 // one, so that behind a Sentinel or after a restart locks may be missed). A lock whose slot moves to another
 // node meanwhile may be missed.
 //
-// Nothing is held up: SCAN looks at 200 keys at a time, and one pipeline asks for all of them that match.
-// Each command costs Redis about a tenth of a millisecond at most. It uses a connection of the pool of the
+// Nothing is held up: SCAN looks at 100 keys at a time, and one pipeline asks for all of them that match.
+// A command costs Redis about a tenth of a millisecond; see [Client.Inspect] for locks that very many have. It uses a connection of the pool of the
 // Redis client, not one of those for locks, and what it sends no hook sees. In memory there is never more than a page.
 //
 // The error matches [ErrUnavailable], [ErrClosed], or [ErrInvalid] for a limit below 0 or a cursor that

@@ -1,6 +1,7 @@
-// Interlock looks at lock rules from the command line. It needs the rule file; the
-// more it is told about the program that uses the rules, the more it finds. It starts
-// no server and, but for the command wire, asks no Redis.
+// Interlock looks at lock rules, and at locks in a Redis, from the command line. For
+// rules it needs the rule file; the more it is told about the program that uses the
+// rules, the more it finds. It starts no server. Only the commands wire, ls, who, watch and
+// release ask a Redis.
 //
 //	go get -tool github.com/interlock-go/interlock/core/cmd/interlock
 //	go tool interlock check locks.yaml
@@ -15,6 +16,10 @@
 //	key      the Redis keys that a request would lock
 //	hash     the hashed form of a key, as traces and logs show it
 //	wire     what Redisson needs to share the locks of a Redis
+//	ls       the locks in a Redis: who holds them, for how long, who waits
+//	who      who holds a lock, for how long, and who waits for it
+//	watch    what happens to a lock, or to all locks with a prefix
+//	release  free a lock whoever holds it, after a question
 //	schema   the JSON Schema of rule files, for editors
 //	version  which Interlock this is
 //
@@ -98,4 +103,21 @@
 // shardedSubscriptionMode, which version, database and nameMapper the Java side needs, and
 // warns, with exit code 1, when somebody waits for the same locks in the other mode. Run it
 // while the other services are at work: one that waits for nothing is not seen.
+//
+// # Who holds it
+//
+//	export INTERLOCK_REDIS=redis://localhost:6379
+//	interlock ls shop:
+//	interlock who shop:order:pay:42
+//	interlock watch 'shop:*' --interval 5s
+//	interlock release shop:order:pay:42
+//
+// These show the locks of every process, of Go and of Java, as they are in Redis, by their
+// keys there: a prefix is that of the lock client. ls goes through all keys by SCAN, a few at a
+// time, on every master of a Cluster; no command takes Redis longer than a fraction of a
+// millisecond, and no more than a portion is in memory. release asks first, frees the lock
+// only of those whom it has shown, notifies who waits, and says who has lost it. Exit code 1 says
+// that nobody holds the lock (who), or that nothing was freed (release).
+//
+// Which rights the user of Redis needs for that says the README of Interlock, under Redis.
 package main

@@ -22,7 +22,7 @@ func help(std streams, args []string) int {
 // overview lists the commands.
 func overview() string {
 	var text strings.Builder
-	text.WriteString("Interlock looks at lock rules without a server and, but for wire, without Redis.\n\nCommands:\n")
+	text.WriteString("Interlock looks at lock rules without a server and without Redis, and at the locks in a Redis.\n\nCommands:\n")
 	for _, c := range commands() {
 		fmt.Fprintf(&text, "  %-8s %s\n", c.name, c.summary)
 	}

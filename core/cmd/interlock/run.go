@@ -32,7 +32,7 @@ type command struct {
 
 // commands is the table of commands, in the order of the help.
 func commands() []*command {
-	return []*command{newCheck(), newDump(), newKey(), newHash(), newWire(), newSchema(), newVersion()}
+	return []*command{newCheck(), newDump(), newKey(), newHash(), newWire(), newLs(), newWho(), newWatch(), newRelease(), newSchema(), newVersion()}
 }
 
 // streams are the standard streams of one run.

@@ -30,7 +30,7 @@ type FoundHolder struct {
 }
 
 // MostFound is how many holders, and how many waiters, of one lock are told.
-const MostFound = 100
+const MostFound = 50
 
 // inspection are the scripts that look at a key of any kind.
 func inspection() script { return scriptOf("rw", "rw_others", "inspect", "inspect_key") }

@@ -28,7 +28,7 @@ type Page struct {
 }
 
 const (
-	scanStep    = 200 // keys that one SCAN looks at: in about 0.1 ms
+	scanStep    = 100 // keys that one SCAN looks at: in about 0.1 ms
 	inspectStep = 100 // keys that are inspected in one pipeline
 )
 
@@ -43,7 +43,7 @@ func (s *Store) List(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	l := &lister{store: s, query: q, at: at, seen: make(map[string]bool), listed: make(map[string]bool)}
+	l := &lister{store: s, query: q, at: at, seen: make(map[string]bool), listed: make(map[string]bool), knows: make(map[string]bool)}
 	for _, m := range masters {
 		l.page.Keys += m.keys
 	}
@@ -73,6 +73,7 @@ type lister struct {
 	page   Page
 	seen   map[string]bool // names that SCAN gave; it may give one twice
 	listed map[string]bool // keys in the page
+	knows  map[string]bool // masters that have got the script
 }
 
 // step looks at some keys of a master.
@@ -96,10 +97,11 @@ func (l *lister) step(ctx context.Context, m *master, step int) error {
 
 // inspect lists those of some keys that are locks.
 func (l *lister) inspect(ctx context.Context, m *master, some []candidate) error {
-	found, err := l.store.inspectAll(ctx, m.client, some)
+	found, err := l.store.inspectAll(ctx, m.client, some, l.knows[m.id])
 	if err != nil {
 		return err
 	}
+	l.knows[m.id] = true
 	for i := range found {
 		if l.wants(&found[i], some[i]) {
 			l.listed[found[i].Key] = true
@@ -178,13 +180,13 @@ func escape(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
 
-// inspectAll asks a master what keys are, in one pipeline. The first command has the script, and the
-// server knows it then. A key that has moved meanwhile is asked for where it is by now.
-func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candidate) ([]Found, error) {
+// inspectAll asks a master what keys are, in one pipeline. Where it need not know the script the first
+// command has it, and it knows it then. A key that has moved meanwhile is asked for where it is by now.
+func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candidate, known bool) ([]Found, error) {
 	pipe := node.Pipeline()
 	for i, c := range some {
 		verb, body := "evalsha", s.inspection.digest
-		if i == 0 {
+		if i == 0 && !known {
 			verb, body = "eval", s.inspection.source
 		}
 		pipe.Do(ctx, append([]any{verb, body, 1, c.key}, besides(c.key)...)...)

@@ -3,6 +3,9 @@
 -- What belongs to a lock beside its key is read by pcall: while the slot moves, and without the right to it,
 -- it counts as not there.
 
+-- believed is of how many holds of readers the timeout keys are looked at: the rest is believed to last.
+local believed = 20
+
 -- integer gives a text that is a number of 64 bits, else nil.
 local function integer(text)
   return text and #text <= 20 and string.find(text, '^%-?%d+$') and text or nil
@@ -46,14 +49,20 @@ local function alone(key)
   return count and {field, count, redis.call('PTTL', key)}
 end
 
--- lasting is what a reader has left: see keyless for one without timeout keys. Of very many holds the last
--- ones are looked at.
-local function lasting(key, field, count)
-  local most = 0
-  for n = count, math.max(count - 7, 1), -1 do
-    most = math.max(most, left(key, field, n) or 0)
+-- lasting makes a function that gives what a reader has left. It looks at the timeout keys of so many holds
+-- in all, the last ones of each reader first. The rest has ttl, that of the lock.
+local function lasting(key, ttl, looks)
+  return function(field, count)
+    local most = 0
+    for n = count, 1, -1 do
+      if looks == 0 then
+        return ttl
+      end
+      looks = looks - 1
+      most = math.max(most, left(key, field, n) or 0)
+    end
+    return most > 0 and most or keyless(key, field)
   end
-  return most > 0 and most or keyless(key, field)
 end
 
 -- several gives the mode of a read/write lock, how many have it, and some of them; nil if it is none.
@@ -71,21 +80,22 @@ local function several(key, most)
     fields = redis.call('HGETALL', key)
   end
   local ttl, alive, holders = redis.call('PTTL', key), 0, {}
-  for i = 1, #fields, 2 do
+  local has = lasting(key, ttl, believed)
+  for i = 1, math.min(#fields, 2 * most + 4), 2 do
     local field, count = fields[i], integer(fields[i + 1])
     if field ~= 'mode' and field ~= 'interlock_until' then
       local writer = writes(field)
       if not count or not names(writer and string.sub(field, 1, -7) or field) then
         return nil
       end
-      local own = writer and (mode == 'write' and (rest or ttl) or 0) or lasting(key, field, tonumber(count))
+      local own = writer and (mode == 'write' and (rest or ttl) or 0) or has(field, tonumber(count))
       alive = alive + (own ~= 0 and 1 or 0)
       if own ~= 0 and alive <= most then
         holders[#holders + 1], holders[#holders + 2], holders[#holders + 3] = field, count, ms(own)
       end
     end
   end
-  return mode, #fields < 2 * length and length - (ends and 2 or 1) or alive, holders
+  return mode, length > most + 2 and length - (ends and 2 or 1) or alive, holders
 end
 
 -- hashed is what inspect replies of a hash; nil where it is not that of a lock.

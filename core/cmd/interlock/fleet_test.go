@@ -1,0 +1,343 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// asked is a call of a command that asks a Redis, $REDIS, whose result is in a golden file.
+type asked struct {
+	golded
+
+	stdin string
+}
+
+var asks = []asked{
+	{golded{"usage_help_ls", []string{"help", "ls"}}, ""},
+	{golded{"usage_help_who", []string{"help", "who"}}, ""},
+	{golded{"usage_help_watch", []string{"help", "watch"}}, ""},
+	{golded{"usage_help_release", []string{"help", "release"}}, ""},
+
+	{golded{"ls", []string{"ls", "shop:", "--redis", "$REDIS"}}, ""},
+	{golded{"ls_counts", []string{"ls", "--redis", "$REDIS", "--counts"}}, ""},
+	{golded{"ls_json", []string{"ls", "shop:f", "--redis", "-", "--json"}}, "$REDIS"},
+	{golded{"ls_none", []string{"ls", "nothing:", "--redis", "$REDIS"}}, ""},
+	{golded{"ls_hostile", []string{"ls", "bad:", "--redis", "$REDIS"}}, ""},
+	{golded{"ls_no_redis", []string{"ls"}}, ""},
+	{golded{"ls_arguments", []string{"ls", "a", "b"}}, ""},
+	{golded{"ls_down", []string{"ls", "--redis", "redis://shop:secret@127.0.0.1:1"}}, ""},
+
+	{golded{"who", []string{"who", "shop:plain", "--redis", "$REDIS"}}, ""},
+	{golded{"who_fair", []string{"who", "shop:fair", "--redis", "$REDIS"}}, ""},
+	{golded{"who_fenced", []string{"who", "shop:fenced", "--redis", "$REDIS"}}, ""},
+	{golded{"who_read", []string{"who", "shop:read", "--redis", "$REDIS"}}, ""},
+	{golded{"who_permits", []string{"who", "shop:permits", "--redis", "$REDIS"}}, ""},
+	{golded{"who_count", []string{"who", "shop:count", "--redis", "$REDIS"}}, ""},
+	{golded{"who_json", []string{"who", "shop:write", "--redis", "$REDIS", "--json"}}, ""},
+	{golded{"who_nobody", []string{"who", "shop:gone", "--redis", "$REDIS"}}, ""},
+	{golded{"who_no_lock", []string{"who", "shop:text", "--redis", "$REDIS"}}, ""},
+	{golded{"who_no_key", []string{"who", "--redis", "$REDIS"}}, ""},
+
+	{golded{"release_yes", []string{"release", "go:plain", "--redis", "$REDIS", "--yes"}}, ""},
+	{golded{"release_agreed", []string{"release", "go:read", "--redis", "$REDIS"}}, "y\n"},
+	{golded{"release_json", []string{"release", "go:write", "--redis", "$REDIS", "--yes", "--json"}}, ""},
+	{golded{"release_refused", []string{"release", "shop:plain", "--redis", "$REDIS"}}, "n\n"},
+	{golded{"release_unanswered", []string{"release", "shop:plain", "--redis", "$REDIS"}}, ""},
+	{golded{"release_other_holder", []string{"release", "shop:plain", "--redis", "$REDIS", "--yes", "--holder", "somebody:1"}}, ""},
+	{golded{"release_nobody", []string{"release", "shop:gone", "--redis", "$REDIS"}}, ""},
+	{golded{"release_no_lock", []string{"release", "shop:text", "--redis", "$REDIS"}}, ""},
+	{golded{"release_count", []string{"release", "shop:count", "--redis", "$REDIS", "--yes"}}, ""},
+	{golded{"release_two_inputs", []string{"release", "shop:plain", "--redis", "-"}}, "$REDIS"},
+
+	{golded{"watch_interval", []string{"watch", "shop:plain", "--redis", "$REDIS", "--interval", "1ms"}}, ""},
+	{golded{"watch_no_key", []string{"watch", "--redis", "$REDIS"}}, ""},
+}
+
+// holders of locks in the test's Redis.
+const (
+	ann = "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:57"
+	bob = "0e6b1a52-1a3c-4d65-9c53-8d4c8a0b7f11:58"
+)
+
+// fill puts locks of every kind into a Redis, in Redisson's layout. Their leases have no end, or one that
+// is shown to the minute.
+func fill(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	_, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		ctx := t.Context()
+		for _, key := range []string{"shop:plain", "go:plain"} {
+			p.HSet(ctx, key, ann, 2)
+			p.PExpire(ctx, key, 100*time.Hour)
+		}
+		p.HSet(ctx, "shop:fair", ann, 1)
+		p.RPush(ctx, "redisson_lock_queue:{shop:fair}", bob, "6c84fb90-12c4-11e1-840d-7b25c5ee775a:3")
+		p.RPush(ctx, "redisson_lock_queue:{shop:free}", bob)
+		p.HSet(ctx, "shop:fenced", ann, 1)
+		p.Set(ctx, "redisson_lock_token:{shop:fenced}", 1754000000000123, 0)
+		for _, key := range []string{"shop:read", "go:read"} {
+			p.HSet(ctx, key, "mode", "read", ann, 1, bob, 1)
+			p.Set(ctx, "{"+key+"}:"+ann+":rwlock_timeout:1", 1, 0)
+			p.Set(ctx, "{"+key+"}:"+bob+":rwlock_timeout:1", 1, 99*time.Hour)
+		}
+		p.HSet(ctx, "shop:write", "mode", "write", ann+":write", 1)
+		p.HSet(ctx, "go:write", "mode", "write", ann+":write", 1)
+		p.Set(ctx, "shop:permits", 4, 0)
+		p.ZAdd(ctx, "{shop:permits}:timeout", redis.Z{Score: 922337203685477, Member: "0123456789abcdef"})
+		p.Set(ctx, "shop:count", 5, 0)
+		p.Set(ctx, "shop:text", "Ada", 0)
+		for _, key := range []string{"\x1b[31mred", "two\nlines", "<b>", strings.Repeat("long", 2500), `"`, "\u202ertl", "e\u0301", "\u00a0"} {
+			p.HSet(ctx, "bad:"+key, ann, 1)
+		}
+		p.HSet(ctx, "bad:field", "\x1b[2J:1", 1)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The commands that ask a Redis say this of the locks there.
+func TestRun_GoldenOfARedis(t *testing.T) {
+	t.Parallel()
+	srv, err := redistest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	rdb := srv.Client()
+	fill(t, rdb)
+	url := strings.NewReplacer("$REDIS", srv.URL())
+	for _, c := range asks {
+		t.Run(c.name, func(t *testing.T) { // one after the other: some change what others list
+			var args []string
+			for _, arg := range c.args {
+				args = append(args, url.Replace(arg))
+			}
+			golden(t, c.name, interlock(t, url.Replace(c.stdin), args...).String())
+		})
+	}
+	for _, key := range []string{"go:plain", "go:read", "go:write"} {
+		if rdb.Exists(t.Context(), key).Val() != 0 {
+			t.Errorf("%s is still there", key)
+		}
+	}
+	for _, key := range []string{"shop:plain", "shop:text", "shop:count"} {
+		if rdb.Exists(t.Context(), key).Val() != 1 {
+			t.Errorf("%s is gone", key)
+		}
+	}
+}
+
+// JSON has every key as it is, however long, and one that is no text as its bytes.
+func TestLs_JSONIsExact(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	fill(t, srv.Client())
+	if err := srv.Client().HSet(t.Context(), "bad:\xff", ann, 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	got := interlock(t, "", "ls", "bad:", "--json", "--redis", "redis://"+srv.Addr())
+	want := map[string]bool{}
+	for _, key := range srv.Client().Keys(t.Context(), "bad:*").Val() {
+		want[key] = true
+	}
+	for line := range strings.Lines(got.stdout) {
+		var lock lockview.Lock
+		if err := json.Unmarshal([]byte(line), &lock); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if lock.Bytes != nil {
+			lock.Key = string(lock.Bytes)
+		}
+		if !want[lock.Key] {
+			t.Errorf("%q is none of the keys, or is there twice", lock.Key)
+		}
+		delete(want, lock.Key)
+	}
+	if len(want) > 0 || got.code != exitFine {
+		t.Errorf("missing: %d; %s", len(want), got.stderr)
+	}
+}
+
+// Each command finds a lock in a Cluster and behind a Sentinel, and one of another node.
+func TestFleet_Topologies(t *testing.T) {
+	t.Parallel()
+	cluster, sentinel := redisserver.StartCluster(t), redisserver.StartSentinel(t)
+	var name string
+	sentinel.Client(func(o *redis.FailoverOptions) { name = o.MasterName })
+	for _, tt := range []struct {
+		rdb  redis.UniversalClient
+		args []string
+	}{
+		{cluster.Client(), []string{"--cluster", "--redis", "redis://" + cluster.Addrs()[0] + "?addr=" + cluster.Addrs()[1]}},
+		{sentinel.Client(), []string{"--redis", "redis://" + sentinel.Sentinel.Addr() + "/0?master_name=" + name}},
+	} {
+		const many = 50
+		for i := range many {
+			if err := tt.rdb.HSet(t.Context(), fmt.Sprint("shop:", i), ann, 1).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := interlock(t, "", append([]string{"ls", "--json"}, tt.args...)...); strings.Count(got.stdout, "\n") != many {
+			t.Errorf("%v: ls: got %s, want %d locks", tt.args, got, many)
+		}
+		if got := interlock(t, "", append([]string{"who", "shop:7"}, tt.args...)...); got.code != exitFine || !strings.Contains(got.stdout, ann) {
+			t.Errorf("%v: who: got %s", tt.args, got)
+		}
+		if got := interlock(t, "", append([]string{"release", "shop:7", "--yes"}, tt.args...)...); got.code != exitFine || tt.rdb.Exists(t.Context(), "shop:7").Val() != 0 {
+			t.Errorf("%v: release: got %s", tt.args, got)
+		}
+	}
+	got := interlock(t, "", "ls", "--redis", "redis://"+cluster.Addrs()[0])
+	if got.code != exitCannot || !strings.Contains(got.stderr, "write --cluster") {
+		t.Errorf("one node of a Cluster: got %s", got)
+	}
+}
+
+// The Redis may come from the environment. This test runs alone, as it changes that.
+func TestFleet_RedisFromTheEnvironment(t *testing.T) {
+	srv, err := redistest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Close()
+	srv.Take("k", time.Hour)
+	t.Setenv(redisVariable, srv.URL())
+	if got := interlock(t, "", "who", "k"); got.code != exitFine {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Somebody who waits for a lock has it as soon as it was released by an operator.
+func TestRelease_NotifiesWaiters(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	locks, err := core.New(srv.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(context.WithoutCancel(t.Context())) })
+	if err := srv.Client().HSet(t.Context(), "k", ann, 1).Err(); err != nil { // without an end: only a message helps
+		t.Fatal(err)
+	}
+	got := make(chan error, 1)
+	go func() {
+		got <- locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
+	}()
+	for locks.Stats().Waiters == 0 {
+		time.Sleep(time.Millisecond) // looks again
+	}
+	if r := interlock(t, "", "release", "k", "--yes", "--redis", "redis://"+srv.Addr()); r.code != exitFine {
+		t.Error(r)
+	}
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
+// Watch tells what happens, and goes on when Redis comes back.
+func TestWatch_TellsChanges(t *testing.T) {
+	t.Parallel()
+	srv, err := redistest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	for _, what := range []string{"shop:k", "shop:*"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		out, told := newLines(), newLines()
+		ended := make(chan int, 1)
+		go func() {
+			ended <- run(ctx, []string{"watch", what, "--interval", "50ms", "--redis", srv.URL()}, strings.NewReader(""), out, told)
+		}()
+		rdb := srv.Client()
+		rdb.HSet(t.Context(), "shop:k", ann, 1)
+		out.want(t, "held     shop:k: held by "+ann+", lease left no end")
+		rdb.Eval(t.Context(), "redis.call('del', KEYS[1]) redis.call('hset', KEYS[1], ARGV[1], 1)", []string{"shop:k"}, bob)
+		out.want(t, "passed   shop:k: passed from "+ann+" to "+bob)
+		rdb.RPush(t.Context(), "redisson_lock_queue:{shop:k}", ann)
+		out.want(t, "waiters  shop:k: 1 waiter, before 0")
+		rdb.Del(t.Context(), "redisson_lock_queue:{shop:k}")
+		out.want(t, "waiters  shop:k: 0 waiters, before 1")
+		srv.Down()
+		told.want(t, "interlock watch: core: redis unavailable")
+		srv.Up()
+		rdb.Del(t.Context(), "shop:k")
+		out.want(t, "freed    shop:k: freed, was held by "+bob)
+		cancel()
+		if code := <-ended; code != exitFine {
+			t.Errorf("%s: exit code %d", what, code)
+		}
+	}
+}
+
+// lines is an output of which a test waits for parts.
+type lines struct{ parts chan string }
+
+func newLines() *lines { return &lines{make(chan string, 1000)} }
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.parts <- string(p)
+	return len(p), nil
+}
+
+// want waits for a part that has a text.
+func (l *lines) want(t *testing.T, text string) {
+	t.Helper()
+	for {
+		select {
+		case part := <-l.parts:
+			if strings.Contains(part, text) {
+				return
+			}
+		case <-t.Context().Done():
+			t.Fatalf("never: %q", text)
+		case <-time.After(time.Minute): // for a test that fails
+			t.Fatalf("not within a minute: %q", text)
+		}
+	}
+}
+
+// A terminal is told how far the list is, and the line is cleared in the end; a file is told nothing.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	screen := &terminal{}
+	p := newProgress(screen)
+	p.told = p.told.Add(-time.Hour)
+	p.add(1000, 5000)
+	p.add(1000, 5000) // too early
+	p.clear()
+	if got, want := screen.String(), "\r\x1b[K1000 of 5000 keys\r\x1b[K"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	file, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if newProgress(file).to != nil || newProgress(&bytes.Buffer{}).to != nil {
+		t.Error("what is no terminal is told the progress")
+	}
+}
+
+// terminal says of itself that it is one.
+type terminal struct{ bytes.Buffer }
+
+func (*terminal) Stat() (os.FileInfo, error) { return terminalInfo{}, nil }
+
+type terminalInfo struct{ os.FileInfo }
+
+func (terminalInfo) Mode() os.FileMode { return os.ModeCharDevice }

@@ -1,0 +1,54 @@
+package lockview
+
+import (
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// Lock is a lock as programs get it. Times are in milliseconds; one that has no end is null.
+type Lock struct {
+	Key         string   `json:"key"`
+	Bytes       []byte   `json:"key_base64,omitempty"` // of a key that is no text: JSON has none other
+	Kind        string   `json:"kind"`                 // empty: no lock, or nothing
+	LeftMS      *int64   `json:"lease_left_ms"`
+	Holders     []Holder `json:"holders"`
+	HolderCount int      `json:"holder_count"`
+	Waiters     []string `json:"waiters"`
+	WaiterCount int      `json:"waiter_count"`
+	Token       int64    `json:"token,omitempty"`
+	Available   *int64   `json:"available,omitempty"` // of a number
+}
+
+// Holder is one who has a lock.
+type Holder struct {
+	Field    string `json:"field"`
+	ClientID string `json:"client_id,omitempty"`
+	Count    int64  `json:"count"`
+	LeftMS   *int64 `json:"lease_left_ms"`
+}
+
+// JSON is an entry as programs get it.
+func JSON(e core.LockEntry) Lock {
+	l := Lock{
+		Key: e.Key, Kind: string(e.Kind), LeftMS: ms(e.TTL.Milliseconds()), Holders: []Holder{}, HolderCount: e.HolderCount,
+		Waiters: append([]string{}, e.Waiters...), WaiterCount: e.WaiterCount, Token: e.Token,
+	}
+	if !utf8.ValidString(e.Key) {
+		l.Bytes = []byte(e.Key)
+	}
+	for _, h := range e.Holders {
+		l.Holders = append(l.Holders, Holder{h.Field, h.ClientID(), h.Count, ms(h.TTL.Milliseconds())})
+	}
+	if e.Kind == core.KindSemaphore || e.Kind == core.KindPlainSemaphore {
+		l.Available = &e.Available
+	}
+	return l
+}
+
+func ms(left int64) *int64 {
+	if left < 0 {
+		return nil
+	}
+	return &left
+}

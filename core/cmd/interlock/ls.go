@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
+)
+
+// ls is the command of that name.
+type ls struct {
+	target
+
+	json   bool
+	counts bool
+}
+
+func newLs() *command {
+	l := &ls{}
+	return &command{
+		name:     "ls",
+		synopsis: "[PREFIX] [flags]",
+		summary:  "the locks in a Redis: who holds them, for how long, who waits",
+		text: `Lists the locks whose Redis keys begin with PREFIX, of all if there is none, whoever
+has made them: Interlock or Redisson. Keys are looked at in portions, on every master
+of a Cluster; Redis is never held up, and locks are shown as they are found, so that
+the order is that of Redis, and one that changes meanwhile may be there twice. On a
+terminal the progress is shown. Nothing is written, and the exit code is 0, if there are
+none.
+
+Redis does not tell every kind apart: reentrant may be a spin lock, or a fair lock for
+which nobody waits. WAITERS are known of fair locks only; of others metrics tell. With
+--counts plain semaphores and latches are listed, and with them every other number.
+Long keys are cut, and those that have more than visible characters are in quotes;
+--json has each lock on a line, with its key as it is.
+
+` + urlText + `
+
+Examples:
+  interlock ls shop: --redis redis://localhost:6379
+  interlock ls --redis redis://node:6379 --cluster --json | jq -r 'select(.lease_left_ms == null) | .key'`,
+		flags: l.flags,
+		run:   l.run,
+	}
+}
+
+// urlText is what help says of the Redis.
+const urlText = `The URL is one of go-redis: redis://, rediss:// or unix://, for a Sentinel with
+master_name, for a Cluster with --cluster and, if one address is not enough, addr. It may
+be in ` + redisVariable + `, or come from the standard input (--redis -), so that a
+password is not in the list of processes.`
+
+func (l *ls) flags(set *pflag.FlagSet) {
+	l.target.flags(set)
+	set.BoolVar(&l.counts, "counts", false, "also list numbers, which semaphores and latches are")
+	set.BoolVar(&l.json, "json", false, "write an object of JSON for each lock, on a line")
+}
+
+func (l *ls) run(ctx context.Context, std streams, args []string) error {
+	if len(args) > 1 {
+		return usagef("%d arguments: write one prefix of keys, or none", len(args))
+	}
+	query := core.LockQuery{Prefix: strings.Join(args, ""), Counts: l.counts}
+	return l.locks(ctx, std.in, func(locks *core.Client) error {
+		return eachPage(ctx, locks, query, newProgress(std.err), l.writer(std.out))
+	})
+}
+
+// writer writes locks in the form that is wanted.
+func (l *ls) writer(w io.Writer) func([]core.LockEntry) error {
+	if !l.json {
+		return lockview.NewList(w).Write
+	}
+	enc := json.NewEncoder(w)
+	return func(locks []core.LockEntry) error {
+		for _, e := range locks {
+			if err := enc.Encode(lockview.JSON(e)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// eachPage goes through the pages of a list.
+func eachPage(ctx context.Context, locks *core.Client, q core.LockQuery, p *progress, use func([]core.LockEntry) error) error {
+	defer p.clear()
+	for {
+		page, err := locks.Locks(ctx, q)
+		if err != nil {
+			return err
+		}
+		if len(page.Locks) > 0 {
+			p.clear()
+			if err := use(page.Locks); err != nil {
+				return err
+			}
+		}
+		p.add(page.Looked, page.Keys)
+		if q.Cursor = page.Cursor; q.Cursor == "" {
+			return nil
+		}
+	}
+}

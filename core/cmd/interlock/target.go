@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// redisVariable is the environment variable with the Redis that is asked where no flag says so.
+const redisVariable = "INTERLOCK_REDIS"
+
+// target is the Redis that a command asks.
+type target struct {
+	url     string
+	cluster bool
+}
+
+func (r *target) flags(set *pflag.FlagSet) {
+	set.StringVar(&r.url, "redis", "", "`URL` of the Redis, - to read it from the standard input; else $"+redisVariable)
+	set.BoolVar(&r.cluster, "cluster", false, "the URL is that of a node of a Cluster")
+}
+
+// connect makes the client that the URL is for.
+func (r *target) connect(stdin io.Reader) (redis.UniversalClient, error) {
+	url := r.url
+	if url == "" {
+		url = os.Getenv(redisVariable)
+	}
+	switch url {
+	case "":
+		return nil, usagef("no Redis: write --redis redis://user:password@host:6379/0, or set %s", redisVariable)
+	case "-":
+		text, err := io.ReadAll(stdin)
+		if err != nil {
+			return nil, fmt.Errorf("standard input: %w", err)
+		}
+		return r.clientOf(strings.TrimSpace(string(text)))
+	default:
+		return r.clientOf(url)
+	}
+}
+
+// clientOf keeps what go-redis says of a URL to itself: it quotes what it does not
+// understand, which may be the password.
+func (r *target) clientOf(url string) (redis.UniversalClient, error) {
+	if r.cluster {
+		if opts, err := redis.ParseClusterURL(url); err == nil {
+			return redis.NewClusterClient(opts), nil
+		}
+	} else if strings.Contains(url, "master_name=") {
+		if opts, err := redis.ParseFailoverURL(url); err == nil {
+			return redis.NewFailoverClient(opts), nil
+		}
+	} else if opts, err := redis.ParseURL(url); err == nil {
+		return redis.NewClient(opts), nil
+	}
+	return nil, usagef("--redis: go-redis does not understand the URL: want redis://user:password@host:6379/0 or rediss://…, " +
+		"with %%25 for %% and %%2F for / in a password; for a Cluster no database, for a Sentinel ?master_name=…")
+}
+
+// patience is how long a Redis may be silent until it counts as not there.
+const patience = 3 * time.Second
+
+// locks runs a function with a client for the locks of the Redis, once that answers.
+func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Client) error, opts ...core.Option) (err error) {
+	rdb, err := r.connect(stdin)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rdb.Close()) }()
+	locks, err := core.New(rdb, append(opts, core.WithBackendTimeout(patience))...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locks.Close(context.WithoutCancel(ctx))) }()
+	if err := locks.Ready(ctx); err != nil {
+		return err
+	}
+	if single, is := rdb.(*redis.Client); is && clustered(ctx, single) {
+		return usagef("the server belongs to a Cluster, of which one node knows only its own keys: write --cluster")
+	}
+	return use(locks)
+}
+
+// clustered reports whether a server says of itself that it belongs to a Cluster.
+func clustered(ctx context.Context, rdb *redis.Client) bool {
+	reply, err := rdb.Do(ctx, "hello").Result()
+	if err != nil {
+		return false
+	}
+	switch v := reply.(type) {
+	case map[any]any: // RESP3
+		return v["mode"] == "cluster"
+	case []any:
+		for i := 0; i+1 < len(v); i += 2 {
+			if v[i] == "mode" {
+				return v[i+1] == "cluster"
+			}
+		}
+	}
+	return false
+}

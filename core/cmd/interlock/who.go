@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
+)
+
+// who is the command of that name.
+type who struct {
+	target
+
+	json bool
+}
+
+func newWho() *command {
+	w := &who{}
+	return &command{
+		name:     "who",
+		synopsis: "KEY [flags]",
+		summary:  "who holds a lock, for how long, and who waits for it",
+		text: `Shows all that Redis knows of one lock, by its key: that is the prefix of the lock client
+and the name. The client id leads to the process: the metric distributed_lock_client_info
+has it; of a Java service RedissonClient.getId does. Up to 50 holders and waiters are
+shown. Exit code 1 if nobody holds it.
+
+` + urlText + `
+
+Examples:
+  interlock who shop:order:pay:42 --redis redis://localhost:6379
+  interlock who shop:order:pay:42 --json`,
+		flags: w.flags,
+		run:   w.run,
+	}
+}
+
+func (w *who) flags(set *pflag.FlagSet) {
+	w.target.flags(set)
+	set.BoolVar(&w.json, "json", false, "write an object of JSON")
+}
+
+func (w *who) run(ctx context.Context, std streams, args []string) error {
+	key, err := oneKey(args)
+	if err != nil {
+		return err
+	}
+	return w.locks(ctx, std.in, func(locks *core.Client) error {
+		e, err := locks.Inspect(ctx, key)
+		switch {
+		case err != nil:
+			return err
+		case w.json:
+			err = json.NewEncoder(std.out).Encode(lockview.JSON(e))
+		default:
+			err = lockview.Write(std.out, e)
+		}
+		if err == nil && e.HolderCount == 0 {
+			return errProblems
+		}
+		return err
+	})
+}
+
+// oneKey is the only argument.
+func oneKey(args []string) (string, error) {
+	if len(args) != 1 {
+		return "", usagef("%d arguments: write one Redis key, in quotes if it has spaces", len(args))
+	}
+	return args[0], nil
+}
