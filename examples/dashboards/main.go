@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"time"
 )
 
@@ -79,9 +80,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer d.close()
 	d.introduce()
-	d.live(ctx, s.calm)
-	if s.picture == "" {
-		return nil
+	// The picture shows the shop at work: customers and troubles end after it.
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { d.live(work, s.calm) })
+	<-ctx.Done()
+	if s.picture != "" {
+		err = d.draw(s.picture)
 	}
-	return d.draw(s.picture)
+	end()
+	running.Wait()
+	return err
 }
