@@ -4,7 +4,7 @@
 //	go -C examples run ./dashboards
 //
 // It starts a Redis, three pods of a shop with customers, a Prometheus that scrapes them, and
-// prints what to open. Every half minute one trouble comes: a lock is lost, a deadlock, a bad
+// prints what to open. Every twenty seconds one trouble comes: a lock is lost, a deadlock, a bad
 // rule file, a Redis that stops. Ctrl-C ends it all.
 //
 // dashboard.json is for Grafana (package board makes it), rules.yml for Prometheus, and

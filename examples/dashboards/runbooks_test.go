@@ -88,7 +88,7 @@ func TestRunbooksLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	const key = "shop:stock:teapot"
+	const key = "example-shop:stock:teapot"
 	_, hold, err := newLocks(t, server).Lock(key).Acquire(t.Context(), core.LeaseTime(time.Minute))
 	if err != nil {
 		t.Fatal(err)
