@@ -4,7 +4,7 @@
 //	go -C examples run ./dashboards
 //
 // It starts a Redis, three pods of a shop with customers, a Prometheus that scrapes them, and
-// prints what to open. Every half minute one trouble comes: a lock is lost, a deadlock, a bad
+// prints what to open. Every twenty seconds one trouble comes: a lock is lost, a deadlock, a bad
 // rule file, a Redis that stops. Ctrl-C ends it all.
 //
 // dashboard.json is for Grafana (package board makes it), rules.yml for Prometheus, and
@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"time"
 )
 
@@ -79,9 +80,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer d.close()
 	d.introduce()
-	d.live(ctx, s.calm)
-	if s.picture == "" {
-		return nil
+	// The picture shows the shop at work: customers and troubles end after it.
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { d.live(work, s.calm) })
+	<-ctx.Done()
+	if s.picture != "" {
+		err = d.draw(s.picture)
 	}
-	return d.draw(s.picture)
+	end()
+	running.Wait()
+	return err
 }

@@ -49,7 +49,10 @@ func TestRunbooksFreeALock(t *testing.T) {
 			for !listens(t, server, key) {
 				time.Sleep(10 * time.Millisecond) // until the waiter listens to the channel
 			}
-			script(t, server.URL, key, commands(t, kind.heading))
+			said := strings.Fields(script(t, server.URL, key, commands(t, kind.heading)))
+			if len(said) == 0 || said[len(said)-1] == "0" {
+				t.Errorf("nobody was told that the lock is free: %q", said)
+			}
 			if err := <-got; err != nil {
 				t.Errorf("the waiter did not get the lock: %v", err)
 			}
@@ -76,6 +79,45 @@ func newLocks(t *testing.T, server *backend.Redis) *core.Client {
 	return locks
 }
 
+// The commands of the runbooks that look at locks find one that is held, with interlock and with
+// redis-cli, and interlock release frees it when it is told yes.
+func TestRunbooksLook(t *testing.T) {
+	requirePrograms(t, "redis-server", "redis-cli")
+	server, err := backend.Open(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	const key = "example-shop:stock:teapot"
+	_, hold, err := newLocks(t, server).Lock(key).Acquire(t.Context(), core.LeaseTime(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program(t)
+	if said := script(t, server.URL, key, commands(t, "## From a rule to the key")); strings.Count(said, key) != 2 {
+		t.Errorf("want the key from each of two commands: %q", said)
+	}
+	said := script(t, server.URL, key, commands(t, "## From a key to the holder"))
+	if holder := regexp.MustCompile(`[0-9a-f-]{36}:\d+`).FindAllString(said, -1); len(holder) < 2 {
+		t.Errorf("want the holder from each of two commands: %q", said)
+	}
+	said = script(t, server.URL, key, "yes | "+commands(t, "## Free a lock by force"))
+	if hold.Release(t.Context()) == nil {
+		t.Errorf("the holder released a lock that was freed by force: %q", said)
+	}
+}
+
+// program puts the command line of this project on PATH.
+func program(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "github.com/interlock-go/interlock/core/cmd/interlock").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
 // listens reports whether somebody waits for a message about the key.
 func listens(t *testing.T, server *backend.Redis, key string) bool {
 	t.Helper()
@@ -99,8 +141,8 @@ func commands(t *testing.T, after string) string {
 	return block[1]
 }
 
-// script runs commands. The last one publishes: it must have reached somebody.
-func script(t *testing.T, redis, key, text string) {
+// script runs commands, and is what they print.
+func script(t *testing.T, redis, key, text string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-e")
 	cmd.Stdin = strings.NewReader(text)
@@ -109,8 +151,5 @@ func script(t *testing.T, redis, key, text string) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	lines := strings.Fields(string(out))
-	if len(lines) == 0 || lines[len(lines)-1] == "0" {
-		t.Errorf("nobody was told that the lock is free: %q", out)
-	}
+	return string(out)
 }

@@ -2,6 +2,7 @@ package board
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
@@ -27,7 +28,8 @@ func (p *Panel) builder(span uint32) (cog.Builder[dashboard.Panel], error) {
 				DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).ShowLegend(true)).
 			Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti))
 		for i, q := range p.Queries {
-			b.WithTarget(q.target(i).Range().Exemplar(true).LegendFormat(q.Legend))
+			histogram := strings.Contains(q.Expr, "_bucket{") // only these have exemplars
+			b.WithTarget(q.target(i).Range().Exemplar(histogram).LegendFormat(q.Legend))
 		}
 		return b, nil
 	case Stat:

@@ -18,8 +18,8 @@ import (
 
 // What operators look for.
 const (
-	Prefix   = "shop:"        // begins the keys of the shop in Redis
-	PagePath = "/debug/locks" // of the live page of each pod
+	Prefix   = "example-shop:" // begins the keys of the shop in Redis
+	PagePath = "/debug/locks"  // of the live page of each pod
 )
 
 // rules is what each pod finds in its rule file when it starts.

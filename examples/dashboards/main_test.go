@@ -1,0 +1,32 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The one command starts everything, prints what to open, draws the picture when it is asked
+// for, and ends without an error.
+func TestRun(t *testing.T) {
+	requirePrograms(t, "prometheus", "redis-server")
+	picture := filepath.Join(t.TempDir(), "picture.svg")
+	out, err := os.Create(filepath.Join(t.TempDir(), "out")) // several write to it at once, as to a terminal
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if err := run(t.Context(), []string{"-calm", "-for", "8s", "-picture", picture}, out); err != nil {
+		t.Fatal(err)
+	}
+	said := read(t, out.Name())
+	for _, want := range []string{"redis://127.0.0.1:", "/debug/locks", "/alerts", "dashboards/dashboard.json"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not print %s:\n%s", want, said)
+		}
+	}
+	if svg := read(t, picture); !strings.HasPrefix(svg, "<svg") || !strings.Contains(svg, "Wait and hold, p99") {
+		t.Errorf("the picture has no panels: %.200s", svg)
+	}
+}
