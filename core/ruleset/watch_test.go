@@ -253,7 +253,8 @@ func TestWatch_TellsOfEveryContentOnce(t *testing.T) {
 }
 
 // untold changes the file by another name, in a directory that is not watched: a
-// change that nobody tells of.
+// change that nobody tells of. The file is not emptied before: a look in between would
+// find it so. No text is shorter than the one that it replaces.
 func untold(t *testing.T, path string) (write func(text string)) {
 	t.Helper()
 	other := filepath.Join(t.TempDir(), "same.yaml")
@@ -262,7 +263,7 @@ func untold(t *testing.T, path string) (write func(text string)) {
 	}
 	return func(text string) {
 		t.Helper()
-		f, err := os.OpenFile(other, os.O_WRONLY|os.O_TRUNC, 0)
+		f, err := os.OpenFile(other, os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
