@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"context"
 	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"testing"
@@ -198,7 +199,10 @@ func redisServer(b *testing.B) *redis.Client {
 	}
 	server := exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", b.TempDir())
 	if err := server.Start(); err != nil {
-		b.Skipf("no redis-server: %v", err)
+		if os.Getenv("INTERLOCK_REQUIRE_REDIS") == "1" {
+			b.Fatal(err)
+		}
+		b.Skipf("no redis-server (INTERLOCK_REQUIRE_REDIS=1 makes this a failure): %v", err)
 	}
 	b.Cleanup(func() {
 		_ = server.Process.Kill()
