@@ -6,28 +6,29 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry/internal/ratelimit"
 )
 
 // logger writes records of a few kinds, each with a limit of its own.
 type logger struct {
 	out      *slog.Logger
-	lost     limiter
-	leaked   limiter
-	release  limiter
-	backend  limiter
-	noLock   limiter
-	renewal  limiter
-	longWait limiter
+	lost     ratelimit.Limiter
+	leaked   ratelimit.Limiter
+	release  ratelimit.Limiter
+	backend  ratelimit.Limiter
+	noLock   ratelimit.Limiter
+	renewal  ratelimit.Limiter
+	longWait ratelimit.Limiter
 }
 
 func newLogger(out *slog.Logger) *logger { return &logger{out: out} }
 
 // write logs what attrs makes, unless the level is off or the limit reached.
-func (l *logger) write(ctx context.Context, limit *limiter, level slog.Level, text string, attrs func() []slog.Attr) {
+func (l *logger) write(ctx context.Context, limit *ratelimit.Limiter, level slog.Level, text string, attrs func() []slog.Attr) {
 	if !l.out.Enabled(ctx, level) {
 		return
 	}
-	ok, suppressed := limit.allow(time.Now())
+	ok, suppressed := limit.Allow(time.Now())
 	if !ok {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 func (p *Page) deadlocked(ctx context.Context, c *cycle) {
 	p.cycles.add(c)
 	p.deadlocks.Add(ctx, 1)
-	ok, suppressed := p.logged.allow(time.Now())
+	ok, suppressed := p.logged.Allow(time.Now())
 	if !ok {
 		return
 	}
@@ -39,9 +39,3 @@ func (p *Page) stepAttrs(s step) []slog.Attr {
 	}
 	return list
 }
-
-// Of the records of deadlocks, logBurst are written in each logWindow.
-const (
-	logBurst  = 10
-	logWindow = 10 * time.Second
-)

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry/internal/ratelimit"
 )
 
 // ScopeName is the instrumentation scope of the counter.
@@ -32,7 +33,7 @@ type Page struct {
 	incidents *ring[event]
 	cycles    *ring[*cycle]
 	deadlocks metric.Int64Counter
-	logged    limiter
+	logged    ratelimit.Limiter
 
 	acquireMark, holdMark byte // their addresses are keys of context values
 

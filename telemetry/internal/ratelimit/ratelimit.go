@@ -1,33 +1,36 @@
-package telemetry
+// Package ratelimit keeps logs short when the same thing happens again and again. It writes
+// nothing itself: who logs asks first, and tells how many records were suppressed.
+package ratelimit
 
 import (
 	"sync"
 	"time"
 )
 
-// Of one kind of record, at most logBurst are written in each logWindow.
+// Of one kind of record, at most burst are written in each window.
 const (
-	logBurst  = 10
-	logWindow = 10 * time.Second
+	burst  = 10
+	window = 10 * time.Second
 )
 
-// limiter lets through a few records per window and counts the others.
-type limiter struct {
+// Limiter lets through a few records per window and counts the others. Its zero value is
+// ready, for one kind of record. It is safe for concurrent use.
+type Limiter struct {
 	mu         sync.Mutex
 	opened     time.Time
 	passed     int
 	suppressed int
 }
 
-// allow reports whether a record may be written, and how many were not since the last
+// Allow reports whether a record may be written, and how many were not since the last
 // one.
-func (l *limiter) allow(now time.Time) (ok bool, suppressed int) {
+func (l *Limiter) Allow(now time.Time) (ok bool, suppressed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Sub(l.opened) >= logWindow {
+	if now.Sub(l.opened) >= window {
 		l.opened, l.passed = now, 0
 	}
-	if l.passed == logBurst {
+	if l.passed == burst {
 		l.suppressed++
 		return false, 0
 	}
