@@ -21,7 +21,9 @@ const backendQuiet = 10 * time.Second
 //	available ── one is ErrUnavailable ──▶ unavailable ── one succeeds ──▶ available
 //
 // Both changes are reported, unless the outage began too soon after the one before. A key that
-// holds no lock is no outage: what else Redis has is not looked at.
+// holds no lock is no outage: what else Redis has is not looked at. Nor is an answer that had not
+// come when a short wait time ended: if none comes at all, the node is found silent after the
+// backend timeout, and that is what the next acquisitions fail with.
 type backend struct {
 	client *Client
 	down   atomic.Bool
@@ -33,8 +35,9 @@ type backend struct {
 	keyQuiet time.Time // until then no key that holds no lock
 }
 
-// note takes in how the acquisition of a key ended. One that works costs a look at an atomic.
-func (b *backend) note(ctx context.Context, key string, err error) {
+// note takes in how the acquisition of a key ended that began at start. One that works costs a look at
+// an atomic.
+func (b *backend) note(ctx context.Context, key string, start time.Time, err error) {
 	switch {
 	case err == nil:
 		if b.down.Load() {
@@ -43,10 +46,15 @@ func (b *backend) note(ctx context.Context, key string, err error) {
 	case redisstore.WrongType(err):
 		b.noLock(ctx, key, err)
 	case errors.Is(err, ErrUnavailable):
-		if !b.down.Load() {
+		if !b.down.Load() && !b.tooEarly(start, err) {
 			b.failed(ctx, err)
 		}
 	}
+}
+
+// tooEarly reports whether an acquisition gave up before it could know that Redis is silent.
+func (b *backend) tooEarly(start time.Time, err error) bool {
+	return (redisstore.Unanswered(err) || errors.Is(err, errSilent)) && time.Since(start) < b.client.cfg.backendTimeout
 }
 
 func (b *backend) failed(ctx context.Context, cause error) {

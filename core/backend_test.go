@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
 )
 
 // backendRecorder is an observer of the state of Redis.
@@ -31,6 +32,15 @@ func (r *backendRecorder) all() []core.BackendChange {
 	return slices.Clone(r.events)
 }
 
+// recorded is a client behind a proxy that has locked once, and what it tells of Redis.
+func (b *bed) recorded(t *testing.T) (*core.Client, *faultproxy.Proxy, *backendRecorder) {
+	t.Helper()
+	obs := &backendRecorder{}
+	locks, proxy := b.behindProxy(core.WithObserver(obs))
+	must(t, attempt(t, locks, "k"))
+	return locks, proxy, obs
+}
+
 func attempt(t *testing.T, locks *core.Client, key string) error {
 	t.Helper()
 	return locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(0))
@@ -41,9 +51,7 @@ func attempt(t *testing.T, locks *core.Client, key string) error {
 func TestBackend_OneEventPerChange(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
-		obs := &backendRecorder{}
-		locks, proxy := b.behindProxy(core.WithObserver(obs))
-		must(t, attempt(t, locks, "k"))
+		locks, proxy, obs := b.recorded(t)
 		proxy.Refuse(true)
 		for range 20 {
 			wantErr(t, attempt(t, locks, "k"), core.ErrUnavailable)
@@ -65,6 +73,48 @@ func TestBackend_OneEventPerChange(t *testing.T) {
 		if down := events[1].Lasted; events[1].Cause != nil || down < 20*time.Second || down > 30*time.Second {
 			t.Errorf("the end of an outage of 20s: got %+v", events[1])
 		}
+	})
+}
+
+// Who waits for less time than Redis takes for its answer gets none. That says nothing about Redis:
+// an outage is a silence of the backend timeout. The acquisition behind it, which asks nobody, is
+// no other.
+func TestBackend_AnAnswerAfterAShortWaitIsNoOutage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy, obs := b.recorded(t)
+		for range 20 {
+			slow := proxy.DelayReply(faultproxy.Any(), 50*time.Millisecond)
+			short := core.WaitTime(20 * time.Millisecond)
+			for _, o := range []<-chan outcome{acquiring(t.Context(), locks.Lock("k"), short), acquiring(t.Context(), locks.Lock("k"), short)} {
+				wantErr(t, (<-o).err, core.ErrUnavailable)
+			}
+			slow.Remove()
+			pass(20 * time.Second)
+			must(t, attempt(t, locks, "k"))
+		}
+		if events := obs.all(); len(events) != 0 {
+			t.Errorf("got %+v", events)
+		}
+	})
+}
+
+// A Redis that is silent for good is an outage also where nobody waits for as long as the backend
+// timeout.
+func TestBackend_AnOutageThatOnlyShortWaitsMeet(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy, obs := b.recorded(t)
+		proxy.BlackHole(true)
+		for range 50 {
+			_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(20*time.Millisecond))
+			wantErr(t, err, core.ErrUnavailable)
+			pass(100 * time.Millisecond)
+		}
+		if events := obs.all(); len(events) != 1 || events[0].Available {
+			t.Errorf("got %+v", events)
+		}
+		proxy.BlackHole(false)
 	})
 }
 

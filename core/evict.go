@@ -21,8 +21,8 @@ const evictAttempts = 3
 // looked at: so an operator who has seen a holder takes the lock from that one, and from no other who has got
 // it since. Else nothing is done: the error is [ErrNotHeld], and the entry is what is there.
 //
-// A holder finds out at its next renewal at the latest; one of this client at once. For operators: the work
-// that the lock guarded may still go on.
+// A holder of this client finds out at once, another one at its next renewal, or if its lease is fixed, when
+// it releases, re-enters or refreshes. For operators: the work that the lock guarded may still go on.
 //
 // The error matches [ErrUnavailable], also when what is there changes its kind again and again, [ErrClosed], or
 // [ErrInvalid] for a key that is no lock, and for a number: nobody holds a plain semaphore or a latch, and

@@ -40,3 +40,26 @@ func TestFault_LeakedHold_DoneIsClosed(t *testing.T) {
 		b.wantGone("nested")
 	})
 }
+
+// TestFault_LostHold_NeverReleased_IsReported has a hold lost that nobody refers to any more: by
+// the end of a fixed lease, before it was ever renewed, and before it is moved. For observers, who
+// count holds, it has to end too.
+func TestFault_LostHold_NeverReleased_IsReported(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		told := make(leaks, 3)
+		locks := b.locks(core.WithWatchdog(time.Minute), core.WithObserver(told), patient)
+		fixed := core.LeaseTime(200 * time.Millisecond)
+		func() {
+			acquired(t, t.Context(), locks.Lock("fixed"), fixed)
+			acquired(t, t.Context(), locks.Lock("forced"))
+			ctx, hold := acquired(t, t.Context(), locks.Lock("moved"), fixed)
+			<-ctx.Done()
+			hold.Handover()
+		}()
+		if _, err := locks.Lock("forced").ForceRelease(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		collected(t, "the three holds to be told", func() bool { return len(told) == 3 })
+	})
+}

@@ -31,9 +31,9 @@ type scope struct {
 	leaked   atomic.Bool // nobody can end it any more; its lease does
 	lostOnce atomic.Bool
 
-	// A hold that is renewed is watched by the garbage collector from the first
-	// renewal on. Until then it is kept alive here: most holds are over by then, and
-	// need not pay for it.
+	// A hold that is renewed, or observed, is watched by the garbage collector from the
+	// first renewal on, or from its loss. Until then it is kept alive here: most holds are
+	// over by then, and need not pay for it.
 	unwatched atomic.Pointer[Hold]
 	cleanup   atomic.Pointer[runtime.Cleanup]
 }
@@ -77,11 +77,17 @@ func (h *Hold) derive(parent context.Context) {
 	h.ctx = holdContext{Context: inner, hold: h, parent: parent}
 }
 
-// watch has the client notified when a hold that is renewed is garbage-collected. A
-// fixed lease ends by itself, and is then lost.
+// watch has the client notified when a hold is garbage-collected that is renewed, or that
+// observers count. A fixed lease ends by itself, and is then lost; for observers its hold
+// goes on until it is released.
 func (h *Hold) watch() {
-	if h.scope.watchdog.Load() {
-		h.scope.unwatched.Store(h)
+	s := h.scope
+	if s.observed == nil && !s.watchdog.Load() {
+		return
+	}
+	s.unwatched.Store(h)
+	if s.lostOnce.Load() {
+		s.collect()
 	}
 }
 
@@ -250,8 +256,8 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 	return &moved.ctx, moved
 }
 
-// renewed is called when the lease of the hold was renewed.
-func (s *scope) renewed() {
+// collect has the garbage collector watch the hold from now on.
+func (s *scope) collect() {
 	h := s.unwatched.Swap(nil)
 	if h == nil {
 		return
@@ -283,6 +289,7 @@ func (s *scope) lose(cause error) {
 		return
 	}
 	s.cancel(cause)
+	s.collect()
 	if s.observed != nil && !s.leaked.Load() {
 		s.observers().observeLoss(s.observed, Loss{HoldInfo: s.info(), Cause: cause})
 	}

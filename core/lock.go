@@ -262,7 +262,7 @@ func (a *acquisition) take(ctx context.Context) ([]*ownership, error) {
 	if err != nil {
 		err = cmp.Or(a.client.lost(ctx, a.keys), err) // that is what has happened, whatever noticed it first
 	}
-	a.client.backend.note(ctx, a.keys[0], err)
+	a.client.backend.note(ctx, a.keys[0], a.report.Start, err)
 	return owners, err
 }
 

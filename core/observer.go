@@ -137,7 +137,7 @@ type (
 	// HoldEndObserver is notified when a hold ended: released, left, or moved by
 	// [Hold.Handover], at once, to another hold of the same lock, whose start and end
 	// are reported, too. To count locks, leave moved ones out. A lost hold ends when it is
-	// released.
+	// released. Of one that never is, [LeakObserver] tells.
 	HoldEndObserver interface {
 		ObserveHoldEnd(ctx context.Context, r HoldResult)
 	}
@@ -156,14 +156,16 @@ type (
 
 	// BackendObserver is notified when an acquisition finds Redis unavailable that was not
 	// before, and of the first one that succeeds afterwards. A key that holds something other than
-	// a lock is no outage; each acquisition of it ends with [OutcomeBackend]. Outages that begin within
+	// a lock is no outage, nor is an answer that has not come when a wait time ends that is shorter
+	// than the backend timeout; each such acquisition ends with [OutcomeBackend]. Outages that begin within
 	// 10 s after another began are not notified. Without an observer of this kind both are
 	// written to [slog.Default]. ctx is that of the acquisition.
 	BackendObserver interface {
 		ObserveBackend(ctx context.Context, b BackendChange)
 	}
 
-	// LeakObserver is notified when a hold was garbage-collected without a Release.
+	// LeakObserver is notified when a hold was garbage-collected without a Release, also
+	// one that was lost before. One with a fixed lease is not looked for until that is over.
 	LeakObserver interface {
 		ObserveLeak(ctx context.Context, l Leak)
 	}

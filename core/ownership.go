@@ -157,7 +157,7 @@ func (o *ownership) Lost(cause error) {
 // Renewed is what the lease calls after every renewal.
 func (o *ownership) Renewed(err error, late time.Duration) {
 	for _, s := range o.live() {
-		s.renewed()
+		s.collect()
 		if observers := s.observers(); s.observed != nil && len(observers.renewal) > 0 {
 			observers.observeRenewal(s.observed, Renewal{HoldInfo: s.info(), Err: unavailable(err), Late: late})
 		}

@@ -218,7 +218,7 @@ func (m *member) ask(ctx context.Context, wait bool) {
 	}
 	m.err = err
 	m.req.admitted = m.req.admitted || wait
-	m.client.backend.note(ctx, m.keys[0], err)
+	m.client.backend.note(ctx, m.keys[0], m.report.Start, err)
 }
 
 // judge says what the answers come to: a majority that lasts, why there can be none, or

@@ -86,8 +86,8 @@ func (s PermitSemaphore) AddPermits(ctx context.Context, n int) error {
 
 // ReleasePermit gives a permit back by its id, whoever holds it: Redisson's release(permitId). It is
 // for permits that come from elsewhere, such as from a Java service, and for operators. Who has a
-// [Hold] releases that. A holder in Go finds out at its next renewal at the latest, one in Java when
-// it releases.
+// [Hold] releases that. A holder in Go finds out at its next renewal, or if its lease is fixed, when
+// it releases or refreshes; one in Java when it releases.
 //
 // [ErrNotHeld] says that no such permit is out, or that its lease was over; then it was given back
 // if nobody had done that yet. [ErrInvalid] says that id is not 32 hex digits. It is attempted as

@@ -43,9 +43,8 @@ func (l Lock) State(ctx context.Context) (State, error) {
 }
 
 // ForceRelease frees the lock whoever holds it, as RLock.forceUnlock, and says
-// whether it was held. The holder finds out at its next renewal at the latest. For
-// operators: the work that the lock guarded may still go on. Of a MultiLock or a Redlock it
-// is [ErrInvalid].
+// whether it was held. The holder finds out as at [Client.Evict]. For operators: the work
+// that the lock guarded may still go on. Of a MultiLock or a Redlock it is [ErrInvalid].
 //
 // Only a lock is freed. A key of another type, or a hash that is not a plain lock's, stays
 // and is [ErrUnavailable]; that includes Redisson's read-write lock, semaphores and

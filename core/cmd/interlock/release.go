@@ -34,10 +34,10 @@ func newRelease() *command {
 		text: `Shows who holds the lock, asks whether to go on, frees it as RLock.forceUnlock of Redisson
 does, notifies those who wait, and says who has lost it. It is taken from those who were
 shown only: if somebody else has got it meanwhile, nothing is done. A holder of Interlock
-finds out at its next renewal at the latest, one of Redisson when it releases; the work
-that the lock guarded may still go on. Of a read/write lock all readers lose it, or the
-writer with the readers inside; of a semaphore with leases all permits come back. Plain
-semaphores and latches have no holders, and stay. Exit code 1 if nothing was freed.
+finds out at its next renewal, one with a fixed lease, or of Redisson, when it releases;
+the work that the lock guarded may still go on. Of a read/write lock all readers lose it,
+or the writer with the readers inside; of a semaphore with leases all permits come back.
+Plain semaphores and latches have no holders, and stay. Exit code 1 if nothing was freed.
 
 The answer is read from the standard input. --yes asks nothing; with --holder it frees the
 lock only of the one who was seen before.
@@ -123,11 +123,11 @@ func fieldsOf(e *core.LockEntry) (fields []string) {
 func agreed(std streams) bool {
 	fmt.Fprint(std.err, "\nFree it? The work that it guards may still go on. [y/N] ")
 	line, err := bufio.NewReader(std.in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false
-	}
 	if err != nil {
 		fmt.Fprintln(std.err)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false
 	}
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes"

@@ -53,7 +53,7 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 
 // run is the whole program, but for the process around it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	std := streams{stdin, stdout, stderr}
+	std := streams{input{ctx, stdin}, stdout, stderr}
 	if len(args) == 0 {
 		fmt.Fprint(stderr, overview())
 		return exitCannot

@@ -242,6 +242,10 @@ func (c *command) untilBy(waits context.Context, limit time.Time) error {
 // errNoAnswer is the cause of a wait that reached its limit.
 var errNoAnswer = errors.New("no answer from redis in time")
 
+// Unanswered reports whether err says that the limit of a wait came before an answer, and nothing
+// more of Redis.
+func Unanswered(err error) bool { return errors.Is(err, errNoAnswer) }
+
 // carried is the context in which hooks see a command: it has the values of the caller's,
 // such as the span that the command belongs below, but does not end with it.
 type carried struct {
