@@ -93,30 +93,31 @@
 //
 // Histograms of seconds have buckets from 100 µs to 60 s ([Buckets]; a View replaces
 // them). Labels are attributes with the prefix "distributed_lock.". [Metrics] has the table
-// as data, and the instruments are made from that.
+// as data.
 //
-//	metric                                  type           unit       labels                    meaning
-//	distributed_lock.wait.duration          histogram      s          rule kind outcome         time in Acquire, failures too
-//	distributed_lock.acquire.duration       histogram      s          rule kind                 round trip of an uncontended acquisition: is Redis slow?
-//	distributed_lock.hold.duration          histogram      s          rule kind outcome         from acquired to released
-//	distributed_lock.lease.remaining.ratio  histogram      1          rule kind                 part of the lease that was left at the release; 0 if it was lost
-//	distributed_lock.waiters                updowncounter  {waiter}   rule kind                 callers that wait now
-//	distributed_lock.held                   updowncounter  {hold}     rule kind                 holds that were not released yet, re-entries not counted
-//	distributed_lock.oldest_wait            gauge          s          client.id                 how long the first of the waiting callers has been waiting
-//	distributed_lock.longest_hold           gauge          s          client.id                 how long the oldest hold has lasted
-//	distributed_lock.renewals               counter        {renewal}  rule kind outcome         lease renewals: renewed, late, failed
-//	distributed_lock.lost                   counter        {hold}     rule kind                 holds that ended under their holder
-//	distributed_lock.release.failures       counter        {failure}  rule kind                 releases that Redis did not confirm
-//	distributed_lock.failures               counter        {failure}  rule kind cause strategy  locks not had or not kept, and what answered
-//	distributed_lock.unlocked               counter        {call}     rule kind reason          handlers run without their lock: proceed, disabled, dry_run, when
-//	distributed_lock.handoffs               counter        {handoff}  rule kind                 locks passed on inside the process
-//	distributed_lock.dry_runs               counter        {call}     rule kind outcome         what a rule in dry run would have done: acquired, busy, …
-//	distributed_lock.rules                  updowncounter  {rule}     state                     compiled rules: enabled, disabled, dry_run
-//	distributed_lock.rule.wait_time         gauge          s          rule kind                 how long a call of the rule waits at most; none if not at all, or for ever
-//	distributed_lock.rule.lease_time        gauge          s          rule kind                 the rule's fixed lease; none if it is renewed
-//	distributed_lock.reload.timestamp       gauge          s          hash                      when the rule file in force was loaded, Unix time
-//	distributed_lock.reloads                counter        {reload}   outcome                   attempts to take a rule file into force: applied, refused
-//	distributed_lock.client.info            gauge          {client}   client.id                 1 for each client that is watched; its id begins the holder fields in Redis
+//	metric                                  type           unit        labels                    meaning
+//	distributed_lock.wait.duration          histogram      s           rule kind outcome         time in Acquire, failures too
+//	distributed_lock.acquire.duration       histogram      s           rule kind                 round trip of an uncontended acquisition: is Redis slow?
+//	distributed_lock.hold.duration          histogram      s           rule kind outcome         from acquired to released
+//	distributed_lock.lease.remaining.ratio  histogram      1           rule kind                 part of the lease that was left at the release; 0 if it was lost
+//	distributed_lock.waiters                updowncounter  {waiter}    rule kind                 callers that wait now
+//	distributed_lock.held                   updowncounter  {hold}      rule kind                 holds that were not released yet, re-entries not counted
+//	distributed_lock.oldest_wait            gauge          s           client.id                 how long the first of the waiting callers has been waiting
+//	distributed_lock.longest_hold           gauge          s           client.id                 how long the oldest hold has lasted
+//	distributed_lock.renewals               counter        {renewal}   rule kind outcome         lease renewals: renewed, late, failed
+//	distributed_lock.lost                   counter        {hold}      rule kind                 holds that ended under their holder
+//	distributed_lock.release.failures       counter        {failure}   rule kind                 releases that Redis did not confirm
+//	distributed_lock.failures               counter        {failure}   rule kind cause strategy  locks not had or not kept, and what answered
+//	distributed_lock.unlocked               counter        {call}      rule kind reason          handlers run without their lock: proceed, disabled, dry_run, when
+//	distributed_lock.handoffs               counter        {handoff}   rule kind                 locks passed on inside the process
+//	distributed_lock.dry_runs               counter        {call}      rule kind outcome         what a rule in dry run would have done: acquired, busy, …
+//	distributed_lock.rules                  updowncounter  {rule}      state                     compiled rules: enabled, disabled, dry_run
+//	distributed_lock.rule.wait_time         gauge          s           rule kind                 how long a call of the rule waits at most; none if not at all, or for ever
+//	distributed_lock.rule.lease_time        gauge          s           rule kind                 the rule's fixed lease; none if it is renewed
+//	distributed_lock.reload.timestamp       gauge          s           hash                      when the rule file in force was loaded, Unix time
+//	distributed_lock.reloads                counter        {reload}    outcome                   attempts to take a rule file into force: applied, refused
+//	distributed_lock.client.info            gauge          {client}    client.id                 1 for each client that is watched; its id begins the holder fields in Redis
+//	distributed_lock.deadlocks              counter        {deadlock}  none                      rings of callers that wait for each other; made by package lockz
 //
 // lease.remaining.ratio is how a loss announces itself: a hold that was released with little of
 // its lease left nearly lost it. Of a lease that is renewed about two thirds or more are left when Redis
@@ -147,6 +148,7 @@
 //	distributed_lock.reload.timestamp       distributed_lock_reload_timestamp_seconds
 //	distributed_lock.reloads                distributed_lock_reloads_total
 //	distributed_lock.client.info            distributed_lock_client_info
+//	distributed_lock.deadlocks              distributed_lock_deadlocks_total
 //
 // The outcomes of wait.duration are acquired, reentered, busy, debounced, overload,
 // backend, key and canceled; those of hold.duration released, left, lost, failed and

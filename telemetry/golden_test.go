@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/interlock-go/interlock/core"
@@ -20,24 +22,26 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/telemetry"
+	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
-// TestMetricsAreThoseOfTheTable compares [telemetry.Metrics] with what is collected when
-// everything has happened: a metric that is renamed, not described or never emitted fails it.
+// TestMetricsAreThoseOfTheTable compares [telemetry.Metrics] with what is collected, from a
+// Telemetry and from a page of package lockz, when everything has happened: a metric that is
+// renamed, not described or never emitted fails it.
 func TestMetricsAreThoseOfTheTable(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, _ := newLocks(t, h)
 	defer h.Watch(locks)()
 	h.everything(t)
-	collected := h.collect(t)
+	collected := map[string]map[string]metricdata.Metrics{telemetry.ScopeName: h.collect(t), lockz.ScopeName: collectFromPage(t)}
 	for _, want := range telemetry.Metrics() {
-		m, ok := collected[want.Name]
+		m, ok := collected[want.Scope][want.Name]
 		if !ok {
-			t.Errorf("%s was not collected", want.Name)
+			t.Errorf("%s was not collected from %s", want.Name, want.Scope)
 			continue
 		}
-		delete(collected, want.Name)
+		delete(collected[want.Scope], want.Name)
 		labels := labelNames(m)
 		slices.Sort(want.Labels)
 		if typ := typeOf(t, m); typ != want.Type || m.Unit != want.Unit || m.Description != want.Meaning || !slices.Equal(labels, want.Labels) {
@@ -48,9 +52,21 @@ func TestMetricsAreThoseOfTheTable(t *testing.T) {
 			t.Errorf("%s has the buckets %v, described are %v", m.Name, got, want.Buckets)
 		}
 	}
-	for name := range collected {
-		t.Errorf("%s is not described", name)
+	for scope, left := range collected {
+		for name := range left {
+			t.Errorf("%s of %s is not described", name, scope)
+		}
 	}
+}
+
+// collectFromPage gives the metrics that package lockz makes.
+func collectFromPage(t *testing.T) map[string]metricdata.Metrics {
+	t.Helper()
+	reader := sdkmetric.NewManualReader()
+	if _, err := lockz.New(lockz.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))); err != nil {
+		t.Fatal(err)
+	}
+	return collectFrom(t, reader, lockz.ScopeName)
 }
 
 // TestDocumentationHasTheMetrics wants the tables of metrics in doc.go to be those that
@@ -63,7 +79,7 @@ func TestDocumentationHasTheMetrics(t *testing.T) {
 		for _, l := range m.Labels {
 			labels = append(labels, strings.TrimPrefix(l, "distributed_lock."))
 		}
-		metrics = append(metrics, []string{m.Name, string(m.Type), m.Unit, strings.Join(labels, " "), m.Meaning})
+		metrics = append(metrics, []string{m.Name, string(m.Type), m.Unit, cmp.Or(strings.Join(labels, " "), "none"), m.Meaning})
 		prometheus = append(prometheus, []string{m.Name, m.Prometheus})
 	}
 	text := docText(t)

@@ -57,13 +57,19 @@ func (h *harness) request(t *testing.T) (context.Context, trace.Span) {
 
 func (h *harness) collect(t *testing.T) map[string]metricdata.Metrics {
 	t.Helper()
+	return collectFrom(t, h.reader, telemetry.ScopeName)
+}
+
+// collectFrom gives the metrics of a reader, all of which belong to one scope.
+func collectFrom(t *testing.T, reader *sdkmetric.ManualReader, want string) map[string]metricdata.Metrics {
+	t.Helper()
 	var rm metricdata.ResourceMetrics
-	if err := h.reader.Collect(t.Context(), &rm); err != nil {
+	if err := reader.Collect(t.Context(), &rm); err != nil {
 		t.Fatal(err)
 	}
 	found := make(map[string]metricdata.Metrics)
 	for _, scope := range rm.ScopeMetrics {
-		if scope.Scope.Name != telemetry.ScopeName {
+		if scope.Scope.Name != want {
 			t.Errorf("scope %q", scope.Scope.Name)
 		}
 		for _, m := range scope.Metrics {

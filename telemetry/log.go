@@ -85,7 +85,11 @@ func (t *Telemetry) holdAttrs(rule *rule, h *core.HoldInfo, err error) []slog.At
 }
 
 func (t *Telemetry) acquireAttrs(rule *rule, r *core.AcquireResult) []slog.Attr {
-	return append(t.lockAttrs(rule, &r.Acquisition, r.Err), slog.Duration("waited", r.Waited))
+	err := r.Err
+	if r.Outcome == core.OutcomeBusy {
+		err = nil // it is none that the lock was taken, which outcome, waited and blocked_by say
+	}
+	return append(t.lockAttrs(rule, &r.Acquisition, err), slog.Duration("waited", r.Waited))
 }
 
 func (t *Telemetry) lockAttrs(rule *rule, a *core.Acquisition, err error) []slog.Attr {

@@ -77,6 +77,20 @@ func TestLongWaitsAreLogged(t *testing.T) {
 	}
 }
 
+// A lock that was taken for the whole wait time is no error: the record has no error_type, which
+// would be _OTHER, nor a text that says what its other keys say.
+func TestLongWaitForATakenLockIsNoError(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.ObserveAcquireEnd(t.Context(), core.AcquireResult{
+		Acquisition: acquisition("order:42", "pay"), Outcome: core.OutcomeBusy, Waited: time.Minute, Err: core.ErrNotAcquired, BlockedBy: "client:2",
+	})
+	logs := h.logs.records(t)
+	if len(logs) != 1 || logs[0]["error_type"] != nil || logs[0]["error"] != nil || logs[0]["outcome"] != "busy" {
+		t.Errorf("logged %v, want one record of a busy lock, without an error", logs)
+	}
+}
+
 func TestLogsNameNoKey(t *testing.T) {
 	t.Parallel()
 	const key = `order:"42"`

@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"context"
 	"maps"
 	"regexp"
 	"slices"
@@ -90,7 +91,7 @@ func logEverything(t *testing.T) *harness {
 	h.ObserveRenewal(ctx, core.Renewal{HoldInfo: info, Err: core.ErrUnavailable})
 	end(core.AcquireResult{Outcome: core.OutcomeBackend, Err: core.ErrUnavailable})
 	end(core.AcquireResult{Outcome: core.OutcomeBackend, Err: reply("WRONGTYPE Operation against a key holding the wrong kind of value")})
-	end(core.AcquireResult{Outcome: core.OutcomeBusy, Err: core.ErrNotAcquired, Waited: time.Minute, BlockedBy: "client:2"})
+	end(core.AcquireResult{Outcome: core.OutcomeCanceled, Err: context.DeadlineExceeded, Waited: time.Minute, BlockedBy: "client:2"})
 	h.ObserveBackend(ctx, outage())
 	h.ObserveBackend(ctx, core.BackendChange{ClientID: "client", Available: true, Lasted: time.Minute})
 	set := mustLoad(t, "rules:\n  - {func: pay, key: pay}\n")

@@ -27,17 +27,19 @@ type Metric struct {
 	Labels     []string   // attributes, such as distributed_lock.rule; Prometheus has _ for each dot
 	Meaning    string     // one line, which is the metric's description, too
 	Buckets    []float64  // of a histogram, the boundaries in its unit
+	Scope      string     // instrumentation scope: [ScopeName], or that of package lockz, which makes the metric
 }
 
-// Metrics describes all metrics of a [Telemetry], in the order of the table above. It
-// returns a new slice. Package lockz has one more.
+// Metrics describes all metrics, in the order of the table above: those of a [Telemetry], and
+// the one that package lockz makes. It returns a new slice.
 func Metrics() []Metric {
 	table := new(instruments).table()
-	list := make([]Metric, len(table))
+	list := make([]Metric, 0, len(table)+1)
 	for i := range table {
-		list[i] = table[i].describe()
+		list = append(list, table[i].describe(ScopeName))
 	}
-	return list
+	ofPage := definition{new(metric.Int64Counter), "distributed_lock.deadlocks", "{deadlock}", "", "rings of callers that wait for each other; made by package lockz", nil}
+	return append(list, ofPage.describe(ScopeName+"/lockz"))
 }
 
 // definition is one row of the table that instruments are made from.
@@ -56,7 +58,7 @@ const (
 	seconds       = "s"
 )
 
-// table is what there is: the only place that names a metric.
+// table is what a Telemetry makes: the only place that names one of its metrics.
 func (i *instruments) table() []definition {
 	return []definition{
 		{&i.wait, "distributed_lock.wait.duration", seconds, outcomeLabels, "time in Acquire, failures too", Buckets()},
@@ -83,8 +85,8 @@ func (i *instruments) table() []definition {
 	}
 }
 
-func (d *definition) describe() Metric {
-	m := Metric{Name: d.name, Type: d.metricType(), Unit: d.unit, Meaning: d.meaning, Buckets: d.buckets}
+func (d *definition) describe(scope string) Metric {
+	m := Metric{Name: d.name, Type: d.metricType(), Unit: d.unit, Meaning: d.meaning, Buckets: d.buckets, Scope: scope}
 	m.Prometheus = prometheusName(&m)
 	for label := range strings.FieldsSeq(d.labels) {
 		m.Labels = append(m.Labels, attrPrefix+label)

@@ -28,6 +28,6 @@ func (p *Page) asset(w http.ResponseWriter, r *http.Request, name string) {
 	case "page.js":
 		http.ServeFileFS(w, r, assets, "assets/page.js")
 	default:
-		p.tell(w, http.StatusNotFound, "Not found", "The page has no such part.")
+		p.tell(w, r, http.StatusNotFound, "Not found", "The page has no such part.")
 	}
 }

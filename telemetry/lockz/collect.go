@@ -11,13 +11,17 @@ import (
 )
 
 // DefaultRows is how many holds, and how many waiters, [Page.Snapshot] and JSON list unless
-// they are asked for more. The page shows htmlRows.
+// they are asked for more or less. The page itself shows 100.
 const DefaultRows = 1_000
 
-// Snapshot collects what the page shows, with so many holds and waiters at most, 0 for
-// [DefaultRows]. Locks go on meanwhile: the parts may be some milliseconds apart.
+// Snapshot collects what the page shows, with so many holds and so many waiters at
+// most, 0 or less for [DefaultRows]. Locks go on meanwhile: the parts may be some milliseconds
+// apart. Redis is not asked.
 func (p *Page) Snapshot(rows int) Snapshot {
-	return p.collect(cmp.Or(rows, DefaultRows)).Snapshot
+	if rows < 1 {
+		rows = DefaultRows
+	}
+	return p.collect(rows).Snapshot
 }
 
 // view collects a snapshot.
@@ -61,17 +65,17 @@ func (v *view) key(key string) (raw, hash string) {
 	return raw, hashOf(key)
 }
 
-func (v *view) lock(r *rule, a *core.Acquisition) Lock {
-	raw, hash := v.key(a.Key)
-	return Lock{Rule: printable(r.name, maxName), Kind: string(r.kind), Key: raw, KeyHash: hash, Keys: a.Keys}
+func (v *view) lock(r *rule, l lock) Lock {
+	raw, hash := v.key(l.key)
+	return Lock{Rule: printable(r.name, maxName), Kind: string(r.kind), Key: raw, KeyHash: hash, Keys: l.keys}
 }
 
 // locks are those of some holds, re-entries not.
 func (v *view) locks(holds []*hold) []Lock {
 	list := []Lock{}
 	for _, h := range holds {
-		if !h.info.Reentrant {
-			list = append(list, v.lock(h.rule, &h.info.Acquisition))
+		if !h.reentrant {
+			list = append(list, v.lock(h.rule, h.lock))
 		}
 	}
 	return list
@@ -85,8 +89,8 @@ func (v *view) addDeadlocks() {
 		d := Deadlock{Number: int(total) - i, Found: c.found, Lasts: c.lasts()}
 		for _, s := range c.steps {
 			d.Callers = append(d.Callers, DeadlockCaller{
-				WaitsFor: v.lock(s.waiter.rule, &s.waiter.acq), Holder: printable(s.by.info.Field, maxName),
-				Holds: v.locks(s.waiter.carries), Since: s.waiter.since(), TraceID: traceID(s.waiter.trace),
+				WaitsFor: v.lock(s.waiter.rule, s.waiter.lock), Holder: printable(s.by.field, maxName),
+				Holds: v.locks(s.waiter.carries), Since: s.waiter.start, TraceID: traceID(s.waiter.trace),
 			})
 		}
 		if !d.Lasts {
@@ -129,10 +133,10 @@ func (v *view) addLines(lines []line) {
 		}
 	}
 	slices.SortFunc(holds, func(a, b heldLine) int {
-		return cmp.Or(a.info.Acquired.Compare(b.info.Acquired), cmp.Compare(a.info.Field, b.info.Field))
+		return cmp.Or(a.acquired.Compare(b.acquired), cmp.Compare(a.field, b.field))
 	})
 	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(a.since().Compare(b.since()), cmp.Compare(a.acq.Key, b.acq.Key), cmp.Compare(a.position, b.position))
+		return cmp.Or(a.start.Compare(b.start), cmp.Compare(a.key, b.key), cmp.Compare(a.position, b.position))
 	})
 	v.HoldsTotal, v.WaitersTotal = len(holds), len(places)
 	v.Holds, v.Waiters = []Hold{}, []Waiter{}
@@ -148,7 +152,7 @@ func (v *view) addLines(lines []line) {
 // wait need not be the one who came first, who asks Redis meanwhile, and knows for the others
 // who is in the way.
 func (l *line) order() {
-	slices.SortStableFunc(l.waiters, func(a, b *waiter) int { return a.since().Compare(b.since()) })
+	slices.SortStableFunc(l.waiters, func(a, b *waiter) int { return a.start.Compare(b.start) })
 	for _, w := range l.waiters {
 		l.blockedBy = cmp.Or(l.blockedBy, w.blockedBy)
 	}
@@ -158,7 +162,7 @@ func (l *line) order() {
 func (l *line) held() []heldLine {
 	var list []heldLine
 	for _, h := range l.holds {
-		at := slices.IndexFunc(list, func(other heldLine) bool { return other.info.Field == h.info.Field })
+		at := slices.IndexFunc(list, func(other heldLine) bool { return other.field == h.field })
 		switch {
 		case at < 0:
 			list = append(list, heldLine{hold: h, line: l})
@@ -174,16 +178,16 @@ func (l *line) held() []heldLine {
 
 func (v *view) hold(h heldLine) Hold {
 	return Hold{
-		Lock: v.lock(h.rule, &h.info.Acquisition), Holder: printable(h.info.Field, maxName),
-		Since: h.info.Acquired, Held: seconds(v.now.Sub(h.info.Acquired)),
-		LeaseLeft: seconds(h.leaseLeft(v.now)), Watchdog: h.info.Watchdog, Reentries: h.reentries,
-		Token: h.info.Token, Lost: h.lost.Load(), Waiters: len(h.line.waiters), TraceID: traceID(h.trace),
+		Lock: v.lock(h.rule, h.lock), Holder: printable(h.field, maxName),
+		Since: h.acquired, Held: seconds(v.now.Sub(h.acquired)),
+		LeaseLeft: seconds(h.leaseLeft(v.now)), Watchdog: h.watchdog, Reentries: h.reentries,
+		Token: h.token, Lost: h.lost.Load(), Waiters: len(h.line.waiters), TraceID: traceID(h.trace),
 	}
 }
 
 func (v *view) waiter(w place) Waiter {
 	return Waiter{
-		Lock: v.lock(w.rule, &w.acq), Since: w.since(), Waited: seconds(v.now.Sub(w.since())),
+		Lock: v.lock(w.rule, w.lock), Since: w.start, Waited: seconds(v.now.Sub(w.start)),
 		Position: w.position, BlockedBy: v.blocker(w), Holds: v.locks(w.carries),
 		Deadlock: v.in[w.waiter], TraceID: traceID(w.trace),
 	}
@@ -194,8 +198,8 @@ func (v *view) blocker(w place) Blocker {
 	for _, h := range w.line.holds {
 		if w.waitsFor(h) && !h.lost.Load() {
 			return Blocker{
-				Holder: printable(h.info.Field, maxName), Here: true, Ours: true,
-				Rule: printable(h.rule.name, maxName), Held: seconds(v.now.Sub(h.info.Acquired)),
+				Holder: printable(h.field, maxName), Here: true, Ours: true,
+				Rule: printable(h.rule.name, maxName), Held: seconds(v.now.Sub(h.acquired)),
 			}
 		}
 	}
@@ -247,8 +251,8 @@ func (v *view) addHotKeys() {
 	}
 }
 
-func (v *view) events(r *ring[event]) (list []Event, total int64) {
-	kept, total := r.latest()
+func (v *view) events(h *history) (list []Event, total int64) {
+	kept, total := h.latest()
 	list = make([]Event, 0, len(kept))
 	for _, e := range kept {
 		list = append(list, v.event(e))

@@ -3,6 +3,7 @@ package lockz
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -27,15 +28,34 @@ func (p *Page) deadlocked(ctx context.Context, c *cycle) {
 
 // stepAttrs is what a log says of one caller in a deadlock.
 func (p *Page) stepAttrs(s step) []slog.Attr {
-	list := []slog.Attr{slog.String("rule", printable(s.waiter.rule.name, maxName)), slog.String("kind", string(s.waiter.acq.Kind))}
-	if p.cfg.rawKeys {
-		list = append(list, slog.String("waits_for", printable(s.waiter.acq.Key, maxName)))
-	} else {
-		list = append(list, slog.String("waits_for_hash", hashOf(s.waiter.acq.Key)))
+	list := []slog.Attr{
+		slog.String("rule", printable(s.waiter.rule.name, maxName)), slog.String("kind", string(s.waiter.rule.kind)),
+		slog.Any("holds_rules", rulesOf(s.waiter.carries)),
+		p.keyAttr("waits_for", "waits_for_hash", s.waiter.key),
+		slog.String("blocked_by", s.by.field),
 	}
-	list = append(list, slog.String("blocked_by", s.by.info.Field))
 	if s.waiter.trace.IsValid() {
 		list = append(list, slog.String("trace_id", s.waiter.trace.String()))
 	}
 	return list
+}
+
+// rulesOf are the rules of what a caller holds, from the outermost: the first one is mostly
+// that of its endpoint. Re-entries are not among them.
+func rulesOf(holds []*hold) []string {
+	list := []string{}
+	for _, h := range slices.Backward(holds) {
+		if !h.reentrant {
+			list = append(list, printable(h.rule.name, maxName))
+		}
+	}
+	return list
+}
+
+// keyAttr is a key in a log: whole where keys may be shown, and else its hash.
+func (p *Page) keyAttr(raw, hashed, key string) slog.Attr {
+	if p.cfg.rawKeys {
+		return slog.String(raw, printable(key, maxName))
+	}
+	return slog.String(hashed, hashOf(key))
 }

@@ -3,9 +3,13 @@ package lockz_test
 import (
 	"context"
 	"errors"
+	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/telemetry/lockz"
@@ -169,6 +173,26 @@ func TestDeadlock_NoneWhereTheChainEnds(t *testing.T) {
 	})
 }
 
+// On the page a caller whose acquisition has no rule is a caller, not "none", which reads as nobody;
+// the rule of what it holds tells where it comes from.
+func TestDeadlock_PageOfCallersWithoutARule(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
+		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second))
+		check := func(want string) {
+			body := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(b.get("/").Body.String(), "")
+			if !strings.Contains(body, want) || strings.Contains(body, "none holds") || strings.Contains(body, "none held") {
+				b.t.Errorf("the page does not say %q:\n%s", want, body)
+			}
+		}
+		check("a caller holds " + core.KeyHash("shop:a") + " (pay) and waits for " + core.KeyHash("shop:a"))
+		_ = done()
+		check("a caller held " + core.KeyHash("shop:a") + " (pay) and waited for " + core.KeyHash("shop:a"))
+		b.free(hold)
+	})
+}
+
 // Of many deadlocks at once some records are written, and all are counted.
 func TestDeadlock_LogIsLimited(t *testing.T) {
 	t.Parallel()
@@ -193,7 +217,28 @@ func TestDeadlock_LogIsLimited(t *testing.T) {
 	})
 }
 
-// The record names rules and hashes of keys, and the keys themselves only with WithRawKeys.
+// After a deadlock is over, which is when somebody comes to look, the page still has what each
+// caller held and waited for, and its trace.
+func TestDeadlock_PageTellsOfItAfterwards(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{0xab, 1}, SpanID: trace.SpanID{1}})
+		ctx := trace.ContextWithSpanContext(b.t.Context(), span)
+		ctx, hold := b.take(ctx, b.locks.Lock("a"), core.Label("transfer"))
+		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second), core.Label("transfer-to"))
+		_ = done()
+		b.free(hold)
+		_, over, _ := strings.Cut(b.get("/").Body.String(), "1 that are over")
+		over, _, _ = strings.Cut(over, "</details>")
+		for _, part := range []string{"transfer-to", "(<bdi>transfer</bdi>)", core.KeyHash("shop:a"), span.TraceID().String()} {
+			if !strings.Contains(over, part) {
+				t.Errorf("the deadlock that is over has no %s: %s", part, over)
+			}
+		}
+	})
+}
+
+// The record names the rules of what a caller waits for and of what it holds, and hashes of keys, and the keys themselves only with WithRawKeys.
 func TestDeadlock_LogNamesNoKey(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -222,4 +267,36 @@ func TestDeadlock_LogNamesNoKey(t *testing.T) {
 			}, tt.opts...)
 		})
 	}
+}
+
+// A reader that stands behind a writer waits for those who read, as the writer does: with one of
+// them it can be in a deadlock, of which the writer is no caller.
+func TestDeadlock_OfReadersWithAWriterBetween(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		first, h1 := b.take(b.t.Context(), b.locks.ReadLock("stock"), core.Label("pay"))
+		second, h2 := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("ship"))
+		writes := b.wait(b.t.Context(), b.locks.WriteLock("stock"), core.Label("count"))
+		time.Sleep(time.Second) // the clock of the bubble
+		reads := b.wait(second, b.locks.ReadLock("stock"), core.Label("ship"), core.WaitTime(5*time.Second))
+		if n := b.counted(); n != 0 {
+			t.Errorf("counted %d before the first one waits", n)
+		}
+		wants := b.wait(first, b.locks.Lock("a"), core.Label("pay"), core.WaitTime(10*time.Second))
+		s := b.Snapshot(0)
+		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 || s.Deadlocks[0].Callers[1].Holder != h1.Field() {
+			t.Errorf("deadlocks: %+v, want one of the two that hold something", s.Deadlocks)
+		}
+		if err := reads(); !errors.Is(err, core.ErrNotAcquired) {
+			t.Error(err)
+		}
+		b.free(h2)
+		if err := wants(); err != nil {
+			t.Error(err)
+		}
+		b.free(h1)
+		if err := writes(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -6,7 +6,10 @@
 //	locks, err := core.New(rdb, core.WithObserver(page))
 //	defer page.Watch(locks)()
 //	guard, err := ginlock.New(locks, ginlock.WithObserver(page)) // likewise grpclock, aspect
-//	admin.Handle("/debug/locks", page)
+//	admin.Handle("/debug/locks", page) // in Gin: engine.Any("/debug/locks", gin.WrapH(page))
+//
+// Beside package telemetry both are observers, core.WithObserver(tel, page), and a provider that
+// telemetry was given by an option the page needs too, by [WithMeterProvider].
 //
 // # Mount it behind authentication
 //
@@ -24,8 +27,10 @@
 //	Waiting      in order, for how long, blocked by whom, what it holds         while it waits
 //	Rules        rates of five minutes, histograms of waits and holds           since the page was made
 //	Hottest keys the 20 keys acquired most, of a sketch of 1,000                since the page was made
-//	Lost, …      lost, leaked, not released or renewed, unlocked, released      the last 200
-//	Refused      outcome, rule, key, wait, who was in the way, trace            the last 200
+//	Lost, …      lost, leaked, not released or renewed, unlocked, released      the last 200 of each kind
+//	Refused      outcome, rule, key, wait, who was in the way, trace            the last 200 of each outcome
+//
+// The page lists the last 20 of each kind and outcome, JSON all that are kept.
 //
 // A key is shown as its [core.KeyHash], and whole only with [WithRawKeys]. Text from outside,
 // such as keys, rules and holder fields, is cut, and what does not print is escaped.
@@ -39,13 +44,15 @@
 //
 // A caller that begins to wait while its context carries locks ([core.HoldsOf]) is the only
 // one that can close a ring. So then, and only then, the page follows who waits for whom: no
-// page need be open. A ring is logged at level Error ("deadlock: callers wait for each other's
-// locks"), counted in distributed_lock.deadlocks (Prometheus:
+// page need be open. A ring is logged, counted in distributed_lock.deadlocks (Prometheus:
 // distributed_lock_deadlocks_total, no labels), and marked on the page for as long as it lasts.
-// Nothing is broken up: it ends when the wait time of one of them does.
+// The record tells of each caller what it waits for, and in holds_rules the rules of what it holds,
+// of which the first is mostly that of its endpoint. Nothing is broken up: it ends when the wait
+// time of one of them does.
 //
 // Only callers of this process are seen, and of a caller only what its context carries. A
-// semaphore keeps nobody waiting here, because any of its holders may give a permit back. If
+// semaphore keeps nobody waiting here, because any of its holders may give a permit back. A
+// reader behind a writer of this process waits for those who read, as the writer does. If
 // several goroutines share a context that carries a lock, and the holder of that lock does not
 // wait for them, a ring through it is not a deadlock for good, but is told as one. A search
 // ends after 256 callers.
@@ -59,24 +66,47 @@
 // page has, for 15 minutes. The ticket also carries the key, which the page need not show, and
 // the holders that the operator saw: when another one has the lock by now, nothing is done.
 // [core.Client.Evict] frees it, and wakes who waits. A holder in this process is told at once,
-// and its observers of the loss; one elsewhere at its next renewal. Who pressed the button and
-// who lost the lock is logged at level Warn, see [WithOperator], and kept among the incidents.
+// and its observers of the loss; one elsewhere at its next renewal, or with a fixed lease when it
+// releases. Who pressed the button and who lost the lock is logged, see [WithOperator], and kept
+// among the incidents.
+//
+// # Logs
+//
+//	message                                        level  keys
+//	deadlock: callers wait for each other's locks  ERROR  callers caller_1.rule caller_1.kind caller_1.waits_for_hash [caller_1.waits_for] caller_1.blocked_by caller_1.holds_rules
+//	lock released by force                         WARN   operator key_hash [key] kind lost_by
+//	lock not released by force                     ERROR  operator key_hash [key] kind held_by error
+//
+// With [WithRawKeys] the keys in brackets take the place of the hashes. There is a group caller_1,
+// caller_2, … for each caller of the ring, with trace_id if its trace is known: rule is that by
+// which it waits, holds_rules are those of what it holds, blocked_by is the holder field in its way.
+// Of deadlocks at most 10 records are written in 10 seconds; suppressed says how many were not.
 //
 // # JSON
 //
 // With the query format=json, or the header Accept: application/json, the answer is a
-// [Snapshot], or with fleet=1 a [Fleet]. The names of fields are stable; new ones may come.
-// The query rows says how many holds and waiters are listed, 10,000 at most.
+// [Snapshot], or with fleet=1 a [Fleet], and a failure a problem document (RFC 9457). The names of
+// fields are stable; new ones may come.
+//
+//	query   says
+//	rows    how many holds and waiters are listed: 10,000 at most, by default 1,000, on the page 100
+//	every   after how many seconds the page reloads itself without a script: 2 to 3,600
+//	prefix  with fleet=1: what the keys begin with; by default the prefix that the client has
+//	client  with fleet=1: the id of that which Redis is asked through; by default the first one
+//	cursor  with fleet=1: where the list goes on, from the part before
+//	limit   with fleet=1: how many keys are looked at: 10,000 at most, by default 1,000
 //
 // # Cost
 //
-// An acquisition and its hold spend about 1 µs here, and 3 µs when they wait, in two or three
-// allocations: see BenchmarkObserve, and BenchmarkThroughput for what that is beside the lock
-// itself. The mutexes on the way guard one of 64 parts of a table, or the end of a ring, for a
-// moment; none is held while something is written or sent. The sketch of hot keys is left out
-// by who finds it busy, and counts a part of more than 2,000 acquisitions a second. A page with
-// 10,000 waiters takes about 50 ms: see BenchmarkPage.
+// An acquisition and its hold spend about 1 µs here, and up to 4 µs when they wait among thousands,
+// in two or three allocations: see BenchmarkObserve. Where 10,000 callers do nothing with one lock
+// but pass it on, through a Redis on the same machine, that is about 4 % fewer turns; where they do
+// something, or do not wait, it is lost in the noise: see BenchmarkThroughput. The mutexes on the
+// way guard one of 64 parts of a table, or the end of a ring, for a moment; none is held while
+// something is written or sent. The sketch of hot keys is left out by who finds it busy, and counts
+// a part of more than 2,000 acquisitions a second. A page with 10,000 waiters takes 15 to 60 ms: see
+// BenchmarkPage.
 //
 // Memory is bounded by [WithLimits]: about 400 bytes and the key for a hold or a waiter, 3 kB
-// for a rule, 300 bytes and the key for an event.
+// for a rule, 300 bytes and the key for an event, of which the limit is for each kind and outcome.
 package lockz

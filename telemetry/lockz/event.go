@@ -31,10 +31,3 @@ const (
 	whatUnlocked      = "ran unlocked"
 	whatReleased      = "force released"
 )
-
-func holdEvent(h *core.HoldInfo, r *rule, what string, err error, now time.Time) event {
-	return event{
-		at: now, what: what, rule: r.name, kind: r.kind, key: h.Key, holder: h.Field,
-		lasted: now.Sub(h.Acquired), err: err,
-	}
-}

@@ -3,6 +3,7 @@ package lockz
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -33,9 +34,9 @@ type Fleet struct {
 type FleetLock struct {
 	Key         string        `json:"key,omitempty"`
 	KeyHash     string        `json:"key_hash"`
-	Kind        string        `json:"kind"` // as far as the layout tells
-	TTL         float64       `json:"ttl_seconds"`
-	Holders     []FleetHolder `json:"holders"`
+	Kind        string        `json:"kind"`        // as far as the layout tells
+	TTL         float64       `json:"ttl_seconds"` // 0: it is free; negative: it has no end
+	Holders     []FleetHolder `json:"holders"`     // 10 at most, as Waiters; the counts say how many there are
 	HolderCount int           `json:"holder_count"`
 	Waiters     []string      `json:"waiters"` // of a fair lock, the next one first
 	WaiterCount int           `json:"waiter_count"`
@@ -66,13 +67,13 @@ type fleetFrame struct {
 // serveFleet looks at some keys in Redis and lists the locks among them.
 func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 	if !p.cfg.fleet {
-		p.tell(w, http.StatusNotFound, "Not found", "The view of all locks is not switched on.")
+		p.tell(w, r, http.StatusNotFound, "Not found", "The view of all locks is not switched on.")
 		return
 	}
 	q := r.URL.Query()
 	client := p.asked(q.Get("client"))
 	if client == nil {
-		p.tell(w, http.StatusNotFound, "No client", "No lock client of this name is watched, so that there is no Redis to ask.")
+		p.tell(w, r, http.StatusNotFound, "No client", "No lock client of this name is watched, so that there is no Redis to ask.")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), fleetTimeout)
@@ -82,8 +83,12 @@ func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 		limit = min(n, maxRows)
 	}
 	page, err := client.Locks(ctx, core.LockQuery{Prefix: q.Get("prefix"), Cursor: q.Get("cursor"), Limit: limit})
-	if err != nil {
-		p.tell(w, http.StatusBadGateway, "Redis was not asked", "It did not answer, or the link to this part is not valid: "+core.ErrorText(err))
+	switch {
+	case errors.Is(err, core.ErrInvalid):
+		p.tell(w, r, http.StatusBadRequest, "No such part", "The cursor in the query is none: begin with the first part, without a cursor.")
+		return
+	case err != nil:
+		p.tell(w, r, http.StatusBadGateway, "Redis was not asked", "It did not answer: "+core.ErrorText(err))
 		return
 	}
 	sortLocks(page.Locks)

@@ -94,7 +94,7 @@ func TestFleet_Failures(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
 		for target, want := range map[string]int{
-			"/?fleet=1&cursor=nonsense": http.StatusBadGateway,
+			"/?fleet=1&cursor=nonsense": http.StatusBadRequest,
 			"/?fleet=1&client=unknown":  http.StatusNotFound,
 		} {
 			if w := b.get(target); w.Code != want {

@@ -35,7 +35,7 @@ func frameOf(r *http.Request, v *view) frame {
 func noticeOf(word string) string {
 	switch word {
 	case noticeReleased:
-		return "The lock was released. Who held it goes on working without it until its next renewal."
+		return "The lock was released. A holder in another process may go on working without it: it finds out at its next renewal, with a fixed lease when it releases."
 	case noticeFree:
 		return "The lock was free already."
 	default:
@@ -69,8 +69,16 @@ func (f frame) RefusalList() eventList {
 	return eventList{"refusals-c", latest(f.Refusals), f.RefusalsTotal, "Waited", "Blocked by", f.RawKeys}
 }
 
-// latest are as many as the page shows.
-func latest(list []Event) []Event { return list[:min(htmlEvents, len(list))] }
+// latest are as many of each kind as the page shows.
+func latest(list []Event) (shown []Event) {
+	seen := map[string]int{}
+	for i := range list {
+		if seen[list[i].What]++; seen[list[i].What] <= htmlEvents {
+			shown = append(shown, list[i])
+		}
+	}
+	return shown
+}
 
 // Most is how often a key was acquired at most.
 func (k HotKey) Most() int64 { return k.Count + k.Error }

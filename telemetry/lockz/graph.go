@@ -114,13 +114,14 @@ func (g *graph) blockers(w *waiter) []*hold {
 		return nil
 	}
 	var list []*hold
-	if w.acq.Keys == 1 {
-		list = g.table.ofKey(w.acq.Key)
+	if w.keys == 1 {
+		list = g.table.ofKey(w.key)
 	}
-	for _, h := range g.table.ofHolder(w.blockedBy, w.acq.Keys > 1) {
+	for _, h := range g.table.ofHolder(w.blockedBy, w.keys > 1) {
 		if !slices.Contains(list, h) {
 			list = append(list, h)
 		}
 	}
-	return slices.DeleteFunc(list, func(h *hold) bool { return !w.waitsFor(h) || h.lost.Load() })
+	behind := g.table.behindWriter(w)
+	return slices.DeleteFunc(list, func(h *hold) bool { return !behind && !w.waitsFor(h) || h.lost.Load() })
 }

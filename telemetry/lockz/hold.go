@@ -12,30 +12,36 @@ import (
 
 // hold is a hold of this process that is not over.
 type hold struct {
-	info    core.HoldInfo
-	rule    *rule
-	trace   trace.TraceID
-	renewed atomic.Int64 // Unix nanoseconds of the last renewal; 0: none yet
-	lost    atomic.Bool
-	done    atomic.Bool
-	tracked bool // the limit of holds has let it in
+	lock
+	rule      *rule
+	field     string
+	acquired  time.Time
+	lease     time.Duration
+	token     int64
+	trace     trace.TraceID
+	renewed   atomic.Int64 // Unix nanoseconds of the last renewal; 0: none yet
+	lost      atomic.Bool
+	done      atomic.Bool
+	tracked   bool // the limit of holds has let it in
+	reentrant bool
+	watchdog  bool
 }
 
 // leaseLeft is how long the lease lasts, as far as the observations tell.
 func (h *hold) leaseLeft(now time.Time) time.Duration {
-	from := h.info.Acquired
+	from := h.acquired
 	if at := h.renewed.Load(); at != 0 {
 		from = time.Unix(0, at)
 	}
 	if h.lost.Load() {
 		return 0
 	}
-	return max(from.Add(h.info.Lease).Sub(now), 0)
+	return max(from.Add(h.lease).Sub(now), 0)
 }
 
 // outer reports whether h is the hold that a reader wants to see of two of one holder: the
 // first one, not a re-entry of it.
-func (h *hold) outer(of *hold) bool { return !h.info.Reentrant && of.info.Reentrant }
+func (h *hold) outer(of *hold) bool { return !h.reentrant && of.reentrant }
 
 // holdContext leads the observers of a hold to what the page knows of it.
 type holdContext struct {
@@ -56,7 +62,7 @@ func (c *holdContext) Value(key any) any {
 // holdOf finds the hold that an observation is about; nil where the page does not know it.
 func (p *Page) holdOf(ctx context.Context, info *core.HoldInfo) *hold {
 	c, ok := ctx.Value(&p.holdMark).(*holdContext)
-	if !ok || c.hold.info.Field != info.Field || c.hold.info.Key != info.Key || !c.hold.info.Start.Equal(info.Start) {
+	if !ok || c.hold.field != info.Field || c.hold.key != info.Key || !c.hold.acquired.Equal(info.Acquired) {
 		return nil
 	}
 	return &c.hold

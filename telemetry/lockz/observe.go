@@ -38,7 +38,7 @@ func (p *Page) ObserveContention(ctx context.Context, c core.Contention) {
 		return
 	}
 	w := &waiter{
-		acq: c.Acquisition, rule: a.rule, trace: traceOf(ctx), blockedBy: c.BlockedBy,
+		rule: a.rule, lock: lock{c.Key, c.Keys}, start: c.Start, trace: traceOf(ctx), blockedBy: c.BlockedBy,
 		carries: p.carriedBy(ctx),
 	}
 	if !a.waiter.CompareAndSwap(nil, w) {
@@ -59,7 +59,7 @@ func (p *Page) carriedBy(ctx context.Context) []*hold {
 	var list []*hold
 	for _, info := range core.HoldsOf(ctx) {
 		for _, h := range p.table.ofKey(info.Key) {
-			if h.info.Field == info.Field && !slices.Contains(list, h) {
+			if h.field == info.Field && !slices.Contains(list, h) {
 				list = append(list, h)
 			}
 		}
@@ -93,7 +93,10 @@ func (p *Page) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
 
 // ObserveHoldStart notes a hold.
 func (p *Page) ObserveHoldStart(ctx context.Context, info core.HoldInfo) context.Context {
-	c := &holdContext{Context: ctx, page: p, hold: hold{info: info, rule: p.rules.of(info.Label, info.Kind), trace: traceOf(ctx)}}
+	c := &holdContext{Context: ctx, page: p, hold: hold{
+		lock: lock{info.Key, info.Keys}, rule: p.rules.of(info.Label, info.Kind), field: info.Field, acquired: info.Acquired,
+		lease: info.Lease, token: info.Token, trace: traceOf(ctx), reentrant: info.Reentrant, watchdog: info.Watchdog,
+	}}
 	h := &c.hold
 	if !info.Reentrant {
 		h.rule.held.Add(1)
@@ -119,16 +122,17 @@ func (p *Page) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
 
 // forget takes a hold that is over out of the table.
 func (p *Page) forget(h *hold) {
-	if p.table.removeHold(h) && !h.info.Reentrant {
+	if p.table.removeHold(h) && !h.reentrant {
 		h.rule.held.Add(-1)
 	}
 }
 
 // incident notes what happened to a hold.
 func (p *Page) incident(h *hold, what string, err error, now time.Time) {
-	e := holdEvent(&h.info, h.rule, what, err, now)
-	e.trace = h.trace
-	p.incidents.add(e)
+	p.incidents.add(event{
+		at: now, what: what, rule: h.rule.name, kind: h.rule.kind, key: h.key, holder: h.field,
+		lasted: now.Sub(h.acquired), err: err, trace: h.trace,
+	})
 }
 
 // ObserveRenewal notes since when the lease lasts.

@@ -21,8 +21,8 @@ const (
 	// DefaultMaxRules is how many rules are counted by themselves.
 	DefaultMaxRules = 200
 
-	// DefaultMaxEvents is how many refusals are kept, how many incidents and how many
-	// deadlocks that are over.
+	// DefaultMaxEvents is how many refusals of each outcome are kept, how many incidents of
+	// each kind, and how many deadlocks that are over.
 	DefaultMaxEvents = 200
 )
 
@@ -34,7 +34,7 @@ type Limits struct {
 	Holds   int // holds at a time; others are counted, but not shown. Default: [DefaultMaxHolds]
 	Waiters int // waiters at a time, likewise. Default: [DefaultMaxWaiters]
 	Rules   int // rules; the others are counted as rule "other". Default: [DefaultMaxRules]
-	Events  int // refusals, incidents and deadlocks that are over, of each. Default: [DefaultMaxEvents]
+	Events  int // refusals of each outcome, incidents of each kind, deadlocks that are over. Default: [DefaultMaxEvents]
 }
 
 type config struct {

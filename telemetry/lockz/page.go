@@ -29,8 +29,8 @@ type Page struct {
 	graph     *graph
 	rules     rules
 	hot       *hotKeys
-	refusals  *ring[event]
-	incidents *ring[event]
+	refusals  *history
+	incidents *history
 	cycles    *ring[*cycle]
 	deadlocks metric.Int64Counter
 	logged    ratelimit.Limiter
@@ -54,7 +54,7 @@ func New(opts ...Option) (*Page, error) {
 	t := newTable(cfg.limits.Holds, cfg.limits.Waiters)
 	p := &Page{
 		cfg: cfg, started: time.Now(), table: t, graph: newGraph(t), hot: newHotKeys(),
-		refusals: newRing[event](cfg.limits.Events), incidents: newRing[event](cfg.limits.Events), cycles: newRing[*cycle](cfg.limits.Events),
+		refusals: newHistory(cfg.limits.Events), incidents: newHistory(cfg.limits.Events), cycles: newRing[*cycle](cfg.limits.Events),
 		crossOrigin: http.NewCrossOriginProtection(),
 	}
 	p.rules.limit = cfg.limits.Rules
@@ -65,7 +65,7 @@ func New(opts ...Option) (*Page, error) {
 		return nil, fmt.Errorf("lockz: New: %w", err)
 	}
 	p.deadlocks, err = cfg.meters.Meter(ScopeName).Int64Counter("distributed_lock.deadlocks",
-		metric.WithUnit("{deadlock}"), metric.WithDescription("Deadlocks found among the callers of this process."))
+		metric.WithUnit("{deadlock}"), metric.WithDescription("rings of callers that wait for each other; made by package lockz"))
 	if err != nil {
 		return nil, fmt.Errorf("lockz: New: %w", err)
 	}

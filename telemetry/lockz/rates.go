@@ -22,9 +22,14 @@ type slot struct {
 	refused  atomic.Int64
 }
 
+// slot is where a slot of all times is kept. Before 1970 their numbers are negative.
+func (r *rates) slot(number int64) *slot {
+	return &r.slots[(number%slotsKept+slotsKept)%slotsKept]
+}
+
 func (r *rates) add(refused bool, now time.Time) {
 	number := now.Unix() / slotSeconds
-	s := &r.slots[number%slotsKept]
+	s := r.slot(number)
 	if old := s.number.Load(); old != number && s.number.CompareAndSwap(old, number) {
 		s.acquired.Store(0)
 		s.refused.Store(0)
@@ -40,7 +45,7 @@ func (r *rates) add(refused bool, now time.Time) {
 func (r *rates) last(now time.Time) (acquired, refused []float64) {
 	present := now.Unix() / slotSeconds
 	for number := present - slotsKept + 1; number < present; number++ {
-		s := &r.slots[number%slotsKept]
+		s := r.slot(number)
 		if s.number.Load() != number {
 			acquired, refused = append(acquired, 0), append(refused, 0)
 			continue

@@ -27,8 +27,8 @@ func (p *Page) allows(r *http.Request) bool {
 func (v *view) tickets() []string {
 	list := make([]string, len(v.held))
 	for i, h := range v.held {
-		if client := v.page.clientOf(clientID(h.info.Field)); client != nil {
-			list[i] = v.page.ticketFor(client, h.info.Key, []string{h.info.Field}, v.now)
+		if client := v.page.clientOf(clientID(h.field)); client != nil {
+			list[i] = v.page.ticketFor(client, h.key, []string{h.field}, v.now)
 		}
 	}
 	return list
@@ -53,25 +53,30 @@ func clientID(field string) string { return core.Holder{Field: field}.ClientID()
 // release frees a lock by force: for a request that comes from this page, of one who may.
 func (p *Page) release(w http.ResponseWriter, r *http.Request) {
 	if err := p.crossOrigin.Check(r); err != nil {
-		p.tell(w, http.StatusForbidden, "Not from this page", "Locks are released by the buttons of this page only, not from other sites.")
+		p.tell(w, r, http.StatusForbidden, "Not from this page", "Locks are released by the buttons of this page only, not from other sites.")
 		return
 	}
 	if !p.allows(r) {
-		p.tell(w, http.StatusForbidden, "Not allowed", "You may not release locks here.")
+		p.tell(w, r, http.StatusForbidden, "Not allowed", "You may not release locks here.")
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	t, err := p.tickets.open(r.PostFormValue("ticket"), time.Now())
 	client := p.clientOf(t.Client)
 	if err != nil || client == nil {
-		p.tell(w, http.StatusConflict, "Nothing was released", "This button is too old, or not of this process: load the page again.")
+		p.tell(w, r, http.StatusConflict, "Nothing was released", "This button is too old, or not of this process: load the page again.")
 		return
 	}
+	operator := printable(p.cfg.operator(r), maxName) // before anything is done: it may panic
 	ctx, cancel := context.WithTimeout(r.Context(), releaseTimeout)
 	defer cancel()
 	before, err := client.Evict(ctx, string(t.Key), t.fields()...)
-	p.logRelease(r, string(t.Key), &before, err)
-	p.answerRelease(w, r, &before, err)
+	if len(before.Holders) == 0 && (err == nil || errors.Is(err, core.ErrNotHeld)) {
+		backToView(w, r, noticeFree)
+		return
+	}
+	p.logRelease(r, operator, string(t.Key), &before, err)
+	p.answerRelease(w, r, err)
 }
 
 func (t *ticket) fields() []string {
@@ -83,52 +88,52 @@ func (t *ticket) fields() []string {
 }
 
 // answerRelease leads back to the view that the button was on, or says why nothing was done.
-func (p *Page) answerRelease(w http.ResponseWriter, r *http.Request, before *core.LockEntry, err error) {
+func (p *Page) answerRelease(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, core.ErrNotHeld):
-		p.tell(w, http.StatusConflict, "Nothing was released", "The lock has another holder by now. Load the page again.")
+		p.tell(w, r, http.StatusConflict, "Nothing was released", "The lock has another holder by now. Load the page again.")
 	case errors.Is(err, core.ErrInvalid):
-		p.tell(w, http.StatusConflict, "Nothing was released", "The key is not a lock that somebody holds, or not any more.")
+		p.tell(w, r, http.StatusConflict, "Nothing was released", "The key is not a lock that somebody holds, or not any more.")
 	case err != nil:
-		p.tell(w, http.StatusBadGateway, "Not known whether it was released", "Redis did not confirm it. Load the page again to see whether the lock is still held.")
+		p.tell(w, r, http.StatusBadGateway, "Not known whether it was released", "Redis did not confirm it. Load the page again to see whether the lock is still held.")
 	default:
-		notice := noticeReleased
-		if len(before.Holders) == 0 {
-			notice = noticeFree
-		}
-		query := "?"
-		if r.URL.Query().Has("fleet") {
-			query = "?fleet=1&"
-		}
-		w.Header().Set("Location", query+"notice="+notice) // relative to wherever the page is mounted
-		w.WriteHeader(http.StatusSeeOther)
+		backToView(w, r, noticeReleased)
 	}
 }
 
-// logRelease keeps and logs who released what, and who lost it.
-func (p *Page) logRelease(r *http.Request, key string, before *core.LockEntry, err error) {
-	var losers []string
-	for _, h := range before.Holders {
-		losers = append(losers, printable(h.Field, maxName))
+// backToView shows the view that the button was on again, with what has become of it.
+func backToView(w http.ResponseWriter, r *http.Request, notice string) {
+	query := "?"
+	if r.URL.Query().Has("fleet") {
+		query = "?fleet=1&"
 	}
-	if err == nil && len(losers) > 0 {
+	w.Header().Set("Location", query+"notice="+notice) // relative to wherever the page is mounted
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// logRelease keeps and logs who released what, and who lost it.
+func (p *Page) logRelease(r *http.Request, operator, key string, before *core.LockEntry, err error) {
+	var holders []string
+	for _, h := range before.Holders {
+		holders = append(holders, printable(h.Field, maxName))
+	}
+	if err == nil {
 		p.incidents.add(event{
 			at: time.Now(), what: whatReleased, rule: p.ruleOf(key), kind: before.Kind, key: key,
 			holder: before.Holders[0].Field, trace: traceOf(r.Context()),
 		})
 	}
 	attrs := []slog.Attr{
-		slog.String("operator", printable(p.cfg.operator(r), maxName)),
-		slog.String("key_hash", hashOf(key)), slog.String("kind", string(before.Kind)), slog.String("lost_by", strings.Join(losers, " ")),
+		slog.String("operator", operator),
+		p.keyAttr("key", "key_hash", key), slog.String("kind", string(before.Kind)),
 	}
-	if p.cfg.rawKeys {
-		attrs = append(attrs, slog.String("key", printable(key, maxName)))
-	}
+	who := strings.Join(holders, " ")
 	if err != nil {
-		p.cfg.logger.LogAttrs(r.Context(), slog.LevelError, "lock not released by force", append(attrs, slog.String("error", core.ErrorText(err)))...)
+		attrs = append(attrs, slog.String("held_by", who), slog.String("error", core.ErrorText(err)))
+		p.cfg.logger.LogAttrs(r.Context(), slog.LevelError, "lock not released by force", attrs...)
 		return
 	}
-	p.cfg.logger.LogAttrs(r.Context(), slog.LevelWarn, "lock released by force", attrs...)
+	p.cfg.logger.LogAttrs(r.Context(), slog.LevelWarn, "lock released by force", append(attrs, slog.String("lost_by", who))...)
 }
 
 // ruleOf is the rule of the hold of a key, if it is one of this process.

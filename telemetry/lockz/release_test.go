@@ -187,3 +187,36 @@ func TestRelease_OnlyThroughWatchedClients(t *testing.T) {
 		b.free(hold)
 	}, lockz.WithAuthorizer(operator))
 }
+
+// Where nobody can say who presses the button, nothing is released: the log has to name somebody.
+func TestRelease_NotWithoutAName(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
+		ticket := b.tickets("/")[0]
+		func() {
+			defer func() { _ = recover() }() // as net/http does
+			b.press(ticket)
+		}()
+		b.free(hold)
+	}, lockz.WithAuthorizer(func(*http.Request) error { return nil }), lockz.WithOperator(func(*http.Request) string { panic("no name") }))
+}
+
+// A lock that is free by now nobody has lost: the page says so, and nothing is logged.
+func TestRelease_OfWhatIsFreeByNow(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
+		ticket := b.tickets("/", "X-Operator", "yes")[0]
+		b.free(hold)
+		w := b.press(ticket, "X-Operator", "yes")
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "?notice=free" {
+			b.t.Errorf("got %d, Location %q", w.Code, w.Header().Get("Location"))
+		}
+		for _, text := range []string{"lock released by force", "lock not released by force"} {
+			if records := b.logs.records(b.t, text); len(records) != 0 {
+				b.t.Errorf("logged %v", records)
+			}
+		}
+	}, lockz.WithAuthorizer(operator))
+}

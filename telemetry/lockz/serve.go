@@ -10,11 +10,11 @@ import (
 )
 
 // The page lists htmlRows holds and waiters unless the query says rows, which is maxRows at
-// most, and of refusals and incidents the last htmlEvents.
+// most, and the last htmlEvents of each outcome of refusals, and of each kind of incidents.
 const (
 	htmlRows   = 100
 	maxRows    = 10_000
-	htmlEvents = 50
+	htmlEvents = 20
 )
 
 // ServeHTTP answers with the page, with its parts, with JSON, and to a press of a button. It
@@ -23,12 +23,12 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	switch {
 	case !here(r):
-		p.tell(w, http.StatusNotFound, "Not found", "There is nothing here.")
+		p.tell(w, r, http.StatusNotFound, "Not found", "There is nothing here.")
 	case r.Method == http.MethodPost:
 		p.release(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		p.tell(w, http.StatusMethodNotAllowed, "Method not allowed", "The page answers GET, HEAD and POST.")
+		p.tell(w, r, http.StatusMethodNotAllowed, "Method not allowed", "The page answers GET, HEAD and POST.")
 	case r.URL.Query().Has("asset"):
 		p.asset(w, r, r.URL.Query().Get("asset"))
 	case r.URL.Query().Has("fleet"):
@@ -88,12 +88,17 @@ func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
 }
 
 func answerJSON(w http.ResponseWriter, v any) {
+	writeJSON(w, http.StatusOK, "application/json; charset=utf-8", v)
+}
+
+func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
 	body, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		http.Error(w, "the answer is no JSON", http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Type", contentType)
+	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
 }
 
@@ -111,9 +116,18 @@ func (p *Page) render(w http.ResponseWriter, status int, name string, data any) 
 	_, _ = w.Write(body.Bytes()) //nolint:errcheck // the client is gone
 }
 
-// tell answers with a sentence instead of the page.
-func (p *Page) tell(w http.ResponseWriter, status int, title, text string) {
-	p.render(w, status, "message", message{Title: title, Text: text})
+// tell answers with a sentence instead of the page, a program as RFC 9457 has it.
+func (p *Page) tell(w http.ResponseWriter, r *http.Request, status int, title, text string) {
+	m := message{Title: title, Status: status, Text: text}
+	if wantsJSON(r) {
+		writeJSON(w, status, "application/problem+json", m)
+		return
+	}
+	p.render(w, status, "message", m)
 }
 
-type message struct{ Title, Text string }
+type message struct {
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Text   string `json:"detail"`
+}

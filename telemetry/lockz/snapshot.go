@@ -33,8 +33,8 @@ type Snapshot struct {
 	// HotKeys are those acquired most since the page was made.
 	HotKeys []HotKey `json:"hot_keys"`
 
-	// Refusals are locks that were not had, Incidents locks that were lost, leaked, not
-	// released or not renewed, released by force, or left out; the last ones first.
+	// Refusals are locks that were not had, Incidents what should not happen to locks; the last
+	// ones first, of each outcome or kind as many as the limit says.
 	Refusals       []Event `json:"refusals"`
 	RefusalsTotal  int64   `json:"refusals_total"`
 	Incidents      []Event `json:"incidents"`
@@ -119,7 +119,7 @@ type Rule struct {
 	Kind     string           `json:"kind"`
 	Held     int64            `json:"held"`
 	Waiting  int64            `json:"waiting"`
-	Outcomes map[string]int64 `json:"outcomes"`
+	Outcomes map[string]int64 `json:"outcomes"` // by [core.Outcome], 0 included
 	Lost     int64            `json:"lost"`
 
 	// Per second: the mean of the last minute, and for five minutes in steps of five seconds.
@@ -132,9 +132,9 @@ type Rule struct {
 	Hold Durations `json:"hold"`
 }
 
-// Durations is a histogram.
+// Durations is a histogram, of all since the page was made.
 type Durations struct {
-	P50    float64   `json:"p50_seconds"` // the upper end of its bucket
+	P50    float64   `json:"p50_seconds"` // the upper end of its bucket, of the last one the lower
 	P99    float64   `json:"p99_seconds"`
 	Bounds []float64 `json:"bounds_seconds"` // upper ends; the last bucket has none
 	Counts []int64   `json:"counts"`
@@ -150,7 +150,9 @@ type HotKey struct {
 	Waited  float64 `json:"waited_seconds"`
 }
 
-// Event is a refusal or an incident.
+// Event is a refusal or an incident. What a refusal is says its [core.Outcome]; an incident is
+// "lost", "leaked", "release failed", "renewal failed", "force released", or "ran unlocked: " and
+// why, such as proceed or disabled.
 type Event struct {
 	Time    time.Time `json:"time"`
 	What    string    `json:"what"`

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/interlock-go/interlock/core"
 )
 
 // shards is how many parts a table has, each with a mutex of its own.
@@ -115,12 +117,12 @@ func (t *table) addHold(h *hold) {
 	if h.tracked = t.holds.take(); !h.tracked {
 		return
 	}
-	s := t.shardOf(h.info.Key)
+	s := t.shardOf(h.key)
 	s.mu.Lock()
-	e := s.entryOf(h.info.Key)
+	e := s.entryOf(h.key)
 	e.holds = append(e.holds, h)
 	s.mu.Unlock()
-	if h.info.Keys > 1 {
+	if h.keys > 1 {
 		t.several.add(h)
 	}
 }
@@ -146,13 +148,13 @@ func (t *table) removeHold(h *hold) bool {
 	if !h.tracked {
 		return true
 	}
-	if h.info.Keys > 1 {
+	if h.keys > 1 {
 		t.several.remove(h)
 	}
-	s := t.shardOf(h.info.Key)
+	s := t.shardOf(h.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.keys[h.info.Key]; e != nil {
+	if e := s.keys[h.key]; e != nil {
 		e.holds = without(e.holds, h)
 		e.tidy()
 	}
@@ -169,10 +171,10 @@ func (t *table) addWaiter(w *waiter) {
 	if !t.waiters.take() {
 		return
 	}
-	s := t.shardOf(w.acq.Key)
+	s := t.shardOf(w.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.entry = s.entryOf(w.acq.Key)
+	w.entry = s.entryOf(w.key)
 	w.entry.join(w)
 }
 
@@ -215,6 +217,27 @@ func (e *entry) leave(w *waiter) {
 	e.waiting--
 }
 
+// behindWriter reports whether w is a reader that came after a writer, which waits for those who
+// read: then w does, too.
+func (t *table) behindWriter(w *waiter) bool {
+	if w.rule.kind != core.KindRead {
+		return false
+	}
+	s := t.shardOf(w.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.keys[w.key]
+	if e == nil {
+		return false // it has just left
+	}
+	for other := e.first; other != nil; other = other.next {
+		if other.rule.kind == core.KindWrite && other.start.Before(w.start) {
+			return true
+		}
+	}
+	return false
+}
+
 // ofKey gives the holds of a key.
 func (t *table) ofKey(key string) []*hold {
 	s := t.shardOf(key)
@@ -232,7 +255,7 @@ func (t *table) ofHolder(field string, all bool) []*hold {
 	var list []*hold
 	add := func(holds []*hold) {
 		for _, h := range holds {
-			if h.info.Field == field && !slices.Contains(list, h) {
+			if h.field == field && !slices.Contains(list, h) {
 				list = append(list, h)
 			}
 		}

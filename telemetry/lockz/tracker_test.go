@@ -2,6 +2,7 @@ package lockz_test
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
@@ -227,6 +229,46 @@ func TestSnapshot_Limits(t *testing.T) {
 	}, lockz.WithLimits(lockz.Limits{Holds: 2, Rules: 2, Events: 3}))
 }
 
+// What happens often does not push out what happens seldom: a lock that was lost, and a backend
+// that did not answer, are still listed, on the page too, after many calls that ran unlocked and
+// many that were refused as busy.
+func TestSnapshot_RareEventsStay(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		b.ObserveAcquireEnd(b.ObserveAcquireStart(b.t.Context(), core.Acquisition{}),
+			core.AcquireResult{Acquisition: core.Acquisition{Key: "shop:z", Start: time.Now()}, Outcome: core.OutcomeBackend})
+		_, lost := b.take(b.t.Context(), b.locks.Lock("gone"), core.Label("pay"))
+		if _, err := b.locks.Lock("gone").ForceRelease(b.t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := lost.Release(b.t.Context()); err == nil {
+			t.Fatal("a lock that was taken away was released")
+		}
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
+		for range 300 {
+			time.Sleep(time.Millisecond) // the clock of the bubble
+			b.ObserveUnlocked(b.t.Context(), aspect.UnlockedRun{Subject: aspect.Subject{Rule: "basket"}, Reason: aspect.UnlockedDryRun})
+			if _, _, err := b.locks.Lock("a").Acquire(b.t.Context(), core.WaitTime(0)); !errors.Is(err, core.ErrNotAcquired) {
+				t.Fatal(err)
+			}
+		}
+		b.free(hold)
+		s := b.Snapshot(0)
+		if n := len(s.Incidents); n != 201 || s.IncidentsTotal != 301 || s.Incidents[0].What != "ran unlocked: dry_run" || s.Incidents[n-1].What != "lost" {
+			t.Errorf("%d incidents of %d: want 200 that ran unlocked, and before them the loss", n, s.IncidentsTotal)
+		}
+		if n := len(s.Refusals); n != 201 || s.RefusalsTotal != 301 || s.Refusals[0].What != "busy" || s.Refusals[n-1].What != "backend" {
+			t.Errorf("%d refusals of %d: want 200 that were busy, and before them the backend", n, s.RefusalsTotal)
+		}
+		body := b.get("/").Body.String()
+		for part, want := range map[string]int{">lost</th>": 1, ">backend</th>": 1, ">ran unlocked: dry_run</th>": 20, ">busy</th>": 20} {
+			if got := strings.Count(body, part); got != want {
+				t.Errorf("the page has %d rows with %s, want %d", got, part, want)
+			}
+		}
+	})
+}
+
 // The keys that are acquired most come first, whatever else is acquired.
 func TestSnapshot_HotKeys(t *testing.T) {
 	t.Parallel()
@@ -250,4 +292,21 @@ func TestSnapshot_HotKeys(t *testing.T) {
 			}
 		}
 	}, lockz.WithRawKeys())
+}
+
+// A lost hold that nobody can release any more does not stay on the page for ever.
+func TestSnapshot_LostAndForgotten(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	func() {
+		b.take(t.Context(), b.locks.Lock("a"), core.LeaseTime(20*time.Millisecond), core.Label("forgets"))
+	}()
+	for b.Snapshot(0).HoldsTotal > 0 {
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond) // the garbage collector tells of it in a goroutine
+	}
+	s := b.Snapshot(0)
+	if s.Rules[0].Held != 0 || s.IncidentsTotal != 2 || s.Incidents[0].What != "leaked" || s.Incidents[1].What != "lost" {
+		t.Errorf("got %d held, incidents %+v; want none, and a loss before a leak", s.Rules[0].Held, s.Incidents)
+	}
 }
