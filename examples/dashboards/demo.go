@@ -137,6 +137,11 @@ picture       %[3]s, the panels drawn from their queries
 Grafana       add %[1]s as a data source, and import dashboards/dashboard.json
 `, d.prom.URL, prometheus.Window, d.picture)
 	}
+	fmt.Fprintf(d.out, "runbooks      export REDIS=%s", d.redis.URL)
+	if d.prom != nil {
+		fmt.Fprintf(d.out, " PROM=%s", d.prom.URL)
+	}
+	fmt.Fprintln(d.out)
 	fmt.Fprintln(d.out, "\nCtrl-C ends it. The log of the pods follows, with the troubles that come.")
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/interlock-go/interlock/examples/dashboards/internal/backend"
 	"github.com/interlock-go/interlock/examples/dashboards/internal/pods"
 	"github.com/interlock-go/interlock/examples/dashboards/internal/prometheus"
+	"github.com/interlock-go/interlock/telemetry"
 )
 
 // requirePrograms skips the test without the programs that it runs. The check of the project
@@ -163,6 +165,31 @@ func TestEveryQueryIsAnswered(t *testing.T) {
 	}
 	s.wantExemplars(t)
 	s.wantMetrics(t)
+	s.wantRunbooks(t)
+}
+
+// asked matches what the runbooks have somebody ask Prometheus for: values, or exemplars.
+var asked = regexp.MustCompile(`api/v1/(query\w*)" --data-urlencode 'query=(.+)'`)
+
+// clientID matches the client id that the runbooks have as an example.
+var clientID = regexp.MustCompile(`="[0-9a-f-]{36}"`)
+
+// wantRunbooks asks every question of the runbooks about what has happened, with any client for
+// the one of the example. What asks for exemplars finds one that names a trace.
+func (s *scene) wantRunbooks(t *testing.T) {
+	t.Helper()
+	questions := asked.FindAllStringSubmatch(read(t, "RUNBOOKS.md"), -1)
+	if len(questions) == 0 {
+		t.Error("the runbooks ask Prometheus nothing")
+	}
+	for _, q := range questions {
+		expr := clientID.ReplaceAllString(q[2], `=~".+"`)
+		if q[1] == "query_exemplars" {
+			s.wantTraces(t, expr)
+		} else if rest := s.unanswered(t, []question{{"runbook", expr}}); len(rest) > 0 {
+			t.Errorf("nothing above zero for a question of the runbooks: %s", expr)
+		}
+	}
 }
 
 // wantMetrics compares what Prometheus has scraped with the table of metrics.
@@ -176,7 +203,7 @@ func (s *scene) wantMetrics(t *testing.T) {
 	for _, v := range found {
 		got = append(got, string(v))
 	}
-	for _, m := range metrics() {
+	for _, m := range telemetry.Metrics() {
 		want = append(want, series(m)...)
 	}
 	slices.Sort(got)
@@ -219,20 +246,23 @@ func lastMoment(t *testing.T) time.Time {
 func (s *scene) wantExemplars(t *testing.T) {
 	t.Helper()
 	for _, metric := range []string{"distributed_lock_wait_duration_seconds_bucket", "distributed_lock_hold_duration_seconds_bucket"} {
-		found, err := s.prom.API.QueryExemplars(t.Context(), metric, s.began, time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		traces := 0
-		for _, series := range found {
-			for _, e := range series.Exemplars {
-				if e.Labels["trace_id"] != "" {
-					traces++
-				}
+		s.wantTraces(t, metric)
+	}
+}
+
+// wantTraces wants an exemplar that names a trace.
+func (s *scene) wantTraces(t *testing.T, expr string) {
+	t.Helper()
+	found, err := s.prom.API.QueryExemplars(t.Context(), expr, s.began, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, series := range found {
+		for _, e := range series.Exemplars {
+			if e.Labels["trace_id"] != "" {
+				return
 			}
 		}
-		if traces == 0 {
-			t.Errorf("no exemplar of %s names a trace", metric)
-		}
 	}
+	t.Errorf("no exemplar of %s names a trace", expr)
 }

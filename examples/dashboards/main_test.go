@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/interlock-go/interlock/examples/dashboards/internal/backend"
 )
 
 // The one command starts everything, prints what to open, draws the picture when it is asked
@@ -21,12 +23,30 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := read(t, out.Name())
-	for _, want := range []string{"redis://127.0.0.1:", "/debug/locks", "/alerts", "dashboards/dashboard.json"} {
+	for _, want := range []string{"redis://127.0.0.1:", "/debug/locks", "/alerts", "dashboards/dashboard.json", "export REDIS=redis://"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not print %s:\n%s", want, said)
 		}
 	}
 	if svg := read(t, picture); !strings.HasPrefix(svg, "<svg") || !strings.Contains(svg, "Wait and hold, p99") {
 		t.Errorf("the picture has no panels: %.200s", svg)
+	}
+}
+
+// What it says of the Redis that it is given names no password, whether it understands the URL or not.
+func TestRun_NamesNoPassword(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"redis://user:s3cret@127.0.0.1:1/2", "redis://user:s3cret%zz@127.0.0.1:1", "redis://user:s3cret@127.0.0.1:port"} {
+		var said string
+		switch found, err := backend.Open(t.Context(), url); {
+		case err != nil:
+			said = err.Error()
+		default:
+			said = found.URL + found.About
+			found.Close()
+		}
+		if strings.Contains(said, "s3cret") || !strings.Contains(said, "redis://") {
+			t.Errorf("%s: it says %s", url, said)
+		}
 	}
 }

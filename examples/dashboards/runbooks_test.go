@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/examples/dashboards/internal/backend"
+	"github.com/interlock-go/interlock/telemetry"
 )
 
 // The commands by which the runbooks free a lock with redis-cli alone free it, and wake who
@@ -80,9 +81,9 @@ func newLocks(t *testing.T, server *backend.Redis) *core.Client {
 }
 
 // The commands of the runbooks that look at locks find one that is held, with interlock and with
-// redis-cli, and interlock release frees it when it is told yes.
+// redis-cli, and name it by its hash, and interlock release frees it when it is told yes.
 func TestRunbooksLook(t *testing.T) {
-	requirePrograms(t, "redis-server", "redis-cli")
+	requirePrograms(t, "redis-server", "redis-cli", "sha256sum")
 	server, err := backend.Open(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -96,6 +97,9 @@ func TestRunbooksLook(t *testing.T) {
 	program(t)
 	if said := script(t, server.URL, key, commands(t, "## From a rule to the key")); strings.Count(said, key) != 2 {
 		t.Errorf("want the key from each of two commands: %q", said)
+	}
+	if said := script(t, server.URL, key, commands(t, "This is the hash of a key")); strings.Count(said, telemetry.KeyHash(key)+"\n") != 2 {
+		t.Errorf("want the hash of the key from each of two commands: %q", said)
 	}
 	said := script(t, server.URL, key, commands(t, "## From a key to the holder"))
 	if holder := regexp.MustCompile(`[0-9a-f-]{36}:\d+`).FindAllString(said, -1); len(holder) < 2 {

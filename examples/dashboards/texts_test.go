@@ -31,7 +31,7 @@ type known struct{ series, labels []string }
 
 func names(t *testing.T) (k known) {
 	t.Helper()
-	for _, m := range metrics() {
+	for _, m := range telemetry.Metrics() {
 		k.series = append(k.series, series(m)...)
 		for _, label := range m.Labels {
 			k.labels = append(k.labels, strings.ReplaceAll(label, ".", "_"))
@@ -41,13 +41,6 @@ func names(t *testing.T) (k known) {
 		k.series = append(k.series, found[1])
 	}
 	return k
-}
-
-// metrics are all that there are.
-func metrics() []telemetry.Metric {
-	return append(telemetry.Metrics(), telemetry.Metric{
-		Name: "distributed_lock.deadlocks", Prometheus: "distributed_lock_deadlocks_total", Type: telemetry.Counter,
-	}) // the last one is in package lockz
 }
 
 // series are the names under which Prometheus keeps a metric.
@@ -79,7 +72,7 @@ func TestNamesAreEmitted(t *testing.T) {
 func TestMetricsAreShown(t *testing.T) {
 	t.Parallel()
 	shown := name.FindAllString(read(t, "dashboard.json")+read(t, "rules.yml"), -1)
-	for _, m := range metrics() {
+	for _, m := range telemetry.Metrics() {
 		is := slices.ContainsFunc(series(m), func(s string) bool { return slices.Contains(shown, s) })
 		_, excused := notShown[m.Name]
 		if is == excused {

@@ -89,6 +89,35 @@ func forcedByGo(t *testing.T, s *site, k kind) {
 	take(t, java, k, name).release(t)
 }
 
+// evictedByGo has an operator in Go, who names the holder that was seen, free what Java holds: who
+// waits in Java is woken by its message, and the holder finds out when it unlocks. Of another holder
+// nothing is taken.
+func evictedByGo(t *testing.T, s *site, k kind) {
+	java, locks := javaParty{s.java}, s.locks(t)
+	name := unique("evicted")
+	holder := take(t, java, k, name)
+	waiter := java.ask(t, k.against(), name)
+	java.awaits(t, s, k.against(), name)
+	key := k.names(name)[0]
+	seen, err := locks.Evict(t.Context(), key, "somebody:1")
+	if !errors.Is(err, core.ErrNotHeld) || len(seen.Holders) != 1 || !strings.HasPrefix(seen.Holders[0].Field, holder.field) {
+		t.Fatalf("Evict of another holder: got %+v, %v, want ErrNotHeld and the holder %s", seen, err, holder.field)
+	}
+	evicted := time.Now()
+	was, err := locks.Evict(t.Context(), key, seen.Holders[0].Field) // of a writer it ends with its mode
+	if err != nil || len(was.Holders) != 1 {
+		t.Errorf("Evict of a lock that Java holds: got %+v, %v, want the holder %s", was, err, holder.field)
+	}
+	next := received(t, waiter, "Java")
+	if took := next.at.Sub(evicted); took > noticeWithin {
+		t.Errorf("who waits has the lock after %s, want %s at most: no message woke it", took, noticeWithin)
+	}
+	_, err = holder.free(t)
+	wantNotHeld(t, err)
+	s.wantHeld(t, k.against(), name, next.field, "1")
+	next.release(t)
+}
+
 // wantNotHeld is what Redisson says to somebody whose lock is not there any more.
 func wantNotHeld(t *testing.T, err error) {
 	t.Helper()

@@ -34,6 +34,7 @@ var items = []item{
 	{name: "renewal keeps others out", run: renewalKeepsOut},
 	{name: "forced by Java", run: forcedByJava},
 	{name: "forced by Go", run: forcedByGo, not: []string{"multi"}},
+	{name: "evicted by Go", run: evictedByGo, not: []string{"multi"}},
 	{name: "counts of holds", run: countsOfHolds},
 	{name: "tokens", run: tokensIncrease, pick: []string{"fenced"}},
 	{name: "lost replies, Go's", run: lostRepliesOfGo, only: []string{single}},

@@ -32,7 +32,9 @@ func (l *load) run(ctx context.Context) {
 	l.repeat(ctx, time.Second, func() { l.hold(ctx, l.elsewhere.Lock("report"), "") })
 	l.repeat(ctx, time.Second, func() { l.hold(ctx, l.elsewhere.FencedLock("ledger"), "") })
 	l.repeat(ctx, time.Second, func() { l.hold(ctx, l.elsewhere.FairLock("counter"), "") })
-	l.repeat(ctx, time.Second, func() { l.queue(ctx, "counter") })
+	for range 3 {
+		l.repeat(ctx, time.Second, func() { l.queue(ctx, "counter") })
+	}
 	pause(ctx, 2*time.Second) // those with honest names come first
 	for _, text := range hostile() {
 		l.repeat(ctx, time.Second, func() { l.hold(ctx, l.locks.Lock(text), text) })
@@ -90,13 +92,7 @@ func (l *load) wait(ctx context.Context, name, label string) {
 
 // queue stands in line for a fair lock.
 func (l *load) queue(ctx context.Context, name string) {
-	var line sync.WaitGroup
-	for range 3 {
-		line.Go(func() {
-			_ = l.locks.FairLock(name).Do(ctx, func(context.Context) error { return nil }, core.Label("next, please")) //nolint:errcheck // as above
-		})
-	}
-	line.Wait()
+	_ = l.locks.FairLock(name).Do(ctx, func(context.Context) error { return nil }, core.Label("next, please")) //nolint:errcheck // as above
 }
 
 // hostile are names that somebody made up to do harm.

@@ -76,7 +76,7 @@ func openRedis(url string) (rdb *redis.Client, closeAll func(), err error) {
 	}
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, nil, fmt.Errorf("-redis: %w; write redis://[user:password@]host:port/db", err)
+		return nil, nil, errors.New("-redis: go-redis does not understand the URL, whose password it would quote; write redis://[user:password@]host:port/db")
 	}
 	rdb = redis.NewClient(options)
 	return rdb, func() { rdb.Close() }, nil

@@ -2,7 +2,7 @@ package main
 
 import (
 	"crypto/rand"
-	"fmt"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 
@@ -53,7 +53,7 @@ func embedded() (*backend, error) {
 func relayed(url string) (*backend, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, fmt.Errorf("-redis: %w; write redis://[user:password@]host:port/db", err)
+		return nil, errors.New("-redis: go-redis does not understand the URL, whose password it would quote; write redis://[user:password@]host:port/db")
 	}
 	relay, err := newRelay(options.Network, options.Addr)
 	if err != nil {

@@ -55,7 +55,7 @@ func openRedis(url string) (connect func() *redis.Client, closeAll func(), err e
 	}
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, nil, fmt.Errorf("-redis: %w", err)
+		return nil, nil, errors.New("-redis: go-redis does not understand the URL, whose password it would quote; write redis://[user:password@]host:port/db")
 	}
 	var clients []*redis.Client
 	connect = func() *redis.Client {

@@ -11,7 +11,7 @@ import (
 
 // OTLP is for telemetry.WithTracerProvider, otelgin and otelgrpc. Shut it down at the end.
 func OTLP(ctx context.Context, service string) (*sdktrace.TracerProvider, error) {
-	exporter, err := otlptracegrpc.New(ctx) // to OTEL_EXPORTER_OTLP_ENDPOINT
+	exporter, err := otlptracegrpc.New(ctx) // to OTEL_EXPORTER_OTLP_ENDPOINT, such as http://localhost:4317
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/interlock-go/interlock/examples/wiring"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/telemetry"
+	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
 // The functions that README.md shows are those that are compiled here.
@@ -60,7 +61,8 @@ func TestReadmeShowsTheCode(t *testing.T) {
 	}
 }
 
-// What Prometheus scrapes is what [telemetry.Metrics] says: the names, types and labels.
+// What Prometheus scrapes of a program with telemetry and a live page is what [telemetry.Metrics]
+// says: the names, types and labels.
 func TestPrometheusScrapesTheMetrics(t *testing.T) {
 	t.Parallel()
 	meters, scrape, err := wiring.Prometheus()
@@ -71,7 +73,11 @@ func TestPrometheusScrapesTheMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	locks, err := core.New(redistest.New(t).Client(), core.WithObserver(tel))
+	page, err := lockz.New(lockz.WithMeterProvider(meters))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks, err := core.New(redistest.New(t).Client(), core.WithObserver(tel, page))
 	if err != nil {
 		t.Fatal(err)
 	}

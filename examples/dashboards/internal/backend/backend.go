@@ -14,11 +14,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/examples/dashboards/internal/child"
 )
 
 // Redis is a running Redis.
 type Redis struct {
-	URL   string
+	URL   string // for people, without a password
 	About string // what it is, for people
 
 	options func() *redis.Options
@@ -56,11 +57,12 @@ func (r *Redis) Start(ctx context.Context) error { return r.start(ctx) }
 func (r *Redis) Close() { r.close() }
 
 func running(url string) (*Redis, error) {
-	if _, err := redis.ParseURL(url); err != nil {
-		return nil, fmt.Errorf("-redis: %w; write redis://[user:password@]host:port/db", err)
+	options, err := redis.ParseURL(url)
+	if err != nil { // which quotes what it does not understand, and that may be the password
+		return nil, errors.New("-redis: want redis://[user:password@]host:port/db, with %25 for % and %2F for / in a password")
 	}
 	return &Redis{
-		URL: url, About: "running already", options: parsed(url),
+		URL: fmt.Sprintf("redis://%s/%d", options.Addr, options.DB), About: "running already", options: parsed(url),
 		stop:  func() error { return ErrNotOurs },
 		start: func(context.Context) error { return ErrNotOurs },
 		close: func() {},
@@ -128,7 +130,7 @@ type server struct {
 
 func (s *server) start(ctx context.Context) error {
 	// Not bound to ctx: stop ends it, after the programs that use it.
-	s.cmd = exec.Command(s.path, "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+	s.cmd = child.Command(s.path, "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
 	if err := s.cmd.Start(); err != nil {
 		return fmt.Errorf("start redis-server: %w", err)
 	}

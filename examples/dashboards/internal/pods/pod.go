@@ -42,12 +42,12 @@ type pod struct {
 	scraped  http.Handler
 	rules    *ruleset.Live
 
-	engine  *gin.Engine
-	web     *http.Server
-	rpc     *grpc.Server
-	webAddr string
-	rpcAddr string
-	running sync.WaitGroup
+	engine           *gin.Engine
+	web, rpc         net.Listener
+	webServer        *http.Server
+	rpcServer        *grpc.Server
+	webAddr, rpcAddr string
+	running          sync.WaitGroup
 
 	closers []func() // run in reverse
 }
@@ -59,6 +59,10 @@ func startPod(rdb *redis.Client, ruleFile string, log *slog.Logger) (_ *pod, err
 			p.close()
 		}
 	}()
+	if err := p.listen(); err != nil {
+		return nil, err
+	}
+	log = slog.New(traced{log.Handler()}).With("instance", p.webAddr) // as Prometheus calls the pod
 	for _, step := range []func(*slog.Logger) error{p.observe, p.connect, p.load, p.routes, p.methods, p.serve} {
 		if err := step(log); err != nil {
 			return nil, err
@@ -122,32 +126,38 @@ func (p *pod) load(*slog.Logger) (err error) {
 	return err
 }
 
-// serve starts both servers, each on a free port.
+// listen takes a free port for each of both servers.
+func (p *pod) listen() error {
+	for _, at := range []struct {
+		listener *net.Listener
+		addr     *string
+	}{{&p.web, &p.webAddr}, {&p.rpc, &p.rpcAddr}} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		*at.listener, *at.addr = l, l.Addr().String()
+		p.later(func() { l.Close() }) // it is closed already if its server ran
+	}
+	return nil
+}
+
+// serve starts both servers.
 func (p *pod) serve(log *slog.Logger) error {
-	web, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	rpc, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		_ = web.Close()
-		return err
-	}
-	p.webAddr, p.rpcAddr = web.Addr().String(), rpc.Addr().String()
-	p.web = &http.Server{Handler: p.engine, ReadHeaderTimeout: 10 * time.Second}
+	p.webServer = &http.Server{Handler: p.engine, ReadHeaderTimeout: 10 * time.Second}
 	p.running.Go(func() {
-		if err := p.web.Serve(web); !errors.Is(err, http.ErrServerClosed) {
+		if err := p.webServer.Serve(p.web); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("HTTP server", "error", err)
 		}
 	})
 	p.running.Go(func() {
-		if err := p.rpc.Serve(rpc); err != nil {
+		if err := p.rpcServer.Serve(p.rpc); err != nil {
 			log.Error("gRPC server", "error", err)
 		}
 	})
 	p.later(func() {
-		_ = p.web.Close()
-		p.rpc.Stop()
+		_ = p.webServer.Close()
+		p.rpcServer.Stop()
 		p.running.Wait()
 	})
 	return nil

@@ -80,13 +80,13 @@ func (p *pod) methods(*slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	p.rpc = grpc.NewServer(
+	p.rpcServer = grpc.NewServer(
 		grpc.StatsHandler(otelgrpc.NewServerHandler(
 			otelgrpc.WithTracerProvider(p.traces), otelgrpc.WithMeterProvider(p.metrics))),
 		grpc.ChainUnaryInterceptor(guard.UnaryServerInterceptor()),
 	)
-	shoppb.RegisterShopServer(p.rpc, service{})
-	return guard.Check(p.rpc)
+	shoppb.RegisterShopServer(p.rpcServer, service{})
+	return guard.Check(p.rpcServer)
 }
 
 type service struct{ shoppb.UnimplementedShopServer }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/api"
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
+
+	"github.com/interlock-go/interlock/examples/dashboards/internal/child"
 )
 
 // Interval is how often the server scrapes, and evaluates its rules.
@@ -105,7 +107,7 @@ scrape_configs:
 		return err
 	}
 	defer log.Close() // the program has its own copy
-	s.cmd = exec.Command(path,
+	s.cmd = child.Command(path,
 		"--config.file="+filepath.Join(s.dir, "prometheus.yml"),
 		"--storage.tsdb.path="+filepath.Join(s.dir, "data"),
 		"--web.listen-address="+addr,

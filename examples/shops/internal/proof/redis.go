@@ -3,7 +3,7 @@ package proof
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
@@ -35,7 +35,7 @@ func openBackend(url string) (*backend, error) {
 	}
 	options, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, fmt.Errorf("-redis: %w; write redis://[user:password@]host:port/db", err)
+		return nil, errors.New("-redis: go-redis does not understand the URL, whose password it would quote; write redis://[user:password@]host:port/db")
 	}
 	return &backend{
 		prefix: "shops-" + rand.Text()[:6] + ":",

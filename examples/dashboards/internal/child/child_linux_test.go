@@ -1,0 +1,75 @@
+package child_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/examples/dashboards/internal/child"
+)
+
+// parent is set in the process that the test kills.
+const parent = "INTERLOCK_TEST_PARENT"
+
+// A program ends with the process that started it, even if that is killed and can do nothing
+// about it any more: only Linux does that.
+func TestCommandEndsWithItsParent(t *testing.T) {
+	if os.Getenv(parent) != "" {
+		startAndHang(t)
+	}
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCommandEndsWithItsParent$")
+	cmd.Env = append(os.Environ(), parent+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alive(pid) {
+		t.Fatal("the program does not run")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // says that it was killed
+	for alive(pid) {
+		time.Sleep(10 * time.Millisecond) // from one look to the next
+	}
+}
+
+// startAndHang is the process that is killed: it starts a program and prints its number.
+func startAndHang(t *testing.T) {
+	cmd := child.Command("sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println(cmd.Process.Pid)
+	_ = cmd.Wait()
+}
+
+// alive reports whether the process runs: one that has ended and that nobody has waited for is
+// in state Z.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := bytes.Cut(stat, []byte(") "))
+	return !bytes.HasPrefix(state, []byte("Z"))
+}
