@@ -70,6 +70,9 @@ func TestReaper_Pace(t *testing.T) {
 			b.abandon("a", "k")
 			pass(4 * time.Second)
 			asked := b.questions()
+			for len(b.questions()) == 0 { // until one was just asked: its successor is not due while the next round begins
+				pass(time.Millisecond)
+			}
 			for i, ms := range []int{5, 20, 80, 320, 1000, 1000} {
 				want := time.Duration(ms) * time.Millisecond
 				d := asked[i].at.Sub(last)
