@@ -134,27 +134,34 @@ func agreed(std streams) bool {
 }
 
 // tell says what was done, and who has lost the lock.
-func (r *release) tell(std streams, freed bool, e core.LockEntry, why string) error {
-	err := error(nil)
-	switch {
-	case r.json:
+func (r *release) tell(std streams, freed bool, before core.LockEntry, why string) error {
+	var err error
+	if r.json {
 		err = json.NewEncoder(std.out).Encode(struct {
 			Freed  bool          `json:"freed"`
 			Before lockview.Lock `json:"before"`
-		}{freed, lockview.JSON(e)})
-	case !freed:
-		fmt.Fprintf(std.out, "%s: %s\n", lockview.Text(e.Key), why)
-	default:
-		fmt.Fprintf(std.out, "%s: freed\n", lockview.Text(e.Key))
-		for _, h := range e.Holders {
-			fmt.Fprintf(std.out, "lost by %s, lease left %s\n", lockview.Text(h.Field), lockview.Left(h.TTL))
-		}
-		if more := e.HolderCount - len(e.Holders); more > 0 {
-			fmt.Fprintf(std.out, "and by %d others\n", more)
-		}
+		}{freed, lockview.JSON(before)})
+	} else {
+		_, err = io.WriteString(std.out, told(freed, before, why))
 	}
 	if err == nil && !freed {
 		return errProblems
 	}
 	return err
+}
+
+// told is the text of tell.
+func told(freed bool, before core.LockEntry, why string) string {
+	if !freed {
+		return fmt.Sprintf("%s: %s\n", lockview.Text(before.Key), why)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: freed\n", lockview.Text(before.Key))
+	for _, h := range before.Holders {
+		fmt.Fprintf(&text, "lost by %s, lease left %s\n", lockview.Text(h.Field), lockview.Left(h.TTL))
+	}
+	if more := before.HolderCount - len(before.Holders); more > 0 {
+		fmt.Fprintf(&text, "and by %d others\n", more)
+	}
+	return text.String()
 }

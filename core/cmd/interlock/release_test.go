@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,26 @@ func TestRelease_InterruptedAtTheQuestion(t *testing.T) {
 	}
 	if !strings.Contains(stdout.String(), "nothing was done") || !strings.Contains(question.text.String(), holder) {
 		t.Errorf("got %q and %q, want the holder, and that nothing was done", stdout, question.text.String())
+	}
+}
+
+// Who cannot be told what became of the lock learns at least that.
+func TestRelease_CannotBeWritten(t *testing.T) {
+	t.Parallel()
+	srv, err := redistest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	for _, as := range []string{"text", "json"} {
+		srv.Take("k", time.Hour)
+		stdout, end := io.Pipe()
+		stdout.Close()
+		var stderr strings.Builder
+		code := run(t.Context(), []string{"release", "k", "--redis", srv.URL(), "--yes", "--json=" + strconv.FormatBool(as == "json")}, strings.NewReader(""), end, &stderr)
+		if code != exitCannot || !strings.Contains(stderr.String(), io.ErrClosedPipe.Error()) {
+			t.Errorf("%s: exit code %d and %q, want %d and why", as, code, stderr.String(), exitCannot)
+		}
 	}
 }
 
