@@ -93,6 +93,7 @@ type wire struct {
 	answers   bool            // the server, at all
 	rejects   map[string]bool // channels
 	broken    error           // of Connect
+	opening   chan struct{}   // Connect lasts until it is closed; may be nil
 	opened    []*connection
 	attempted int
 }
@@ -107,6 +108,9 @@ func (w *wire) NodeOf(_ context.Context, key string) string {
 }
 
 func (w *wire) Connect(context.Context, string) (wakeup.Connection, error) {
+	if w.opening != nil {
+		<-w.opening
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.attempted++

@@ -46,6 +46,7 @@ func TestSubscriber_ConfirmedLater(t *testing.T) {
 func TestSubscriber_Shares(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
+		b.opening = make(chan struct{})
 		first, second := b.subscribe("k"), b.subscribe("k")
 		if first != second || first.Users() != 2 {
 			t.Errorf("%d users, want 2 of one subscription", first.Users())
@@ -53,7 +54,8 @@ func TestSubscriber_Shares(t *testing.T) {
 		for i := range 10 {
 			b.subscribe(fmt.Sprint("k", i))
 		}
-		if n := len(b.connection(0).commands()); n > 2 || b.attempted != 1 || b.Connections() != 1 {
+		close(b.opening)
+		if n := len(b.connection(0).commands()); n != 1 || b.attempted != 1 || b.Connections() != 1 {
 			t.Errorf("%d commands on %d connections", n, b.attempted)
 		}
 		if n := b.connection(0).subscribed(); n != 11 {
