@@ -70,9 +70,7 @@ func TestReaper_Pace(t *testing.T) {
 			b.abandon("a", "k")
 			pass(4 * time.Second)
 			asked := b.questions()
-			for len(b.questions()) == 0 { // until one was just asked: its successor is not due while the next round begins
-				pass(time.Millisecond)
-			}
+			b.passUntilAsked()
 			for i, ms := range []int{5, 20, 80, 320, 1000, 1000} {
 				want := time.Duration(ms) * time.Millisecond
 				d := asked[i].at.Sub(last)
@@ -83,6 +81,18 @@ func TestReaper_Pace(t *testing.T) {
 			}
 		}
 	})
+}
+
+// passUntilAsked ends when a question was just asked, so that the next one is not due soon.
+func (b *bed) passUntilAsked() {
+	b.t.Helper()
+	for range time.Second / time.Millisecond { // the longest pause
+		pass(time.Millisecond)
+		if len(b.questions()) > 0 {
+			return
+		}
+	}
+	b.t.Fatal("nothing is asked within a second")
 }
 
 // Beyond a limit what is abandoned is left to its lease: the memory is bounded. There is room
