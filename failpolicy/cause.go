@@ -2,7 +2,7 @@ package failpolicy
 
 // Cause is the reason why a handler did not run under its lock to the end. It is
 // a low-cardinality word, fit for a metric label. The zero value means that there
-// was no reason: the lock was had.
+// was no reason: the lock was acquired.
 type Cause string
 
 // The causes. The first five are answered by a [Strategy]; the others are not.

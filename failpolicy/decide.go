@@ -59,7 +59,7 @@ func (p *Policy) Uses(s Strategy) bool {
 }
 
 // KeyFault says whose mistake it is that a request yields no key, or one under which the
-// lock cannot be had.
+// lock cannot be acquired.
 type KeyFault uint8
 
 // The key faults.

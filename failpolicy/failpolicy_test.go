@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
@@ -19,7 +21,7 @@ func TestCause_Answers(t *testing.T) {
 		fmt.Fprintf(&text, "%-10s %3d %-18s %-24s strategy=%-5v\n  %s\n  %s\n",
 			c, s.HTTP, s.GRPC, c.Reason(), c.AsksStrategy(), c.Type(), c.Title())
 	}
-	golden(t, "answers", text.String())
+	golden.Assert(t, text.String(), "answers.txt")
 }
 
 func TestPolicy_ZeroIsErrorForEveryCause(t *testing.T) {
@@ -155,7 +157,7 @@ func TestStatuses_ValidateReportsEveryCause(t *testing.T) {
 		Busy: failpolicy.Status{HTTP: 200}, Backend: failpolicy.Status{HTTP: 302, GRPC: 42},
 		Lost: failpolicy.Status{HTTP: -1}, Deadline: failpolicy.Status{HTTP: 600},
 	}
-	golden(t, "statuses", s.Validate().Error()+"\n")
+	golden.Assert(t, s.Validate().Error()+"\n", "statuses.txt")
 	ok := failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 400, GRPC: 1}, Lost: failpolicy.Status{HTTP: 599, GRPC: 16}}
 	if err := ok.Validate(); err != nil {
 		t.Errorf("got %v", err)
@@ -320,5 +322,19 @@ func TestNearest_ExactSpellingWins(t *testing.T) {
 	}
 	if got := failpolicy.Nearest("orders_id", names); got != "orderId" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestSameName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"orderId", "order_id", "OrderID", "order-id", "ORDER_ID", " order id "} {
+		if !failpolicy.SameName("orderId", name) || !failpolicy.SameName(name, "orderId") {
+			t.Errorf("%q is another name than orderId", name)
+		}
+	}
+	for _, name := range []string{"", "order", "orderIds", "order.id", "0rderId"} {
+		if failpolicy.SameName("orderId", name) {
+			t.Errorf("%q is the same name as orderId", name)
+		}
 	}
 }

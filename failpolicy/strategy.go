@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Strategy says what to do instead when the lock is not had. The zero value is
+// Strategy says what to do instead when the lock is not acquired. The zero value is
 // "not set" and acts as [Error].
 type Strategy string
 
