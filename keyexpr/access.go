@@ -1,7 +1,9 @@
 package keyexpr
 
 import (
+	"encoding/json"
 	"errors"
+	"reflect"
 )
 
 // mode says how a reference treats a value that is not there.
@@ -43,9 +45,8 @@ type access struct {
 
 // item is the entry of a keyed variable that a reference reads.
 type item struct {
-	key     string
-	index   int // of a repeated value, or oneValue, or allValues
-	indexed bool
+	key   string
+	index int // of a repeated value, or oneValue, or allValues
 }
 
 const (
@@ -55,12 +56,11 @@ const (
 
 // step goes from a value to one inside of it.
 type step struct {
-	get    func(any) any // field of an object
-	name   string        // key of a map
-	folded foldedName    // key of an object of JSON
-	index  int           // element of a list, if isIndex
-	kind   stepKind
-	text   string // of the reference up to here
+	get   func(any) any // field of an object
+	name  string        // key of a map
+	index int           // element of a list
+	kind  stepKind
+	text  string // of the reference up to here
 }
 
 type stepKind uint8
@@ -83,10 +83,20 @@ func (a *access) value(env Env) (any, *EvalError) {
 	if a.variable.Type.convert != nil {
 		v = a.variable.Type.convert(v)
 	}
-	if v == nil || a.variable.Registered && v == "" {
+	if v == nil || a.variable.Registered && isUnset(v) {
 		return a.absent(a.variable.Name)
 	}
 	return a.follow(v)
+}
+
+// isUnset reports whether the program has not set a variable: "", or a struct without a
+// value in it.
+func isUnset(v any) bool {
+	if v == "" {
+		return true
+	}
+	value := reflect.ValueOf(v)
+	return value.Kind() == reflect.Struct && value.IsZero()
 }
 
 // follow applies the steps to a value that is not nil.
@@ -95,16 +105,24 @@ func (a *access) follow(v any) (any, *EvalError) {
 		s := &a.steps[i]
 		next, ok := s.take(v)
 		if !ok {
-			return nil, wrongType(s.before(a, i), "is "+describe(normalize(v))+" and has no "+s.noun())
+			return nil, failed(ReasonWrongType, s.before(a, i), "is "+describe(normalize(v))+" and has no "+s.noun())
 		}
 		if next == nil {
 			return a.absent(s.text)
 		}
 		v = next
 	}
+	return a.settle(v)
+}
+
+// settle makes a value what the expression gets of it.
+func (a *access) settle(v any) (any, *EvalError) {
 	v, failure := a.whole(v)
-	if failure != nil {
+	switch {
+	case failure != nil:
 		return nil, failure
+	case v == nil:
+		return a.absent(a.text)
 	}
 	return a.finish(normalize(v))
 }
@@ -114,14 +132,11 @@ func (s *step) take(v any) (any, bool) {
 	case stepField:
 		return s.get(v), true
 	case stepKey:
-		switch m := v.(type) {
-		case map[string]any:
-			return m[s.name], true
-		case jsonObject:
-			return m[s.folded].value, true
+		if next, _, ok := lookUp(v, s.name); ok {
+			return next, true
 		}
 	default:
-		if list, ok := asList(v); ok {
+		if list, ok := normalize(v).([]any); ok {
 			if i := position(s.index, len(list)); i >= 0 {
 				return list[i], true
 			}
@@ -129,6 +144,24 @@ func (s *step) take(v any) (any, bool) {
 		}
 	}
 	return s.inside(v)
+}
+
+// lookUp finds what an object has under a computed name. ok is false for what is no
+// object.
+func lookUp(object any, name string) (value any, found, ok bool) {
+	switch o := object.(type) {
+	case jsonObject:
+		var m member
+		m, found = o[foldName(name)]
+		return m.value, found, true
+	case map[string]any:
+		value, found = o[name]
+		return value, found, true
+	case lazyMap:
+		value, found = o.entry(name)
+		return value, found, true
+	}
+	return nil, false, false
 }
 
 func (s *step) noun() string {
@@ -161,67 +194,40 @@ func position(index, length int) int {
 
 // finish checks a value that is there against the mode.
 func (a *access) finish(v any) (any, *EvalError) {
-	if a.implicit && a.isZero(v) {
+	if a.implicit && (v == 0 || v == "" || a.zero != "" && v == a.zero) {
 		switch {
 		case a.mode == modeKey && v != "":
-			return nil, &EvalError{
-				Reason: ReasonMissing, Subject: a.text,
-				Detail: "is not set or zero, which its type cannot tell apart; write " + a.text + " ?? 0 if zero is a value",
-			}
+			return nil, failed(ReasonMissing, a.text, "is not set or zero, which its type cannot tell apart; write "+a.text+" ?? 0 if zero is a value")
 		case a.mode == modeLenient:
 			return nil, nil
 		}
 	}
 	if v == "" && (a.mode == modeKey || a.mode == modeText) {
-		return nil, &EvalError{Reason: ReasonEmpty, Subject: a.text, Detail: "is empty"}
+		return nil, failed(ReasonEmpty, a.text, "is empty")
 	}
 	if list, ok := v.([]any); ok && len(list) > maxCollection {
 		return nil, a.tooMany(maxCollection)
 	}
-	if _, big := v.(uint64); big && a.mode != modeKey && a.mode != modeLenient {
-		return nil, &EvalError{Reason: ReasonExpression, Subject: a.text, Detail: "is too large to compute with"}
+	_, big := v.(uint64)
+	_, bigger := v.(json.Number)
+	if big && a.mode != modeKey && a.mode != modeLenient || bigger && a.mode == modeText {
+		return nil, failed(ReasonExpression, a.text, "is too large to compute with")
 	}
 	return v, nil
-}
-
-func (a *access) isZero(v any) bool {
-	return v == 0 || v == "" || a.zero != "" && v == a.zero
 }
 
 // absent is the result for a value that is not there.
 func (a *access) absent(what string) (any, *EvalError) {
 	if a.variable != nil && a.variable.Registered && what == a.variable.Name {
-		return nil, &EvalError{
-			Reason: ReasonUnset, Subject: what,
-			Detail: "has no value for this request: is the lock installed before what sets it, such as authentication?",
-		}
+		return nil, failed(ReasonUnset, what, "has no value for this request: is the lock installed before what sets it, such as authentication?")
 	}
 	switch a.mode {
 	case modeLenient:
 		return nil, nil
 	case modeWhen:
-		return a.typ.empty(), nil
+		return kinds[a.typ.kind].empty, nil
 	}
-	return nil, &EvalError{Reason: ReasonMissing, Subject: what, Detail: "is missing"}
-}
-
-// empty is what a missing value is in a condition.
-func (t Type) empty() any {
-	switch t.kind {
-	case kindString:
-		return ""
-	case kindBool:
-		return false
-	case kindInt:
-		return 0
-	case kindFloat:
-		return 0.0
-	case kindList:
-		return []any{}
-	case kindMap:
-		return map[string]any{}
-	}
-	return nil
+	return nil, failed(ReasonMissing, what, "is missing")
 }
 
 // string reads a single entry of a keyed variable without boxing it. ok is
@@ -230,42 +236,47 @@ func (a *access) string(env Env) (text string, ok bool, failure *EvalError) {
 	if a.item == nil || a.item.index == allValues || a.mode != modeKey {
 		return "", false, nil
 	}
-	text, count, err := env.Item(a.slot, a.item.key, max(a.item.index, 0))
+	text, count, failure := a.entryValue(env)
 	switch {
-	case err != nil:
-		return "", true, a.internal(err)
-	case count == 0 || a.item.index >= count:
+	case failure != nil:
+	case count == 0:
 		_, failure = a.absent(a.text)
-		return "", true, failure
-	case count > 1 && a.item.index == oneValue:
-		return "", true, a.repeated()
 	case text == "":
 		_, failure = a.finish("")
-		return "", true, failure
 	}
-	return text, true, nil
+	return text, true, failure
 }
 
 // items reads an entry of a keyed variable: one value or all of them.
 func (a *access) items(env Env) (any, *EvalError) {
-	text, count, err := env.Item(a.slot, a.item.key, max(a.item.index, 0))
+	text, count, failure := a.entryValue(env)
 	switch {
-	case err != nil:
-		return nil, a.internal(err)
+	case failure != nil:
+		return nil, failure
+	case count == 0:
+		return a.absent(a.text)
 	case a.item.index == allValues:
 		return a.all(env, count)
-	case count == 0 || a.item.index >= count:
-		return a.absent(a.text)
-	case count > 1 && a.item.index == oneValue:
-		return nil, a.repeated()
 	}
 	return a.finish(text)
 }
 
-func (a *access) all(env Env, count int) (any, *EvalError) {
-	if count == 0 {
-		return a.absent(a.text)
+// entryValue reads one value of an entry. A count of zero says that it is not there.
+func (a *access) entryValue(env Env) (text string, count int, failure *EvalError) {
+	index := a.item.index
+	text, count, err := env.Item(a.slot, a.item.key, max(index, 0))
+	switch {
+	case err != nil:
+		return "", 0, a.internal(err)
+	case index >= count:
+		return "", 0, nil
+	case count > 1 && index == oneValue:
+		return "", 0, failed(ReasonRepeated, a.text, "is given more than once; write "+a.text+"[0] for the first or "+a.text+"[:] for all")
 	}
+	return text, count, nil
+}
+
+func (a *access) all(env Env, count int) (any, *EvalError) {
 	if count > maxCollection {
 		return nil, a.tooMany(maxCollection)
 	}
@@ -280,13 +291,6 @@ func (a *access) all(env Env, count int) (any, *EvalError) {
 	return a.finish(list)
 }
 
-func (a *access) repeated() *EvalError {
-	return &EvalError{
-		Reason: ReasonRepeated, Subject: a.text,
-		Detail: "is given more than once; write " + a.text + "[0] for the first or " + a.text + "[:] for all",
-	}
-}
-
 // internal reports an error of the Env.
 func (a *access) internal(err error) *EvalError {
 	if known, ok := errors.AsType[*EvalError](err); ok {
@@ -297,8 +301,4 @@ func (a *access) internal(err error) *EvalError {
 		return &failure
 	}
 	return &EvalError{Reason: ReasonInternal, Subject: a.text, Detail: "cannot be computed", Err: err}
-}
-
-func wrongType(subject, detail string) *EvalError {
-	return &EvalError{Reason: ReasonWrongType, Subject: subject, Detail: detail}
 }

@@ -61,16 +61,20 @@ func BenchmarkCompile(b *testing.B) {
 }
 
 func BenchmarkCondition_Eval(b *testing.B) {
-	condition, err := keyexpr.CompileCondition(`method == "POST" and query.dry == ""`, requestSchema(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	env := request{}.env(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := condition.Eval(env); err != nil {
-			b.Fatal(err)
-		}
+	for _, source := range []string{`method == "POST" and query.dry == ""`, `method in ["POST", "PUT"]`, `body.n in [1, 2, 3]`} {
+		b.Run(source, func(b *testing.B) {
+			condition, err := keyexpr.CompileCondition(source, requestSchema(b))
+			if err != nil {
+				b.Fatal(err)
+			}
+			env := request{body: `{"n": 2}`}.env(b)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := condition.Eval(env); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

@@ -5,24 +5,27 @@ import (
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// chain is a reference while it is resolved: a variable or a computed base, and
-// the steps from there.
+// chain is a reference while it is resolved. Who takes a step from it changes it.
 type chain struct {
-	variable *Variable
-	slot     int
-	base     ast.Node // if variable is nil
+	access
+
+	base     ast.Node // where it starts, if that is no variable
 	keyed    *Keyed   // of a keyed variable, entry chosen or not
-	item     *item
 	computed ast.Node // the computed name of an entry
 	element  *access  // of base, if a computed index chose it; has no mode yet
-	steps    []step
-	typ      Type
-	implicit bool
-	zero     string
-	text     string
 }
+
+// from is the chain that starts at a computed value.
+func from(base ast.Node, typ Type, text string) *chain {
+	return &chain{base: base, access: access{typ: typ, text: text}}
+}
+
+// broken is what is left of a chain after a problem.
+func broken(text string) *chain { return from(&ast.NilNode{}, AnyType(), text) }
 
 // chain resolves the longest reference that ends in n.
 func (r *resolver) chain(n ast.Node) *chain {
@@ -39,13 +42,13 @@ func (r *resolver) chain(n ast.Node) *chain {
 	text := textOf(n)
 	base := n
 	typ := r.node(&base, modeLenient)
-	return &chain{base: base, typ: typ, text: text}
+	return from(base, typ, text)
 }
 
 func (r *resolver) identifier(x *ast.IdentifierNode) *chain {
 	for _, l := range slices.Backward(r.locals) {
 		if l.name == x.Value {
-			return &chain{base: x, typ: l.typ, text: x.Value}
+			return from(x, l.typ, x.Value)
 		}
 	}
 	name := x.Value
@@ -54,24 +57,23 @@ func (r *resolver) identifier(x *ast.IdentifierNode) *chain {
 	}
 	slot, ok := r.schema.slots[name]
 	if !ok {
-		return &chain{base: x, typ: r.unknownName(x, name), text: name}
+		return from(x, r.unknownName(x, name), name)
 	}
 	r.used[name] = true
 	v := &r.schema.variables[slot]
-	return &chain{variable: v, slot: slot, typ: v.Type, keyed: v.Type.keyed, text: name}
+	return &chain{access: access{variable: v, slot: slot, typ: v.Type, text: name}, keyed: v.Type.keyed}
 }
 
 func (r *resolver) pointer(x *ast.PointerNode) *chain {
 	switch {
 	case len(r.elements) == 0:
-		return &chain{base: x, typ: r.report(x, "", "# stands outside of a predicate")}
+		return from(x, r.report(x, "", "# stands outside of a predicate"), "")
 	case x.Name == "":
-		return &chain{base: x, typ: r.elements[len(r.elements)-1]}
+		return from(x, r.elements[len(r.elements)-1], "")
 	case x.Name == "index":
-		return &chain{base: x, typ: IntType(), text: "#index"}
+		return from(x, IntType(), "#index")
 	}
-	name := x.Name
-	return &chain{base: x, typ: r.report(x, r.correction(name), "unknown pointer #%s", name), text: "#" + name}
+	return from(x, r.report(x, r.correction(x.Name), "unknown pointer #%s", x.Name), "#"+x.Name)
 }
 
 func (r *resolver) member(x *ast.MemberNode) *chain {
@@ -98,7 +100,7 @@ func (r *resolver) rebase(at ast.Node, c *chain) *chain {
 	var n ast.Node = &ast.NilNode{}
 	n.SetLocation(at.Location())
 	typ := r.materialize(&n, c, modeLenient)
-	return &chain{base: n, typ: typ, text: c.text}
+	return from(n, typ, c.text)
 }
 
 // named takes a field, a key of a map, or an entry of a keyed variable.
@@ -115,9 +117,18 @@ func (r *resolver) named(c *chain, property *ast.StringNode) *chain {
 	case kindList:
 		r.report(property, "map("+c.text+", ."+name+")", "%s is a list; its elements may have a field %s", c.text, name)
 	default:
-		r.report(property, "", "%s is %s and has no field %s", c.text, c.typ.describe(), name)
+		r.report(property, "", "%s is %s and has no field %s", c.what(), c.typ.describe(), name)
 	}
-	return &chain{base: &ast.NilNode{}, typ: AnyType(), text: c.text + selector(name)}
+	return broken(c.text + selector(name))
+}
+
+// what is what messages call the chain. The element of a predicate has no text, so that
+// its fields are called .name.
+func (c *chain) what() string {
+	if c.text == "" {
+		return "#"
+	}
+	return c.text
 }
 
 // selector is how a name is written after a value.
@@ -129,28 +140,26 @@ func selector(name string) string {
 }
 
 func (c *chain) take(s step, typ Type, suffix string) *chain {
-	next := *c
-	next.text = c.text + suffix
-	s.text, s.folded = next.text, foldName(s.name)
-	next.steps = append(slices.Clone(c.steps), s)
-	next.typ = typ
-	next.implicit, next.zero = false, ""
-	return &next
+	c.text += suffix
+	s.text = c.text
+	c.steps = append(c.steps, s)
+	c.typ, c.implicit, c.zero = typ, false, ""
+	return c
 }
 
 func (r *resolver) field(c *chain, at ast.Node, name string) *chain {
 	f, ok := c.typ.object.Field(name)
 	if !ok {
 		r.unknownField(c, at, name)
-		return &chain{base: &ast.NilNode{}, typ: AnyType(), text: c.text + selector(name)}
+		return broken(c.text + selector(name))
 	}
 	if f.Type.kind == kindInvalid {
 		r.report(at, "", "the field %s of %s has a type that expressions cannot use", name, c.typ.object.Name())
 		f.Type = AnyType()
 	}
-	next := c.take(step{kind: stepField, get: f.Get}, f.Type, selector(name))
-	next.implicit, next.zero = f.Implicit, f.Zero
-	return next
+	c.take(step{kind: stepField, get: f.Get}, f.Type, selector(name))
+	c.implicit, c.zero = f.Implicit, f.Zero
+	return c
 }
 
 // entry chooses an entry of a keyed variable.
@@ -162,38 +171,34 @@ func (r *resolver) entry(c *chain, at ast.Node, name string) *chain {
 	if !c.keyed.Open && !slices.Contains(c.keyed.Known, key) {
 		r.unknownEntry(c, at, name)
 	}
-	next := *c
-	next.item = &item{key: key, index: oneValue}
-	next.typ = StringType()
-	next.text += selector(name)
-	return &next
+	c.item = &item{key: key, index: oneValue}
+	c.typ = StringType()
+	c.text += selector(name)
+	return c
 }
 
 // indexed takes an element of a list, or one of the values of an entry.
 func (r *resolver) indexed(c *chain, at ast.Node, index int) *chain {
 	suffix := "[" + strconv.Itoa(index) + "]"
 	switch {
-	case c.item != nil && c.keyed.Repeatable && !c.item.indexed:
+	case c.item != nil && c.keyed.Repeatable && c.item.index == oneValue:
 		if index < 0 {
 			r.report(at, c.text+"[:]", "a repeated value is counted from its first, 0")
 			index = 0
 		}
-		next := *c
-		next.item = &item{key: c.item.key, index: index, indexed: true}
-		next.text += suffix
-		return &next
-	case c.typ.kind == kindList:
-		return c.take(step{kind: stepIndex, index: index}, c.typ.element(), suffix)
-	case c.typ.kind == kindAny:
+		c.item.index = index
+		c.text += suffix
+		return c
+	case c.typ.kind == kindList || c.typ.kind == kindAny:
 		return c.take(step{kind: stepIndex, index: index}, c.typ.element(), suffix)
 	case c.typ.kind == kindMap:
 		return c.take(step{kind: stepKey, name: strconv.Itoa(index)}, c.typ.element(), suffix)
 	case c.item != nil:
 		r.report(at, c.text, "a %s has one value and no index", c.keyed.Noun)
 	default:
-		r.report(at, "", "%s is %s and has no elements", c.text, c.typ.describe())
+		r.report(at, "", "%s is %s and has no elements", c.what(), c.typ.describe())
 	}
-	return &chain{base: &ast.NilNode{}, typ: AnyType(), text: c.text + suffix}
+	return broken(c.text + suffix)
 }
 
 // computedMember takes what a computed name or index chooses.
@@ -205,31 +210,29 @@ func (r *resolver) computedMember(c *chain, x *ast.MemberNode) *chain {
 	}
 	switch c.typ.kind {
 	case kindKeyed:
-		next := *c
-		next.item = &item{index: oneValue}
-		next.computed = x.Property
-		next.typ, next.text = StringType(), text
-		return &next
+		c.item = &item{index: oneValue}
+		c.computed = x.Property
+		c.typ, c.text = StringType(), text
+		return c
 	case kindList, kindMap, kindAny:
 		base := r.rebase(x, c)
 		a := &access{typ: c.typ.element(), text: text}
-		return &chain{base: r.invoke(fnIndex, AnyType(), base.base, a, x.Property), element: a, typ: c.typ.element(), text: text}
+		next := from(r.invoke(x, a, AnyType(), readElement, base.base, x.Property), a.typ, text)
+		next.element = a
+		return next
 	case kindObject:
 		r.report(x.Property, "", "the fields of %s are chosen by names, not by computed values", c.text)
 	default:
-		r.report(x.Property, "", "%s is %s and has no elements", c.text, c.typ.describe())
+		r.report(x.Property, "", "%s is %s and has no elements", c.what(), c.typ.describe())
 	}
-	return &chain{base: &ast.NilNode{}, typ: AnyType(), text: text}
+	return broken(text)
 }
 
 // materialize puts the node that reads a chain in the place of n.
 func (r *resolver) materialize(n *ast.Node, c *chain, m mode) Type {
 	if c.typ.kind == kindKeyed {
-		example := "name"
-		if len(c.keyed.Known) > 0 {
-			example = c.keyed.Known[0]
-		}
-		return r.report(*n, c.text+"."+example, "%s is a set of values, one per %s", c.text, c.keyed.Noun)
+		example := append(c.typ.names(), "name")
+		return r.report(*n, c.text+"."+example[0], "%s is a set of values, one per %s", c.text, c.keyed.Noun)
 	}
 	if c.element != nil {
 		c.element.mode = m
@@ -240,20 +243,17 @@ func (r *resolver) materialize(n *ast.Node, c *chain, m mode) Type {
 		(*n).SetLocation(location)
 		return c.typ
 	}
-	a := &access{
-		variable: c.variable, slot: c.slot, item: c.item, steps: c.steps, typ: c.typ,
-		implicit: c.implicit, zero: c.zero, mode: m, text: c.text,
-	}
-	location := (*n).Location()
+	a := &c.access
+	a.mode = m
 	switch {
 	case c.computed != nil:
-		*n = r.invoke(fnItem, a.result(), nil, a, c.computed)
+		*n = r.invoke(*n, a, a.result(), readEntry, c.computed)
 	case c.variable != nil:
-		*n = r.invoke(fnGet, a.result(), nil, a)
+		*n = r.invoke(*n, a, a.result(), readVariable)
+		r.plain[*n] = a
 	default:
-		*n = r.invoke(fnStep, a.result(), c.base, a)
+		*n = r.invoke(*n, a, a.result(), readSteps, c.base)
 	}
-	setLocation(*n, location)
 	return c.typ
 }
 
@@ -268,26 +268,27 @@ func (a *access) result() Type {
 
 // unknownName reports a name that is no variable.
 func (r *resolver) unknownName(at ast.Node, name string) Type {
+	defer r.unknown(name, "") // once it is reported
 	if found, ok := r.schema.find(name); ok && found != name {
 		return r.report(at, found, "unknown name %s", name)
 	}
 	names := r.schema.Variables()
-	return r.report(at, nearest(name, names), "unknown name %s: %s", name, listing(names))
+	return r.report(at, failpolicy.Nearest(name, names), "unknown name %s: %s", name, listing(names))
 }
 
 func (r *resolver) unknownField(c *chain, at ast.Node, name string) {
-	fields := c.typ.object.Fields()
-	suggestion := nearest(name, fields)
-	if suggestion != "" {
-		suggestion = c.text + selector(suggestion)
-	}
-	r.report(at, suggestion, "%s has no field %s: %s", c.typ.object.Name(), name, listing(fields))
+	r.report(at, c.similar(name), "%s has no field %s: %s", c.typ.object.Name(), name, listing(c.typ.names()))
 }
 
 func (r *resolver) unknownEntry(c *chain, at ast.Node, name string) {
-	suggestion := nearest(name, c.keyed.Known)
-	if suggestion != "" {
-		suggestion = c.text + selector(suggestion)
+	r.report(at, c.similar(name), "there is no %s %s: %s", c.keyed.Noun, name, listing(c.typ.names()))
+	r.unknown(name, c.variable.Name)
+}
+
+// similar is a name like this one that may follow the chain.
+func (c *chain) similar(name string) string {
+	if similar := failpolicy.Nearest(name, c.typ.names()); similar != "" {
+		return c.text + selector(similar)
 	}
-	r.report(at, suggestion, "there is no %s %s: %s", c.keyed.Noun, name, listing(c.keyed.Known))
+	return ""
 }

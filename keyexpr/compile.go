@@ -1,8 +1,10 @@
 package keyexpr
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,26 +18,22 @@ func Compile(template string, schema *Schema, opts ...Option) (*Template, error)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{schema: orEmpty(schema), template: &Template{source: template, config: cfg, list: -1}}
+	if schema == nil {
+		schema = &Schema{}
+	}
+	b := &builder{schema: schema, template: &Template{origin: origin{source: template}, config: cfg, list: -1}, used: map[string]bool{}}
 	b.build()
 	if len(b.problems) > 0 {
-		return nil, b.joined()
+		slices.SortStableFunc(b.problems, func(x, y *Error) int { return cmp.Or(x.Line-y.Line, x.Column-y.Column) })
+		return nil, joined(b.problems)
 	}
 	return b.template, nil
-}
-
-func orEmpty(s *Schema) *Schema {
-	if s == nil {
-		return &Schema{slots: map[string]int{}}
-	}
-	return s
 }
 
 // builder collects the pieces and problems of one template.
 type builder struct {
 	schema   *Schema
 	template *Template
-	starts   []int // of each piece, for messages
 	problems []*Error
 	used     map[string]bool
 }
@@ -51,11 +49,8 @@ func (b *builder) build() {
 		b.add(problem)
 		return
 	}
-	for _, foreign := range checkForeign(source, segments, b.schema) {
-		b.add(foreign)
-	}
+	b.add(checkForeign(segments, b.schema)...)
 	b.prefix()
-	b.used = map[string]bool{}
 	for _, s := range segments {
 		b.segment(s)
 	}
@@ -63,10 +58,7 @@ func (b *builder) build() {
 		b.delimit()
 		b.measure()
 	}
-	for name := range b.used {
-		b.template.used = append(b.template.used, name)
-	}
-	slices.Sort(b.template.used)
+	b.template.used = slices.Sorted(maps.Keys(b.used))
 }
 
 func (b *builder) segment(s segment) {
@@ -88,14 +80,12 @@ func checkSize(source, what string) *Error {
 	case strings.TrimSpace(source) == "":
 		return at(source, 0, "the "+what+" is empty", "")
 	case len(source) > MaxTemplateLength:
-		short := &Error{Template: "", Line: 1, Column: 1}
-		short.Message = fmt.Sprintf("the %s has %d bytes; at most %d are allowed", what, len(source), MaxTemplateLength)
-		return short
+		return &Error{Line: 1, Column: 1, Message: fmt.Sprintf("the %s has %d bytes; at most %d are allowed", what, len(source), MaxTemplateLength)}
 	}
 	return nil
 }
 
-func (b *builder) add(problem *Error) { b.problems = append(b.problems, problem) }
+func (b *builder) add(problems ...*Error) { b.problems = append(b.problems, problems...) }
 
 // prefix begins every key with the text of [Prefix].
 func (b *builder) prefix() {
@@ -103,15 +93,11 @@ func (b *builder) prefix() {
 	if text == "" {
 		return
 	}
-	if problem := checkLiteral(text, segment{text: text}); problem != nil {
-		b.add(problem)
-		return
-	}
-	b.text(text, 0)
+	b.literal(segment{template: text, text: text})
 }
 
 func (b *builder) literal(s segment) {
-	if problem := checkLiteral(b.template.source, s); problem != nil {
+	if problem := s.checkLiteral(); problem != nil {
 		b.add(problem)
 		return
 	}
@@ -125,42 +111,29 @@ func (b *builder) text(text string, offset int) {
 		t.pieces[n-1].literal += text
 		return
 	}
-	t.pieces = append(t.pieces, piece{literal: text})
-	b.starts = append(b.starts, offset)
+	t.pieces = append(t.pieces, piece{literal: text, offset: offset})
 }
 
 func (b *builder) part(s segment) {
 	if strings.TrimSpace(s.text) == "" {
-		b.add(at(b.template.source, s.offset-len(opening), "the part is empty", b.schema.emptyPart()))
+		b.add(s.at(-len(opening), "the part is empty", opening+b.schema.example()+"}"))
 		return
 	}
-	p, problems := compileExpression(s.text, b.schema, false)
-	for _, problem := range problems {
-		b.add(problem.in(b.template.source, s))
-	}
+	p, problems := compileExpression(s, b.schema, false)
+	b.add(problems...)
 	if p == nil {
 		return
 	}
-	p.source = strings.TrimSpace(s.text)
-	for name := range p.used {
-		b.used[name] = true
-	}
+	maps.Copy(b.used, p.used)
 	if problem := b.accept(p, s); problem != nil {
 		b.add(problem)
 	}
 }
 
-func (s *Schema) emptyPart() string { return opening + s.example() + "}" }
-
-// in places a problem of an expression in its template.
-func (p problem) in(template string, s segment) *Error {
-	return at(template, s.offset+byteOffset(s.text, p.offset), p.message, p.suggestion)
-}
-
 // accept makes a piece of a compiled part, if its type can be part of a key.
 func (b *builder) accept(p *program, s segment) *Error {
 	t := b.template
-	if p.constant() && p.typ.kind != kindList {
+	if len(p.used) == 0 && p.typ.kind != kindList {
 		return b.constant(p, s)
 	}
 	typ := p.typ
@@ -169,26 +142,20 @@ func (b *builder) accept(p *program, s segment) *Error {
 		typ = typ.element()
 	}
 	if !typ.isPart() {
-		return at(t.source, s.offset, notPart(p, list), partSuggestion(p, typ, list))
+		return s.at(0, notPart(p, list), partSuggestion(p, typ, list))
 	}
 	if list && t.list >= 0 {
-		return at(t.source, s.offset, "a key can have one list only", "")
+		return s.at(0, "a key can have one list only", "")
 	}
 	if n := len(t.pieces); n > 0 && t.pieces[n-1].program != nil {
-		return at(t.source, s.offset-len(opening), "two parts need literal text between them, or different values make the same key",
-			b.separated(s))
+		hash := s.offset - len(opening)
+		return s.at(-len(opening), "two parts need literal text between them, or different values make the same key", s.template[:hash]+":"+s.template[hash:])
 	}
 	if list {
 		t.list = len(t.pieces)
 	}
-	t.pieces = append(t.pieces, piece{program: p, list: list})
-	b.starts = append(b.starts, s.offset)
+	t.pieces = append(t.pieces, piece{program: p, list: list, offset: s.offset})
 	return nil
-}
-
-func (b *builder) separated(s segment) string {
-	source, hash := b.template.source, s.offset-len(opening)
-	return source[:hash] + ":" + source[hash:]
 }
 
 func (t Type) isPart() bool {
@@ -217,45 +184,43 @@ func partSuggestion(p *program, typ Type, list bool) string {
 	return p.source + "." + name
 }
 
-// firstPartField names a field that can be a part: id if there is one.
+// firstPartField names a field that can be a part: id if there is one, then a text.
 func firstPartField(o Object) string {
-	names := slices.Sorted(slices.Values(o.Fields()))
-	slices.SortStableFunc(names, func(a, b string) int { return rank(o, a) - rank(o, b) })
-	for _, name := range names {
-		if f, ok := o.Field(name); ok && f.Type.isPart() {
-			return name
+	best, least := "", 3
+	for _, name := range slices.Sorted(slices.Values(o.Fields())) {
+		rank := 2
+		f, _ := o.Field(name)
+		switch {
+		case !f.Type.isPart():
+			continue
+		case strings.EqualFold(name, "id") || strings.EqualFold(name, "value"):
+			rank = 0
+		case f.Type.kind == kindString:
+			rank = 1
+		}
+		if rank < least {
+			best, least = name, rank
 		}
 	}
-	return ""
-}
-
-// rank puts identifiers first, then other texts.
-func rank(o Object, name string) int {
-	if folded := fold(name); folded == "id" || folded == "value" {
-		return 0
-	}
-	if f, ok := o.Field(name); ok && f.Type.kind == kindString {
-		return 1
-	}
-	return 2
+	return best
 }
 
 // constant turns a part without variables into literal text.
 func (b *builder) constant(p *program, s segment) *Error {
 	v, failure := p.run(Values(nil), new(meter))
 	if failure != nil {
-		return at(b.template.source, s.offset, failure.Detail, "")
+		return s.at(0, failure.Detail, "")
 	}
 	text, err := ownString(v)
 	constant, ok := text.(string)
 	if err != nil || !ok {
-		return at(b.template.source, s.offset, p.source+" is "+describe(v)+"; a key part is a string, a bool, an integer or an enum", "")
+		return s.at(0, p.source+" is "+describe(v)+"; a key part is a string, a bool, an integer or an enum", "")
 	}
 	if constant == "" {
-		return at(b.template.source, s.offset, "the part is always empty", "")
+		return s.at(0, "the part is always empty", "")
 	}
-	if problem := checkLiteral(b.template.source, segment{text: constant}); problem != nil {
-		return at(b.template.source, s.offset, problem.Message, "")
+	if problem := (segment{text: constant}).checkLiteral(); problem != nil {
+		return s.at(0, problem.Message, "")
 	}
 	b.text(constant, s.offset)
 	return nil
@@ -270,10 +235,10 @@ func (b *builder) delimit() {
 		}
 		r, _ := utf8.DecodeRuneInString(pieces[i+1].literal)
 		switch {
-		case canDelimit(r):
+		case r != '%' && !strings.ContainsRune(upperHex, r): // those of the encoding cannot be encoded away
 			pieces[i].delimiter = r
 		case i+2 < len(pieces): // at the end of a key nothing has to be told apart
-			b.add(at(b.template.source, b.starts[i+1], fmt.Sprintf("the text between two parts cannot begin with %q, which also occurs in encoded values", r),
+			b.add(at(b.template.source, pieces[i+1].offset, fmt.Sprintf("the text between two parts cannot begin with %q, which also occurs in encoded values", r),
 				"a separator such as : first"))
 		}
 	}
@@ -297,15 +262,9 @@ func (b *builder) measure() {
 	b.add(&Error{Line: 1, Column: 1, Message: fmt.Sprintf("%s %d bytes; at most %d are allowed", what, shortest, limit)})
 }
 
-func (b *builder) joined() error {
-	slices.SortStableFunc(b.problems, func(x, y *Error) int {
-		if x.Line != y.Line {
-			return x.Line - y.Line
-		}
-		return x.Column - y.Column
-	})
-	all := make([]error, len(b.problems))
-	for i, p := range b.problems {
+func joined(problems []*Error) error {
+	all := make([]error, len(problems))
+	for i, p := range problems {
 		all[i] = p
 	}
 	return errors.Join(all...)

@@ -1,7 +1,6 @@
 package keyexpr
 
 import (
-	"errors"
 	"maps"
 	"slices"
 )
@@ -9,9 +8,9 @@ import (
 // Condition is a compiled boolean expression. It is immutable and safe for
 // concurrent use.
 type Condition struct {
-	source  string
+	origin
+
 	program *program
-	used    []string
 }
 
 // CompileCondition compiles a bare boolean expression, without #{…}, against
@@ -24,22 +23,20 @@ func CompileCondition(expression string, schema *Schema) (*Condition, error) {
 	if problem := checkSize(expression, "condition"); problem != nil {
 		return nil, problem
 	}
-	whole := segment{text: expression}
 	if inner, ok := onePart(expression); ok {
 		return nil, at(expression, 0, "a condition is a bare expression without #{…}", inner)
 	}
-	p, problems := compileExpression(expression, orEmpty(schema), true)
-	var all []error
-	for _, problem := range problems {
-		all = append(all, problem.in(expression, whole))
+	if schema == nil {
+		schema = &Schema{}
 	}
-	if len(all) > 0 {
-		return nil, errors.Join(all...)
+	p, problems := compileExpression(segment{template: expression, text: expression}, schema, true)
+	if len(problems) > 0 {
+		return nil, joined(problems)
 	}
 	if p.typ.kind != kindBool && p.typ.kind != kindAny {
 		return nil, at(expression, 0, "the condition is "+p.typ.describe()+", not a bool", "")
 	}
-	return &Condition{source: expression, program: p, used: slices.Sorted(maps.Keys(p.used))}, nil
+	return &Condition{origin: origin{expression, slices.Sorted(maps.Keys(p.used))}, program: p}, nil
 }
 
 // onePart returns the expression of a condition written as a template.
@@ -55,27 +52,12 @@ func onePart(expression string) (string, bool) {
 func (c *Condition) Eval(env Env) (bool, error) {
 	var m meter
 	v, failure := c.program.run(env, &m)
-	if failure != nil {
-		failure.Template = c.source
-		return false, failure
-	}
 	result, ok := v.(bool)
-	if !ok {
-		failure = wrongType("the condition", "is "+describe(v)+", not a bool")
-		failure.Template = c.source
-		return false, failure
+	if failure == nil && !ok {
+		failure = failed(ReasonWrongType, "the condition", "is "+describe(v)+", not a bool")
+	}
+	if failure != nil {
+		return false, c.fail(failure)
 	}
 	return result, nil
 }
-
-// Uses reports whether the condition reads a variable.
-func (c *Condition) Uses(variable string) bool {
-	_, found := slices.BinarySearch(c.used, variable)
-	return found
-}
-
-// Variables returns the variables that the condition reads, sorted.
-func (c *Condition) Variables() []string { return slices.Clone(c.used) }
-
-// String returns the source of the condition.
-func (c *Condition) String() string { return c.source }

@@ -21,6 +21,7 @@ func TestCondition_Eval(t *testing.T) {
 		{"missing number below", `body.amount < 100`, body(`{}`), true},
 		{"fraction", `body.amount > 9.5`, body(`{"amount": 9.6}`), true},
 		{"large numbers are exact", `body.id == 9007199254740993`, body(`{"id": 9007199254740992}`), false},
+		{"between", `0 <= body.id + 1 < 2`, body(`{}`), true},
 		{"missing bool is false", `body.flag`, request{}, false},
 		{"not", `not body.flag`, request{}, true},
 		{"and", `body.flag and query.x != ""`, body(`{"flag": true}`), false},

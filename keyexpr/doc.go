@@ -1,16 +1,50 @@
 // Package keyexpr compiles the key templates of lock rules and evaluates them
 // for one request.
 //
-// A template is literal text with #{expression} parts in the expr language:
+// A template is literal text with #{expression} parts in the language of expr-lang:
 //
-//	order_lock_#{path.orderId}
-//	tenant:#{header["X-Tenant"]}:order:#{body.order.id}
-//	inventory:deduct:#{map(body.items, .sku)}
+//	template                                            yields
+//	order:pay:#{path.orderId}                           a path parameter
+//	order:#{query.id}                                   a query parameter; repeated ones are an error: query.id[0] picks one
+//	tenant:#{header["X-Tenant"]}:order:#{path.orderId}  a header, in any case
+//	order:#{body.order.id}                              a field of the JSON body; the handler still gets all of it
+//	session:#{cookie.session}                           also form.id, method, route, client_ip
+//	order:pay:#{req.order_id}                           a field of the gRPC request, by its name in the .proto file
+//	tenant:#{metadata["x-tenant"]}                      gRPC metadata; also method, peer
+//	order:pay:#{in.OrderID}                             a field of a function's argument, by its Go name
+//	shard:#{query.shard ?? "0"}                         a default for a missing value
+//	inventory:deduct:#{map(body.items, .sku)}           one key for each element, at most 100
+//	user:#{lower(query.email)}                          functions of expr-lang; impure ones such as now() are off
+//
+// Adapters add variables, such as the authenticated user: #{user.Tenant} (WithVariable of
+// packages ginlock and grpclock).
 //
 // [Compile] checks a template against a [Schema], the variables that an adapter
 // offers, and reports every problem with its position and the nearest valid
 // name. Packages httpvars and protovars build the schemas of HTTP requests and
 // protobuf messages; [Argument] builds the schema of a function's argument.
+//
+// What is written in the way of another language is an error with what to write instead:
+// #orderId, ${path.id}, {{id}}.
+//
+// # Which key
+//
+// The convention is module:operation:id, in front of it the service's prefix
+// (core.WithPrefix): shop:order:pay:42.
+//
+//   - Name what must not change twice at the same time, not the endpoint. If paying and
+//     cancelling an order must exclude each other, both rules need the same key, such as
+//     order:#{path.orderId}.
+//   - As fine as possible, as coarse as needed. A key without a part is one lock for all
+//     requests: right for a nightly job, wrong for a route. A key with the id of the request
+//     locks nothing.
+//   - Ids from one source. 42, 042 and ORD-42 are three locks. Convert in one place.
+//   - One prefix per service, and none inside another. With shop: and shop:a: on one Redis,
+//     key a:order:42 of the first is key order:42 of the second.
+//   - Several resources: several templates, or one part that yields a list. All locks are
+//     taken together or none, in one order, so that two such calls do not deadlock.
+//   - Who may choose the key may choose the lock. client_ip is the router's, and often as
+//     the client says it; a header is always the client's. Prefer what authentication found.
 //
 // # Values
 //
@@ -44,14 +78,21 @@
 // "42" in a JSON body, an int64 of a message or an argument and a constant in the
 // template are one key; so are true and "true", and an enum and its name.
 //
-// Two requests with different texts get different keys, and no value spells the key of
-// another template. In a value the colon, the percent sign, braces, everything that is
-// not printable, bytes that are not UTF-8, and the first character of the literal that
-// follows the part are percent-encoded. What an expression concatenates by itself is one
+// Two requests whose parts have different texts get different keys of one template. In a
+// value the colon, the percent sign, braces, everything that is not printable, bytes that
+// are not UTF-8, and the first character of the literal that follows the part are
+// percent-encoded. What an expression concatenates by itself is one
 // value: write #{a}-#{b} rather than #{a + "-" + b}, so that each is encoded. Only a text
 // with a colon that a part adds is literal text: #{"order:" + a} is order:#{a}. A key
 // longer than the limit keeps its head and ends in a hash.
 // Under [Strict] all of these are errors instead.
+//
+// Between templates only the colon is protected: a key has the colons of its template, and
+// no value adds one. Within a field, which is what stands between colons, a value may spell
+// what another template writes there: with 7-12, seat:#{path.id} is the key of
+// seat:#{path.row}-#{path.seat} with 7 and 12, and with all it is seat:all. Such requests
+// wait for each other. Give templates that must not meet a literal field of their own, such
+// as seat:id:#{path.id} and seat:place:#{path.row}:#{path.seat}, and part values by colons.
 //
 // # Safety
 //

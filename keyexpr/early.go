@@ -1,5 +1,7 @@
 package keyexpr
 
+import "slices"
+
 // CheckWithout evaluates the parts that read none of the variables named, and returns
 // the error of the first that fails, an *[EvalError]: what can be known of a key before
 // those variables are there, such as the body of a request. Nil says that nothing is
@@ -7,7 +9,7 @@ package keyexpr
 func (t *Template) CheckWithout(env Env, variables ...string) error {
 	for i := range t.pieces {
 		p := &t.pieces[i]
-		if p.program == nil || p.program.usesAny(variables) {
+		if p.program == nil || slices.ContainsFunc(variables, p.program.uses) {
 			continue
 		}
 		if failure := t.checkPiece(p, env); failure != nil && failure.Reason != ReasonTooCostly { // a body adds to what a request may cost
@@ -27,11 +29,4 @@ func (t *Template) checkPiece(p *piece, env Env) *EvalError {
 	return failure
 }
 
-func (p *program) usesAny(variables []string) bool {
-	for _, name := range variables {
-		if p.used[name] {
-			return true
-		}
-	}
-	return false
-}
+func (p *program) uses(variable string) bool { return p.used[variable] }

@@ -3,7 +3,6 @@ package keyexpr
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -20,7 +19,8 @@ const upperHex = "0123456789ABCDEF"
 
 // needsEncoding reports whether a character of a value would be encoded: one that
 // would end the value, or part it as a key is parted. The colon is one wherever it
-// stands, or the value 42:refund of one rule would be a key of another rule.
+// stands, or order:#{id} with 42:refund would be a key of order:#{id}:refund. What else
+// another template has between its colons is not encoded, see the package comment.
 // A byte that is not UTF-8 arrives as size 1 and utf8.RuneError.
 func needsEncoding(r rune, size int, delimiter rune) bool {
 	switch {
@@ -57,13 +57,6 @@ func appendPercent(dst []byte, s string) []byte {
 		dst = append(dst, '%', upperHex[s[i]>>4], upperHex[s[i]&15])
 	}
 	return dst
-}
-
-// canDelimit reports whether a value can be encoded so that it does not contain
-// the delimiter: the percent sign and the digits of the encoding cannot be
-// encoded away.
-func canDelimit(r rune) bool {
-	return r != '%' && !strings.ContainsRune(upperHex, r)
 }
 
 // shorten keeps the head of an overlong key and replaces its tail by a hash of

@@ -18,6 +18,9 @@ type Error struct {
 	Message string
 	// Suggestion is what to write instead, empty if there is nothing to suggest.
 	Suggestion string
+	// Unknown is the name that nothing has, if that is what is wrong: one of a variable,
+	// or one of an entry of the variable Of, such as id of path.
+	Unknown, Of string
 }
 
 // Error returns the position, the message, the line with a caret under the

@@ -2,37 +2,14 @@ package keyexpr_test
 
 import (
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"gotest.tools/v3/golden"
+
 	"github.com/interlock-go/interlock/keyexpr"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares text with a file under testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); run with -update after checking:\n%s", file, diff)
-	}
-}
 
 type order struct {
 	ID    int64
@@ -178,10 +155,10 @@ var badConditions = []string{
 func TestCompile_Errors(t *testing.T) {
 	t.Parallel()
 	schema := requestSchema(t)
-	golden(t, "templates.golden", errorTexts(t, badTemplates, func(source string) error {
+	golden.Assert(t, errorTexts(t, badTemplates, func(source string) error {
 		_, err := keyexpr.Compile(source, schema)
 		return err
-	}))
+	}), "templates.golden")
 }
 
 func TestCompile_ArgumentErrors(t *testing.T) {
@@ -190,19 +167,19 @@ func TestCompile_ArgumentErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "arguments.golden", errorTexts(t, badArgumentTemplates, func(source string) error {
+	golden.Assert(t, errorTexts(t, badArgumentTemplates, func(source string) error {
 		_, err := keyexpr.Compile(source, schema)
 		return err
-	}))
+	}), "arguments.golden")
 }
 
 func TestCompileCondition_Errors(t *testing.T) {
 	t.Parallel()
 	schema := requestSchema(t)
-	golden(t, "conditions.golden", errorTexts(t, badConditions, func(source string) error {
+	golden.Assert(t, errorTexts(t, badConditions, func(source string) error {
 		_, err := keyexpr.CompileCondition(source, schema)
 		return err
-	}))
+	}), "conditions.golden")
 }
 
 func errorTexts(t *testing.T, sources []string, compile func(string) error) string {
@@ -261,5 +238,54 @@ func TestCompile_LongConstant(t *testing.T) {
 	_, err := keyexpr.Compile(strings.Repeat("x", keyexpr.DefaultMaxLength+1), requestSchema(t))
 	if failure, ok := errors.AsType[*keyexpr.Error](err); !ok || failure.Line != 1 || !strings.Contains(failure.Message, "513 bytes") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestError_TellsTheNameThatNothingHas(t *testing.T) {
+	t.Parallel()
+	schema, err := keyexpr.NewSchema(
+		keyexpr.Variable{Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: []string{"id"}})},
+		keyexpr.Variable{Name: "route", Type: keyexpr.StringType()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for template, want := range map[string]keyexpr.Error{
+		"a:#{user}":        {Unknown: "user"},
+		"a:#{user.name}":   {Unknown: "user"},
+		"a:#{path.tenant}": {Unknown: "tenant", Of: "path"},
+		"a:#{route.x}":     {},
+	} {
+		_, err := keyexpr.Compile(template, schema)
+		found, ok := errors.AsType[*keyexpr.Error](err)
+		if !ok || found.Unknown != want.Unknown || found.Of != want.Of {
+			t.Errorf("%s: got %+v, want %q of %q", template, found, want.Unknown, want.Of)
+		}
+	}
+}
+
+func TestSchema_WithAnotherType(t *testing.T) {
+	t.Parallel()
+	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "user", Type: keyexpr.AnyType(), Registered: true}, keyexpr.Variable{Name: "route", Type: keyexpr.StringType()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	typed, err := schema.With("user", keyexpr.FloatType())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keyexpr.Compile("a:#{user}", schema); err != nil {
+		t.Errorf("the schema itself has changed: %v", err)
+	}
+	if _, err := keyexpr.Compile("a:#{user}", typed); err == nil {
+		t.Error("a float is part of a key")
+	}
+	if slot, ok := typed.Slot("route"); !ok || slot != 1 {
+		t.Errorf("route has slot %d, %t", slot, ok)
+	}
+	if _, err := schema.With("usr", keyexpr.FloatType()); err == nil {
+		t.Error("a name that no variable has is no error")
+	}
+	if _, err := schema.With("user", keyexpr.Type{}); err == nil {
+		t.Error("no type is no error")
 	}
 }

@@ -73,6 +73,10 @@ type EvalError struct {
 	Err error
 }
 
+func failed(reason Reason, subject, detail string) *EvalError {
+	return &EvalError{Reason: reason, Subject: subject, Detail: detail}
+}
+
 // Error implements error.
 func (e *EvalError) Error() string {
 	var b strings.Builder

@@ -1,9 +1,6 @@
 package keyexpr
 
 import (
-	"errors"
-
-	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
 )
 
@@ -18,12 +15,6 @@ type evaluation struct {
 	panicked any // what computing a variable panicked with
 }
 
-func (p *program) newEvaluation() *evaluation {
-	e := &evaluation{program: p}
-	e.vars = map[string]any{evaluationName: e}
-	return e
-}
-
 // run evaluates the program for a request. What it costs is added to the meter.
 func (p *program) run(env Env, m *meter) (any, *EvalError) {
 	if p.plain != nil {
@@ -34,7 +25,8 @@ func (p *program) run(env Env, m *meter) (any, *EvalError) {
 	}
 	e, ok := p.pool.Get().(*evaluation)
 	if !ok {
-		e = p.newEvaluation()
+		e = &evaluation{program: p}
+		e.vars = map[string]any{evaluationName: e}
 	}
 	e.env, e.meter = env, *m
 	v, err := e.machine.Run(p.code, e.vars)
@@ -51,7 +43,7 @@ func (p *program) run(env Env, m *meter) (any, *EvalError) {
 	case err == nil:
 		return normalize(v), nil
 	case failure == nil:
-		return nil, p.expressionError(err)
+		return nil, p.failed(ofMachine(err))
 	case failure.Reason == ReasonTooCostly:
 		failure.Subject = p.source
 	}
@@ -69,10 +61,11 @@ func (e *evaluation) forget() {
 	clear(e.machine.Stack[:cap(e.machine.Stack)])
 }
 
-func (p *program) expressionError(err error) *EvalError {
+// failed is the failure of the expression for a reason, which may be empty.
+func (p *program) failed(why string) *EvalError {
 	detail := "cannot be computed for these values"
-	if positioned, ok := errors.AsType[*file.Error](err); ok {
-		detail += ": " + firstLine(positioned.Message)
+	if why != "" {
+		detail += ": " + why
 	}
-	return &EvalError{Reason: ReasonExpression, Subject: p.source, Detail: detail}
+	return failed(ReasonExpression, p.source, detail)
 }

@@ -51,3 +51,57 @@ func ExampleCompile_errors() {
 	//   |                          ^
 	//   write path.orderId
 }
+
+// A rule's When: the lock is taken only if the condition holds. What a request does not
+// have is the empty value of its type.
+func ExampleCompileCondition() {
+	type Payment struct {
+		OrderID int64
+		Amount  float64
+		DryRun  bool
+		Tags    []string
+	}
+	schema, err := keyexpr.Argument(reflect.TypeFor[Payment]())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	when, err := keyexpr.CompileCondition(`not in.DryRun and (in.Amount >= 100 or "vip" in in.Tags)`, schema)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(when.Eval(keyexpr.Values{&Payment{OrderID: 1, Amount: 250}}))
+	fmt.Println(when.Eval(keyexpr.Values{&Payment{OrderID: 1, Tags: []string{"vip"}}}))
+	fmt.Println(when.Eval(keyexpr.Values{&Payment{OrderID: 1, Amount: 250, DryRun: true}}))
+	_, err = keyexpr.CompileCondition(`in.Amout > 100`, schema)
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// true <nil>
+	// false <nil>
+	// keyexpr: 1:4: keyexpr_test.Payment has no field Amout: there are Amount, DryRun, OrderID, Tags
+	//   | in.Amout > 100
+	//   |    ^
+	//   write in.Amount
+}
+
+// A template that yields one key per element of a list.
+func ExampleTemplate_Keys() {
+	type Reservation struct {
+		Shop  string
+		Items []struct{ SKU string }
+	}
+	schema, err := keyexpr.Argument(reflect.TypeFor[Reservation]())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	template, err := keyexpr.Compile("stock:#{in.Shop}:#{map(in.Items, .SKU)}", schema)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(template.Keys(keyexpr.Values{&Reservation{Shop: "s1", Items: []struct{ SKU string }{{"b"}, {"a"}, {"b"}}}}))
+	// Output: [stock:s1:a stock:s1:b] <nil>
+}

@@ -10,6 +10,13 @@ func (c *Condition) Spent(env Env) (work, bytes int, err error) {
 	return m.spent.work, m.spent.bytes, err
 }
 
+// Spent builds the keys of a list and says what the meter counted.
+func (t *Template) Spent(env Env) (work, bytes int, err error) {
+	var m meter
+	_, err = t.keys(env, &m)
+	return m.spent.work, m.spent.bytes, err
+}
+
 // The budget of a request of a size.
 func BudgetOf(size int) (work, bytes int) {
 	m := meter{}
@@ -23,19 +30,18 @@ func (sizedEnv) Value(int) (any, error)                     { return nil, nil }
 func (sizedEnv) Item(int, string, int) (string, int, error) { return "", 0, nil }
 func (s sizedEnv) Size() int                                { return int(s) }
 
-// Metered are the names that pay for themselves, Constant those that need not.
-func Metered() map[string]bool {
+// Metered are the names that pay for themselves, Loops those that pay for their turns.
+func Metered() map[string]bool { return namesOf(meteredNames) }
+func Loops() map[string]bool   { return namesOf(loops) }
+
+func namesOf[T any](table map[string]T) map[string]bool {
 	names := map[string]bool{}
-	for name := range meteredFunctions {
+	for name := range table {
 		names[name] = true
 	}
 	return names
 }
 
-// Classes of names.
-func Loops() map[string]bool             { return loops }
-func ConstantBuiltins() map[string]bool  { return constantBuiltins }
-func ConstantOperators() map[string]bool { return constantOperators }
 func PaidOpcodes() map[byte]bool {
 	known := map[byte]bool{}
 	for op := range paidOpcodes {
@@ -44,10 +50,3 @@ func PaidOpcodes() map[byte]bool {
 	return known
 }
 func OffBuiltins() map[string]string { return offReasons }
-func OwnFunctions() map[string]bool {
-	names := map[string]bool{}
-	for name := range ownFunctions {
-		names[name] = true
-	}
-	return names
-}

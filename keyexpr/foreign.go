@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -31,19 +32,14 @@ func knownName(s *Schema, name string) bool {
 }
 
 func knownParameter(s *Schema, name string) bool {
-	for _, v := range s.variables {
-		if v.Type.kind == kindKeyed {
-			if found, ok := matching(name, v.Type.keyed.Known); ok && found == name {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.variables, func(v Variable) bool {
+		return v.Type.kind == kindKeyed && slices.Contains(v.Type.keyed.Known, name)
+	})
 }
 
 // checkForeign reports literal text that looks like the syntax of another
 // language, with the corrected template.
-func checkForeign(template string, segments []segment, schema *Schema) []*Error {
+func checkForeign(segments []segment, schema *Schema) []*Error {
 	constant := true
 	for _, s := range segments {
 		constant = constant && !s.isExpr
@@ -55,7 +51,7 @@ func checkForeign(template string, segments []segment, schema *Schema) []*Error 
 			corrected.WriteString(opening + s.text + "}")
 			continue
 		}
-		fixed, found := correct(template, s, schema, constant)
+		fixed, found := correct(s, schema, constant)
 		problems = append(problems, found...)
 		corrected.WriteString(fixed)
 	}
@@ -65,7 +61,7 @@ func checkForeign(template string, segments []segment, schema *Schema) []*Error 
 	return problems
 }
 
-func correct(template string, s segment, schema *Schema, constant bool) (string, []*Error) {
+func correct(s segment, schema *Schema, constant bool) (string, []*Error) {
 	for _, f := range foreignSyntaxes {
 		if !constant && !f.anywhere {
 			continue
@@ -79,7 +75,7 @@ func correct(template string, s segment, schema *Schema, constant bool) (string,
 				continue
 			}
 			message := fmt.Sprintf("%s: %q would be literal text", f.message, s.text[m[0]:m[1]])
-			problems = append(problems, at(template, s.offset+m[0], message, ""))
+			problems = append(problems, s.at(m[0], message, ""))
 			fixed.WriteString(s.text[done:m[0]] + schema.part(name, f.message))
 			done = m[1]
 		}
@@ -109,12 +105,10 @@ func (s *Schema) part(name, message string) string {
 // example is some variable reference that the schema admits.
 func (s *Schema) example() string {
 	for _, v := range s.variables {
-		switch {
-		case v.Type.kind == kindKeyed && len(v.Type.keyed.Known) > 0:
-			return v.Name + "." + v.Type.keyed.Known[0]
-		case v.Type.kind == kindObject && len(v.Type.object.Fields()) > 0:
-			return v.Name + "." + v.Type.object.Fields()[0]
-		case v.Type.kind == kindString:
+		if names := v.Type.names(); len(names) > 0 {
+			return v.Name + "." + names[0]
+		}
+		if v.Type.kind == kindString {
 			return v.Name
 		}
 	}

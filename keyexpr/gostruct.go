@@ -1,7 +1,9 @@
 package keyexpr
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -15,13 +17,7 @@ type goObject struct {
 func (o goObject) Name() string { return o.t.String() }
 
 // Fields implements [Object].
-func (o goObject) Fields() []string {
-	var names []string
-	for name := range o.byName() {
-		names = append(names, name)
-	}
-	return names
-}
+func (o goObject) Fields() []string { return slices.Sorted(maps.Keys(o.byName())) }
 
 // Field implements [Object].
 func (o goObject) Field(name string) (Field, bool) {
@@ -58,9 +54,6 @@ func fieldGetter(t reflect.Type, index []int, value func(reflect.Value) any) fun
 				v = v.Elem()
 			}
 			v = v.Field(i)
-		}
-		if v.Kind() == reflect.Pointer && v.IsNil() {
-			return nil
 		}
 		return value(v)
 	}

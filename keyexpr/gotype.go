@@ -184,23 +184,17 @@ func structValue(v reflect.Value) any {
 	if v.CanAddr() {
 		return v.Addr().Interface()
 	}
-	if v.Kind() == reflect.Pointer {
-		return nonNil(v)
-	}
 	return v.Interface()
 }
 
 func nonNil(v reflect.Value) any {
-	if v.Kind() == reflect.Pointer && v.IsNil() {
+	if v.IsNil() {
 		return nil
 	}
 	return v.Interface()
 }
 
 func anyValue(v reflect.Value) any {
-	if !v.IsValid() || v.Kind() == reflect.Interface && v.IsNil() {
-		return nil
-	}
 	return newDocument(v.Interface())
 }
 
@@ -210,18 +204,12 @@ func marshaledText(v reflect.Value) any {
 	if v.IsZero() {
 		return ""
 	}
-	if !v.Type().Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
-		if !v.CanAddr() {
-			addressable := reflect.New(v.Type()).Elem()
-			addressable.Set(v)
-			v = addressable
-		}
-		v = v.Addr()
+	if !v.CanAddr() { // a method may need a pointer
+		addressable := reflect.New(v.Type()).Elem()
+		addressable.Set(v)
+		v = addressable
 	}
-	marshaler, ok := reflect.TypeAssert[encoding.TextMarshaler](v)
-	if !ok {
-		return nil
-	}
+	marshaler, _ := reflect.TypeAssert[encoding.TextMarshaler](v.Addr()) // as goTypeOf has found out
 	text, err := marshaler.MarshalText()
 	if err != nil {
 		return nil

@@ -215,6 +215,7 @@ var hostiles = []hostile{
 	{"values", `len(values(body.m)) == 0`, names},
 
 	{"uniq", `len(uniq(split(body.a, ","))) == 0`, csv},
+	{"uniq of long integers", `any(body.ys, len(uniq([body.n, body.n, body.m])) == 0)`, hardNumbers},
 	{"uniq of objects", `len(uniq(body.xs)) == 0`, objects},
 	{"flatten", `len(flatten(body.xs)) == 0`, deep},
 	{"concat", `let a = concat(body.xs, body.xs); let b = concat(a, a); let c = concat(b, b); let d = concat(c, c); let e = concat(d, d); len(concat(e, e)) == 0`, numbers},
@@ -234,15 +235,19 @@ var hostiles = []hostile{
 	{"count", `count(body.xs, {let x = #; count(body.ys, # == x) > 1}) > 5`, numbers},
 	{"sum", `sum(body.xs, {let x = #; sum(body.ys, # + x)}) > 5`, numbers},
 	{"find", `find(body.xs, {let x = #; find(body.ys, # == x) == x}) == 5`, numbers},
-	{"findLast", `(findLast(body.xs, {let x = #; (findLast(body.ys, # == x) ?? 0) == x}) ?? 0) == 5`, numbers},
 	{"findIndex", `findIndex(body.xs, {let x = #; findIndex(body.ys, # == x) == x}) == 5`, numbers},
-	{"findLastIndex", `findLastIndex(body.xs, {let x = #; findLastIndex(body.ys, # == x) == x}) == 5`, numbers},
 	{"map", `len(map(body.xs, {let x = #; map(body.ys, {[#, x]})})) == 0`, numbers},
 	{"map of a long list", `len(map(split(body.a, ","), # + "x")) == 0`, commas},
 	{"map literals", `len(map(body.xs, {let x = #; map(body.ys, {{"a": #, "b": x}})})) == 0`, numbers},
 	{"filter", `len(filter(body.xs, {let x = #; len(reverse(filter(body.ys, # != x))) > 0})) == 0`, numbers},
 	{"sortBy", `len(sortBy(body.xs, {let x = #; len(sortBy(body.ys, -#)) + x})) == 0`, numbers},
 	{"sortBy long texts", `any(body.xs, len(sortBy(body.ys, #)) == 0)`, longNames},
+	{"slices of a text", `any(body.xs, body.a[#:] == body.b)`, func(n int) object {
+		return object{"a": strings.Repeat("a", n/2), "b": strings.Repeat("a", n/4), "xs": list(n/4, 2, func(i int) any { return i })}
+	}},
+	{"names of new objects", `any(body.xs, len({(body.a): 1}) == 2)`, func(n int) object {
+		return object{"a": strings.Repeat("a", n/2), "xs": list(n/2, 2, func(i int) any { return i })}
+	}},
 	{"slices", `any(body.xs, len(map(body.ys, body.xs[#:])) == 0)`, numbers},
 	{"computed names", `any(body.xs, (body.m[#] ?? 0) == 1)`, names},
 	{"computed elements of split", `any(body.xs, split(body.a, ",")[#] == "x")`, func(n int) object {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"strconv"
+	"math"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,17 +14,16 @@ import (
 const maxJSONDepth = 256
 
 var (
-	errNoText    = errors.New("it is not valid UTF-8")
-	errTooDeep   = errors.New("it is nested too deeply")
-	errTwice     = errors.New("an object has a name twice (upper and lower case are the same)")
-	errNoLiteral = errors.New("unexpected delimiter")
-	errMore      = errors.New("there is more than one value")
-	errTooSmall  = errors.New("it has a number that is too small to be exact")
+	errNoText   = errors.New("it is not valid UTF-8")
+	errTooDeep  = errors.New("it is nested too deeply")
+	errTwice    = errors.New("an object has a name twice (upper and lower case are the same)")
+	errMore     = errors.New("there is more than one value")
+	errTooSmall = errors.New("it has a number that is too small to be exact")
 )
 
 // DecodeJSON decodes a document as clients send it, for a variable of [JSONType].
 // Expressions see in it what a handler sees that decodes it with encoding/json into a
-// struct: names are found in any case, and numbers are exact. What handlers would
+// struct: names are found in any case, and numbers are what [FromJSONNumber] says. What handlers would
 // disagree about is an error: a name that is twice in one object, be it in another case,
 // text that is not UTF-8, or a second value. So is a number next to zero (below 1e-307):
 // no float64 has it exactly, and each takes strconv 20 µs and more, which is seconds for
@@ -57,18 +56,16 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 	}
 	switch t := token.(type) {
 	case json.Delim:
-		switch t {
-		case '{':
+		if t == '{' {
 			return decodeObject(d, depth)
-		case '[':
-			return decodeList(d, depth)
 		}
-		return nil, errNoLiteral
+		return decodeList(d, depth)
 	case json.Number:
-		if tooSmall(t.String()) {
+		number := FromJSONNumber(t)
+		if tooSmall(t.String(), number) { // the first one, so that only one is read
 			return nil, errTooSmall
 		}
-		return FromJSONNumber(t), nil
+		return number, nil
 	}
 	return token, nil
 }
@@ -80,10 +77,7 @@ func decodeObject(d *json.Decoder, depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		name, ok := token.(string)
-		if !ok {
-			return nil, errNoLiteral
-		}
+		name, _ := token.(string) //nolint:errcheck // the decoder sees to it
 		folded := foldName(name)
 		if _, twice := object[folded]; twice {
 			return nil, errTwice
@@ -112,25 +106,10 @@ func decodeList(d *json.Decoder, depth int) (any, error) {
 }
 
 // tooSmall reports whether a number of JSON is next to zero, without being zero.
-func tooSmall(number string) bool {
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
-	first := strings.IndexAny(mantissa, "123456789")
-	if first < 0 {
+func tooSmall(text string, number any) bool {
+	if f, ok := number.(float64); !ok || math.Abs(f) >= 1e-307 {
 		return false
 	}
-	point := strings.IndexByte(mantissa, '.')
-	if point < 0 {
-		point = len(mantissa)
-	}
-	if first > point {
-		first-- // the point is no digit
-	}
-	power, _ := strconv.Atoi(exponent) //nolint:errcheck // none is 0, and what is out of range is the largest or least
-	return max(min(power, maxPower), -maxPower)+point-first < minPower
+	mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
+	return strings.ContainsAny(mantissa, "123456789")
 }
-
-// The powers of ten by which 0.d… is multiplied, where d is the first digit.
-const (
-	minPower = -306      // of the smallest numbers that are read quickly, about
-	maxPower = 1_000_000 // more than this is as good as this
-)

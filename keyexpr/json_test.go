@@ -7,7 +7,7 @@ import (
 )
 
 // TestDecodeJSON_NumbersNextToZero: a number that takes long to read, because it is next
-// to zero, is refused without being read.
+// to zero, ends the document, so that only one is read.
 func TestDecodeJSON_NumbersNextToZero(t *testing.T) {
 	t.Parallel()
 	for number, refused := range map[string]bool{

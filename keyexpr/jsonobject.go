@@ -13,14 +13,9 @@ import (
 //
 // A handler with encoding/json takes ID, Id and even names with the Kelvin sign for its
 // field id, and which names it knows cannot be known here. So the names of an object
-// count as they are folded, for everything that an expression can do with it:
-//   - A name that the expression gives, written down, computed or asked for with in,
-//     finds the member in any spelling, from wherever the object comes.
-//   - values are in the order of the folded names.
-//   - keys gives the names only as long as each has the one spelling that is sure: the
-//     one that the expression itself writes down somewhere, or else lower case. That is
-//     the name for a handler with a struct and for one with a map. Others are refused.
-//   - Objects are not compared: not by ==, not by in, not by uniq.
+// count as they are folded, for everything that an expression can do with it: see
+// package httpvars. A name that is in lower case, or spelled so in the expression, is
+// the same for a handler with a struct and for one with a map.
 //
 // It is a map whose keys no value of an expression can be, so that the language's
 // machine, which knows nothing of this, fails where it would look a name up.
@@ -96,7 +91,7 @@ func (s spelling) sure(folded foldedName, name string) bool {
 var errSpelling = errors.New(`keys() cannot tell the names of an object of JSON that are not in lower case, because a handler ` +
 	`may take them for others; write "name" in …, or give the body a type`)
 
-func (s spelling) names(object jsonObject) ([]string, error) {
+func (s spelling) names(object jsonObject) ([]any, error) {
 	names := make([]string, 0, len(object))
 	for folded, m := range object {
 		if !s.sure(folded, m.name) {
@@ -105,19 +100,5 @@ func (s spelling) names(object jsonObject) ([]string, error) {
 		names = append(names, m.name)
 	}
 	slices.Sort(names)
-	return names, nil
-}
-
-// membersInOrder are the values of an object in the order of the folded names.
-func membersInOrder(object jsonObject) []any {
-	order := make([]foldedName, 0, len(object))
-	for folded := range object {
-		order = append(order, folded)
-	}
-	slices.Sort(order)
-	list := make([]any, len(order))
-	for i, folded := range order {
-		list[i] = object[folded].value
-	}
-	return list
+	return boxed(names), nil
 }

@@ -42,7 +42,7 @@ func newDocument(v any) any {
 	case []any, map[string]any:
 		return document{v}
 	}
-	return normalize(FromJSON(v))
+	return FromJSON(v)
 }
 
 // inside takes the step into a value that is not converted yet.
@@ -53,11 +53,6 @@ func (s *step) inside(v any) (next any, ok bool) {
 			next = x.at(i)
 		}
 		return next, s.kind == stepIndex
-	case lazyMap:
-		if s.kind == stepKey {
-			next, _ = x.entry(s.name)
-		}
-		return next, s.kind == stepKey
 	case document:
 		next, ok = s.take(x.v)
 		return newDocument(next), ok
@@ -67,16 +62,14 @@ func (s *step) inside(v any) (next any, ok bool) {
 
 // whole converts a value that an expression uses as it is.
 func (a *access) whole(v any) (any, *EvalError) {
-	switch v.(type) {
-	case lazyList, lazyMap, document:
-		return a.converted(v)
-	}
-	return v, nil
-}
-
-func (a *access) converted(v any) (any, *EvalError) {
-	if list, ok := v.(lazyList); ok && list.n > maxCollection {
-		return nil, a.tooMany(maxCollection)
+	switch x := v.(type) {
+	case lazyList:
+		if x.n > maxCollection {
+			return nil, a.tooMany(maxCollection)
+		}
+	case lazyMap, document:
+	default:
+		return v, nil
 	}
 	room := maxMade
 	made := convert(v, &room)
@@ -87,7 +80,7 @@ func (a *access) converted(v any) (any, *EvalError) {
 }
 
 func (a *access) tooMany(limit int) *EvalError {
-	return &EvalError{Reason: ReasonTooMany, Subject: a.text, Detail: "has more than " + strconv.Itoa(limit) + " elements"}
+	return failed(ReasonTooMany, a.text, "has more than "+strconv.Itoa(limit)+" elements")
 }
 
 // convert makes the plain form of a value, as long as there is room.
@@ -115,31 +108,7 @@ func convert(v any, room *int) any {
 		}
 		return m
 	case document:
-		if *room -= elements(x.v, *room); *room < 0 {
-			return nil
-		}
-		return FromJSON(x.v)
+		return fromJSON(x.v, room)
 	}
-	return v
-}
-
-// elements counts what is in a document, not far beyond the limit.
-func elements(v any, limit int) int {
-	count := 0
-	switch x := v.(type) {
-	case []any:
-		count = len(x)
-		for i := 0; i < len(x) && count <= limit; i++ {
-			count += elements(x[i], limit-count)
-		}
-	case map[string]any:
-		count = len(x)
-		for _, value := range x {
-			if count > limit {
-				break
-			}
-			count += elements(value, limit-count)
-		}
-	}
-	return count
+	return normalize(v)
 }

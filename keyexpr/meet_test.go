@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// A client cannot spell the key of another rule: the colon that parts keys never
-// comes from a value, wherever the value stands.
-func TestTemplate_ValuesSpellNoOtherKey(t *testing.T) {
+// A client cannot spell the key of a rule with other colons: the colon that parts keys
+// never comes from a value, wherever the value stands.
+func TestTemplate_ValuesAddNoColon(t *testing.T) {
 	t.Parallel()
 	const sent = "42:refund:1"
 	for template, want := range map[string]string{
@@ -33,6 +33,28 @@ func TestTemplate_ValuesSpellNoOtherKey(t *testing.T) {
 		keys, err = compile(t, template, keyexpr.Strict()).Keys(request.env(t))
 		if err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter {
 			t.Errorf("strict, %s: got %q, %v, want a character error", template, keys, err)
+		}
+	}
+}
+
+// Within a field a value may spell what another template has there, as the package comment
+// says, and fields of their own tell templates apart.
+func TestTemplate_ValuesSpellFields(t *testing.T) {
+	t.Parallel()
+	const one, other = `#{path.orderId}`, `#{path.orderId}-#{path.shop}`
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{"seat:" + one, "seat:" + other, true},
+		{"seat:" + one, "seat:7-12", true},
+		{"seat:id:" + one, "seat:place:" + other, false},
+		{"seat:" + one, `seat:#{path.orderId}:#{path.shop}`, false},
+	} {
+		a, errA := compile(t, tt.a).Key(path("7-12").env(t))
+		b, errB := compile(t, tt.b).Key(request{path: entries{"orderId": {"7"}, "shop": {"12"}}}.env(t))
+		if errA != nil || errB != nil || (a == b) != tt.same {
+			t.Errorf("%s makes %q, %v, and %s %q, %v; the same: %v", tt.a, a, errA, tt.b, b, errB, tt.same)
 		}
 	}
 }

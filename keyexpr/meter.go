@@ -77,8 +77,5 @@ func (m *meter) grant(env Env) {
 
 // tooCostly is the failure of an expression that exceeds the budget.
 func tooCostly(subject string) *EvalError {
-	return &EvalError{
-		Reason: ReasonTooCostly, Subject: subject,
-		Detail: "costs more time or memory for these values than a request of this size may",
-	}
+	return failed(ReasonTooCostly, subject, "costs more time or memory for these values than a request of this size may")
 }

@@ -1,39 +1,30 @@
 package keyexpr
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
 	"regexp/syntax"
 
 	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/builtin"
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/vm"
 )
 
 // metering puts the meter into the tree of one expression, after the language has
-// checked and optimized it. The machine cannot be interrupted, so everything is paid
+// checked it. The machine cannot be interrupted, so everything is paid
 // for before it runs: what each node costs by itself with the start of the program,
 // the turns of a loop with its beginning, and an operation whose cost depends on its
 // operands by the function that takes its place.
 type metering struct {
 	program *program
 	conf    *conf.Config
-	done    map[ast.Node]metered // the optimizer may use a node twice
-	kept    price                // of what is made once and used again
-}
-
-// metered is what became of a node.
-type metered struct {
-	node  ast.Node
-	price price
+	kept    price // of what is made once and used again
 }
 
 // meter makes the program pay for what it does.
 func (p *program) meter(root *ast.Node, c *conf.Config) {
-	x := &metering{program: p, conf: c, done: map[ast.Node]metered{}}
+	x := &metering{program: p, conf: c}
 	p.price = x.node(root).plus(x.kept)
 }
 
@@ -42,29 +33,23 @@ func (x *metering) node(n *ast.Node) price {
 	if *n == nil {
 		return price{}
 	}
-	if d, ok := x.done[*n]; ok {
-		*n = d.node
-		return d.price
-	}
-	before := *n
-	cost := nodePrice(before)
-	if b, ok := before.(*ast.BuiltinNode); ok && loops[b.Name] {
-		cost = cost.plus(x.loop(b))
-	} else {
-		for _, child := range children(before) {
-			cost = cost.plus(x.node(child))
+	cost := nodePrice(*n)
+	if b, ok := (*n).(*ast.BuiltinNode); ok {
+		if turn, loop := loops[b.Name]; loop {
+			return cost.plus(x.loop(b, turn))
 		}
-		*n = x.operation(before)
 	}
-	x.done[before] = metered{*n, cost}
-	x.done[*n] = metered{*n, cost}
+	for _, child := range children(*n) {
+		cost = cost.plus(x.node(child))
+	}
+	*n = x.operation(*n)
 	return cost
 }
 
 // loop makes a loop pay for its turns when it begins. It returns the cost of what
 // runs once.
-func (x *metering) loop(b *ast.BuiltinNode) price {
-	once, turn := x.node(&b.Arguments[0]), loopTurn(b)
+func (x *metering) loop(b *ast.BuiltinNode, turn price) price {
+	once := x.node(&b.Arguments[0])
 	if len(b.Arguments) > 1 {
 		predicate, ok := b.Arguments[1].(*ast.PredicateNode)
 		if !ok {
@@ -72,15 +57,13 @@ func (x *metering) loop(b *ast.BuiltinNode) price {
 		}
 		turn = turn.plus(x.node(&predicate.Node))
 		if b.Name == "sortBy" {
-			predicate.Node = x.call("sorted", predicate.Node, predicate.Node)
+			predicate.Node = x.call(predicate.Node, sorting, predicate.Node)
 		}
 	}
-	turn = turn.plus(x.node(&b.Map))
 	if len(b.Arguments) > 2 {
 		once = once.plus(x.node(&b.Arguments[2]))
 	}
-	x.program.turns = append(x.program.turns, turn)
-	b.Arguments[0] = x.call("loop", b.Arguments[0], number(len(x.program.turns)-1), b.Arguments[0])
+	b.Arguments[0] = x.call(b.Arguments[0], looping(turn), b.Arguments[0])
 	return once
 }
 
@@ -90,16 +73,40 @@ func (x *metering) operation(n ast.Node) ast.Node {
 	switch n := n.(type) {
 	case *ast.BinaryNode:
 		return x.binary(n)
-	case *ast.BuiltinNode:
-		if _, ok := meteredFunctions[n.Name]; ok && !(n.Name == "len" && n.Arguments[0].Type().Kind() == reflect.Slice) {
-			return x.call(n.Name, n, n.Arguments...)
+	case *ast.ArrayNode:
+		return constant(n)
+	case *ast.SliceNode:
+		if n.Node.Type().Kind() == reflect.Interface {
+			n.Node = x.call(n.Node, sliced, n.Node)
 		}
-	case *ast.CallNode:
-		if callee, ok := n.Callee.(*ast.IdentifierNode); ok && ownFunctions[callee.Value].call != nil {
-			return x.call(callee.Value, n, n.Arguments...)
+	case *ast.PairNode:
+		if _, literal := n.Key.(*ast.StringNode); !literal {
+			n.Key = x.call(n.Key, naming.operation("a name in {…}"), n.Key)
+		}
+	case *ast.BuiltinNode:
+		if m, ok := meteredNames[n.Name]; ok && !(n.Name == "len" && n.Arguments[0].Type().Kind() == reflect.Slice) {
+			return x.call(n, m.operation(n.Name), n.Arguments...)
 		}
 	}
 	return n
+}
+
+// constant makes a list of literals once for all requests.
+func constant(n *ast.ArrayNode) ast.Node {
+	list := make([]any, len(n.Nodes))
+	for i, element := range n.Nodes {
+		switch literal := element.(type) {
+		case *ast.StringNode:
+			list[i] = literal.Value
+		case *ast.IntegerNode:
+			list[i] = literal.Value
+		default:
+			return n
+		}
+	}
+	made := &ast.ConstantNode{Value: list}
+	made.SetNature(*n.Nature())
+	return made
 }
 
 func (x *metering) binary(n *ast.BinaryNode) ast.Node {
@@ -124,26 +131,17 @@ func (x *metering) binary(n *ast.BinaryNode) ast.Node {
 	case "matches":
 		return x.matches(n)
 	}
-	if _, ok := meteredFunctions[n.Operator]; !ok {
-		return n
+	if m, ok := meteredNames[n.Operator]; ok {
+		return x.call(n, m.operation(n.Operator), left, right)
 	}
-	return x.call(n.Operator, n, left, right)
+	return n
 }
 
-// matches keeps the pattern with the program; the resolver sees to it that it is a
-// literal, and the language's checker that it is a pattern.
+// matches keeps the pattern with the program.
 func (x *metering) matches(n *ast.BinaryNode) ast.Node {
-	text, ok := n.Right.(*ast.StringNode)
-	if !ok {
-		return n
-	}
-	p, err := newPattern(text.Value)
-	if err != nil {
-		return n
-	}
-	x.program.patterns = append(x.program.patterns, p)
+	p := newPattern(n.Right)
 	x.kept = x.kept.plus(p.machine())
-	return x.call(n.Operator, n, number(len(x.program.patterns)-1), n.Left)
+	return x.call(n, matchingOf(p).operation(n.Operator), n.Left)
 }
 
 // pattern is a regular expression and the length of its program, which its time for
@@ -157,38 +155,21 @@ type pattern struct {
 // the next time.
 func (p pattern) machine() price { return price{0, 192 * p.length} }
 
-func newPattern(text string) (pattern, error) {
-	compiled, err := regexp.Compile(text)
-	if err != nil {
-		return pattern{}, err
-	}
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return pattern{}, err
-	}
-	code, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return pattern{}, err
-	}
-	return pattern{compiled, len(code.Inst)}, nil
+// newPattern compiles a pattern. The resolver sees to it that it is a literal, and the
+// language's checker that it is a pattern.
+func newPattern(n ast.Node) pattern {
+	text, _ := n.(*ast.StringNode)                   //nolint:errcheck // see above
+	tree, _ := syntax.Parse(text.Value, syntax.Perl) //nolint:errcheck // see above
+	code, _ := syntax.Compile(tree.Simplify())       //nolint:errcheck // see above
+	return pattern{regexp.MustCompile(text.Value), len(code.Inst)}
 }
 
-// call returns the call of a metered function in the place of a node.
-func (x *metering) call(name string, place ast.Node, args ...ast.Node) ast.Node {
-	name = "$" + name
-	if x.conf.Functions[name] == nil {
-		x.conf.Functions[name] = &builtin.Function{Name: name, Func: meteredCall(meteredFunctions[name[1:]])}
-	}
-	call := &ast.CallNode{
-		Callee:    &ast.IdentifierNode{Value: name},
-		Arguments: append([]ast.Node{&ast.IdentifierNode{Value: evaluationName}}, args...),
-	}
+// call returns the call of an operation in the place of a node.
+func (x *metering) call(place ast.Node, do operation, args ...ast.Node) ast.Node {
+	call := declare(x.conf, place, do, place.Type(), args...)
 	call.SetNature(*place.Nature())
-	call.SetLocation(place.Location())
 	return call
 }
-
-func number(n int) ast.Node { return &ast.IntegerNode{Value: n} }
 
 // children are the nodes below one that is no loop.
 func children(n ast.Node) []*ast.Node {
@@ -266,20 +247,9 @@ func verify(code *vm.Program) error {
 	return nil
 }
 
-// meteredCall makes a function of the language of a metered one.
-func meteredCall(f meteredFunction) func(...any) (any, error) {
-	return func(args ...any) (any, error) {
-		e, ok := args[0].(*evaluation)
-		if !ok {
-			return nil, errors.New("no evaluation")
-		}
-		return f(e, args[1:])
-	}
-}
-
-// spend pays on behalf of the running expression.
-func (e *evaluation) spend(work, bytes int) error {
-	if e.meter.spend(e.env, price{work, bytes}) {
+// pay pays on behalf of the running expression.
+func (e *evaluation) pay(p price) error {
+	if e.meter.spend(e.env, p) {
 		return nil
 	}
 	e.failure = tooCostly("")

@@ -19,7 +19,7 @@ func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
 		return r.report(x, textOf(x.Left)+` matches "^[a-z]+", or ==, contains, startsWith, endsWith for a text that is known later`,
 			"the pattern of matches must be a literal text: one that comes with a request could cost any time")
 	}
-	left, right := r.operands(x, modeValue)
+	left, right := r.node(&x.Left, modeValue), r.node(&x.Right, modeValue)
 	if r.hasObject(x, left, right) {
 		return AnyType()
 	}
@@ -34,6 +34,7 @@ func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
 		return BoolType()
 	case "in":
 		inNames(x)
+		inRange(x, left)
 		r.fill(&x.Right, right, ListType(AnyType()))
 		return BoolType()
 	case "<", "<=", ">", ">=":
@@ -50,17 +51,26 @@ func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
 // inNames makes name in keys(object) the same as name in object, which knows all
 // spellings of a name.
 func inNames(x *ast.BinaryNode) {
-	call, ok := x.Right.(*ast.CallNode)
-	if !ok {
-		return
-	}
-	if callee, ok := call.Callee.(*ast.IdentifierNode); ok && callee.Value == "keys" && len(call.Arguments) == 1 {
+	if call, ok := x.Right.(*ast.BuiltinNode); ok && call.Name == "keys" && len(call.Arguments) == 1 {
 		x.Right = call.Arguments[0]
 	}
 }
 
-func (r *resolver) operands(x *ast.BinaryNode, m mode) (left, right Type) {
-	return r.node(&x.Left, m), r.node(&x.Right, m)
+// inRange makes n in 1..9 two comparisons, which need no list.
+func inRange(x *ast.BinaryNode, left Type) {
+	bounds, ok := x.Right.(*ast.BinaryNode)
+	if ok && bounds.Operator == ".." && left.kind == kindInt && isInteger(bounds.Left) && isInteger(bounds.Right) {
+		from := &ast.BinaryNode{Operator: ">=", Left: x.Left, Right: bounds.Left}
+		to := &ast.BinaryNode{Operator: "<=", Left: x.Left, Right: bounds.Right}
+		from.SetLocation(bounds.Location())
+		to.SetLocation(bounds.Location())
+		x.Operator, x.Left, x.Right = "and", from, to
+	}
+}
+
+func isInteger(n ast.Node) bool {
+	_, ok := n.(*ast.IntegerNode)
+	return ok
 }
 
 func (r *resolver) arithmetic(x *ast.BinaryNode, left, right Type) Type {
@@ -82,7 +92,7 @@ func (r *resolver) arithmetic(x *ast.BinaryNode, left, right Type) Type {
 func (r *resolver) coalesce(x *ast.BinaryNode, m mode) Type {
 	left := r.node(&x.Left, modeLenient)
 	right := r.node(&x.Right, m)
-	if _, isNil := x.Right.(*ast.NilNode); isNil {
+	if isNil(x.Right) {
 		return left
 	}
 	return unify(left, right)
@@ -93,7 +103,7 @@ func (r *resolver) equality(x *ast.BinaryNode) Type {
 	if isNil(x.Left) || isNil(x.Right) {
 		m = modeLenient
 	}
-	left, right := r.operands(x, m)
+	left, right := r.node(&x.Left, m), r.node(&x.Right, m)
 	if m != modeLenient && !r.hasObject(x, left, right) {
 		r.fillBoth(x, left, right)
 	}
@@ -109,13 +119,12 @@ func isNil(n ast.Node) bool {
 // vanish in the text, and requests without it would share a lock.
 func (r *resolver) plus(x *ast.BinaryNode, m mode) Type {
 	inKey := m == modeKey || m == modeText
+	m = modeValue
 	if inKey {
 		m = modeText
-	} else {
-		m = modeValue
 	}
 	texts := [2]string{textOf(x.Left), textOf(x.Right)}
-	left, right := r.operands(x, m)
+	left, right := r.node(&x.Left, m), r.node(&x.Right, m)
 	if r.hasObject(x, left, right) {
 		return AnyType()
 	}
@@ -139,7 +148,7 @@ func (r *resolver) guard(n *ast.Node, typ Type, text string) {
 		}
 	}
 	if typ.kind == kindString || typ.kind == kindAny {
-		*n = r.invoke(fnGuard, typ, *n, &access{text: text})
+		*n = r.invoke(*n, &access{text: text, mode: modeText}, typ, readText, *n)
 	}
 }
 
@@ -155,13 +164,12 @@ func (r *resolver) hasObject(x *ast.BinaryNode, operands ...Type) bool {
 
 // fill gives an operand of unknown type its empty value in a condition.
 func (r *resolver) fill(n *ast.Node, have, want Type) {
-	if !r.condition || have.kind != kindAny {
+	if !r.condition || have.kind != kindAny || want.kind == kindMap {
 		return
 	}
-	if zero := zeroNode(want); zero != nil {
-		filled := &ast.BinaryNode{Operator: "??", Left: *n, Right: zero}
+	if empty := kinds[want.kind].empty; empty != nil {
+		filled := &ast.BinaryNode{Operator: "??", Left: *n, Right: &ast.ConstantNode{Value: empty}}
 		filled.SetLocation((*n).Location())
-		zero.SetLocation((*n).Location())
 		*n = filled
 	}
 }
@@ -170,18 +178,4 @@ func (r *resolver) fill(n *ast.Node, have, want Type) {
 func (r *resolver) fillBoth(x *ast.BinaryNode, left, right Type) {
 	r.fill(&x.Left, left, right)
 	r.fill(&x.Right, right, left)
-}
-
-func zeroNode(t Type) ast.Node {
-	switch t.kind {
-	case kindString:
-		return &ast.StringNode{}
-	case kindBool:
-		return &ast.BoolNode{}
-	case kindInt, kindFloat:
-		return &ast.IntegerNode{}
-	case kindList:
-		return &ast.ArrayNode{}
-	}
-	return nil
 }

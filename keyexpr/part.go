@@ -12,6 +12,7 @@ type piece struct {
 	program   *program // nil for literal text
 	delimiter rune     // the character that ends the part's values, or 0
 	list      bool
+	offset    int // in the template, for messages
 }
 
 // appendPart appends the encoded value of a part that is no list.
@@ -22,7 +23,7 @@ func (t *Template) appendPart(dst []byte, p *piece, env Env, m *meter) ([]byte, 
 			return dst, failure
 		}
 		if ok {
-			if len(text) > longText && !m.spend(env, textPrice(text)) {
+			if len(text) > longText && !m.payText(env, text, partByte) {
 				return dst, tooCostly(p.program.source)
 			}
 			return t.appendText(dst, p, text)
@@ -32,7 +33,7 @@ func (t *Template) appendPart(dst []byte, p *piece, env Env, m *meter) ([]byte, 
 	if failure != nil {
 		return dst, failure
 	}
-	if text, ok := v.(string); ok && len(text) > longText && !m.spend(env, textPrice(text)) {
+	if len(asText(v)) > longText && !m.payText(env, v, partByte) {
 		return dst, tooCostly(p.program.source)
 	}
 	return t.appendValue(dst, p, v)
@@ -56,9 +57,9 @@ func (t *Template) appendValue(dst []byte, p *piece, v any) ([]byte, *EvalError)
 	case json.Number:
 		return t.appendText(dst, p, x.String())
 	case nil:
-		return dst, &EvalError{Reason: ReasonMissing, Subject: p.program.source, Detail: "has no value"}
+		return dst, failed(ReasonMissing, p.program.source, "has no value")
 	}
-	return dst, wrongType(p.program.source, "is "+describe(v)+"; a key part is a string, a bool, an integer or an enum"+hintFor(p, v))
+	return dst, failed(ReasonWrongType, p.program.source, "is "+describe(v)+"; a key part is a string, a bool, an integer or an enum"+hintFor(p, v))
 }
 
 func hintFor(p *piece, v any) string {
@@ -70,11 +71,11 @@ func hintFor(p *piece, v any) string {
 
 func (t *Template) appendText(dst []byte, p *piece, text string) ([]byte, *EvalError) {
 	if text == "" {
-		return dst, &EvalError{Reason: ReasonEmpty, Subject: p.program.source, Detail: "is empty"}
+		return dst, failed(ReasonEmpty, p.program.source, "is empty")
 	}
 	out, clean := appendEncoded(dst, text, p.delimiter)
 	if !clean && t.config.strict {
-		return dst, &EvalError{Reason: ReasonCharacter, Subject: p.program.source, Detail: p.strictDetail()}
+		return dst, failed(ReasonCharacter, p.program.source, p.strictDetail())
 	}
 	return out, nil
 }
@@ -93,26 +94,20 @@ func (p *piece) elements(env Env, m *meter) ([]any, *EvalError) {
 	if failure != nil {
 		return nil, failure
 	}
-	if !m.spend(env, elementsPrice(v)) {
-		return nil, tooCostly(p.program.source)
-	}
-	list, ok := asList(v)
+	list, ok := v.([]any)
 	switch {
 	case v == nil:
-		return nil, &EvalError{Reason: ReasonMissing, Subject: p.program.source, Detail: "has no value"}
+		return nil, failed(ReasonMissing, p.program.source, "has no value")
 	case !ok:
-		return nil, wrongType(p.program.source, "is "+describe(v)+", not a list")
+		return nil, failed(ReasonWrongType, p.program.source, "is "+describe(v)+", not a list")
 	}
 	if len(list) == 0 {
-		return nil, &EvalError{Reason: ReasonEmpty, Subject: p.program.source, Detail: "has no elements"}
+		return nil, failed(ReasonEmpty, p.program.source, "has no elements")
+	}
+	for _, element := range list {
+		if !m.spend(env, elementPrice) || !m.payText(env, element, elementByte) {
+			return nil, tooCostly(p.program.source)
+		}
 	}
 	return list, nil
-}
-
-func boxed[T any](values []T) []any {
-	list := make([]any, len(values))
-	for i, v := range values {
-		list[i] = v
-	}
-	return list
 }

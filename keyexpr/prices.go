@@ -1,30 +1,19 @@
 package keyexpr
 
 import (
-	"math/bits"
-	"strings"
+	"encoding/json"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
 )
 
-// loops are the builtins that run a predicate for each element.
-var loops = map[string]bool{ //nolint:gochecknoglobals // a table that is only read
-	"map": true, "filter": true, "sortBy": true, "find": true, "findLast": true, "findIndex": true, "findLastIndex": true,
-	"all": true, "any": true, "one": true, "none": true, "count": true, "sum": true,
-}
-
-// constantBuiltins take the same time for any operands; nodePrice has it.
-var constantBuiltins = map[string]bool{ //nolint:gochecknoglobals // a table that is only read
-	"abs": true, "ceil": true, "floor": true, "round": true, "first": true, "last": true, "take": true,
-	"bitand": true, "bitor": true, "bitxor": true, "bitnand": true, "bitshl": true, "bitshr": true, "bitushr": true, "bitnot": true,
-}
-
-// constantOperators likewise. Comparisons and + of operands that may be long are in
-// meteredFunctions, too.
-var constantOperators = map[string]bool{ //nolint:gochecknoglobals // a table that is only read
-	"and": true, "&&": true, "or": true, "||": true, "not": true, "!": true, "??": true,
-	"-": true, "*": true, "/": true, "%": true, "**": true, "^": true,
+// loops are the builtins that run a predicate for each element, and what a turn costs
+// without it.
+var loops = map[string]price{ //nolint:gochecknoglobals // a table that is only read
+	"map": {80, 112}, "filter": {80, 112}, // the stack of the machine grows with the result
+	"sortBy": {1500, 144}, // at most 20 comparisons
+	"find":   {50, 16}, "findIndex": {50, 16}, "count": {50, 16}, "sum": {50, 16},
+	"all": {50, 16}, "any": {50, 16}, "one": {50, 16}, "none": {50, 16},
 }
 
 // nodePrice is what a node costs by itself, whatever its operands are.
@@ -33,7 +22,7 @@ func nodePrice(n ast.Node) price {
 	case *ast.CallNode:
 		return price{160, 48 + 16*len(n.Arguments)}
 	case *ast.BuiltinNode:
-		if loops[n.Name] {
+		if _, loop := loops[n.Name]; loop {
 			return price{400, 1024} // the machine allocates a scope for each beginning
 		}
 		return price{160, 64 + 16*len(n.Arguments)}
@@ -49,17 +38,6 @@ func nodePrice(n ast.Node) price {
 		return price{20, 16}
 	}
 	return price{20, 8}
-}
-
-// loopTurn is what a turn of a loop costs without its predicate.
-func loopTurn(b *ast.BuiltinNode) price {
-	switch b.Name {
-	case "map", "filter":
-		return price{80, 112} // the stack of the machine grows with the result
-	case "sortBy":
-		return price{1500, 144} // at most 20 comparisons
-	}
-	return price{50, 16}
 }
 
 // paidOpcodes are the operations of the machine that code may have: those whose time
@@ -80,72 +58,31 @@ var paidOpcodes = map[vm.Opcode]bool{ //nolint:gochecknoglobals // a table that 
 	vm.OpPointer: true, vm.OpCreate: true, vm.OpSortBy: true, vm.OpSort: true,
 }
 
-// searchPrice is that of looking for part in a text. Comparing can begin at every
-// position and fail at the end of part each time, so a long part costs more.
-func searchPrice(text, part string) int {
-	return 20 + len(text)*(2+len(part)/64)
-}
-
-// wide counts the bytes of characters outside ASCII, which cost more to look at.
-func wide(text string) int {
-	count := 0
-	for i := range len(text) {
-		count += int(text[i] >> 7)
-	}
-	return count
-}
-
-// numberPrice is that of reading a text as a float. A few bytes can take long: those of
-// a number in between two of the smallest floats are multiplied out to 700 digits.
-func numberPrice(text string) int {
-	switch {
-	case !isDecimal(text):
-		return len(text)
-	case len(text) > 40 || strings.ContainsAny(text, "eE"):
-		return 40_000 + 6*len(text)
-	case len(text) > 15:
-		return 2_000
-	}
-	return 100
-}
-
-// isDecimal reports whether a text has nothing but the characters of a decimal number.
-func isDecimal(text string) bool {
-	for i := range len(text) {
-		switch c := text[i]; {
-		case '0' <= c && c <= '9', c == '+', c == '-', c == '.', c == 'e', c == 'E':
-		default:
-			return false
-		}
-	}
-	return text != ""
-}
-
-// rounds is how often sorting n elements looks at each of them.
-func rounds(n int) int { return bits.Len(uint(max(n, 1))) }
-
 // longText is the length from which the text of a key is paid for. Parts are few, so
 // that shorter ones are lost in the floor.
 const longText = 4 << 10
 
-// textPrice is that of encoding a value.
-func textPrice(text string) price {
-	return price{6*len(text) + 16*wide(text), 6 * len(text)}.plus(keyPrice(len(text)))
+// The prices of a key.
+//
+//nolint:gochecknoglobals // they are only read
+var (
+	partByte     = price{10, 8}   // of a value: it is encoded, and hashed if it is long
+	elementByte  = price{14, 6}   // likewise of an element of a list, which is also looked up
+	elementPrice = price{100, 48} // of an element without its text
+	aroundByte   = price{4, 2}    // of what is around an element, which is copied for each
+)
+
+// payText pays for encoding a value, by its length before it is looked at: the same long
+// one can be every element of a list.
+func (m *meter) payText(env Env, v any, each price) bool {
+	text := asText(v)
+	cost := each.times(len(text))
+	if number, ok := v.(json.Number); ok {
+		cost = cost.plus(digitsPrice(number))
+	}
+	return m.spend(env, cost) && m.spend(env, price{16 * wide(text), 0})
 }
 
-// keyPrice is that of copying what is around the value in a key, and of the hash that
-// a long key ends in.
-func keyPrice(size int) price { return price{4 * size, 2 * size} }
-
-// elementsPrice is that of making texts of the elements of a list.
-func elementsPrice(v any) price {
-	cost := price{100, 48}.times(listLength(v))
-	texts := 0
-	_ = each(v, func(element any) error { //nolint:errcheck // what is no list is refused by who asks
-		if text, ok := element.(string); ok {
-			texts += len(text) + wide(text)
-		}
-		return nil
-	})
-	return cost.plus(price{16 * texts, 2 * texts})
-}
+// digitsPrice is that of finding out that a number is a long integer: the errors that tell
+// have copies of it.
+func digitsPrice(number json.Number) price { return price{8, 6}.times(len(number)) }

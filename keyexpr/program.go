@@ -1,7 +1,6 @@
 package keyexpr
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,8 +10,6 @@ import (
 	"github.com/expr-lang/expr/checker"
 	"github.com/expr-lang/expr/compiler"
 	"github.com/expr-lang/expr/conf"
-	"github.com/expr-lang/expr/file"
-	"github.com/expr-lang/expr/optimizer"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/types"
 	"github.com/expr-lang/expr/vm"
@@ -24,43 +21,44 @@ type program struct {
 	source   string
 	plain    *access
 	code     *vm.Program
-	accesses []*access
 	typ      Type
 	used     map[string]bool
 	spelling spelling
 	price    price     // of what runs once
-	turns    []price   // of each loop
-	patterns []pattern // of each matches
 	pool     sync.Pool // of *evaluation
 }
 
-// compileExpression compiles the text of a part or condition: the language's
-// parser, the resolver, the language's checker, optimizer and compiler.
-func compileExpression(source string, schema *Schema, condition bool) (p *program, problems []problem) {
+// compileExpression compiles a part or condition: the language's
+// parser, the resolver, the language's checker and compiler. Its optimizer is left out:
+// what it makes would have to be paid for, too.
+func compileExpression(s segment, schema *Schema, condition bool) (p *program, problems []*Error) {
 	defer func() {
 		if v := recover(); v != nil { // a defect of the language's checker
-			p, problems = nil, []problem{{0, "the expression cannot be compiled: " + firstLine(fmt.Sprint(v)), ""}}
+			p, problems = nil, []*Error{s.at(0, "the expression cannot be compiled: "+firstLine(fmt.Sprint(v)), "")}
 		}
 	}()
-	r := &resolver{schema: schema, source: source, condition: condition, used: map[string]bool{}, spelling: spelling{}}
 	c := newConf()
+	r := &resolver{
+		schema: schema, source: s, condition: condition, conf: c,
+		plain: map[ast.Node]*access{}, used: map[string]bool{}, spelling: spelling{},
+	}
 	tree, err := parser.ParseWithConfig(r.text(), c)
 	if err != nil {
 		if r.explain() {
 			return nil, r.problems
 		}
-		return nil, []problem{problemOf(err)}
+		return nil, []*Error{s.failed(err)}
 	}
-	p = &program{source: source, typ: r.root(&tree.Node), used: r.used, accesses: r.accesses, spelling: r.spelling}
+	p = &program{source: strings.TrimSpace(s.text), typ: r.root(&tree.Node), used: r.used, spelling: r.spelling}
 	if len(r.problems) > 0 {
 		return nil, r.problems
 	}
-	if p.plain = plainAccess(tree.Node, r.accesses); p.plain != nil && !condition {
+	if plain, ok := r.plain[tree.Node]; ok && !condition {
+		p.plain = plain
 		return p, nil
 	}
-	p.plain = nil
 	if err := p.assemble(tree, c); err != nil {
-		return nil, []problem{problemOf(err)}
+		return nil, []*Error{s.failed(err)}
 	}
 	return p, nil
 }
@@ -68,9 +66,9 @@ func compileExpression(source string, schema *Schema, condition bool) (p *progra
 // text is the source as the language's parser gets it.
 func (r *resolver) text() string {
 	if _, ok := r.schema.slots[ArgumentName]; ok {
-		return renameArgument(r.source)
+		return renameArgument(r.source.text)
 	}
-	return r.source
+	return r.source.text
 }
 
 // root resolves a whole expression.
@@ -86,10 +84,7 @@ func (p *program) assemble(tree *parser.Tree, c *conf.Config) error {
 		return err
 	}
 	if p.typ.kind == kindAny {
-		p.typ = refine(p.typ, tree.Node)
-	}
-	if err := optimizer.Optimize(&tree.Node, c); err != nil {
-		return err
+		p.typ = fromGoType(tree.Node.Type())
 	}
 	p.meter(&tree.Node, c)
 	code, err := compiler.Compile(tree, c)
@@ -105,37 +100,15 @@ func newConf() *conf.Config {
 	c := conf.CreateNew()
 	c.MaxNodes = MaxNodes
 	limitBuiltins(c)
-	addInternal(c)
-	addOwn(c)
 	c.WithEnv(types.Map{evaluationName: types.Any})
 	return c
 }
 
-// plainAccess returns the access if the whole expression is one reference.
-func plainAccess(n ast.Node, accesses []*access) *access {
-	call, ok := n.(*ast.CallNode)
-	if !ok || len(call.Arguments) != 2 {
-		return nil
-	}
-	callee, isName := call.Callee.(*ast.IdentifierNode)
-	number, isNumber := call.Arguments[1].(*ast.IntegerNode)
-	if !isName || !isNumber || !strings.HasPrefix(callee.Value, fnGet) {
-		return nil
-	}
-	return accesses[number.Value]
-}
-
-// problemOf takes the position and the first line of an error of the language.
-func problemOf(err error) problem {
-	if positioned, ok := errors.AsType[*file.Error](err); ok {
-		return problem{positioned.From, plainWords(positioned.Message), ""}
-	}
-	return problem{0, plainWords(firstLine(err.Error())), ""}
-}
-
-// plainWords hides the names that the resolver gave to things.
+// plainWords hides the names that the resolver gave to things, and what the language
+// makes of none.
 func plainWords(message string) string {
 	message = strings.ReplaceAll(message, argumentAlias, ArgumentName)
+	message = strings.ReplaceAll(message, "%!s(<nil>)", "nil")
 	message = strings.TrimPrefix(message, "compilation failed: ")
 	if message == "unexpected token EOF" {
 		return "the expression ends too early"
@@ -145,6 +118,3 @@ func plainWords(message string) string {
 
 // tokenKind is how the language's parser prints a token.
 var tokenKind = regexp.MustCompile(`(?:Operator|Bracket|Identifier|Number|String|Bytes)\((".*")\)`)
-
-// constant reports whether the value is the same for all requests.
-func (p *program) constant() bool { return len(p.used) == 0 }

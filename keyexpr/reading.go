@@ -1,39 +1,139 @@
 package keyexpr
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
 
-// payReading pays for what reading a reference does to the value that it starts from:
-// a list of texts or numbers is copied, a computed name is brought into its canonical
-// form.
-func (e *evaluation) payReading(args []any) error {
-	work, bytes := 0, 0
-	for _, arg := range args {
-		switch v := arg.(type) {
-		case []string:
-			work, bytes = work+30*len(v), bytes+32*len(v)
-		case []int:
-			work, bytes = work+30*len(v), bytes+24*len(v)
-		case string:
-			work, bytes = work+10*len(v), bytes+2*len(v)
+	"github.com/expr-lang/expr/ast"
+)
+
+// invoke returns the call that reads a reference in the place of a node.
+func (r *resolver) invoke(place ast.Node, a *access, result Type, read reading, args ...ast.Node) ast.Node {
+	return declare(r.conf, place, a.operation(read), result.goType(), args...)
+}
+
+// reading is a way to read a reference.
+type reading func(a *access, env Env, args []any) (any, *EvalError)
+
+func readVariable(a *access, env Env, _ []any) (any, *EvalError) { return a.value(env) }
+
+func readText(a *access, _ Env, args []any) (any, *EvalError) { return a.settle(args[0]) }
+
+func readSteps(a *access, _ Env, args []any) (any, *EvalError) {
+	if args[0] == nil {
+		return a.absent(a.steps[0].before(a, 0))
+	}
+	return a.follow(args[0])
+}
+
+// readElement takes the element that a computed name or index chooses.
+func readElement(a *access, _ Env, args []any) (any, *EvalError) {
+	v, failure := a.chosen(args[0], args[1])
+	if failure != nil {
+		return nil, failure
+	}
+	return a.settle(v)
+}
+
+func (a *access) chosen(base, key any) (any, *EvalError) {
+	if base == nil {
+		return nil, nil
+	}
+	s, needs := step{kind: stepKey}, "a string as name"
+	name, ok := nameOf(key)
+	s.name = name
+	if isList(base) {
+		s.kind, needs = stepIndex, "an integer as index"
+		s.index, ok = key.(int)
+	}
+	if !ok {
+		return nil, failed(ReasonWrongType, a.text, "needs "+needs)
+	}
+	v, ok := s.take(base)
+	if !ok {
+		return nil, failed(ReasonWrongType, a.text, "is taken from "+describe(base))
+	}
+	return v, nil
+}
+
+// nameOf is the name that a computed value means.
+func nameOf(key any) (name string, ok bool) {
+	switch k := key.(type) {
+	case string:
+		return k, true
+	case int:
+		return strconv.Itoa(k), true
+	}
+	return "", false
+}
+
+// readEntry reads the entry of a keyed variable that a computed name chooses.
+func readEntry(a *access, env Env, args []any) (any, *EvalError) {
+	name, ok := args[0].(string)
+	if !ok {
+		return nil, failed(ReasonWrongType, a.text, "needs a string as name")
+	}
+	keyed := a.variable.Type.keyed
+	if keyed.Canonical != nil {
+		name = keyed.Canonical(name)
+	}
+	if !keyed.Open && !slices.Contains(keyed.Known, name) {
+		return a.absent(a.text)
+	}
+	computed := *a
+	computed.item = &item{key: name, index: a.item.index}
+	return computed.items(env)
+}
+
+func readList(a *access, _ Env, args []any) (any, *EvalError) {
+	if list := args[0]; list != nil && !isList(list) {
+		return nil, failed(ReasonWrongType, a.text, "is "+describe(list)+", not a list")
+	}
+	return a.settle(args[0])
+}
+
+// operation pays for a reading and keeps its failure. A panic in it is one of the
+// program, not of the expression, and is kept for run to pass on.
+func (a *access) operation(read reading) operation {
+	return func(e *evaluation, args []any) (any, error) {
+		defer func() {
+			if v := recover(); v != nil {
+				e.panicked = v
+				panic(v)
+			}
+		}()
+		if err := e.payReading(args); err != nil {
+			return nil, err
 		}
+		v, failure := read(a, e.env, args)
+		if failure != nil {
+			e.failure = failure
+			return nil, failure
+		}
+		return v, e.payMaking(a, v)
 	}
-	if work+bytes == 0 {
-		return nil
+}
+
+// payReading pays for bringing a computed name into its canonical form.
+func (e *evaluation) payReading(args []any) error {
+	cost := price{}
+	for i := range args {
+		cost = cost.plus(price{10, 2}.times(len(textAt(args, i))))
 	}
-	return e.spend(work, bytes)
+	return e.pay(cost)
 }
 
 // payMaking pays for a value that was made for the expression: those of Go types and
 // of messages are converted, lists of the values of an entry are collected.
 func (e *evaluation) payMaking(a *access, v any) error {
 	if number, ok := v.(json.Number); ok {
-		return e.spend(8*len(number), 6*len(number))
+		return e.pay(digitsPrice(number))
 	}
 	if !a.makes() {
 		return nil
 	}
-	made := madePrice(v)
-	return e.spend(made.work, made.bytes)
+	return e.pay(madePrice(v))
 }
 
 // makes reports whether a reference converts what it reads.
@@ -54,6 +154,8 @@ func madePrice(v any) price {
 	switch v := v.(type) {
 	case string:
 		made = price{len(v) / 2, 2 * len(v)}
+	case json.Number:
+		made = digitsPrice(v)
 	case []any:
 		for _, element := range v {
 			made = made.plus(price{60, 48}).plus(madePrice(element))

@@ -3,10 +3,14 @@ package keyexpr
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
+
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // resolver replaces the variable references of one expression by calls of
@@ -14,14 +18,15 @@ import (
 // the type of every node that it can. The language's own checker runs after it.
 type resolver struct {
 	schema    *Schema
-	source    string // of the expression, as written
+	source    segment
 	condition bool
-	accesses  []*access
+	conf      *conf.Config
+	plain     map[ast.Node]*access // the calls that read nothing but a variable
 	used      map[string]bool
 	spelling  spelling
 	elements  []Type // of the enclosing predicates
 	locals    []local
-	problems  []problem
+	problems  []*Error
 }
 
 type local struct {
@@ -29,15 +34,16 @@ type local struct {
 	typ  Type
 }
 
-// problem is an Error without the template around the expression.
-type problem struct {
-	offset              int // runes
-	message, suggestion string
+func (r *resolver) report(n ast.Node, suggestion, format string, args ...any) Type {
+	offset := byteOffset(r.source.text, n.Location().From)
+	r.problems = append(r.problems, r.source.at(offset, fmt.Sprintf(format, args...), suggestion))
+	return AnyType()
 }
 
-func (r *resolver) report(n ast.Node, suggestion, format string, args ...any) Type {
-	r.problems = append(r.problems, problem{n.Location().From, fmt.Sprintf(format, args...), suggestion})
-	return AnyType()
+// unknown adds to the last problem which name it is about.
+func (r *resolver) unknown(name, of string) {
+	last := r.problems[len(r.problems)-1]
+	last.Unknown, last.Of = name, of
 }
 
 // in returns the mode of a child: conditions have only one, and under ?? it is
@@ -54,7 +60,7 @@ func (r *resolver) node(n *ast.Node, m mode) Type {
 	m = r.in(m)
 	switch x := (*n).(type) {
 	case *ast.IdentifierNode, *ast.MemberNode, *ast.ChainNode, *ast.PointerNode:
-		return r.reference(n, m)
+		return r.materialize(n, r.chain(*n), m)
 	case *ast.SliceNode:
 		return r.slice(n, x, m)
 	case *ast.StringNode:
@@ -68,6 +74,8 @@ func (r *resolver) node(n *ast.Node, m mode) Type {
 		return BoolType()
 	case *ast.NilNode:
 		return AnyType()
+	case *ast.ConstantNode: // from an earlier visit, like the calls of call
+		return fromGoType(reflect.TypeOf(x.Value))
 	case *ast.UnaryNode:
 		return r.unary(x)
 	case *ast.BinaryNode:
@@ -88,11 +96,6 @@ func (r *resolver) node(n *ast.Node, m mode) Type {
 		return r.mapping(x)
 	}
 	return r.report(*n, "", "this cannot be used in a key")
-}
-
-func (r *resolver) reference(n *ast.Node, m mode) Type {
-	c := r.chain(*n)
-	return r.materialize(n, c, m)
 }
 
 // slice makes x[:] the list of all values, and other slices what the language
@@ -179,37 +182,23 @@ func (r *resolver) mapping(x *ast.MapNode) Type {
 	return MapType(AnyType())
 }
 
-// call resolves a call of one of this package's functions; there are no others
-// and no methods.
+// call reports a call of what is no builtin; there are no other functions and no methods.
 func (r *resolver) call(x *ast.CallNode) Type {
 	callee, ok := x.Callee.(*ast.IdentifierNode)
 	if !ok {
 		return r.method(x)
 	}
-	f, ok := ownFunctions[callee.Value]
-	if !ok {
-		return r.unknownFunction(callee)
+	if f, resolved := r.conf.Functions[callee.Value]; resolved { // of b in a < b < c, which is visited twice
+		return fromGoType(f.Types[0].Out(0))
 	}
-	if len(x.Arguments) != 1 {
-		return r.report(callee, "", "%s takes one argument", callee.Value)
+	if reason, off := offReasons[callee.Value]; off {
+		return r.report(callee, "", "the function %s is off: %s", callee.Value, reason)
 	}
-	typ := r.node(&x.Arguments[0], f.mode)
-	if !slices.Contains(f.accepts, typ.kind) {
-		return r.report(callee, "", "%s cannot take %s", callee.Value, typ.describe())
+	similar := failpolicy.Nearest(callee.Value, slices.Collect(maps.Keys(signatures)))
+	if similar != "" {
+		similar += "(…)"
 	}
-	return f.result
-}
-
-func (r *resolver) unknownFunction(callee *ast.IdentifierNode) Type {
-	name := callee.Value
-	if reason, off := offReasons[name]; off {
-		return r.report(callee, "", "the function %s is off: %s", name, reason)
-	}
-	names := append(slices.Collect(maps.Keys(signatures)), slices.Collect(maps.Keys(ownFunctions))...)
-	if similar := nearest(name, names); similar != "" {
-		return r.report(callee, similar+"(…)", "unknown function %s", name)
-	}
-	return r.report(callee, "", "unknown function %s", name)
+	return r.report(callee, similar, "unknown function %s", callee.Value)
 }
 
 // builtin resolves a call of a builtin of the language.
@@ -218,28 +207,39 @@ func (r *resolver) builtin(x *ast.BuiltinNode, m mode) Type {
 	if !ok {
 		return r.report(x, "", "the function %s is off: %s", x.Name, offReasons[x.Name])
 	}
-	if sig.args == argValue || m == modeLenient {
+	types := r.arguments(x, sig, m)
+	if kinds, ok := accepted[x.Name]; ok && len(types) > 0 && !slices.Contains(kinds, types[0].kind) {
+		return r.report(x, "", "%s cannot take %s", x.Name, types[0].describe())
+	}
+	if sig.result == nil {
+		return languageResult(x.Name, types)
+	}
+	return sig.result(types)
+}
+
+func (r *resolver) arguments(x *ast.BuiltinNode, sig signature, m mode) []Type {
+	switch {
+	case sig.args == argText:
+		m = modeKey
+	case sig.args == argValue || m == modeLenient:
 		m = r.in(modeValue)
+	}
+	inPredicate := modeValue
+	if x.Name == "map" { // the values of other predicates do not go into a key
+		inPredicate = m
 	}
 	types := make([]Type, len(x.Arguments))
 	for i := range x.Arguments {
-		switch arg := x.Arguments[i].(type) {
-		case *ast.PredicateNode:
-			types[i] = r.predicate(arg, r.predicateMode(x.Name, m), types[0].element())
-		default:
-			types[i] = r.argument(&x.Arguments[i], sig.collection && (i == 0 || x.Name == "concat"), m)
+		if predicate, ok := x.Arguments[i].(*ast.PredicateNode); ok {
+			types[i] = r.predicate(predicate, inPredicate, types[0].element())
+			continue
+		}
+		types[i] = r.argument(&x.Arguments[i], sig.collection && (i == 0 || x.Name == "concat"), m)
+		if accepted[x.Name] == nil { // of these none takes every text
+			r.fill(&x.Arguments[i], types[i], StringType())
 		}
 	}
-	return sig.result.of(types)
-}
-
-// predicateMode is that of the values a predicate returns: only those of map
-// go into a key.
-func (r *resolver) predicateMode(name string, m mode) mode {
-	if name == "map" {
-		return m
-	}
-	return modeValue
+	return types
 }
 
 func (r *resolver) argument(n *ast.Node, collection bool, m mode) Type {
@@ -249,10 +249,12 @@ func (r *resolver) argument(n *ast.Node, collection bool, m mode) Type {
 		*n = r.asList(*n, text, m)
 		return ListType(typ)
 	}
-	if r.condition && typ.kind == kindAny {
-		r.fill(n, typ, StringType())
-	}
 	return typ
+}
+
+func (r *resolver) asList(n ast.Node, text string, m mode) ast.Node {
+	list := ListType(AnyType())
+	return r.invoke(n, &access{typ: list, text: text, mode: m}, list, readList, n)
 }
 
 func (r *resolver) predicate(x *ast.PredicateNode, m mode, element Type) Type {
@@ -288,37 +290,4 @@ func unify(a, b Type) Type {
 		return Type{kind: a.kind, elem: &elem}
 	}
 	return a
-}
-
-func (k resultKind) of(args []Type) Type {
-	first := AnyType()
-	if len(args) > 0 {
-		first = args[0]
-	}
-	switch k {
-	case resultString:
-		return StringType()
-	case resultBool:
-		return BoolType()
-	case resultInt:
-		return IntType()
-	case resultFloat:
-		return FloatType()
-	case resultStrings:
-		return ListType(StringType())
-	case resultSame:
-		return first
-	case resultElement:
-		return first.element()
-	case resultMapped:
-		return ListType(args[len(args)-1])
-	case resultUnified:
-		for _, a := range args {
-			first = unify(first, a)
-		}
-		return first
-	case resultAnything:
-		return ListType(AnyType())
-	}
-	return AnyType()
 }

@@ -14,16 +14,19 @@ var (
 		"the same; write string(…) for both")
 )
 
-// same is what == means. Two answers are refused because handlers disagree about them:
-// whether objects of JSON are equal, whose names count in any case for some, and whether
-// 42 and "42" are, which json.Number reads alike.
-func same(a, b any) (bool, error) {
+// same is what == means; it pays for what it looks at. Two answers are refused because
+// handlers disagree about them: whether objects of JSON are equal, whose names count in
+// any case for some, and whether 42 and "42" are, which json.Number reads alike.
+func (e *evaluation) same(a, b any) (bool, error) {
 	a, b = normalize(a), normalize(b)
+	if err := e.pay(comparisonPrice(a, b)); err != nil {
+		return false, err
+	}
 	if isObject(a) && isObject(b) {
-		return sameObjects(a, b)
+		return e.sameObjects(a, b)
 	}
 	if isList(a) && isList(b) {
-		return sameLists(a, b)
+		return e.sameLists(asList(a), asList(b))
 	}
 	if text, ok := a.(string); ok {
 		return sameText(text, b)
@@ -102,43 +105,49 @@ func isObject(v any) bool {
 	return false
 }
 
-func sameObjects(a, b any) (bool, error) {
+func (e *evaluation) sameObjects(a, b any) (bool, error) {
 	x, okX := a.(map[string]any)
 	y, okY := b.(map[string]any)
-	if !okX || !okY {
+	switch {
+	case isLazy(a) || isLazy(b):
+		return false, errTooMany
+	case !okX || !okY:
 		return false, errObjects
 	}
 	equal := len(x) == len(y)
 	for name, value := range x {
+		if err := e.pay(price{300 + len(name), 128}); err != nil {
+			return false, err
+		}
 		other, found := y[name]
 		equal = equal && found
 		if !found {
 			continue
 		}
-		e, err := same(value, other)
+		same, err := e.same(value, other)
 		if err != nil {
 			return false, err
 		}
-		equal = equal && e
+		equal = equal && same
 	}
 	return equal, nil
 }
 
+func isLazy(v any) bool {
+	_, lazy := v.(lazyMap)
+	return lazy
+}
+
 // sameLists looks at all elements: what is refused must not depend on where the lists
 // differ.
-func sameLists(a, b any) (bool, error) {
-	x, okX := asList(a)
-	y, okY := asList(b)
-	if !okX || !okY {
-		return runtime.Equal(a, b), nil
-	}
+func (e *evaluation) sameLists(x, y []any) (bool, error) {
 	equal := len(x) == len(y)
 	for i := range min(len(x), len(y)) {
-		e, err := same(x[i], y[i])
+		same, err := e.same(x[i], y[i])
 		if err != nil {
 			return false, err
 		}
-		equal = equal && e
+		equal = equal && same
 	}
 	return equal, nil
 }

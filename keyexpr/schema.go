@@ -15,7 +15,8 @@ type Variable struct {
 	// Type is the static type of the variable.
 	Type Type
 	// Registered marks a variable that the application provides. Its absence is
-	// the application's mistake ([ReasonUnset]), not the client's.
+	// the application's mistake ([ReasonUnset]), not the client's. "" and the zero value
+	// of a struct are absent, too.
 	Registered bool
 }
 
@@ -70,17 +71,43 @@ func (s *Schema) Slot(name string) (slot int, ok bool) {
 	return slot, ok
 }
 
-// RegisteredVariable returns a [Variable] that the application provides as Go
-// values of type t, with Go field names. A nil t is string.
-func RegisteredVariable(name string, t reflect.Type) (Variable, error) {
-	if t == nil {
-		t = reflect.TypeFor[string]()
+// With returns the schema in which a variable has another type, such as what is known of
+// the body of one route. A name that no variable has, and an invalid type, are errors.
+func (s *Schema) With(name string, t Type) (*Schema, error) {
+	slot, ok := s.slots[name]
+	if !ok {
+		return nil, fmt.Errorf("keyexpr: there is no variable %q", name)
 	}
-	typ, err := GoType(t, GoNames)
-	if err != nil {
-		return Variable{}, fmt.Errorf("keyexpr: variable %q: %w", name, err)
+	variables := slices.Clone(s.variables)
+	variables[slot].Type = t
+	return NewSchema(variables...)
+}
+
+// Registered declares a variable that the application computes for each request, such
+// as the authenticated principal.
+type Registered struct {
+	// Name is the name in expressions.
+	Name string
+	// Type is the Go type of the values, fields by Go names. Nil means string.
+	Type reflect.Type
+}
+
+// RegisteredVariables returns the variables that the application provides. Types that no
+// expression can read are errors, all of them joined.
+func RegisteredVariables(registered ...Registered) ([]Variable, error) {
+	variables := make([]Variable, len(registered))
+	var problems []error
+	for i, r := range registered {
+		if r.Type == nil {
+			r.Type = reflect.TypeFor[string]()
+		}
+		typ, err := GoType(r.Type, GoNames)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("keyexpr: variable %q: %w", r.Name, err))
+		}
+		variables[i] = Variable{Name: r.Name, Type: typ, Registered: true}
 	}
-	return Variable{Name: name, Type: typ, Registered: true}, nil
+	return variables, errors.Join(problems...)
 }
 
 // ArgumentName is the variable of the schemas made by [Argument].

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // habit is a construct of SpEL, the expression language of the Java original,
@@ -25,9 +27,9 @@ var spelVariable = regexp.MustCompile(`#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*
 
 // explain finds the habit behind an expression that does not parse.
 func (r *resolver) explain() bool {
-	found := false
-	for _, m := range spelVariable.FindAllStringSubmatchIndex(r.source, -1) {
-		name := r.source[m[2]:m[3]]
+	found, source := false, r.source.text
+	for _, m := range spelVariable.FindAllStringSubmatchIndex(source, -1) {
+		name := source[m[2]:m[3]]
 		if name == "index" || name == "acc" {
 			continue
 		}
@@ -35,8 +37,8 @@ func (r *resolver) explain() bool {
 		found = true
 	}
 	for _, h := range habits {
-		if at := h.pattern.FindStringIndex(r.source); at != nil {
-			r.habit(at[0]+strings.IndexAny(r.source[at[0]:], "!="), h.message, h.instead)
+		if at := h.pattern.FindStringIndex(source); at != nil {
+			r.habit(at[0]+strings.IndexAny(source[at[0]:], "!="), h.message, h.instead)
 			return true
 		}
 	}
@@ -44,8 +46,7 @@ func (r *resolver) explain() bool {
 }
 
 func (r *resolver) habit(offset int, message, suggestion string) {
-	runes := len([]rune(r.source[:offset]))
-	r.problems = append(r.problems, problem{runes, message, suggestion})
+	r.problems = append(r.problems, r.source.at(offset, message, suggestion))
 }
 
 // correction is what a SpEL name is called here.
@@ -53,7 +54,7 @@ func (r *resolver) correction(name string) string {
 	if found, ok := r.schema.find(name); ok {
 		return found
 	}
-	if similar := nearest(name, r.candidates()); similar != "" {
+	if similar := failpolicy.Nearest(name, r.candidates()); similar != "" {
 		return similar
 	}
 	return r.schema.guess(name)
@@ -64,15 +65,8 @@ func (r *resolver) candidates() []string {
 	var all []string
 	for _, v := range r.schema.variables {
 		all = append(all, v.Name)
-		switch v.Type.kind {
-		case kindKeyed:
-			for _, k := range v.Type.keyed.Known {
-				all = append(all, v.Name+"."+k)
-			}
-		case kindObject:
-			for _, f := range v.Type.object.Fields() {
-				all = append(all, v.Name+"."+f)
-			}
+		for _, name := range v.Type.names() {
+			all = append(all, v.Name+"."+name)
 		}
 	}
 	return all
@@ -106,40 +100,11 @@ func (r *resolver) method(x *ast.CallNode) Type {
 }
 
 // dashed finds header.X-Id, which reads as header.X minus Id.
-func (r *resolver) dashed(n ast.Node) bool {
-	minus, ok := n.(*ast.BinaryNode)
-	if !ok || minus.Operator != "-" {
+func (r *resolver) dashed(n *ast.BinaryNode) bool {
+	member, rest := dashes(n)
+	if member == nil || rest == "" {
 		return false
 	}
-	name, ok := dashedName(minus.Right)
-	left := minus.Left
-	for ok {
-		if inner, isMinus := left.(*ast.BinaryNode); isMinus && inner.Operator == "-" {
-			var part string
-			part, ok = dashedName(inner.Right)
-			name, left = part+"-"+name, inner.Left
-			continue
-		}
-		break
-	}
-	member, isMember := left.(*ast.MemberNode)
-	if !ok || !isMember {
-		return false
-	}
-	return r.dashedMember(member, name)
-}
-
-// dashedName accepts a name that is no variable, so that the difference of two
-// variables stays one.
-func dashedName(n ast.Node) (string, bool) {
-	id, ok := n.(*ast.IdentifierNode)
-	if !ok {
-		return "", false
-	}
-	return id.Value, true
-}
-
-func (r *resolver) dashedMember(member *ast.MemberNode, rest string) bool {
 	base, isName := member.Node.(*ast.IdentifierNode)
 	first, isString := member.Property.(*ast.StringNode)
 	if !isName || !isString {
@@ -150,6 +115,24 @@ func (r *resolver) dashedMember(member *ast.MemberNode, rest string) bool {
 		return false
 	}
 	r.used[base.Value] = true
-	r.report(first, base.Value+`["`+first.Value+"-"+rest+`"]`, "%s.%s-%s is a subtraction", base.Value, first.Value, rest)
+	r.report(first, base.Value+`["`+first.Value+rest+`"]`, "%s.%s%s is a subtraction", base.Value, first.Value, rest)
 	return true
+}
+
+// dashes is a member and the names that are subtracted from it.
+func dashes(n ast.Node) (member *ast.MemberNode, rest string) {
+	switch x := n.(type) {
+	case *ast.MemberNode:
+		return x, ""
+	case *ast.BinaryNode:
+		right := x.Right
+		for fallback, ok := right.(*ast.BinaryNode); ok && fallback.Operator == "??"; fallback, ok = right.(*ast.BinaryNode) {
+			right = fallback.Left // it binds more tightly
+		}
+		if name, ok := right.(*ast.IdentifierNode); ok && x.Operator == "-" {
+			member, rest = dashes(x.Left)
+			return member, rest + "-" + name.Value
+		}
+	}
+	return nil, ""
 }

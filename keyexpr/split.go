@@ -16,9 +16,23 @@ const opening = "#{"
 
 // segment is a stretch of literal text or the expression of one part.
 type segment struct {
-	text   string
-	isExpr bool
-	offset int // of text, in bytes from the start of the template
+	template string
+	text     string
+	isExpr   bool
+	offset   int // of text, in bytes from the start of the template
+}
+
+// at returns the problem at a byte offset of the text.
+func (s segment) at(offset int, message, suggestion string) *Error {
+	return at(s.template, s.offset+offset, message, suggestion)
+}
+
+// failed returns the problem that is an error of the language.
+func (s segment) failed(err error) *Error {
+	if positioned, ok := errors.AsType[*file.Error](err); ok {
+		return s.at(byteOffset(s.text, positioned.From), plainWords(positioned.Message), "")
+	}
+	return s.at(0, plainWords(firstLine(err.Error())), "")
 }
 
 // split cuts a template into segments. It stops at the first problem of the
@@ -28,7 +42,7 @@ func split(template string) ([]segment, *Error) {
 	for pos := 0; pos < len(template); {
 		i := strings.Index(template[pos:], opening)
 		if i < 0 {
-			return append(segments, segment{text: template[pos:], offset: pos}), nil
+			return append(segments, segment{template: template, text: template[pos:], offset: pos}), nil
 		}
 		hash := pos + i
 		if hash > 0 && template[hash-1] == '#' {
@@ -36,55 +50,51 @@ func split(template string) ([]segment, *Error) {
 				`#{"#{"} for a literal "#{", or #{"#"} before a part for a literal "#"`)
 		}
 		if i > 0 {
-			segments = append(segments, segment{text: template[pos:hash], offset: pos})
+			segments = append(segments, segment{template: template, text: template[pos:hash], offset: pos})
 		}
-		start := hash + len(opening)
-		end, problem := closing(template, start)
+		part := segment{template: template, text: template[hash+len(opening):], isExpr: true, offset: hash + len(opening)}
+		end, problem := part.closing()
 		if problem != nil {
 			return nil, problem
 		}
-		segments = append(segments, segment{text: template[start:end], isExpr: true, offset: start})
-		pos = end + 1
+		part.text = part.text[:end]
+		segments = append(segments, part)
+		pos = part.offset + end + 1
 	}
 	return segments, nil
 }
 
-// closing returns the offset of the brace that ends the part whose expression
-// begins at start. The language's own lexer decides what is a brace and what is
-// part of a string or comment.
-func closing(template string, start int) (int, *Error) {
-	source := template[start:]
+// closing returns the offset of the brace that ends the part which the text begins
+// with. The language's own lexer decides what is a brace and what is part of a string
+// or comment.
+func (s segment) closing() (int, *Error) {
 	lex := lexer.New()
-	lex.Reset(file.NewSource(source))
+	lex.Reset(file.NewSource(s.text))
 	for depth := 0; ; {
 		token, err := lex.Next()
 		if err != nil && !errors.Is(err, io.EOF) {
-			return 0, lexError(template, start, err)
+			return 0, s.lexError(err)
 		}
 		if err != nil || token.Kind == lexer.EOF {
-			return 0, at(template, start-len(opening), "the part is not closed", `"}" after the expression`)
+			return 0, s.at(-len(opening), "the part is not closed", `"}" after the expression`)
 		}
 		switch {
 		case token.Is(lexer.Bracket, "{"):
 			depth++
 		case token.Is(lexer.Bracket, "}") && depth == 0:
-			return start + byteOffset(source, token.From), nil
+			return byteOffset(s.text, token.From), nil
 		case token.Is(lexer.Bracket, "}"):
 			depth--
 		}
 	}
 }
 
-func lexError(template string, start int, err error) *Error {
-	var positioned *file.Error
-	if !errors.As(err, &positioned) {
-		return at(template, start, firstLine(err.Error()), "")
+func (s segment) lexError(err error) *Error {
+	positioned, ok := errors.AsType[*file.Error](err)
+	if ok && strings.HasPrefix(s.text[byteOffset(s.text, positioned.From):], "@") {
+		return s.at(byteOffset(s.text, positioned.From), "beans (@name) are not known here", "the name of a registered variable")
 	}
-	offset := start + byteOffset(template[start:], positioned.From)
-	if strings.HasPrefix(template[offset:], "@") {
-		return at(template, offset, "beans (@name) are not known here", "the name of a registered variable")
-	}
-	return at(template, offset, positioned.Message, "")
+	return s.failed(err)
 }
 
 // byteOffset converts an offset in runes, as the language counts.
@@ -99,19 +109,19 @@ func byteOffset(s string, runes int) int {
 }
 
 // checkLiteral refuses text that no key can hold.
-func checkLiteral(template string, s segment) *Error {
+func (s segment) checkLiteral() *Error {
 	for i, r := range s.text {
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(s.text[i:]); size <= 1 {
-				return at(template, s.offset+i, "the text is not valid UTF-8", "")
+				return s.at(i, "the text is not valid UTF-8", "")
 			}
 		}
 		if unicode.IsControl(r) {
-			return at(template, s.offset+i, fmt.Sprintf("the control character %U does not belong into a key", r), "")
+			return s.at(i, fmt.Sprintf("the control character %U does not belong into a key", r), "")
 		}
 	}
 	if i := strings.Index(s.text, hashMark); i >= 0 {
-		return at(template, s.offset+i, fmt.Sprintf("%q marks the hash of an overlong key and cannot be literal text", hashMark), "")
+		return s.at(i, fmt.Sprintf("%q marks the hash of an overlong key and cannot be literal text", hashMark), "")
 	}
 	return nil
 }

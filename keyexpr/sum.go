@@ -12,7 +12,7 @@ import (
 // languages without parts. A colon in a value is encoded, and these two would
 // otherwise be different locks. Other expressions are one term, themselves.
 func (s segment) terms(schema *Schema) []segment {
-	r := &resolver{schema: schema, source: s.text}
+	r := &resolver{schema: schema, source: s}
 	tokens, err := lexer.Lex(file.NewSource(r.text()))
 	if err != nil {
 		return []segment{s}
@@ -51,7 +51,7 @@ func isOpening(t lexer.Token) bool { return t.Value == "(" || t.Value == "[" || 
 // isText reports whether a token is a text that makes a difference as literal text,
 // and can be some.
 func isText(t lexer.Token) bool {
-	return t.Kind == lexer.String && strings.Contains(t.Value, ":") && checkLiteral(t.Value, segment{text: t.Value}) == nil
+	return t.Kind == lexer.String && strings.Contains(t.Value, ":") && segment{text: t.Value}.checkLiteral() == nil
 }
 
 // cut makes segments of operands: literal text of those that are a text with a
@@ -64,13 +64,13 @@ func (s segment) cut(operands [][]lexer.Token) []segment {
 		begin, end := byteOffset(s.text, first.From), byteOffset(s.text, last.To)
 		switch {
 		case len(operand) == 1 && isText(first):
-			terms = append(terms, segment{text: first.Value, offset: s.offset + begin})
+			terms = append(terms, segment{template: s.template, text: first.Value, offset: s.offset + begin})
 			open = false
 		case open:
 			term := &terms[len(terms)-1]
 			term.text = s.text[term.offset-s.offset : end]
 		default:
-			terms = append(terms, segment{text: s.text[begin:end], isExpr: true, offset: s.offset + begin})
+			terms = append(terms, segment{template: s.template, text: s.text[begin:end], isExpr: true, offset: s.offset + begin})
 			open = true
 		}
 	}

@@ -8,12 +8,32 @@ import (
 // Template is a compiled key template. It is immutable and safe for concurrent
 // use.
 type Template struct {
-	source string
+	origin
+
 	config config
 	pieces []piece
 	list   int // the piece that yields a list, or -1
-	used   []string
 }
+
+// origin is what a template or condition was made of.
+type origin struct {
+	source string
+	used   []string // sorted
+}
+
+// Uses reports whether a variable is read.
+func (o *origin) Uses(variable string) bool { return slices.Contains(o.used, variable) }
+
+// Variables returns the variables that are read, sorted.
+func (o *origin) Variables() []string { return slices.Clone(o.used) }
+
+func (o *origin) fail(failure *EvalError) error {
+	failure.Template = o.source
+	return failure
+}
+
+// String returns the source.
+func (o *origin) String() string { return o.source }
 
 // Key builds the key of a request. The error is an *[EvalError]. For a template
 // that yields a list Key is an error unless the list has exactly one element;
@@ -27,17 +47,9 @@ func (t *Template) Key(env Env) (string, error) {
 	}
 	var stack [128]byte
 	var m meter
-	key := stack[:0]
-	for i := range t.pieces {
-		p := &t.pieces[i]
-		if p.program == nil {
-			key = append(key, p.literal...)
-			continue
-		}
-		var failure *EvalError
-		if key, failure = t.appendPart(key, p, env, &m); failure != nil {
-			return "", t.fail(failure)
-		}
+	key, failure := t.join(stack[:0], t.pieces, env, &m)
+	if failure != nil {
+		return "", t.fail(failure)
 	}
 	return t.finish(key)
 }
@@ -65,15 +77,20 @@ func (t *Template) Keys(env Env) ([]string, error) {
 		return []string{key}, nil
 	}
 	var m meter
-	head, failure := t.join(t.pieces[:t.list], env, &m)
+	return t.keys(env, &m)
+}
+
+// keys builds those of a list.
+func (t *Template) keys(env Env, m *meter) ([]string, error) {
+	head, failure := t.join(nil, t.pieces[:t.list], env, m)
 	if failure != nil {
 		return nil, t.fail(failure)
 	}
-	tail, failure := t.join(t.pieces[t.list+1:], env, &m)
+	tail, failure := t.join(nil, t.pieces[t.list+1:], env, m)
 	if failure != nil {
 		return nil, t.fail(failure)
 	}
-	elements, failure := t.pieces[t.list].elements(env, &m)
+	elements, failure := t.pieces[t.list].elements(env, m)
 	if failure != nil {
 		return nil, t.fail(failure)
 	}
@@ -81,15 +98,14 @@ func (t *Template) Keys(env Env) ([]string, error) {
 	if failure != nil {
 		return nil, t.fail(failure)
 	}
-	if around := len(head) + len(tail); around > longText && !m.spend(env, keyPrice(around).times(len(texts))) {
+	if !m.spend(env, aroundByte.times((len(head)+len(tail))*len(texts))) {
 		return nil, t.fail(tooCostly(t.pieces[t.list].program.source))
 	}
 	return t.each(head, texts, tail)
 }
 
-// join builds the text of pieces without a list.
-func (t *Template) join(pieces []piece, env Env, m *meter) ([]byte, *EvalError) {
-	var text []byte
+// join appends the text of pieces without a list.
+func (t *Template) join(text []byte, pieces []piece, env Env, m *meter) ([]byte, *EvalError) {
 	for i := range pieces {
 		p := &pieces[i]
 		if p.program == nil {
@@ -130,10 +146,7 @@ func (t *Template) texts(elements []any) (map[string]struct{}, *EvalError) {
 		}
 		unique[string(text)] = struct{}{}
 		if len(unique) > t.config.maxElements {
-			return nil, &EvalError{
-				Reason: ReasonTooMany, Subject: p.program.source,
-				Detail: "yields more than " + strconv.Itoa(t.config.maxElements) + " keys",
-			}
+			return nil, failed(ReasonTooMany, p.program.source, "yields more than "+strconv.Itoa(t.config.maxElements)+" keys")
 		}
 	}
 	return unique, nil
@@ -151,11 +164,6 @@ func (t *Template) finish(key []byte) (string, error) {
 	return string(shorten(key, t.config.maxLength)), nil
 }
 
-func (t *Template) fail(failure *EvalError) error {
-	failure.Template = t.source
-	return failure
-}
-
 // IsList reports whether the template yields one key per element of a list.
 func (t *Template) IsList() bool { return t.list >= 0 }
 
@@ -166,15 +174,3 @@ func (t *Template) Constant() (key string, ok bool) {
 	}
 	return "", false
 }
-
-// Uses reports whether the template reads a variable.
-func (t *Template) Uses(variable string) bool {
-	_, found := slices.BinarySearch(t.used, variable)
-	return found
-}
-
-// Variables returns the variables that the template reads, sorted.
-func (t *Template) Variables() []string { return slices.Clone(t.used) }
-
-// String returns the source of the template.
-func (t *Template) String() string { return t.source }

@@ -1,5 +1,10 @@
 package keyexpr
 
+import (
+	"reflect"
+	"slices"
+)
+
 // Type is the static type of a variable, a field or an element. The zero Type
 // is invalid.
 type Type struct {
@@ -25,6 +30,56 @@ const (
 	kindObject
 	kindKeyed
 )
+
+// kinds say what a kind is called, the Go type of its values in the machine, and what a
+// missing one is in a condition.
+var kinds = [...]struct { //nolint:gochecknoglobals // a table that is only read
+	noun   string
+	goType reflect.Type
+	empty  any
+}{
+	kindInvalid: {"of no type", reflect.TypeFor[any](), nil},
+	kindAny:     {"of unknown type", reflect.TypeFor[any](), nil},
+	kindString:  {"a string", reflect.TypeFor[string](), ""},
+	kindBool:    {"a bool", reflect.TypeFor[bool](), false},
+	kindInt:     {"an integer", reflect.TypeFor[int](), 0},
+	kindFloat:   {"a float", reflect.TypeFor[float64](), 0.0},
+	kindList:    {"a list", reflect.TypeFor[[]any](), []any{}},
+	kindMap:     {"a map", reflect.TypeFor[map[string]any](), map[string]any{}},
+	kindObject:  {"an object", reflect.TypeFor[any](), nil},
+	kindKeyed:   {"a set of values", reflect.TypeFor[any](), nil},
+}
+
+// describe names a type for messages.
+func (t Type) describe() string {
+	noun := kinds[t.kind].noun
+	switch t.kind {
+	case kindObject:
+		return noun + " (" + t.object.Name() + ")"
+	case kindKeyed:
+		return noun + " (" + t.keyed.Noun + "s)"
+	}
+	return noun
+}
+
+// names are those that may follow a value in an expression, as far as they are known.
+func (t Type) names() []string {
+	switch t.kind {
+	case kindKeyed:
+		return slices.Clone(t.keyed.Known)
+	case kindObject:
+		return t.object.Fields()
+	}
+	return nil
+}
+
+// goType is the Go type that values of a type have in the machine.
+func (t Type) goType() reflect.Type {
+	if t.kind == kindList && (t.elem.kind == kindString || t.elem.kind == kindInt) {
+		return reflect.SliceOf(t.elem.goType())
+	}
+	return kinds[t.kind].goType
+}
 
 // StringType is the type of text. Its values are Go strings.
 func StringType() Type { return Type{kind: kindString} }

@@ -2,15 +2,13 @@ package keyexpr
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// normalize gives integers and floats the one Go type that the expression
-// machine computes with. An unsigned integer that does not fit stays as it is.
+// normalize gives integers, floats and lists the one Go type that expressions compute
+// with. An unsigned integer that does not fit stays as it is.
 func normalize(v any) any {
 	switch n := v.(type) {
 	case nil, string, bool, int, float64, []any, map[string]any:
@@ -39,22 +37,20 @@ func normalize(v any) any {
 		return float64(n)
 	case json.Number:
 		return FromJSONNumber(n)
+	case []string:
+		return boxed(n)
+	case []int:
+		return boxed(n)
 	}
 	return v
 }
 
-// asList is a value as a list. Some builtins, such as split, make lists of one type.
-func asList(v any) ([]any, bool) {
-	switch list := v.(type) {
-	case []any:
-		return list, true
-	case []string:
-		return boxed(list), true
-	case []int:
-		return boxed(list), true
-	default:
-		return nil, false
+func boxed[T any](values []T) []any {
+	list := make([]any, len(values))
+	for i, v := range values {
+		list[i] = v
 	}
+	return list
 }
 
 func fromUint(n uint64) any {
@@ -100,53 +96,39 @@ func fromFloat(f float64) any {
 
 // FromJSON converts a value decoded by encoding/json, best with UseNumber, to the
 // form [AnyType] describes; without UseNumber, integers from 2^53 on are floats and
-// no key parts. Maps and slices that have numbers inside are copied, the others are
-// returned as they are: the value may be shared, and is never changed.
+// no key parts. Maps and slices are copied: the value may be shared, and is never changed.
 func FromJSON(v any) any {
-	converted, _ := fromJSON(v)
-	return converted
+	room := math.MaxInt
+	return fromJSON(v, &room)
 }
 
-func fromJSON(v any) (converted any, changed bool) {
+// fromJSON converts as long as there is room for the elements.
+func fromJSON(v any, room *int) any {
 	switch x := v.(type) {
-	case json.Number:
-		return FromJSONNumber(x), true
 	case float64:
-		return fromFloat(x), true
+		return fromFloat(x)
 	case float32:
-		return fromFloat(float64(x)), true
+		return fromFloat(float64(x))
 	case map[string]any:
-		return fromJSONObject(x)
+		if *room -= len(x); *room < 0 {
+			return nil
+		}
+		own := make(map[string]any, len(x))
+		for name, element := range x {
+			own[name] = fromJSON(element, room)
+		}
+		return own
 	case []any:
-		return fromJSONList(x)
-	}
-	return v, false
-}
-
-func fromJSONObject(object map[string]any) (converted any, changed bool) {
-	own := object
-	for name, element := range object {
-		if e, other := fromJSON(element); other {
-			if !changed {
-				own, changed = maps.Clone(object), true
-			}
-			own[name] = e
+		if *room -= len(x); *room < 0 {
+			return nil
 		}
-	}
-	return own, changed
-}
-
-func fromJSONList(list []any) (converted any, changed bool) {
-	own := list
-	for i, element := range list {
-		if e, other := fromJSON(element); other {
-			if !changed {
-				own, changed = slices.Clone(list), true
-			}
-			own[i] = e
+		own := make([]any, len(x))
+		for i, element := range x {
+			own[i] = fromJSON(element, room)
 		}
+		return own
 	}
-	return own, changed
+	return normalize(v)
 }
 
 // describe names the kind of a value for messages, never the value.
@@ -164,33 +146,10 @@ func describe(v any) string {
 		return "an integer"
 	case float64:
 		return "a number with a fraction or exponent"
-	case []any, []string, []int, lazyList:
+	case []any, lazyList:
 		return "a list"
 	case []byte:
 		return "bytes"
 	}
 	return "an object"
-}
-
-// describe names a type for messages.
-func (t Type) describe() string {
-	switch t.kind {
-	case kindString:
-		return "a string"
-	case kindBool:
-		return "a bool"
-	case kindInt:
-		return "an integer"
-	case kindFloat:
-		return "a float"
-	case kindList:
-		return "a list"
-	case kindMap:
-		return "a map"
-	case kindObject:
-		return "an object (" + t.object.Name() + ")"
-	case kindKeyed:
-		return "a set of values (" + t.keyed.Noun + "s)"
-	}
-	return "of unknown type"
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"strings"
@@ -12,31 +13,24 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// payload is the body of a request after it has been read.
-type payload struct {
-	read  bool
-	bytes []byte
-	err   error
-}
-
 // Buffer reads the body into memory, up to the limit, and replaces the
 // request's Body by one that yields the same bytes. A server notices that a
 // client left only once the body is read, so adapters call it before they wait.
 // The error is a *[keyexpr.EvalError]; the handler can read all of the body even
 // then. A body whose announced length is over the limit is not touched.
 func (q *Request) Buffer() error {
-	if q.payload.read {
-		return q.payload.err
-	}
-	q.payload.read = true
+	_, err := q.payload.once(q.readBody)
+	return err
+}
+
+func (q *Request) readBody() ([]byte, error) {
 	switch {
 	case q.absent():
+		return nil, nil
 	case q.kept == nil && q.request.ContentLength > q.variables.maxBody:
-		q.payload.err = q.tooLarge(nil)
-	default:
-		q.payload.bytes, q.payload.err = q.readAll()
+		return nil, q.tooLarge(nil)
 	}
-	return q.payload.err
+	return q.readAll()
 }
 
 // absent reports whether there is no body, as far as that shows without reading: a
@@ -51,7 +45,7 @@ func (q *Request) readAll() ([]byte, error) {
 	if q.request.Body != nil {
 		original = q.request.Body
 	}
-	content, err := io.ReadAll(io.LimitReader(original, q.variables.maxBody+1))
+	content, err := io.ReadAll(io.LimitReader(original, min(q.variables.maxBody, math.MaxInt64-1)+1))
 	rest := io.Reader(original)
 	if q.consumed(content, err) {
 		content, rest, err = q.kept, http.NoBody, nil
@@ -74,7 +68,7 @@ func (q *Request) peek() (empty bool, err error) {
 	original := q.request.Body
 	first := make([]byte, 1)
 	if _, err := io.ReadFull(original, first); err != nil {
-		q.payload.read = true
+		q.payload.done = true
 		if errors.Is(err, io.EOF) {
 			return true, nil
 		}
@@ -122,46 +116,40 @@ func badBody(detail string, err error) error {
 // Body returns the bytes of the body, and false if they have not been read or
 // did not fit. The slice must not be changed.
 func (q *Request) Body() ([]byte, bool) {
-	return q.payload.bytes, q.payload.read && q.payload.err == nil
-}
-
-// media is the content type of a body.
-type media struct {
-	name   string
-	params map[string]string
+	return q.payload.value, q.payload.done && q.payload.err == nil
 }
 
 // content returns the bytes of a body of an accepted media type, nil if there
 // is none.
-func (q *Request) content(accepts func(mediaType string) bool, wanted string) ([]byte, media, error) {
+func (q *Request) content(accepts func(mediaType string) bool, wanted string) ([]byte, error) {
 	if q.absent() {
-		return nil, media{}, nil
+		return nil, nil
 	}
-	typ, err := q.media()
-	if err != nil || !accepts(typ.name) {
-		if empty, readErr := q.isEmpty(); readErr != nil || empty {
-			return nil, media{}, readErr
+	if name, _ := q.media(); !accepts(name) {
+		if empty, err := q.isEmpty(); err != nil || empty {
+			return nil, err
 		}
-		return nil, media{}, &keyexpr.EvalError{Reason: keyexpr.ReasonUnsupportedMedia, Detail: "needs a body of " + wanted}
+		return nil, &keyexpr.EvalError{Reason: keyexpr.ReasonUnsupportedMedia, Detail: "needs a body of " + wanted}
 	}
-	if err := q.Buffer(); err != nil {
-		return nil, media{}, err
-	}
-	return q.payload.bytes, typ, nil
+	return q.payload.once(q.readBody)
 }
 
-func (q *Request) media() (media, error) {
+// media is the content type of the body, empty if it is none.
+func (q *Request) media() (name string, params map[string]string) {
 	name, params, err := mime.ParseMediaType(q.request.Header.Get("Content-Type"))
-	return media{name, params}, err
+	if err != nil {
+		return "", nil
+	}
+	return name, params
 }
 
 // isEmpty finds out whether a body has no bytes. One that is announced is not waited
 // for.
 func (q *Request) isEmpty() (bool, error) {
 	switch {
-	case q.payload.read || q.kept != nil:
-		err := q.Buffer()
-		return err == nil && len(q.payload.bytes) == 0, err
+	case q.payload.done || q.kept != nil:
+		content, err := q.payload.once(q.readBody)
+		return err == nil && len(content) == 0, err
 	case q.request.ContentLength > 0:
 		return false, nil
 	default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -160,6 +161,20 @@ func TestBody_KeyFails(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The largest number there is stands for no limit.
+func TestBody_WithoutALimit(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{MaxBody: math.MaxInt64})
+	const body = `{"id": "abc"}`
+	r := chunked(post(t, "application/json", body))
+	if key, err := compile(t, v, `#{body.id}`).Key(v.Request(r, &host{})); err != nil || key != "abc" {
+		t.Errorf("got %q, %v", key, err)
+	}
+	if rest, err := io.ReadAll(r.Body); err != nil || string(rest) != body {
+		t.Errorf("the handler reads %q, %v", rest, err)
 	}
 }
 

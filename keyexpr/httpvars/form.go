@@ -14,6 +14,9 @@ const (
 	multipartForm  = "multipart/form-data"
 )
 
+// parsed are the methods under which net/http parses a urlencoded body.
+var parsed = map[string]bool{http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true} //nolint:gochecknoglobals // a table that is only read
+
 func isForm(mediaType string) bool { return mediaType == urlencodedForm || mediaType == multipartForm }
 
 // parseForm is what a handler finds in PostForm when it has parsed the form: of a
@@ -21,32 +24,22 @@ func isForm(mediaType string) bool { return mediaType == urlencodedForm || media
 // and what a middleware has parsed before.
 func (q *Request) parseForm() (url.Values, error) {
 	r := q.request
-	if r.MultipartForm != nil || q.parsedOrNoForm() {
+	name, params := q.media()
+	if r.MultipartForm != nil || name == urlencodedForm && (r.PostForm != nil || !parsed[r.Method]) {
 		return r.PostForm, nil
 	}
-	content, typ, err := q.content(isForm, urlencodedForm+" or "+multipartForm)
+	content, err := q.content(isForm, urlencodedForm+" or "+multipartForm)
 	switch {
 	case err != nil || len(content) == 0:
 		return r.PostForm, err
-	case typ.name == multipartForm: // the boundary does not tell: any type may have one
-		return q.parseMultipart(content, typ.params["boundary"])
+	case name == multipartForm: // the boundary does not tell: any type may have one
+		return q.parseMultipart(content, params["boundary"])
 	}
 	form, err := url.ParseQuery(string(content))
 	if err != nil {
 		return nil, badBody("needs a well-formed form", err)
 	}
 	return form, nil
-}
-
-// parsedOrNoForm reports whether the body is a urlencoded one that the handler will
-// not parse: it was parsed, or has a method for which net/http does not.
-func (q *Request) parsedOrNoForm() bool {
-	r := q.request
-	typ, err := q.media()
-	if err != nil || typ.name != urlencodedForm {
-		return false
-	}
-	return r.PostForm != nil || r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch
 }
 
 // parseMultipart adds the values of a multipart body to what was parsed before.

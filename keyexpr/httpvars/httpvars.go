@@ -58,7 +58,11 @@
 // in the place of the float64.
 package httpvars
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
 
 // DefaultMaxBody is the largest body in bytes that expressions read.
 const DefaultMaxBody = 1 << 20
@@ -85,14 +89,8 @@ type Config struct {
 	Registered []Registered
 }
 
-// Registered declares a variable that the application computes from the
-// request, such as the authenticated principal.
-type Registered struct {
-	// Name is the name in expressions.
-	Name string
-	// Type is the Go type of the values, fields by Go names. Nil means string.
-	Type reflect.Type
-}
+// Registered declares a variable that the application computes from the request.
+type Registered = keyexpr.Registered
 
 // Host answers what only the router of a request knows. Its methods are called
 // on the goroutine that builds the key, only if an expression needs them.

@@ -10,7 +10,7 @@ import (
 )
 
 func (q *Request) decodeBody() (any, error) {
-	content, _, err := q.content(isJSON, "application/json")
+	content, err := q.content(isJSON, "application/json")
 	if err != nil || len(content) == 0 {
 		return nil, err
 	}

@@ -14,12 +14,12 @@ type Request struct {
 	host      Host
 
 	query      url.Values
-	cookies    cookies
-	kept       []byte // of a body that was read before; see KeptBody
-	payload    payload
+	cookies    map[string][]string // as handlers see them
+	kept       []byte              // of a body that was read before; see KeptBody
+	payload    result[[]byte]      // the body after it has been read
 	form       result[url.Values]
 	body       result[any]
-	registered map[int]result[any]
+	registered []result[any]
 }
 
 // result is what a variable was computed to be.
@@ -54,16 +54,10 @@ func (q *Request) Value(slot int) (any, error) {
 }
 
 func (q *Request) registeredValue(i int) (any, error) {
-	r := q.registered[i]
-	if r.done {
-		return r.value, r.err
-	}
-	value, err := r.once(func() (any, error) { return q.host.Registered(i) })
 	if q.registered == nil {
-		q.registered = make(map[int]result[any])
+		q.registered = make([]result[any], q.variables.registered)
 	}
-	q.registered[i] = r
-	return value, err
+	return q.registered[i].once(func() (any, error) { return q.host.Registered(i) })
 }
 
 // Item implements [keyexpr.Env].
@@ -82,7 +76,10 @@ func (q *Request) Item(slot int, key string, i int) (string, int, error) {
 		}
 		return pick(q.request.Header[key], i)
 	case slotCookie:
-		return q.cookie(key, i)
+		if q.cookies == nil {
+			q.cookies = q.parseCookies()
+		}
+		return pick(q.cookies[key], i)
 	case slotForm:
 		form, err := q.form.once(q.parseForm)
 		if err != nil {
@@ -91,6 +88,20 @@ func (q *Request) Item(slot int, key string, i int) (string, int, error) {
 		return pick(form[key], i)
 	}
 	return "", 0, nil
+}
+
+// parseCookies reads the header once, so that the number of cookies and that of the
+// questions do not multiply.
+func (q *Request) parseCookies() map[string][]string {
+	cookies := map[string][]string{}
+	for _, cookie := range q.request.Cookies() {
+		value := cookie.Value
+		if decode := q.variables.cookieValue; decode != nil {
+			value = decode(value)
+		}
+		cookies[cookie.Name] = append(cookies[cookie.Name], value)
+	}
+	return cookies
 }
 
 func single(value string) (string, int, error) { return value, 1, nil }
@@ -102,4 +113,22 @@ func pick(values []string, i int) (string, int, error) {
 	return values[i], len(values), nil
 }
 
-var _ keyexpr.Env = (*Request)(nil)
+// Size implements [keyexpr.Sized]: the bytes of the request line, the headers, and of
+// the body as far as it was read.
+func (q *Request) Size() int {
+	size := len(q.request.Method) + len(q.request.Host) + len(q.payload.value)
+	if u := q.request.URL; u != nil {
+		size += len(u.Path) + len(u.RawQuery)
+	}
+	for name, values := range q.request.Header {
+		for _, value := range values {
+			size += len(name) + len(value)
+		}
+	}
+	return size
+}
+
+var (
+	_ keyexpr.Env   = (*Request)(nil)
+	_ keyexpr.Sized = (*Request)(nil)
+)

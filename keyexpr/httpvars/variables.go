@@ -30,12 +30,13 @@ type Variables struct {
 	body        reflect.Type
 	maxBody     int64
 	cookieValue func(raw string) string // nil leaves it
+	registered  int                     // how many there are
 }
 
 // New checks a config. Bad names, clashes with the standard variables and
 // unusable types are errors, all of them joined.
 func New(c Config) (*Variables, error) {
-	v := &Variables{body: c.Body, maxBody: c.MaxBody, cookieValue: c.CookieValue}
+	v := &Variables{body: c.Body, maxBody: c.MaxBody, cookieValue: c.CookieValue, registered: len(c.Registered)}
 	if c.MaxBody == 0 {
 		v.maxBody = DefaultMaxBody
 	}
@@ -47,7 +48,7 @@ func New(c Config) (*Variables, error) {
 	if err != nil {
 		problems = append(problems, fmt.Errorf("httpvars: the body's type %v: %w", c.Body, err))
 	}
-	registered, err := registeredVariables(c.Registered)
+	registered, err := keyexpr.RegisteredVariables(c.Registered...)
 	problems = append(problems, err)
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
@@ -87,16 +88,6 @@ func standard(c *Config, body keyexpr.Type) []keyexpr.Variable {
 		slotClientIP: {Name: "client_ip", Type: keyexpr.StringType()},
 	}
 	return variables[:]
-}
-
-func registeredVariables(registered []Registered) ([]keyexpr.Variable, error) {
-	var variables []keyexpr.Variable
-	var problems []error
-	for _, r := range registered {
-		v, err := keyexpr.RegisteredVariable(r.Name, r.Type)
-		variables, problems = append(variables, v), append(problems, err)
-	}
-	return variables, errors.Join(problems...)
 }
 
 // Schema returns the schema to compile templates against.

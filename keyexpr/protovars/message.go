@@ -166,22 +166,12 @@ func keyValue(kind protoreflect.Kind, text string) (protoreflect.Value, error) {
 
 func scalar(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 	switch fd.Kind() {
-	case protoreflect.StringKind:
-		return v.String()
-	case protoreflect.BoolKind:
-		return v.Bool()
 	case protoreflect.BytesKind:
 		return hex.EncodeToString(v.Bytes())
 	case protoreflect.EnumKind:
 		return enumName(fd.Enum(), v.Enum())
-	case protoreflect.FloatKind, protoreflect.DoubleKind:
-		return v.Float()
-	case protoreflect.MessageKind, protoreflect.GroupKind:
-		return v.Message()
-	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
-		return v.Uint()
 	}
-	return v.Int()
+	return v.Interface()
 }
 
 // enumName is the name of an enum's value; a number without a name stays one.

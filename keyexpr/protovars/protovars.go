@@ -35,8 +35,7 @@
 package protovars
 
 import (
-	"reflect"
-
+	"github.com/interlock-go/interlock/keyexpr"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -49,14 +48,8 @@ type Config struct {
 	Registered []Registered
 }
 
-// Registered declares a variable that the application computes from the call,
-// such as the authenticated principal.
-type Registered struct {
-	// Name is the name in expressions.
-	Name string
-	// Type is the Go type of the values, fields by Go names. Nil means string.
-	Type reflect.Type
-}
+// Registered declares a variable that the application computes from the call.
+type Registered = keyexpr.Registered
 
 // Host answers what only the server of a call knows. Its methods are called on
 // the goroutine that builds the key, only if an expression needs them.

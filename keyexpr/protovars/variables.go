@@ -1,7 +1,6 @@
 package protovars
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -41,7 +40,7 @@ func New(c Config) (*Variables, error) {
 		v.message, v.request, v.registered = c.Request.FullName(), slotRegistered, slotRegistered+1
 		variables = append(variables, keyexpr.Variable{Name: "req", Type: keyexpr.ObjectType(message{c.Request})})
 	}
-	registered, err := registeredVariables(c.Registered)
+	registered, err := keyexpr.RegisteredVariables(c.Registered...)
 	if err != nil {
 		return nil, err
 	}
@@ -49,16 +48,6 @@ func New(c Config) (*Variables, error) {
 		return nil, err
 	}
 	return v, nil
-}
-
-func registeredVariables(registered []Registered) ([]keyexpr.Variable, error) {
-	var variables []keyexpr.Variable
-	var problems []error
-	for _, r := range registered {
-		v, err := keyexpr.RegisteredVariable(r.Name, r.Type)
-		variables, problems = append(variables, v), append(problems, err)
-	}
-	return variables, errors.Join(problems...)
 }
 
 // Schema returns the schema to compile templates against.
@@ -132,10 +121,7 @@ func (c *Call) registeredValue(i int) (any, error) {
 }
 
 // Item implements [keyexpr.Env].
-func (c *Call) Item(slot int, key string, i int) (string, int, error) {
-	if slot != slotMetadata {
-		return "", 0, nil
-	}
+func (c *Call) Item(_ int, key string, i int) (string, int, error) {
 	if c.metadata.values == nil || c.metadata.key != key {
 		c.metadata = entry{key, c.host.Metadata(key)}
 	}

@@ -1,0 +1,309 @@
+package keyexpr_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gotest.tools/v3/golden"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// failing are templates and requests that yield no key. The messages are for an operator
+// who reads a log: each says what failed, and where that helps what to write.
+var failing = []struct {
+	template string
+	request  request
+}{
+	// missing
+	{`o:#{path.orderId}`, request{}},
+	{`o:#{query.id}`, request{}},
+	{`o:#{header["X-Id"]}`, request{}},
+	{`o:#{body}`, request{}},
+	{`o:#{body.id}`, request{}},
+	{`o:#{body.id}`, body(`{"id": null}`)},
+	{`o:#{body.a.b.c}`, body(`{"a": {}}`)},
+	{`o:#{body["strange name"].x}`, body(`{}`)},
+	{`o:#{body.a[2]}`, body(`{"a": [1]}`)},
+	{`o:#{body.a[body.i]}`, body(`{"a": [1], "i": 4}`)},
+	{`o:#{query.id[1]}`, request{query: entries{"id": {"a"}}}},
+	{`o:#{query[body.name]}`, body(`{"name": "x"}`)},
+	{`o:#{query.id[:]}`, request{}},
+	{`o:#{map(body.items, .sku)}`, body(`{}`)},
+	{`o:#{map(body.items, .sku)}`, body(`{"items": [{"sku": "a"}, {}]}`)},
+	{`o:#{find(body.items, .main).sku}`, body(`{"items": []}`)},
+	{`o:#{body.id == 1 ? "a" : "b"}`, body(`{}`)},
+	{`o:#{"x-" + body.id}`, body(`{}`)},
+	{`o:#{"x-" + find(body.ids, # == 1)}`, body(`{"ids": []}`)},
+	{`o:#{string(body.id)}`, body(`{}`)},
+	{`o:#{body.ids[:]}`, body(`{"ids": ["a", null]}`)},
+	// empty
+	{`o:#{path.orderId}`, path("")},
+	{`o:#{body.id}`, body(`{"id": ""}`)},
+	{`o:#{trim(path.orderId)}`, path(" ")},
+	{`o:#{"x-" + trim(path.orderId)}`, path(" ")},
+	{`o:#{body.ids[:]}`, body(`{"ids": []}`)},
+	{`o:#{body.ids[:]}`, body(`{"ids": ["a", ""]}`)},
+	// of the wrong type
+	{`o:#{body.id}`, body(`{"id": 1.5}`)},
+	{`o:#{body.id}`, body(`{"id": {}}`)},
+	{`o:#{body.id}`, body(`{"id": [1]}`)},
+	{`o:#{body.id[:]}`, body(`{"id": "a"}`)},
+	{`o:#{body.id.x}`, body(`{"id": "a"}`)},
+	{`o:#{body.id[0]}`, body(`{"id": "a"}`)},
+	{`o:#{body.x}`, body(`[1]`)},
+	{`o:#{body[0]}`, body(`{"a": 1}`)},
+	{`o:#{body.a[body.i]}`, body(`{"a": [1], "i": "x"}`)},
+	{`o:#{body.a[body.i]}`, body(`{"a": {"x": 1}, "i": true}`)},
+	{`o:#{body.a[body.i]}`, body(`{"a": "text", "i": "x"}`)},
+	{`o:#{query[body.i]}`, body(`{"i": 3}`)},
+	{`o:#{map(body.items, .sku)}`, body(`{"items": {"sku": 1}}`)},
+	{`o:#{body.ids[:]}`, body(`{"ids": [1.5]}`)},
+	{`o:#{body.ids[:]}`, body(`{"ids": [[1]]}`)},
+	// repeated, too many
+	{`o:#{query.id}`, request{query: entries{"id": {"a", "b"}}}},
+	{`o:#{header["X-Id"]}`, request{header: entries{"X-Id": {"a", "b"}}}},
+	{`o:#{lower(query.id)}`, request{query: entries{"id": {"a", "b"}}}},
+	{`o:#{body.ids[:]}`, body(`{"ids": [` + strings.Repeat("1,", 1000) + `1]}`)},
+	{`o:#{len(body.ids)}`, body(`{"ids": [` + strings.Repeat("1,", 1000) + `1]}`)},
+	{`o:#{1..101}`, request{}},
+	// expressions
+	{`o:#{body.a + body.b}`, body(`{"a": 1, "b": "x"}`)},
+	{`o:#{body.a + 1}`, body(`{"a": 18446744073709551615}`)},
+	{`o:#{body.a - 1}`, body(`{"a": "x"}`)},
+	{`o:#{1 % body.a}`, body(`{"a": 0}`)},
+	{`o:#{body.a > 1 ? 1 : 2}`, body(`{"a": "x"}`)},
+	{`o:#{body.a and body.a}`, body(`{"a": "x"}`)},
+	{`o:#{not body.a}`, body(`{"a": "x"}`)},
+	{`o:#{lower(body.a)}`, body(`{"a": 1}`)},
+	{`o:#{replace(body.a, "a", body.b)}`, body(`{"a": "x", "b": []}`)},
+	{`o:#{split(body.a, ",", body.b)}`, body(`{"a": "x", "b": "y"}`)},
+	{`o:#{join(body.a, ",")}`, body(`{"a": [1]}`)},
+	{`o:#{int(body.a)}`, body(`{"a": "x"}`)},
+	{`o:#{int(body.a)}`, body(`{"a": 1.5}`)},
+	{`o:#{string(body.a)}`, body(`{"a": {}}`)},
+	{`o:#{float(body.a) > 1 ? 1 : 2}`, body(`{"a": "inf"}`)},
+	{`o:#{keys(body.a)}`, body(`{"a": 1}`)},
+	{`o:#{values(body.a)}`, body(`{"a": []}`)},
+	{`o:#{"a" in body.a ? 1 : 2}`, body(`{"a": 1}`)},
+	{`o:#{body.a in body.b ? 1 : 2}`, body(`{"a": 1, "b": {}}`)},
+	{`o:#{body.a == "1" ? 1 : 2}`, body(`{"a": 1}`)},
+	{`o:#{sort(body.a, body.b)[0]}`, body(`{"a": [2, 1], "b": "up"}`)},
+	{`o:#{fromBase64(body.a)}`, body(`{"a": "!"}`)},
+	{`o:#{body.a matches "x" ? 1 : 2}`, body(`{"a": 1}`)},
+	{`o:#{filter(body.a, #)}`, body(`{"a": [1]}`)},
+	{`o:#{max(body.a)}`, body(`{"a": ["x"]}`)},
+	{`o:#{body.a[1:0]}`, body(`{"a": "x"}`)},
+	{`o:#{body.a[1:4]}`, body(`{"a": 7}`)},
+	{`o:#{body.a[body.b:4]}`, body(`{"a": "x", "b": "y"}`)},
+	{`o:#{bitshl(1, body.a)}`, body(`{"a": -7}`)},
+	{`o:#{len({(body.a): 1})}`, body(`{"a": 7}`)},
+	// the application's fault
+	{`o:#{principal}`, request{}},
+	{`o:#{principal}`, request{principal: ""}},
+	{`o:#{principal ?? "nobody"}`, request{}},
+}
+
+func TestEvalError_Messages(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for _, tt := range failing {
+		keys, err := compile(t, tt.template).Keys(tt.request.env(t))
+		failure, ok := errors.AsType[*keyexpr.EvalError](err)
+		if !ok {
+			t.Errorf("%s of %.60s: got %q, %v", tt.template, tt.request.body, keys, err)
+			continue
+		}
+		if failure.Template != tt.template || strings.Contains(err.Error(), "$") {
+			t.Errorf("%s: got %v, which names another template or something internal", tt.template, err)
+		}
+		b.WriteString("=== " + tt.template + " " + shortened(tt.request.body) + "\n" + failure.Reason.String() + ": " + err.Error() + "\n")
+	}
+	golden.Assert(t, b.String(), "requests.golden")
+}
+
+func shortened(text string) string {
+	if len(text) > 60 {
+		return text[:60] + "…"
+	}
+	return text
+}
+
+// An error is for a log, which must not show what a client sent.
+func TestEvalError_ShowsNoValue(t *testing.T) {
+	t.Parallel()
+	const secret = "5ecret"
+	requests := []request{
+		body(`{"a": "` + secret + `", "b": "` + secret + `", "i": "` + secret + `", "id": "` + secret + `", "ids": ["` + secret + `", null], "items": "` + secret + `", "name": "` + secret + `", "x": "` + secret + `"}`),
+		body(`{"a": ["` + secret + `"], "b": {"` + secret + `": 1}, "i": "` + secret + `", "id": {"` + secret + `": "` + secret + `"}, "ids": {"` + secret + `": 1}, "items": [{"` + secret + `": 1}]}`),
+		{path: entries{"orderId": {secret, secret}}, query: entries{"id": {secret, secret}}, header: entries{"X-Id": {secret, secret}}},
+	}
+	for _, tt := range failing {
+		for _, r := range requests {
+			if _, err := compile(t, tt.template).Keys(r.env(t)); err != nil && strings.Contains(err.Error(), secret) {
+				t.Errorf("%s shows what was sent: %v", tt.template, err)
+			}
+		}
+	}
+}
+
+// brokenEnv fails for a reason of its own.
+type brokenEnv struct{ err error }
+
+func (b brokenEnv) Value(int) (any, error)                     { return nil, b.err }
+func (b brokenEnv) Item(int, string, int) (string, int, error) { return "", 0, b.err }
+
+func TestEvalError_OfTheEnv(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the store is down")
+	known := &keyexpr.EvalError{Reason: keyexpr.ReasonBadBody, Detail: "needs a body of JSON", Err: cause}
+	named := &keyexpr.EvalError{Reason: keyexpr.ReasonTooLarge, Subject: "the upload", Detail: "is too large"}
+	tests := []struct {
+		template, want string
+		err            error
+		reason         keyexpr.Reason
+	}{
+		{`#{path.orderId}`, "keyexpr: key #{path.orderId}: path.orderId cannot be computed: the store is down", cause, keyexpr.ReasonInternal},
+		{`#{query.id[:]}`, "keyexpr: key #{query.id[:]}: query.id[:] cannot be computed: the store is down", cause, keyexpr.ReasonInternal},
+		{`#{query.id ?? "x"}`, `keyexpr: key #{query.id ?? "x"}: query.id cannot be computed: the store is down`, cause, keyexpr.ReasonInternal},
+		{`#{body.id}`, "keyexpr: key #{body.id}: body.id needs a body of JSON: the store is down", known, keyexpr.ReasonBadBody},
+		{`#{lower(body.id)}`, "keyexpr: key #{lower(body.id)}: body.id needs a body of JSON: the store is down", known, keyexpr.ReasonBadBody},
+		{`#{map(body.ids, .x)}`, "keyexpr: key #{map(body.ids, .x)}: body.ids needs a body of JSON: the store is down", known, keyexpr.ReasonBadBody},
+		{`#{body.id}`, "keyexpr: key #{body.id}: the upload is too large", named, keyexpr.ReasonTooLarge},
+		{`#{method}`, "keyexpr: key #{method}: method cannot be computed: the store is down", cause, keyexpr.ReasonInternal},
+		{`#{principal}`, "keyexpr: key #{principal}: principal cannot be computed: the store is down", cause, keyexpr.ReasonInternal},
+	}
+	for _, tt := range tests {
+		_, err := compile(t, tt.template).Keys(brokenEnv{tt.err})
+		if err == nil || err.Error() != tt.want || reasonOf(t, err) != tt.reason {
+			t.Errorf("%s: got %v, want %s", tt.template, err, tt.want)
+		}
+		if !errors.Is(tt.err, named) && !errors.Is(err, cause) {
+			t.Errorf("%s: %v does not wrap its cause", tt.template, err)
+		}
+	}
+	if known.Subject != "" || known.Template != "" {
+		t.Errorf("the error of the Env was changed: %+v", known)
+	}
+}
+
+func TestReason_String(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for r := keyexpr.ReasonMissing; r <= keyexpr.ReasonInternal; r++ {
+		name := r.String()
+		if name == "unknown" || name == "" || seen[name] || strings.ToLower(name) != name || strings.Contains(name, " ") {
+			t.Errorf("reason %d is called %q", r, name)
+		}
+		seen[name] = true
+	}
+	for _, r := range []keyexpr.Reason{0, keyexpr.ReasonInternal + 1, 255} {
+		if got := r.String(); got != "unknown" {
+			t.Errorf("reason %d is called %q, want unknown", r, got)
+		}
+	}
+}
+
+// A position is that of a character, in the line where it stands.
+func TestError_Position(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		template     string
+		line, column int
+	}{
+		{`#{x}`, 1, 3},
+		{`order:#{x}`, 1, 9},
+		{`ордер:#{x}`, 1, 9},
+		{"a\tb:#{x}", 1, 2},
+		{`a:#{ x }`, 1, 6},
+		{`a:#{path.orderId + x}`, 1, 20},
+		{`a:#{"ü" + x}`, 1, 11},
+		{`a:#{path.orderId}:#{x}`, 1, 21},
+		{"a:#{path.orderId +\n x}", 2, 2},
+		{"a:#{\n\n\n\tx}", 4, 2},
+		{"a:#{path.orderId}:#{\n  path.x}", 2, 8},
+		{`a:#{map(body.xs, .y + x)}`, 1, 23},
+		{`a:#{let y = x; y}`, 1, 13},
+		{`a:#{query.id[x]}`, 1, 14},
+		{`a:#{{"k": x}.k}`, 1, 11},
+		{`a:#{path.orderId ?? x}`, 1, 21},
+		{`a:#{path.orderId == x ? 1 : 2}`, 1, 21},
+		{`a:#{method == "x" ? x : 2}`, 1, 21},
+		{`a:#{[1, x]}`, 1, 9},
+		{`a:#{not x}`, 1, 9},
+		{`a:#{-x}`, 1, 6},
+		{`a:#{upper(x)}`, 1, 11},
+		{`a:#{"b:" + x}`, 1, 12},
+	}
+	for _, tt := range tests {
+		_, err := keyexpr.Compile(tt.template, requestSchema(t))
+		problem, ok := errors.AsType[*keyexpr.Error](err)
+		if !ok {
+			t.Errorf("%q: got %v", tt.template, err)
+			continue
+		}
+		if problem.Line != tt.line || problem.Column != tt.column || problem.Template != tt.template {
+			t.Errorf("%q: got %d:%d of %q, want %d:%d", tt.template, problem.Line, problem.Column, problem.Template, tt.line, tt.column)
+		}
+	}
+}
+
+// The caret stands under the problem, whatever is before it.
+func TestError_Caret(t *testing.T) {
+	t.Parallel()
+	for _, template := range []string{`x:#{typo}`, "a:\u00fc#{typo}", "a:#{path.orderId +\n\ttypo}", `#{path.orderId}:#{typo}`, "a:#{1 +\n  2 + typo\n}"} {
+		_, err := keyexpr.Compile(template, requestSchema(t))
+		if err == nil {
+			t.Errorf("%q compiles", template)
+			continue
+		}
+		lines := strings.Split(err.Error(), "\n")
+		for i, line := range lines {
+			if !strings.HasSuffix(line, "^") {
+				continue
+			}
+			column := len([]rune(line)) - 1
+			if above := []rune(lines[i-1]); !strings.HasPrefix(string(above[column:]), "t") {
+				t.Errorf("%q: the caret stands under %q", template, string(above[column:]))
+			}
+		}
+	}
+}
+
+// A problem made by hand is shown without a line that is not there.
+func TestError_WithoutTemplate(t *testing.T) {
+	t.Parallel()
+	for want, problem := range map[string]*keyexpr.Error{
+		"keyexpr: 1:1: it is bad":                            {Line: 1, Column: 1, Message: "it is bad"},
+		"keyexpr: 9:1: it is bad":                            {Template: "a", Line: 9, Column: 1, Message: "it is bad"},
+		"keyexpr: 0:0: it is bad\n  write x":                 {Template: "a", Message: "it is bad", Suggestion: "x"},
+		"keyexpr: 1:2: it is bad\n  | ab\n  |  ^\n  write b": {Template: "ab", Line: 1, Column: 2, Message: "it is bad", Suggestion: "b"},
+	} {
+		if got := problem.Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestCompile_ProblemsAreInOrder(t *testing.T) {
+	t.Parallel()
+	_, err := keyexpr.Compile("${a}:#{path.x}\n:#{path.y}:#{z}", requestSchema(t))
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		t.Fatalf("got %v, want joined errors", err)
+	}
+	var at [][2]int
+	for _, e := range joined.Unwrap() {
+		problem, ok := errors.AsType[*keyexpr.Error](e)
+		if !ok {
+			t.Fatalf("got %T", e)
+		}
+		at = append(at, [2]int{problem.Line, problem.Column})
+	}
+	// The third is the line break.
+	if want := [][2]int{{1, 1}, {1, 13}, {1, 15}, {2, 9}, {2, 14}}; !reflect.DeepEqual(at, want) {
+		t.Errorf("got %v, want %v", at, want)
+	}
+}

@@ -1,0 +1,90 @@
+package keyexpr_test
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// operands have the same digits in a value of each type that an expression can meet.
+func operands() []any {
+	return []any{
+		"4111-1111", 41111111, -41111111, 4111.1111, uint64(11111111111111111111), json.Number("41111111111111111111111"),
+		[]any{"4111-1111", 41111111},
+		object{"card": "4111-1111"},
+		true, 0,
+	}
+}
+
+// applied are the operators and builtins of the language with operands a and b, however
+// they may be written.
+func applied() []string {
+	forms := []string{
+		"-a", "not a", "a and b", "a or b", "a ? 1 : 2", "a - b", "a * b", "a / b", "a % b", "a ** b", "a not in b", `a matches "x"`,
+		"a[b]", "a[0]", "a.x", "a[1:4]", "a[b:]", "a[:b]", "a[b:4]", "a[:]", "{(a): b}", "[a, b][a]", "let x = a; x[b:4]",
+		"sortBy(a, #, b)", "map(a, #[b:])", "filter(a, b)",
+	}
+	for _, name := range slices.Sorted(maps.Keys(keyexpr.Metered())) {
+		forms = append(forms, "a "+name+" b")
+	}
+	for _, names := range []map[string]bool{keyexpr.Metered(), keyexpr.Loops(), constantBuiltins} {
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			for _, arguments := range []string{"(a)", "(a, b)", "(a, b, a)", "(a, b, a, b)", "([a], b)", "([a, b])", "(1, a)"} {
+				forms = append(forms, name+arguments)
+			}
+		}
+	}
+	return forms
+}
+
+// Whatever fails with whatever values: the error says why, and shows none of them.
+func TestEvalError_ShowsNoValueOfAnyType(t *testing.T) {
+	t.Parallel()
+	failures := 0
+	for _, form := range applied() {
+		c, err := keyexpr.Compile(`#{let a = body.a; let b = body.b; len([`+form+`])}`, requestSchema(t))
+		if err != nil {
+			continue // such as a builtin with too many arguments
+		}
+		for _, a := range operands() {
+			for _, b := range operands() {
+				_, err := c.Key(keyexpr.Values{slotBody: object{"a": a, "b": b}})
+				if err == nil {
+					continue
+				}
+				failures++
+				if strings.Contains(err.Error(), "1111") || strings.HasSuffix(err.Error(), "these values") {
+					t.Errorf("%s of %v and %v: %v", form, a, b, err)
+				}
+			}
+		}
+	}
+	if failures < 5000 {
+		t.Errorf("only %d failures were seen", failures)
+	}
+}
+
+// A bound of a slice, be it of an object, is a value of the request.
+func TestEvalError_OfASlice(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ slice, body, want string }{
+		{`body.id[1:4]`, `{"id": 7}`, "an integer cannot be sliced, only a string or a list"},
+		{`body.id[body.from:4]`, `{"id": 7, "from": "4111-1111"}`, "an integer cannot be sliced, only a string or a list"},
+		{`body.id[body.from:4]`, `{"id": 12345678901234567890123, "from": {"card": "4111-1111"}}`, "an integer cannot be sliced, only a string or a list"},
+		{`body.id[:4]`, `{"id": {"card": "4111-1111"}}`, "an object cannot be sliced, only a string or a list"},
+		{`body.id[:4]`, `{"id": true}`, "a bool cannot be sliced, only a string or a list"},
+		{`body.id[body.from:]`, `{"id": "7", "from": "4111-1111"}`, "invalid operation: int(string)"},
+		{`bitshl(1, body.by)`, `{"by": -41111111}`, "invalid operation: negative shift count"},
+	} {
+		_, err := compile(t, `order:#{`+tt.slice+`}`).Key(body(tt.body).env(t))
+		failure, ok := errors.AsType[*keyexpr.EvalError](err)
+		if want := "cannot be computed for these values: " + tt.want; !ok || failure.Reason != keyexpr.ReasonExpression || failure.Detail != want {
+			t.Errorf("%s of %s: got %v, want %s", tt.slice, tt.body, err, want)
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package protovars_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+	"github.com/interlock-go/interlock/keyexpr/protovars"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// scalars are the kinds of fields that are no messages and no enums.
+var scalars = []descriptorpb.FieldDescriptorProto_Type{
+	descriptorpb.FieldDescriptorProto_TYPE_STRING, descriptorpb.FieldDescriptorProto_TYPE_BOOL, descriptorpb.FieldDescriptorProto_TYPE_BYTES,
+	descriptorpb.FieldDescriptorProto_TYPE_INT32, descriptorpb.FieldDescriptorProto_TYPE_INT64,
+	descriptorpb.FieldDescriptorProto_TYPE_UINT32, descriptorpb.FieldDescriptorProto_TYPE_UINT64,
+	descriptorpb.FieldDescriptorProto_TYPE_SINT32, descriptorpb.FieldDescriptorProto_TYPE_SINT64,
+	descriptorpb.FieldDescriptorProto_TYPE_FIXED32, descriptorpb.FieldDescriptorProto_TYPE_FIXED64,
+	descriptorpb.FieldDescriptorProto_TYPE_SFIXED32, descriptorpb.FieldDescriptorProto_TYPE_SFIXED64,
+	descriptorpb.FieldDescriptorProto_TYPE_FLOAT, descriptorpb.FieldDescriptorProto_TYPE_DOUBLE,
+}
+
+// nameOf is what the fields of a kind are called: one_int32, many_int32, by_int32.
+func nameOf(kind descriptorpb.FieldDescriptorProto_Type) string {
+	return strings.ToLower(strings.TrimPrefix(kind.String(), "TYPE_"))
+}
+
+// isKey reports whether maps may have keys of a kind.
+func isKey(kind descriptorpb.FieldDescriptorProto_Type) bool {
+	switch kind {
+	case descriptorpb.FieldDescriptorProto_TYPE_BYTES, descriptorpb.FieldDescriptorProto_TYPE_FLOAT, descriptorpb.FieldDescriptorProto_TYPE_DOUBLE:
+		return false
+	}
+	return true
+}
+
+// everyKind is a message with a field, a list and, where there are such, a map of each
+// kind. The maps have texts.
+func everyKind(tb testing.TB) protoreflect.MessageDescriptor {
+	tb.Helper()
+	message := &descriptorpb.DescriptorProto{Name: new("Every")}
+	add := func(to *descriptorpb.DescriptorProto, name string, kind descriptorpb.FieldDescriptorProto_Type, repeated bool, typeName string) {
+		label := descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL
+		if repeated {
+			label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED
+		}
+		field := &descriptorpb.FieldDescriptorProto{Name: &name, Number: new(int32(len(to.GetField()) + 1)), Type: &kind, Label: &label}
+		if typeName != "" {
+			field.TypeName = &typeName
+		}
+		to.Field = append(to.Field, field)
+	}
+	for _, kind := range scalars {
+		name := nameOf(kind)
+		add(message, "one_"+name, kind, false, "")
+		add(message, "many_"+name, kind, true, "")
+		if !isKey(kind) {
+			continue
+		}
+		entry := &descriptorpb.DescriptorProto{
+			Name:    new("By" + strings.ToUpper(name[:1]) + name[1:] + "Entry"),
+			Options: &descriptorpb.MessageOptions{MapEntry: new(true)},
+		}
+		add(entry, "key", kind, false, "")
+		add(entry, "value", descriptorpb.FieldDescriptorProto_TYPE_STRING, false, "")
+		message.NestedType = append(message.NestedType, entry)
+		add(message, "by_"+name, descriptorpb.FieldDescriptorProto_TYPE_MESSAGE, true, ".every.Every."+entry.GetName())
+	}
+	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
+		Name: new("every.proto"), Package: new("every"), Syntax: new("proto3"), MessageType: []*descriptorpb.DescriptorProto{message},
+	}, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return file.Messages().Get(0)
+}
+
+// keysOf are what a template makes of a message, or the reason why there are none.
+func keysOf(tb testing.TB, d protoreflect.MessageDescriptor, expression, text string) string {
+	tb.Helper()
+	v, err := protovars.New(protovars.Config{Request: d})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	message := dynamicpb.NewMessage(d)
+	if err := prototext.Unmarshal([]byte(text), message); err != nil {
+		tb.Fatalf("%s: %v", text, err)
+	}
+	keys, err := compile(tb, v, "#{"+expression+"}").Keys(v.Call(message, &host{}))
+	if failure, ok := errors.AsType[*keyexpr.EvalError](err); ok {
+		return "!" + failure.Reason.String()
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return strings.Join(keys, " ")
+}
+
+// Integers of every kind have one form: the text of the number.
+func TestMessage_EveryKindOfNumber(t *testing.T) {
+	t.Parallel()
+	d := everyKind(t)
+	for _, kind := range scalars {
+		name := nameOf(kind)
+		if !strings.Contains(name, "int") && !strings.Contains(name, "fixed") {
+			continue
+		}
+		largest := map[bool]string{true: "2147483647", false: "9223372036854775807"}[strings.Contains(name, "32")]
+		for _, tt := range []struct{ expression, text, want string }{
+			{"req.one_" + name, "one_" + name + ": 42", "42"},
+			{"req.one_" + name, "one_" + name + ": " + largest, largest},
+			{"req.one_" + name, "one_" + name + ": 0", "!missing"},
+			{"req.one_" + name, "", "!missing"},
+			{"req.one_" + name + " ?? 0", "", "0"},
+			{"req.one_" + name + " + 1", "one_" + name + ": 41", "42"},
+			{"req.one_" + name + " == 42", "one_" + name + ": 42", "true"},
+			{"req.many_" + name, "many_" + name + ": [3, 1, 3]", "1 3"},
+			{"req.many_" + name + "[0]", "many_" + name + ": [0]", "0"},
+			{"req.many_" + name, "", "!empty"},
+			{"sum(req.many_" + name + ")", "many_" + name + ": [3, 1, 3]", "7"},
+			{"3 in req.many_" + name, "many_" + name + ": [3]", "true"},
+			{"req.by_" + name + "[7]", "by_" + name + " { key: 7 value: 'v' }", "v"},
+			{"req.by_" + name + `["7"]`, "by_" + name + " { key: 7 value: 'v' }", "v"},
+			{"req.by_" + name + `["07"]`, "by_" + name + " { key: 7 value: 'v' }", "!missing"},
+			{"req.by_" + name + `["+7"]`, "by_" + name + " { key: 7 value: 'v' }", "!missing"},
+			{"req.by_" + name + `["x"]`, "by_" + name + " { key: 7 value: 'v' }", "!missing"},
+			{"req.by_" + name + `["99999999999999999999"]`, "by_" + name + " { key: 7 value: 'v' }", "!missing"},
+			{"req.by_" + name + "[8]", "by_" + name + " { key: 7 value: 'v' }", "!missing"},
+			{`"7" in req.by_` + name, "by_" + name + " { key: 7 value: 'v' }", "true"},
+			{`"8" in req.by_` + name, "by_" + name + " { key: 7 value: 'v' }", "false"},
+			{"keys(req.by_" + name + ")", "by_" + name + " { key: 7 value: 'v' } by_" + name + " { key: 0 value: 'w' }", "0 7"},
+			{"values(req.by_" + name + ")", "by_" + name + " { key: 7 value: 'v' } by_" + name + " { key: 0 value: 'w' }", "v w"},
+		} {
+			if got := keysOf(t, d, tt.expression, tt.text); got != tt.want {
+				t.Errorf("%s of %s: got %q, want %q", tt.expression, tt.text, got, tt.want)
+			}
+		}
+	}
+}
+
+// A negative number is one where the kind has such, as a field and as the key of a map.
+func TestMessage_NegativeNumbers(t *testing.T) {
+	t.Parallel()
+	d := everyKind(t)
+	for _, name := range []string{"int32", "int64", "sint32", "sint64", "sfixed32", "sfixed64"} {
+		if got := keysOf(t, d, "req.one_"+name, "one_"+name+": -5"); got != "-5" {
+			t.Errorf("%s: got %q", name, got)
+		}
+		if got := keysOf(t, d, "req.by_"+name+`["-5"]`, "by_"+name+" { key: -5 value: 'v' }"); got != "v" {
+			t.Errorf("a key of %s: got %q", name, got)
+		}
+		if got := keysOf(t, d, "req.by_"+name+`[-5]`, "by_"+name+" { key: -5 value: 'v' }"); got != "v" {
+			t.Errorf("a written key of %s: got %q", name, got)
+		}
+	}
+}
+
+// The numbers of a list count like one that stands alone.
+func TestMessage_IntegersOfLists(t *testing.T) {
+	t.Parallel()
+	d := everyKind(t)
+	for _, name := range []string{"int32", "int64", "sint32", "fixed32", "sfixed64", "uint32", "uint64"} {
+		numbers := "many_" + name + ": [3, 1, 2, 3]"
+		for expression, want := range map[string]string{
+			`any(req.many_` + name + `, # == 2) ? "yes" : "no"`: "yes", `any(req.many_` + name + `, # > 3) ? "yes" : "no"`: "no",
+			`2 in req.many_` + name + ` ? "yes" : "no"`: "yes", `len(uniq(req.many_` + name + `))`: "3",
+			`max(req.many_` + name + `)`: "3", `sum(req.many_` + name + `)`: "9", `map(req.many_` + name + `, # + 1)`: "2 3 4",
+		} {
+			if got := keysOf(t, d, expression, numbers); got != want {
+				t.Errorf("%s: got %q, want %q", expression, got, want)
+			}
+		}
+	}
+}
+
+// What is no number has its own form, and its own way to be missing.
+func TestMessage_OtherKinds(t *testing.T) {
+	t.Parallel()
+	d := everyKind(t)
+	for _, tt := range []struct{ expression, text, want string }{
+		{`req.one_string`, `one_string: "a b"`, "a b"},
+		{`req.one_string`, `one_string: ""`, "!empty"},
+		{`req.one_string ?? "none"`, ``, "none"},
+		{`req.many_string`, `many_string: ["b", "a"]`, "a b"},
+		{`req.many_string`, `many_string: ["b", ""]`, "!empty"},
+		{`req.by_string.k`, `by_string { key: "k" value: "v" }`, "v"},
+		{`req.by_string.K`, `by_string { key: "k" value: "v" }`, "!missing"},
+		{`req.by_string[""]`, `by_string { key: "" value: "v" }`, "v"},
+		{`req.by_string.k`, `by_string { key: "k" value: "" }`, "!empty"},
+		{`req.one_bool`, `one_bool: true`, "true"},
+		{`req.one_bool`, ``, "false"},
+		{`req.many_bool`, `many_bool: [true, false, true]`, "false true"},
+		{`req.by_bool["true"]`, `by_bool { key: true value: "v" }`, "v"},
+		{`req.by_bool["false"]`, `by_bool { key: true value: "v" }`, "!missing"},
+		{`req.by_bool["1"]`, `by_bool { key: true value: "v" }`, "!missing"},
+		{`req.by_bool["TRUE"]`, `by_bool { key: true value: "v" }`, "!missing"},
+		{`"true" in req.by_bool`, `by_bool { key: true value: "v" }`, "true"},
+		{`req.one_bytes`, `one_bytes: "42"`, "3432"},
+		{`req.one_bytes`, `one_bytes: "\x00\xff"`, "00ff"},
+		{`req.one_bytes`, ``, "!empty"},
+		{`req.one_bytes ?? "none"`, ``, "none"},
+		{`req.many_bytes`, `many_bytes: ["a", "b"]`, "61 62"},
+		{`req.one_double > 1 ? "dear" : "cheap"`, `one_double: 1.5`, "dear"},
+		{`req.one_float > 1 ? "dear" : "cheap"`, `one_float: 1.5`, "dear"},
+		{`req.one_double == 0 ? 1 : 2`, ``, "1"},
+		{`int(req.one_double)`, `one_double: 3`, "3"},
+		{`int(req.one_double)`, `one_double: 3.5`, "!expression"},
+		{`int(sum(req.many_double))`, `many_double: [1.5, 2.5]`, "4"},
+	} {
+		if got := keysOf(t, d, tt.expression, tt.text); got != tt.want {
+			t.Errorf("%s of %s: got %q, want %q", tt.expression, tt.text, got, tt.want)
+		}
+	}
+}
+
+// A float is refused before there is a message, wherever it stands.
+func TestMessage_FloatsAreNoParts(t *testing.T) {
+	t.Parallel()
+	v, err := protovars.New(protovars.Config{Request: everyKind(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, expression := range []string{`req.one_float`, `req.one_double`, `req.many_float`, `req.many_double[0]`, `req.one_double + 1`, `map(req.many_double, #)`, `max(req.one_double, 1.0)`} {
+		_, err := keyexpr.Compile("#{"+expression+"}", v.Schema())
+		if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || !strings.Contains(problem.Message, "float") {
+			t.Errorf("%s: got %v", expression, err)
+		}
+	}
+}
+
+// The schema of a message has its fields, in the order of the file.
+func TestMessage_Fields(t *testing.T) {
+	t.Parallel()
+	d := everyKind(t)
+	v, err := protovars.New(protovars.Config{Request: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := v.Schema().Variables(); !slices.Equal(got, []string{"metadata", "method", "peer", "req"}) {
+		t.Errorf("got %q", got)
+	}
+	for i := range d.Fields().Len() {
+		name := string(d.Fields().Get(i).Name())
+		if _, err := keyexpr.CompileCondition("req."+name+" == nil", v.Schema()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err = keyexpr.Compile(`#{req.one_strin}`, v.Schema())
+	if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || problem.Suggestion != "req.one_string" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The size of a call is that of its message, which the budget grows with.
+func TestCall_Size(t *testing.T) {
+	t.Parallel()
+	d := everyKind(t)
+	v, err := protovars.New(protovars.Config{Request: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{0, 1, 100, 10_000} {
+		message := dynamicpb.NewMessage(d)
+		message.Set(d.Fields().ByName("one_string"), protoreflect.ValueOfString(strings.Repeat("x", size)))
+		if got := keyexpr.SizeOf(v.Call(message, &host{})); got < size || got > size+8 {
+			t.Errorf("a text of %s bytes: got %d", strconv.Itoa(size), got)
+		}
+	}
+	if got := keyexpr.SizeOf(v.Call(nil, &host{})); got != 0 {
+		t.Errorf("without a message: got %d", got)
+	}
+}
