@@ -20,14 +20,8 @@ const (
 type checker struct {
 	rule     *Resolved
 	declared []Declared // what the rule was made of, lowest layer first
-	at       Source     // of what is looked at, whose words messages are to use
 	problems []*Problem
 }
-
-// look makes messages use the words of the place where the field has its value.
-func (c *checker) look(field string) { c.at = c.rule.placeOf(field) }
-
-func (c *checker) inFile() bool { return c.at.inFile() }
 
 func (c *checker) reportf(field, format string, args ...any) {
 	if base, _ := cutField(field); c.rule.broken.has(fieldIndex(base)) {
@@ -49,7 +43,6 @@ func (c *checker) reportErr(field string, err error) {
 // check looks at a whole rule. Values from defaults and profiles were checked where
 // they were given; here they only count in combinations.
 func (c *checker) check(requireEndpoint bool) {
-	c.at = c.rule.place()
 	c.checkEndpoint(requireEndpoint)
 	if c.rule.None {
 		c.checkNone()
@@ -78,7 +71,7 @@ func (c *checker) check(requireEndpoint bool) {
 
 // checkShared looks at values for many rules: defaults or a profile.
 func (c *checker) checkShared(set fieldSet) {
-	for _, field := range []string{"endpoint", "name", "key", "keys", "profile"} {
+	for _, field := range singleRuleFields {
 		if set.has(fieldIndex(field)) {
 			c.problems = append(c.problems, &Problem{
 				Field: field, Source: c.rule.Source(field),
@@ -93,7 +86,6 @@ func (c *checker) checkShared(set fieldSet) {
 func (c *checker) checkValues(set fieldSet) {
 	for i, field := range ruleFields.names {
 		if set.has(i) {
-			c.look(field)
 			c.checkValue(field)
 		}
 	}
@@ -102,51 +94,50 @@ func (c *checker) checkValues(set fieldSet) {
 func (c *checker) checkValue(field string) {
 	r := c.rule
 	switch field {
-	case "kind":
-		c.reportWord(field, checkKind(string(r.Kind)))
 	case "wait_time":
 		c.checkWait()
 	case "lease_time":
 		c.checkLease()
-	case "on_busy":
-		c.reportWord(field, r.OnBusy.Validate())
-	case "on_backend":
-		c.reportWord(field, r.OnBackend.Validate())
-	case "on_key":
-		c.reportWord(field, r.OnKey.Validate())
-	case "on_overload":
-		c.reportWord(field, r.OnOverload.Validate())
-	case "on_lost":
-		c.reportWord(field, r.OnLost.Validate())
 	case "when":
 		c.checkWhen()
 	case "debounce":
 		c.checkWindow()
 	case "max_waiters":
-		c.checkCount(field, r.MaxWaiters, "0 or leave it out for the client's limit")
+		if r.MaxWaiters < 0 {
+			c.reportf(field, "%d is negative: write 0 or leave it out for the client's limit", r.MaxWaiters)
+		}
 	case "permits":
-		c.checkNumberOfPermits()
+		if r.Permits < 1 || r.Permits > MaxPermits {
+			c.reportf(field, "%d is out of range: write how many calls may run at once, across all instances: 1 to %d", r.Permits, MaxPermits)
+		}
 	case "status":
 		c.reportErr(field, r.Status.Validate())
 	case "response":
-		c.checkResponse()
+		if at := r.placeOf(field); !json.Valid([]byte(r.Response)) {
+			c.reportf(field, "%s is not JSON: write a document such as %s", at.quote(r.Response), at.quote(`{"status":"pending"}`))
+		}
 	case "message":
-		c.checkMessage()
+		if !utf8.ValidString(r.Message) {
+			c.reportf(field, "%q is not UTF-8, and no answer can carry it: write a sentence", r.Message)
+		}
 	case "prefix":
 		c.checkPrefix()
-	case "key_format":
-		c.reportWord(field, checkKeyFormat(string(r.KeyFormat)))
+	default:
+		value := valueOf(&r.Rule).Field(fieldIndex(field))
+		if list, ok := wordLists[value.Type()]; ok && !value.IsZero() {
+			c.reportWord(field, list.check(value.String()))
+		}
 	}
 }
 
 func (c *checker) checkEndpoint(required bool) {
-	e := c.rule.Endpoint
+	e, inFile := c.rule.Endpoint, c.rule.origin.inFile()
 	switch {
 	case !e.IsZero():
-		if message := e.problem(c.inFile()); message != "" {
+		if message := e.problem(inFile); message != "" {
 			c.reportf("endpoint", "%s", message)
 		}
-	case required && c.inFile():
+	case required && inFile:
 		c.reportf("endpoint", "%s", endpointMissing)
 	case required:
 		c.reportf("endpoint", `missing: write HTTP("POST /orders/:id/pay"), GRPC("/shop.Orders/Pay") or Func("close-day")`)
@@ -173,19 +164,18 @@ func hasPlaceholder(s string) bool {
 }
 
 func (c *checker) checkKeys() {
-	r := c.rule
-	c.look("keys")
+	r, at := c.rule, c.rule.placeOf("keys")
 	switch {
 	case r.declared("key") && r.declared("keys"):
-		c.reportf("keys", "both %s and %s are set: put every template into %s", c.spell("key"), c.spell("keys"), c.spell("keys"))
+		c.reportf("keys", "both %s and %s are set: put every template into %s", at.spell("key"), at.spell("keys"), at.spell("keys"))
 	case r.declared("keys"):
 		c.checkTemplates()
 	case r.declared("key"):
 		if isBlank(r.Key) {
-			c.reportf("key", "blank: write a template such as %q", r.Endpoint.template())
+			c.reportf("key", "blank: write a template such as %q", r.Endpoint.examples().key)
 		}
 	case !r.partial && !r.broken.hasAny("key", "keys", "none"):
-		c.reportf("key", "%s%s%s", keyMissing, quote(r.Endpoint.template()), c.elsewhere())
+		c.reportf("key", "%s%s%s", keyMissing, quote(r.Endpoint.examples().key), c.elsewhere())
 	}
 }
 
@@ -195,7 +185,7 @@ const keyMissing = "missing: write a template such as "
 // elsewhere says how an entry of a file gets the key of a rule that is written in Go,
 // where that does not happen by itself.
 func (c *checker) elsewhere() string {
-	if c.rule.layer() != LayerYAML || c.rule.Endpoint.Transport != TransportHTTP || len(c.declared) > 1 {
+	if c.rule.origin.Layer != LayerYAML || c.rule.Endpoint.Transport != TransportHTTP || len(c.declared) > 1 {
 		return ""
 	}
 	return ", or give the rule that is written in Go to ruleset.WithRules"
@@ -205,7 +195,6 @@ func (c *checker) elsewhere() string {
 // the rule, that is all there is to say.
 func (c *checker) checkNone() {
 	none := c.rule.Source("none").Layer
-	c.look("none")
 	for _, d := range slices.Backward(c.declared) {
 		if d.Source.Layer < none && !d.Rule.None {
 			c.reportf("none", "the rule is declared in %s, and none says that there is none: write disabled: true to switch it off", d.Source.where())
@@ -216,11 +205,10 @@ func (c *checker) checkNone() {
 		switch {
 		case field == "endpoint" || field == "name" && c.rule.Source("name").Layer > none || field == "none" || !c.rule.declared(field):
 		case c.rule.Source(field).Layer > none:
-			c.look(field)
-			c.reportf(field, "%s says that the endpoint needs no lock: write %s: false, too, to lock it after all", c.rule.Source("none").where(), c.spell("none"))
+			c.reportf(field, "%s says that the endpoint needs no lock: write %s, too, to lock it after all", c.rule.Source("none").where(), c.rule.placeOf(field).example("none", "false"))
 			return
 		default:
-			c.reportf(field, "beside %s, which says that the endpoint needs no lock: remove one of them", c.spell("none"))
+			c.reportf(field, "beside %s, which says that the endpoint needs no lock: remove one of them", c.rule.placeOf("none").spell("none"))
 		}
 	}
 }
@@ -233,45 +221,21 @@ func (c *checker) checkTemplates() {
 	}
 	for i, key := range keys {
 		if isBlank(key) {
-			c.reportf(fmt.Sprintf("keys[%d]", i), "blank: write a template such as %q", c.rule.Endpoint.oneOfSeveral())
+			c.reportf(fmt.Sprintf("keys[%d]", i), "blank: write a template such as %q", c.rule.Endpoint.examples().keys)
 		} else if first := slices.Index(keys, key); first < i {
-			c.reportf(fmt.Sprintf("keys[%d]", i), "the same as %s[%d]: remove one", c.spell("keys"), first)
+			c.reportf(fmt.Sprintf("keys[%d]", i), "the same as %s[%d]: remove one", c.rule.placeOf("keys").spell("keys"), first)
 		}
 	}
 }
 
 func (c *checker) checkWhen() {
-	when := c.rule.When
+	when, at := c.rule.When, c.rule.placeOf("when")
 	switch {
 	case isBlank(when):
-		c.reportf("when", "blank: write a condition such as %s, or leave it out", c.quote(`query.mode == "async"`))
+		c.reportf("when", "blank: write a condition such as %s, or leave it out", at.quote(`query.mode == "async"`))
 	case strings.HasPrefix(strings.TrimSpace(when), "#{"):
 		bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(when), "#{"), "}")
-		c.reportf("when", "a condition is a bare expression: write %s without #{…}", c.quote(strings.TrimSpace(bare)))
-	}
-}
-
-func (c *checker) checkCount(field string, n int, instead string) {
-	if n < 0 {
-		c.reportf(field, "%d is negative: write %s", n, instead)
-	}
-}
-
-func (c *checker) checkNumberOfPermits() {
-	if n := c.rule.Permits; n < 1 || n > MaxPermits {
-		c.reportf("permits", "%d is out of range: write how many calls may run at once, across all instances: 1 to %d", n, MaxPermits)
-	}
-}
-
-func (c *checker) checkResponse() {
-	if !json.Valid([]byte(c.rule.Response)) {
-		c.reportf("response", "%s is not JSON: write a document such as %s", c.quote(c.rule.Response), c.quote(`{"status":"pending"}`))
-	}
-}
-
-func (c *checker) checkMessage() {
-	if message := c.rule.Message; !utf8.ValidString(message) {
-		c.reportf("message", "%q is not UTF-8, and no answer can carry it: write a sentence", message)
+		c.reportf("when", "a condition is a bare expression: write %s without #{…}", at.quote(strings.TrimSpace(bare)))
 	}
 }
 

@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/interlock-go/interlock/failpolicy"
@@ -38,8 +39,7 @@ func (c *checker) checkFallback() {
 	case r.Fallback == "":
 		c.checkHandler()
 	case !policy.Uses(failpolicy.Fallback) && c.isOver("fallback", strategies()...):
-		c.look("fallback")
-		c.reportf("fallback", "%q is never used: write %s, or remove it", r.Fallback, example(c.inFile(), "on_busy", c.spell("fallback")))
+		c.reportf("fallback", "%q is never used: write %s, or remove it", r.Fallback, r.placeOf("fallback").example("on_busy", "fallback"))
 	}
 }
 
@@ -53,19 +53,18 @@ func (c *checker) checkHandler() {
 			continue
 		}
 		if r.declared(field) && r.Source("profile").Layer > r.Source(field).Layer {
-			c.look("profile")
-			c.reportf("profile", "does not name the handler that %s of %s needs: write %s", c.spell(field), r.Source(field).where(), example(c.inFile(), "fallback", `"name"`))
+			at := r.placeOf("profile")
+			c.reportf("profile", "does not name the handler that %s of %s needs: write %s", at.spell(field), r.Source(field).where(), at.example("fallback", `"name"`))
 			continue
 		}
-		c.look(field)
-		c.reportf(field, "the strategy needs the name of a handler: write %s", example(c.inFile(), "fallback", `"name"`))
+		c.reportf(field, "the strategy needs the name of a handler: write %s", r.placeOf(field).example("fallback", `"name"`))
 	}
 }
 
 // strategyBroken reports whether a strategy is unreadable, or may be in a profile
 // that is not known.
 func (r *Resolved) strategyBroken() bool {
-	return r.broken.hasAny("on_busy", "on_backend", "on_key", "on_overload", "profile")
+	return r.broken.hasAny(append(strategies(), "profile")...)
 }
 
 func (c *checker) checkDebounce() {
@@ -74,30 +73,18 @@ func (c *checker) checkDebounce() {
 		return
 	}
 	if r.WaitTime != NoWait && c.isOver("wait_time", "debounce") {
-		c.look("wait_time")
-		c.reportf("wait_time", "a debounced call never waits: remove %s", c.orElse("wait_time", " or "+c.spell("debounce")))
+		at := r.placeOf("wait_time")
+		c.reportf("wait_time", "a debounced call never waits: remove %s%s",
+			at.spell("wait_time"), cmp.Or(c.cameFrom("debounce", "wait_time"), " or "+at.spell("debounce")))
 	}
 	if r.LeaseTime != Watchdog && c.isOver("lease_time", "debounce") {
-		c.look("lease_time")
-		c.reportf("lease_time", "a debounced handler is held by the watchdog, and the window begins after it: remove %s", c.orElse("lease_time", ""))
+		c.reportf("lease_time", "a debounced handler is held by the watchdog, and the window begins after it: remove %s%s",
+			r.placeOf("lease_time").spell("lease_time"), c.cameFrom("debounce", "lease_time"))
 	}
 	if r.OnBusy == failpolicy.Proceed && c.layerOf("on_busy") >= c.layerOf("debounce") {
-		c.look("on_busy")
-		rest := c.cameFrom("debounce", "on_busy")
-		if rest == "" {
-			rest = ", or remove one"
-		}
-		c.reportf("on_busy", "proceeding inside the window undoes %s: write another strategy%s", c.spell("debounce"), rest)
+		c.reportf("on_busy", "proceeding inside the window undoes %s: write another strategy%s",
+			r.placeOf("on_busy").spell("debounce"), cmp.Or(c.cameFrom("debounce", "on_busy"), ", or remove one"))
 	}
-}
-
-// orElse is the field, and what else can be removed where the debounce is written beside
-// it.
-func (c *checker) orElse(field, other string) string {
-	if from := c.cameFrom("debounce", field); from != "" {
-		return c.spell(field) + from
-	}
-	return c.spell(field) + other
 }
 
 // checkUnused reports what the rest of the rule makes meaningless.
@@ -106,8 +93,7 @@ func (c *checker) checkUnused() {
 	policy := r.Policy()
 	isUnused := r.Response != "" && !policy.Uses(failpolicy.NullResponse) && !r.strategyBroken()
 	if isUnused && c.isOver("response", strategies()...) {
-		c.look("response")
-		c.reportf("response", "never used: write %s, or remove it", example(c.inFile(), "on_busy", c.spell("null_response")))
+		c.reportf("response", "never used: write %s, or remove it", r.placeOf("response").example("on_busy", "null_response"))
 	}
 	if r.MaxWaiters > 0 {
 		c.checkWaiters("max_waiters", "nobody waits under this rule")
@@ -128,18 +114,17 @@ func (c *checker) checkWaiters(field, message string) {
 	default:
 		return
 	}
-	c.look(field)
 	c.reportf(field, "%s: remove it%s", message, c.cameFrom(cause, field))
 }
 
 // cameFrom says in brackets where a field has its value if that is no line beside the
-// other one.
+// other one, in the words of that.
 func (c *checker) cameFrom(field, other string) string {
 	from := c.rule.Source(field)
 	if from.Layer == c.rule.Source(other).Layer {
 		return ""
 	}
-	return " (" + c.spell(field) + " comes from " + from.where() + ")"
+	return " (" + c.rule.placeOf(other).spell(field) + " comes from " + from.where() + ")"
 }
 
 // applyDebounce gives a debounced rule what debouncing means: nobody waits, the lock

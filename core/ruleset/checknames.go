@@ -8,18 +8,10 @@ import (
 	"strings"
 )
 
-// neighbour is one of the rules of an endpoint.
-type neighbour struct {
-	*Resolved
-	lowest Layer // the lowest that declares it
-}
-
-func byLowest(a, b neighbour) int { return cmp.Compare(a.layer(), b.layer()) }
-
 // checkNames reports rules of one endpoint that are not told apart by a name.
-func (r *resolver) checkNames(rules []*Resolved, together map[Endpoint][]neighbour) {
+func (r *resolver) checkNames(rules []*Resolved, together map[Endpoint][]*Resolved) {
 	for _, all := range together {
-		slices.SortStableFunc(all, byLowest)
+		slices.SortStableFunc(all, func(a, b *Resolved) int { return cmp.Compare(a.origin.Layer, b.origin.Layer) })
 	}
 	for _, rule := range rules {
 		all := together[rule.Endpoint]
@@ -34,9 +26,9 @@ func (r *resolver) checkNames(rules []*Resolved, together map[Endpoint][]neighbo
 }
 
 // noneBeside says what to do about a rule that says that there is none, beside others.
-func noneBeside(rule *Resolved, all []neighbour) string {
+func noneBeside(rule *Resolved, all []*Resolved) string {
 	lower := all[0]
-	if lower.layer() >= rule.layer() {
+	if lower.origin.Layer >= rule.origin.Layer {
 		return fmt.Sprintf("%d rules on one endpoint, and this one says that it needs none: remove it, or the others", len(all))
 	}
 	message := fmt.Sprintf("the rule %q is declared in %s, and none says that there is none: write name: %q and disabled: true to switch it off",
@@ -49,43 +41,31 @@ func noneBeside(rule *Resolved, all []neighbour) string {
 
 // nameless reports a rule without a name beside others. Where one of a higher layer
 // has a name, most likely it was to change this one, and lacks the rest for that reason.
-func (r *resolver) nameless(rule *Resolved, all []neighbour) {
-	if lower := namedBelow(rule, all); len(lower) > 0 {
+func (r *resolver) nameless(rule *Resolved, all []*Resolved) {
+	named := slices.DeleteFunc(slices.Clone(all), func(n *Resolved) bool { return !n.declared("name") || n.broken.hasAny("name") })
+	lower := slices.DeleteFunc(slices.Clone(named), func(n *Resolved) bool { return n.lowest >= rule.origin.Layer })
+	if len(lower) > 0 {
 		r.namelessOver(rule, lower)
 		return
 	}
-	i := slices.IndexFunc(all, func(n neighbour) bool {
-		return n.lowest > rule.layer() && n.declared("name") && !n.broken.hasAny("name")
-	})
+	i := slices.IndexFunc(named, func(n *Resolved) bool { return n.lowest > rule.origin.Layer })
 	if i < 0 {
 		r.problems = append(r.problems, rule.Problem("name",
-			fmt.Sprintf("%d rules on one endpoint need names: write %s", len(all), example(rule.inFile(), "name", strconv.Quote(suggestName(rule, all))))))
+			fmt.Sprintf("%d rules on one endpoint need names: write %s", len(all), rule.origin.example("name", strconv.Quote(suggestName(rule, all))))))
 		return
 	}
-	named := all[i]
-	r.forgetMissingKey(named.Resolved)
-	r.problems = append(r.problems, named.Problem("name", fmt.Sprintf(
+	r.forgetMissingKey(named[i])
+	r.problems = append(r.problems, named[i].Problem("name", fmt.Sprintf(
 		"%d rules on one endpoint need names, and the one in %s has none: leave name out to change the rule of %s, or give that one a name, too",
-		len(all), rule.origin.where(), rule.layer().owner())))
-}
-
-// namedBelow are the rules of the endpoint that lower layers declare with a name.
-func namedBelow(rule *Resolved, all []neighbour) []neighbour {
-	var lower []neighbour
-	for _, n := range all {
-		if n.lowest < rule.layer() && n.declared("name") && !n.broken.hasAny("name") {
-			lower = append(lower, n)
-		}
-	}
-	return lower
+		len(all), rule.origin.where(), rule.origin.Layer.owner())))
 }
 
 // namelessOver reports a rule without a name over those of lower layers that have some.
-func (r *resolver) namelessOver(rule *Resolved, lower []neighbour) {
+func (r *resolver) namelessOver(rule *Resolved, lower []*Resolved) {
 	r.forgetMissingKey(rule)
 	names := make([]string, len(lower))
 	for i, n := range lower {
-		names[i] = example(rule.inFile(), "name", strconv.Quote(n.Name))
+		names[i] = rule.origin.example("name", strconv.Quote(n.Name))
 	}
 	message := "write " + strings.Join(names, " or ") + " to change the rule of " + lower[0].lowest.owner()
 	if rule.declared("key") || rule.declared("keys") {

@@ -7,45 +7,45 @@ import (
 )
 
 func (c *checker) checkWait() {
-	d := c.rule.WaitTime
+	d, at := c.rule.WaitTime, c.rule.placeOf("wait_time")
 	switch {
 	case d == NoWait || d == WaitForever:
 	case d == Watchdog:
 		c.reportf("wait_time", "the watchdog belongs to %s: write a time such as %s, %s or %s",
-			c.spell("lease_time"), c.duration(5*time.Second), c.spell("NoWait"), c.spell("WaitForever"))
+			at.spell("lease_time"), at.duration(5*time.Second), at.duration(NoWait), at.duration(WaitForever))
 	case d == 0:
-		c.reportf("wait_time", "0 says nothing here: write %s for a single attempt", c.spell("NoWait"))
+		c.reportf("wait_time", "0 says nothing here: write %s for a single attempt", at.duration(NoWait))
 	case d < time.Millisecond || d > MaxDuration:
 		c.reportf("wait_time", "%s is out of range: write 1ms to %s, %s or %s%s",
-			shortTime(d), shortTime(MaxDuration), c.spell("NoWait"), c.spell("WaitForever"), c.unitHint(d))
+			shortTime(d), shortTime(MaxDuration), at.duration(NoWait), at.duration(WaitForever), at.unitHint(d))
 	}
 }
 
 func (c *checker) checkLease() {
-	d := c.rule.LeaseTime
+	d, at := c.rule.LeaseTime, c.rule.placeOf("lease_time")
 	switch {
 	case d == Watchdog:
 	case d == NoWait || d == WaitForever:
 		c.reportf("lease_time", "%s belongs to %s: write a time such as %s, or %s",
-			c.spell(sentinelName(d)), c.spell("wait_time"), c.duration(30*time.Second), c.spell("Watchdog"))
+			at.duration(d), at.spell("wait_time"), at.duration(30*time.Second), at.duration(Watchdog))
 	case d < time.Millisecond || d > MaxDuration:
 		c.reportf("lease_time", "%s is out of range: write 1ms to %s, or %s%s",
-			shortTime(d), shortTime(MaxDuration), c.spell("Watchdog"), c.unitHint(d))
+			shortTime(d), shortTime(MaxDuration), at.duration(Watchdog), at.unitHint(d))
 	}
 }
 
 func (c *checker) checkWindow() {
-	d := c.rule.Debounce
+	d, at := c.rule.Debounce, c.rule.placeOf("debounce")
 	if d < 0 && d > Watchdog || d > 0 && d < time.Millisecond || d > MaxDuration {
-		c.reportf("debounce", "%s is out of range: write 1ms to %s, such as %s%s", shortTime(d), shortTime(MaxDuration), c.duration(5*time.Second), c.unitHint(d))
-	} else if name := sentinelName(d); name != "" {
-		c.reportf("debounce", "%s is no window: write a time such as %s", c.spell(name), c.duration(5*time.Second))
+		c.reportf("debounce", "%s is out of range: write 1ms to %s, such as %s%s", shortTime(d), shortTime(MaxDuration), at.duration(5*time.Second), at.unitHint(d))
+	} else if _, ok := sentinels[d]; ok {
+		c.reportf("debounce", "%s is no window: write a time such as %s", at.duration(d), at.duration(5*time.Second))
 	}
 }
 
 // unitHint recognises a bare number, which Go takes for nanoseconds.
-func (c *checker) unitHint(d time.Duration) string {
-	if d <= 0 || d >= time.Millisecond || c.inFile() {
+func (s Source) unitHint(d time.Duration) string {
+	if d <= 0 || d >= time.Millisecond || s.inFile() {
 		return ""
 	}
 	number := strconv.FormatInt(int64(d), 10)

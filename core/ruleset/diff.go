@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -15,23 +16,29 @@ const (
 	ChangeField   ChangeKind = "changed" // a field or a setting has another value
 )
 
-// Change is one difference between two sets.
+// Change is one difference between two sets. In JSON, what is empty is left out.
 type Change struct {
-	Kind     ChangeKind
-	Endpoint Endpoint // zero for a setting
-	Rule     string   // the rule's name, empty for a setting
-	Field    string   // the field or setting, of ChangeField
+	Kind     ChangeKind `json:"kind"`
+	Endpoint Endpoint   `json:"endpoint,omitzero"` // zero for a setting
+	Rule     string     `json:"rule,omitempty"`    // the rule's name, empty for a setting
+	Field    string     `json:"field,omitempty"`   // the field or setting, of ChangeField
 
 	// Old and New are the values in the words of a file, empty where there is none.
-	// Keys that were one Key and are several Keys now are one change.
-	Old, New string
+	// Keys that were one Key and are several Keys now are one change. OldSource and
+	// NewSource are the places of the values, or of the rules.
+	Old       string `json:"old,omitempty"`
+	OldSource Source `json:"old_source,omitzero"`
+	New       string `json:"new,omitempty"`
+	NewSource Source `json:"new_source,omitzero"`
 
-	// OldSource and NewSource are the places of the values, or of the rules.
-	OldSource, NewSource Source
+	// OldRule and NewRule are the rule before and after, nil where there is none and for a
+	// setting.
+	OldRule *Resolved `json:"-"`
+	NewRule *Resolved `json:"-"`
 
 	// Rekeys reports that programs with the old set and programs with the new one
 	// would not exclude each other: see [Rekeyed].
-	Rekeys bool
+	Rekeys bool `json:"rekeys,omitempty"`
 }
 
 // Diff lists what is different in next: the settings, then the rules of next in their
@@ -45,12 +52,12 @@ func Diff(old, next *Set) []Change {
 		if was := before[identityOf(&r.Rule)]; was != nil {
 			changes = append(changes, diffFields(was, r, old, next)...)
 		} else {
-			changes = append(changes, Change{Kind: ChangeAdded, Endpoint: r.Endpoint, Rule: r.Name, NewSource: r.place()})
+			changes = append(changes, Change{Kind: ChangeAdded, Endpoint: r.Endpoint, Rule: r.Name, NewSource: r.origin, NewRule: r})
 		}
 	}
 	for _, r := range old.Rules() {
 		if after[identityOf(&r.Rule)] == nil {
-			changes = append(changes, Change{Kind: ChangeRemoved, Endpoint: r.Endpoint, Rule: r.Name, OldSource: r.place()})
+			changes = append(changes, Change{Kind: ChangeRemoved, Endpoint: r.Endpoint, Rule: r.Name, OldSource: r.origin, OldRule: r})
 		}
 	}
 	markRekeys(changes, old, next)
@@ -66,94 +73,79 @@ func byIdentity(s *Set) map[identity]*Resolved {
 }
 
 func diffSettings(old, next *Set) []Change {
-	var changes []Change
-	before := settingValues(old.Settings())
-	for i, s := range settingValues(next.Settings()) {
-		if was, is := yamlText(before[i].value), yamlText(s.value); was != is {
-			changes = append(changes, Change{
-				Kind: ChangeField, Field: s.name, Old: was, New: is,
-				OldSource: old.settingSources()[s.name], NewSource: next.settingSources()[s.name],
-			})
-		}
-	}
-	return changes
+	return diffValues(Change{Kind: ChangeField}, settingFields.names,
+		old.Settings().shown(old.base().settingAt), next.Settings().shown(next.base().settingAt))
 }
 
-// diffFields compares the fields of a rule, without those that a setting switches for
-// all rules at once.
+// diffFields compares the fields of a rule, without its name, which is the same, zeros,
+// which are no values, and those that a setting switches for all rules at once.
 func diffFields(old, next *Resolved, oldSet, nextSet *Set) []Change {
-	switched := map[string]bool{
-		"disabled": oldSet.Settings().Disabled || nextSet.Settings().Disabled,
-		"dry_run":  oldSet.Settings().DryRun || nextSet.Settings().DryRun,
-	}
+	was, is := oldSet.Settings(), nextSet.Settings()
+	switched := map[string]bool{"disabled": was.Disabled || is.Disabled, "dry_run": was.DryRun || is.DryRun}
+	ignored := func(f shownValue) bool { return f.zero || f.name == "name" || switched[f.name] }
+	return diffValues(Change{Kind: ChangeField, Endpoint: next.Endpoint, Rule: next.Name, OldRule: old, NewRule: next}, Fields(),
+		slices.DeleteFunc(old.shown(), ignored), slices.DeleteFunc(next.shown(), ignored))
+}
+
+// diffValues lists the values that differ, in the order of names. Each is a change like the
+// one given.
+func diffValues(change Change, names []string, old, next []shownValue) []Change {
 	var changes []Change
-	was, is := fieldTexts(old), fieldTexts(next)
-	for _, field := range Fields() {
-		a, b := was[field], is[field]
-		if a.text == b.text || switched[field] {
+	before, after := byField(old), byField(next)
+	for _, name := range names {
+		was, is := before[name], after[name]
+		if was.text() == is.text() {
 			continue
 		}
-		if b.form != "" {
-			field = b.form
-		} else if a.form != "" {
-			field = a.form
-		}
-		changes = append(changes, Change{
-			Kind: ChangeField, Endpoint: next.Endpoint, Rule: next.Name, Field: field,
-			Old: a.text, New: b.text, OldSource: a.source, NewSource: b.source,
-		})
+		change.Field = cmp.Or(is.name, was.name)
+		change.Old, change.OldSource = was.text(), was.source
+		change.New, change.NewSource = is.text(), is.source
+		changes = append(changes, change)
 	}
 	return changes
 }
 
-// fieldText is a value as it is compared and shown.
-type fieldText struct {
-	form   string // the field as it is written: key or keys
-	text   string
-	source Source
-}
-
-// fieldTexts has the values of a rule by their fields, without the name, which is the
-// same, and without zeros, which are no values. Keys stand under key.
-func fieldTexts(r *Resolved) map[string]fieldText {
-	values := map[string]fieldText{}
-	for _, f := range r.shown() {
-		switch {
-		case f.zero, f.name == "name":
-		case f.name == "keys":
-			values["key"] = fieldText{f.name, yamlText(f.value), f.source}
-		default:
-			values[f.name] = fieldText{f.name, yamlText(f.value), f.source}
+// byField has keys under key: they are one value in two forms.
+func byField(list []shownValue) map[string]shownValue {
+	values := map[string]shownValue{}
+	for _, f := range list {
+		if f.name == "keys" {
+			values["key"] = f
+		} else {
+			values[f.name] = f
 		}
 	}
 	return values
 }
 
-// markRekeys marks what takes other locks: fields of a rule, or rules that came and
-// went.
+// text is the value as it is compared and shown.
+func (f shownValue) text() string {
+	if f.name == "" {
+		return ""
+	}
+	return yamlText(f.value)
+}
+
+// markRekeys marks what takes other locks: rules that came and went, and fields of rules
+// that say which lock is taken, and when.
 func markRekeys(changes []Change, old, next *Set) {
-	places, fields := map[Endpoint]bool{}, map[identity]string{}
+	places := map[Endpoint]bool{}
 	for _, r := range rekeyings(old, next) {
-		for _, p := range r.problems {
+		if len(r.problems) > 0 {
 			places[r.before[0].Endpoint], places[r.after[0].Endpoint] = true, true
-			fields[identityOf(&Rule{Endpoint: p.Endpoint, Name: p.Rule})] = p.Field
 		}
 	}
-	ofKey := []string{"key", "keys", "kind", "prefix"}
+	ofLock := []string{"key", "keys", "kind", "prefix", "when", "disabled", "dry_run", "none"}
 	for i := range changes {
 		c := &changes[i]
-		if c.Kind != ChangeField {
-			c.Rekeys = places[c.Endpoint]
-		} else if field := fields[identityOf(&Rule{Endpoint: c.Endpoint, Name: c.Rule})]; field != "" {
-			c.Rekeys = c.Field == field || slices.Contains(ofKey, c.Field)
-		}
+		c.Rekeys = places[c.Endpoint] && (c.Kind != ChangeField || slices.Contains(ofLock, c.Field))
 	}
 }
 
 // String is the change on one line.
 func (c Change) String() string {
 	if c.Endpoint.IsZero() && c.Rule == "" {
-		return fmt.Sprintf("changed setting %s: %s -> %s", c.Field, side(c.Old, c.OldSource), side(c.New, c.NewSource))
+		return fmt.Sprintf("changed setting %s: %s -> %s", c.Field, c.Was(), side(c.New, c.NewSource))
 	}
 	subject := (&Problem{Rule: c.Rule, Endpoint: c.Endpoint}).subject()
 	var text string
@@ -163,13 +155,16 @@ func (c Change) String() string {
 	case ChangeRemoved:
 		text = fmt.Sprintf("removed %s (%s)", subject, c.OldSource)
 	case ChangeField:
-		text = fmt.Sprintf("changed %s: %s: %s -> %s", subject, c.Field, side(c.Old, c.OldSource), side(c.New, c.NewSource))
+		text = fmt.Sprintf("changed %s: %s: %s -> %s", subject, c.Field, c.Was(), side(c.New, c.NewSource))
 	}
 	if c.Rekeys {
 		text += ": ANOTHER LOCK: programs with the old rules and with the new ones do not exclude each other"
 	}
 	return text
 }
+
+// Was is the old value with its place, or "not set".
+func (c Change) Was() string { return side(c.Old, c.OldSource) }
 
 // side is one of two values with its place.
 func side(value string, source Source) string {
@@ -180,23 +175,4 @@ func side(value string, source Source) string {
 		return value
 	}
 	return fmt.Sprintf("%s (%s)", value, source)
-}
-
-// MarshalJSON has the fields in lower case; what is empty is left out.
-func (c Change) MarshalJSON() ([]byte, error) {
-	change := object{{"kind", c.Kind}}
-	add := func(name string, value any, there bool) {
-		if there {
-			change = append(change, member{name, value})
-		}
-	}
-	add("endpoint", c.Endpoint.String(), !c.Endpoint.IsZero())
-	add("rule", c.Rule, c.Rule != "")
-	add("field", c.Field, c.Field != "")
-	add("old", c.Old, c.Old != "")
-	add("old_source", c.OldSource, c.OldSource != Source{})
-	add("new", c.New, c.New != "")
-	add("new_source", c.NewSource, c.NewSource != Source{})
-	add("rekeys", true, c.Rekeys)
-	return change.MarshalJSON()
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -51,12 +53,12 @@ func TestDiff(t *testing.T) {
 	for _, c := range changes {
 		text.WriteString(c.String() + "\n")
 	}
-	golden(t, "diff", text.String())
+	golden.Assert(t, text.String(), "diff.txt")
 	document, err := json.MarshalIndent(changes, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "diff_json", string(document)+"\n")
+	golden.Assert(t, string(document)+"\n", "diff_json.txt")
 }
 
 func TestDiff_OfTheSameIsNothing(t *testing.T) {

@@ -31,11 +31,8 @@ type Dump struct {
 
 // Dump is the dump of the whole set.
 func (s *Set) Dump() Dump {
-	return Dump{Settings: s.Settings(), SettingSources: s.settingSources(), Rules: s.Rules()}
+	return Dump{Settings: s.Settings(), SettingSources: s.base().settingAt, Rules: s.Rules()}
 }
-
-// settingSources are the places of the settings that are known.
-func (s *Set) settingSources() map[string]Source { return s.base().switches.Fields }
 
 // WriteText writes [Dump.WriteText] of the set.
 func (s *Set) WriteText(w io.Writer) error { return s.Dump().WriteText(w) }
@@ -43,18 +40,18 @@ func (s *Set) WriteText(w io.Writer) error { return s.Dump().WriteText(w) }
 // WriteJSON writes [Dump.WriteJSON] of the set.
 func (s *Set) WriteJSON(w io.Writer) error { return s.Dump().WriteJSON(w) }
 
-// shownField is a field of a rule that has a value.
-type shownField struct {
+// shownValue is a field of a rule that has a value, or a setting.
+type shownValue struct {
 	name   string
 	value  any // see fileValue
 	source Source
-	zero   bool // set to what it would be if nobody set it, such as disabled: false
+	zero   bool // what it would be if nobody set it, such as disabled: false
 }
 
 // shown lists what the rule says, in the order of [Fields], and its name in any case.
 // Of a rule that says None nothing else counts.
-func (r *Resolved) shown() []shownField {
-	var fields []shownField
+func (r *Resolved) shown() []shownValue {
+	var fields []shownValue
 	v := valueOf(&r.Rule)
 	for i, name := range Fields()[:len(r.sources)] {
 		source := r.cause(i, name)
@@ -63,7 +60,7 @@ func (r *Resolved) shown() []shownField {
 		case source.Layer == LayerNone, r.None && name != "endpoint" && name != "none":
 			continue
 		}
-		fields = append(fields, shownField{name, fileValue(v.Field(i).Interface()), source, v.Field(i).IsZero()})
+		fields = append(fields, shownValue{name, fileValue(v.Field(i)), source, v.Field(i).IsZero()})
 	}
 	return fields
 }
@@ -77,30 +74,19 @@ func (r *Resolved) cause(i int, name string) Source {
 	return r.sources[i]
 }
 
-// settingValue is a setting of a file.
-type settingValue struct {
-	name    string
-	value   any
-	changed bool // from the default
-}
-
-// settingValues lists the settings in the order of their declaration. Zeros are the
-// defaults.
-func settingValues(s Settings) []settingValue {
-	var values []settingValue
-	v, plain := reflect.ValueOf(s), reflect.ValueOf((*Set)(nil).Settings())
-	for i := range v.NumField() {
-		own := v.Field(i)
+// shown lists the settings in the order of their declaration. A zero stands for the default.
+func (s Settings) shown(sources map[string]Source) []shownValue {
+	var list []shownValue
+	plain := reflect.ValueOf(defaultSettings())
+	for field, own := range reflect.ValueOf(s).Fields() {
+		normal := plain.FieldByIndex(field.Index)
 		if own.IsZero() {
-			own = plain.Field(i)
+			own = normal
 		}
-		values = append(values, settingValue{
-			name:    v.Type().Field(i).Tag.Get("rule"),
-			value:   fileValue(own.Interface()),
-			changed: !own.Equal(plain.Field(i)),
-		})
+		name := field.Tag.Get("rule")
+		list = append(list, shownValue{name, fileValue(own), sources[name], own.Equal(normal)})
 	}
-	return values
+	return list
 }
 
 // word is a text that needs no quotes in a file.
@@ -108,49 +94,29 @@ type word string
 
 // fileValue is a value of a field as a file says it: a string, word, bool, int,
 // list of strings or object.
-func fileValue(value any) any {
-	switch v := value.(type) {
+func fileValue(value reflect.Value) any {
+	switch v := value.Interface().(type) {
 	case Endpoint:
 		return v.String()
 	case time.Duration:
 		return word(durationWord(v))
-	case failpolicy.Statuses:
-		return statusesValue(v)
+	case failpolicy.Statuses, failpolicy.Status:
+		return parts(value)
+	case failpolicy.Code:
+		return word(v.String())
 	case []string, bool, int:
 		return v
 	}
-	return reflect.ValueOf(value).String()
+	return value.String()
 }
 
-// durationWord is a time, or the word for what is no time.
-func durationWord(d time.Duration) string {
-	if name := sentinelName(d); name != "" {
-		return fileWord(name)
-	}
-	return shortTime(d)
-}
-
-// statusesValue has the statuses that are set.
-func statusesValue(s failpolicy.Statuses) object {
-	causes := object{}
-	v := reflect.ValueOf(s)
-	for i := range v.NumField() {
-		status, ok := reflect.TypeAssert[failpolicy.Status](v.Field(i))
-		if !ok || status == (failpolicy.Status{}) {
-			continue
+// parts has the fields of a struct that are set.
+func parts(value reflect.Value) object {
+	list := object{}
+	for field, part := range value.Fields() {
+		if !part.IsZero() {
+			list = append(list, member{strings.ToLower(field.Name), fileValue(part)})
 		}
-		causes = append(causes, member{strings.ToLower(v.Type().Field(i).Name), statusValue(status)})
 	}
-	return causes
-}
-
-func statusValue(s failpolicy.Status) object {
-	var pair object
-	if s.HTTP != 0 {
-		pair = append(pair, member{"http", s.HTTP})
-	}
-	if s.GRPC != failpolicy.OK {
-		pair = append(pair, member{"grpc", word(s.GRPC.String())})
-	}
-	return pair
+	return list
 }

@@ -30,8 +30,8 @@ func (d Dump) MarshalJSON() ([]byte, error) {
 
 func (d Dump) settingsObject() object {
 	all := object{}
-	for _, setting := range settingValues(d.Settings) {
-		all = append(all, member{setting.name, d.field(setting.value, d.SettingSources[setting.name])})
+	for _, s := range d.Settings.shown(d.SettingSources) {
+		all = append(all, member{s.name, d.field(s)})
 	}
 	return all
 }
@@ -42,7 +42,7 @@ func (d Dump) ruleObject(r *Resolved) object {
 		if d.NoSources && f.zero {
 			continue
 		}
-		rule = append(rule, member{f.name, d.field(f.value, f.source)})
+		rule = append(rule, member{f.name, d.field(f)})
 	}
 	if r.Partial() {
 		rule = append(rule, member{"partial", true})
@@ -50,27 +50,15 @@ func (d Dump) ruleObject(r *Resolved) object {
 	return rule
 }
 
-func (d Dump) field(value any, source Source) any {
+func (d Dump) field(f shownValue) any {
 	if d.NoSources {
-		return value
+		return f.value
 	}
-	field := object{{"value", value}}
-	if source.Layer != LayerNone {
-		field = append(field, member{"source", source})
+	field := object{{"value", f.value}}
+	if f.source.Layer != LayerNone {
+		field = append(field, member{"source", f.source})
 	}
 	return field
-}
-
-// MarshalJSON has the parts of the source that are known: layer, profile, file, line
-// and column.
-func (s Source) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Layer   string `json:"layer"`
-		Profile string `json:"profile,omitempty"`
-		File    string `json:"file,omitempty"`
-		Line    int    `json:"line,omitempty"`
-		Column  int    `json:"column,omitempty"`
-	}{s.Layer.String(), s.Profile, s.File, s.Line, s.Column})
 }
 
 // object is a JSON object that keeps the order of its members.

@@ -2,6 +2,7 @@ package ruleset_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gotest.tools/v3/golden"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
@@ -70,7 +73,7 @@ func TestDump_OfEverySample(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("valid", name+".dump"), dumpText(t, set.Dump()))
+			golden.Assert(t, dumpText(t, set.Dump()), filepath.Join("valid", name+".dump")+".txt")
 		})
 	}
 }
@@ -140,11 +143,11 @@ func TestDump_NamesEveryLayer(t *testing.T) {
 	t.Parallel()
 	d := layered(t).Dump()
 	d.Settings.Uncovered = ruleset.SeverityWarn
-	golden(t, "dump", dumpText(t, d))
-	golden(t, "dump_json", dumpJSON(t, d))
+	golden.Assert(t, dumpText(t, d), "dump.txt")
+	golden.Assert(t, dumpJSON(t, d), "dump_json.txt")
 	d.NoSources = true
-	golden(t, "dump_values", dumpText(t, d))
-	golden(t, "dump_values_json", dumpJSON(t, d))
+	golden.Assert(t, dumpText(t, d), "dump_values.txt")
+	golden.Assert(t, dumpJSON(t, d), "dump_values_json.txt")
 }
 
 func TestDump_OfASet(t *testing.T) {
@@ -160,6 +163,38 @@ func TestDump_OfASet(t *testing.T) {
 	var none *ruleset.Set
 	if got := dumpText(t, none.Dump()); got != "rules: []\n" {
 		t.Errorf("an empty set: got %q", got)
+	}
+}
+
+// Every setting of a file has its place, be it the default or not; one that the file does
+// not have has none.
+func TestDump_JSONHasThePlacesOfSettings(t *testing.T) {
+	t.Parallel()
+	lines := map[string]int{"disabled": 1, "allow_rekey": 2, "unmatched": 3, "uncovered": 4}
+	set := load(t, "locks.yaml", "disabled: true\nallow_rekey: false\nunmatched: error\nuncovered: warn\nrules: []\n")
+	var got struct {
+		Settings map[string]struct {
+			Value  any
+			Source *struct {
+				Layer, File  string
+				Line, Column int
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(dumpJSON(t, set.Dump())), &got); err != nil {
+		t.Fatal(err)
+	}
+	for name, setting := range got.Settings {
+		line, at := lines[name], setting.Source
+		switch {
+		case line == 0 && at != nil:
+			t.Errorf("%s is not in the file, and comes from %v", name, at)
+		case line > 0 && (at == nil || at.Layer != "yaml" || at.File != "locks.yaml" || at.Line != line || at.Column != len(name)+3):
+			t.Errorf("%s = %v comes from %v", name, setting.Value, at)
+		}
+	}
+	if len(got.Settings) != 5 || got.Settings["dry_run"].Value != false || got.Settings["uncovered"].Value != "warn" {
+		t.Errorf("got %v", got.Settings)
 	}
 }
 

@@ -35,15 +35,12 @@ func (d Dump) WriteText(w io.Writer) error {
 
 func (d Dump) writeSettings(text *bytes.Buffer) {
 	var lines []dumpLine
-	for _, s := range settingValues(d.Settings) {
-		if s.changed {
-			lines = append(lines, dumpLine{s.name + ":", yamlText(s.value), d.comment(d.SettingSources[s.name])})
+	for _, s := range d.Settings.shown(d.SettingSources) {
+		if !s.zero {
+			lines = append(lines, dumpLine{s.name + ":", yamlText(s.value), d.comment(s.source)})
 		}
 	}
-	names, values := columns(lines)
-	for _, line := range lines {
-		text.WriteString(line.text(names, values))
-	}
+	writeLines(text, lines, "", "")
 }
 
 // comment is what stands behind a value.
@@ -63,28 +60,23 @@ type dumpLine struct {
 	comment     string
 }
 
-// text is the line with columns of these widths.
-func (l dumpLine) text(names, values int) string {
-	text := pad(l.name, names) + l.value
-	if l.comment != "" {
-		text = pad(l.name, names) + pad(l.value, values) + "# " + l.comment
-	}
-	return strings.TrimRight(text, " ") + "\n"
-}
-
 func (d Dump) writeRule(text *bytes.Buffer, r *Resolved) {
-	lines := d.lines(r)
-	names, values := columns(lines)
-	for i, line := range lines {
-		if i == 0 {
-			text.WriteString("  - ")
-		} else {
-			text.WriteString("    ")
-		}
-		text.WriteString(line.text(names, values))
-	}
+	writeLines(text, d.lines(r), "  - ", "    ")
 	if r.Partial() {
 		text.WriteString("    # its key is declared elsewhere: in the .proto or in the program\n")
+	}
+}
+
+// writeLines writes lines in columns, the first one behind first, and the others behind indent.
+func writeLines(text *bytes.Buffer, lines []dumpLine, first, indent string) {
+	names, values := columns(lines)
+	for _, l := range lines {
+		line := first + pad(l.name, names) + l.value
+		if l.comment != "" {
+			line = first + pad(l.name, names) + pad(l.value, values) + "# " + l.comment
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+		first = indent
 	}
 }
 
@@ -119,7 +111,7 @@ func (d Dump) lines(r *Resolved) []dumpLine {
 		if list, ok := f.value.([]string); ok {
 			lines = append(lines, dumpLine{f.name + ":", "", comment})
 			for _, item := range list {
-				lines = append(lines, dumpLine{name: "", value: "- " + yamlString(item)})
+				lines = append(lines, dumpLine{value: "- " + yamlString(item)})
 			}
 			continue
 		}
@@ -138,11 +130,7 @@ func yamlText(value any) string {
 	case string:
 		return yamlString(v)
 	case []string:
-		items := make([]string, len(v))
-		for i, item := range v {
-			items[i] = strconv.Quote(item)
-		}
-		return "[" + strings.Join(items, ", ") + "]"
+		return "[" + list(v) + "]"
 	case object:
 		members := make([]string, len(v))
 		for i, m := range v {

@@ -1,76 +1,86 @@
 package ruleset
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// timeForm is what a duration may be besides a time, and what else to say.
+// timeForm is what a duration may be besides a time.
 type timeForm struct {
-	words   []string          // of the field
-	meant   map[string]string // what other words stand for
-	example string
+	examples []string          // a time, and the words of the field
+	meant    map[string]string // what other words stand for
 }
 
 var timeForms = map[string]timeForm{ //nolint:gochecknoglobals // a table that is only read
 	"wait_time": {
-		words: []string{"none", "forever"}, example: "5s, none or forever",
-		meant: map[string]string{
+		[]string{"5s", "none", "forever"},
+		map[string]string{
 			"0": "none", "no": "none", "nowait": "none", "zero": "none", "once": "none", "immediately": "none",
 			"-1": "forever", "infinite": "forever", "infinity": "forever", "unlimited": "forever", "max": "forever", "always": "forever",
 		},
 	},
 	"lease_time": {
-		words: []string{"watchdog"}, example: "30s, or watchdog",
-		meant: map[string]string{
+		[]string{"30s", "watchdog"},
+		map[string]string{
 			"-1": "watchdog", "auto": "watchdog", "renew": "watchdog", "infinite": "watchdog", "infinity": "watchdog", "unlimited": "watchdog", "max": "watchdog",
 		},
 	},
-	"debounce": {example: "5s"},
+	"debounce": {[]string{"5s"}, nil},
 }
 
-// sentinelWords are the durations that are no times.
-var sentinelWords = map[string]time.Duration{ //nolint:gochecknoglobals // a table that is only read
-	"none": NoWait, "forever": WaitForever, "watchdog": Watchdog,
-}
-
-// duration reads a time such as 1m30s, or a word. Words of another field and times
-// out of range are left to the check of the rule.
-func (f *fileReader) duration(v value, w timeForm) (time.Duration, bool) {
-	if !f.is(v, yaml.ScalarNode, "a time such as "+w.example) {
-		return 0, false
-	}
-	text := v.node.Value
-	if d, ok := sentinelWords[text]; ok {
-		return d, true
+// ParseDuration reads the text of a duration as rule files and options of a .proto have
+// it: a time such as 1m30s, or none, forever and watchdog. field is wait_time, lease_time
+// or debounce. The error says what to write instead, as layer spells it: [LayerProto] in
+// quotes. Words of another field and times out of range are no errors here, but of
+// [BuildSet].
+func ParseDuration(layer Layer, field, text string) (time.Duration, error) {
+	for d, s := range sentinels {
+		if s.word == text {
+			return d, nil
+		}
 	}
 	d, err := time.ParseDuration(text)
-	if err == nil && d != 0 && strings.TrimLeft(text[:1], "-0123456789") == "" {
-		return d, true
+	if err == nil && d != 0 && strings.TrimLeft(text[:1], "-0123456789") == "" { // no "+5s", no ".5s"
+		return d, nil
 	}
-	f.reportf(v.node, v.field, "%s", w.problem(clipped(text)))
-	return 0, false
+	return 0, errors.New(timeForms[field].problem(layer, strictyaml.Clip(text)))
 }
 
-// problem says what to write instead of text.
-func (w timeForm) problem(text string) string {
-	instead := w.instead(text)
-	switch {
-	case wholeNumber.MatchString(text) && strings.Trim(text, "0.") != "":
-		return fmt.Sprintf("%s has no unit: write %s", text, instead)
-	case goTime.MatchString(text) && !isZeroTime(text):
-		return fmt.Sprintf("%s is too long: write %s at most", text, shortTime(MaxDuration))
-	case isZeroTime(text):
-		return fmt.Sprintf("%s says nothing here: write %s", text, instead)
-	default:
-		return fmt.Sprintf("%.100q is no time: write %s", text, instead)
+// oneOf joins words as they are written in a layer.
+func oneOf(layer Layer, words ...string) string {
+	words = slices.Clone(words)
+	for i := range words {
+		if layer == LayerProto {
+			words[i] = strconv.Quote(words[i])
+		}
 	}
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// duration reads a time of a file.
+func (f *fileReader) duration(v value, field string) (time.Duration, bool) {
+	if !f.Is(v, yaml.ScalarNode, "a time such as "+oneOf(LayerYAML, timeForms[field].examples...)) {
+		return 0, false
+	}
+	d, err := ParseDuration(LayerYAML, field, v.Node.Value)
+	if err != nil {
+		f.Reportf(v.Node, v.Field, "%s", err)
+	}
+	return d, err == nil
 }
 
 var (
@@ -78,28 +88,43 @@ var (
 	wholeNumber = regexp.MustCompile(`^\d+(\.\d+)?$`)
 )
 
-func isZeroTime(text string) bool {
+// problem says what to write instead of text.
+func (w timeForm) problem(layer Layer, text string) string {
 	d, err := time.ParseDuration(text)
-	return err == nil && d == 0
+	isZero := err == nil && d == 0
+	shown, instead := oneOf(layer, text), "a time such as "+oneOf(layer, w.examples...)
+	if meant := w.meantBy(text, isZero); len(meant) > 0 {
+		instead = oneOf(layer, meant...)
+	}
+	switch {
+	case isZero:
+		return shown + " says nothing here: write " + instead
+	case wholeNumber.MatchString(text):
+		return shown + " has no unit: write " + instead
+	case goTime.MatchString(text):
+		return shown + " is too long: write " + oneOf(layer, shortTime(MaxDuration)) + " at most"
+	default:
+		return fmt.Sprintf("%.100q is no time: write %s", text, instead)
+	}
 }
 
-// instead is what was probably meant.
-func (w timeForm) instead(text string) string {
-	folded := strings.ToLower(strings.TrimSpace(text))
-	if isZeroTime(folded) {
+// meantBy are the words or times that text probably stands for, nil if that is not clear.
+func (w timeForm) meantBy(text string, isZero bool) []string {
+	folded := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "+")
+	if isZero {
 		folded = "0"
 	}
 	if word, ok := w.meant[folded]; ok {
-		return word
+		return []string{word}
 	}
 	if times := bareTimes(folded); len(times) > 0 {
-		return strings.Join(times, " or ")
+		return times
 	}
 	if d := meantTime(folded); d > 0 {
-		return shortTime(d)
+		return []string{shortTime(d)}
 	}
-	if word := failpolicy.Nearest(text, w.words); word != "" {
-		return word
+	if word := failpolicy.Nearest(text, w.examples[min(1, len(w.examples)):]); word != "" {
+		return []string{word}
 	}
-	return "a time such as " + w.example
+	return nil
 }

@@ -7,12 +7,8 @@ import (
 	"time"
 )
 
-var (
-	isoTime  = regexp.MustCompile(`^p(\d+d)?(?:t(\d+h)?(\d+m)?([\d.]+s)?)?$`)
-	clock    = regexp.MustCompile(`^(?:(\d+):)?(\d+):(\d+)$`)
-	unitTime = regexp.MustCompile(`^([\d.]+)\s*([a-zµμ]+)$`)
-	between  = regexp.MustCompile(`([a-zµμ])(?:\s*(?:,|and)\s*|\s*)(\d)`)
-)
+// clock is 1:30:00 or 1:30.
+var clock = regexp.MustCompile(`^(?:(\d+):)?(\d+):(\d+)$`)
 
 const day = 24 * time.Hour
 
@@ -55,12 +51,8 @@ func plausibleUnits(n float64) []bareUnit {
 // bareTimes are the times that a number without a unit probably stands for, as it is
 // written: a wrong guess must not become a much longer time.
 func bareTimes(text string) []string {
-	text = strings.TrimPrefix(text, "+")
-	if !wholeNumber.MatchString(text) || text[0] == '0' && !strings.Contains(text, ".") {
-		return nil
-	}
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+	if err != nil || !wholeNumber.MatchString(text) || text[0] == '0' && !strings.Contains(text, ".") {
 		return nil
 	}
 	var times []string
@@ -70,33 +62,24 @@ func bareTimes(text string) []string {
 	return times
 }
 
-// meantTime is the time that a text of lower case probably stands for, 0 if that is
-// not clear.
-func meantTime(text string) time.Duration {
-	text = strings.TrimPrefix(text, "+")
-	if m := isoTime.FindStringSubmatch(text); len(m) == 5 {
-		return sum(m[1:]...)
-	}
-	if m := clock.FindStringSubmatch(text); len(m) == 4 {
-		return sum(m[1]+"h", m[2]+"m", m[3]+"s")
-	}
-	return sum(strings.Split(between.ReplaceAllString(text, "$1\n$2"), "\n")...)
-}
+var timeParts = regexp.MustCompile(`([\d.]+)\s*([a-zµμ]+)[\s,]*`)
 
-// sum adds up parts such as "1 hour"; it is 0 if one of them is not clear. Empty parts
-// count as 0.
-func sum(parts ...string) time.Duration {
+// meantTime is the time that a text of lower case probably stands for, such as 1 hour and
+// 30 minutes, 1:30:00 or PT1H30M; 0 if that is not clear.
+func meantTime(text string) time.Duration {
+	if m := clock.FindStringSubmatch(text); m != nil {
+		text = strings.TrimPrefix(m[1]+"h"+m[2]+"m"+m[3]+"s", "h")
+	} else if strings.HasPrefix(text, "p") {
+		text = strings.ReplaceAll(text[1:], "t", "")
+	}
+	text = strings.ReplaceAll(text, "and", "")
+	if strings.TrimSpace(timeParts.ReplaceAllString(text, "")) != "" {
+		return 0
+	}
 	var total time.Duration
-	for _, part := range parts {
-		if !strings.ContainsAny(part, "0123456789") && len(part) < 2 {
-			continue
-		}
-		m := unitTime.FindStringSubmatch(part)
-		if len(m) != 3 {
-			return 0
-		}
-		n, err := strconv.ParseFloat(m[1], 64)
-		unit := unitNames[m[2]]
+	for _, part := range timeParts.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.ParseFloat(part[1], 64)
+		unit := unitNames[part[2]]
 		if err != nil || unit == 0 || n > float64(MaxDuration/unit) {
 			return 0
 		}

@@ -64,6 +64,9 @@ func (e Endpoint) String() string {
 	return string(e.Transport) + " " + e.Label()
 }
 
+// MarshalText is [Endpoint.String].
+func (e Endpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
 // Label is the endpoint without its transport: the default name of its rule.
 func (e Endpoint) Label() string {
 	switch {
@@ -76,31 +79,19 @@ func (e Endpoint) Label() string {
 	}
 }
 
-// template is an example of a key for the endpoint.
-func (e Endpoint) template() string {
-	return "order:pay:#{" + e.byTransport("path.id", "req.order_id", "in.OrderID") + "}"
-}
+// examples are what to write, in messages, for the endpoints of a transport: an endpoint, a
+// key, and a key beside others.
+type examples struct{ endpoint, key, keys string }
 
-// oneOfSeveral is an example of a key beside others.
-func (e Endpoint) oneOfSeveral() string {
-	return "stock:#{" + e.byTransport("path.sku", "req.sku", "in.SKU") + "}"
-}
-
-// byTransport is that one of three texts which is for the endpoint.
-func (e Endpoint) byTransport(http, grpc, function string) string {
+func (e Endpoint) examples() examples {
 	switch e.Transport {
 	case TransportGRPC:
-		return grpc
+		return examples{"/shop.Orders/Pay", "order:pay:#{req.order_id}", "stock:#{req.sku}"}
 	case TransportFunc:
-		return function
+		return examples{"close-day", "order:pay:#{in.OrderID}", "stock:#{in.SKU}"}
 	default:
-		return http
+		return examples{"POST /orders/:id/pay", "order:pay:#{path.id}", "stock:#{path.sku}"}
 	}
-}
-
-// example is an endpoint of the same transport.
-func (e Endpoint) example() string {
-	return e.byTransport("POST /orders/:id/pay", "/shop.Orders/Pay", "close-day")
 }
 
 // endpointMissing is for the rules of a file.
@@ -111,7 +102,7 @@ const endpointMissing = "no endpoint: write http: POST /orders/:id/pay, grpc: /s
 func (e Endpoint) problem(inFile bool) string {
 	switch {
 	case hasPlaceholder(e.Label()):
-		return fmt.Sprintf("%q is no place in the program: write it as it is registered, such as %q, and put #{…} into the key", e.Label(), e.example())
+		return fmt.Sprintf("%q is no place in the program: write it as it is registered, such as %q, and put #{…} into the key", e.Label(), e.examples().endpoint)
 	case e.Transport == TransportHTTP:
 		return e.httpProblem()
 	case e.Transport == TransportGRPC:
@@ -125,6 +116,6 @@ func (e Endpoint) problem(inFile bool) string {
 	case e.Transport == TransportFunc:
 		return `a function needs a name: write Func("close-day")`
 	default:
-		return unknownWord("transport", string(e.Transport), words([]Transport{TransportHTTP, TransportGRPC, TransportFunc}))
+		return wordsOf("transport", []Transport{TransportHTTP, TransportGRPC, TransportFunc}, nil).check(string(e.Transport)).Error()
 	}
 }

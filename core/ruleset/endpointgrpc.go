@@ -14,14 +14,14 @@ func (e Endpoint) grpcProblem() string {
 	case path == "/*", service == "*" && (method == "*" || method == "**"):
 		return fmt.Sprintf("%q: a * alone stands for every method: write \"*\"", path)
 	case strings.ContainsAny(strings.TrimSpace(path), " \t"):
-		return fmt.Sprintf("%q: a full method has no spaces: write one such as %q", path, e.example())
+		return fmt.Sprintf("%q: a full method has no spaces: write one such as %q", path, e.examples().endpoint)
 	case path != strings.TrimSpace(path):
 		return fmt.Sprintf("%q has blanks around it: write %q", path, strings.TrimSpace(path))
 	case !ok && strings.Count(path, ".") > 1 && path[0] != '/':
 		cut := strings.LastIndexByte(path, '.')
 		return fmt.Sprintf("%q is no full method: write %q", path, "/"+path[:cut]+"/"+path[cut+1:])
 	case !ok || service == "" || method == "" || strings.Contains(method, "/"):
-		return fmt.Sprintf("%q is no full method: write one such as %q", path, e.example())
+		return fmt.Sprintf("%q is no full method: write one such as %q", path, e.examples().endpoint)
 	case strings.Contains(service, "*"):
 		return fmt.Sprintf("%q: a * stands for the methods of one service, as in \"/shop.Orders/*\", or alone for every method: write one of these", path)
 	case method == "**":

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 func (e Endpoint) httpProblem() string {
@@ -14,13 +16,13 @@ func (e Endpoint) httpProblem() string {
 	case e.Path == "" && strings.HasPrefix(e.Method, "/"):
 		return fmt.Sprintf("%q has no method: write %q", text, "POST "+oneStar(e.Method))
 	case e.Path == "" || e.Method == "":
-		return fmt.Sprintf("%q is no route: write a method and a path such as %q", text, e.example())
+		return fmt.Sprintf("%q is no route: write a method and a path such as %q", text, e.examples().endpoint)
 	case strings.HasPrefix(e.Method, "/"):
 		return fmt.Sprintf("%q: the method comes first: write %q", text, strings.ToUpper(e.Path)+" "+e.Method)
 	case strings.ContainsAny(e.Method, ",|/+"):
 		return fmt.Sprintf("%q: a rule has one method, or * for any: write a rule for each method", text)
 	case strings.ContainsAny(e.Path, " \t"):
-		return fmt.Sprintf("%q: a path has no spaces: write a method and a path such as %q", text, e.example())
+		return fmt.Sprintf("%q: a path has no spaces: write a method and a path such as %q", text, e.examples().endpoint)
 	case isAnyMethod(e.Method) && strings.HasPrefix(e.Path, "/"):
 		return fmt.Sprintf("%q: a * stands for any method: write %q", text, "* "+oneStar(e.Path))
 	case method == "":
@@ -56,27 +58,13 @@ func meantMethod(method string) string {
 	if method == "*" || slices.Contains(known, upper) {
 		return upper
 	}
-	if i := slices.IndexFunc(known, func(k string) bool { return isOneEdit(upper, k) }); i >= 0 {
-		return known[i]
+	if near := failpolicy.Nearest(upper, known); near != "" {
+		return near
 	}
 	if strings.Trim(upper, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
 		return upper
 	}
 	return ""
-}
-
-// isOneEdit reports whether one letter is missing, too many or another one, or two are
-// swapped.
-func isOneEdit(word, name string) bool {
-	a, b := []rune(word), []rune(name)
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	isSwap := len(a) == 2 && len(b) == 2 && a[0] == b[1] && a[1] == b[0]
-	return isSwap || len(a) <= 1 && len(b) <= 1
 }
 
 // isAnyMethod reports a word of routers for what is * here.

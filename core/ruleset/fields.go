@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,22 +18,25 @@ func (s fieldSet) hasAny(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return s.has(fieldIndex(name)) })
 }
 
-func ruleType() reflect.Type        { return reflect.TypeFor[Rule]() }
 func valueOf(r *Rule) reflect.Value { return reflect.ValueOf(r).Elem() }
 
-// fieldTable is what reflection knows of the fields of a struct with rule tags.
+// fieldTable is what reflection knows of the fields of a struct.
 type fieldTable struct {
-	names   []string // outside Go
+	names   []string // outside Go: the rule tag, or the Go name in lower case
 	goNames []string
 	index   map[string]int // by the name outside Go
 }
 
-var ruleFields = fieldsOf(ruleType()) //nolint:gochecknoglobals // a table that is only read
+//nolint:gochecknoglobals // tables that are only read
+var (
+	ruleFields    = fieldsOf(reflect.TypeFor[Rule]())
+	settingFields = fieldsOf(reflect.TypeFor[Settings]())
+)
 
 func fieldsOf(t reflect.Type) *fieldTable {
 	fields := &fieldTable{index: make(map[string]int, t.NumField())}
 	for i := range t.NumField() {
-		name := t.Field(i).Tag.Get("rule")
+		name := cmp.Or(t.Field(i).Tag.Get("rule"), strings.ToLower(t.Field(i).Name))
 		fields.names = append(fields.names, name)
 		fields.goNames = append(fields.goNames, t.Field(i).Name)
 		fields.index[name] = i
@@ -43,8 +47,6 @@ func fieldsOf(t reflect.Type) *fieldTable {
 // Fields lists the names of the fields of a [Rule] as they are written outside
 // Go, in their order.
 func Fields() []string { return slices.Clone(ruleFields.names) }
-
-func fieldTag(i int) string { return ruleFields.names[i] }
 
 // fieldIndex finds a field by its name outside Go, -1 if there is none.
 func fieldIndex(name string) int {

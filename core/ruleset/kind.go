@@ -1,5 +1,7 @@
 package ruleset
 
+import "slices"
+
 // Kind is a kind of lock.
 type Kind string
 
@@ -33,6 +35,8 @@ const (
 
 // Kinds lists the kinds that exist.
 func Kinds() []Kind { return []Kind{Reentrant, Fenced, Spin, Fair, Read, Write, Semaphore} }
+
+func (k Kind) isKnown() bool { return slices.Contains(Kinds(), k) }
 
 // TakesSeveral reports whether several keys can be taken together.
 func (k Kind) TakesSeveral() bool { return k == Reentrant }

@@ -1,6 +1,9 @@
 package ruleset
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Declared is one declaration of a rule with its source: what a file reader makes
 // of an entry. For rules written in Go, [Code] does.
@@ -24,6 +27,14 @@ type Declared struct {
 // Code declares a rule in Go.
 func Code(r Rule) Declared { return Declared{Rule: r, Source: Source{Layer: LayerCode}} }
 
+func inCode(rules []Rule) []Declared {
+	declared := make([]Declared, len(rules))
+	for i, r := range rules {
+		declared[i] = Code(r)
+	}
+	return declared
+}
+
 // set is the set of fields that the declaration sets.
 func (d *Declared) set() fieldSet {
 	set := setFields(&d.Rule)
@@ -36,7 +47,7 @@ func (d *Declared) set() fieldSet {
 }
 
 func (d *Declared) source(i int) Source {
-	if s, ok := d.Fields[fieldTag(i)]; ok {
+	if s, ok := d.Fields[ruleFields.names[i]]; ok {
 		return s
 	}
 	return d.Source
@@ -49,7 +60,8 @@ type Resolved struct {
 	Rule
 	sources []Source
 	parts   map[string]Source // of parts of fields, such as "keys[1]"
-	origin  Source            // of the highest declaration
+	origin  Source            // of the highest declaration: the place of the rule as a whole
+	lowest  Layer             // of the lowest declaration
 	broken  fieldSet          // see Declared
 	partial bool
 }
@@ -85,20 +97,17 @@ func (r *Resolved) placeOf(field string) Source {
 		base, _ := cutField(field)
 		source = r.Source(base)
 	}
-	if place := r.place(); source.Layer < LayerCode && source.File == "" && (source.Layer == LayerNone || place.File != "") {
-		source = place
+	if source.Layer < LayerCode && source.File == "" && (source.Layer == LayerNone || r.origin.File != "") {
+		source = r.origin
 	}
 	return source
 }
-
-// place is the source of the rule as a whole, for what nobody set.
-func (r *Resolved) place() Source { return r.origin }
 
 // overlay lays the declared fields over the rule. Key and Keys are one thing in two
 // forms: setting one takes the other away.
 func (r *Resolved) overlay(d *Declared) {
 	if r.sources == nil {
-		r.sources = make([]Source, ruleType().NumField())
+		r.sources = make([]Source, len(ruleFields.names))
 	}
 	set := d.set()
 	r.broken |= d.broken
@@ -119,11 +128,10 @@ func (r *Resolved) overlay(d *Declared) {
 
 // overlayParts replaces the sources of the parts of the fields in set.
 func (r *Resolved) overlayParts(d *Declared, set fieldSet) {
-	for name := range r.parts {
-		if base, _ := cutField(name); set.has(fieldIndex(base)) {
-			delete(r.parts, name)
-		}
-	}
+	maps.DeleteFunc(r.parts, func(name string, _ Source) bool {
+		base, _ := cutField(name)
+		return set.has(fieldIndex(base))
+	})
 	for name, source := range d.Fields {
 		if _, part := cutField(name); part == "" {
 			continue

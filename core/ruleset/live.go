@@ -23,9 +23,9 @@ type Reload struct {
 	Err  error     // why the new content was refused; nil if it is in force
 }
 
-// ReloadObserver is told of every attempt, the first one included, in order. It is
+// ReloadObserver is notified of every attempt, the first one included, in order. It is
 // called synchronously and must neither block nor call Reload or Close; a panic in it
-// is contained, and [slog.Default] is told of the first one.
+// is contained, and [slog.Default] has a record of the first one.
 type ReloadObserver interface {
 	ObserveReload(r Reload)
 }
@@ -117,17 +117,13 @@ func (l *Live) attempt(c content) error {
 	return err
 }
 
-// load makes a set of the content.
+// load makes a set of the content. A panic in an option is an error.
 func (l *Live) load(c content) (next *Set, err error) {
 	if c.err != nil {
 		return nil, fmt.Errorf("ruleset: %w", c.err)
 	}
-	err = caught("loading the file", func() error {
-		var err error
-		next, err = Load(l.path, c.text, l.opts...)
-		return err
-	})
-	return next, err
+	defer caught("loading the file", &err)
+	return Load(l.path, c.text, l.opts...)
 }
 
 func (l *Live) observe(r Reload) {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,7 +13,6 @@ import (
 type content struct {
 	text []byte
 	sum  [sha256.Size]byte
-	file fs.FileInfo // of the file that path led to; nil if there was none
 	err  error
 	read time.Time // when the reading began
 }
@@ -28,9 +26,9 @@ func readContent(file string) content {
 		err = fmt.Errorf("%s is not a regular file", file)
 	}
 	if err == nil {
-		c.text, err = readFile(file)
+		c.text, err = readBounded(file)
 	}
-	c.sum, c.file, c.err = sha256.Sum256(c.text), info, err
+	c.sum, c.err = sha256.Sum256(c.text), err
 	return c
 }
 
@@ -49,21 +47,6 @@ func (c content) same(other content) bool {
 	}
 	return c.sum == other.sum
 }
-
-// isFileOf reports whether both were read from one file, or none of them was.
-func (c content) isFileOf(other content) bool {
-	return c.file == nil && other.file == nil || os.SameFile(c.file, other.file)
-}
-
-// replaces reports whether the content was complete when it came: it took the place of
-// another one, and stands in another file. One that is written in place does not, nor
-// does one that comes after nothing.
-func (c content) replaces(before content) bool {
-	return !c.isNothing() && !before.isNothing() && !c.isFileOf(before)
-}
-
-// isNothing reports whether there is no text, as right before a file is written.
-func (c content) isNothing() bool { return c.err != nil || len(c.text) == 0 }
 
 // fromRoot makes a path independent of later changes of the working directory. It
 // takes no ".." away: behind a symbolic link that is another directory.

@@ -39,14 +39,9 @@ func prepareAll(list []*subscriber, next *Set) ([]prepared, error) {
 		if one.gone.Load() {
 			continue // cancelled by one before it
 		}
-		p := prepared{subscriber: one}
-		err := caught("preparing the new rules", func() error {
-			var err error
-			p.commit, err = one.prepare(next)
-			return err
-		})
+		commit, err := one.prepared(next)
 		if !one.gone.Load() {
-			ready, errs = append(ready, p), append(errs, err)
+			ready, errs = append(ready, prepared{one, commit}), append(errs, err)
 		}
 	}
 	return ready, errors.Join(errs...)
@@ -57,23 +52,27 @@ func prepareAll(list []*subscriber, next *Set) ([]prepared, error) {
 func commitAll(ready []prepared) error {
 	var errs []error
 	for _, p := range ready {
-		if p.gone.Load() || p.commit == nil {
-			continue
+		if !p.gone.Load() && p.commit != nil {
+			errs = append(errs, p.changeOver())
 		}
-		errs = append(errs, caught("changing over to the new rules, which are in force elsewhere", func() error {
-			p.commit()
-			return nil
-		}))
 	}
 	return errors.Join(errs...)
 }
 
-// caught makes an error of a panic in somebody's code, with the place where it was.
-func caught(doing string, call func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("ruleset: panic while %s: %v\n%s", doing, v, debug.Stack())
-		}
-	}()
-	return call()
+func (s *subscriber) prepared(next *Set) (commit func(), err error) {
+	defer caught("preparing the new rules", &err)
+	return s.prepare(next)
+}
+
+func (p prepared) changeOver() (err error) {
+	defer caught("changing over to the new rules, which are in force elsewhere", &err)
+	p.commit()
+	return nil
+}
+
+// caught, deferred, makes an error of a panic in somebody's code, with the place where it was.
+func caught(doing string, err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("ruleset: panic while %s: %v\n%s", doing, v, debug.Stack())
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,35 +38,11 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])[:12]
 }
 
-// write writes a file in place.
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// put replaces a file by renaming another one.
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	write(t, path+".new", text)
-	rename(t, path+".new", path)
-}
-
 func rename(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.Rename(from, to); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// link makes a symbolic link, or replaces one by renaming.
-func link(t *testing.T, target, path string) {
-	t.Helper()
-	if err := os.Symlink(target, path+".new"); err != nil {
-		t.Fatal(err)
-	}
-	rename(t, path+".new", path)
 }
 
 func mkdir(t *testing.T, path string) string {
@@ -76,7 +53,7 @@ func mkdir(t *testing.T, path string) string {
 	return path
 }
 
-func remove(t *testing.T, path string) {
+func remove(t testing.TB, path string) {
 	t.Helper()
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
@@ -87,7 +64,7 @@ func remove(t *testing.T, path string) {
 func fileWith(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "locks.yaml")
-	write(t, path, text)
+	rulesettest.Write(t, path, text)
 	return path
 }
 

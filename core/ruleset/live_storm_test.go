@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
 const (
@@ -60,14 +61,16 @@ func caller(current func() *ruleset.Set, stop *atomic.Bool) error {
 func TestWatch_CallersNeverSeeATornSet(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(t *testing.T, top, text string, n int){
-		"rename": func(t *testing.T, top, text string, _ int) { put(t, filepath.Join(top, "locks.yaml"), text) },
+		"rename": func(t *testing.T, top, text string, _ int) {
+			rulesettest.Replace(t, filepath.Join(top, "locks.yaml"), text)
+		},
 		"symlink swap": func(t *testing.T, top, text string, n int) {
 			dir := fmt.Sprintf("..%d", n)
-			write(t, filepath.Join(mkdir(t, filepath.Join(top, dir)), "locks.yaml"), text)
-			link(t, dir, filepath.Join(top, "..data"))
+			rulesettest.Write(t, filepath.Join(mkdir(t, filepath.Join(top, dir)), "locks.yaml"), text)
+			rulesettest.Link(t, dir, filepath.Join(top, "..data"))
 			remove(t, filepath.Join(top, fmt.Sprintf("..%d", n-1)))
 			if n == 0 {
-				link(t, "..data/locks.yaml", filepath.Join(top, "locks.yaml"))
+				rulesettest.Link(t, "..data/locks.yaml", filepath.Join(top, "locks.yaml"))
 			}
 		},
 	} {
@@ -76,7 +79,7 @@ func TestWatch_CallersNeverSeeATornSet(t *testing.T) {
 			top := t.TempDir()
 			change(t, top, generation(0), 0)
 			cfg := quickly()
-			cfg.Replaced, cfg.Written = time.Millisecond, 10*time.Millisecond
+			cfg.Settle = 5 * time.Millisecond
 			l, seen := watched(t, filepath.Join(top, "locks.yaml"), cfg)
 
 			var adapted atomic.Pointer[ruleset.Set]

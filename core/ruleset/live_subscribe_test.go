@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
 // adapter is a subscriber that writes down its calls.
@@ -111,7 +112,7 @@ func TestLive_RekeyIsToldWhenNothingElseIsWrong(t *testing.T) {
 	first := l.Current()
 	a := &adapter{live: l}
 	subscribe(t, l, a)
-	write(t, path, keyed("b"))
+	rulesettest.Write(t, path, keyed("b"))
 	for _, wrong := range []error{errors.New("no such field"), nil} {
 		a.err = wrong
 		err := l.Reload()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
 func TestOpen_FailsOnAFileThatIsRefused(t *testing.T) {
@@ -84,7 +85,7 @@ func TestLive_Reload(t *testing.T) {
 		t.Error("an explicit reload of the same content did nothing")
 	}
 
-	write(t, path, keyed("a", 3))
+	rulesettest.Write(t, path, keyed("a", 3))
 	if err := l.Reload(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +104,8 @@ func TestLive_BadFileLeavesTheOldSetInForce(t *testing.T) {
 		change     func()
 		hash, want string
 	}{
-		"broken":  {func() { write(t, path, broken) }, hashOf(broken), "kye"},
-		"rekeyed": {func() { write(t, path, keyed("b")) }, hashOf(keyed("b")), "allow_rekey: true"},
+		"broken":  {func() { rulesettest.Write(t, path, broken) }, hashOf(broken), "kye"},
+		"rekeyed": {func() { rulesettest.Write(t, path, keyed("b")) }, hashOf(keyed("b")), "allow_rekey: true"},
 		"missing": {func() { remove(t, path) }, "", "no such file"},
 	} {
 		tc.change()
@@ -119,7 +120,7 @@ func TestLive_BadFileLeavesTheOldSetInForce(t *testing.T) {
 			t.Errorf("%s: the set in force was replaced", name)
 		}
 	}
-	write(t, path, keyed("a"))
+	rulesettest.Write(t, path, keyed("a"))
 	if err := l.Reload(); err != nil {
 		t.Error(err)
 	}
@@ -138,7 +139,7 @@ func TestLive_KeysChangeInSteps(t *testing.T) {
 		"dry_run: true\n" + keyed("trial"),
 		keyed("trial"),
 	} {
-		write(t, path, step)
+		rulesettest.Write(t, path, step)
 		if err := l.Reload(); err != nil {
 			t.Fatalf("%s: %v", step, err)
 		}

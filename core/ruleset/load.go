@@ -7,28 +7,27 @@ import (
 	"io"
 	"os"
 	"slices"
-)
 
-// maxFileSize bounds what is read as a rule file.
-const maxFileSize = 4 << 20
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
+)
 
 // LoadFile is [Load] of a file. The error is also that of reading the file.
 func LoadFile(path string, opts ...Option) (*Set, error) {
-	text, err := readFile(path)
+	text, err := readBounded(path)
 	if err != nil {
 		return nil, fmt.Errorf("ruleset: %w", err)
 	}
 	return Load(path, text, opts...)
 }
 
-// readFile reads a little more than the limit at most, so that Load refuses it.
-func readFile(path string) (text []byte, err error) {
+// readBounded reads a little more than the limit at most, so that Load refuses it.
+func readBounded(path string) (text []byte, err error) {
 	file, err := os.Open(path) //nolint:gosec // the path is the program's own
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return io.ReadAll(io.LimitReader(file, maxFileSize+1))
+	return io.ReadAll(io.LimitReader(file, strictyaml.MaxSize+1))
 }
 
 // Load builds a set from the text of a rule file in YAML, of 4 MiB at most; name is
@@ -38,8 +37,8 @@ func readFile(path string) (text []byte, err error) {
 // what is no YAML at all hides what comes after it.
 func Load(name string, text []byte, opts ...Option) (*Set, error) {
 	cfg := newConfig(opts)
-	f := newFileReader(name, text, cfg.service)
-	if !f.readFile(cfg) {
+	f := readFile(name, text, cfg)
+	if f.Doc == nil {
 		return nil, Invalid(f.problems...)
 	}
 	var set *Set

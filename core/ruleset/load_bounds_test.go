@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/core/internal/racedetector"
+	"github.com/interlock-go/interlock/core/internal/thorough"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -51,7 +51,7 @@ func bombs() map[string]string {
 func TestLoad_AnswersSoon(t *testing.T) {
 	t.Parallel()
 	const maxProblems, maxText = 1000, 1 << 20
-	largest := racedetector.Or(4<<20, 1_200_000) // a file is read by one goroutine
+	largest := thorough.Or(4<<20, 1_200_000) // a file is read by one goroutine
 	for want, text := range bombs() {
 		if len(text) > largest {
 			continue
@@ -101,7 +101,7 @@ func TestLoad_NamesAFewOfManyProfiles(t *testing.T) {
 func TestLoad_TakesFilesOfTheLargestSize(t *testing.T) {
 	t.Parallel()
 	const most = 17_000
-	rules := racedetector.Or(most, 1_000) // a file is read by one goroutine
+	rules := thorough.Or(most, 1_000) // a file is read by one goroutine
 	text := bigFile(rules)
 	if size := len(text); rules == most && (size < 4_000_000 || size > 4<<20) {
 		t.Fatalf("%d bytes", size)
@@ -109,5 +109,28 @@ func TestLoad_TakesFilesOfTheLargestSize(t *testing.T) {
 	set, err := ruleset.Load("locks.yaml", []byte(text))
 	if err != nil || set.Len() != rules {
 		t.Fatalf("got %d rules, %v", set.Len(), err)
+	}
+}
+
+// TestLoad_ManyComments: a file that is all comments takes no longer than others of its
+// size. Were every comment looked for from the start of the file, it would take hours.
+func TestLoad_ManyComments(t *testing.T) {
+	t.Parallel()
+	const maxFileSize, maxProblems = 4 << 20, 1000
+	const head = "rules:\n- http: POST /orders\n  key: order\n"
+	for comment, want := range map[string]int{"  # one\n": 0, "  #{x}\n": maxProblems, "    #{\n": maxProblems, "#{x}\n": maxProblems} {
+		text := head + strings.Repeat(comment, (maxFileSize-len(head))/len(comment))
+		start := time.Now()
+		_, err := ruleset.Load("locks.yaml", []byte(text))
+		if took := time.Since(start); took > 2*time.Minute {
+			t.Errorf("%q: took %s", comment, took)
+		}
+		invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+		if ok != (want > 0) || ok && len(invalid.Problems) != want {
+			t.Fatalf("%q: got %.200v, want %d problems", comment, err, want)
+		}
+		if ok && !strings.HasPrefix(invalid.Problems[want-1].Message, "more problems follow") {
+			t.Errorf("%q: got %v as the last problem", comment, invalid.Problems[want-1])
+		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
@@ -31,7 +33,7 @@ func TestLoad_InvalidSamples(t *testing.T) {
 				t.Fatalf("got %v, want an InvalidError", err)
 			}
 			checkWords(t, string(text), invalid.Problems)
-			golden(t, filepath.Join("invalid", name), err.Error()+"\n")
+			golden.Assert(t, err.Error()+"\n", filepath.Join("invalid", name)+".txt")
 		})
 	}
 }

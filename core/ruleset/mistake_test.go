@@ -117,6 +117,9 @@ func TestProblem_Texts(t *testing.T) {
 		if got := p.Error(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
+		if place, text := p.Position(), p.Text(); strings.TrimPrefix(place+": "+text, ": ") != want {
+			t.Errorf("got  %q and %q\nwant %s", place, text, want)
+		}
 	}
 }
 

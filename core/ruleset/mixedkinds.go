@@ -24,35 +24,53 @@ import (
 // prefix, within one transport. Nothing is said of rules with two conditions, which may
 // share no call, of a key by which two endpoints differ (route, method), and of a rule that
 // is switched off.
-func MixedKinds(rules []*Resolved) []*Problem { return mixedKinds(rules, allKnown) }
+func MixedKinds(rules []*Resolved) []*Problem { return mixedKinds(rules, false) }
 
-// mixedKinds is MixedKinds for rules of which lower layers may bring more.
-func mixedKinds(rules []*Resolved, lower layersBelow) []*Problem {
+// mixedKinds is MixedKinds for rules of which lower layers may bring more if open is true.
+func mixedKinds(rules []*Resolved, open bool) []*Problem {
+	rules = distinct(rules)
 	found := map[*Resolved]*Problem{}
-	known := map[takenKey][]*Resolved{}
+	known := map[keyAt][]*Resolved{}
 	for _, r := range kindStatedFirst(rules) {
 		if p := r.mixedKind(known); p != nil {
 			found[r] = p
 			continue
 		}
 		for _, l := range r.locks() {
-			k := takenKey{r.Endpoint.Transport, l.key}
+			k := r.anywhere(l.key)
 			known[k] = append(known[k], r)
 		}
 	}
-	for r, p := range stuck(rules, lower) {
-		if found[r] == nil {
-			found[r] = p
-		}
-	}
+	inner := stuck(rules, open)
 	var problems []*Problem
 	for _, r := range rules {
-		if p := found[r]; p != nil {
+		if p := cmp.Or(found[r], inner[r]); p != nil {
 			problems = append(problems, p)
-			delete(found, r) // a rule with a wildcard may be listed for each of its methods
 		}
 	}
 	return problems
+}
+
+// distinct are the rules without those that come again: one with a wildcard may be listed for
+// each of its methods.
+func distinct(rules []*Resolved) []*Resolved {
+	seen := map[*Resolved]bool{}
+	return slices.DeleteFunc(slices.Clone(rules), func(r *Resolved) bool {
+		again := seen[r]
+		seen[r] = true
+		return again
+	})
+}
+
+// keyAt is a key, as it is compiled, of the rules of an endpoint, or of a whole transport.
+type keyAt struct {
+	place Endpoint
+	text  string
+}
+
+// anywhere is a key of the rule at all endpoints of its transport.
+func (r *Resolved) anywhere(key string) keyAt {
+	return keyAt{Endpoint{Transport: r.Endpoint.Transport}, key}
 }
 
 // kindStatedFirst sorts the rules that leave their kind to a default behind the others.
@@ -73,12 +91,6 @@ func (r *Resolved) kindIsDefault() int {
 	return 1
 }
 
-// takenKey is a key as it is compiled.
-type takenKey struct {
-	transport Transport
-	text      string
-}
-
 // mixes reports whether calls of the two rules meet on the key, which both take, with
 // different kinds.
 func (r *Resolved) mixes(other *Resolved, key string) bool {
@@ -96,9 +108,9 @@ var namesEndpoint = regexp.MustCompile(`#\{.*\b(?:route|method)\b`)
 
 // mixedKind is the problem with the first key that a known rule takes as another kind, nil if
 // none does.
-func (r *Resolved) mixedKind(known map[takenKey][]*Resolved) *Problem {
+func (r *Resolved) mixedKind(known map[keyAt][]*Resolved) *Problem {
 	for _, l := range r.locks() {
-		for _, other := range known[takenKey{r.Endpoint.Transport, l.key}] {
+		for _, other := range known[r.anywhere(l.key)] {
 			if other.mixes(r, l.key) {
 				return r.otherKind(other, l.key)
 			}
@@ -107,36 +119,24 @@ func (r *Resolved) mixedKind(known map[takenKey][]*Resolved) *Problem {
 	return nil
 }
 
-// otherKind says what to do about a key that another rule takes as another kind.
+// otherKind says what to do about a key that another rule takes as another kind, or about a
+// semaphore to which it gives another size.
 func (r *Resolved) otherKind(other *Resolved, key string) *Problem {
-	c := checker{rule: r}
 	if r.Kind == other.Kind {
-		return c.otherPermits(other, key)
+		return r.Problem("permits", fmt.Sprintf("%d permits of %q, which has %d for %s: one semaphore has one size: write %s, or another key",
+			r.Permits, key, other.Permits, other.called(), r.placeOf("permits").example("permits", strconv.Itoa(other.Permits))))
 	}
-	c.look("kind")
-	same := example(c.inFile(), "kind", c.spell(string(other.Kind)))
+	same := r.placeOf("kind").example("kind", string(other.Kind))
 	if len(r.Templates()) > 1 && !other.Kind.TakesSeveral() {
-		same = example(c.inFile(), "kind", c.spell(string(r.Kind))) + " there"
+		same = r.placeOf("kind").example("kind", string(r.Kind)) + " there"
 	}
 	return r.Problem("kind", fmt.Sprintf("a %s of %q, which is a %s for %s: one key has one kind: write %s, or another key",
 		r.Kind.Noun(), key, other.Kind.Noun(), other.called(), same))
 }
 
-// otherPermits says what to do about a semaphore to which another rule gives another size.
-func (c *checker) otherPermits(other *Resolved, key string) *Problem {
-	c.look("permits")
-	return c.rule.Problem("permits", fmt.Sprintf("%d permits of %q, which has %d for %s: one semaphore has one size: write %s, or another key",
-		c.rule.Permits, key, other.Permits, other.called(), example(c.inFile(), "permits", strconv.Itoa(other.Permits))))
-}
-
 // called names the rule and its place in a sentence about another one.
 func (r *Resolved) called() string {
-	return "the " + r.Problem("", "").subject() + ", declared in " + r.place().where()
-}
-
-// mayHaveLower reports whether lower layers, which come later, may bring more of the rule.
-func (r *resolver) mayHaveLower(rule *Resolved) bool {
-	return r.allowPartial && rule.Endpoint.hasLayers() && !rule.Endpoint.isWild()
+	return "the " + r.Problem("", "").subject() + ", declared in " + r.origin.where()
 }
 
 // kindKnown are the rules whose kind is in order, and not left to a lower layer.
@@ -144,6 +144,6 @@ func (r *resolver) kindKnown(rules []*Resolved) []*Resolved {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule *Resolved) bool {
 		tooMany := len(rule.Templates()) > 1 && !rule.Kind.TakesSeveral()
 		return rule.broken.hasAny("kind", "key", "keys", "prefix", "when", "profile", "disabled", "dry_run", "endpoint") ||
-			checkKind(string(rule.Kind)) != nil || tooMany || rule.Kind == Semaphore && (rule.Permits < 1 || rule.broken.hasAny("permits")) || r.mayHaveLower(rule) && !rule.declared("kind")
+			!rule.Kind.isKnown() || tooMany || rule.Kind == Semaphore && (rule.Permits < 1 || rule.broken.hasAny("permits")) || r.allowPartial && rule.Endpoint.mayHaveLower() && !rule.declared("kind")
 	})
 }

@@ -10,7 +10,7 @@ import (
 type Option func(*config)
 
 // WithDefaults replaces built-in defaults by the fields that r sets. Endpoint,
-// Name, Key, Keys and Profile do not belong there.
+// Name, Key, Keys, Profile and None do not belong there.
 func WithDefaults(r Rule) Option {
 	return func(c *config) {
 		c.defaults = append(c.defaults, Declared{Rule: r, Source: Source{Layer: LayerDefault}})
@@ -18,7 +18,7 @@ func WithDefaults(r Rule) Option {
 }
 
 // WithProfile adds a profile, or replaces a built-in one of that name: the fields
-// that r sets. Endpoint, Name, Key, Keys and Profile do not belong there.
+// that r sets. Endpoint, Name, Key, Keys, Profile and None do not belong there.
 func WithProfile(name string, r Rule) Option {
 	return func(c *config) { c.profiles = append(c.profiles, profileOf(name, r)) }
 }
@@ -26,11 +26,7 @@ func WithProfile(name string, r Rule) Option {
 // WithRules adds rules written in Go, the lowest layer: those of a file are laid over
 // them.
 func WithRules(rules ...Rule) Option {
-	return func(c *config) {
-		for _, r := range rules {
-			c.declared = append(c.declared, Code(r))
-		}
-	}
+	return func(c *config) { c.declared = append(c.declared, inCode(rules)...) }
 }
 
 // WithService says which program this is, for files that are shared by several:
@@ -40,11 +36,11 @@ func WithService(name string) Option { return func(c *config) { c.service = name
 
 type config struct {
 	defaults  []Declared
-	profiles  []profile
+	profiles  []Declared
 	declared  []Declared
 	service   string
 	settings  Settings
-	switches  Declared // what the settings switch in every rule
+	settingAt map[string]Source // where the settings stand, by their names outside Go
 	observers []ReloadObserver
 	problems  []*Problem // of the options themselves
 
@@ -52,7 +48,7 @@ type config struct {
 }
 
 func newConfig(opts []Option) *config {
-	c := &config{settings: Settings{Unmatched: SeverityError, Uncovered: SeverityIgnore}}
+	c := &config{settings: defaultSettings()}
 	for _, opt := range opts {
 		if opt == nil {
 			c.reject("nil Option: leave it out")
@@ -68,15 +64,9 @@ func (c *config) reject(message string) {
 	c.problems = append(c.problems, &Problem{Message: message})
 }
 
-// profile is a named set of values. Its name is in the source, too.
-type profile struct {
-	name string
-	Declared
-}
-
-// profileOf makes a profile that a program declares.
-func profileOf(name string, r Rule) profile {
-	return profile{name, Declared{Rule: r, Source: Source{Layer: LayerProfile, Profile: name}}}
+// profileOf declares a profile; its name is in the source.
+func profileOf(name string, r Rule) Declared {
+	return Declared{Rule: r, Source: Source{Layer: LayerProfile, Profile: name}}
 }
 
 // Profiles lists the built-in profiles: quick (3 s wait, 10 s lease), normal (5 s,
@@ -84,13 +74,13 @@ func profileOf(name string, r Rule) profile {
 func Profiles() []string {
 	var names []string
 	for _, p := range builtinProfiles() {
-		names = append(names, p.name)
+		names = append(names, p.Source.Profile)
 	}
 	return names
 }
 
-func builtinProfiles() []profile {
-	return []profile{
+func builtinProfiles() []Declared {
+	return []Declared{
 		profileOf("quick", Rule{WaitTime: 3 * time.Second, LeaseTime: 10 * time.Second}),
 		profileOf("normal", Rule{WaitTime: 5 * time.Second, LeaseTime: 30 * time.Second}),
 		profileOf("heavy", Rule{WaitTime: 10 * time.Second, LeaseTime: 60 * time.Second}),

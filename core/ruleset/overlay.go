@@ -15,13 +15,12 @@ import (
 //
 // It is for start-up: what it returns is not remembered.
 func (s *Set) Overlay(e Endpoint, lower ...Declared) ([]*Resolved, error) {
-	own := s.at(e)
-	if len(lower) == 0 && !slices.ContainsFunc(s.exactly(e), (*Resolved).Partial) {
+	if len(lower) == 0 && !slices.ContainsFunc(s.orEmpty().exact[e], (*Resolved).Partial) {
 		return s.alone(e)
 	}
 	r := s.base().again()
 	r.requireEndpoint = true
-	rules := r.resolveAll(append(slices.Clone(lower), own...))
+	rules := r.resolveAll(slices.Concat(lower, s.orEmpty().declared[e]))
 	explainNames(r.problems, lower)
 	if err := Invalid(r.problems...); err != nil {
 		return nil, err
@@ -42,27 +41,12 @@ func (s *Set) alone(e Endpoint) ([]*Resolved, error) {
 	return rules, nil
 }
 
-// at is what the set was declared to say about exactly e.
-func (s *Set) at(e Endpoint) []Declared {
-	if s == nil {
-		return nil
-	}
-	return s.declared[e]
-}
-
-func (s *Set) exactly(e Endpoint) []*Resolved {
-	if s == nil {
-		return nil
-	}
-	return s.exact[e]
-}
-
 // base is what the set was resolved with.
 func (s *Set) base() *resolver {
-	if s == nil || s.resolver == nil {
-		return newResolver(newConfig(nil))
+	if r := s.orEmpty().resolver; r != nil {
+		return r
 	}
-	return s.resolver
+	return newResolver(newConfig(nil))
 }
 
 // explainNames says, where a rule has no key, that one of another name has: most

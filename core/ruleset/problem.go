@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -12,28 +13,45 @@ type Problem struct {
 	Field    string   // such as "wait_time"; empty for the rule as a whole
 	Source   Source   // where the offending value was declared
 	Message  string   // what is wrong and what to write instead
+	Err      error    // what found it, such as a *keyexpr.Error; nil if nothing tells more than Message
 }
+
+// ErrNoService is the Err of the problem that a file has rules for some programs only,
+// and it was not said which one this is; see [WithService].
+var ErrNoService = errors.New("ruleset: the name of the program is missing")
 
 // Error is the problem, its place first. The message of a template has more lines:
 // the template itself with a caret.
 func (p *Problem) Error() string {
-	var text strings.Builder
-	for _, part := range []string{p.Source.position(), p.subject(), p.fieldName()} {
+	if at := p.Position(); at != "" {
+		return at + ": " + p.Text()
+	}
+	return p.Text()
+}
+
+// Unwrap is Err, for [errors.As].
+func (p *Problem) Unwrap() error { return p.Err }
+
+// Position is the place in the file, such as "locks.yaml:14:3"; "" without one.
+func (p *Problem) Position() string { return p.Source.position() }
+
+// Text is [Problem.Error] without the place.
+func (p *Problem) Text() string {
+	text := p.Message
+	for _, part := range []string{p.fieldName(), p.subject()} {
 		if part != "" {
-			text.WriteString(part + ": ")
+			text = part + ": " + text
 		}
 	}
-	text.WriteString(p.Message)
-	return text.String()
+	return text
 }
 
 // fieldName spells the field as it is written where it was declared.
 func (p *Problem) fieldName() string {
-	inFile := p.Source.Layer == LayerProto || p.Source.Layer == LayerYAML || p.Source.File != ""
 	switch {
 	case p.Source.Layer == LayerYAML && p.Field == "endpoint":
 		return string(p.Endpoint.Transport) // http, grpc and func are its names there
-	case inFile:
+	case p.Source.inFile():
 		return p.Field
 	default:
 		return goName(p.Field)

@@ -1,6 +1,9 @@
 package ruleset
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Rekeyed reports what a reload from old to next would change about who excludes
 // whom: programs that still have the old rules and programs that have the next ones
@@ -16,7 +19,8 @@ import "slices"
 // is what the author of such a change wants:
 //   - a rule that comes, goes, or is switched on or off by disabled, dry_run or none,
 //     while the endpoint keeps its other locks,
-//   - another when of a rule: the calls that both lock still exclude each other,
+//   - another when, where all rules of the endpoint have the same: the calls that both
+//     lock still exclude each other,
 //   - another key_format: strict refuses the calls for which encode would make
 //     another key,
 //   - read in place of write and the other way round, which see each other,
@@ -31,17 +35,12 @@ func Rekeyed(old, next *Set) []*Problem {
 	if next.Settings().AllowRekey {
 		return nil
 	}
-	type told struct {
-		rule           identity
-		field, message string
-	}
 	var problems []*Problem
-	known := map[told]bool{}
+	known := map[Problem]bool{}
 	for _, r := range rekeyings(old, next) {
 		for _, p := range r.problems {
-			id := told{identityOf(&Rule{Endpoint: p.Endpoint, Name: p.Rule}), p.Field, p.Message}
-			if !known[id] {
-				known[id] = true
+			if !known[*p] {
+				known[*p] = true
 				problems = append(problems, p)
 			}
 		}
@@ -52,20 +51,12 @@ func Rekeyed(old, next *Set) []*Problem {
 // RekeyedAt is [Rekeyed] for the rules of one endpoint, such as those that
 // [Set.Overlay] returns for it. It does not ask whether the change is allowed.
 //
-// A call takes the locks of all its rules, one after the other: two calls exclude each
-// other where they have any lock in common, and which rule it belongs to is all the
-// same. Where all locks of one side are also taken by the other, under the same when
-// or under none, nothing is lost: two calls that meet on a lock of the smaller side
-// meet on it across the change, too. So rules may be renamed, merged, split, added and
-// removed, and exchange their keys.
-//
-// To have one lock in common is not enough: two calls may have different values in
-// that one, and meet on another one before the change and on a third one after it. So
-// a problem is a lock that is no longer taken, or under another when, beside one that
-// is new, or under another when. There is one exception, so that the when of a rule may
-// change, also together with an added key: the rule of the new lock takes the lost one,
-// too, or that of the lost lock took the new one, and no third rule has to do with them.
-// Then calls that both rules lock share that lock.
+// A call takes the locks of all its rules, one after the other, and which rule a lock
+// belongs to is all the same. Nothing is lost where all locks of one side are also taken
+// by the other, under the same when or under none: two calls that meet on a lock of the
+// smaller side meet on it across the change, too. So rules may be renamed, merged, split,
+// added and removed, and exchange their keys. Everything else is a problem of the rules
+// that take a new lock.
 //
 // Keys are compared letter by letter, with their prefix, which may be moved into the
 // key and back; conditions letter by letter.
@@ -73,25 +64,24 @@ func RekeyedAt(old, next []*Resolved) []*Problem {
 	if slices.ContainsFunc(old, (*Resolved).Partial) || slices.ContainsFunc(next, (*Resolved).Partial) {
 		return nil
 	}
-	c := rekeying{before: locksOf(old), after: locksOf(next)}
-	lost, come := changed(old, c.after), changed(next, c.before)
-	if len(lost) == 0 || len(come) == 0 {
+	before, after := takersOf(old), takersOf(next)
+	if haveOneWhen(before) && haveOneWhen(after) {
+		forgetWhen(before)
+		forgetWhen(after)
+	}
+	c := rekeying{old: before, lost: missing(before, after)}
+	if len(c.lost) == 0 {
 		return nil
 	}
-	var problems []*Problem
-	was, told := byName(old), map[*Resolved]bool{}
-	for _, r := range come {
-		if before := was[r.Name]; before != nil && c.between(before, r) {
-			problems = append(problems, r.rekeyProblem(before, before))
-			told[before], told[r] = true, true
+	come := missing(after, before)
+	for _, r := range after {
+		if r.takesAny(come) {
+			c.come = append(c.come, r)
 		}
 	}
-	for _, r := range come {
-		for _, gone := range lost {
-			if !told[r] && !told[gone] && c.between(gone, r) {
-				return append(problems, r.rekeyProblem(gone, was[r.Name]))
-			}
-		}
+	var problems []*Problem
+	for _, r := range c.come {
+		problems = append(problems, c.problem(r))
 	}
 	return problems
 }
@@ -101,41 +91,6 @@ type lock struct {
 	kind      Kind // its family
 	key, when string
 }
-
-// rekeying are the locks of an endpoint before and after a change.
-type rekeying struct{ before, after locks }
-
-// between reports whether next has a new lock in place of one that old had, and calls
-// under the two rules do not share one of both.
-func (c rekeying) between(old, next *Resolved) bool {
-	for _, lost := range missing(old.locks(), c.after) {
-		for _, come := range missing(next.locks(), c.before) {
-			shared := next.mayTake(lost) || old.mayTake(come)
-			if !shared || !c.before.isOfOne(lost) || !c.after.isOfOne(come) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// mayTake reports whether the rule takes the lock, whenever that is.
-func (r *Resolved) mayTake(l lock) bool {
-	return l.kind == r.Kind.family() && slices.Contains(r.lockKeys(), l.key)
-}
-
-// locks are those of an endpoint, each with the number of its rules: once with their
-// when and once for any time.
-type locks map[lock]int
-
-// isOfOne reports whether only one rule takes the lock, whenever that is.
-func (s locks) isOfOne(l lock) bool {
-	l.when = anyTime
-	return s[l] == 1
-}
-
-// anyTime stands in a lock for all conditions.
-const anyTime = "\x00"
 
 // locks are those that the rule takes.
 func (r *Resolved) locks() []lock {
@@ -158,40 +113,95 @@ func (r *Resolved) lockKeys() []string {
 	return keys
 }
 
-func locksOf(rules []*Resolved) locks {
-	count := locks{}
-	for _, r := range rules {
-		for _, l := range r.locks() {
-			count[l]++
-			l.when = anyTime
-			count[l]++
-		}
-	}
-	return count
+// taker is a rule with its locks as they are compared.
+type taker struct {
+	*Resolved
+	taken []lock
 }
 
-// missing are those of a rule's locks that are not taken there whenever they are taken here.
-func missing(list []lock, there locks) []lock {
-	return slices.DeleteFunc(list, func(l lock) bool {
-		return there[l] > 0 || there[lock{l.kind, l.key, ""}] > 0
+func takersOf(rules []*Resolved) []taker {
+	list := make([]taker, len(rules))
+	for i, r := range rules {
+		list[i] = taker{r, r.locks()}
+	}
+	return list
+}
+
+// takesAny reports whether the rule takes one of the locks.
+func (t taker) takesAny(list []lock) bool {
+	return slices.ContainsFunc(t.taken, func(l lock) bool { return slices.Contains(list, l) })
+}
+
+func locksOf(list []taker) []lock {
+	var all []lock
+	for _, t := range list {
+		all = append(all, t.taken...)
+	}
+	return all
+}
+
+func haveOneWhen(list []taker) bool {
+	all := locksOf(list)
+	return !slices.ContainsFunc(all, func(l lock) bool { return l.when != all[0].when })
+}
+
+func forgetWhen(list []taker) {
+	for _, t := range list {
+		for i := range t.taken {
+			t.taken[i].when = ""
+		}
+	}
+}
+
+// missing are those locks that are not taken there whenever they are taken here.
+func missing(here, there []taker) []lock {
+	others := locksOf(there)
+	return slices.DeleteFunc(locksOf(here), func(l lock) bool {
+		return slices.Contains(others, l) || slices.Contains(others, lock{l.kind, l.key, ""})
 	})
 }
 
-// changed are the rules with locks that are missing there.
-func changed(rules []*Resolved, there locks) []*Resolved {
-	var list []*Resolved
-	for _, r := range rules {
-		if len(missing(r.locks(), there)) > 0 {
-			list = append(list, r)
+// rekeyed is a comparison with what [RekeyedAt] says of it.
+type rekeyed struct {
+	comparison
+	problems []*Problem
+}
+
+// rekeyings judges every call for which both sets have rules.
+func rekeyings(old, next *Set) []rekeyed {
+	var list []rekeyed
+	for _, c := range compared(old, next) {
+		if len(c.before) > 0 && len(c.after) > 0 && !c.mayHaveLower() {
+			list = append(list, rekeyed{c, RekeyedAt(c.before, c.after)})
 		}
 	}
 	return list
 }
 
-func byName(rules []*Resolved) map[string]*Resolved {
-	names := map[string]*Resolved{}
-	for _, r := range rules {
-		names[r.Name] = r
+// mayHaveLower reports whether only one of the sets names the endpoint, for which lower layers
+// may have had rules instead of the wildcard of the other.
+func (c comparison) mayHaveLower() bool {
+	before, after := c.before[0].Endpoint, c.after[0].Endpoint
+	return before.hasLayers() && before.isWild() != after.isWild()
+}
+
+// hasLayers reports whether rules may be declared for the endpoint outside of a set.
+func (e Endpoint) hasLayers() bool { return e.Transport != TransportHTTP }
+
+// isWild reports whether the path is that of a wildcard.
+func (e Endpoint) isWild() bool { return e.Path == "*" || strings.HasSuffix(e.Path, "/*") }
+
+// mayHaveLower reports whether lower layers, outside of a set, may declare rules for exactly
+// this endpoint.
+func (e Endpoint) mayHaveLower() bool { return e.hasLayers() && !e.isWild() }
+
+// union is a, and what b has besides.
+func union(a, b []string) []string {
+	all := slices.Clip(a)
+	for _, s := range b {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
 	}
-	return names
+	return all
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/interlock-go/interlock/core/internal/racedetector"
+	"github.com/interlock-go/interlock/core/internal/thorough"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
@@ -45,9 +45,34 @@ var rekeyCases = map[string]struct {
 		"{http: POST /a, name: n, key: k}\n{http: POST /b, name: n, key: k}\n{http: PUT /c/*, name: n, key: k}", "{http: '*', name: n, key: l}",
 		[]string{`"l" in place of "k", which is in force`},
 	},
-	"services":               {"{grpc: '*', key: k}\n{grpc: /a.B/*, key: l}", "{grpc: '*', key: k}", []string{`"k" in place of "l"`}},
-	"functions below a name": {"{func: 'job/*', key: k}", "{func: '*', key: l}", []string{`"l" in place of "k"`}},
-	"function of one set":    {"{func: '*', key: k}", "{func: '*', key: k}\n{func: t, key: l}", nil}, // it may have had this key before
+	"any method, one of which had its own": {
+		"{http: '* /a', key: k}\n{http: POST /a, key: l}", "{http: '* /a', key: m}\n{http: POST /a, key: l}",
+		[]string{`rule of http * /a: key: "m" in place of "k", which is in force`},
+	},
+	"a method that comes beside any": {
+		"{http: '* /a', key: k}", "{http: '* /a', key: k}\n{http: POST /a, keys: [k, l]}", nil,
+	},
+	"a method that is named elsewhere": {
+		"{http: '* /a', key: k}\n{http: PUT /b, key: x}", "{http: '* /a', key: k}\n{http: PATCH /b, key: y}", nil,
+	},
+	"a method that only a wildcard names": {
+		"{http: POST /*, key: k}\n{http: '* /a/*', key: l}", "{http: POST /*, key: k}\n{http: 'PUT /a/*', key: l}",
+		[]string{`rule of http POST /*: key: "k" in place of "l", of rule "* /a/*"`},
+	},
+	"none of a wildcard's paths": {
+		"{http: POST /*, key: k}\n{http: POST /a, key: l}", "{http: POST /a, key: l}\n{http: POST /b, key: m}",
+		[]string{`rule of http POST /b: key: "m" in place of "k", of rule "POST /*"`},
+	},
+	"the path above a wildcard": {
+		"{http: POST /a, key: k}\n{http: POST /a/*, key: l}", "{http: POST /a, key: k}\n{http: POST /a/*, key: m}", []string{`rule of http POST /a/*: key: "m" in place of "l"`},
+	},
+	"a wildcard that moves down": {
+		"{http: POST /a/*, key: k}", "{http: POST /a/b/*, key: l}", []string{`rule of http POST /a/b/*: key: "l" in place of "k", of rule "POST /a/*"`},
+	},
+	"a service that comes beside all": {"{grpc: '*', key: k}", "{grpc: '*', key: k}\n{grpc: /a.B/*, key: l}", []string{`"l" in place of "k", of rule "*"`}},
+	"services":                        {"{grpc: '*', key: k}\n{grpc: /a.B/*, key: l}", "{grpc: '*', key: k}", []string{`"k" in place of "l"`}},
+	"functions below a name":          {"{func: 'job/*', key: k}", "{func: '*', key: l}", []string{`"l" in place of "k"`}},
+	"function of one set":             {"{func: '*', key: k}", "{func: '*', key: k}\n{func: t, key: l}", nil}, // it may have had this key before
 
 	"keys exchanged":         {"{http: POST /a, name: a, key: k}\n{http: POST /a, name: b, key: l}", "{http: POST /a, name: a, key: l}\n{http: POST /a, name: b, key: k}", nil},
 	"names exchanged, moved": {"{http: POST /a, name: a, key: k}\n{http: POST /a, name: b, key: l}", "{http: POST /a, name: b, key: k}\n{http: POST /a, name: c, key: l}", nil},
@@ -69,24 +94,27 @@ var rekeyCases = map[string]struct {
 	},
 	"one switched on for another": {
 		"{http: POST /a, name: a, key: k}\n{http: POST /a, name: b, key: l, disabled: true}", "{http: POST /a, name: a, key: k, dry_run: true}\n{http: POST /a, name: b, key: l}",
-		[]string{`rule "b" of http POST /a: disabled: "l" in place of "k", of rule "a"`},
+		[]string{`rule "b" of http POST /a: key: "l" in place of "k", of rule "a"`},
 	},
 
 	"when comes":                    {"{http: POST /a, key: k}", "{http: POST /a, key: k, when: a}", nil},
 	"when changes, of many keys":    {"{http: POST /a, keys: [k, l], when: a}", "{http: POST /a, keys: [k, l], when: b}", nil},
 	"when changes, a key comes":     {"{http: POST /a, keys: [k], when: a}", "{http: POST /a, keys: [k, l], when: b}", nil},
 	"when changes, key too":         {"{http: POST /a, key: k, when: a}", "{http: POST /a, key: l, when: b}", []string{`"l" in place of "k"`}},
-	"when changes beside a lock":    {"{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, key: l}", "{http: POST /a, name: a, key: k, when: b}\n{http: POST /a, name: b, key: l}", nil},
+	"when changes beside a lock":    {"{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, key: l}", "{http: POST /a, name: a, key: k, when: b}\n{http: POST /a, name: b, key: l}", []string{`write keys: ["k"] without when first, roll it out everywhere, then key: "k" and when: "b"`}},
 	"keys exchanged under one when": {"{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, key: l}", "{http: POST /a, name: a, key: l, when: a}\n{http: POST /a, name: b, key: k}", []string{`rule "b" of http POST /a: key: "k" in place of "l"`}},
 	"conditions exchanged": {
 		"{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, key: l, when: b}", "{http: POST /a, name: a, key: k, when: b}\n{http: POST /a, name: b, key: l, when: a}",
-		[]string{`rule "a" of http POST /a: when: "k" in place of "l", of rule "b"`},
+		[]string{`rule "a" of http POST /a: when: "k" in other calls than before`, `rule "b" of http POST /a: when: "l" in other calls than before`},
 	},
 	"split by a when": {
 		"{http: POST /a, name: a, key: k}", "{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, key: l, when: b}", []string{`rule "b"`},
 	},
 	"first step of a split": {
-		"{http: POST /a, name: a, key: k}", "{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, keys: [k, l], when: b}", nil,
+		"{http: POST /a, name: a, key: k}", "{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, keys: [k, l], when: b}", []string{`write keys: ["k", "l"] without when first`},
+	},
+	"first step of a split, with all calls": {
+		"{http: POST /a, name: a, key: k}", "{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, keys: [k, l]}", nil,
 	},
 	"second step of a split": {
 		"{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, keys: [k, l], when: b}", "{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, key: l, when: b}", nil,
@@ -147,7 +175,7 @@ func manyRules(tb testing.TB, many int, key string) *ruleset.Set {
 // BenchmarkRekeyed's to say: ten times the rules take about ten times as long.
 func TestRekeyed_OfManyRules(t *testing.T) {
 	t.Parallel()
-	many := racedetector.Or(10_000, 1_000)
+	many := thorough.Or(10_000, 1_000)
 	for key, want := range map[string]int{"a": 0, "b": many} {
 		if got := ruleset.Rekeyed(manyRules(t, many, "a"), manyRules(t, many, key)); len(got) != want {
 			t.Errorf("key %s: got %d problems, want %d", key, len(got), want)

@@ -1,7 +1,9 @@
 package ruleset_test
 
 import (
+	"encoding/json"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -186,12 +188,73 @@ func TestRekeyed_LetsNothingThrough(t *testing.T) {
 	}
 }
 
+// Where a change is refused, what is told to be written first is accepted, and so is the
+// change after that.
+func TestRekeyed_TheWayOutIsAccepted(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	refused := 0
+	for range 3000 {
+		before := modelRules(random, "POST /a")
+		after := alter(random, before)
+		if random.IntN(2) == 0 {
+			after = modelRules(random, "POST /a")
+		}
+		for _, rules := range [][]ruleset.Rule{before, after} {
+			for i := range rules {
+				rules[i].Prefix = pick(random, "", "", "p:")
+			}
+		}
+		old, next := yamlSet(t, before), yamlSet(t, after)
+		problems := ruleset.Rekeyed(old, next)
+		if len(problems) == 0 {
+			continue
+		}
+		refused++
+		step := yamlSet(t, firstStep(t, after, problems))
+		for _, change := range [][2]*ruleset.Set{{old, step}, {step, next}} {
+			if got := ruleset.Rekeyed(change[0], change[1]); len(got) > 0 {
+				t.Fatalf("%v\nwas told for\n%s\nand is followed by\n%v\n%s", ruleset.Invalid(problems...), rulesOf(old, next), got, rulesOf(change[:]...))
+			}
+		}
+	}
+	if refused < 300 {
+		t.Errorf("only %d changes were refused", refused)
+	}
+}
+
+var stepText = regexp.MustCompile(`: write keys: (\[.*?\])( without prefix)?(?: and when)?( without when)? first`)
+
+// firstStep are the rules with what the problems tell to write first.
+func firstStep(t *testing.T, rules []ruleset.Rule, problems []*ruleset.Problem) []ruleset.Rule {
+	t.Helper()
+	rules = slices.Clone(rules)
+	for _, p := range problems {
+		parts := stepText.FindStringSubmatch(p.Message)
+		i := slices.IndexFunc(rules, func(r ruleset.Rule) bool { return r.Name == p.Rule })
+		if parts == nil || i < 0 {
+			t.Fatalf("no step in %s", p)
+		}
+		rules[i].Key, rules[i].Keys = "", nil
+		if err := json.Unmarshal([]byte(parts[1]), &rules[i].Keys); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(parts[0], "prefix") {
+			rules[i].Prefix = ""
+		}
+		if strings.Contains(parts[0], "when") {
+			rules[i].When = ""
+		}
+	}
+	return rules
+}
+
 // rulesOf are the rules of two sets.
 func rulesOf(sets ...*ruleset.Set) string {
 	var text strings.Builder
 	for _, set := range sets {
 		for _, r := range set.Rules() {
-			text.WriteString(r.Endpoint.String() + " " + r.Name + " " + strings.Join(r.Keys, ",") + " when " + r.When)
+			text.WriteString(r.Endpoint.String() + " " + r.Name + " " + r.Prefix + strings.Join(r.Keys, ",") + " when " + r.When)
 			if r.Disabled {
 				text.WriteString(" disabled")
 			}

@@ -7,63 +7,94 @@ import (
 	"strings"
 )
 
-// rekeyProblem says how to get from a lock of the old rule to those of this one. was is
-// the rule of the same name, nil if there was none.
-func (r *Resolved) rekeyProblem(old, was *Resolved) *Problem {
-	const harm = "programs with the old and with the new rules would not exclude each other"
-	which := "which is in force"
-	if old != was {
-		which = fmt.Sprintf("of rule %q, whose place it takes", old.Name)
-	}
-	if r.Kind.family() != old.Kind.family() {
-		return r.Problem("kind", fmt.Sprintf("%q in place of %q, %s: %s: "+
-			"write allow_rekey: true if that is no matter, or when no program takes the lock", r.Kind, old.Kind, which, harm))
-	}
-	return r.Problem(r.rekeyField(old, was), fmt.Sprintf("%s in place of %s, %s: %s: write %s first, roll it out everywhere, then %s; or allow_rekey: true",
-		list(r.lockKeys()), list(old.lockKeys()), which, harm, r.bothKeys(old), r.ownKeys(old)))
+// rekeying is a change of the locks of an endpoint.
+type rekeying struct {
+	old  []taker
+	come []taker // rules with a lock that is new
+	lost []lock  // that are taken no more
 }
 
-// rekeyField is the field that makes the other lock. Where the rule has kept its keys,
-// it takes them in other cases than before.
-func (r *Resolved) rekeyField(old, was *Resolved) string {
-	if was != nil && was.Kind.family() == r.Kind.family() && slices.Equal(was.lockKeys(), r.lockKeys()) {
-		switch {
-		case was.Disabled:
-			return "disabled"
-		case was.DryRun:
-			return "dry_run"
-		case was.When != r.When:
-			return "when"
+// problem says how to get to the locks of a rule from those that are lost: by a step that
+// takes both.
+func (c *rekeying) problem(r taker) *Problem {
+	const harm = "programs with the old and with the new rules would not exclude each other"
+	gone := c.before(r)
+	which := "which is in force"
+	if gone.Name != r.Name {
+		which = fmt.Sprintf("of rule %q, whose place it takes", gone.Name)
+	}
+	if r.Kind.family() != gone.Kind.family() {
+		return r.Problem("kind", fmt.Sprintf("%q in place of %q, %s: %s: "+
+			"write allow_rekey: true if that is no matter, or when no program takes the lock", r.Kind, gone.Kind, which, harm))
+	}
+	what := list(r.lockKeys()) + " in place of " + list(gone.lockKeys()) + ", " + which
+	if slices.Equal(r.lockKeys(), gone.lockKeys()) {
+		what = list(r.lockKeys()) + " in other calls than before"
+	}
+	both, own := c.steps(r, gone)
+	return r.Problem(rekeyField(r, gone), fmt.Sprintf("%s: %s: write %s first, roll it out everywhere, then %s; or allow_rekey: true", what, harm, both, own))
+}
+
+// before is the old rule whose locks are lost: that of the same name if it lost any.
+func (c *rekeying) before(r taker) taker {
+	losers := slices.DeleteFunc(slices.Clone(c.old), func(old taker) bool { return !old.takesAny(c.lost) })
+	return losers[max(0, slices.IndexFunc(losers, func(old taker) bool { return old.Name == r.Name }))]
+}
+
+// steps are what to write first, which takes the locks of both sides, and then.
+func (c *rekeying) steps(r, gone taker) (both, own string) {
+	own = "key: " + list(r.Templates())
+	if r.Key == "" {
+		own = "keys: [" + list(r.Templates()) + "]"
+	}
+	keys, without := union(gone.Templates(), r.Templates()), []string{}
+	others := c.orphans(gone)
+	if r.Prefix != gone.Prefix || len(others) > 0 && r.Prefix != "" {
+		keys = union(gone.lockKeys(), r.lockKeys())
+		if r.Prefix != "" {
+			own = "prefix: " + strconv.Quote(r.Prefix) + " and " + own
+		}
+		without = append(without, "prefix")
+	}
+	both = "keys: [" + list(union(keys, others)) + "]"
+	if when := r.taken[0].when; when != "" && slices.ContainsFunc(c.lost, func(l lock) bool { return l.when != when }) {
+		own += " and when: " + strconv.Quote(r.When)
+		without = append(without, "when")
+	}
+	if len(without) > 0 {
+		both += " without " + strings.Join(without, " and ")
+	}
+	return both, own
+}
+
+// orphans are the keys that are lost with rules, other than the one, to which no rule with
+// a new lock succeeds.
+func (c *rekeying) orphans(except taker) []string {
+	var keys []string
+	for _, old := range c.old {
+		succeeds := func(r taker) bool { return r.Name == old.Name }
+		if old.Resolved == except.Resolved || slices.ContainsFunc(c.come, succeeds) {
+			continue
+		}
+		if old.takesAny(c.lost) && old.Kind.family() == except.Kind.family() {
+			keys = append(keys, old.lockKeys()...)
 		}
 	}
+	return keys
+}
+
+// rekeyField is the field that makes the other lock.
+func rekeyField(r, gone taker) string {
 	switch {
-	case slices.Equal(r.Templates(), old.Templates()):
+	case slices.Equal(r.lockKeys(), gone.lockKeys()):
+		return "when"
+	case slices.Equal(r.Templates(), gone.Templates()):
 		return "prefix"
 	case r.Key != "":
 		return "key"
 	default:
 		return "keys"
 	}
-}
-
-// bothKeys is how to write the keys of both rules. A rule has one prefix, so that two
-// prefixes have to stand in the keys.
-func (r *Resolved) bothKeys(old *Resolved) string {
-	if r.Prefix == old.Prefix {
-		return "keys: [" + list(union(old.Templates(), r.Templates())) + "]"
-	}
-	return "keys: [" + list(union(old.lockKeys(), r.lockKeys())) + "] without prefix"
-}
-
-func (r *Resolved) ownKeys(old *Resolved) string {
-	own := "key: " + list(r.Templates())
-	if r.Key == "" {
-		own = "keys: [" + list(r.Templates()) + "]"
-	}
-	if r.Prefix != old.Prefix && r.Prefix != "" {
-		return "prefix: " + strconv.Quote(r.Prefix) + " and " + own
-	}
-	return own
 }
 
 // list is keys as in a file.

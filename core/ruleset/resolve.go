@@ -1,18 +1,18 @@
 package ruleset
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // resolver applies defaults, profiles and layers, and collects every problem.
 type resolver struct {
 	defaults        Resolved
 	profiles        profileList
-	switches        Declared
+	settings        Settings
+	settingAt       map[string]Source
 	requireEndpoint bool
 	allowPartial    bool
 	problems        []*Problem
@@ -26,24 +26,33 @@ type identity struct {
 }
 
 func newResolver(cfg *config) *resolver {
-	r := &resolver{profiles: newProfileList(builtinProfiles(), cfg.profilesUnread), switches: cfg.switches, problems: slices.Clone(cfg.problems)}
+	r := &resolver{
+		settings: cfg.settings, settingAt: cfg.settingAt,
+		profiles: profileList{byName: map[string]*Declared{}, unread: cfg.profilesUnread}, problems: slices.Clone(cfg.problems),
+	}
+	r.profiles.add(builtinProfiles()...)
 	r.defaults.overlay(&Declared{Rule: builtinDefaults(), Source: Source{Layer: LayerDefault}})
 	for i := range cfg.defaults {
-		r.addBase(&r.defaults, &cfg.defaults[i])
+		r.checkShared(&cfg.defaults[i])
+		r.defaults.overlay(&cfg.defaults[i])
 	}
 	for i := range cfg.profiles {
-		r.addProfile(&cfg.profiles[i])
+		if p := &cfg.profiles[i]; p.Source.Profile == "" {
+			r.problems = append(r.problems, &Problem{Field: "profile", Source: p.Source, Message: `WithProfile("") has no name: write WithProfile("reports", …)`})
+		}
+		r.checkShared(&cfg.profiles[i])
 	}
+	r.profiles.add(cfg.profiles...)
 	return r
 }
 
 // again is a resolver with the same defaults and profiles, and no problems.
 func (r *resolver) again() *resolver {
-	return &resolver{defaults: r.defaults, profiles: r.profiles, switches: r.switches, requireEndpoint: r.requireEndpoint}
+	return &resolver{defaults: r.defaults, profiles: r.profiles, settings: r.settings, settingAt: r.settingAt, requireEndpoint: r.requireEndpoint}
 }
 
-// addBase lays values that are shared by many rules over base, and checks them.
-func (r *resolver) addBase(base *Resolved, d *Declared) {
+// checkShared checks values that are shared by many rules.
+func (r *resolver) checkShared(d *Declared) {
 	own := Resolved{}
 	own.overlay(d)
 	own.origin = d.Source
@@ -53,15 +62,6 @@ func (r *resolver) addBase(base *Resolved, d *Declared) {
 		p.Rule, p.Endpoint = "", Endpoint{}
 	}
 	r.problems = append(r.problems, c.problems...)
-	base.overlay(d)
-}
-
-func (r *resolver) addProfile(p *profile) {
-	if p.name == "" {
-		r.problems = append(r.problems, &Problem{Field: "profile", Source: p.Source, Message: `WithProfile("") has no name: write WithProfile("reports", …)`})
-	}
-	r.addBase(&Resolved{}, &p.Declared)
-	r.profiles.add(*p)
 }
 
 func (r *resolver) resolveAll(declared []Declared) []*Resolved {
@@ -78,28 +78,25 @@ func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 		groups[id] = append(groups[id], d)
 	}
 	rules := make([]*Resolved, len(order))
-	together := map[Endpoint][]neighbour{}
+	together := map[Endpoint][]*Resolved{}
 	for i, id := range order {
 		rules[i] = r.resolve(groups[id])
-		together[id.endpoint] = append(together[id.endpoint], neighbour{rules[i], groups[id][0].Source.Layer})
+		together[id.endpoint] = append(together[id.endpoint], rules[i])
 	}
 	r.checkNames(rules, together)
-	r.problems = append(r.problems, mixedKinds(r.kindKnown(rules), r.mayHaveLower)...)
+	r.problems = append(r.problems, mixedKinds(r.kindKnown(rules), r.allowPartial)...)
 	return rules
 }
 
 func identityOf(r *Rule) identity {
-	if r.Name == "" {
-		return identity{endpoint: r.Endpoint, name: r.Endpoint.Label()}
-	}
-	return identity{endpoint: r.Endpoint, name: r.Name}
+	return identity{endpoint: r.Endpoint, name: cmp.Or(r.Name, r.Endpoint.Label())}
 }
 
 // resolve makes one rule of the declarations of one identity, and sorts them.
 func (r *resolver) resolve(group []Declared) *Resolved {
 	slices.SortStableFunc(group, byLayer)
 	rule := r.newRule()
-	rule.origin = group[len(group)-1].Source
+	rule.origin, rule.lowest = group[len(group)-1].Source, group[0].Source.Layer
 	r.applyProfile(rule, group)
 	for i := range group {
 		if i > 0 && group[i].Source.Layer == group[i-1].Source.Layer {
@@ -107,16 +104,26 @@ func (r *resolver) resolve(group []Declared) *Resolved {
 		}
 		rule.overlay(&group[i])
 	}
-	if rule.Name == "" {
-		rule.Name = rule.Endpoint.Label()
-	}
+	rule.Name = cmp.Or(rule.Name, rule.Endpoint.Label())
 	rule.partial = r.allowPartial && rule.mayBePartial()
 	c := checker{rule: rule, declared: group}
 	c.check(r.requireEndpoint)
 	r.problems = append(r.problems, c.problems...)
 	c.applyDebounce()
-	rule.overlay(&r.switches)
+	r.applySettings(rule)
 	return rule
+}
+
+// applySettings switches what the settings switch in every rule.
+func (r *resolver) applySettings(rule *Resolved) {
+	if r.settings.Disabled {
+		rule.Disabled = true
+		rule.sources[fieldIndex("disabled")] = r.settingAt["disabled"]
+	}
+	if r.settings.DryRun {
+		rule.DryRun = true
+		rule.sources[fieldIndex("dry_run")] = r.settingAt["dry_run"]
+	}
 }
 
 // newRule is a rule with nothing but the defaults.
@@ -128,8 +135,7 @@ func (r *resolver) newRule() *Resolved {
 
 // mayBePartial reports whether the rule has no key, and a lower layer may bring one.
 func (r *Resolved) mayBePartial() bool {
-	lower := r.Endpoint.Transport != TransportHTTP && !strings.HasSuffix(r.Endpoint.Path, "*")
-	return lower && !r.None && r.layer() == LayerYAML && !r.declared("key") && !r.declared("keys")
+	return r.Endpoint.mayHaveLower() && !r.None && r.origin.Layer == LayerYAML && !r.declared("key") && !r.declared("keys")
 }
 
 func duplicate(d *Declared, first Source) *Problem {
@@ -149,8 +155,8 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 	if d == nil || d.Rule.Profile == "" {
 		return
 	}
-	if p := r.profiles.find(d.Rule.Profile); p != nil {
-		rule.overlay(&p.Declared)
+	if p := r.profiles.byName[d.Rule.Profile]; p != nil {
+		rule.overlay(p)
 		return
 	}
 	field := fieldIndex("profile")
@@ -177,27 +183,6 @@ func profileFrom(group []Declared) *Declared {
 	}
 	return nil
 }
-
-// unknownWord says what to write instead of a name.
-func unknownWord(what, word string, known []string) string {
-	err := failpolicy.UnknownWordError{What: what, Word: word, Known: known, Suggestion: failpolicy.Nearest(word, known)}
-	return err.Error()
-}
-
-// example shows how to write a field.
-func example(inFile bool, field, value string) string {
-	if inFile {
-		return field + ": " + value
-	}
-	return goName(field) + ": " + value
-}
-
-// layer is the highest layer that declares the rule.
-func (r *Resolved) layer() Layer { return r.origin.Layer }
-
-// inFile reports whether the rule, or the values shared by rules, are written in a
-// file, whose words messages are to use.
-func (r *Resolved) inFile() bool { return r.origin.inFile() }
 
 // isBlank reports whether s has no visible character.
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -10,29 +10,21 @@ import (
 // profileList is the profiles by name.
 type profileList struct {
 	names  []string // in order
-	byName map[string]*profile
+	byName map[string]*Declared
 	unread bool // there are more, whose names could not be read
 	missed int  // how many were asked for in vain
 }
 
-func newProfileList(list []profile, unread bool) profileList {
-	l := profileList{byName: make(map[string]*profile, len(list)), unread: unread}
-	for _, p := range list {
-		l.add(p)
+// add adds profiles, each in the place of that of its name.
+func (l *profileList) add(profiles ...Declared) {
+	for _, p := range profiles {
+		name := p.Source.Profile
+		if l.byName[name] == nil {
+			l.names = append(l.names, name)
+		}
+		l.byName[name] = &p
 	}
-	return l
 }
-
-// add adds a profile, or replaces that of its name.
-func (l *profileList) add(p profile) {
-	if l.byName[p.name] == nil {
-		l.names = append(l.names, p.name)
-	}
-	l.byName[p.name] = &p
-}
-
-// find is the profile of a name, nil if there is none.
-func (l *profileList) find(name string) *profile { return l.byName[name] }
 
 // unknown says what to write instead of a name.
 func (l *profileList) unknown(name string) string {

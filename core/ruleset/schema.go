@@ -2,8 +2,6 @@ package ruleset
 
 import _ "embed"
 
-//go:generate go run ./internal/schema
-
 //go:embed locks.schema.json
 var schema string
 

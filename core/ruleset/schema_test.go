@@ -160,15 +160,42 @@ func TestSchema_SpeaksOfFilesOnly(t *testing.T) {
 	}
 }
 
-func TestSchema_HasTheDefaultsOfRules(t *testing.T) {
+// TestSchema_HasTheDefaults holds the defaults of the schema against a rule that sets
+// nothing but its key.
+func TestSchema_HasTheDefaults(t *testing.T) {
 	t.Parallel()
-	defs := parsedSchema(t).Defs
-	for field, want := range map[string]any{
-		"wait_time": "10s", "lease_time": "watchdog", "on_busy": "error", "on_lost": "cancel", "kind": "reentrant", "key_format": "encode", "name": nil,
-	} {
-		if got := defs[field].Default; got != want {
+	rules, err := ruleset.Resolve([]ruleset.Rule{{Key: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(ruleset.Dump{Rules: rules, NoSources: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain struct {
+		Settings map[string]any
+		Rules    []map[string]any
+	}
+	if err := json.Unmarshal(text, &plain); err != nil {
+		t.Fatal(err)
+	}
+	schema := parsedSchema(t)
+	for _, field := range ruleset.Fields() {
+		var want any
+		if rules[0].Source(field).Layer == ruleset.LayerDefault {
+			want = plain.Rules[0][field]
+		}
+		if got := schema.Defs[field].Default; got != want {
 			t.Errorf("%s: got %v, want %v", field, got, want)
 		}
+	}
+	for setting, want := range plain.Settings {
+		if got := schema.Properties[setting].Default; got != want {
+			t.Errorf("%s: got %v, want %v", setting, got, want)
+		}
+	}
+	if len(plain.Settings) == 0 || schema.Defs["wait_time"].Default != "10s" {
+		t.Error("no defaults are known")
 	}
 }
 

@@ -16,7 +16,7 @@ func unseenBySchema() map[string]string {
 		others    = "nothing in a schema compares one rule with another, or with its profile"
 		program   = "the program knows"
 		quotes    = "a curly quote is a letter like others"
-		star      = "a star and a space may stand anywhere for a pattern that does not know the transport's rules"
+		star      = "a star may stand anywhere for a pattern that does not know the transport's rules"
 		below     = "only those who know the lower layers can compare them with the file"
 	)
 	return map[string]string{
@@ -89,7 +89,6 @@ func unseenBySchema() map[string]string {
 		"rules-with-a-tag":                  tag,
 		"key-merge":                         "a validator sees the two characters as text",
 		"endpoint-star-inside-of-a-name":    star,
-		"endpoint-with-spaces":              star,
 		"kind-of-a-profile":                 others,
 		"permits":                           elsewhere,
 		"sizes-of-a-semaphore":              others,

@@ -22,11 +22,7 @@ type Set struct {
 // rules of one endpoint need different Names. The error is an [*InvalidError] with
 // every problem.
 func NewSet(rules []Rule, opts ...Option) (*Set, error) {
-	declared := make([]Declared, len(rules))
-	for i, r := range rules {
-		declared[i] = Code(r)
-	}
-	return BuildSet(declared, opts...)
+	return BuildSet(inCode(rules), opts...)
 }
 
 // BuildSet builds a set from declarations of any layer, in any order. Those of one
@@ -62,11 +58,7 @@ func (c *config) build() (*Set, []*Problem) {
 // need different Names. The error is an [*InvalidError] with every problem.
 func Resolve(rules []Rule, opts ...Option) ([]*Resolved, error) {
 	r := newResolver(newConfig(opts))
-	declared := make([]Declared, len(rules))
-	for i, rule := range rules {
-		declared[i] = Code(rule)
-	}
-	resolved := r.resolveAll(declared)
+	resolved := r.resolveAll(inCode(rules))
 	if err := Invalid(r.problems...); err != nil {
 		return nil, err
 	}
@@ -79,17 +71,11 @@ func newSet(rules []*Resolved) *Set {
 		declared: map[Endpoint][]Declared{},
 	}
 	for _, r := range rules {
-		e := r.Endpoint
-		prefix, wild := strings.CutSuffix(e.Path, "/*")
-		switch {
-		case e.Path == "*":
-			s.prefixes[e] = append(s.prefixes[e], r)
-		case wild:
-			e.Path = prefix
-			s.prefixes[e] = append(s.prefixes[e], r)
-		default:
-			s.exact[e] = append(s.exact[e], r)
+		e, index := r.Endpoint, s.exact
+		if e.isWild() {
+			e.Path, index = strings.TrimSuffix(e.Path, "/*"), s.prefixes
 		}
+		index[e] = append(index[e], r)
 	}
 	return s
 }
@@ -111,7 +97,7 @@ func (s *Set) Match(e Endpoint) []*Resolved {
 // Lookup is Match, but returns a rule that says None, too: what the set says about
 // an endpoint, as opposed to what is done there.
 func (s *Set) Lookup(e Endpoint) []*Resolved {
-	if s == nil || len(s.rules) == 0 {
+	if s.Len() == 0 {
 		return nil
 	}
 	if found := byMethod(s.exact, e); found != nil || len(s.prefixes) == 0 {
@@ -140,30 +126,23 @@ func byMethod(index map[Endpoint][]*Resolved, e Endpoint) []*Resolved {
 	return index[e]
 }
 
-// Rules returns every rule, in order.
-func (s *Set) Rules() []*Resolved {
+// orEmpty is the set, or an empty one in place of nil.
+func (s *Set) orEmpty() *Set {
 	if s == nil {
-		return nil
+		return &Set{}
 	}
-	return slices.Clone(s.rules)
+	return s
 }
+
+// Rules returns every rule, in order.
+func (s *Set) Rules() []*Resolved { return slices.Clone(s.orEmpty().rules) }
 
 // File is the name of the file that the set was loaded from, as it was given; empty for a set
 // that is written in Go.
-func (s *Set) File() string {
-	if s == nil {
-		return ""
-	}
-	return s.file
-}
+func (s *Set) File() string { return s.orEmpty().file }
 
 // Len is the number of rules.
-func (s *Set) Len() int {
-	if s == nil {
-		return 0
-	}
-	return len(s.rules)
-}
+func (s *Set) Len() int { return len(s.orEmpty().rules) }
 
 // byLayer orders the declarations of one rule, lowest layer first.
 func byLayer(a, b Declared) int { return cmp.Compare(a.Source.Layer, b.Source.Layer) }

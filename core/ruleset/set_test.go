@@ -77,6 +77,10 @@ func TestSet_ZeroIsEmpty(t *testing.T) {
 		if set.Len() != 0 || len(set.Rules()) != 0 || set.Match(ruleset.GRPC("/a.B/C")) != nil {
 			t.Errorf("%v is not empty", set)
 		}
+		want := ruleset.Settings{Unmatched: ruleset.SeverityError, Uncovered: ruleset.SeverityIgnore}
+		if set.Settings() != want || set.File() != "" || set.Lookup(ruleset.HTTP("GET /a")) != nil {
+			t.Errorf("%v has settings %v and the file %q", set, set.Settings(), set.File())
+		}
 	}
 }
 

@@ -1,12 +1,14 @@
 package ruleset
 
+import "cmp"
+
 // Severity says what becomes of a finding.
 type Severity string
 
 // The severities.
 const (
 	SeverityError  Severity = "error"  // start-up and reload fail
-	SeverityWarn   Severity = "warn"   // observers are told
+	SeverityWarn   Severity = "warn"   // observers are notified
 	SeverityIgnore Severity = "ignore" // nothing
 )
 
@@ -40,9 +42,8 @@ type Settings struct {
 }
 
 // Settings are the settings of the file that the set was loaded from.
-func (s *Set) Settings() Settings {
-	if s == nil {
-		return newConfig(nil).settings
-	}
-	return s.settings
+func (s *Set) Settings() Settings { return cmp.Or(s.orEmpty().settings, defaultSettings()) }
+
+func defaultSettings() Settings {
+	return Settings{Unmatched: SeverityError, Uncovered: SeverityIgnore}
 }

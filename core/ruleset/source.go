@@ -1,9 +1,6 @@
 package ruleset
 
-import (
-	"fmt"
-	"strings"
-)
+import "strconv"
 
 // Layer is where a value was declared. Higher layers are laid over lower ones.
 type Layer uint8
@@ -36,13 +33,16 @@ func (l Layer) String() string {
 	}
 }
 
+// MarshalText is [Layer.String].
+func (l Layer) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
 // Source is where one value of a rule comes from.
 type Source struct {
-	Layer   Layer
-	Profile string // the profile's name, of LayerProfile
-	File    string // empty for code and what is built in
-	Line    int    // from 1; 0 when unknown
-	Column  int    // from 1; 0 when unknown
+	Layer   Layer  `json:"layer"`
+	Profile string `json:"profile,omitempty"` // the profile's name, of LayerProfile
+	File    string `json:"file,omitempty"`    // empty for code and what is built in
+	Line    int    `json:"line,omitempty"`    // from 1; 0 when unknown
+	Column  int    `json:"column,omitempty"`  // from 1; 0 when unknown
 }
 
 // String is the source as in an error or a dump: "locks.yaml:14:3", "code",
@@ -70,13 +70,12 @@ func (s Source) position() string {
 	if s.File == "" {
 		return ""
 	}
-	var text strings.Builder
-	text.WriteString(s.File)
+	place := s.File
 	if s.Line > 0 {
-		fmt.Fprintf(&text, ":%d", s.Line)
+		place += ":" + strconv.Itoa(s.Line)
 	}
 	if s.Column > 0 {
-		fmt.Fprintf(&text, ":%d", s.Column)
+		place += ":" + strconv.Itoa(s.Column)
 	}
-	return text.String()
+	return place
 }

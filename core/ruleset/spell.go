@@ -1,85 +1,82 @@
 package ruleset
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
-// spell gives a name as it is written where the rule was declared: Go's or the
-// file's. word is a field, a sentinel's Go name, or a value that Go has a constant for: a
-// strategy, what a loss does, a kind, a key format.
-func (c *checker) spell(word string) string {
+// What a message quotes is spelled as it is written in the place that it is about: Go's, a
+// .proto's, or a file's.
+
+// spell gives a field, or a value that Go has a constant for: a strategy, what a loss does, a
+// kind, a key format. In a .proto strategies and kinds are values of enums. Anything else is
+// itself.
+func (s Source) spell(word string) string {
+	isKind := Kind(word).isKnown()
 	switch {
-	case c.at.Layer == LayerProto:
-		return protoWord(word)
-	case c.inFile():
-		return fileWord(word)
+	case s.Layer == LayerProto && isKind:
+		return "KIND_" + strings.ToUpper(word)
+	case s.Layer == LayerProto && (word == "fallback" || word == "null_response"):
+		return "STRATEGY_" + strings.ToUpper(word)
+	case s.inFile():
+		return word
+	case isKind, word == string(Encode), word == string(Strict):
+		return "ruleset." + strings.ToUpper(word[:1]) + word[1:]
 	}
 	switch word {
-	case "NoWait", "WaitForever", "Watchdog":
-		return "ruleset." + word
 	case "null_response":
 		return "failpolicy.NullResponse"
 	case "error", "skip", "fallback", "proceed", "cancel", "ignore", "fail":
 		return "failpolicy." + strings.ToUpper(word[:1]) + word[1:]
+	default:
+		return goName(word)
 	}
-	if isKind(word) || word == string(Encode) || word == string(Strict) {
-		return "ruleset." + strings.ToUpper(word[:1]) + word[1:]
-	}
-	return goName(word)
 }
 
 // Spelled gives the name of a field, or a value that Go has a constant for, as it is written
 // where the rule has the field from, for those who compile it: "kind" and "fair" are kind and
 // fair in a file, kind and KIND_FAIR in a .proto, Kind and ruleset.Fair in Go.
-func (r *Resolved) Spelled(field, word string) string {
-	c := checker{rule: r}
-	c.look(field)
-	return c.spell(word)
-}
+func (r *Resolved) Spelled(field, word string) string { return r.placeOf(field).spell(word) }
 
-func isKind(word string) bool { return slices.Contains(Kinds(), Kind(word)) }
-
-func fileWord(word string) string {
-	switch word {
-	case "NoWait":
-		return "none"
-	case "WaitForever":
-		return "forever"
-	case "Watchdog":
-		return "watchdog"
-	default:
-		return word
+// example shows how to write a field.
+func (s Source) example(field, value string) string {
+	if !s.inFile() {
+		field = goName(field)
 	}
+	return field + ": " + s.spell(value)
 }
 
-// protoWord is a word as an option in a .proto has it: times are texts there, and
-// strategies and kinds are values of enums.
-func protoWord(word string) string {
+// duration spells a time, or what is no time. In a .proto it is a text.
+func (s Source) duration(d time.Duration) string {
+	name := sentinels[d].goName
 	switch {
-	case word == "NoWait" || word == "WaitForever" || word == "Watchdog":
-		return strconv.Quote(fileWord(word))
-	case word == "fallback" || word == "null_response":
-		return "STRATEGY_" + strings.ToUpper(word)
-	case isKind(word):
-		return "KIND_" + strings.ToUpper(word)
+	case s.Layer == LayerProto:
+		return strconv.Quote(durationWord(d))
+	case s.inFile():
+		return durationWord(d)
+	case name != "":
+		return "ruleset." + name
 	default:
-		return word
+		return strconv.FormatInt(int64(d/time.Second), 10) + "*time.Second"
 	}
 }
 
-// duration spells an example of a time.
-func (c *checker) duration(d time.Duration) string {
-	switch {
-	case c.at.Layer == LayerProto:
-		return strconv.Quote(shortTime(d))
-	case c.inFile():
-		return shortTime(d)
+// sentinels are the durations that are no times, by their names in Go and in files.
+var sentinels = map[time.Duration]struct{ goName, word string }{ //nolint:gochecknoglobals // a table that is only read
+	NoWait:      {"NoWait", "none"},
+	WaitForever: {"WaitForever", "forever"},
+	Watchdog:    {"Watchdog", "watchdog"},
+}
+
+// durationWord is a duration as in a file.
+func durationWord(d time.Duration) string {
+	if s, ok := sentinels[d]; ok {
+		return s.word
 	}
-	return strconv.FormatInt(int64(d/time.Second), 10) + "*time.Second"
+	return shortTime(d)
 }
 
 // shortTime is a time without the zero minutes and seconds that its String has.
@@ -94,34 +91,12 @@ func shortTime(d time.Duration) string {
 	return text
 }
 
-// sentinelName is the Go name of a sentinel, "" for a time.
-func sentinelName(d time.Duration) string {
-	switch d {
-	case NoWait:
-		return "NoWait"
-	case WaitForever:
-		return "WaitForever"
-	case Watchdog:
-		return "Watchdog"
-	default:
-		return ""
+// quote is [quote] in the manner of the place: files do not know backquotes.
+func (s Source) quote(text string) string {
+	if s.inFile() {
+		return strictyaml.Quote(text)
 	}
-}
-
-// quote is [quote] in the manner of the rule's layer: files do not know backquotes.
-func (c *checker) quote(s string) string {
-	if c.inFile() {
-		return quoteYAML(s)
-	}
-	return quote(s)
-}
-
-// quoteYAML puts s into the quotes of YAML that need no escapes where possible.
-func quoteYAML(s string) string {
-	if strings.ContainsFunc(s, unicode.IsControl) || !strings.ContainsAny(s, `"\`) {
-		return strconv.Quote(s)
-	}
-	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	return quote(text)
 }
 
 // quote puts s into quotes that need no escapes where possible.

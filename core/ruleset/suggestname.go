@@ -8,16 +8,12 @@ import (
 
 // suggestName is a name for a rule that needs one: the fixed text of its key, or else the last
 // word of its endpoint, unless a rule beside it has that name.
-func suggestName(rule *Resolved, all []neighbour) string {
-	var candidates []string
-	for _, template := range rule.Templates() {
-		fixed, _, _ := strings.Cut(template, "#{")
-		candidates = append(candidates, nameOf(fixed))
-	}
+func suggestName(rule *Resolved, all []*Resolved) string {
 	last := lastWord(rule.Endpoint.Path)
-	candidates = append(candidates, last)
-	for _, name := range candidates {
-		taken := slices.ContainsFunc(all, func(n neighbour) bool { return n.Name == name && n.Resolved != rule })
+	for _, template := range append(rule.Templates(), last) {
+		fixed, _, _ := strings.Cut(template, "#{")
+		name := nameOf(fixed)
+		taken := slices.ContainsFunc(all, func(n *Resolved) bool { return n.Name == name && n != rule })
 		if name != "" && !taken && len(name) <= maxNameLength {
 			return name
 		}

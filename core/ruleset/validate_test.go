@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"gotest.tools/v3/golden"
+
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
@@ -70,7 +72,7 @@ func TestNewSet_ReportsEveryProblemAtOnce(t *testing.T) {
 	if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok {
 		t.Fatalf("got %v, want an InvalidError", err)
 	}
-	golden(t, "problems", err.Error()+"\n")
+	golden.Assert(t, err.Error()+"\n", "problems.txt")
 }
 
 func TestBuildSet_ProblemsNameTheFileAndItsWords(t *testing.T) {
@@ -94,7 +96,7 @@ func TestBuildSet_ProblemsNameTheFileAndItsWords(t *testing.T) {
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	golden(t, "problems_yaml", err.Error()+"\n")
+	golden.Assert(t, err.Error()+"\n", "problems_yaml.txt")
 }
 
 func TestNewSet_AcceptsEveryValueOfTheContract(t *testing.T) {
@@ -130,6 +132,36 @@ func TestNewSet_AcceptsEveryValueOfTheContract(t *testing.T) {
 	}
 	if set.Len() != len(rules) {
 		t.Errorf("got %d rules, want %d", set.Len(), len(rules))
+	}
+}
+
+// The shortest and the longest time are in range, and nothing beyond them is.
+func TestNewSet_BoundsOfTimes(t *testing.T) {
+	t.Parallel()
+	for field, rule := range map[string]func(d time.Duration) ruleset.Rule{
+		"WaitTime":  func(d time.Duration) ruleset.Rule { return ruleset.Rule{WaitTime: d} },
+		"LeaseTime": func(d time.Duration) ruleset.Rule { return ruleset.Rule{LeaseTime: d} },
+		"Debounce":  func(d time.Duration) ruleset.Rule { return ruleset.Rule{Debounce: d} },
+	} {
+		for d, want := range map[time.Duration]string{
+			-time.Nanosecond:                   "-1ns is out of range: write 1ms to 87600h",
+			time.Nanosecond:                    "1ns is out of range: write 1ms to 87600h",
+			time.Millisecond - time.Nanosecond: "999.999µs is out of range: write 1ms to 87600h",
+			time.Millisecond:                   "",
+			time.Millisecond + time.Nanosecond: "",
+			ruleset.MaxDuration:                "",
+			ruleset.MaxDuration + 1:            "87600h0m0.000000001s is out of range: write 1ms to 87600h",
+			-ruleset.MaxDuration:               "-87600h is out of range: write 1ms to 87600h",
+		} {
+			r := rule(d)
+			r.Endpoint, r.Key = ruleset.Func("task"), "a"
+			_, err := ruleset.NewSet([]ruleset.Rule{r})
+			if want == "" && err != nil {
+				t.Errorf("%s of %s: got %v", field, d, err)
+			} else if want != "" {
+				wantOnlyProblem(t, err, field+": "+want)
+			}
+		}
 	}
 }
 

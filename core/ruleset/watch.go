@@ -1,7 +1,9 @@
 package ruleset
 
 import (
+	"context"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -9,35 +11,30 @@ import (
 
 // Watch is [Open], and reloads whenever the content of the file has changed, until
 // [Live.Close]. It sees a file that is replaced by renaming, written in place, deleted
-// and written again, and one behind symbolic links that are replaced, as Kubernetes
-// does with a ConfigMap (but not with one mounted by subPath, which Kubernetes never
-// updates).
+// and written again, and a ConfigMap of Kubernetes (but not one that is mounted by
+// subPath, which Kubernetes never updates).
 //
 // Replace the file by renaming a complete one: nobody can tell half a file from a whole
-// one, and half a list of rules is a list of rules. A change is noticed at once, where
-// the system tells of it. Another file in the place of the old one is taken into force
-// when its content has stayed the same for 100 ms. A content that is written in place,
-// or after the file was absent or empty, must stay the same for 1 s, and so must the
-// absence of the file before it is reported. A file that never stays the same for so
-// long is never taken; [Live.Reload] waits for nothing.
+// one, and half a list of rules is a list of rules. A change in the file's folder is
+// noticed at once, where the system tells of it, and taken into force when the content has
+// stayed the same for 1 s. So must the absence of the file before it is reported. A file
+// that never stays the same for so long is never taken; [Live.Reload] waits for nothing.
 //
-// Besides, the file is looked at every 10 s, for what the system does not tell, such as
-// changes on a network drive, or a directory further up that is replaced by renaming.
-// Nobody is told of a content that is the same as before. What is refused, and what takes
+// Besides, the file is looked at every 10 s, for what the system does not tell: changes on
+// a network drive, of a symbolic link's target in another folder, or of the folder itself.
+// Nobody is notified of a content that is the same as before. What is refused, and what takes
 // locks away ([Reload.Unlocked]), goes to the observers of [WithReloadObserver], or
-// without one to [slog.Default] as an error; so does the end of a refusal, as information.
+// without one to [slog.Default] as an error; so does every other load after the first, as
+// information.
 func Watch(path string, opts ...Option) (*Live, error) {
-	return watch(path, watchConfig{
-		open: fsnotify.NewWatcher, replaced: 100 * time.Millisecond, written: time.Second, poll: 10 * time.Second,
-	}, opts...)
+	return watch(path, watchConfig{open: fsnotify.NewWatcher, settle: time.Second, poll: 10 * time.Second}, opts...)
 }
 
 // watchConfig is what tests change.
 type watchConfig struct {
-	open     func() (*fsnotify.Watcher, error)
-	replaced time.Duration // how long the content of another file must stay the same
-	written  time.Duration // how long one must that may be about to be written
-	poll     time.Duration // how often to look without being told
+	open   func() (*fsnotify.Watcher, error)
+	settle time.Duration // how long a content must stay the same
+	poll   time.Duration // how often to look without being notified
 }
 
 func watch(path string, cfg watchConfig, opts ...Option) (*Live, error) {
@@ -45,21 +42,23 @@ func watch(path string, cfg watchConfig, opts ...Option) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{watchConfig: cfg, live: l, notifier: newNotifier(cfg.open)}
+	w := &watcher{watchConfig: cfg, live: l, changed: make(chan struct{}, 1)}
 	l.watching.Go(w.run)
 	return l, nil
 }
 
-// watcher is the goroutine that watches the file of a [Live] set.
+// watcher is the goroutine that watches the file of a [Live] set. What happened is not
+// told, since the content of the file decides: an event of another file costs one reading.
 type watcher struct {
 	watchConfig
-	*notifier
-	live *Live
+	live    *Live
+	changed chan struct{}     // capacity 1: something happened in the folder
+	folder  *fsnotify.Watcher // nil while none could be opened
 }
 
 // run looks first: the file may have changed since it was opened.
 func (w *watcher) run() {
-	defer w.notifier.close()
+	defer w.close()
 	poll := time.NewTicker(w.poll)
 	defer poll.Stop()
 	for {
@@ -79,6 +78,76 @@ func (w *watcher) run() {
 	}
 }
 
+// settled waits until the file seems to be complete: until it has read the same for
+// long enough, each of many times. That is asked of the content and not of the events, of
+// which a busy folder has no end. It is false when the watching has ended.
+func (w *watcher) settled() (content, bool) {
+	step := w.settle / 10
+	pause := time.NewTimer(step)
+	defer pause.Stop()
+	first := w.look()
+	for ; !first.same(w.live.tried()); pause.Reset(step) {
+		select {
+		case <-w.live.stop:
+			return content{}, false
+		case <-pause.C:
+		}
+		found := w.look()
+		if !found.same(first) {
+			first = found
+		} else if found.read.Sub(first.read) >= w.settle {
+			return found, true
+		}
+	}
+	return first, true
+}
+
+// look reads the file. Its folder is watched before that, so that nothing is missed, and
+// anew every time, since it may be another one under the old name. What cannot be watched,
+// because of the system's limits or for lack of permission, is found by the poll.
+func (w *watcher) look() content {
+	if w.folder == nil {
+		if files, err := w.open(); err == nil {
+			w.folder = files
+			w.live.watching.Go(func() { w.forward(files) })
+		}
+	}
+	if w.folder != nil {
+		_ = w.folder.Add(filepath.Dir(w.live.file)) //nolint:errcheck // see above
+	}
+	return readContent(w.live.file)
+}
+
+// forward reads what fsnotify says, in a goroutine of its own: fsnotify may hold the
+// mutex that Add and Close need until somebody has read an error. An error, such as
+// [fsnotify.ErrEventOverflow], means that nobody was notified of something.
+func (w *watcher) forward(files *fsnotify.Watcher) {
+	for {
+		select {
+		case _, open := <-files.Events:
+			if !open {
+				return
+			}
+		case <-files.Errors: //nolint:errcheck // it is handled by looking; closed right before Events is
+		}
+		w.wake()
+	}
+}
+
+// wake tells that something happened. It never blocks.
+func (w *watcher) wake() {
+	select {
+	case w.changed <- struct{}{}:
+	default: // told already
+	}
+}
+
+func (w *watcher) close() {
+	if w.folder != nil {
+		_ = w.folder.Close() //nolint:errcheck // nothing is left to be done with it
+	}
+}
+
 // follow takes found into force unless it is what was tried last. It is false when
 // somebody has read the file later: then it must be looked at again.
 func (l *Live) follow(found content) bool {
@@ -88,9 +157,12 @@ func (l *Live) follow(found content) bool {
 		return false
 	}
 	if found.same(l.last) {
-		l.last = found // it may be another file
-	} else {
-		l.report(l.attempt(found))
+		return true
+	}
+	if err := l.attempt(found); err != nil && len(l.observers) == 0 {
+		slog.LogAttrs(context.Background(), slog.LevelError, "lock rules refused: the old ones stay in force", //nolint:forbidigo // a file changes in no request
+			append([]slog.Attr{slog.String("file", l.path)}, LogAttrs(err)...)...)
+		l.alarmed = true
 	}
 	return true
 }
@@ -100,44 +172,4 @@ func (l *Live) tried() content {
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	return l.last
-}
-
-// report logs a refusal that nobody else hears of.
-func (l *Live) report(err error) {
-	if err != nil && len(l.observers) == 0 {
-		slog.Error("lock rules refused: the old ones stay in force", "file", l.path, "error", err)
-		l.alarmed = true
-	}
-}
-
-// settled waits until the file seems to be complete: until it has read the same for
-// long enough. That is asked of the content and not of the events, of which a busy
-// directory has no end. It is false when the watching has ended.
-func (w *watcher) settled() (content, bool) {
-	tried := w.live.tried()
-	before, now := tried, w.look()
-	pause := time.NewTimer(w.replaced)
-	defer pause.Stop()
-	for ; ; pause.Reset(w.replaced) {
-		select {
-		case <-w.live.stop:
-			return content{}, false
-		case <-pause.C:
-		}
-		found := w.look()
-		if !found.same(now) || !found.isFileOf(now) {
-			before, now = now, found
-			continue
-		}
-		if now.same(tried) || now.replaces(before) || found.read.Sub(now.read) >= w.written {
-			return found, true
-		}
-	}
-}
-
-// look reads the file. What it depends on is watched before that, so that nothing is
-// missed.
-func (w *watcher) look() content {
-	w.watch(w.live.file)
-	return readContent(w.live.file)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
 // patient is a watch with the times of [ruleset.Watch], for a bubble, where a busy
@@ -19,8 +20,8 @@ import (
 // nobody looks.
 func patient() ruleset.WatchConfig {
 	return ruleset.WatchConfig{
-		Open:     func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE },
-		Replaced: 100 * time.Millisecond, Written: time.Second, Poll: 280 * time.Millisecond,
+		Open:   func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE },
+		Settle: time.Second, Poll: 280 * time.Millisecond,
 	}
 }
 
@@ -67,8 +68,8 @@ func TestWatch_TakesNoHalfOfAFile(t *testing.T) {
 		parts int
 		pause time.Duration
 	}{
-		"that grows for longer than one must stay the same": {24, patient().Written / 16},
-		"whose writer stalls":                               {2, patient().Written / 3},
+		"that grows for longer than one must stay the same": {24, patient().Settle / 16},
+		"whose writer stalls":                               {2, patient().Settle / 3},
 	} {
 		for name2, begin := range map[string]func(t *testing.T, top, text string) string{"file": plain, "target of a link": linked} {
 			inBubble(t, name2+" "+name, func(t *testing.T) {
@@ -88,8 +89,8 @@ func TestWatch_TakesNoHalfOfANewFile(t *testing.T) {
 	for name, away := range map[string]func(t *testing.T, path string){
 		"deleted":     func(t *testing.T, path string) { remove(t, path) },
 		"renamed":     func(t *testing.T, path string) { rename(t, path, path+"~") },
-		"emptied":     func(t *testing.T, path string) { write(t, path, "") },
-		"put empty":   func(t *testing.T, path string) { put(t, path, "") },
+		"emptied":     func(t *testing.T, path string) { rulesettest.Write(t, path, "") },
+		"put empty":   func(t *testing.T, path string) { rulesettest.Replace(t, path, "") },
 		"a directory": func(t *testing.T, path string) { remove(t, path); mkdir(t, path) },
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -97,12 +98,12 @@ func TestWatch_TakesNoHalfOfANewFile(t *testing.T) {
 			cfg := patient()
 			_, seen := watched(t, path, cfg)
 			away(t, path)
-			time.Sleep(5 * cfg.Replaced) // it is seen that nothing is there
+			time.Sleep(cfg.Settle / 2) // it is seen that nothing is there
 			if name == "a directory" {
 				remove(t, path)
 			}
 			parts, text := growing(2)
-			slowly(t, path, cfg.Written/3, parts...)
+			slowly(t, path, cfg.Settle/3, parts...)
 			seen.good(t, text)
 		})
 	}
@@ -116,33 +117,16 @@ func TestWatch_TakesNoHalfOfAFileThatReplacedItsLike(t *testing.T) {
 		cfg := patient()
 		_, seen := watched(t, path, cfg)
 		for n := range 2 {
-			put(t, path, keyed("a", n+1))
+			rulesettest.Replace(t, path, keyed("a", n+1))
 			if n > 0 {
 				seen.good(t, keyed("a", n+1))
 			}
-			time.Sleep(10 * cfg.Replaced) // the file has been seen, and is at rest
+			time.Sleep(2 * cfg.Settle) // the file has been seen, and is at rest
 			parts, text := growing(n + 1)
-			slowly(t, path, cfg.Written/3, parts...)
+			slowly(t, path, cfg.Settle/3, parts...)
 			seen.good(t, text)
 		}
 	})
-}
-
-func TestWatch_TakesAFileThatReplacesAnotherSoon(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"rename", "target in another directory, renamed", "another target", "config map", "link to the directory"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, cfg := ways()[name], quickly()
-			cfg.Written = time.Hour
-			path := w.begin(t, t.TempDir(), keyed("a"))
-			_, seen := watched(t, path, cfg)
-			for n := 1; n <= 2; n++ {
-				w.change(t, path, keyed("a", n), n)
-				seen.good(t, keyed("a", n))
-			}
-		})
-	}
 }
 
 func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
@@ -153,10 +137,10 @@ func TestWatch_BriefAbsenceIsNoFailure(t *testing.T) {
 		_, seen := watched(t, path, cfg)
 		for n := 1; n <= 4; n++ {
 			if remove(t, path); n%2 == 0 {
-				write(t, path, "")
+				rulesettest.Write(t, path, "")
 			}
-			time.Sleep(5 * cfg.Replaced) // how long it is absent, or empty
-			put(t, path, keyed("a", n))
+			time.Sleep(cfg.Settle / 2) // how long it is absent, or empty
+			rulesettest.Replace(t, path, keyed("a", n))
 			seen.good(t, keyed("a", n))
 		}
 	})
@@ -166,9 +150,9 @@ func TestWatch_ReloadWaitsForNothing(t *testing.T) {
 	t.Parallel()
 	path := fileWith(t, keyed("a"))
 	cfg := quickly()
-	cfg.Written = time.Hour
+	cfg.Settle = time.Hour
 	l, seen := watched(t, path, cfg)
-	write(t, path, keyed("a", 1))
+	rulesettest.Write(t, path, keyed("a", 1))
 	if err := l.Reload(); err != nil {
 		t.Fatal(err)
 	}

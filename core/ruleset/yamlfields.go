@@ -1,7 +1,6 @@
 package ruleset
 
 import (
-	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
@@ -17,8 +17,8 @@ import (
 type reader func(f *fileReader, v value, to reflect.Value) bool
 
 // fieldRows makes a row of every field of the struct S, which is in T, except the
-// named ones.
-func fieldRows[S, T any](in func(*T) *S, except ...string) []row[T] {
+// named ones. readerOf gives the reader of a field by its type and name.
+func fieldRows[S, T any](in func(*T) *S, readerOf func(reflect.Type, string) reader, except ...string) []row[T] {
 	var rows []row[T]
 	t := reflect.TypeFor[S]()
 	for i, name := range fieldsOf(t).names {
@@ -33,23 +33,26 @@ func fieldRows[S, T any](in func(*T) *S, except ...string) []row[T] {
 	return rows
 }
 
-// readerOf reads the values of a field by its type.
-func readerOf(t reflect.Type, name string) reader {
+// itself is for a mapping that is a struct by itself.
+func itself[T any](to *T) *T { return to }
+
+// ruleReader reads the values of a rule or a setting.
+func ruleReader(t reflect.Type, name string) reader {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
-		return into(func(f *fileReader, v value) (time.Duration, bool) { return f.duration(v, timeForms[name]) })
+		return into(func(f *fileReader, v value) (time.Duration, bool) { return f.duration(v, name) })
 	case reflect.TypeFor[failpolicy.Statuses]():
-		return into((*fileReader).statuses)
+		return into(filled(causeTable, statusExample))
 	case reflect.TypeFor[bool]():
-		return into((*fileReader).bool)
+		return into(func(f *fileReader, v value) (bool, bool) { return f.Bool(v) })
 	case reflect.TypeFor[int]():
-		return into(func(f *fileReader, v value) (int, bool) { return f.int(v, "10") })
+		return into(func(f *fileReader, v value) (int, bool) { return f.Int(v, "10") })
 	case reflect.TypeFor[[]string]():
 		form := textForms[name]
-		return into(func(f *fileReader, v value) ([]string, bool) { return f.strings(v, form) })
+		return into(func(f *fileReader, v value) ([]string, bool) { return f.texts(v, form, maxTemplates, templateCount) })
 	case reflect.TypeFor[string]():
 		form := textForms[name]
-		return into(func(f *fileReader, v value) (string, bool) { return f.string(v, form) })
+		return into(func(f *fileReader, v value) (string, bool) { return f.Text(v, form) })
 	}
 	if w, ok := wordLists[t]; ok {
 		return into(func(f *fileReader, v value) (string, bool) { return f.word(v, w) })
@@ -68,77 +71,28 @@ func into[V any](read func(*fileReader, value) (V, bool)) reader {
 	}
 }
 
-// textForm is what a text may be besides one line of moderate length with something in
-// it.
-type textForm struct{ lines, blank, long bool }
-
 // textForms are the fields with another form. A prefix and a message may be empty, so
 // that a rule can do without the one of its profile; of keys the check of the rule
 // says more.
-var textForms = map[string]textForm{ //nolint:gochecknoglobals // a table that is only read
-	"when":     {lines: true, long: true},
-	"response": {lines: true, long: true},
-	"message":  {lines: true, blank: true, long: true},
-	"prefix":   {blank: true},
-	"key":      {blank: true, long: true},
-	"keys":     {blank: true, long: true},
-}
-
-// wordList is a type that is one of a few words.
-type wordList struct {
-	known []string
-	check func(word string) error
-}
-
-var wordLists = map[reflect.Type]wordList{ //nolint:gochecknoglobals // a table that is only read
-	reflect.TypeFor[Kind]():                {words(Kinds()), checkKind},
-	reflect.TypeFor[KeyFormat]():           wordsOf("key_format", KeyFormats()),
-	reflect.TypeFor[Severity]():            {words(Severities()), checkSeverity},
-	reflect.TypeFor[failpolicy.Strategy](): {words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }},
-	reflect.TypeFor[failpolicy.OnLost]():   {words(failpolicy.LossChoices()), func(w string) error { return second(failpolicy.ParseOnLost(w)) }},
-}
-
-func second[T any](_ T, err error) error { return err }
-
-func wordsOf[T ~string](what string, list []T) wordList {
-	known := words(list)
-	return wordList{known, func(word string) error {
-		if slices.Contains(known, word) {
-			return nil
-		}
-		return errors.New(unknownWord(what, word, known))
-	}}
-}
-
-// severityWords are what other tools call a severity.
-var severityWords = map[string]Severity{ //nolint:gochecknoglobals // a table that is only read
-	"warning": SeverityWarn, "warnings": SeverityWarn,
-	"none": SeverityIgnore, "off": SeverityIgnore, "ignored": SeverityIgnore,
-	"fail": SeverityError, "failure": SeverityError, "fatal": SeverityError,
-}
-
-func checkSeverity(word string) error {
-	known := words(Severities())
-	if slices.Contains(known, word) {
-		return nil
-	}
-	meant, ok := severityWords[strings.ToLower(word)]
-	if !ok {
-		return errors.New(unknownWord("severity", word, known))
-	}
-	return &failpolicy.UnknownWordError{What: "severity", Word: word, Known: known, Suggestion: string(meant)}
+var textForms = map[string]strictyaml.Form{ //nolint:gochecknoglobals // a table that is only read
+	"when":     {Lines: true, Long: true},
+	"response": {Lines: true, Long: true},
+	"message":  {Lines: true, Blank: true, Long: true},
+	"prefix":   {Blank: true},
+	"key":      {Blank: true, Long: true},
+	"keys":     {Blank: true, Long: true},
 }
 
 // word reads one of a few words. What YAML takes for something else, such as NULL, is
 // judged as the word it was meant to be.
 func (f *fileReader) word(v value, w wordList) (string, bool) {
-	n := v.node
+	n := v.Node
 	isNull := n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value != ""
-	if !isNull && !f.is(v, yaml.ScalarNode, "one of "+strings.Join(w.known, ", ")) {
+	if !isNull && !f.Is(v, yaml.ScalarNode, "one of "+strings.Join(w.known, ", ")) {
 		return "", false
 	}
-	if err := w.check(clipped(n.Value)); err != nil {
-		f.reportf(n, v.field, "%s", err)
+	if err := w.check(strictyaml.Clip(n.Value)); err != nil {
+		f.Reportf(n, v.Field, "%s", err)
 		return "", false
 	}
 	return n.Value, true

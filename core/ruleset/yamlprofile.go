@@ -2,6 +2,8 @@ package ruleset
 
 import (
 	"go.yaml.in/yaml/v4"
+
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
 // defaultProfile is the name of the values that hold for every rule of a file.
@@ -15,35 +17,35 @@ const maxProfiles = 1000
 
 // readProfiles reads the values that rules share.
 func (f *fileReader) readProfiles(v value, to *config) bool {
-	if !f.is(v, yaml.MappingNode, "names with values, such as default: {wait_time: 5s}") {
+	if !f.Is(v, yaml.MappingNode, "names with values, such as default: {wait_time: 5s}") {
 		return false
 	}
-	if n := len(v.node.Content) / 2; n > maxProfiles {
-		f.reportf(v.node, v.field, "%d profiles: a file has %d at most", n, maxProfiles)
+	if n := len(v.Node.Content) / 2; n > maxProfiles {
+		f.Reportf(v.Node, v.Field, "%d profiles: a file has %d at most", n, maxProfiles)
 		return false
 	}
 	file, all := f.scope, true
 	defer func() { f.scope = file }()
 	seen := map[string]*yaml.Node{}
-	for key, node := range pairs(v.node) {
+	for p := range strictyaml.Pairs(v.Node, v.Field+".") {
 		f.scope = file
-		name, ok := f.readKey(v.field, key)
+		name, ok := f.Name(v.Field, p.Key)
 		switch {
 		case !ok:
 			all = false
 		case isDefaultMeant(name):
-			f.reportf(key, v.field, "%s: write default, which is the one that applies to every rule", keyText(name))
-			f.readProfile(defaultProfile, value{field: v.field, key: key, node: node}, to)
+			f.Reportf(p.Key, v.Field, "%s: write default, which is the one that applies to every rule", keyText(name))
+			f.readProfile(defaultProfile, p, to)
 		case len(name) > maxNameLength:
-			f.reportf(key, v.field, "a name of %d bytes: write %d at most", len(name), maxNameLength)
+			f.Reportf(p.Key, v.Field, "a name of %d bytes: write %d at most", len(name), maxNameLength)
 			all = false
 		case isBlank(name):
-			f.reportf(key, v.field, "a profile without a name: write reports: or default:")
+			f.Reportf(p.Key, v.Field, "a profile without a name: write reports: or default:")
 		case seen[name] != nil:
-			f.reportTwice(v.field+"."+name, seen[name], key)
+			f.reportTwice(p.Field, seen[name], p.Key)
 		default:
-			seen[name] = key
-			f.readProfile(name, value{field: v.field, key: key, node: node}, to)
+			seen[name] = p.Key
+			f.readProfile(name, p, to)
 		}
 	}
 	return all
@@ -62,10 +64,10 @@ func (f *fileReader) readProfile(name string, v value, to *config) {
 	if name == defaultProfile {
 		f.scope.Layer, f.scope.Profile = LayerDefault, ""
 	}
-	v.field = ""
-	d := Declared{Source: f.of(v.key)}
-	if f.is(v, yaml.MappingNode, "its values, such as wait_time: 5s") {
-		f.take(&d, readMapping(f, profileTable, "", v.node, &d.Rule))
+	v.Field = ""
+	d := Declared{Source: f.of(v.Key)}
+	if f.Is(v, yaml.MappingNode, "its values, such as wait_time: 5s") {
+		f.take(&d, readMapping(f, profileTable, "", v.Node, &d.Rule))
 	} else {
 		d.broken = d.broken.with(fieldIndex("profile")) // it is there, but nobody knows what it says
 	}
@@ -73,5 +75,5 @@ func (f *fileReader) readProfile(name string, v value, to *config) {
 		to.defaults = append(to.defaults, d)
 		return
 	}
-	to.profiles = append(to.profiles, profile{name, d})
+	to.profiles = append(to.profiles, d)
 }

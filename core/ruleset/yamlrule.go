@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
 // What to write, in messages.
@@ -32,43 +34,39 @@ var (
 			{"func", "endpoint", endpointReader(Func)},
 			{"services", "services", (*fileReader).readServices},
 		},
-		fieldRows(func(e *entry) *Rule { return &e.rule }, "endpoint")...,
+		fieldRows(func(e *entry) *Rule { return &e.rule }, ruleReader, "endpoint")...,
 	), ruleHints())
 
-	profileTable = newTable("a profile", fieldRows(func(r *Rule) *Rule { return r }, singleRuleFields...), profileHints())
+	profileTable = newTable("a profile", fieldRows(itself[Rule], ruleReader, singleRuleFields...), profileHints())
 
 	topTable = newTable("a rule file", append(
-		fieldRows(func(c *config) *Settings { return &c.settings }),
+		fieldRows(func(c *config) *Settings { return &c.settings }, ruleReader),
 		row[config]{"profiles", "profiles", (*fileReader).readProfiles},
 		row[config]{"rules", "rules", (*fileReader).readRules},
 	), topHints())
 )
 
 // readTop reads the file as a whole.
-func (f *fileReader) readTop(root *yaml.Node, cfg *config) {
-	if !f.is(value{node: root}, yaml.MappingNode, rulesExample) {
+func (f *fileReader) readTop(cfg *config) {
+	root := f.Root
+	switch {
+	case root.Tag == "!!null":
+		f.Reportf(&yaml.Node{Line: 1, Column: 1}, "", "the file says nothing: write "+rulesExample)
+		return
+	case !f.Is(value{Node: root}, yaml.MappingNode, rulesExample):
 		return
 	}
 	all := readMapping(f, topTable, "", root, cfg)
 	if !slices.ContainsFunc(all, func(s found) bool { return s.field == "rules" }) {
-		f.reportf(root, "rules", "missing: write %s, or rules: [] if none are meant", rulesExample)
+		f.Reportf(root, "rules", "missing: write %s, or rules: [] if none are meant", rulesExample)
 	}
-	cfg.switches = Declared{Rule: Rule{Disabled: cfg.settings.Disabled, DryRun: cfg.settings.DryRun}, Source: f.of(root), Fields: map[string]Source{}}
+	cfg.settingAt = make(map[string]Source, len(all))
 	for _, s := range all {
-		cfg.switches.Fields[s.field] = s.at
-	}
-	cfg.switches.dropUnset()
-	cfg.profilesUnread = slices.ContainsFunc(all, func(s found) bool { return s.field == "profiles" && !s.ok })
-}
-
-// dropUnset leaves only the fields that say something.
-func (d *Declared) dropUnset() {
-	set := setFields(&d.Rule)
-	for name := range d.Fields {
-		if !set.has(fieldIndex(name)) {
-			delete(d.Fields, name)
+		if _, isSetting := settingFields.index[s.field]; isSetting && s.ok {
+			cfg.settingAt[s.field] = f.of(s.node)
 		}
 	}
+	cfg.profilesUnread = slices.ContainsFunc(all, func(s found) bool { return s.field == "profiles" && !s.ok })
 }
 
 // maxRules bounds the rules of a file.
@@ -77,24 +75,23 @@ const maxRules = 50_000
 // readRules reads the list of rules. An empty one is written by who wants the settings
 // of a file over rules of the .proto, and must be written: nothing is not enough.
 func (f *fileReader) readRules(v value, to *config) bool {
-	switch n := len(v.node.Content); {
-	case !f.isPlain(v):
+	switch n := len(v.Node.Content); {
+	case !f.IsPlain(v):
 		return false
-	case v.node.Tag == "!!null":
-		f.reportf(v.key, v.field, "empty, nothing would be locked: write %s below it, or rules: [] if that is meant", ruleExample)
+	case v.Node.Tag == "!!null":
+		f.Reportf(v.Key, v.Field, "empty, nothing would be locked: write %s below it, or rules: [] if that is meant", ruleExample)
 		return false
-	case !f.is(v, yaml.SequenceNode, "every rule after a dash: "+ruleExample):
+	case !f.Is(v, yaml.SequenceNode, "every rule after a dash: "+ruleExample):
 		return false
 	case n > maxRules:
-		f.reportf(v.node, v.field, "%d rules: a file has %d at most; split them between programs", n, maxRules)
+		f.Reportf(v.Node, v.Field, "%d rules: a file has %d at most; split them between programs", n, maxRules)
 		return false
 	}
-	for i, n := range v.node.Content {
+	for i, n := range v.Node.Content {
 		if f.isFull() {
 			break
 		}
-		item := value{field: fmt.Sprintf("%s[%d]", v.field, i), node: n, flow: v.node.Style&yaml.FlowStyle != 0}
-		if f.is(item, yaml.MappingNode, ruleExample) {
+		if f.Is(v.Item(i), yaml.MappingNode, ruleExample) {
 			f.readRule(n, to)
 		}
 	}
@@ -128,11 +125,11 @@ func (f *fileReader) checkEndpoints(n *yaml.Node, seen []found) {
 		case first == nil:
 			first = &seen[i]
 		default:
-			f.reportf(s.key, s.name, "beside %s: a rule has one endpoint; remove one of them, or write two rules", first.name)
+			f.Reportf(s.key, s.name, "beside %s: a rule has one endpoint; remove one of them, or write two rules", first.name)
 		}
 	}
 	if first == nil {
-		f.reportf(n, "", endpointMissing)
+		f.Reportf(n, "", endpointMissing)
 	}
 }
 
@@ -143,7 +140,7 @@ func (f *fileReader) take(d *Declared, all []found) {
 		switch i := fieldIndex(s.field); {
 		case i < 0:
 		case s.ok:
-			d.Fields[s.field] = s.at
+			d.Fields[s.field] = f.of(s.node)
 		default:
 			d.broken = d.broken.with(i)
 		}
@@ -159,11 +156,11 @@ func (f *fileReader) take(d *Declared, all []found) {
 // problems.
 func endpointReader(parse func(string) Endpoint) func(*fileReader, value, *entry) bool {
 	return func(f *fileReader, v value, to *entry) bool {
-		if v.node.Kind == yaml.SequenceNode {
-			f.reportf(v.node, v.field, "a list: write a rule for each endpoint")
+		if v.Node.Kind == yaml.SequenceNode {
+			f.Reportf(v.Node, v.Field, "a list: write a rule for each endpoint")
 			return false
 		}
-		text, ok := f.string(v, textForm{})
+		text, ok := f.Text(v, strictyaml.Form{})
 		if !ok {
 			return false
 		}
@@ -172,24 +169,27 @@ func endpointReader(parse func(string) Endpoint) func(*fileReader, value, *entry
 		}
 		to.rule.Endpoint = parse(text)
 		if message := to.rule.Endpoint.problem(true); message != "" {
-			f.reportf(v.node, v.field, "%s", message)
+			f.Reportf(v.Node, v.Field, "%s", message)
 			return false
 		}
 		return true
 	}
 }
 
+// maxServices is how many programs a rule names.
+const maxServices = 1000
+
 func (f *fileReader) readServices(v value, to *entry) bool {
 	var ok bool
-	if to.services, ok = f.strings(v, textForm{}); !ok {
+	if to.services, ok = f.texts(v, strictyaml.Form{}, maxServices, "%d programs: write %d at most"); !ok {
 		return false
 	}
 	f.parts = nil // they are none of the rule
 	if len(to.services) == 0 {
-		f.reportf(v.node, v.field, "no program would have the rule: name one, or remove the line")
+		f.Reportf(v.Node, v.Field, "no program would have the rule: name one, or remove the line")
 		return false
 	}
-	return slices.Contains(to.services, f.service) || !f.isNearlyOurs(v.node, to.services)
+	return slices.Contains(to.services, f.service) || !f.isNearlyOurs(v.Node, to.services)
 }
 
 // isNearlyOurs reports a name that differs from that of the program only by case or blanks:
@@ -200,7 +200,7 @@ func (f *fileReader) isNearlyOurs(list *yaml.Node, services []string) bool {
 	if i < 0 || ours == "" {
 		return false
 	}
-	f.reportf(list.Content[i], fmt.Sprintf("services[%d]", i), "%q is not the name of this program, and the rule would be left out: write %s", services[i], quoteYAML(f.service))
+	f.Reportf(list.Content[i], fmt.Sprintf("services[%d]", i), "%q is not the name of this program, and the rule would be left out: write %s", services[i], strictyaml.Quote(f.service))
 	return true
 }
 
@@ -216,8 +216,10 @@ func (f *fileReader) isOurs(services []string, seen []found) bool {
 		return slices.Contains(services, f.service)
 	case !f.foreign: // once is enough
 		f.foreign = true
-		f.report(seen[i].at, "services", "the program does not say which one it is: start it with "+
-			fmt.Sprintf("ruleset.WithService(%q)", services[0])+", or remove the services of every rule")
+		f.Reportf(seen[i].node, "services", "the program does not say which one it is: start it with ruleset.WithService(%q), or remove the services of every rule", services[0])
+		if last := f.problems[len(f.problems)-1]; last.Field == "services" { // not the last of too many
+			last.Err = ErrNoService
+		}
 	}
 	return false
 }

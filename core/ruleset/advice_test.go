@@ -1,0 +1,224 @@
+package ruleset_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// onlyProblem is the only problem of a file.
+func onlyProblem(t *testing.T, text string) *ruleset.Problem {
+	t.Helper()
+	_, err := ruleset.Load("locks.yaml", []byte(text), ruleset.WithService("shop"))
+	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
+	if !ok || len(invalid.Problems) != 1 {
+		t.Fatalf("got %v, want one problem in\n%s", err, text)
+	}
+	return invalid.Problems[0]
+}
+
+var toldEndpoint = regexp.MustCompile(`: write "([^"]*)"$`)
+
+// What is told to be written in place of an endpoint is one, of the same transport.
+func TestEndpoint_WhatIsToldIsAccepted(t *testing.T) {
+	t.Parallel()
+	for field, endpoints := range map[string]map[string]string{
+		"http": {
+			"/orders":                          "POST /orders",
+			"/orders/**":                       "POST /orders/*",
+			"post /orders":                     "POST /orders",
+			"Post /orders/:id":                 "POST /orders/:id",
+			"POST orders":                      "POST /orders",
+			"get orders/:id":                   "GET /orders/:id",
+			"/orders POST":                     "POST /orders",
+			"/orders post":                     "POST /orders",
+			"PSOT /orders":                     "POST /orders",
+			"DELET /orders":                    "DELETE /orders",
+			"OPTION /orders":                   "OPTIONS /orders",
+			"ANY /orders":                      "* /orders",
+			"all /orders/**":                   "* /orders/*",
+			"POST https://example.org/a/b?c=d": "POST /a/b",
+			"POST https://example.org":         "POST /",
+			"POST http://localhost:8080/a#top": "POST /a",
+			"POST /a/**":                       "POST /a/*",
+			"POST /a/*/b":                      "POST /a/*",
+			"POST /a*":                         "POST /a/*",
+			"GET /files/*path/x":               "GET /files/*",
+			"POST /a/*/*":                      "POST /a/*",
+		},
+		"grpc": {
+			"shop.v1.Orders/Pay": "/shop.v1.Orders/Pay",
+			"shop.v1.Orders.Pay": "/shop.v1.Orders/Pay",
+			"/shop.Orders/**":    "/shop.Orders/*",
+			"/shop.Orders/Pay*":  "/shop.Orders/*",
+			"/*":                 "*",
+			"/*/*":               "*",
+			"*/**":               "*",
+		},
+	} {
+		for wrong, want := range endpoints {
+			file := func(endpoint string) string { return fmt.Sprintf("rules:\n- %s: %q\n  key: a\n", field, endpoint) }
+			p := onlyProblem(t, file(wrong))
+			told := toldEndpoint.FindStringSubmatch(p.Message)
+			if told == nil || told[1] != want {
+				t.Errorf("%s: %q: got %s, want it to tell %q", field, wrong, p, want)
+				continue
+			}
+			if _, err := ruleset.Load("locks.yaml", []byte(file(told[1]))); err != nil {
+				t.Errorf("%s: %q: %v is followed by %v", field, wrong, p, err)
+			}
+		}
+	}
+}
+
+// Names that other libraries have for the fields of a rule, and what they are here.
+func TestLoad_KnowsTheNamesOfOthers(t *testing.T) {
+	t.Parallel()
+	for field, names := range map[string][]string{
+		"wait_time":   {"waitTime", "wait-time", "WaitTime", "waitTimeout", "timeout", "acquireTimeout", "maxWait", "try_time", "wait_tme"},
+		"lease_time":  {"leaseTime", "ttl", "TTL", "expire", "expiry", "lockTimeout", "hold_time", "lease"},
+		"on_busy":     {"onBusy", "failStrategy", "strategy", "lockTimeoutStrategy", "onFailure", "on_error", "onbussy"},
+		"on_backend":  {"onBackend", "onRedis", "onRedisDown", "on-unavailable"},
+		"on_lost":     {"onLost", "releaseTimeoutStrategy", "onLoss", "onExpired"},
+		"fallback":    {"fallbackMethod", "fallback_handler", "handler", "customLockTimeoutStrategy", "falback"},
+		"key":         {"lockKey", "spel", "template", "Key"},
+		"keys":        {"lockKeys", "Keys", "kyes"},
+		"kind":        {"type", "lockType", "Kind"},
+		"when":        {"condition", "if", "When"},
+		"prefix":      {"keyPrefix", "lock_prefix", "prefx"},
+		"none":        {"noLock", "skip", "ignore"},
+		"max_waiters": {"maxWaiters", "max-waiters", "maxwaiter"},
+		"dry_run":     {"dryRun", "dry-run", "DryRun"},
+		"key_format":  {"keyFormat", "KeyFormat"},
+		"message":     {"Message", "mesage"},
+		"disabled":    {"Disabled", "disable", "enabled"},
+		"status":      {"httpStatus", "statusCode", "Status"},
+	} {
+		for _, name := range names {
+			p := onlyProblem(t, "rules:\n- func: a\n  "+name+": x\n")
+			if p.Field != name || p.Source.Line != 3 || p.Source.Column != 3 || !strings.Contains(p.Message+" ", "write "+field+" ") && !strings.Contains(p.Message, "write "+field+",") {
+				t.Errorf("%s: got %s, want it to tell %s", name, p, field)
+			}
+		}
+	}
+}
+
+// What stands in the wrong place of a file is told its place.
+func TestLoad_TellsThePlaceOfAField(t *testing.T) {
+	t.Parallel()
+	const rule = "rules:\n- {func: a, key: a}\n"
+	for text, want := range map[string]string{
+		"key: a\n" + rule:                                "belongs to a rule: write it below rules:, in an entry that begins with a dash",
+		"wait_time: 5s\n" + rule:                         "belongs to a rule: write it below rules:, in an entry that begins with a dash",
+		"default: {wait_time: 5s}\n" + rule:              "unknown field: write profiles: {default: …}",
+		"settings: {dry_run: true}\n" + rule:             "unknown field: the settings stand at the top of the file themselves",
+		"version: 1\n" + rule:                            "unknown field: remove it",
+		"locks: []\n" + rule:                             "unknown field: write rules",
+		"alow_rekey: true\n" + rule:                      "unknown field: write allow_rekey",
+		"colour: red\n" + rule:                           "unknown field: a rule file has disabled, dry_run, allow_rekey, unmatched, uncovered, profiles, rules",
+		"profiles: {p: {key: a}}\n" + rule:               "belongs to a single rule: remove it here",
+		"profiles: {p: {http: GET /}}\n" + rule:          "belongs to a single rule: remove it here",
+		"profiles: {p: {ttl: 5s}}\n" + rule:              "unknown field: write lease_time",
+		"rules:\n- {func: a, key: a, uncovered: warn}\n": "belongs to the top of the file: write it without indentation",
+		"rules:\n- {func: a, key: a, profiles: {}}\n":    "belongs to the top of the file: write it without indentation",
+		"rules:\n- {func: a, key: a, timeUnit: s}\n":     "unknown field: write the unit into the time, such as wait_time: 10s",
+		"rules:\n- {func: a, key: a, lockName: x}\n":     "unknown field: write key for the lock, or name for the rule in metrics",
+		"rules:\n- {func: a, key: a, 'a b': x}\n":        "unknown field: a rule has http, grpc, func, services, name, key",
+		"unmatched: none\n" + rule:                       `unknown severity "none": write "ignore"`,
+		"uncovered: warning\n" + rule:                    `unknown severity "warning": write "warn"`,
+		"uncovered: fatal\n" + rule:                      `unknown severity "fatal": write "error"`,
+		"uncovered: eror\n" + rule:                       `unknown severity "eror": write "error"`,
+	} {
+		if p := onlyProblem(t, text); !strings.HasPrefix(p.Message, want) {
+			t.Errorf("%q: got %s, want %s", text, p, want)
+		}
+	}
+}
+
+// The words of a rule, as others have them, and what they are here.
+func TestLoad_KnowsTheWordsOfOthers(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		"on_busy: EXCEPTION":                  "error",
+		"on_busy: Skip":                       "skip",
+		"on_busy: RETURN_NULL":                "null_response",
+		"on_busy: CONTINUE":                   "proceed",
+		"on_key: falback":                     "fallback",
+		"on_lost: FAIL_FAST":                  "fail",
+		"on_lost: cancelled":                  "cancel",
+		"kind: RLock":                         "reentrant",
+		"kind: ReentrantLock":                 "reentrant",
+		"kind: RFencedLock":                   "fenced",
+		"kind: spinlock":                      "spin",
+		"kind: RFairLock":                     "fair",
+		"kind: shared":                        "read",
+		"kind: exclusive":                     "write",
+		"kind: RReadLock":                     "read",
+		"kind: semafore":                      "semaphore",
+		"kind: RPermitExpirableSemaphore":     "semaphore",
+		"key_format: Strict":                  "strict",
+		"key_format: encoded":                 "encode",
+		"status: {busy: {grpc: aborted}}":     "ABORTED",
+		"status: {busy: {grpc: Unavailable}}": "UNAVAILABLE",
+	} {
+		p := onlyProblem(t, "rules:\n- func: a\n  key: a\n  "+entry+"\n")
+		if !strings.Contains(p.Message, "write "+want) && !strings.Contains(p.Message, fmt.Sprintf("write %q", want)) {
+			t.Errorf("%s: got %s, want it to tell %s", entry, p, want)
+		}
+		if p.Source.Line != 4 || p.Source.Column < 8 {
+			t.Errorf("%s: got a problem at %s", entry, p.Source)
+		}
+	}
+}
+
+func TestLoad_TellsWhatIsWrongWithAStatus(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]string{
+		"409":                            `status: 409 is a number: write busy: {http: 423, grpc: ABORTED}`,
+		"{}":                             `status: empty: write busy: {http: 423, grpc: ABORTED}, or remove the line`,
+		"{http: 409}":                    `status.http: belongs to a cause: write busy: {http: 423, grpc: ABORTED}`,
+		"{busy: 409}":                    `status.busy: 409 is a number: write {http: 423, grpc: ABORTED}`,
+		"{busy: {}}":                     `status.busy: empty: write {http: 423, grpc: ABORTED}, or remove the line`,
+		"{locked: {http: 409}}":          `status.locked: unknown field: write busy`,
+		"{redis: {http: 409}}":           `status.redis: unknown field: write backend`,
+		"{canceled: {http: 409}}":        `status.canceled: nobody is there to see it when the caller is gone: remove it`,
+		"{bussy: {http: 409}}":           `status.bussy: unknown field: write busy`,
+		"{busy: {http: 200}}":            `status.busy.http: 200 is not the status of an error: write one of 400 to 599, such as 409`,
+		"{busy: {http: 600}}":            `status.busy.http: 600 is not the status of an error: write one of 400 to 599, such as 409`,
+		"{busy: {http: '409'}}":          `status.busy.http: "409" is text: write 409 without quotes`,
+		"{busy: {http: CONFLICT}}":       `status.busy.http: "CONFLICT" is text: write a decimal number such as 409`,
+		"{busy: {grpc: 10}}":             `status.busy.grpc: 10 is a number: write the code's name, ABORTED`,
+		"{busy: {grpc: OK}}":             `status.busy.grpc: `,
+		"{busy: {grpc: [ABORTED]}}":      `status.busy.grpc: a list: write a code such as ABORTED`,
+		"{busy: {code: 409}}":            `status.busy.code: unknown field: a status has http, grpc`,
+		"{busy: {http: 409, http: 423}}": `status.busy.http: given twice: remove this one, or the first in line 4`,
+	} {
+		p := onlyProblem(t, "rules:\n- func: a\n  key: a\n  status: "+status+"\n")
+		if !strings.Contains(p.Error(), "rule of func a: "+want) {
+			t.Errorf("%s: got %s, want %s", status, p, want)
+		}
+	}
+}
+
+func TestLoad_TellsWhatIsWrongWithServices(t *testing.T) {
+	t.Parallel()
+	for services, want := range map[string]string{
+		"shop":            `services: "shop" is text: write services: ["shop"]`,
+		"[]":              "services: no program would have the rule: name one, or remove the line",
+		"[Shop]":          `services[0]: "Shop" is not the name of this program, and the rule would be left out: write "shop"`,
+		"[till, 'shop ']": `services[1]: "shop " is not the name of this program, and the rule would be left out: write "shop"`,
+		"[10]":            `services[0]: 10 is a number: write it as text, in quotes: "10"`,
+		"[shop, '']":      "services[1]: empty: write a value, or remove the line",
+		"":                "services: empty: write a value, or remove the line",
+		"{shop: true}":    `services: a mapping: write services: ["…", "…"]`,
+	} {
+		p := onlyProblem(t, "rules:\n- func: a\n  key: a\n  services: "+services+"\n")
+		if !strings.HasSuffix(p.Error(), "rule of func a: "+want) {
+			t.Errorf("%s: got %s, want %s", services, p, want)
+		}
+	}
+}

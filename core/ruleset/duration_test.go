@@ -1,0 +1,190 @@
+package ruleset_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+const (
+	inYAML  = ruleset.LayerYAML
+	inProto = ruleset.LayerProto
+)
+
+func TestParseDuration_ReadsTimesAndWords(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"10s":      10 * time.Second,
+		"1m30s":    90 * time.Second,
+		"1.5h":     90 * time.Minute,
+		"250ms":    250 * time.Millisecond,
+		"1us":      time.Microsecond,
+		"1µs":      time.Microsecond,
+		"-5s":      -5 * time.Second, // the check of the rule refuses it
+		"00010s":   10 * time.Second,
+		"0h10s0ms": 10 * time.Second,
+		"87600h":   ruleset.MaxDuration,
+		"none":     ruleset.NoWait,
+		"forever":  ruleset.WaitForever,
+		"watchdog": ruleset.Watchdog,
+	} {
+		for _, field := range []string{"wait_time", "lease_time", "debounce"} {
+			for _, layer := range []ruleset.Layer{inYAML, inProto} {
+				if got, err := ruleset.ParseDuration(layer, field, text); err != nil || got != want {
+					t.Errorf("%s: %s: got %v, %v, want %v", field, text, got, err, want)
+				}
+			}
+		}
+	}
+}
+
+// Each has what was probably meant, if that is clear, and an example if it is not.
+func TestParseDuration_SaysWhatToWrite(t *testing.T) {
+	t.Parallel()
+	for field, texts := range map[string]map[string]string{
+		"wait_time": {
+			"":                 `"" is no time: write a time such as 5s, none or forever`,
+			" ":                `" " is no time: write a time such as 5s, none or forever`,
+			"soon":             `"soon" is no time: write a time such as 5s, none or forever`,
+			"0":                `0 says nothing here: write none`,
+			"0s":               `0s says nothing here: write none`,
+			"+0.0m":            `+0.0m says nothing here: write none`,
+			"no":               `"no" is no time: write none`,
+			"None":             `"None" is no time: write none`,
+			"nowait":           `"nowait" is no time: write none`,
+			"immediately":      `"immediately" is no time: write none`,
+			"-1":               `"-1" is no time: write forever`,
+			"infinite":         `"infinite" is no time: write forever`,
+			"UNLIMITED":        `"UNLIMITED" is no time: write forever`,
+			"forevr":           `"forevr" is no time: write forever`,
+			"3":                `3 has no unit: write 3s`,
+			"99":               `99 has no unit: write 99s`,
+			"100":              `100 has no unit: write 100ms or 100s`,
+			"1.5":              `1.5 has no unit: write 1.5s`,
+			"3000":             `3000 has no unit: write 3000ms or 3000s`,
+			"86400":            `86400 has no unit: write 86400ms or 86400s`,
+			"86401":            `86401 has no unit: write 86401ms`,
+			"1000000000000":    `1000000000000 has no unit: write a time such as 5s, none or forever`,
+			"010":              `010 has no unit: write a time such as 5s, none or forever`,
+			"0.0001":           `0.0001 has no unit: write a time such as 5s, none or forever`,
+			"+5s":              `"+5s" is no time: write 5s`,
+			"+5":               `"+5" is no time: write 5s`,
+			".5s":              `".5s" is no time: write 500ms`,
+			"5 s":              `"5 s" is no time: write 5s`,
+			" 5s":              `" 5s" is no time: write 5s`,
+			"5S":               `"5S" is no time: write 5s`,
+			"5sec":             `"5sec" is no time: write 5s`,
+			"5 seconds":        `"5 seconds" is no time: write 5s`,
+			"90 minutes":       `"90 minutes" is no time: write 1h30m`,
+			"1 hour, 5 min":    `"1 hour, 5 min" is no time: write 1h5m`,
+			"1 hour and 30min": `"1 hour and 30min" is no time: write 1h30m`,
+			"1h30":             `"1h30" is no time: write a time such as 5s, none or forever`,
+			"2d":               `"2d" is no time: write 48h`,
+			"1 week":           `"1 week" is no time: write 168h`,
+			"1d12h":            `"1d12h" is no time: write 36h`,
+			"PT30S":            `"PT30S" is no time: write 30s`,
+			"P1DT2H":           `"P1DT2H" is no time: write 26h`,
+			"pt1h30m":          `"pt1h30m" is no time: write 1h30m`,
+			"0:30":             `"0:30" is no time: write 30s`,
+			"1:30:00":          `"1:30:00" is no time: write 1h30m`,
+			"5 parsecs":        `"5 parsecs" is no time: write a time such as 5s, none or forever`,
+			"5s5":              `"5s5" is no time: write a time such as 5s, none or forever`,
+			"1e3s":             `"1e3s" is no time: write a time such as 5s, none or forever`,
+			"200000h":          `"200000h" is no time: write a time such as 5s, none or forever`,
+			"9999999999h":      `9999999999h is too long: write 87600h at most`,
+			"9999999999 hours": `"9999999999 hours" is no time: write a time such as 5s, none or forever`,
+			"٣s":               `"٣s" is no time: write a time such as 5s, none or forever`,
+			"5s\n":             `"5s\n" is no time: write 5s`,
+		},
+		"lease_time": {
+			"0":        `0 says nothing here: write a time such as 30s or watchdog`,
+			"auto":     `"auto" is no time: write watchdog`,
+			"-1":       `"-1" is no time: write watchdog`,
+			"watchdgo": `"watchdgo" is no time: write watchdog`,
+			"30000":    `30000 has no unit: write 30000ms or 30000s`,
+		},
+		"debounce": {
+			"0":     `0 says nothing here: write a time such as 5s`,
+			"-1":    `"-1" is no time: write a time such as 5s`,
+			"never": `"never" is no time: write a time such as 5s`,
+			"10":    `10 has no unit: write 10s`,
+		},
+	} {
+		for text, want := range texts {
+			got, err := ruleset.ParseDuration(inYAML, field, text)
+			if text == "200000h" { // the check of the rule refuses it
+				if err != nil {
+					t.Errorf("%s: got %v", text, err)
+				}
+				continue
+			}
+			if err == nil || got != 0 || err.Error() != want {
+				t.Errorf("%s: %q: got %v, %v, want %s", field, text, got, err, want)
+			}
+		}
+	}
+}
+
+// An option of a .proto is a text in quotes, and so is what is to be written there.
+func TestParseDuration_QuotesForAProto(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"10":          `"10" has no unit: write "10s"`,
+		"3000":        `"3000" has no unit: write "3000ms" or "3000s"`,
+		"0":           `"0" says nothing here: write "none"`,
+		"soon":        `"soon" is no time: write a time such as "5s", "none" or "forever"`,
+		"Forever":     `"Forever" is no time: write "forever"`,
+		"5 minutes":   `"5 minutes" is no time: write "5m"`,
+		"9999999999h": `"9999999999h" is too long: write "87600h" at most`,
+	} {
+		if _, err := ruleset.ParseDuration(inProto, "wait_time", text); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestParseDuration_ShowsNoEndlessText(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{strings.Repeat("a", 5000), strings.Repeat("1", 5000), strings.Repeat("999999h", 1000), strings.Repeat("1 h ", 5000)} {
+		if _, err := ruleset.ParseDuration(inYAML, "wait_time", text); err == nil || len(err.Error()) > 1200 {
+			t.Errorf("%.20s…: got %.200v", text, err)
+		}
+	}
+}
+
+// toldTime is a time or a word that is told, as opposed to one of an example.
+var toldTime = regexp.MustCompile(`: write ([\w.]+)(?: or ([\w.]+))?(?: at most)?$`)
+
+// FuzzParseDuration: what is read is what Go reads, and what is told to be written is
+// read.
+func FuzzParseDuration(f *testing.F) {
+	for _, text := range []string{"10s", "1h30m", "10", "3000", "1 hour", "PT5M", "1:30", "none", "0", "-1", "5S", "2 weeks and 1 day", "..s", "9e9h", "1.5.5s", "p", "1µs", "١s"} {
+		f.Add("wait_time", text)
+		f.Add("lease_time", text)
+		f.Add("debounce", text)
+	}
+	f.Fuzz(func(t *testing.T, field, text string) {
+		if field != "wait_time" && field != "lease_time" && field != "debounce" {
+			return
+		}
+		d, err := ruleset.ParseDuration(inYAML, field, text)
+		if err == nil {
+			goes, notTime := time.ParseDuration(text)
+			isWord := text == "none" || text == "forever" || text == "watchdog"
+			if !isWord && (notTime != nil || goes != d || d == 0) {
+				t.Errorf("%q is %v here, and %v, %v to Go", text, d, goes, notTime)
+			}
+			return
+		}
+		told := toldTime.FindStringSubmatch(err.Error())
+		for i := 1; i < len(told) && told[i] != ""; i++ {
+			got, again := ruleset.ParseDuration(inYAML, field, told[i])
+			if again != nil || got > ruleset.MaxDuration {
+				t.Errorf("%q: %v, which is followed by %v, %v", text, err, got, again)
+			}
+		}
+	})
+}

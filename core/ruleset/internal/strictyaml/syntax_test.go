@@ -1,0 +1,105 @@
+package strictyaml_test
+
+import "testing"
+
+// syntaxErrors are texts that are no YAML, each with the only problem.
+var syntaxErrors = map[string]string{
+	"a: [b, c\nd: e\n":          `1:4: the [ that opens here is not closed, or a comma is missing before line 2, column 2`,
+	"a: [b c, d\n":              `1:4: the [ that opens here is not closed, or a comma is missing before line 2, column 1`,
+	"a: {b: c\nd: e\n":          `1:4: the { that opens here is not closed, or a comma is missing before line 2, column 2`,
+	"a: {b: c, d\n":             `1:4: the { that opens here is not closed, or a comma is missing before line 2, column 1`,
+	"a: [b]]\n":                 `1:7: the value goes on after its brackets: quote the whole value: a: "[b]]"`,
+	"a: }\n":                    `1:4: a value is missing here, or a comma is too many`,
+	"a: b: c\n":                 `1:5: a value with a colon and a space needs quotes: a: "b: c"`,
+	"a: http://x: y\n":          `1:12: a value with a colon and a space needs quotes: a: "http://x: y"`,
+	"- a: b: c\n":               `1:7: a value with a colon and a space needs quotes: - a: "b: c"`,
+	"a:b\nc: d\n":               `1:3: a space is missing after the colon: a: b`,
+	"- a:b\n  c: d\n":           `1:5: a space is missing after the colon: a: b`,
+	"a: b\nc\n":                 `2:1: a line without a colon: write a name, a colon, a space and the value`,
+	"a: b\n  c: d\n":            `2:3: indented deeper than the line above, which has a value already: align it with the name above`,
+	"a: b\n c: d\n":             `2:2: indented deeper than the line above, which has a value already: align it with the name above`,
+	"  a: b\nc: d\n":            `2:1: this line does not belong to what is above it: a rule file is one mapping of names to values`,
+	"a:\n    b: c\n  d: e\n":    `3:3: not aligned with the names above, which begin in column 1`,
+	"a:\n  - b\n - c\n":         `3:2: the dash is not aligned with those above`,
+	"- a: b\n c: d\n":           `2:2: not aligned with the entries above: their dashes are in column 1, their names in column 3`,
+	"- a\nb: c\n":               `2:1: a dash is missing: - b: c`,
+	"a: b\n- c\n":               `2:1: the dash is not aligned with those above`,
+	"- a: b\nc: d\n":            `2:1: a dash is missing: - c: d`,
+	"\ta: b\n":                  `1:1: a tab: indent with spaces`,
+	"a:\n\tb: c\n":              `2:1: a tab: indent with spaces`,
+	"a:\n  b: c\n\td: e\n":      `3:1: a tab: indent with spaces`,
+	"- a: b\n\tc: d\n":          `2:1: a tab: indent with spaces`,
+	"a: @b\n":                   `1:4: a value that begins with @ needs quotes: a: "@b"`,
+	"a: `b`\n":                  "1:4: a value that begins with ` needs quotes: a: \"`b`\"",
+	"a: %b\n":                   `1:4: a value that begins with % needs quotes: a: "%b"`,
+	"- @b\n":                    `1:3: a value that begins with @ needs quotes: - "@b"`,
+	"a: *b\n":                   `1:4: the alias has no anchor, and aliases are not read here: write the value out, or in quotes if the * belongs to it`,
+	"a: * \n":                   `1:4: a value that begins with * needs quotes: a: "*"`,
+	"a: &\n":                    `1:4: a value that begins with & needs quotes: a: "&"`,
+	"a: !<b\n":                  `1:4: a value that begins with ! needs quotes: a: "!<b"`,
+	"a: |b\n":                   `1:4: a value that begins with | needs quotes: a: "|b"`,
+	"a: >b c\n":                 `1:4: a value that begins with > needs quotes: a: ">b c"`,
+	"a: \"b\n":                  `1:4: the quote that opens here is never closed`,
+	"a: 'b\n":                   `1:4: the quote that opens here is never closed`,
+	"a: \"b\nc: d\n":            `1:4: the quote that opens here is never closed`,
+	"a: 'it's'\n":               `1:8: the value goes on after its quotes: quote the whole value: a: "it's"`,
+	"a: \"b\" c\n":              `1:8: the value goes on after its quotes: quote the whole value: a: '"b" c'`,
+	"a: \"b\" + 'c'\n":          `1:8: the value goes on after its quotes: quote the whole value: a: '"b" + ''c'''`,
+	"a: 'b' == 'c'\n":           `1:8: the value goes on after its quotes: quote the whole value: a: "b' == 'c"`,
+	"a: \"b\", \"c\"\n":         `1:7: the value goes on after its quotes: write a list: a: ["b", "c"]`,
+	"- \"a\" \"b\"\n":           `1:7: the value goes on after its quotes: quote the whole value: - '"a" "b"'`,
+	"a: \"\\d\"\n":              `1:5: \ begins an escape between double quotes: write \\, or use single quotes`,
+	"a: \"C:\\dir\"\n":          `1:7: \ begins an escape between double quotes: write \\, or use single quotes`,
+	"a: \"b\"#{c}\n":            `1:7: the value goes on after its quotes: quote the whole value: a: "b#{c}"`,
+	"a: \"b\"# c\n":             `1:7: a space is missing before the comment, or quotes are missing around the whole value`,
+	"a: 'b'#c\n":                `1:7: a space is missing before the comment, or quotes are missing around the whole value`,
+	"a: [#{b}]\n":               `1:5: a value with #{…} needs quotes in […] and {…}: a: ["#{b}"]`,
+	"a: [b, #{c}]\n":            `1:8: a value with #{…} needs quotes in […] and {…}: a: [b, "#{c}"]`,
+	"a: {b: #{c}}\n":            `1:8: a value with #{…} needs quotes in […] and {…}: a: {b: "#{c}"}`,
+	"a: [b, #{c}]\nd: e\n":      `1:8: a value with #{…} needs quotes in […] and {…}: a: [b, "#{c}"]`,
+	"a: [b:#{c}, d]\n":          `1:7: a value with #{…} needs quotes in […] and {…}: a: ["b:#{c}", d]`,
+	"a: [b, c #{d}]\n":          `1:10: a value with #{…} needs quotes in […] and {…}: a: [b, "c #{d}"]`,
+	"a: {b: c #{d}}\n":          `1:10: a value with #{…} needs quotes in […] and {…}: a: {b: "c #{d}"}`,
+	"a: [\"b #{c}\", d #{e}]\n": `1:17: a value with #{…} needs quotes in […] and {…}: a: ["b #{c}", "d #{e}"]`,
+	"a: [it's:#{b}, c]\n":       `1:10: a value with #{…} needs quotes in […] and {…}: a: ["it's:#{b}", c]`,
+	"a: [#{b[\"c\"]}]\n":        `1:5: a value with #{…} needs quotes in […] and {…}: a: ['#{b["c"]}']`,
+	"a: [b:#{ {c: d} }]\n":      `1:7: a value with #{…} needs quotes in […] and {…}`,
+	"a: “b: c”\n":               `1:4: “ is part of the text, and no quote to YAML: write straight quotes: a: "b: c"`,
+	"a: ‘b: c’ # d\n":           `1:4: ‘ is part of the text, and no quote to YAML: write straight quotes: a: "b: c" # d`,
+	"? [a]: b: c\n":             `1:9: a value with a colon and a space needs quotes: "? [a]: b: c"`,
+	"a: [,]\n":                  `1:5: a value is missing here, or a comma is too many`,
+	"a: [b,,c]\n":               `1:7: a value is missing here, or a comma is too many`,
+	"a: {,}\n":                  `1:5: a value is missing here, or a comma is too many`,
+	"---\na: b\n---\nc: d\n":    `3:1: a second document: remove the --- and put all rules into one list`,
+	"a: b\n...\nc: d\n":         `3:1: a second document: remove the --- and put all rules into one list`,
+	"a: b\n--- c\n":             `2:1: a second document: remove the --- and put all rules into one list`,
+	"%YAML 3.0\n---\na: b\n":    `1:1: not YAML: found incompatible YAML document`,
+	"%FOO\na: b\n":              `1:5: not YAML: while scanning a directive: found unknown directive name`,
+	"a: b\u00a0: c: d\n":        `1:6: a value with a colon and a space needs quotes: a: "b\u00a0: c: d"`,
+	"a: \"\\u12\"\n":            `1:7: not YAML: while scanning a quoted scalar: did not find expected hexadecimal number`,
+	"a: \"\\xZZ\"\n":            `1:7: not YAML: while scanning a quoted scalar: did not find expected hexadecimal number`,
+}
+
+// TestParse_ExplainsWhatIsNoYAML: the parser's own words are left for what nobody writes.
+func TestParse_ExplainsWhatIsNoYAML(t *testing.T) {
+	t.Parallel()
+	for text, want := range syntaxErrors {
+		doc, problems := parsed(text)
+		if doc != nil || len(*problems) != 1 || (*problems)[0] != want {
+			t.Errorf("%q: got %q, want %q", text, *problems, want)
+		}
+	}
+}
+
+// What looks like a mistake and is none to YAML is left to those who read the values.
+func TestParse_TakesWhatIsYAML(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "# b\n", "---\n", "a", "rules\n", "a:\n  - b\n   - c\n", "a: [“b”, “c: d”]\n", "? a\n", ": a: b\n", "a: !!x!y z\n", "\ufeffa: b\n", "a: b\r\nc: d\r\n",
+		"a: [\n  b,\n  c #{d}, e\n]\n", "{\"a\": [1, null]}",
+	} {
+		if doc, problems := parsed(text); doc == nil || doc.Root == nil || len(*problems) > 0 {
+			t.Errorf("%q: got %q", text, *problems)
+		}
+	}
+}

@@ -1,0 +1,300 @@
+package strictyaml_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
+)
+
+// reading reads the value of the only name in a text, and says whether it could be.
+type reading func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool)
+
+// readings are what the readers make of a value: the value itself, or a message.
+var readings = map[string]struct {
+	read reading
+	good map[string]any
+	bad  map[string]string // the only problem
+}{
+	"text": {
+		func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool) { return doc.Text(v, strictyaml.Form{}) },
+		map[string]any{
+			"a: b":             "b",
+			"a: b c":           "b c",
+			"a: |\n  b":        "b",
+			"a: 'it''s'":       "it's",
+			`a: "b\x41"`:       "bA",
+			`a: "10"`:          "10",
+			"a: b:c":           "b:c",
+			"a: b#c":           "b#c",
+			"a: b # c":         "b",
+			"a: 'b #{c}'":      "b #{c}",
+			"a: |-\n  b":       "b",
+			"a: >-\n  b":       "b",
+			"a: ключ":          "ключ",
+			"{a: b}":           "b",
+			"a: \"b\" # #{c}":  "b",
+			"a:\n  b":          "b",
+			"a: yes":           "yes",
+			"a: b “c”":         "b “c”",
+			"a: '~'":           "~",
+			"a: --- b":         "--- b",
+			"a: 'b ] c'":       "b ] c",
+			"a: -b":            "-b",
+			"a: 10s":           "10s",
+			"a: 'b'  # it's c": "b",
+		},
+		map[string]string{
+			"a:":                    "1:1: a: empty: write a value, or remove the line",
+			"a: ''":                 "1:4: a: empty: write a value, or remove the line",
+			"a: ' '":                "1:4: a: empty: write a value, or remove the line",
+			"a: null":               "1:4: a: null is no value: write one, or remove the line",
+			"a: ~":                  "1:4: a: ~ is no value: write one, or remove the line",
+			"a: 10":                 `1:4: a: 10 is a number: write it as text, in quotes: "10"`,
+			"a: 1.5":                `1:4: a: 1.5 is a number: write it as text, in quotes: "1.5"`,
+			"a: true":               `1:4: a: true is a bool: write it as text, in quotes: "true"`,
+			"a: 2024-01-02":         `1:4: a: 2024-01-02 is a date: write it as text, in quotes: "2024-01-02"`,
+			"a: <<":                 `1:4: a: << is YAML's merge key: write it as text, in quotes: "<<"`,
+			"a: [b]":                "1:4: a: a list: write text",
+			"a:\n  - b":             "2:3: a: a list: write text",
+			"a:\n  b: c":            "2:3: a: a mapping: write text",
+			"a: {b}":                `1:4: a: YAML takes {…} for a mapping: write text, in quotes: a: "{b}"`,
+			"key: [b]":              "1:6: key: a list: write keys for several templates",
+			"a: b\n  c":             "1:4: a: goes on in the next line: write one line; check its quotes and the indentation of the next",
+			"a: \"b\n  c\"":         "1:4: a: goes on in the next line: write one line; check its quotes and the indentation of the next",
+			"a: 'b\n  c'":           "1:4: a: goes on in the next line: write one line; check its quotes and the indentation of the next",
+			"a: '“b”'":              "1:4: a: “ is part of the text, and no quote to YAML: write straight quotes",
+			"a: |\n  b\n":           `1:4: a: the text ends with a line break, which | adds: write it behind the colon, in quotes: "b"`,
+			"a: >+\n  b \"c\"\n":    `1:4: a: the text ends with a line break, which >+ adds: write it behind the colon, in quotes: 'b "c"'`,
+			"a: |-\n  b\n  c":       `1:4: a: "b\nc" has line breaks or control characters: write one line without them`,
+			`a: "b\nc"`:             `1:4: a: "b\nc" has line breaks or control characters: write one line without them`,
+			`a: "b\tc"`:             `1:4: a: "b\tc" has line breaks or control characters: write one line without them`,
+			"a: “b”":                `1:4: a: “ is part of the text, and no quote to YAML: write straight quotes: a: "b"`,
+			"a: «b» # c":            `1:4: a: « is part of the text, and no quote to YAML: write straight quotes: a: "b" # c`,
+			"a: “b":                 "1:4: a: “ is part of the text, and no quote to YAML: write straight quotes",
+			"a: ‘it’s’":             "1:4: a: ‘ is part of the text, and no quote to YAML: write straight quotes",
+			"a: b #{c}":             `1:6: a: YAML takes #{…} after a space for a comment: quote the whole value: a: "b #{c}"`,
+			"a: #{b}":               `1:4: a: YAML takes #{…} after a space for a comment: quote the whole value: a: "#{b}"`,
+			"a: b #{c} # d":         `1:6: a: YAML takes #{…} after a space for a comment: quote the whole value: a: "b #{c}"`,
+			"a:\n  #{b}":            `2:3: a: YAML takes #{…} after a space for a comment: quote the whole value: a: "#{b}"`,
+			"a: 'b' #{c}":           "1:8: a: YAML takes #{…} after a space for a comment: quote the whole value",
+			"{a: b #{c}\n}":         `1:7: a: YAML takes #{…} after a space for a comment: quote the whole value: {a: "b #{c}"`,
+			"a: b #{c":              "1:6: a: YAML takes #{…} after a space for a comment: quote the whole value",
+			"a: b #{c[\"d\"]}":      `1:6: a: YAML takes #{…} after a space for a comment: quote the whole value: a: 'b #{c["d"]}'`,
+			"http: GET /a #{b}":     "1:14: http: YAML takes #{…} after a space for a comment: write the endpoint as it is registered, such as http: POST /orders/:id/pay, and put #{…} into the key",
+			"a: !b c":               `1:4: a: a value that begins with ! needs quotes, and tags of YAML are not read here: a: "!b c"`,
+			"a: ! b":                `1:4: a: a value that begins with ! needs quotes, and tags of YAML are not read here: a: "! b"`,
+			"a: !!str b":            "1:4: a: the tag !!str is not read here: remove it; text is text in quotes",
+			"a: &b c":               "1:4: a: the anchor &b is not read here: remove it; values for several rules get a name under profiles:",
+			"a: " + long("b", 1001): "1:4: a: 1001 bytes long: write 1000 at most",
+		},
+	},
+	"long text of lines": {
+		func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool) {
+			return doc.Text(v, strictyaml.Form{Lines: true, Blank: true, Long: true})
+		},
+		map[string]any{
+			"a: ''":                 "",
+			"a: |\n  b\n  c\n":      "b\nc\n",
+			"a: b\n  c":             "b c",
+			`a: "b\tc"`:             "b\tc",
+			"a: " + long("b", 2001): long("b", 2001),
+		},
+		map[string]string{
+			"a:":        "1:1: a: empty: write a value, or remove the line",
+			"a: 10":     `1:4: a: 10 is a number: write it as text, in quotes: "10"`,
+			"a: b #{c}": `1:6: a: YAML takes #{…} after a space for a comment: quote the whole value: a: "b #{c}"`,
+		},
+	},
+	"message": {
+		func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool) { return doc.Text(v, strictyaml.Form{}) },
+		map[string]any{"message: '“b”, c'": "“b”, c", "message: |-\n  “b”": "“b”"},
+		map[string]string{"message: “b”, c": `1:10: message: “ is part of the text, and no quote to YAML: write straight quotes`},
+	},
+	"bool": {
+		func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool) { return doc.Bool(v) },
+		map[string]any{"a: true": true, "a: false": false, "a: True": true, "a: FALSE": false, "a: true # b": true},
+		map[string]string{
+			"a: yes":     `1:4: a: "yes" is text: write true`,
+			"a: Off":     `1:4: a: "Off" is text: write false`,
+			"a: y":       `1:4: a: "y" is text: write true`,
+			"a: 1":       "1:4: a: 1 is a number: write true",
+			"a: 0":       "1:4: a: 0 is a number: write false",
+			"a: 'true'":  `1:4: a: "true" is text: write true without quotes`,
+			"a: \"NO\"":  `1:4: a: "NO" is text: write false`,
+			"a: maybe":   `1:4: a: "maybe" is text: write true or false`,
+			"a: 2":       "1:4: a: 2 is a number: write true or false",
+			"a: [true]":  "1:4: a: a list: write true or false",
+			"a: {b: c}":  "1:4: a: a mapping: write true or false",
+			"a:":         "1:1: a: empty: write a value, or remove the line",
+			"a: true #{": "1:9: a: YAML takes #{…} after a space for a comment: quote the whole value",
+		},
+	},
+	"number": {
+		func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool) { return doc.Int(v, "10") },
+		map[string]any{"a: 0": 0, "a: 10": 10, "a: -3": -3, "a: 9223372036854775807": 9223372036854775807},
+		map[string]string{
+			"a: '10'":                "1:4: a: \"10\" is text: write 10 without quotes",
+			"a: 010":                 "1:4: a: 010 is no plain decimal number: write a decimal number such as 10",
+			"a: 0x1F":                "1:4: a: 0x1F is no plain decimal number: write a decimal number such as 10",
+			"a: 1_000":               "1:4: a: 1_000 is no plain decimal number: write a decimal number such as 10",
+			"a: 1e3":                 "1:4: a: 1e3 is no plain decimal number: write a decimal number such as 10",
+			"a: 1.0":                 "1:4: a: 1.0 is no plain decimal number: write a decimal number such as 10",
+			"a: +1":                  "1:4: a: +1 is no plain decimal number: write a decimal number such as 10",
+			"a: 9223372036854775808": "1:4: a: 9223372036854775808 is too large: write a number such as 10",
+			"a: ten":                 `1:4: a: "ten" is text: write a decimal number such as 10`,
+			"a: true":                "1:4: a: true is a bool: write a decimal number such as 10",
+			"a: [1]":                 "1:4: a: a list: write a decimal number such as 10",
+			"a: ":                    "1:1: a: empty: write a value, or remove the line",
+		},
+	},
+	"list": {
+		func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool) { return len(v.Node.Content), doc.IsList(v) },
+		map[string]any{"a: [b, c]": 2, "a: []": 0, "a:\n- b": 1, "a:\n  - b\n  - c": 2},
+		map[string]string{
+			"a: b":         `1:4: a: "b" is text: write a: ["b"]`,
+			"a: 'b\"'":     `1:4: a: "b\"" is text: write a: ['b"']`,
+			"a: 10":        `1:4: a: 10 is a number: write a: ["10"]`,
+			"a: {b: c}":    `1:4: a: a mapping: write a: ["…", "…"]`,
+			"a:":           "1:1: a: empty: write a value, or remove the line",
+			"a: &b [c]":    "1:4: a: the anchor &b is not read here: remove it; values for several rules get a name under profiles:",
+			"a: [b] #{c}":  "1:8: a: YAML takes #{ for a comment: write # { if it is one; if not, quote the whole value",
+			"a: [ #{b}\n]": `1:6: a: YAML takes #{ for a comment: write # { if it is one; if not, quote the whole value: a: [ "#{b}"`,
+		},
+	},
+	"name": {
+		func(doc *strictyaml.Doc, v strictyaml.Value) (any, bool) { return doc.Name("top", v.Key) },
+		map[string]any{"a: b": "a", "'a b': c": "a b", "ä: b": "ä", `"10": b`: "10", "? a\n: b": "a"},
+		map[string]string{
+			"10: b":      "1:1: top: 10 is a number and no name: quote it if it is to be one",
+			"true: b":    "1:1: top: true is a bool and no name: quote it if it is to be one",
+			": b":        "1:1: top: a name is missing before the colon",
+			"~: b":       "1:1: top: a name is missing before the colon",
+			"[a]: b":     "1:1: top: a list as a name: quote it if the braces or brackets belong to a value",
+			"{a: b}: c":  "1:1: top: a mapping as a name: quote it if the braces or brackets belong to a value",
+			"<<: b":      "1:1: top: << is not read here, because a value is to have one place: write the values out, or give them a name under profiles:",
+			"&a b: c":    "1:1: top: the anchor &a is not read here: remove it; values for several rules get a name under profiles:",
+			"!a b: c":    `1:1: top: a value that begins with ! needs quotes, and tags of YAML are not read here: "!a b: c"`,
+			"!!str a: b": "1:1: top: the tag !!str is not read here: remove it; text is text in quotes",
+		},
+	},
+}
+
+func long(part string, n int) string { return strings.Repeat(part, n) }
+
+func TestDoc_ReadsValues(t *testing.T) {
+	t.Parallel()
+	for name, r := range readings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for text, want := range r.good {
+				doc, problems := parsed(text)
+				if got, ok := r.read(doc, onlyValue(t, doc)); !ok || !reflect.DeepEqual(got, want) || len(*problems) > 0 {
+					t.Errorf("%q: got %#v, %q, want %#v", text, got, *problems, want)
+				}
+			}
+			for text, want := range r.bad {
+				doc, problems := parsed(text)
+				_, ok := r.read(doc, onlyValue(t, doc))
+				if doc.ReportComments(); ok || len(*problems) != 1 || (*problems)[0] != want {
+					t.Errorf("%q: got %q, read: %t, want\n%s", text, *problems, ok, want)
+				}
+			}
+		})
+	}
+}
+
+// An alias is refused where it stands, and so is the anchor that it means.
+func TestDoc_RefusesAliases(t *testing.T) {
+	t.Parallel()
+	doc, problems := parsed("a: &x b\nc: *x\n")
+	for v := range strictyaml.Pairs(doc.Root, "top.") {
+		if doc.IsPlain(v) {
+			t.Errorf("%s is plain", v.Field)
+		}
+	}
+	want := []string{
+		"1:4: top.a: the anchor &x is not read here: remove it; values for several rules get a name under profiles:",
+		"2:4: top.c: the alias *x is not read here, because a value is to have one place: write the values out, or give them a name under profiles:",
+	}
+	if !reflect.DeepEqual(*problems, want) {
+		t.Errorf("got %q, want %q", *problems, want)
+	}
+}
+
+func TestValue_Item(t *testing.T) {
+	t.Parallel()
+	for text, flow := range map[string]bool{"a: [b, c]": true, "a:\n- b\n- c": false, "{a: [b, c]}": true} {
+		doc, _ := parsed(text)
+		item := onlyValue(t, doc).Item(1)
+		if item.Field != "a[1]" || item.Key != nil || item.Node.Value != "c" || item.Flow != flow {
+			t.Errorf("%q: got %+v", text, item)
+		}
+	}
+}
+
+func TestPairs_StopsWhenNobodyWantsMore(t *testing.T) {
+	t.Parallel()
+	doc, _ := parsed("a: 1\nb: 2\nc: 3\n")
+	var fields []string
+	for v := range strictyaml.Pairs(doc.Root, "x.") {
+		if fields = append(fields, v.Field); len(fields) == 2 {
+			break
+		}
+	}
+	if !reflect.DeepEqual(fields, []string{"x.a", "x.b"}) {
+		t.Errorf("got %q", fields)
+	}
+}
+
+func TestDoc_IsTellsWhatWasWanted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a: b":   `1:4: a: "b" is text: write this`,
+		"a: [b]": "1:4: a: a list: write this",
+		"a: 1":   "1:4: a: 1 is a number: write this",
+	} {
+		doc, problems := parsed(text)
+		if doc.Is(onlyValue(t, doc), yaml.MappingNode, "this") || len(*problems) != 1 || (*problems)[0] != want {
+			t.Errorf("%q: got %q, want %q", text, *problems, want)
+		}
+	}
+	doc, problems := parsed("a: {}")
+	if !doc.Is(onlyValue(t, doc), yaml.MappingNode, "this") {
+		t.Errorf("got %q", *problems)
+	}
+}
+
+// Comments of no value are told at the end, unless their line has a problem already.
+func TestDoc_ReportsCommentsOfNoValue(t *testing.T) {
+	t.Parallel()
+	const about = "YAML takes #{ for a comment: write # { if it is one; if not, quote the whole value"
+	for text, want := range map[string][]string{
+		"#{a}\nb: c\n":                        {"1:1: " + about},
+		"b: c\n#{a}\n":                        {"2:1: " + about},
+		"b:\n  c: d\n#{a}\n# e\n#{f}\ng: h\n": {"3:1: " + about, "5:1: " + about},
+		"b: [\n  c,\n  #{a},\n]\n":            {"3:3: " + about + `: "#{a}",`},
+		"b: c # #{a}\n":                       nil,
+		"b: 'c #{a}'\n":                       nil,
+		"b: |\n  #{a}\n  c #{a}\n":            nil,
+		"b: 10 #{a}\n":                        {`1:4: b: 10 is a number: write it as text, in quotes: "10"`},
+	} {
+		doc, problems := parsed(text)
+		if v := onlyValue(t, doc); strings.HasPrefix(text, "b: 10") {
+			doc.Reportf(v.Node, v.Field, "10 is a number: write it as text, in quotes: %q", "10")
+		}
+		doc.ReportComments()
+		if len(*problems) != len(want) {
+			t.Errorf("%q: got %q, want %q", text, *problems, want)
+			continue
+		}
+		for i := range want {
+			if (*problems)[i] != want[i] {
+				t.Errorf("%q: got %q, want %q", text, (*problems)[i], want[i])
+			}
+		}
+	}
+}

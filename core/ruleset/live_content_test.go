@@ -1,0 +1,84 @@
+package ruleset_test
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
+)
+
+// Whatever is put in the place of a file: it is refused with a reason, the rules in force
+// stay, and a right file is taken after it.
+func TestLive_RefusesWhatIsNoRuleFile(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		put  func(t *testing.T, path string)
+		want string
+	}{
+		"a folder": {func(t *testing.T, path string) { t.Helper(); mkdir(t, path) }, "is not a regular file"},
+		"a pipe": {func(t *testing.T, path string) {
+			t.Helper()
+			if err := syscall.Mkfifo(path, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "is not a regular file"},
+		"a link to nothing": {func(t *testing.T, path string) { t.Helper(); rulesettest.Link(t, "nothing.yaml", path) }, "no such file"},
+		"a link to itself":  {func(t *testing.T, path string) { t.Helper(); rulesettest.Link(t, filepath.Base(path), path) }, "too many levels of symbolic links"},
+		"nothing in it":     {func(t *testing.T, path string) { t.Helper(); rulesettest.Write(t, path, "") }, `the file says nothing: write "rules:"`},
+		"only comments":     {func(t *testing.T, path string) { t.Helper(); rulesettest.Write(t, path, "# rules\n") }, "the file says nothing"},
+		"no rules":          {func(t *testing.T, path string) { t.Helper(); rulesettest.Write(t, path, "rules:\n") }, "empty, nothing would be locked"},
+		"too much": {func(t *testing.T, path string) {
+			t.Helper()
+			rulesettest.Write(t, path, keyed("a")+strings.Repeat("#\n", 3<<20))
+		}, "larger than 4 MiB"},
+		"another format": {func(t *testing.T, path string) { t.Helper(); rulesettest.Write(t, path, "<rules/>\n") }, `"<rules/>" is text`},
+		"bytes":          {func(t *testing.T, path string) { t.Helper(); rulesettest.Write(t, path, "\x7fELF\x00") }, "control character U+007F"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := fileWith(t, keyed("a"))
+			l, seen := opened(t, path)
+			inForce := l.Current()
+			remove(t, path)
+			tc.put(t, path)
+			err := l.Reload()
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("got %.300v, want it to name the file and to say %q", err, tc.want)
+			}
+			if r := seen.next(t); !errors.Is(r.Err, err) || r.Set != inForce || l.Current() != inForce {
+				t.Errorf("observed %+v", r)
+			}
+			remove(t, path)
+			rulesettest.Write(t, path, keyed("a", 1))
+			if err := l.Reload(); err != nil {
+				t.Error(err)
+			}
+			if l.Current() == inForce {
+				t.Error("the right file was not taken")
+			}
+		})
+	}
+}
+
+// A Set never changes: it is prepared and committed once, and an error is the caller's.
+func TestSet_IsAProvider(t *testing.T) {
+	t.Parallel()
+	set := mustSet(t, ruleset.Rule{Endpoint: task(), Key: "a"})
+	var got []*ruleset.Set
+	cancel, err := set.Subscribe(func(next *ruleset.Set) (func(), error) {
+		return func() { got = append(got, next) }, nil
+	})
+	if err != nil || len(got) != 1 || got[0] != set || set.Current() != set {
+		t.Errorf("got %v, %v", got, err)
+	}
+	cancel()
+	cancel()
+	refused := errors.New("no")
+	if cancel, err := set.Subscribe(func(*ruleset.Set) (func(), error) { return nil, refused }); !errors.Is(err, refused) || cancel != nil {
+		t.Errorf("got %v", err)
+	}
+}

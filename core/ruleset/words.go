@@ -1,0 +1,93 @@
+package ruleset
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// wordList is a type that is one of a few words.
+type wordList struct {
+	known []string
+	check func(word string) error
+}
+
+var wordLists = map[reflect.Type]wordList{ //nolint:gochecknoglobals // a table that is only read
+	reflect.TypeFor[Kind]():                wordsOf("kind", Kinds(), kindWords),
+	reflect.TypeFor[KeyFormat]():           wordsOf("key_format", KeyFormats(), nil),
+	reflect.TypeFor[Severity]():            wordsOf("severity", Severities(), severityWords),
+	reflect.TypeFor[failpolicy.Strategy](): {words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }},
+	reflect.TypeFor[failpolicy.OnLost]():   {words(failpolicy.LossChoices()), func(w string) error { return second(failpolicy.ParseOnLost(w)) }},
+}
+
+// kindWords are what Redisson and others call a kind.
+var kindWords = map[string]Kind{ //nolint:gochecknoglobals // a table that is only read
+	"rlock": Reentrant, "redissonlock": Reentrant, "lock": Reentrant, "reentrantlock": Reentrant, "kindreentrant": Reentrant,
+	"rfencedlock": Fenced, "redissonfencedlock": Fenced, "fencedlock": Fenced, "fencing": Fenced, "kindfenced": Fenced,
+	"redissonspinlock": Spin, "rspinlock": Spin, "spinlock": Spin, "kindspin": Spin,
+	"redissonfairlock": Fair, "rfairlock": Fair, "fairlock": Fair, "kindfair": Fair,
+	"redissonreadlock": Read, "rreadlock": Read, "readlock": Read, "shared": Read, "kindread": Read,
+	"redissonwritelock": Write, "rwritelock": Write, "writelock": Write, "exclusive": Write, "kindwrite": Write,
+	"rpermitexpirablesemaphore": Semaphore, "redissonpermitexpirablesemaphore": Semaphore, "permitexpirablesemaphore": Semaphore,
+	"permitsemaphore": Semaphore, "rsemaphore": Semaphore, "redissonsemaphore": Semaphore, "permits": Semaphore, "kindsemaphore": Semaphore,
+}
+
+// severityWords are what other tools call a severity.
+var severityWords = map[string]Severity{ //nolint:gochecknoglobals // a table that is only read
+	"warning": SeverityWarn, "warnings": SeverityWarn,
+	"none": SeverityIgnore, "off": SeverityIgnore, "ignored": SeverityIgnore,
+	"fail": SeverityError, "failure": SeverityError, "fatal": SeverityError,
+}
+
+// wordsOf is the list of a type; others are what its words are called elsewhere, by foldKey.
+func wordsOf[T ~string](what string, list []T, others map[string]T) wordList {
+	known := words(list)
+	return wordList{known, func(word string) error {
+		if slices.Contains(known, word) {
+			return nil
+		}
+		meant, ok := others[foldKey(word)]
+		if !ok {
+			meant = T(failpolicy.Nearest(word, known))
+		}
+		return &failpolicy.UnknownWordError{What: what, Word: word, Known: known, Suggestion: string(meant)}
+	}}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func words[T ~string](list []T) []string {
+	names := make([]string, len(list))
+	for i, w := range list {
+		names[i] = string(w)
+	}
+	return names
+}
+
+// reportWord reports a word that is none of the known ones, in the words of the place where
+// it is written: Go has constants for them.
+func (c *checker) reportWord(field string, err error) {
+	at := c.rule.placeOf(field)
+	unknown, ok := errors.AsType[*failpolicy.UnknownWordError](err)
+	if !ok || at.inFile() {
+		c.reportErr(field, err)
+		return
+	}
+	what := unknown.What
+	if strings.Contains(what, "_") {
+		what = goName(what)
+	}
+	text := fmt.Sprintf("unknown %s %q", what, unknown.Word)
+	if unknown.Suggestion != "" {
+		text += ": write " + at.spell(unknown.Suggestion)
+	}
+	known := make([]string, len(unknown.Known))
+	for i, word := range unknown.Known {
+		known[i] = at.spell(word)
+	}
+	c.reportf(field, "%s (one of %s)", text, strings.Join(known, ", "))
+}
