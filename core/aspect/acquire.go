@@ -53,7 +53,7 @@ func (r *run) causeOf(rule *compiled, err error) failpolicy.Cause {
 	case errors.Is(err, core.ErrTooManyWaiters):
 		return failpolicy.Overload
 	case errors.Is(err, core.ErrInvalid):
-		return failpolicy.Key // options were checked at start-up: what is left is a name, and a kind that cannot be had with it
+		return failpolicy.Key // options were checked at start-up: what is left is a name, and a kind that cannot be acquired with it
 	case errors.Is(err, core.ErrNotHeld):
 		return failpolicy.Lost // the caller had the lock already, and lost it
 	case r.caller.Err() != nil:
@@ -99,7 +99,11 @@ func (r *run) noKey(f *frame, err error) bool {
 	if r.caller.Err() != nil { // such as a body that broke off
 		return r.fail(f, f.rule.policy.Decide(callerCause(r.caller)), 0, err)
 	}
-	return r.fail(f, f.rule.policy.DecideKey(keyFault(err)), 0, err)
+	fault := keyFault(err)
+	if fault == failpolicy.FaultServer { // of which the client is told nothing
+		f.rule.warned.Do(func() { r.point.aspect.Warn(f.rule.Problem("", err.Error())) })
+	}
+	return r.fail(f, f.rule.policy.DecideKey(fault), 0, err)
 }
 
 // keyFault says whose mistake a missing key is.

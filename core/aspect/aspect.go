@@ -11,17 +11,18 @@ import (
 )
 
 // Aspect compiles rules against one lock client. Make it with [New]; one per
-// process is enough. It owns no goroutine and needs no Close.
+// process is enough. It owns no goroutine and needs no Close: over a [ruleset.Live] it
+// follows every reload until that is closed.
 type Aspect struct {
 	locks     *core.Client
 	cfg       config
 	suspended atomic.Bool
 
-	checking sync.Mutex
-	checked  bool // reloads are judged as Check does
+	mu       sync.Mutex
+	prefixes []ruleset.Endpoint // of the adapters that have one
 
-	mu     sync.Mutex
-	placed []ruleset.Endpoint // of Wrap
+	registry *Registry[*function, struct{}] // of Wrap
+	wrapped  *Table[*function, struct{}]
 }
 
 // New makes an Aspect over a lock client, which stays the caller's to close. The
@@ -32,21 +33,23 @@ func New(locks *core.Client, opts ...Option) (*Aspect, error) {
 	if locks == nil {
 		errs = append(errs, errors.New("aspect: New: the lock client is nil: make one with core.New"))
 	}
-	for _, opt := range opts {
-		if opt == nil {
-			errs = append(errs, errors.New("aspect: New: nil Option"))
-			continue
-		}
-		errs = append(errs, opt(&cfg))
-	}
-	errs = append(errs, cfg.checkSet())
-	if _, err := ruleset.Resolve(nil, cfg.rules...); err != nil {
+	errs = append(append(errs, Apply("aspect: New: ", &cfg, opts)...), cfg.checkSet())
+	inCode, err := ruleset.NewSet(nil, cfg.rules...)
+	if err != nil {
 		errs = append(errs, fmt.Errorf("aspect: New: %w", err))
+	}
+	if cfg.set == nil {
+		cfg.set = inCode
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return &Aspect{locks: locks, cfg: cfg}, nil
+	a := &Aspect{locks: locks, cfg: cfg}
+	a.registry = NewRegistry(a, a.functions())
+	if a.wrapped, err = a.registry.Table(cfg.set); err != nil {
+		return nil, fmt.Errorf("aspect: New: %w", err)
+	}
+	return a, nil
 }
 
 // Locks is the lock client.
@@ -57,6 +60,13 @@ func (a *Aspect) Warn(problems ...*ruleset.Problem) {
 	for _, p := range problems {
 		a.cfg.observers.observeWarning(p)
 	}
+}
+
+// Conclude tells the observers of the warnings of a report, and returns its errors: what
+// the Check of an adapter ends with.
+func (a *Aspect) Conclude(r *Report) error {
+	a.Warn(r.Warnings()...)
+	return r.Err()
 }
 
 // Suspend is the kill switch: from now on every handler of every rule runs without

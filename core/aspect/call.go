@@ -50,7 +50,7 @@ type Unlocked string
 
 // The reasons.
 const (
-	UnlockedProceed  Unlocked = "proceed"  // the lock was not had, strategy proceed
+	UnlockedProceed  Unlocked = "proceed"  // the lock was not acquired, strategy proceed
 	UnlockedDisabled Unlocked = "disabled" // the rule is disabled, or all are suspended
 	UnlockedDryRun   Unlocked = "dry_run"  // the rule only counts
 	UnlockedWhen     Unlocked = "when"     // the rule's condition is false

@@ -27,6 +27,10 @@ type Site struct {
 	// Fallbacks are the names of the fallback handlers that the adapter can run
 	// there.
 	Fallbacks []string
+
+	// AnyFallback says that it is not known which there are, so that none is missing: for a
+	// [Preview].
+	AnyFallback bool
 }
 
 // Point is an endpoint with its compiled rules. It never changes.
@@ -41,17 +45,23 @@ type Point struct {
 // order in which their locks are taken. The error is a [*ruleset.InvalidError]
 // with every problem of every rule.
 func (a *Aspect) Compile(site Site, rules ...ruleset.Rule) (*Point, error) {
-	rules = slices.Clone(rules)
-	for i := range rules {
-		if rules[i].Endpoint.IsZero() {
-			rules[i].Endpoint = site.Endpoint
-		}
-	}
+	rules = at(site.Endpoint, rules)
 	resolved, err := ruleset.Resolve(rules, a.cfg.rules...)
 	if err != nil {
 		return nil, err
 	}
 	return a.CompileResolved(site, resolved...)
+}
+
+// at gives rules without an endpoint that of the place.
+func at(e ruleset.Endpoint, rules []ruleset.Rule) []ruleset.Rule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		if rules[i].Endpoint.IsZero() {
+			rules[i].Endpoint = e
+		}
+	}
+	return rules
 }
 
 // CompileResolved is Compile for rules of a [ruleset.Set].
@@ -102,7 +112,7 @@ func (p *Point) has(s Subject) bool {
 func compileAll(site *Site, rules []*ruleset.Resolved, keys room) ([]*compiled, error) {
 	var problems []*ruleset.Problem
 	if len(rules) == 0 {
-		problems = append(problems, &ruleset.Problem{Endpoint: site.Endpoint, Message: "no rule to compile: give at least one"})
+		problems = append(problems, noneGiven(site.Endpoint))
 	}
 	list := make([]*compiled, len(rules))
 	for i, r := range rules {
@@ -114,6 +124,10 @@ func compileAll(site *Site, rules []*ruleset.Resolved, keys room) ([]*compiled, 
 		return nil, err
 	}
 	return list, nil
+}
+
+func noneGiven(e ruleset.Endpoint) *ruleset.Problem {
+	return &ruleset.Problem{Endpoint: e, Message: "no rule to compile: give at least one"}
 }
 
 // Rules are the rules of the point, in order. Do not change the result.
@@ -154,7 +168,9 @@ func (c *compiler) reportEach(field string, err error) {
 		return
 	}
 	if err != nil {
-		c.reportf(field, "%s", strings.TrimPrefix(err.Error(), "keyexpr: "))
+		p := c.rule.Problem(field, strings.TrimPrefix(err.Error(), "keyexpr: "))
+		p.Err = err
+		c.problems = append(c.problems, p)
 	}
 }
 
@@ -215,7 +231,7 @@ func (c *compiler) checkLabel() {
 func (c *compiler) checkFallback() {
 	name := c.rule.Fallback
 	policy := c.rule.Policy()
-	if !policy.Uses(failpolicy.Fallback) || slices.Contains(c.site.Fallbacks, name) {
+	if c.site.AnyFallback || !policy.Uses(failpolicy.Fallback) || slices.Contains(c.site.Fallbacks, name) {
 		return
 	}
 	if len(c.site.Fallbacks) == 0 {

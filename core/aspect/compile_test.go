@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"gotest.tools/v3/golden"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // offline is a lock client that is never asked for anything.
@@ -59,6 +61,9 @@ func TestCompile_ReportsEveryProblemOfEveryRule(t *testing.T) {
 			t.Errorf("got %+v, want %+v", got, place)
 		}
 	}
+	if found, ok := errors.AsType[*keyexpr.Error](invalid.Problems[2]); !ok || found.Unknown != "nothing" {
+		t.Errorf("the problem of a name leads to %+v", found)
+	}
 }
 
 func TestCompile_ReportsProblemsOfTheRulesThemselves(t *testing.T) {
@@ -93,7 +98,7 @@ func TestCompile_NoFallbackRegistered(t *testing.T) {
 	s := site(t)
 	s.Fallbacks = nil
 	_, err := mustAspect(t, offline(t)).Compile(s, ruleset.Rule{Key: "a", OnBusy: failpolicy.Fallback, Fallback: "queue"})
-	golden(t, "no_fallback", err.Error()+"\n")
+	golden.Assert(t, err.Error()+"\n", "no_fallback.txt")
 }
 
 func TestCompile_TellsTheRuleObservers(t *testing.T) {
@@ -161,5 +166,5 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	golden(t, "options", err.Error()+"\n")
+	golden.Assert(t, err.Error()+"\n", "options.txt")
 }

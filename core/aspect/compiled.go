@@ -1,6 +1,7 @@
 package aspect
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,7 @@ type compiled struct {
 	isFixed bool
 
 	recent atomic.Int64 // recent hold time in nanoseconds, 0 while unknown
+	warned sync.Once    // of a key that the program keeps from being made
 }
 
 // leaseOptions has room for the options to come.

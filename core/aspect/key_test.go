@@ -3,6 +3,7 @@ package aspect_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -25,12 +26,12 @@ func TestRun_KeyFaults(t *testing.T) {
 	} {
 		t.Run(reason.String(), func(t *testing.T) {
 			t.Parallel()
-			obs := &record{}
+			var warned warnings
 			rule := pay()
 			rule.OnKey = failpolicy.Skip
-			a := mustAspect(t, offline(t), aspect.WithObserver(obs))
+			a := mustAspect(t, offline(t), aspect.WithObserver(&warned))
 			skipping, refusing := mustCompile(t, a, rule), mustCompile(t, a, pay())
-			c := &call{env: badEnv{&keyexpr.EvalError{Reason: reason}}}
+			c := &call{env: badEnv{&keyexpr.EvalError{Reason: reason, Detail: "#{in.ID} of somebody"}}}
 
 			out := refusing.Run(t.Context(), c)
 			want(t, "cause", out.Cause, failpolicy.Key)
@@ -38,6 +39,13 @@ func TestRun_KeyFaults(t *testing.T) {
 			out = skipping.Run(t.Context(), c)
 			want(t, "a fault of the server is not skipped", out.Verdict == aspect.VerdictRefused, http == 500)
 			want(t, "handled", c.handled, 0)
+
+			skipping.Run(t.Context(), c)
+			if http != 500 {
+				want(t, "warnings of what clients do", len(warned), 0)
+			} else if len(warned) != 2 || !strings.Contains(warned[0].Error(), "#{in.ID} of somebody") {
+				t.Errorf("observers were warned of %v, want one warning for each rule", warned)
+			}
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
 )
 
 func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // the log is everybody's
@@ -27,3 +28,32 @@ func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // 
 		}
 	})
 }
+
+// Without an observer of warnings the log has them, in one line each.
+func TestWarnings_AreLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest // the log is everybody's
+	for name, tt := range map[string]struct {
+		opts []aspect.Option
+		want int
+	}{
+		"no observer":      {nil, 1},
+		"another observer": {[]aspect.Option{aspect.WithObserver(broken{})}, 1},
+		"an observer":      {[]aspect.Option{aspect.WithObserver(deaf{})}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			before := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+			defer slog.SetDefault(before)
+			mustAspect(t, newBench(t).locks, tt.opts...).Warn(&ruleset.Problem{Field: "key", Message: "odd"})
+			text := log.String()
+			if n := strings.Count(text, "\n"); n != tt.want || n > 0 && (!strings.Contains(text, "level=WARN") || !strings.Contains(text, "odd")) {
+				t.Errorf("logged: %q", text)
+			}
+		})
+	}
+}
+
+// deaf is told of warnings.
+type deaf struct{}
+
+func (deaf) ObserveWarning(*ruleset.Problem) {}

@@ -3,6 +3,7 @@ package aspect
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/notify"
@@ -34,7 +35,7 @@ type RuleInfo struct {
 type Decision struct {
 	Subject
 	Verdict  Verdict             // what became of the call as a whole
-	Cause    failpolicy.Cause    // why the lock was not had or not kept; empty otherwise
+	Cause    failpolicy.Cause    // why the lock was not acquired or not kept; empty otherwise
 	Strategy failpolicy.Strategy // what answered the cause; empty without a cause
 	Unlocked Unlocked            // why the handler ran without this rule's lock; empty otherwise
 	DryRun   bool                // Cause is what would have happened
@@ -42,8 +43,8 @@ type Decision struct {
 	Err      error               // the reason behind Cause; may name the key: not for clients or labels
 }
 
-// Failure describes a lock that was not had, or was lost and so decided the
-// answer. Dry runs are not told.
+// Failure describes a lock that was not acquired, or was lost and so decided the
+// answer. There is none of a dry run.
 type Failure struct {
 	Subject
 	Cause    failpolicy.Cause
@@ -68,39 +69,42 @@ type ReleaseFailure struct {
 // The observers. Each has one method; a value given to [WithObserver] implements
 // one or more of them. They are called synchronously in the order in which they
 // were given, from many goroutines at once, with the caller's context; a panic in
-// one is contained, the others still run, and [slog.Default] is told once of each
-// type. They must not block.
+// one is contained, the others still run, and [slog.Default] has one record of each type
+// that did. They must not block.
 type (
-	// RuleObserver is told of every rule when it comes into force, so that its series
+	// RuleObserver is notified of every rule when it comes into force, so that its series
 	// exist before its first call, and when a reload changes it or takes it away.
 	RuleObserver interface {
 		ObserveRule(r RuleInfo)
 	}
 
-	// WarningObserver is told of what is odd but no error, at start-up and at a
-	// reload: what a rule file's unmatched and uncovered make a warning.
+	// WarningObserver is notified of what is odd but no error, at start-up and at a
+	// reload: what a rule file's unmatched and uncovered make a warning, and keys that
+	// are one lock for all requests. So it is, once for each rule, of what only a call
+	// shows: that a variable of the program has no value, or cannot be computed. Without
+	// any, [slog.Default] has it.
 	WarningObserver interface {
 		ObserveWarning(p *ruleset.Problem)
 	}
 
-	// DecisionObserver is told once per rule and call, at the end of the call. A
-	// rule that was not reached because one before it refused is not told.
+	// DecisionObserver is notified once per rule and call, at the end of the call. A
+	// rule that was not reached because one before it refused has no decision.
 	DecisionObserver interface {
 		ObserveDecision(ctx context.Context, d Decision)
 	}
 
-	// FailureObserver is told when a lock is not had, before the strategy acts, and
+	// FailureObserver is notified when a lock is not acquired, before the strategy acts, and
 	// when a loss has decided the answer.
 	FailureObserver interface {
 		ObserveFailure(ctx context.Context, f Failure)
 	}
 
-	// UnlockedObserver is told before a handler runs without a rule's lock.
+	// UnlockedObserver is notified before a handler runs without a rule's lock.
 	UnlockedObserver interface {
 		ObserveUnlocked(ctx context.Context, u UnlockedRun)
 	}
 
-	// ReleaseFailureObserver is told when a release failed.
+	// ReleaseFailureObserver is notified when a release failed.
 	ReleaseFailureObserver interface {
 		ObserveReleaseFailure(ctx context.Context, f ReleaseFailure)
 	}
@@ -151,6 +155,10 @@ func (o *observers) observeRule(r RuleInfo) {
 }
 
 func (o *observers) observeWarning(p *ruleset.Problem) {
+	if len(o.warning) == 0 {
+		slog.LogAttrs(context.Background(), slog.LevelWarn, "warning about lock rules", ruleset.LogAttrs(p)...) //nolint:forbidigo // rules are checked in no request
+		return
+	}
 	notify.Each(o.panics, o.warning, func(obs WarningObserver) { obs.ObserveWarning(p) })
 }
 

@@ -14,8 +14,21 @@ type Option func(*config) error
 type config struct {
 	observers observers
 	rules     []ruleset.Option
-	set       ruleset.Provider // nil: none
+	set       ruleset.Provider // without one, an empty one with the defaults
 	fallbacks map[string]any   // name -> func(context.Context, In) (Out, error)
+}
+
+// Apply applies the options of an adapter to its configuration. It gives what is wrong with
+// them, of a nil one with the name of who was given it before it.
+func Apply[C any, O ~func(*C) error](name string, c *C, opts []O) (problems []error) {
+	for _, opt := range opts {
+		if opt == nil {
+			problems = append(problems, errors.New(name+"nil Option"))
+			continue
+		}
+		problems = append(problems, opt(c))
+	}
+	return problems
 }
 
 // WithObserver adds observers: values that implement one or more of the observer

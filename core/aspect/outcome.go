@@ -127,6 +127,13 @@ type RefusedError struct {
 	Reason     error  // may name the key; of a lost lock it includes the handler's error
 }
 
+// Misconfigured is the refusal of every call of an endpoint whose rules cannot work, for a
+// reason such as [Entry].Err.
+func Misconfigured(e ruleset.Endpoint, reason error) *RefusedError {
+	none := failpolicy.Cause("")
+	return &RefusedError{Rule: e.Label(), Status: none.Status(), Message: none.Title(), Reason: reason}
+}
+
 // Error is the rule, the cause and the message.
 func (e *RefusedError) Error() string {
 	return "lock rule " + strconv.Quote(e.Rule) + ": " + string(e.Cause) + ": " + e.Message

@@ -35,11 +35,6 @@ func (p *Preview) Applies(i int, env keyexpr.Env) (bool, error) {
 // included, the client's not.
 func (p *Preview) Names(i int, env keyexpr.Env) ([]string, error) { return p.rules[i].manyNames(env) }
 
-// Constant gives the name of the lock of the i-th rule if all calls share one.
-func (p *Preview) Constant(i int) (name string, ok bool) {
-	return p.rules[i].fixed.one, p.rules[i].isFixed
-}
-
 // Variables are the variables that the keys and the condition of the i-th rule
 // read, sorted.
 func (p *Preview) Variables(i int) []string {

@@ -29,12 +29,6 @@ func TestPreview(t *testing.T) {
 	if applies, err := p.Applies(1, env); !applies || err != nil {
 		t.Errorf("no condition: %t, %v", applies, err)
 	}
-	if _, ok := p.Constant(0); ok {
-		t.Error("a key of the request is constant")
-	}
-	if name, ok := p.Constant(1); !ok || name != "#all" {
-		t.Errorf("got %q, %t", name, ok)
-	}
 	if got := p.Variables(0); !slices.Equal(got, []string{"in"}) {
 		t.Errorf("got %q", got)
 	}

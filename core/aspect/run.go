@@ -136,7 +136,7 @@ func (r *run) announceUnlocked() {
 	}
 }
 
-// fail settles that a rule's lock is not had. It reports whether the handler runs
+// fail settles that a rule's lock is not acquired. It reports whether the handler runs
 // all the same.
 func (r *run) fail(f *frame, d failpolicy.Decision, hint time.Duration, err error) bool {
 	f.cause, f.strategy, f.err = d.Cause, d.Strategy, err

@@ -115,7 +115,7 @@ func TestWrap_UnderASet(t *testing.T) {
 		told[r.Rule+map[bool]string{true: " gone"}[r.Retracted]]++
 	}
 	if want := map[string]int{"pay": 1, "pay gone": 1, "renamed": 3}; !maps.Equal(told, want) {
-		t.Errorf("observers were told of %v, want %v", told, want)
+		t.Errorf("observers were notified of %v, want %v", told, want)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestCheck_FunctionsThatNobodyWrapped(t *testing.T) {
 	a := mustAspect(t, b.locks, aspect.WithSet(set))
 	mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, charge)
 	err := a.Check()
-	want := `ruleset: locks.yaml:2:1: rule of func pya: func: no function "pya" is wrapped: did you mean "pay"?`
+	want := `ruleset: locks.yaml:2:1: rule of func pya: func: matches no wrapped function: did you mean "pay"?`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
@@ -181,7 +181,7 @@ func TestCheck_FunctionsThatNobodyWrapped(t *testing.T) {
 	if err := errors.Join(a.Check(), a.Check()); err != nil {
 		t.Error(err)
 	}
-	if err := p.replace(set); err == nil || !strings.Contains(err.Error(), `"pya"`) {
+	if err := p.replace(set); err == nil || !strings.Contains(err.Error(), "func pya") {
 		t.Errorf("the reload: got %v", err)
 	}
 }

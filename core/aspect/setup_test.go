@@ -96,7 +96,7 @@ func mustCompile(tb testing.TB, a *aspect.Aspect, rules ...ruleset.Rule) *aspect
 	return p
 }
 
-// record keeps what the observers were told.
+// record keeps what the observers were notified of.
 type record struct {
 	mu        sync.Mutex
 	rules     []aspect.RuleInfo

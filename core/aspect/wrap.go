@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
@@ -38,84 +37,50 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 	if err != nil {
 		return nil, fmt.Errorf("aspect: Wrap: rule of %s: %w", rule.Endpoint, err)
 	}
-	site := Site{Endpoint: rule.Endpoint, Schema: schema, Fallbacks: slices.Collect(maps.Keys(a.cfg.fallbacks))}
-	w := &wrapped[In, Out]{aspect: a, site: site, rule: rule, fn: fn}
-	if err := a.place(rule.Endpoint, w.prepare); err != nil {
+	fallbacks, wrong := fallbacksOf[In, Out](a.cfg.fallbacks)
+	f := &function{
+		rule:  rule,
+		site:  Site{Endpoint: rule.Endpoint, Schema: schema, Fallbacks: slices.Collect(maps.Keys(a.cfg.fallbacks))},
+		check: wrong.among,
+	}
+	if _, err := a.wrapped.Add(f); err != nil {
 		return nil, err
 	}
-	return w.call, nil
-}
-
-// wrapped is one function with its rules, which a reload replaces.
-type wrapped[In, Out any] struct {
-	aspect  *Aspect
-	site    Site
-	rule    ruleset.Rule
-	fn      func(context.Context, In) (Out, error)
-	inForce atomic.Pointer[wrapping[In, Out]]
-}
-
-// wrapping is the rules of a function, compiled.
-type wrapping[In, Out any] struct {
-	point     *Point
-	fallbacks map[string]func(context.Context, In) (Out, error)
-}
-
-func (w *wrapped[In, Out]) call(ctx context.Context, in In) (Out, error) {
-	now := w.inForce.Load()
-	c := functionCall[In, Out]{in: in, fn: w.fn, fallbacks: now.fallbacks}
-	outcome := now.point.Run(ctx, &c)
-	return c.out, outcome.Result()
-}
-
-// prepare compiles the rules of the function under a set; see [ruleset.Prepare].
-func (w *wrapped[In, Out]) prepare(set *ruleset.Set) (commit func(), err error) {
-	rules, err := w.aspect.overlay(set, w.rule)
-	if err != nil {
-		return nil, err
-	}
-	fallbacks, wrongType := fallbacksOf[In, Out](w.aspect, rules)
-	if wrongType != nil {
-		return nil, fmt.Errorf("aspect: Wrap: rule of %s: %w", w.rule.Endpoint, wrongType)
-	}
-	point, err := w.aspect.Prepare(w.site, rules...)
-	if err != nil {
-		return nil, err
-	}
-	if err := rekeyed(w.point(), set, rules); err != nil {
-		return nil, err
-	}
-	return func() {
-		if old := w.inForce.Swap(&wrapping[In, Out]{point, fallbacks}); old != nil {
-			old.point.Retract(point)
+	return func(ctx context.Context, in In) (Out, error) {
+		c := functionCall[In, Out]{in: in, fn: fn, fallbacks: fallbacks}
+		e := a.wrapped.At(f)
+		if e.Err != nil { // a reload came in between
+			return c.out, Misconfigured(e.Endpoint, e.Err)
 		}
-		point.Announce()
+		outcome := e.Point.Run(ctx, &c)
+		return c.out, outcome.Result()
 	}, nil
 }
 
-// point is the rules in force, nil before the first.
-func (w *wrapped[In, Out]) point() *Point {
-	if now := w.inForce.Load(); now != nil {
-		return now.point
+// wrongFallbacks says of fallbacks of other types than a function what to register.
+type wrongFallbacks map[string]error
+
+// fallbacksOf are the registered fallbacks of a function's types, and the others.
+func fallbacksOf[In, Out any](registered map[string]any) (map[string]func(context.Context, In) (Out, error), wrongFallbacks) {
+	found, wrong := map[string]func(context.Context, In) (Out, error){}, wrongFallbacks{}
+	for name, f := range registered {
+		if typed, ok := f.(func(context.Context, In) (Out, error)); ok {
+			found[name] = typed
+		} else {
+			wrong[name] = fmt.Errorf("fallback %q is a %T: register a %T for this function", name, f, typed)
+		}
 	}
-	return nil
+	return found, wrong
 }
 
-// fallbacksOf finds the registered fallbacks of rules and checks their types.
-func fallbacksOf[In, Out any](a *Aspect, rules []*ruleset.Resolved) (map[string]func(context.Context, In) (Out, error), error) {
-	found := make(map[string]func(context.Context, In) (Out, error))
+// among is the first that rules ask for, nil if they ask for none.
+func (w wrongFallbacks) among(rules []*ruleset.Resolved) error {
 	for _, r := range rules {
-		registered := a.cfg.fallbacks[r.Fallback]
-		if registered == nil {
-			continue // Prepare reports it where it is needed
+		if err := w[r.Fallback]; err != nil {
+			return ruleset.Invalid(r.Problem("fallback", err.Error()))
 		}
-		fallback, ok := registered.(func(context.Context, In) (Out, error))
-		if !ok {
-			return nil, fmt.Errorf("fallback %q is a %T: register a %T for this function", r.Fallback, registered, fallback)
-		}
-		found[r.Fallback] = fallback
 	}
-	return found, nil
+	return nil
 }
 
 // functionName is the name of the rule, or the function's own without its path.

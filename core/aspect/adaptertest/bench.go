@@ -1,0 +1,192 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+const prefix = "vault:"
+
+// bench is one program under test.
+type bench struct {
+	t       testing.TB
+	adapter Adapter
+	redis   *redistest.Server
+	locks   *core.Client
+	program Program
+	server  Server
+	ran     atomic.Int32 // times that the handler ran
+	queued  atomic.Int32 // likewise the fallback
+	cause   atomic.Value // that the fallback was told
+}
+
+// newBench makes a program whose handler answers "paid" and whose fallback answers
+// "queued".
+func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
+	t.Helper()
+	b := &bench{t: t, adapter: a, redis: redistest.New(t)}
+	// On a busy machine an answer may take long, and a lock that is not freed does not free itself.
+	usual := []core.Option{core.WithPrefix(prefix), core.WithBackendTimeout(time.Minute), core.WithWatchdog(time.Hour)}
+	locks, err := core.New(b.redis.Client(), append(usual, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.locks = locks
+	t.Cleanup(func() {
+		b.redis.Up()
+		if err := locks.Close(context.Background()); err != nil && !errors.Is(err, core.ErrClosed) {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	b.program = Program{
+		Locks: locks,
+		Pay:   func(context.Context, string) (string, error) { return "paid", nil },
+		Queue: func(ctx context.Context, _ string) (string, error) {
+			b.queued.Add(1)
+			o, _ := aspect.OutcomeFrom(ctx)
+			b.cause.Store(o.Cause)
+			if b.server.Hold(ctx) != nil {
+				b.t.Error("the fallback holds a lock")
+			}
+			return "queued", nil
+		},
+	}
+	return b
+}
+
+// rule is a rule for the order of a call that does not wait.
+func (b *bench) rule(change ...func(*ruleset.Rule)) ruleset.Rule {
+	r := ruleset.Rule{Endpoint: b.adapter.Endpoint(), Key: "order:#{" + b.adapter.ID() + "}", WaitTime: ruleset.NoWait}
+	for _, do := range change {
+		do(&r)
+	}
+	return r
+}
+
+// handler replaces the handler.
+func (b *bench) handler(pay func(ctx context.Context) (string, error)) {
+	b.program.Pay = func(ctx context.Context, _ string) (string, error) { return pay(ctx) }
+}
+
+// under serves the program under a set of rules in Go.
+func (b *bench) under(rules ...ruleset.Rule) {
+	b.t.Helper()
+	set, err := ruleset.NewSet(rules)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.program.Set = set
+	b.start()
+}
+
+// start serves the program, and wants its rules to be right.
+func (b *bench) start() {
+	b.t.Helper()
+	if err := b.serve(); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := b.server.Check(); err != nil {
+		b.t.Fatalf("Check: %v", err)
+	}
+}
+
+// serve serves the program.
+func (b *bench) serve() error {
+	pay := b.program.Pay
+	b.program.Pay = func(ctx context.Context, id string) (string, error) {
+		b.ran.Add(1)
+		return pay(ctx, id)
+	}
+	server, err := b.adapter.Start(b.t, &b.program)
+	b.server = server
+	return err
+}
+
+// call calls for order 42 of a tenant, and looks into the answer for what no client may
+// see.
+func (b *bench) call() Answer {
+	b.t.Helper()
+	return b.send(b.t.Context(), Call{ID: "42", Tenant: "acme"})
+}
+
+func (b *bench) send(ctx context.Context, c Call) Answer {
+	b.t.Helper()
+	got := b.server.Call(ctx, c)
+	for _, secret := range []string{prefix, "order:", b.locks.ID(), "redis", "Redis", "core:", "keyexpr", "EVAL", "#{"} {
+		if strings.Contains(got.All, secret) {
+			b.t.Errorf("the answer contains %q:\n%s", secret, got.All)
+		}
+	}
+	return got
+}
+
+// wantRefused compares an answer with the refusal of a cause.
+func (b *bench) wantRefused(got Answer, cause failpolicy.Cause) {
+	b.t.Helper()
+	if want := b.adapter.Code(cause.Status()); got.OK || got.Code != want {
+		b.t.Errorf("got %+v, want code %d for %s", got, want, cause)
+	}
+	if !strings.Contains(got.Cause, cause.Reason()) && got.Cause != cause.Type() {
+		b.t.Errorf("the answer tells cause %q, want %s", got.Cause, cause)
+	}
+}
+
+// wantOK compares an answer with a success.
+func (b *bench) wantOK(got Answer, text, lock string) {
+	b.t.Helper()
+	if !got.OK || got.Text != text || got.Lock != lock {
+		b.t.Errorf("got %+v, want %q with lock status %q", got, text, lock)
+	}
+}
+
+// wantRan compares how often the handler ran.
+func (b *bench) wantRan(want int32) {
+	b.t.Helper()
+	if got := b.ran.Load(); got != want {
+		b.t.Errorf("the handler ran %d times, want %d", got, want)
+	}
+}
+
+// taken reports whether somebody has the lock of order 42.
+func (b *bench) taken() bool {
+	b.t.Helper()
+	state, err := b.locks.Lock("order:42").State(context.Background())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return len(state.Holders) > 0
+}
+
+// until waits for something that is certain to come.
+func until(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	ctx, done := patience(t)
+	defer done()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: it did not come to that", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// patience ends a little before the time of all tests does, which ends them without a word.
+func patience(t testing.TB) (context.Context, context.CancelFunc) {
+	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if end, ok := limited.Deadline(); ok {
+			return context.WithDeadline(t.Context(), end.Add(-time.Until(end)/10))
+		}
+	}
+	return context.WithCancel(t.Context())
+}

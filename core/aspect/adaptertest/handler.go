@@ -1,0 +1,123 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// none is the cause of a call that the program itself has spoilt.
+const none = failpolicy.Cause("")
+
+// handler is what handlers that do not succeed leave behind.
+func handler(t *testing.T, a Adapter) {
+	each(t, a, map[string]func(*testing.T, *bench){
+		"fails":                         handlerFails,
+		"panics":                        handlerPanics,
+		"fails before a debounce":       failsBeforeADebounce,
+		"fallback panics":               fallbackPanics,
+		"message and status of a rule":  messageAndStatus,
+		"response of a rule":            responseOfARule,
+		"waits no longer than its rule": waitsNoLonger,
+	})
+}
+
+var errDeclined = errors.New("the card was declined")
+
+func handlerFails(t *testing.T, b *bench) {
+	b.handler(func(context.Context) (string, error) { return "", errDeclined })
+	b.under(b.rule())
+	if got := b.call(); got.OK || got.Cause != "" || got.Lock != "" {
+		t.Errorf("got %+v, want the handler's own failure", got)
+	}
+	b.wantFree(t)
+}
+
+func handlerPanics(t *testing.T, b *bench) {
+	b.handler(func(context.Context) (string, error) { panic("declined") })
+	b.under(b.rule())
+	if got := b.call(); got.OK || !strings.Contains(got.All, "declined") {
+		t.Errorf("got %+v, want what the recovery makes of the panic", got)
+	}
+	if b.taken() { // the recovery is around the guard
+		t.Error("the lock is still held")
+	}
+}
+
+// wantFree waits until the lock is free: a client may read an answer before that.
+func (b *bench) wantFree(t *testing.T) {
+	t.Helper()
+	until(t, "the release", func() bool { return !b.taken() && b.locks.Stats().Holds == 0 })
+}
+
+func failsBeforeADebounce(t *testing.T, b *bench) {
+	fails := true
+	b.handler(func(context.Context) (string, error) {
+		if fails {
+			return "", errDeclined
+		}
+		return "paid", nil
+	})
+	b.under(b.rule(func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Hour, 0 }))
+	if got := b.call(); got.OK {
+		t.Errorf("got %+v", got)
+	}
+	b.wantFree(t)
+	fails = false
+	b.wantOK(b.call(), "paid", "")
+	b.wantRefused(b.call(), failpolicy.Debounced)
+}
+
+func fallbackPanics(t *testing.T, b *bench) {
+	b.program.Queue = func(context.Context, string) (string, error) { panic("the queue is full") }
+	b.under(b.rule(func(r *ruleset.Rule) { r.OnBusy, r.Fallback = failpolicy.Fallback, "queue" }))
+	b.redis.Take(prefix+"order:42", time.Hour)
+	if got := b.call(); got.OK || !strings.Contains(got.All, "the queue is full") {
+		t.Errorf("got %+v, want what the recovery makes of the panic", got)
+	}
+	b.wantRan(0)
+	b.redis.Free(prefix + "order:42")
+	b.wantOK(b.call(), "paid", "")
+}
+
+func messageAndStatus(t *testing.T, b *bench) {
+	full := failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}
+	b.under(b.rule(func(r *ruleset.Rule) {
+		r.Message, r.Status.Busy = "Somebody is paying this order", full
+	}))
+	b.redis.Take(prefix+"order:42", time.Hour)
+	got := b.call()
+	if got.Code != b.adapter.Code(full) {
+		t.Errorf("got %+v", got)
+	}
+	wantText(t, errors.New(got.All), "Somebody is paying this order")
+}
+
+func responseOfARule(t *testing.T, b *bench) {
+	r, ok := b.adapter.(Responder)
+	if !ok || r.Response() == "" {
+		return
+	}
+	b.under(b.rule(func(rule *ruleset.Rule) { rule.OnBusy, rule.Response = failpolicy.NullResponse, r.Response() }))
+	b.redis.Take(prefix+"order:42", time.Hour)
+	got := b.call()
+	if !got.OK || got.Lock != "null" {
+		t.Errorf("got %+v", got)
+	}
+	wantText(t, errors.New(got.All), "later")
+}
+
+func waitsNoLonger(_ *testing.T, b *bench) {
+	b.under(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Second }))
+	b.redis.Take(prefix+"order:42", time.Hour)
+	if !b.taken() { // which also dials: the wait is not for that
+		b.t.Fatal("the order is free")
+	}
+	b.wantRefused(b.call(), failpolicy.Busy)
+	b.wantRan(0)
+}

@@ -1,0 +1,78 @@
+package adaptertest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// HTTP is the client's side of an adapter of HTTP, whose server answers with the
+// handler's text: POST /orders/42/pay, with a header X-Tenant.
+type HTTP struct{ server *httptest.Server }
+
+// ServeHTTP serves until the test ends, with a recovery.
+func ServeHTTP(tb testing.TB, handler http.Handler) HTTP {
+	tb.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if v := recover(); v != nil {
+				http.Error(w, fmt.Sprint(v), http.StatusInternalServerError)
+			}
+		}()
+		handler.ServeHTTP(w, r)
+	}))
+	tb.Cleanup(server.Close)
+	return HTTP{server}
+}
+
+// Call calls the endpoint.
+func (h HTTP) Call(ctx context.Context, c Call) Answer {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.server.URL+"/orders/"+c.ID+"/pay", http.NoBody)
+	if err != nil {
+		return Answer{All: err.Error()}
+	}
+	if c.Tenant != "" {
+		r.Header.Set("X-Tenant", c.Tenant)
+	}
+	response, err := h.server.Client().Do(r)
+	if err != nil { // the caller is gone
+		return Answer{Code: http.StatusInternalServerError}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return Answer{Code: http.StatusInternalServerError}
+	}
+	return httpAnswer(response, string(body))
+}
+
+// httpAnswer reads an answer as a client would.
+func httpAnswer(response *http.Response, body string) Answer {
+	a := Answer{
+		OK: response.StatusCode < http.StatusBadRequest, Code: response.StatusCode,
+		Lock: response.Header.Get("X-Lock-Status"), Token: response.Header.Get("X-Lock-Token"),
+	}
+	var all strings.Builder
+	_ = response.Header.Write(&all)
+	a.All = all.String() + body
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
+		a.Retry = time.Duration(seconds) * time.Second
+	}
+	var problem struct {
+		Type string `json:"type"`
+	}
+	switch {
+	case a.OK && a.Lock != "null":
+		a.Text = body
+	case !a.OK && json.Unmarshal([]byte(body), &problem) == nil:
+		a.Cause = problem.Type
+	}
+	return a
+}

@@ -1,0 +1,176 @@
+package adaptertest
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// lock is what a lock around a handler does.
+func lock(t *testing.T, a Adapter) {
+	each(t, a, map[string]func(*testing.T, *bench){
+		"one at a time":        oneAtATime,
+		"held while it runs":   heldWhileItRuns,
+		"others are not in it": othersAreNotInIt,
+		"several rules":        severalRules,
+		"early release":        earlyRelease,
+		"token":                token,
+		"without the lock":     withoutTheLock,
+		"kill switch":          killSwitch,
+		"caller leaves":        callerLeaves,
+	})
+}
+
+func oneAtATime(t *testing.T, b *bench) {
+	var inside, met atomic.Int32
+	b.handler(func(context.Context) (string, error) {
+		if inside.Add(1) > 1 {
+			met.Add(1)
+		}
+		inside.Add(-1)
+		return "paid", nil
+	})
+	b.under(b.rule(func(r *ruleset.Rule) { r.WaitTime = time.Minute }))
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() { b.wantOK(b.call(), "paid", "") })
+	}
+	calls.Wait()
+	b.wantRan(8)
+	if n := met.Load(); n > 0 {
+		t.Errorf("%d handlers met another one", n)
+	}
+}
+
+func heldWhileItRuns(t *testing.T, b *bench) {
+	b.handler(func(ctx context.Context) (string, error) {
+		if !b.taken() || b.server.Hold(ctx) == nil {
+			t.Error("the handler runs without the lock")
+		}
+		err := b.locks.Lock("order:42").Do(ctx, func(context.Context) error { return nil }, core.WaitTime(0))
+		if err != nil {
+			t.Errorf("the handler cannot take its own lock again: %v", err)
+		}
+		return "paid", nil
+	})
+	b.under(b.rule())
+	b.wantOK(b.call(), "paid", "")
+	if b.taken() {
+		t.Error("the lock is still held after the call")
+	}
+}
+
+func othersAreNotInIt(_ *testing.T, b *bench) {
+	b.under(b.rule())
+	b.redis.Take(prefix+"order:41", time.Hour)
+	b.wantOK(b.call(), "paid", "")
+}
+
+// severalRules: the handler has the locks of all of them, in their order.
+func severalRules(t *testing.T, b *bench) {
+	b.handler(func(ctx context.Context) (string, error) {
+		if key := b.server.Hold(ctx).Key(); key != prefix+"tenant:acme" || !b.taken() {
+			t.Errorf("the handler runs with %q, and the lock of the order is taken: %v", key, b.taken())
+		}
+		return "paid", nil
+	})
+	b.under(
+		b.rule(func(r *ruleset.Rule) { r.Name = "order" }),
+		b.rule(func(r *ruleset.Rule) { r.Name, r.Key = "tenant", "tenant:#{"+b.adapter.Tenant()+"}" }),
+	)
+	b.wantOK(b.call(), "paid", "")
+	for _, key := range []string{"order:42", "tenant:acme"} {
+		b.redis.Take(prefix+key, time.Hour)
+		b.wantRefused(b.call(), failpolicy.Busy)
+		b.redis.Free(prefix + key)
+	}
+	if b.taken() {
+		t.Error("the lock of the order is still held, though that of the tenant was not acquired")
+	}
+	b.wantRan(1)
+}
+
+// earlyRelease: another call runs while the handler that has released goes on.
+func earlyRelease(t *testing.T, b *bench) {
+	var first atomic.Bool
+	b.handler(func(ctx context.Context) (string, error) {
+		if first.Swap(true) {
+			return "second", nil
+		}
+		if err := b.server.Hold(ctx).Release(ctx); err != nil {
+			t.Errorf("Release: %v", err)
+		}
+		if ctx.Err() == nil {
+			t.Error("the handler's context has not ended with its lock")
+		}
+		b.wantOK(b.call(), "second", "")
+		return "paid", nil
+	})
+	b.under(b.rule())
+	b.wantOK(b.call(), "paid", "")
+}
+
+func token(t *testing.T, b *bench) {
+	b.handler(func(ctx context.Context) (string, error) {
+		return strconv.FormatInt(b.server.Hold(ctx).Token(), 10), nil
+	})
+	b.under(b.rule(func(r *ruleset.Rule) { r.Kind = ruleset.Fenced }))
+	first, second := b.call(), b.call()
+	if first.Token == "" || first.Token != first.Text || second.Token != second.Text || first.Token == second.Token {
+		t.Errorf("got tokens %q and %q of holds %q and %q", first.Token, second.Token, first.Text, second.Text)
+	}
+}
+
+// withoutTheLock: the handler runs where a rule says so, whoever has the lock.
+func withoutTheLock(t *testing.T, b *bench) {
+	for name, change := range map[string]func(*ruleset.Rule){
+		"disabled": func(r *ruleset.Rule) { r.Disabled = true },
+		"dry run":  func(r *ruleset.Rule) { r.DryRun = true },
+		"when":     func(r *ruleset.Rule) { r.When = b.adapter.ID() + ` == "41"` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, b.adapter)
+			b.under(b.rule(change))
+			b.redis.Take(prefix+"order:42", time.Hour)
+			b.wantOK(b.call(), "paid", "")
+			b.wantRan(1)
+		})
+	}
+}
+
+func killSwitch(_ *testing.T, b *bench) {
+	b.under(b.rule())
+	b.redis.Take(prefix+"order:42", time.Hour)
+	b.server.Aspect().Suspend()
+	b.wantOK(b.call(), "paid", "")
+	b.server.Aspect().Resume()
+	if got := b.call(); got.OK {
+		b.t.Errorf("after Resume: got %+v", got)
+	}
+	b.wantRan(1)
+}
+
+// callerLeaves: a caller that is gone while it waits never has its handler run.
+func callerLeaves(t *testing.T, b *bench) {
+	b.under(b.rule(func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever }))
+	b.redis.Take(prefix+"order:42", time.Hour)
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan Answer)
+	go func() { done <- b.send(ctx, Call{ID: "42"}) }()
+	until(t, "waiting", func() bool { return b.locks.Stats().Waiters == 1 })
+	leave()
+	if got := <-done; got.OK {
+		t.Errorf("got %+v", got)
+	}
+	until(t, "leaving", func() bool { return b.locks.Stats().Waiters == 0 })
+	b.redis.Free(prefix + "order:42")
+	b.wantOK(b.call(), "paid", "")
+	b.wantRan(1)
+}

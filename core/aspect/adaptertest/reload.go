@@ -1,0 +1,115 @@
+package adaptertest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// reload is what a new rule file does.
+func reload(t *testing.T, a Adapter) {
+	each(t, a, map[string]func(*testing.T, *bench){
+		"takes effect":        reloadTakesEffect,
+		"refused":             reloadRefused,
+		"under way":           reloadUnderWay,
+		"removes and returns": reloadRemovesAndReturns,
+	})
+}
+
+// live serves the program under a rule file, which write replaces.
+func (b *bench) live(t *testing.T, first ruleset.Rule) (write func(text string) error) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "locks.yaml")
+	put := func(text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(yaml(first))
+	rules, err := ruleset.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rules.Close() })
+	b.program.Set = rules
+	b.start()
+	return func(text string) error {
+		put(text)
+		return rules.Reload()
+	}
+}
+
+func skips(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }
+
+func reloadTakesEffect(t *testing.T, b *bench) {
+	write := b.live(t, b.rule())
+	b.redis.Take(prefix+"order:42", time.Hour)
+	b.wantRefused(b.call(), failpolicy.Busy)
+	if err := write(yaml(b.rule(skips))); err != nil {
+		t.Fatal(err)
+	}
+	b.wantOK(b.call(), "", "skipped")
+}
+
+// reloadRefused: what Check would not accept, or would take another lock, does not
+// come into force.
+func reloadRefused(t *testing.T, b *bench) {
+	write := b.live(t, b.rule(skips))
+	b.redis.Take(prefix+"order:42", time.Hour)
+	b.wantOK(b.call(), "", "skipped")
+	for what, text := range map[string]string{
+		"a rule that matches nothing": yaml(b.other()),
+		"a key that cannot work":      yaml(b.rule(func(r *ruleset.Rule) { r.Key = "order:#{" + b.adapter.ID() + "x}" })),
+		"a fallback that is not there": yaml(b.rule(func(r *ruleset.Rule) {
+			r.OnBusy, r.Fallback = failpolicy.Fallback, "nobody"
+		})),
+		"another lock": yaml(b.rule(func(r *ruleset.Rule) { r.Key = "invoice:#{" + b.adapter.ID() + "}" })),
+		"no rule file": "rules: 7\n",
+	} {
+		if err := write(text); err == nil {
+			t.Errorf("%s: the reload was not refused", what)
+		}
+		b.wantOK(b.call(), "", "skipped")
+	}
+}
+
+// reloadUnderWay: a call ends under the rules that it began with.
+func reloadUnderWay(t *testing.T, b *bench) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	b.handler(func(context.Context) (string, error) {
+		close(entered)
+		<-leave
+		return "paid", nil
+	})
+	write := b.live(t, b.rule())
+	done := make(chan Answer)
+	go func() { done <- b.call() }()
+	<-entered
+	if err := write(yaml(b.rule(skips))); err != nil {
+		t.Fatal(err)
+	}
+	b.wantOK(b.call(), "", "skipped")
+	close(leave)
+	b.wantOK(<-done, "paid", "")
+	if b.taken() {
+		t.Error("the lock is still held")
+	}
+}
+
+func reloadRemovesAndReturns(t *testing.T, b *bench) {
+	write := b.live(t, b.rule())
+	b.redis.Take(prefix+"order:42", time.Hour)
+	if err := write("rules: []\n"); err != nil {
+		t.Fatal(err)
+	}
+	b.wantOK(b.call(), "paid", "")
+	if err := write(yaml(b.rule())); err != nil {
+		t.Fatal(err)
+	}
+	b.wantRefused(b.call(), failpolicy.Busy)
+}

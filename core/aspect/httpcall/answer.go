@@ -1,0 +1,172 @@
+package httpcall
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// StatusHeader tells a client that the answer is not that of the handler under its
+// lock: [StatusSkipped], [StatusNull] or [StatusUnlocked].
+const StatusHeader = "X-Lock-Status"
+
+// The values of [StatusHeader].
+const (
+	StatusSkipped  = "skipped"  // the handler did not run, by strategy skip
+	StatusNull     = "null"     // the handler did not run, by strategy null_response
+	StatusUnlocked = "unlocked" // the handler ran without the lock, by strategy proceed
+)
+
+// TokenHeader has the fencing token of the lock, as a decimal number, where
+// [Endpoint].ShowToken says so.
+const TokenHeader = "X-Lock-Token" //nolint:gosec // the name of a header; a fencing token is no secret
+
+// The statuses for a client that is gone. Access logs show one that is not to be sent,
+// as nginx has it. What is sent is for a client that closed only its own side, and for
+// one whose request was cancelled by the server itself: both can read.
+const (
+	statusClientGone = 499
+	statusUnread     = http.StatusServiceUnavailable
+)
+
+var errAnswered = errors.New("the guard is behind what has answered the request: put it before the handler")
+
+// answer gives the client what the outcome says.
+func (x *exchange) answer(o *aspect.Outcome) {
+	if !x.entered && x.unrouted(o) {
+		return // the router answers
+	}
+	w := x.router.Writer()
+	switch o.Verdict {
+	case aspect.VerdictSkipped, aspect.VerdictNull, aspect.VerdictRefused:
+		if w.Written() {
+			x.tooLate()
+			return
+		}
+	default: // handlers have answered, or a fallback has
+	}
+	switch o.Verdict {
+	case aspect.VerdictSkipped:
+		w.Header().Set(StatusHeader, StatusSkipped)
+		w.WriteHeader(http.StatusNoContent)
+		w.WriteHeaderNow()
+		settle(x.router, http.StatusNoContent)
+	case aspect.VerdictNull:
+		w.Header().Set(StatusHeader, StatusNull)
+		respond(w, http.StatusOK, "application/json; charset=utf-8", nullBody(o))
+		settle(x.router, http.StatusOK)
+	case aspect.VerdictRefused:
+		x.refuse(o.Refusal())
+	case aspect.VerdictLost:
+		x.lost(o.Refusal())
+	case aspect.VerdictRan:
+		x.buffer.send()
+		if x.inner != nil {
+			settle(x.router, x.inner.status)
+		}
+	case aspect.VerdictFallback:
+		// The fallback has answered.
+	}
+}
+
+// unrouted reports whether a request yields no key that has no route: its answer is 404
+// or 405 with a key, too.
+func (x *exchange) unrouted(o *aspect.Outcome) bool {
+	return o.Cause == failpolicy.Key && o.Status.HTTP < http.StatusInternalServerError && x.router.Route() == ""
+}
+
+func nullBody(o *aspect.Outcome) []byte {
+	if o.Rule.Response != "" {
+		return []byte(o.Rule.Response)
+	}
+	return []byte("null")
+}
+
+// tooLate leaves an answer as it is that was written before the guard was reached.
+func (x *exchange) tooLate() {
+	x.router.Abort()
+	x.router.Report(errAnswered, nil)
+	settle(x.router, x.router.Writer().Status())
+}
+
+// lost answers for a handler whose lock was lost, if it is not too late: if nothing
+// is written, or what is written was kept back.
+func (x *exchange) lost(refusal *aspect.RefusedError) {
+	if w := x.router.Writer(); w.Written() {
+		x.router.Report(refusal, nil)
+		settle(x.router, w.Status())
+		return
+	}
+	x.takeBack()
+	x.refuse(refusal)
+}
+
+// takeBack removes what the handlers have put into the header of their answer. Of one
+// that was kept back nothing came there.
+func (x *exchange) takeBack() {
+	if x.buffer != nil {
+		return
+	}
+	h := x.router.Writer().Header()
+	clear(h)
+	maps.Copy(h, x.header)
+}
+
+// refuse answers a request whose handler does not run, or whose result does not
+// count.
+func (x *exchange) refuse(refusal *aspect.RefusedError) {
+	x.router.Abort()
+	w := x.router.Writer()
+	if refusal.Status.HTTP == 0 {
+		w.WriteHeader(statusUnread)
+		settle(x.router, statusClientGone)
+		return
+	}
+	x.report(refusal)
+	if seconds := failpolicy.RetryAfterSeconds(refusal.RetryAfter); seconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
+	x.router.WriteError(refusal)
+	switch {
+	case w.Written():
+		settle(x.router, w.Status())
+	case w.Status() < http.StatusBadRequest:
+		w.WriteHeader(refusal.Status.HTTP) // a writer that wrote nothing must not look like success
+	}
+}
+
+// report tells the log of a refusal by which somebody is at fault. What is wrong with a
+// request goes beside the error, whose text is fit for clients.
+func (x *exchange) report(refusal *aspect.RefusedError) {
+	switch {
+	case errors.Is(refusal.Reason, core.ErrInvalid): // the program's mistake; the text has the key in it
+		x.router.Report(refusal, refusal.Reason)
+	case refusal.Status.HTTP >= http.StatusInternalServerError:
+		x.router.Report(forOperators(refusal), nil)
+	case refusal.Cause == failpolicy.Key:
+		x.router.Report(refusal, refusal.Reason)
+	}
+}
+
+// forOperators is a refusal as it is told to the log. Where the program is at fault it
+// says what to change.
+func forOperators(refusal *aspect.RefusedError) error {
+	var e *keyexpr.EvalError
+	switch {
+	case refusal.Cause == "":
+		return refusal.Reason
+	case !errors.As(refusal.Reason, &e):
+		return refusal
+	case e.Reason == keyexpr.ReasonUnset, e.Reason == keyexpr.ReasonInternal:
+		return fmt.Errorf("rule %q: %w", refusal.Rule, e)
+	default:
+		return refusal
+	}
+}

@@ -1,0 +1,163 @@
+package httpcall
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/keyexpr"
+	"github.com/interlock-go/interlock/keyexpr/httpvars"
+)
+
+// lateVariables are those for which a client may let the guard wait.
+func lateVariables() []string { return []string{"body", "form"} }
+
+// Serve serves a request under the rules of its route, which are not nil. origin tells
+// where they are from, such as their table: a request that has passed a guard of the same
+// origin, or the same entry, for the same route is not served again, and served is false:
+// its handlers are to be run as if there were no guard.
+func Serve(entry *Entry, origin any, r Router) (served bool) {
+	x := &exchange{Frame: newFrame(entry, origin, r), router: r}
+	if x.passed() {
+		return false
+	}
+	if err := x.unusable(); err != nil {
+		drain(r)
+		x.refuse(aspect.Misconfigured(entry.Endpoint, err))
+		return true
+	}
+	x.run()
+	return true
+}
+
+// exchange is one request under one endpoint: the [aspect.Call] of HTTP.
+type exchange struct {
+	Frame
+	router  Router
+	values  *httpvars.Request // nil until needed
+	buffer  *buffer           // the response, kept back; nil without
+	header  http.Header       // as it was before the handlers, without a buffer
+	entered bool              // the handlers were called
+	inner   *final            // what a guard further in has settled, behind buffer
+}
+
+func (x *exchange) run() {
+	if kept := x.router.KeptBody(); kept != nil { // what is left of it does not come from the client any more
+		x.request().KeptBody(kept)
+		x.readBody()
+	}
+	outcome := x.entry.Point.Run(x.router.Request().Context(), x)
+	if !x.entered {
+		x.router.Abort()
+		x.drain(&outcome)
+	}
+	x.answer(&outcome)
+}
+
+// request are the values of the request.
+func (x *exchange) request() *httpvars.Request {
+	if x.values == nil {
+		x.values = x.entry.Extra.Vars.Request(x.router.Request(), x.router)
+	}
+	return x.values
+}
+
+// Env is part of [aspect.Call].
+func (x *exchange) Env(context.Context) keyexpr.Env { return x.request() }
+
+// AnswerBy is part of [aspect.AnswerDeadline].
+func (x *exchange) AnswerBy() time.Time { return x.answerBy }
+
+// BeforeWait is part of [aspect.WaitPreparer]: the body is read before waiting, so that
+// the server notices a client that leaves.
+func (x *exchange) BeforeWait() (prepare func()) {
+	if !hasBody(x.router.Request()) {
+		return nil
+	}
+	return x.readBody
+}
+
+// readBody reads the body. What goes wrong is told to who needs it: the key, or the
+// handler.
+func (x *exchange) readBody() {
+	_ = x.request().Buffer() //nolint:errcheck // see above
+}
+
+// Handle is part of [aspect.Call].
+func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
+	x.entered = true
+	x.hold = g.Hold
+	if limit := x.entry.Extra.Buffer; limit > 0 {
+		x.buffer = newBuffer(x.router.Writer(), limit)
+		x.router.SetWriter(x.buffer)
+		defer x.putWriterBack()
+	} else if g.Hold != nil {
+		x.header = x.router.Writer().Header().Clone()
+	}
+	header := x.router.Writer().Header()
+	if g.Unlocked == aspect.UnlockedProceed {
+		header.Set(StatusHeader, StatusUnlocked)
+	}
+	if g.Token != 0 && x.entry.Extra.ShowToken {
+		header.Set(TokenHeader, strconv.FormatInt(g.Token, 10))
+	}
+	reported := x.router.Handle(context.WithValue(ctx, frameKey{}, &x.Frame), &x.Frame)
+	return x.judge(ctx, reported)
+}
+
+// putWriterBack ends the keeping back. It remembers an answer that a guard further in
+// has settled, for whom the writer is taken away.
+func (x *exchange) putWriterBack() {
+	x.inner, _ = x.router.Writer().(*final) //nolint:errcheck // nil is the answer
+	x.router.SetWriter(x.buffer.Writer)
+}
+
+// Fallback is part of [aspect.Call].
+func (x *exchange) Fallback(ctx context.Context, name string) error {
+	x.router.Abort()
+	if o, _ := aspect.OutcomeFrom(ctx); x.unrouted(&o) {
+		return aspect.ErrHandlerFailed
+	}
+	return x.judge(ctx, x.router.Fallback(ctx, name))
+}
+
+// judge tells how the handlers went, from the errors and the answer that they left
+// behind.
+func (x *exchange) judge(ctx context.Context, reported []error) error {
+	if lost := lossOf(ctx); lost != nil {
+		if !x.answered() {
+			return lost
+		}
+		for _, err := range reported {
+			if errors.Is(err, ctx.Err()) || errors.Is(err, lost) {
+				return lost
+			}
+		}
+	}
+	if x.router.Writer().Status() >= http.StatusBadRequest || len(reported) > 0 {
+		return aspect.ErrHandlerFailed
+	}
+	return nil
+}
+
+// answered reports whether the handlers have given an answer, be it a status only.
+func (x *exchange) answered() bool {
+	w := x.router.Writer()
+	return w.Written() || w.Status() != http.StatusOK
+}
+
+// lossOf is why the context of a hold ended under the handler, nil if it did not.
+func lossOf(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	cause := context.Cause(ctx)
+	if errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed) {
+		return cause
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package httpcall
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+)
+
+// writer is a response of net/http that tells what became of it.
+type writer struct {
+	http.ResponseWriter
+
+	status  int
+	size    int
+	written bool
+}
+
+var _ Writer = (*writer)(nil)
+
+// WriterOf is a response of net/http as a [Writer]: w itself where it is one.
+func WriterOf(w http.ResponseWriter) Writer {
+	if known, ok := w.(Writer); ok {
+		return known
+	}
+	return &writer{ResponseWriter: w, status: http.StatusOK}
+}
+
+// WriteHeader sends status and header. Informational ones may come before.
+func (w *writer) WriteHeader(code int) {
+	if !w.written && isFinal(code) {
+		w.status, w.written = code, true
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// WriteHeaderNow implements [Writer].
+func (w *writer) WriteHeaderNow() {
+	if !w.written {
+		w.WriteHeader(w.status)
+	}
+}
+
+// Write writes a part of the body.
+func (w *writer) Write(p []byte) (int, error) {
+	w.written = true
+	n, err := w.ResponseWriter.Write(p)
+	w.size += n
+	return n, err
+}
+
+// WriteString implements [io.StringWriter].
+func (w *writer) WriteString(s string) (int, error) {
+	w.written = true
+	n, err := io.WriteString(w.ResponseWriter, s)
+	w.size += n
+	return n, err
+}
+
+// ReadFrom implements [io.ReaderFrom], which net/http has a fast one of for files.
+func (w *writer) ReadFrom(r io.Reader) (int64, error) {
+	w.written = true
+	n, err := io.Copy(w.ResponseWriter, r)
+	w.size += int(n)
+	return n, err
+}
+
+// Status implements [Writer].
+func (w *writer) Status() int { return w.status }
+
+// Size implements [Writer].
+func (w *writer) Size() int {
+	if !w.written {
+		return -1
+	}
+	return w.size
+}
+
+// Written implements [Writer].
+func (w *writer) Written() bool { return w.written }
+
+// Flush implements [http.Flusher].
+func (w *writer) Flush() {
+	w.WriteHeaderNow()
+	_ = http.NewResponseController(w.ResponseWriter).Flush() //nolint:errcheck // Flush has no error
+}
+
+// Hijack implements [http.Hijacker].
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.written = w.written || err == nil
+	return conn, buffered, err
+}
+
+// CloseNotify implements [http.CloseNotifier]; the channel is nil where there is none.
+func (w *writer) CloseNotify() <-chan bool {
+	if n, ok := w.ResponseWriter.(http.CloseNotifier); ok { //nolint:staticcheck // who asks for it gets it
+		return n.CloseNotify()
+	}
+	return nil
+}
+
+// Pusher implements [Writer].
+func (w *writer) Pusher() http.Pusher {
+	pusher, _ := w.ResponseWriter.(http.Pusher) //nolint:errcheck // nil is the answer
+	return pusher
+}
+
+// Unwrap serves [http.ResponseController].
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }

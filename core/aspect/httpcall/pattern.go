@@ -1,0 +1,50 @@
+package httpcall
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Params are the names of the wildcards of a path: {id} and {rest...} of net/http,
+// {id:[0-9]+} and * of chi, :id of echo.
+func Params(path string) []string {
+	var names []string
+	for _, segment := range strings.Split(path, "{")[1:] {
+		name, _, _ := strings.Cut(segment, "}")
+		name, _, _ = strings.Cut(name, ":")
+		if name = strings.TrimSuffix(name, "..."); name != "$" {
+			names = append(names, name)
+		}
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if name, is := strings.CutPrefix(segment, ":"); is && name != "" {
+			names = append(names, name)
+		}
+	}
+	if strings.HasSuffix(path, "/*") {
+		names = append(names, "*")
+	}
+	return names
+}
+
+// GinParams are the names of the parameters of a path as it is registered with gin: :id
+// and *rest, but not \:id.
+func GinParams(path string) []string {
+	var names []string
+	for segment := range strings.SplitSeq(strings.ReplaceAll(path, `\:`, ""), "/") {
+		if at := strings.IndexAny(segment, ":*"); at >= 0 && segment[at+1:] != "" {
+			names = append(names, segment[at+1:])
+		}
+	}
+	return names
+}
+
+// GinCookie is a cookie's value as gin's Context.Cookie gives it: decoded, and empty where
+// it cannot be.
+func GinCookie(raw string) string {
+	value, err := url.QueryUnescape(raw)
+	if err != nil {
+		return ""
+	}
+	return value
+}

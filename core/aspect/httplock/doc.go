@@ -1,0 +1,77 @@
+// Package httplock takes the locks of declared rules around handlers of net/http, and
+// of every router that stands on it.
+//
+//	guard, err := httplock.New(locks, httplock.WithSet(rules))
+//	…
+//	mux := http.NewServeMux()
+//	err = guard.HandleFunc(mux, "POST /orders/{id}/pay", pay, ruleset.Rule{Key: "order:pay:#{path.id}"})
+//	…
+//	err = guard.Check()
+//
+// # Routes
+//
+// A route is a method and a path as they are registered: the pattern of [http.ServeMux]
+// without its host. A rule names it so, in Go and in a rule file:
+//
+//	http: POST /orders/{id}/pay
+//
+// A pattern without a method is a route for each of GET, HEAD, POST, PUT, PATCH, DELETE
+// and OPTIONS, and one more, "*", for whatever else clients invent: a rule of a file that is
+// to hold for those, too, says "* /orders/{id}".
+//
+// [Guard.Handle] registers a handler and puts it under the rules of its route. Patterns that
+// differ by their host, and those of several muxes, are one route, under the rules of all.
+// [Guard.Middleware] is for routers that set [http.Request.Pattern] before they call
+// their middlewares: around the handler given to a ServeMux, or with chi:
+//
+//	r.With(guard.Middleware).Post("/orders/{id}/pay", pay) // or r.Use within r.Group
+//	…
+//	err = guard.Check("POST /orders/{id}/pay") // chi.Walk lists them
+//
+// Around a whole mux it sees no pattern yet and locks nothing, and within chi's Route or
+// Mount Use sees but a part: use With or Group there. The first request of a route with
+// rules that shows it is a warning; Check cannot see it. Of a router that sets none, such as
+// echo, a middleware before the guard sets Pattern and calls [http.Request.SetPathValue]
+// for each parameter; its routes keep their spelling, /orders/:id/pay. See
+// examples/routers.
+//
+// The variables of keys are those of package httpvars: path, query, header, cookie, form,
+// body, method, route, client_ip, and what [WithVariable] registers. client_ip is the
+// address of the connection, unless [WithClientIP] knows better.
+//
+// # What is guaranteed
+//
+// A handler runs once, under the locks of all rules of its route, or not at all. Without
+// its lock it runs only where a rule says so: disabled, dry run, a condition that is
+// false, strategy proceed. Its request's context carries the holds and ends when one is
+// lost, with [core.ErrLost] as its cause. A handler that then returns without an answer
+// has given up, and the client gets the status of a lost lock; one that answers keeps its
+// answer, unless the rule says on_lost: fail and nothing was sent yet (see [WithBuffer]).
+// A debounce window begins after a success: a status under 400. The locks are freed when
+// the handler returns or panics.
+//
+// Refusals are answered with RFC 9457 problem documents, Retry-After, and
+// [httpcall.StatusHeader], as in ginlock. No answer contains a key, an owner or a text of
+// Redis. A wait ends in time for an answer before the WriteTimeout of the server. A body
+// is read before the guard waits, up to [WithMaxBody], and handed to the handler whole.
+//
+// A reload of a [ruleset.Live] changes all routes at once; one that [Guard.Check] would
+// not accept is refused, and the old rules stay. A request ends under the rules that it
+// began with.
+//
+// # What is not
+//
+// The guard does not see an error that a handler of another framework returns to that
+// framework, only the answer. A handler that hijacks its connection answers on its own. One
+// that returns while its work goes on, as [http.TimeoutHandler] does when its time is up,
+// frees the lock under that work: put such a handler around the guard, not into it.
+//
+// # Place in the chain
+//
+// After recovery, tracing, logging, compression and authentication; before anything that
+// opens a transaction, so that the lock outlives it. A rule that reads a registered
+// variable which authentication has not set yet is answered with 500; the first such
+// request is a warning.
+//
+// Shut down the server first, then the Live set and the lock client, then the Redis client.
+package httplock

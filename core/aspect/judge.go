@@ -1,0 +1,213 @@
+package aspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// Judge compares sets of rules with the endpoints that a program has: which rule
+// matches none of them, and which endpoint that should have a rule has none. Every
+// adapter and the command line ask the same one.
+type Judge struct {
+	// Transport is that of the endpoints. Rules for others are left alone.
+	Transport ruleset.Transport
+
+	// Noun is what an endpoint is called; "" for the transport's usual one.
+	Noun string
+
+	// Concerns reports whether a rule of the transport is for endpoints such as these. nil:
+	// every one is.
+	Concerns func(ruleset.Endpoint) bool
+
+	// Endpoints are all that there are.
+	Endpoints []ruleset.Endpoint
+
+	// Changes reports whether calls of an endpoint may change something, so that it
+	// should have a rule. nil: none has to.
+	Changes func(ruleset.Endpoint) bool
+
+	// Below reports whether an endpoint has rules in layers below the sets, which hide
+	// the wildcards of sets. nil: none has.
+	Below func(ruleset.Endpoint) bool
+
+	// Beside reports whether an endpoint has rules beside the sets. nil: none has.
+	Beside func(ruleset.Endpoint) bool
+
+	// Hint says what to write in a rule that matches nothing and is near nothing; ""
+	// for the transport's usual one.
+	Hint string
+}
+
+// Judge adds what it finds in the sets to a report, as severe as their settings say.
+func (j *Judge) Judge(r *Report, sets ...*ruleset.Set) {
+	for _, set := range sets {
+		r.AddAs(set.Settings().Unmatched, j.unmatched(set)...)
+	}
+	if strictest := strictestOf(sets); strictest != nil {
+		r.AddAs(strictest.Settings().Uncovered, j.uncovered(strictest, sets)...)
+	}
+}
+
+// Used are the rules of a set that apply to some endpoint.
+func (j *Judge) Used(set *ruleset.Set) map[*ruleset.Resolved]bool {
+	used := map[*ruleset.Resolved]bool{}
+	for _, e := range j.Endpoints {
+		for _, rule := range set.Lookup(e) {
+			if rule.Endpoint == e || !has(j.Below, e) || !strings.HasSuffix(rule.Endpoint.Path, "*") {
+				used[rule] = true
+			}
+		}
+	}
+	return used
+}
+
+func has(ask func(ruleset.Endpoint) bool, e ruleset.Endpoint) bool { return ask != nil && ask(e) }
+
+// unmatched reports the rules of a set that apply nowhere.
+func (j *Judge) unmatched(set *ruleset.Set) []*ruleset.Problem {
+	used := j.Used(set)
+	var list []*ruleset.Problem
+	for _, rule := range set.Rules() {
+		if rule.Endpoint.Transport == j.Transport && !used[rule] && (j.Concerns == nil || j.Concerns(rule.Endpoint)) {
+			list = append(list, rule.Problem("endpoint", j.Missing(rule.Endpoint)))
+		}
+	}
+	return list
+}
+
+// Missing says that no endpoint of the program is the given one, and what to write
+// instead.
+func (j *Judge) Missing(e ruleset.Endpoint) string {
+	noun := j.noun()
+	switch near := j.nearest(e); {
+	case strings.HasSuffix(e.Path, "*") && (near == "" || near == e.Label()):
+		return fmt.Sprintf("applies to no %s: there is none below, or each has rules of its own: remove it", noun)
+	case near != "" && near != e.Label():
+		return fmt.Sprintf("matches no %s: did you mean %q?", noun, near)
+	case j.Hint != "":
+		return fmt.Sprintf("matches no %s: %s", noun, j.Hint)
+	default:
+		return fmt.Sprintf("matches no %s: %s", noun, j.usualHint(e))
+	}
+}
+
+// nearest is the label of the endpoint that may be meant, "" if none is near. Full
+// methods have too much in common to be compared as a whole: a method is looked for in
+// its service, else the service in its package, else the package.
+func (j *Judge) nearest(e ruleset.Endpoint) string {
+	if j.Transport != ruleset.TransportGRPC {
+		return failpolicy.Nearest(e.Label(), j.labels())
+	}
+	return nearestBelow(e.Path, j.labels(), "/.")
+}
+
+// nearestBelow looks for a name among those that are the same up to the last of a
+// separator, or if there are none, for one that is near up to it.
+func nearestBelow(name string, names []string, separators string) string {
+	if separators == "" {
+		return failpolicy.Nearest(name, names)
+	}
+	head, tail := cutBehind(name, separators[0])
+	var heads, tails []string
+	for _, other := range names {
+		h, t := cutBehind(other, separators[0])
+		heads = append(heads, h)
+		if h == head {
+			tails = append(tails, t)
+		}
+	}
+	if len(tails) > 0 {
+		return joinIf(head, failpolicy.Nearest(tail, tails))
+	}
+	return joinIf(nearestBelow(head, heads, separators[1:]), tail)
+}
+
+// cutBehind cuts a name behind the last of a separator.
+func cutBehind(name string, separator byte) (head, tail string) {
+	cut := strings.LastIndexByte(name, separator) + 1
+	return name[:cut], name[cut:]
+}
+
+// joinIf is nothing unless both are something.
+func joinIf(head, tail string) string {
+	if head == "" || tail == "" {
+		return ""
+	}
+	return head + tail
+}
+
+func (j *Judge) labels() []string {
+	labels := make([]string, len(j.Endpoints))
+	for i, e := range j.Endpoints {
+		labels[i] = e.Label()
+	}
+	return labels
+}
+
+// noun is what an endpoint is called.
+func (j *Judge) noun() string {
+	switch {
+	case j.Noun != "":
+		return j.Noun
+	case j.Transport == ruleset.TransportGRPC:
+		return "method"
+	case j.Transport == ruleset.TransportFunc:
+		return "wrapped function"
+	default:
+		return "route"
+	}
+}
+
+// usualHint says what to write for an endpoint that is near none.
+func (j *Judge) usualHint(e ruleset.Endpoint) string {
+	switch {
+	case j.Noun != "":
+		return "remove the rule, or give Check what it names"
+	case e.Transport == ruleset.TransportGRPC:
+		return "remove the rule, or register the service before Check"
+	case e.Transport == ruleset.TransportFunc:
+		return fmt.Sprintf("remove the rule, or wrap the function with Endpoint: ruleset.Func(%q)", e.Path)
+	case len(j.Endpoints) == 0:
+		return "there is none; are they registered before Check?"
+	default:
+		return "write a method and the path as registered, the base path of the group included"
+	}
+}
+
+// uncovered reports the endpoints that may change something and that no set and no
+// other layer has a rule for, as missing in the strictest set.
+func (j *Judge) uncovered(strictest *ruleset.Set, sets []*ruleset.Set) []*ruleset.Problem {
+	var source ruleset.Source
+	if file := strictest.File(); file != "" {
+		source = ruleset.Source{Layer: ruleset.LayerYAML, File: file}
+	}
+	text := fmt.Sprintf("missing, and the %s may change something: add a rule, or write `none: true` where it needs no lock", j.noun())
+	if j.Transport == ruleset.TransportGRPC {
+		text += " (in the .proto idempotency_level = NO_SIDE_EFFECTS, where it changes nothing)"
+	}
+	var list []*ruleset.Problem
+	for _, e := range j.Endpoints {
+		inSet := func(set *ruleset.Set) bool { return set.Lookup(e) != nil }
+		if has(j.Changes, e) && !has(j.Below, e) && !has(j.Beside, e) && !slices.ContainsFunc(sets, inSet) {
+			list = append(list, &ruleset.Problem{Endpoint: e, Source: source, Message: text})
+		}
+	}
+	return list
+}
+
+// strictestOf is the set that is strictest about endpoints without a rule, nil if all
+// ignore them.
+func strictestOf(sets []*ruleset.Set) *ruleset.Set {
+	for _, severity := range []ruleset.Severity{ruleset.SeverityError, ruleset.SeverityWarn} {
+		for _, set := range sets {
+			if set.Settings().Uncovered == severity {
+				return set
+			}
+		}
+	}
+	return nil
+}

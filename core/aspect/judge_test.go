@@ -1,0 +1,134 @@
+package aspect_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+func TestJudge_SaysWhatToWriteInstead(t *testing.T) {
+	t.Parallel()
+	routes := []ruleset.Endpoint{ruleset.HTTP("POST /orders/:id/pay"), ruleset.HTTP("GET /orders")}
+	methods := []ruleset.Endpoint{ruleset.GRPC("/shop.v1.Orders/Pay"), ruleset.GRPC("/shop.v1.Orders/Ship"), ruleset.GRPC("/admin.Till/Close")}
+	functions := []ruleset.Endpoint{ruleset.Func("close-day")}
+	for _, tt := range []struct {
+		endpoint ruleset.Endpoint
+		there    []ruleset.Endpoint
+		want     string
+	}{
+		{ruleset.HTTP("POST /orders/:id/pya"), routes, `matches no route: did you mean "POST /orders/:id/pay"?`},
+		{ruleset.HTTP("POST /somewhere/else/entirely"), routes, "matches no route: write a method and the path as registered"},
+		{ruleset.HTTP("POST /orders"), nil, "matches no route: there is none; are they registered before Check?"},
+		{ruleset.HTTP("POST /admin/*"), routes, "applies to no route: there is none below"},
+		{ruleset.GRPC("/shop.v1.Orders/Pya"), methods, `matches no method: did you mean "/shop.v1.Orders/Pay"?`},
+		{ruleset.GRPC("/shop.v1.Order/Pay"), methods, `matches no method: did you mean "/shop.v1.Orders/Pay"?`},
+		{ruleset.GRPC("/shop.v1.Orders/Cancel"), methods, "matches no method: remove the rule, or register the service"},
+		{ruleset.GRPC("/other/X"), nil, "matches no method: remove the rule"},
+		{ruleset.Func("close-dya"), functions, `matches no wrapped function: did you mean "close-day"?`},
+		{ruleset.Func("nightly"), functions, `wrap the function with Endpoint: ruleset.Func("nightly")`},
+	} {
+		j := aspect.Judge{Transport: tt.endpoint.Transport, Endpoints: tt.there}
+		if got := j.Missing(tt.endpoint); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.endpoint, got, tt.want)
+		}
+	}
+}
+
+// judged is what a judge finds in rule files, as "error: …" and "warning: …".
+func judged(t *testing.T, j aspect.Judge, files ...string) []string {
+	t.Helper()
+	sets := make([]*ruleset.Set, len(files))
+	for i, text := range files {
+		set, err := ruleset.Load("locks.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets[i] = set
+	}
+	var r aspect.Report
+	j.Judge(&r, sets...)
+	var found []string
+	for _, p := range r.Errors() {
+		found = append(found, "error: "+p.Endpoint.Label())
+	}
+	for _, p := range r.Warnings() {
+		found = append(found, "warning: "+p.Endpoint.Label())
+	}
+	return found
+}
+
+func TestJudge_AsSevereAsTheStrictestFile(t *testing.T) {
+	t.Parallel()
+	pay, list, ship := ruleset.HTTP("POST /pay"), ruleset.HTTP("GET /orders"), ruleset.HTTP("POST /ship")
+	j := aspect.Judge{
+		Transport: ruleset.TransportHTTP,
+		Endpoints: []ruleset.Endpoint{pay, list, ship},
+		Changes:   func(e ruleset.Endpoint) bool { return e.Method == http.MethodPost },
+	}
+	const onPay, elsewhere = "rules: [{http: POST /pay, key: k}]\n", "rules: [{http: POST /nowhere, key: k}]\n"
+	beside := j
+	beside.Beside = func(e ruleset.Endpoint) bool { return e == ship }
+	for name, tt := range map[string]struct {
+		judge aspect.Judge
+		files []string
+		want  []string
+	}{
+		"nothing to say":             {j, []string{onPay}, nil},
+		"no route by default":        {j, []string{elsewhere}, []string{"error: POST /nowhere"}},
+		"no route, to be warned of":  {j, []string{"unmatched: warn\n" + elsewhere}, []string{"warning: POST /nowhere"}},
+		"no route, to be ignored":    {j, []string{"unmatched: ignore\n" + elsewhere}, nil},
+		"no rule":                    {j, []string{"uncovered: error\n" + onPay}, []string{"error: POST /ship"}},
+		"no rule, to be warned of":   {j, []string{"uncovered: warn\n" + onPay}, []string{"warning: POST /ship"}},
+		"the strictest of two files": {j, []string{"uncovered: warn\n" + onPay, "uncovered: error\n" + onPay}, []string{"error: POST /ship"}},
+		"covered by another file":    {j, []string{"uncovered: error\n" + onPay, "rules: [{http: POST /ship, none: true}]\n"}, nil},
+		"covered in the program":     {beside, []string{"uncovered: error\n" + onPay}, nil},
+		"covered by a wildcard":      {j, []string{"uncovered: error\nrules: [{http: POST /*, key: k}]\n"}, nil},
+	} {
+		if got := judged(t, tt.judge, tt.files...); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// Rules in layers below hide a wildcard, which then may apply nowhere.
+func TestJudge_WildcardBelowWhichAllHaveRulesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	j := aspect.Judge{
+		Transport: ruleset.TransportGRPC,
+		Endpoints: []ruleset.Endpoint{ruleset.GRPC("/shop.Orders/Pay")},
+		Below:     func(ruleset.Endpoint) bool { return true },
+	}
+	const wild, exact = "rules: [{grpc: /shop.Orders/*, key: k}]\n", "rules: [{grpc: /shop.Orders/Pay, key: k}]\n"
+	if got := judged(t, j, wild); !slices.Equal(got, []string{"error: /shop.Orders/*"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := judged(t, j, exact); got != nil {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A problem of a rule with a wildcard is told once, with one of those that have it.
+func TestReport_TellsEachProblemOnce(t *testing.T) {
+	t.Parallel()
+	set, err := ruleset.Load("locks.yaml", []byte("rules:\n  - {http: POST /*, key: k}\n  - {http: POST /a, key: k}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wild, own := set.Rules()[0], set.Rules()[1]
+	var r aspect.Report
+	r.Add(ruleset.HTTP("POST /a"), own.Problem("key", "is wrong"))
+	for _, path := range []string{"/b", "/c", "/d", "/b"} {
+		r.Add(ruleset.Route("POST", path), ruleset.Invalid(wild.Problem("key", "is wrong")))
+	}
+	r.Add(ruleset.Endpoint{}, nil)
+	want := `ruleset: 2 problems
+	locks.yaml:2:26: rule of http POST /*: key: POST /b and 2 more: is wrong
+	locks.yaml:3:26: rule of http POST /a: key: is wrong`
+	if err := r.Err(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,99 @@
+package aspect_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// sharedFile has rules for a wrapped function, for topics and for jobs.
+const sharedFile = `rules:
+- {func: close-day, key: close}
+- {func: topic/orders, key: "#{topic}"}
+- {func: topic/*, key: "#{topic}"}
+- {func: job/nightly, key: "#{topic}"}
+`
+
+// called is [topics] with names of its own.
+func called(a *aspect.Aspect, prefix, noun string) aspect.Adapter[string, int] {
+	adapter := topics(a)
+	adapter.Prefix, adapter.Noun = prefix, noun
+	adapter.Endpoint = func(name string) ruleset.Endpoint { return ruleset.Func(prefix + name) }
+	compile := adapter.Compile
+	adapter.Compile = func(set *ruleset.Set, name string, rules []*ruleset.Resolved) (*aspect.Point, int, error) {
+		return compile(set, prefix+name, rules)
+	}
+	return adapter
+}
+
+// judgedTogether are the problems of all that use a file: topics, jobs, and wrapped functions.
+func judgedTogether(t *testing.T, file string) (problems []string) {
+	t.Helper()
+	set, err := ruleset.Load("locks.yaml", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := mustAspect(t, newBench(t).locks, aspect.WithSet(set))
+	for _, r := range []*aspect.Registry[string, int]{
+		aspect.NewRegistry(a, called(a, "topic/", "topic")), aspect.NewRegistry(a, called(a, "job/", "job")),
+	} {
+		if _, err := r.Table(set); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range r.Check("orders", "refunds", "nightly").Errors() {
+			problems = append(problems, p.Error())
+		}
+	}
+	closeDay := func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil }
+	if _, err := aspect.Wrap(a, ruleset.Rule{Endpoint: ruleset.Func("close-day")}, closeDay); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Check(); err != nil {
+		problems = append(problems, err.Error())
+	}
+	return problems
+}
+
+func TestAdapter_WithAPrefixSharesARuleFile(t *testing.T) {
+	t.Parallel()
+	if problems := judgedTogether(t, sharedFile); len(problems) > 0 {
+		t.Errorf("got %q", problems)
+	}
+}
+
+func TestAdapter_EachRuleThatMatchesNothingIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	for rule, want := range map[string]string{
+		"topic/ordres": `matches no topic: did you mean "topic/orders"?`,
+		"topic/else":   "matches no topic: remove the rule",
+		"job/nightyl":  `matches no job: did you mean "job/nightly"?`,
+		"job/deep/*":   "applies to no job",
+		"close-dya":    `matches no wrapped function: did you mean "close-day"?`,
+		"tpoic/orders": "matches no wrapped function: ",
+	} {
+		problems := judgedTogether(t, sharedFile+"- {func: "+rule+", key: k}\n")
+		if len(problems) != 1 || !strings.Contains(problems[0], want) {
+			t.Errorf("%s: got %q, want %q", rule, problems, want)
+		}
+	}
+}
+
+func TestAdapter_ARuleForAllFunctionsIsForThoseWithAPrefixToo(t *testing.T) {
+	t.Parallel()
+	file := strings.Replace(sharedFile, "topic/*", `"*"`, 1)
+	if problems := judgedTogether(t, file); len(problems) > 0 {
+		t.Errorf("got %q", problems)
+	}
+}
+
+func TestAdapter_TheNounIsThatOfUncoveredEndpoints(t *testing.T) {
+	t.Parallel()
+	problems := judgedTogether(t, "uncovered: error\n"+sharedFile)
+	if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, "the job may change something") }) {
+		t.Errorf("got %q", problems)
+	}
+}
