@@ -36,7 +36,7 @@ func problemOf(t testing.TB, w *httptest.ResponseRecorder) problemDoc {
 	return doc
 }
 
-// obstacle is why a lock is not had.
+// obstacle is why a lock is not acquired.
 type obstacle func(t testing.TB, s *shop)
 
 func taken(_ testing.TB, s *shop) { s.redis.Take(payKey, time.Hour) }

@@ -9,8 +9,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // chained is what [Guard.Handler] made: rules that learn their routes from
@@ -19,11 +20,15 @@ type chained struct {
 	guard  *Guard
 	rules  []ruleset.Rule
 	where  string // file:line of the call of Handler
-	routes routes
+	routes *table // as many as requests have met
 }
 
 func newChained(g *Guard, where string, rules []ruleset.Rule) *chained {
-	return &chained{guard: g, where: where, rules: slices.Clone(rules)}
+	h := &chained{guard: g, where: where, rules: slices.Clone(rules)}
+	learning := g.adapter()
+	learning.Compile = h.compile
+	h.routes, _ = aspect.NewRegistry(g.aspect, learning).Table((*ruleset.Set)(nil)) //nolint:errcheck // an empty set takes every subscriber
+	return h
 }
 
 func (h *chained) serve(c *gin.Context) {
@@ -32,23 +37,18 @@ func (h *chained) serve(c *gin.Context) {
 		h.guard.refuseUnmatched(c, unknown)
 		return
 	}
-	e, known := h.routes.find(r.Endpoint)
-	if !known {
-		e = h.routes.add(r.Endpoint, func() *endpoint { return h.compile(r) })
-	}
-	if e != nil {
-		e.serve(c)
+	if e := h.guard.at(h.routes, r); e != nil {
+		httpcall.Serve(e, h, router{c, &h.guard.cfg})
 	}
 }
 
 // compile compiles the rules for a route; nil if they pass it by.
-func (h *chained) compile(r *route) *endpoint {
-	if r == noRoute && h.needsRoute(r.Endpoint) {
-		return nil
+func (h *chained) compile(_ *ruleset.Set, route ruleset.Endpoint, _ []*ruleset.Resolved) (*aspect.Point, httpcall.Endpoint, error) {
+	e := h.guard.put(route, h.named(route))
+	if route == noRoute.Endpoint && e.Err == nil && (e.Point.Uses("path") || e.Point.Uses("route")) {
+		return nil, e.Extra, nil // there is none
 	}
-	e := h.guard.compileRules(h.guard.aspect, r.Endpoint, r.params, h.named(r.Endpoint))
-	e.origin = h
-	return e
+	return e.Point, e.Extra, e.Err
 }
 
 // named gives a rule without a name one that no other Handler has on the route.
@@ -80,13 +80,6 @@ func (g *Guard) place(h *chained, route ruleset.Endpoint) int {
 
 func (h *chained) unnamed() bool { return len(h.rules) == 1 && h.rules[0].Name == "" }
 
-// needsRoute reports whether the rules read the route or its parameters, and nothing
-// else is wrong with them where there is no route.
-func (h *chained) needsRoute(none ruleset.Endpoint) bool {
-	e := h.guard.compileWith(none, httpvars.Config{AnyPathParam: true}, compiling(h.guard.trial, none, h.rules))
-	return e.broken == nil && (e.point.Uses("path") || e.point.Uses("route"))
-}
-
 // Handle is r.Handle with a rule around the handlers, compiled at once. r is an
 // engine or a group, whose base path and handlers apply as always.
 //
@@ -105,12 +98,13 @@ func (g *Guard) HandleRules(r gin.IRoutes, method, path string, rules []ruleset.
 		return fmt.Errorf("ginlock: Handle(%q, %q): %w", method, path, err)
 	}
 	full := under(base, path)
-	e := g.compileRules(g.aspect, canonical(ruleset.Route(method, full)), pathParams(full), rules)
-	g.mu.Lock()
-	g.placed = append(g.placed, e)
-	g.mu.Unlock()
-	r.Handle(method, path, slices.Concat([]gin.HandlerFunc{e.serve}, handlers)...)
-	return e.broken
+	at := route{Endpoint: canonical(ruleset.Route(method, full)), params: httpcall.GinParams(full)}
+	g.remember(at)
+	e := g.put(at.Endpoint, rules)
+	g.routes.Place(e)
+	serve := func(c *gin.Context) { httpcall.Serve(e, nil, router{c, &g.cfg}) }
+	r.Handle(method, path, slices.Concat([]gin.HandlerFunc{serve}, handlers)...)
+	return e.Err
 }
 
 var methodName = regexp.MustCompile(`^[A-Z]+$`)

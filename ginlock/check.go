@@ -1,19 +1,23 @@
 package ginlock
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
 // Check returns every problem of the guard's rules with the routes of an engine, or
-// of several, joined; nil if there is none. Call it when all routes are registered and
+// of several, as one [*ruleset.InvalidError]; nil if there is none. Call it when all routes are registered and
 // before the servers start. It compiles the rules of [Guard.Middleware] for all routes,
 // and remembers the routes: reloads are checked against them.
 //
@@ -25,6 +29,7 @@ import (
 //     as severe as the file's uncovered says. A rule of Middleware counts, one that says
 //     `none: true` included, and one of [Guard.Handle]. On which routes a
 //     [Guard.Handler] is cannot be known: use Handle for them, or say `none: true`.
+//   - Routes whose last handler is the guard's, so that no other runs under its lock.
 //   - Rules of Handle: what Handle returned.
 //   - Rules of Handler: those that fit no route at all. On which route such a handler
 //     is, only its first request tells; Handle is exact.
@@ -36,6 +41,8 @@ import (
 //     resource several keys.
 //   - Rules that use client_ip in an engine that lets every client choose it, which is
 //     gin's default: a warning to observers.
+//   - Keys without a part of the request, so that all requests of a route share one
+//     lock: a warning to observers.
 //
 // Check cannot see whether the handler of Middleware is on the chain of a route: gin
 // puts it there only for routes that are registered after Use, below that group.
@@ -50,118 +57,58 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 			return errors.New("ginlock: Check: the engine is nil")
 		}
 		routes := routesOf(e)
-		g.remember(routes)
+		g.remember(routes...)
 		g.routing.add(routes)
 	}
 	g.mu.Lock()
-	g.checked = true
 	chained, noted := slices.Clone(g.chained), slices.Clone(g.noted)
+	all := slices.SortedFunc(maps.Keys(g.params), httpcall.ByPath)
 	g.mu.Unlock()
 
-	k := newCheck(g, g.knownRoutes())
+	k := &check{guard: g, report: g.routes.Check(all...), routes: all}
 	for _, err := range noted {
 		k.add(err)
 	}
-	k.all()
 	for _, h := range chained {
 		k.chained(h)
 	}
-	k.options()
+	g.cfg.Unmatched(k.report, all)
 	for _, e := range engines {
 		k.engine(e)
 		k.addresses(e, chained)
 	}
-	g.aspect.Warn(k.warnings...)
-	return k.err()
+	return g.aspect.Conclude(k.report)
 }
 
-// check is one run of [Guard.Check], or of what a reload has of it.
+// check is what [Guard.Check] looks at besides the rules of routes.
 type check struct {
-	guard   *Guard
-	known   known
-	labels  []string
-	handled []*endpoint                      // of Handle
-	placed  map[ruleset.Endpoint][]*endpoint // the same by their routes
-	sets    []*generation                    // of Middleware
-
-	problems []error
-	warnings []*ruleset.Problem
-	told     map[string]bool
+	guard  *Guard
+	report *aspect.Report
+	routes []ruleset.Endpoint
 }
 
-func newCheck(g *Guard, k known) *check {
-	c := &check{guard: g, known: k, placed: make(map[ruleset.Endpoint][]*endpoint), told: make(map[string]bool)}
-	for _, r := range k.routes {
-		c.labels = append(c.labels, r.Label())
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	c.handled = slices.Clone(g.placed)
-	for _, e := range c.handled {
-		c.placed[e.route] = append(c.placed[e.route], e)
-	}
-	for _, d := range g.declared {
-		if now := d.now.Load(); now != nil {
-			c.sets = append(c.sets, now)
-		}
-	}
-	return c
-}
-
-// add notes an error, and every error that is joined in it, once.
-func (k *check) add(err error) {
-	if err == nil {
-		return
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range joined.Unwrap() {
-			k.add(e)
-		}
-		return
-	}
-	if text := err.Error(); !k.told[text] {
-		k.told[text] = true
-		k.problems = append(k.problems, err)
-	}
-}
-
-// err is every problem: those of rule files by file and line, after the others.
-func (k *check) err() error {
-	place := func(err error) ruleset.Source {
-		if p, ok := errors.AsType[*ruleset.Problem](err); ok && p.Source.File != "" {
-			return p.Source
-		}
-		return ruleset.Source{}
-	}
-	slices.SortStableFunc(k.problems, func(a, b error) int {
-		x, y := place(a), place(b)
-		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
-	})
-	return errors.Join(k.problems...)
-}
+func (k *check) add(err error) { k.report.Add(ruleset.Endpoint{}, err) }
 
 // chained looks for a route that rules of Handler fit.
 func (k *check) chained(h *chained) {
-	served := false
-	for e := range h.routes.all().endpoints() {
-		k.add(e.broken)
-		served = true
-	}
-	if served {
+	if served := h.routes.Entries(); len(served) > 0 {
+		for _, e := range served {
+			k.report.Add(e.Endpoint, e.Err)
+		}
 		return
 	}
 	var best error
-	for _, r := range k.known.routes {
-		e := k.guard.compileRules(k.guard.trial, r.Endpoint, r.params, h.rules)
-		if e.broken == nil {
+	for _, route := range k.routes {
+		e := k.guard.put(route, h.rules)
+		if e.Err == nil {
 			return
 		}
-		if best == nil || problemCount(e.broken) < problemCount(best) {
-			best = e.broken
+		if best == nil || problemCount(e.Err) < problemCount(best) {
+			best = e.Err
 		}
 	}
 	if best != nil {
-		k.add(fmt.Errorf("ginlock: Handler at %s fits no route of the engine: %w", h.where, best))
+		k.add(fmt.Errorf("Handler at %s fits no route of the engine: %w", h.where, best))
 	}
 }
 
@@ -172,23 +119,29 @@ func problemCount(err error) int {
 	return 1
 }
 
-// options finds routes named in options that do not exist.
-func (k *check) options() {
-	k.exist("WithBody", slices.Collect(maps.Keys(k.guard.cfg.bodies)))
-	k.exist("WithBuffer", slices.Collect(maps.Keys(k.guard.cfg.buffers)))
-}
-
-func (k *check) exist(option string, routes []ruleset.Endpoint) {
-	for _, e := range routes {
-		if !slices.Contains(k.labels, e.Label()) {
-			k.add(fmt.Errorf("ginlock: %s: route %q: %s", option, e.Label(), k.unmatched(e)))
+// engine finds routes that the guard is the last handler of, and settings under which one
+// path value has several spellings.
+func (k *check) engine(engine *gin.Engine) {
+	for _, info := range engine.Routes() {
+		if strings.HasPrefix(info.Handler, reflect.TypeFor[Guard]().PkgPath()+".(*") {
+			k.report.Add(ruleset.Route(info.Method, info.Path), errors.New("the guard is the last handler of the route, so that none runs under its lock: put it before the handler"))
 		}
 	}
+	if (engine.UseRawPath || engine.UseEscapedPath) && !engine.UnescapePathValues {
+		k.add(errors.New("the engine hands over path values undecoded, so that one resource would have several keys: set UnescapePathValues = true"))
+	}
 }
 
-// engine finds settings under which one path value has several spellings.
-func (k *check) engine(engine *gin.Engine) {
-	if (engine.UseRawPath || engine.UseEscapedPath) && !engine.UnescapePathValues {
-		k.add(errors.New("ginlock: the engine hands over path values undecoded, so that one resource would have several keys: set UnescapePathValues = true"))
+// WriteRoutes writes what rules may refer to in this program, as JSON: the routes of an
+// engine, and the variables and fallbacks of the guard; see [httpcall.Config.WriteRoutes].
+// It is what `interlock check --routes` reads, to judge a rule file without the program.
+func (g *Guard) WriteRoutes(w io.Writer, engine *gin.Engine) error {
+	if engine == nil {
+		return errors.New("ginlock: WriteRoutes: the engine is nil")
 	}
+	var routes []ruleset.Endpoint
+	for _, info := range engine.Routes() {
+		routes = append(routes, ruleset.Route(info.Method, info.Path))
+	}
+	return g.cfg.WriteRoutes(w, routes, slices.Collect(maps.Keys(g.cfg.fallbacks)))
 }

@@ -96,6 +96,7 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 	r.POST(`/v1/orders\:cancel`, ok)
 	r.GET("/admin/stock", ok)
 	r.POST("/handler/:id", guard.Handler(ruleset.Rule{Key: "handler:#{path.nobodyHasThis}", WaitTime: -5}), ok)
+	r.POST("/late/:id", ok, guard.Handler(ruleset.Rule{Key: "late:#{path.id}"}))
 	handled := guard.Handle(r.Group("/handled"), "POST", "/:id", ruleset.Rule{Key: "order:#{path.idd}", OnBusy: failpolicy.Fallback, Fallback: "queue"}, ok)
 	wantText(t, handled, "idd", "WithFallback")
 
@@ -109,6 +110,7 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 		"idd", "queue",
 		`WithBody: route "POST /ordres/:id"`, `WithBuffer: route "GET /orders/:id"`,
 		"UnescapePathValues = true",
+		"http POST /late/:id: the guard is the last handler of the route",
 	)
 	if strings.Contains(err.Error(), "shop.Orders") {
 		t.Errorf("Check judges a rule for gRPC:\n%v", err)

@@ -74,14 +74,14 @@ func TestCheck_Uncovered(t *testing.T) {
 		"HEAD":                 {"uncovered: error\n" + open, "HEAD /x", ruleset.SeverityIgnore},
 		"OPTIONS":              {"uncovered: error\n" + open, "OPTIONS /x", ruleset.SeverityIgnore},
 		"TRACE":                {"uncovered: error\n" + open, "TRACE /x", ruleset.SeverityIgnore},
-		"a rule":               {"uncovered: error\nrules: [{http: POST /x, key: x}]\n", "POST /x", ruleset.SeverityIgnore},
-		"a wildcard":           {"uncovered: error\nrules: [{http: \"* /x/*\", key: x}]\n", "POST /x/y", ruleset.SeverityIgnore},
+		"a rule":               {"uncovered: error\nrules: [{http: POST /x, key: \"#{route}\"}]\n", "POST /x", ruleset.SeverityIgnore},
+		"a wildcard":           {"uncovered: error\nrules: [{http: \"* /x/*\", key: \"#{route}\"}]\n", "POST /x/y", ruleset.SeverityIgnore},
 		"none":                 {"uncovered: error\nrules: [{http: POST /x, none: true}]\n", "POST /x", ruleset.SeverityIgnore},
 		"none for another":     {"unmatched: ignore\nuncovered: error\nrules: [{http: PUT /x, none: true}]\n", "POST /x", ruleset.SeverityError},
 		"a disabled rule":      {"uncovered: error\nrules: [{http: POST /x, key: x, disabled: true}]\n", "POST /x", ruleset.SeverityIgnore},
-		"everything but one":   {"uncovered: error\nrules: [{http: \"*\", key: x}, {http: POST /x, none: true}]\n", "POST /x", ruleset.SeverityIgnore},
+		"everything but one":   {"uncovered: error\nrules: [{http: \"*\", key: \"#{route}\"}, {http: POST /x, none: true}]\n", "POST /x", ruleset.SeverityIgnore},
 		"a file without rules": {"uncovered: error\nrules: []\n", "POST /x", ruleset.SeverityError},
-		"below a wildcard gap": {"unmatched: ignore\nuncovered: error\nrules: [{http: \"* /x/*\", key: x}]\n", "POST /xy", ruleset.SeverityError},
+		"below a wildcard gap": {"unmatched: ignore\nuncovered: error\nrules: [{http: \"* /x/*\", key: \"#{route}\"}]\n", "POST /xy", ruleset.SeverityError},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,16 +3,14 @@ package ginlock_test
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"gotest.tools/v3/golden"
+
 	"github.com/interlock-go/interlock/ginlock"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // invoice is a body with every kind of field.
 type invoice struct {
@@ -70,7 +68,6 @@ func described(t testing.TB) (*ginlock.Guard, *gin.Engine) {
 
 func TestWriteRoutes(t *testing.T) {
 	t.Parallel()
-	const file = "testdata/routes.json"
 	var first, second bytes.Buffer
 	for _, w := range []*bytes.Buffer{&first, &second} {
 		guard, r := described(t)
@@ -79,16 +76,7 @@ func TestWriteRoutes(t *testing.T) {
 		}
 	}
 	want(t, "the second time", second.String(), first.String())
-	if *update {
-		if err := os.WriteFile(file, first.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want(t, file, first.String(), string(golden))
+	golden.Assert(t, first.String(), "routes.json")
 }
 
 func TestWriteRoutes_OfNothing(t *testing.T) {

@@ -157,6 +157,31 @@ func ExampleHold() {
 	// 202
 }
 
+// A handler that needs the lock for its first part only. The request's context carries the lock
+// and ends with it: what comes after goes on with the one from before the guard, or a detached one.
+func ExampleHold_early() {
+	locks, _, done := open()
+	defer done()
+	guard, err := ginlock.New(locks)
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := gin.New()
+	r.POST("/orders/:id/pay", guard.Handler(ruleset.Rule{Key: "order:#{path.id}"}), func(c *gin.Context) {
+		ctx := c.Request.Context()
+		// … charge …
+		if err := ginlock.Hold(c).Release(ctx); err != nil {
+			_ = c.Error(err)
+			return
+		}
+		after := ginlock.Caller(c) // for the receipt, without the lock
+		c.String(http.StatusOK, "%v, then %v", context.Cause(ctx), after.Err())
+	})
+
+	show(r, "POST", "/orders/42/pay")
+	// Output: 200 core: lock released, then <nil>
+}
+
 // A fallback answers instead of the handler, without the lock.
 func ExampleWithFallback() {
 	locks, redis, done := open()

@@ -9,32 +9,24 @@ import (
 // Lookup is how [Guard.Middleware] finds the rules of a request, without running
 // them.
 func (g *Guard) Lookup(p ruleset.Provider) func(c *gin.Context) (found bool) {
-	d := g.declaredFrom(p)
-	d.start()
+	t, err := g.routes.Table(p)
+	if err != nil {
+		panic(err)
+	}
 	return func(c *gin.Context) bool {
-		e, _ := d.find(c)
+		e, _ := g.find(t, c)
 		return e != nil
 	}
 }
 
-// Remembered is how many routes the guard keeps in all.
+// Remembered is how many routes the guard keeps in all, but for those without rules.
 func (g *Guard) Remembered() int {
 	n := 0
 	for _, h := range g.chained {
-		n += h.routes.all().size()
-	}
-	for _, d := range g.declared {
-		n += d.now.Load().table.size()
+		n += len(h.routes.Entries())
 	}
 	for _, routes := range g.routing.all() {
 		n += len(routes)
 	}
-	return n + len(g.seen)
-}
-
-func (t table) size() (n int) {
-	for _, rows := range t {
-		n += len(rows)
-	}
-	return n
+	return n + len(g.params)
 }

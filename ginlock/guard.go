@@ -12,87 +12,77 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // Guard makes handlers that take locks. Make it with [New]; one per process is
 // enough, and it serves any number of engines.
 type Guard struct {
 	aspect  *aspect.Aspect
-	trial   *aspect.Aspect // without observers, to compile what may never be used
 	cfg     config
 	routing routing
+	routes  *registry // of Handle and Middleware
 
-	mu       sync.Mutex
-	chained  []*chained                      // of Handler
-	unnamed  map[ruleset.Endpoint][]*chained // the same without a name, by the routes that met them
-	placed   []*endpoint                     // of Handle
-	declared []*declared                     // of Middleware
-	seen     map[ruleset.Endpoint][]string   // routes with their parameters
-	checked  bool                            // seen has all routes of an engine
-	noted    []error
+	mu      sync.Mutex
+	chained []*chained                      // of Handler
+	unnamed map[ruleset.Endpoint][]*chained // the same without a name, by the routes that met them
+	params  map[ruleset.Endpoint][]string   // of routes
+	noted   []error
 }
+
+type (
+	registry = aspect.Registry[ruleset.Endpoint, httpcall.Endpoint]
+	table    = aspect.Table[ruleset.Endpoint, httpcall.Endpoint]
+	adapter  = aspect.Adapter[ruleset.Endpoint, httpcall.Endpoint]
+)
 
 // New makes a guard over a lock client, which stays the caller's to close. The
 // error has every problem of the options.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	cfg, problems := newConfig(opts)
-	observed, err := aspect.New(locks, append(slices.Clone(cfg.rules), cfg.observers...)...)
-	problems = append(problems, err)
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("ginlock: New: %w", err)
-	}
-	trial, err := aspect.New(locks, cfg.rules...)
-	if err != nil {
+	observed, err := aspect.New(locks, cfg.aspect...)
+	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, fmt.Errorf("ginlock: New: %w", err)
 	}
 	locks.FindThrough(gin.ContextRequestKey)
-	return &Guard{aspect: observed, trial: trial, cfg: cfg, unnamed: make(map[ruleset.Endpoint][]*chained), seen: make(map[ruleset.Endpoint][]string)}, nil
+	g := &Guard{
+		aspect: observed, cfg: cfg,
+		unnamed: make(map[ruleset.Endpoint][]*chained), params: make(map[ruleset.Endpoint][]string),
+	}
+	g.routes = aspect.NewRegistry(observed, g.adapter())
+	return g, nil
 }
 
 // Aspect is what compiles and runs the rules of the guard. It has the kill switch:
 // [aspect.Aspect.Suspend].
 func (g *Guard) Aspect() *aspect.Aspect { return g.aspect }
 
-// compile compiles one route with its rules, by the given function.
-func (g *Guard) compile(route ruleset.Endpoint, params []string, by func(aspect.Site) (*aspect.Point, error)) *endpoint {
-	return g.compileWith(route, httpvars.Config{PathParams: params}, by)
+// adapter is how routes are compiled.
+func (g *Guard) adapter() adapter {
+	return adapter{
+		Transport: ruleset.TransportHTTP,
+		Endpoint:  func(route ruleset.Endpoint) ruleset.Endpoint { return route },
+		Compile:   g.compile,
+		Changes:   httpcall.Changes,
+	}
 }
 
-// compileWith is compile with what is known of the path parameters.
-func (g *Guard) compileWith(route ruleset.Endpoint, vars httpvars.Config, by func(aspect.Site) (*aspect.Point, error)) *endpoint {
-	e := &endpoint{guard: g, route: route}
-	vars.Body, vars.MaxBody = g.cfg.bodies[route], g.cfg.maxBody
-	vars.CookieValue, vars.Registered = cookieValue, g.cfg.registered()
-	e.vars, e.broken = httpvars.New(vars)
-	if e.broken != nil {
-		e.broken = fmt.Errorf("ginlock: %s: %w", route, e.broken)
-		return e
-	}
-	e.point, e.broken = by(aspect.Site{
-		Endpoint:  route,
-		Schema:    e.vars.Schema(),
-		Late:      lateVariables(),
+// compile compiles the rules of a route; see [aspect.Adapter].
+func (g *Guard) compile(_ *ruleset.Set, route ruleset.Endpoint, rules []*ruleset.Resolved) (*aspect.Point, httpcall.Endpoint, error) {
+	return g.cfg.Compile(g.aspect, httpcall.Route{
+		Endpoint: route, Params: g.paramsOf(route), AnyParam: route == noRoute.Endpoint,
 		Fallbacks: slices.Collect(maps.Keys(g.cfg.fallbacks)),
-	})
-	if e.broken != nil {
-		return e
+	}, rules)
+}
+
+// put compiles rules written in Go for the route on which they are put. It tells nobody.
+func (g *Guard) put(route ruleset.Endpoint, rules []ruleset.Rule) *httpcall.Entry {
+	e := g.routes.Compile(route, rules...)
+	if err := misplaced(route, rules); err != nil {
+		return &httpcall.Entry{Endpoint: route, Err: errors.Join(err, e.Err)}
 	}
-	e.buffer = g.cfg.bufferOf(route)
 	return e
-}
-
-// compileRules compiles rules written in Go for the route on which they were put.
-func (g *Guard) compileRules(with *aspect.Aspect, route ruleset.Endpoint, params []string, rules []ruleset.Rule) *endpoint {
-	return g.compile(route, params, compiling(with, route, rules))
-}
-
-func compiling(with *aspect.Aspect, route ruleset.Endpoint, rules []ruleset.Rule) func(aspect.Site) (*aspect.Point, error) {
-	return func(site aspect.Site) (*aspect.Point, error) {
-		point, err := with.Compile(site, rules...)
-		return point, errors.Join(misplaced(route, rules), err)
-	}
 }
 
 // misplaced reports rules that name another route than the one they are put on.
@@ -108,6 +98,28 @@ func misplaced(route ruleset.Endpoint, rules []ruleset.Rule) error {
 		})
 	}
 	return ruleset.Invalid(problems...)
+}
+
+// remember keeps the parameters of routes.
+func (g *Guard) remember(routes ...route) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range routes {
+		g.params[r.Endpoint] = r.params
+	}
+}
+
+func (g *Guard) paramsOf(route ruleset.Endpoint) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.params[route]
+}
+
+// note keeps a problem for Check.
+func (g *Guard) note(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.noted = append(g.noted, err)
 }
 
 // Handler makes a handler that runs the rest of its chain under the locks of the
@@ -162,9 +174,46 @@ func (g *Guard) Middleware(p ruleset.Provider) gin.HandlerFunc {
 	if err := ruleset.CheckProvider(p); err != nil {
 		return g.withoutRules(fmt.Errorf("ginlock: Middleware: %w", err))
 	}
-	d := g.declaredFrom(p)
-	d.start() // not under the guard's mutex, which prepare takes
-	return d.serve
+	t, err := g.routes.Table(p)
+	if err != nil {
+		g.note(fmt.Errorf("ginlock: Middleware: no reload will take effect: %w", err))
+	}
+	return func(c *gin.Context) {
+		switch r, unknown := g.find(t, c); {
+		case unknown != nil:
+			g.refuseUnmatched(c, unknown)
+		case r != nil:
+			httpcall.Serve(r, t, router{c, &g.cfg})
+		}
+	}
+}
+
+// find is what is in force for the route of a request, nil if nothing is. For a known
+// route it takes no lock and does not allocate.
+func (g *Guard) find(t *table, c *gin.Context) (*httpcall.Entry, *ambiguousError) {
+	r, unknown := g.routing.of(c)
+	switch {
+	case r == noRoute:
+		return nil, nil
+	case unknown == nil:
+		return g.at(t, r), nil
+	case len(unknown.routes) > 0 && !slices.ContainsFunc(unknown.routes, func(r *route) bool { return g.at(t, r) != nil }):
+		return nil, nil // whichever it is
+	default:
+		return nil, unknown
+	}
+}
+
+// at is what is in force for a route. One that [Guard.Check] has not seen is
+// compiled.
+func (g *Guard) at(t *table, r *route) *httpcall.Entry {
+	if e, known := t.Find(r.Endpoint); known {
+		return e
+	}
+	if r != noRoute {
+		g.remember(*r)
+	}
+	return t.At(r.Endpoint)
 }
 
 // withoutRules makes a handler that refuses every request of a route: which ones have
@@ -173,20 +222,12 @@ func (g *Guard) withoutRules(why error) gin.HandlerFunc {
 	g.note(why)
 	return func(c *gin.Context) {
 		if path := c.FullPath(); path != "" {
-			(&endpoint{guard: g, route: ruleset.Route("*", path), broken: why}).serve(c)
+			g.refuse(c, ruleset.Route("*", path), why)
 		}
 	}
 }
 
-func (g *Guard) declaredFrom(p ruleset.Provider) *declared {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, d := range g.declared {
-		if d.provider == p {
-			return d
-		}
-	}
-	d := &declared{guard: g, provider: p}
-	g.declared = append(g.declared, d)
-	return d
+// refuse answers a request whose rules cannot be known.
+func (g *Guard) refuse(c *gin.Context, at ruleset.Endpoint, why error) {
+	httpcall.Serve(&httpcall.Entry{Endpoint: at, Err: why}, nil, router{c, &g.cfg})
 }

@@ -21,9 +21,9 @@ import (
 // the end of the chain; the engine says under which methods it has these two. So there
 // are as many entries as the engines have routes.
 type routing struct {
-	known atomic.Pointer[map[string][]*route] // by path
+	known atomic.Pointer[map[string][]*route] // by path; nil before the first are added
 	mu    sync.Mutex                          // for those who add
-	told  map[string]bool                     // paths of which observers were warned
+	told  sync.Map                            // paths of which observers were warned
 }
 
 // noRoute is what requests have in common that no route matches: their method is the
@@ -103,24 +103,14 @@ func (r *routing) all() map[string][]*route {
 func (r *routing) add(routes []route) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.all()
-	var next map[string][]*route
-	for i := range routes {
-		added := &routes[i]
-		if slices.ContainsFunc(known[added.Path], added.same) {
-			continue
+	next := map[string][]*route{}
+	maps.Copy(next, r.all())
+	for _, added := range routes {
+		if !slices.ContainsFunc(next[added.Path], added.same) {
+			next[added.Path] = append(slices.Clip(next[added.Path]), &added)
 		}
-		if next == nil {
-			next = maps.Clone(known)
-		}
-		if next == nil {
-			next = make(map[string][]*route)
-		}
-		next[added.Path] = append(slices.Clip(next[added.Path]), added)
 	}
-	if next != nil {
-		r.known.Store(&next)
-	}
+	r.known.Store(&next)
 }
 
 // identity tells functions apart, also closures of one text: a func value is a
@@ -142,22 +132,8 @@ func engineOf(c *gin.Context) *gin.Engine {
 // refuseUnmatched answers a request whose route cannot be known, and warns observers
 // once for each path.
 func (g *Guard) refuseUnmatched(c *gin.Context, why *ambiguousError) {
-	if g.routing.tell(why.path) {
+	if _, again := g.routing.told.LoadOrStore(why.path, true); !again {
 		g.aspect.Warn(&ruleset.Problem{Endpoint: ruleset.Route("*", why.path), Message: why.advice()})
 	}
-	(&endpoint{guard: g, route: ruleset.Route("*", why.path), broken: why}).serve(c)
-}
-
-// tell reports whether observers are to be told of a path, which they are once.
-func (r *routing) tell(path string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.told[path] {
-		return false
-	}
-	if r.told == nil {
-		r.told = make(map[string]bool)
-	}
-	r.told[path] = true
-	return true
+	g.refuse(c, ruleset.Route("*", why.path), why)
 }

@@ -102,7 +102,7 @@ func TestNetwork_ClientThatLeavesUnderTheHandlerEndsItsContextAndFreesTheLock(t 
 	lockOnce(t, s)
 }
 
-// lockOnce waits until the lock of an order can be had.
+// lockOnce waits until the lock of an order can be acquired.
 func lockOnce(t testing.TB, s *shop) {
 	t.Helper()
 	err := s.locks.Lock("order:42").Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(10*time.Second))
@@ -196,10 +196,10 @@ func TestNetwork_AnswerToABodyThatTricklesDoesNotWaitForIt(t *testing.T) {
 		typ    string
 		status string
 	}{
-		"a full queue":       {ruleset.Rule{Key: "order:#{path.id}", WaitTime: 30 * time.Second, MaxWaiters: 1}, "application/json", "429"},
-		"another type":       {ruleset.Rule{Key: "order:#{body.id}"}, "text/plain", "415"},
-		"a missing header":   {ruleset.Rule{Key: `order:#{body.id}:#{header["X-Tenant"]}`}, "application/json", "400"},
-		"a lock that is had": {ruleset.Rule{Key: "order:#{path.id}", WaitTime: ruleset.NoWait}, "application/json", "409"},
+		"a full queue":            {ruleset.Rule{Key: "order:#{path.id}", WaitTime: 30 * time.Second, MaxWaiters: 1}, "application/json", "429"},
+		"another type":            {ruleset.Rule{Key: "order:#{body.id}"}, "text/plain", "415"},
+		"a missing header":        {ruleset.Rule{Key: `order:#{body.id}:#{header["X-Tenant"]}`}, "application/json", "400"},
+		"a lock that is acquired": {ruleset.Rule{Key: "order:#{path.id}", WaitTime: ruleset.NoWait}, "application/json", "409"},
 	}
 	for name, tt := range rules {
 		t.Run(name, func(t *testing.T) {

@@ -3,9 +3,7 @@ package ginlock
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -67,11 +65,8 @@ func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Opt
 		if value == nil {
 			return fmt.Errorf("WithVariable(%q): the function is nil", name)
 		}
-		c.variables = append(c.variables, variable{
-			name:  name,
-			typ:   reflect.TypeFor[T](),
-			value: func(c *gin.Context) (any, error) { return value(c) },
-		})
+		c.Register(name, reflect.TypeFor[T]())
+		c.variables = append(c.variables, func(c *gin.Context) (any, error) { return value(c) })
 		return nil
 	}
 }
@@ -85,15 +80,7 @@ func WithVariable[T any](name string, value func(c *gin.Context) (T, error)) Opt
 // one number) or has the option ,string ("042" is 42) takes for one id what are two
 // keys. A float64 itself is no part of a key: make it an int64 or a string in both.
 func WithBody[T any](route string, more ...string) Option {
-	return func(c *config) error {
-		return c.eachRoute("WithBody", append([]string{route}, more...), func(e ruleset.Endpoint) error {
-			if c.bodies[e] != nil {
-				return errors.New("given twice: remove one")
-			}
-			c.bodies[e] = reflect.TypeFor[T]()
-			return nil
-		})
-	}
+	return func(c *config) error { return c.Body(reflect.TypeFor[T](), append([]string{route}, more...)...) }
 }
 
 // WithMaxBody sets the largest body in bytes that keys may use (a larger one is
@@ -101,13 +88,7 @@ func WithBody[T any](route string, more ...string) Option {
 // request waits. The handler gets all of it in any case. 1 or more. Default:
 // [DefaultMaxBody].
 func WithMaxBody(bytes int64) Option {
-	return func(c *config) error {
-		if bytes < 1 {
-			return fmt.Errorf("WithMaxBody(%d): not a size: write 1 or more, such as 1<<20", bytes)
-		}
-		c.maxBody = bytes
-		return nil
-	}
+	return func(c *config) error { return c.MaxBody(bytes) }
 }
 
 // WithClientIP replaces [gin.Context.ClientIP] as the source of client_ip, which is as
@@ -129,24 +110,7 @@ func WithClientIP(address func(c *gin.Context) string) Option {
 // than given is let go when it exceeds them, and is as without this option. What is
 // given for a route counts there, and not what is given for all.
 func WithBuffer(bytes int, routes ...string) Option {
-	return func(c *config) error {
-		switch {
-		case bytes < 1 || bytes > math.MaxInt32:
-			return fmt.Errorf("WithBuffer(%d): not a size: write 1 to %d bytes, such as 64<<10", bytes, math.MaxInt32)
-		case len(routes) == 0 && c.bufferAll != 0:
-			return fmt.Errorf("WithBuffer(%d): given twice for all routes: remove one, or name its routes", bytes)
-		case len(routes) == 0:
-			c.bufferAll = bytes
-			return nil
-		}
-		return c.eachRoute("WithBuffer", routes, func(e ruleset.Endpoint) error {
-			if c.buffers[e] != 0 {
-				return errors.New("given twice: remove one")
-			}
-			c.buffers[e] = bytes
-			return nil
-		})
-	}
+	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }
 
 // WithTokenHeader shows clients the fencing token of the lock under which the handler
@@ -159,7 +123,7 @@ func WithBuffer(bytes int, routes ...string) Option {
 // not know how busy a shop is. Off by default.
 func WithTokenHeader() Option {
 	return func(c *config) error {
-		c.showToken = true
+		c.ShowToken = true
 		return nil
 	}
 }
@@ -169,7 +133,7 @@ func WithTokenHeader() Option {
 // value that implements none is an error.
 func WithObserver(values ...any) Option {
 	return func(c *config) error {
-		c.observers = append(c.observers, aspect.WithObserver(values...))
+		c.aspect = append(c.aspect, aspect.WithObserver(values...))
 		return nil
 	}
 }
@@ -178,7 +142,7 @@ func WithObserver(values ...any) Option {
 // [Guard.Handle], as [ruleset.WithDefaults]. A [ruleset.Set] has its own.
 func WithDefaults(r ruleset.Rule) Option {
 	return func(c *config) error {
-		c.rules = append(c.rules, aspect.WithDefaults(r))
+		c.aspect = append(c.aspect, aspect.WithDefaults(r))
 		return nil
 	}
 }
@@ -187,35 +151,7 @@ func WithDefaults(r ruleset.Rule) Option {
 // as [ruleset.WithProfile].
 func WithProfile(name string, r ruleset.Rule) Option {
 	return func(c *config) error {
-		c.rules = append(c.rules, aspect.WithProfile(name, r))
-		return nil
-	}
-}
-
-// eachRoute parses routes and calls do for each; the error has every problem.
-func (c *config) eachRoute(option string, routes []string, do func(ruleset.Endpoint) error) error {
-	var errs []error
-	for _, text := range routes {
-		e := canonical(ruleset.HTTP(text))
-		err := exactRoute(e)
-		if err == nil {
-			err = do(e)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: route %q: %w", option, text, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// exactRoute says what is wrong with a route that is not one method and one path.
-func exactRoute(e ruleset.Endpoint) error {
-	switch {
-	case !methodName.MatchString(e.Method) || !strings.HasPrefix(e.Path, "/"):
-		return errors.New(`write a method and a path, such as "POST /orders/:id/pay"`)
-	case strings.HasSuffix(e.Path, "/*"):
-		return errors.New("name each route, without wildcards")
-	default:
+		c.aspect = append(c.aspect, aspect.WithProfile(name, r))
 		return nil
 	}
 }

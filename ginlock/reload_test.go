@@ -233,7 +233,7 @@ func TestReload_TellsObserversWhatCameAndWent(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
 	guard := newGuard(t, ginlock.WithObserver(rec))
-	p := &pushed{set: yaml(t, "rules:\n  - {http: POST /a, name: one, key: x}\n  - {http: POST /b, name: two, key: x}\n")}
+	p := &pushed{set: yaml(t, "rules:\n  - {http: POST /a, name: one, key: \"#{route}\"}\n  - {http: POST /b, name: two, key: \"#{route}\"}\n")}
 	r := gin.New()
 	r.Use(guard.Middleware(p))
 	for _, path := range []string{"/a", "/b", "/c"} {
@@ -257,7 +257,7 @@ func TestReload_TellsObserversWhatCameAndWent(t *testing.T) {
 		t.Fatal("accepted")
 	}
 	wantRules("refused", nil)
-	p.reload(t, "unmatched: warn\nrules:\n  - {http: POST /a, name: one, key: x, disabled: true}\n  - {http: POST /c, name: three, key: x}\n  - {http: POST /d, key: x}\n")
+	p.reload(t, "unmatched: warn\nrules:\n  - {http: POST /a, name: one, key: \"#{route}\", disabled: true}\n  - {http: POST /c, name: three, key: \"#{route}\"}\n  - {http: POST /d, key: \"#{route}\"}\n")
 	wantRules("reloaded", map[string]bool{"one /a": false, "two /b": true, "three /c": false})
 	want(t, "warnings", len(rec.warnings), 1)
 	wantText(t, rec.warnings[0], "locks.yaml:5", "POST /d", "matches no route")

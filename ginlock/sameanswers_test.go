@@ -1,6 +1,7 @@
 package ginlock_test
 
 import (
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -30,12 +31,17 @@ func goSet(t testing.TB, rules []ruleset.Rule, opts ...ruleset.Option) *ruleset.
 // the field.
 func TestYAML_AnswersAsGo(t *testing.T) {
 	t.Parallel()
+	bare := ruleset.Rule{Endpoint: ruleset.Route(http.MethodPost, "/pay"), Key: payTemplate}
+	inBare := transcript(t, goSet(t, []ruleset.Rule{bare})) // once for all whose rule is that
 	for _, tt := range sameRules {
 		t.Run(strings.Join(tt.yaml, ", "), func(t *testing.T) {
 			t.Parallel()
 			inGo := transcript(t, goSet(t, []ruleset.Rule{tt.goRule()}))
 			want(t, "in YAML", transcript(t, yaml(t, tt.file())), inGo)
-			plain := transcript(t, goSet(t, []ruleset.Rule{tt.plain()}))
+			plain := inBare
+			if rule := tt.plain(); !reflect.DeepEqual(rule, bare) {
+				plain = transcript(t, goSet(t, []ruleset.Rule{rule}))
+			}
 			if (plain == inGo) != tt.same {
 				t.Errorf("%s changes nothing: %t, want %t:\n%s", tt.field, plain == inGo, tt.same, plain)
 			}

@@ -33,32 +33,26 @@ func (s requestScope) leave(c *gin.Context) {
 	c.Request = s.before
 }
 
-// ownerScope is the time in which gin's own context, passed on as a
-// [context.Context], leads to the holds.
-type ownerScope struct {
-	before     any
-	had, added bool
-}
-
-// enterOwner lets c lead to the holds of ctx. Where the engine has
-// ContextWithFallback it does so already, and must go on to: an entry of ours would
-// hide holds that handlers take themselves.
-func enterOwner(ctx context.Context, c *gin.Context) (s ownerScope) {
+// enterOwner lets gin's own context, passed on as a [context.Context], lead to the holds of
+// ctx until leave. Where the engine has ContextWithFallback it does so already, and must go
+// on to: an entry of ours would hide holds that handlers take themselves.
+func enterOwner(ctx context.Context, c *gin.Context) (leave func()) {
 	owner := ctx.Value(core.ContextKey)
 	if owner == nil || c.Value(core.ContextKey) == owner {
-		return s
+		return func() {}
 	}
-	s.added = true
-	s.before, s.had = c.Get(core.ContextKey)
-	c.Set(core.ContextKey, owner)
-	return s
+	return enterKey(c, core.ContextKey, owner)
 }
 
-func (s ownerScope) leave(c *gin.Context) {
-	switch {
-	case s.had:
-		c.Set(core.ContextKey, s.before)
-	case s.added:
-		c.Delete(core.ContextKey)
+// enterKey gives a key of gin's context a value until leave.
+func enterKey(c *gin.Context, key, value any) (leave func()) {
+	before, had := c.Get(key)
+	c.Set(key, value)
+	return func() {
+		if had {
+			c.Set(key, before)
+			return
+		}
+		c.Delete(key)
 	}
 }

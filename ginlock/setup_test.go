@@ -170,7 +170,7 @@ func (s *shop) held(t testing.TB, key string) bool {
 	return len(state.Holders) > 0
 }
 
-// record keeps what the observers were told.
+// record keeps what the observers were notified of.
 type record struct {
 	mu        sync.Mutex
 	rules     []aspect.RuleInfo

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 const addressVariable = "client_ip"
@@ -21,7 +21,7 @@ func (k *check) addresses(engine *gin.Engine, chained []*chained) {
 		return
 	}
 	for _, r := range routesOf(engine) {
-		if slices.ContainsFunc(k.at(r.Endpoint), (*endpoint).usesAddress) {
+		if slices.ContainsFunc(k.guard.routes.At(r.Endpoint), usesAddress) {
 			k.warnOfAddress(r.Endpoint, "")
 		}
 	}
@@ -33,31 +33,17 @@ func (k *check) addresses(engine *gin.Engine, chained []*chained) {
 }
 
 func (k *check) warnOfAddress(e ruleset.Endpoint, where string) {
-	k.warnings = append(k.warnings, &ruleset.Problem{
+	k.report.Warn(e, &ruleset.Problem{
 		Endpoint: e,
 		Message: where + "any client can choose its client_ip, and with it the lock: the engine believes what every address says in a header, " +
 			"which is gin's default: call SetTrustedProxies with the proxies that there are, or with nil; or give WithClientIP",
 	})
 }
 
-// at are the endpoints of Handle and Middleware for a route.
-func (k *check) at(r ruleset.Endpoint) []*endpoint {
-	list := slices.Clone(k.placed[r])
-	for _, set := range k.sets {
-		if e := set.table.at(r); e != nil {
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
-func (e *endpoint) usesAddress() bool { return e.broken == nil && e.point.Uses(addressVariable) }
+func usesAddress(e *httpcall.Entry) bool { return e.Err == nil && e.Point.Uses(addressVariable) }
 
 // usesAddress judges rules whose routes only requests tell.
-func (h *chained) usesAddress() bool {
-	none := ruleset.Route("*", "*")
-	return h.guard.compileWith(none, httpvars.Config{AnyPathParam: true}, compiling(h.guard.trial, none, h.rules)).usesAddress()
-}
+func (h *chained) usesAddress() bool { return usesAddress(h.guard.put(noRoute.Endpoint, h.rules)) }
 
 // believesEverybody asks the engine for the client of requests from addresses that have
 // nothing in common, in a header of which another one is named. With a platform, who

@@ -14,7 +14,7 @@ import (
 func TestCheck_WarnsOfAClientIPThatAnyClientChooses(t *testing.T) {
 	t.Parallel()
 	byAddress := ruleset.Rule{Key: "ip:#{client_ip}"}
-	inCondition := ruleset.Rule{Key: "order", When: `client_ip != "192.0.2.1"`}
+	inCondition := ruleset.Rule{Key: "order:#{path.id}", When: `client_ip != "192.0.2.1"`}
 	guards := map[string]func(t *testing.T, g *ginlock.Guard, r *gin.Engine){
 		"Handle": func(t *testing.T, g *ginlock.Guard, r *gin.Engine) {
 			want(t, "Handle", g.Handle(r, "POST", payPath, byAddress, ok), nil)
@@ -79,4 +79,29 @@ func TestCheck_DoesNotWarnOfAnAddressOfItsOwn(t *testing.T) {
 	want(t, "Handle", g.Handle(r, "POST", payPath, ruleset.Rule{Key: "ip:#{client_ip}"}, ok), nil)
 	want(t, "Check", g.Check(r), nil)
 	want(t, "warnings", len(rec.warnings), 0)
+}
+
+// Start-up says what interlock check says.
+func TestCheck_WarnsOfConstantKeys(t *testing.T) {
+	t.Parallel()
+	rec := &record{}
+	g, r := newGuard(t, ginlock.WithObserver(rec)), gin.New()
+	set, err := ruleset.NewSet([]ruleset.Rule{
+		{Endpoint: ruleset.HTTP("* /reports/*"), Key: "report"},
+		{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}"},
+	})
+	want(t, "NewSet", err, nil)
+	r.Use(g.Middleware(set))
+	want(t, "Handle", g.Handle(r, "POST", "/import/:file", ruleset.Rule{Key: "import"}, ok), nil)
+	want(t, "warnings before Check, which not every program calls", len(rec.warnings), 1)
+	for _, path := range []string{"/reports/daily", "/reports/weekly", "/orders/:id/pay"} {
+		r.POST(path, ok)
+	}
+	want(t, "Check", g.Check(r), nil)
+	want(t, "warnings", len(rec.warnings), 2)
+	for i, parts := range [][]string{{`"import" is one lock for all requests`, "#{path.file}"}, {`"report" is one lock for all requests`, "* /reports/*"}} {
+		for _, part := range parts {
+			want(t, "it says "+part, strings.Contains(rec.warnings[i].Error(), part), true)
+		}
+	}
 }

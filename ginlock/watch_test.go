@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
 
 // attempts are the reloads of a watched file.
@@ -44,32 +44,6 @@ func (a attempts) of(t testing.TB, text string) error {
 	}
 }
 
-// replaceFile puts text in the place of a file by renaming.
-func replaceFile(t testing.TB, dir, text string) {
-	t.Helper()
-	next := filepath.Join(dir, "next")
-	writeFile(t, next, text)
-	must(t, os.Rename(next, filepath.Join(dir, "locks.yaml")))
-}
-
-// replaceLink puts text behind a symbolic link, as Kubernetes does it.
-func replaceLink(t testing.TB, dir, text string) {
-	t.Helper()
-	version := t.TempDir()
-	writeFile(t, filepath.Join(version, "locks.yaml"), text)
-	next := filepath.Join(dir, "..next")
-	must(t, os.Symlink(version, next))
-	must(t, os.Rename(next, filepath.Join(dir, "..data")))
-	if _, err := os.Lstat(filepath.Join(dir, "locks.yaml")); err != nil {
-		must(t, os.Symlink(filepath.Join("..data", "locks.yaml"), filepath.Join(dir, "locks.yaml")))
-	}
-}
-
-func writeFile(t testing.TB, path, text string) {
-	t.Helper()
-	must(t, os.WriteFile(path, []byte(text), 0o600))
-}
-
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -83,7 +57,7 @@ func twoRules(n int) string {
 	return "allow_rekey: true\nrules:\n" + fmt.Sprintf(rule, "outer", n) + fmt.Sprintf(rule, "inner", n)
 }
 
-const files = 8
+const files = 6
 
 // heldOf answers with the locks that a request holds of any file.
 func heldOf(c *gin.Context) {
@@ -113,17 +87,17 @@ func badFiles() []badFile {
 	}
 }
 
-// Rules change under 32 callers: every request is answered, and all of its rules are
+// Rules change under 8 callers: every request is answered, and all of its rules are
 // of one file.
 func TestReload_UnderConcurrentCallers(t *testing.T) {
 	t.Parallel()
-	for name, replace := range map[string]func(t testing.TB, dir, text string){"rename": replaceFile, "symbolic link": replaceLink} {
+	for name, replace := range map[string]func(t testing.TB, path, text string){"rename": rulesettest.Replace, "symbolic link": rulesettest.Mount} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, srv := tcp(t)
-			dir, seen := t.TempDir(), make(attempts, 1000)
-			replace(t, dir, twoRules(files-1))
-			live, err := ruleset.Watch(filepath.Join(dir, "locks.yaml"), ruleset.WithReloadObserver(seen))
+			file, seen := filepath.Join(t.TempDir(), "locks.yaml"), make(attempts, 1000)
+			replace(t, file, twoRules(files-1))
+			live, err := ruleset.Watch(file, ruleset.WithReloadObserver(seen))
 			must(t, err)
 			defer live.Close()
 			s.engine.Use(s.guard.Middleware(live))
@@ -132,24 +106,24 @@ func TestReload_UnderConcurrentCallers(t *testing.T) {
 
 			c := startCallers(srv.URL)
 			for n := range files {
-				replace(t, dir, twoRules(n))
+				replace(t, file, twoRules(n))
 				must(t, seen.of(t, twoRules(n)))
 				bad := badFiles()[n%len(badFiles())]
 				text := fmt.Sprintf("%s# after %d\n", bad.text, n)
-				replace(t, dir, text)
+				replace(t, file, text)
 				wantText(t, seen.of(t, text), bad.says)
 			}
 			for n := range 100 { // faster than they are loaded
-				replace(t, dir, twoRules(n%files))
+				replace(t, file, twoRules(n%files))
 			}
 			last := twoRules(3) + "# the last\n"
-			replace(t, dir, last)
+			replace(t, file, last)
 			must(t, seen.of(t, last))
 			c.stop(t)
 
 			want(t, "in the end", c.once(t, "1"), "outer-3 inner-3")
 			for _, text := range []string{"disabled: true\n" + twoRules(3), "dry_run: true\n" + twoRules(3)} {
-				replace(t, dir, text)
+				replace(t, file, text)
 				must(t, seen.of(t, text))
 				want(t, text, c.once(t, "1"), "")
 			}
@@ -157,7 +131,7 @@ func TestReload_UnderConcurrentCallers(t *testing.T) {
 	}
 }
 
-// callers are 32 clients that go on until they are stopped.
+// callers are 8 clients that go on until they are stopped.
 type callers struct {
 	url    string
 	client *http.Client
@@ -169,7 +143,7 @@ type callers struct {
 }
 
 func startCallers(url string) *callers {
-	const count = 32
+	const count = 8
 	c := &callers{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: count}}, answers: map[string]int{}}
 	for i := range count {
 		c.wg.Go(func() {

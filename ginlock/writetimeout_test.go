@@ -83,7 +83,7 @@ func TestWriteTimeout_LeavesTheHandlerAlone(t *testing.T) {
 	})
 }
 
-// A lock that comes free during what is left of the wait is had.
+// A lock that comes free during what is left of the wait is acquired.
 func TestWriteTimeout_LockInTimeIsHad(t *testing.T) {
 	t.Parallel()
 	serving(t, writeTimeout(10*time.Second), func(t *testing.T, s *online) {

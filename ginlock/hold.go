@@ -1,0 +1,48 @@
+package ginlock
+
+import (
+	"context"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
+)
+
+// Hold gives the lock under which the handler of c runs: of several the one taken
+// last; of further ones [core.Held] tells. It is nil outside a guard and where the
+// handler runs without a lock; Release of nil is core.ErrNotHeld.
+//
+// With [ruleset.Fenced], or with Token in a rule, its Token is larger than that of every holder
+// before. A store that knows it refuses the write of a holder that was paused beyond its lease:
+//
+//	db.ExecContext(ctx, `UPDATE orders SET paid = true, token = $1 WHERE id = $2 AND token < $1`, ginlock.Hold(c).Token(), id)
+//
+// Where that changes no row, a later holder has written already.
+//
+// The handler may release it early, after which its context has ended (see [Caller]), or hand it
+// over to work that outlives the request. The guard then leaves it alone.
+func Hold(c *gin.Context) *core.Hold {
+	f, _ := router{c: c}.Outer()
+	return f.Hold()
+}
+
+// Caller gives the context of the request as it came to the guard whose lock [Hold] gives:
+// what a handler goes on with after it released that early, when the request's own context
+// has ended. Without a lock it is the request's own.
+func Caller(c *gin.Context) context.Context {
+	f, _ := router{c: c}.Outer()
+	return f.Caller(c.Request.Context())
+}
+
+// frameKey is where the innermost frame is found in the keys of gin's context, which
+// engine.HandleContext clears. The context of the request leads to it, too.
+type frameKey struct{}
+
+// frameOf is the innermost guard since the request was dispatched, be it anew: it may
+// be for another resource then, and is no longer what the guards before it have seen.
+func frameOf(c *gin.Context) *httpcall.Frame {
+	value, _ := c.Get(frameKey{})
+	f, _ := value.(*httpcall.Frame) //nolint:errcheck // nil is the answer
+	return f
+}
