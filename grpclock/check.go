@@ -1,12 +1,9 @@
 package grpclock
 
 import (
-	"maps"
-	"slices"
-
 	"google.golang.org/grpc"
 
-	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
 // Server is what [Guard.Check] asks for the registered services: a *grpc.Server.
@@ -34,48 +31,14 @@ type Server interface {
 // unknown-service handler are not registered, so rules for them are reported: such a
 // server goes without Check.
 func (g *Guard) Check(servers ...Server) error {
-	done := false
-	cancel, err := g.rules.Subscribe(func(*ruleset.Set) (func(), error) {
-		if done { // a reload before cancel
-			return func() {}, nil
-		}
-		done = true
-		return func() {}, g.check(servers)
-	})
-	if err != nil {
-		return err
-	}
-	cancel()
-	return nil
-}
-
-// check is Check. No reload falls between its parts.
-func (g *Guard) check(servers []Server) error {
-	methods := registered(servers)
-	g.registered.Store(&methods)
-	t := g.learn(methods...)
-	c := g.newChecker(t.set)
-	for _, k := range methods {
-		c.compiled(k, t.methods[k])
-	}
-	c.mixedKinds(t, methods)
-	warnings := c.judge(methods)
-	c.serverFirst(methods)
-	g.aspect.Warn(warnings...)
-	return ruleset.Invalid(c.problems()...)
-}
-
-// registered lists the methods of servers, in the order of their names.
-func registered(servers []Server) []methodKey {
-	list := []methodKey{}
+	var keys []methodrules.Key
 	for _, s := range servers {
-		services := s.GetServiceInfo()
-		for _, service := range slices.Sorted(maps.Keys(services)) {
-			for _, m := range services[service].Methods {
-				list = append(list, methodKey{"/" + service + "/" + m.Name, shape{client: m.IsClientStream, server: m.IsServerStream}})
+		for service, info := range s.GetServiceInfo() {
+			for _, m := range info.Methods {
+				shape := methodrules.Shape{Client: m.IsClientStream, Server: m.IsServerStream}
+				keys = append(keys, methodrules.Key{Path: "/" + service + "/" + m.Name, Shape: shape})
 			}
 		}
 	}
-	slices.SortFunc(list, byPath)
-	return slices.Compact(list)
+	return g.methods.Check(keys)
 }

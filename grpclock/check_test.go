@@ -3,9 +3,6 @@ package grpclock_test
 import (
 	"context"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
+	"gotest.tools/v3/golden"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
@@ -25,26 +23,6 @@ import (
 	"github.com/interlock-go/interlock/grpclock"
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares a text with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("got:\n%s\nwant (go test -update writes it):\n%s", got, want)
-	}
-}
 
 func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
@@ -70,7 +48,7 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 	if _, ok := errors.AsType[*ruleset.InvalidError](err); !ok {
 		t.Fatalf("got %v, want a *ruleset.InvalidError", err)
 	}
-	golden(t, "check", err.Error()+"\n")
+	golden.Assert(t, err.Error()+"\n", "check.golden")
 }
 
 func TestCheck_JudgesOnlyGRPCRules(t *testing.T) {
@@ -97,6 +75,23 @@ func TestCheck_SeveralServersOfOneGuard(t *testing.T) {
 		t.Error("the rule of the other server was not reported")
 	}
 	if err := b.guard.Check(b.server, undescribed(b.guard, "admin.Till", "Close")); err != nil {
+		t.Error(err)
+	}
+}
+
+// services is a server that only tells what it has registered.
+type services map[string]grpc.ServiceInfo
+
+func (s services) GetServiceInfo() map[string]grpc.ServiceInfo { return s }
+
+// A proxy in front of another server of the program has its methods as streams.
+func TestCheck_AMethodInTwoShapesHasItsRulesOnce(t *testing.T) {
+	t.Parallel()
+	method := func(streams bool) services {
+		return services{"admin.Till": {Methods: []grpc.MethodInfo{{Name: "Close", IsClientStream: streams, IsServerStream: streams}}}}
+	}
+	b := prepare(t, &shop{}, grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/admin.Till/Close"), Key: "till"}))
+	if err := b.guard.Check(method(false), method(true)); err != nil {
 		t.Error(err)
 	}
 }
@@ -140,7 +135,7 @@ func TestUndescribedMethod_NeedsNeitherMessageNorReply(t *testing.T) {
 		ruleset.Rule{Endpoint: endpoint, Name: "message", Key: "till:#{req.id}"},
 		ruleset.Rule{Endpoint: endpoint, Name: "reply", Key: "till", OnBusy: failpolicy.Skip},
 	))
-	golden(t, "undescribed", b.guard.Check(undescribed(b.guard, "admin.Till", "Close")).Error()+"\n")
+	golden.Assert(t, b.guard.Check(undescribed(b.guard, "admin.Till", "Close")).Error()+"\n", "undescribed.golden")
 
 	b = prepare(t, &shop{}, grpclock.WithRules(ruleset.Rule{Endpoint: endpoint, Key: "till:#{method}", WaitTime: ruleset.NoWait}))
 	b.server = undescribed(b.guard, "admin.Till", "Close")
@@ -222,7 +217,7 @@ func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	golden(t, "options", err.Error()+"\n")
+	golden.Assert(t, err.Error()+"\n", "options.golden")
 
 	_, err = grpclock.New(nil, grpclock.WithRules(
 		ruleset.Rule{Key: "no endpoint"},
@@ -230,7 +225,7 @@ func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("got no error")
 	}
-	golden(t, "rules", err.Error()+"\n")
+	golden.Assert(t, err.Error()+"\n", "rules.golden")
 }
 
 func TestWithVariable_RefusesTypesWithoutAText(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
 )
 
 // Hold gives the lock under which the handler of ctx runs: of several the one taken
@@ -11,7 +12,7 @@ import (
 // handler runs without a lock; Release of nil is [core.ErrNotHeld].
 //
 // With [ruleset.Fenced], or with Token in a rule, its Token is larger than that of every holder
-// before. A store that is told of it refuses the write of a holder that was paused beyond its lease:
+// before. A store that knows it refuses the write of a holder that was paused beyond its lease:
 //
 //	db.ExecContext(ctx, `UPDATE orders SET paid = true, token = $1 WHERE id = $2 AND token < $1`, grpclock.Hold(ctx).Token(), id)
 //
@@ -20,20 +21,9 @@ import (
 // The handler may release it early, after which its context has ended (see [Caller]),
 // refresh it, or hand it over to work that outlives the call. The guard then leaves it
 // alone.
-func Hold(ctx context.Context) *core.Hold {
-	p := passageOf(ctx).granted()
-	if p == nil || detached(ctx) {
-		return nil
-	}
-	return p.hold
-}
+func Hold(ctx context.Context) *core.Hold { return methodcall.Hold(ctx) }
 
 // Caller gives the context of the call as it came to the interceptor: what a handler
 // goes on with after it released its lock early, when its own context has ended. It
 // carries no lock of this guard. Without a lock it is ctx itself.
-func Caller(ctx context.Context) context.Context {
-	if p := passageOf(ctx).granted(); p != nil {
-		return p.caller
-	}
-	return ctx
-}
+func Caller(ctx context.Context) context.Context { return methodcall.Caller(ctx) }

@@ -1,6 +1,6 @@
 // Package grpclock puts distributed locks around gRPC methods: a rule names a
-// method, a key over its request, and what the caller gets when the lock is not
-// had. It has interceptors for a server; core/aspect does the rest.
+// method, a key over its request, and what the caller gets when the lock is
+// not acquired. It has interceptors for a server; core/aspect does the rest.
 //
 //	guard, err := grpclock.New(locks, grpclock.WithRules(ruleset.Rule{
 //		Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay"),
@@ -9,10 +9,10 @@
 //	…
 //	server := grpc.NewServer(
 //		grpc.ChainUnaryInterceptor(recovery, authentication, guard.UnaryServerInterceptor()),
-//		grpc.ChainStreamInterceptor(recovery, authentication, guard.StreamServerInterceptor()),
+//		grpc.ChainStreamInterceptor(guard.StreamServerInterceptor()),
 //	)
 //	orders.RegisterOrdersServer(server, shop)
-//	if err := guard.Check(server); err != nil { … }
+//	err = guard.Check(server)
 //
 // # Rules
 //
@@ -26,16 +26,31 @@
 //	  }
 //	}
 //
-// The folder grpclock/proto of this module is the import root of that file, which says
-// what each field means. Nothing is registered by hand: the guard asks the descriptor
+// "interlock proto -o third_party" writes that file below an import root of yours; it says
+// what each field means:
+//
+//	protoc -I . -I third_party --go_out=. --go-grpc_out=. shop.proto
+//
+// With buf third_party is a module of its own in buf.yaml, and code is made of yours only:
+//
+//	# buf.yaml
+//	version: v2
+//	modules: [{path: ., excludes: [third_party]}, {path: third_party}]
+//
+//	# buf.gen.yaml, besides its plugins
+//	version: v2
+//	inputs: [{directory: ., paths: [shop.proto]}]
+//
+// Other languages ignore the option, and need only the file to compile. Nothing is
+// registered by hand: the guard asks the descriptor
 // of every method that is called. Two options are two rules, which need names; their
 // locks are taken in that order.
 //
 // Or it stands in a rule file, in YAML, which [WithSet] takes:
 //
-//	locks, err := ruleset.Watch("locks.yaml")
+//	rules, err := ruleset.Watch("locks.yaml")
 //	…
-//	guard, err := grpclock.New(client, grpclock.WithSet(locks))
+//	guard, err := grpclock.New(locks, grpclock.WithSet(rules))
 //
 // Or in code: [WithRules], or with a rule file [ruleset.WithRules]. One rule may be
 // declared in all three places. Options are laid over code and the file over both,
@@ -92,7 +107,7 @@
 //     tell who speaks first, so [Guard.Check] cannot find that mistake by itself.
 //     Name such methods with [WithServerFirst], and it does.
 //
-// # When the lock is not had
+// # When the lock is not acquired
 //
 //	error          the cause's status, or the rule's; one ErrorInfo with the domain
 //	               "interlock"; where a retry makes sense RetryInfo, and the trailer

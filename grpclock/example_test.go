@@ -185,7 +185,7 @@ func ExampleGuard_Check() {
 	// 	  | order:#{req.ordr_id}
 	// 	  |             ^
 	// 	  write req.order_id
-	// 	rule of grpc /shop.v1.Orders/Trak: Endpoint: no method "/shop.v1.Orders/Trak" is registered: did you mean "/shop.v1.Orders/Track"?
+	// 	rule of grpc /shop.v1.Orders/Trak: Endpoint: matches no method: did you mean "/shop.v1.Orders/Track"?
 }
 
 // A handler that needs the lock for its first part only.
@@ -234,5 +234,5 @@ rules:
 	shoppb.RegisterOrdersServer(server, &shop{})
 	fmt.Println(guard.Check(server))
 	// Output:
-	// ruleset: locks.yaml:6:11: rule of grpc /shop.v1.Orders/Trak: grpc: no method "/shop.v1.Orders/Trak" is registered: did you mean "/shop.v1.Orders/Track"?
+	// ruleset: locks.yaml:6:11: rule of grpc /shop.v1.Orders/Trak: grpc: matches no method: did you mean "/shop.v1.Orders/Track"?
 }

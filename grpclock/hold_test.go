@@ -201,7 +201,7 @@ func TestSeveralRules_AreTakenInOrderAndAllFreed(t *testing.T) {
 		t.Errorf("got %v, want ABORTED", got.err)
 	}
 	if b.held("order:1") {
-		t.Error("the first lock was kept though the second was not had")
+		t.Error("the first lock was kept though the second was not acquired")
 	}
 }
 

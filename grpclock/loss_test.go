@@ -38,8 +38,17 @@ func wantLost(t *testing.T, err error) {
 	}
 }
 
-// untilLost waits for the end of a handler's context.
+// untilLost has the lease of a handler end now, and waits for the end of its context.
 func untilLost(t *testing.T, ctx context.Context) {
+	t.Helper()
+	if err := grpclock.Hold(ctx).Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
+		t.Errorf("Refresh: %v", err)
+	}
+	untilNoticed(t, ctx)
+}
+
+// untilNoticed waits for the end of a handler's context.
+func untilNoticed(t *testing.T, ctx context.Context) {
 	t.Helper()
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), core.ErrLost) {

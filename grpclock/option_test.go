@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
+	"gotest.tools/v3/golden"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock"
@@ -133,7 +134,7 @@ func TestOptions_MistakesStopTheStart(t *testing.T) {
 		}
 		text.WriteString(pay + "\n" + err.Error() + "\n\n")
 	}
-	golden(t, "proto", text.String())
+	golden.Assert(t, text.String(), "proto.golden")
 }
 
 // Generated code has no lines, but names the file.

@@ -108,7 +108,7 @@ func TestReload_RefusesWhatCheckWouldNotPass(t *testing.T) {
 		"fallback":             {tillFile("Skip", `on_busy: fallback, fallback: qeue`), `write "queue"`},
 		"response":             {tillFile("Skip", `on_busy: null_response, response: '{"txt": "a"}'`), "unknown field"},
 		"unknown method":       {tillFile("Skp", `key: k`), `did you mean "/till.v1.Till/Skip"?`},
-		"uncovered":            {"uncovered: error\n" + tillFile("Skip", good), "rule of grpc /till.v1.Till/Plain: there is none"},
+		"uncovered":            {"uncovered: error\n" + tillFile("Skip", good), "rule of grpc /till.v1.Till/Plain: missing, and"},
 		"name of no option":    {tillFile("Both", `name: itm, wait_time: 1s`), `give its name: "day" or "item"`},
 		"another lock":         {tillFile("Refuse", `key: "new:#{req.item}"`), "allow_rekey"},
 		"another prefix":       {tillFile("Refuse", `prefix: "new:"`), "allow_rekey"},
@@ -173,7 +173,7 @@ func TestReload_IsOfAllGuardsOrOfNone(t *testing.T) {
 	}
 }
 
-// told collects the rules that observers are told of.
+// told collects the rules that observers are notified of.
 type told struct {
 	mu   sync.Mutex
 	list []string
@@ -222,7 +222,7 @@ func TestReload_TellsObserversOfRulesAndWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("after a reload", "gone: /late.v1.Orders/Chat chat", "/late.v1.Orders/Pay /late.v1.Orders/Pay")
-	if got := warned.text(); !strings.Contains(got, `did you mean "/late.v1.Orders/Pay"?`) || !strings.Contains(got, "/late.v1.Orders/Chat: there is none") {
+	if got := warned.text(); !strings.Contains(got, `did you mean "/late.v1.Orders/Pay"?`) || !strings.Contains(got, "/late.v1.Orders/Chat: missing, and") {
 		t.Errorf("warned of %q", got)
 	}
 }

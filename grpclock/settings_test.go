@@ -31,11 +31,25 @@ func (w *warnings) text() string {
 	return strings.Join(w.list, "\n")
 }
 
+// byConstantKeys is the text without the warnings of keys that all requests share, and
+// those.
+func (w *warnings) byConstantKeys() (others, constant string) {
+	var texts [2][]string
+	for text := range strings.Lines(w.text()) {
+		i := 0
+		if strings.Contains(text, "is one lock for all requests") {
+			i = 1
+		}
+		texts[i] = append(texts[i], strings.TrimSuffix(text, "\n"))
+	}
+	return strings.Join(texts[0], "\n"), strings.Join(texts[1], "\n")
+}
+
 func TestSettings_UnmatchedAndUncoveredAreAsSevereAsTheFileSays(t *testing.T) {
 	t.Parallel()
 	const (
-		unmatched = `locks.yaml:3:12: rule of grpc /till.v1.Till/Plan: grpc: no method "/till.v1.Till/Plan" is registered: did you mean "/till.v1.Till/Plain"?`
-		uncovered = `rule of grpc /till.v1.Till/Plain: there is none: declare one, or write none: true`
+		unmatched = `locks.yaml:3:12: rule of grpc /till.v1.Till/Plan: grpc: matches no method: did you mean "/till.v1.Till/Plain"?`
+		uncovered = `rule of grpc /till.v1.Till/Plain: missing, and the method may change something: add a rule, or write `
 		rules     = "rules:\n  - {grpc: /till.v1.Till/Plan, key: k}\n"
 	)
 	for _, tt := range []struct {
@@ -64,7 +78,11 @@ func TestSettings_UnmatchedAndUncoveredAreAsSevereAsTheFileSays(t *testing.T) {
 			if !strings.Contains(text, tt.err) || (text == "") != (tt.err == "") || strings.Contains(text, "\n") {
 				t.Errorf("got error %q, want one with %q", text, tt.err)
 			}
-			if got := seen.text(); !strings.Contains(got, tt.warning) || (got == "") != (tt.warning == "") || strings.Contains(got, "\n") {
+			got, constant := seen.byConstantKeys()
+			if !strings.Contains(constant, `tillpb/till.proto: rule "day" of grpc /till.v1.Till/Both: key: "till:day" is one lock`) {
+				t.Errorf("got warnings %q of constant keys, want that of the .proto", constant)
+			}
+			if !strings.Contains(got, tt.warning) || (got == "") != (tt.warning == "") || strings.Contains(got, "\n") {
 				t.Errorf("got warnings %q, want one with %q", got, tt.warning)
 			}
 		})

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 	"github.com/interlock-go/interlock/grpclock"
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
@@ -50,37 +50,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func writeRules(t testing.TB, path, text string) {
-	t.Helper()
-	must(t, os.WriteFile(path, []byte(text), 0o600))
-}
-
-// renamed puts text in the place of the file by renaming another one.
-func renamed(t testing.TB, dir, text string) {
-	t.Helper()
-	next := filepath.Join(dir, "next")
-	writeRules(t, next, text)
-	must(t, os.Rename(next, filepath.Join(dir, "locks.yaml")))
-}
-
-// relinked puts text behind a symbolic link to a directory, as Kubernetes does it.
-func relinked(t testing.TB, dir, text string) {
-	t.Helper()
-	version := t.TempDir()
-	writeRules(t, filepath.Join(version, "locks.yaml"), text)
-	next := filepath.Join(dir, "..next")
-	must(t, os.Symlink(version, next))
-	must(t, os.Rename(next, filepath.Join(dir, "..data")))
-	if path := filepath.Join(dir, "locks.yaml"); !exists(path) {
-		must(t, os.Symlink(filepath.Join("..data", "locks.yaml"), path))
-	}
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
 const versions = 4
 
 // twoLocks is a rule file whose two rules say by their keys which version they are of.
@@ -106,12 +75,12 @@ func heldLocks(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, e
 // of one version.
 func TestReload_OfAWatchedFileUnderCallers(t *testing.T) {
 	t.Parallel()
-	for name, replace := range map[string]func(t testing.TB, dir, text string){"rename": renamed, "symbolic link": relinked} {
+	for name, replace := range map[string]func(t testing.TB, path, text string){"rename": rulesettest.Replace, "symbolic link": rulesettest.Mount} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, seen := t.TempDir(), make(attempts, 1000)
-			replace(t, dir, twoLocks(versions-1))
-			live, err := ruleset.Watch(filepath.Join(dir, "locks.yaml"), ruleset.WithReloadObserver(seen))
+			file, seen := filepath.Join(t.TempDir(), "locks.yaml"), make(attempts, 1000)
+			replace(t, file, twoLocks(versions-1))
+			live, err := ruleset.Watch(file, ruleset.WithReloadObserver(seen))
 			must(t, err)
 			t.Cleanup(func() { _ = live.Close() })
 			b := setup(t, &shop{pay: heldLocks}, grpclock.WithSet(live))
@@ -119,11 +88,11 @@ func TestReload_OfAWatchedFileUnderCallers(t *testing.T) {
 			c := startCallers(b)
 			t.Cleanup(c.end)
 			for v := range versions {
-				replace(t, dir, twoLocks(v))
+				replace(t, file, twoLocks(v))
 				must(t, seen.of(t, twoLocks(v)))
 				b.call(t.Context(), "Pay", "new").check(t, fmt.Sprintf("outer-%[1]d inner-%[1]d", v))
 				bad := strings.Replace(twoLocks(v), "req.order_id", "req.order_di", 1)
-				replace(t, dir, bad)
+				replace(t, file, bad)
 				if err := seen.of(t, bad); err == nil || !strings.Contains(err.Error(), "write req.order_id") {
 					t.Errorf("a broken file: got %v", err)
 				}
@@ -132,7 +101,7 @@ func TestReload_OfAWatchedFileUnderCallers(t *testing.T) {
 
 			for _, head := range []string{"disabled: true\n", "dry_run: true\n"} {
 				text := head + twoLocks(0)
-				replace(t, dir, text)
+				replace(t, file, text)
 				must(t, seen.of(t, text))
 				b.call(t.Context(), "Pay", "new").check(t, "")
 			}

@@ -48,7 +48,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Strategy says what to do when the lock is not had.
+// Strategy says what to do when the lock is not acquired.
 type Strategy int32
 
 const (

@@ -39,18 +39,15 @@ func All(files Files) []Method {
 		for i := range services.Len() {
 			methods := services.Get(i).Methods()
 			for j := range methods.Len() {
-				list = append(list, methodOf(methods.Get(j)))
+				m := methods.Get(j)
+				rules, problems := Of(m)
+				list = append(list, Method{Descriptor: m, FullMethod: FullMethod(m), Rules: rules, Problems: problems})
 			}
 		}
 		return true
 	})
 	slices.SortFunc(list, func(a, b Method) int { return cmp.Compare(a.FullMethod, b.FullMethod) })
 	return list
-}
-
-func methodOf(m protoreflect.MethodDescriptor) Method {
-	rules, problems := Of(m)
-	return Method{Descriptor: m, FullMethod: FullMethod(m), Rules: rules, Problems: problems}
 }
 
 // NeedsRule reports whether a method that has no rule is uncovered in the sense of

@@ -27,10 +27,10 @@ func Of(m protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem
 	var rules []ruleset.Declared
 	var problems []*ruleset.Problem
 	for i, lock := range locks {
-		r := newReader(m, i)
+		r := newReader(m, i, lock.GetName())
 		r.read(lock.ProtoReflect())
 		rules = append(rules, r.declared)
-		problems = append(problems, r.named()...)
+		problems = append(problems, r.problems...)
 	}
 	return rules, problems
 }
@@ -44,12 +44,16 @@ func locksOf(options proto.Message) ([]*lockpb.Lock, error) {
 	if err := checkOwner(options.ProtoReflect()); err != nil {
 		return nil, err
 	}
+	var lockOnly protoregistry.Types
+	if err := lockOnly.RegisterExtension(lockType()); err != nil {
+		return nil, err
+	}
 	text, err := proto.MarshalOptions{AllowPartial: true}.Marshal(options)
 	if err != nil {
 		return nil, fmt.Errorf("the options cannot be read: %w", err)
 	}
 	again := &descriptorpb.MethodOptions{}
-	if err := (proto.UnmarshalOptions{AllowPartial: true, Resolver: lockOnly{}}).Unmarshal(text, again); err != nil {
+	if err := (proto.UnmarshalOptions{AllowPartial: true, Resolver: &lockOnly}).Unmarshal(text, again); err != nil {
 		return nil, fmt.Errorf("the option %s cannot be read: %w", lockType().TypeDescriptor().FullName(), err)
 	}
 	locks, ok := proto.GetExtension(again, lockType()).([]*lockpb.Lock)
@@ -72,26 +76,6 @@ func checkOwner(options protoreflect.Message) (err error) {
 }
 
 func lockType() protoreflect.ExtensionType { return lockpb.E_Lock }
-
-// lockOnly knows the one option.
-type lockOnly struct{}
-
-// FindExtensionByName implements the resolver of package proto.
-func (lockOnly) FindExtensionByName(name protoreflect.FullName) (protoreflect.ExtensionType, error) {
-	if name == lockType().TypeDescriptor().FullName() {
-		return lockType(), nil
-	}
-	return nil, protoregistry.NotFound
-}
-
-// FindExtensionByNumber implements the resolver of package proto.
-func (lockOnly) FindExtensionByNumber(message protoreflect.FullName, number protoreflect.FieldNumber) (protoreflect.ExtensionType, error) {
-	own := lockType().TypeDescriptor()
-	if message == own.ContainingMessage().FullName() && number == own.Number() {
-		return lockType(), nil
-	}
-	return nil, protoregistry.NotFound
-}
 
 // unknownFields are the numbers of fields that this program does not know.
 func unknownFields(m protoreflect.Message) []protowire.Number {

@@ -10,15 +10,16 @@ import (
 
 // reader makes a declaration of one option.
 type reader struct {
+	name     string // of the rule
 	place    place
 	index    int // of the option
 	declared ruleset.Declared
 	problems []*ruleset.Problem
 }
 
-func newReader(m protoreflect.MethodDescriptor, index int) *reader {
+func newReader(m protoreflect.MethodDescriptor, index int, name string) *reader {
 	at := placeOf(m)
-	return &reader{place: at, index: index, declared: ruleset.Declared{
+	return &reader{name: name, place: at, index: index, declared: ruleset.Declared{
 		Rule:   ruleset.Rule{Endpoint: ruleset.GRPC(FullMethod(m))},
 		Source: at.lock(index),
 		Fields: map[string]ruleset.Source{},
@@ -27,15 +28,9 @@ func newReader(m protoreflect.MethodDescriptor, index int) *reader {
 
 // read takes over every field that is set.
 func (r *reader) read(lock protoreflect.Message) {
-	setters := setters()
 	fields := lock.Descriptor().Fields()
 	for i := range fields.Len() {
-		field := fields.Get(i)
-		if !lock.Has(field) {
-			continue
-		}
-		set := setters[field.Name()]
-		if set(r, field, lock.Get(field)) {
+		if field := fields.Get(i); lock.Has(field) && r.set(field, lock.Get(field)) {
 			r.note(field)
 		}
 	}
@@ -62,7 +57,7 @@ func (r *reader) notePart(part string, numbers ...protoreflect.FieldNumber) {
 // reportf adds a problem with a field such as "status.busy.grpc"; numbers lead to it.
 func (r *reader) reportf(field string, numbers []protoreflect.FieldNumber, format string, args ...any) {
 	r.problems = append(r.problems, &ruleset.Problem{
-		Endpoint: r.declared.Rule.Endpoint, Field: field,
+		Rule: r.name, Endpoint: r.declared.Rule.Endpoint, Field: field,
 		Source: r.place.lock(r.index, numbers...), Message: fmt.Sprintf(format, args...),
 	})
 }
@@ -74,12 +69,4 @@ func (r *reader) reportUnknown(field string, m protoreflect.Message) {
 		r.reportf(field, nil, "field number %d of %s is not known to this program: update github.com/interlock-go/interlock in its go.mod",
 			number, m.Descriptor().FullName())
 	}
-}
-
-// named are the problems with the name of the rule, which is known at the end.
-func (r *reader) named() []*ruleset.Problem {
-	for _, p := range r.problems {
-		p.Rule = r.declared.Rule.Name
-	}
-	return r.problems
 }

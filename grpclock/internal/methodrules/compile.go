@@ -1,4 +1,4 @@
-package grpclock
+package methodrules
 
 import (
 	"errors"
@@ -14,94 +14,66 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
-	"github.com/interlock-go/interlock/grpclock/protorules"
 	"github.com/interlock-go/interlock/keyexpr/protovars"
 )
 
 // compiler compiles the rules of one method.
 type compiler struct {
-	guard    *Guard
+	*Config
+	aspect   *aspect.Aspect
 	endpoint ruleset.Endpoint
-	method   *method
+	rules    []*ruleset.Resolved
+	method   *Method
 	request  protoreflect.MessageDescriptor // what req is; nil where there is none
-	problems []*ruleset.Problem
+	errs     []error
 }
 
-// compile makes the method of a key under a set: nil without rules, and one with an
-// err where they cannot work.
-func (g *Guard) compile(set *ruleset.Set, k methodKey) *method {
-	d := describe(k.path, g.config.descriptors)
-	options, problems := optionsOf(d)
-	c := &compiler{guard: g, endpoint: ruleset.GRPC(k.path), method: &method{shape: k.shape, descriptor: d}, problems: problems}
-	if d != nil && !g.config.serverFirst[k.path] {
-		c.request = d.Input()
+// compile compiles the rules of a method.
+func (m *Methods) compile(_ *ruleset.Set, k Key, rules []*ruleset.Resolved) (*aspect.Point, *Method, error) {
+	if len(rules) == 0 {
+		return nil, nil, nil
 	}
-	rules, err := set.Overlay(c.endpoint, options...)
-	if err != nil {
-		c.adopt(err)
-	} else if len(rules) > 0 {
-		c.compile(rules)
+	method := &Method{shape: k.Shape, descriptor: m.Config.describe(k.Path), responses: make([]proto.Message, len(rules))}
+	c := &compiler{Config: m.Config, aspect: m.Aspect, endpoint: ruleset.GRPC(k.Path), rules: rules, method: method}
+	if method.descriptor != nil && !c.serverFirst[k.Path] {
+		c.request = method.descriptor.Input()
 	}
-	c.method.problems, c.method.err = c.problems, ruleset.Invalid(c.problems...)
-	if c.method.err == nil && c.method.point == nil {
-		return nil
-	}
-	return c.method
-}
-
-// optionsOf are the rules that the .proto file declares around a method.
-func optionsOf(d protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem) {
-	if d == nil {
-		return nil, nil
-	}
-	return protorules.Of(d)
-}
-
-// compile compiles the rules.
-func (c *compiler) compile(rules []*ruleset.Resolved) {
-	c.method.responses = make([]proto.Message, len(rules))
-	c.compilePoint(rules)
+	point := c.point()
 	for i, r := range rules {
 		c.checkReply(r)
 		c.checkFallback(r)
-		c.method.responses[i] = c.response(r)
+		method.responses[i] = c.response(r)
 	}
+	return point, method, errors.Join(c.errs...)
 }
 
 func (c *compiler) reportf(r *ruleset.Resolved, field, format string, args ...any) {
-	c.problems = append(c.problems, r.Problem(field, fmt.Sprintf(format, args...)))
+	c.errs = append(c.errs, r.Problem(field, fmt.Sprintf(format, args...)))
 }
 
-// compilePoint compiles keys and conditions.
-func (c *compiler) compilePoint(rules []*ruleset.Resolved) {
+// point compiles keys and conditions.
+func (c *compiler) point() *aspect.Point {
 	m := c.method
-	variables, err := protovars.New(protovars.Config{Request: c.request, Registered: c.guard.config.registered()})
+	variables, err := protovars.New(protovars.Config{Request: c.request, Registered: c.registered})
 	if err != nil {
-		c.reportf(rules[0], "", "%v", err)
-		return
+		c.reportf(c.rules[0], "", "%v", err)
+		return nil
 	}
-	site := aspect.Site{Endpoint: c.endpoint, Schema: variables.Schema(), Fallbacks: c.guard.fallbackNames(m.shape)}
-	m.variables = variables
-	m.point, err = c.guard.aspect.Prepare(site, rules...)
+	m.Variables = variables
+	point, err := c.aspect.Prepare(aspect.Site{
+		Endpoint: c.endpoint, Schema: variables.Schema(), Fallbacks: c.fallbackNames(m.shape),
+	}, c.rules...)
 	if err != nil {
-		c.adopt(err)
-		c.explainRequest(rules)
-		return
+		c.errs = append(c.errs, err)
+		c.explainRequest()
+		return nil
 	}
-	m.reads = m.point.Uses(requestVariable) && slices.ContainsFunc(rules, func(r *ruleset.Resolved) bool { return !r.Disabled })
-}
-
-// adopt takes over the problems that core/aspect found.
-func (c *compiler) adopt(err error) {
-	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
-		c.problems = append(c.problems, invalid.Problems...)
-		return
-	}
-	c.problems = append(c.problems, &ruleset.Problem{Endpoint: c.endpoint, Message: err.Error()})
+	m.Reads = point.Uses(Request) && slices.ContainsFunc(c.rules, func(r *ruleset.Resolved) bool { return !r.Disabled })
+	return point
 }
 
 // explainRequest adds why req is unknown, where that may be the mistake.
-func (c *compiler) explainRequest(rules []*ruleset.Resolved) {
+func (c *compiler) explainRequest() {
 	if c.request != nil {
 		return
 	}
@@ -109,8 +81,8 @@ func (c *compiler) explainRequest(rules []*ruleset.Resolved) {
 	if c.method.descriptor != nil {
 		why = "WithServerFirst leaves req out for " + c.endpoint.Path + ", because its server may send before it receives: use metadata"
 	}
-	for _, r := range rules {
-		if strings.Contains(strings.Join(append(r.Templates(), r.When), " "), requestVariable+".") {
+	for _, r := range c.rules {
+		if strings.Contains(strings.Join(append(r.Templates(), r.When), " "), Request+".") {
 			c.reportf(r, "", "%s", why)
 		}
 	}
@@ -145,7 +117,7 @@ func (c *compiler) response(r *ruleset.Resolved) proto.Message {
 	case d == nil:
 		return nil // reported by checkReply
 	}
-	reply := newMessage(d.Output())
+	reply := NewMessage(d.Output())
 	if err := protojson.Unmarshal([]byte(r.Response), reply); err != nil {
 		c.reportf(r, "response", "no %s: %s", d.Output().FullName(), plain(err))
 		return nil
@@ -161,7 +133,7 @@ func plain(err error) string {
 // checkFallback compares the types of a registered fallback with the method's.
 func (c *compiler) checkFallback(r *ruleset.Resolved) {
 	policy := r.Policy()
-	f, ok := c.guard.config.unaryFallbacks[r.Fallback]
+	f, ok := c.fallbacks[r.Fallback]
 	if !ok || !policy.Uses(failpolicy.Fallback) || !c.method.shape.unary() || c.method.descriptor == nil {
 		return
 	}
@@ -180,9 +152,9 @@ func anyMessage(name protoreflect.FullName) string {
 }
 
 // fallbackNames are the fallbacks that can run on methods of a shape.
-func (g *Guard) fallbackNames(s shape) []string {
+func (c *Config) fallbackNames(s Shape) []string {
 	if s.unary() {
-		return slices.Sorted(maps.Keys(g.config.unaryFallbacks))
+		return slices.Sorted(maps.Keys(c.fallbacks))
 	}
-	return slices.Sorted(maps.Keys(g.config.streamFallbacks))
+	return slices.Sorted(maps.Keys(c.streamFallbacks))
 }

@@ -1,12 +1,13 @@
-package grpclock
+package methodcall
 
 import (
 	"fmt"
 	"reflect"
 	"sync/atomic"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
 // firstMessage is what the first receive of a stream gave.
@@ -26,19 +27,20 @@ func (f *firstMessage) received() proto.Message {
 
 // replayStream gives the first message again.
 type replayStream struct {
-	grpc.ServerStream
-	first *firstMessage
+	Messages
+	first  *firstMessage
+	worded func(error) error
 }
 
-// RecvMsg gives the first message, or the error in its place, then what follows.
-func (s *replayStream) RecvMsg(m any) error {
+// Receive gives the first message, or the error in its place, then what follows.
+func (s *replayStream) Receive(m any) error {
 	if s.first.taken.Swap(true) {
-		return s.ServerStream.RecvMsg(m)
+		return s.Messages.Receive(m)
 	}
 	if s.first.err != nil {
 		return s.first.err
 	}
-	return assign(m, s.first.message)
+	return s.worded(assign(m, s.first.message))
 }
 
 // assign gives dst the content of src, which it does not share. Both may be
@@ -55,10 +57,10 @@ func assign(dst, src any) error {
 	default:
 		wire, err := proto.Marshal(from)
 		if err != nil {
-			return misconfigured(fmt.Errorf("grpclock: replay of the first message: %w", err))
+			return methodrules.Misconfigured(fmt.Errorf("replay of the first message: %w", err))
 		}
 		if err := proto.Unmarshal(wire, to); err != nil {
-			return misconfigured(fmt.Errorf("grpclock: replay of the first message: %w", err))
+			return methodrules.Misconfigured(fmt.Errorf("replay of the first message: %w", err))
 		}
 		return nil
 	}
@@ -68,7 +70,7 @@ func assign(dst, src any) error {
 func assignValue(dst, src any) error {
 	to, from := reflect.ValueOf(dst), reflect.ValueOf(src)
 	if to.Kind() != reflect.Pointer || to.IsNil() || to.Type() != from.Type() {
-		return misconfigured(fmt.Errorf("grpclock: the handler receives into %T, the method's messages are %T", dst, src))
+		return methodrules.Misconfigured(fmt.Errorf("the handler receives into %T, the method's messages are %T", dst, src))
 	}
 	to.Elem().Set(from.Elem())
 	return nil

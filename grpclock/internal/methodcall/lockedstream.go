@@ -1,11 +1,9 @@
-package grpclock
+package methodcall
 
 import (
 	"context"
 	"errors"
 	"sync"
-
-	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/core"
 )
@@ -13,37 +11,35 @@ import (
 // lockedStream is the stream of a handler that runs with a lock. When the lock is
 // lost it fails; when the handler released it early, it works on.
 type lockedStream struct {
-	grpc.ServerStream
-	ctx  context.Context //nolint:containedctx // Context gives it
-	fail func(cause error) error
+	Messages
+	ctx    context.Context //nolint:containedctx // of the handler: carries the lock and ends with it
+	fail   func(cause error) error
+	worded func(error) error
 
 	mu      sync.Mutex
 	failure error // what an operation failed with after the loss
 }
 
-// Context carries the lock and ends with it.
-func (s *lockedStream) Context() context.Context { return s.ctx }
-
-// SendMsg sends, unless the lock is lost.
-func (s *lockedStream) SendMsg(m any) error {
+// Send sends, unless the lock is lost.
+func (s *lockedStream) Send(m any) error {
 	if err := s.lost(); err != nil {
 		return err
 	}
-	return s.ServerStream.SendMsg(m)
+	return s.Messages.Send(m)
 }
 
-// RecvMsg receives until the lock is lost. The message is received into a twin of m,
+// Receive receives until the lock is lost. The message is received into a twin of m,
 // because a receive that is left behind may still end later.
-func (s *lockedStream) RecvMsg(m any) error {
+func (s *lockedStream) Receive(m any) error {
 	if err := s.lost(); err != nil {
 		return err
 	}
 	fresh := twin(m)
 	if fresh == nil {
-		return s.ServerStream.RecvMsg(m)
+		return s.Messages.Receive(m)
 	}
 	done := make(chan received, 1)
-	go receive(s.ServerStream, fresh, done)
+	go receive(s.Messages, fresh, done)
 	r, ok := s.await(done)
 	if err := s.lost(); err != nil {
 		return err
@@ -57,7 +53,7 @@ func (s *lockedStream) RecvMsg(m any) error {
 	if r.err != nil {
 		return r.err
 	}
-	return assign(m, fresh)
+	return s.worded(assign(m, fresh))
 }
 
 // await waits for the message or the end of the context.
@@ -103,7 +99,7 @@ type received struct {
 
 // receive receives one message. It ends with the call at the latest. A panic is
 // carried over to the handler's goroutine, where the recovery is.
-func receive(stream grpc.ServerStream, m any, done chan<- received) {
+func receive(stream Messages, m any, done chan<- received) {
 	r := received{panicked: true}
 	defer func() {
 		if r.panicked {
@@ -111,6 +107,6 @@ func receive(stream grpc.ServerStream, m any, done chan<- received) {
 		}
 		done <- r
 	}()
-	r.err = stream.RecvMsg(m)
+	r.err = stream.Receive(m)
 	r.panicked = false
 }

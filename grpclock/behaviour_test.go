@@ -1,0 +1,156 @@
+package grpclock_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/aspect/adaptertest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock"
+	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
+)
+
+func TestBehaviour(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			adaptertest.Run(t, program{kind})
+		})
+	}
+}
+
+// program is the program of package adaptertest in gRPC, as a method of one shape.
+type program struct{ method string }
+
+func (p program) Endpoint() ruleset.Endpoint { return ruleset.GRPC(path(p.method)) }
+func (p program) Streams() bool              { return p.method != "Pay" }
+func (program) ID() string                   { return "req.order_id" }
+func (program) Tenant() string               { return `metadata["x-tenant"]` }
+func (program) Code(s failpolicy.Status) int { return int(s.GRPC) }
+
+// Response is one for the methods that end with one reply.
+func (p program) Response() string {
+	if p.method == "Track" || p.method == "Chat" {
+		return ""
+	}
+	return `{"receipt": "later"}`
+}
+
+func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Server, error) {
+	tb.Helper()
+	opts := []grpclock.Option{
+		grpclock.WithTokenHeader(),
+		grpclock.WithFallback("queue", func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
+			text, err := what.Queue(ctx, req.GetOrderId())
+			return reply(text), err
+		}),
+		grpclock.WithStreamFallback("queue", func(_ any, stream grpc.ServerStream) error {
+			text, err := what.Queue(stream.Context(), "")
+			if err != nil {
+				return err
+			}
+			return stream.SendMsg(reply(text))
+		}),
+	}
+	for _, r := range what.InCode {
+		r.Endpoint = p.Endpoint()
+		opts = append(opts, grpclock.WithRules(r))
+	}
+	if what.Set != nil {
+		opts = append(opts, grpclock.WithSet(what.Set))
+	}
+	if what.Observer != nil {
+		opts = append(opts, grpclock.WithObserver(what.Observer))
+	}
+	guard, err := grpclock.New(what.Locks, opts...)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{t: tb, locks: what.Locks, guard: guard, shop: paying(what.Pay)}
+	b.server = b.newServer(nil, nil)
+	shoppb.RegisterOrdersServer(b.server, b.shop)
+	b.serve()
+	return running{b, p.method}, nil
+}
+
+// paying is a shop whose methods all do one thing.
+func paying(pay func(context.Context, string) (string, error)) *shop {
+	first := func(ctx context.Context, req *shoppb.PayRequest, err error) (*shoppb.PayReply, error) {
+		if err != nil {
+			return nil, err
+		}
+		text, err := pay(ctx, req.GetOrderId())
+		return reply(text), err
+	}
+	return &shop{
+		pay: func(ctx context.Context, req *shoppb.PayRequest) (*shoppb.PayReply, error) {
+			return first(ctx, req, nil)
+		},
+		track: func(req *shoppb.PayRequest, stream shoppb.TrackStream) error {
+			r, err := first(stream.Context(), req, nil)
+			if err != nil {
+				return err
+			}
+			return stream.Send(r)
+		},
+		importAll: func(stream shoppb.ImportStream) error {
+			req, err := stream.Recv()
+			r, err := first(stream.Context(), req, err)
+			if err != nil {
+				return err
+			}
+			return stream.SendAndClose(r)
+		},
+		chat: func(stream shoppb.ChatStream) error {
+			req, err := stream.Recv()
+			r, err := first(stream.Context(), req, err)
+			if err != nil {
+				return err
+			}
+			return stream.Send(r)
+		},
+	}
+}
+
+// running is a program that is served.
+type running struct {
+	b      *bench
+	method string
+}
+
+func (s running) Check() error                        { return s.b.guard.Check(s.b.server) }
+func (s running) Aspect() *aspect.Aspect              { return s.b.guard.Aspect() }
+func (s running) Hold(ctx context.Context) *core.Hold { return grpclock.Hold(ctx) }
+
+func (s running) Call(ctx context.Context, c adaptertest.Call) adaptertest.Answer {
+	if c.Tenant != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "x-tenant", c.Tenant)
+	}
+	got := s.b.call(ctx, s.method, c.ID)
+	st := status.Convert(got.err)
+	a := adaptertest.Answer{
+		OK: got.err == nil, Code: int(st.Code()), Text: strings.Join(got.replies, ","),
+		Lock: got.lockStatus(), Token: strings.Join(got.header.Get(grpclock.HeaderLockToken), ","),
+		All: fmt.Sprint(got.replies, got.header, got.trailer, st.Proto()),
+	}
+	for _, detail := range st.Details() {
+		switch d := detail.(type) {
+		case *errdetails.ErrorInfo:
+			a.Cause = d.GetReason()
+		case *errdetails.RetryInfo:
+			a.Retry = d.GetRetryDelay().AsDuration()
+		}
+	}
+	return a
+}

@@ -1,0 +1,128 @@
+package grpclock
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
+)
+
+// call is what gRPC tells of a call, unary or streaming, and how it answers: see
+// [methodcall.Call].
+type call struct {
+	ctx    context.Context //nolint:containedctx // lives as long as the call
+	method string
+
+	asked    bool        // for metadata
+	metadata metadata.MD // all of it, from the second question on
+}
+
+func (c *call) Method() string { return c.method }
+
+// Metadata is the values of a key. One is looked for where it is; whoever asks for
+// more does not search all of them each time.
+func (c *call) Metadata(key string) []string {
+	if !c.asked {
+		c.asked = true
+		return metadata.ValueFromIncomingContext(c.ctx, key)
+	}
+	if c.metadata == nil {
+		c.metadata = metadata.MD{}
+		if md, ok := metadata.FromIncomingContext(c.ctx); ok {
+			c.metadata = md
+		}
+	}
+	return c.metadata[key]
+}
+
+func (c *call) Peer() string {
+	p, ok := peer.FromContext(c.ctx)
+	if !ok || p.Addr == nil {
+		return ""
+	}
+	return methodcall.Host(p.Addr.String())
+}
+
+func (c *call) Identity() any { return grpc.ServerTransportStreamFromContext(c.ctx) }
+
+func (c *call) Error(a *methodcall.Answer) error {
+	return &statusError{status: statusOf(a), reason: a.Reason}
+}
+
+func (c *call) Canceled(err error) bool {
+	code := status.Code(err)
+	return code == codes.Canceled || code == codes.DeadlineExceeded
+}
+
+// pushback is the trailer for a hint.
+func pushback(after time.Duration) metadata.MD {
+	return metadata.Pairs(TrailerPushback, strconv.FormatInt(after.Milliseconds(), 10))
+}
+
+// unaryCall is a unary call: see [methodcall.UnaryCall].
+type unaryCall struct {
+	call
+	req     any
+	handler grpc.UnaryHandler
+}
+
+func (c *unaryCall) Request() any { return c.req }
+
+func (c *unaryCall) Handle(ctx context.Context) (any, error) { return c.handler(ctx, c.req) }
+
+// Header adds to the header. It can only fail when that was sent already.
+func (c *unaryCall) Header(key, value string) {
+	_ = grpc.SetHeader(c.ctx, metadata.Pairs(key, value)) //nolint:errcheck // the answer counts
+}
+
+func (c *unaryCall) Hint(after time.Duration) {
+	_ = grpc.SetTrailer(c.ctx, pushback(after)) //nolint:errcheck // the answer counts
+}
+
+// streamCall is a streaming call: see [methodcall.StreamCall].
+type streamCall struct {
+	call
+	srv     any
+	stream  grpc.ServerStream
+	handler grpc.StreamHandler
+}
+
+func (c *streamCall) Send(m any) error { return c.stream.SendMsg(m) }
+
+func (c *streamCall) Receive(m any) error { return c.stream.RecvMsg(m) }
+
+func (c *streamCall) Handle(ctx context.Context, messages methodcall.Messages) error {
+	return c.Fallback(ctx, c.handler, messages)
+}
+
+func (c *streamCall) Fallback(ctx context.Context, handler any, messages methodcall.Messages) error {
+	run := handler.(grpc.StreamHandler) //nolint:errcheck,forcetypeassert // a handler of gRPC, or of WithStreamFallback
+	return run(c.srv, &serverStream{ServerStream: c.stream, ctx: ctx, messages: messages})
+}
+
+// Header adds to the header. It can only fail when that was sent already.
+func (c *streamCall) Header(key, value string) {
+	_ = c.stream.SetHeader(metadata.Pairs(key, value)) //nolint:errcheck // the answer counts
+}
+
+func (c *streamCall) Hint(after time.Duration) { c.stream.SetTrailer(pushback(after)) }
+
+// serverStream is a stream with another context and other messages.
+type serverStream struct {
+	grpc.ServerStream
+	ctx      context.Context //nolint:containedctx // Context gives it
+	messages methodcall.Messages
+}
+
+func (s *serverStream) Context() context.Context { return s.ctx }
+
+func (s *serverStream) SendMsg(m any) error { return s.messages.Send(m) }
+
+func (s *serverStream) RecvMsg(m any) error { return s.messages.Receive(m) }

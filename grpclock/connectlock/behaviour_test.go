@@ -1,0 +1,157 @@
+package connectlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/aspect/adaptertest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock/connectlock"
+)
+
+func TestBehaviour(t *testing.T) {
+	t.Parallel()
+	for _, p := range []program{{"connect", "Pay"}, {"grpc", "Track"}, {"grpcweb", "Import"}, {"connect", "Chat"}} { // each shape and protocol
+		t.Run(p.protocol+"/"+p.method, func(t *testing.T) {
+			t.Parallel()
+			adaptertest.Run(t, p)
+		})
+	}
+}
+
+// program is the program of package adaptertest for Connect, as a method of one shape.
+type program struct{ protocol, method string }
+
+func (p program) Endpoint() ruleset.Endpoint { return ruleset.GRPC(path(p.method)) }
+func (p program) Streams() bool              { return p.method != "Pay" }
+func (program) ID() string                   { return "req.order_id" }
+func (program) Tenant() string               { return `metadata["x-tenant"]` }
+func (program) Code(s failpolicy.Status) int { return int(s.GRPC) }
+
+// Response is one for the methods that end with one reply.
+func (p program) Response() string {
+	if p.method == "Track" || p.method == "Chat" {
+		return ""
+	}
+	return `{"receipt": "later"}`
+}
+
+func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Server, error) {
+	tb.Helper()
+	opts := []connectlock.Option{
+		connectlock.WithTokenHeader(),
+		connectlock.WithFallback("queue", func(ctx context.Context, req *request) (*receipt, error) {
+			text, err := what.Queue(ctx, req.GetOrderId())
+			return reply(text), err
+		}),
+		connectlock.WithStreamFallback("queue", func(ctx context.Context, conn connect.StreamingHandlerConn) error {
+			req := new(request)
+			if err := conn.Receive(req); err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			text, err := what.Queue(ctx, req.GetOrderId())
+			if err != nil {
+				return err
+			}
+			return conn.Send(reply(text))
+		}),
+	}
+	for _, r := range what.InCode {
+		r.Endpoint = p.Endpoint()
+		opts = append(opts, connectlock.WithRules(r))
+	}
+	if what.Set != nil {
+		opts = append(opts, connectlock.WithSet(what.Set))
+	}
+	if what.Observer != nil {
+		opts = append(opts, connectlock.WithObserver(what.Observer))
+	}
+	guard, err := connectlock.New(what.Locks, opts...)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{t: tb, locks: what.Locks, guard: guard, shop: paying(what.Pay)}
+	b.serveHandler(b.shop.handler(recovering(), connect.WithInterceptors(guard.Interceptor())))
+	return running{b, p}, nil
+}
+
+// paying is a shop whose methods all do one thing.
+func paying(pay func(context.Context, string) (string, error)) *shop {
+	first := func(ctx context.Context, req *request, err error) (*receipt, error) {
+		if err != nil {
+			return nil, err
+		}
+		text, err := pay(ctx, req.GetOrderId())
+		return reply(text), err
+	}
+	return &shop{
+		pay: func(ctx context.Context, req *request) (*receipt, error) { return first(ctx, req, nil) },
+		track: func(ctx context.Context, req *request, stream *trackStream) error {
+			r, err := first(ctx, req, nil)
+			if err != nil {
+				return err
+			}
+			return stream.Send(r)
+		},
+		importAll: func(ctx context.Context, stream *importStream) (*receipt, error) {
+			stream.Receive()
+			return first(ctx, stream.Msg(), stream.Err())
+		},
+		chat: func(ctx context.Context, stream *chatStream) error {
+			req, err := stream.Receive()
+			r, err := first(ctx, req, err)
+			if err != nil {
+				return err
+			}
+			return stream.Send(r)
+		},
+	}
+}
+
+// running is a program that is served.
+type running struct {
+	b *bench
+	p program
+}
+
+func (s running) Check() error                        { return s.b.guard.Check(service) }
+func (s running) Aspect() *aspect.Aspect              { return s.b.guard.Aspect() }
+func (s running) Hold(ctx context.Context) *core.Hold { return connectlock.Hold(ctx) }
+
+func (s running) Call(ctx context.Context, c adaptertest.Call) adaptertest.Answer {
+	var headers []string
+	if c.Tenant != "" {
+		headers = []string{"X-Tenant", c.Tenant}
+	}
+	got := s.b.call(ctx, s.p.protocol, s.p.method, []string{c.ID}, headers...)
+	a := adaptertest.Answer{
+		OK: got.err == nil, Code: int(codeOf(got)), Text: strings.Join(got.replies, ","),
+		Lock: got.lockStatus(), Token: strings.Join(got.header.Values(connectlock.HeaderLockToken), ","),
+		All: fmt.Sprint(got.replies, got.header, got.err),
+	}
+	e := new(connect.Error)
+	if !errors.As(got.err, &e) {
+		return a
+	}
+	for _, detail := range e.Details() {
+		value, _ := detail.Value()
+		switch d := value.(type) {
+		case *errdetails.ErrorInfo:
+			a.Cause = d.GetReason()
+		case *errdetails.RetryInfo:
+			a.Retry = d.GetRetryDelay().AsDuration()
+		}
+		a.All += fmt.Sprint(value)
+	}
+	return a
+}

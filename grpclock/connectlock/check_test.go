@@ -1,0 +1,269 @@
+package connectlock_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock/connectlock"
+	_ "github.com/interlock-go/interlock/grpclock/internal/tillpb" // a service with options
+)
+
+// decisions notes what a guard has decided.
+type decisions struct {
+	mu   sync.Mutex
+	list []aspect.Decision
+}
+
+func (d *decisions) ObserveDecision(_ context.Context, decision aspect.Decision) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.list = append(d.list, decision)
+}
+
+func (d *decisions) take() []aspect.Decision {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := d.list
+	d.list = nil
+	return list
+}
+
+// wantAll wants an error that has every text.
+func wantAll(t *testing.T, err error, texts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("got no error, want %q", texts)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("the error does not say %q:\n%v", text, err)
+		}
+	}
+}
+
+func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, patient, &shop{}, connectlock.WithServerFirst(path("Chat"), path("Chta")), connectlock.WithRules(
+		rule("Pya"), rule("Chat"),
+		rule("Pay", func(r *ruleset.Rule) { r.Key = "order:#{req.ordr_id}" }),
+		rule("Import", func(r *ruleset.Rule) { r.OnBusy, r.Response = failpolicy.NullResponse, `{"receit": "none"}` }),
+		rule("Track", func(r *ruleset.Rule) { r.OnBusy, r.Fallback = failpolicy.Fallback, "queue" }),
+		ruleset.Rule{Endpoint: ruleset.GRPC("/admin.Till/Close"), Key: "till:#{req.id}", OnBusy: failpolicy.Skip},
+	))
+	wantAll(t, b.guard.Check(service, "shop.v1.Ordres", "/admin.Till/Close"),
+		`no descriptor of a service "shop.v1.Ordres" is registered`,
+		`Pya: Endpoint: matches no method: did you mean "/shop.v1.Orders/Pay"?`,
+		"write req.order_id", `unknown field "receit"`, `no handler "queue"`,
+		"WithServerFirst leaves req out for /shop.v1.Orders/Chat",
+		`WithServerFirst: matches no method: did you mean "/shop.v1.Orders/Chat"?`,
+		"no descriptor of /admin.Till/Close is registered, so there is no req",
+		"nothing tells whether callers of /admin.Till/Close expect a reply",
+	)
+}
+
+func TestCheck_NamesOfAService(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
+	wantAll(t, b.guard.Check(), "matches no method: give Check the service that it is of")
+	for _, name := range []string{service, "/" + service, "/" + service + "/"} {
+		if err := b.guard.Check(name); err != nil {
+			t.Errorf("%q: got %v", name, err)
+		}
+	}
+}
+
+func TestCheck_KnowsTheOptionsOfTheProtoFile(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
+	wantAll(t, b.guard.Check(service, "till.v1.Till"), `tillpb/till.proto: rule of grpc /till.v1.Till/Queue: fallback: no handler "queue": none is registered: add one with WithFallback("queue", …)`)
+}
+
+func TestBrokenRule_AnswersInternalAndNeverRunsTheHandler(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, protocol, kind string) {
+		seen := &warnings{}
+		b := prepare(t, patient, &shop{}, connectlock.WithObserver(seen), connectlock.WithRules(rule(kind, func(r *ruleset.Rule) {
+			r.Key, r.OnKey, r.OnBusy = "order:#{req.ordr_id}", failpolicy.Proceed, failpolicy.Proceed
+		})))
+		b.serve(b.guard.Interceptor()) // nobody asked Check
+		for range 2 {
+			got := b.call(t.Context(), protocol, kind, []string{"1"})
+			reasons, _ := got.reasons()
+			if codeOf(got) != connect.CodeInternal || b.shop.ran.Load() != 0 || !slices.Equal(reasons, []string{"interlock/LOCK_MISCONFIGURED"}) {
+				t.Errorf("got %v %q, ran %d", got.err, reasons, b.shop.ran.Load())
+			}
+		}
+		if list := seen.take(); len(list) != 1 || !strings.Contains(list[0], "write req.order_id") {
+			t.Errorf("observers are warned of %q, want the mistake once", list)
+		}
+	})
+}
+
+// warnings notes what observers are warned of.
+type warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (w *warnings) ObserveWarning(p *ruleset.Problem) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, p.Error())
+}
+
+func (w *warnings) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.list
+}
+
+func TestFallback_OfAnotherMessageIsTheProgramsMistake(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, patient, &shop{},
+		connectlock.WithFallback("none", func(context.Context, *request) (proto.Message, error) { return nil, nil }),
+		connectlock.WithFallback("types", func(context.Context, *receipt) (*receipt, error) { return reply("x"), nil }),
+		connectlock.WithRules(
+			rule("Pay", func(r *ruleset.Rule) { r.OnBusy, r.Fallback = failpolicy.Fallback, "none" }),
+			rule("Free", func(r *ruleset.Rule) { r.OnBusy, r.Fallback = failpolicy.Fallback, "types" }),
+		))
+	wantAll(t, b.guard.Check(service), `"types" is func(shop.v1.PayReply) shop.v1.PayReply: /shop.v1.Orders/Free takes shop.v1.PayRequest`)
+	b.serve(b.guard.Interceptor())
+	b.redis.Take("order:1", time.Minute)
+	for _, method := range []string{"Pay", "Free"} {
+		if got := b.call(t.Context(), "connect", method, []string{"1"}); codeOf(got) != connect.CodeInternal {
+			t.Errorf("%s: got %v, want internal", method, got.err)
+		}
+	}
+}
+
+func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := connectlock.New(nil,
+		nil, connectlock.WithErrorMapper(nil), connectlock.WithStreamFallback("queue", nil),
+		connectlock.WithDefaults(ruleset.Rule{OnBusy: "skp"}), connectlock.WithDescriptors(nil),
+	)
+	wantAll(t, err, "connectlock: New: nil Option", "connectlock: WithErrorMapper(nil)", `connectlock: WithStreamFallback("queue"): the handler is nil`,
+		"connectlock: WithDescriptors(nil)", "the lock client is nil", "skp")
+}
+
+func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{},
+		connectlock.WithDefaults(ruleset.Rule{OnBusy: failpolicy.Skip}),
+		connectlock.WithProfile("impatient", ruleset.Rule{WaitTime: ruleset.NoWait}),
+		connectlock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: "all", Profile: "impatient"}))
+	b.redis.Take("all", time.Minute)
+	for _, kind := range kinds {
+		if got := b.call(t.Context(), "connect", kind, []string{"1"}); got.err != nil || got.lockStatus() != connectlock.LockSkipped {
+			t.Errorf("%s: got %v, header %q", kind, got.err, got.lockStatus())
+		}
+	}
+}
+
+func TestReload_ChangesTheNextCallAndRefusesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, protocol, kind string) {
+		file := filepath.Join(t.TempDir(), "locks.yaml")
+		write := func(method, fields string) {
+			text := "rules:\n  - {grpc: " + path(method) + `, key: "order:#{req.order_id}", wait_time: none, ` + fields + "}\n"
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(kind, "on_busy: skip")
+		rules, err := ruleset.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = rules.Close() })
+		b := setup(t, &shop{}, connectlock.WithSet(rules))
+		b.redis.Take("order:1", time.Minute)
+		now := func(want string) {
+			t.Helper()
+			if got := b.call(t.Context(), protocol, kind, []string{"1", "2"}); got.err != nil || got.lockStatus() != want {
+				t.Errorf("got %q, %v; want %q", got.lockStatus(), got.err, want)
+			}
+		}
+		now("skipped")
+		write("Pya", "on_busy: proceed")
+		wantAll(t, rules.Reload(), `did you mean "/shop.v1.Orders/Pay"?`)
+		write(kind, "when: req.amont > 1")
+		wantAll(t, rules.Reload(), "write req.amount")
+		now("skipped")
+		write(kind, "on_busy: proceed")
+		if err := rules.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		now("unlocked")
+	})
+}
+
+func TestUnmatched_AllocatesNothing(t *testing.T) {
+	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
+	var next connect.StreamingHandlerFunc = func(context.Context, connect.StreamingHandlerConn) error { return nil }
+	stream := b.guard.Interceptor().WrapStreamingHandler(next)
+	unary := b.guard.Interceptor().WrapUnary(func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) {
+		return nil, errors.ErrUnsupported
+	})
+	var req connect.AnyRequest = connect.NewRequest(order("1"))
+	var conn connect.StreamingHandlerConn = bareConn{}
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(100, func() {
+		_, _ = unary(ctx, req)
+		_ = stream(ctx, conn)
+	}); n != 0 {
+		t.Errorf("%v allocations for calls without a rule, want 0", n)
+	}
+}
+
+// bareConn is a conn that nobody uses.
+type bareConn struct{ connect.StreamingHandlerConn }
+
+func (bareConn) Spec() connect.Spec {
+	return connect.Spec{Procedure: "/shop.v1.Orders/Track", StreamType: connect.StreamTypeServer}
+}
+
+// A guard that is given to a client leaves its calls alone.
+func TestClients_PassUntouched(t *testing.T) {
+	t.Parallel()
+	b := setup(t, &shop{})
+	compiled := &ruleCounter{}
+	other, err := connectlock.New(b.locks, connectlock.WithObserver(compiled), connectlock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("*"), Key: "all", WaitTime: ruleset.NoWait}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.redis.Take("all", time.Minute)
+	client := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path("Pay"), connect.WithInterceptors(other.Interceptor()))
+	single(client.CallUnary(t.Context(), connect.NewRequest(order("1")))).check(t, "paid 1")
+	tracking := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path("Track"), connect.WithInterceptors(other.Interceptor()))
+	s, err := tracking.CallServerStream(t.Context(), connect.NewRequest(order("1")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s.Receive() { // until the end
+	}
+	if err := errors.Join(s.Err(), s.Close()); err != nil {
+		t.Error(err)
+	}
+	if compiled.n != 0 {
+		t.Errorf("%d rules were compiled for methods of other servers", compiled.n)
+	}
+}
+
+// ruleCounter counts the rules that come into force. One goroutine compiles.
+type ruleCounter struct{ n int }
+
+func (c *ruleCounter) ObserveRule(aspect.RuleInfo) { c.n++ }

@@ -1,0 +1,299 @@
+package connectlock_test
+
+import (
+	"context"
+	"errors"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/grpclock/connectlock"
+)
+
+// short is a rule whose lock ends under its handler, and not before it is acquired on a
+// busy machine.
+func short(r *ruleset.Rule) { r.LeaseTime = time.Second }
+
+// constant is a rule whose key needs no message.
+func constant(r *ruleset.Rule) { r.Key = "orders" }
+
+// wantLost checks that an answer is that of a loss.
+func wantLost(t *testing.T, got answer) {
+	t.Helper()
+	reasons, hints := got.reasons()
+	if codeOf(got) != connect.CodeInternal || !slices.Equal(reasons, []string{"interlock/LOCK_LOST"}) || hints != 0 {
+		t.Errorf("got %v with %q and %d hints, want internal, LOCK_LOST, none", got.err, reasons, hints)
+	}
+}
+
+// untilLost has the lease of a handler end now, and waits for the end of its context.
+func untilLost(t *testing.T, ctx context.Context) {
+	t.Helper()
+	if err := connectlock.Hold(ctx).Refresh(context.WithoutCancel(ctx), time.Millisecond); err != nil {
+		t.Errorf("Refresh: %v", err)
+	}
+	untilNoticed(t, ctx)
+}
+
+// untilNoticed waits for the end of a handler's context.
+func untilNoticed(t *testing.T, ctx context.Context) {
+	t.Helper()
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), core.ErrLost) {
+		t.Errorf("got cause %v, want core.ErrLost", context.Cause(ctx))
+	}
+}
+
+func TestLoss_IsNotDisguisedAsTheClientsCancel(t *testing.T) {
+	t.Parallel()
+	for name, give := range map[string]func(context.Context) error{
+		"the context's error": context.Context.Err,
+		"canceled":            func(context.Context) error { return connect.NewError(connect.CodeCanceled, errors.New("gone")) },
+		"deadline":            func(context.Context) error { return connect.NewError(connect.CodeDeadlineExceeded, errors.New("late")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, alike(func(ctx context.Context) error { untilLost(t, ctx); return give(ctx) }), rules(short))
+			b.atOnce(func(t *testing.T, _, _ string, got answer) { wantLost(t, got) })
+		})
+	}
+}
+
+func TestLoss_OtherErrorsOfTheHandlerStand(t *testing.T) {
+	t.Parallel()
+	b := setup(t, alike(func(ctx context.Context) error {
+		untilLost(t, ctx)
+		return connect.NewError(connect.CodeNotFound, errors.New("no such order"))
+	}), rules(short))
+	b.atOnce(func(t *testing.T, _, _ string, got answer) {
+		if codeOf(got) != connect.CodeNotFound {
+			t.Errorf("got %v, want not_found", got.err)
+		}
+	})
+}
+
+func TestLoss_AResultIsKeptUnlessTheRuleSaysFail(t *testing.T) {
+	t.Parallel()
+	for _, onLost := range []failpolicy.OnLost{failpolicy.Cancel, failpolicy.Fail} {
+		t.Run(string(onLost), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, alike(func(ctx context.Context) error { untilLost(t, ctx); return nil }),
+				rules(short, func(r *ruleset.Rule) { r.OnLost = onLost }))
+			b.atOnce(func(t *testing.T, _, kind string, got answer) {
+				switch {
+				case onLost == failpolicy.Fail, kind == "Import": // whose reply is sent after the loss
+					wantLost(t, got)
+				case kind == "Pay":
+					got.check(t, "done")
+				default:
+					got.check(t)
+				}
+			})
+		})
+	}
+}
+
+func TestLoss_FailsSendsAndKeepsWhatWasSent(t *testing.T) {
+	t.Parallel()
+	for protocol := range protocols {
+		b := setup(t, &shop{track: func(ctx context.Context, _ *request, stream *trackStream) error {
+			if err := stream.Send(reply("before")); err != nil {
+				return err
+			}
+			untilLost(t, ctx)
+			_ = stream.Send(reply("after"))
+			return nil // a message was kept back: this is no success
+		}}, connectlock.WithRules(rule("Track", short)))
+		got := b.call(t.Context(), protocol, "Track", []string{"1"})
+		wantLost(t, got)
+		if !slices.Equal(got.replies, []string{"before"}) {
+			t.Errorf("%s: got %q, want what was sent before the loss", protocol, got.replies)
+		}
+	}
+}
+
+func TestLoss_FailsABlockedReceive(t *testing.T) {
+	t.Parallel()
+	for protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			failures := make(chan error, 3)
+			b := setup(t, &shop{chat: func(_ context.Context, stream *chatStream) error {
+				_, err := stream.Receive()
+				failures <- err
+				_, err = stream.Receive() // blocked: the client sends one message and waits
+				failures <- err
+				_, again := stream.Receive()
+				failures <- again
+				return err
+			}}, connectlock.WithRules(rule("Chat", short)))
+			s := b.chat(t.Context(), protocol)
+			defer s.CloseResponse()
+			if err := s.Send(order("1")); err != nil {
+				t.Fatal(err)
+			}
+			wantLost(t, drain(s))
+			_ = s.CloseRequest()
+			if err := <-failures; err != nil {
+				t.Errorf("the first receive: %v", err)
+			}
+			for range 2 {
+				err := <-failures
+				wantLost(t, failed(err))
+				if !errors.Is(err, core.ErrLost) {
+					t.Errorf("%v does not match core.ErrLost", err)
+				}
+			}
+		})
+	}
+}
+
+// A server cannot end a call over HTTP/1.1 while the client is sending: the client is told
+// with its next message.
+func TestLoss_OverHTTP1IsToldWithTheNextMessage(t *testing.T) {
+	t.Parallel()
+	received := make(chan error, 1)
+	b := setup(t, &shop{importAll: func(_ context.Context, stream *importStream) (*receipt, error) {
+		for stream.Receive() { // until it fails
+		}
+		received <- stream.Err()
+		return nil, stream.Err()
+	}}, connectlock.WithRules(rule("Import", short)))
+	old := httptest.NewServer(b.shop.handler(connect.WithInterceptors(b.guard.Interceptor())))
+	defer old.Close()
+	s := connect.NewClient[request, receipt](old.Client(), old.URL+path("Import")).CallClientStream(t.Context())
+	if err := s.Send(order("1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-received; !errors.Is(err, core.ErrLost) {
+		t.Errorf("the handler received %v, want the loss", err)
+	}
+	_ = s.Send(order("2"))
+	wantLost(t, single(s.CloseAndReceive()))
+}
+
+func TestLoss_ForcedAwayIsNoticedByTheWatchdog(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, patient, nil, rules())
+	b.shop = alike(func(ctx context.Context) error {
+		if ok, err := b.locks.Lock(connectlock.Hold(ctx).Key()).ForceRelease(core.Detach(ctx)); !ok || err != nil {
+			t.Errorf("ForceRelease: %v, %v", ok, err)
+		}
+		untilNoticed(t, ctx)
+		return ctx.Err()
+	})
+	b.serve(b.guard.Interceptor())
+	b.atOnce(func(t *testing.T, _, _ string, got answer) { wantLost(t, got) })
+}
+
+func TestLoss_StatusOfTheRule(t *testing.T) {
+	t.Parallel()
+	for protocol := range protocols {
+		b := setup(t, &shop{chat: func(_ context.Context, stream *chatStream) error {
+			_, err := stream.Receive()
+			return err
+		}}, connectlock.WithRules(rule("Chat", short, constant, func(r *ruleset.Rule) {
+			r.Message = "check the order"
+			r.Status.Lost = failpolicy.Status{GRPC: failpolicy.DataLoss}
+		})))
+		s := b.chat(t.Context(), protocol)
+		e := new(connect.Error)
+		if got := drain(s); !errors.As(got.err, &e) || e.Code() != connect.CodeDataLoss || e.Message() != "check the order" {
+			t.Errorf("%s: got %v", protocol, got.err)
+		}
+		_ = s.CloseRequest()
+	}
+}
+
+func TestLoss_SendsAndReceivesAtOnce(t *testing.T) {
+	t.Parallel()
+	for protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, &shop{chat: func(_ context.Context, stream *chatStream) error {
+				sent := make(chan error, 1)
+				go func() {
+					var err error
+					for err == nil {
+						err = stream.Send(reply("x"))
+					}
+					sent <- err
+				}()
+				var err error
+				for err == nil {
+					_, err = stream.Receive()
+				}
+				<-sent
+				return err
+			}}, connectlock.WithRules(rule("Chat", short)))
+			s := b.chat(t.Context(), protocol)
+			stopped := make(chan struct{})
+			go func() {
+				defer close(stopped)
+				for s.Send(order("1")) == nil { // until the server ends the call
+				}
+				_ = s.CloseRequest()
+			}()
+			got := drain(s)
+			got.replies = nil
+			wantLost(t, got)
+			_ = s.CloseResponse()
+			<-stopped
+		})
+	}
+}
+
+func TestCancel_OfTheClientIsItsOwnError(t *testing.T) {
+	t.Parallel()
+	for protocol := range protocols {
+		failures := make(chan error, 1)
+		b := setup(t, &shop{chat: func(_ context.Context, stream *chatStream) error {
+			if err := stream.Send(reply("ready")); err != nil {
+				return err
+			}
+			_, err := stream.Receive()
+			failures <- err
+			return err
+		}}, connectlock.WithRules(rule("Chat", constant)))
+		ctx, cancel := context.WithCancel(t.Context())
+		s := b.chat(ctx, protocol)
+		if _, err := s.Receive(); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if got := drain(s); codeOf(got) != connect.CodeCanceled {
+			t.Errorf("%s: the client got %v, want canceled", protocol, got.err)
+		}
+		_ = s.CloseResponse()                                                                                             // HTTP/2 of the standard library tells the server only now
+		if err := <-failures; err == nil || errors.Is(err, core.ErrLost) || connect.CodeOf(err) == connect.CodeInternal { // Connect may see a canceled call or a broken one
+			t.Errorf("%s: the handler received %v, want that the client is gone", protocol, err)
+		}
+		until(t, func() bool { return !b.held("orders") })
+	}
+}
+
+func TestCaller_GoneWhileItWaitsLeavesNoWaiter(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, protocol, kind string) {
+		b := setup(t, &shop{}, connectlock.WithRules(rule(kind, func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever })))
+		b.redis.Take("order:1", time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan answer, 1)
+		go func() { done <- b.call(ctx, protocol, kind, []string{"1"}) }()
+		until(t, func() bool { return b.locks.Stats().Waiters == 1 })
+		cancel()
+		if got := <-done; codeOf(got) != connect.CodeCanceled {
+			t.Errorf("got %v, want canceled", got.err)
+		}
+		until(t, func() bool { return b.locks.Stats().Waiters == 0 })
+		if b.shop.ran.Load() != 0 {
+			t.Error("the handler ran")
+		}
+	})
+}

@@ -1,0 +1,432 @@
+package connectlock_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock/connectlock"
+	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
+)
+
+// The kinds of messages of the service, and of streams.
+type (
+	request      = shoppb.PayRequest
+	receipt      = shoppb.PayReply
+	trackStream  = connect.ServerStream[receipt]
+	importStream = connect.ClientStream[request]
+	chatStream   = connect.BidiStream[request, receipt]
+)
+
+const service = "shop.v1.Orders"
+
+// kinds are the shapes of a call, by the method that has it.
+var kinds = []string{"Pay", "Track", "Import", "Chat"}
+
+// protocols are those that clients of a Connect handler may speak.
+var protocols = map[string][]connect.ClientOption{
+	"connect": nil, "grpc": {connect.WithGRPC()}, "grpcweb": {connect.WithGRPCWeb()},
+}
+
+// answered is what the handlers answer to calls with the orders 1 and 2.
+var answered = map[string][]string{
+	"Pay": {"paid 1"}, "Track": {"packed 1", "sent 1"}, "Import": {"imported 1,2"}, "Chat": {"re 1", "re 2"},
+}
+
+func path(method string) string { return "/" + service + "/" + method }
+
+// rule is a rule for a method over the order of the request.
+func rule(method string, more ...func(*ruleset.Rule)) ruleset.Rule {
+	r := ruleset.Rule{Endpoint: ruleset.GRPC(path(method)), Key: "order:#{req.order_id}", WaitTime: ruleset.NoWait}
+	for _, change := range more {
+		change(&r)
+	}
+	return r
+}
+
+func reply(text string) *receipt { return shoppb.PayReply_builder{Receipt: text}.Build() }
+
+func order(id string) *request { return shoppb.PayRequest_builder{OrderId: id}.Build() }
+
+// shop is the service under test. Unset handlers answer plainly; all count.
+type shop struct {
+	ran       atomic.Int32
+	pay       func(ctx context.Context, req *request) (*receipt, error)
+	track     func(ctx context.Context, req *request, stream *trackStream) error
+	importAll func(ctx context.Context, stream *importStream) (*receipt, error)
+	chat      func(ctx context.Context, stream *chatStream) error
+}
+
+// alike is a shop of which all handlers do one thing, and then answer.
+func alike(do func(ctx context.Context) error) *shop {
+	return &shop{
+		pay:       func(ctx context.Context, _ *request) (*receipt, error) { return reply("done"), do(ctx) },
+		track:     func(ctx context.Context, _ *request, _ *trackStream) error { return do(ctx) },
+		importAll: func(ctx context.Context, _ *importStream) (*receipt, error) { return reply("done"), do(ctx) },
+		chat:      func(ctx context.Context, _ *chatStream) error { return do(ctx) },
+	}
+}
+
+// handler serves the shop, as generated code does.
+func (s *shop) handler(opts ...connect.HandlerOption) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(path("Pay"), connect.NewUnaryHandlerSimple(path("Pay"), s.servePay, opts...))
+	mux.Handle(path("Free"), connect.NewUnaryHandlerSimple(path("Free"), s.servePay, opts...))
+	mux.Handle(path("Track"), connect.NewServerStreamHandlerSimple(path("Track"), s.serveTrack, opts...))
+	mux.Handle(path("Import"), connect.NewClientStreamHandlerSimple(path("Import"), s.serveImport, opts...))
+	mux.Handle(path("Chat"), connect.NewBidiStreamHandler(path("Chat"), s.serveChat, opts...))
+	return mux
+}
+
+func (s *shop) servePay(ctx context.Context, req *request) (*receipt, error) {
+	s.ran.Add(1)
+	if s.pay != nil {
+		return s.pay(ctx, req)
+	}
+	return reply("paid " + req.GetOrderId()), nil
+}
+
+func (s *shop) serveTrack(ctx context.Context, req *request, stream *trackStream) error {
+	s.ran.Add(1)
+	if s.track != nil {
+		return s.track(ctx, req, stream)
+	}
+	return errors.Join(stream.Send(reply("packed "+req.GetOrderId())), stream.Send(reply("sent "+req.GetOrderId())))
+}
+
+func (s *shop) serveImport(ctx context.Context, stream *importStream) (*receipt, error) {
+	s.ran.Add(1)
+	if s.importAll != nil {
+		return s.importAll(ctx, stream)
+	}
+	var ids []string
+	for stream.Receive() {
+		ids = append(ids, stream.Msg().GetOrderId())
+	}
+	return reply("imported " + strings.Join(ids, ",")), stream.Err()
+}
+
+func (s *shop) serveChat(ctx context.Context, stream *chatStream) error {
+	s.ran.Add(1)
+	if s.chat != nil {
+		return s.chat(ctx, stream)
+	}
+	for {
+		req, err := stream.Receive()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := stream.Send(reply("re " + req.GetOrderId())); err != nil {
+			return err
+		}
+	}
+}
+
+// bench is a shop behind a guard, a server of it and a Redis.
+type bench struct {
+	t      testing.TB
+	redis  *redistest.Server
+	locks  *core.Client
+	guard  *connectlock.Guard
+	shop   *shop
+	server *httptest.Server
+	stop   func() // ends server and lock client; also done by the test's end
+}
+
+// patient is the backend timeout of most tests.
+const patient = 10 * time.Second
+
+// prepare makes a bench that is neither checked nor served yet.
+func prepare(t testing.TB, timeout time.Duration, s *shop, opts ...connectlock.Option) *bench {
+	t.Helper()
+	b := &bench{t: t, redis: redistest.New(t), shop: s}
+	var err error
+	b.locks, err = core.New(b.redis.Client(), core.WithWatchdog(3*time.Second), core.WithBackendTimeout(timeout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.locks.Close(context.Background()) })
+	if b.guard, err = connectlock.New(b.locks, opts...); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// setup starts a bench whose guard passes its check.
+func setup(t testing.TB, s *shop, opts ...connectlock.Option) *bench {
+	t.Helper()
+	b := prepare(t, patient, s, opts...)
+	b.check()
+	b.serve(b.guard.Interceptor())
+	return b
+}
+
+func (b *bench) check() {
+	b.t.Helper()
+	if err := b.guard.Check(service); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// serve serves behind interceptors, with HTTP/2 and HTTP/1.1.
+func (b *bench) serve(interceptors ...connect.Interceptor) {
+	b.serveHandler(b.shop.handler(connect.WithInterceptors(interceptors...)))
+}
+
+func (b *bench) serveHandler(h http.Handler) {
+	b.server = httptest.NewUnstartedServer(h)
+	b.server.EnableHTTP2 = true
+	b.server.StartTLS()
+	b.stop = sync.OnceFunc(func() {
+		b.server.CloseClientConnections()
+		b.server.Close()
+		_ = b.locks.Close(context.Background())
+	})
+	b.t.Cleanup(b.stop)
+}
+
+// client calls a method of the shop in a protocol.
+func (b *bench) client(protocol, method string) *connect.Client[request, receipt] {
+	return connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path(method), protocols[protocol]...)
+}
+
+// chat begins a bidirectional call.
+func (b *bench) chat(ctx context.Context, protocol string, headers ...string) *connect.BidiStreamForClient[request, receipt] {
+	b.t.Helper()
+	s := b.client(protocol, "Chat").CallBidiStream(ctx)
+	setHeaders(s.RequestHeader(), headers)
+	if err := s.Send(nil); err != nil { // the headers
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+func setHeaders(h http.Header, pairs []string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		h.Add(pair[0], pair[1])
+	}
+}
+
+// held reports whether a lock is taken, by whomever.
+func (b *bench) held(name string) bool {
+	b.t.Helper()
+	state, err := b.locks.Lock(name).State(context.WithoutCancel(b.t.Context()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return len(state.Holders) > 0
+}
+
+// until waits for a condition that other goroutines make true.
+func until(t testing.TB, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatal("the condition did not become true in 10 s")
+		}
+		runtime.Gosched()
+	}
+}
+
+// answer is all that a client sees of a call: header has headers and trailers.
+type answer struct {
+	replies []string
+	header  http.Header
+	err     error
+}
+
+// reasons are those of the ErrorInfos with their domains; hints is how many RetryInfos
+// there are.
+func (a answer) reasons() (reasons []string, hints int) {
+	e := new(connect.Error)
+	if !errors.As(a.err, &e) {
+		return nil, 0
+	}
+	for _, d := range e.Details() {
+		switch m, err := d.Value(); m := m.(type) {
+		case *errdetails.ErrorInfo:
+			reasons = append(reasons, m.GetDomain()+"/"+m.GetReason())
+		case *errdetails.RetryInfo:
+			hints++
+		default:
+			reasons = append(reasons, d.Type()+" "+err.Error())
+		}
+	}
+	return reasons, hints
+}
+
+// lockStatus is the header about the lock.
+func (a answer) lockStatus() string {
+	return strings.Join(a.header.Values(connectlock.HeaderLockStatus), ",")
+}
+
+// check wants an answer that is none of a refusal.
+func (a answer) check(t testing.TB, want ...string) {
+	t.Helper()
+	if a.err != nil || !slices.Equal(a.replies, want) {
+		t.Errorf("got %q, error %v; want %q", a.replies, a.err, want)
+	}
+}
+
+// codeOf is the code of an answer, 0 without an error.
+func codeOf(a answer) connect.Code {
+	if a.err == nil {
+		return 0
+	}
+	return connect.CodeOf(a.err)
+}
+
+// call makes a call with one message per id (unary and server-streaming: the first), and
+// pairs of headers.
+func (b *bench) call(ctx context.Context, protocol, method string, ids []string, headers ...string) answer {
+	b.t.Helper()
+	client := b.client(protocol, method)
+	switch method {
+	case "Track":
+		req := connect.NewRequest(order(ids[0]))
+		setHeaders(req.Header(), headers)
+		s, err := client.CallServerStream(ctx, req)
+		if err != nil {
+			return failed(err)
+		}
+		defer s.Close()
+		var a answer
+		for s.Receive() {
+			a.replies = append(a.replies, s.Msg().GetReceipt())
+		}
+		return a.ended(s.ResponseHeader(), s.Err())
+	case "Import":
+		s := client.CallClientStream(ctx)
+		setHeaders(s.RequestHeader(), headers)
+		for _, id := range ids {
+			if err := s.Send(order(id)); err != nil {
+				break // the reply tells
+			}
+		}
+		return single(s.CloseAndReceive())
+	case "Chat":
+		s := client.CallBidiStream(ctx)
+		setHeaders(s.RequestHeader(), headers)
+		defer s.CloseResponse()
+		for _, id := range ids {
+			if err := s.Send(order(id)); err != nil {
+				break
+			}
+		}
+		_ = s.CloseRequest()
+		return drain(s)
+	default:
+		req := connect.NewRequest(order(ids[0]))
+		setHeaders(req.Header(), headers)
+		return single(client.CallUnary(ctx, req))
+	}
+}
+
+// single is the answer of a call that ends with one reply.
+func single(r *connect.Response[receipt], err error) answer {
+	if err != nil {
+		return failed(err)
+	}
+	return answer{replies: []string{r.Msg.GetReceipt()}, header: r.Header()}
+}
+
+// drain receives until the end.
+func drain(s *connect.BidiStreamForClient[request, receipt]) (a answer) {
+	for {
+		r, err := s.Receive()
+		if errors.Is(err, io.EOF) {
+			return a.ended(s.ResponseHeader(), nil)
+		}
+		if err != nil {
+			return a.ended(s.ResponseHeader(), err)
+		}
+		a.replies = append(a.replies, r.GetReceipt())
+	}
+}
+
+// ended completes the answer of a stream.
+func (a answer) ended(header http.Header, err error) answer {
+	a.header = header
+	if err != nil {
+		f := failed(err)
+		f.replies = a.replies
+		return f
+	}
+	return a
+}
+
+// failed is the answer of a call that failed.
+func failed(err error) answer {
+	a := answer{err: err}
+	e := new(connect.Error)
+	if errors.As(err, &e) {
+		a.header = e.Meta()
+	}
+	return a
+}
+
+// everywhere runs a test for every shape of a call in every protocol.
+func everywhere(t *testing.T, test func(t *testing.T, protocol, kind string)) {
+	t.Helper()
+	for protocol := range protocols {
+		for _, kind := range kinds {
+			t.Run(protocol+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				test(t, protocol, kind)
+			})
+		}
+	}
+}
+
+// atOnce calls every shape in every protocol, at the same time, each with an order of its
+// own, and calls judge with the answers.
+func (b *bench) atOnce(judge func(t *testing.T, protocol, kind string, got answer)) {
+	b.t.Helper()
+	t := b.t.(*testing.T)
+	type key struct{ protocol, kind string }
+	var mu sync.Mutex
+	answers := map[key]answer{}
+	var calls sync.WaitGroup
+	for protocol := range protocols {
+		for _, kind := range kinds {
+			calls.Go(func() {
+				got := b.call(t.Context(), protocol, kind, []string{protocol + " " + kind})
+				mu.Lock()
+				defer mu.Unlock()
+				answers[key{protocol, kind}] = got
+			})
+		}
+	}
+	calls.Wait()
+	for at, got := range answers {
+		t.Run(at.protocol+"/"+at.kind, func(t *testing.T) { judge(t, at.protocol, at.kind, got) })
+	}
+}
+
+// rules are a rule for every shape.
+func rules(more ...func(*ruleset.Rule)) connectlock.Option {
+	list := make([]ruleset.Rule, len(kinds))
+	for i, kind := range kinds {
+		list[i] = rule(kind, more...)
+	}
+	return connectlock.WithRules(list...)
+}

@@ -1,0 +1,87 @@
+package connectlock_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock/connectlock"
+	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
+)
+
+type user struct {
+	Tenant string
+	ID     int64
+}
+
+func TestVariables_OfTheCall(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, protocol, kind string) {
+		for template, want := range map[string]string{
+			`order:#{req.order_id}`:          "order:1",
+			`tenant:#{metadata["X-Tenant"]}`: "tenant:a",
+			`trace:#{metadata["trace-bin"]}`: "trace:raw",
+			`m:#{method}`:                    "m:" + path(kind),
+			`from #{peer}`:                   "from 127.0.0.1",
+			`user:#{user.Tenant}:#{user.ID}`: "user:t:7",
+		} {
+			b := setup(t, &shop{},
+				connectlock.WithVariable("user", func(context.Context) (*user, error) { return &user{Tenant: "t", ID: 7}, nil }),
+				connectlock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Key = template })))
+			b.redis.Take(want, time.Minute)
+			got := b.call(t.Context(), protocol, kind, []string{"1"}, "x-tenant", "a", "trace-bin", connect.EncodeBinaryHeader([]byte("raw")))
+			if codeOf(got) != connect.CodeAborted {
+				t.Errorf("%s: got %v with %q taken, want aborted", template, got.err, want)
+			}
+			b.stop()
+		}
+	})
+}
+
+func TestVariable_UnsetIsTheServersMistake(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, protocol, kind string) {
+		seen := &errorsSeen{}
+		b := prepare(t, patient, &shop{},
+			connectlock.WithVariable("principal", func(context.Context) (string, error) { return "", nil }),
+			connectlock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Key = "user:#{principal}" })))
+		b.serve(seen, b.guard.Interceptor())
+		got := b.call(t.Context(), protocol, kind, []string{"1"})
+		reasons, _ := got.reasons()
+		if codeOf(got) != connect.CodeInternal || b.shop.ran.Load() != 0 || !slices.Equal(reasons, []string{"interlock/LOCK_MISCONFIGURED"}) ||
+			strings.Contains(got.err.Error(), "principal") {
+			t.Errorf("got %v %q, ran %d; want internal and no run", got.err, reasons, b.shop.ran.Load())
+		}
+	})
+}
+
+func TestMetadata_RepeatedOrMissingYieldsNoKey(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, protocol, kind string) {
+		b := setup(t, &shop{}, connectlock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Key = `tenant:#{metadata["x-tenant"]}` })))
+		for name, headers := range map[string][]string{"missing": nil, "repeated": {"x-tenant", "a", "x-tenant", "b"}} {
+			if got := b.call(t.Context(), protocol, kind, []string{"1"}, headers...); codeOf(got) != connect.CodeInvalidArgument {
+				t.Errorf("%s: got %v, want invalid_argument", name, got.err)
+			}
+		}
+	})
+}
+
+func TestList_OneLockPerElement(t *testing.T) {
+	t.Parallel()
+	for protocol := range protocols {
+		b := setup(t, &shop{}, connectlock.WithRules(rule("Pay", func(r *ruleset.Rule) { r.Key = "stock:#{req.skus}" })))
+		b.redis.Take("stock:pear", time.Minute)
+		for sku, want := range map[string]connect.Code{"apple": 0, "pear": connect.CodeAborted} {
+			got := single(b.client(protocol, "Pay").CallUnary(t.Context(), connect.NewRequest(shoppb.PayRequest_builder{Skus: []string{"fig", sku}}.Build())))
+			if codeOf(got) != want {
+				t.Errorf("%s, %s: got %v, want %v", protocol, sku, got.err, want)
+			}
+		}
+	}
+}

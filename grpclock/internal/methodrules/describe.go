@@ -1,0 +1,72 @@
+package methodrules
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+)
+
+// find finds a descriptor of a kind, the zero value if there is none.
+func find[D protoreflect.Descriptor](c *Config, name protoreflect.FullName) (found D) {
+	if !name.IsValid() {
+		return found
+	}
+	for _, r := range c.descriptors {
+		if d, err := r.FindDescriptorByName(name); err == nil {
+			if found, ok := d.(D); ok {
+				return found
+			}
+		}
+	}
+	d, _ := protoregistry.GlobalFiles.FindDescriptorByName(name) //nolint:errcheck // none is the answer
+	found, _ = d.(D)                                             //nolint:errcheck // likewise
+	return found
+}
+
+// describe finds the descriptor of a full method, nil if there is none.
+func (c *Config) describe(fullMethod string) protoreflect.MethodDescriptor {
+	name := strings.ReplaceAll(strings.TrimPrefix(fullMethod, "/"), "/", ".")
+	return find[protoreflect.MethodDescriptor](c, protoreflect.FullName(name))
+}
+
+// Keys are the methods of a service such as "shop.v1.Orders", which may stand between
+// slashes, or the one of a full method.
+func (c *Config) Keys(name string) ([]Key, error) {
+	if service := strings.Trim(name, "/"); !strings.Contains(service, "/") {
+		name = service
+	} else {
+		if d := c.describe(name); d != nil {
+			return []Key{{name, shapeOf(d)}}, nil
+		}
+		return []Key{{name, Unregistered()}}, nil
+	}
+	service := find[protoreflect.ServiceDescriptor](c, protoreflect.FullName(name))
+	if service == nil {
+		return nil, &ruleset.Problem{
+			Endpoint: ruleset.GRPC("/" + name + "/*"),
+			Message:  fmt.Sprintf("no descriptor of a service %q is registered: import its generated package, or give its file to WithDescriptors", name),
+		}
+	}
+	keys := make([]Key, service.Methods().Len())
+	for i := range keys {
+		d := service.Methods().Get(i)
+		keys[i] = Key{fmt.Sprintf("/%s/%s", name, d.Name()), shapeOf(d)}
+	}
+	return keys, nil
+}
+
+// NewMessage makes an empty message: of the generated type where the program has
+// it, else a dynamic one. On the wire they are the same.
+func NewMessage(d protoreflect.MessageDescriptor) proto.Message {
+	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
+	if err != nil || t.Descriptor() != d {
+		return dynamicpb.NewMessage(d)
+	}
+	return t.New().Interface()
+}

@@ -1,0 +1,47 @@
+package methodrules
+
+import (
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/keyexpr/protovars"
+)
+
+// Request is the name of the message in expressions.
+const Request = "req"
+
+// Method is what a method has beside its rules. It never changes.
+type Method struct {
+	Variables *protovars.Variables
+	Reads     bool // a rule in force reads the message
+
+	shape      Shape
+	descriptor protoreflect.MethodDescriptor // nil if it is not known
+	responses  []proto.Message               // per rule, nil without one
+}
+
+// called is the shape that callers give to the method: that of its descriptor. A proxy
+// may have registered it as streams, or not at all.
+func (m *Method) called() Shape {
+	if m.descriptor != nil {
+		return shapeOf(m.descriptor)
+	}
+	return m.shape
+}
+
+// Replies reports whether callers expect exactly one reply.
+func (m *Method) Replies() bool { return m.called().replies() }
+
+// NewRequest is an empty message of the method's input type; its rules read it.
+func (m *Method) NewRequest() proto.Message { return NewMessage(m.descriptor.Input()) }
+
+// EmptyReply is an empty message of the method's output type.
+func (m *Method) EmptyReply() proto.Message { return NewMessage(m.descriptor.Output()) }
+
+// NullReply is the response of a rule, or an empty message.
+func (m *Method) NullReply(rule int) proto.Message {
+	if response := m.responses[rule]; response != nil {
+		return proto.Clone(response)
+	}
+	return m.EmptyReply()
+}

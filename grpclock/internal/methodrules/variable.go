@@ -1,0 +1,33 @@
+package methodrules
+
+import (
+	"context"
+	"reflect"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/interlock-go/interlock/keyexpr/protovars"
+)
+
+// AddVariable is WithVariable.
+func AddVariable[T any](c *Config, name string, fn func(ctx context.Context) (T, error)) error {
+	if fn == nil {
+		return c.errorf("WithVariable(%q): the function is nil", name)
+	}
+	c.registered = append(c.registered, protovars.Registered{Name: name, Type: reflect.TypeFor[T]()})
+	c.values = append(c.values, func(ctx context.Context) (any, error) { return fn(ctx) })
+	return nil
+}
+
+// checkVariables reports bad names and types, and clashes with the standard
+// variables.
+func (c *Config) checkVariables() error {
+	if len(c.registered) == 0 {
+		return nil
+	}
+	anyRequest := (*emptypb.Empty)(nil).ProtoReflect().Descriptor()
+	if _, err := protovars.New(protovars.Config{Request: anyRequest, Registered: c.registered}); err != nil {
+		return c.errorf("WithVariable: %w", err)
+	}
+	return nil
+}
