@@ -61,11 +61,8 @@ func (c *check) run(_ context.Context, std streams, args []string) error {
 	if err := oneOf("format", c.format, report.Formats()); err != nil {
 		return err
 	}
-	path, err := c.ruleFile(args)
+	path, err := c.open(args)
 	if err != nil {
-		return err
-	}
-	if err := c.load(); err != nil {
 		return err
 	}
 	bodies, err := readSamples(c.samples)
@@ -144,12 +141,12 @@ func (c *check) findings(file, before *rulefile.File, bodies *samples) (found []
 func verdict(findings []report.Finding) string {
 	var parts []string
 	for _, s := range []report.Severity{report.Error, report.Warning, report.Note} {
+		if s == report.Note && len(parts) == 0 {
+			parts = []string{"no problems"}
+		}
 		if n := report.Count(findings, s); n > 0 {
 			parts = append(parts, counted(n, string(s)))
 		}
-	}
-	if len(parts) == 0 {
-		return "no problems"
 	}
 	return strings.Join(parts, ", ")
 }

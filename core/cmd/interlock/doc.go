@@ -21,6 +21,7 @@
 //	watch    what happens to a lock, or to all locks with a prefix
 //	release  free a lock whoever holds it, after a question
 //	schema   the JSON Schema of rule files, for editors
+//	proto    the .proto file of the lock options, to compile yours with
 //	version  which Interlock this is
 //
 // `interlock help check` and `interlock check --help` say more about one. Flags may
@@ -64,19 +65,20 @@
 //
 // With --against (the rule file in force) what changes is listed. What a reload would
 // refuse is an error: programs with the old and with the new file would hold different
-// locks. A rule that is gone or switched off is a warning: its endpoint runs unlocked.
+// locks. A lock that is taken away, by a rule that is gone, switched off, or hidden by a more
+// exact one, is a warning: it is what a reload logs as an error.
 // What is gone has its place on line 1 of the new file.
 //
 // Errors are what the program would not start with. Warnings, which --strict makes
 // count: one lock for all requests of an endpoint; two rules that two endpoints take
 // in opposite orders, so that two requests can wait for each other until the wait
-// time is over; disabled, dry_run and allow_rekey for the whole file; a profile that no
+// time is over (of the locks of an endpoint that others take, too, the first 100); disabled, dry_run and allow_rekey for the whole file; a profile that no
 // rule has; a service that is probably misspelt; what the rule file calls a warning.
-// Notes say what could not be
-// judged, and never count.
+// Notes say what could not be judged, and never count.
 //
 // Rules of functions are checked without the type of their argument, which only the
-// program knows.
+// program knows. What else was not judged, for want of --routes or --descriptors, stands
+// at the end.
 //
 // # In a pipeline
 //
@@ -85,39 +87,17 @@
 // field and message. The routes file is best written by a test of the program, which
 // compares it with the one under version control.
 //
-// # Which key was that
+// # Keys and locks
 //
 //	interlock key locks.yaml 'POST /orders/42/pay' --prefix shop: --hash
-//
-// shows the rules that concern a request, what their keys read, and the keys as they
-// are in Redis (--prefix is that of the lock client) and in traces. Paths are matched
-// with the routes as gin does it; without --routes with those that the rules name. Below
-// a wildcard a rule that reads route has no key without --routes. Keys of functions are
-// made of a Go argument, and cannot be shown.
-//
-// # Who else has these locks
-//
 //	interlock wire --redis redis://node:6379 --cluster --prefix shop:
-//
-// asks the servers how a lock client with this prefix meets Redisson there: it says which
-// shardedSubscriptionMode, which version, database and nameMapper the Java side needs, and
-// warns, with exit code 1, when somebody waits for the same locks in the other mode. Run it
-// while the other services are at work: one that waits for nothing is not seen.
-//
-// # Who holds it
-//
 //	export INTERLOCK_REDIS=redis://localhost:6379
 //	interlock ls shop:
-//	interlock who shop:order:pay:42
-//	interlock watch 'shop:*' --interval 5s
-//	interlock release shop:order:pay:42
 //
-// These show the locks of every process, of Go and of Java, as they are in Redis, by their
-// keys there: a prefix is that of the lock client. ls goes through all keys by SCAN, a few at a
-// time, on every master of a Cluster; no command takes Redis longer than a fraction of a
-// millisecond, and no more than a portion is in memory. release asks first, frees the lock
-// only of those whom it has shown, notifies who waits, and says who has lost it. Exit code 1 says
-// that nobody holds the lock (who), or that nothing was freed (release).
-//
-// Which rights the user of Redis needs for that says the README of Interlock, under Redis.
+// key matches paths as gin does it: with the routes of the program, or else with those that
+// the rules name. Run wire while the other services are at work: one that waits for nothing
+// is not seen. ls, who, watch and release show the locks of every process, of Go and of
+// Java, by their keys in Redis: a prefix is that of the lock client. No command takes Redis
+// longer than a fraction of a millisecond, and no more than a portion is in memory. Which
+// rights the user of Redis needs for that says examples/operating/README.md, under Rights.
 package main

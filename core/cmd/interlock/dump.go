@@ -43,14 +43,7 @@ func (d *dump) run(_ context.Context, std streams, args []string) error {
 	if err := oneOf("format", d.format, []string{"text", "json"}); err != nil {
 		return err
 	}
-	path, err := d.ruleFile(args)
-	if err != nil {
-		return err
-	}
-	if err := d.load(); err != nil {
-		return err
-	}
-	set, err := d.readAndSet(std, path)
+	set, err := d.rules(std, args)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"gotest.tools/v3/golden"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
@@ -123,7 +124,7 @@ func TestRun_GoldenOfARedis(t *testing.T) {
 			for _, arg := range c.args {
 				args = append(args, url.Replace(arg))
 			}
-			golden(t, c.name, interlock(t, url.Replace(c.stdin), args...).String())
+			golden.Assert(t, interlock(t, url.Replace(c.stdin), args...).String(), "golden/"+c.name+".txt")
 		})
 	}
 	t.Cleanup(func() { // when all have run

@@ -7,8 +7,10 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/simulate"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // key is the command of that name.
@@ -37,14 +40,15 @@ func newKey() *command {
 		synopsis: "[LOCKS.yaml] REQUEST [flags]",
 		summary:  "the Redis keys that a request would lock",
 		text: `Shows which rules concern a request, what their keys read, and the Redis keys; or why
-there is none. REQUEST is a method and a path, or a full gRPC method. Exit code 1 if
-no rule concerns the request, or one yields no key; 0 if none is wanted (none: true).
+there is none. REQUEST is a method and a path, a full gRPC method, or the name of a
+function. Exit code 1 if no rule concerns the request, or one yields no key; 0 if none
+is wanted (none: true).
 
 What only the server knows has to be given: the variables that it registers,
 client_ip or peer (--var), the prefix of its client (--prefix), below a wildcard its
 routes (--routes). A body is JSON if it looks like that, else a form, unless there is
-a Content-Type. A key over req needs --descriptors. Keys of functions are made of a
-Go argument, and cannot be shown. - reads the rules from the standard input.
+a Content-Type. A key over req needs --descriptors. The argument of a function is a Go
+value: keys that read it cannot be shown. - reads the rules from the standard input.
 
 Examples:
   interlock key locks.yaml 'POST /orders/42/pay?x=1' -H 'X-Id: 7' -d '{"sku":"a"}'
@@ -68,15 +72,11 @@ func (k *key) flags(set *pflag.FlagSet) {
 }
 
 func (k *key) run(ctx context.Context, std streams, args []string) error {
-	if len(args) == 0 {
+	if len(args) == 0 || len(args) == 1 && strings.HasSuffix(args[0], ".yaml") {
 		return usagef("no request: write a rule file and a request in quotes, such as locks.yaml 'POST /orders/42/pay'")
 	}
-	last := len(args) - 1
-	path, err := k.ruleFile(args[:last])
-	if err != nil {
-		return err
-	}
-	answers, err := k.ask(ctx, std, path, args[last])
+	files, request := parted(args)
+	answers, err := k.ask(ctx, std, files, request)
 	if unmatched, ok := errors.AsType[*simulate.NoMatchError](err); ok {
 		fmt.Fprintln(std.out, unmatched)
 		if unmatched.OnPurpose {
@@ -85,7 +85,7 @@ func (k *key) run(ctx context.Context, std streams, args []string) error {
 		return errProblems
 	}
 	if err != nil {
-		return k.explain(err, strings.HasPrefix(args[last], "/"))
+		return err
 	}
 	for i := range answers {
 		if i > 0 {
@@ -103,12 +103,21 @@ func (k *key) run(ctx context.Context, std streams, args []string) error {
 	return nil
 }
 
-// ask finds out what the rules do with the request.
-func (k *key) ask(ctx context.Context, std streams, path, request string) ([]simulate.Answer, error) {
-	if err := k.load(); err != nil {
-		return nil, err
+// parted takes the request from the end of the arguments: a method, which is letters only, and
+// a path are two where they were not quoted.
+func parted(args []string) (files []string, request string) {
+	last := len(args) - 1
+	if last > 0 && strings.HasPrefix(args[last], "/") && !strings.ContainsFunc(args[last-1], notLetter) {
+		return args[:last-1], args[last-1] + " " + args[last]
 	}
-	if path == rulefile.Stdin && k.data == "@-" {
+	return args[:last], strings.TrimSpace(args[last])
+}
+
+func notLetter(r rune) bool { return !unicode.IsLetter(r) }
+
+// ask finds out what the rules do with the request.
+func (k *key) ask(ctx context.Context, std streams, file []string, request string) ([]simulate.Answer, error) {
+	if k.data == "@-" && slices.Contains(file, rulefile.Stdin) {
 		return nil, usagef("the rule file and the body both from the standard input: write one of them to a file")
 	}
 	variables, err := pairs(k.variables)
@@ -123,37 +132,51 @@ func (k *key) ask(ctx context.Context, std streams, path, request string) ([]sim
 	if err != nil {
 		return nil, err
 	}
-	set, err := k.readAndSet(std, path)
+	set, err := k.rules(std, file)
 	if err != nil {
 		return nil, err
 	}
 	p := &simulate.Program{Set: set, Routes: k.routes, Image: k.image, Variables: variables}
-	method, target, isHTTP := strings.Cut(strings.TrimSpace(request), " ")
+	method, target, isHTTP := strings.Cut(request, " ")
 	switch {
+	case isHTTP && method != strings.ToUpper(method):
+		return nil, usagef("%q is no method: methods are in capitals, such as 'POST /orders/42/pay'", method)
 	case isHTTP:
-		return p.HTTP(ctx, method, strings.TrimSpace(target), header, body)
+		answers, err := p.HTTP(ctx, method, strings.TrimSpace(target), header, body)
+		return answers, explain(err, k.routes == nil, "; path parameters below a wildcard need --routes")
 	case strings.Count(request, "/") == 2 && strings.HasPrefix(request, "/"):
-		return p.GRPC(request, metadata(header), body)
+		answers, err := p.GRPC(request, metadata(header), body)
+		return answers, explain(err, k.image == nil, "; req needs --descriptors")
 	case len(set.Lookup(ruleset.Func(request))) > 0:
-		return nil, p.Function(request)
+		return p.Function(request)
 	default:
-		return nil, usagef("%q is no request: write a method and a path such as 'POST /orders/42/pay', or a full gRPC method such as /shop.v1.Orders/Pay", request)
+		return nil, usagef("%q is no request: %s", request, meant(set, request))
 	}
 }
 
+// meant says what to write instead of what is no request.
+func meant(set *ruleset.Set, request string) string {
+	var functions []string
+	for _, r := range set.Rules() {
+		if r.Endpoint.Transport == ruleset.TransportFunc {
+			functions = append(functions, r.Endpoint.Path)
+		}
+	}
+	if near := failpolicy.Nearest(request, functions); near != "" {
+		return fmt.Sprintf("did you mean the function %s?", near)
+	}
+	return "write a method and a path such as 'POST /orders/42/pay', a full gRPC method such as /shop.v1.Orders/Pay, or the name of a function with a rule"
+}
+
 // explain says what may be missing where rules do not compile.
-func (k *key) explain(err error, isGRPC bool) error {
-	if !isInvalid(err) {
-		return err
-	}
-	hints := []string{"a variable that the program registers needs --var name=value"}
+func explain(err error, unknown bool, hint string) error {
 	switch {
-	case isGRPC && k.image == nil:
-		hints = append(hints, "req needs --descriptors")
-	case !isGRPC && k.routes == nil:
-		hints = append(hints, "path parameters below a wildcard need --routes")
+	case !isInvalid(err):
+		return err
+	case !unknown:
+		hint = ""
 	}
-	return fmt.Errorf("%w\n(%s)", err, strings.Join(hints, "; "))
+	return fmt.Errorf("%w\n(a variable that the program registers needs --var name=value%s)", err, hint)
 }
 
 // write shows what one rule does.

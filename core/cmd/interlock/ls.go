@@ -46,6 +46,7 @@ Long keys are cut, and those that have more than visible characters are in quote
 Examples:
   interlock ls shop: --redis redis://localhost:6379
   interlock ls --redis redis://node:6379 --cluster --json | jq -r 'select(.lease_left_ms == null) | .key'`,
+		args:  arguments{0, 1, "one prefix of keys, or none"},
 		flags: l.flags,
 		run:   l.run,
 	}
@@ -64,9 +65,6 @@ func (l *ls) flags(set *pflag.FlagSet) {
 }
 
 func (l *ls) run(ctx context.Context, std streams, args []string) error {
-	if len(args) > 1 {
-		return usagef("%d arguments: write one prefix of keys, or none", len(args))
-	}
 	query := core.LockQuery{Prefix: strings.Join(args, ""), Counts: l.counts}
 	return l.locks(ctx, std.in, func(locks *core.Client) error {
 		return eachPage(ctx, locks, query, newProgress(std.err), l.writer(std.out))

@@ -38,20 +38,22 @@ func (p *program) serviceFlag(set *pflag.FlagSet) {
 	set.StringVar(&p.service, "service", "", "`name` of the program, for rules with a list of services")
 }
 
-// load reads the files that were given.
-func (p *program) load() error {
-	var err error
+// open reads the files of the flags, and gives the name of the rule file.
+func (p *program) open(args []string) (file string, err error) {
+	if file, err = p.ruleFile(args); err != nil {
+		return "", err
+	}
 	if p.descriptors != "" {
 		if p.image, err = image.Load(p.descriptors); err != nil {
-			return fmt.Errorf("--descriptors: %w", err)
+			return "", fmt.Errorf("--descriptors: %w", err)
 		}
 	}
 	if p.routesFile != "" {
 		if p.routes, err = routes.Load(p.routesFile); err != nil {
-			return fmt.Errorf("--routes: %w", err)
+			return "", fmt.Errorf("--routes: %w", err)
 		}
 	}
-	return nil
+	return file, nil
 }
 
 // set loads a rule file. Without one there are only the options of .proto files.
@@ -70,9 +72,13 @@ func (p *program) set(file *rulefile.File) (*ruleset.Set, error) {
 	return set, err
 }
 
-// readAndSet reads and loads the rule file of a command that only shows something.
-// Whether the service is misspelt it says beside that.
-func (p *program) readAndSet(std streams, path string) (*ruleset.Set, error) {
+// rules are those of a command that only shows something, with all files that it was
+// given. Whether the service is misspelt is said beside that.
+func (p *program) rules(std streams, args []string) (*ruleset.Set, error) {
+	path, err := p.open(args)
+	if err != nil {
+		return nil, err
+	}
 	file, err := readRules(path, std.in)
 	if err != nil {
 		return nil, err
@@ -96,7 +102,7 @@ func readRules(path string, stdin io.Reader) (*rulefile.File, error) {
 func adviseService(problems []*ruleset.Problem, file *rulefile.File) {
 	names := rulefile.Texts(file.Services)
 	for _, p := range problems {
-		if p.Field == "services" && strings.Contains(p.Message, "WithService") && len(names) > 0 {
+		if errors.Is(p, ruleset.ErrNoService) && len(names) > 0 {
 			p.Message = "rules for some programs only: say which one is meant: --service " + strings.Join(names, " or --service ")
 		}
 	}

@@ -47,6 +47,7 @@ lock only of the one who was seen before.
 Examples:
   interlock release shop:order:pay:42 --redis redis://localhost:6379
   interlock release shop:order:pay:42 --holder 71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:57 --yes`,
+		args:  oneKey("Redis key"),
 		flags: r.flags,
 		run:   r.run,
 	}
@@ -61,10 +62,6 @@ func (r *release) flags(set *pflag.FlagSet) {
 }
 
 func (r *release) run(ctx context.Context, std streams, args []string) error {
-	key, err := oneKey(args)
-	if err != nil {
-		return err
-	}
 	mode, err := pubSubOf(r.pubSub)
 	if err != nil {
 		return err
@@ -73,7 +70,7 @@ func (r *release) run(ctx context.Context, std streams, args []string) error {
 		return usagef("the URL and the answer both from the standard input: write --yes, or set %s", redisVariable)
 	}
 	return r.locks(ctx, std.in, func(locks *core.Client) error {
-		return r.free(ctx, std, locks, key)
+		return r.free(ctx, std, locks, args[0])
 	}, core.WithPubSub(mode))
 }
 

@@ -26,13 +26,39 @@ type command struct {
 	synopsis string // the arguments, as help shows them
 	summary  string // one line
 	text     string // what help says more, with examples
+	args     arguments
 	flags    func(*pflag.FlagSet)
 	run      func(ctx context.Context, std streams, args []string) error
 }
 
 // commands is the table of commands, in the order of the help.
 func commands() []*command {
-	return []*command{newCheck(), newDump(), newKey(), newHash(), newWire(), newLs(), newWho(), newWatch(), newRelease(), newSchema(), newVersion()}
+	return []*command{newCheck(), newDump(), newKey(), newHash(), newWire(), newLs(), newWho(), newWatch(), newRelease(), newSchema(), newProto(), newVersion()}
+}
+
+// arguments are how many a command takes; it looks at them itself if most is 0 and want
+// is empty.
+type arguments struct {
+	least, most int
+	want        string // what to write
+}
+
+var noArguments = arguments{want: "none"}
+
+// oneKey is for a command that is about one key, which is called so.
+func oneKey(called string) arguments {
+	return arguments{1, 1, "one " + called + ", in quotes if it has spaces"}
+}
+
+func (a arguments) check(args []string) error {
+	switch n := len(args); {
+	case a.want == "" || a.least <= n && n <= a.most:
+		return nil
+	case a.most == 0:
+		return usagef("arguments %q: there are none", args)
+	default:
+		return usagef("%d arguments: write %s", n, a.want)
+	}
 }
 
 // streams are the standard streams of one run.
@@ -72,6 +98,16 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return c.execute(ctx, std, rest)
 }
 
+// asksRedis reports whether the arguments are those of a command that asks a Redis, and that
+// therefore may have something to bring to an end when it is interrupted.
+func asksRedis(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	c, err := find(args[0])
+	return err == nil && c.flagSet().Lookup("redis") != nil
+}
+
 // find is the command of a name.
 func find(name string) (*command, error) {
 	var names []string
@@ -95,6 +131,9 @@ func (c *command) execute(ctx context.Context, std streams, args []string) int {
 		return exitFine
 	case err != nil:
 		return fail(std, "interlock "+c.name, flagError(set, err))
+	}
+	if err := c.args.check(set.Args()); err != nil {
+		return fail(std, "interlock "+c.name, err)
 	}
 	switch err := c.run(ctx, std, set.Args()); {
 	case err == nil:
@@ -150,4 +189,43 @@ func fail(std streams, who string, err error) int {
 		fmt.Fprintf(std.err, "Run %q.\n", strings.Replace(who, "interlock", "interlock help", 1))
 	}
 	return exitCannot
+}
+
+// help writes the overview, or what one command does.
+func help(std streams, args []string) int {
+	if len(args) == 0 {
+		fmt.Fprint(std.out, overview())
+		return exitFine
+	}
+	c, err := find(args[0])
+	if err != nil {
+		return fail(std, "interlock", err)
+	}
+	fmt.Fprint(std.out, c.help())
+	return exitFine
+}
+
+// overview lists the commands.
+func overview() string {
+	var text strings.Builder
+	text.WriteString("Interlock looks at lock rules without a server and without Redis, and at the locks in a Redis.\n\nCommands:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(&text, "  %-8s %s\n", c.name, c.summary)
+	}
+	text.WriteString("\nMore about one: interlock help check\n" +
+		"In a module that uses Interlock, once:\n" +
+		"  go get -tool github.com/interlock-go/interlock/core/cmd/interlock\n" +
+		"and then: go tool interlock check locks.yaml\n" +
+		"Exit codes: 0 in order, 1 problems were found, 2 it cannot be done.\n")
+	return text.String()
+}
+
+// help is the manual of a command.
+func (c *command) help() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Usage: %s\n\n%s\n", strings.TrimSpace("interlock "+c.name+" "+c.synopsis), c.text)
+	if flags := c.flagSet(); flags.HasFlags() {
+		fmt.Fprintf(&text, "\nFlags:\n%s\n", strings.TrimRight(flags.FlagUsages(), "\n"))
+	}
+	return text.String()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bufbuild/protocompile"
+	"gotest.tools/v3/golden"
 )
 
 // golded is a call of the program whose result is in a golden file.
@@ -137,6 +138,10 @@ var runs = []golded{
 	{"key_grpc_elsewhere", []string{"key", "testdata/locks.yaml", "/shop.v1.Orders/Pay"}},
 	{"key_grpc_elsewhere_no_option", []string{"key", "testdata/elsewhere.yaml", "/shop.v1.Orders/Cancel", "--descriptors", "$SHOP"}},
 	{"key_func", []string{"key", "testdata/locks.yaml", "close-day"}},
+	{"key_func_constant", []string{"key", "testdata/functions.yaml", "close-day", "--prefix", "eu:"}},
+	{"key_func_condition", []string{"key", "testdata/functions.yaml", "close-month"}},
+	{"key_func_elsewhere", []string{"key", "testdata/functions.yaml", "elsewhere"}},
+	{"check_functions", []string{"check", "testdata/functions.yaml"}},
 	{"key_func_none", []string{"key", "testdata/route.yaml", "nothing"}},
 	{"usage_help_wire", []string{"help", "wire"}},
 	{"wire_no_redis", []string{"wire"}},
@@ -145,6 +150,8 @@ var runs = []golded{
 	{"wire_url", []string{"wire", "--redis", "redis://shop:sec%ret@127.0.0.1:1/0"}},
 	{"wire_url_of_a_cluster", []string{"wire", "--cluster", "--redis", "redis://shop:sec%ret@127.0.0.1:1"}},
 	{"wire_url_of_a_sentinel", []string{"wire", "--redis", "redis://127.0.0.1:1/a?master_name=main"}},
+	{"key_near_function", []string{"key", "testdata/locks.yaml", "closeday"}},
+	{"key_lower_case_method", []string{"key", "testdata/locks.yaml", "post /orders/42/pay"}},
 	{"key_no_request", []string{"key", "testdata/locks.yaml", "open-day"}},
 	{"key_two_inputs", []string{"key", "-", "POST /cart", "-d", "@-"}},
 	{"check_two_inputs", []string{"check", "-", "--against", "-"}},
@@ -156,6 +163,8 @@ var runs = []golded{
 	{"hash", []string{"hash", "shop:order:pay:42"}},
 	{"hash_nothing", []string{"hash"}},
 	{"schema_arguments", []string{"schema", "x"}},
+	{"proto_nowhere", []string{"proto"}},
+	{"usage_help_proto", []string{"help", "proto"}},
 }
 
 func TestRun_Golden(t *testing.T) {
@@ -177,7 +186,7 @@ func TestRun_Golden(t *testing.T) {
 			for i := range args {
 				args[i] = images.Replace(args[i])
 			}
-			golden(t, c.name, names.Replace(interlock(t, "", args...).String()))
+			golden.Assert(t, names.Replace(interlock(t, "", args...).String()), "golden/"+c.name+".txt")
 		})
 	}
 }

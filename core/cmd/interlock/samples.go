@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -12,27 +13,23 @@ import (
 
 // samples are the types of bodies, by the values of --sample.
 type samples struct {
-	every   *shape.Type // of routes that have none of their own
+	every   *shape.Shape // of routes that have none of their own
 	byRoute map[string]*sample
 }
 
 type sample struct {
-	body *shape.Type
+	body *shape.Shape
 	used bool
 }
 
 // of is the type of a route's body: that of its sample, what the program says, or
 // that of the sample for all.
-func (s *samples) of(r routes.Route) *shape.Type {
-	label := r.Endpoint().Label()
-	if own := s.byRoute[label]; own != nil {
+func (s *samples) of(r routes.Route) *shape.Shape {
+	if own := s.byRoute[r.Endpoint().Label()]; own != nil {
 		own.used = true
 		return own.body
 	}
-	if r.Body != nil {
-		return shape.Described(r.Body).Body("the body of " + label)
-	}
-	return s.every
+	return cmp.Or(r.Body, s.every)
 }
 
 // unused reports samples for routes that have no rule.
@@ -68,14 +65,14 @@ func readSamples(values []string) (*samples, error) {
 	return s, nil
 }
 
-func readSample(path string) (*shape.Type, error) {
+func readSample(path string) (*shape.Shape, error) {
 	document, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--sample: %w", err)
 	}
-	body, err := shape.Sample(document)
+	body, err := shape.Sample(document, "the body in "+path)
 	if err != nil {
 		return nil, fmt.Errorf("--sample: %s: %w", path, err)
 	}
-	return body.Body("the body in " + path), nil
+	return body, nil
 }

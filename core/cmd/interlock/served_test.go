@@ -160,7 +160,7 @@ func TestCheck_FindsWhatAProgramFinds(t *testing.T) {
 	for _, p := range found {
 		place, first, _ := strings.Cut(p.Error(), "rule ")
 		first, _, _ = strings.Cut(first, ": there ") // types have other names there
-		first = strings.ReplaceAll(first, "main.cart", "the body of POST /cart")
+		first = strings.ReplaceAll(first, "main.cart", "the body")
 		first = strings.ReplaceAll(first, "main.principal", "the variable principal")
 		if !strings.Contains(got.stdout, place) || !strings.Contains(got.stdout, first) {
 			t.Errorf("got %s\nit lacks what the program finds: %v", got, p)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,9 +16,14 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+// asProgram has this test binary be the program: a test that sends signals starts it so.
+const asProgram = "INTERLOCK_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
 	gin.SetMode(gin.ReleaseMode)
 	if err := os.Unsetenv(redisVariable); err != nil { // tests say which Redis they ask
 		panic(err)
@@ -51,24 +55,6 @@ func (r result) String() string {
 		text += "--- stderr ---\n" + r.stderr
 	}
 	return text
-}
-
-// golden compares text with testdata/golden/<name>.txt.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", "golden", name+".txt")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", path, got, want)
-	}
 }
 
 // compileImage compiles .proto files of testdata/proto and of the module as buf and protoc

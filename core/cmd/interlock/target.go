@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/topology"
 )
 
 // redisVariable is the environment variable with the Redis that is asked where no flag says so.
@@ -67,6 +68,17 @@ func (r *target) clientOf(url string) (redis.UniversalClient, error) {
 		"with %%25 for %% and %%2F for / in a password; for a Cluster no database, for a Sentinel ?master_name=…")
 }
 
+// pubSubFlag says how the lock clients of a Cluster send and listen.
+func pubSubFlag(set *pflag.FlagSet, value *string) {
+	set.StringVar(value, "pubsub", "auto", "`mode` of the lock client in a Cluster (core.WithPubSub): auto, sharded or classic")
+}
+
+// pubSubOf is the mode that a flag names.
+func pubSubOf(value string) (core.PubSub, error) {
+	modes := map[string]core.PubSub{"auto": core.PubSubAuto, "sharded": core.PubSubSharded, "classic": core.PubSubClassic}
+	return modes[value], oneOf("pubsub", value, []string{"auto", "sharded", "classic"})
+}
+
 // patience is how long a Redis may be silent until it counts as not there.
 const patience = 3 * time.Second
 
@@ -85,27 +97,8 @@ func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Clie
 	if err := locks.Ready(ctx); err != nil {
 		return err
 	}
-	if single, is := rdb.(*redis.Client); is && clustered(ctx, single) {
+	if single, is := rdb.(*redis.Client); is && topology.InCluster(ctx, single) {
 		return usagef("the server belongs to a Cluster, of which one node knows only its own keys: write --cluster")
 	}
 	return use(locks)
-}
-
-// clustered reports whether a server says of itself that it belongs to a Cluster.
-func clustered(ctx context.Context, rdb *redis.Client) bool {
-	reply, err := rdb.Do(ctx, "hello").Result()
-	if err != nil {
-		return false
-	}
-	switch v := reply.(type) {
-	case map[any]any: // RESP3
-		return v["mode"] == "cluster"
-	case []any:
-		for i := 0; i+1 < len(v); i += 2 {
-			if v[i] == "mode" {
-				return v[i+1] == "cluster"
-			}
-		}
-	}
-	return false
 }

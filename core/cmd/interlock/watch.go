@@ -47,6 +47,7 @@ large one. At most 10000 locks are watched.
 Examples:
   interlock watch shop:order:pay:42 --redis redis://localhost:6379
   interlock watch 'shop:*' --interval 5s --json`,
+		args:  oneKey("Redis key"),
 		flags: w.flags,
 		run:   w.run,
 	}
@@ -59,15 +60,11 @@ func (w *watch) flags(set *pflag.FlagSet) {
 }
 
 func (w *watch) run(ctx context.Context, std streams, args []string) error {
-	key, err := oneKey(args)
-	if err != nil {
-		return err
-	}
 	if w.interval < leastInterval {
 		return usagef("--interval %s: want %s or more", w.interval, leastInterval)
 	}
-	look := lookAt(key)
-	if prefix, is := strings.CutSuffix(key, "*"); is {
+	look := lookAt(args[0])
+	if prefix, is := strings.CutSuffix(args[0], "*"); is {
 		look = lookAtAll(prefix)
 	}
 	return w.locks(ctx, std.in, func(locks *core.Client) error {

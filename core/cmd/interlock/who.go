@@ -33,6 +33,7 @@ shown. Exit code 1 if nobody holds it.
 Examples:
   interlock who shop:order:pay:42 --redis redis://localhost:6379
   interlock who shop:order:pay:42 --json`,
+		args:  oneKey("Redis key"),
 		flags: w.flags,
 		run:   w.run,
 	}
@@ -44,12 +45,8 @@ func (w *who) flags(set *pflag.FlagSet) {
 }
 
 func (w *who) run(ctx context.Context, std streams, args []string) error {
-	key, err := oneKey(args)
-	if err != nil {
-		return err
-	}
 	return w.locks(ctx, std.in, func(locks *core.Client) error {
-		e, err := locks.Inspect(ctx, key)
+		e, err := locks.Inspect(ctx, args[0])
 		switch {
 		case err != nil:
 			return err
@@ -63,12 +60,4 @@ func (w *who) run(ctx context.Context, std streams, args []string) error {
 		}
 		return err
 	})
-}
-
-// oneKey is the only argument.
-func oneKey(args []string) (string, error) {
-	if len(args) != 1 {
-		return "", usagef("%d arguments: write one Redis key, in quotes if it has spaces", len(args))
-	}
-	return args[0], nil
 }

@@ -40,6 +40,7 @@ Examples:
   interlock wire --redis 'redis://sentinel:26379/0?master_name=main'
   interlock wire --redis redis://node:6379 --cluster --pubsub classic
   echo "$REDIS_URL" | interlock wire --redis -`,
+		args:  noArguments,
 		flags: w.flags,
 		run:   w.run,
 	}
@@ -51,10 +52,7 @@ func (w *wire) flags(set *pflag.FlagSet) {
 	pubSubFlag(set, &w.pubSub)
 }
 
-func (w *wire) run(ctx context.Context, std streams, args []string) error {
-	if len(args) > 0 {
-		return usagef("arguments %q: there are only flags", args)
-	}
+func (w *wire) run(ctx context.Context, std streams, _ []string) error {
 	mode, err := pubSubOf(w.pubSub)
 	if err != nil {
 		return err

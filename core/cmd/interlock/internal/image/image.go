@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
@@ -40,7 +42,7 @@ func parse(content []byte) (*Image, error) {
 	}
 	files, err := protodesc.NewFiles(set)
 	if err != nil {
-		return nil, fmt.Errorf("the descriptors are not complete (protoc needs --include_imports): %s", plain(err))
+		return nil, fmt.Errorf("the descriptors are not complete (protoc needs --include_imports): %s", Plain(err))
 	}
 	return &Image{protorules.All(files)}, nil
 }
@@ -48,14 +50,22 @@ func parse(content []byte) (*Image, error) {
 // Methods are all methods, in the order of their names.
 func (i *Image) Methods() []protorules.Method { return i.methods }
 
-// Names are the full methods, such as "/shop.v1.Orders/Pay", sorted.
-func (i *Image) Names() []string {
-	names := make([]string, len(i.methods))
-	for n, m := range i.methods {
-		names[n] = m.FullMethod
+// Judge compares rules with the methods.
+func (i *Image) Judge() aspect.Judge {
+	j := aspect.Judge{Transport: ruleset.TransportGRPC, Hint: "write one of the descriptors, such as /shop.v1.Orders/Pay, or compile its .proto file too"}
+	j.Below = func(e ruleset.Endpoint) bool { m, _ := i.Method(e.Path); return HasOptions(m) }
+	j.Changes = func(e ruleset.Endpoint) bool {
+		m, _ := i.Method(e.Path)
+		return protorules.NeedsRule(m.FullMethod, m.Descriptor)
 	}
-	return names
+	for _, m := range i.methods {
+		j.Endpoints = append(j.Endpoints, ruleset.GRPC(m.FullMethod))
+	}
+	return j
 }
+
+// HasOptions reports whether the .proto file says anything about the locks of a method.
+func HasOptions(m protorules.Method) bool { return len(m.Rules)+len(m.Problems) > 0 }
 
 // Method finds a full method.
 func (i *Image) Method(fullMethod string) (protorules.Method, bool) {
@@ -66,7 +76,7 @@ func (i *Image) Method(fullMethod string) (protorules.Method, bool) {
 	return i.methods[n], true
 }
 
-// plain is the text of an error of package proto, which varies its spaces.
-func plain(err error) string {
+// Plain is the text of an error of package proto, which varies its spaces.
+func Plain(err error) string {
 	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
 }

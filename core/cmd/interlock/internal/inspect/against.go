@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,12 +14,13 @@ import (
 // Against says what is different from the rules in force: as notes; what takes a lock
 // away as warnings; and what a reload would refuse as errors.
 func Against(old *ruleset.Set, in *Inputs) []report.Finding {
-	c := comparison{in: in, old: old, before: index(old), after: index(in.Set)}
+	c := comparison{in: in, old: old, lost: map[identity][]ruleset.Unlocking{}, takers: map[identity]bool{}}
+	c.unlock()
 	for _, change := range ruleset.Diff(old, in.Set) {
 		c.add(&change)
 	}
 	for _, p := range ruleset.Rekeyed(old, in.Set) {
-		c.found.addOnce(report.Error, p)
+		c.found.add(report.Error, p)
 	}
 	if in.Image != nil && !in.Set.Settings().AllowRekey {
 		c.methods()
@@ -28,30 +30,50 @@ func Against(old *ruleset.Set, in *Inputs) []report.Finding {
 
 // comparison is one run of Against.
 type comparison struct {
-	in            *Inputs
-	old           *ruleset.Set
-	before, after map[identity]*ruleset.Resolved
-	found         findings
+	in    *Inputs
+	old   *ruleset.Set
+	found findings
+
+	lost   map[identity][]ruleset.Unlocking // the locks that are taken away, by the rules that had them
+	takers map[identity]bool                // the rules that take them away
 }
 
-// identity is what makes two rules the same one.
+// identity is what a rule has in both sets, and laid over others.
 type identity struct {
 	endpoint ruleset.Endpoint
 	name     string
 }
 
-func index(set *ruleset.Set) map[identity]*ruleset.Resolved {
-	rules := map[identity]*ruleset.Resolved{}
-	for _, r := range set.Rules() {
-		rules[identity{r.Endpoint, r.Name}] = r
+func identityOf(r *ruleset.Resolved) identity { return identity{r.Endpoint, r.Name} }
+
+// unlock finds the locks that are taken away: of methods whose options are known, by them.
+func (c *comparison) unlock() {
+	for _, u := range ruleset.Unlocked(c.old, c.in.Set) {
+		if c.in.Image != nil && u.Endpoint.Transport == ruleset.TransportGRPC {
+			if _, known := c.in.Image.Method(u.Endpoint.Path); known {
+				continue
+			}
+		}
+		c.note(u)
 	}
-	return rules
+	if c.in.Image == nil {
+		return
+	}
+	for _, m := range c.in.Image.Methods() {
+		e := ruleset.GRPC(m.FullMethod)
+		for _, u := range ruleset.UnlockedAt(c.at(c.old, e), c.at(c.in.Set, e)) {
+			c.note(u)
+		}
+	}
 }
 
-// rules are the two that a change is about, nil where there is none.
-func (c *comparison) rules(change *ruleset.Change) (before, after *ruleset.Resolved) {
-	id := identity{change.Endpoint, change.Rule}
-	return c.before[id], c.after[id]
+func (c *comparison) note(u ruleset.Unlocking) {
+	if u.Old != nil {
+		c.lost[identityOf(u.Old)] = append(c.lost[identityOf(u.Old)], u)
+	}
+	if u.New != nil {
+		c.takers[identityOf(u.New)] = true
+	}
 }
 
 // methods reports what only those see who know the options, too.
@@ -63,25 +85,25 @@ func (c *comparison) methods() {
 			continue // Run reports it
 		}
 		for _, p := range ruleset.RekeyedAt(before, after) {
-			c.found.addOnce(report.Error, p)
+			c.found.add(report.Error, p)
 		}
 	}
 }
 
 func (c *comparison) add(change *ruleset.Change) {
 	p := &ruleset.Problem{Rule: change.Rule, Endpoint: change.Endpoint, Field: change.Field, Source: change.NewSource}
-	before, after := c.rules(change)
 	switch change.Kind {
 	case ruleset.ChangeAdded:
-		unlocks := !locks(after) && anyLocks(c.at(c.old, after.Endpoint)) && !anyLocks(c.at(c.in.Set, after.Endpoint))
+		after := change.NewRule
+		unlocks := c.takers[identityOf(after)]
 		p.Message = "added"
 		if unlocks {
-			p.Message += ": the endpoint runs unlocked"
+			p.Message += c.runs(after.Endpoint)
 		}
 		c.report(change, p, unlocks)
 	case ruleset.ChangeRemoved:
 		p.Message = fmt.Sprintf("removed (%s)", change.OldSource)
-		advice, unlocks := c.removal(before)
+		advice, unlocks := c.removal(change.OldRule)
 		if !change.Rekeys { // then another lock takes its place
 			p.Message += advice
 		}
@@ -94,7 +116,7 @@ func (c *comparison) add(change *ruleset.Change) {
 // field reports a field that changed. Of a rule that has no lock on purpose no other
 // field counts.
 func (c *comparison) field(change *ruleset.Change, p *ruleset.Problem) {
-	before, after := c.rules(change)
+	before, after := change.OldRule, change.NewRule
 	if after != nil {
 		if after.None && change.Field != "none" {
 			return
@@ -103,13 +125,10 @@ func (c *comparison) field(change *ruleset.Change, p *ruleset.Problem) {
 	} else if c.in.File != nil {
 		p.Source = c.in.File.Settings[change.Field] // none if it is gone
 	}
-	p.Message = fmt.Sprintf("changed from %s to %s", side(change.Old, change.OldSource), side(change.New, ruleset.Source{}))
-	off := after != nil && slices.Contains([]string{"disabled", "dry_run", "none"}, change.Field) && locks(before) && !locks(after)
-	switch {
-	case off && anyLocks(c.at(c.in.Set, after.Endpoint)):
-		p.Message += ": the handler runs without this lock"
-	case off:
-		p.Message += ": the endpoint runs unlocked"
+	p.Message = fmt.Sprintf("changed from %s to %s", change.Was(), cmp.Or(change.New, "not set"))
+	off := after != nil && slices.Contains([]string{"disabled", "dry_run", "none"}, change.Field) && !locks(after) && c.loses(before)
+	if off {
+		p.Message += c.runs(after.Endpoint)
 	}
 	c.report(change, p, off)
 }
@@ -130,15 +149,32 @@ func (c *comparison) report(change *ruleset.Change, p *ruleset.Problem, unlocks 
 	if p.Source.File == "" { // of what is gone no line is left
 		p.Source = ruleset.Source{Layer: ruleset.LayerYAML, File: c.in.Name, Line: 1}
 	}
-	c.found.addOnce(severity, p)
+	c.found.add(severity, p)
+}
+
+// runs says how the handler of an endpoint runs that has lost a lock.
+func (c *comparison) runs(e ruleset.Endpoint) string {
+	if anyLocks(c.at(c.in.Set, e)) {
+		return ": the handler runs without this lock"
+	}
+	return ": the endpoint runs unlocked"
+}
+
+// loses reports whether the calls of an old rule take its lock no more. Calls for which a rule
+// nearer to them says so are that rule's.
+func (c *comparison) loses(before *ruleset.Resolved) bool {
+	after := c.at(c.in.Set, before.Endpoint)
+	return slices.ContainsFunc(c.lost[identityOf(before)], func(u ruleset.Unlocking) bool {
+		here := func(r *ruleset.Resolved) bool { return identityOf(r) == identityOf(u.New) }
+		return u.New == nil || slices.ContainsFunc(after, here)
+	})
 }
 
 // removal says what it means that a rule is gone, and whether a lock is gone with it.
 func (c *comparison) removal(gone *ruleset.Resolved) (advice string, unlocks bool) {
 	after := c.at(c.in.Set, gone.Endpoint)
-	shared := slices.ContainsFunc(after, func(r *ruleset.Resolved) bool { return locks(r) && sharesKey(gone, r) })
 	switch {
-	case !locks(gone), gone.Partial(), shared: // the lock that a partial rule changes is elsewhere, and remains
+	case !c.loses(gone):
 		return "", false
 	case anyLocks(after):
 		return ": the handler runs without this lock: write disabled: true if that is meant", true
@@ -169,23 +205,4 @@ func (c *comparison) at(set *ruleset.Set, e ruleset.Endpoint) []*ruleset.Resolve
 	return own // Run reports it
 }
 
-// sharesKey reports whether two rules have a lock in common.
-func sharesKey(a, b *ruleset.Resolved) bool {
-	return slices.ContainsFunc(a.Templates(), func(key string) bool {
-		return slices.ContainsFunc(b.Templates(), func(other string) bool { return a.Prefix+key == b.Prefix+other })
-	})
-}
-
 func anyLocks(rules []*ruleset.Resolved) bool { return slices.ContainsFunc(rules, locks) }
-
-// side is one of two values, with its place if there is one.
-func side(value string, s ruleset.Source) string {
-	switch {
-	case value == "":
-		return "not set"
-	case s == ruleset.Source{}:
-		return value
-	default:
-		return fmt.Sprintf("%s (%s)", value, s)
-	}
-}

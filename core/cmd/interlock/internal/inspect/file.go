@@ -19,7 +19,7 @@ func (i *inspector) file() {
 	i.switches()
 	i.profiles()
 	if f, found := Service(i.in.File, i.in.Service); found {
-		i.findings.addOnce(f.Severity, f.Problem)
+		i.findings.add(f.Severity, f.Problem)
 	}
 }
 
@@ -35,7 +35,7 @@ func (i *inspector) switches() {
 		{"allow_rekey", "a reload may change keys, and programs with the old and with the new ones do not exclude each other: remove the line when all have the new ones", s.AllowRekey},
 	} {
 		if setting.on {
-			i.findings.addOnce(report.Warning, &ruleset.Problem{
+			i.findings.add(report.Warning, &ruleset.Problem{
 				Field: setting.name, Source: i.in.File.Settings[setting.name],
 				Message: setting.meaning,
 			})
@@ -59,7 +59,7 @@ func (i *inspector) profiles() {
 	}
 	for _, p := range i.in.File.Profiles {
 		if !slices.Contains(used, p.Text) {
-			i.findings.addOnce(report.Warning, &ruleset.Problem{
+			i.findings.add(report.Warning, &ruleset.Problem{
 				Field: "profiles." + p.Text, Source: p.At,
 				Message: fmt.Sprintf("%s: write profile: %s into a rule, or remove it, unless it is for rules elsewhere", where, p.Text),
 			})

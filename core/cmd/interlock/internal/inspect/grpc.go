@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/protorules"
 	"github.com/interlock-go/interlock/keyexpr"
 	"github.com/interlock-go/interlock/keyexpr/protovars"
@@ -22,9 +22,7 @@ import (
 // they are known, else by themselves.
 func (i *inspector) grpc() {
 	if i.in.Image != nil {
-		for _, m := range i.in.Image.Methods() {
-			i.method(ruleset.GRPC(m.FullMethod), m)
-		}
+		i.methodsOf(i.in.Image)
 		return
 	}
 	for _, rules := range byEndpoint(i.in.Set, ruleset.TransportGRPC) {
@@ -32,6 +30,15 @@ func (i *inspector) grpc() {
 			i.judge(grpcSite(rules[0].Endpoint, nil, rules))
 		}
 	}
+}
+
+// methodsOf judges the rules of all methods.
+func (i *inspector) methodsOf(all *image.Image) {
+	for _, m := range all.Methods() {
+		i.method(ruleset.GRPC(m.FullMethod), m)
+	}
+	judge := all.Judge()
+	judge.Judge(&i.findings.Report, i.in.Set)
 }
 
 // whole leaves out the rules whose keys are elsewhere.
@@ -42,20 +49,14 @@ func (i *inspector) whole(rules []*ruleset.Resolved, where string) []*ruleset.Re
 			whole = append(whole, r)
 			continue
 		}
-		i.findings.addOnce(report.Note, r.Problem("key", "not judged: there is none here, so it has to be in "+where))
+		i.findings.add(report.Note, r.Problem("key", "not judged: there is none here, so it has to be in "+where))
 	}
 	return whole
 }
 
 // method judges the rules of one method.
 func (i *inspector) method(e ruleset.Endpoint, m protorules.Method) {
-	own := i.in.Set.Lookup(e)
-	for _, r := range own {
-		if len(m.Rules) == 0 || r.Endpoint == e {
-			i.used[r] = true
-		}
-	}
-	if len(own) == 0 {
+	if len(i.in.Set.Lookup(e)) == 0 {
 		i.fromOptions += len(m.Rules)
 	}
 	rules, err := i.laidOver(e, m)
@@ -68,8 +69,6 @@ func (i *inspector) method(e ruleset.Endpoint, m protorules.Method) {
 			i.methods = append(i.methods, rules...)
 		}
 		i.responses(m.Descriptor, rules)
-	case len(own) == 0 && len(m.Rules) == 0 && protorules.NeedsRule(m.FullMethod, m.Descriptor):
-		i.uncovered(e, "method")
 	}
 }
 
@@ -77,14 +76,14 @@ func (i *inspector) method(e ruleset.Endpoint, m protorules.Method) {
 // guard of the program does. What a rule file says by itself was judged when it was loaded.
 func (i *inspector) mixedKinds() {
 	for _, p := range ruleset.MixedKinds(i.methods) {
-		i.findings.addOnce(report.Error, p)
+		i.findings.add(report.Error, p)
 	}
 }
 
 // laidOver are the rules of a method over its options. Without options a key may be
 // in Go, of which nothing is known here.
 func (i *inspector) laidOver(e ruleset.Endpoint, m protorules.Method) ([]*ruleset.Resolved, error) {
-	if len(m.Rules) > 0 || len(m.Problems) > 0 {
+	if image.HasOptions(m) {
 		return overlay.At(i.in.Set, m)
 	}
 	return i.whole(i.in.Set.Match(e), "the .proto or in the program"), nil
@@ -92,27 +91,24 @@ func (i *inspector) laidOver(e ruleset.Endpoint, m protorules.Method) ([]*rulese
 
 // grpcSite is a method; without a descriptor its request may have any field.
 func grpcSite(e ruleset.Endpoint, d protoreflect.MethodDescriptor, rules []*ruleset.Resolved) *site {
-	c := protovars.Config{}
-	if d == nil {
-		c.Registered = []protovars.Registered{{Name: "req", Type: reflect.TypeFor[any]()}}
-	} else {
-		c.Request = d.Input()
+	s := &site{endpoint: e, rules: rules, open: true}
+	s.schema = func(more assumed) (*keyexpr.Schema, error) {
+		c := protovars.Config{}
+		if d != nil {
+			c.Request = d.Input()
+		} else {
+			more.variables = append(more.variables, "req")
+		}
+		for _, name := range more.variables {
+			c.Registered = append(c.Registered, protovars.Registered{Name: name, Type: reflect.TypeFor[any]()})
+		}
+		v, err := protovars.New(c)
+		if err != nil {
+			return nil, err
+		}
+		return v.Schema(), nil
 	}
-	return &site{
-		endpoint: e, rules: rules, example: "req.order_id", open: true, fallbacks: fallbacksOf(rules),
-		schema: func(more []string) (*keyexpr.Schema, error) { return grpcSchema(c, more) },
-	}
-}
-
-func grpcSchema(c protovars.Config, more []string) (*keyexpr.Schema, error) {
-	for _, name := range more {
-		c.Registered = append(c.Registered, protovars.Registered{Name: name, Type: reflect.TypeFor[any]()})
-	}
-	v, err := protovars.New(c)
-	if err != nil {
-		return nil, err
-	}
-	return v.Schema(), nil
+	return s
 }
 
 // responses compares the replies of rules with the method's.
@@ -122,52 +118,11 @@ func (i *inspector) responses(d protoreflect.MethodDescriptor, rules []*ruleset.
 			continue
 		}
 		if d.IsStreamingServer() {
-			i.findings.addAt(r.Endpoint, report.Error, r.Problem("response", "the method streams its replies, and ends without one: remove it"))
+			i.findings.add(report.Error, r.Problem("response", "the method streams its replies, and ends without one: remove it"))
 			continue
 		}
 		if err := protojson.Unmarshal([]byte(r.Response), dynamicpb.NewMessage(d.Output())); err != nil {
-			i.findings.addAt(r.Endpoint, report.Error, r.Problem("response", fmt.Sprintf("no %s: %s", d.Output().FullName(), plain(err))))
+			i.findings.add(report.Error, r.Problem("response", fmt.Sprintf("no %s: %s", d.Output().FullName(), image.Plain(err))))
 		}
 	}
-}
-
-// plain is the text of an error of package proto, which varies its spaces.
-func plain(err error) string {
-	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
-}
-
-// noMethod says that the .proto files lack a method, and which one may be meant.
-func (i *inspector) noMethod(e ruleset.Endpoint) string {
-	if near := nearestMethod(e.Path, i.in.Image.Names()); near != "" {
-		return fmt.Sprintf("matches no method: did you mean %q?", near)
-	}
-	if strings.HasSuffix(e.Path, "*") {
-		return "applies to no method: there is none below, or each has rules of its own: remove it"
-	}
-	return "matches no method of the descriptors: write one such as /shop.v1.Orders/Pay, or compile its .proto file too"
-}
-
-// nearestMethod looks among the methods of the service if there is such a service,
-// else among the services: full methods have too much in common.
-func nearestMethod(path string, names []string) string {
-	cut := strings.LastIndexByte(path, '/') + 1
-	service, method := path[:cut], path[cut:]
-	var services, methods []string
-	for _, name := range names {
-		own := strings.LastIndexByte(name, '/') + 1
-		services = append(services, name[:own])
-		if name[:own] == service {
-			methods = append(methods, name[own:])
-		}
-	}
-	if len(methods) == 0 {
-		if service = failpolicy.Nearest(service, services); service == "" {
-			return ""
-		}
-		return service + method
-	}
-	if near := failpolicy.Nearest(method, methods); near != "" {
-		return service + near
-	}
-	return ""
 }

@@ -1,16 +1,13 @@
 package inspect
 
 import (
-	"fmt"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
 	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
@@ -25,18 +22,14 @@ func (i *inspector) http() {
 		}
 		return
 	}
+	judge := aspect.Judge{Transport: ruleset.TransportHTTP, Changes: httpcall.Changes}
 	for _, r := range i.in.Routes.Routes {
-		rules := i.in.Set.Lookup(r.Endpoint())
-		for _, rule := range rules {
-			i.used[rule] = true
-		}
-		if rules == nil && changes(r.Method) {
-			i.uncovered(r.Endpoint(), "route")
-		}
-		if len(rules) > 0 && !rules[0].None {
+		judge.Endpoints = append(judge.Endpoints, r.Endpoint())
+		if rules := i.in.Set.Match(r.Endpoint()); len(rules) > 0 {
 			i.judge(i.httpSite(r, rules))
 		}
 	}
+	judge.Judge(&i.findings.Report, i.in.Set)
 }
 
 // byEndpoint groups the rules of a transport that take a lock, in order.
@@ -58,76 +51,19 @@ func byEndpoint(set *ruleset.Set, t ruleset.Transport) [][]*ruleset.Resolved {
 	return groups
 }
 
-// changes reports whether a method is one that changes something.
-func changes(method string) bool {
-	return !slices.Contains([]string{"GET", "HEAD", "OPTIONS", "TRACE"}, method)
-}
-
 func (i *inspector) httpSite(r routes.Route, rules []*ruleset.Resolved) *site {
-	c := httpvars.Config{PathParams: routes.Params(r.Path)}
-	s := &site{endpoint: r.Endpoint(), rules: rules, example: "body.id", open: i.in.Routes == nil, fallbacks: fallbacksOf(rules)}
-	if len(c.PathParams) > 0 {
-		s.example = "path." + c.PathParams[0]
+	s := &site{endpoint: r.Endpoint(), rules: rules, open: i.in.Routes == nil}
+	if !s.open {
+		s.fallbacks, s.routed = i.in.Routes.Fallbacks, true
 	}
-	if s.open && strings.HasSuffix(r.Path, "*") {
-		c.PathParams = i.guessParams(rules)
-	}
-	if body := i.in.Body(r); body != nil {
-		c.Body, s.types = body.Go, append(s.types, body)
-	}
-	if i.in.Routes != nil {
-		s.fallbacks = i.in.Routes.Fallbacks
-		for _, v := range i.in.Routes.Registered() {
-			c.Registered = append(c.Registered, httpvars.Registered{Name: v.Name, Type: v.Type.Go})
-			s.types = append(s.types, v.Type)
+	s.anyParam = s.open && strings.HasSuffix(r.Path, "*")
+	s.schema = func(more assumed) (*keyexpr.Schema, error) {
+		c := httpvars.Config{PathParams: append(routes.Params(r.Path), more.params...)}
+		for _, name := range more.variables {
+			c.Registered = append(c.Registered, httpvars.Registered{Name: name, Type: reflect.TypeFor[any]()})
 		}
+		_, schema, err := i.in.Routes.At(c, i.in.Body(r))
+		return schema, err
 	}
-	s.schema = func(more []string) (*keyexpr.Schema, error) { return httpSchema(c, more) }
 	return s
-}
-
-func httpSchema(c httpvars.Config, more []string) (*keyexpr.Schema, error) {
-	c.Registered = slices.Clip(c.Registered)
-	for _, name := range more {
-		c.Registered = append(c.Registered, httpvars.Registered{Name: name, Type: reflect.TypeFor[any]()})
-	}
-	v, err := httpvars.New(c)
-	if err != nil {
-		return nil, err
-	}
-	return v.Schema(), nil
-}
-
-var pathParam = regexp.MustCompile(`(?:^|[^.\w])path(?:\??\.([A-Za-z_]\w*)|\["([^"]*)"\])`)
-
-// guessParams are the path parameters that rules of a wildcard use. Whether its
-// routes have them is not known.
-func (i *inspector) guessParams(rules []*ruleset.Resolved) []string {
-	var names []string
-	for _, r := range rules {
-		own := len(names)
-		for _, found := range pathParam.FindAllStringSubmatch(strings.Join(append(r.Templates(), r.When), " "), -1) {
-			names = append(names, found[1]+found[2])
-		}
-		if len(names) > own {
-			i.findings.addOnce(report.Note, r.Problem(keyField(r),
-				"not judged: whether the routes below have the path parameters "+strings.Join(names[own:], ", ")+" (--routes tells)"))
-		}
-	}
-	return names
-}
-
-// noRoute says that no route has the endpoint, and which one may be meant.
-func (i *inspector) noRoute(e ruleset.Endpoint) string {
-	var labels []string
-	for _, r := range i.in.Routes.Routes {
-		labels = append(labels, r.Endpoint().Label())
-	}
-	if near := failpolicy.Nearest(e.Label(), labels); near != "" && near != e.Label() {
-		return fmt.Sprintf("matches no route: did you mean %q?", near)
-	}
-	if strings.HasSuffix(e.Path, "*") {
-		return "applies to no route: there is none below, or each has rules of its own: remove it"
-	}
-	return "matches no route: write a method and the path as registered, the base path of the group included"
 }

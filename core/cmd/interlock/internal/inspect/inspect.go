@@ -4,12 +4,18 @@
 package inspect
 
 import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // Inputs are the rules and what is known of the program.
@@ -23,11 +29,11 @@ type Inputs struct {
 	Routes *routes.Table // nil: not known
 	Image  *image.Image  // nil: not known
 
-	// Body is the type of the JSON body of a route; nil where it is not known.
-	Body func(routes.Route) *shape.Type
+	// Body is what is known of the JSON body of a route; nil for nothing.
+	Body func(routes.Route) *shape.Shape
 }
 
-// Result is what was found, in the order of the places.
+// Result is what was found.
 type Result struct {
 	Findings []report.Finding
 	Options  int // rules of methods that only their .proto files declare
@@ -35,26 +41,24 @@ type Result struct {
 
 // Run judges the rules.
 func Run(in *Inputs) Result {
-	i := &inspector{in: in, used: map[*ruleset.Resolved]bool{}, orders: orders{}}
+	i := &inspector{in: in, orders: newOrders()}
 	i.http()
 	i.grpc()
 	i.mixedKinds()
 	i.functions()
-	i.unmatched()
+	i.orders.judge(&i.findings)
 	i.file()
-	findings := i.findings.list()
-	report.Sort(findings)
-	return Result{Findings: findings, Options: i.fromOptions}
+	i.notJudged()
+	return Result{Findings: i.findings.list(), Options: i.fromOptions}
 }
 
 // inspector is one run.
 type inspector struct {
 	in          *Inputs
 	findings    findings
-	orders      orders
-	used        map[*ruleset.Resolved]bool // rules of the set that some endpoint has
-	fromOptions int                        // rules that only a .proto file declares
-	methods     []*ruleset.Resolved        // rules of known methods that compile, with all that is known of their layers
+	orders      *orders
+	fromOptions int                 // rules that only a .proto file declares
+	methods     []*ruleset.Resolved // rules of known methods that compile, with all that is known of their layers
 }
 
 // judge compiles the rules of a place, and looks at what compiles. It reports whether they
@@ -63,55 +67,55 @@ func (i *inspector) judge(s *site) bool {
 	if len(s.rules) == 0 {
 		return false
 	}
-	i.orders.add(s, &i.findings)
+	i.orders.add(s)
 	preview := s.compile(&i.findings)
-	if preview == nil || s.endpoint.Transport == ruleset.TransportFunc {
-		return preview != nil
+	if preview == nil {
+		return false
 	}
-	for n, r := range s.rules { // a semaphore is mostly meant for all requests
-		if name, constant := preview.Constant(n); constant && !r.Disabled && r.Kind != ruleset.Semaphore {
-			i.findings.addOnce(report.Warning, r.Problem(keyField(r),
-				quoted(name)+" is one lock for all requests of the endpoint: put a part such as #{"+s.example+"} into it, unless that is meant"))
-		}
+	for _, p := range preview.ConstantKeys() {
+		i.findings.add(report.Warning, p)
 	}
 	return true
 }
 
-// unmatched reports rules that no known endpoint has.
-func (i *inspector) unmatched() {
-	severity, judged := severityOf(i.in.Set.Settings().Unmatched)
-	if !judged {
-		return
-	}
-	for _, r := range i.in.Set.Rules() {
-		switch {
-		case i.used[r]:
-		case r.Endpoint.Transport == ruleset.TransportHTTP && i.in.Routes != nil:
-			i.findings.addOnce(severity, r.Problem("endpoint", i.noRoute(r.Endpoint)))
-		case r.Endpoint.Transport == ruleset.TransportGRPC && i.in.Image != nil:
-			i.findings.addOnce(severity, r.Problem("endpoint", i.noMethod(r.Endpoint)))
+// functions judges the rules of functions as far as one can: their arguments are Go
+// values of which nothing is known.
+func (i *inspector) functions() {
+	for _, rules := range byEndpoint(i.in.Set, ruleset.TransportFunc) {
+		if rules = i.whole(rules, "the program"); len(rules) > 0 {
+			i.judge(&site{endpoint: rules[0].Endpoint, rules: rules, schema: func(assumed) (*keyexpr.Schema, error) {
+				return keyexpr.Argument(reflect.TypeFor[any]())
+			}})
 		}
 	}
 }
 
-// uncovered reports an endpoint without a rule.
-func (i *inspector) uncovered(e ruleset.Endpoint, what string) {
-	if severity, judged := severityOf(i.in.Set.Settings().Uncovered); judged {
-		i.findings.addOnce(severity, &ruleset.Problem{
-			Endpoint: e, Source: ruleset.Source{Layer: ruleset.LayerYAML, File: i.in.Name},
-			Message: "missing, and the " + what + " may change something: add a rule, or say `none: true` if it needs no lock",
-		})
-	}
-}
-
-// severityOf is what a setting makes of a finding; false for nothing.
-func severityOf(s ruleset.Severity) (severity report.Severity, judged bool) {
-	switch s {
-	case ruleset.SeverityIgnore:
-		return "", false
-	case ruleset.SeverityWarn:
-		return report.Warning, true
-	default:
-		return report.Error, true
+// notJudged says what is left open without the routes or the methods of the program, where
+// a rule could be wrong.
+func (i *inspector) notJudged() {
+	for _, open := range []struct {
+		transport  ruleset.Transport
+		told       bool
+		what, flag string
+	}{
+		{ruleset.TransportHTTP, i.in.Routes != nil, "route", "--routes"},
+		{ruleset.TransportGRPC, i.in.Image != nil, "method", "--descriptors"},
+	} {
+		ofIt := func(r *ruleset.Resolved) bool { return r.Endpoint.Transport == open.transport }
+		if open.told || !slices.ContainsFunc(i.in.Set.Rules(), ofIt) {
+			continue
+		}
+		var questions []string
+		if i.in.Set.Settings().Unmatched != ruleset.SeverityIgnore {
+			questions = append(questions, "every rule matches a "+open.what)
+		}
+		if i.in.Set.Settings().Uncovered != ruleset.SeverityIgnore {
+			questions = append(questions, "every "+open.what+" that may change something has a rule")
+		}
+		if len(questions) > 0 {
+			i.findings.add(report.Note, &ruleset.Problem{
+				Message: fmt.Sprintf("not judged: whether %s (%s tells)", strings.Join(questions, ", and "), open.flag),
+			})
+		}
 	}
 }

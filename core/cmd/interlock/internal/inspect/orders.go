@@ -7,11 +7,33 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// orders are the pairs of key templates of which an endpoint takes the first while
-// it waits for the second. Two endpoints that take a pair in opposite orders can
-// wait for each other.
-type orders map[pair]taken
+// mostShared is how many locks of one endpoint, of those that other endpoints take, too,
+// are compared with each other.
+const mostShared = 100
 
+// orders are the locks of endpoints in the order in which they are taken. Two endpoints that
+// take a pair in opposite orders can wait for each other.
+type orders struct {
+	places []place
+	shared map[string]bool // by key: whether several endpoints take it
+	first  map[string]ruleset.Endpoint
+	pairs  map[pair]taken
+}
+
+// place is an endpoint with its locks.
+type place struct {
+	endpoint ruleset.Endpoint
+	taken    []lock
+}
+
+// lock is a key template with the rule that takes it.
+type lock struct {
+	key  string
+	rule *ruleset.Resolved
+}
+
+// pair are the key templates of which an endpoint takes the first while it waits for the
+// second.
 type pair struct{ first, second string }
 
 // taken is where a pair was found.
@@ -20,37 +42,69 @@ type taken struct {
 	rule     *ruleset.Resolved // that waits
 }
 
-// add notes the pairs of a place, and reports those that another has the other way
-// round.
-func (o orders) add(s *site, found *findings) {
-	for n, second := range s.rules {
-		for _, first := range s.rules[:n] {
-			if locks(first) && locks(second) && waits(second) {
-				o.nested(s.endpoint, first, second, found)
+func newOrders() *orders {
+	return &orders{shared: map[string]bool{}, first: map[string]ruleset.Endpoint{}, pairs: map[pair]taken{}}
+}
+
+// add notes the locks of a place.
+func (o *orders) add(s *site) {
+	p := place{endpoint: s.endpoint}
+	for _, r := range s.rules {
+		if !locks(r) {
+			continue
+		}
+		for _, template := range r.Templates() {
+			l := lock{r.Prefix + template, r}
+			p.taken = append(p.taken, l)
+			if e, known := o.first[l.key]; !known {
+				o.first[l.key] = s.endpoint
+			} else if e != s.endpoint {
+				o.shared[l.key] = true
 			}
 		}
 	}
+	o.places = append(o.places, p)
 }
 
 func locks(r *ruleset.Resolved) bool { return !r.Disabled && !r.DryRun && !r.None }
 
 func waits(r *ruleset.Resolved) bool { return r.WaitTime != ruleset.NoWait }
 
-func (o orders) nested(e ruleset.Endpoint, first, second *ruleset.Resolved, found *findings) {
-	for _, outer := range first.Templates() {
-		for _, inner := range second.Templates() {
-			p := pair{first.Prefix + outer, second.Prefix + inner}
-			if p.first == p.second {
+// judge reports the pairs that a place takes in the opposite order of one before it. Only
+// keys that several endpoints take can be in such a pair.
+func (o *orders) judge(found *findings) {
+	for _, p := range o.places {
+		var before []lock
+		for _, l := range p.taken {
+			if !o.shared[l.key] {
 				continue
 			}
-			if _, known := o[p]; !known {
-				o[p] = taken{e, second}
+			if len(before) == mostShared {
+				found.add(report.Note, l.rule.Problem(keyField(l.rule), fmt.Sprintf(
+					"not judged: whether other endpoints take this lock, and those after it, in another order: only the first %d are compared", mostShared)))
+				break
 			}
-			if other, opposite := o[pair{p.second, p.first}]; opposite && other.endpoint != e {
-				found.addAt(e, report.Warning, second.Problem(keyField(second), fmt.Sprintf(
-					"taken after %q, and %s takes them the other way round (%s): two requests can wait for each other until the wait time is over: write the rules in one order",
-					p.first, other.endpoint, other.rule.Source(keyField(other.rule)))))
+			for _, outer := range before {
+				o.nested(p.endpoint, outer, l, found)
 			}
+			before = append(before, l)
 		}
+	}
+}
+
+// nested notes that an endpoint takes a lock inside of another one. The locks of one rule are
+// taken together.
+func (o *orders) nested(e ruleset.Endpoint, outer, inner lock, found *findings) {
+	if outer.rule == inner.rule || outer.key == inner.key || !waits(inner.rule) {
+		return
+	}
+	p := pair{outer.key, inner.key}
+	if _, known := o.pairs[p]; !known {
+		o.pairs[p] = taken{e, inner.rule}
+	}
+	if other, opposite := o.pairs[pair{p.second, p.first}]; opposite && other.endpoint != e {
+		found.Warn(e, inner.rule.Problem(keyField(inner.rule), fmt.Sprintf(
+			"taken after %q, and %s takes them the other way round (%s): two requests can wait for each other until the wait time is over: write the rules in one order",
+			p.first, other.endpoint, other.rule.Source(keyField(other.rule)))))
 	}
 }

@@ -3,99 +3,79 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // site is an endpoint with its rules, and the variables that they have there.
 type site struct {
-	endpoint ruleset.Endpoint
-	rules    []*ruleset.Resolved
-	example  string // of an expression
-	schema   schemaFunc
+	endpoint  ruleset.Endpoint
+	rules     []*ruleset.Resolved
+	schema    func(more assumed) (*keyexpr.Schema, error)
+	fallbacks []string // that the program has, where they are known
 
-	open      bool     // what the program registers is not known: any name may be that
-	fallbacks []string // that the program has
-
-	types []*shape.Type // whose names in messages are made readable
+	open     bool // what the program registers is not known: any name may be that
+	anyParam bool // which path parameters there are is not known
+	routed   bool // fallbacks are known
 }
-
-// schemaFunc is the schema of a place where the program registers more names.
-type schemaFunc func(more []string) (*keyexpr.Schema, error)
 
 // compile compiles the rules; nil if that fails. What fails is reported.
 func (s *site) compile(found *findings) *aspect.Preview {
-	var assumed []assumption
-	if s.open {
-		assumed = s.assume()
+	var more assumed
+	preview, err := s.preview(more)
+	for more.add(s, err) { // one name may hide the next
+		preview, err = s.preview(more)
 	}
-	schema, err := s.schema(namesOf(assumed))
-	if err != nil {
-		found.addOnce(report.Error, s.rules[0].Problem("", err.Error()))
-		return nil
-	}
-	preview, err := aspect.NewPreview(aspect.Site{Endpoint: s.endpoint, Schema: schema, Fallbacks: s.fallbacks}, s.rules...)
 	if err != nil {
 		s.report(err, found)
 		return nil
 	}
-	for _, a := range assumed {
-		found.addOnce(report.Note, a.rule.Problem(a.field, s.notJudged(a.name)))
+	for _, note := range more.notes {
+		found.add(report.Note, note)
 	}
 	return preview
+}
+
+func (s *site) preview(more assumed) (*aspect.Preview, error) {
+	schema, err := s.schema(more)
+	if err != nil {
+		return nil, err
+	}
+	return aspect.NewPreview(aspect.Site{Endpoint: s.endpoint, Schema: schema, Fallbacks: s.fallbacks, AnyFallback: !s.routed}, s.rules...)
 }
 
 func (s *site) report(err error, found *findings) {
 	invalid, ok := errors.AsType[*ruleset.InvalidError](err)
 	if !ok {
-		found.addOnce(report.Error, s.rules[0].Problem("", err.Error()))
+		found.add(report.Error, s.rules[0].Problem("", err.Error()))
 		return
 	}
 	for _, p := range invalid.Problems {
-		readable := *p
-		for _, t := range s.types {
-			readable.Message = t.Readable(readable.Message)
-		}
-		readable.Message += s.registering(readable.Message)
-		found.addAt(s.endpoint, report.Error, &readable)
+		advised := *p
+		advised.Message += s.registering(p)
+		found.Add(s.endpoint, &advised)
 	}
 }
-
-var unknownName = regexp.MustCompile(`: unknown name (\w+)`)
 
 // registering says how a name becomes one of a program whose routes are known: there
 // all its variables are.
-func (s *site) registering(message string) string {
-	found := unknownName.FindStringSubmatch(message)
-	if s.endpoint.Transport != ruleset.TransportHTTP || s.open || found == nil {
+func (s *site) registering(p *ruleset.Problem) string {
+	e, ok := errors.AsType[*keyexpr.Error](p)
+	if s.endpoint.Transport != ruleset.TransportHTTP || s.open || !ok || e.Unknown == "" || e.Of != "" {
 		return ""
 	}
-	return fmt.Sprintf("\n  if it is a variable of the program: register it, WithVariable(%q, …) of ginlock, and write the routes file again (WriteRoutes)", found[1])
+	return fmt.Sprintf("\n  if it is a variable of the program: register it, WithVariable(%q, …) of ginlock, and write the routes file again (WriteRoutes)", e.Unknown)
 }
 
-// fallbacksOf are the fallbacks that rules name, where those of the program are not
-// known.
-func fallbacksOf(rules []*ruleset.Resolved) []string {
-	var names []string
-	for _, r := range rules {
-		names = append(names, r.Fallback)
-	}
-	return names
-}
-
-// notJudged says of a name that only the program knows.
-func (s *site) notJudged(name string) string {
-	text := "not judged: the variable " + name + ", which the program has to register"
+// whoTells says how to find out whether the program has a variable.
+func (s *site) whoTells() string {
 	if s.endpoint.Transport == ruleset.TransportHTTP {
-		text += " (--routes tells whether it does)"
+		return " (--routes tells whether it does)"
 	}
-	return text
+	return ""
 }
 
 // keyField is the field in which a rule has its first template.
@@ -105,5 +85,3 @@ func keyField(r *ruleset.Resolved) string {
 	}
 	return "key"
 }
-
-func quoted(s string) string { return strconv.Quote(s) }

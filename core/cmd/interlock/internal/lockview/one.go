@@ -68,7 +68,7 @@ func kindText(e core.LockEntry) string {
 	switch e.Kind {
 	case "":
 		if !e.Exists {
-			return "none: nobody holds it"
+			return "none: nobody holds it (a key is the prefix of the lock client and the name)"
 		}
 		return "none: the key is no lock"
 	case core.KindReentrant:

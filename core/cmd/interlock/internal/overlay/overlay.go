@@ -4,6 +4,7 @@ package overlay
 import (
 	"errors"
 
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
@@ -20,36 +21,11 @@ func At(set *ruleset.Set, m protorules.Method) ([]*ruleset.Resolved, error) {
 // All are the rules of a set in their order, where a method has options with those
 // under them, and then those of the methods that the set says nothing of.
 func All(set *ruleset.Set, methods []protorules.Method) ([]*ruleset.Resolved, error) {
-	laid, problems := laidOver(set, methods)
-	if err := ruleset.Invalid(problems...); err != nil {
-		return nil, err
-	}
-	var rules []*ruleset.Resolved
-	shown := map[ruleset.Endpoint]bool{}
-	for _, r := range set.Rules() {
-		over, found := laid[r.Endpoint]
-		switch {
-		case !found:
-			rules = append(rules, r)
-		case !shown[r.Endpoint]:
-			rules = append(rules, over...)
-			shown[r.Endpoint] = true
-		}
-	}
-	for _, m := range methods {
-		if e := ruleset.GRPC(m.FullMethod); !shown[e] {
-			rules = append(rules, laid[e]...)
-		}
-	}
-	return rules, nil
-}
-
-// laidOver are the rules of the methods that have options and take a lock.
-func laidOver(set *ruleset.Set, methods []protorules.Method) (map[ruleset.Endpoint][]*ruleset.Resolved, []*ruleset.Problem) {
-	laid := map[ruleset.Endpoint][]*ruleset.Resolved{}
+	laid := map[ruleset.Endpoint][]*ruleset.Resolved{} // over the options
 	var problems []*ruleset.Problem
+	var order []*ruleset.Resolved // of them
 	for _, m := range methods {
-		if len(m.Rules) == 0 && len(m.Problems) == 0 {
+		if !image.HasOptions(m) {
 			continue
 		}
 		rules, err := At(set, m)
@@ -58,7 +34,18 @@ func laidOver(set *ruleset.Set, methods []protorules.Method) (map[ruleset.Endpoi
 		}
 		if len(rules) > 0 {
 			laid[ruleset.GRPC(m.FullMethod)] = rules
+			order = append(order, rules...)
 		}
 	}
-	return laid, problems
+	var all []*ruleset.Resolved
+	for _, r := range append(set.Rules(), order...) {
+		rules, found := laid[r.Endpoint]
+		if !found {
+			all = append(all, r)
+			continue
+		}
+		laid[r.Endpoint] = nil // once
+		all = append(all, rules...)
+	}
+	return all, ruleset.Invalid(problems...)
 }

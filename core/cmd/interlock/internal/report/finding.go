@@ -4,8 +4,6 @@ package report
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 )
@@ -31,19 +29,12 @@ type Finding struct {
 func Sort(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		p, q := a.Problem.Source, b.Problem.Source
-		if noFile := cmp.Compare(btoi(p.File == ""), btoi(q.File == "")); noFile != 0 {
-			return noFile
-		}
-		return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
+		return cmp.Or(cmp.Compare(cmp.Or(p.File, last), cmp.Or(q.File, last)), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 	})
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
+// last is behind the names of all files.
+const last = "\xff"
 
 // Count is how many findings have a severity.
 func Count(findings []Finding, s Severity) int {
@@ -55,20 +46,3 @@ func Count(findings []Finding, s Severity) int {
 	}
 	return n
 }
-
-// place is the position of a problem as its text begins, "" without a file.
-func place(p *ruleset.Problem) string {
-	parts := []string{p.Source.File}
-	for _, n := range []int{p.Source.Line, p.Source.Column} {
-		if n > 0 {
-			parts = append(parts, strconv.Itoa(n))
-		}
-	}
-	if parts[0] == "" {
-		return ""
-	}
-	return strings.Join(parts, ":") + ": "
-}
-
-// withoutPlace is the text of a problem after its position.
-func withoutPlace(p *ruleset.Problem) string { return strings.TrimPrefix(p.Error(), place(p)) }

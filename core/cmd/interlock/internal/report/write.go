@@ -43,7 +43,11 @@ func Line(f Finding) string {
 	if f.Severity == Error {
 		return printable(f.Problem.Error())
 	}
-	return printable(place(f.Problem) + string(f.Severity) + ": " + withoutPlace(f.Problem))
+	text := string(f.Severity) + ": " + f.Problem.Text()
+	if at := f.Problem.Position(); at != "" {
+		text = at + ": " + text
+	}
+	return printable(text)
 }
 
 // printable shows control characters as such: what a file says must not reach the
@@ -103,7 +107,7 @@ func annotation(f Finding) string {
 	if len(properties) > 0 {
 		command += " " + strings.Join(properties, ",")
 	}
-	return "::" + command + "::" + data.Replace(printable(withoutPlace(f.Problem)))
+	return "::" + command + "::" + data.Replace(printable(f.Problem.Text()))
 }
 
 // What ends a message, and a property, in a workflow command.

@@ -1,134 +1,111 @@
 package routes
 
 import (
-	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
 )
 
-// Match finds the route that serves a request, as gin's router does: segment by
-// segment a fixed text goes before a parameter, and that before the rest of the
-// path. path is decoded. The second result are the values of its parameters.
-func Match(list []Route, method, path string) (Route, map[string]string, bool) {
+// Match finds the route that serves a request, and the values of its parameters: gin's
+// own router looks for it, or that of net/http for a route in its spelling. path is
+// decoded.
+func Match(list []Route, method, path string) (found Route, params map[string]string, ok bool) {
 	if !strings.HasPrefix(path, "/") {
 		return Route{}, nil, false
 	}
-	var best Route
-	var values map[string]string
-	found := false
-	for _, r := range list {
-		if r.Method != method && r.Method != "*" {
-			continue
-		}
-		params, ok := match(r.Path, path)
-		if ok && (!found || closer(r, best) > 0) {
-			best, values, found = r, params, true
-		}
-	}
-	return best, values, found
-}
-
-// match compares a path with a pattern.
-func match(pattern, path string) (params map[string]string, ok bool) {
 	params = map[string]string{}
-	for pattern != "" && path != "" {
-		var want, got string
-		want, pattern = first(pattern)
-		s := segmentOf(want)
-		if s.kind == kindRest {
-			params[s.name] = path
-			return params, true
-		}
-		got, path = first(path)
-		value, fits := s.match(got)
-		if !fits || s.kind == kindParam && value == "" && path == "" { // gin admits an empty value, but not at the end
-			return nil, false
-		}
-		if s.kind == kindParam {
-			params[s.name] = value
+	serve := func(r Route, value func(name string) string) {
+		found, ok = r, true
+		for _, name := range Params(r.Path) {
+			params[name] = value(name)
 		}
 	}
-	return params, pattern == "" && path == ""
-}
-
-// first is what stands between the first two slashes, and what begins with the
-// second.
-func first(path string) (segment, rest string) {
-	path = path[1:]
-	if end := strings.IndexByte(path, '/'); end >= 0 {
-		return path[:end], path[end:]
-	}
-	return path, ""
-}
-
-// kind is what a segment of a pattern admits, from the vaguest to the most exact.
-type kind uint8
-
-const (
-	kindRest kind = iota
-	kindParam
-	kindText
-)
-
-// segment is one part of a pattern between slashes.
-type segment struct {
-	kind kind
-	text string // what it is, or begins with
-	name string // of the parameter
-}
-
-func segmentOf(s string) segment {
-	if name, ok := strings.CutPrefix(s, "*"); ok {
-		return segment{kind: kindRest, name: name}
-	}
-	for i := 0; i < len(s); i++ {
-		switch {
-		case s[i] == '\\':
-			i++
-		case s[i] == ':':
-			return segment{kind: kindParam, text: plain(s[:i]), name: s[i+1:]}
+	for _, router := range routers(list, method, serve) {
+		router.ServeHTTP(nowhere{}, &http.Request{Method: served, URL: &url.URL{Path: path}})
+		if ok {
+			break
 		}
 	}
-	return segment{kind: kindText, text: plain(s)}
+	return found, params, ok
 }
 
-// plain is a text without the backslashes that keep colons.
-func plain(s string) string { return strings.ReplaceAll(s, `\:`, ":") }
+// OfNetHTTP reports whether a path is spelt as net/http and chi have it: "/orders/{id}".
+func OfNetHTTP(path string) bool { return strings.Contains(path, "{") }
 
-// match compares a segment of a path; of a parameter the value is what remains.
-func (s segment) match(got string) (value string, ok bool) {
-	if s.kind == kindText {
-		return "", got == s.text
-	}
-	value, ok = strings.CutPrefix(got, s.text)
-	return value, ok
-}
+// served is the method that all routes have in the routers: those of another one are left
+// out, and * is none to gin.
+const served = http.MethodGet
 
-// closer compares two routes that both match: positive if a is the more exact one.
-func closer(a, b Route) int {
-	p, q := strings.Split(a.Path, "/"), strings.Split(b.Path, "/")
-	for i := range min(len(p), len(q)) {
-		s, t := segmentOf(p[i]), segmentOf(q[i])
-		if c := cmp.Or(cmp.Compare(s.kind, t.kind), cmp.Compare(len(s.text), len(t.text))); c != 0 {
-			return c
+// serving is what a router does with the route that it finds.
+type serving func(r Route, value func(name string) string)
+
+// routers have the routes of a method, those for any method last. Routes that one router
+// does not take together, which rules of several programs may name, are in several.
+func routers(list []Route, method string, serve serving) (all []*router) {
+	for _, name := range []string{method, "*"} {
+		for _, r := range list {
+			takes := func(known *router) bool { return known.takes(r) }
+			if r.Method != name || slices.ContainsFunc(all, takes) {
+				continue
+			}
+			if next := newRouter(OfNetHTTP(r.Path), serve); next.takes(r) { // else there is no such path
+				all = append(all, next)
+			}
 		}
 	}
-	return cmp.Compare(btoi(a.Method != "*"), btoi(b.Method != "*"))
+	return all
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+// router is that of gin, or of net/http for routes in its spelling.
+type router struct {
+	http.Handler
+	ofNetHTTP bool
+	add       func(Route) // panics for a route that the router cannot tell from others
 }
 
-// Params are the names of the parameters of a pattern.
-func Params(pattern string) []string {
-	var names []string
-	for s := range strings.SplitSeq(pattern, "/") {
-		if name := segmentOf(s).name; name != "" {
-			names = append(names, name)
-		}
+func newRouter(ofNetHTTP bool, serve serving) *router {
+	if ofNetHTTP {
+		mux := http.NewServeMux()
+		return &router{mux, true, func(r Route) {
+			mux.HandleFunc(served+" "+r.Path, func(_ http.ResponseWriter, q *http.Request) { serve(r, q.PathValue) })
+		}}
 	}
-	return names
+	engine := gin.New()
+	engine.RedirectTrailingSlash = false
+	return &router{engine, false, func(r Route) {
+		engine.GET(r.Path, func(c *gin.Context) { serve(r, c.Param) })
+	}}
+}
+
+// takes adds a route, and reports whether the router can have it.
+func (known *router) takes(r Route) (ok bool) {
+	if known.ofNetHTTP != OfNetHTTP(r.Path) {
+		return false
+	}
+	defer func() { ok = recover() == nil }()
+	known.add(r)
+	return true
+}
+
+// nowhere is where what gin answers goes.
+type nowhere struct{}
+
+func (nowhere) Header() http.Header         { return http.Header{} }
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (nowhere) WriteHeader(int)             {}
+
+// plain is a path without the backslashes that keep colons.
+func plain(path string) string { return strings.ReplaceAll(path, `\:`, ":") }
+
+// Params are the names of the parameters of a path.
+func Params(path string) []string {
+	if OfNetHTTP(path) {
+		return httpcall.Params(path)
+	}
+	return httpcall.GinParams(path)
 }

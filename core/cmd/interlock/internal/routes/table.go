@@ -13,13 +13,15 @@ import (
 
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr"
+	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
 // Route is an HTTP route as it was registered.
 type Route struct {
-	Method string `json:"method"`
-	Path   string `json:"path"`
-	Body   any    `json:"body"` // its type; nil if the program does not say
+	Method string       `json:"method"`
+	Path   string       `json:"path"`
+	Body   *shape.Shape `json:"body"` // nil if the program does not say
 }
 
 // Endpoint is the route as rules name it.
@@ -27,9 +29,9 @@ func (r Route) Endpoint() ruleset.Endpoint { return ruleset.Route(r.Method, plai
 
 // Table is what a program says about itself.
 type Table struct {
-	Routes    []Route        `json:"routes"`
-	Variables map[string]any `json:"variables"` // what it registers, with the types
-	Fallbacks []string       `json:"fallbacks"` // the names of its fallback handlers
+	Routes    []Route                `json:"routes"`
+	Variables map[string]shape.Shape `json:"variables"` // what it registers
+	Fallbacks []string               `json:"fallbacks"` // the names of its fallback handlers
 }
 
 // Load reads the file that ginlock's WriteRoutes writes.
@@ -56,17 +58,33 @@ func Load(path string) (*Table, error) {
 	return t, nil
 }
 
-// Variable is a variable that a program registers.
-type Variable struct {
-	Name string
-	Type *shape.Type
+// At is what expressions have at a route: those of a config, of which Registered
+// may have more than the program registers, with the types that are known. body is that
+// of the route; nil if it is not known.
+func (t *Table) At(c httpvars.Config, body *shape.Shape) (*httpvars.Variables, *keyexpr.Schema, error) {
+	for _, name := range t.Registered() {
+		c.Registered = append(c.Registered, httpvars.Registered{Name: name})
+	}
+	v, err := httpvars.New(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	schema := v.Schema()
+	if body != nil {
+		schema, err = schema.With("body", body.Type("the body"))
+	}
+	for _, name := range t.Registered() {
+		if typ := t.Variables[name]; err == nil {
+			schema, err = schema.With(name, typ.Type("the variable "+name))
+		}
+	}
+	return v, schema, err
 }
 
-// Registered are the program's variables, sorted.
-func (t *Table) Registered() []Variable {
-	var list []Variable
-	for _, name := range slices.Sorted(maps.Keys(t.Variables)) {
-		list = append(list, Variable{name, shape.Described(t.Variables[name]).Variable("the variable " + name)})
+// Registered are the names of the program's variables, sorted.
+func (t *Table) Registered() []string {
+	if t == nil {
+		return nil
 	}
-	return list
+	return slices.Sorted(maps.Keys(t.Variables))
 }

@@ -61,69 +61,44 @@ func Read(path string, stdin io.Reader) (*File, error) {
 	return Parse(path, text), nil
 }
 
+// content is what is read of a file, each name with its place.
+type content struct {
+	Profiles yaml.Node
+	Rules    []struct {
+		Profile  yaml.Node
+		Services []yaml.Node
+	}
+	Settings map[string]yaml.Node `yaml:",inline"`
+}
+
 // Parse reads a text. What is wrong with it is for [ruleset.Load] to say.
 func Parse(name string, text []byte) *File {
 	f := &File{Name: name, Text: text, Settings: map[string]ruleset.Source{}}
-	var document yaml.Node
-	if yaml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &document) != nil || len(document.Content) == 0 {
-		return f
+	var c content
+	yaml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &c) //nolint:errcheck // the loader reports it
+	for key, value := range c.Settings {
+		f.Settings[key] = f.at(&value)
 	}
-	for key, value := range entries(document.Content[0]) {
-		switch key.Value {
-		case "profiles":
-			f.readProfiles(value)
-		case "rules":
-			f.readRules(value)
-		default:
-			f.Settings[key.Value] = f.at(value)
-		}
-	}
-	return f
-}
-
-func (f *File) readProfiles(profiles *yaml.Node) {
-	for key := range entries(profiles) {
-		if key.Value != "default" {
-			f.Profiles = append(f.Profiles, f.word(key))
-		}
-	}
-}
-
-func (f *File) readRules(rules *yaml.Node) {
-	for _, rule := range rules.Content {
-		for key, value := range entries(rule) {
-			switch key.Value {
-			case "profile":
-				f.Uses = append(f.Uses, f.word(value))
-			case "services":
-				f.readServices(value)
+	if c.Profiles.Kind == yaml.MappingNode {
+		for i := 0; i < len(c.Profiles.Content); i += 2 {
+			if name := f.word(c.Profiles.Content[i]); name.Text != "default" {
+				f.Profiles = append(f.Profiles, name)
 			}
 		}
 	}
-}
-
-func (f *File) readServices(services *yaml.Node) {
-	for _, name := range services.Content {
-		f.Services = append(f.Services, f.word(name))
+	for _, r := range c.Rules {
+		if r.Profile.Kind == yaml.ScalarNode {
+			f.Uses = append(f.Uses, f.word(&r.Profile))
+		}
+		for _, service := range r.Services {
+			f.Services = append(f.Services, f.word(&service))
+		}
 	}
+	return f
 }
 
 func (f *File) word(n *yaml.Node) Word { return Word{n.Value, f.at(n)} }
 
 func (f *File) at(n *yaml.Node) ruleset.Source {
 	return ruleset.Source{Layer: ruleset.LayerYAML, File: f.Name, Line: n.Line, Column: n.Column}
-}
-
-// entries are the keys and values of a mapping; none of anything else.
-func entries(n *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
-	return func(yield func(key, value *yaml.Node) bool) {
-		if n.Kind != yaml.MappingNode {
-			return
-		}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if !yield(n.Content[i], n.Content[i+1]) {
-				return
-			}
-		}
-	}
 }

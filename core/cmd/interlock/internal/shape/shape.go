@@ -1,47 +1,52 @@
-// Package shape gives JSON the Go types that key expressions are checked against:
-// from a sample of a body, or from what a program says about its types.
+// Package shape knows what JSON values look like: from a sample of a body, or from what
+// a program says about its types.
 package shape
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
-)
-
-type kind uint8
-
-const (
-	kindNull kind = iota // only null was seen
-	kindAny
-	kindString
-	kindBool
-	kindInt
-	kindFloat
-	kindList
-	kindObject
 )
 
 // Shape is what is known of the values in one place. It does not change once it is
 // made.
 type Shape struct {
+	called string // by messages; "" for what the place is called
 	kind   kind
-	elem   *Shape
-	fields map[string]*Shape
+	elem   *Shape            // of a list
+	fields map[string]*Shape // of an object
 }
 
+// kind is a type as messages name it, in the words of a routes file.
+type kind string
+
+const (
+	anything kind = "any"
+	null     kind = "null" // only that was seen
+	text     kind = "string"
+	boolean  kind = "boolean"
+	integer  kind = "integer"
+	number   kind = "number"
+	list     kind = "list"
+	object   kind = "object"
+)
+
 // Sample is the shape of a JSON document: objects have the fields that they have
-// there, and the elements of a list those that any of them has.
-func Sample(document []byte) (*Shape, error) {
+// there, and the elements of a list those that any of them has. called is what messages
+// call the document.
+func Sample(document []byte, called string) (*Shape, error) {
 	value, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
-	return ofValue(value, maxDepth), nil
+	s := *ofValue(value, maxDepth)
+	s.called = called
+	return &s, nil
 }
 
-// maxDepth is how deep types go. Of what is deeper nothing is known.
+// maxDepth is how deep shapes go. Of what is deeper nothing is known.
 const maxDepth = 50
 
 func parse(document []byte) (any, error) {
@@ -52,59 +57,55 @@ func parse(document []byte) (any, error) {
 		return nil, fmt.Errorf("no JSON: %w", err)
 	}
 	if d.More() {
-		return nil, fmt.Errorf("no JSON: there is more after the first value")
+		return nil, errors.New("no JSON: there is more after the first value")
 	}
 	return value, nil
 }
 
 func ofValue(value any, depth int) *Shape {
 	if depth == 0 {
-		return &Shape{kind: kindAny}
+		return &Shape{kind: anything}
 	}
 	switch v := value.(type) {
-	case nil:
-		return &Shape{kind: kindNull}
 	case string:
-		return &Shape{kind: kindString}
+		return &Shape{kind: text}
 	case bool:
-		return &Shape{kind: kindBool}
+		return &Shape{kind: boolean}
 	case json.Number:
 		if strings.ContainsAny(v.String(), ".eE") {
-			return &Shape{kind: kindFloat}
+			return &Shape{kind: number}
 		}
-		return &Shape{kind: kindInt}
+		return &Shape{kind: integer}
 	case []any:
-		elem := &Shape{kind: kindNull}
+		elem := &Shape{kind: null}
 		for _, e := range v {
 			elem = merge(elem, ofValue(e, depth-1))
 		}
-		return &Shape{kind: kindList, elem: elem}
+		return &Shape{kind: list, elem: elem}
 	case map[string]any:
-		s := &Shape{kind: kindObject, fields: map[string]*Shape{}}
+		s := &Shape{kind: object, fields: map[string]*Shape{}}
 		for name, field := range v {
 			s.fields[name] = ofValue(field, depth-1)
 		}
 		return s
 	default:
-		return &Shape{kind: kindAny}
+		return &Shape{kind: null}
 	}
 }
 
 // merge is a shape that both values have.
 func merge(a, b *Shape) *Shape {
 	switch {
-	case a.kind == kindNull:
+	case a.kind == null:
 		return b
-	case b.kind == kindNull:
+	case b.kind == null:
 		return a
-	case a.kind == kindInt && b.kind == kindFloat, a.kind == kindFloat && b.kind == kindInt:
-		return &Shape{kind: kindAny}
 	case a.kind != b.kind:
-		return &Shape{kind: kindAny}
-	case a.kind == kindList:
-		return &Shape{kind: kindList, elem: merge(a.elem, b.elem)}
-	case a.kind == kindObject:
-		s := &Shape{kind: kindObject, fields: maps.Clone(a.fields)}
+		return &Shape{kind: anything}
+	case a.kind == list:
+		return &Shape{kind: list, elem: merge(a.elem, b.elem)}
+	case a.kind == object:
+		s := &Shape{kind: object, fields: maps.Clone(a.fields)}
 		for name, field := range b.fields {
 			if own := s.fields[name]; own != nil {
 				field = merge(own, field)
@@ -117,29 +118,32 @@ func merge(a, b *Shape) *Shape {
 	}
 }
 
-// Described is the shape of a type in the words of a routes file: "string",
-// "integer", "number", "boolean", "any", [type], {"field": type}. A word that is not
-// known is any.
-func Described(description any) *Shape {
-	words := map[string]kind{"string": kindString, "integer": kindInt, "number": kindFloat, "boolean": kindBool}
+// UnmarshalJSON reads a type as a routes file has it: "string", "integer", "number",
+// "boolean", "any", [type], {"field": type}. A word that is not known is any.
+func (s *Shape) UnmarshalJSON(description []byte) error {
+	var value any
+	err := json.Unmarshal(description, &value)
+	*s = *described(value)
+	return err
+}
+
+func described(description any) *Shape {
 	switch d := description.(type) {
 	case string:
-		if k, ok := words[d]; ok {
+		switch k := kind(d); k {
+		case text, boolean, integer, number:
 			return &Shape{kind: k}
 		}
 	case []any:
 		if len(d) == 1 {
-			return &Shape{kind: kindList, elem: Described(d[0])}
+			return &Shape{kind: list, elem: described(d[0])}
 		}
 	case map[string]any:
-		s := &Shape{kind: kindObject, fields: map[string]*Shape{}}
+		s := &Shape{kind: object, fields: map[string]*Shape{}}
 		for name, field := range d {
-			s.fields[name] = Described(field)
+			s.fields[name] = described(field)
 		}
 		return s
 	}
-	return &Shape{kind: kindAny}
+	return &Shape{kind: anything}
 }
-
-// names are the fields of an object, sorted.
-func (s *Shape) names() []string { return slices.Sorted(maps.Keys(s.fields)) }

@@ -1,24 +1,23 @@
 package shape_test
 
 import (
-	"reflect"
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
-// compile compiles a key over a body, and returns the readable error.
-func compile(t *testing.T, body *shape.Type, key string) string {
+// compile compiles a key over a variable, and returns the error.
+func compile(t *testing.T, name string, s *shape.Shape, key string) string {
 	t.Helper()
-	vars, err := httpvars.New(httpvars.Config{Body: body.Go})
+	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: name, Type: s.Type("the " + name)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := keyexpr.Compile(key, vars.Schema()); err != nil {
-		return body.Readable(err.Error())
+	if _, err := keyexpr.Compile(key, schema); err != nil {
+		return err.Error()
 	}
 	return ""
 }
@@ -32,11 +31,10 @@ const order = `{
 
 func TestSample_TypesTheBody(t *testing.T) {
 	t.Parallel()
-	s, err := shape.Sample([]byte(order))
+	body, err := shape.Sample([]byte(order), "the body of order.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := s.Body("the body of order.json")
 	for _, c := range []struct{ key, want string }{
 		{"o:#{body.id}", ""},
 		{"o:#{body.paid}", ""},
@@ -54,8 +52,8 @@ func TestSample_TypesTheBody(t *testing.T) {
 		{"o:#{body.price}", "price"},
 		{"o:#{body.user}", "user in the body of order.json"},
 	} {
-		got := compile(t, body, c.key)
-		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "struct") {
+		got := compile(t, "body", body, c.key)
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.key, got, c.want)
 		}
 	}
@@ -63,61 +61,122 @@ func TestSample_TypesTheBody(t *testing.T) {
 
 func TestSample_OfOtherThanObjects(t *testing.T) {
 	t.Parallel()
-	s, err := shape.Sample([]byte(`[{"id": 1}, {"id": 2, "user": "ann"}]`))
+	s, err := shape.Sample([]byte(`[{"id": 1}, {"id": 2, "user": "ann"}]`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := compile(t, s.Body("the body"), "o:#{map(body, .user)}"); got != "" {
+	if got := compile(t, "body", s, "o:#{map(body, .user)}"); got != "" {
 		t.Errorf("a field of the second element only: got %q", got)
 	}
 	for _, text := range []string{"", "{", `{"a": 1} {"b": 2}`} {
-		if _, err := shape.Sample([]byte(text)); err == nil || !strings.Contains(err.Error(), "no JSON") {
+		if _, err := shape.Sample([]byte(text), ""); err == nil || !strings.Contains(err.Error(), "no JSON") {
 			t.Errorf("%q: got %v, want an error", text, err)
 		}
 	}
 }
 
-func TestDescribed_TypesVariables(t *testing.T) {
-	t.Parallel()
-	described := map[string]any{"Tenant": "string", "ID": "integer", "Roles": []any{"string"}, "Extra": "any", "Team": map[string]any{"Name": "string"}}
-	typ := shape.Described(described).Variable("the variable user")
-	vars, err := httpvars.New(httpvars.Config{Registered: []httpvars.Registered{{Name: "user", Type: typ.Go}}})
-	if err != nil {
+// described is a shape as a routes file has it.
+func described(t *testing.T, description string) *shape.Shape {
+	t.Helper()
+	s := &shape.Shape{}
+	if err := json.Unmarshal([]byte(description), s); err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+func TestUnmarshalJSON_TypesVariables(t *testing.T) {
+	t.Parallel()
+	user := described(t, `{"Tenant": "string", "ID": "integer", "Roles": ["string"], "Extra": "any", "Odd": "odd", "None": null, "Team": {"Name": "string"}}`)
 	for _, c := range []struct{ key, want string }{
 		{"o:#{user.Tenant}", ""},
 		{"o:#{user.ID}", ""},
 		{"o:#{user.Roles[0]}", ""},
 		{"o:#{user.Extra.x}", ""},
 		{"o:#{user.Team.Name}", ""},
+		{"o:#{user.Odd.x}", ""},
+		{"o:#{user.None.x}", ""},
 		{"o:#{user.tenant}", "write user.Tenant"},
-		{"o:#{user.Teannt}", "the variable user has no field Teannt"},
+		{"o:#{user.Teannt}", "the user has no field Teannt"},
 	} {
-		_, err := keyexpr.Compile(c.key, vars.Schema())
-		got := ""
-		if err != nil {
-			got = typ.Readable(err.Error())
-		}
+		got := compile(t, "user", user, c.key)
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.key, got, c.want)
 		}
 	}
 }
 
-// A sample may be anything: its depth must not become that of a Go type.
+// A sample may be anything: its depth must not become that of a type.
 func TestSample_DeepObjectsEndAsAny(t *testing.T) {
 	t.Parallel()
 	const deep = 9000
-	s, err := shape.Sample([]byte(strings.Repeat(`{"a":`, deep) + "1" + strings.Repeat("}", deep)))
+	s, err := shape.Sample([]byte(strings.Repeat(`{"a":`, deep)+"1"+strings.Repeat("}", deep)), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	depth := 0
-	for body := s.Body("the body").Go; body.Kind() == reflect.Struct; body = body.Field(0).Type {
-		depth++
+	if got := compile(t, "body", s, "o:#{body"+strings.Repeat(".a", 49)+".b}"); !strings.Contains(got, "has no field b") {
+		t.Errorf("49 deep: got %q", got)
 	}
-	if depth == 0 || depth > 100 {
-		t.Errorf("the type is %d deep", depth)
+	if got := compile(t, "body", s, "o:#{body"+strings.Repeat(".a", 50)+".b}"); got != "" {
+		t.Errorf("50 deep: got %q, want anything", got)
+	}
+}
+
+func TestValue_IsWhatEncodingJSONGives(t *testing.T) {
+	t.Parallel()
+	cart := described(t, `{"sku": "string", "count": "integer", "price": "number", "paid": "boolean", "items": [{"n": "integer"}], "more": "any", "a,b": "string"}`)
+	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "body", Type: cart.Type("the body")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ body, key, want string }{
+		{`{"sku": "a", "count": 3}`, "#{body.sku}:#{body.count}", "a:3"},
+		{`{"SKU": "a"}`, "#{body.sku}", "a"},
+		{`{"sku": null}`, `#{body.sku ?? "none"}`, "none"},
+		{`{"sku": 5}`, "x", "sku is no string"},
+		{`{"count": 5.0}`, "x", "count is no integer"},
+		{`{"count": 1e400}`, "x", "count is no integer"},
+		{`{"count": 9223372036854775808}`, "x", "count is no integer"},
+		{`{"items": [{"n": 1}, {"n": 2}]}`, "#{body.items[1].n}", "2"},
+		{`{"items": [{"n": "a"}]}`, "x", "items.n is no integer"},
+		{`{"items": {}}`, "x", "items is no list"},
+		{`{"more": {"x": [1]}}`, "#{body.more.x[0]}", "1"},
+		{`{"price": 5, "paid": true}`, "#{body.price > 4.5 && body.paid}", "true"},
+		{`{"a,b": "c", "unknown": 1}`, `#{body["a,b"]}`, "c"},
+		{`[]`, "x", "it is no object"},
+		{`{`, "x", "no JSON"},
+	} {
+		got := ""
+		value, err := cart.Value([]byte(c.body))
+		if err == nil {
+			var key *keyexpr.Template
+			if key, err = keyexpr.Compile(c.key, schema); err == nil {
+				got, err = key.Key(keyexpr.Values{value})
+			}
+		}
+		if err != nil && !strings.Contains(err.Error(), c.want) || err == nil && got != c.want {
+			t.Errorf("%s of %s: got %q, %v, want %s", c.key, c.body, got, err, c.want)
+		}
+	}
+}
+
+func TestGiven_IsJSONOrText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		description, written string
+		want                 any // nil for an error
+	}{
+		{`"string"`, `"a"`, `"a"`},
+		{`"string"`, "a", "a"},
+		{`"any"`, "a b", "a b"},
+		{`"any"`, "12", 12},
+		{`"integer"`, "12", int64(12)},
+		{`"integer"`, "a", nil},
+		{`{"Tenant": "string"}`, "a", nil},
+	} {
+		got, err := described(t, c.description).Given(c.written)
+		if got != c.want || (err == nil) != (c.want != nil) {
+			t.Errorf("%s of %s: got %v, %v, want %v", c.written, c.description, got, err, c.want)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -12,9 +11,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/protorules"
 	"github.com/interlock-go/interlock/keyexpr/protovars"
 )
@@ -29,8 +28,14 @@ func (p *Program) GRPC(fullMethod string, metadata map[string][]string, message 
 		return nil, err
 	}
 	e := ruleset.GRPC(fullMethod)
-	if err := p.elsewhere(e, m); err != nil {
-		return nil, err
+	if !image.HasOptions(m) {
+		where := "the .proto (--descriptors tells) or in the program"
+		if p.Image != nil {
+			where = "the program: its .proto has none either"
+		}
+		if err := p.elsewhere(e, where); err != nil {
+			return nil, err
+		}
 	}
 	rules, err := overlay.At(p.Set, m)
 	if err != nil {
@@ -56,25 +61,7 @@ func (p *Program) GRPC(fullMethod string, metadata map[string][]string, message 
 	if err != nil {
 		return nil, err
 	}
-	return answers(aspect.Site{Endpoint: e, Schema: v.Schema(), Fallbacks: fallbacks(rules)}, rules, v.Call(req, host))
-}
-
-// elsewhere reports a rule whose key is not in the file, and not in the options that
-// are known.
-func (p *Program) elsewhere(e ruleset.Endpoint, m protorules.Method) error {
-	if len(m.Rules) > 0 || len(m.Problems) > 0 {
-		return nil
-	}
-	for _, r := range p.Set.Lookup(e) {
-		if r.Partial() {
-			where := "the .proto (--descriptors tells) or in the program"
-			if p.Image != nil {
-				where = "the program: its .proto has none either"
-			}
-			return noMatchf("rule %q of %s (%s) has no key here, so it has to be in %s", r.Name, e, r.Source("endpoint"), where)
-		}
-	}
-	return nil
+	return answers(aspect.Site{Endpoint: e, Schema: v.Schema()}, rules, v.Call(req, host))
 }
 
 // noRule says why a method takes no lock.
@@ -98,10 +85,9 @@ func (p *Program) method(fullMethod string) (protorules.Method, error) {
 	if m, ok := p.Image.Method(fullMethod); ok {
 		return m, nil
 	}
-	if near := failpolicy.Nearest(fullMethod, p.Image.Names()); near != "" {
-		return protorules.Method{}, noMatchf("the descriptors have no method %s: did you mean %s?", fullMethod, near)
-	}
-	return protorules.Method{}, noMatchf("the descriptors have no method %s", fullMethod)
+	judge := p.Image.Judge()
+	judge.Noun = "method of the descriptors"
+	return protorules.Method{}, noMatchf("%s %s", fullMethod, judge.Missing(ruleset.GRPC(fullMethod)))
 }
 
 // requestOf reads the request; of an unknown method there is none.
@@ -114,8 +100,7 @@ func requestOf(d protoreflect.MethodDescriptor, message []byte) (proto.Message, 
 		return m, nil
 	}
 	if err := protojson.Unmarshal(message, m); err != nil {
-		text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
-		return nil, fmt.Errorf("the data is no %s: %s", d.Input().FullName(), text)
+		return nil, fmt.Errorf("the data is no %s: %s", d.Input().FullName(), image.Plain(err))
 	}
 	return m, nil
 }
@@ -127,7 +112,7 @@ func (p *Program) names(standard string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == standard })
 }
 
-// grpcHost is what a server knows of the call.
+// grpcHost is what a server knows of the call: the [protovars.Host].
 type grpcHost struct {
 	metadata map[string][]string
 	method   string
@@ -135,14 +120,7 @@ type grpcHost struct {
 	values   []any // of the registered variables
 }
 
-// Metadata implements [protovars.Host].
-func (h *grpcHost) Metadata(key string) []string { return h.metadata[key] }
-
-// Method implements [protovars.Host].
-func (h *grpcHost) Method() string { return h.method }
-
-// Peer implements [protovars.Host].
-func (h *grpcHost) Peer() string { return h.peer }
-
-// Registered implements [protovars.Host].
+func (h *grpcHost) Metadata(key string) []string  { return h.metadata[key] }
+func (h *grpcHost) Method() string                { return h.method }
+func (h *grpcHost) Peer() string                  { return h.peer }
 func (h *grpcHost) Registered(i int) (any, error) { return h.values[i], nil }

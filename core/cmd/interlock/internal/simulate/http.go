@@ -8,11 +8,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -28,58 +28,60 @@ func (p *Program) HTTP(ctx context.Context, method, target string, header http.H
 	if err != nil {
 		return nil, err
 	}
-	route, params, rules, err := p.route(method, r.URL.Path)
+	route, params, err := p.route(method, r.URL.Path)
 	if err != nil {
 		return nil, err
 	}
+	rules, err := p.rulesOf(route.Endpoint())
+	switch others := p.otherMethods(r.URL.Path); {
+	case err != nil && len(others) > 0 && !slices.Contains(others, method):
+		return nil, noMatchf("no rule is for %s, but for %s", route.Endpoint(), strings.Join(others, ", "))
+	case err != nil:
+		return nil, err
+	}
 	host := &httpHost{params: params, route: route, clientIP: p.Variables["client_ip"]}
-	c := httpvars.Config{PathParams: routes.Params(route.Path), CookieValue: cookieValue}
-	if route.Body != nil {
-		c.Body = shape.Described(route.Body).Body("the body").Go
+	c := httpvars.Config{PathParams: routes.Params(route.Path)}
+	if !routes.OfNetHTTP(route.Path) {
+		c.CookieValue = httpcall.GinCookie
 	}
 	if c.Registered, host.values, err = p.registered(); err != nil {
 		return nil, err
 	}
-	v, err := httpvars.New(c)
+	v, schema, err := p.Routes.At(c, route.Body)
 	if err != nil {
 		return nil, err
 	}
-	site := aspect.Site{Endpoint: route.Endpoint(), Schema: v.Schema(), Fallbacks: fallbacks(rules)}
-	var env keyexpr.Env = v.Request(r, host)
-	if p.Routes == nil && strings.HasSuffix(rules[0].Endpoint.Path, "*") {
-		env = withoutRoute(site.Schema, env)
-	}
-	return answers(site, rules, env)
+	env := &known{Request: v.Request(r, host), names: schema.Variables(), body: route.Body}
+	env.anyRoute = p.Routes == nil && strings.HasSuffix(rules[0].Endpoint.Path, "*")
+	return answers(aspect.Site{Endpoint: route.Endpoint(), Schema: schema}, rules, env)
 }
 
-// routeless are the variables of a request that a wildcard concerns: which of the
-// program's routes serves it is not known.
-type routeless struct {
-	keyexpr.Env
+// known is the [keyexpr.Env] of a request, as far as that is known.
+type known struct {
+	*httpvars.Request
 
-	slot int // of the route
+	names    []string     // by slot
+	body     *shape.Shape // nil: it may be anything
+	anyRoute bool         // a wildcard concerns it: which route serves it is not known
 }
 
-func withoutRoute(s *keyexpr.Schema, env keyexpr.Env) keyexpr.Env {
-	if slot, ok := s.Slot("route"); ok {
-		return &routeless{env, slot}
-	}
-	return env
-}
-
-// Value implements [keyexpr.Env].
-func (r *routeless) Value(slot int) (any, error) {
-	if slot == r.slot {
+func (k *known) Value(slot int) (any, error) {
+	if k.anyRoute && k.names[slot] == "route" {
 		return nil, &keyexpr.EvalError{
 			Reason: keyexpr.ReasonInternal, Subject: "route",
 			Detail: "is not known: the rule is for many, such as /orders/:id; give those of the program with --routes",
 		}
 	}
-	return r.Env.Value(slot)
+	v, err := k.Request.Value(slot)
+	if v == nil || err != nil || k.body == nil || k.names[slot] != "body" {
+		return v, err
+	}
+	document, _ := k.Body()
+	if v, err = k.body.Value(document); err != nil {
+		return nil, &keyexpr.EvalError{Reason: keyexpr.ReasonBadBody, Detail: "needs a body of JSON", Err: err}
+	}
+	return v, nil
 }
-
-// Size implements [keyexpr.Sized].
-func (r *routeless) Size() int { return keyexpr.SizeOf(r.Env) }
 
 func request(ctx context.Context, method, target string, header http.Header, body []byte) (*http.Request, error) {
 	address, err := url.ParseRequestURI(target)
@@ -96,15 +98,6 @@ func request(ctx context.Context, method, target string, header http.Header, bod
 	return r.WithContext(ctx), nil
 }
 
-// cookieValue is a cookie's value as gin's handlers see it.
-func cookieValue(raw string) string {
-	value, err := url.QueryUnescape(raw)
-	if err != nil {
-		return ""
-	}
-	return value
-}
-
 func guessType(body []byte) string {
 	if json.Valid(body) {
 		return "application/json"
@@ -112,14 +105,14 @@ func guessType(body []byte) string {
 	return "application/x-www-form-urlencoded"
 }
 
-// route finds the route of a path and its rules.
-func (p *Program) route(method, path string) (routes.Route, map[string]string, []*ruleset.Resolved, error) {
+// route finds the route of a path, and the values of its parameters.
+func (p *Program) route(method, path string) (routes.Route, map[string]string, error) {
 	if p.Routes != nil {
 		route, params, ok := routes.Match(p.Routes.Routes, method, path)
 		if !ok {
-			return route, nil, nil, noMatchf("no route serves %s %s", method, path)
+			return route, nil, noMatchf("no route serves %s %s", method, path)
 		}
-		return p.at(route, params)
+		return route, params, nil
 	}
 	var named []routes.Route
 	for _, r := range p.Set.Rules() {
@@ -132,65 +125,46 @@ func (p *Program) route(method, path string) (routes.Route, map[string]string, [
 		route = routes.Route{Path: path} // for rules with wildcards
 	}
 	route.Method = method
-	return p.at(route, params)
+	return route, params, nil
 }
 
-// at are the rules of a route.
-func (p *Program) at(route routes.Route, params map[string]string) (routes.Route, map[string]string, []*ruleset.Resolved, error) {
-	rules := p.Set.Lookup(route.Endpoint())
-	switch {
-	case len(rules) == 0:
-		return route, nil, nil, noMatchf("no rule is for %s", route.Endpoint())
-	case rules[0].None:
-		return route, nil, nil, unlocked(route.Endpoint(), rules[0].Source("none"))
-	default:
-		return route, params, rules, nil
-	}
-}
-
-// registered are the variables of the program, and those that have a value, with the
-// values.
-func (p *Program) registered() ([]httpvars.Registered, []any, error) {
-	var list []httpvars.Registered
-	var values []any
-	if p.Routes != nil {
-		for _, v := range p.Routes.Registered() {
-			value, err := typed(p.Variables, v.Name, v.Type.Go)
-			if err != nil {
-				return nil, nil, err
-			}
-			list, values = append(list, httpvars.Registered{Name: v.Name, Type: v.Type.Go}), append(values, value)
+// otherMethods are those under which rules are for a path.
+func (p *Program) otherMethods(path string) (methods []string) {
+	for _, r := range p.Set.Rules() {
+		method := r.Endpoint.Method
+		if r.Endpoint.Transport != ruleset.TransportHTTP || slices.Contains(methods, method) {
+			continue
+		}
+		if route, _, err := p.route(method, path); err == nil && len(p.Set.Lookup(route.Endpoint())) > 0 {
+			methods = append(methods, method)
 		}
 	}
+	return methods
+}
+
+// registered are the variables that have a value and that the program does not tell of;
+// and the values of these and of its own.
+func (p *Program) registered() (list []httpvars.Registered, values []any, err error) {
+	own := p.Routes.Registered()
 	for _, name := range p.names("client_ip") {
-		if !slices.ContainsFunc(list, func(r httpvars.Registered) bool { return r.Name == name }) {
-			list = append(list, httpvars.Registered{Name: name})
-			values = append(values, p.Variables[name])
+		if !slices.Contains(own, name) {
+			list, values = append(list, httpvars.Registered{Name: name}), append(values, p.Variables[name])
 		}
+	}
+	for _, name := range own {
+		var value any // nil is unset
+		if text, given := p.Variables[name]; given {
+			typ := p.Routes.Variables[name]
+			if value, err = typ.Given(text); err != nil {
+				return nil, nil, fmt.Errorf("the variable %s is %s: write it as JSON of its type", name, text)
+			}
+		}
+		values = append(values, value)
 	}
 	return list, values, nil
 }
 
-// typed reads the value of a variable of a type; nil if it has none.
-func typed(variables map[string]string, name string, t reflect.Type) (any, error) {
-	text, given := variables[name]
-	if !given {
-		return nil, nil //nolint:nilnil // nil is unset
-	}
-	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.String {
-		return text, nil
-	}
-	value := reflect.New(t)
-	if err := json.Unmarshal([]byte(text), value.Interface()); err != nil {
-		if t.Kind() == reflect.Interface {
-			return text, nil
-		}
-		return nil, fmt.Errorf("the variable %s is %s: write it as JSON of its type", name, text)
-	}
-	return value.Elem().Interface(), nil
-}
-
-// httpHost is what a router knows of the request.
+// httpHost is what a router knows of the request: the [httpvars.Host].
 type httpHost struct {
 	params   map[string]string
 	route    routes.Route
@@ -198,14 +172,7 @@ type httpHost struct {
 	values   []any // of the registered variables
 }
 
-// PathValue implements [httpvars.Host].
-func (h *httpHost) PathValue(name string) string { return h.params[name] }
-
-// Route implements [httpvars.Host].
-func (h *httpHost) Route() string { return h.route.Endpoint().Path }
-
-// ClientIP implements [httpvars.Host].
-func (h *httpHost) ClientIP() string { return h.clientIP }
-
-// Registered implements [httpvars.Host].
+func (h *httpHost) PathValue(name string) string  { return h.params[name] }
+func (h *httpHost) Route() string                 { return h.route.Endpoint().Path }
+func (h *httpHost) ClientIP() string              { return h.clientIP }
 func (h *httpHost) Registered(i int) (any, error) { return h.values[i], nil }

@@ -3,6 +3,7 @@ package simulate
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -14,18 +15,13 @@ import (
 // Value is what a variable was in a request.
 type Value struct{ Name, Text string }
 
-// recorder is the variables of a request, and notes which are read.
+// recorder is the [keyexpr.Env] of a request, and notes what is read of it.
 type recorder struct {
 	env    keyexpr.Env
 	names  []string // by slot
 	values []Value
 }
 
-func newRecorder(s *keyexpr.Schema, env keyexpr.Env) *recorder {
-	return &recorder{env: env, names: s.Variables()}
-}
-
-// Value implements [keyexpr.Env].
 func (r *recorder) Value(slot int) (any, error) {
 	v, err := r.env.Value(slot)
 	if err == nil {
@@ -34,7 +30,6 @@ func (r *recorder) Value(slot int) (any, error) {
 	return v, err
 }
 
-// Item implements [keyexpr.Env].
 func (r *recorder) Item(slot int, key string, i int) (string, int, error) {
 	v, count, err := r.env.Item(slot, key, i)
 	name := r.names[slot] + selector(key)
@@ -50,7 +45,6 @@ func (r *recorder) Item(slot int, key string, i int) (string, int, error) {
 	return v, count, err
 }
 
-// Size implements [keyexpr.Sized].
 func (r *recorder) Size() int { return keyexpr.SizeOf(r.env) }
 
 func (r *recorder) note(name, text string) {
@@ -98,12 +92,12 @@ func short(document []byte, err error) string {
 	return string(document)
 }
 
+var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+
 // selector is how a name is written after a variable.
 func selector(name string) string {
-	for i, c := range name {
-		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
-			return "[" + strconv.Quote(name) + "]"
-		}
+	if identifier.MatchString(name) {
+		return "." + name
 	}
-	return "." + name
+	return "[" + strconv.Quote(name) + "]"
 }

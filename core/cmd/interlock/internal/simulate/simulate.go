@@ -4,6 +4,7 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
@@ -40,7 +41,6 @@ type NoMatchError struct {
 	text string
 }
 
-// Error implements error.
 func (e *NoMatchError) Error() string { return e.text }
 
 func noMatchf(format string, args ...any) error {
@@ -52,26 +52,69 @@ func unlocked(e ruleset.Endpoint, at ruleset.Source) error {
 	return &NoMatchError{OnPurpose: true, text: fmt.Sprintf("%s has no lock, on purpose (%s)", e, at)}
 }
 
-// Function says why there is no key of a function that has rules: it is made of a Go
-// argument.
-func (p *Program) Function(name string) error {
+// Function tells what the rules do with a call of a function that has some. What is made
+// of its argument has no key. The error is a [*NoMatchError] if no rule locks anything.
+func (p *Program) Function(name string) ([]Answer, error) {
 	e := ruleset.Func(name)
-	rule := p.Set.Lookup(e)[0]
-	if rule.None {
-		return unlocked(e, rule.Source("none"))
+	rules, err := p.rulesOf(e)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Errorf("%s is a function (%s): its keys are made of a Go argument, and cannot be shown", name, rule.Source("endpoint"))
+	if err := p.elsewhere(e, "the program"); err != nil {
+		return nil, err
+	}
+	schema, err := keyexpr.Argument(reflect.TypeFor[any]())
+	if err != nil {
+		return nil, err
+	}
+	return answers(aspect.Site{Endpoint: e, Schema: schema}, rules, argument{})
+}
+
+// rulesOf are the rules of the set for an endpoint. The error is a [*NoMatchError].
+func (p *Program) rulesOf(e ruleset.Endpoint) ([]*ruleset.Resolved, error) {
+	rules := p.Set.Lookup(e)
+	switch {
+	case len(rules) == 0:
+		return nil, noMatchf("no rule is for %s", e)
+	case rules[0].None:
+		return nil, unlocked(e, rules[0].Source("none"))
+	default:
+		return rules, nil
+	}
+}
+
+// argument is the [keyexpr.Env] of a function, of whose argument nothing is known.
+type argument struct{}
+
+func (argument) Value(int) (any, error) {
+	return nil, &keyexpr.EvalError{
+		Reason: keyexpr.ReasonInternal, Subject: keyexpr.ArgumentName,
+		Detail: "is the argument of the function, which is a Go value and not known here",
+	}
+}
+
+func (argument) Item(int, string, int) (string, int, error) { return "", 0, nil }
+
+// elsewhere reports a rule whose key is not in the file.
+func (p *Program) elsewhere(e ruleset.Endpoint, where string) error {
+	for _, r := range p.Set.Lookup(e) {
+		if r.Partial() {
+			return noMatchf("rule %q of %s (%s) has no key here, so it has to be in %s", r.Name, e, r.Source("endpoint"), where)
+		}
+	}
+	return nil
 }
 
 // answers evaluates the rules of a place for a request.
 func answers(site aspect.Site, rules []*ruleset.Resolved, env keyexpr.Env) ([]Answer, error) {
+	site.AnyFallback = true
 	preview, err := aspect.NewPreview(site, rules...)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Answer, len(rules))
 	for i, r := range rules {
-		seen := newRecorder(site.Schema, env)
+		seen := &recorder{env: env, names: site.Schema.Variables()}
 		a := Answer{Rule: r, Condition: r.When}
 		if a.Applies, a.Err = preview.Applies(i, seen); a.Err == nil && a.Applies {
 			a.Keys, a.Err = preview.Names(i, seen)
@@ -80,15 +123,6 @@ func answers(site aspect.Site, rules []*ruleset.Resolved, env keyexpr.Env) ([]An
 		list[i] = a
 	}
 	return list, nil
-}
-
-// fallbacks are those that the rules name: whether they exist is no matter here.
-func fallbacks(rules []*ruleset.Resolved) []string {
-	var names []string
-	for _, r := range rules {
-		names = append(names, r.Fallback)
-	}
-	return names
 }
 
 // Reason is why a rule yields no key, for people.

@@ -1,0 +1,94 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// childProgram is this program as a process of its own, which ends with the test. One that hangs
+// is ended after a minute.
+func childProgram(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	child := exec.CommandContext(ctx, os.Args[0], args...)
+	child.Env = append(os.Environ(), asProgram+"=1")
+	return child
+}
+
+// Ctrl-C ends a command that reads a file which nobody writes.
+func TestMain_InterruptedWhileItReads(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"check":       {"check", "$FIFO"},
+		"descriptors": {"check", "--descriptors", "$FIFO"},
+		"dump":        {"dump", "$FIFO"},
+		"key":         {"key", "$FIFO", "POST /a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fifo := filepath.Join(t.TempDir(), "fifo")
+			if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "$FIFO", fifo)
+			}
+			child := childProgram(t, args...)
+			if err := child.Start(); err != nil {
+				t.Fatal(err)
+			}
+			writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) // waits until the child reads
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer writer.Close()
+			if err := child.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			err = child.Wait()
+			if status, ok := child.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
+				t.Errorf("it ended with %v, want the interrupt", err)
+			}
+		})
+	}
+}
+
+// A command that asks a Redis ends in good order.
+func TestMain_InterruptedWhileItWatches(t *testing.T) {
+	t.Parallel()
+	srv, err := redistest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	srv.Take("k", time.Hour)
+	child := childProgram(t, "watch", "k", "--redis", srv.URL())
+	stdout, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || !strings.Contains(line, "held") {
+		t.Errorf("got %q and %v, want the holder", line, err)
+	}
+	if err := child.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Wait(); err != nil {
+		t.Errorf("it ended with %v, want the exit code 0", err)
+	}
+}
