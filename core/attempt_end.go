@@ -110,5 +110,5 @@ func contextCause(ctx context.Context) error {
 	if cause == nil || errors.Is(cause, err) {
 		return err
 	}
-	return errors.Join(err, onlyMentioned(cause))
+	return fmt.Errorf("%w: %w", err, insideError{onlyMentioned(cause)})
 }

@@ -46,7 +46,7 @@ func attempt(t *testing.T, locks *core.Client, key string) error {
 	return locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(0))
 }
 
-// One event says that locks cannot be had, with the cause, and one that they can be had
+// One event says that locks cannot be acquired, with the cause, and one that they can be acquired
 // again, however many callers there are in between.
 func TestBackend_OneEventPerChange(t *testing.T) {
 	t.Parallel()

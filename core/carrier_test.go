@@ -34,7 +34,7 @@ func newPage(ctx context.Context) *page {
 	return &page{Context: context.Background(), request: &pageRequest{ctx}}
 }
 
-// free reports whether a lock is had at once with a context: it re-enters, or nobody
+// free reports whether a lock is acquired at once with a context: it re-enters, or nobody
 // has the lock.
 func free(t *testing.T, ctx context.Context, l core.Lock) bool {
 	t.Helper()

@@ -203,5 +203,5 @@ func (c *Client) leaveHolds(ctx context.Context) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w with %d locks held, which are left to their leases: %w", ErrClosed, len(left), context.Cause(ctx))
+	return fmt.Errorf("%w with %d locks held, which are left to their leases: %w", ErrClosed, len(left), insideError{context.Cause(ctx)})
 }

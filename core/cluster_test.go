@@ -27,7 +27,11 @@ type clusterBed struct {
 
 func newClusterBed(t *testing.T) *clusterBed {
 	t.Helper()
-	c := redisserver.StartCluster(t)
+	return clusterOf(t, redisserver.StartCluster(t))
+}
+
+func clusterOf(t *testing.T, c *redisserver.Cluster) *clusterBed {
+	t.Helper()
 	return &clusterBed{Cluster: c, t: t, rdb: c.Client()}
 }
 
@@ -45,20 +49,23 @@ func (c *clusterBed) wantGone(t *testing.T, keys ...string) {
 	}
 }
 
-func TestCluster(t *testing.T) { //nolint:tparallel // one cluster, and the same keys
+// What runs on one cluster, and on the same keys, runs one after the other.
+func TestCluster(t *testing.T) {
 	t.Parallel()
-	c := newClusterBed(t)
-	t.Run("LockReenterRelease", c.lockReenterRelease)
-	t.Run("Contend", c.contend)
-	t.Run("ShardedWakeUp", c.shardedWakeUp)
-	t.Run("ClassicWakeUp", c.classicWakeUp)
-	t.Run("ForceReleasePublishesSharded", c.forceReleasePublishesSharded)
-	t.Run("BadBracesRefused", c.badBracesRefused)
-	t.Run("MultiAcrossSlots", c.multiAcrossSlots)
-	t.Run("MultiInOneSlot", c.multiInOneSlot)
-	t.Run("RenewsOnEveryNode", c.renewsOnEveryNode)
-	t.Run("ReadyAndState", c.readyAndState)
-	t.Run("Hooks", c.hooks)
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		c := clusterOf(t, binary.StartCluster(t))
+		t.Run("LockReenterRelease", c.lockReenterRelease)
+		t.Run("Contend", c.contend)
+		t.Run("ShardedWakeUp", c.shardedWakeUp)
+		t.Run("ClassicWakeUp", c.classicWakeUp)
+		t.Run("ForceReleasePublishesSharded", c.forceReleasePublishesSharded)
+		t.Run("BadBracesRefused", c.badBracesRefused)
+		t.Run("MultiAcrossSlots", c.multiAcrossSlots)
+		t.Run("MultiInOneSlot", c.multiInOneSlot)
+		t.Run("RenewsOnEveryNode", c.renewsOnEveryNode)
+		t.Run("ReadyAndState", c.readyAndState)
+		t.Run("Hooks", c.hooks)
+	})
 }
 
 func (c *clusterBed) lockReenterRelease(t *testing.T) {
@@ -242,7 +249,7 @@ func (c *clusterBed) multiAcrossSlots(t *testing.T) {
 	c.wantGone(t, names...)
 
 	c.rdb.HSet(t.Context(), "gamma", stranger, 1)
-	_, _, err = locks.MultiLock(names...).Acquire(t.Context(), core.WaitTime(50*time.Millisecond))
+	_, _, err = locks.MultiLock(names...).Acquire(t.Context(), core.WaitTime(time.Second))
 	wantErr(t, err, core.ErrNotAcquired)
 	eventually(t, "rolled back", func() bool { return c.rdb.Exists(t.Context(), "alpha").Val() == 0 })
 	c.wantGone(t, "beta", "delta")
@@ -277,7 +284,8 @@ func (c *clusterBed) multiInOneSlot(t *testing.T) {
 
 func (c *clusterBed) renewsOnEveryNode(t *testing.T) {
 	obs := newRecorder()
-	locks := c.locks(t, core.WithWatchdog(time.Second), core.WithObserver(obs))
+	const watchdog = 3 * time.Second // of which a slow machine does not miss two renewals
+	locks := c.locks(t, core.WithWatchdog(watchdog), core.WithObserver(obs))
 	var contexts []context.Context
 	var holds []*core.Hold
 	for _, name := range []string{"alpha", "beta", "gamma", "delta", "one", "two", "three"} {
@@ -286,7 +294,7 @@ func (c *clusterBed) renewsOnEveryNode(t *testing.T) {
 	}
 	start := time.Now()
 	eventually(t, "renewals beyond the first lease", func() bool {
-		return time.Since(start) > 1200*time.Millisecond && obs.count("renewal") >= 2*len(holds)
+		return time.Since(start) > 6*watchdog/5 && obs.count("renewal") >= 2*len(holds)
 	})
 	for i, hold := range holds {
 		wantAlive(t, contexts[i])
@@ -312,7 +320,7 @@ func (c *clusterBed) readyAndState(t *testing.T) {
 func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	c := newClusterBed(t)
-	locks := c.locks(t, core.WithBackendTimeout(300*time.Millisecond))
+	locks := c.locks(t, core.WithBackendTimeout(3*time.Second)) // those of the others have it, too
 	dead := c.Master("alpha")
 	nothing := func(context.Context) error { return nil }
 	var alive, silent []string
@@ -326,6 +334,9 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 		} else {
 			alive = append(alive, name)
 		}
+	}
+	for _, m := range c.Masters { // which would refuse all keys once they have given one of them up
+		must(t, m.Client().ConfigSet(t.Context(), "cluster-node-timeout", "3600000").Err())
 	}
 	dead.Stop()
 	defer dead.Continue()
@@ -349,7 +360,7 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 	if errors.Is(err, core.ErrNotAcquired) {
 		t.Errorf("%v: down is taken for taken", err)
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > measured(5*time.Second) {
 		t.Errorf("known after %s", took)
 	}
 	dead.Continue()
@@ -363,14 +374,14 @@ func TestCluster_StoppedNodeDelaysNoOther(t *testing.T) {
 func TestCluster_DownAtTheStart(t *testing.T) {
 	t.Parallel()
 	c := newClusterBed(t)
-	locks := c.locks(t, core.WithBackendTimeout(300*time.Millisecond))
+	locks := c.locks(t, core.WithBackendTimeout(time.Second))
 	for _, m := range c.Masters {
 		m.Stop()
 	}
 	start := time.Now()
 	_, _, err := locks.Lock("k").Acquire(t.Context())
 	wantErr(t, err, core.ErrUnavailable)
-	if took := time.Since(start); took > 3*time.Second {
+	if took := time.Since(start); took > measured(5*time.Second) {
 		t.Errorf("known after %s", took)
 	}
 	for _, m := range c.Masters {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
 // Who has waited longest is next, whatever the process: all callers get the same, and
@@ -28,7 +29,7 @@ func TestTurns_GoToWhoHasWaitedLongest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
-				const lasts = 2 * time.Second
+				lasts := max(time.Duration(thorough.Or(2, 1))*time.Second, 200*c.hold)
 				all, sent := contest{processes: c.processes, hold: c.hold, lasts: lasts}.play(t, b)
 				var turns []float64
 				var waits []time.Duration

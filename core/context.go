@@ -74,7 +74,7 @@ func (c *Client) owned(ctx context.Context, key string, kind *redisstore.Kind) *
 }
 
 // ownedAs is what the ctx of one who wants a kind of lock carries of key: an ownership to enter
-// again, or one that the lock can be had under, which is a writer's for one who wants to read.
+// again, or one that the lock can be acquired under, which is a writer's for one who wants to read.
 // Where another kind is in the way, or a token is wanted of a hold without one, that is
 // [ErrInvalid].
 func (c *Client) ownedAs(ctx context.Context, key string, req *request) (again, under *ownership, err error) {

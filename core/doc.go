@@ -9,7 +9,16 @@
 //	}, core.WaitTime(3*time.Second), core.LeaseTime(10*time.Second))
 //
 // [Lock.Do] is the usual form: acquire, run, release. [Lock.Acquire] gives a [Hold]
-// to release by hand. Without [WaitTime] an acquisition waits until its context
+// to release by hand:
+//
+//	ctx, hold, err := locks.Lock("order:42").Acquire(ctx)
+//	if err != nil {
+//		return err
+//	}
+//	defer hold.Release(ctx) // also when ctx has ended
+//	return pay(ctx, order)
+//
+// Without [WaitTime] an acquisition waits until its context
 // ends. Without [LeaseTime] the lease is 30 s and renewed every third of it for as
 // long as the process lives and the lock is held: the watchdog.
 //
@@ -26,6 +35,22 @@
 //   - [Client.PermitSemaphore] is held by as many as there are permits.
 //   - [Client.Semaphore] and [Client.CountDownLatch] are numbers that nobody holds.
 //   - [Redlock] is one lock on several independent servers.
+//
+// Which one to take, with which times, is in examples/choosing/README.md.
+//
+// # Errors
+//
+//	error              means
+//	ErrNotAcquired     taken for the whole wait time, or the context ended; a *NotAcquiredError
+//	                   with how long, and the hint when to retry
+//	ErrUnavailable     Redis did not answer, or with an error: neither held nor known to be taken
+//	ErrLost            the lock ended under its holder; also the cause with which the context ends
+//	ErrReleased        only the cause with which the context of a hold ends at its release
+//	ErrNotHeld         released twice, or never held; ErrLost matches it too
+//	ErrTooManyWaiters  a limit was reached; nothing was sent
+//	ErrClosed          the client was closed
+//	ErrInvalid         an argument that cannot be used; nothing was sent, or a count would be too
+//	                   large for Redisson, and stays
 //
 // # What is promised
 //
@@ -74,17 +99,25 @@
 //     breaks at the end of that time is made again, and has as much time once more, if
 //     Redis answers pings. One that answers slowly is not down: it is waited for within
 //     the wait time, and without one, as by a release, for eight backend timeouts at
-//     most. One that cannot serve just now (LOADING, BUSY, NOREPLICAS) is waited for
-//     within the wait time.
+//     most. One that cannot serve just now (LOADING, BUSY, NOREPLICAS, CLUSTERDOWN) is
+//     waited for within the wait time.
+//   - An outage leaves at most a few hundred commands a second to clear up, however many
+//     attempts it has cut short.
+//
+// A test judges these promises, core/internal/history: processes take, re-enter, hand over
+// and force locks while their network, their Redis and they themselves are cut off, stopped
+// and killed, and what they noted is searched for two holders, lost updates, waits that were
+// too long and keys that were left.
 //
 // # What is not promised, and what helps
 //
 //   - Safety across a failover. Replication is asynchronous: a new master may not
 //     know of a lock, and a second holder gets it. What helps: work that does no harm
 //     when it is done twice, a condition in the database (a version, a unique key),
-//     and a Redis that loses fewer writes (min-replicas-to-write). The same goes for
+//     replicas that acknowledge ([WithReplicaAcks]), which narrow the window, and a Redis
+//     that loses fewer writes (min-replicas-to-write). The same goes for
 //     FLUSHALL, eviction, and a server that restarts without its data.
-//   - Safety when the clock of Redis steps: leases then end early.
+//   - Safety when the clock of Redis steps: leases then end early. What helps: NTP that slews.
 //   - Exclusion of code that ignores its context. A holder that is paused, or cut off
 //     for longer than its lease, loses the lock and is notified by its context; nobody
 //     stops it from writing all the same. What helps: check [Hold.Remaining], or Err

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -178,6 +179,15 @@ func onlyMentioned(err error) error {
 	}
 	return mentionedError{err}
 }
+
+// insideError is an error in the text of one of this package, which says whose they are.
+type insideError struct{ of error }
+
+func (e insideError) Error() string { return strings.TrimPrefix(e.of.Error(), ownPrefix) }
+func (e insideError) Unwrap() error { return e.of }
+
+// ownPrefix begins the text of every error of this package.
+const ownPrefix = "core: "
 
 type mentionedError struct{ of error }
 

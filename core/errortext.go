@@ -62,8 +62,11 @@ func collectText(err error, parts *[]string) {
 	}
 }
 
-// addText leaves out what was said already.
+// addText leaves out what was said already, and whose error it is.
 func addText(parts *[]string, text string) {
+	if len(*parts) > 0 && strings.HasPrefix((*parts)[0], ownPrefix) {
+		text = strings.TrimPrefix(text, ownPrefix)
+	}
 	if !slices.Contains(*parts, text) {
 		*parts = append(*parts, text)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/racedetector"
+	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
 // stall is how long a free lock may be left, whoever has died.
@@ -164,7 +164,7 @@ func TestFair_NobodySpinsBehindADeadHead(t *testing.T) {
 		}
 		b.Del(t.Context(), "k")
 		before := sent.Hits()
-		seconds := racedetector.Or(20, 6)
+		seconds := thorough.Or(20, 6)
 		pass(time.Duration(seconds) * time.Second)
 		rate := float64(sent.Hits()-before) / float64(seconds) / callers
 		t.Logf("%.2f scripts in a second, of each waiter", rate)
@@ -365,7 +365,7 @@ func TestFair_HeadLeavesAFreeLock(t *testing.T) {
 // some are killed too. A free lock is never left for long, and nothing is left at the end.
 func TestFair_RandomKills(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(racedetector.Or(3, 1)) {
+	for seed := range uint64(thorough.Or(3, 1)) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {

@@ -43,7 +43,7 @@ func (b *bed) wantPassedOver(key string, got <-chan outcome, soon time.Duration)
 	b.wantNoQueue(key)
 }
 
-// refusedOnce wants one attempt to find a lock not to be had.
+// refusedOnce wants one attempt to find a lock not to be acquired.
 func refusedOnce(t *testing.T, locks *core.Client, key string) {
 	t.Helper()
 	_, _, err := locks.FairLock(key).Acquire(t.Context(), core.WaitTime(0))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/racedetector"
+	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
 // A fair lock that nobody wants leaves nothing but its hash.
@@ -328,7 +328,7 @@ func TestFair_AThousandGiveUpAtOnce(t *testing.T) {
 	}
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, func(t *testing.T, b *bed) { giveUp(t, b, racedetector.Or(1000, 250)) }) // each of them looks through all of the queue
+		inBubble(t, func(t *testing.T, b *bed) { giveUp(t, b, thorough.Or(1000, 250)) }) // each of them looks through all of the queue
 	})
 	t.Run("server", func(t *testing.T) {
 		t.Parallel()

@@ -67,7 +67,7 @@ func TestFault_ErrorReplies(t *testing.T) {
 				if err != nil && !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("wait %s: %q does not name the cause %s", wait, err, tt.want)
 				}
-				if d := time.Since(start); d > known {
+				if d := time.Since(start); d > measured(known) {
 					t.Errorf("wait %s: known after %s, with a backend timeout of %s", wait, d, timeout)
 				}
 			}
@@ -115,7 +115,7 @@ func TestFault_RedisDown(t *testing.T) {
 		if !errors.Is(err, core.ErrUnavailable) || errors.Is(err, core.ErrNotAcquired) {
 			t.Fatalf("%s: got %v, want ErrUnavailable", when, err)
 		}
-		if d := time.Since(start); d > timeout+slack {
+		if d := time.Since(start); d > measured(timeout+slack) {
 			t.Errorf("%s: known after %s", when, d)
 		}
 		// On a busy machine this process may have slept, which is no silence: then one more
@@ -129,7 +129,7 @@ func TestFault_RedisDown(t *testing.T) {
 	up := func(when string) *core.Hold {
 		t.Helper()
 		var hold *core.Hold
-		end := time.Now().Add(10 * time.Second)
+		end := time.Now().Add(30 * time.Second)
 		for err := errors.New("not tried"); err != nil; {
 			if _, hold, err = locks.Lock("k").Acquire(t.Context(), core.WaitTime(time.Second)); time.Now().After(end) {
 				t.Fatalf("%s: %v", when, err)
@@ -185,7 +185,7 @@ func TestFault_StoppedRedis_WaitIsKept(t *testing.T) {
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
 		}
-		if d := time.Since(start); d > min(tt.deadline, core.DefaultBackendTimeout)+slack {
+		if d := time.Since(start); d > measured(min(tt.deadline, core.DefaultBackendTimeout)+slack) {
 			t.Errorf("%s: returned after %s", tt.name, d)
 		}
 		cancel()
@@ -226,7 +226,7 @@ func TestFault_StoppedRedis_HolderOfThisClientIsKnown(t *testing.T) {
 // holders, nor its TTL. The same on a key that nobody holds: they do not create it.
 func TestFault_LateCommands(t *testing.T) {
 	t.Parallel()
-	const lease = 1500 * time.Millisecond
+	const lease = 3 * time.Second // of which a slow machine does not miss the first renewal
 	for _, late := range []string{"renew", "sethold", "refresh", "release"} {
 		for _, taken := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/taken=%v", late, taken), func(t *testing.T) {

@@ -36,7 +36,7 @@ func loseReplies(t *testing.T, server *redisserver.Server, client, rounds int) {
 	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
 	defer rdb.Close()
 	renewals := &renewalCounter{}
-	locks, err := core.New(rdb, core.WithWatchdog(1800*time.Millisecond), patient, core.WithObserver(renewals))
+	locks, err := core.New(rdb, core.WithWatchdog(6*time.Second), patient, core.WithObserver(renewals))
 	if err != nil {
 		t.Error(err)
 		return
@@ -84,7 +84,7 @@ func (c *renewalCounter) ObserveRenewal(_ context.Context, r core.Renewal) {
 func (l life) run() {
 	ctx := l.t.Context()
 	lock := l.locks.Lock(l.key)
-	opts := []core.AcquireOption{core.WaitTime(5 * time.Second), core.LeaseTime(5 * time.Second)}
+	opts := []core.AcquireOption{core.WaitTime(30 * time.Second), core.LeaseTime(30 * time.Second)}
 	if l.renew {
 		opts = opts[:1]
 	}
@@ -108,7 +108,7 @@ func (l life) run() {
 	l.must("inner release", inner.Release(ctx))
 	l.check("inner release", outer, 1)
 	if !l.renew {
-		l.must("refresh", outer.Refresh(ctx, 4*time.Second))
+		l.must("refresh", outer.Refresh(ctx, 20*time.Second))
 		l.check("refresh", outer, 1)
 	}
 	next := make(chan *core.Hold)

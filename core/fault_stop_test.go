@@ -25,7 +25,7 @@ func TestFault_StoppedRedis_AbandonedAcquireDoesNotRise(t *testing.T) {
 	direct := server.Client()
 	for round := range rounds {
 		// Two clients with pools of their own, so that connections queue unevenly.
-		a, b := newLocks(t, server), newLocks(t, server)
+		a, b := newLocks(t, server, patient), newLocks(t, server, patient)
 		warm(t, a, b)
 		key := fmt.Sprintf("stopped:%d", round)
 		server.Stop()
@@ -37,7 +37,7 @@ func TestFault_StoppedRedis_AbandonedAcquireDoesNotRise(t *testing.T) {
 		}
 		newer := make(chan error, 1)
 		go func() {
-			newer <- b.Lock(key).Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(5*time.Second))
+			newer <- b.Lock(key).Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(30*time.Second))
 		}()
 		server.Continue()
 		if err := <-newer; err != nil {

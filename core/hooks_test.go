@@ -148,7 +148,7 @@ func TestHooks_SeeEveryOperation(t *testing.T) {
 			wantSeen(t, hook, what)
 		})
 		b.take("k", stranger, time.Minute)
-		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(100*time.Millisecond))
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(time.Second))
 		wantErr(t, err, core.ErrNotAcquired)
 		eventually(t, "the dial of the subscription was seen", hook.dialed)
 	})

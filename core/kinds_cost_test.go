@@ -37,17 +37,17 @@ func costs() []costed {
 	}
 }
 
-// TestKinds_Commands compares how many commands each kind takes with the table in README.
+// TestKinds_Commands compares how many commands each kind takes with the table in examples/choosing.
 func TestKinds_Commands(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../examples/choosing/README.md")
 	must(t, err)
 	for _, kind := range costs() {
 		t.Run(kind.constructor, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				free, waited := commands(t, b, kind.of, kind.inTheWay)
-				row := rowOf(string(readme), "`Client."+kind.constructor+"`")
+				row := rowOf(string(page), "`Client."+kind.constructor+"`")
 				want := fmt.Sprintf("| %d, %d |", free, waited)
 				if kind.constructor == "MultiLock" { // each of its keys has a message of its own: they come in any order
 					for round := 0; waited > 9 && round < 20; round++ {
@@ -61,7 +61,7 @@ func TestKinds_Commands(t *testing.T) {
 					}
 				}
 				if !strings.Contains(row, want) {
-					t.Errorf("%d commands for a free lock and %d for one that was waited for; README says:\n%s", free, waited, row)
+					t.Errorf("%d commands for a free lock and %d for one that was waited for; the table says:\n%s", free, waited, row)
 				}
 			})
 		})
@@ -69,17 +69,17 @@ func TestKinds_Commands(t *testing.T) {
 }
 
 // On a real server it is the same. Who is slow there looks more often, and never less: so one
-// round of several has to be as README says.
+// round of several has to be as the table says.
 func TestKinds_CommandsOnAServer(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../examples/choosing/README.md")
 	must(t, err)
 	for _, kind := range costs() {
-		row := rowOf(string(readme), "`Client."+kind.constructor+"`")
+		row := rowOf(string(page), "`Client."+kind.constructor+"`")
 		if kind.constructor == "MultiLock" || kind.constructor == "PermitSemaphore" {
 			continue // whose messages and answers may cross
 		} else if !strings.Contains(row, "| 2, 4 |") {
-			t.Errorf("README says of %s: %s", kind.constructor, row)
+			t.Errorf("the table says of %s: %s", kind.constructor, row)
 		}
 		t.Run(kind.constructor, func(t *testing.T) {
 			t.Parallel()

@@ -171,7 +171,7 @@ func TestLocks_Sentinel(t *testing.T) {
 func TestLocks_RedisIsAway(t *testing.T) {
 	t.Parallel()
 	srv := redisserver.Start(t)
-	locks := locksOn(t, srv.Client(), core.WithBackendTimeout(100*time.Millisecond))
+	locks := locksOn(t, srv.Client(), core.WithBackendTimeout(time.Second))
 	want := heldByStranger(t, srv.Client(), 20)
 	srv.Stop()
 	_, err := locks.Locks(t.Context(), core.LockQuery{})

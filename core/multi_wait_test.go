@@ -82,7 +82,7 @@ func TestMultiLock_WaitTimeIsForAllKeys(t *testing.T) {
 	})
 }
 
-// A lease that is much shorter than the wait is whole when the keys are had.
+// A lease that is much shorter than the wait is whole when the keys are acquired.
 func TestMultiLock_LeaseShorterThanTheWait(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, b *bed, set func(*core.Client) *core.Client) {

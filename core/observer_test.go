@@ -198,7 +198,7 @@ func TestObservers_Outcomes(t *testing.T) {
 	})
 }
 
-// What cannot be had by mistake is nobody's lock.
+// What cannot be acquired by mistake is nobody's lock.
 func TestObservers_MisuseIsNotBusy(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -237,6 +237,7 @@ func TestObservers_ReentryAndHandOffAreTold(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
 		locks := b.locks(core.WithObserver(obs))
+		core.LetRunsLast(locks)
 		_, hold := acquired(t, t.Context(), locks.Lock("k"))
 		next := make(chan *core.Hold)
 		go func() {

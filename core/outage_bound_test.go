@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
 // A Redis that answers is waited for, however slow it is; but what has no wait time ends
@@ -37,7 +38,7 @@ func TestOutage_SlowAnswersHaveOneBound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for delay := timeout / 4; delay < timeout; delay += timeout / 20 {
+			for delay := timeout / 4; delay < timeout; delay += timeout / time.Duration(thorough.Or(20, 5)) {
 				inBubble(t, func(t *testing.T, b *bed) {
 					locks, proxy := b.behindProxy(core.WithBackendTimeout(timeout))
 					ctx, hold := acquired(t, t.Context(), locks.Lock("held"), core.LeaseTime(time.Hour))

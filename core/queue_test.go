@@ -254,6 +254,7 @@ func TestHandOff_IsOneScriptWithoutMessage(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks, sent := b.counted()
+		core.LetRunsLast(locks)
 		b.warm(locks)
 		sub := b.subscribe(t, channelOf("k"))
 		_, hold := acquired(t, t.Context(), locks.Lock("k"))

@@ -15,8 +15,8 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/racedetector"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
 // reign is who has a read-write lock, as its holders see it: a writer is never beside anybody whose
@@ -189,7 +189,7 @@ func wait(ctx context.Context, d time.Duration) {
 // nothing left behind, and everybody gets turns.
 func TestReadWriteContest_InABubble(t *testing.T) {
 	t.Parallel()
-	seconds := racedetector.Or(10, 4)
+	seconds := thorough.Or(10, 4)
 	for _, faults := range []bool{false, true} {
 		t.Run("faults "+strconv.FormatBool(faults), func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +240,7 @@ func TestReadWriteContest_OnAServer(t *testing.T) {
 	t.Logf("in %s: turns %v; waits of writers: half up to %s, 99%% up to %s, longest %s; of readers: half up to %s, 99%% up to %s, longest %s; failures %v; fewest turns of a writer %d, of a reader %d",
 		lasts, r.turns, percentile(r.waits["write"], 50), percentile(r.waits["write"], 99), r.longest("write"),
 		percentile(r.waits["read"], 50), percentile(r.waits["read"], 99), r.longest("read"), r.fails, slices.Min(r.own["write"]), slices.Min(r.own["read"]))
-	if r.turns["write"] == 0 || r.turns["read"] == 0 {
+	if none := r.turns["write"] == 0 || r.turns["read"] == 0; none && (isQuiet() || lasts >= time.Minute) {
 		t.Errorf("turns: %v", r.turns)
 	}
 	if starves := slices.Min(r.own["write"]) == 0 || slices.Min(r.own["read"]) == 0; starves && lasts >= time.Minute {

@@ -184,7 +184,7 @@ func TestReadWriteFault_LateLanding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			locks := r.locks(core.WithWatchdog(time.Second), patient)
+			locks := r.locks(core.WithWatchdog(6*time.Second), patient) // a renewal is due long before a slow machine loses the lease
 			b := &bed{t: t, Client: r.direct}
 			lock := locks.ReadLock("k")
 			late := r.proxy.HoldRequest(faultproxy.Once(scriptOn(t, name, "k")))

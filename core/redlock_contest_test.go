@@ -12,7 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/racedetector"
+	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
 // contender is one process of a contest for a Redlock, and the turns of its callers.
@@ -76,19 +76,20 @@ func TestRedlock_Contention(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		servers, processes, callers int
-		least                       int64 // turns of 1 ms in 2 s
+		least                       int64 // turns of 1 ms in a second
 	}{
-		"two":               {3, 2, 1, 300},
-		"four":              {5, 4, 1, 240},
-		"one of many":       {3, 1, 32, 600},
-		"four of many each": {5, 4, 8, 200},
+		"two":               {3, 2, 1, 150},
+		"four":              {5, 4, 1, 120},
+		"one of many":       {3, 1, 32, 300},
+		"four of many each": {5, 4, 8, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onIslands(t, c.servers, func(t *testing.T, servers []*island) {
 				all := contenders(t, servers, c.processes)
 				var inside atomic.Int64
-				contend(t, all, c.callers, 2*time.Second, func(context.Context) {
+				seconds := thorough.Or(2, 1)
+				contend(t, all, c.callers, time.Duration(seconds)*time.Second, func(context.Context) {
 					if inside.Add(1) > 1 {
 						t.Error("two holders")
 					}
@@ -105,8 +106,8 @@ func TestRedlock_Contention(t *testing.T) {
 					}
 				}
 				t.Logf("turns %v, %.1f commands each", of, float64(sent)/float64(turns))
-				if turns < c.least || slices.Min(of) < turns/int64(8*len(of)) {
-					t.Errorf("turns %v, want %d in all", of, c.least)
+				if turns < c.least*int64(seconds) || slices.Min(of) < turns/int64(8*len(of)) {
+					t.Errorf("turns %v, want %d a second in all", of, c.least)
 				}
 				wantNowhere(t, servers, "k")
 			})
@@ -118,7 +119,7 @@ func TestRedlock_Contention(t *testing.T) {
 // is well again nothing is left.
 func TestRedlock_NeverTwoHolders(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(racedetector.Or(3, 1)) {
+	for seed := range uint64(thorough.Or(3, 1)) {
 		onIslands(t, 5, func(t *testing.T, servers []*island) {
 			all := contenders(t, servers, 3)
 			r := rand.New(rand.NewPCG(seed, 3))

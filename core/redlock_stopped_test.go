@@ -11,7 +11,7 @@ import (
 )
 
 // Real servers are stopped one by one while the lock is held and wanted: it lasts as long as a
-// majority goes on, is lost when its leases are over, and can be had when they go on. They serve
+// majority goes on, is lost when its leases are over, and can be acquired when they go on. They serve
 // late then what they were sent meanwhile: that harms nobody, and nothing is left of it.
 func TestRedlock_StoppedServers(t *testing.T) {
 	t.Parallel()

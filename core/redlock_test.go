@@ -145,7 +145,7 @@ func TestRedlock_AMinorityMayBeDead(t *testing.T) {
 	}
 }
 
-// Without a majority that can answer the lock is neither had nor taken, whatever the others
+// Without a majority that can answer the lock is neither acquired nor taken, whatever the others
 // say, and nothing is left.
 func TestRedlock_WithoutAMajorityIsUnavailable(t *testing.T) {
 	t.Parallel()
@@ -335,7 +335,7 @@ func TestRedlock_WaitEndsWithTheContextOrAClient(t *testing.T) {
 	})
 }
 
-// A reply that is lost is no grant; what it brought is cleared up, and the lock is had all the
+// A reply that is lost is no grant; what it brought is cleared up, and the lock is acquired all the
 // same.
 func TestRedlock_LostReplies(t *testing.T) {
 	t.Parallel()

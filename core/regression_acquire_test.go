@@ -186,7 +186,7 @@ func TestQueue_WaitOverWhileRedisIsGone(t *testing.T) {
 	})
 }
 
-// A lease that is over before the reply has come can never be had. That is no fault
+// A lease that is over before the reply has come can never be acquired. That is no fault
 // of Redis: others go on, and nothing is left to be cleared up.
 func TestAcquire_LeaseShorterThanTheWayToRedis(t *testing.T) {
 	t.Parallel()

@@ -98,7 +98,7 @@ func TestMultiLock_KeyLostWhileOthersAreWaitedFor(t *testing.T) {
 	}
 }
 
-// The keys that were had first are renewed while another one is waited for, and go
+// The keys that were acquired first are renewed while another one is waited for, and go
 // on being renewed.
 func TestMultiLock_RenewedWhileOthersAreWaitedFor(t *testing.T) {
 	t.Parallel()
@@ -235,7 +235,7 @@ func TestMultiLock_RollBackKeepsToTheTime(t *testing.T) {
 				return <-acquiring(ctx, locks.MultiLock("a", "b"))
 			},
 		} {
-			time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(true) }) // "a" is had, "b" is waited for
+			time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(true) }) // "a" is acquired, "b" is waited for
 			o := acquire()
 			if o.err == nil || o.took > 500*time.Millisecond {
 				t.Errorf("%s: got %v after %s", name, o.err, o.took)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/racedetector"
+	"github.com/interlock-go/interlock/core/internal/thorough"
 )
 
 // Permits are exact at every moment and at the end, however many clients die with some, and
@@ -31,7 +31,7 @@ func TestPermitSemaphore_Conservation(t *testing.T) {
 // makes it again under a mutex, for which the time of a bubble does not go on.
 func TestPermitSemaphore_ConservationProperty(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(racedetector.Or(8, 2)) {
+	for seed := range uint64(thorough.Or(8, 2)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { conserve(t, embeddedBed(t), seed, 4, 150, 4) })

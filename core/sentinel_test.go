@@ -12,14 +12,14 @@ import (
 func TestSentinel_LockContendFailover(t *testing.T) {
 	t.Parallel()
 	s := redisserver.StartSentinel(t)
-	locks := locksOn(t, s.Client(), core.WithBackendTimeout(300*time.Millisecond), core.WithWatchdog(2*time.Second))
+	locks := locksOn(t, s.Client(), core.WithBackendTimeout(2*time.Second), core.WithWatchdog(10*time.Second))
 	master := s.Master.Client()
 
 	ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
 	if got := master.HGet(t.Context(), "k", hold.Field()).Val(); got != "1" {
 		t.Errorf("on the master: count %q", got)
 	}
-	_, _, err := locksOn(t, s.Client()).Lock("k").Acquire(t.Context(), core.WaitTime(0))
+	_, _, err := locksOn(t, s.Client(), patient).Lock("k").Acquire(t.Context(), core.WaitTime(0))
 	wantErr(t, err, core.ErrNotAcquired)
 	at := acquiredAt(t, locks, "k")
 	waiters(t, locks, 1)

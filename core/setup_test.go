@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -33,20 +34,23 @@ type bed struct {
 	*redis.Client
 
 	t        *testing.T
-	embedded bool // not a real server
+	embedded bool          // not a real server
+	opts     []core.Option // of every client that locks and counted make
 	connect  func(opts ...func(*redis.Options)) *redis.Client
 }
 
-// eachBed runs a test on the embedded Redis and on a real one.
+// eachBed runs a test on the embedded Redis, and on a real one of each binary.
 func eachBed(t *testing.T, body func(t *testing.T, b *bed)) {
 	t.Helper()
 	t.Run("embedded", func(t *testing.T) {
 		t.Parallel()
-		body(t, embeddedBed(t))
+		b := embeddedBed(t)
+		b.opts = []core.Option{patient}
+		body(t, b)
 	})
-	t.Run("server", func(t *testing.T) {
-		t.Parallel()
-		body(t, serverBed(t))
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		t.Helper()
+		body(t, bedOf(t, binary.Start(t)))
 	})
 }
 
@@ -70,8 +74,12 @@ func embeddedBed(t *testing.T) *bed {
 
 func serverBed(t *testing.T) *bed {
 	t.Helper()
-	srv := redisserver.Start(t)
-	return &bed{t: t, Client: srv.Client(), connect: srv.Client}
+	return bedOf(t, redisserver.Start(t))
+}
+
+func bedOf(t *testing.T, srv *redisserver.Server) *bed {
+	t.Helper()
+	return &bed{t: t, Client: srv.Client(), connect: srv.Client, opts: []core.Option{patient}}
 }
 
 // inBubble runs a test of time on the embedded Redis: hours take no time.
@@ -110,7 +118,7 @@ func bubbleStacks() string {
 // at the end of the test is left behind.
 func (b *bed) locks(opts ...core.Option) *core.Client {
 	b.t.Helper()
-	return locksOn(b.t, b.connect(), opts...)
+	return locksOn(b.t, b.connect(), slices.Concat(b.opts, opts)...)
 }
 
 func locksOn(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core.Client {
@@ -127,7 +135,7 @@ func locksOn(t *testing.T, rdb redis.UniversalClient, opts ...core.Option) *core
 func (b *bed) counted(opts ...core.Option) (*core.Client, *faultproxy.Rule) {
 	b.t.Helper()
 	proxy, rdb := faultproxy.Around(b.t, b.Client)
-	return locksOn(b.t, rdb, opts...), proxy.Watch(scripts)
+	return locksOn(b.t, rdb, slices.Concat(b.opts, opts)...), proxy.Watch(scripts)
 }
 
 var scripts = faultproxy.Command("evalsha", "eval")
@@ -158,9 +166,14 @@ func released(t *testing.T, h *core.Hold) {
 	}
 }
 
-// wantErr wants err to match every sentinel.
+// wantErr wants err to match every sentinel, and to say once in each line whose error it is.
 func wantErr(t *testing.T, err error, sentinels ...error) {
 	t.Helper()
+	for line := range strings.Lines(fmt.Sprint(err)) {
+		if strings.Count(line, "core: ") > 1 {
+			t.Errorf("says twice whose error it is: %s", line)
+		}
+	}
 	for _, want := range sentinels {
 		if !errors.Is(err, want) {
 			t.Errorf("got %v, want a match of %q", err, want)

@@ -79,17 +79,20 @@ func TestWire_RedisDownOrClientClosed(t *testing.T) {
 	wantErr(t, err, core.ErrClosed)
 }
 
-func TestWire_Cluster(t *testing.T) { //nolint:tparallel // one cluster, and who listens there
+// What runs on one cluster, and looks at who listens there, runs one after the other.
+func TestWire_Cluster(t *testing.T) {
 	t.Parallel()
-	c := newClusterBed(t)
-	t.Run("Modes", c.wireModes)
-	t.Run("OthersListenClassic", c.wireOthersListenClassic)
-	t.Run("OthersListenSharded", c.wireOthersListenSharded)
-	t.Run("OtherNames", c.wireOtherNames)
-	t.Run("NoRightToAsk", c.wireNoRightToAsk)
-	t.Run("ClientOfOneNode", c.wireClientOfOneNode)
-	t.Run("AnotherClientWaits", c.wireAnotherClientWaits) // and listens for a while longer
-	t.Run("NodeIsSilent", c.wireNodeIsSilent)             // and the Cluster may notice
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		c := clusterOf(t, binary.StartCluster(t))
+		t.Run("Modes", c.wireModes)
+		t.Run("OthersListenClassic", c.wireOthersListenClassic)
+		t.Run("OthersListenSharded", c.wireOthersListenSharded)
+		t.Run("OtherNames", c.wireOtherNames)
+		t.Run("NoRightToAsk", c.wireNoRightToAsk)
+		t.Run("ClientOfOneNode", c.wireClientOfOneNode)
+		t.Run("AnotherClientWaits", c.wireAnotherClientWaits) // and listens for a while longer
+		t.Run("NodeIsSilent", c.wireNodeIsSilent)             // and the Cluster may notice
+	})
 }
 
 var (
@@ -177,7 +180,7 @@ func (c *clusterBed) wireNodeIsSilent(t *testing.T) {
 	silent := c.Masters[(slices.Index(c.Masters, answering)+1)%len(c.Masters)]
 	_, err := answering.Client().Subscribe(t.Context(), "redisson_lock__channel:{silent}").Receive(t.Context())
 	must(t, err)
-	locks := c.locks(t, core.WithBackendTimeout(500*time.Millisecond), core.WithPrefix("silent"))
+	locks := c.locks(t, core.WithBackendTimeout(3*time.Second), core.WithPrefix("silent"))
 	want := shardedWire
 	want.Prefix = "silent"
 	wantWire(t, wireOf(t, locks), want, "{silent}") // the slots are known

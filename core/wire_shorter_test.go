@@ -36,7 +36,7 @@ func (j *redisson) asleep() {
 	eventually(j.t, "the waiter to sleep", func() bool { return j.attempts.Load() >= 2 })
 }
 
-// attempt is RLock.tryLockInner: 0 when the lock is had, else the TTL in the way.
+// attempt is RLock.tryLockInner: 0 when the lock is acquired, else the TTL in the way.
 func (j *redisson) attempt(key string) (taken bool, ttl time.Duration) {
 	j.t.Helper()
 	defer j.attempts.Add(1)

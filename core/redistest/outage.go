@@ -11,6 +11,7 @@ import (
 // Down makes the server unreachable until [Server.Up]: all connections are cut and
 // new ones refused (over TCP: closed at once). The data is kept and goes on
 // expiring, and [Server.Take], [Server.Free] and [Server.Expire] still act.
+// go-redis logs nothing of what a server of [New] refuses.
 func (s *Server) Down() { s.proxy.Refuse(true) }
 
 // Up makes the server reachable again.

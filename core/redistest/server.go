@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -41,7 +42,7 @@ func New(tb testing.TB) *Server {
 }
 
 // Start starts an embedded Redis on a free port of 127.0.0.1, for demos. Call
-// [Server.Close] at the end. The error says that no port was to be had.
+// [Server.Close] at the end. The error says that there was no free port.
 func Start() (*Server, error) {
 	l, err := new(net.ListenConfig).Listen(unbound(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -86,17 +87,37 @@ func (s *Server) dialMini() (net.Conn, error) {
 func (s *Server) dialProxy() (net.Conn, error) {
 	near, far := mempipe.New()
 	if err := s.proxy.Serve(far); err != nil {
-		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: mempipe.Addr{}, Err: err}
+		return nil, refused(err)
 	}
 	return near, nil
 }
+
+func refused(err error) error {
+	return &net.OpError{Op: "dial", Net: "memory", Addr: mempipe.Addr{}, Err: err}
+}
+
+// quiet has the commands of a client fail without a dial while the server is down: of a dial
+// that fails go-redis writes a line to its logger, which is one for the whole process.
+type quiet struct{ server *Server }
+
+// Allow is the error of the dial that there would be.
+func (q quiet) Allow() error {
+	if q.server.proxy.Accepts() {
+		return nil
+	}
+	return refused(syscall.ECONNREFUSED)
+}
+
+// ReportResult does nothing.
+func (quiet) ReportResult(error) {}
 
 // Client makes a client of its own, with go-redis's defaults changed by opts. It is
 // closed with the server; it may be closed before.
 func (s *Server) Client(opts ...func(*redis.Options)) *redis.Client {
 	o := options(s.dialProxy)
+	o.Limiter = quiet{s}
 	if s.addr != "" {
-		o.Addr, o.Dialer = s.addr, nil
+		o.Addr, o.Dialer, o.Limiter = s.addr, nil, nil
 	}
 	for _, opt := range opts {
 		opt(o)

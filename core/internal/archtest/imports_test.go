@@ -11,24 +11,34 @@ const module = "github.com/interlock-go/interlock/"
 // layers says what each part may import from this module. A package belongs to the
 // longest part that its path begins with. Nobody may import telemetry.
 var layers = map[string][]string{
-	"core":           {"core/internal", "core/internal/notify"},
-	"core/internal":  {"core/redistest"}, // test support; what core links is checked below
-	"core/redistest": {"core", "core/internal"},
-	"core/ruleset":   {"core/internal/notify", "failpolicy"},
-	"core/aspect":    {"core", "core/internal/notify", "core/ruleset", "keyexpr", "failpolicy"},
-	"core/cmd":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/protorules"},
-	"keyexpr":        {},
-	"failpolicy":     {},
-	"telemetry":      {"core", "core/aspect", "core/ruleset", "failpolicy"}, // the last two are the words in aspect's observations
-	"ginlock":        {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
-	"grpclock":       {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/protorules"},
+	"core":                    {"core/internal", "core/internal/notify"},
+	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; what core links is checked below
+	"core/redistest":          {"core", "core/internal"},
+	"core/ruleset":            {"core/internal/notify", "failpolicy"},
+	"core/aspect":             {"core", "core/internal/notify", "core/ruleset", "keyexpr", "failpolicy"},
+	"core/aspect/adaptertest": {"core", "core/aspect", "core/redistest", "core/ruleset", "failpolicy"}, // tests of adapters
+	"core/cmd":                {"core", "core/internal/topology", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/proto", "grpclock/protorules"},
+	"keyexpr":                 {"failpolicy"}, // the nearest name
+	"failpolicy":              {},
+	"telemetry":               {"core", "core/aspect", "core/ruleset", "failpolicy"}, // the last two are the words in aspect's observations
+	"ginlock":                 {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy"},
+	"grpclock":                {"core", "core/aspect", "core/ruleset", "failpolicy", "grpclock/lockpb", "grpclock/protorules", "grpclock/internal/methodrules", "grpclock/internal/methodcall"},
 
 	// How all of them tell observers, on the standard library.
 	"core/internal/notify": {},
 
+	// What a server says of itself, on the client of Redis.
+	"core/internal/topology": {},
+
 	// What a tool that reads .proto files links: neither gRPC nor a lock client.
 	"grpclock/lockpb":     {},
+	"grpclock/proto":      {},
 	"grpclock/protorules": {"core/ruleset", "failpolicy", "grpclock/lockpb"},
+
+	// What guards of gRPC servers and of Connect servers have in common, without either.
+	"grpclock/internal/methodrules": {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/protorules"},
+	"grpclock/internal/methodcall":  {"core", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/internal/methodrules"},
+	"grpclock/connectlock":          {"core", "core/aspect", "core/ruleset", "grpclock/internal/methodrules", "grpclock/internal/methodcall"},
 }
 
 func TestImports_RunOneWay(t *testing.T) {
@@ -85,7 +95,7 @@ var heavy = map[string][]string{
 	"keyexpr/httpvars":  {"github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/", "github.com/redis/"},
 	"keyexpr/protovars": {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/redis/"},
 	"ginlock":           {"google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},
-	"grpclock":          {"github.com/gin-gonic/", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
+	"grpclock":          {"github.com/gin-gonic/", "connectrpc.com/", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
 	"grpclock/lockpb": {
 		"github.com/", "google.golang.org/grpc", "google.golang.org/genproto", "go.opentelemetry.io/",
 	},
@@ -93,7 +103,9 @@ var heavy = map[string][]string{
 		"github.com/gin-gonic/", "github.com/redis/", "github.com/expr-lang/", "github.com/bufbuild/", "github.com/alicebob/",
 		"google.golang.org/grpc", "google.golang.org/genproto", "go.opentelemetry.io/",
 	},
-	"telemetry": {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
+	"grpclock/connectlock":         {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},
+	"grpclock/internal/methodcall": {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},
+	"telemetry":                    {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/otel/sdk", "github.com/alicebob/"},
 }
 
 func TestDependencies_OfALockAloneAreFew(t *testing.T) {

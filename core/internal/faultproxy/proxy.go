@@ -85,7 +85,7 @@ func (p *Proxy) Serve(client net.Conn) error {
 // connect makes a link and starts it. Inside a black hole Redis is reached all the
 // same, so that a link always has two ends; nothing travels on it.
 func (p *Proxy) connect(client net.Conn) error {
-	if !p.accepts() {
+	if !p.Accepts() {
 		return syscall.ECONNREFUSED
 	}
 	upstream, err := p.upstream()
@@ -99,7 +99,8 @@ func (p *Proxy) connect(client net.Conn) error {
 	return nil
 }
 
-func (p *Proxy) accepts() bool {
+// Accepts reports whether new connections are accepted: see [Proxy.Refuse].
+func (p *Proxy) Accepts() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.closed && !p.refuse

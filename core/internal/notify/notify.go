@@ -11,12 +11,12 @@ import (
 )
 
 // Panics remembers which observers have panicked, so that each is reported once: a broken
-// one may be told of every call. The zero value is ready. Do not copy it. It is safe for
+// one may be notified of every call. The zero value is ready. Do not copy it. It is safe for
 // concurrent use.
 type Panics struct{ reported sync.Map } // reflect.Type of the observer -> true
 
 // Each tells every observer of the list, in order. One that panics is reported to
-// [slog.Default], and the others are still told.
+// [slog.Default], and the others are still notified.
 func Each[O any](p *Panics, list []O, tell func(O)) {
 	for _, observer := range list {
 		one(p, observer, tell)

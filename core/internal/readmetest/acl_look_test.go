@@ -1,6 +1,7 @@
 package readmetest_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +45,7 @@ func TestReadme_ACLSufficesToLookInACluster(t *testing.T) {
 func look(t *testing.T, admin redis.UniversalClient, nodes []*redis.Client, also []string, connect func(user string) redis.UniversalClient) {
 	t.Helper()
 	var topology []string
-	if table := rows(t, "Redis"); len(also) > 0 {
+	if table := rows(t, operating, "Rights"); len(also) > 0 {
 		i := slices.IndexFunc(table, func(row []string) bool { return row[0] == also[0] })
 		topology = strings.Fields(plain(table[i][1]))
 	}
@@ -77,6 +78,9 @@ func look(t *testing.T, admin redis.UniversalClient, nodes []*redis.Client, also
 		}
 		_, err = freer.Evict(t.Context(), hold.Key(), hold.Field())
 		ok(t, err)
+		if err := hold.Release(t.Context()); !errors.Is(err, core.ErrLost) { // who does not release is waited for until the lease is over
+			t.Errorf("%s was taken away: got %v from Release, want that it is lost", hold.Key(), err)
+		}
 	}
 	for _, node := range nodes {
 		wantNothingRefused(t, node, "looks")

@@ -14,7 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// The rows of the table of rights in README.md.
+// The rows of the table of rights.
 const (
 	tokens     = "fencing tokens"
 	readWrite  = "read and write locks"
@@ -27,42 +27,46 @@ const (
 // with the rights for some kinds only, and asks Redis whether it refused anything.
 func TestReadme_ACLSuffices(t *testing.T) {
 	t.Parallel()
-	srv := redisserver.Start(t)
-	admin := srv.Client()
-	for _, group := range aclGroups() {
-		t.Run(group.user, func(t *testing.T) {
-			t.Parallel()
-			setUser(t, admin, group.user, group.rows...)
-			group.use(t, func() redis.UniversalClient {
-				return srv.Client(func(o *redis.Options) {
-					o.Username, o.Password, o.DisableIdentity = group.user, "secret", true
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		srv := binary.Start(t)
+		admin := srv.Client()
+		for _, group := range aclGroups() {
+			t.Run(group.user, func(t *testing.T) {
+				t.Parallel()
+				setUser(t, admin, group.user, group.rows...)
+				group.use(t, func() redis.UniversalClient {
+					return srv.Client(func(o *redis.Options) {
+						o.Username, o.Password, o.DisableIdentity = group.user, "secret", true
+					})
 				})
+				wantNothingRefused(t, admin, group.user)
 			})
-			wantNothingRefused(t, admin, group.user)
-		})
-	}
+		}
+	})
 }
 
 // TestReadme_ACLSufficesInACluster does so there, with what the text names for a Cluster.
 func TestReadme_ACLSufficesInACluster(t *testing.T) {
 	t.Parallel()
-	cluster := redisserver.StartCluster(t)
-	for _, group := range aclGroups() {
-		t.Run(group.user, func(t *testing.T) {
-			t.Parallel()
-			for _, m := range cluster.Masters {
-				setUser(t, m.Client(), group.user, append(group.rows, inCluster)...)
-			}
-			group.use(t, func() redis.UniversalClient {
-				return cluster.Client(func(o *redis.ClusterOptions) {
-					o.Username, o.Password, o.DisableIdentity = group.user, "secret", true
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		cluster := binary.StartCluster(t)
+		for _, group := range aclGroups() {
+			t.Run(group.user, func(t *testing.T) {
+				t.Parallel()
+				for _, m := range cluster.Masters {
+					setUser(t, m.Client(), group.user, append(group.rows, inCluster)...)
+				}
+				group.use(t, func() redis.UniversalClient {
+					return cluster.Client(func(o *redis.ClusterOptions) {
+						o.Username, o.Password, o.DisableIdentity = group.user, "secret", true
+					})
 				})
+				for _, m := range cluster.Masters {
+					wantNothingRefused(t, m.Client(), group.user)
+				}
 			})
-			for _, m := range cluster.Masters {
-				wantNothingRefused(t, m.Client(), group.user)
-			}
-		})
-	}
+		}
+	})
 }
 
 // TestReadme_ACLSufficesForScripts looks for every command of every script, also of those that
@@ -102,11 +106,11 @@ func aclRules(t *testing.T, kinds ...string) []any {
 		}
 	}
 	add(aclBlock(t, "~shop:* &"))
-	table := rows(t, "Redis")
+	table := rows(t, operating, "Rights")
 	for _, kind := range kinds {
 		i := slices.IndexFunc(table, func(row []string) bool { return row[0] == kind })
 		if i < 0 {
-			t.Fatalf("README.md does not say what %s need", kind)
+			t.Fatalf("%s does not say what %s need", operating, kind)
 		}
 		add(plain(table[i][1]))
 	}
@@ -116,10 +120,10 @@ func aclRules(t *testing.T, kinds ...string) []any {
 // aclBlock is the block of the text that begins so.
 func aclBlock(t *testing.T, first string) string {
 	t.Helper()
-	lines := readme(t)
+	lines := strings.Split(read(t, operating), "\n")
 	begin := slices.IndexFunc(lines, func(text string) bool { return strings.HasPrefix(text, first) })
 	if begin < 0 {
-		t.Fatalf("README.md has no block that begins with %s", first)
+		t.Fatalf("%s has no block that begins with %s", operating, first)
 	}
 	end := slices.IndexFunc(lines[begin:], func(text string) bool { return strings.HasPrefix(text, "```") })
 	return strings.Join(lines[begin:begin+end], " ")

@@ -16,8 +16,8 @@ import (
 func TestReadme_GoBlocksCompile(t *testing.T) {
 	t.Parallel()
 	pkgs := load(t)
-	for _, b := range blocks(t) {
-		t.Run(fmt.Sprintf("line %d", b.line), func(t *testing.T) {
+	for _, b := range all(t, "go") {
+		t.Run(fmt.Sprintf("%s line %d", b.file, b.line), func(t *testing.T) {
 			t.Parallel()
 			pkgs.check(t, b)
 		})
@@ -46,7 +46,7 @@ func (p *packages) check(t *testing.T, b block) {
 // one variable may be given, or it is the body of a function whose parameters are
 // what is given.
 func (b block) source() (code string, isFile bool) {
-	line := fmt.Sprintf("//line README.md:%d\n", b.line)
+	line := fmt.Sprintf("//line %s:%d\n", b.file, b.line)
 	if strings.HasPrefix(b.code, "package ") {
 		return line + b.code, true
 	}
@@ -94,14 +94,14 @@ const wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123
 
 func TestReadme_GoBlocksAreFormatted(t *testing.T) {
 	t.Parallel()
-	for _, b := range blocks(t) {
+	for _, b := range all(t, "go") {
 		formatted, err := format.Source([]byte(b.code))
 		if err != nil {
-			t.Errorf("line %d: %v", b.line, err)
+			t.Errorf("%s:%d: %v", b.file, b.line, err)
 			continue
 		}
 		if string(formatted) != b.code {
-			t.Errorf("line %d: gofmt makes this of it:\n%s", b.line, formatted)
+			t.Errorf("%s:%d: gofmt makes this of it:\n%s", b.file, b.line, formatted)
 		}
 	}
 }

@@ -13,41 +13,19 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// fenced gives the blocks of README.md in a language other than Go.
-func fenced(t *testing.T, language string) []string {
-	t.Helper()
-	var found []string
-	inside := false
-	for _, text := range readme(t) {
-		switch {
-		case inside && text == "```":
-			inside = false
-		case inside:
-			found[len(found)-1] += text + "\n"
-		case text == "```"+language:
-			inside = true
-			found = append(found, "")
-		}
-	}
-	if len(found) == 0 {
-		t.Fatalf("README.md has no %s block", language)
-	}
-	return found
-}
-
 func TestReadme_YAMLBlocksLoad(t *testing.T) {
 	t.Parallel()
-	for _, text := range fenced(t, "yaml") {
-		if set, err := ruleset.Load("README.md", []byte(text)); err != nil || set.Len() == 0 {
-			t.Errorf("%d rules, %v in\n%s", set.Len(), err, text)
+	for _, b := range all(t, "yaml") {
+		if set, err := ruleset.Load(b.file, []byte(b.code)); err != nil || set.Len() == 0 {
+			t.Errorf("%s:%d: %d rules, %v in\n%s", b.file, b.line, set.Len(), err, b.code)
 		}
 	}
 }
 
 func TestReadme_ProtoBlocksCompile(t *testing.T) {
 	t.Parallel()
-	for _, text := range fenced(t, "proto") {
-		source := "syntax = \"proto3\";\npackage shop.v1;\n" + text +
+	for _, b := range all(t, "proto") {
+		source := "syntax = \"proto3\";\npackage shop.v1;\n" + b.code +
 			"message PayRequest { string order_id = 1; }\nmessage PayReply {}\n"
 		compiler := protocompile.Compiler{
 			Resolver: protocompile.WithStandardImports(protocompile.CompositeResolver{
@@ -57,7 +35,7 @@ func TestReadme_ProtoBlocksCompile(t *testing.T) {
 		}
 		files, err := compiler.Compile(t.Context(), "readme.proto")
 		if err != nil {
-			t.Errorf("%v in\n%s", err, text)
+			t.Errorf("%s:%d: %v in\n%s", b.file, b.line, err, b.code)
 			continue
 		}
 		wantRule(t, files[0].Services().Get(0).Methods().Get(0))

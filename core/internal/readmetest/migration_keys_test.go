@@ -87,7 +87,7 @@ func TestMigration_KeysAreJavas(t *testing.T) {
 	for heading, java := range map[string]func(string) string{
 		"Redisson, and an annotation of your own": redissonKey, "klock": klockKey, "lock4j": lock4jKey,
 	} {
-		for _, row := range migrationRows(t, heading) {
+		for _, row := range rows(t, migrating, heading) {
 			want := plain(row[1])
 			if got := java(plain(row[0])); got != want {
 				t.Errorf("%s: %s makes %q, the table says %q", heading, row[0], got, want)
@@ -153,7 +153,7 @@ func functionKey(t *testing.T, template string) (string, error) {
 
 func TestMigration_SpEL(t *testing.T) {
 	t.Parallel()
-	for _, row := range migrationRows(t, "From SpEL to key expressions") {
+	for _, row := range rows(t, migrating, "From SpEL to key expressions") {
 		want := plain(row[3])
 		if got, err := httpKey(t, "#{"+plain(row[1])+"}"); got != want || err != nil {
 			t.Errorf("Gin, %s: got %q, %v, want %q", row[1], got, err, want)
@@ -204,7 +204,7 @@ func TestMigration_StrictKeys(t *testing.T) {
 func TestMigration_Flag(t *testing.T) {
 	t.Parallel()
 	condition := ""
-	for _, b := range migrationBlocks(t, "yaml") {
+	for _, b := range blocks(t, "yaml", migrating) {
 		if set, err := ruleset.Load("flag", []byte(b.code)); err == nil && set.Rules()[0].When != "" {
 			condition = set.Rules()[0].When
 		}

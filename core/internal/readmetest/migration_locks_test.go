@@ -56,7 +56,7 @@ func TestMigration_Rename(t *testing.T) {
 	t.Parallel()
 	before, after := "lock.pay#{in.OrderID}", "order:pay:#{in.OrderID}"
 	steps := []ruleset.Rule{{Key: before}, {Keys: []string{before, after}}, {Key: after}}
-	text := migrationRows(t, "Rename a key")
+	text := rows(t, migrating, "Rename a key")
 	for held, busy := range map[string][]bool{
 		"shop:lock.pay42":   {true, true, false},
 		"shop:order:pay:42": {false, true, true},
@@ -108,7 +108,7 @@ func TestMigration_OtherLayouts(t *testing.T) {
 func TestMigration_RenameByReload(t *testing.T) {
 	t.Parallel()
 	var sets []*ruleset.Set
-	for _, row := range migrationRows(t, "Rename a key") {
+	for _, row := range rows(t, migrating, "Rename a key") {
 		text := "rules:\n  - http: POST /orders/:orderId/pay\n    " + plain(row[1]) + "\n"
 		set, err := ruleset.Load("step "+row[0], []byte(text))
 		if err != nil {

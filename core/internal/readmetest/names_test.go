@@ -2,6 +2,7 @@ package readmetest_test
 
 import (
 	"go/types"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,32 +12,48 @@ import (
 var (
 	inlineCode = regexp.MustCompile("`[^`]+`")
 	qualified  = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
+	docLink    = regexp.MustCompile(`\[\*?(?:([a-z]+)\.)?([A-Z]\w*)(?:\.([A-Z]\w*))?\]`)
 	bare       = regexp.MustCompile(`^([A-Z]\w*[a-z]\w*)(?:\.([A-Z]\w*))?$`)
 )
 
-// TestReadme_NamesExist looks up every exported name in the text, such as
+// TestReadme_NamesExist looks up every exported name in the pages, such as
 // core.WithPrefix, redis.Options.DB, Hold.Token or OnBusy.
 func TestReadme_NamesExist(t *testing.T) {
 	t.Parallel()
 	pkgs := load(t)
-	fence := false
-	for i, text := range readme(t) {
-		if strings.HasPrefix(text, "```") {
-			fence = !fence
-		}
-		if fence {
-			continue
-		}
+	for _, page := range pages {
+		text := fencedBlock.ReplaceAllString(read(t, page), "")
 		for _, code := range inlineCode.FindAllString(text, -1) {
 			code = strings.Trim(code, "`")
-			for _, m := range qualified.FindAllStringSubmatch(code, -1) {
-				if _, is := known[m[1]]; is && !hasName(pkgs.named(t, m[1]), m[2], m[3]) {
-					t.Errorf("README.md:%d: there is no %s", i+1, m[0])
-				}
+			pkgs.wantNames(t, page, qualified.FindAllStringSubmatch(code, -1))
+			if m := bare.FindStringSubmatch(code); m != nil && page != migrating && !slices.Contains(foreign, m[0]) && !pkgs.haveName(t, m[1], m[2]) {
+				t.Errorf("%s: no package has an exported %s", page, m[0])
 			}
-			if m := bare.FindStringSubmatch(code); m != nil && !slices.Contains(foreign, m[0]) && !pkgs.haveName(t, m[1], m[2]) {
-				t.Errorf("README.md:%d: no package has an exported %s", i+1, m[0])
+		}
+	}
+}
+
+// TestReadme_LinksOfCommentsExist looks up the names in square brackets in package comments.
+func TestReadme_LinksOfCommentsExist(t *testing.T) {
+	t.Parallel()
+	pkgs := load(t)
+	for _, c := range comments {
+		for _, m := range docLink.FindAllStringSubmatch(read(t, c.folder+"/doc.go"), -1) {
+			if m[1] == "" {
+				m[1] = path.Base(c.folder)
 			}
+			pkgs.wantNames(t, c.folder+"/doc.go", [][]string{m})
+		}
+	}
+}
+
+// wantNames expects the names of known packages to exist; a match is the whole, the package,
+// the name and a member of it.
+func (p *packages) wantNames(t *testing.T, where string, matches [][]string) {
+	t.Helper()
+	for _, m := range matches {
+		if _, is := known[m[1]]; is && !hasName(p.named(t, m[1]), m[2], m[3]) {
+			t.Errorf("%s: there is no %s", where, m[0])
 		}
 	}
 }

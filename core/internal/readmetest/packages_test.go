@@ -15,29 +15,36 @@ import (
 	"testing"
 )
 
-// known are the packages that README.md uses, by the name they have there.
+// known are the packages that the texts use, by the name they have there.
 var known = map[string]string{
-	"aspect":     module + "/core/aspect",
-	"core":       module + "/core",
-	"failpolicy": module + "/failpolicy",
-	"ginlock":    module + "/ginlock",
-	"grpclock":   module + "/grpclock",
-	"httpvars":   module + "/keyexpr/httpvars",
-	"keyexpr":    module + "/keyexpr",
-	"protovars":  module + "/keyexpr/protovars",
-	"redistest":  module + "/core/redistest",
-	"ruleset":    module + "/core/ruleset",
-	"telemetry":  module + "/telemetry",
-	"lockz":      module + "/telemetry/lockz",
+	"adaptertest": module + "/core/aspect/adaptertest",
+	"aspect":      module + "/core/aspect",
+	"connectlock": module + "/grpclock/connectlock",
+	"core":        module + "/core",
+	"failpolicy":  module + "/failpolicy",
+	"ginlock":     module + "/ginlock",
+	"grpclock":    module + "/grpclock",
+	"httplock":    module + "/core/aspect/httplock",
+	"httpvars":    module + "/keyexpr/httpvars",
+	"keyexpr":     module + "/keyexpr",
+	"protovars":   module + "/keyexpr/protovars",
+	"redistest":   module + "/core/redistest",
+	"ruleset":     module + "/core/ruleset",
+	"telemetry":   module + "/telemetry",
+	"lockz":       module + "/telemetry/lockz",
 
-	"gin":   "github.com/gin-gonic/gin",
-	"grpc":  "google.golang.org/grpc",
-	"redis": "github.com/redis/go-redis/v9",
+	"connect": "connectrpc.com/connect",
+	"gin":     "github.com/gin-gonic/gin",
+	"grpc":    "google.golang.org/grpc",
+	"redis":   "github.com/redis/go-redis/v9",
 
 	"context":  "context",
 	"errors":   "errors",
 	"fmt":      "fmt",
 	"http":     "net/http",
+	"os":       "os",
+	"tls":      "crypto/tls",
+	"x509":     "crypto/x509",
 	"log":      "log",
 	"slog":     "log/slog",
 	"sql":      "database/sql",
@@ -84,7 +91,7 @@ func load(t *testing.T) *packages {
 	lookup := func(path string) (io.ReadCloser, error) {
 		file, ok := exports[path]
 		if !ok {
-			return nil, fmt.Errorf("package %q is not among those that README.md uses: add it to known in this file", path)
+			return nil, fmt.Errorf("package %q is not among those that the texts use: add it to known in this file", path)
 		}
 		return os.Open(file)
 	}
@@ -103,7 +110,7 @@ func notice(t *testing.T, importPath, dir string) {
 	}
 }
 
-// named gives a known package by its name in README.md.
+// named gives a known package by its name in the texts.
 func (p *packages) named(t *testing.T, name string) *types.Package {
 	t.Helper()
 	pkg, err := p.Import(known[name])

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -14,56 +13,44 @@ const module = "github.com/interlock-go/interlock"
 // root is the folder with README.md.
 var root = filepath.Join("..", "..", "..")
 
-// readme gives the lines of README.md.
-func readme(t *testing.T) []string {
+// The pages, by their paths from the root.
+const (
+	start     = "README.md"
+	examples  = "examples/README.md"
+	choosing  = "examples/choosing/README.md"
+	operating = "examples/operating/README.md"
+	migrating = "examples/migrating/README.md"
+	adapters  = "examples/adapters/README.md"
+)
+
+// pages are the texts whose blocks, names and templates are compared with the code.
+var pages = []string{start, examples, choosing, operating, migrating, adapters}
+
+// read gives the text of a file.
+func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Split(string(text), "\n")
+	return string(text)
 }
 
-// block is one fenced Go block.
-type block struct {
-	line  int    // of its first line of code
-	code  string // without the fences
-	given string // the parameters of the comment before it: <!-- given: locks *core.Client -->
-}
-
-var given = regexp.MustCompile(`^<!-- given: (.*) -->$`)
-
-// blocks gives the Go blocks of README.md.
-func blocks(t *testing.T) []block {
-	t.Helper()
-	var found []block
-	inside, params := false, ""
-	for i, text := range readme(t) {
-		switch {
-		case inside && text == "```":
-			inside = false
-		case inside:
-			found[len(found)-1].code += text + "\n"
-		case text == "```go":
-			inside = true
-			found = append(found, block{line: i + 2, given: params})
-			params = ""
-		case given.MatchString(text):
-			params = given.FindStringSubmatch(text)[1]
-		}
+// The way in is short: what is longer has a page of its own.
+func TestReadme_IsShort(t *testing.T) {
+	t.Parallel()
+	if n := len(read(t, start)); n > 12_000 {
+		t.Errorf("README.md has %d bytes, of 12,000 at most", n)
 	}
-	if inside || params != "" || len(found) == 0 {
-		t.Fatalf("README.md: %d Go blocks; one has no end: %t; given without a block: %q", len(found), inside, params)
-	}
-	return found
 }
 
-// rows gives the rows of the first table under a heading, as cells.
-func rows(t *testing.T, heading string) [][]string {
+// rows gives the rows of the first table under a heading of a page, as cells.
+func rows(t *testing.T, page, heading string) [][]string {
 	t.Helper()
 	var table [][]string
 	under := false
-	for _, text := range readme(t) {
+	for text := range strings.Lines(read(t, page)) {
+		text = strings.TrimSpace(text)
 		switch {
 		case strings.HasPrefix(text, "#"):
 			if under && len(table) > 0 {
@@ -76,8 +63,10 @@ func rows(t *testing.T, heading string) [][]string {
 			return table[2:] // without the head and the line under it
 		}
 	}
-	t.Fatalf("README.md has no table under the heading %q", heading)
-	return nil
+	if len(table) < 3 {
+		t.Fatalf("%s has no table under the heading %q", page, heading)
+	}
+	return table[2:]
 }
 
 // cells splits a row; a bar inside a cell is written \|.

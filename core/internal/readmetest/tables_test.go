@@ -5,14 +5,14 @@ import (
 	"go/constant"
 	"go/types"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/telemetry"
 )
 
 // facts runs testdata/facts, which prints what the code says, and gives the lines
@@ -30,26 +30,77 @@ func facts(t *testing.T, word string) []string {
 
 func TestReadme_Strategies(t *testing.T) {
 	t.Parallel()
-	sameLines(t, column(rows(t, "Strategies"), 0), facts(t, "strategy"))
+	sameLines(t, column(rows(t, start, "When the lock is not acquired"), 0), facts(t, "strategy"))
 }
 
-func TestReadme_CausesAndStatuses(t *testing.T) {
+// TestReadme_Causes compares the tables of failpolicy's package comment.
+func TestReadme_Causes(t *testing.T) {
 	t.Parallel()
-	table := rows(t, "Causes and statuses")
+	table := aligned(t, "failpolicy", "cause")
 	got := make([]string, 0, len(table))
 	for _, row := range table {
-		http := strings.Replace(row[2], "nothing is sent", "0", 1)
-		got = append(got, plain(strings.Join([]string{row[0], http, row[3], word(row[4])}, " ")))
+		got = append(got, strings.Join([]string{row[0], row[2], row[3], row[4]}, " "))
 	}
 	sameLines(t, got, facts(t, "cause"))
+	sameLines(t, column(aligned(t, "failpolicy", "strategy"), 0), facts(t, "strategy"))
+	sameLines(t, column(aligned(t, "failpolicy", "choice"), 0), facts(t, "loss"))
 }
 
-// word is the first word of a cell: "no" or a field.
-func word(cell string) string { return strings.TrimRight(strings.Fields(cell)[0], ";,") }
+// TestReadme_Errors compares the table of core's package comment with its sentinels.
+func TestReadme_Errors(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for _, name := range load(t).named(t, "core").Scope().Names() {
+		if strings.HasPrefix(name, "Err") && name != "ErrorText" {
+			want = append(want, name)
+		}
+	}
+	sameLines(t, slices.Sorted(slices.Values(column(aligned(t, "core", "error"), 0))), want)
+}
+
+func TestReadme_Kinds(t *testing.T) {
+	t.Parallel()
+	want := facts(t, "kind")
+	for _, page := range []string{start, choosing} {
+		var got []string
+		for _, row := range rows(t, page, "Kinds of lock") {
+			if kind, _, is := strings.Cut(row[0], "`"); is && kind == "" {
+				got = append(got, strings.Split(row[0], "`")[1])
+			}
+		}
+		slices.Sort(got)
+		sameLines(t, got, slices.Sorted(slices.Values(want)))
+	}
+}
+
+// aligned gives the rows of a table in a package comment: a block whose head begins with a
+// word, and whose columns are two spaces apart at least.
+func aligned(t *testing.T, folder, first string) [][]string {
+	t.Helper()
+	_, text, _ := strings.Cut(read(t, folder+"/doc.go"), "//\t"+first+" ")
+	text, _, found := strings.Cut(text, "\n//\n")
+	if !found {
+		t.Fatalf("%s/doc.go has no table that begins with %s", folder, first)
+	}
+	var table [][]string
+	for _, line := range strings.Split(text, "\n")[1:] {
+		if strings.HasPrefix(line, "//\t ") {
+			continue // the row before goes on
+		}
+		row := gaps.Split(strings.TrimPrefix(line, "//\t"), -1)
+		if len(row) < 2 {
+			t.Errorf("%s/doc.go: the columns are not two spaces apart: %s", folder, line)
+		}
+		table = append(table, row)
+	}
+	return table
+}
+
+var gaps = regexp.MustCompile(` {2,}`)
 
 func TestReadme_Profiles(t *testing.T) {
 	t.Parallel()
-	table := rows(t, "Which wait time, which lease time")
+	table := rows(t, choosing, "Which wait time, which lease time")
 	got := make([]string, 0, len(table))
 	for _, row := range table {
 		got = append(got, plain(fmt.Sprintf("%s %s %s", row[0], duration(row[1]), duration(row[2]))))
@@ -64,7 +115,7 @@ func duration(cell string) string { return strings.ReplaceAll(cell, " ", "") }
 func TestReadme_Constants(t *testing.T) {
 	t.Parallel()
 	pkgs := load(t)
-	for _, row := range append(rows(t, "Defaults"), rows(t, "Limits")...) {
+	for _, row := range append(rows(t, operating, "Defaults"), rows(t, operating, "Limits")...) {
 		m := qualified.FindStringSubmatch(row[3])
 		if m == nil {
 			continue
@@ -109,7 +160,7 @@ const watchdog = -1<<63 + 3
 func TestReadme_Defaults(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}
-	for _, row := range rows(t, "Defaults") {
+	for _, row := range rows(t, operating, "Defaults") {
 		got[row[0]] = plain(row[1])
 	}
 	for _, fact := range facts(t, "default") {
@@ -120,68 +171,41 @@ func TestReadme_Defaults(t *testing.T) {
 	}
 }
 
-var metricRow = regexp.MustCompile(`^//\t(distributed_lock\.\S+) +(histogram|counter|updowncounter|gauge) +(?:s|1|\{\w+\}) +(.*?)  `)
-
-// TestReadme_Metrics compares with telemetry's package comment, which has a test of
-// its own.
-func TestReadme_Metrics(t *testing.T) {
-	t.Parallel()
-	doc, err := os.ReadFile(filepath.Join(root, "telemetry", "doc.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want []string
-	for line := range strings.Lines(string(doc)) {
-		if m := metricRow.FindStringSubmatch(line); m != nil {
-			want = append(want, strings.Join(m[1:], " "))
-		}
-	}
-	table := rows(t, "Metrics")
-	got := make([]string, 0, len(table))
-	for _, row := range table {
-		got = append(got, plain(strings.Join(row[:3], " ")))
-	}
-	sameLines(t, got, want)
-}
-
-// TestReadme_Spans looks for what the table of spans names in telemetry's package
-// comment, which has a test of its own.
-func TestReadme_Spans(t *testing.T) {
-	t.Parallel()
-	doc, err := os.ReadFile(filepath.Join(root, "telemetry", "doc.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rows(t, "Spans") {
-		for _, m := range shortMetric.FindAllStringSubmatch(strings.Join(row, " "), -1) {
-			if !strings.Contains(string(doc), "//\t"+m[1]+" ") && !strings.Contains(string(doc), "//\tdistributed_lock."+m[1]+" ") {
-				t.Errorf("telemetry's package comment has no row for %s", m[1])
-			}
-		}
-	}
-}
-
 var shortMetric = regexp.MustCompile("`((?:\\w+\\.)?\\w+)`")
 
-// TestReadme_MetricsOfTroubleshootingExist looks up what the table for the night
-// names; its second column is where to look.
-func TestReadme_MetricsOfTroubleshootingExist(t *testing.T) {
+// TestReadme_MetricsOfTheNightExist looks up what the table for the night names; its second
+// column is where to look.
+func TestReadme_MetricsOfTheNightExist(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{
-		"rule": true, "reason": true, "blocked_by": true, "error.type": true, "lock.acquire": true, "lock.hold": true,
-		"c.Errors": true,
+		"rule": true, "reason": true, "error.type": true, "lost": true, "lock.acquire": true, "lock.hold": true,
+		"c.Errors": true, "PTTL": true,
 	}
-	for _, row := range rows(t, "Metrics") {
-		names[strings.TrimPrefix(plain(row[0]), "distributed_lock.")] = true
+	for _, m := range telemetry.Metrics() {
+		names[strings.TrimPrefix(m.Prometheus, "distributed_lock_")] = true
 	}
-	for _, row := range rows(t, "At three in the morning") {
+	for _, row := range rows(t, operating, "At three in the morning") {
 		for _, m := range shortMetric.FindAllStringSubmatch(row[1], -1) {
-			if !names[m[1]] && m[1] != "PTTL" {
+			if !names[m[1]] {
 				t.Errorf("%s: there is no %s; there are %q", row[0], m[1], slices.Sorted(maps.Keys(names)))
 			}
 		}
 	}
 }
+
+// TestReadme_MetricsExist looks up every name of a metric, as Prometheus has it.
+func TestReadme_MetricsExist(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages {
+		for _, name := range prometheusName.FindAllString(read(t, page), -1) {
+			if !slices.ContainsFunc(telemetry.Metrics(), func(m telemetry.Metric) bool { return m.Prometheus == name }) {
+				t.Errorf("%s: there is no metric %s", page, name)
+			}
+		}
+	}
+}
+
+var prometheusName = regexp.MustCompile(`\bdistributed_lock_\w*\w`)
 
 var (
 	goTemplate     = regexp.MustCompile(`"((?:[^"\\]|\\.)*#\{(?:[^"\\]|\\.)*)"`)
@@ -193,12 +217,18 @@ var (
 func TestReadme_TemplatesCompile(t *testing.T) {
 	t.Parallel()
 	var templates []string
-	for _, text := range readme(t) {
-		for _, m := range inlineTemplate.FindAllStringSubmatch(text, -1) {
+	for _, page := range pages {
+		for _, m := range inlineTemplate.FindAllStringSubmatch(fencedBlock.ReplaceAllString(read(t, page), ""), -1) {
 			templates = append(templates, m[1])
 		}
 	}
-	for _, b := range blocks(t) {
+	for _, row := range aligned(t, "keyexpr", "template") {
+		templates = append(templates, row[0])
+	}
+	for _, b := range all(t, "go") {
+		if b.file == migrating {
+			continue // whose keys have tests of their own
+		}
 		for _, m := range goTemplate.FindAllStringSubmatch(b.code, -1) {
 			templates = append(templates, m[1])
 		}
@@ -220,6 +250,6 @@ func column(table [][]string, i int) []string {
 func sameLines(t *testing.T, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Errorf("README.md:\n%s\nthe code:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the text:\n%s\nthe code:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -26,13 +26,19 @@ type Cluster struct {
 // masters, or as many as said. It takes two or three seconds: the nodes have to meet.
 func StartCluster(tb testing.TB, masters ...int) *Cluster {
 	tb.Helper()
+	return Binary{}.StartCluster(tb, masters...)
+}
+
+// StartCluster is [StartCluster] with this binary.
+func (b Binary) StartCluster(tb testing.TB, masters ...int) *Cluster {
+	tb.Helper()
 	n := 3
 	if len(masters) > 0 {
 		n = masters[0]
 	}
 	c := &Cluster{t: tb, moved: make(map[int64]*Server)}
 	for range n {
-		c.Masters = append(c.Masters, start(tb, clusterArgs))
+		c.Masters = append(c.Masters, b.start(tb, clusterArgs))
 	}
 	c.assignSlots()
 	c.introduce()
@@ -161,7 +167,7 @@ func (c *Cluster) onNode(m *Server, step func(context.Context, *redis.Client) er
 // AddReplica starts a replica of a master, and returns when it is in sync.
 func (c *Cluster) AddReplica(master *Server) *Server {
 	c.t.Helper()
-	s := start(c.t, func(ctx context.Context, port int) ([]string, error) {
+	s := Binary{master.path}.start(c.t, func(ctx context.Context, port int) ([]string, error) {
 		args, err := clusterArgs(ctx, port)
 		return append(args, "--repl-diskless-sync-delay", "0"), err
 	})

@@ -10,8 +10,8 @@ import (
 // skip into a failure when it is "1".
 const RequireEnv = "INTERLOCK_REQUIRE_REDIS"
 
-// binary gives the path of redis-server, or ends the test.
-func binary(tb testing.TB) string {
+// onPath gives the path of redis-server, or ends the test.
+func onPath(tb testing.TB) string {
 	tb.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err == nil {

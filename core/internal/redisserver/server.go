@@ -53,15 +53,9 @@ func StartDurable(tb testing.TB) *Server {
 	})
 }
 
-// start runs a server with the command line that args makes for a port.
 func start(tb testing.TB, args commandLine) *Server {
 	tb.Helper()
-	s := &Server{t: tb, path: binary(tb), dir: tb.TempDir(), args: args}
-	if err := s.startAnywhere(); err != nil {
-		tb.Fatalf("redisserver: %v", err)
-	}
-	tb.Cleanup(s.Kill)
-	return s
+	return Binary{}.start(tb, args)
 }
 
 // startAnywhere tries ports until one is still free when the server gets there.

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -240,9 +239,9 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 func introduced(ctx context.Context, node *redis.Client) (master, error) {
 	pipe := node.Pipeline()
 	keys, info := pipe.DBSize(ctx), pipe.Info(ctx, "server")
-	_, err := pipe.Exec(ctx)
-	if keys.Err() != nil {
-		return master{}, errors.Join(keys.Err(), err)
+	_, _ = pipe.Exec(ctx) //nolint:errcheck // each command says what became of it
+	if err := keys.Err(); err != nil {
+		return master{}, err
 	}
 	m := master{client: node, id: node.Options().Addr, keys: keys.Val()}
 	for line := range strings.Lines(info.Val()) {

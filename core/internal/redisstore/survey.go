@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/topology"
 )
 
 // Survey is what the servers say of how others who share the locks are set up.
@@ -33,7 +35,7 @@ func (s *Store) Survey(ctx context.Context, prefix string) (Survey, error) {
 	v := &surveyor{store: s, prefix: prefix}
 	if s.cluster == nil {
 		v.ask(ctx, s.single)
-		if v.found.Stray = inCluster(ctx, s.single); !v.found.Stray {
+		if v.found.Stray = topology.InCluster(ctx, s.single); !v.found.Stray {
 			v.unasked = nil // nobody is expected there, and the user needs no right to ask
 		}
 		return v.result(), nil
@@ -102,24 +104,4 @@ func (v *surveyor) result() Survey {
 	v.found.Elsewhere = slices.Compact(v.found.Elsewhere)
 	v.found.Unasked = errors.Join(v.unasked...)
 	return v.found
-}
-
-// inCluster reports whether a server says of itself that it belongs to a Cluster. One that
-// does not know the question is none that locks need to know of.
-func inCluster(ctx context.Context, node *redis.Client) bool {
-	reply, err := node.Do(ctx, "hello").Result()
-	if err != nil {
-		return false
-	}
-	switch v := reply.(type) {
-	case map[any]any: // RESP3
-		return v["mode"] == "cluster"
-	case []any:
-		for i := 0; i+1 < len(v); i += 2 {
-			if v[i] == "mode" {
-				return v[i+1] == "cluster"
-			}
-		}
-	}
-	return false
 }

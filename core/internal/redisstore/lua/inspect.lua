@@ -8,7 +8,8 @@ local believed = 20
 
 -- integer gives a text that is a number of 64 bits, else nil.
 local function integer(text)
-  return text and #text <= 20 and string.find(text, '^%-?%d+$') and text or nil
+  local digits = text and #text <= 20 and string.match(text, '^%-?(%d+)$')
+  return digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807') and text or nil
 end
 
 -- names says whether a field can be that of a holder.

@@ -1,4 +1,4 @@
-// Facts prints what the tables of README.md have to say:
+// Facts prints what the tables of the texts have to say:
 //
 //	go run ./core/internal/readmetest/testdata/facts
 //	go run ./core/internal/readmetest/testdata/facts templates <list
@@ -25,6 +25,12 @@ func main() {
 	}
 	for _, c := range failpolicy.Causes() {
 		fmt.Println("cause", c, c.Status().HTTP, c.Status().GRPC, asks(c))
+	}
+	for _, o := range failpolicy.LossChoices() {
+		fmt.Println("loss", o)
+	}
+	for _, k := range ruleset.Kinds() {
+		fmt.Println("kind", k)
 	}
 	for _, name := range ruleset.Profiles() {
 		r := resolve(ruleset.Rule{Profile: name})

@@ -35,7 +35,7 @@ func schema(template string) *keyexpr.Schema {
 	case strings.Contains(template, "#{in."):
 		return must(keyexpr.Argument(reflect.TypeFor[struct{ OrderID string }]()))
 	default:
-		return must(httpvars.New(httpvars.Config{PathParams: []string{"orderId"}})).Schema()
+		return must(httpvars.New(httpvars.Config{PathParams: []string{"orderId", "id"}})).Schema()
 	}
 }
 

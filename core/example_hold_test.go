@@ -1,0 +1,119 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// isFree tells whether somebody else can have the lock now.
+func isFree(locks *core.Client, name string) bool {
+	_, hold, err := locks.Lock(name).Acquire(context.Background(), core.WaitTime(0))
+	if err != nil {
+		return false
+	}
+	return hold.Release(context.Background()) == nil
+}
+
+// The answer is sent, and the work goes on under its lock in a goroutine of its own.
+func ExampleHold_Handover() {
+	locks, done := exampleLocks()
+	defer done()
+	request, answered := context.WithCancel(context.Background())
+	defer answered()
+
+	_, hold, err := locks.Lock("report").Acquire(request)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, moved := hold.Handover() // from here on moved is the one to release
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		defer func() { _ = moved.Release(ctx) }()
+		<-request.Done()
+		fmt.Println("the request is over, the report goes on:", ctx.Err())
+		fmt.Println("the lock is free:", isFree(locks, "report"))
+	}()
+	fmt.Println("the old hold:", errors.Is(hold.Release(request), core.ErrNotHeld))
+	answered()
+	<-finished
+	fmt.Println("the lock is free:", isFree(locks, "report"))
+	// Output:
+	// the old hold: true
+	// the request is over, the report goes on: <nil>
+	// the lock is free: false
+	// the lock is free: true
+}
+
+// Work that turns out to take longer asks for more time before it goes on.
+func ExampleHold_Refresh() {
+	locks, done := exampleLocks()
+	defer done()
+
+	ctx, hold, err := locks.Lock("import").Acquire(context.Background(), core.LeaseTime(10*time.Second))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = hold.Release(ctx) }()
+	fmt.Println("at most 10 s:", hold.Remaining() <= 10*time.Second)
+	if err := hold.Refresh(ctx, time.Minute); err != nil {
+		return // it keeps its old end: stop in time
+	}
+	fmt.Println("nearly a minute:", hold.Remaining() > 50*time.Second)
+	// Output:
+	// at most 10 s: true
+	// nearly a minute: true
+}
+
+// A quiet time after the work: the lock stays for five minutes, and nobody holds it.
+func ExampleHold_Leave() {
+	locks, done := exampleLocks()
+	defer done()
+
+	ctx, hold, err := locks.Lock("mail:42").Acquire(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// … send the mail …
+	fmt.Println("left:", hold.Leave(ctx, 5*time.Minute))
+	fmt.Println("the context says:", context.Cause(ctx))
+	fmt.Println("another mail may be sent:", isFree(locks, "mail:42"))
+	// Output:
+	// left: <nil>
+	// the context says: core: lock released
+	// another mail may be sent: false
+}
+
+// An early release: the context that carries the lock ends with it, so what comes after goes
+// on with the one from before, or with a detached one, which has its values.
+func ExampleDetach() {
+	locks, done := exampleLocks()
+	defer done()
+	type user struct{}
+	parent := context.WithValue(context.Background(), user{}, "ada")
+
+	ctx, hold, err := locks.Lock("order:42").Acquire(parent)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// … what needs the lock …
+	if err := hold.Release(ctx); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("with the lock:", ctx.Err(), "-", context.Cause(ctx))
+	fmt.Println("parent:", parent.Err())
+	after := core.Detach(ctx) // for work that the request does not end either
+	fmt.Println("detached:", after.Err(), after.Value(user{}))
+	// Output:
+	// with the lock: context canceled - core: lock released
+	// parent: <nil>
+	// detached: <nil> ada
+}

@@ -1,5 +1,0 @@
-//go:build race
-
-package racedetector
-
-const enabled = true

@@ -1,0 +1,53 @@
+package redisserver
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// ServersEnv is the environment variable that names more server binaries by their paths,
+// separated as on PATH, such as /opt/redis-server-8.0:/opt/valkey-server-8.1. [Each] and
+// [EachBinary] run a test on each of them, too.
+const ServersEnv = "INTERLOCK_REDIS_SERVERS"
+
+// Binary is a server program: redis-server, or one that takes its options, such as
+// valkey-server. The zero value is redis-server on PATH.
+type Binary struct{ path string }
+
+// EachBinary runs body in parallel subtests: "server" with redis-server on PATH, which is
+// skipped (or fails) as [Start] says, and with each binary that [ServersEnv] names, under the
+// name of its file. body must not call t.Parallel: EachBinary has done so.
+func EachBinary(t *testing.T, body func(t *testing.T, b Binary)) {
+	t.Helper()
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		body(t, Binary{})
+	})
+	for _, path := range filepath.SplitList(os.Getenv(ServersEnv)) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			body(t, Binary{path})
+		})
+	}
+}
+
+// Start is [Start] with this binary.
+func (b Binary) Start(tb testing.TB) *Server {
+	tb.Helper()
+	return b.start(tb, plainArgs)
+}
+
+// start runs a server with the command line that args makes for a port.
+func (b Binary) start(tb testing.TB, args commandLine) *Server {
+	tb.Helper()
+	if b.path == "" {
+		b.path = onPath(tb)
+	}
+	s := &Server{t: tb, path: b.path, dir: tb.TempDir(), args: args}
+	if err := s.startAnywhere(); err != nil {
+		tb.Fatalf("redisserver: %v", err)
+	}
+	tb.Cleanup(s.Kill)
+	return s
+}

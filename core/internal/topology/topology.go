@@ -1,0 +1,28 @@
+// Package topology asks a Redis server how it stands to others.
+package topology
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// InCluster reports whether a server says of itself that it belongs to a Cluster. One that
+// does not know the question is none that locks need to know of.
+func InCluster(ctx context.Context, node *redis.Client) bool {
+	reply, err := node.Do(ctx, "hello").Result()
+	if err != nil {
+		return false
+	}
+	switch v := reply.(type) {
+	case map[any]any: // RESP3
+		return v["mode"] == "cluster"
+	case []any:
+		for i := 0; i+1 < len(v); i += 2 {
+			if v[i] == "mode" {
+				return v[i+1] == "cluster"
+			}
+		}
+	}
+	return false
+}
