@@ -7,7 +7,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// ObserveBackend logs that locks cannot be had from Redis any more, with the cause, and
+// ObserveBackend logs that locks cannot be acquired from Redis any more, with the cause, and
 // that they can again. Without [WithLogger] that goes to [slog.Default]: it is why all
 // requests fail.
 func (t *Telemetry) ObserveBackend(ctx context.Context, b core.BackendChange) {

@@ -7,6 +7,10 @@
 //	defer tel.Watch(locks)()
 //	guard, err := ginlock.New(locks, ginlock.WithObserver(tel)) // likewise grpclock, aspect
 //
+// How to connect Prometheus, OTLP, otelgin and otelgrpc, in ten lines each, is in
+// examples/wiring; a Grafana dashboard, Prometheus alerts and their runbooks are in
+// examples/dashboards; [Metrics] has the metrics as data.
+//
 // Contract:
 //
 //   - Nothing here fails, blocks or changes a lock. A panic of an exporter is
@@ -107,7 +111,7 @@
 //	distributed_lock.renewals               counter        {renewal}   rule kind outcome         lease renewals: renewed, late, failed
 //	distributed_lock.lost                   counter        {hold}      rule kind                 holds that ended under their holder
 //	distributed_lock.release.failures       counter        {failure}   rule kind                 releases that Redis did not confirm
-//	distributed_lock.failures               counter        {failure}   rule kind cause strategy  locks not had or not kept, and what answered
+//	distributed_lock.failures               counter        {failure}   rule kind cause strategy  locks not acquired or not kept, and what answered
 //	distributed_lock.unlocked               counter        {call}      rule kind reason          handlers run without their lock: proceed, disabled, dry_run, when
 //	distributed_lock.handoffs               counter        {handoff}   rule kind                 locks passed on inside the process
 //	distributed_lock.dry_runs               counter        {call}      rule kind outcome         what a rule in dry run would have done: acquired, busy, …

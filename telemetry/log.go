@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -109,7 +110,7 @@ func (t *Telemetry) lockAttrs(rule *rule, a *core.Acquisition, err error) []slog
 // asked for.
 func (t *Telemetry) errorText(err error) string {
 	if t.rawKeys {
-		return err.Error()
+		return strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	return core.ErrorText(err)
 }

@@ -139,7 +139,7 @@ func TestShortKeysLeaveErrorsReadable(t *testing.T) {
 		Acquisition: acquisition(key, "pay"), Outcome: core.OutcomeBackend,
 		Err: &core.NotAcquiredError{Key: key, Cause: core.ErrUnavailable},
 	})
-	want := fmt.Sprintf("core: lock %q not acquired after 0s: core: redis unavailable", telemetry.KeyHash(key))
+	want := fmt.Sprintf("core: lock %q not acquired after 0s: redis unavailable", telemetry.KeyHash(key))
 	if got := h.logs.records(t)[0]["error"]; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -72,7 +72,7 @@ func (i *instruments) table() []definition {
 		{&i.renewals, "distributed_lock.renewals", "{renewal}", outcomeLabels, "lease renewals: renewed, late, failed", nil},
 		{&i.lost, "distributed_lock.lost", "{hold}", ruleLabels, "holds that ended under their holder", nil},
 		{&i.releaseFailures, "distributed_lock.release.failures", "{failure}", ruleLabels, "releases that Redis did not confirm", nil},
-		{&i.failures, "distributed_lock.failures", "{failure}", ruleLabels + " cause strategy", "locks not had or not kept, and what answered", nil},
+		{&i.failures, "distributed_lock.failures", "{failure}", ruleLabels + " cause strategy", "locks not acquired or not kept, and what answered", nil},
 		{&i.unlocked, "distributed_lock.unlocked", "{call}", ruleLabels + " reason", "handlers run without their lock: proceed, disabled, dry_run, when", nil},
 		{&i.handoffs, "distributed_lock.handoffs", "{handoff}", ruleLabels, "locks passed on inside the process", nil},
 		{&i.dryRuns, "distributed_lock.dry_runs", "{call}", outcomeLabels, "what a rule in dry run would have done: acquired, busy, …", nil},

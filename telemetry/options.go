@@ -91,7 +91,7 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithLongWait sets the wait from which on a record is logged, whether the lock was
-// had or not. 0 logs none. Default: [DefaultLongWait].
+// acquired or not. 0 logs none. Default: [DefaultLongWait].
 func WithLongWait(d time.Duration) Option {
 	return func(c *config) error {
 		if d < 0 {

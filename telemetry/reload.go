@@ -46,8 +46,8 @@ func (t *Telemetry) logRefusal(ctx context.Context, r ruleset.Reload) {
 	if r.Set == nil {
 		text = "lock rules refused"
 	}
-	t.alarm().LogAttrs(ctx, slog.LevelError, text,
-		slog.String("file", r.File), slog.String("hash", r.Hash), slog.String("error", r.Err.Error()))
+	attrs := []slog.Attr{slog.String("file", r.File), slog.String("hash", r.Hash)}
+	t.alarm().LogAttrs(ctx, slog.LevelError, text, append(attrs, ruleset.LogAttrs(r.Err)...)...)
 }
 
 func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
@@ -74,7 +74,7 @@ func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
 // ObserveWarning logs what a rule file makes a warning.
 func (t *Telemetry) ObserveWarning(p *ruleset.Problem) {
 	ctx := context.Background() //nolint:forbidigo // rules are checked in no request
-	t.log.out.LogAttrs(ctx, slog.LevelWarn, "warning about lock rules", slog.String("problem", p.Error()))
+	t.log.out.LogAttrs(ctx, slog.LevelWarn, "warning about lock rules", ruleset.LogAttrs(p)...)
 }
 
 func (t *Telemetry) collectReloads(o metric.Observer) {

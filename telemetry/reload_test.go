@@ -140,8 +140,26 @@ func TestWarningsAreLogged(t *testing.T) {
 	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
 	h.ObserveWarning(&ruleset.Problem{Endpoint: ruleset.Func("pay"), Message: "no function is wrapped"})
 	records := logs.records(t)
-	if len(records) != 1 || records[0]["level"] != "WARN" || records[0]["problem"] != "rule of func pay: no function is wrapped" {
+	if len(records) != 1 || records[0]["level"] != "WARN" || records[0]["endpoint"] != "func pay" || records[0]["problem"] != "no function is wrapped" {
 		t.Errorf("got records %v", records)
+	}
+}
+
+// The problems of a refused file are a list, each in one line.
+func TestReloads_RefusalListsItsProblems(t *testing.T) {
+	t.Parallel()
+	logs := &logBuffer{}
+	h := newHarness(t, telemetry.WithLogger(slog.New(slog.NewJSONHandler(logs, nil))))
+	_, err := ruleset.Load("locks.yaml", []byte("rules:\n  - func: pay\n    kye: a\n  - func: ship\n    key: b\n    wait_time: 10ns\n"))
+	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Err: err})
+	problems, _ := logs.records(t)[0]["problems"].([]any)
+	if len(problems) < 2 {
+		t.Fatalf("got problems %q", problems)
+	}
+	for _, p := range problems {
+		if text, _ := p.(string); !strings.HasPrefix(text, "locks.yaml:") || strings.Contains(text, "\n") {
+			t.Errorf("got %q, want its place and what is wrong, in one line", text)
+		}
 	}
 }
 

@@ -41,8 +41,8 @@ func answer(p *failpolicy.Policy, c failpolicy.Cause) failure {
 	return failure{cause: c, strategy: p.Strategy(c)}
 }
 
-// ObserveFailure counts a lock that was not had or not kept. A request without a key
-// never reaches the lock, so its wait is counted here; that of a lock which cannot be had for
+// ObserveFailure counts a lock that was not acquired or not kept. A request without a key
+// never reaches the lock, so its wait is counted here; that of a lock which cannot be acquired for
 // its key, [core.ErrInvalid], has been.
 func (t *Telemetry) ObserveFailure(ctx context.Context, f aspect.Failure) {
 	rule := t.subject(f.Subject)

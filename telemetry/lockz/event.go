@@ -8,7 +8,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// event is something that somebody may ask about afterwards: a lock that was not had, was
+// event is something that somebody may ask about afterwards: a lock that was not acquired, was
 // lost or not released, or a handler without its lock.
 type event struct {
 	at     time.Time

@@ -33,7 +33,7 @@ type Snapshot struct {
 	// HotKeys are those acquired most since the page was made.
 	HotKeys []HotKey `json:"hot_keys"`
 
-	// Refusals are locks that were not had, Incidents what should not happen to locks; the last
+	// Refusals are locks that were not acquired, Incidents what should not happen to locks; the last
 	// ones first, of each outcome or kind as many as the limit says.
 	Refusals       []Event `json:"refusals"`
 	RefusalsTotal  int64   `json:"refusals_total"`

@@ -165,7 +165,7 @@ func TestSnapshot_Losses(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.LeaseTime(time.Second))
 		<-ctx.Done()
-		time.Sleep(time.Millisecond) // the clock of the bubble: the observers are told after the context has ended
+		time.Sleep(time.Millisecond) // the clock of the bubble: the observers are notified after the context has ended
 		s := b.Snapshot(0)
 		if len(s.Holds) != 1 || !s.Holds[0].Lost || s.Holds[0].LeaseLeft != 0 {
 			t.Errorf("holds: %+v, want one that is lost", s.Holds)
