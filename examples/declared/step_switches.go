@@ -28,7 +28,7 @@ func dryRun(ctx context.Context, d *demo) (string, error) {
 }
 
 // switched calls a route whose lock is taken: before a setting is in the file, while
-// it is there, and afterwards. meanwhile is what observers were told of the second
+// it is there, and afterwards. meanwhile is what observers were notified of the second
 // call.
 func (d *demo) switched(ctx context.Context, setting string) (answers [3]string, meanwhile aspect.Decision, err error) {
 	err = d.whileTaken(ctx, "admin:/admin/reindex", func() (err error) {

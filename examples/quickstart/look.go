@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -40,6 +42,18 @@ func (s lockState) holder() (field, count string, err error) {
 	for field, count = range s.fields {
 	}
 	return field, count, nil
+}
+
+// holders says in words who has the lock, with the count of each.
+func (s lockState) holders() string {
+	if len(s.fields) == 0 {
+		return "nobody"
+	}
+	var words []string
+	for _, field := range slices.Sorted(maps.Keys(s.fields)) {
+		words = append(words, fmt.Sprintf("%s (count %s)", field, s.fields[field]))
+	}
+	return strings.Join(words, ", ")
 }
 
 func (s lockState) sameHolder(other lockState) bool { return maps.Equal(s.fields, other.fields) }

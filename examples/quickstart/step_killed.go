@@ -26,7 +26,7 @@ func killHolder(ctx context.Context, d *demo) (string, error) {
 	}
 	d.print(state)
 	if field, _, err := state.holder(); err != nil || !strings.HasPrefix(field, victim.id) {
-		return "", fmt.Errorf("the dead process does not hold the lock: %v", state.fields)
+		return "", fmt.Errorf("the dead process does not hold the lock, but %s", state.holders())
 	}
 	d.curl(d.gin[1], "/items/bowl/buy")
 	bought, err := d.gin[1].buy(ctx, "bowl")

@@ -65,7 +65,7 @@ func (d *demo) watch(ctx context.Context, item string, first lockState, done <-c
 			return held, justDone(done)
 		}
 		held = time.Since(began)
-		d.out.linef("after %.1f s: %v, %d ms left", held.Seconds(), s.fields, s.ttl.Milliseconds())
+		d.out.linef("after %.1f s: held by %s, %d ms left", held.Seconds(), s.holders(), s.ttl.Milliseconds())
 	}
 }
 

@@ -92,7 +92,7 @@ func refused() Row {
 	return Row{"What was refused, and what did clients get?", []Panel{
 		{
 			Title: "Refused, by cause and answer", Kind: Lines, Unit: "ops",
-			Answers: "Locks that were not had: busy, debounced, overload, backend, key. The second word is the strategy that answered: error is 409, 429, 503 or 400, proceed ran without the lock.",
+			Answers: "Locks that were not acquired: busy, debounced, overload, backend, key. The second word is the strategy that answered: error is 409, 429, 503 or 400, proceed ran without the lock.",
 			Queries: []Query{{rate("failures_total", byRule+", distributed_lock_cause, distributed_lock_strategy") + " > 0", "{{distributed_lock_rule}} {{distributed_lock_cause}} → {{distributed_lock_strategy}}"}},
 		},
 		{
@@ -150,7 +150,7 @@ func wentWrong() Row {
 		},
 		{
 			Title: "Ran without the lock", Kind: Lines, Unit: "short",
-			Answers: "Handlers that ran unlocked, and why: proceed is a strategy for a lock that was not had, disabled and dry_run are switches, when is a condition of the rule.",
+			Answers: "Handlers that ran unlocked, and why: proceed is a strategy for a lock that was not acquired, disabled and dry_run are switches, when is a condition of the rule.",
 			Queries: []Query{{increase("unlocked_total", byRule+", distributed_lock_reason") + " > 0", "{{distributed_lock_rule}} {{distributed_lock_reason}}"}},
 		},
 		{

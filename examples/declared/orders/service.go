@@ -29,7 +29,7 @@ type Config struct {
 	Observers []Observer
 }
 
-// Observer is told of reloads and of calls. A *telemetry.Telemetry is one.
+// Observer is notified of reloads and of calls. A *telemetry.Telemetry is one.
 type Observer interface {
 	ruleset.ReloadObserver
 	aspect.DecisionObserver

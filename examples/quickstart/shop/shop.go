@@ -20,7 +20,7 @@ type Shop struct {
 	Log    *slog.Logger
 	Traces trace.TracerProvider
 
-	// Observer is told of the rules; a *telemetry.Telemetry.
+	// Observer is notified of the rules; a *telemetry.Telemetry.
 	Observer any
 }
 

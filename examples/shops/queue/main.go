@@ -99,7 +99,7 @@ type show struct {
 	served []int
 }
 
-// ObserveContention is told when somebody has found the lock taken and stands in line.
+// ObserveContention is called when somebody has found the lock taken and stands in line.
 func (s *show) ObserveContention(context.Context, core.Contention) { s.waits <- struct{}{} }
 
 // serve is the handler.

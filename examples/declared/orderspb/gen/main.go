@@ -2,8 +2,8 @@
 // go.mod and without protoc, which a machine with only Go does not have. With protoc
 // it would be
 //
-//	protoc -I . -I "$(go list -m -f '{{.Dir}}' github.com/interlock-go/interlock)/grpclock/proto" \
-//		--go_out=. --go-grpc_out=. orders.proto
+//	go tool interlock proto -o third_party
+//	protoc -I . -I third_party --go_out=. --go-grpc_out=. orders.proto
 //
 // go generate runs it in the folder above.
 package main
@@ -13,11 +13,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/linker"
@@ -26,6 +25,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/pluginpb"
+
+	locks "github.com/interlock-go/interlock/grpclock/proto"
 )
 
 func main() {
@@ -55,16 +56,15 @@ func generate(ctx context.Context, source string) error {
 	return nil
 }
 
-// compile reads a file. Besides this folder it may import interlock/v1/lock.proto,
-// whose root is in the module.
+// compile reads a file. Besides this folder it may import interlock/v1/lock.proto, which is
+// in the root that the command writes.
 func compile(ctx context.Context, source string) (linker.File, error) {
-	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/interlock-go/interlock").Output()
-	if err != nil {
-		return nil, err
+	resolver := protocompile.CompositeResolver{
+		&protocompile.SourceResolver{},
+		&protocompile.SourceResolver{Accessor: func(path string) (io.ReadCloser, error) { return locks.Root.Open(path) }},
 	}
-	locks := filepath.Join(strings.TrimSpace(string(module)), "grpclock", "proto")
 	compiler := protocompile.Compiler{
-		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{".", locks}}),
+		Resolver:       protocompile.WithStandardImports(resolver),
 		SourceInfoMode: protocompile.SourceInfoStandard, // the comments
 	}
 	files, err := compiler.Compile(ctx, source)

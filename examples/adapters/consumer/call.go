@@ -1,0 +1,55 @@
+package consumer
+
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// call is one message: the [aspect.Call].
+type call struct {
+	message   *Message
+	handler   Handler
+	fallbacks map[string]Handler
+	result    Result
+}
+
+// Env implements [aspect.Call].
+func (c *call) Env(context.Context) keyexpr.Env { return &env{message: c.message} }
+
+// Handle implements [aspect.Call].
+func (c *call) Handle(ctx context.Context, g aspect.Grant) error {
+	c.result.Token = g.Token
+	if g.Unlocked == aspect.UnlockedProceed {
+		c.result.Lock = "unlocked"
+	}
+	return c.handler(context.WithValue(ctx, holdKey{}, g.Hold), c.message)
+}
+
+// Fallback implements [aspect.Call].
+func (c *call) Fallback(ctx context.Context, name string) error {
+	return c.fallbacks[name](ctx, c.message)
+}
+
+// answer says what became of the message.
+func (c *call) answer(o *aspect.Outcome) Result {
+	switch o.Verdict {
+	case aspect.VerdictSkipped:
+		c.result.Lock = "skipped"
+	case aspect.VerdictNull:
+		c.result.Lock = "null"
+	default: // the handler, the fallback or a refusal has said all
+	}
+	c.result.Err = o.Result()
+	return c.result
+}
+
+type holdKey struct{}
+
+// Hold is the lock under which the handler of ctx runs, nil without.
+func Hold(ctx context.Context) *core.Hold {
+	hold, _ := ctx.Value(holdKey{}).(*core.Hold) //nolint:errcheck // nil is the answer
+	return hold
+}

@@ -1,0 +1,82 @@
+package consumer
+
+import (
+	"errors"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// Message is a message in the shape that clients of Kafka have it.
+type Message struct {
+	Topic     string
+	Partition int
+	Key       string
+	Headers   map[string][]string
+	Value     []byte
+}
+
+// The places of the variables in the schema.
+const (
+	slotTopic = iota
+	slotPartition
+	slotKey
+	slotHeader
+	slotValue
+)
+
+func newSchema() (*keyexpr.Schema, error) {
+	return keyexpr.NewSchema(
+		keyexpr.Variable{Name: "topic", Type: keyexpr.StringType()},
+		keyexpr.Variable{Name: "partition", Type: keyexpr.IntType()},
+		keyexpr.Variable{Name: "key", Type: keyexpr.StringType()},
+		keyexpr.Variable{Name: "header", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "header", Open: true, Repeatable: true})},
+		keyexpr.Variable{Name: "value", Type: keyexpr.JSONType()},
+	)
+}
+
+// env are the variables of one message.
+type env struct {
+	message *Message
+	value   any // decoded when it is asked for
+}
+
+// Size implements [keyexpr.Sized].
+func (e *env) Size() int { return len(e.message.Value) }
+
+// Value implements [keyexpr.Env].
+func (e *env) Value(slot int) (any, error) {
+	switch slot {
+	case slotTopic:
+		return e.message.Topic, nil
+	case slotPartition:
+		return e.message.Partition, nil
+	case slotKey:
+		return e.message.Key, nil
+	case slotValue:
+		return e.decode()
+	default:
+		return nil, errors.New("there is no such variable")
+	}
+}
+
+// decode decodes the value once. That it is no JSON is the sender's mistake.
+func (e *env) decode() (any, error) {
+	if e.value != nil || len(e.message.Value) == 0 {
+		return e.value, nil
+	}
+	value, err := keyexpr.DecodeJSON(e.message.Value)
+	if err != nil {
+		return nil, &keyexpr.EvalError{Reason: keyexpr.ReasonBadBody, Detail: "needs a value of JSON", Err: err}
+	}
+	e.value = value
+	return value, nil
+}
+
+// Item implements [keyexpr.Env]: the headers.
+func (e *env) Item(_ int, name string, i int) (value string, count int, err error) {
+	values := e.message.Headers[name]
+	if i < len(values) {
+		value = values[i]
+	}
+	return value, len(values), nil
+}

@@ -1,0 +1,194 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/examples/adapters/consumer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rules lock an order over both topics, which name it in different places.
+const rules = `rules:
+  - func: topic/orders.paid
+    key: "order:#{key}"
+    wait_time: 1h
+  - func: topic/orders.cancelled
+    key: "order:#{value.order.id}"
+    wait_time: 1h
+`
+
+func guard(t *testing.T, file string) (*redistest.Server, *consumer.Guard) {
+	t.Helper()
+	redis := redistest.New(t)
+	locks, err := core.New(redis.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(t.Context()) })
+	set, err := ruleset.Load("locks.yaml", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := aspect.New(locks, aspect.WithSet(set))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := consumer.New(a, set, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return redis, g
+}
+
+// consume publishes messages and consumes both topics, in two partitions each.
+func consume(t *testing.T, g *consumer.Guard, handler consumer.Handler, messages ...consumer.Message) (dead []error) {
+	t.Helper()
+	handle, err := g.Handle(consumer.Topics{"orders.paid": {Handler: handler}, "orders.cancelled": {Handler: handler}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	queue := consumer.NewQueue(2, "orders.paid", "orders.cancelled")
+	for _, m := range messages {
+		if err := queue.Publish(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	queue.Close()
+	var mu sync.Mutex
+	var consumers sync.WaitGroup
+	for _, topic := range []string{"orders.paid", "orders.cancelled"} {
+		for partition := range 2 {
+			consumers.Go(func() {
+				queue.Consume(t.Context(), topic, partition, handle, func(_ *consumer.Message, err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					dead = append(dead, err)
+				})
+			})
+		}
+	}
+	consumers.Wait()
+	return dead
+}
+
+func paid(id string) consumer.Message { return consumer.Message{Topic: "orders.paid", Key: id} }
+func cancelled(id string) consumer.Message {
+	return consumer.Message{Topic: "orders.cancelled", Key: "customer", Value: fmt.Appendf(nil, `{"order":{"id":%q}}`, id)}
+}
+
+func TestConsume_OneAtATime(t *testing.T) {
+	t.Parallel()
+	_, g := guard(t, rules)
+	var mu sync.Mutex
+	inside, handled := 0, 0
+	handler := func(_ context.Context, m *consumer.Message) error {
+		mu.Lock()
+		inside++
+		if inside > 1 {
+			t.Errorf("%s: another message of the order is being handled", m.Topic)
+		}
+		mu.Unlock()
+		time.Sleep(time.Millisecond) // lets the other topic meet it
+		mu.Lock()
+		inside--
+		handled++
+		mu.Unlock()
+		return nil
+	}
+	var messages []consumer.Message
+	for range 10 {
+		messages = append(messages, paid("42"), cancelled("42"))
+	}
+	if dead := consume(t, g, handler, messages...); len(dead) > 0 || handled != len(messages) {
+		t.Errorf("%d of %d handled, dead: %v", handled, len(messages), dead)
+	}
+}
+
+func TestConsume_RefusedComesAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		redis, g := guard(t, strings.ReplaceAll(rules, "1h", "none"))
+		redis.Take("order:42", time.Minute)
+		began, handled := time.Now(), 0
+		dead := consume(t, g, func(context.Context, *consumer.Message) error { handled++; return nil }, paid("42"))
+		if took := time.Since(began); handled != 1 || len(dead) > 0 || took < time.Minute {
+			t.Errorf("handled %d times, dead %v, after %v, want once the minute of the other holder is over", handled, dead, took)
+		}
+	})
+}
+
+// A consumer ends with its context, be it that there is no message or that one is refused.
+func TestConsume_EndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for name, messages := range map[string][]consumer.Message{"idle": nil, "refused": {paid("42")}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				queue := consumer.NewQueue(1, "orders.paid")
+				for _, m := range messages {
+					if err := queue.Publish(t.Context(), m); err != nil {
+						t.Fatal(err)
+					}
+				}
+				refused := consumer.Result{Err: &aspect.RefusedError{RetryAfter: time.Hour}}
+				ctx, leave := context.WithTimeout(t.Context(), time.Minute)
+				defer leave()
+				queue.Consume(ctx, "orders.paid", 0, func(context.Context, *consumer.Message) consumer.Result { return refused }, func(_ *consumer.Message, err error) {
+					t.Errorf("dead: %v", err)
+				})
+			})
+		})
+	}
+}
+
+func TestConsume_Dead(t *testing.T) {
+	t.Parallel()
+	_, g := guard(t, rules)
+	declined := errors.New("declined")
+	noOrder := consumer.Message{Topic: "orders.cancelled", Key: "customer", Value: []byte(`{"order": {}}`)}
+	noJSON := consumer.Message{Topic: "orders.cancelled", Key: "customer", Value: []byte(`<order/>`)}
+	dead := consume(t, g, func(context.Context, *consumer.Message) error { return declined }, paid("42"), noOrder, noJSON)
+	if all := errors.Join(dead...); len(dead) != 3 || !errors.Is(all, declined) || strings.Count(all.Error(), "key") != 2 {
+		t.Errorf("dead: %v", dead)
+	}
+}
+
+func TestHandle_FindsTopicsThatNobodyHandles(t *testing.T) {
+	t.Parallel()
+	_, g := guard(t, strings.ReplaceAll(rules, "cancelled", "canceled"))
+	handler := func(context.Context, *consumer.Message) error { return nil }
+	handle, err := g.Handle(consumer.Topics{"orders.paid": {Handler: handler}, "orders.cancelled": {Handler: handler}})
+	if err == nil || !strings.Contains(err.Error(), `did you mean "topic/orders.cancelled"?`) {
+		t.Errorf("got %v", err)
+	}
+	if r := handle(t.Context(), &consumer.Message{Topic: "orders"}); r.Err == nil {
+		t.Error("a message of a topic without a handler was handled")
+	}
+}
+
+func TestHandle_SharesItsFileWithAWrappedFunction(t *testing.T) {
+	t.Parallel()
+	_, g := guard(t, rules+"  - {func: close-day, key: \"close-day:#{in}\"}\n")
+	closeDay := func(context.Context, string) (struct{}, error) { return struct{}{}, nil }
+	if _, err := aspect.Wrap(g.Aspect(), ruleset.Rule{Endpoint: ruleset.Func("close-day")}, closeDay); err != nil {
+		t.Fatal(err)
+	}
+	_, err := g.Handle(consumer.Topics{"orders.paid": {}, "orders.cancelled": {}})
+	if err := errors.Join(err, g.Aspect().Check()); err != nil {
+		t.Errorf("got %v", err)
+	}
+}

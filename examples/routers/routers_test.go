@@ -1,0 +1,247 @@
+package routers_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/labstack/echo/v4"
+	"go.uber.org/goleak"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect/httplock"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/examples/routers"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// router is one of the two, with the path of the route in its spelling.
+type router struct {
+	name, pay, cart string
+	serve           func(guard *httplock.Guard, pay http.HandlerFunc) (http.Handler, error)
+}
+
+func both() []router {
+	return []router{
+		{"chi", "/orders/{id}/pay", "/carts/{id}", func(g *httplock.Guard, pay http.HandlerFunc) (http.Handler, error) {
+			return routers.Chi(g, pay, pay)
+		}},
+		{"echo", "/orders/:id/pay", "/carts/:id", func(g *httplock.Guard, pay http.HandlerFunc) (http.Handler, error) {
+			return routers.Echo(g, echo.WrapHandler(pay), echo.WrapHandler(pay))
+		}},
+	}
+}
+
+// bench is a shop under rules.
+type bench struct {
+	redis *redistest.Server
+	locks *core.Client
+	guard *httplock.Guard
+}
+
+func newBench(t *testing.T, rules ...ruleset.Rule) *bench {
+	t.Helper()
+	b := &bench{redis: redistest.New(t)}
+	locks, err := core.New(b.redis.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.locks = locks
+	t.Cleanup(func() {
+		if err := locks.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	b.guard, err = httplock.New(locks, httplock.WithRules(rules...), httplock.WithBuffer(1<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// rules lock an order, and a cart, without waiting.
+func (r router) rules() []ruleset.Rule {
+	return []ruleset.Rule{
+		{Endpoint: ruleset.HTTP("POST " + r.pay), Key: "order:#{path.id}", WaitTime: ruleset.NoWait},
+		{Endpoint: ruleset.HTTP("DELETE " + r.cart), Key: "cart:#{path.id}", WaitTime: ruleset.NoWait},
+	}
+}
+
+func send(shop http.Handler, method, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	shop.ServeHTTP(w, httptest.NewRequest(method, path, http.NoBody))
+	return w
+}
+
+func wantStatus(t *testing.T, w *httptest.ResponseRecorder, want int) {
+	t.Helper()
+	if w.Code != want {
+		t.Errorf("got %d, want %d: %s", w.Code, want, w.Body)
+	}
+}
+
+func TestRouters_LockPerValue(t *testing.T) {
+	t.Parallel()
+	for _, r := range both() {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, r.rules()...)
+			var shop http.Handler
+			shop, err := r.serve(b.guard, func(w http.ResponseWriter, q *http.Request) {
+				if q.URL.Path == "/orders/42/pay" { // while it runs, a second one comes, and one for another order
+					wantStatus(t, send(shop, http.MethodPost, "/orders/42/pay"), http.StatusConflict)
+					wantStatus(t, send(shop, http.MethodPost, "/orders/43/pay"), http.StatusOK)
+				}
+				if httplock.Hold(q.Context()) == nil {
+					t.Errorf("%s: the handler runs without the lock", q.URL.Path)
+				}
+				_, _ = io.WriteString(w, "done "+q.PathValue("id"))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := send(shop, http.MethodPost, "/orders/42/pay")
+			wantStatus(t, first, http.StatusOK)
+			if first.Body.String() != "done 42" {
+				t.Errorf("got %q", first.Body)
+			}
+			b.redis.Take("cart:7", time.Hour)
+			wantStatus(t, send(shop, http.MethodDelete, "/carts/7"), http.StatusConflict)
+			wantStatus(t, send(shop, http.MethodDelete, "/carts/8"), http.StatusOK)
+			wantStatus(t, send(shop, http.MethodGet, "/nothing"), http.StatusNotFound)
+			wantStatus(t, send(shop, http.MethodGet, "/orders/42/pay"), http.StatusMethodNotAllowed)
+		})
+	}
+}
+
+// warned keeps what an observer is warned of.
+type warned []string
+
+func (w *warned) ObserveWarning(p *ruleset.Problem) { *w = append(*w, p.Error()) }
+
+// A Use that comes before the router has matched is told with the first request.
+func TestChi_WarnsOfAUseThatComesTooEarly(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc){
+		"the whole router": func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc) {
+			r.Use(guard)
+			r.Post("/orders/{id}/pay", pay)
+		},
+		"within Route": func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc) {
+			r.Route("/orders", func(r chi.Router) {
+				r.Use(guard)
+				r.Post("/{id}/pay", pay)
+			})
+		},
+	} {
+		seen := &warned{}
+		b := newBench(t, both()[0].rules()...)
+		guard, err := httplock.New(b.locks, httplock.WithRules(both()[0].rules()...), httplock.WithObserver(seen))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := chi.NewRouter()
+		put(r, guard.Middleware, func(http.ResponseWriter, *http.Request) {})
+		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusOK)
+		if len(*seen) != 1 || !strings.Contains((*seen)[0], "POST /orders/{id}/pay") || !strings.Contains((*seen)[0], "before its router") {
+			t.Errorf("%s: observers were warned of %q", name, *seen)
+		}
+	}
+}
+
+func TestRouters_CheckFindsARuleThatMatchesNothing(t *testing.T) {
+	t.Parallel()
+	for _, r := range both() {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			other := ruleset.Rule{Endpoint: ruleset.HTTP("POST " + r.pay + "s"), Key: "order:#{path.id}"}
+			_, err := r.serve(newBench(t, append(r.rules(), other)...).guard, nil)
+			if err == nil || !strings.Contains(err.Error(), `did you mean "POST `+r.pay+`"?`) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestRouters_CheckKnowsTheParameters(t *testing.T) {
+	t.Parallel()
+	for _, r := range both() {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			wrong := ruleset.Rule{Endpoint: ruleset.HTTP("POST " + r.pay), Key: "order:#{path.orderId}"}
+			_, err := r.serve(newBench(t, wrong).guard, nil)
+			if err == nil || !strings.Contains(err.Error(), "there is id") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// A route below Route that ends in a slash has none in the pattern of its requests.
+func TestChi_Slash(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, ruleset.Rule{Endpoint: ruleset.HTTP("POST /carts"), Key: "carts", WaitTime: ruleset.NoWait})
+	shop := chi.NewRouter()
+	shop.Route("/carts", func(r chi.Router) {
+		r.With(b.guard.Middleware).Post("/", func(http.ResponseWriter, *http.Request) {})
+	})
+	patterns, err := routers.ChiPatterns(shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.guard.Check(patterns...); err != nil {
+		t.Fatal(err)
+	}
+	b.redis.Take("carts", time.Hour)
+	wantStatus(t, send(shop, http.MethodPost, "/carts/"), http.StatusConflict)
+	wantStatus(t, send(shop, http.MethodPost, "/carts"), http.StatusConflict)
+}
+
+// An error that a handler of echo returns is an answer under the lock: no debounce window
+// begins. One that comes of a lost lock is the guard's to answer.
+func TestEcho_Errors(t *testing.T) {
+	t.Parallel()
+	rule := ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}", Debounce: time.Hour}
+	answers := []func(c echo.Context) error{
+		func(echo.Context) error { return echo.NewHTTPError(http.StatusPaymentRequired, "no money") },
+		func(c echo.Context) error { return c.NoContent(http.StatusCreated) },
+	}
+	shop, err := routers.Echo(newBench(t, rule).guard, func(c echo.Context) error {
+		answer := answers[0]
+		answers = answers[1:]
+		return answer(c)
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	declined := send(shop, http.MethodPost, "/orders/42/pay")
+	wantStatus(t, declined, http.StatusPaymentRequired)
+	if !strings.Contains(declined.Body.String(), "no money") {
+		t.Errorf("got %q", declined.Body)
+	}
+	wantStatus(t, send(shop, http.MethodPost, "/orders/42/pay"), http.StatusCreated)
+	wantStatus(t, send(shop, http.MethodPost, "/orders/42/pay"), http.StatusTooManyRequests)
+}
+
+func TestEcho_Lost(t *testing.T) {
+	t.Parallel()
+	rule := ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id/pay"), Key: "order:#{path.id}", LeaseTime: 50 * time.Millisecond}
+	shop, err := routers.Echo(newBench(t, rule).guard, func(c echo.Context) error {
+		<-c.Request().Context().Done()
+		return c.Request().Context().Err()
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := send(shop, http.MethodPost, "/orders/42/pay")
+	if lost.Code < http.StatusInternalServerError || !strings.Contains(lost.Body.String(), "lost") || strings.Count(lost.Body.String(), "{") != 1 {
+		t.Errorf("got %d %s", lost.Code, lost.Body)
+	}
+}
