@@ -3,10 +3,12 @@ package core_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +27,22 @@ import (
 // TestMain leaves out a goroutine of go-redis that looks only once a second whether its
 // client was closed, after many failures to connect.
 func TestMain(m *testing.M) {
+	waitTogether()
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
+
+// waitTogether has three times as many tests run at once as there are processors, unless
+// -parallel says how many: most of them wait.
+func waitTogether() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 }
 
 // bed is one Redis that a test has to itself, and a client beside the locks to look
