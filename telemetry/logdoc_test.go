@@ -104,7 +104,7 @@ func logEverything(t *testing.T) *harness {
 	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: core.ErrInvalid})
 	_, invalid := ruleset.Load("locks.yaml", []byte("rules:\n  - {func: pay, kye: pay}\n"))
 	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: invalid})
-	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: errors.New("a subscriber panicked\ngoroutine 1 [running]:")})
+	h.ObserveReload(ruleset.Reload{File: "locks.yaml", Set: set, Old: set, Err: errors.New("a subscriber panicked\ngoroutine 1 [running]:\nmain.main()")})
 	h.ObserveWarning(&ruleset.Problem{
 		Source: ruleset.Source{File: "locks.yaml", Line: 2, Column: 5}, Endpoint: ruleset.Func("pay"), Rule: "pay", Field: "key",
 		Message: "odd: write even",
