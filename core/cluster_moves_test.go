@@ -99,7 +99,7 @@ func (m *moved) await(what string, result chan error) {
 		if err != nil {
 			m.t.Errorf("%s: %s: %v", m, what, err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(hangs):
 		m.t.Fatalf("%s: %s: never", m, what)
 	}
 }
@@ -154,7 +154,7 @@ func (m *moved) left() (keys []string) {
 func (m *moved) wantNothingLeft() {
 	m.t.Helper()
 	var left []string
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) { // a poll with a bound
+	for end := time.Now().Add(hangs); time.Now().Before(end); time.Sleep(5 * time.Millisecond) { // a poll with a bound
 		if left = m.left(); len(left) == 0 {
 			return
 		}

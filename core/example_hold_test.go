@@ -55,20 +55,20 @@ func ExampleHold_Refresh() {
 	locks, done := exampleLocks()
 	defer done()
 
-	ctx, hold, err := locks.Lock("import").Acquire(context.Background(), core.LeaseTime(10*time.Second))
+	ctx, hold, err := locks.Lock("import").Acquire(context.Background(), core.LeaseTime(10*time.Minute))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer func() { _ = hold.Release(ctx) }()
-	fmt.Println("at most 10 s:", hold.Remaining() <= 10*time.Second)
-	if err := hold.Refresh(ctx, time.Minute); err != nil {
+	fmt.Println("at most 10 minutes:", hold.Remaining() <= 10*time.Minute)
+	if err := hold.Refresh(ctx, time.Hour); err != nil {
 		return // it keeps its old end: stop in time
 	}
-	fmt.Println("nearly a minute:", hold.Remaining() > 50*time.Second)
+	fmt.Println("nearly an hour:", hold.Remaining() > 50*time.Minute)
 	// Output:
-	// at most 10 s: true
-	// nearly a minute: true
+	// at most 10 minutes: true
+	// nearly an hour: true
 }
 
 // A quiet time after the work: the lock stays for five minutes, and nobody holds it.

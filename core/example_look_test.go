@@ -38,7 +38,7 @@ func ExampleLock_State() {
 			mine, _ := core.Held(ctx, "order:42")
 			fmt.Println(state.Key, "is held by me:", holder == mine.Field(), "- times:", count)
 		}
-		fmt.Println("for nearly", state.TTL.Round(10*time.Second), "more, unless it is renewed")
+		fmt.Println("it ends by itself, unless it is renewed:", 0 < state.TTL && state.TTL <= core.DefaultWatchdog)
 		return err
 	})
 	fmt.Println(err)
@@ -46,7 +46,7 @@ func ExampleLock_State() {
 	fmt.Println("holders:", len(state.Holders), err)
 	// Output:
 	// order:42 is held by me: true - times: 1
-	// for nearly 30s more, unless it is renewed
+	// it ends by itself, unless it is renewed: true
 	// <nil>
 	// holders: 0 <nil>
 }
@@ -95,11 +95,11 @@ func ExampleClient_Stats() {
 
 	err := locks.Lock("order:42").Do(context.Background(), func(context.Context) error {
 		stats := locks.Stats()
-		fmt.Println("held:", stats.Holds, "waiting:", stats.Waiters, "since a moment:", stats.OldestHold < time.Minute)
+		fmt.Println("held:", stats.Holds, "waiting:", stats.Waiters, "since:", stats.OldestHold > 0)
 		return nil
 	})
 	fmt.Println(err)
 	// Output:
-	// held: 1 waiting: 0 since a moment: true
+	// held: 1 waiting: 0 since: true
 	// <nil>
 }

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -80,7 +79,7 @@ type child struct {
 // startChild starts this test binary in a role. It ends with the test.
 func startChild(t *testing.T, role, redisAddr string) *child {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), hangs)
 	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestFaultChild$", "-test.count=1")
 	cmd.Env = append(os.Environ(), roleEnv+"="+role, redisEnv+"="+redisAddr)
 	in, err := cmd.StdinPipe()

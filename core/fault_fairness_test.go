@@ -94,7 +94,7 @@ func callerRole(c childSide) error {
 	}
 	c.tellf("ready")
 	c.wait()
-	ctx, cancel := context.WithTimeout(c.ctx, 40*time.Second)
+	ctx, cancel := context.WithTimeout(c.ctx, hangs)
 	defer cancel()
 	turns, errs := make([]int, callersPerProc), make([]error, callersPerProc)
 	var callers sync.WaitGroup

@@ -40,7 +40,7 @@ func TestFault_NothingLeaks(t *testing.T) {
 // leakerRole compares the goroutines before and after every kind of end.
 func leakerRole(c childSide) error {
 	before := goleak.IgnoreCurrent()
-	locks, err := core.New(c.rdb, core.WithWatchdog(600*time.Millisecond), patient)
+	locks, err := core.New(c.rdb, core.WithWatchdog(3*time.Second), patient)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func leakerRole(c childSide) error {
 // settled waits until there are no other goroutines than before: for longer than an
 // unused subscription is kept.
 func settled(before goleak.Option) (err error) {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(hangs); time.Now().Before(end); {
 		if err = goleak.Find(before); err == nil {
 			return nil
 		}

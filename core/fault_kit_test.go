@@ -140,7 +140,7 @@ func (r *rig) mustHold(got <-chan outcome) outcome {
 	case o := <-got:
 		must(r.t, o.err)
 		return o
-	case <-time.After(20 * time.Second):
+	case <-time.After(hangs):
 		r.t.Fatal("never acquired")
 		return outcome{}
 	}
@@ -151,7 +151,7 @@ func awaitEnd(t *testing.T, ctx context.Context) {
 	t.Helper()
 	select {
 	case <-ctx.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(hangs):
 		t.Fatal("the context does not end")
 	}
 }
@@ -228,6 +228,9 @@ func measured(bound time.Duration) time.Duration {
 }
 
 func isQuiet() bool { return os.Getenv(timesEnv) == "1" }
+
+// hangs is after what time a test is taken to hang. It says nothing about how long anything may take.
+const hangs = 5 * time.Minute
 
 // slack is what a machine adds to a bound on time though it does nothing else.
 const slack = 2 * time.Second

@@ -14,7 +14,7 @@ import (
 func TestFault_LeakedHold_DoneIsClosed(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
-		locks := b.locks(core.WithWatchdog(time.Second), patient)
+		locks := b.locks(core.WithWatchdog(3*time.Second), patient)
 		for name, opt := range map[string]core.AcquireOption{"watchdog": {}, "fixed": core.LeaseTime(200 * time.Millisecond)} {
 			done := func() <-chan struct{} {
 				ctx, _ := acquired(t, t.Context(), locks.Lock(name), opt)

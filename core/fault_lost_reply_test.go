@@ -130,7 +130,7 @@ func (l life) run() {
 
 // await waits for a step of the life. The bound is for a test that fails.
 func (l life) await(what string, ok func() bool) {
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) { // a poll with a bound
+	for end := time.Now().Add(hangs); !ok(); time.Sleep(time.Millisecond) { // a poll with a bound
 		if time.Now().After(end) {
 			l.t.Errorf("never: %s", what)
 			return

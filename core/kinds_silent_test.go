@@ -80,7 +80,7 @@ func TestKinds_ACLWithoutTheChannelsBesideBusyOnes(t *testing.T) {
 		for range 4 {
 			start := time.Now()
 			turns.Store(0)
-			within, stop := context.WithTimeout(t.Context(), 20*time.Second)
+			within, stop := context.WithTimeout(t.Context(), measured(20*time.Second))
 			had, err := m.want(within, deaf, "k")
 			if err != nil {
 				t.Errorf("no turn in %s: %v", time.Since(start), err)

@@ -154,7 +154,7 @@ func TestMultiLock_OppositeOrdersDoNotDeadlock(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		one, two := b.locks(), b.locks()
 		orders := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "a"}, {"c", "a"}}
-		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), hangs)
 		defer cancel()
 		var group sync.WaitGroup
 		held := make(map[string]bool)

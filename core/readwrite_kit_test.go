@@ -170,7 +170,7 @@ func got(t *testing.T, pending <-chan outcome) outcome {
 	case o := <-pending:
 		must(t, o.err)
 		return o
-	case <-time.After(20 * time.Second):
+	case <-time.After(hangs):
 		t.Fatal("never acquired")
 		return outcome{}
 	}

@@ -183,7 +183,7 @@ func TestReplicas_ThoseThatComeCount(t *testing.T) {
 func TestReplicas_HoldIsLostWithoutThem(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
-	const watchdog = 1500 * time.Millisecond
+	const watchdog = 4500 * time.Millisecond
 	seen := &renewals{}
 	locks := b.locks(core.WithWatchdog(watchdog), core.WithReplicaAcks(core.AcksAll, 100*time.Millisecond), core.WithObserver(seen))
 	beside := b.locks(core.WithWatchdog(watchdog))

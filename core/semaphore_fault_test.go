@@ -280,7 +280,7 @@ func latchLife(t *testing.T, b permits, locks *core.Client) {
 // eventually waits until so many permits are free and out, within a second.
 func (b permits) eventually(free, out int) {
 	b.t.Helper()
-	end := time.Now().Add(time.Second + slack)
+	end := time.Now().Add(measured(time.Second + slack))
 	for !b.are(free, out) && time.Now().Before(end) {
 		time.Sleep(time.Millisecond) // a poll with a bound, not a guess
 	}

@@ -286,7 +286,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	end := time.Now().Add(20 * time.Second)
+	end := time.Now().Add(hangs)
 	for !ok() {
 		if <-tick.C; time.Now().After(end) {
 			t.Fatalf("never: %s", what)

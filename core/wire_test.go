@@ -201,7 +201,7 @@ func (b *bed) redissonTurn(t *testing.T, key string) time.Duration {
 	sub := b.subscribe(t, channelOf(key))
 	defer sub.Close()
 	for !b.redissonTry(t, key) {
-		if _, err := sub.ReceiveTimeout(t.Context(), 10*time.Second); err != nil {
+		if _, err := sub.ReceiveTimeout(t.Context(), hangs); err != nil {
 			t.Fatalf("no message: %v", err)
 		}
 	}
@@ -251,7 +251,7 @@ func (b *bed) subscribe(t *testing.T, channel string) *channelReader {
 // want wants these to be the next messages.
 func (r *channelReader) want(payloads ...string) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), hangs)
 	defer cancel()
 	for _, want := range payloads {
 		m, err := r.ReceiveMessage(ctx)

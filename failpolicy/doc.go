@@ -28,6 +28,10 @@
 // one name. A rule changes statuses with Status; its Message replaces the text of every
 // cause.
 //
+// Each cause has a [Cause.Type] for problem documents (RFC 9457), which is an identifier and no
+// page to open, and a [Cause.Reason], such as LOCK_BUSY, for the ErrorInfo of gRPC. Both are
+// stable.
+//
 // # Strategies
 //
 //	strategy       in Go         meaning

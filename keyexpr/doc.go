@@ -7,7 +7,7 @@
 //	order:pay:#{path.orderId}                           a path parameter
 //	order:#{query.id}                                   a query parameter; repeated ones are an error: query.id[0] picks one
 //	tenant:#{header["X-Tenant"]}:order:#{path.orderId}  a header, in any case
-//	order:#{body.order.id}                              a field of the JSON body; the handler still gets all of it
+//	order:#{body.order.id}                              a field of the JSON body, of up to 1 MiB; the handler still gets all of it
 //	session:#{cookie.session}                           also form.id, method, route, client_ip
 //	order:pay:#{req.order_id}                           a field of the gRPC request, by its name in the .proto file
 //	tenant:#{metadata["x-tenant"]}                      gRPC metadata; also method, peer
@@ -17,7 +17,11 @@
 //	user:#{lower(query.email)}                          functions of expr-lang; impure ones such as now() are off
 //
 // Adapters add variables, such as the authenticated user: #{user.Tenant} (WithVariable of
-// packages ginlock and grpclock).
+// packages ginlock and grpclock). What a request has of them, and where handlers disagree
+// about it, is in packages httpvars (query, form, body, client_ip) and protovars.
+//
+// A condition, when of a rule, is such an expression by itself, without #{}: the lock is taken
+// only where it is true. See [CompileCondition].
 //
 // [Compile] checks a template against a [Schema], the variables that an adapter
 // offers, and reports every problem with its position and the nearest valid
@@ -55,7 +59,8 @@
 // set" from zero (a proto3 field without presence, a Go field that is no
 // pointer) an integer or enum of zero counts as missing; write
 // #{req.shard ?? 0} where zero is a value. A bool is never missing for being
-// false. The left side of ?? and comparisons with nil may be missing.
+// false. The left side of ?? and comparisons with nil may be missing. White space is a
+// value.
 //
 // Integers are exact: 2^53+1 in a JSON body stays 2^53+1. A JSON number is an
 // integer if it is written as one: 5.0, 5e0 and -0 are refused like 0.5, because

@@ -174,14 +174,15 @@
 //	lock backend unavailable                             ERROR  client error_type error
 //	lock backend available again                         INFO   client after
 //	lock rules loaded                                    ERROR  file hash rules [disabled dry_run] [unlocked]
-//	lock rules refused                                   ERROR  file hash error
-//	warning about lock rules                             WARN   problem
+//	lock rules refused                                   ERROR  file hash [problems] [error stack]
+//	warning about lock rules                             WARN   [file line column rule endpoint field] problem [hint]
 //
 // rule, kind, outcome, holder, blocked_by and error_type are the words of spans and metrics,
 // client is the label client.id, and key_hash is [KeyHash]; with [WithRawKeys] it is key instead,
 // the key itself. held, waited and after are durations. Errors name no key: see [core.ErrorText].
 // suppressed says, with any of the first seven, how many of the same message were not logged since
-// the last one. Rules that are loaded are an ERROR only if handlers run unlocked from now on, a
+// the last one. problems is a list: what is wrong with a file, each with its place, in one line; a file
+// that cannot be read has error in its place. Rules that are loaded are an ERROR only if handlers run unlocked from now on, a
 // WARN if the file is disabled or a dry run as before, and else INFO.
 //
 // Records have the context of the request, and no key for the trace: trace_id and span_id are

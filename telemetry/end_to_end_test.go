@@ -239,9 +239,9 @@ func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(5 * time.Second); !ok(); <-tick.C {
+	for deadline := time.Now().Add(5 * time.Minute); !ok(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatal("not within 5s")
+			t.Fatal("never")
 		}
 	}
 }

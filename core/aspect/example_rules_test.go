@@ -33,68 +33,15 @@ func exampleAspect(opts ...aspect.Option) (*aspect.Aspect, *redistest.Server, fu
 	}
 }
 
-// A window after each success, in which further calls are refused.
-func ExampleWrap_debounce() {
-	locking, _, done := exampleAspect()
-	defer done()
-	remind, err := aspect.Wrap(locking, ruleset.Rule{
-		Name:     "remind",
-		Key:      "remind:#{in.OrderID}",
-		Debounce: time.Hour,
-	}, func(_ context.Context, p payment) (string, error) {
-		return "reminded of " + p.OrderID, nil
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	ctx := context.Background()
-	fmt.Println(remind(ctx, payment{OrderID: "42"}))
-	_, err = remind(ctx, payment{OrderID: "42"})
-	if refused, ok := errors.AsType[*aspect.RefusedError](err); ok {
-		fmt.Println(refused.Cause, refused.Status.HTTP, "try again in", refused.RetryAfter.Round(time.Minute))
-	}
-	fmt.Println(remind(ctx, payment{OrderID: "43"}))
-	// Output:
-	// reminded of 42 <nil>
-	// debounced 429 try again in 1h0m0s
-	// reminded of 43 <nil>
-}
-
-// The lock is taken only where the condition is true.
-func ExampleWrap_when() {
-	locking, srv, done := exampleAspect()
-	defer done()
-	pay, err := aspect.Wrap(locking, ruleset.Rule{
-		Name:     "pay",
-		Key:      "order:pay:#{in.OrderID}",
-		When:     "in.Cents > 0", // what costs nothing may be paid twice
-		WaitTime: ruleset.NoWait,
-	}, func(_ context.Context, p payment) (string, error) {
-		return "paid " + p.OrderID, nil
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	srv.Take("order:pay:42", time.Minute) // somebody else pays order 42
-	ctx := context.Background()
-	fmt.Println(pay(ctx, payment{OrderID: "42"}))
-	_, err = pay(ctx, payment{OrderID: "42", Cents: 990})
-	fmt.Println(errors.Is(err, core.ErrNotAcquired))
-	// Output:
-	// paid 42 <nil>
-	// true
-}
-
-// A cron job that one instance of many runs. Its rule is in a file, under the name that the
+// A cron job that every instance starts and one runs: a lock for each tick, and a window behind it,
+// in which who comes late finds the tick done. Its rule is in a file, under the name that the
 // program gives the function: operators change it without a new build.
-func ExampleWithSet() {
+func ExampleWrap_cron() {
 	rules, err := ruleset.Load("locks.yaml", []byte(`
 rules:
   - func: close-day
-    key: close-day
-    wait_time: none   # who comes second has nothing to do
+    key: "close-day:#{in.Day}"
+    debounce: 1h     # longer than the clocks of the instances differ
     on_busy: skip
 `)) // in a program: ruleset.Watch("locks.yaml")
 	if err != nil {
@@ -103,8 +50,9 @@ rules:
 	}
 	locking, srv, done := exampleAspect(aspect.WithSet(rules))
 	defer done()
+	type tick struct{ Day string }
 	closeDay, err := aspect.Wrap(locking, ruleset.Rule{Endpoint: ruleset.Func("close-day")},
-		func(_ context.Context, day time.Weekday) (string, error) { return "closed " + day.String(), nil })
+		func(_ context.Context, t tick) (string, error) { return "closed " + t.Day, nil })
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -115,13 +63,17 @@ rules:
 	}
 
 	ctx := context.Background() // of the scheduler's tick
-	fmt.Println(closeDay(ctx, time.Monday))
-	srv.Take("close-day", time.Minute) // another instance has begun
-	report, err := closeDay(ctx, time.Tuesday)
-	fmt.Printf("%q %v\n", report, err)
+	for _, day := range []string{"monday", "monday", "tuesday"} {
+		if day == "tuesday" {
+			srv.Take("close-day:tuesday", time.Hour) // another instance is at it
+		}
+		report, err := closeDay(ctx, tick{day})
+		fmt.Printf("%s: %q %v\n", day, report, err)
+	}
 	// Output:
-	// closed Monday <nil>
-	// "" <nil>
+	// monday: "closed monday" <nil>
+	// monday: "" <nil>
+	// tuesday: "" <nil>
 }
 
 // What a caller does with a refusal: the cause says why, the status what to answer.

@@ -78,7 +78,7 @@ func (r reloads) ObserveReload(reload ruleset.Reload) { r <- reload }
 // next waits for the next attempt.
 func (r reloads) next(t *testing.T) ruleset.Reload {
 	t.Helper()
-	timeout := time.NewTimer(20 * time.Second)
+	timeout := time.NewTimer(5 * time.Minute) // for a test that fails
 	defer timeout.Stop()
 	select {
 	case reload := <-r:

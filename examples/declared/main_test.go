@@ -137,7 +137,7 @@ func (l lines) Write(text []byte) (int, error) {
 
 func (l lines) await(t *testing.T, want string) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(5 * time.Minute) // for a test that fails
 	for {
 		select {
 		case text := <-l:

@@ -35,7 +35,7 @@
 //
 // # When the lock is not acquired
 //
-//	error        a [connect.Error] with the code of the cause, or of the rule, and the
+//	error        a connect.Error with the code of the cause, or of the rule, and the
 //	             details ErrorInfo (domain "interlock") and, where a retry makes sense,
 //	             RetryInfo. Header Retry-After, which clients find in the error's Meta
 //	skip, null   success. Unary and client-streaming: one empty reply of the method's

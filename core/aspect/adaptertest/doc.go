@@ -3,7 +3,7 @@
 // what is judged at start-up, and that no answer tells a client what is none of its
 // business. An adapter gets all of it by an [Adapter]:
 //
-//	func TestBehaviour(t *testing.T) { adaptertest.Run(t, shop{}) }
+//	func TestBehaviour(t *testing.T) { adaptertest.Run(t, shop) }
 //
 // The tests run in real time against an embedded Redis. None depends on how fast the
 // machine is.

@@ -17,10 +17,10 @@ import (
 )
 
 // childProgram is this program as a process of its own, which ends with the test. One that hangs
-// is ended after a minute.
+// is ended after some minutes.
 func childProgram(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	child := exec.CommandContext(ctx, os.Args[0], args...)
 	child.Env = append(os.Environ(), asProgram+"=1")

@@ -72,7 +72,7 @@ func (g aclGroup) use(t *testing.T, connect func() redis.UniversalClient) {
 	t.Helper()
 	for _, l := range g.locks {
 		seen := &seen{renewed: make(chan struct{})}
-		one, other := openLocks(t, connect(), core.WithObserver(seen), core.WithWatchdog(time.Second)), openLocks(t, connect())
+		one, other := openLocks(t, connect(), core.WithObserver(seen), core.WithWatchdog(3*time.Second)), openLocks(t, connect())
 		l.everything(t, one, other, seen)
 	}
 	if g.also != nil {

@@ -51,6 +51,9 @@ var comments = []comment{
 	{folder: "core/aspect", goes: 2, yaml: 1, given: "ctx context.Context, locks *core.Client, rules *ruleset.Live, " +
 		"payment struct{ OrderID string }, charge func(context.Context, struct{ OrderID string }) (string, error), " +
 		"closeDay func(context.Context, time.Time) (int, error)"},
+	{folder: "core/aspect/adaptertest", goes: 1, given: "shop adaptertest.Adapter"},
+	{folder: "core/aspect/httplock", goes: 2, given: "locks *core.Client, rules *ruleset.Live, pay http.HandlerFunc, " +
+		"r interface{ With(middlewares ...func(http.Handler) http.Handler) interface{ Post(string, http.HandlerFunc) } }, guard *httplock.Guard"},
 	{folder: "core/redistest", goes: 1, given: "pay func(context.Context, *core.Client, string) error"},
 	{folder: "core/ruleset", goes: 1, yaml: 2, given: "r *gin.Engine, guard *ginlock.Guard, tel *telemetry.Telemetry"},
 	{folder: "failpolicy"},
@@ -67,7 +70,7 @@ var comments = []comment{
 var (
 	indented  = regexp.MustCompile(`(?m)^//\t.*\n(?://(?:\t.*)?\n)*`)
 	languages = map[string]*regexp.Regexp{
-		"go":    regexp.MustCompile(`(?m)^\S.*:= |^func \w+\(`),
+		"go":    regexp.MustCompile(`(?m)^\S.*:= |^err = |^func \w+\(`),
 		"yaml":  regexp.MustCompile(`(?m)^rules:$`),
 		"proto": regexp.MustCompile(`(?m)^service \w+ \{`),
 	}

@@ -57,6 +57,9 @@ func (b block) source() (code string, isFile bool) {
 		}
 		return head + line + b.code, false
 	}
+	if strings.Contains(b.code, "err = ") && !strings.Contains(b.code, "err :=") {
+		head += "var err error\n"
+	}
 	return fmt.Sprintf("%sfunc _(%s) error {\n%s%s\nreturn nil\n}\n", head, b.given, line, b.code), false
 }
 

@@ -25,7 +25,13 @@ func TestReadme_NamesExist(t *testing.T) {
 		text := fencedBlock.ReplaceAllString(read(t, page), "")
 		for _, code := range inlineCode.FindAllString(text, -1) {
 			code = strings.Trim(code, "`")
-			pkgs.wantNames(t, page, qualified.FindAllStringSubmatch(code, -1))
+			names := qualified.FindAllStringSubmatch(code, -1)
+			pkgs.wantNames(t, page, names)
+			for _, m := range names {
+				if slices.Contains(values, m[1]) && !pkgs.haveName(t, m[2], "") {
+					t.Errorf("%s: nothing of ours has a %s", page, m[0])
+				}
+			}
 			if m := bare.FindStringSubmatch(code); m != nil && page != migrating && !slices.Contains(foreign, m[0]) && !pkgs.haveName(t, m[1], m[2]) {
 				t.Errorf("%s: no package has an exported %s", page, m[0])
 			}
@@ -57,6 +63,9 @@ func (p *packages) wantNames(t *testing.T, where string, matches [][]string) {
 		}
 	}
 }
+
+// values are what the texts call a value of ours, whose methods and fields they name.
+var values = []string{"guard", "hold", "locks", "locking", "page", "refusal", "refused", "registry", "rules", "srv", "tel"}
 
 // foreign are words in the form of a Go name that are none of ours.
 var foreign = []string{"RLock", "ErrorInfo", "RetryInfo"}

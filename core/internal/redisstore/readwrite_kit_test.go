@@ -140,7 +140,7 @@ func must(t *testing.T, err error) {
 // within polls until ok: the bound is for a test that fails.
 func within(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) { // between two looks
+	for end := time.Now().Add(5 * time.Minute); !ok(); time.Sleep(time.Millisecond) { // between two looks
 		if time.Now().After(end) {
 			t.Errorf("never: %s", what)
 			return
