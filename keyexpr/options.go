@@ -13,7 +13,8 @@ const (
 	DefaultMaxElements = 100
 	// MaxTemplateLength is the longest template or condition in bytes.
 	MaxTemplateLength = 4096
-	// MaxNodes is the most nodes in one expression.
+	// MaxNodes is the most nodes in one expression. What is compared twice, as b in
+	// a < b < c, counts twice.
 	MaxNodes = 200
 
 	// MaxPrefixLength is the longest [Prefix] in bytes under the default MaxLength: an
