@@ -111,7 +111,7 @@ func newConf() *conf.Config {
 // makes of none.
 func plainWords(message string) string {
 	message = strings.ReplaceAll(message, argumentAlias, ArgumentName)
-	message = strings.ReplaceAll(message, "%!s(<nil>)", "nil")
+	message = inWords.Replace(strings.ReplaceAll(message, "%!s(<nil>)", "nil"))
 	message = strings.TrimPrefix(message, "compilation failed: ")
 	if message == "unexpected token EOF" {
 		return "the expression ends too early"
