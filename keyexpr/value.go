@@ -99,43 +99,12 @@ func fromFloat(f float64) any {
 // no key parts. Maps and slices are copied: the value may be shared, and is never changed.
 func FromJSON(v any) any {
 	room := math.MaxInt
-	return fromJSON(v, &room)
-}
-
-// fromJSON converts as long as there is room for the elements.
-func fromJSON(v any, room *int) any {
-	switch x := v.(type) {
-	case float64:
-		return fromFloat(x)
-	case float32:
-		return fromFloat(float64(x))
-	case map[string]any:
-		if *room -= len(x); *room < 0 {
-			return nil
-		}
-		own := make(map[string]any, len(x))
-		for name, element := range x {
-			own[name] = fromJSON(element, room)
-		}
-		return own
-	case []any:
-		if *room -= len(x); *room < 0 {
-			return nil
-		}
-		own := make([]any, len(x))
-		for i, element := range x {
-			own[i] = fromJSON(element, room)
-		}
-		return own
-	}
-	return normalize(v)
+	return convert(fromInterface(v), &room)
 }
 
 // describe names the kind of a value for messages, never the value.
 func describe(v any) string {
-	switch x := v.(type) {
-	case document:
-		return describe(x.v)
+	switch v.(type) {
 	case nil:
 		return "null"
 	case string:
