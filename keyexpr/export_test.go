@@ -1,5 +1,7 @@
 package keyexpr
 
+import "github.com/expr-lang/expr/vm"
+
 // Spent evaluates a condition and says what the meter counted.
 func (c *Condition) Spent(env Env) (work, bytes int, err error) {
 	var m meter
@@ -50,3 +52,6 @@ func PaidOpcodes() map[byte]bool {
 	return known
 }
 func OffBuiltins() map[string]string { return offReasons }
+
+// Verify checks code that is one operation.
+func Verify(op vm.Opcode) error { return verify(&vm.Program{Bytecode: []vm.Opcode{op}}) }
