@@ -15,7 +15,9 @@ func (c *Condition) Spent(env Env) (work, bytes int, err error) {
 // Spent builds the keys of a list and says what the meter counted.
 func (t *Template) Spent(env Env) (work, bytes int, err error) {
 	var m meter
-	_, err = t.keys(env, &m)
+	if _, failure := t.keys(env, &m); failure != nil {
+		err = failure
+	}
 	return m.spent.work, m.spent.bytes, err
 }
 
