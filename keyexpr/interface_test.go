@@ -74,8 +74,7 @@ func TestGoType_InterfacesAreDocuments(t *testing.T) {
 					continue // what is chosen by a computed index is looked at before what is inside of it
 				}
 				if !slices.Equal(got, want) || gotReason != reason {
-					shown, _ := json.Marshal(d)
-					t.Errorf("%s of %s in %s: got %q, %v, want %q, %v", question, shown, place, got, gotReason, want, reason)
+					t.Errorf("%s of %#v in %s: got %q, %v, want %q, %v", question, d, place, got, gotReason, want, reason)
 				}
 			}
 		}

@@ -43,8 +43,7 @@ func TestError_PositionInAnyExpression(t *testing.T) {
 			continue // it has another problem, such as a slice of a text that does not parse
 		}
 		found++
-		offset := strings.Index(template, name)
-		before := template[:offset]
+		before, _, _ := strings.Cut(template, name)
 		line, column := strings.Count(before, "\n")+1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])+1
 		if problem.Line != line || problem.Column != column {
 			t.Errorf("%q: got %d:%d, want %d:%d", template, problem.Line, problem.Column, line, column)
@@ -70,7 +69,7 @@ func TestError_PositionInAnyCondition(t *testing.T) {
 				continue
 			}
 			found++
-			before := condition[:strings.Index(condition, name)]
+			before, _, _ := strings.Cut(condition, name)
 			if line := strings.Count(before, "\n") + 1; problem.Line != line || problem.Template != condition {
 				t.Errorf("%q: got line %d of %q, want %d", condition, problem.Line, problem.Template, line)
 			}
