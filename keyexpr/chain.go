@@ -131,7 +131,7 @@ func (c *chain) what() string {
 
 // selector is how a name is written after a value.
 func selector(name string) string {
-	if isIdentifier(name) {
+	if identifier.MatchString(name) {
 		return "." + name
 	}
 	return "[" + strconv.Quote(name) + "]"

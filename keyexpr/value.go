@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -13,26 +14,10 @@ func normalize(v any) any {
 	switch n := v.(type) {
 	case nil, string, bool, int, float64, []any, map[string]any:
 		return v
-	case int64:
-		return int(n)
-	case int32:
-		return int(n)
-	case int16:
-		return int(n)
-	case int8:
-		return int(n)
-	case uint64:
-		return fromUint(n)
-	case uint:
-		return fromUint(uint64(n))
-	case uintptr:
-		return fromUint(uint64(n))
-	case uint32:
-		return int(n)
-	case uint16:
-		return int(n)
-	case uint8:
-		return int(n)
+	case int64, int32, int16, int8:
+		return int(reflect.ValueOf(n).Int())
+	case uint64, uint32, uint16, uint8, uint, uintptr:
+		return fromUint(reflect.ValueOf(n).Uint())
 	case float32:
 		return float64(n)
 	case json.Number:
