@@ -66,8 +66,6 @@ func (r *resolver) identifier(x *ast.IdentifierNode) *chain {
 
 func (r *resolver) pointer(x *ast.PointerNode) *chain {
 	switch {
-	case len(r.elements) == 0:
-		return from(x, r.report(x, "", "# stands outside of a predicate"), "")
 	case x.Name == "":
 		return from(x, r.elements[len(r.elements)-1], "")
 	case x.Name == "index":
@@ -78,7 +76,7 @@ func (r *resolver) pointer(x *ast.PointerNode) *chain {
 
 func (r *resolver) member(x *ast.MemberNode) *chain {
 	c := r.chain(x.Node)
-	if c.item != nil && c.item.index == allValues || c.computed != nil {
+	if c.computed != nil {
 		c = r.rebase(x, c)
 	}
 	switch property := x.Property.(type) {
@@ -133,7 +131,7 @@ func (c *chain) what() string {
 
 // selector is how a name is written after a value.
 func selector(name string) string {
-	if isIdentifier(name) {
+	if identifier.MatchString(name) {
 		return "." + name
 	}
 	return "[" + strconv.Quote(name) + "]"

@@ -50,7 +50,9 @@ func (b *builder) build() {
 		return
 	}
 	b.add(checkForeign(segments, b.schema)...)
-	b.prefix()
+	if prefix := b.template.config.prefix; prefix != "" {
+		b.literal(segment{template: prefix, text: prefix})
+	}
 	for _, s := range segments {
 		b.segment(s)
 	}
@@ -86,15 +88,6 @@ func checkSize(source, what string) *Error {
 }
 
 func (b *builder) add(problems ...*Error) { b.problems = append(b.problems, problems...) }
-
-// prefix begins every key with the text of [Prefix].
-func (b *builder) prefix() {
-	text := b.template.config.prefix
-	if text == "" {
-		return
-	}
-	b.literal(segment{template: text, text: text})
-}
 
 func (b *builder) literal(s segment) {
 	if problem := s.checkLiteral(); problem != nil {

@@ -65,7 +65,9 @@
 // Integers are exact: 2^53+1 in a JSON body stays 2^53+1. A JSON number is an
 // integer if it is written as one: 5.0, 5e0 and -0 are refused like 0.5, because
 // handlers disagree about their text (5 or 5.0). A float64 in a Go value of unknown
-// type, such as a claim, is the integer that it holds exactly, below 2^53.
+// type, such as a claim, is the integer that it holds exactly, below 2^53. What an
+// expression computes has 64 bits and wraps around as in Go: with body.n * 4096 the
+// client chooses two numbers that make one key.
 //
 // In JSON as a client sent it ([DecodeJSON]) the case of names does not matter, because
 // a handler with encoding/json may take ID for id. What would depend on it is an

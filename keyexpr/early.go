@@ -12,21 +12,18 @@ func (t *Template) CheckWithout(env Env, variables ...string) error {
 		if p.program == nil || slices.ContainsFunc(variables, p.program.uses) {
 			continue
 		}
-		if failure := t.checkPiece(p, env); failure != nil && failure.Reason != ReasonTooCostly { // a body adds to what a request may cost
+		var m meter
+		var failure *EvalError
+		if p.list {
+			_, failure = p.elements(env, &m)
+		} else {
+			_, failure = t.appendPart(nil, p, env, &m)
+		}
+		if failure != nil && failure.Reason != ReasonTooCostly { // a body adds to what a request may cost
 			return t.fail(failure)
 		}
 	}
 	return nil
-}
-
-func (t *Template) checkPiece(p *piece, env Env) *EvalError {
-	var m meter
-	if p.list {
-		_, failure := p.elements(env, &m)
-		return failure
-	}
-	_, failure := t.appendPart(nil, p, env, &m)
-	return failure
 }
 
 func (p *program) uses(variable string) bool { return p.used[variable] }

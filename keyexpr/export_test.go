@@ -1,5 +1,7 @@
 package keyexpr
 
+import "github.com/expr-lang/expr/vm"
+
 // Spent evaluates a condition and says what the meter counted.
 func (c *Condition) Spent(env Env) (work, bytes int, err error) {
 	var m meter
@@ -13,7 +15,9 @@ func (c *Condition) Spent(env Env) (work, bytes int, err error) {
 // Spent builds the keys of a list and says what the meter counted.
 func (t *Template) Spent(env Env) (work, bytes int, err error) {
 	var m meter
-	_, err = t.keys(env, &m)
+	if _, failure := t.keys(env, &m); failure != nil {
+		err = failure
+	}
 	return m.spent.work, m.spent.bytes, err
 }
 
@@ -50,3 +54,6 @@ func PaidOpcodes() map[byte]bool {
 	return known
 }
 func OffBuiltins() map[string]string { return offReasons }
+
+// Verify checks code that is one operation.
+func Verify(op vm.Opcode) error { return verify(&vm.Program{Bytecode: []vm.Opcode{op}}) }

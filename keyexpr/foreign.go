@@ -40,10 +40,7 @@ func knownParameter(s *Schema, name string) bool {
 // checkForeign reports literal text that looks like the syntax of another
 // language, with the corrected template.
 func checkForeign(segments []segment, schema *Schema) []*Error {
-	constant := true
-	for _, s := range segments {
-		constant = constant && !s.isExpr
-	}
+	constant := !slices.ContainsFunc(segments, func(s segment) bool { return s.isExpr })
 	var problems []*Error
 	var corrected strings.Builder
 	for _, s := range segments {

@@ -14,12 +14,8 @@ func ownString(v any) (any, error) {
 	switch x := v.(type) {
 	case string:
 		return x, nil
-	case bool:
-		return strconv.FormatBool(x), nil
-	case int:
-		return strconv.Itoa(x), nil
-	case uint64:
-		return strconv.FormatUint(x, 10), nil
+	case bool, int, uint64:
+		return fmt.Sprint(x), nil
 	case json.Number:
 		return x.String(), nil
 	}

@@ -46,16 +46,11 @@ func fieldGetter(t reflect.Type, index []int, value func(reflect.Value) any) fun
 		if !v.IsValid() || v.Type() != t {
 			return nil
 		}
-		for _, i := range index {
-			if v.Kind() == reflect.Pointer { // an embedded pointer
-				if v.IsNil() {
-					return nil
-				}
-				v = v.Elem()
-			}
-			v = v.Field(i)
+		field, err := v.FieldByIndexErr(index)
+		if err != nil { // an embedded pointer is nil
+			return nil
 		}
-		return value(v)
+		return value(field)
 	}
 }
 

@@ -195,7 +195,7 @@ func nonNil(v reflect.Value) any {
 }
 
 func anyValue(v reflect.Value) any {
-	return newDocument(v.Interface())
+	return fromInterface(v.Interface())
 }
 
 // marshaledText is the text of a TextMarshaler. The zero value counts as not

@@ -8,9 +8,15 @@ import (
 	"github.com/expr-lang/expr/file"
 )
 
-// machineType is a type that values have in the machine. It is taken out of an error before
-// this is looked at, which keeps the other pattern short.
-var machineType = regexp.MustCompile(`(?:\[\]|map\[string\])interface \{\}|\[\]string|\[\]int|json\.Number|keyexpr\.[a-zA-Z]+|<nil>|\b(?:nil|string|bool|int|uint64|float64)\b`)
+// inWords names the types that values have in the machine.
+var inWords = strings.NewReplacer( //nolint:gochecknoglobals // a table that is only read
+	"map[string]interface {}", "map", "[]interface {}", "list",
+	"json.Number", "integer", "keyexpr.jsonObject", "object", "keyexpr.lazyMap", "object", "<nil>", "nil",
+)
+
+// machineType is such a name. It is taken out of an error before this is looked at, which
+// keeps the other pattern short.
+var machineType = regexp.MustCompile(`(?:\[\]|\b)(?:map|list|object|integer|nil|string|bool|int|uint64|float64)\b`)
 
 // harmlessTexts are the errors of the language that name types and no values. All others
 // are not shown: some hold values, and a later version of the language may bring more.
@@ -21,8 +27,8 @@ var harmlessTexts = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`operator "in" not defined on T`,
 	`invalid argument for [a-z]+ \(type T\)`,
 	`cannot use T as argument \(type T\) to call [a-z]+`,
-	`cannot take (?:T|slice|map) elements`,
-	`runtime error: integer divide by zero`,
+	`cannot take (?:T|slice) elements`,
+	`runtime error: T divide by zero`,
 	`illegal base64 data at input byte [0-9]+`,
 	`sortBy order argument must be a T`,
 	`unknown order, use asc or desc`,
@@ -35,13 +41,17 @@ const maxHarmless = 120
 // harmless is the text of an error of the language without values, or empty.
 func harmless(text string) string {
 	const shift = "invalid operation: negative shift count" // which follows
-	switch {
-	case strings.HasPrefix(text, shift):
+	if strings.HasPrefix(text, shift) {
 		return shift
-	case len(text) <= maxHarmless && harmlessTexts.MatchString(machineType.ReplaceAllLiteralString(text, "T")):
-		return text
 	}
-	return ""
+	if len(text) > maxHarmless {
+		return ""
+	}
+	text = inWords.Replace(text)
+	if !harmlessTexts.MatchString(machineType.ReplaceAllLiteralString(text, "T")) {
+		return ""
+	}
+	return text
 }
 
 // ofMachine says likewise what the machine has failed with.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +86,53 @@ func TestEvalError_OfASlice(t *testing.T) {
 		failure, ok := errors.AsType[*keyexpr.EvalError](err)
 		if want := "cannot be computed for these values: " + tt.want; !ok || failure.Reason != keyexpr.ReasonExpression || failure.Detail != want {
 			t.Errorf("%s of %s: got %v, want %s", tt.slice, tt.body, err, want)
+		}
+	}
+}
+
+// What fails names types in the words of these pages, and none of this package.
+func TestEvalError_NamesTypesInWords(t *testing.T) {
+	t.Parallel()
+	schema, err := keyexpr.Argument(reflect.TypeFor[*typed](), keyexpr.Variable{Name: "body", Type: keyexpr.JSONType()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, err := keyexpr.DecodeJSON([]byte(`{"a": {"x": 1}, "n": 12345678901234567890123, "xs": [1]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := &typed{Labels: map[string]string{}}
+	for i := range 1500 {
+		large.Labels["k"+itoa(i)] = "v"
+	}
+	for expression, want := range map[string]string{
+		`len(in.Labels)`:    "has more than 1000 entries",
+		`keys(in.Labels)`:   "has more than 1000 entries",
+		`body.a + 1`:        "invalid operation: object + int",
+		`-body.a`:           "invalid operation: - object",
+		`body.a < 1`:        "invalid operation: object < int",
+		`abs(body.a)`:       "invalid argument for abs (type object)",
+		`sum([body.a])`:     "invalid operation: object + int",
+		`body.n - 1`:        "invalid operation: integer - int",
+		`body.xs - 1`:       "invalid operation: list - int",
+		`1 in body.n`:       `operator "in" not defined on integer`,
+		`bitand(body.a, 1)`: "cannot use object as argument (type int) to call bitand",
+		`1..body.a`:         "invalid operation: int(object)",
+	} {
+		_, err := compileFor(t, `#{`+expression+`}`, schema).Keys(keyexpr.Values{large, sent})
+		if reasonOf(t, err) != keyexpr.ReasonExpression || !strings.HasSuffix(err.Error(), "for these values: "+want) {
+			t.Errorf("%s: got %v, want %s", expression, err, want)
+		}
+	}
+	for expression, want := range map[string]string{
+		`first(in.Labels)`:        "cannot get first element from map",
+		`filter(in.Labels, true)`: "builtin filter takes only array (got map)",
+		`({"a": 1}) - 1`:          "invalid operation: - (mismatched types map and int)",
+		`lower(in.IDs)`:           "cannot use []int as argument (type string) to call lower",
+	} {
+		_, err := keyexpr.Compile(`#{`+expression+`}`, schema)
+		if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || !strings.HasPrefix(problem.Message, want) {
+			t.Errorf("%s: got %v, want %s", expression, err, want)
 		}
 	}
 }

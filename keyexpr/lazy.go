@@ -32,32 +32,45 @@ type lazyMap struct {
 	all   iter.Seq2[string, any]
 }
 
-// document is a list or a map as encoding/json makes them for an interface. Numbers in
-// it are not yet in the form of AnyType.
-type document struct{ v any }
-
-// newDocument is a value of a Go interface.
-func newDocument(v any) any {
-	switch v.(type) {
-	case []any, map[string]any:
-		return document{v}
+// fromInterface is the value of a Go interface. Lists and maps are those of encoding/json.
+func fromInterface(v any) any {
+	switch x := v.(type) {
+	case float64:
+		return fromFloat(x)
+	case float32:
+		return fromFloat(float64(x))
+	case []any:
+		return LazyList(len(x), func(i int) any { return fromInterface(x[i]) })
+	case map[string]any:
+		return lazyDocument(x)
 	}
-	return FromJSON(v)
+	return normalize(v)
 }
 
-// inside takes the step into a value that is not converted yet.
-func (s *step) inside(v any) (next any, ok bool) {
-	switch x := v.(type) {
-	case lazyList:
-		if i := position(s.index, x.n); s.kind == stepIndex && i >= 0 {
-			next = x.at(i)
-		}
-		return next, s.kind == stepIndex
-	case document:
-		next, ok = s.take(x.v)
-		return newDocument(next), ok
+func lazyDocument(m map[string]any) any {
+	entry := func(name string) (any, bool) {
+		v, found := m[name]
+		return fromInterface(v), found
 	}
-	return nil, false
+	return LazyMap(len(m), entry, func(yield func(string, any) bool) {
+		for name, v := range m {
+			if !yield(name, fromInterface(v)) {
+				return
+			}
+		}
+	})
+}
+
+// inside takes the step into a list that is not converted yet.
+func (s *step) inside(v any) (next any, ok bool) {
+	list, ok := v.(lazyList)
+	if !ok || s.kind != stepIndex {
+		return nil, false
+	}
+	if i := position(s.index, list.n); i >= 0 {
+		next = list.at(i)
+	}
+	return next, true
 }
 
 // whole converts a value that an expression uses as it is.
@@ -67,7 +80,10 @@ func (a *access) whole(v any) (any, *EvalError) {
 		if x.n > maxCollection {
 			return nil, a.tooMany(maxCollection)
 		}
-	case lazyMap, document:
+	case lazyMap:
+		if x.n > maxCollection {
+			return v, nil
+		}
 	default:
 		return v, nil
 	}
@@ -96,9 +112,6 @@ func convert(v any, room *int) any {
 		}
 		return list
 	case lazyMap:
-		if x.n > maxCollection {
-			return x
-		}
 		if *room -= x.n; *room < 0 {
 			return nil
 		}
@@ -107,8 +120,6 @@ func convert(v any, room *int) any {
 			m[name] = convert(value, room)
 		}
 		return m
-	case document:
-		return fromJSON(x.v, room)
 	}
 	return normalize(v)
 }

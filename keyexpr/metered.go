@@ -41,7 +41,7 @@ var meteredNames = map[string]metered{ //nolint:gochecknoglobals // a table that
 	"trim":  {"tt", prices{trimPrice, trimWidePrice}, nil},
 	"upper": {"t", prices{perByte(3, 1), perWide(16, 4)}, nil}, "lower": {"t", prices{perByte(3, 1), perWide(16, 4)}, nil},
 	"toBase64": {"t", prices{perByte(3, 4)}, nil}, "fromBase64": {"t", prices{perByte(3, 2)}, nil},
-	"len": {".", prices{perByte(3, 0)}, nil}, "type": {".", nil, typeName},
+	"len": {".", prices{perByte(3, 0)}, length}, "type": {".", nil, typeName},
 	"string": {".", prices{perByte(2, 0)}, of(ownString)}, "int": {".", prices{perByte(2, 0)}, of(ownInt)},
 	"float": {".", prices{floatPrice}, of(ownFloat)},
 
@@ -141,6 +141,13 @@ func join(_ *evaluation, args []any) (any, error) {
 		texts[i] = text
 	}
 	return strings.Join(texts, textAt(args, 1)), nil
+}
+
+func length(_ *evaluation, args []any) (any, error) {
+	if isLazy(args[0]) {
+		return nil, errTooMany
+	}
+	return original("len", args)
 }
 
 // typeName is what the language calls the type of a value.

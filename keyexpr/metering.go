@@ -171,43 +171,6 @@ func (x *metering) call(place ast.Node, do operation, args ...ast.Node) ast.Node
 	return call
 }
 
-// children are the nodes below one that is no loop.
-func children(n ast.Node) []*ast.Node {
-	switch n := n.(type) {
-	case *ast.UnaryNode:
-		return []*ast.Node{&n.Node}
-	case *ast.BinaryNode:
-		return []*ast.Node{&n.Left, &n.Right}
-	case *ast.SliceNode:
-		return []*ast.Node{&n.Node, &n.From, &n.To}
-	case *ast.CallNode:
-		return pointers(n.Arguments)
-	case *ast.BuiltinNode:
-		return pointers(n.Arguments)
-	case *ast.VariableDeclaratorNode:
-		return []*ast.Node{&n.Value, &n.Expr}
-	case *ast.SequenceNode:
-		return pointers(n.Nodes)
-	case *ast.ConditionalNode:
-		return []*ast.Node{&n.Cond, &n.Exp1, &n.Exp2}
-	case *ast.ArrayNode:
-		return pointers(n.Nodes)
-	case *ast.MapNode:
-		return pointers(n.Pairs)
-	case *ast.PairNode:
-		return []*ast.Node{&n.Key, &n.Value}
-	}
-	return nil
-}
-
-func pointers(nodes []ast.Node) []*ast.Node {
-	all := make([]*ast.Node, len(nodes))
-	for i := range nodes {
-		all[i] = &nodes[i]
-	}
-	return all
-}
-
 // isNumber reports whether a node is known to be a number.
 func isNumber(n ast.Node) bool {
 	switch n.Type().Kind() {

@@ -1,6 +1,8 @@
 package keyexpr
 
 import (
+	"regexp"
+
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser/lexer"
 )
@@ -13,15 +15,7 @@ var reservedNames = map[string]bool{ //nolint:gochecknoglobals // a table that i
 	"if": true, "else": true,
 }
 
-func isIdentifier(name string) bool {
-	for i, r := range name {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // argumentAlias stands for the variable in, which is an operator of the
 // language. It has as many characters, so that positions stay right.

@@ -13,7 +13,8 @@ const (
 	DefaultMaxElements = 100
 	// MaxTemplateLength is the longest template or condition in bytes.
 	MaxTemplateLength = 4096
-	// MaxNodes is the most nodes in one expression.
+	// MaxNodes is the most nodes in one expression. What is compared twice, as b in
+	// a < b < c, counts twice.
 	MaxNodes = 200
 
 	// MaxPrefixLength is the longest [Prefix] in bytes under the default MaxLength: an
@@ -25,11 +26,11 @@ const (
 )
 
 // Option changes how [Compile] builds keys.
-type Option interface{ apply(*config) error }
+type Option interface{ apply(c *config) }
 
-type optionFunc func(*config) error
+type optionFunc func(*config)
 
-func (f optionFunc) apply(c *config) error { return f(c) }
+func (f optionFunc) apply(c *config) { f(c) }
 
 type config struct {
 	strict      bool
@@ -44,37 +45,25 @@ type config struct {
 // address and the route of a Gin route with parameters always are. Default: encode
 // and shorten.
 func Strict() Option {
-	return optionFunc(func(c *config) error { c.strict = true; return nil })
+	return optionFunc(func(c *config) { c.strict = true })
 }
 
 // Prefix puts literal text before every key. It is no template: a #{ in it stands
 // for itself. Positions in errors do not count it. At most [MaxPrefixLength] bytes, or
 // 48 less than MaxLength.
 func Prefix(text string) Option {
-	return optionFunc(func(c *config) error { c.prefix = text; return nil })
+	return optionFunc(func(c *config) { c.prefix = text })
 }
 
 // MaxLength limits a key to n bytes, at least 64. Default: [DefaultMaxLength].
 func MaxLength(n int) Option {
-	return optionFunc(func(c *config) error {
-		c.maxLength = n
-		if n < minMaxLength {
-			return fmt.Errorf("keyexpr: MaxLength(%d): at least %d bytes are needed for a readable head and a hash", n, minMaxLength)
-		}
-		return nil
-	})
+	return optionFunc(func(c *config) { c.maxLength = n })
 }
 
 // MaxElements limits the keys of a list to n, at least 1. Default:
 // [DefaultMaxElements].
 func MaxElements(n int) Option {
-	return optionFunc(func(c *config) error {
-		c.maxElements = n
-		if n < 1 {
-			return fmt.Errorf("keyexpr: MaxElements(%d): at least 1", n)
-		}
-		return nil
-	})
+	return optionFunc(func(c *config) { c.maxElements = n })
 }
 
 func newConfig(opts []Option) (config, error) {
@@ -85,10 +74,15 @@ func newConfig(opts []Option) (config, error) {
 			problems = append(problems, errors.New("keyexpr: an option is nil"))
 			continue
 		}
-		problems = append(problems, o.apply(&c))
+		o.apply(&c)
 	}
-	if n, limit := len(c.prefix), c.maxLength-minRoom; n > limit && c.maxLength >= minMaxLength {
+	if c.maxLength < minMaxLength {
+		problems = append(problems, fmt.Errorf("keyexpr: MaxLength(%d): at least %d bytes are needed for a readable head and a hash", c.maxLength, minMaxLength))
+	} else if n, limit := len(c.prefix), c.maxLength-minRoom; n > limit {
 		problems = append(problems, fmt.Errorf("keyexpr: Prefix: %d bytes leave no room in keys of %d: write one of at most %d", n, c.maxLength, limit))
+	}
+	if c.maxElements < 1 {
+		problems = append(problems, fmt.Errorf("keyexpr: MaxElements(%d): at least 1", c.maxElements))
 	}
 	return c, errors.Join(problems...)
 }

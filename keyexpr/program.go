@@ -49,6 +49,9 @@ func compileExpression(s segment, schema *Schema, condition bool) (p *program, p
 		}
 		return nil, []*Error{s.failed(err)}
 	}
+	if size(tree.Node, map[ast.Node]int{}) > MaxNodes {
+		return nil, []*Error{s.at(0, fmt.Sprintf("the expression has more than %d nodes; b of a < b < c counts twice", MaxNodes), "")}
+	}
 	p = &program{source: strings.TrimSpace(s.text), typ: r.root(&tree.Node), used: r.used, spelling: r.spelling}
 	if len(r.problems) > 0 {
 		return nil, r.problems
@@ -108,7 +111,7 @@ func newConf() *conf.Config {
 // makes of none.
 func plainWords(message string) string {
 	message = strings.ReplaceAll(message, argumentAlias, ArgumentName)
-	message = strings.ReplaceAll(message, "%!s(<nil>)", "nil")
+	message = inWords.Replace(strings.ReplaceAll(message, "%!s(<nil>)", "nil"))
 	message = strings.TrimPrefix(message, "compilation failed: ")
 	if message == "unexpected token EOF" {
 		return "the expression ends too early"

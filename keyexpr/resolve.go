@@ -89,11 +89,12 @@ func (r *resolver) node(n *ast.Node, m mode) Type {
 	case *ast.VariableDeclaratorNode:
 		return r.declaration(x, m)
 	case *ast.SequenceNode:
-		return r.sequence(x, m)
+		return r.each(x, m)
 	case *ast.ArrayNode:
 		return r.array(x, m)
-	case *ast.MapNode:
-		return r.mapping(x)
+	case *ast.MapNode, *ast.PairNode:
+		r.each(x, modeValue)
+		return MapType(AnyType())
 	}
 	return r.report(*n, "", "this cannot be used in a key")
 }
@@ -152,12 +153,12 @@ func (r *resolver) declaration(x *ast.VariableDeclaratorNode, m mode) Type {
 	return result
 }
 
-func (r *resolver) sequence(x *ast.SequenceNode, m mode) Type {
-	var typ Type
-	for i := range x.Nodes {
-		typ = r.node(&x.Nodes[i], m)
+// each resolves what is below a node. It returns the type of the last.
+func (r *resolver) each(n ast.Node, m mode) (last Type) {
+	for _, child := range children(n) {
+		last = r.node(child, m)
 	}
-	return typ
+	return last
 }
 
 func (r *resolver) array(x *ast.ArrayNode, m mode) Type {
@@ -170,16 +171,6 @@ func (r *resolver) array(x *ast.ArrayNode, m mode) Type {
 		elem = unify(elem, typ)
 	}
 	return ListType(elem)
-}
-
-func (r *resolver) mapping(x *ast.MapNode) Type {
-	for _, n := range x.Pairs {
-		if pair, ok := n.(*ast.PairNode); ok {
-			r.node(&pair.Key, modeValue)
-			r.node(&pair.Value, modeValue)
-		}
-	}
-	return MapType(AnyType())
 }
 
 // call reports a call of what is no builtin; there are no other functions and no methods.

@@ -43,7 +43,7 @@ func NewSchema(variables ...Variable) (*Schema, error) {
 }
 
 func (s *Schema) add(slot int, v Variable) error {
-	if !isIdentifier(v.Name) || reservedNames[v.Name] {
+	if !identifier.MatchString(v.Name) || reservedNames[v.Name] {
 		return fmt.Errorf("keyexpr: %q cannot be the name of a variable: use letters, digits and underscores, and no word of the language", v.Name)
 	}
 	if _, taken := s.slots[v.Name]; taken {

@@ -11,14 +11,13 @@ import (
 func listing(names []string) string {
 	const most = 12
 	names = slices.Sorted(slices.Values(names))
-	if len(names) == 0 {
+	switch {
+	case len(names) == 0:
 		return "there are none"
-	}
-	if len(names) > most {
-		return "there are " + strings.Join(names[:most], ", ") + ", …"
-	}
-	if len(names) == 1 {
+	case len(names) == 1:
 		return "there is " + names[0]
+	case len(names) > most:
+		names = append(names[:most], "…")
 	}
 	return "there are " + strings.Join(names, ", ")
 }

@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -13,26 +14,10 @@ func normalize(v any) any {
 	switch n := v.(type) {
 	case nil, string, bool, int, float64, []any, map[string]any:
 		return v
-	case int64:
-		return int(n)
-	case int32:
-		return int(n)
-	case int16:
-		return int(n)
-	case int8:
-		return int(n)
-	case uint64:
-		return fromUint(n)
-	case uint:
-		return fromUint(uint64(n))
-	case uintptr:
-		return fromUint(uint64(n))
-	case uint32:
-		return int(n)
-	case uint16:
-		return int(n)
-	case uint8:
-		return int(n)
+	case int64, int32, int16, int8:
+		return int(reflect.ValueOf(n).Int())
+	case uint64, uint32, uint16, uint8, uint, uintptr:
+		return fromUint(reflect.ValueOf(n).Uint())
 	case float32:
 		return float64(n)
 	case json.Number:
@@ -99,43 +84,12 @@ func fromFloat(f float64) any {
 // no key parts. Maps and slices are copied: the value may be shared, and is never changed.
 func FromJSON(v any) any {
 	room := math.MaxInt
-	return fromJSON(v, &room)
-}
-
-// fromJSON converts as long as there is room for the elements.
-func fromJSON(v any, room *int) any {
-	switch x := v.(type) {
-	case float64:
-		return fromFloat(x)
-	case float32:
-		return fromFloat(float64(x))
-	case map[string]any:
-		if *room -= len(x); *room < 0 {
-			return nil
-		}
-		own := make(map[string]any, len(x))
-		for name, element := range x {
-			own[name] = fromJSON(element, room)
-		}
-		return own
-	case []any:
-		if *room -= len(x); *room < 0 {
-			return nil
-		}
-		own := make([]any, len(x))
-		for i, element := range x {
-			own[i] = fromJSON(element, room)
-		}
-		return own
-	}
-	return normalize(v)
+	return convert(fromInterface(v), &room)
 }
 
 // describe names the kind of a value for messages, never the value.
 func describe(v any) string {
-	switch x := v.(type) {
-	case document:
-		return describe(x.v)
+	switch v.(type) {
 	case nil:
 		return "null"
 	case string:

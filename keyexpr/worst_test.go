@@ -45,6 +45,13 @@ func (h *hostile) benchmark(b *testing.B, size int) {
 
 func keep(bool, error) {}
 
+// totalAlloc is what the process has allocated in bytes.
+func totalAlloc() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
 // cpuTime is that of the process in nanoseconds.
 func cpuTime(tb testing.TB) int64 {
 	tb.Helper()

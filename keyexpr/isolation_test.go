@@ -1,0 +1,143 @@
+package keyexpr_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// bodyless is an Env whose body cannot be computed: what computes it panics.
+type bodyless struct{ keyexpr.Values }
+
+func (p bodyless) Value(slot int) (any, error) {
+	if slot == slotBody {
+		panic("no body")
+	}
+	return p.Values.Value(slot)
+}
+
+// evaluated is the key, the text of the error, or that of a panic.
+func evaluated(template *keyexpr.Template, env keyexpr.Env) (got string) {
+	defer func() {
+		if v := recover(); v != nil {
+			got, _ = v.(string)
+			got = "panic: " + got
+		}
+	}()
+	keys, err := template.Keys(env)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return strings.Join(keys, " ")
+}
+
+// An evaluation leaves nothing to the next one on the same machine, however it ended: by a
+// key, an error of the expression, one of the budget or a panic of the program.
+func TestTemplate_EvaluationsAreIsolated(t *testing.T) {
+	t.Parallel()
+	template := compile(t, `o:#{let id = body.id; let more = map(body.xs, # + 1); string(id) + "-" + string(len(more) + int(path.orderId))}`)
+	env := func(body string, order string) keyexpr.Values {
+		return request{path: entries{"orderId": {order}}, body: body}.env(t)
+	}
+	type outcome struct {
+		env  keyexpr.Env
+		want string
+	}
+	dear := keyexpr.Values{slotPath: entries{"orderId": {"1"}}, slotBody: object{"id": strings.Repeat("x", 3<<20), "xs": []any{1}}}
+	outcomes := []outcome{
+		{env(`{"id": "a", "xs": [1, 2]}`, "1"), "o:a-3"},
+		{env(`{"id": 7, "xs": []}`, "2"), "o:7-2"},
+		{env(`{"xs": [1]}`, "1"), "error: keyexpr: key " + template.String() + ": body.id is missing"},
+		{env(`{"id": "a", "xs": ["b"]}`, "1"), "error: keyexpr: key " + template.String() + ": "},
+		{env(`{"id": "a", "xs": [1]}`, "x"), "error: keyexpr: key " + template.String() + ": "},
+		{env(`{"id": "a", "xs": 5}`, "1"), "error: keyexpr: key " + template.String() + ": body.xs is an integer, not a list"},
+		{bodyless{env(`{}`, "1")}, "panic: no body"},
+		{dear, "error: keyexpr: key " + template.String() + ": "},
+	}
+	var group sync.WaitGroup
+	for worker := range 4 {
+		group.Go(func() {
+			for i := range 200 {
+				o := outcomes[(i*(worker+1)+worker)%len(outcomes)]
+				if got := evaluated(template, o.env); !strings.HasPrefix(got, o.want) {
+					t.Errorf("got %q, want %q", got, o.want)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// An error belongs to who gets it: the next evaluation of the same template makes its own.
+func TestEvalError_IsMadeForEachEvaluation(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{`#{body.id}`, `#{lower(body.id)}`, `#{map(body.ids, .x)}`, `#{path.orderId + "x"}`} {
+		template := compile(t, source)
+		_, first := template.Keys(request{}.env(t))
+		failure, ok := errors.AsType[*keyexpr.EvalError](first)
+		if !ok {
+			t.Fatalf("%s: got %v", source, first)
+		}
+		text := first.Error()
+		failure.Template, failure.Detail, failure.Subject = "changed", "changed", "changed"
+		if _, second := template.Keys(request{}.env(t)); second == nil || second.Error() != text {
+			t.Errorf("%s: first %q, then %v", source, text, second)
+		}
+	}
+}
+
+// The keys of a list belong to who gets them.
+func TestTemplate_KeysAreTheCallers(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{`o:#{body.ids[:]}`, `o:#{["a", "b"]}`, `o:#{path.orderId}`} {
+		template := compile(t, source)
+		env := request{path: entries{"orderId": {"7"}}, body: `{"ids": ["a", "b"]}`}.env(t)
+		first, err := template.Keys(env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Join(first, " ")
+		for i := range first {
+			first[i] = "changed"
+		}
+		if second, err := template.Keys(env); err != nil || strings.Join(second, " ") != want {
+			t.Errorf("%s: got %q, %v, want %q", source, second, err, want)
+		}
+	}
+}
+
+// A list of literals is made once for all requests: none of them can change it for another.
+func TestTemplate_LiteralsStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	c, err := keyexpr.CompileCondition(`sort(["c", "a", "b"])[0] == "a" and reverse(["c", "a", "b"])[0] == "b" and ["c", "a", "b"][0] == "c" and len(concat(["c"], [method])) == 2`, requestSchema(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 100 {
+				if ok, err := c.Eval(keyexpr.Values{slotMethod: "POST"}); err != nil || !ok {
+					t.Errorf("got %v, %v", ok, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// One Env serves many templates and conditions, each with a budget of its own.
+func TestTemplate_BudgetsAreTheirOwn(t *testing.T) {
+	t.Parallel()
+	env := hostileRequest{keyexpr.Values{slotBody: numbers(1500), slotMethod: "POST"}, 1500}
+	for i := range 50 {
+		template := compile(t, `o`+strconv.Itoa(i)+`:#{count(body.xs, {let x = #; x in body.ys})}`)
+		if key, err := template.Key(env); err != nil || key != "o"+strconv.Itoa(i)+":0" {
+			t.Fatalf("template %d: got %q, %v", i, key, err)
+		}
+	}
+}

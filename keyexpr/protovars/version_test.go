@@ -1,0 +1,130 @@
+package protovars_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/keyexpr"
+	"github.com/interlock-go/interlock/keyexpr/protovars"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+const (
+	labelField = ` label: LABEL_OPTIONAL`
+	entryType  = `nested_type { name: "LabelsEntry" options { map_entry: true }
+		field { name: "key" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL } field { name: "value" number: 2 type: TYPE_STRING label: LABEL_OPTIONAL } }`
+	states = `enum_type { name: "State" value { name: "NONE" number: 0 } value { name: "PAID" number: 1 } }`
+)
+
+// version is a message shop.Order with the fields.
+func version(tb testing.TB, name, more, fields string) protoreflect.MessageDescriptor {
+	tb.Helper()
+	var file descriptorpb.FileDescriptorProto
+	text := `name: "order.proto" package: "shop" syntax: "proto3" ` + more + ` message_type { name: "` + name + `" ` + fields + ` } message_type { name: "Item" field { name: "sku" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL } }`
+	if err := prototext.Unmarshal([]byte(text), &file); err != nil {
+		tb.Fatal(err)
+	}
+	d, err := protodesc.NewFile(&file, new(protoregistry.Files))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d.Messages().ByName(protoreflect.Name(name))
+}
+
+func reasonOf(tb testing.TB, err error) keyexpr.Reason {
+	tb.Helper()
+	failure, ok := errors.AsType[*keyexpr.EvalError](err)
+	if !ok {
+		tb.Fatalf("got %v, want an *EvalError", err)
+	}
+	return failure.Reason
+}
+
+func orderOf(tb testing.TB, d protoreflect.MessageDescriptor, text string) *dynamicpb.Message {
+	tb.Helper()
+	m := dynamicpb.NewMessage(d)
+	if err := prototext.Unmarshal([]byte(text), m); err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// A message of the same name may come from another version of its file: its fields are those
+// with the same number, whatever they are called, if they are of the same kind.
+func TestMessage_OfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	known := version(t, "Order", states, entryType+`
+		field { name: "id" number: 1 type: TYPE_STRING`+labelField+` } field { name: "n" number: 2 type: TYPE_INT64`+labelField+` }
+		field { name: "tags" number: 3 type: TYPE_STRING label: LABEL_REPEATED } field { name: "state" number: 4 type: TYPE_ENUM type_name: ".shop.State"`+labelField+` }
+		field { name: "item" number: 5 type: TYPE_MESSAGE type_name: ".shop.Item"`+labelField+` }
+		field { name: "labels" number: 6 type: TYPE_MESSAGE type_name: ".shop.Order.LabelsEntry" label: LABEL_REPEATED }`)
+	v, err := protovars.New(protovars.Config{Request: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	renamed := version(t, "Order", `enum_type { name: "State" value { name: "NONE" number: 0 } value { name: "SETTLED" number: 1 } }`, entryType+`
+		field { name: "order_id" number: 1 type: TYPE_STRING`+labelField+` } field { name: "count" number: 2 type: TYPE_INT64`+labelField+` }
+		field { name: "words" number: 3 type: TYPE_STRING label: LABEL_REPEATED } field { name: "status" number: 4 type: TYPE_ENUM type_name: ".shop.State"`+labelField+` }
+		field { name: "first" number: 5 type: TYPE_MESSAGE type_name: ".shop.Item"`+labelField+` }
+		field { name: "labels" number: 6 type: TYPE_MESSAGE type_name: ".shop.Order.LabelsEntry" label: LABEL_REPEATED }`)
+	changed := version(t, "Order", "", `
+		field { name: "id" number: 1 type: TYPE_INT64`+labelField+` } field { name: "n" number: 2 type: TYPE_INT64 label: LABEL_REPEATED }
+		field { name: "tags" number: 3 type: TYPE_STRING`+labelField+` } field { name: "state" number: 4 type: TYPE_INT32`+labelField+` }
+		field { name: "item" number: 5 type: TYPE_MESSAGE type_name: ".shop.Order"`+labelField+` }
+		field { name: "labels" number: 6 type: TYPE_MESSAGE type_name: ".shop.Item" label: LABEL_REPEATED }`)
+	messages := []protoreflect.ProtoMessage{
+		orderOf(t, known, `id: "7" n: 3 tags: "a" tags: "b" state: PAID item { sku: "s" } labels { key: "k" value: "v" }`),
+		orderOf(t, renamed, `order_id: "7" count: 3 words: "a" words: "b" status: SETTLED first { sku: "s" } labels { key: "k" value: "v" }`),
+		orderOf(t, changed, `id: 7 n: 3 tags: "a" state: 1 item { id: 8 } labels { sku: "s" }`),
+		dynamicpb.NewMessage(changed),
+	}
+	for template, want := range map[string][4]string{
+		`#{req.id}`:              {"7", "7", "!missing", "!missing"},
+		`#{req.n}`:               {"3", "3", "!missing", "!missing"},
+		`#{req.tags[1]}`:         {"b", "b", "!missing", "!missing"},
+		`#{req.tags}`:            {"a b", "a b", "!missing", "!missing"},
+		`#{req.state}`:           {"PAID", "SETTLED", "!missing", "!missing"},
+		`#{req.item.sku}`:        {"s", "s", "!missing", "!missing"},
+		`#{req.labels.k}`:        {"v", "v", "!wrong_type", "!wrong_type"},
+		`#{req.id ?? "none"}`:    {"7", "7", "none", "none"},
+		`#{len(req.tags ?? [])}`: {"2", "2", "0", "0"},
+	} {
+		compiled := compile(t, v, template)
+		for i, m := range messages {
+			keys, err := compiled.Keys(v.Call(m, &host{}))
+			got := strings.Join(keys, " ")
+			if err != nil {
+				got = "!" + reasonOf(t, err).String()
+			}
+			if got != want[i] {
+				t.Errorf("%s of message %d: got %q (%v), want %q", template, i, got, err, want[i])
+			}
+		}
+	}
+}
+
+// A message of another name is the mistake of the program.
+func TestMessage_OfAnotherName(t *testing.T) {
+	t.Parallel()
+	field := `field { name: "id" number: 1 type: TYPE_STRING` + labelField + ` }`
+	v, err := protovars.New(protovars.Config{Request: version(t, "Order", "", field)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := orderOf(t, version(t, "Refund", "", field), `id: "7"`)
+	for _, template := range []string{`#{req.id}`, `#{req.id ?? "none"}`, `#{lower(req.id)}`} {
+		_, err := compile(t, v, template).Key(v.Call(other, &host{}))
+		if reasonOf(t, err) != keyexpr.ReasonInternal || !strings.Contains(err.Error(), "the message is a shop.Refund, no shop.Order") {
+			t.Errorf("%s: got %v", template, err)
+		}
+	}
+	if key, err := compile(t, v, `#{method}`).Key(v.Call(other, &host{})); err != nil || key != "%2Fshop.v1.Orders%2FPay" && key != "/shop.v1.Orders/Pay" {
+		t.Errorf("what does not use the message: got %q, %v", key, err)
+	}
+}
