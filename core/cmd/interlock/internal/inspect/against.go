@@ -122,8 +122,6 @@ func (c *comparison) field(change *ruleset.Change, p *ruleset.Problem) {
 			return
 		}
 		p.Source = after.Problem(change.Field, "").Source
-	} else if c.in.File != nil {
-		p.Source = c.in.File.Settings[change.Field] // none if it is gone
 	}
 	p.Message = fmt.Sprintf("changed from %s to %s", change.Was(), cmp.Or(change.New, "not set"))
 	off := after != nil && slices.Contains([]string{"disabled", "dry_run", "none"}, change.Field) && !locks(after) && c.loses(before)
