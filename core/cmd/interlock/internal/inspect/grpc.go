@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/protorules"
@@ -84,7 +83,7 @@ func (i *inspector) mixedKinds() {
 // in Go, of which nothing is known here.
 func (i *inspector) laidOver(e ruleset.Endpoint, m protorules.Method) ([]*ruleset.Resolved, error) {
 	if image.HasOptions(m) {
-		return overlay.At(i.in.Set, m)
+		return image.Overlay(i.in.Set, m)
 	}
 	return i.whole(i.in.Set.Match(e), "the .proto or in the program"), nil
 }
