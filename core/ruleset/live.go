@@ -45,7 +45,8 @@ type Live struct {
 	panics    notify.Panics // of observers
 	current   atomic.Pointer[Set]
 
-	subscribers subscribers
+	calls       sync.Mutex    // held while subscribers are called, so that calls never overlap
+	subscribers []*subscriber // guarded by calls: in the order in which they came
 
 	stop     chan struct{} // closed by Close
 	stopping sync.Once
