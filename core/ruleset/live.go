@@ -114,7 +114,7 @@ func (l *Live) attempt(c content) error {
 	}
 	r := Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Old: old, Err: err}
 	l.logApplied(r)
-	l.observe(r)
+	notify.Each(&l.panics, l.observers, func(o ReloadObserver) { o.ObserveReload(r) })
 	return err
 }
 
@@ -125,8 +125,4 @@ func (l *Live) load(c content) (next *Set, err error) {
 	}
 	defer caught("loading the file", &err)
 	return Load(l.path, c.text, l.opts...)
-}
-
-func (l *Live) observe(r Reload) {
-	notify.Each(&l.panics, l.observers, func(o ReloadObserver) { o.ObserveReload(r) })
 }
