@@ -52,7 +52,7 @@ func (d Dump) comment(s Source) string {
 		return ""
 	}
 	text := s.String()
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) {
+	if !isPrintable(text) {
 		text = strconv.Quote(text)
 	}
 	return "# " + text
@@ -145,4 +145,9 @@ func yamlString(s string) string {
 		return s
 	}
 	return strictyaml.Quote(s)
+}
+
+// isPrintable reports whether a terminal shows the text as it is.
+func isPrintable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) })
 }
