@@ -233,6 +233,8 @@ func (c *checker) checkWhen() {
 	switch {
 	case isBlank(when):
 		c.reportf("when", "blank: write a condition such as %s, or leave it out", at.quote(`query.mode == "async"`))
+	case strings.ContainsFunc(when, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }):
+		c.reportf("when", "%q contains control characters: remove them", when)
 	case strings.HasPrefix(strings.TrimSpace(when), "#{"):
 		bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(when), "#{"), "}")
 		c.reportf("when", "a condition is a bare expression: write %s without #{…}", at.quote(strings.TrimSpace(bare)))
