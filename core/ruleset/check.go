@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,12 +176,14 @@ func (c *checker) checkKeys() {
 			c.reportf("key", "blank: write a template such as %q", r.Endpoint.examples().key)
 		}
 	case !r.partial && !r.broken.hasAny("key", "keys", "none"):
-		c.reportf("key", "%s%s%s", keyMissing, quote(r.Endpoint.examples().key), c.elsewhere())
+		p := r.Problem("key", fmt.Sprintf("missing: write a template such as %s%s", quote(r.Endpoint.examples().key), c.elsewhere()))
+		p.Err = errKeyMissing
+		c.problems = append(c.problems, p)
 	}
 }
 
-// keyMissing precedes an example of a template.
-const keyMissing = "missing: write a template such as "
+// errKeyMissing is the Err of the problem that a rule has no key.
+var errKeyMissing = errors.New("ruleset: a rule has no key")
 
 // elsewhere says how an entry of a file gets the key of a rule that is written in Go,
 // where that does not happen by itself.
