@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,12 +176,14 @@ func (c *checker) checkKeys() {
 			c.reportf("key", "blank: write a template such as %q", r.Endpoint.examples().key)
 		}
 	case !r.partial && !r.broken.hasAny("key", "keys", "none"):
-		c.reportf("key", "%s%s%s", keyMissing, quote(r.Endpoint.examples().key), c.elsewhere())
+		p := r.Problem("key", fmt.Sprintf("missing: write a template such as %s%s", quote(r.Endpoint.examples().key), c.elsewhere()))
+		p.Err = errKeyMissing
+		c.problems = append(c.problems, p)
 	}
 }
 
-// keyMissing precedes an example of a template.
-const keyMissing = "missing: write a template such as "
+// errKeyMissing is the Err of the problem that a rule has no key.
+var errKeyMissing = errors.New("ruleset: a rule has no key")
 
 // elsewhere says how an entry of a file gets the key of a rule that is written in Go,
 // where that does not happen by itself.
@@ -233,6 +236,8 @@ func (c *checker) checkWhen() {
 	switch {
 	case isBlank(when):
 		c.reportf("when", "blank: write a condition such as %s, or leave it out", at.quote(`query.mode == "async"`))
+	case strings.ContainsFunc(when, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }):
+		c.reportf("when", "%q contains control characters: remove them", when)
 	case strings.HasPrefix(strings.TrimSpace(when), "#{"):
 		bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(when), "#{"), "}")
 		c.reportf("when", "a condition is a bare expression: write %s without #{…}", at.quote(strings.TrimSpace(bare)))

@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -77,7 +78,7 @@ func (r *resolver) namelessOver(rule *Resolved, lower []*Resolved) {
 // forgetMissingKey takes back that a rule has no key, for something better to say.
 func (r *resolver) forgetMissingKey(rule *Resolved) {
 	r.problems = slices.DeleteFunc(r.problems, func(p *Problem) bool {
-		return p.Endpoint == rule.Endpoint && p.Rule == rule.Name && p.Field == "key" && strings.HasPrefix(p.Message, keyMissing)
+		return p.Endpoint == rule.Endpoint && p.Rule == rule.Name && errors.Is(p, errKeyMissing)
 	})
 }
 

@@ -46,7 +46,8 @@ type Change struct {
 // count like others; places alone do not. Rules are the same when endpoint and name
 // are.
 func Diff(old, next *Set) []Change {
-	changes := diffSettings(old, next)
+	changes := diffValues(Change{Kind: ChangeField}, settingFields.names,
+		old.Settings().shown(old.base().settingAt), next.Settings().shown(next.base().settingAt))
 	before, after := byIdentity(old), byIdentity(next)
 	for _, r := range next.Rules() {
 		if was := before[identityOf(&r.Rule)]; was != nil {
@@ -70,11 +71,6 @@ func byIdentity(s *Set) map[identity]*Resolved {
 		rules[identityOf(&r.Rule)] = r
 	}
 	return rules
-}
-
-func diffSettings(old, next *Set) []Change {
-	return diffValues(Change{Kind: ChangeField}, settingFields.names,
-		old.Settings().shown(old.base().settingAt), next.Settings().shown(next.base().settingAt))
 }
 
 // diffFields compares the fields of a rule, without its name, which is the same, zeros,

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
 // WriteText writes a YAML document for people: the settings that are not the
@@ -48,10 +51,11 @@ func (d Dump) comment(s Source) string {
 	if d.NoSources || s.Layer == LayerNone {
 		return ""
 	}
-	if text := s.String(); isPrintable(text) {
-		return text
+	text := s.String()
+	if !isPrintable(text) {
+		text = strconv.Quote(text)
 	}
-	return strconv.Quote(s.String())
+	return "# " + text
 }
 
 // dumpLine is a setting, a field, or an item of one.
@@ -67,37 +71,25 @@ func (d Dump) writeRule(text *bytes.Buffer, r *Resolved) {
 	}
 }
 
-// writeLines writes lines in columns, the first one behind first, and the others behind indent.
-func writeLines(text *bytes.Buffer, lines []dumpLine, first, indent string) {
-	names, values := columns(lines)
-	for _, l := range lines {
-		line := first + pad(l.name, names) + l.value
-		if l.comment != "" {
-			line = first + pad(l.name, names) + pad(l.value, values) + "# " + l.comment
-		}
-		text.WriteString(strings.TrimRight(line, " ") + "\n")
-		first = indent
-	}
-}
-
 // maxColumn is how long a value can be without moving the comments of the others.
 const maxColumn = 60
 
-// columns gives the widths of names and values, each with its distance to the next.
-func columns(lines []dumpLine) (names, values int) {
-	const gap = 2
-	for _, line := range lines {
-		names = max(names, utf8.RuneCountInString(line.name))
-		if n := utf8.RuneCountInString(line.value); n <= maxColumn {
-			values = max(values, n)
+// writeLines writes lines in columns, the first one behind first, and the others behind indent.
+func writeLines(text *bytes.Buffer, lines []dumpLine, first, indent string) {
+	var cells bytes.Buffer
+	table := tabwriter.NewWriter(&cells, 0, 0, 2, ' ', 0)
+	for _, l := range lines {
+		gap := "\t"
+		if utf8.RuneCountInString(l.value) > maxColumn {
+			gap = "  "
 		}
+		fmt.Fprintf(table, "%s%s\t%s%s%s\n", first, l.name, l.value, gap, l.comment)
+		first = indent
 	}
-	return names + gap, values + gap
-}
-
-// pad fills a cell; behind one that is too long there is room all the same.
-func pad(cell string, width int) string {
-	return cell + strings.Repeat(" ", max(width-utf8.RuneCountInString(cell), 2))
+	table.Flush() //nolint:errcheck // a buffer takes everything
+	for line := range strings.Lines(cells.String()) {
+		text.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
 }
 
 // lines are the fields of a rule. One item of a list has a line of its own.
@@ -149,16 +141,13 @@ var plainScalar = regexp.MustCompile(`^[A-Za-z/][\w./@+-]*([ :][\w./@+*-]+)*$`)
 // yamlString quotes a text where YAML would read something else.
 func yamlString(s string) string {
 	reserved := []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
-	switch {
-	case plainScalar.MatchString(s) && !slices.Contains(reserved, strings.ToLower(s)):
+	if plainScalar.MatchString(s) && !slices.Contains(reserved, strings.ToLower(s)) {
 		return s
-	case strings.ContainsAny(s, `"\`) && !strings.Contains(s, "'") && isPrintable(s):
-		return "'" + s + "'"
-	default:
-		return strconv.Quote(s)
 	}
+	return strictyaml.Quote(s)
 }
 
+// isPrintable reports whether a terminal shows the text as it is.
 func isPrintable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) })
 }

@@ -3,6 +3,7 @@ package ruleset
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ func (e Endpoint) httpProblem() string {
 		return fmt.Sprintf("%q: a rule has one method, or * for any: write a rule for each method", text)
 	case strings.ContainsAny(e.Path, " \t"):
 		return fmt.Sprintf("%q: a path has no spaces: write a method and a path such as %q", text, e.examples().endpoint)
-	case isAnyMethod(e.Method) && strings.HasPrefix(e.Path, "/"):
+	case slices.Contains([]string{"ANY", "ALL"}, strings.ToUpper(e.Method)) && strings.HasPrefix(e.Path, "/"):
 		return fmt.Sprintf("%q: a * stands for any method: write %q", text, "* "+oneStar(e.Path))
 	case method == "":
 		return fmt.Sprintf("%q: %+q is no method: write one such as POST, in capitals, or * for any", text, e.Method)
@@ -41,20 +42,15 @@ func (e Endpoint) httpProblem() string {
 	return starProblem(text, e)
 }
 
-// knownMethods are those that a method may be a misspelling of.
-func knownMethods() []string {
-	return []string{
-		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
-		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace,
-	}
-}
-
 // meantMethod is the method itself if it may be one: *, or a word in capitals that is not
 // nearly a known one. It is the method that was probably meant otherwise, "" if that is
 // not clear.
 func meantMethod(method string) string {
 	upper := strings.ToUpper(method)
-	known := knownMethods()
+	known := []string{
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodConnect, http.MethodOptions, http.MethodTrace,
+	}
 	if method == "*" || slices.Contains(known, upper) {
 		return upper
 	}
@@ -67,26 +63,16 @@ func meantMethod(method string) string {
 	return ""
 }
 
-// isAnyMethod reports a word of routers for what is * here.
-func isAnyMethod(method string) bool {
-	return strings.EqualFold(method, "ANY") || strings.EqualFold(method, "ALL")
-}
-
 // meantPath is the path itself, that of a URL such as https://example.org/orders?page=1,
 // or with the slash that is missing.
 func meantPath(path string) string {
-	_, rest, isURL := strings.Cut(path, "://")
-	switch {
-	case isURL:
-		_, path, _ = strings.Cut(rest, "/")
-		path, _, _ = strings.Cut(path, "?")
-		path, _, _ = strings.Cut(path, "#")
-		return "/" + path
-	case path == "*" || strings.HasPrefix(path, "/"):
-		return path
-	default:
-		return "/" + path
+	if address, err := url.Parse(path); err == nil && address.Host != "" {
+		path = address.Path
 	}
+	if path == "*" || strings.HasPrefix(path, "/") {
+		return path
+	}
+	return "/" + path
 }
 
 // oneStar is a path with one star where others have two.

@@ -45,7 +45,8 @@ type Live struct {
 	panics    notify.Panics // of observers
 	current   atomic.Pointer[Set]
 
-	subscribers subscribers
+	calls       sync.Mutex    // held while subscribers are called, so that calls never overlap
+	subscribers []*subscriber // guarded by calls: in the order in which they came
 
 	stop     chan struct{} // closed by Close
 	stopping sync.Once
@@ -113,7 +114,7 @@ func (l *Live) attempt(c content) error {
 	}
 	r := Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Old: old, Err: err}
 	l.logApplied(r)
-	l.observe(r)
+	notify.Each(&l.panics, l.observers, func(o ReloadObserver) { o.ObserveReload(r) })
 	return err
 }
 
@@ -124,8 +125,4 @@ func (l *Live) load(c content) (next *Set, err error) {
 	}
 	defer caught("loading the file", &err)
 	return Load(l.path, c.text, l.opts...)
-}
-
-func (l *Live) observe(r Reload) {
-	notify.Each(&l.panics, l.observers, func(o ReloadObserver) { o.ObserveReload(r) })
 }

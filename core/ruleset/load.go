@@ -11,6 +11,9 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
+// MaxFileSize is how many bytes a rule file may have.
+const MaxFileSize = strictyaml.MaxSize
+
 // LoadFile is [Load] of a file. The error is also that of reading the file.
 func LoadFile(path string, opts ...Option) (*Set, error) {
 	text, err := readBounded(path)
@@ -27,10 +30,10 @@ func readBounded(path string) (text []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return io.ReadAll(io.LimitReader(file, strictyaml.MaxSize+1))
+	return io.ReadAll(io.LimitReader(file, MaxFileSize+1))
 }
 
-// Load builds a set from the text of a rule file in YAML, of 4 MiB at most; name is
+// Load builds a set from the text of a rule file in YAML, of [MaxFileSize] at most; name is
 // what errors and sources call it. The file's defaults and profiles are laid over those
 // of the options, its rules over those of [WithRules]. The error is an [*InvalidError]
 // with every problem of reading and of resolving, in the order of the lines. Only

@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,7 +63,7 @@ func explainNames(problems []*Problem, lower []Declared) {
 		return
 	}
 	for _, p := range problems {
-		if p.Field == "key" && strings.HasPrefix(p.Message, "missing") {
+		if errors.Is(p, errKeyMissing) {
 			p.Message += "; or, to change the rule of the .proto or the program, give its name: " + strings.Join(names, " or ")
 		}
 	}

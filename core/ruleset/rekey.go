@@ -64,11 +64,8 @@ func RekeyedAt(old, next []*Resolved) []*Problem {
 	if slices.ContainsFunc(old, (*Resolved).Partial) || slices.ContainsFunc(next, (*Resolved).Partial) {
 		return nil
 	}
-	before, after := takersOf(old), takersOf(next)
-	if haveOneWhen(before) && haveOneWhen(after) {
-		forgetWhen(before)
-		forgetWhen(after)
-	}
+	whenCounts := !haveOneWhen(old) || !haveOneWhen(next)
+	before, after := takersOf(old, whenCounts), takersOf(next, whenCounts)
 	c := rekeying{old: before, lost: missing(before, after)}
 	if len(c.lost) == 0 {
 		return nil
@@ -119,12 +116,21 @@ type taker struct {
 	taken []lock
 }
 
-func takersOf(rules []*Resolved) []taker {
+func takersOf(rules []*Resolved, whenCounts bool) []taker {
 	list := make([]taker, len(rules))
 	for i, r := range rules {
-		list[i] = taker{r, r.locks()}
+		list[i] = taker{r, r.anyTime()}
+		if whenCounts {
+			list[i].taken = r.locks()
+		}
 	}
 	return list
+}
+
+// haveOneWhen reports whether all locks of the rules are taken under the same condition.
+func haveOneWhen(rules []*Resolved) bool {
+	all := locksOf(takersOf(rules, true))
+	return !slices.ContainsFunc(all, func(l lock) bool { return l.when != all[0].when })
 }
 
 // takesAny reports whether the rule takes one of the locks.
@@ -138,19 +144,6 @@ func locksOf(list []taker) []lock {
 		all = append(all, t.taken...)
 	}
 	return all
-}
-
-func haveOneWhen(list []taker) bool {
-	all := locksOf(list)
-	return !slices.ContainsFunc(all, func(l lock) bool { return l.when != all[0].when })
-}
-
-func forgetWhen(list []taker) {
-	for _, t := range list {
-		for i := range t.taken {
-			t.taken[i].when = ""
-		}
-	}
 }
 
 // missing are those locks that are not taken there whenever they are taken here.

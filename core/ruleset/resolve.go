@@ -94,9 +94,11 @@ func identityOf(r *Rule) identity {
 
 // resolve makes one rule of the declarations of one identity, and sorts them.
 func (r *resolver) resolve(group []Declared) *Resolved {
-	slices.SortStableFunc(group, byLayer)
-	rule := r.newRule()
-	rule.origin, rule.lowest = group[len(group)-1].Source, group[0].Source.Layer
+	slices.SortStableFunc(group, func(a, b Declared) int { return cmp.Compare(a.Source.Layer, b.Source.Layer) })
+	rule := &Resolved{
+		Rule: r.defaults.Rule, sources: slices.Clone(r.defaults.sources), parts: maps.Clone(r.defaults.parts), broken: r.defaults.broken,
+		origin: group[len(group)-1].Source, lowest: group[0].Source.Layer,
+	}
 	r.applyProfile(rule, group)
 	for i := range group {
 		if i > 0 && group[i].Source.Layer == group[i-1].Source.Layer {
@@ -123,13 +125,6 @@ func (r *resolver) applySettings(rule *Resolved) {
 	if r.settings.DryRun {
 		rule.DryRun = true
 		rule.sources[fieldIndex("dry_run")] = r.settingAt["dry_run"]
-	}
-}
-
-// newRule is a rule with nothing but the defaults.
-func (r *resolver) newRule() *Resolved {
-	return &Resolved{
-		Rule: r.defaults.Rule, sources: slices.Clone(r.defaults.sources), parts: maps.Clone(r.defaults.parts), broken: r.defaults.broken,
 	}
 }
 

@@ -1,7 +1,6 @@
 package ruleset
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -143,6 +142,3 @@ func (s *Set) File() string { return s.orEmpty().file }
 
 // Len is the number of rules.
 func (s *Set) Len() int { return len(s.orEmpty().rules) }
-
-// byLayer orders the declarations of one rule, lowest layer first.
-func byLayer(a, b Declared) int { return cmp.Compare(a.Source.Layer, b.Source.Layer) }

@@ -15,8 +15,8 @@ func stuck(rules []*Resolved, open bool) map[*Resolved]*Problem {
 		for _, l := range r.locks() {
 			k := keyAt{r.Endpoint, l.key}
 			for i, outer := range before[k] {
-				if found[r] == nil {
-					found[r] = r.inside(entered{before[k][:i], outer, l.key, open})
+				if p := r.inside(entered{before[k][:i], outer, l.key, open}); p != nil && found[r] == nil {
+					found[r] = p
 				}
 			}
 			before[k] = append(before[k], r)

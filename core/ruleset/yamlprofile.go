@@ -41,6 +41,9 @@ func (f *fileReader) readProfiles(v value, to *config) bool {
 			all = false
 		case isBlank(name):
 			f.Reportf(p.Key, v.Field, "a profile without a name: write reports: or default:")
+		case !isPrintable(name):
+			f.Reportf(p.Key, v.Field, "%s: write a name of visible characters, such as reports", keyText(name))
+			all = false
 		case seen[name] != nil:
 			f.reportTwice(p.Field, seen[name], p.Key)
 		default:

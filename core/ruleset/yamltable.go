@@ -121,7 +121,7 @@ func (f *fileReader) reportTwice(field string, first, second *yaml.Node) {
 
 // keyText is an unknown key, fit for a message.
 func keyText(key string) string {
-	if key == "" || strings.ContainsAny(key, " \n\t:\"") || len(key) > maxNameLength {
+	if key == "" || strings.ContainsAny(key, " :\"") || !isPrintable(key) || len(key) > maxNameLength {
 		return fmt.Sprintf("%.100q", key)
 	}
 	return key

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/pflag"
-
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
 )
 
 // dump is the command of that name.
@@ -49,7 +47,7 @@ func (d *dump) run(_ context.Context, std streams, args []string) error {
 	}
 	shown := set.Dump()
 	if d.image != nil {
-		if shown.Rules, err = overlay.All(set, d.image.Methods()); err != nil {
+		if shown.Rules, err = d.image.All(set); err != nil {
 			return err
 		}
 	}

@@ -139,9 +139,7 @@ func (k *key) ask(ctx context.Context, std streams, file []string, request strin
 	p := &simulate.Program{Set: set, Routes: k.routes, Image: k.image, Variables: variables}
 	method, target, isHTTP := strings.Cut(request, " ")
 	switch {
-	case isHTTP && method != strings.ToUpper(method):
-		return nil, usagef("%q is no method: methods are in capitals, such as 'POST /orders/42/pay'", method)
-	case isHTTP:
+	case isHTTP && method == strings.ToUpper(method):
 		answers, err := p.HTTP(ctx, method, strings.TrimSpace(target), header, body)
 		return answers, explain(err, k.routes == nil, "; path parameters below a wildcard need --routes")
 	case strings.Count(request, "/") == 2 && strings.HasPrefix(request, "/"):
@@ -149,6 +147,8 @@ func (k *key) ask(ctx context.Context, std streams, file []string, request strin
 		return answers, explain(err, k.image == nil, "; req needs --descriptors")
 	case len(set.Lookup(ruleset.Func(request))) > 0:
 		return p.Function(request)
+	case isHTTP:
+		return nil, usagef("%q is no method: methods are in capitals, such as 'POST /orders/42/pay'", method)
 	default:
 		return nil, usagef("%q is no request: %s", request, meant(set, request))
 	}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
@@ -31,9 +29,7 @@ do not hear the client's messages. Who waits at the moment is seen, and nobody e
 Exit code 1 if there are warnings. A program has the same from Client.Wire of package
 core, also with a name mapper.
 
-The URL is one of go-redis: for a Sentinel with master_name, for a Cluster with --cluster
-and, if one address is not enough, addr. - reads it from the standard input, so
-that a password is not in the list of processes.
+` + urlText + `
 
 Examples:
   interlock wire --redis redis://localhost:6379/2 --prefix shop:
@@ -57,31 +53,18 @@ func (w *wire) run(ctx context.Context, std streams, _ []string) error {
 	if err != nil {
 		return err
 	}
-	rdb, err := w.connect(std.in)
-	if err != nil {
-		return err
-	}
-	defer rdb.Close()
-	found, err := w.ask(ctx, rdb, mode)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(std.out, found)
-	for _, text := range found.Warnings {
-		fmt.Fprintln(std.out, "warning:", text)
-	}
-	if len(found.Warnings) > 0 {
-		return errProblems
-	}
-	return nil
-}
-
-// ask has a client like the program's find out.
-func (w *wire) ask(ctx context.Context, rdb redis.UniversalClient, mode core.PubSub) (core.Wire, error) {
-	locks, err := core.New(rdb, core.WithPrefix(w.prefix), core.WithPubSub(mode))
-	if err != nil {
-		return core.Wire{}, err
-	}
-	found, err := locks.Wire(ctx)
-	return found, errors.Join(err, locks.Close(ctx))
+	return w.locks(ctx, std.in, func(locks *core.Client) error {
+		found, err := locks.Wire(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(std.out, found)
+		for _, text := range found.Warnings {
+			fmt.Fprintln(std.out, "warning:", text)
+		}
+		if len(found.Warnings) > 0 {
+			return errProblems
+		}
+		return nil
+	}, core.WithPrefix(w.prefix), core.WithPubSub(mode))
 }

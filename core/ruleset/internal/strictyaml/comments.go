@@ -23,7 +23,8 @@ const maxComments = 1000
 
 // findComments finds the comments that begin with #{ at a node and in it; next is the
 // line in which the document goes on. The parser says which comments there are, and
-// beside which node, but not where.
+// beside which node, but not where. Those behind a directive or the end of the document are
+// beside none, and are not found.
 func (d *Doc) findComments(n *yaml.Node, next int) {
 	last := max(next-1, n.Line)
 	d.locate(n.HeadComment, n.Line, -1, nil)
@@ -107,12 +108,28 @@ func (d *Doc) isSwallowed(v Value) bool {
 	}
 	found := false
 	for _, c := range d.comments {
-		if c.behind != nil && (c.behind == v.Node || c.behind == v.Key) {
+		if c.belongsTo(v) {
 			d.reportComment(c, v)
 			found = true
 		}
 	}
 	return found
+}
+
+// belongsTo reports whether the comment stands beside a value, or in the next line as if it
+// were the rest of it.
+func (c *comment) belongsTo(v Value) bool {
+	n := v.Node
+	switch {
+	case c.behind != nil:
+		return c.behind == n || c.behind == v.Key
+	case n.Kind != yaml.ScalarNode || c.line != n.Line+1 || v.Flow:
+		return false
+	case v.Key != nil:
+		return c.column > v.Key.Column
+	default:
+		return c.column >= n.Column
+	}
 }
 
 // isTexts reports a text, or a list of texts.
@@ -149,6 +166,8 @@ func (d *Doc) reportComment(c *comment, v Value) {
 		message += after(quoteTemplates("- "+text, false))
 	case isEmpty(n), isPlain && n.Line == c.line && strings.HasSuffix(before, n.Value):
 		message += after(quoteTemplates(d.line(c.line), v.Flow))
+	case before == "" && c.behind == nil:
+		message = commentOrText + after(quoteTemplates(d.line(n.Line)+" "+text, false))
 	case isPlain && n.Line == c.line && v.Key == nil:
 		message = commentOrText + after(quoteTemplates(d.line(c.line), v.Flow))
 	case isPlain && !strings.HasSuffix(before, lastWord(n.Value)):

@@ -119,14 +119,14 @@ func (d *Doc) isCurly(v Value) bool {
 	}
 	line := d.line(n.Line)
 	if isQuoted {
-		line = ""
+		before, _ := d.cut(n.Line, n.Column)
+		line = before + n.Value
 	}
 	d.Reportf(n, v.Field, "%s", curlyMessage(n.Value, line))
 	return true
 }
 
-// curlyMessage is about a text that begins with a curly quote, in a line, or in one of which
-// nothing is shown.
+// curlyMessage is about a text that begins with a curly quote, in a line.
 func curlyMessage(text, line string) string {
 	_, size := utf8.DecodeRuneInString(text)
 	straight := strings.TrimSpace(curlyText.ReplaceAllStringFunc(line, func(found string) string {

@@ -66,7 +66,7 @@ var readings = map[string]struct {
 			"a: b\n  c":             "1:4: a: goes on in the next line: write one line; check its quotes and the indentation of the next",
 			"a: \"b\n  c\"":         "1:4: a: goes on in the next line: write one line; check its quotes and the indentation of the next",
 			"a: 'b\n  c'":           "1:4: a: goes on in the next line: write one line; check its quotes and the indentation of the next",
-			"a: '“b”'":              "1:4: a: “ is part of the text, and no quote to YAML: write straight quotes",
+			"a: '“b”'":              "1:4: a: “ is part of the text, and no quote to YAML: write straight quotes: a: \"b\"",
 			"a: |\n  b\n":           `1:4: a: the text ends with a line break, which | adds: write it behind the colon, in quotes: "b"`,
 			"a: >+\n  b \"c\"\n":    `1:4: a: the text ends with a line break, which >+ adds: write it behind the colon, in quotes: 'b "c"'`,
 			"a: |-\n  b\n  c":       `1:4: a: "b\nc" has line breaks or control characters: write one line without them`,

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/protorules"
@@ -14,7 +14,7 @@ import (
 // Against says what is different from the rules in force: as notes; what takes a lock
 // away as warnings; and what a reload would refuse as errors.
 func Against(old *ruleset.Set, in *Inputs) []report.Finding {
-	c := comparison{in: in, old: old, lost: map[identity][]ruleset.Unlocking{}, takers: map[identity]bool{}}
+	c := comparison{in: in, old: old, unlocks: map[identity]bool{}}
 	c.unlock()
 	for _, change := range ruleset.Diff(old, in.Set) {
 		c.add(&change)
@@ -34,8 +34,7 @@ type comparison struct {
 	old   *ruleset.Set
 	found findings
 
-	lost   map[identity][]ruleset.Unlocking // the locks that are taken away, by the rules that had them
-	takers map[identity]bool                // the rules that take them away
+	unlocks map[identity]bool // the rules that had the locks which are taken away, or that take them away
 }
 
 // identity is what a rule has in both sets, and laid over others.
@@ -68,19 +67,18 @@ func (c *comparison) unlock() {
 }
 
 func (c *comparison) note(u ruleset.Unlocking) {
-	if u.Old != nil {
-		c.lost[identityOf(u.Old)] = append(c.lost[identityOf(u.Old)], u)
-	}
-	if u.New != nil {
-		c.takers[identityOf(u.New)] = true
+	for _, r := range []*ruleset.Resolved{u.Old, u.New} {
+		if r != nil {
+			c.unlocks[identityOf(r)] = true
+		}
 	}
 }
 
 // methods reports what only those see who know the options, too.
 func (c *comparison) methods() {
 	for _, m := range c.in.Image.Methods() {
-		before, err := overlay.At(c.old, m)
-		after, err2 := overlay.At(c.in.Set, m)
+		before, err := image.Overlay(c.old, m)
+		after, err2 := image.Overlay(c.in.Set, m)
 		if err != nil || err2 != nil {
 			continue // Run reports it
 		}
@@ -92,45 +90,29 @@ func (c *comparison) methods() {
 
 func (c *comparison) add(change *ruleset.Change) {
 	p := &ruleset.Problem{Rule: change.Rule, Endpoint: change.Endpoint, Field: change.Field, Source: change.NewSource}
+	before, after := change.OldRule, change.NewRule
+	unlocks := c.unlocks[identity{change.Endpoint, change.Rule}]
 	switch change.Kind {
 	case ruleset.ChangeAdded:
-		after := change.NewRule
-		unlocks := c.takers[identityOf(after)]
 		p.Message = "added"
-		if unlocks {
-			p.Message += c.runs(after.Endpoint)
-		}
-		c.report(change, p, unlocks)
+		unlocks = unlocks && !locks(after)
 	case ruleset.ChangeRemoved:
 		p.Message = fmt.Sprintf("removed (%s)", change.OldSource)
-		advice, unlocks := c.removal(change.OldRule)
-		if !change.Rekeys { // then another lock takes its place
-			p.Message += advice
-		}
-		c.report(change, p, unlocks)
+		unlocks = unlocks && locks(before)
 	case ruleset.ChangeField:
-		c.field(change, p)
-	}
-}
-
-// field reports a field that changed. Of a rule that has no lock on purpose no other
-// field counts.
-func (c *comparison) field(change *ruleset.Change, p *ruleset.Problem) {
-	before, after := change.OldRule, change.NewRule
-	if after != nil {
-		if after.None && change.Field != "none" {
-			return
+		if after != nil {
+			if after.None && change.Field != "none" {
+				return // of a rule that has no lock on purpose nothing else counts
+			}
+			p.Source = after.Problem(change.Field, "").Source
 		}
-		p.Source = after.Problem(change.Field, "").Source
-	} else if c.in.File != nil {
-		p.Source = c.in.File.Settings[change.Field] // none if it is gone
+		p.Message = fmt.Sprintf("changed from %s to %s", change.Was(), cmp.Or(change.New, "not set"))
+		unlocks = unlocks && slices.Contains([]string{"disabled", "dry_run", "none"}, change.Field) && !locks(after)
 	}
-	p.Message = fmt.Sprintf("changed from %s to %s", change.Was(), cmp.Or(change.New, "not set"))
-	off := after != nil && slices.Contains([]string{"disabled", "dry_run", "none"}, change.Field) && !locks(after) && c.loses(before)
-	if off {
-		p.Message += c.runs(after.Endpoint)
+	if unlocks && !change.Rekeys { // else another lock takes its place
+		p.Message += c.runs(change)
 	}
-	c.report(change, p, off)
+	c.report(change, p, unlocks)
 }
 
 // report notes a change. What the reload refuses an error says, so that the field
@@ -152,41 +134,25 @@ func (c *comparison) report(change *ruleset.Change, p *ruleset.Problem, unlocks 
 	c.found.add(severity, p)
 }
 
-// runs says how the handler of an endpoint runs that has lost a lock.
-func (c *comparison) runs(e ruleset.Endpoint) string {
-	if anyLocks(c.at(c.in.Set, e)) {
-		return ": the handler runs without this lock"
+// runs says how the handler of an endpoint runs that has lost a lock, and what to write if that
+// is meant.
+func (c *comparison) runs(change *ruleset.Change) string {
+	after := c.at(c.in.Set, change.Endpoint)
+	text, advice := ": the endpoint runs unlocked", ": write none: true or disabled: true if that is meant"
+	switch t := change.Endpoint.Transport; {
+	case slices.ContainsFunc(after, locks):
+		text, advice = ": the handler runs without this lock", ": write disabled: true if that is meant"
+	case len(after) > 0: // by a rule that says so
+		return text
+	case t == ruleset.TransportFunc:
+		text = ": the function runs unlocked, unless the program has a rule for it"
+	case t == ruleset.TransportGRPC && c.in.Image == nil:
+		text += ", unless its .proto has a rule (--descriptors tells)"
 	}
-	return ": the endpoint runs unlocked"
-}
-
-// loses reports whether the calls of an old rule take its lock no more. Calls for which a rule
-// nearer to them says so are that rule's.
-func (c *comparison) loses(before *ruleset.Resolved) bool {
-	after := c.at(c.in.Set, before.Endpoint)
-	return slices.ContainsFunc(c.lost[identityOf(before)], func(u ruleset.Unlocking) bool {
-		here := func(r *ruleset.Resolved) bool { return identityOf(r) == identityOf(u.New) }
-		return u.New == nil || slices.ContainsFunc(after, here)
-	})
-}
-
-// removal says what it means that a rule is gone, and whether a lock is gone with it.
-func (c *comparison) removal(gone *ruleset.Resolved) (advice string, unlocks bool) {
-	after := c.at(c.in.Set, gone.Endpoint)
-	switch {
-	case !c.loses(gone):
-		return "", false
-	case anyLocks(after):
-		return ": the handler runs without this lock: write disabled: true if that is meant", true
-	case len(after) > 0:
-		return ": the endpoint runs unlocked", true // by a rule that says so
-	case gone.Endpoint.Transport == ruleset.TransportHTTP || c.in.Image != nil && gone.Endpoint.Transport == ruleset.TransportGRPC:
-		return ": the endpoint runs unlocked: write none: true or disabled: true if that is meant", true
-	case gone.Endpoint.Transport == ruleset.TransportGRPC:
-		return ": the endpoint runs unlocked, unless its .proto has a rule (--descriptors tells): write none: true or disabled: true if that is meant", true
-	default:
-		return ": the function runs unlocked, unless the program has a rule for it: write none: true or disabled: true if that is meant", true
+	if change.Kind != ruleset.ChangeRemoved {
+		return text
 	}
+	return text + advice
 }
 
 // at are the rules that an endpoint has by a set and by its options.
@@ -199,10 +165,8 @@ func (c *comparison) at(set *ruleset.Set, e ruleset.Endpoint) []*ruleset.Resolve
 	if !known {
 		m = protorules.Method{FullMethod: e.Path}
 	}
-	if laid, err := overlay.At(set, m); err == nil {
+	if laid, err := image.Overlay(set, m); err == nil {
 		return laid
 	}
 	return own // Run reports it
 }
-
-func anyLocks(rules []*ruleset.Resolved) bool { return slices.ContainsFunc(rules, locks) }

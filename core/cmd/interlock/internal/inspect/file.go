@@ -25,7 +25,7 @@ func (i *inspector) file() {
 
 // switches warns of settings that are for a while only.
 func (i *inspector) switches() {
-	s := i.in.Set.Settings()
+	s, at := i.in.Set.Settings(), i.in.Set.Dump().SettingSources
 	for _, setting := range []struct {
 		name, meaning string
 		on            bool
@@ -36,7 +36,7 @@ func (i *inspector) switches() {
 	} {
 		if setting.on {
 			i.findings.add(report.Warning, &ruleset.Problem{
-				Field: setting.name, Source: i.in.File.Settings[setting.name],
+				Field: setting.name, Source: at[setting.name],
 				Message: setting.meaning,
 			})
 		}

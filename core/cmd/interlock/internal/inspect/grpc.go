@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/report"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/protorules"
@@ -22,7 +21,11 @@ import (
 // they are known, else by themselves.
 func (i *inspector) grpc() {
 	if i.in.Image != nil {
-		i.methodsOf(i.in.Image)
+		for _, m := range i.in.Image.Methods() {
+			i.method(ruleset.GRPC(m.FullMethod), m)
+		}
+		judge := i.in.Image.Judge()
+		judge.Judge(&i.findings.Report, i.in.Set)
 		return
 	}
 	for _, rules := range byEndpoint(i.in.Set, ruleset.TransportGRPC) {
@@ -30,15 +33,6 @@ func (i *inspector) grpc() {
 			i.judge(grpcSite(rules[0].Endpoint, nil, rules))
 		}
 	}
-}
-
-// methodsOf judges the rules of all methods.
-func (i *inspector) methodsOf(all *image.Image) {
-	for _, m := range all.Methods() {
-		i.method(ruleset.GRPC(m.FullMethod), m)
-	}
-	judge := all.Judge()
-	judge.Judge(&i.findings.Report, i.in.Set)
 }
 
 // whole leaves out the rules whose keys are elsewhere.
@@ -72,19 +66,11 @@ func (i *inspector) method(e ruleset.Endpoint, m protorules.Method) {
 	}
 }
 
-// mixedKinds reports rules of methods that take one key as locks of different kinds, as the
-// guard of the program does. What a rule file says by itself was judged when it was loaded.
-func (i *inspector) mixedKinds() {
-	for _, p := range ruleset.MixedKinds(i.methods) {
-		i.findings.add(report.Error, p)
-	}
-}
-
 // laidOver are the rules of a method over its options. Without options a key may be
 // in Go, of which nothing is known here.
 func (i *inspector) laidOver(e ruleset.Endpoint, m protorules.Method) ([]*ruleset.Resolved, error) {
 	if image.HasOptions(m) {
-		return overlay.At(i.in.Set, m)
+		return image.Overlay(i.in.Set, m)
 	}
 	return i.whole(i.in.Set.Match(e), "the .proto or in the program"), nil
 }

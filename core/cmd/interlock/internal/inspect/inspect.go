@@ -44,7 +44,9 @@ func Run(in *Inputs) Result {
 	i := &inspector{in: in, orders: newOrders()}
 	i.http()
 	i.grpc()
-	i.mixedKinds()
+	for _, p := range ruleset.MixedKinds(i.methods) { // those of the file were judged when it was loaded
+		i.findings.add(report.Error, p)
+	}
 	i.functions()
 	i.orders.judge(&i.findings)
 	i.file()

@@ -44,8 +44,14 @@ func Load(path string) (*Table, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	err = d.Decode(t)
-	if err == nil && d.More() {
+	switch {
+	case err != nil:
+	case d.More():
 		err = errors.New("there is more after the first value")
+	case t.Routes == nil:
+		err = errors.New(`there are no "routes"`)
+	default:
+		_, _, err = t.At(httpvars.Config{}, nil) // the names of variables
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is no routes file, as Guard.WriteRoutes of ginlock writes it: %w", path, err)

@@ -20,10 +20,9 @@ type File struct {
 	Name string // as in messages
 	Text []byte
 
-	Settings map[string]ruleset.Source // the places of what stands at the top, such as dry_run
-	Profiles []Word                    // the names of profiles; default, which needs no use, is none
-	Uses     []Word                    // the profiles that rules name, of all services
-	Services []Word                    // the services that rules name
+	Profiles []Word // the names of profiles; default, which needs no use, is none
+	Uses     []Word // the profiles that rules name, of all services
+	Services []Word // the services that rules name
 }
 
 // Word is a name in a file.
@@ -45,20 +44,23 @@ func Texts(words []Word) []string {
 	return list
 }
 
-// Read reads a file, or stdin as [Stdin]. The error is that of reading.
+// Read reads a file, or stdin as [Stdin]: of one that is too large for the loader as much as
+// it refuses. The error is that of reading.
 func Read(path string, stdin io.Reader) (*File, error) {
-	if path == Stdin {
-		text, err := io.ReadAll(stdin)
+	name := "stdin"
+	if path != Stdin {
+		file, err := os.Open(path)
 		if err != nil {
 			return nil, err
 		}
-		return Parse("stdin", text), nil
+		defer file.Close()
+		name, stdin = path, file
 	}
-	text, err := os.ReadFile(path)
+	text, err := io.ReadAll(io.LimitReader(stdin, ruleset.MaxFileSize+1))
 	if err != nil {
 		return nil, err
 	}
-	return Parse(path, text), nil
+	return Parse(name, text), nil
 }
 
 // content is what is read of a file, each name with its place.
@@ -68,17 +70,14 @@ type content struct {
 		Profile  yaml.Node
 		Services []yaml.Node
 	}
-	Settings map[string]yaml.Node `yaml:",inline"`
 }
 
-// Parse reads a text. What is wrong with it is for [ruleset.Load] to say.
+// Parse reads a text. What is wrong with it is for [ruleset.Load] to say, names that come
+// twice included: looking for those takes the parser hours in a large file.
 func Parse(name string, text []byte) *File {
-	f := &File{Name: name, Text: text, Settings: map[string]ruleset.Source{}}
+	f := &File{Name: name, Text: text}
 	var c content
-	yaml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &c) //nolint:errcheck // the loader reports it
-	for key, value := range c.Settings {
-		f.Settings[key] = f.at(&value)
-	}
+	yaml.Load(bytes.TrimPrefix(text, []byte("\ufeff")), &c, yaml.WithUniqueKeys(false)) //nolint:errcheck // see above
 	if c.Profiles.Kind == yaml.MappingNode {
 		for i := 0; i < len(c.Profiles.Content); i += 2 {
 			if name := f.word(c.Profiles.Content[i]); name.Text != "default" {
@@ -97,8 +96,6 @@ func Parse(name string, text []byte) *File {
 	return f
 }
 
-func (f *File) word(n *yaml.Node) Word { return Word{n.Value, f.at(n)} }
-
-func (f *File) at(n *yaml.Node) ruleset.Source {
-	return ruleset.Source{Layer: ruleset.LayerYAML, File: f.Name, Line: n.Line, Column: n.Column}
+func (f *File) word(n *yaml.Node) Word {
+	return Word{n.Value, ruleset.Source{Layer: ruleset.LayerYAML, File: f.Name, Line: n.Line, Column: n.Column}}
 }

@@ -32,9 +32,6 @@ func TestParse(t *testing.T) {
 		return ruleset.Source{Layer: ruleset.LayerYAML, File: "locks.yaml", Line: line, Column: column}
 	}
 	f := rulefile.Parse("locks.yaml", []byte("\ufeff"+text))
-	if got := f.Settings["dry_run"]; got != at(1, 10) {
-		t.Errorf("dry_run: got %v", got)
-	}
 	for _, c := range []struct {
 		name      string
 		got, want []rulefile.Word
@@ -48,6 +45,16 @@ func TestParse(t *testing.T) {
 		}
 	}
 	if got := rulefile.Texts(f.Services); !slices.Equal(got, []string{"shop", "mail"}) {
+		t.Errorf("got the services %q", got)
+	}
+}
+
+// TestParse_OfNamesThatComeTwice: the loader reports them, and the rest is there all the same.
+func TestParse_OfNamesThatComeTwice(t *testing.T) {
+	t.Parallel()
+	text := "rules:\n  - services: [shop]\n    key: a\n" + strings.Repeat("    key: b\n", 50_000) + "  - {profile: a, services: [mail], services: [post]}\n"
+	f := rulefile.Parse("locks.yaml", []byte(text))
+	if got := rulefile.Texts(f.Services); !slices.Contains(got, "shop") || !slices.Contains(got, "mail") && !slices.Contains(got, "post") {
 		t.Errorf("got the services %q", got)
 	}
 }
@@ -80,6 +87,15 @@ func TestRead(t *testing.T) {
 		if f.Name != c.name || string(f.Text) != text || f.Uses[0].At.File != c.name {
 			t.Errorf("%s: got %+v", c.path, f)
 		}
+	}
+}
+
+// TestRead_OfAnEndlessFile reads no more than the loader refuses.
+func TestRead_OfAnEndlessFile(t *testing.T) {
+	t.Parallel()
+	f, err := rulefile.Read(rulefile.Stdin, strings.NewReader(strings.Repeat("#", 2*ruleset.MaxFileSize)))
+	if err != nil || len(f.Text) != ruleset.MaxFileSize+1 {
+		t.Errorf("got %d bytes, error %v, want one more than %d", len(f.Text), err, ruleset.MaxFileSize)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/overlay"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/protorules"
 	"github.com/interlock-go/interlock/keyexpr/protovars"
@@ -37,7 +36,7 @@ func (p *Program) GRPC(fullMethod string, metadata map[string][]string, message 
 			return nil, err
 		}
 	}
-	rules, err := overlay.At(p.Set, m)
+	rules, err := image.Overlay(p.Set, m)
 	if err != nil {
 		return nil, err
 	}

@@ -1,17 +1,15 @@
-// Package overlay lays rule files over the options of .proto files.
-package overlay
+package image
 
 import (
 	"errors"
 
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/image"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// At are the rules of a method, wildcards of the set included where nothing names
-// the method. The error is a [*ruleset.InvalidError] with every problem.
-func At(set *ruleset.Set, m protorules.Method) ([]*ruleset.Resolved, error) {
+// Overlay lays the rules of a set over the options of a method, wildcards included where nothing
+// names the method. The error is a [*ruleset.InvalidError] with every problem.
+func Overlay(set *ruleset.Set, m protorules.Method) ([]*ruleset.Resolved, error) {
 	if err := ruleset.Invalid(m.Problems...); err != nil {
 		return nil, err
 	}
@@ -20,15 +18,15 @@ func At(set *ruleset.Set, m protorules.Method) ([]*ruleset.Resolved, error) {
 
 // All are the rules of a set in their order, where a method has options with those
 // under them, and then those of the methods that the set says nothing of.
-func All(set *ruleset.Set, methods []protorules.Method) ([]*ruleset.Resolved, error) {
+func (i *Image) All(set *ruleset.Set) ([]*ruleset.Resolved, error) {
 	laid := map[ruleset.Endpoint][]*ruleset.Resolved{} // over the options
 	var problems []*ruleset.Problem
 	var order []*ruleset.Resolved // of them
-	for _, m := range methods {
-		if !image.HasOptions(m) {
+	for _, m := range i.methods {
+		if !HasOptions(m) {
 			continue
 		}
-		rules, err := At(set, m)
+		rules, err := Overlay(set, m)
 		if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
 			problems = append(problems, invalid.Problems...)
 		}
