@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -38,12 +39,23 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// line is the line of the template with the problem. What a terminal would take for a
+// command, or would not show, is one visible character, so that the caret stays in place.
 func (e *Error) line() string {
 	lines := strings.Split(e.Template, "\n")
 	if e.Line < 1 || e.Line > len(lines) {
 		return ""
 	}
-	return strings.ReplaceAll(lines[e.Line-1], "\t", " ")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsPrint(r):
+			return r
+		case r == '\t':
+			return ' '
+		default:
+			return unicode.ReplacementChar
+		}
+	}, lines[e.Line-1])
 }
 
 // at returns the problem at a byte offset of the source.

@@ -289,3 +289,19 @@ func TestSchema_WithAnotherType(t *testing.T) {
 		t.Error("no type is no error")
 	}
 }
+
+// The picture of a template commands no terminal, and its caret is where it belongs.
+func TestError_PictureShowsWhatIsNotVisible(t *testing.T) {
+	t.Parallel()
+	for template, want := range map[string]string{
+		"a\x1b[31m#{kez}":    "\n  | a\ufffd[31m#{kez}\n  |         ^",
+		"\u202e#{kez}":       "\n  | \ufffd#{kez}\n  |    ^",
+		"a\t#{kez}":          "\n  | a #{kez}\n  |     ^",
+		"straße\u00a0#{kez}": "\n  | straße\ufffd#{kez}\n  |          ^",
+	} {
+		_, err := keyexpr.Compile(template, requestSchema(t))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %q, want %q in it", template, err, want)
+		}
+	}
+}
