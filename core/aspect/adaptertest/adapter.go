@@ -40,12 +40,19 @@ type Responder interface {
 	Response() string
 }
 
+// Describer may be implemented by an [Adapter] whose endpoints may be described with rules
+// in the description, such as the options of a .proto file.
+type Describer interface {
+	Describes() bool
+}
+
 // Program is what an adapter has to serve.
 type Program struct {
-	Locks    *core.Client
-	InCode   []ruleset.Rule   // the rules that are put on the endpoint in Go, or
-	Set      ruleset.Provider // those that name it; nil without
-	Observer any              // nil without
+	Locks     *core.Client
+	InCode    []ruleset.Rule   // the rules that are put on the endpoint in Go
+	Described []ruleset.Rule   // those of its description; nil without a [Describer]
+	Set       ruleset.Provider // those that name it; nil without
+	Observer  any              // nil without
 
 	// Pay is the handler: it answers with the text, or fails.
 	Pay func(ctx context.Context, id string) (string, error)
@@ -78,7 +85,7 @@ type Answer struct {
 	Code  int           // if not: the status
 	Text  string        // what the handler has answered
 	Cause string        // the type or reason by which a client tells causes apart
-	Retry time.Duration // the hint when to try again, 0 without
+	Retry time.Duration // the hint when to try again, 0 unless it is there in each form that the transport has
 	Lock  string        // "skipped", "null", "unlocked", or ""
 	Token string        // the fencing token, "" without
 	All   string        // everything there is to read, headers included
