@@ -120,7 +120,7 @@ func (g *Guard) Middleware(next http.Handler) http.Handler {
 func (g *Guard) warnTooEarly(route ruleset.Endpoint) {
 	if entry := g.rules.At(route); entry != nil {
 		entry.Once(func() {
-			g.aspect.Warn(&ruleset.Problem{Endpoint: route, Message: "Middleware saw a request before its router had matched it, and took no lock: " +
+			g.aspect.Warn(&ruleset.Problem{Endpoint: route, Message: "Middleware saw a request before its router had matched it, and took no lock there: " +
 				"put it around the handler, as Handle does and chi's With, not around the router"})
 		})
 	}

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bench is a guard over an embedded Redis.
 type bench struct {
 	redis *redistest.Server
+	locks *core.Client
 	guard *httplock.Guard
 	mux   *http.ServeMux
 }
@@ -43,7 +44,19 @@ func newBench(t *testing.T, opts ...httplock.Option) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{srv, guard, http.NewServeMux()}
+	return &bench{srv, locks, guard, http.NewServeMux()}
+}
+
+// until waits for something that is certain to come, as long as the tests may take.
+func until(t *testing.T, is func() bool) {
+	t.Helper()
+	for !is() {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("it did not come to that")
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // do serves a request to a handler, "POST /orders/42/pay" by default.

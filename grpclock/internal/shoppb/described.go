@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/lockpb"
 )
 
@@ -23,7 +25,7 @@ func Described(tb testing.TB, method string, rules ...ruleset.Rule) *protoregist
 	for _, m := range raw.GetService()[0].GetMethod() {
 		if m.GetName() == method {
 			m.Options = &descriptorpb.MethodOptions{}
-			proto.SetExtension(m.Options, lockpb.E_Lock, optionsOf(tb, rules))
+			proto.SetExtension(m.GetOptions(), lockpb.E_Lock, optionsOf(tb, rules))
 		}
 	}
 	file, err := protodesc.NewFile(raw, protoregistry.GlobalFiles)
@@ -52,28 +54,30 @@ func optionsOf(tb testing.TB, rules []ruleset.Rule) []*lockpb.Lock {
 
 // optionOf is a rule as the text of an option.
 func optionOf(r *ruleset.Rule) string {
-	text := fmt.Sprintf("key: %q", r.Key)
-	for field, value := range map[string]string{
-		"on_busy": string(r.OnBusy), "on_backend": string(r.OnBackend), "on_key": string(r.OnKey), "on_overload": string(r.OnOverload),
-	} {
+	var text strings.Builder
+	for field, value := range map[string]string{"key": r.Key, "fallback": r.Fallback, "wait_time": wordOf(r.WaitTime), "debounce": wordOf(r.Debounce)} {
 		if value != "" {
-			text += fmt.Sprintf(" %s: STRATEGY_%s", field, strings.ToUpper(value))
+			fmt.Fprintf(&text, "%s: %q ", field, value)
 		}
 	}
-	switch {
-	case r.WaitTime == ruleset.NoWait:
-		text += ` wait_time: "none"`
-	case r.WaitTime > 0:
-		text += fmt.Sprintf(" wait_time: %q", r.WaitTime)
-	}
-	if r.Debounce > 0 {
-		text += fmt.Sprintf(" debounce: %q", r.Debounce)
+	for field, s := range map[string]failpolicy.Strategy{"busy": r.OnBusy, "backend": r.OnBackend, "key": r.OnKey, "overload": r.OnOverload} {
+		if s != "" {
+			fmt.Fprintf(&text, "on_%s: STRATEGY_%s ", field, strings.ToUpper(string(s)))
+		}
 	}
 	if r.MaxWaiters > 0 {
-		text += fmt.Sprintf(" max_waiters: %d", r.MaxWaiters)
+		fmt.Fprintf(&text, "max_waiters: %d", r.MaxWaiters)
 	}
-	if r.Fallback != "" {
-		text += fmt.Sprintf(" fallback: %q", r.Fallback)
+	return text.String()
+}
+
+func wordOf(d time.Duration) string {
+	switch {
+	case d == ruleset.NoWait:
+		return "none"
+	case d > 0:
+		return d.String()
+	default:
+		return ""
 	}
-	return text
 }
