@@ -36,7 +36,7 @@ type program struct{ method string }
 
 func (p program) Endpoint() ruleset.Endpoint { return ruleset.GRPC(path(p.method)) }
 func (p program) Streams() bool              { return p.method != "Pay" }
-func (program) Describes() bool              { return true }
+func (program) Declares() bool               { return true }
 func (program) ID() string                   { return "req.order_id" }
 func (program) Tenant() string               { return `metadata["x-tenant"]` }
 func (program) Code(s failpolicy.Status) int { return int(s.GRPC) }
@@ -65,14 +65,14 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 			return stream.SendMsg(reply(text))
 		}),
 	}
-	if len(what.Described) > 0 {
-		opts = append(opts, grpclock.WithDescriptors(shoppb.Described(tb, p.method, what.Described...)))
+	if len(what.Declared) > 0 {
+		opts = append(opts, grpclock.WithDescriptors(shoppb.Described(tb, p.method, what.Declared...)))
 	}
 	for _, r := range what.InCode {
 		r.Endpoint = p.Endpoint()
 		opts = append(opts, grpclock.WithRules(r))
 	}
-	if what.Set != nil {
+	if len(what.InCode) == 0 {
 		opts = append(opts, grpclock.WithSet(what.Set))
 	}
 	if what.Observer != nil {

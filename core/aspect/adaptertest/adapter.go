@@ -40,19 +40,20 @@ type Responder interface {
 	Response() string
 }
 
-// Describer may be implemented by an [Adapter] whose endpoints may be described with rules
-// in the description, such as the options of a .proto file.
-type Describer interface {
-	Describes() bool
+// Declarer may be implemented by an [Adapter] whose endpoints may have rules by themselves,
+// over which those of a set are laid: the options of a .proto file, or rules that are put
+// on an endpoint in Go.
+type Declarer interface {
+	Declares() bool
 }
 
 // Program is what an adapter has to serve.
 type Program struct {
-	Locks     *core.Client
-	InCode    []ruleset.Rule   // the rules that are put on the endpoint in Go
-	Described []ruleset.Rule   // those of its description; nil without a [Describer]
-	Set       ruleset.Provider // those that name it; nil without
-	Observer  any              // nil without
+	Locks    *core.Client
+	InCode   []ruleset.Rule   // the rules that are put on the endpoint in Go
+	Declared []ruleset.Rule   // those over which Set is laid; nil without a [Declarer]
+	Set      ruleset.Provider // has those that name it; it is empty where InCode has any
+	Observer any              // nil without
 
 	// Pay is the handler: it answers with the text, or fails.
 	Pay func(ctx context.Context, id string) (string, error)

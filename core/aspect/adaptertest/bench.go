@@ -54,8 +54,8 @@ func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 		}
 	})
 	b.program = Program{
-		Locks: locks,
-		Pay:   func(context.Context, string) (string, error) { return "paid", nil },
+		Locks: locks, Set: b.newSet(nil),
+		Pay: func(context.Context, string) (string, error) { return "paid", nil },
 		Queue: func(ctx context.Context, _ string) (string, error) {
 			b.queued.Add(1)
 			o, _ := aspect.OutcomeFrom(ctx)
@@ -86,12 +86,17 @@ func (b *bench) handler(pay func(ctx context.Context) (string, error)) {
 // under serves the program under a set of rules in Go.
 func (b *bench) under(rules ...ruleset.Rule) {
 	b.t.Helper()
-	set, err := ruleset.NewSet(rules)
+	b.program.Set = b.newSet(rules)
+	b.start()
+}
+
+func (b *bench) newSet(rules []ruleset.Rule, opts ...ruleset.Option) *ruleset.Set {
+	b.t.Helper()
+	set, err := ruleset.NewSet(rules, opts...)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.program.Set = set
-	b.start()
+	return set
 }
 
 // start serves the program, and wants its rules to be right.

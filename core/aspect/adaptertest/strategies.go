@@ -87,25 +87,30 @@ func layers() []layer {
 	}
 }
 
-// described are the layers of endpoints that have a description.
-func described() []layer {
+// declared are the layers of endpoints that have rules by themselves.
+func declared() []layer {
 	return []layer{
-		{"description", func(b *bench, rule, answers ruleset.Rule) {
-			b.program.Described = []ruleset.Rule{with(rule, answers)}
+		{"declared", func(b *bench, rule, answers ruleset.Rule) {
+			b.program.Declared = []ruleset.Rule{with(rule, answers)}
 		}},
-		{"file over description", func(b *bench, rule, answers ruleset.Rule) {
-			b.program.Described = []ruleset.Rule{rule}
-			b.program.Set = b.load(with(ruleset.Rule{Endpoint: rule.Endpoint}, answers))
+		{"file over declared", func(b *bench, rule, answers ruleset.Rule) {
+			b.program.Declared = []ruleset.Rule{rule}
+			b.program.Set = b.load(with(ruleset.Rule{Endpoint: rule.Endpoint, Key: rule.Key}, answers))
 		}},
 	}
 }
 
 // layersOf are the places that there are for rules of an adapter.
 func layersOf(a Adapter) []layer {
-	if d, ok := a.(Describer); ok && d.Describes() {
-		return append(layers(), described()...)
+	if declares(a) {
+		return append(layers(), declared()...)
 	}
 	return layers()
+}
+
+func declares(a Adapter) bool {
+	d, ok := a.(Declarer)
+	return ok && d.Declares()
 }
 
 // wildcardOf stands for an endpoint and those beside it.
@@ -115,11 +120,8 @@ func wildcardOf(e ruleset.Endpoint) ruleset.Endpoint {
 }
 
 func (b *bench) set(rule ruleset.Rule, opts ...ruleset.Option) {
-	set, err := ruleset.NewSet([]ruleset.Rule{rule}, opts...)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.program.Set = set
+	b.t.Helper()
+	b.program.Set = b.newSet([]ruleset.Rule{rule}, opts...)
 }
 
 // with lays strategies over a rule.
