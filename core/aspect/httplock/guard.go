@@ -36,7 +36,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	cfg, problems := newConfig(opts)
 	observed, err := aspect.New(locks, cfg.observers...)
 	problems = append(problems, err)
-	rules, err := cfg.rules()
+	rules, err := cfg.sources.Provider()
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, fmt.Errorf("httplock: New: %w", err)
 	}

@@ -143,12 +143,13 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 	}
 	_, err = httplock.New(nil, nil,
 		httplock.WithSet(nil), httplock.WithSet(set), httplock.WithSet(set), httplock.WithRules(byID()),
+		httplock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay"), Key: "a"}),
 		httplock.WithErrorWriter(nil), httplock.WithFallback("", nil), httplock.WithVariable[string]("a", nil),
 		httplock.WithVariable("path", text), httplock.WithBody[int]("orders"), httplock.WithMaxBody(0),
 		httplock.WithClientIP(nil), httplock.WithBuffer(0), httplock.WithObserver(1),
 		httplock.WithFallback("twice", http.NotFoundHandler()), httplock.WithFallback("twice", http.NotFoundHandler()))
 	for _, want := range []string{
-		"client is nil", "nil Option", "WithSet: given twice", "beside WithSet", "WithErrorWriter", `WithFallback("")`, `WithVariable("a")`,
+		"client is nil", "nil Option", "WithSet: given twice", "beside WithSet", "WithRules: the rule of grpc /shop.v1.Orders/Pay is for no HTTP route", "WithRules: the rule of grpc /shop.v1.Orders/Pay is for no HTTP route", "WithErrorWriter", `WithFallback("")`, `WithVariable("a")`,
 		`"path"`, `WithBody: route "orders"`, "WithMaxBody(0)", "WithClientIP", "WithBuffer(0)", "observer", `"twice"): given twice`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
