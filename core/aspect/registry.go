@@ -77,7 +77,7 @@ func (r *Registry[K, X]) Compile(k K, rules ...ruleset.Rule) *Entry[X] {
 	if len(rules) == 0 {
 		return &Entry[X]{Endpoint: e, Err: ruleset.Invalid(noneGiven(e))}
 	}
-	resolved, err := ruleset.Resolve(at(e, rules), r.aspect.cfg.rules...)
+	resolved, err := ruleset.Resolve(at(e, rules), r.aspect.cfg.sources.resolving...)
 	return r.adapter.entry(nil, k, resolved, nil, err)
 }
 
