@@ -63,9 +63,7 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	}
 	engine := gin.New()
 	engine.Use(gin.CustomRecoveryWithWriter(io.Discard, func(c *gin.Context, v any) { c.String(http.StatusInternalServerError, "%v", v) }))
-	if what.Set != nil {
-		engine.Use(guard.Middleware(what.Set))
-	}
+	engine.Use(guard.Middleware(what.Set))
 	if len(what.InCode) > 0 {
 		err = guard.HandleRules(engine, http.MethodPost, payPath, what.InCode, p.handler(what.Pay))
 	} else {

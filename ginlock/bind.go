@@ -27,7 +27,8 @@ func newChained(g *Guard, where string, rules []ruleset.Rule) *chained {
 	h := &chained{guard: g, where: where, rules: slices.Clone(rules)}
 	learning := g.adapter()
 	learning.Compile = h.compile
-	h.routes, _ = aspect.NewRegistry(g.aspect, learning).Table((*ruleset.Set)(nil)) //nolint:errcheck // an empty set takes every subscriber
+	none, _ := ruleset.NewSet(nil)                                   //nolint:errcheck // nothing is wrong with no rules
+	h.routes, _ = aspect.NewRegistry(g.aspect, learning).Table(none) //nolint:errcheck // a set takes every subscriber
 	return h
 }
 

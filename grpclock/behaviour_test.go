@@ -3,6 +3,7 @@ package grpclock_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,7 @@ type program struct{ method string }
 
 func (p program) Endpoint() ruleset.Endpoint { return ruleset.GRPC(path(p.method)) }
 func (p program) Streams() bool              { return p.method != "Pay" }
+func (program) Declares() bool               { return true }
 func (program) ID() string                   { return "req.order_id" }
 func (program) Tenant() string               { return `metadata["x-tenant"]` }
 func (program) Code(s failpolicy.Status) int { return int(s.GRPC) }
@@ -63,11 +65,14 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 			return stream.SendMsg(reply(text))
 		}),
 	}
+	if len(what.Declared) > 0 {
+		opts = append(opts, grpclock.WithDescriptors(shoppb.Described(tb, p.method, what.Declared...)))
+	}
 	for _, r := range what.InCode {
 		r.Endpoint = p.Endpoint()
 		opts = append(opts, grpclock.WithRules(r))
 	}
-	if what.Set != nil {
+	if len(what.InCode) == 0 {
 		opts = append(opts, grpclock.WithSet(what.Set))
 	}
 	if what.Observer != nil {
@@ -149,7 +154,10 @@ func (s running) Call(ctx context.Context, c adaptertest.Call) adaptertest.Answe
 		case *errdetails.ErrorInfo:
 			a.Cause = d.GetReason()
 		case *errdetails.RetryInfo:
-			a.Retry = d.GetRetryDelay().AsDuration()
+			delay := d.GetRetryDelay().AsDuration()
+			if pushback := fmt.Sprint(delay.Milliseconds()); slices.Equal(got.trailer.Get(grpclock.TrailerPushback), []string{pushback}) {
+				a.Retry = delay
+			}
 		}
 	}
 	return a

@@ -33,20 +33,20 @@ func New(locks *core.Client, opts ...Option) (*Aspect, error) {
 	if locks == nil {
 		errs = append(errs, errors.New("aspect: New: the lock client is nil: make one with core.New"))
 	}
-	errs = append(append(errs, Apply("aspect: New: ", &cfg, opts)...), cfg.checkSet())
-	inCode, err := ruleset.NewSet(nil, cfg.rules...)
+	errs = append(errs, Apply("aspect: New: ", &cfg, opts)...)
+	for _, p := range cfg.sources.Check() {
+		errs = append(errs, fmt.Errorf("aspect: %w", p))
+	}
+	rules, err := cfg.sources.Provider()
 	if err != nil {
 		errs = append(errs, fmt.Errorf("aspect: New: %w", err))
-	}
-	if cfg.set == nil {
-		cfg.set = inCode
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	a := &Aspect{locks: locks, cfg: cfg}
 	a.registry = NewRegistry(a, a.functions())
-	if a.wrapped, err = a.registry.Table(cfg.set); err != nil {
+	if a.wrapped, err = a.registry.Table(rules); err != nil {
 		return nil, fmt.Errorf("aspect: New: %w", err)
 	}
 	return a, nil

@@ -46,7 +46,7 @@ type Point struct {
 // with every problem of every rule.
 func (a *Aspect) Compile(site Site, rules ...ruleset.Rule) (*Point, error) {
 	rules = at(site.Endpoint, rules)
-	resolved, err := ruleset.Resolve(rules, a.cfg.rules...)
+	resolved, err := ruleset.Resolve(rules, a.cfg.sources.resolving...)
 	if err != nil {
 		return nil, err
 	}

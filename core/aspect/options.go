@@ -13,9 +13,8 @@ type Option func(*config) error
 
 type config struct {
 	observers observers
-	rules     []ruleset.Option
-	set       ruleset.Provider // without one, an empty one with the defaults
-	fallbacks map[string]any   // name -> func(context.Context, In) (Out, error)
+	sources   Sources        // of the rules of wrapped functions
+	fallbacks map[string]any // name -> func(context.Context, In) (Out, error)
 }
 
 // Apply applies the options of an adapter to its configuration. It gives what is wrong with
@@ -70,17 +69,11 @@ func WithFallback[In, Out any](name string, fn func(context.Context, In) (Out, e
 // [Wrap], as [ruleset.WithDefaults]. It does not change rules that a
 // [ruleset.Set] has resolved already.
 func WithDefaults(r ruleset.Rule) Option {
-	return func(c *config) error {
-		c.rules = append(c.rules, ruleset.WithDefaults(r))
-		return nil
-	}
+	return func(c *config) error { return c.sources.Resolving(ruleset.WithDefaults(r)) }
 }
 
 // WithProfile adds a profile for rules given to [Aspect.Compile] and [Wrap], as
 // [ruleset.WithProfile].
 func WithProfile(name string, r ruleset.Rule) Option {
-	return func(c *config) error {
-		c.rules = append(c.rules, ruleset.WithProfile(name, r))
-		return nil
-	}
+	return func(c *config) error { return c.sources.Resolving(ruleset.WithProfile(name, r)) }
 }

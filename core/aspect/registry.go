@@ -36,8 +36,11 @@ func NewRegistry[K comparable, X any](a *Aspect, adapter Adapter[K, X]) *Registr
 
 // Table is the table of a provider: always the same one of the same provider. It
 // follows the reloads for as long as the provider has them. The error is that of
-// [ruleset.Provider.Subscribe].
+// [ruleset.CheckProvider], without a table, or that of [ruleset.Provider.Subscribe].
 func (r *Registry[K, X]) Table(p ruleset.Provider) (*Table[K, X], error) {
+	if err := ruleset.CheckProvider(p); err != nil {
+		return nil, err
+	}
 	t := r.table(p)
 	t.following.Do(func() {
 		if _, t.deaf = p.Subscribe(t.prepare); t.deaf != nil {
@@ -74,7 +77,7 @@ func (r *Registry[K, X]) Compile(k K, rules ...ruleset.Rule) *Entry[X] {
 	if len(rules) == 0 {
 		return &Entry[X]{Endpoint: e, Err: ruleset.Invalid(noneGiven(e))}
 	}
-	resolved, err := ruleset.Resolve(at(e, rules), r.aspect.cfg.rules...)
+	resolved, err := ruleset.Resolve(at(e, rules), r.aspect.cfg.sources.resolving...)
 	return r.adapter.entry(nil, k, resolved, nil, err)
 }
 

@@ -1,7 +1,6 @@
 package aspect
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -15,22 +14,11 @@ import (
 // [WithProfile], which belong into the making of the set.
 func WithSet(p ruleset.Provider) Option {
 	return func(c *config) error {
-		if err := ruleset.CheckProvider(p); err != nil {
-			return fmt.Errorf("aspect: WithSet: %w", err)
+		if err := c.sources.Set(p); err != nil {
+			return fmt.Errorf("aspect: %w", err)
 		}
-		if c.set != nil {
-			return errors.New("aspect: WithSet: given twice: make one set of both")
-		}
-		c.set = p
 		return nil
 	}
-}
-
-func (c *config) checkSet() error {
-	if c.set == nil || len(c.rules) == 0 {
-		return nil
-	}
-	return errors.New("aspect: WithDefaults or WithProfile beside WithSet: give ruleset's options of that name to ruleset.LoadFile")
 }
 
 // function is one function that was wrapped: what a [Registry] knows it by.

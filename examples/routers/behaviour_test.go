@@ -79,7 +79,7 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 		r.Endpoint = p.Endpoint()
 		opts = append(opts, httplock.WithRules(r))
 	}
-	if what.Set != nil {
+	if len(what.InCode) == 0 {
 		opts = append(opts, httplock.WithSet(what.Set))
 	}
 	if what.Observer != nil {

@@ -204,6 +204,32 @@ func TestChi_Slash(t *testing.T) {
 	wantStatus(t, send(shop, http.MethodPost, "/carts"), http.StatusConflict)
 }
 
+// A router that is mounted below another, and a group within a group.
+func TestChi_Mount(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, ruleset.Rule{Endpoint: ruleset.HTTP("POST /shops/{shop}/orders/{id}/pay"), Key: "order:#{path.shop}:#{path.id}", WaitTime: ruleset.NoWait})
+	orders := chi.NewRouter()
+	orders.Group(func(r chi.Router) {
+		r.With(b.guard.Middleware).Post("/{id}/pay", func(_ http.ResponseWriter, r *http.Request) {
+			if hold := httplock.Hold(r.Context()); hold == nil || hold.Key() != "order:7:42" {
+				t.Errorf("the handler runs with %v", hold)
+			}
+		})
+	})
+	shop := chi.NewRouter()
+	shop.Route("/shops/{shop}", func(r chi.Router) { r.Mount("/orders", orders) })
+	patterns, err := routers.ChiPatterns(shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.guard.Check(patterns...); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, send(shop, http.MethodPost, "/shops/7/orders/42/pay"), http.StatusOK)
+	b.redis.Take("order:7:42", time.Hour)
+	wantStatus(t, send(shop, http.MethodPost, "/shops/7/orders/42/pay"), http.StatusConflict)
+}
+
 // An error that a handler of echo returns is an answer under the lock: no debounce window
 // begins. One that comes of a lost lock is the guard's to answer.
 func TestEcho_Errors(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/connectlock"
+	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
 
 func TestBehaviour(t *testing.T) {
@@ -34,6 +36,7 @@ type program struct{ protocol, method string }
 
 func (p program) Endpoint() ruleset.Endpoint { return ruleset.GRPC(path(p.method)) }
 func (p program) Streams() bool              { return p.method != "Pay" }
+func (program) Declares() bool               { return true }
 func (program) ID() string                   { return "req.order_id" }
 func (program) Tenant() string               { return `metadata["x-tenant"]` }
 func (program) Code(s failpolicy.Status) int { return int(s.GRPC) }
@@ -66,11 +69,14 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 			return conn.Send(reply(text))
 		}),
 	}
+	if len(what.Declared) > 0 {
+		opts = append(opts, connectlock.WithDescriptors(shoppb.Described(tb, p.method, what.Declared...)))
+	}
 	for _, r := range what.InCode {
 		r.Endpoint = p.Endpoint()
 		opts = append(opts, connectlock.WithRules(r))
 	}
-	if what.Set != nil {
+	if len(what.InCode) == 0 {
 		opts = append(opts, connectlock.WithSet(what.Set))
 	}
 	if what.Observer != nil {
@@ -149,7 +155,10 @@ func (s running) Call(ctx context.Context, c adaptertest.Call) adaptertest.Answe
 		case *errdetails.ErrorInfo:
 			a.Cause = d.GetReason()
 		case *errdetails.RetryInfo:
-			a.Retry = d.GetRetryDelay().AsDuration()
+			delay := d.GetRetryDelay().AsDuration()
+			if seconds := fmt.Sprint(math.Ceil(delay.Seconds())); e.Meta().Get(connectlock.HeaderRetryAfter) == seconds {
+				a.Retry = delay
+			}
 		}
 		a.All += fmt.Sprint(value)
 	}

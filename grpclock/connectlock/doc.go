@@ -12,6 +12,7 @@
 // `grpc: /shop.v1.Orders/Pay` is the procedure /shop.v1.Orders/Pay. Keys and conditions
 // use req, metadata (the headers of the request), method, peer and what [WithVariable]
 // registers. What package grpclock says of rules, reload and streams holds here.
+// examples/connect is a whole service.
 //
 // # Where it goes
 //

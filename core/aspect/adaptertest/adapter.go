@@ -40,11 +40,19 @@ type Responder interface {
 	Response() string
 }
 
+// Declarer may be implemented by an [Adapter] whose endpoints may have rules by themselves,
+// over which those of a set are laid: the options of a .proto file, or rules that are put
+// on an endpoint in Go.
+type Declarer interface {
+	Declares() bool
+}
+
 // Program is what an adapter has to serve.
 type Program struct {
 	Locks    *core.Client
-	InCode   []ruleset.Rule   // the rules that are put on the endpoint in Go, or
-	Set      ruleset.Provider // those that name it; nil without
+	InCode   []ruleset.Rule   // the rules that are put on the endpoint in Go
+	Declared []ruleset.Rule   // those over which Set is laid; nil without a [Declarer]
+	Set      ruleset.Provider // has those that name it; it is empty where InCode has any
 	Observer any              // nil without
 
 	// Pay is the handler: it answers with the text, or fails.
@@ -78,7 +86,7 @@ type Answer struct {
 	Code  int           // if not: the status
 	Text  string        // what the handler has answered
 	Cause string        // the type or reason by which a client tells causes apart
-	Retry time.Duration // the hint when to try again, 0 without
+	Retry time.Duration // the hint when to try again, 0 unless it is there in each form that the transport has
 	Lock  string        // "skipped", "null", "unlocked", or ""
 	Token string        // the fencing token, "" without
 	All   string        // everything there is to read, headers included

@@ -44,19 +44,24 @@ func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 	b.locks = locks
 	t.Cleanup(func() {
 		b.redis.Up()
-		if err := locks.Close(context.Background()); err != nil && !errors.Is(err, core.ErrClosed) {
+		ctx, end := context.WithCancel(context.Background())
+		defer end()
+		if t.Failed() {
+			end() // a lock that was never freed would be waited for
+		}
+		if err := locks.Close(ctx); err != nil && !errors.Is(err, core.ErrClosed) {
 			t.Errorf("Close: %v", err)
 		}
 	})
 	b.program = Program{
-		Locks: locks,
-		Pay:   func(context.Context, string) (string, error) { return "paid", nil },
+		Locks: locks, Set: b.newSet(nil),
+		Pay: func(context.Context, string) (string, error) { return "paid", nil },
 		Queue: func(ctx context.Context, _ string) (string, error) {
 			b.queued.Add(1)
 			o, _ := aspect.OutcomeFrom(ctx)
 			b.cause.Store(o.Cause)
-			if b.server.Hold(ctx) != nil {
-				b.t.Error("the fallback holds a lock")
+			if _, held := core.Held(ctx, "order:42"); held || b.server.Hold(ctx) != nil || ctx.Err() != nil {
+				b.t.Errorf("the fallback holds a lock, or its context has ended with one: %v", ctx.Err())
 			}
 			return "queued", nil
 		},
@@ -81,12 +86,17 @@ func (b *bench) handler(pay func(ctx context.Context) (string, error)) {
 // under serves the program under a set of rules in Go.
 func (b *bench) under(rules ...ruleset.Rule) {
 	b.t.Helper()
-	set, err := ruleset.NewSet(rules)
+	b.program.Set = b.newSet(rules)
+	b.start()
+}
+
+func (b *bench) newSet(rules []ruleset.Rule, opts ...ruleset.Option) *ruleset.Set {
+	b.t.Helper()
+	set, err := ruleset.NewSet(rules, opts...)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.program.Set = set
-	b.start()
+	return set
 }
 
 // start serves the program, and wants its rules to be right.

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ func handler(t *testing.T, a Adapter) {
 		"panics":                        handlerPanics,
 		"fails before a debounce":       failsBeforeADebounce,
 		"fallback panics":               fallbackPanics,
+		"ends its goroutine":            endsItsGoroutine,
 		"message and status of a rule":  messageAndStatus,
 		"response of a rule":            responseOfARule,
 		"waits no longer than its rule": waitsNoLonger,
@@ -82,6 +84,33 @@ func fallbackPanics(t *testing.T, b *bench) {
 	}
 	b.wantRan(0)
 	b.redis.Free(prefix + "order:42")
+	b.wantOK(b.call(), "paid", "")
+}
+
+// endsItsGoroutine: a handler that ends its goroutine, as a failed assertion of a test
+// does, answers nothing in most servers, but the lock is free.
+func endsItsGoroutine(t *testing.T, b *bench) {
+	ends := true
+	b.handler(func(context.Context) (string, error) {
+		if ends {
+			runtime.Goexit()
+		}
+		return "paid", nil
+	})
+	b.under(b.rule())
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done) // also where the handler runs in the goroutine of the call
+		if got := b.send(ctx, Call{ID: "42"}); got.OK {
+			t.Errorf("got %+v", got)
+		}
+	}()
+	until(t, "the end of the handler", func() bool { return b.ran.Load() == 1 })
+	b.wantFree(t)
+	leave()
+	<-done
+	ends = false
 	b.wantOK(b.call(), "paid", "")
 }
 

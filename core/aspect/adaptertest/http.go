@@ -15,7 +15,10 @@ import (
 
 // HTTP is the client's side of an adapter of HTTP, whose server answers with the
 // handler's text: POST /orders/42/pay, with a header X-Tenant.
-type HTTP struct{ server *httptest.Server }
+type HTTP struct {
+	tb     testing.TB
+	server *httptest.Server
+}
 
 // ServeHTTP serves until the test ends, with a recovery.
 func ServeHTTP(tb testing.TB, handler http.Handler) HTTP {
@@ -29,7 +32,7 @@ func ServeHTTP(tb testing.TB, handler http.Handler) HTTP {
 		handler.ServeHTTP(w, r)
 	}))
 	tb.Cleanup(server.Close)
-	return HTTP{server}
+	return HTTP{tb, server}
 }
 
 // Call calls the endpoint.
@@ -50,7 +53,25 @@ func (h HTTP) Call(ctx context.Context, c Call) Answer {
 	if err != nil {
 		return Answer{Code: http.StatusInternalServerError}
 	}
-	return httpAnswer(response, string(body))
+	a := httpAnswer(response, string(body))
+	if got := fmt.Sprint(response.StatusCode, " ", response.Header.Get("Content-Type")); !strings.HasPrefix(got, form(&a)) {
+		h.tb.Errorf("the answer is a %s, want a %s:\n%s", got, form(&a), a.All)
+	}
+	return a
+}
+
+// form is the status and the kind of content that an answer has.
+func form(a *Answer) string {
+	switch {
+	case a.Lock == "skipped":
+		return fmt.Sprint(http.StatusNoContent, " ")
+	case a.Lock == "null":
+		return fmt.Sprint(http.StatusOK, " application/json")
+	case a.Cause != "":
+		return fmt.Sprint(a.Code, " application/problem+json")
+	default:
+		return fmt.Sprint(a.Code, " ")
+	}
 }
 
 // httpAnswer reads an answer as a client would.

@@ -20,6 +20,7 @@ func lock(t *testing.T, a Adapter) {
 		"held while it runs":   heldWhileItRuns,
 		"others are not in it": othersAreNotInIt,
 		"several rules":        severalRules,
+		"later rule refuses":   laterRuleRefuses,
 		"early release":        earlyRelease,
 		"token":                token,
 		"without the lock":     withoutTheLock,
@@ -95,6 +96,22 @@ func severalRules(t *testing.T, b *bench) {
 		t.Error("the lock of the order is still held, though that of the tenant was not acquired")
 	}
 	b.wantRan(1)
+}
+
+// laterRuleRefuses: its fallback runs without the locks of the rules before it.
+func laterRuleRefuses(t *testing.T, b *bench) {
+	b.under(
+		b.rule(func(r *ruleset.Rule) { r.Name = "order" }),
+		b.rule(func(r *ruleset.Rule) {
+			r.Name, r.Key, r.OnBusy, r.Fallback = "tenant", "tenant:#{"+b.adapter.Tenant()+"}", failpolicy.Fallback, "queue"
+		}),
+	)
+	b.redis.Take(prefix+"tenant:acme", time.Hour)
+	b.wantOK(b.call(), "queued", "")
+	if b.taken() {
+		t.Error("the lock of the order is still held")
+	}
+	b.wantRan(0)
 }
 
 // earlyRelease: another call runs while the handler that has released goes on.

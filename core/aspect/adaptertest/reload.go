@@ -18,11 +18,12 @@ func reload(t *testing.T, a Adapter) {
 		"refused":             reloadRefused,
 		"under way":           reloadUnderWay,
 		"removes and returns": reloadRemovesAndReturns,
+		"over declared":       reloadOverDeclared,
 	})
 }
 
 // live serves the program under a rule file, which write replaces.
-func (b *bench) live(t *testing.T, first ruleset.Rule) (write func(text string) error) {
+func (b *bench) live(t *testing.T, first string) (write func(text string) error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "locks.yaml")
 	put := func(text string) {
@@ -30,7 +31,7 @@ func (b *bench) live(t *testing.T, first ruleset.Rule) (write func(text string) 
 			t.Fatal(err)
 		}
 	}
-	put(yaml(first))
+	put(first)
 	rules, err := ruleset.Open(name)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +48,7 @@ func (b *bench) live(t *testing.T, first ruleset.Rule) (write func(text string) 
 func skips(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }
 
 func reloadTakesEffect(t *testing.T, b *bench) {
-	write := b.live(t, b.rule())
+	write := b.live(t, yaml(b.rule()))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	b.wantRefused(b.call(), failpolicy.Busy)
 	if err := write(yaml(b.rule(skips))); err != nil {
@@ -59,7 +60,7 @@ func reloadTakesEffect(t *testing.T, b *bench) {
 // reloadRefused: what Check would not accept, or would take another lock, does not
 // come into force.
 func reloadRefused(t *testing.T, b *bench) {
-	write := b.live(t, b.rule(skips))
+	write := b.live(t, yaml(b.rule(skips)))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	b.wantOK(b.call(), "", "skipped")
 	for what, text := range map[string]string{
@@ -86,7 +87,7 @@ func reloadUnderWay(t *testing.T, b *bench) {
 		<-leave
 		return "paid", nil
 	})
-	write := b.live(t, b.rule())
+	write := b.live(t, yaml(b.rule()))
 	done := make(chan Answer)
 	go func() { done <- b.call() }()
 	<-entered
@@ -102,7 +103,7 @@ func reloadUnderWay(t *testing.T, b *bench) {
 }
 
 func reloadRemovesAndReturns(t *testing.T, b *bench) {
-	write := b.live(t, b.rule())
+	write := b.live(t, yaml(b.rule()))
 	b.redis.Take(prefix+"order:42", time.Hour)
 	if err := write("rules: []\n"); err != nil {
 		t.Fatal(err)
@@ -112,4 +113,26 @@ func reloadRemovesAndReturns(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	b.wantRefused(b.call(), failpolicy.Busy)
+}
+
+// reloadOverDeclared: what a file says of a rule that the endpoint has by itself may not
+// take another lock either.
+func reloadOverDeclared(t *testing.T, b *bench) {
+	if !declares(b.adapter) {
+		return
+	}
+	b.program.Declared = []ruleset.Rule{b.rule(skips)}
+	write := b.live(t, "rules: []\n")
+	b.redis.Take(prefix+"order:42", time.Hour)
+	b.wantOK(b.call(), "", "skipped")
+	overlay := ruleset.Rule{Endpoint: b.adapter.Endpoint(), Key: "invoice:#{" + b.adapter.ID() + "}"}
+	if err := write(yaml(overlay)); err == nil {
+		t.Error("the reload was not refused")
+	}
+	b.wantOK(b.call(), "", "skipped")
+	overlay.Key, overlay.OnBusy = b.rule().Key, failpolicy.NullResponse
+	if err := write(yaml(overlay)); err != nil {
+		t.Error(err)
+	}
+	b.wantOK(b.call(), "", "null")
 }

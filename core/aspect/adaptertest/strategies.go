@@ -13,7 +13,7 @@ import (
 
 // strategies is every strategy for every cause, said in every layer of rules.
 func strategies(t *testing.T, a Adapter) {
-	for _, l := range layers() {
+	for _, l := range layersOf(a) {
 		for _, c := range causes() {
 			for _, s := range failpolicy.Strategies() {
 				if c.cause == failpolicy.Debounced && s == failpolicy.Proceed {
@@ -71,6 +71,14 @@ func layers() []layer {
 			b.set(rule, ruleset.WithProfile("shop", answers))
 		}},
 		{"file", func(b *bench, rule, answers ruleset.Rule) { b.program.Set = b.load(with(rule, answers)) }},
+		{"wildcard of a file", func(b *bench, rule, answers ruleset.Rule) {
+			rule.Endpoint = wildcardOf(rule.Endpoint)
+			b.program.Set = b.load(with(rule, answers))
+		}},
+		{"profile of a file", func(b *bench, rule, answers ruleset.Rule) {
+			rule.Profile = "shop"
+			b.program.Set = b.loadText("profiles:\n  shop:\n" + fields(answers) + yaml(rule))
+		}},
 		{"file over set", func(b *bench, rule, answers ruleset.Rule) {
 			file := with(ruleset.Rule{Endpoint: rule.Endpoint, Key: rule.Key}, answers)
 			rule.OnLost = failpolicy.Ignore
@@ -79,12 +87,41 @@ func layers() []layer {
 	}
 }
 
-func (b *bench) set(rule ruleset.Rule, opts ...ruleset.Option) {
-	set, err := ruleset.NewSet([]ruleset.Rule{rule}, opts...)
-	if err != nil {
-		b.t.Fatal(err)
+// declared are the layers of endpoints that have rules by themselves.
+func declared() []layer {
+	return []layer{
+		{"declared", func(b *bench, rule, answers ruleset.Rule) {
+			b.program.Declared = []ruleset.Rule{with(rule, answers)}
+		}},
+		{"file over declared", func(b *bench, rule, answers ruleset.Rule) {
+			b.program.Declared = []ruleset.Rule{rule}
+			b.program.Set = b.load(with(ruleset.Rule{Endpoint: rule.Endpoint, Key: rule.Key}, answers))
+		}},
 	}
-	b.program.Set = set
+}
+
+// layersOf are the places that there are for rules of an adapter.
+func layersOf(a Adapter) []layer {
+	if declares(a) {
+		return append(layers(), declared()...)
+	}
+	return layers()
+}
+
+func declares(a Adapter) bool {
+	d, ok := a.(Declarer)
+	return ok && d.Declares()
+}
+
+// wildcardOf stands for an endpoint and those beside it.
+func wildcardOf(e ruleset.Endpoint) ruleset.Endpoint {
+	e.Path = e.Path[:strings.Index(e.Path[1:], "/")+2] + "*"
+	return e
+}
+
+func (b *bench) set(rule ruleset.Rule, opts ...ruleset.Option) {
+	b.t.Helper()
+	b.program.Set = b.newSet([]ruleset.Rule{rule}, opts...)
 }
 
 // with lays strategies over a rule.
@@ -97,19 +134,29 @@ func with(rule, answers ruleset.Rule) ruleset.Rule {
 // load is a set from a rule file with one rule.
 func (b *bench) load(r ruleset.Rule, opts ...ruleset.Option) *ruleset.Set {
 	b.t.Helper()
-	set, err := ruleset.Load("locks.yaml", []byte(yaml(r)), opts...)
+	return b.loadText(yaml(r), opts...)
+}
+
+func (b *bench) loadText(text string, opts ...ruleset.Option) *ruleset.Set {
+	b.t.Helper()
+	set, err := ruleset.Load("locks.yaml", []byte(text), opts...)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return set
 }
 
-// yaml is a rule file with one rule, of the fields that these tests use.
+// yaml is a rule file with one rule.
 func yaml(r ruleset.Rule) string {
+	return fmt.Sprintf("rules:\n  - %s: %q\n%s", r.Endpoint.Transport, r.Endpoint.Label(), fields(r))
+}
+
+// fields are the fields of a rule that these tests use, in a rule file.
+func fields(r ruleset.Rule) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "rules:\n  - %s: %q\n", r.Endpoint.Transport, r.Endpoint.Label())
 	for _, field := range []struct{ name, value string }{
 		{"key", r.Key},
+		{"profile", r.Profile},
 		{"on_busy", string(r.OnBusy)},
 		{"on_backend", string(r.OnBackend)},
 		{"on_key", string(r.OnKey)},

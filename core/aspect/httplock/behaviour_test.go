@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/interlock-go/interlock/core"
@@ -28,6 +29,7 @@ func (shop) Endpoint() ruleset.Endpoint   { return ruleset.HTTP(pattern) }
 func (shop) ID() string                   { return "path.id" }
 func (shop) Tenant() string               { return `header["X-Tenant"]` }
 func (shop) Response() string             { return `{"receipt": "later"}` }
+func (shop) Declares() bool               { return true }
 func (shop) Code(s failpolicy.Status) int { return s.HTTP }
 func (shop) handler(do func(context.Context, string) (string, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -46,10 +48,7 @@ func (shop) handler(do func(context.Context, string) (string, error)) http.Handl
 func (s shop) Start(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, error) {
 	tb.Helper()
 	opts := []httplock.Option{
-		httplock.WithFallback("queue", s.handler(p.Queue)), httplock.WithBuffer(1 << 10), httplock.WithTokenHeader(),
-	}
-	if p.Set != nil {
-		opts = append(opts, httplock.WithSet(p.Set))
+		httplock.WithFallback("queue", s.handler(p.Queue)), httplock.WithBuffer(1 << 10), httplock.WithTokenHeader(), httplock.WithSet(p.Set),
 	}
 	if p.Observer != nil {
 		opts = append(opts, httplock.WithObserver(p.Observer))
@@ -59,7 +58,7 @@ func (s shop) Start(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, 
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	_ = guard.HandleFunc(mux, pattern, s.handler(p.Pay), p.InCode...)
+	_ = guard.HandleFunc(mux, pattern, s.handler(p.Pay), slices.Concat(p.InCode, p.Declared)...)
 	return server{adaptertest.ServeHTTP(tb, mux), guard}, nil
 }
 

@@ -33,7 +33,7 @@
 // rules that shows it is a warning; Check cannot see it. Of a router that sets none, such as
 // echo, a middleware before the guard sets Pattern and calls [http.Request.SetPathValue]
 // for each parameter; its routes keep their spelling, /orders/:id/pay. See
-// examples/routers.
+// examples/routers, and examples/nethttp for a whole service.
 //
 // The variables of keys are those of package httpvars: path, query, header, cookie, form,
 // body, method, route, client_ip, and what [WithVariable] registers. client_ip is the

@@ -36,7 +36,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	cfg, problems := newConfig(opts)
 	observed, err := aspect.New(locks, cfg.observers...)
 	problems = append(problems, err)
-	rules, err := cfg.rules()
+	rules, err := cfg.sources.Provider()
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, fmt.Errorf("httplock: New: %w", err)
 	}
@@ -120,7 +120,7 @@ func (g *Guard) Middleware(next http.Handler) http.Handler {
 func (g *Guard) warnTooEarly(route ruleset.Endpoint) {
 	if entry := g.rules.At(route); entry != nil {
 		entry.Once(func() {
-			g.aspect.Warn(&ruleset.Problem{Endpoint: route, Message: "Middleware saw a request before its router had matched it, and took no lock: " +
+			g.aspect.Warn(&ruleset.Problem{Endpoint: route, Message: "Middleware saw a request before its router had matched it, and took no lock there: " +
 				"put it around the handler, as Handle does and chi's With, not around the router"})
 		})
 	}

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bench is a guard over an embedded Redis.
 type bench struct {
 	redis *redistest.Server
+	locks *core.Client
 	guard *httplock.Guard
 	mux   *http.ServeMux
 }
@@ -43,7 +44,19 @@ func newBench(t *testing.T, opts ...httplock.Option) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{srv, guard, http.NewServeMux()}
+	return &bench{srv, locks, guard, http.NewServeMux()}
+}
+
+// until waits for something that is certain to come, as long as the tests may take.
+func until(t *testing.T, is func() bool) {
+	t.Helper()
+	for !is() {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("it did not come to that")
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // do serves a request to a handler, "POST /orders/42/pay" by default.
@@ -130,12 +143,13 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 	}
 	_, err = httplock.New(nil, nil,
 		httplock.WithSet(nil), httplock.WithSet(set), httplock.WithSet(set), httplock.WithRules(byID()),
+		httplock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay"), Key: "a"}),
 		httplock.WithErrorWriter(nil), httplock.WithFallback("", nil), httplock.WithVariable[string]("a", nil),
 		httplock.WithVariable("path", text), httplock.WithBody[int]("orders"), httplock.WithMaxBody(0),
 		httplock.WithClientIP(nil), httplock.WithBuffer(0), httplock.WithObserver(1),
 		httplock.WithFallback("twice", http.NotFoundHandler()), httplock.WithFallback("twice", http.NotFoundHandler()))
 	for _, want := range []string{
-		"client is nil", "nil Option", "WithSet: given twice", "beside WithSet", "WithErrorWriter", `WithFallback("")`, `WithVariable("a")`,
+		"client is nil", "nil Option", "WithSet: given twice", "beside WithSet", "WithRules: the rule of grpc /shop.v1.Orders/Pay is for no HTTP route", "WithRules: the rule of grpc /shop.v1.Orders/Pay is for no HTTP route", "WithErrorWriter", `WithFallback("")`, `WithVariable("a")`,
 		`"path"`, `WithBody: route "orders"`, "WithMaxBody(0)", "WithClientIP", "WithBuffer(0)", "observer", `"twice"): given twice`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -17,9 +17,7 @@ type Option func(*config) error
 type config struct {
 	httpcall.Config
 
-	set        ruleset.Provider // nil: none
-	declared   []ruleset.Rule
-	resolving  []ruleset.Option
+	sources    aspect.Sources
 	observers  []aspect.Option
 	fallbacks  map[string]http.Handler
 	variables  []func(*http.Request) (any, error)
@@ -33,18 +31,7 @@ func newConfig(opts []Option) (cfg config, problems []error) {
 	if cfg.writeError == nil {
 		cfg.writeError = WriteProblem
 	}
-	if cfg.set != nil && len(cfg.declared)+len(cfg.resolving) > 0 {
-		problems = append(problems, errors.New("WithRules, WithDefaults or WithProfile beside WithSet: give ruleset's options of that name to what makes the set"))
-	}
-	return cfg, append(problems, cfg.Check())
-}
-
-// rules are those of the guard.
-func (c *config) rules() (ruleset.Provider, error) {
-	if c.set != nil {
-		return c.set, nil
-	}
-	return ruleset.NewSet(c.declared, c.resolving...)
+	return cfg, append(append(problems, cfg.sources.Check()...), cfg.Check())
 }
 
 // WithSet uses the HTTP rules of a set, laid over those given to [Guard.Handle]: a
@@ -52,38 +39,25 @@ func (c *config) rules() (ruleset.Provider, error) {
 // other transports are left alone. Not together with [WithRules], [WithDefaults] and
 // [WithProfile], which belong into the making of the set.
 func WithSet(p ruleset.Provider) Option {
-	return func(c *config) error {
-		if c.set != nil {
-			return errors.New("WithSet: given twice: make one set of both")
-		}
-		c.set = p
-		return ruleset.CheckProvider(p)
-	}
+	return func(c *config) error { return c.sources.Set(p) }
 }
 
 // WithRules declares rules in Go that name their routes: [ruleset.HTTP]. May be given
 // several times.
 func WithRules(rules ...ruleset.Rule) Option {
 	return func(c *config) error {
-		c.declared = append(c.declared, rules...)
-		return nil
+		return errors.Join(c.sources.Rules(ruleset.HTTP("POST /orders/{id}/pay"), rules...)...)
 	}
 }
 
 // WithDefaults replaces built-in defaults of rules, as [ruleset.WithDefaults].
 func WithDefaults(r ruleset.Rule) Option {
-	return func(c *config) error {
-		c.resolving = append(c.resolving, ruleset.WithDefaults(r))
-		return nil
-	}
+	return func(c *config) error { return c.sources.Resolving(ruleset.WithDefaults(r)) }
 }
 
 // WithProfile adds a profile for rules, as [ruleset.WithProfile].
 func WithProfile(name string, r ruleset.Rule) Option {
-	return func(c *config) error {
-		c.resolving = append(c.resolving, ruleset.WithProfile(name, r))
-		return nil
-	}
+	return func(c *config) error { return c.sources.Resolving(ruleset.WithProfile(name, r)) }
 }
 
 // WriteProblem is the default of [WithErrorWriter]; see [httpcall.WriteProblem].

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -27,18 +28,11 @@ type shop struct{}
 func (shop) Endpoint() ruleset.Endpoint   { return ruleset.Func("topic/orders") }
 func (shop) ID() string                   { return "key" }
 func (shop) Tenant() string               { return "header.tenant" }
+func (shop) Declares() bool               { return true }
 func (shop) Code(s failpolicy.Status) int { return s.HTTP }
 
 func (shop) Start(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, error) {
 	tb.Helper()
-	rules := p.Set
-	if rules == nil {
-		none, err := ruleset.NewSet(nil)
-		if err != nil {
-			return nil, err
-		}
-		rules = none
-	}
 	var opts []aspect.Option
 	if p.Observer != nil {
 		opts = append(opts, aspect.WithObserver(p.Observer))
@@ -47,12 +41,12 @@ func (shop) Start(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, er
 	if err != nil {
 		return nil, err
 	}
-	guard, err := consumer.New(locking, rules, map[string]consumer.Handler{"queue": replying(p.Queue)})
+	guard, err := consumer.New(locking, p.Set, map[string]consumer.Handler{"queue": replying(p.Queue)})
 	if err != nil {
 		return nil, err
 	}
 	s := &server{guard: guard}
-	s.handle, s.check = guard.Handle(consumer.Topics{"orders": {Handler: replying(p.Pay), Rules: p.InCode}})
+	s.handle, s.check = guard.Handle(consumer.Topics{"orders": {Handler: replying(p.Pay), Rules: slices.Concat(p.InCode, p.Declared)}})
 	return s, nil
 }
 

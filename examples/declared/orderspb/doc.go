@@ -2,4 +2,4 @@
 // which declares the locks of its methods.
 package orderspb
 
-//go:generate go run ./gen orders.proto
+//go:generate go run ./gen orders.proto protoc-gen-go protoc-gen-go-grpc

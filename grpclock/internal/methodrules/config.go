@@ -17,16 +17,13 @@ import (
 type Mapper func(ctx context.Context, refused *aspect.RefusedError) error
 
 // Config is what the options of a guard say; each method is one, and its error names
-// it. The rules are collected as declarations, because several places may declare the
-// same rule: code is the lowest layer of them.
+// it.
 type Config struct {
 	ShowToken bool // in a header
 
 	pkg             string // whose options they are, for errors
 	hint            string // for rules that match no method
-	declared        []ruleset.Declared
-	resolving       []ruleset.Option
-	set             ruleset.Provider
+	sources         aspect.Sources
 	observers       []aspect.Option
 	registered      []protovars.Registered
 	values          []func(context.Context) (any, error) // of these
@@ -42,37 +39,29 @@ func (c *Config) errorf(format string, args ...any) error {
 	return fmt.Errorf(c.pkg+": "+format, args...)
 }
 
+// prefixed are errors of options.
+func (c *Config) prefixed(problems ...error) error {
+	for i, err := range problems {
+		problems[i] = c.errorf("%w", err)
+	}
+	return errors.Join(problems...)
+}
+
 // Rules is WithRules.
 func (c *Config) Rules(rules ...ruleset.Rule) error {
-	var errs []error
-	for _, r := range rules {
-		if t := r.Endpoint.Transport; t == ruleset.TransportHTTP || t == ruleset.TransportFunc {
-			errs = append(errs, c.errorf("WithRules: the rule of %s is for no gRPC method: write Endpoint: ruleset.GRPC(%q), or remove it",
-				r.Endpoint, "/shop.v1.Orders/Pay"))
-			continue
-		}
-		c.declared = append(c.declared, ruleset.Code(r))
-	}
-	return errors.Join(errs...)
+	return c.prefixed(c.sources.Rules(ruleset.GRPC("/shop.v1.Orders/Pay"), rules...)...)
 }
 
 // Set is WithSet.
 func (c *Config) Set(set ruleset.Provider) error {
-	if err := ruleset.CheckProvider(set); err != nil {
-		return c.errorf("WithSet: %w", err)
+	if err := c.sources.Set(set); err != nil {
+		return c.prefixed(err)
 	}
-	if c.set != nil {
-		return c.errorf("WithSet: given twice: make one set of both")
-	}
-	c.set = set
 	return nil
 }
 
 // Resolving is WithDefaults and WithProfile.
-func (c *Config) Resolving(opt ruleset.Option) error {
-	c.resolving = append(c.resolving, opt)
-	return nil
-}
+func (c *Config) Resolving(opt ruleset.Option) error { return c.sources.Resolving(opt) }
 
 // Observer is WithObserver.
 func (c *Config) Observer(values ...any) error {
@@ -122,22 +111,12 @@ func (c *Config) ServerFirst(fullMethods ...string) error {
 
 // check finds what is wrong with the options together.
 func (c *Config) check() error {
-	var errs []error
-	if c.set != nil && len(c.declared) > 0 {
-		errs = append(errs, c.errorf("WithRules beside WithSet: give the rules to the set, with ruleset.WithRules"))
-	}
-	if c.set != nil && len(c.resolving) > 0 {
-		errs = append(errs, c.errorf("WithDefaults or WithProfile beside WithSet: give ruleset's options of that name to the making of the set"))
-	}
-	return errors.Join(append(errs, c.checkVariables())...)
+	return errors.Join(c.prefixed(c.sources.Check()...), c.checkVariables())
 }
 
 // rules are the rules of the program: a set of its own, or one of those in code.
 func (c *Config) rules() (ruleset.Provider, error) {
-	if c.set != nil {
-		return c.set, nil
-	}
-	set, err := ruleset.BuildSet(c.declared, c.resolving...)
+	set, err := c.sources.Provider()
 	if err != nil {
 		return nil, c.errorf("%w", err)
 	}

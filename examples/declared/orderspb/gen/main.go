@@ -17,6 +17,7 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"strings"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/linker"
@@ -30,25 +31,26 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: gen file.proto")
+	if len(os.Args) < 3 {
+		log.Fatal("usage: gen file.proto plugin[:options] ...")
 	}
-	if err := generate(context.Background(), os.Args[1]); err != nil {
+	if err := generate(context.Background(), os.Args[1], os.Args[2:]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func generate(ctx context.Context, source string) error {
+func generate(ctx context.Context, source string, plugins []string) error {
 	file, err := compile(ctx, source)
 	if err != nil {
 		return err
 	}
-	request := &pluginpb.CodeGeneratorRequest{
-		FileToGenerate: []string{source},
-		Parameter:      new("paths=source_relative"),
-		ProtoFile:      withImports(nil, file),
-	}
-	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc"} {
+	for _, plugin := range plugins {
+		plugin, options, _ := strings.Cut(plugin, ":")
+		request := &pluginpb.CodeGeneratorRequest{
+			FileToGenerate: []string{source},
+			Parameter:      new(strings.TrimSuffix("paths=source_relative,"+options, ",")),
+			ProtoFile:      withImports(nil, file),
+		}
 		if err := run(ctx, plugin, request); err != nil {
 			return fmt.Errorf("%s: %w", plugin, err)
 		}

@@ -1,0 +1,72 @@
+package connectlock_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/grpclock/connectlock"
+)
+
+// noSideEffects lets clients call a procedure with GET.
+func noSideEffects() connect.Option { return connect.WithIdempotency(connect.IdempotencyNoSideEffects) }
+
+// A call that comes as GET is a call of its procedure, and so is one whose messages are
+// compressed or JSON.
+func TestTransport_EveryFormOfACall(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay", func(r *ruleset.Rule) { r.Message = "paid elsewhere" })))
+	method := ""
+	b.serveHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		method = r.Method
+		b.shop.handler(connect.WithInterceptors(b.guard.Interceptor()), noSideEffects()).ServeHTTP(w, r)
+	}))
+	b.redis.Take("order:1", time.Hour)
+	for name, opts := range map[string][]connect.ClientOption{
+		"GET":              {connect.WithHTTPGet(), noSideEffects()},
+		"JSON":             {connect.WithProtoJSON()},
+		"compressed":       {connect.WithSendGzip()},
+		"gRPC, compressed": {connect.WithGRPC(), connect.WithSendGzip()},
+		"gRPC-Web, JSON":   {connect.WithGRPCWeb(), connect.WithProtoJSON()},
+	} {
+		client := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path("Pay"), opts...)
+		got, err := client.CallUnary(t.Context(), connect.NewRequest(order("2")))
+		if err != nil || got.Msg.GetReceipt() != "paid 2" {
+			t.Errorf("%s: got %v, %v", name, got, err)
+		}
+		if want := map[bool]string{true: http.MethodGet, false: http.MethodPost}[name == "GET"]; method != want {
+			t.Errorf("%s: the call came as %s", name, method)
+		}
+		_, err = client.CallUnary(t.Context(), connect.NewRequest(order("1")))
+		if connect.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "paid elsewhere") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// Two handlers of one program, of which one has the interceptor.
+func TestTransport_HandlersWithoutTheInterceptor(t *testing.T) {
+	t.Parallel()
+	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
+	b.redis.Take("order:1", time.Hour)
+	for name, tt := range map[string]struct {
+		handler http.Handler
+		code    connect.Code
+	}{
+		"with":    {b.shop.handler(connect.WithInterceptors(b.guard.Interceptor())), connect.CodeAborted},
+		"without": {b.shop.handler(), 0},
+	} {
+		server := httptest.NewServer(tt.handler)
+		client := connect.NewClient[request, receipt](server.Client(), server.URL+path("Pay"), connect.WithInterceptors(b.guard.Interceptor()))
+		_, err := client.CallUnary(t.Context(), connect.NewRequest(order("1")))
+		if tt.code == 0 && err != nil || tt.code != 0 && connect.CodeOf(err) != tt.code {
+			t.Errorf("%s: got %v", name, err)
+		}
+		server.Close()
+	}
+}
