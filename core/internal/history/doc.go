@@ -33,5 +33,7 @@
 // that on one machine, where all processes read the same monotonic clock. A lock is
 // free only where no operation can have had it. What depends on speed is judged only
 // while no fault is near, and is given the time for which the machine itself stood
-// still: every process notes when its own ticker came late.
+// still: every process notes when its own ticker came late. Processes that run for a few
+// seconds only, as in a plain go test, get a minute more: there may be no processor left for
+// them.
 package history

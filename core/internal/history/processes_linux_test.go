@@ -35,9 +35,18 @@ func TestHistory_Processes(t *testing.T) {
 	f := newFleet(t, newSeed(t))
 	f.run(duration(t, durationEnv, 5*time.Second))
 	judged(t, f.seed, limitsOf(history.Limits{
-		Backend: 2 * processLoad.Backend, Slow: 8 * processLoad.Backend, Poll: time.Second, Slack: 300 * time.Millisecond,
+		Backend: 2 * processLoad.Backend, Slow: 8 * processLoad.Backend, Poll: time.Second, Slack: slack(),
 		Recovery: processLoad.recovery(), Landing: 5 * time.Second, Residue: time.Second, Empty: f.empty,
 	}), f.events)
+}
+
+// slack is what the machine may add to any bound: much where nobody has asked for the run, which
+// then goes on beside whatever else the machine does.
+func slack() time.Duration {
+	if os.Getenv(durationEnv) == "" {
+		return time.Minute
+	}
+	return 300 * time.Millisecond
 }
 
 // recovery is how long a fault is felt: leases, and connections that are found dead.
