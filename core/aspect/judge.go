@@ -55,11 +55,18 @@ func (j *Judge) Judge(r *Report, sets ...*ruleset.Set) {
 // Used are the rules of a set that apply to some endpoint.
 func (j *Judge) Used(set *ruleset.Set) map[*ruleset.Resolved]bool {
 	used := map[*ruleset.Resolved]bool{}
+	anyMethod := map[string]bool{} // paths of patterns without a method
 	for _, e := range j.Endpoints {
+		anyMethod[e.Path] = anyMethod[e.Path] || e.Method == "*"
 		for _, rule := range set.Lookup(e) {
 			if rule.Endpoint == e || !has(j.Below, e) || !strings.HasSuffix(rule.Endpoint.Path, "*") {
 				used[rule] = true
 			}
+		}
+	}
+	for _, rule := range set.Rules() {
+		if rule.Endpoint.Transport == j.Transport && anyMethod[rule.Endpoint.Path] {
+			used[rule] = true // be it of a method that clients have invented
 		}
 	}
 	return used

@@ -16,16 +16,16 @@ func (a *Aspect) claim(prefix ruleset.Endpoint) {
 	a.prefixes = append(a.prefixes, prefix)
 }
 
-// concerns reports whether the rules of an endpoint are for an adapter with a prefix: of an
-// adapter without one, whether they are for no other.
+// concerns reports whether the rules of an endpoint are for an adapter with a prefix: whether
+// they begin with it, and with no longer one of another.
 func (a *Aspect) concerns(prefix string, e ruleset.Endpoint) bool {
-	if prefix != "" {
-		return strings.HasPrefix(e.Path, prefix)
+	if !strings.HasPrefix(e.Path, prefix) {
+		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, other := range a.prefixes {
-		if other.Transport == e.Transport && reaches(e.Path, other.Path) {
+		if other.Transport == e.Transport && len(other.Path) > len(prefix) && reaches(e.Path, other.Path) {
 			return false
 		}
 	}

@@ -2,9 +2,11 @@ package aspect
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -43,7 +45,10 @@ func (r *Registry[K, X]) Table(p ruleset.Provider) (*Table[K, X], error) {
 	}
 	t := r.table(p)
 	t.following.Do(func() {
-		if _, t.deaf = p.Subscribe(t.prepare); t.deaf != nil {
+		if _, t.deaf = p.Subscribe(t.prepare); t.deaf == nil && t.current.Load() == nil {
+			t.deaf = errors.New("aspect: the provider's Subscribe did not call prepare with the set in force, as that of a *ruleset.Set and a *ruleset.Live does")
+		}
+		if t.deaf != nil {
 			t.current.CompareAndSwap(nil, newGeneration[K, X](p.Current()))
 		}
 	})
@@ -166,6 +171,27 @@ func undisturbed[K comparable, X any](tables []*Table[K, X], do func()) {
 	if !done { // a provider that takes no subscriber does not reload; or a panic, which it has kept, is the caller's
 		undisturbed(tables[1:], do)
 	}
+}
+
+// keeps reports whether there still is an endpoint that was learned, under another set: one
+// that stands for all calls under a wildcard goes with the rule. A route may end in a
+// wildcard, too, which the program has made known or put rules on.
+func (r *Registry[K, X]) keeps(set *ruleset.Set, k K) bool {
+	e := r.adapter.Endpoint(k)
+	if !strings.HasSuffix(e.Path, "*") || r.knows(k) {
+		return true
+	}
+	if declared, problems := r.adapter.declared(k); len(declared)+len(problems) > 0 {
+		return true
+	}
+	rules := set.Match(e)
+	return len(rules) > 0 && rules[0].Endpoint.Path == e.Path
+}
+
+func (r *Registry[K, X]) knows(k K) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[k]
 }
 
 // know adds endpoints to those that there are, and gives all of them.

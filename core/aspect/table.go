@@ -81,22 +81,39 @@ func (t *Table[K, X]) Entries() []*Entry[X] {
 	return list
 }
 
-// Add is At for an endpoint that begins now: one that cannot work is not kept.
+// Add is At for an endpoint that begins now: one that cannot work is not kept, and no reload
+// ever sees it.
 func (t *Table[K, X]) Add(k K) (*Entry[X], error) {
-	e := t.At(k)
-	if e != nil && e.Err != nil {
-		t.forget(k)
-		return nil, e.Err
+	t.learning.Lock()
+	defer t.learning.Unlock()
+	for {
+		now := t.current.Load()
+		e := t.registry.adapter.compile(now.set, k)
+		if e != nil && e.Err != nil {
+			return nil, e.Err
+		}
+		next := &generation[K, X]{set: now.set, entries: maps.Clone(now.entries)}
+		next.entries[k] = e
+		if !t.extend(now, next, map[K]*Entry[X]{k: e}) {
+			continue
+		}
+		t.registry.mu.Lock()
+		defer t.registry.mu.Unlock()
+		t.registry.known[k] = true
+		return e, nil
 	}
-	t.registry.mu.Lock()
-	defer t.registry.mu.Unlock()
-	t.registry.known[k] = true
-	return e, nil
 }
 
-// Renew is At for an endpoint of which the adapter declares more than before: it is
-// compiled again.
-func (t *Table[K, X]) Renew(k K) *Entry[X] { return t.compile(true, k).entries[k] }
+// Renew is At for endpoints of which the adapter declares more than before: they are
+// compiled again. The entries are in the order of the keys.
+func (t *Table[K, X]) Renew(keys ...K) []*Entry[X] {
+	now := t.compile(true, keys...)
+	list := make([]*Entry[X], len(keys))
+	for i, k := range keys {
+		list[i] = now.entries[k]
+	}
+	return list
+}
 
 // learn gives a generation that was in force with the endpoints. Each is compiled once.
 func (t *Table[K, X]) learn(keys ...K) *generation[K, X] { return t.compile(false, keys...) }
@@ -138,18 +155,6 @@ func (t *Table[K, X]) extend(now, next *generation[K, X], learned map[K]*Entry[X
 	return true
 }
 
-// forget removes an endpoint that cannot work, of which observers were not told.
-func (t *Table[K, X]) forget(k K) {
-	t.learning.Lock()
-	defer t.learning.Unlock()
-	t.swapping.Lock()
-	defer t.swapping.Unlock()
-	now := t.current.Load()
-	next := &generation[K, X]{set: now.set, entries: maps.Clone(now.entries)}
-	delete(next.entries, k)
-	t.current.Store(next)
-}
-
 // replace puts a generation of another set into force, which was made when prepared was.
 // What was compiled since is left out, and compiled under the next set when it is asked
 // for. It tells of rules that are gone before those that come: the names of both may be the
@@ -183,7 +188,7 @@ func (t *Table[K, X]) prepare(set *ruleset.Set) (commit func(), err error) {
 	}
 	adapter := &t.registry.adapter
 	for k := range old.entries {
-		if keeps(set, adapter.Endpoint(k)) {
+		if t.registry.keeps(set, k) {
 			next.entries[k] = adapter.compile(set, k)
 		}
 	}
@@ -196,16 +201,6 @@ func (t *Table[K, X]) prepare(set *ruleset.Set) (commit func(), err error) {
 		t.replace(old, next)
 		t.registry.aspect.Warn(report.Warnings()...)
 	}, nil
-}
-
-// keeps reports whether a set still has an endpoint that was learned: one that stands
-// for all calls under a wildcard goes with the rule.
-func keeps(set *ruleset.Set, e ruleset.Endpoint) bool {
-	if !strings.HasSuffix(e.Path, "*") {
-		return true
-	}
-	rules := set.Match(e)
-	return len(rules) > 0 && rules[0].Endpoint.Path == e.Path
 }
 
 // compareLocks reports rules of which callers under the old set and under the next one

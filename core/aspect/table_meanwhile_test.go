@@ -112,7 +112,7 @@ func TestTable_RenewedWhileAReloadIsPrepared(t *testing.T) {
 	table.At("paid")
 	p.preparing = func() {
 		message = "second"
-		if got := table.Renew("paid").Rules()[0].Message; got != "second" {
+		if got := table.Renew("paid")[0].Rules()[0].Message; got != "second" {
 			t.Errorf("renewed: %q", got)
 		}
 	}

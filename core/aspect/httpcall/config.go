@@ -113,7 +113,7 @@ type Route struct {
 // Compile compiles the rules of a route: no point and no error without any. It is what
 // [aspect.Adapter].Compile does.
 func (c *Config) Compile(a *aspect.Aspect, route Route, rules []*ruleset.Resolved) (*aspect.Point, Endpoint, error) {
-	e := Endpoint{ShowToken: c.ShowToken, Buffer: c.bufferAll}
+	e := Endpoint{Params: route.Params, ShowToken: c.ShowToken, Buffer: c.bufferAll}
 	if n, own := c.buffers[route.Endpoint]; own {
 		e.Buffer = n
 	}

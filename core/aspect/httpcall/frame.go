@@ -3,7 +3,6 @@ package httpcall
 import (
 	"context"
 	"net/http"
-	"reflect"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -14,8 +13,9 @@ import (
 // Endpoint is what the requests of a route need besides its rules.
 type Endpoint struct {
 	Vars      *httpvars.Variables
-	Buffer    int  // bytes of the response that are kept back until the locks are free; 0 for none
-	ShowToken bool // in TokenHeader
+	Params    []string // of its path
+	Buffer    int      // bytes of the response that are kept back until the locks are free; 0 for none
+	ShowToken bool     // in TokenHeader
 }
 
 // Entry is a route under its rules.
@@ -24,8 +24,8 @@ type Entry = aspect.Entry[Endpoint]
 // Frame is one guard around the handlers that run now. Their context leads to it.
 type Frame struct {
 	outer    *Frame
-	anew     bool          // the request was routed again, within outer
-	request  *http.Request // as the guard saw it
+	anew     bool // the request was routed again, within outer
+	seen     seen // the request as the handlers got it
 	entry    *Entry
 	origin   any // of the entry: the same before and after a reload; nil if it has none
 	answerBy time.Time
@@ -44,7 +44,7 @@ func FrameOf(ctx context.Context) *Frame {
 // newFrame makes the frame of a guard that a request meets.
 func newFrame(entry *Entry, origin any, r Router) Frame {
 	outer, anew := r.Outer()
-	f := Frame{outer: outer, anew: anew, request: r.Request(), caller: r.Request().Context(), entry: entry, origin: origin}
+	f := Frame{outer: outer, anew: anew, caller: r.Request().Context(), entry: entry, origin: origin}
 	if outer == nil {
 		f.answerBy = answerBy(r.Request())
 	} else {
@@ -61,13 +61,14 @@ func (f *Frame) Before() *Frame {
 	return f.outer
 }
 
-// Saw reports whether the guard saw the request, be it with another context or body: not
-// one that a handler has made of it, such as for a part of it.
-func (f *Frame) Saw(r *http.Request) bool {
-	before := f.request
-	return before.URL.Path == r.URL.Path && before.URL.RawQuery == r.URL.RawQuery &&
-		reflect.ValueOf(before.Header).Pointer() == reflect.ValueOf(r.Header).Pointer()
-}
+// Saw reports whether a request is the one that HandsOver has noted, be it with
+// another context: not one that a handler has made of it, such as for a part of it, nor the
+// same with another path or body. Who is not sure is served again, and enters the lock again
+// if it is the same.
+func (f *Frame) Saw(r *http.Request) bool { return f.seen.is(r) }
+
+// HandsOver notes the request that the handlers get, for Saw.
+func (f *Frame) HandsOver(r *http.Request) { f.seen = seenOf(r, f.entry.Extra.Params) }
 
 // Hold is the lock that was taken last, nil if no guard around the handlers has one.
 func (f *Frame) Hold() *core.Hold {

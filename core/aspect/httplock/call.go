@@ -60,7 +60,10 @@ func (c *call) Outer() (outer *httpcall.Frame, anew bool) {
 }
 
 // Handle implements [httpcall.Router].
-func (c *call) Handle(ctx context.Context, _ *httpcall.Frame) []error { return c.run(c.next, ctx) }
+func (c *call) Handle(ctx context.Context, inner *httpcall.Frame) []error {
+	inner.HandsOver(c.r)
+	return c.run(c.next, ctx)
+}
 
 // Fallback implements [httpcall.Router].
 func (c *call) Fallback(ctx context.Context, name string) []error {

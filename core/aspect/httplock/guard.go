@@ -80,15 +80,18 @@ func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...r
 	if err != nil {
 		return fmt.Errorf("httplock: Handle(%q): %w", pattern, err)
 	}
-	var errs []error
-	for _, e := range methodsOf(route) {
+	routes := methodsOf(route)
+	for _, e := range routes {
 		g.declare(e, rules)
-		if entry := g.rules.Renew(e); entry != nil { // it may have served requests
+	}
+	var errs []error
+	for _, entry := range g.rules.Renew(routes...) { // they may have served requests
+		if entry != nil {
 			errs = append(errs, entry.Err)
 		}
 	}
 	mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.serve(requested(route, r.Method, g.rules.Set()), w, r, handler)
+		g.serve(route, w, r, handler)
 	}))
 	return errors.Join(errs...)
 }
@@ -108,7 +111,7 @@ func (g *Guard) Middleware(next http.Handler) http.Handler {
 		if pattern == "" {
 			next.ServeHTTP(w, r)
 		} else {
-			g.serve(requested(cutPattern(pattern), r.Method, g.rules.Set()), w, r, next)
+			g.serve(cutPattern(pattern), w, r, next)
 		}
 		if r.Pattern != pattern {
 			g.warnTooEarly(requested(cutPattern(r.Pattern), r.Method, g.rules.Set()))
@@ -128,14 +131,27 @@ func (g *Guard) warnTooEarly(route ruleset.Endpoint) {
 
 // serve serves a request of a route. A route that is known costs one look-up, which takes
 // no lock and does not allocate.
-func (g *Guard) serve(route ruleset.Endpoint, w http.ResponseWriter, r *http.Request, next http.Handler) {
-	entry, known := g.rules.Find(route)
-	if !known {
-		g.declare(route, nil)
-		entry = g.rules.At(route)
-	}
+func (g *Guard) serve(matched ruleset.Endpoint, w http.ResponseWriter, r *http.Request, next http.Handler) {
+	entry := g.at(matched, r.Method)
 	if entry == nil || !httpcall.Serve(entry, g.rules, &call{guard: g, entry: entry, w: httpcall.WriterOf(w), r: r, next: next}) {
 		next.ServeHTTP(w, r)
+	}
+}
+
+// at is what is in force for a request that matched a pattern's route: the route and its
+// rules are of one set.
+func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
+	for {
+		set := g.rules.Set()
+		route := requested(matched, method, set)
+		entry, known := g.rules.Find(route)
+		if !known {
+			g.meet(route)
+			entry = g.rules.At(route)
+		}
+		if g.rules.Set() == set { // else it may be of a set that a reload has just put into force
+			return entry
+		}
 	}
 }
 
@@ -160,7 +176,7 @@ func (g *Guard) Check(patterns ...string) error {
 		}
 	}
 	all := g.all()
-	report := g.routes.Check(all...)
+	report := g.routes.Check(append(all, g.named()...)...)
 	g.cfg.Unmatched(report, all)
 	return g.aspect.Conclude(report)
 }
@@ -179,13 +195,42 @@ func (g *Guard) all() []ruleset.Endpoint {
 	return slices.SortedFunc(maps.Keys(g.known), httpcall.ByPath)
 }
 
+// named are the routes of methods that only a rule of the set names, of patterns without a
+// method.
+func (g *Guard) named() []ruleset.Endpoint {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var routes []ruleset.Endpoint
+	for _, rule := range g.rules.Set().Rules() {
+		if _, known := g.known[rule.Endpoint]; !known && g.anyMethod(rule.Endpoint) != nil {
+			routes = append(routes, rule.Endpoint)
+		}
+	}
+	return routes
+}
+
+// anyMethod are the rules of the pattern without a method that has a route; nil if there is
+// none.
+func (g *Guard) anyMethod(route ruleset.Endpoint) []ruleset.Declared {
+	return g.known[ruleset.Route("*", route.Path)]
+}
+
+// meet remembers the route of a request, unless it is one of [Guard.named].
+func (g *Guard) meet(route ruleset.Endpoint) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.known[route] == nil && g.anyMethod(route) == nil {
+		g.known[route] = []ruleset.Declared{}
+	}
+}
+
 // declare remembers a route, and rules that are put on it, but for those that are there
 // from another mux or host.
 func (g *Guard) declare(route ruleset.Endpoint, rules []ruleset.Rule) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	before := g.known[route]
-	declared := slices.Clip(before)
+	declared := append([]ruleset.Declared{}, before...)
 	for _, r := range rules {
 		if r.Endpoint.IsZero() {
 			r.Endpoint = route
@@ -202,7 +247,14 @@ func (g *Guard) declare(route ruleset.Endpoint, rules []ruleset.Rule) {
 func (g *Guard) declared(route ruleset.Endpoint) (declared []ruleset.Declared, problems []*ruleset.Problem) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, d := range g.known[route] {
+	put, known := g.known[route]
+	if !known { // a method that only a rule names: what is put on the pattern holds for it, too
+		put = g.anyMethod(route)
+	}
+	for _, d := range put {
+		if !known && d.Rule.Endpoint.Method == "*" {
+			d.Rule.Endpoint = route
+		}
 		if d.Rule.Endpoint == route {
 			declared = append(declared, d)
 			continue

@@ -241,6 +241,90 @@ func TestGuard_AnotherResourceHasAnotherLock(t *testing.T) {
 	}
 }
 
+// Nor does it matter how the handler makes another request of the one that it has: what the
+// copies of a request share is no proof that it is the same.
+func TestGuard_AnotherResourceInTheSameRequest(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		key    string
+		second func(r *http.Request) *http.Request
+	}{
+		"path": {"order:#{path.id}", func(r *http.Request) *http.Request {
+			r.URL.Path = "/orders/43"
+			return r
+		}},
+		"body": {"order:#{body.id}", func(r *http.Request) *http.Request {
+			r.Body = jsonBody(`{"id": 43}`)
+			return r
+		}},
+		"body of a copy": {"order:#{body.id}", func(r *http.Request) *http.Request {
+			r = r.WithContext(r.Context())
+			r.Body = jsonBody(`{"id": 43}`)
+			return r
+		}},
+		"body that cannot be compared": {"order:#{body.id}", func(r *http.Request) *http.Request {
+			r.Body = parts{jsonBody(`{"id": 43}`), nil}
+			return r
+		}},
+		"host": {`order:#{tenant == "a" ? 42 : 43}`, func(r *http.Request) *http.Request {
+			r.Host = "b"
+			return r
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, httplock.WithVariable("tenant", func(r *http.Request) (string, error) { return r.Host, nil }))
+			ran := 0
+			err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+				if ran++; ran == 1 {
+					b.mux.ServeHTTP(w, tt.second(r))
+					return
+				}
+				ok(w, r)
+			}, ruleset.Rule{Key: tt.key, WaitTime: ruleset.NoWait})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.redis.Take("order:43", time.Hour)
+			got := b.do("POST", "/orders/42", strings.NewReader(`{"id": 42}`), func(r *http.Request) {
+				r.Host = "a"
+				r.Header.Set("Content-Type", "application/json")
+			})
+			if got.Code != http.StatusConflict || ran != 1 {
+				t.Errorf("got %d after %d runs, want 409 after one", got.Code, ran)
+			}
+		})
+	}
+}
+
+func jsonBody(text string) io.ReadCloser { return io.NopCloser(strings.NewReader(text)) }
+
+// parts is a body whose type cannot be compared.
+type parts struct {
+	io.ReadCloser
+	read []string
+}
+
+// A handler that another one calls with another value of the path is for another resource.
+func TestMiddleware_AnotherValueOfThePath(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, httplock.WithRules(byID(func(r *ruleset.Rule) { r.Endpoint = ruleset.HTTP("POST /orders/{id}") })))
+	var guarded http.Handler
+	guarded = b.guard.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.PathValue("id") == "42" {
+			r.SetPathValue("id", "43")
+			guarded.ServeHTTP(w, r)
+			return
+		}
+		ok(w, r)
+	}))
+	b.mux.Handle("POST /orders/{id}", guarded)
+	b.redis.Take("order:43", time.Hour)
+	if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusConflict {
+		t.Errorf("got %d, want 409", got.Code)
+	}
+}
+
 func TestCall_Variables(t *testing.T) {
 	t.Parallel()
 	type order struct {

@@ -45,6 +45,49 @@ func TestMiddleware_MethodOfARule(t *testing.T) {
 	}
 }
 
+// A method that a rule file names is under the rules of its pattern, too, before and after Check.
+func TestHandle_MethodOfARuleIsUnderThoseOfItsPattern(t *testing.T) {
+	t.Parallel()
+	named := ruleset.Rule{Endpoint: ruleset.HTTP("PURGE /orders/{id}"), Name: "purge", Key: "purge:#{path.id}", WaitTime: ruleset.NoWait}
+	b := newBench(t, httplock.WithRules(named))
+	rule := byID(func(r *ruleset.Rule) { r.Name = "order" })
+	if err := b.guard.HandleFunc(b.mux, "/orders/{id}", ok, rule); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, key := range []string{"order:42", "purge:42"} {
+			b.redis.Take(key, time.Hour)
+			if got := b.do("PURGE", "/orders/42", nil); got.Code != http.StatusConflict {
+				t.Errorf("beside %s: got %d", key, got.Code)
+			}
+			b.redis.Free(key)
+		}
+		if got := b.do("PURGE", "/orders/42", nil); got.Code != http.StatusAccepted {
+			t.Errorf("got %d %s", got.Code, got.Body)
+		}
+		if err := b.guard.Check(); err != nil { // the rule matches
+			t.Error(err)
+		}
+	}
+}
+
+// A pattern with that method is another handler, with rules of its own.
+func TestHandle_PatternOfANamedMethod(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for pattern, rules := range map[string][]ruleset.Rule{"/orders/{id}": {byID()}, "PURGE /orders/{id}": nil} {
+		if err := b.guard.HandleFunc(b.mux, pattern, ok, rules...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.redis.Take("order:42", time.Hour)
+	for method, code := range map[string]int{"PURGE": http.StatusAccepted, "BREW": http.StatusConflict} {
+		if got := b.do(method, "/orders/42", nil); got.Code != code {
+			t.Errorf("%s: got %d, want %d", method, got.Code, code)
+		}
+	}
+}
+
 // Rules that are put on a route that is known already, be it of another host or mux, or
 // after Check and the first requests, are in force with the others.
 func TestHandle_RulesOfAKnownRoute(t *testing.T) {
