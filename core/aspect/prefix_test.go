@@ -97,3 +97,22 @@ func TestAdapter_TheNounIsThatOfUncoveredEndpoints(t *testing.T) {
 		t.Errorf("got %q", problems)
 	}
 }
+
+// Of several prefixes of a name the longest is that of its adapter.
+func TestAdapter_PrefixWithinAnother(t *testing.T) {
+	t.Parallel()
+	set, err := ruleset.Load("locks.yaml", []byte("rules:\n- {func: topic/orders, key: a}\n- {func: topic/eu/orders, key: b}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := mustAspect(t, newBench(t).locks)
+	for _, prefix := range []string{"topic/eu/", "topic/"} {
+		r := aspect.NewRegistry(a, called(a, prefix, "topic"))
+		if _, err := r.Table(set); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Check("orders").Err(); err != nil {
+			t.Errorf("%s: %v", prefix, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/interlock-go/interlock/core/aspect"
@@ -200,3 +201,53 @@ func written(t *testing.T, text string) string {
 	}
 	return name
 }
+
+// What cannot work never enters a table: a reload beside it is of rules that can.
+func TestWrap_ThatFailsIsNoReasonToRefuseAReload(t *testing.T) {
+	t.Parallel()
+	p := &replaceable{set: file(t)}
+	a := mustAspect(t, offline(t), aspect.WithSet(p))
+	stop := make(chan struct{})
+	var wraps sync.WaitGroup
+	for range 3 {
+		wraps.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				nothing := func(context.Context, string) (int, error) { return 0, nil }
+				if _, err := aspect.Wrap(a, ruleset.Rule{Name: "bad", Key: "x:#{in.Nope}"}, nothing); err == nil {
+					t.Error("the rule reads a field that there is not")
+				}
+			}
+		})
+	}
+	for range 300 {
+		if err := p.replace(file(t)); err != nil {
+			t.Errorf("a good set is refused: %v", err)
+			break
+		}
+	}
+	close(stop)
+	wraps.Wait()
+}
+
+// A provider that never gives its set is a mistake, and not a panic.
+func TestRegistry_ProviderWithoutASet(t *testing.T) {
+	t.Parallel()
+	r, _ := tableOf(t, file(t))
+	table, err := r.Table(silent{file(t)})
+	if err == nil || !strings.Contains(err.Error(), "did not call prepare") {
+		t.Errorf("got %v", err)
+	}
+	if table.At("paid") != nil {
+		t.Error("a rule from nowhere")
+	}
+}
+
+// silent is a provider that takes subscribers and never calls them.
+type silent struct{ *ruleset.Set }
+
+func (silent) Subscribe(ruleset.Prepare) (cancel func(), err error) { return func() {}, nil }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -14,7 +15,39 @@ import (
 	"github.com/interlock-go/interlock/core/aspect/httplock"
 	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 )
+
+// Patterns of chi may end in a wildcard: a reload that would take another lock there is
+// refused like any other.
+func TestReload_RekeyOfARouteThatEndsInAWildcard(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/files/{id}", "/files/*"} {
+		file := filepath.Join(t.TempDir(), "locks.yaml")
+		rulesettest.Write(t, file, "rules:\n  - {http: \"POST "+path+"\", name: n, key: fromfile}\n")
+		rules, err := ruleset.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rules.Close()
+		b := newBench(t, httplock.WithSet(rules))
+		if err := b.guard.HandleFunc(anyPattern{}, "POST "+path, ok, ruleset.Rule{Name: "n", Key: "fromcode"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.guard.Check(); err != nil {
+			t.Fatal(err)
+		}
+		rulesettest.Write(t, file, "rules: []\n")
+		if err := rules.Reload(); err == nil || !strings.Contains(err.Error(), "fromcode") {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+}
+
+// anyPattern is a router that takes every pattern.
+type anyPattern struct{}
+
+func (anyPattern) Handle(string, http.Handler) {}
 
 // Reloads, Checks, routes that come and requests may meet in any way: a request never runs
 // without its lock.
