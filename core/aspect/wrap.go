@@ -22,6 +22,8 @@ import (
 // given, and a reload changes them. A rule with nothing but an Endpoint or a Name
 // leaves all to the set, which then must have a rule there.
 //
+// Wrap once, at start-up: the rule is compiled then, and kept for as long as a.
+//
 // The returned function has the semantics of [Point.Run] and is safe for
 // concurrent use: refused or lost it returns a [*RefusedError], with the
 // function's result if there is one; skipped or null it returns the zero value

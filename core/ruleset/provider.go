@@ -16,7 +16,8 @@ type Provider interface {
 	// prepare before any commits; one error, and the new set is refused and nobody
 	// commits. The error of Subscribe is that of the first prepare: nothing is
 	// subscribed then. Calls never overlap, and a reload never falls between the
-	// first one and the others. prepare and commit must not call the Provider.
+	// first one and the others. prepare and commit must not call the Provider, so one that
+	// passes on the calls of another is not given to a guard beside that other one.
 	Subscribe(prepare Prepare) (cancel func(), err error)
 }
 

@@ -25,7 +25,7 @@ func Chi(guard *httplock.Guard, pay, cancel http.HandlerFunc) (http.Handler, err
 	if err != nil {
 		return nil, err
 	}
-	return r, guard.Check(patterns...)
+	return Decoded(r), guard.Check(patterns...)
 }
 
 // ChiPatterns are the routes of a router, for Check.

@@ -17,7 +17,7 @@ func Echo(guard *httplock.Guard, pay, cancel echo.HandlerFunc) (http.Handler, er
 	e.Use(EchoMiddleware(guard))
 	e.POST("/orders/:id/pay", pay)
 	e.Group("/carts").DELETE("/:id", cancel)
-	return e, guard.Check(EchoPatterns(e)...)
+	return Decoded(e), guard.Check(EchoPatterns(e)...)
 }
 
 // EchoMiddleware puts all routes under the guard: for Echo.Use, after authentication.

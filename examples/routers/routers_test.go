@@ -127,6 +127,29 @@ type warned []string
 func (w *warned) ObserveWarning(p *ruleset.Problem) { *w = append(*w, p.Error()) }
 
 // A Use that comes before the router has matched is told with the first request.
+// However a client spells an order, it has one key.
+func TestRouters_OneKeyForEverySpelling(t *testing.T) {
+	for _, r := range both() {
+		t.Run(r.name, func(t *testing.T) {
+			b := newBench(t, r.rules()...)
+			h, err := r.serve(b.guard, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.redis.Take("order:42ä", time.Hour)
+			for spelling, code := range map[string]int{
+				"42%C3%A4": http.StatusConflict, "42%c3%a4": http.StatusConflict, "%34%32%C3%A4": http.StatusConflict, "43%c3%a4": http.StatusAccepted,
+			} {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/"+spelling+"/pay", http.NoBody))
+				if w.Code != code {
+					t.Errorf("%s: got %d, want %d", spelling, w.Code, code)
+				}
+			}
+		})
+	}
+}
+
 func TestChi_WarnsOfAUseThatComesTooEarly(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc){

@@ -35,6 +35,17 @@
 // for each parameter; its routes keep their spelling, /orders/:id/pay. See
 // examples/routers, and examples/nethttp for a whole service.
 //
+// The values of a path are what the router hands over. [http.ServeMux] decodes them, so that
+// one resource has one key. chi and echo hand over the spelling of the client, be it 42 or
+// %34%32: put a handler around them that clears the RawPath of the URL, as examples/routers
+// does.
+//
+// A pattern without a method and one with, on one path, are one route for that method, under
+// the rules of both: give the rules names.
+//
+// Where gin and net/http share a rule file in one program, each Check finds the other's rules
+// without a route: give them a file each, or say `unmatched: ignore`.
+//
 // The variables of keys are those of package httpvars: path, query, header, cookie, form,
 // body, method, route, client_ip, and what [WithVariable] registers. client_ip is the
 // address of the connection, unless [WithClientIP] knows better.
@@ -50,10 +61,15 @@
 // A debounce window begins after a success: a status under 400. The locks are freed when
 // the handler returns or panics.
 //
+// A handler that gives the request that it has to a guarded handler again is served without
+// another lock; if it has changed the host, the path, its values, the query or the body, or made
+// another request, that one is served like any other.
+//
 // Refusals are answered with RFC 9457 problem documents, Retry-After, and
 // [httpcall.StatusHeader], as in ginlock. No answer contains a key, an owner or a text of
 // Redis. A wait ends in time for an answer before the WriteTimeout of the server. A body
-// is read before the guard waits, up to [WithMaxBody], and handed to the handler whole.
+// is read before the guard waits, up to [WithMaxBody], and handed to the handler whole. One that
+// comes slowly is bounded by the server's ReadTimeout: set it.
 //
 // A reload of a [ruleset.Live] changes all routes at once; one that [Guard.Check] would
 // not accept is refused, and the old rules stay. A request ends under the rules that it
