@@ -44,6 +44,13 @@ func newGeneration[K comparable, X any](set *ruleset.Set) *generation[K, X] {
 	return &generation[K, X]{set: set, entries: map[K]*Entry[X]{}}
 }
 
+// with is a generation of the same set with more, or other, entries.
+func (g *generation[K, X]) with(learned map[K]*Entry[X]) *generation[K, X] {
+	next := &generation[K, X]{set: g.set, entries: maps.Clone(g.entries)}
+	maps.Copy(next.entries, learned)
+	return next
+}
+
 // Set is the set in force.
 func (t *Table[K, X]) Set() *ruleset.Set { return t.current.Load().set }
 
@@ -84,6 +91,17 @@ func (t *Table[K, X]) Entries() []*Entry[X] {
 // Add is At for an endpoint that begins now: one that cannot work is not kept, and no reload
 // ever sees it.
 func (t *Table[K, X]) Add(k K) (*Entry[X], error) {
+	e, err := t.add(k)
+	if err != nil {
+		return nil, err
+	}
+	t.registry.mu.Lock()
+	defer t.registry.mu.Unlock()
+	t.registry.known[k] = true
+	return e, nil
+}
+
+func (t *Table[K, X]) add(k K) (*Entry[X], error) {
 	t.learning.Lock()
 	defer t.learning.Unlock()
 	for {
@@ -92,15 +110,10 @@ func (t *Table[K, X]) Add(k K) (*Entry[X], error) {
 		if e != nil && e.Err != nil {
 			return nil, e.Err
 		}
-		next := &generation[K, X]{set: now.set, entries: maps.Clone(now.entries)}
-		next.entries[k] = e
-		if !t.extend(now, next, map[K]*Entry[X]{k: e}) {
-			continue
+		learned := map[K]*Entry[X]{k: e}
+		if t.extend(now, now.with(learned), learned) {
+			return e, nil
 		}
-		t.registry.mu.Lock()
-		defer t.registry.mu.Unlock()
-		t.registry.known[k] = true
-		return e, nil
 	}
 }
 
@@ -133,8 +146,7 @@ func (t *Table[K, X]) compile(anew bool, keys ...K) *generation[K, X] {
 		if len(learned) == 0 {
 			return now
 		}
-		next := &generation[K, X]{set: now.set, entries: maps.Clone(now.entries)}
-		maps.Copy(next.entries, learned)
+		next := now.with(learned)
 		if t.extend(now, next, learned) {
 			return next
 		}
