@@ -61,9 +61,9 @@
 // A debounce window begins after a success: a status under 400. The locks are freed when
 // the handler returns or panics.
 //
-// A handler that gives the request that it has to a guarded handler again is served without
-// another lock; if it has changed the host, the path, its values, the query or the body, or made
-// another request, that one is served like any other.
+// A request that its handler gives to a guarded handler of the same route again is served there
+// without another lock. With another host, path, value of the path, query, header map or body it
+// is another request, and takes the locks of that.
 //
 // Refusals are answered with RFC 9457 problem documents, Retry-After, and
 // [httpcall.StatusHeader], as in ginlock. No answer contains a key, an owner or a text of
