@@ -20,6 +20,9 @@ type Limits struct {
 	Poll time.Duration
 	// Slack is what the machine and the network may add to any bound.
 	Slack time.Duration
+	// Turn is how long the line of its process may keep a waiter from asking for a lock that
+	// nobody has. A shorter wait may end there, as busy.
+	Turn time.Duration
 	// Recovery is how long after a fault it may still be felt.
 	Recovery time.Duration
 	// Landing is how long a command without an answer may be on its way.

@@ -16,6 +16,7 @@ var limits = history.Limits{
 	Backend: time.Second, Slow: 4 * time.Second, Poll: time.Second, Slack: 10 * ms, Recovery: 2 * time.Second,
 	Landing: 10 * time.Second, Residue: time.Second, Empty: time.Minute,
 	Permits: map[string]int{"p": 2},
+	Turn:    5 * ms,
 }
 
 // hold is an acquisition of "k" with a fixed lease of one second, that took a
@@ -241,6 +242,8 @@ func TestJudge(t *testing.T) {
 
 		{"free lock said busy", history.BusyButFree, []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+ms, 0, history.Busy)}},
 		{"busy after a fault", "", []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+ms, 0, history.Busy), broken(0, 2*time.Second)}},
+		{"free lock said busy, after a wait", history.BusyButFree, []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+8*ms, 8*ms, history.Busy)}},
+		{"busy before its turn may have come", "", []history.Event{hold("a", 0, 100*ms), refused(3*time.Second, 3*time.Second+2*ms, 2*ms, history.Busy)}},
 		{"unavailable without cause", history.NotReachable, []history.Event{refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
 		{"unavailable after a fault", "", []history.Event{broken(time.Second, 2*time.Second), refused(3*time.Second, 4*time.Second, time.Second, history.Unavailable)}},
 		{"failing fast after the machine stood still", "", []history.Event{stall(2, 2*time.Second, 2400*ms), refused(3*time.Second, 3*time.Second+ms, time.Second, history.Unavailable)}},

@@ -34,19 +34,19 @@ func TestHistory_Processes(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, newSeed(t))
 	f.run(duration(t, durationEnv, 5*time.Second))
-	judged(t, f.seed, limitsOf(history.Limits{
-		Backend: 2 * processLoad.Backend, Slow: 8 * processLoad.Backend, Poll: time.Second, Slack: slack(),
+	judged(t, f.seed, limitsOf(unhurried(history.Limits{
+		Backend: 2 * processLoad.Backend, Slow: 8 * processLoad.Backend, Poll: time.Second, Slack: 300 * time.Millisecond,
 		Recovery: processLoad.recovery(), Landing: 5 * time.Second, Residue: time.Second, Empty: f.empty,
-	}), f.events)
+	})), f.events)
 }
 
-// slack is what the machine may add to any bound: much where nobody has asked for the run, which
-// then goes on beside whatever else the machine does.
-func slack() time.Duration {
+// unhurried are limits of a run that nobody has asked for, which goes on beside whatever else
+// the machine does: what depends on speed has a minute more.
+func unhurried(l history.Limits) history.Limits {
 	if os.Getenv(durationEnv) == "" {
-		return time.Minute
+		l.Slack, l.Turn = time.Minute, time.Minute
 	}
-	return 300 * time.Millisecond
+	return l
 }
 
 // recovery is how long a fault is felt: leases, and connections that are found dead.

@@ -42,7 +42,8 @@ func (j *judge) refusals() {
 		}
 		switch e.Outcome {
 		case Busy:
-			if len(e.Keys) == 1 && !j.takenBetween(e) {
+			hasty := e.Ask.Wait > 0 && e.Ask.Wait < j.Turn
+			if len(e.Keys) == 1 && !hasty && !j.takenBetween(e) {
 				j.reportf(BusyButFree, []*Event{e}, "%s was told that %s is taken, and nobody can have had it", e.Owner, e.Keys[0])
 			}
 		case Unavailable:
