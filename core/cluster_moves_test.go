@@ -151,15 +151,17 @@ func (m *moved) left() (keys []string) {
 	return keys
 }
 
-func (m *moved) wantNothingLeft() {
+// wantNothingLeft waits until nothing of it is left, or until end, which all of a test have in
+// common: what stays of several is told before the tests run out of time.
+func (m *moved) wantNothingLeft(end time.Time) {
 	m.t.Helper()
-	var left []string
-	for end := time.Now().Add(hangs); time.Now().Before(end); time.Sleep(5 * time.Millisecond) { // a poll with a bound
-		if left = m.left(); len(left) == 0 {
-			return
-		}
+	left := m.left()
+	for ; len(left) > 0 && time.Now().Before(end); left = m.left() {
+		time.Sleep(5 * time.Millisecond) // a poll with a bound
 	}
-	m.t.Errorf("%s: left behind: %q", m, left)
+	if len(left) > 0 {
+		m.t.Errorf("%s: left behind: %q", m, left)
+	}
 }
 
 // tryAgains is how often the nodes have answered TRYAGAIN.
@@ -244,11 +246,12 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 			}
 		}
 	}
+	end := time.Now().Add(hangs)
 	for _, m := range list {
 		if m.givesSeveral && m.stage == over {
 			m.await("giving back", m.returned)
 		}
-		m.wantNothingLeft()
+		m.wantNothingLeft(end)
 	}
 }
 
@@ -329,6 +332,7 @@ func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 			}
 		}
 	}
+	end := time.Now().Add(hangs)
 	for _, m := range list {
 		if m.givesSeveral {
 			m.await("giving back", m.returned)
@@ -336,7 +340,7 @@ func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 		if m.takesSeveral || m.givesSeveral {
 			m.await("having it", m.got)
 		}
-		m.wantNothingLeft()
+		m.wantNothingLeft(end)
 	}
 }
 
