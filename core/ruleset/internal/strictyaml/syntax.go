@@ -214,8 +214,17 @@ func requoted(line string) string {
 		return "write a list: " + strings.TrimSpace(parts[1]) + " [" + parts[2] + parts[3] + parts[4] + "]"
 	case len(parts) > 0 && parts[2] == "'" && parts[4] == "'":
 		return "quote the whole value: " + strings.TrimSpace(parts[1]) + " " + Quote(parts[3])
+	case len(parts) > 0 && parts[2] == `"` && parts[4] == `"` && withinTemplate(parts[3]):
+		return "quote the whole value: " + strings.TrimSpace(parts[1]) + " " + Quote(parts[3])
 	}
 	return "quote the whole value: " + quoteValue(line)
+}
+
+// withinTemplate reports whether the first quote of a text is one of an expression, as in
+// a:#{header["X-Id"]}: then the quotes around the text are those of the whole value.
+func withinTemplate(text string) bool {
+	before, _, found := strings.Cut(text, `"`)
+	return found && strings.LastIndex(before, "#{") > strings.LastIndex(before, "}")
 }
 
 // other finds what its message alone tells.
