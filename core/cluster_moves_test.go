@@ -179,6 +179,10 @@ func tryAgains(t *testing.T, cluster *redisserver.Cluster) (n string) {
 	return n
 }
 
+// steady is for what is given back while its keys are apart: it is tried until they are together
+// again, however long a step takes.
+var steady = core.WithBackendTimeout(time.Minute)
+
 // renewedFor is the lease of locks that move: longer than one step takes on this machine.
 func renewedFor() time.Duration {
 	if isQuiet() {
@@ -193,7 +197,7 @@ func TestCluster_HeldWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	seen := &renewedKeys{}
-	locks := locksOn(t, cluster.Client(), patient, core.WithWatchdog(renewedFor()), core.WithObserver(seen))
+	locks := locksOn(t, cluster.Client(), steady, core.WithWatchdog(renewedFor()), core.WithObserver(seen))
 	// Those that cannot be renewed while their keys are apart come last in that step and first
 	// in the next one: on a slow machine all the others take longer than a lease.
 	list := movedOf(t, cluster)
@@ -309,7 +313,7 @@ func (r *renewedKeys) each(t *testing.T, list []*moved, now stage) {
 func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
-	holders, waiting := locksOn(t, cluster.Client(), patient), locksOn(t, cluster.Client(), patient)
+	holders, waiting := locksOn(t, cluster.Client(), steady), locksOn(t, cluster.Client(), steady)
 	list := movedOf(t, cluster)
 	for _, m := range list {
 		m.take(holders)

@@ -43,7 +43,20 @@ func (b Binary) StartCluster(tb testing.TB, masters ...int) *Cluster {
 	c.assignSlots()
 	c.introduce()
 	c.awaitComplete()
+	c.bePatient()
 	return c
+}
+
+// bePatient has the nodes take each other for failed after a minute only. They have met by then,
+// for which a short time is better. With it a node that a busy machine does not run for two seconds
+// takes the cluster down for many more.
+func (c *Cluster) bePatient() {
+	c.t.Helper()
+	for _, m := range c.Masters {
+		c.onNode(m, func(ctx context.Context, rdb *redis.Client) error {
+			return rdb.ConfigSet(ctx, "cluster-node-timeout", "60000").Err()
+		})
+	}
 }
 
 func clusterArgs(ctx context.Context, port int) ([]string, error) {
