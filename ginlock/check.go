@@ -2,7 +2,6 @@ package ginlock
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"reflect"
@@ -14,6 +13,7 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/httpcall"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // Check returns every problem of the guard's rules with the routes of an engine, or
@@ -31,8 +31,8 @@ import (
 //     [Guard.Handler] is cannot be known: use Handle for them, or say `none: true`.
 //   - Routes whose last handler is the guard's, so that no other runs under its lock.
 //   - Rules of Handle: what Handle returned.
-//   - Rules of Handler: those that fit no route at all. On which route such a handler
-//     is, only its first request tells; Handle is exact.
+//   - Rules of Handler: those that fit no route at all, with what the route that they fit
+//     best says. On which one such a handler is, only its first request tells; Handle is exact.
 //   - A rule of the same name twice on one route.
 //   - Rules of Handle and Middleware that take one key as locks of different kinds: see
 //     [ruleset.MixedKinds].
@@ -89,7 +89,8 @@ type check struct {
 
 func (k *check) add(err error) { k.report.Add(ruleset.Endpoint{}, err) }
 
-// chained looks for a route that rules of Handler fit.
+// chained judges the rules of Handler by the routes that they have served, or else, since
+// theirs is not known, by the one that they fit best.
 func (k *check) chained(h *chained) {
 	if served := h.routes.Entries(); len(served) > 0 {
 		for _, e := range served {
@@ -97,26 +98,38 @@ func (k *check) chained(h *chained) {
 		}
 		return
 	}
-	var best error
+	var nearest ruleset.Endpoint
+	var best []*ruleset.Problem
+	routes := map[string]int{} // with a mistake
 	for _, route := range k.routes {
-		e := k.guard.put(route, h.rules)
-		if e.Err == nil {
-			return
+		var found aspect.Report
+		found.Add(ruleset.Endpoint{}, k.guard.put(route, h.rules).Err)
+		problems := found.Errors()
+		for _, p := range problems {
+			routes[p.Field+p.Message]++
 		}
-		if best == nil || problemCount(e.Err) < problemCount(best) {
-			best = e.Err
+		if nearest.IsZero() || weight(problems) < weight(best) {
+			nearest, best = route, problems // none, if they fit it
 		}
 	}
-	if best != nil {
-		k.add(fmt.Errorf("Handler at %s fits no route of the engine: %w", h.where, best))
+	for _, p := range best {
+		subject := "Handler at " + h.where
+		if routes[p.Field+p.Message] < len(k.routes) {
+			subject += " (nearest route: " + nearest.Label() + ")"
+		}
+		k.add(&ruleset.Problem{Message: strings.Replace(p.Text(), p.Endpoint.String(), subject, 1), Err: p.Err})
 	}
 }
 
-func problemCount(err error) int {
-	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
-		return len(invalid.Problems)
+// weight is less for fewer problems, and for those of a key that something was near to.
+func weight(problems []*ruleset.Problem) int {
+	weight := 2 * len(problems)
+	for _, p := range problems {
+		if key, ok := errors.AsType[*keyexpr.Error](p); ok && key.Suggestion != "" {
+			weight--
+		}
 	}
-	return 1
+	return weight
 }
 
 // engine finds routes that the guard is the last handler of, and settings under which one
