@@ -44,9 +44,8 @@ import (
 //   - Keys without a part of the request, so that all requests of a route share one
 //     lock: a warning to observers.
 //
-// Check cannot see whether the handler of Middleware is on the chain of a route: gin
-// puts it there only for routes that are registered after Use, below that group.
-// Before the first route, on the engine, is the place where none is left out.
+// Check cannot see whether Middleware is on the chain of a route at all: see Place in the
+// chain, in the package comment.
 //
 // A rule has to match a route of any engine that Check was ever given: where engines
 // share a rule file, give it all of them at once.
@@ -100,16 +99,20 @@ func (k *check) chained(h *chained) {
 	}
 	var nearest ruleset.Endpoint
 	var best []*ruleset.Problem
-	routes := map[string]int{} // with a mistake
+	lightest, routes := 0, map[string]int{} // how many routes have a problem
 	for _, route := range k.routes {
 		var found aspect.Report
 		found.Add(ruleset.Endpoint{}, k.guard.put(route, h.rules).Err)
-		problems := found.Errors()
-		for _, p := range problems {
+		weight := 0 // less for fewer problems, and for those of a key that is near to something
+		for _, p := range found.Errors() {
 			routes[p.Field+p.Message]++
+			weight += 2
+			if key, ok := errors.AsType[*keyexpr.Error](p); ok && key.Suggestion != "" {
+				weight--
+			}
 		}
-		if nearest.IsZero() || weight(problems) < weight(best) {
-			nearest, best = route, problems // none, if they fit it
+		if nearest.IsZero() || weight < lightest {
+			nearest, best, lightest = route, found.Errors(), weight
 		}
 	}
 	for _, p := range best {
@@ -119,17 +122,6 @@ func (k *check) chained(h *chained) {
 		}
 		k.add(&ruleset.Problem{Message: strings.Replace(p.Text(), p.Endpoint.String(), subject, 1), Err: p.Err})
 	}
-}
-
-// weight is less for fewer problems, and for those of a key that something was near to.
-func weight(problems []*ruleset.Problem) int {
-	weight := 2 * len(problems)
-	for _, p := range problems {
-		if key, ok := errors.AsType[*keyexpr.Error](p); ok && key.Suggestion != "" {
-			weight--
-		}
-	}
-	return weight
 }
 
 // engine finds routes that the guard is the last handler of, and settings under which one

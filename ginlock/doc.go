@@ -73,6 +73,13 @@
 // reads a registered variable which authentication has not set yet is answered
 // with 500, whatever its strategies say.
 //
+// gin puts a middleware on the chains of the routes that are registered after Use, below
+// its group. Those registered before it run unlocked, and so do all where Use was forgotten;
+// Check cannot see that, since gin tells only the last handler of a route. Let a test of the
+// engine show it: while redistest.Server.Take has the lock for somebody else, the route has to
+// answer 409. Or call [core.MustHold] in the handler, with c.Request.Context(): it panics
+// without the lock, also where a rule is disabled.
+//
 // # The end of a wait
 //
 // A wait ends in time for an answer: before the deadline of the request's context, and

@@ -164,9 +164,8 @@ func (g *Guard) chainedAt(where string, rules []ruleset.Rule) *chained {
 // rules that it began with. The guard is subscribed for as long as there is the Live
 // set: let them live together.
 //
-// Give it to Use before the routes are registered: gin puts it on the chains of those
-// that come later only, and the others run unlocked. Its place in the chain is told in
-// the package comment.
+// Give it to Use before the routes are registered: see Place in the chain, in the package
+// comment.
 //
 // With a nil p, such as an ignored error leaves, every route answers 500, and Check
 // says so.

@@ -152,8 +152,10 @@
 //
 // Check sees services, not interceptors: a server does not tell which it has. Where
 // one of the two was left out, all unary or all streaming methods run without their
-// locks, and Check cannot know. Nor does it know of servers that it is not given. An
-// observer of decisions ([WithObserver]) shows whether rules are applied.
+// locks, and Check cannot know. Nor does it know of servers that it is not given. Let a
+// test show it: while redistest.Server.Take has the lock for somebody else, the method has
+// to answer ABORTED. Or call [core.MustHold] in the handler: it panics without the lock,
+// also where a rule is disabled.
 //
 // Problems of options name the .proto file. Generated code knows no lines; the
 // command `interlock check --descriptors image.binpb` does, and so does a guard whose
