@@ -13,7 +13,6 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/aspect/httpcall"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // Check returns every problem of the guard's rules with the routes of an engine, or
@@ -89,7 +88,7 @@ type check struct {
 func (k *check) add(err error) { k.report.Add(ruleset.Endpoint{}, err) }
 
 // chained judges the rules of Handler by the routes that they have served, or else, since
-// theirs is not known, by the one that they fit best.
+// theirs is not known, by themselves, and then by the one that they fit best.
 func (k *check) chained(h *chained) {
 	if served := h.routes.Entries(); len(served) > 0 {
 		for _, e := range served {
@@ -97,31 +96,27 @@ func (k *check) chained(h *chained) {
 		}
 		return
 	}
-	var nearest ruleset.Endpoint
-	var best []*ruleset.Problem
-	lightest, routes := 0, map[string]int{} // how many routes have a problem
-	for _, route := range k.routes {
-		var found aspect.Report
-		found.Add(ruleset.Endpoint{}, k.guard.put(route, h.rules).Err)
-		weight := 0 // less for fewer problems, and for those of a key that is near to something
-		for _, p := range found.Errors() {
-			routes[p.Field+p.Message]++
-			weight += 2
-			if key, ok := errors.AsType[*keyexpr.Error](p); ok && key.Suggestion != "" {
-				weight--
+	subject, best := "Handler at "+h.where, flat(k.guard.routes.Compile(noRoute.Endpoint, h.rules...).Err)
+	if len(best) == 0 {
+		var nearest ruleset.Endpoint
+		parameters := func(a, b ruleset.Endpoint) int { return len(k.guard.paramsOf(b)) - len(k.guard.paramsOf(a)) } // the most first
+		for _, route := range slices.SortedStableFunc(slices.Values(k.routes), parameters) {
+			if found := flat(k.guard.put(route, h.rules).Err); nearest.IsZero() || len(found) < len(best) {
+				nearest, best = route, found
 			}
 		}
-		if nearest.IsZero() || weight < lightest {
-			nearest, best, lightest = route, found.Errors(), weight
-		}
+		subject += " (nearest route: " + nearest.Label() + ")"
 	}
 	for _, p := range best {
-		subject := "Handler at " + h.where
-		if routes[p.Field+p.Message] < len(k.routes) {
-			subject += " (nearest route: " + nearest.Label() + ")"
-		}
 		k.add(&ruleset.Problem{Message: strings.Replace(p.Text(), p.Endpoint.String(), subject, 1), Err: p.Err})
 	}
+}
+
+// flat are the problems that are joined in err.
+func flat(err error) []*ruleset.Problem {
+	var found aspect.Report
+	found.Add(ruleset.Endpoint{}, err)
+	return found.Errors()
 }
 
 // engine finds routes that the guard is the last handler of, and settings under which one

@@ -27,8 +27,8 @@ import (
 // without one to [slog.Default] as an error; so does every other load after the first, as
 // information.
 //
-// Inside a [testing/synctest] bubble it hangs: to wait for the system's word stops the clock of
-// the bubble. Use [Open] there, and [Live.Reload] after a change.
+// Inside a [testing/synctest] bubble the test hangs, since no clock goes on there while the
+// system is waited for: use [Open], and [Live.Reload] after a change.
 func Watch(path string, opts ...Option) (*Live, error) {
 	return watch(path, watchConfig{open: fsnotify.NewWatcher, settle: time.Second, poll: 10 * time.Second}, opts...)
 }

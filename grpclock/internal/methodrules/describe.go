@@ -41,11 +41,10 @@ func (c *Config) describe(fullMethod string) protoreflect.MethodDescriptor {
 func (c *Config) Keys(name string) ([]Key, error) {
 	name = strings.Trim(name, "/")
 	if strings.Contains(name, "/") {
-		shape := Unregistered()
 		if d := c.describe(name); d != nil {
-			shape = shapeOf(d)
+			return []Key{{"/" + name, shapeOf(d)}}, nil
 		}
-		return []Key{{"/" + name, shape}}, nil
+		return []Key{{"/" + name, Unregistered()}}, nil
 	}
 	service := find[protoreflect.ServiceDescriptor](c, protoreflect.FullName(name))
 	if service == nil {
