@@ -203,5 +203,9 @@ func (c *Client) leaveHolds(ctx context.Context) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w with %d locks held, which are left to their leases: %w", ErrClosed, len(left), insideError{context.Cause(ctx)})
+	held := "1 lock held, which is left to its lease"
+	if len(left) > 1 {
+		held = fmt.Sprintf("%d locks held, which are left to their leases", len(left))
+	}
+	return fmt.Errorf("%w with %s: %w", ErrClosed, held, insideError{context.Cause(ctx)})
 }

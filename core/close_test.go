@@ -2,6 +2,8 @@ package core_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -179,6 +181,26 @@ func TestClose_LeavesTheKeysOfHoldsThatDoNotEnd(t *testing.T) {
 		pass(31 * time.Second)
 		b.wantGone("k") // nobody renews it
 	})
+}
+
+func TestClose_SaysHowManyHoldsItLeaves(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{
+		1: "core: client closed with 1 lock held, which is left to its lease: ",
+		2: "core: client closed with 2 locks held, which are left to their leases: ",
+	} {
+		inBubble(t, func(t *testing.T, b *bed) {
+			locks := b.locks()
+			for i := range n {
+				acquired(t, t.Context(), locks.Lock(fmt.Sprint("k", i)))
+			}
+			patience, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := locks.Close(patience); err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want %q", err, want)
+			}
+		})
+	}
 }
 
 func TestClose_TheCallersClientStaysOpen(t *testing.T) {

@@ -2,7 +2,6 @@ package ginlock
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"reflect"
@@ -31,8 +30,8 @@ import (
 //     [Guard.Handler] is cannot be known: use Handle for them, or say `none: true`.
 //   - Routes whose last handler is the guard's, so that no other runs under its lock.
 //   - Rules of Handle: what Handle returned.
-//   - Rules of Handler: those that fit no route at all. On which route such a handler
-//     is, only its first request tells; Handle is exact.
+//   - Rules of Handler: those that fit no route at all, with what the route that they fit
+//     best says. On which one such a handler is, only its first request tells; Handle is exact.
 //   - A rule of the same name twice on one route.
 //   - Rules of Handle and Middleware that take one key as locks of different kinds: see
 //     [ruleset.MixedKinds].
@@ -44,9 +43,8 @@ import (
 //   - Keys without a part of the request, so that all requests of a route share one
 //     lock: a warning to observers.
 //
-// Check cannot see whether the handler of Middleware is on the chain of a route: gin
-// puts it there only for routes that are registered after Use, below that group.
-// Before the first route, on the engine, is the place where none is left out.
+// Check cannot see whether Middleware is on the chain of a route at all: see Place in the
+// chain, in the package comment.
 //
 // A rule has to match a route of any engine that Check was ever given: where engines
 // share a rule file, give it all of them at once.
@@ -89,7 +87,8 @@ type check struct {
 
 func (k *check) add(err error) { k.report.Add(ruleset.Endpoint{}, err) }
 
-// chained looks for a route that rules of Handler fit.
+// chained judges the rules of Handler by the routes that they have served, or else, since
+// theirs is not known, by themselves, and then by the one that they fit best.
 func (k *check) chained(h *chained) {
 	if served := h.routes.Entries(); len(served) > 0 {
 		for _, e := range served {
@@ -97,26 +96,27 @@ func (k *check) chained(h *chained) {
 		}
 		return
 	}
-	var best error
-	for _, route := range k.routes {
-		e := k.guard.put(route, h.rules)
-		if e.Err == nil {
-			return
+	subject, best := "Handler at "+h.where, flat(k.guard.routes.Compile(noRoute.Endpoint, h.rules...).Err)
+	if len(best) == 0 {
+		var nearest ruleset.Endpoint
+		parameters := func(a, b ruleset.Endpoint) int { return len(k.guard.paramsOf(b)) - len(k.guard.paramsOf(a)) } // the most first
+		for _, route := range slices.SortedStableFunc(slices.Values(k.routes), parameters) {
+			if found := flat(k.guard.put(route, h.rules).Err); nearest.IsZero() || len(found) < len(best) {
+				nearest, best = route, found
+			}
 		}
-		if best == nil || problemCount(e.Err) < problemCount(best) {
-			best = e.Err
-		}
+		subject += " (nearest route: " + nearest.Label() + ")"
 	}
-	if best != nil {
-		k.add(fmt.Errorf("Handler at %s fits no route of the engine: %w", h.where, best))
+	for _, p := range best {
+		k.add(&ruleset.Problem{Message: strings.Replace(p.Text(), p.Endpoint.String(), subject, 1), Err: p.Err})
 	}
 }
 
-func problemCount(err error) int {
-	if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
-		return len(invalid.Problems)
-	}
-	return 1
+// flat are the problems that are joined in err.
+func flat(err error) []*ruleset.Problem {
+	var found aspect.Report
+	found.Add(ruleset.Endpoint{}, err)
+	return found.Errors()
 }
 
 // engine finds routes that the guard is the last handler of, and settings under which one

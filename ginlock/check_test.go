@@ -106,7 +106,7 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 		"http POST /orders/:id/pya: ", "matches no route", `did you mean "POST /orders/:id/pay"?`,
 		`http POST /orders/:id\:cancel`,
 		`header["X-Id"]`,
-		"check_test.go:", "fits no route", "WaitTime",
+		"rule of Handler at ", "check_test.go:", "WaitTime",
 		"idd", "queue",
 		`WithBody: route "POST /ordres/:id"`, `WithBuffer: route "GET /orders/:id"`,
 		"UnescapePathValues = true",
@@ -216,4 +216,43 @@ func TestCheck_HandlerOnARouteThatWasServedIsJudgedByIt(t *testing.T) {
 		want(t, "status", s.do(t, request{url: "/orders/1"}).Code, http.StatusInternalServerError)
 		wantText(t, s.guard.Check(s.engine), "orderId", "POST /orders/:id")
 	})
+}
+
+// What leads is the mistake, and not that no route has it right. The route that is named is
+// the one that the rule fits best, where its mistake is another one elsewhere.
+func TestCheck_HandlerThatFitsNoRouteIsToldItsMistakeFirst(t *testing.T) {
+	t.Parallel()
+	orders := ruleset.HTTP("POST /orders/:id")
+	tests := []struct {
+		name string
+		rule ruleset.Rule
+		says string
+	}{
+		{"a variable", ruleset.Rule{Key: "order:#{pth.id}"}, ": Key: 1:9: unknown name pth: "},
+		{"a variable of a named rule", ruleset.Rule{Name: "pay", Key: "order:#{pth.id}"}, ": Key: 1:9: unknown name pth: "},
+		{"a part", ruleset.Rule{Key: "order:#{path.id"}, ": Key: 1:7: the part is not closed"},
+		{"a time", ruleset.Rule{Key: "order", WaitTime: -5}, ": WaitTime: -5ns is out of range"},
+		{"a parameter", ruleset.Rule{Key: "order:#{path.idd}"}, " (nearest route: POST /orders/:id): Key: 1:14: there is no path parameter idd: there is id\n"},
+		{"a parameter of a rule with its route", ruleset.Rule{Endpoint: orders, Key: "order:#{path.idd}"}, " (nearest route: POST /orders/:id): Key: 1:14: there is no path parameter idd: there is id\n"},
+		{"a parameter that is near none", ruleset.Rule{Key: "#{path.id}:#{path.customer}"}, " (nearest route: POST /orders/:id): Key: 1:19: there is no path parameter customer: there is id\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			guard, r := newGuard(t), gin.New()
+			r.GET("/health", ok)
+			r.POST("/orders/:id", guard.Handler(tt.rule), ok)
+			r.POST("/orders/:id/pay", ok)
+			err := guard.Check(r)
+			wantText(t, err, tt.says)
+			place, _, _ := strings.Cut(err.Error(), tt.says)
+			subject := "rule"
+			if tt.rule.Name != "" {
+				subject = `rule "pay"`
+			}
+			if !strings.HasPrefix(place, "ruleset: "+subject+" of Handler at ") || strings.Contains(place, "\n") || strings.Contains(err.Error(), "/health") {
+				t.Errorf("the mistake does not lead:\n%v", err)
+			}
+		})
+	}
 }

@@ -129,6 +129,37 @@ func ExampleGuard_Middleware() {
 	// 200 deleted
 }
 
+// Check sees the routes and not their chains: that Use came too late shows when somebody else
+// has the lock, and the route does not answer 409.
+func ExampleGuard_Middleware_tooLate() {
+	locks, redis, done := open()
+	defer done()
+	guard, err := ginlock.New(locks)
+	if err != nil {
+		log.Fatal(err)
+	}
+	rules, err := ruleset.NewSet([]ruleset.Rule{
+		{Endpoint: ruleset.HTTP("* /*"), Key: "shop:#{path.id}", WaitTime: ruleset.NoWait},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	r := gin.New()
+	r.POST("/orders/:id", func(c *gin.Context) { c.String(http.StatusOK, "unlocked") })
+	r.Use(guard.Middleware(rules))
+	r.POST("/invoices/:id", func(c *gin.Context) { c.String(http.StatusOK, "locked") })
+	fmt.Println(guard.Check(r))
+
+	redis.Take("shop:42", time.Minute)
+	show(r, "POST", "/orders/42")
+	show(r, "POST", "/invoices/42")
+	// Output:
+	// <nil>
+	// 200 unlocked
+	// 409 {"type":"https://interlock-go.github.io/problems/lock-busy","title":"Another request for the same resource is in progress","status":409}
+}
+
 // The hold outlives the request: the answer is 202, the work goes on under its lock.
 func ExampleHold() {
 	locks, _, done := open()

@@ -42,9 +42,8 @@
 //	inputs: [{directory: ., paths: [shop.proto]}]
 //
 // Other languages ignore the option, and need only the file to compile. Nothing is
-// registered by hand: the guard asks the descriptor
-// of every method that is called. Two options are two rules, which need names; their
-// locks are taken in that order.
+// registered by hand: the guard asks the descriptor of every method that is called. Two
+// options are two rules, which need names; their locks are taken in that order.
 //
 // Or it stands in a rule file, in YAML, which [WithSet] takes:
 //
@@ -151,9 +150,11 @@
 // into a map and no allocation, whether it has any or not.
 //
 // Check sees services, not interceptors: a server does not tell which it has. Where
-// one of the two was left out, all unary or all streaming methods run without their
-// locks, and Check cannot know. Nor does it know of servers that it is not given. An
-// observer of decisions ([WithObserver]) shows whether rules are applied.
+// one of the two was left out, all unary or all streaming methods run without their locks,
+// and Check cannot know. Nor does it know of servers that it is not given. Let a test show
+// it: while redistest.Server.Take has the lock for somebody else, the method has to answer
+// ABORTED. Or call [core.MustHold] in the handler: it panics without the lock, also where a
+// rule is disabled. In production an observer of decisions ([WithObserver]) tells.
 //
 // Problems of options name the .proto file. Generated code knows no lines; the
 // command `interlock check --descriptors image.binpb` does, and so does a guard whose

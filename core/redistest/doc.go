@@ -32,6 +32,10 @@
 // The code under test needs a wait time, by [core.WaitTime] or its rule: without one package
 // core waits until the context ends, above for an hour.
 //
+// Give it a rule file by ruleset.Open, and take a change into force by Reload of what that
+// gives. ruleset.Watch gives the same, but waits for the system to tell of changes: that stops
+// the clock of the bubble, and the test hangs.
+//
 // # What it can do
 //
 // A [Server] can do to a program what a real Redis rarely does on demand: hold a key

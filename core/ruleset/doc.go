@@ -36,6 +36,8 @@
 //	    profile: checkout
 //	    key: "order:pay:#{path.orderId}"
 //	    on_busy: skip
+//	  - http: POST /imports
+//	    key: 'import:#{header["X-Tenant"]}'  # in single quotes: " is a part of it
 //	  - http: POST /admin/*
 //	    key: "admin:#{route}"
 //	    wait_time: none     # or 3s, or forever

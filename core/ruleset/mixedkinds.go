@@ -123,7 +123,7 @@ func (r *Resolved) mixedKind(known map[keyAt][]*Resolved) *Problem {
 // semaphore to which it gives another size.
 func (r *Resolved) otherKind(other *Resolved, key string) *Problem {
 	if r.Kind == other.Kind {
-		return r.Problem("permits", fmt.Sprintf("%d permits of %q, which has %d for %s: one semaphore has one size: write %s, or another key",
+		return r.Problem("permits", fmt.Sprintf("%d of %q, which has %d for %s: one semaphore has one size: write %s, or another key",
 			r.Permits, key, other.Permits, other.called(), r.placeOf("permits").example("permits", strconv.Itoa(other.Permits))))
 	}
 	same := r.placeOf("kind").example("kind", string(other.Kind))

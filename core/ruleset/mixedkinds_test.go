@@ -45,7 +45,7 @@ func TestNewSet_KindsOnOneKey(t *testing.T) {
 		"two sizes": {
 			ruleset.Rule{Endpoint: pay, Key: k, Kind: ruleset.Semaphore, Permits: 3},
 			ruleset.Rule{Endpoint: cancel, Key: k, Kind: ruleset.Semaphore, Permits: 5},
-			`rule of http POST /orders/:id/cancel: Permits: 5 permits of "order:#{path.id}", which has 3 for the rule of http POST /orders/:id/pay, ` +
+			`rule of http POST /orders/:id/cancel: Permits: 5 of "order:#{path.id}", which has 3 for the rule of http POST /orders/:id/pay, ` +
 				`declared in the program: one semaphore has one size: write Permits: 3, or another key`,
 		},
 		"reader, then writer": {

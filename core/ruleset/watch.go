@@ -26,6 +26,9 @@ import (
 // locks away ([Reload.Unlocked]), goes to the observers of [WithReloadObserver], or
 // without one to [slog.Default] as an error; so does every other load after the first, as
 // information.
+//
+// Inside a [testing/synctest] bubble the test hangs, since no clock goes on there while the
+// system is waited for: use [Open], and [Live.Reload] after a change.
 func Watch(path string, opts ...Option) (*Live, error) {
 	return watch(path, watchConfig{open: fsnotify.NewWatcher, settle: time.Second, poll: 10 * time.Second}, opts...)
 }

@@ -64,7 +64,7 @@ func TestCheck_ReportsEveryProblemAtOnce(t *testing.T) {
 		ruleset.Rule{Endpoint: ruleset.GRPC("/admin.Till/Close"), Key: "till:#{req.id}", OnBusy: failpolicy.Skip},
 	))
 	wantAll(t, b.guard.Check(service, "shop.v1.Ordres", "/admin.Till/Close"),
-		`no descriptor of a service "shop.v1.Ordres" is registered`,
+		`Check: no service "shop.v1.Ordres" is registered: did you mean "shop.v1.Orders"?`,
 		`Pya: Endpoint: matches no method: did you mean "/shop.v1.Orders/Pay"?`,
 		"write req.order_id", `unknown field "receit"`, `no handler "queue"`,
 		"WithServerFirst leaves req out for /shop.v1.Orders/Chat",
@@ -79,6 +79,38 @@ func TestCheck_NamesOfAService(t *testing.T) {
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
 	wantAll(t, b.guard.Check(), "matches no method: give Check the service that it is of")
 	for _, name := range []string{service, "/" + service, "/" + service + "/"} {
+		if err := b.guard.Check(name); err != nil {
+			t.Errorf("%q: got %v", name, err)
+		}
+	}
+}
+
+// What is no full name is told what one is, and the service that may be meant.
+func TestCheck_OfAServiceThatIsNot(t *testing.T) {
+	t.Parallel()
+	const near, far = "did you mean \"shop.v1.Orders\"? A full name begins with the package of the .proto file",
+		"write its full name, which begins with the package of the .proto file, such as shop.v1.Orders; and import its generated package, or give its file to WithDescriptors"
+	for name, want := range map[string]string{
+		"Orders":         `no service "Orders" is registered: ` + near,
+		"/Orders/":       `no service "Orders" is registered: ` + near,
+		"v1.Orders":      `no service "v1.Orders" is registered: ` + near,
+		"shop.v1.orders": `no service "shop.v1.orders" is registered: ` + near,
+		"ders":           `no service "ders" is registered: ` + far,
+		"warehouse":      `no service "warehouse" is registered: ` + far,
+		"":               `no service "" is registered: ` + far,
+	} {
+		b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
+		if err := b.guard.Check(name, service); err == nil || err.Error() != "ruleset: Check: "+want {
+			t.Errorf("%q: got %v, want %q", name, err, want)
+		}
+	}
+}
+
+// A procedure is one with and without the slash before it.
+func TestCheck_NamesOfAProcedure(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{path("Pay"), strings.TrimPrefix(path("Pay"), "/")} {
+		b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
 		if err := b.guard.Check(name); err != nil {
 			t.Errorf("%q: got %v", name, err)
 		}

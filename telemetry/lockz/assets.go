@@ -12,7 +12,7 @@ var assets embed.FS
 
 func parsePages() (*template.Template, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
-		"ago": ago, "clock": clock, "spark": spark, "bars": bars, "rate": rate, "within": within, "button": buttonFor, "inc": func(i int) int { return i + 1 },
+		"ago": ago, "clock": clock, "spark": spark, "bars": bars, "rate": rate, "within": within, "button": buttonFor, "count": count, "inc": func(i int) int { return i + 1 },
 	}).ParseFS(assets, "assets/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("templates: %w", err)

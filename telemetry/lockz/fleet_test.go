@@ -65,6 +65,23 @@ func TestFleet_ListsAndReleases(t *testing.T) {
 	}, lockz.WithFleet(), lockz.WithAuthorizer(operator))
 }
 
+func TestPages_CountOneAndMore(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("ours"))
+		for target, want := range map[string]string{"/": "1 of 1 hold, the oldest first", "/?fleet=1": "1 lock, those with"} {
+			if body := b.get(target).Body.String(); !strings.Contains(body, want) {
+				t.Errorf("%s does not say %q", target, want)
+			}
+		}
+		b.server.Take("shop:theirs", time.Minute)
+		if body := b.get("/?fleet=1").Body.String(); !strings.Contains(body, "2 locks, those with") {
+			t.Error("the fleet does not say 2 locks")
+		}
+		b.free(hold)
+	}, lockz.WithFleet())
+}
+
 // As JSON it has the holders, and whether they are of this process.
 func TestFleet_JSON(t *testing.T) {
 	t.Parallel()

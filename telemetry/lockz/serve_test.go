@@ -29,7 +29,7 @@ func TestPage_IsOnePageWithoutAnythingFromElsewhere(t *testing.T) {
 			t.Errorf("policy %q", policy)
 		}
 		body := w.Body.String()
-		for _, part := range []string{core.KeyHash("shop:a"), "pay", hold.Field(), "1 of 1 holds", "1 of 1 waiting", "Hottest keys", "polyline", b.locks.ID()} {
+		for _, part := range []string{core.KeyHash("shop:a"), "pay", hold.Field(), "1 of 1 hold, the oldest", "1 of 1 waiting caller, who", "Hottest keys", "polyline", b.locks.ID()} {
 			if part != "polyline" && !strings.Contains(body, part) {
 				t.Errorf("the page has no %q", part)
 			}

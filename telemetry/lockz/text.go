@@ -15,6 +15,14 @@ const maxName = 120
 
 func hashOf(key string) string { return core.KeyHash(key) }
 
+// count is so many of something.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // printable is s for readers: what does not print, turns the direction of writing or piles up
 // is escaped as in Go, and what is longer than limit bytes is cut, with the length behind it.
 func printable(s string, limit int) string {

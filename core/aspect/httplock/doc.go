@@ -82,6 +82,11 @@
 // that returns while its work goes on, as [http.TimeoutHandler] does when its time is up,
 // frees the lock under that work: put such a handler around the guard, not into it.
 //
+// Handlers that are neither registered by Handle nor within Middleware run unlocked, also if
+// Check was given their patterns. Let a test show it: while redistest.Server.Take has the lock
+// for somebody else, the route has to answer 409. Or call [core.MustHold] in the handler: it
+// panics without the lock, also where a rule is disabled.
+//
 // # Place in the chain
 //
 // After recovery, tracing, logging, compression and authentication; before anything that

@@ -183,7 +183,8 @@ func (g *Guard) Check(patterns ...string) error {
 
 // WriteRoutes writes what rules may refer to in this program, as JSON: the routes that
 // [Guard.Check] knows, and the variables and fallbacks of the guard; see
-// [httpcall.Config.WriteRoutes].
+// [httpcall.Config.WriteRoutes]. It is what `interlock check --routes` reads, to judge a rule
+// file without the program.
 func (g *Guard) WriteRoutes(w io.Writer) error {
 	return g.cfg.WriteRoutes(w, g.all(), slices.Collect(maps.Keys(g.cfg.fallbacks)))
 }

@@ -54,11 +54,11 @@
 // image count as the program's. Without --descriptors a key over req may have any
 // field, and rules that have no key are left alone.
 //
-// With --routes (by WriteRoutes of package ginlock, for example from a test of the
-// program) rules are judged for each route that they apply to: path parameters,
-// registered variables and fallbacks, typed bodies; rules that match no route, routes
-// that change something and have no rule. Without it a name that is near a variable
-// is an error, and any other may be one that the program registers.
+// With --routes (by WriteRoutes of package ginlock or httplock, for example from a test of
+// the program) rules are judged for each route that they apply to: path parameters, registered
+// variables and fallbacks, typed bodies; rules that match no route, routes that change
+// something and have no rule. Without it a name that is near a variable is an error, and any
+// other may be one that the program registers.
 //
 // With --sample (a JSON body) fields that the sample lacks are errors. It is for
 // bodies that the program does not type.

@@ -31,7 +31,7 @@ func (p *program) imageFlag(set *pflag.FlagSet) {
 }
 
 func (p *program) routesFlag(set *pflag.FlagSet) {
-	set.StringVar(&p.routesFile, "routes", "", "`file` of the program's routes, by WriteRoutes of ginlock")
+	set.StringVar(&p.routesFile, "routes", "", "`file` of the program's routes, by WriteRoutes of ginlock or httplock")
 }
 
 func (p *program) serviceFlag(set *pflag.FlagSet) {

@@ -2,6 +2,7 @@ package methodrules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -9,7 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // find finds a descriptor of a kind, the zero value if there is none.
@@ -38,20 +39,20 @@ func (c *Config) describe(fullMethod string) protoreflect.MethodDescriptor {
 // Keys are the methods of a service such as "shop.v1.Orders", which may stand between
 // slashes, or the one of a full method.
 func (c *Config) Keys(name string) ([]Key, error) {
-	if service := strings.Trim(name, "/"); !strings.Contains(service, "/") {
-		name = service
-	} else {
+	name = strings.Trim(name, "/")
+	if strings.Contains(name, "/") {
 		if d := c.describe(name); d != nil {
-			return []Key{{name, shapeOf(d)}}, nil
+			return []Key{{"/" + name, shapeOf(d)}}, nil
 		}
-		return []Key{{name, Unregistered()}}, nil
+		return []Key{{"/" + name, Unregistered()}}, nil
 	}
 	service := find[protoreflect.ServiceDescriptor](c, protoreflect.FullName(name))
 	if service == nil {
-		return nil, &ruleset.Problem{
-			Endpoint: ruleset.GRPC("/" + name + "/*"),
-			Message:  fmt.Sprintf("no descriptor of a service %q is registered: import its generated package, or give its file to WithDescriptors", name),
+		advice := "write its full name, which begins with the package of the .proto file, such as shop.v1.Orders; and import its generated package, or give its file to WithDescriptors"
+		if near := nearestService(name); near != "" {
+			advice = fmt.Sprintf("did you mean %q? A full name begins with the package of the .proto file", near)
 		}
+		return nil, fmt.Errorf("Check: no service %q is registered: %s", name, advice)
 	}
 	keys := make([]Key, service.Methods().Len())
 	for i := range keys {
@@ -59,6 +60,22 @@ func (c *Config) Keys(name string) ([]Key, error) {
 		keys[i] = Key{fmt.Sprintf("/%s/%s", name, d.Name()), shapeOf(d)}
 	}
 	return keys, nil
+}
+
+// nearestService is the service of the program whose full name is probably meant, "" if none is.
+func nearestService(name string) string {
+	var names []string
+	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Services().Len() {
+			names = append(names, string(f.Services().Get(i).FullName()))
+		}
+		return true
+	})
+	slices.Sort(names)
+	if i := slices.IndexFunc(names, func(full string) bool { return strings.HasSuffix(full, "."+name) }); i >= 0 {
+		return names[i]
+	}
+	return failpolicy.Nearest(name, names)
 }
 
 // NewMessage makes an empty message: of the generated type where the program has

@@ -34,7 +34,7 @@ type Table struct {
 	Fallbacks []string               `json:"fallbacks"` // the names of its fallback handlers
 }
 
-// Load reads the file that ginlock's WriteRoutes writes.
+// Load reads the file that WriteRoutes of a guard writes.
 func Load(path string) (*Table, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -54,7 +54,7 @@ func Load(path string) (*Table, error) {
 		_, _, err = t.At(httpvars.Config{}, nil) // the names of variables
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no routes file, as Guard.WriteRoutes of ginlock writes it: %w", path, err)
+		return nil, fmt.Errorf("%s is no routes file, as Guard.WriteRoutes of ginlock or httplock writes it: %w", path, err)
 	}
 	for i, r := range t.Routes {
 		if r.Method == "" || r.Path == "" {
