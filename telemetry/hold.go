@@ -67,7 +67,7 @@ func holdOutcome(r *core.HoldResult) string {
 		return outcomeMoved
 	case r.Lost:
 		return outcomeLost
-	case r.Err != nil && !errors.Is(r.Err, core.ErrNotHeld):
+	case r.Err != nil && !errors.Is(r.Err, core.ErrNotHeld) && !errors.Is(r.Err, core.ErrClosed):
 		return outcomeFailed
 	case r.Left:
 		return outcomeLeft
@@ -155,14 +155,24 @@ func (s *span) renewed(r *core.Renewal) {
 	}
 }
 
-// ObserveLoss counts a lost hold. Its span goes on until the release.
+// ObserveLoss counts a lost hold. Its span goes on until the release. A hold under which the
+// client was closed is not lost: nobody else has the lock before its lease ends.
 func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 	rule := t.rule(l.Label, l.Kind)
-	t.inst.lost.Add(ctx, 1, rule.labels.add...)
+	closed := errors.Is(l.Cause, core.ErrClosed)
 	if s := t.spanOf(ctx, spanHold, &l.Acquisition); s != nil {
-		s.lose()
+		if closed {
+			s.AddEvent(eventClosed)
+		} else {
+			s.lose()
+		}
 		t.unblock(s, l.Field)
 	}
+	if closed {
+		t.logClosed(ctx, rule, &l)
+		return
+	}
+	t.inst.lost.Add(ctx, 1, rule.labels.add...)
 	t.logLoss(ctx, rule, &l)
 }
 

@@ -18,6 +18,7 @@ const (
 	eventRenewedLate   = "renewed_late"
 	eventRenewalFailed = "renewal_failed"
 	eventLost          = "lost"
+	eventClosed        = "closed"
 )
 
 // attrPrefix begins the names of all attributes of this package.
