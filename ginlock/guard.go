@@ -161,7 +161,8 @@ func (g *Guard) chainedAt(where string, rules []ruleset.Rule) *chained {
 // is refused, and the old rules stay, if Check would have something to say about the
 // new ones: it compiles them for all routes of the engines that Check was given, and
 // for others that had a request. All routes change at once; a request ends under the
-// rules that it began with.
+// rules that it began with. The guard is subscribed for as long as there is the Live set: let
+// them live together.
 //
 // Give it to Use before the routes are registered: see Place in the chain, in the package
 // comment.

@@ -70,8 +70,16 @@ func (b *board) give(addr string) {
 // movesTo does, and has the client learn it.
 func (b *board) movesTo(addr string) {
 	b.give(addr)
-	b.client.ReloadState(context.Background())
-	time.Sleep(time.Second) // in the time of the bubble
+	b.learn()
+}
+
+// learn has the client read the slots. It asks twice: go-redis forgets what is asked for while it
+// reads them, which it may do just then.
+func (b *board) learn() {
+	for range 2 {
+		b.client.ReloadState(context.Background())
+		time.Sleep(time.Second) // in the time of the bubble
+	}
 }
 
 func (b *board) slotsAre(slots ...redis.ClusterSlot) {

@@ -204,7 +204,7 @@ func TestNodes_SlotWithoutMaster(t *testing.T) {
 				b := storeOfCluster(t, cluster)
 				defer b.Close()
 				cluster.slotsAre(redis.ClusterSlot{End: 0, Nodes: []redis.ClusterNode{{Addr: "10.0.0.1:6379"}}})
-				cluster.client.ReloadState(t.Context())
+				cluster.learn()
 				time.Sleep(2 * time.Minute) // until go-redis has forgotten the address that it was given
 				for range 5 {
 					_, err := acquiring(t.Context(), b)
