@@ -302,9 +302,7 @@ func (s *scope) finished(r HoldResult) {
 	}
 	r.HoldInfo = s.info()
 	r.Held = time.Since(r.Acquired)
-	closed := errors.Is(r.Err, ErrClosed) // the key is there until its lease ends, and nobody else has it
-	r.Left = r.Left || closed
-	r.Lost = !closed && (s.lostOnce.Load() || errors.Is(r.Err, ErrLost))
+	r.Lost = s.lostOnce.Load() || errors.Is(r.Err, ErrLost)
 	if r.Lost {
 		r.Remaining = 0
 	}

@@ -65,7 +65,7 @@ type HoldResult struct {
 	Held      time.Duration
 	Remaining time.Duration // of the lease, when the end began; 0 when lost
 	Lost      bool
-	Left      bool  // left to the lease, by [Hold.Leave] or by a [Client.Close] that did not wait for it
+	Left      bool  // ended by [Hold.Leave]
 	Moved     bool  // ended by [Hold.Handover]; another hold goes on for the same lock
 	HandedOff bool  // the release passed the lock to a waiter of this process
 	Err       error // what Release returned

@@ -88,7 +88,6 @@
 //	renewed_late    hold     the watchdog was late
 //	renewal_failed  hold     the watchdog got no good answer; error.type
 //	lost            hold     the lock ended under its holder
-//	closed          hold     the client was closed under its holder; the lock is left to its lease
 //
 // A waiter that is blocked by a hold of this process has a link to the span of that hold, if that
 // records: from lock.acquire to the first hold that it found in its way, and to the last one if
@@ -124,10 +123,6 @@
 //	distributed_lock.reloads                counter        {reload}    outcome                   attempts to take a rule file into force: applied, refused
 //	distributed_lock.client.info            gauge          {client}    client.id                 1 for each client that is watched; its id begins the holder fields in Redis
 //	distributed_lock.deadlocks              counter        {deadlock}  none                      rings of callers that wait for each other; made by package lockz
-//
-// A hold has the outcome left if the lock was left to its lease: by [core.Hold.Leave], as a
-// debounced rule does, or by a [core.Client.Close] that could not wait for it. That is no loss:
-// nobody else has the lock before the lease ends.
 //
 // lease.remaining.ratio is how a loss announces itself: a hold that was released with little of
 // its lease left nearly lost it. Of a lease that is renewed about two thirds or more are left when Redis
@@ -169,25 +164,24 @@
 // A message goes on after these words where there is more to say. Keys in brackets are there
 // when they say something.
 //
-//	message                                                         level  keys
-//	lock lost under its holder                                      ERROR  rule kind key_hash holder held error_type error
-//	lock left to its lease: the client was closed under its holder  WARN   rule kind key_hash holder held
-//	lock never released: its Hold was garbage-collected             ERROR  rule kind key_hash holder held
-//	lock release failed                                             WARN   rule kind key_hash holder held error_type error
-//	lock renewal failed                                             WARN   rule kind key_hash holder held error_type error
-//	lock backend failed                                             WARN   rule kind key_hash waited error_type error
-//	key holds something that is not a lock                          WARN   rule kind key_hash waited error_type error
-//	long wait for a lock                                            WARN   rule kind key_hash waited outcome blocked_by [error_type error]
-//	lock backend unavailable                                        ERROR  client error_type error
-//	lock backend available again                                    INFO   client after
-//	lock rules loaded                                               ERROR  file hash rules [disabled dry_run] [unlocked]
-//	lock rules refused                                              ERROR  file hash [problems] [error stack]
-//	warning about lock rules                                        WARN   [file line column rule endpoint field] problem [hint]
+//	message                                              level  keys
+//	lock lost under its holder                           ERROR  rule kind key_hash holder held error_type error
+//	lock never released: its Hold was garbage-collected  ERROR  rule kind key_hash holder held
+//	lock release failed                                  WARN   rule kind key_hash holder held error_type error
+//	lock renewal failed                                  WARN   rule kind key_hash holder held error_type error
+//	lock backend failed                                  WARN   rule kind key_hash waited error_type error
+//	key holds something that is not a lock               WARN   rule kind key_hash waited error_type error
+//	long wait for a lock                                 WARN   rule kind key_hash waited outcome blocked_by [error_type error]
+//	lock backend unavailable                             ERROR  client error_type error
+//	lock backend available again                         INFO   client after
+//	lock rules loaded                                    ERROR  file hash rules [disabled dry_run] [unlocked]
+//	lock rules refused                                   ERROR  file hash [problems] [error stack]
+//	warning about lock rules                             WARN   [file line column rule endpoint field] problem [hint]
 //
 // rule, kind, outcome, holder, blocked_by and error_type are the words of spans and metrics,
 // client is the label client.id, and key_hash is [KeyHash]; with [WithRawKeys] it is key instead,
 // the key itself. held, waited and after are durations. Errors name no key: see [core.ErrorText].
-// suppressed says, with any of the first eight, how many of the same message were not logged since
+// suppressed says, with any of the first seven, how many of the same message were not logged since
 // the last one. problems is a list: what is wrong with a file, each with its place, in one line; a file
 // that cannot be read has error in its place. Rules that are loaded are an ERROR only if handlers run unlocked from now on, a
 // WARN if the file is disabled or a dry run as before, and else INFO.

@@ -179,7 +179,6 @@ func (h *harness) everythingOf(t *testing.T, key string) {
 	h.ObserveAcquireEnd(refused, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Contended: true, BlockedBy: "somebody:1", HandedOff: true})
 	hold := h.ObserveHoldStart(ctx, info)
 	h.ObserveRenewal(hold, core.Renewal{HoldInfo: info, Late: time.Second, Err: core.ErrUnavailable})
-	h.ObserveLoss(hold, core.Loss{HoldInfo: info, Cause: core.ErrClosed})
 	h.ObserveLoss(hold, core.Loss{HoldInfo: info, Cause: core.ErrLost})
 	h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info, HandedOff: true, Err: core.ErrUnavailable})
 	h.ObserveFailure(ctx, aspect.Failure{Subject: subject, Cause: failpolicy.Busy, Strategy: failpolicy.Skip})

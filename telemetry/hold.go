@@ -67,7 +67,7 @@ func holdOutcome(r *core.HoldResult) string {
 		return outcomeMoved
 	case r.Lost:
 		return outcomeLost
-	case r.Err != nil && !errors.Is(r.Err, core.ErrNotHeld) && !errors.Is(r.Err, core.ErrClosed):
+	case r.Err != nil && !errors.Is(r.Err, core.ErrNotHeld):
 		return outcomeFailed
 	case r.Left:
 		return outcomeLeft
@@ -155,24 +155,14 @@ func (s *span) renewed(r *core.Renewal) {
 	}
 }
 
-// ObserveLoss counts a lost hold. Its span goes on until the release. A hold under which the
-// client was closed is not lost: nobody else has the lock before its lease ends.
+// ObserveLoss counts a lost hold. Its span goes on until the release.
 func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 	rule := t.rule(l.Label, l.Kind)
-	closed := errors.Is(l.Cause, core.ErrClosed)
+	t.inst.lost.Add(ctx, 1, rule.labels.add...)
 	if s := t.spanOf(ctx, spanHold, &l.Acquisition); s != nil {
-		if closed {
-			s.AddEvent(eventClosed)
-		} else {
-			s.lose()
-		}
+		s.lose()
 		t.unblock(s, l.Field)
 	}
-	if closed {
-		t.logClosed(ctx, rule, &l)
-		return
-	}
-	t.inst.lost.Add(ctx, 1, rule.labels.add...)
 	t.logLoss(ctx, rule, &l)
 }
 

@@ -14,7 +14,6 @@ import (
 type logger struct {
 	out      *slog.Logger
 	lost     ratelimit.Limiter
-	closed   ratelimit.Limiter
 	leaked   ratelimit.Limiter
 	release  ratelimit.Limiter
 	backend  ratelimit.Limiter
@@ -44,12 +43,6 @@ func (l *logger) write(ctx context.Context, limit *ratelimit.Limiter, level slog
 func (t *Telemetry) logLoss(ctx context.Context, rule *rule, l *core.Loss) {
 	t.log.write(ctx, &t.log.lost, slog.LevelError, "lock lost under its holder", func() []slog.Attr {
 		return t.holdAttrs(rule, &l.HoldInfo, l.Cause)
-	})
-}
-
-func (t *Telemetry) logClosed(ctx context.Context, rule *rule, l *core.Loss) {
-	t.log.write(ctx, &t.log.closed, slog.LevelWarn, "lock left to its lease: the client was closed under its holder", func() []slog.Attr {
-		return t.holdAttrs(rule, &l.HoldInfo, nil)
 	})
 }
 

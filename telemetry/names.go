@@ -18,7 +18,6 @@ const (
 	eventRenewedLate   = "renewed_late"
 	eventRenewalFailed = "renewal_failed"
 	eventLost          = "lost"
-	eventClosed        = "closed"
 )
 
 // attrPrefix begins the names of all attributes of this package.

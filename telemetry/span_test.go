@@ -65,8 +65,6 @@ func TestHoldOutcomes(t *testing.T) {
 	}{
 		{core.HoldResult{}, "released", false, 0},
 		{core.HoldResult{Left: true}, "left", false, 0},
-		{core.HoldResult{Left: true, Err: core.ErrClosed}, "left", false, 0},
-		{core.HoldResult{Left: true, Err: core.ErrUnavailable}, "failed", true, 1},
 		{core.HoldResult{Lost: true, Err: core.ErrLost}, "lost", true, 0},
 		{core.HoldResult{Err: core.ErrUnavailable}, "failed", true, 1},
 		{core.HoldResult{Err: core.ErrNotHeld}, "released", false, 0},
