@@ -27,7 +27,7 @@ import (
 // its package. It is not registered globally.
 func loaded(t *testing.T, pkg string) (*protoregistry.Files, protoreflect.ServiceDescriptor) {
 	t.Helper()
-	raw := protodesc.ToFileDescriptorProto(shoppb.File_interlock_test_shop_proto)
+	raw := protodesc.ToFileDescriptorProto(shoppb.File_shoppb_shop_proto)
 	raw.Package = new(pkg)
 	for _, m := range raw.GetService()[0].GetMethod() {
 		m.InputType, m.OutputType = new("."+pkg+".PayRequest"), new("."+pkg+".PayReply")
@@ -118,7 +118,7 @@ func TestFirstMessage_IsReplayedIntoDynamicMessagesOfTheSameName(t *testing.T) {
 	t.Parallel()
 	_, again := loaded(t, "shop.v1") // another descriptor of the same messages
 	for name, service := range map[string]protoreflect.ServiceDescriptor{
-		"same descriptor":    shoppb.File_interlock_test_shop_proto.Services().Get(0),
+		"same descriptor":    shoppb.File_shoppb_shop_proto.Services().Get(0),
 		"another descriptor": again,
 	} {
 		b := prepare(t, &shop{}, grpclock.WithRules(rule("Chat")))

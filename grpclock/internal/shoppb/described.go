@@ -21,7 +21,7 @@ import (
 // say what rules do, of the fields that package adaptertest uses.
 func Described(tb testing.TB, method string, rules ...ruleset.Rule) *protoregistry.Files {
 	tb.Helper()
-	raw := protodesc.ToFileDescriptorProto(File_interlock_test_shop_proto)
+	raw := protodesc.ToFileDescriptorProto(File_shoppb_shop_proto)
 	for _, m := range raw.GetService()[0].GetMethod() {
 		if m.GetName() == method {
 			m.Options = &descriptorpb.MethodOptions{}

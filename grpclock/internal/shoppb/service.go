@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-//go:generate go run ./gen
+//go:generate go run ../gen -roots .. shoppb/shop.proto
 
 // TrackStream is what Track sends to.
 type TrackStream = grpc.ServerStreamingServer[PayReply]
@@ -42,7 +42,7 @@ func RegisterOrdersServer(s grpc.ServiceRegistrar, orders OrdersServer) {
 			{StreamName: "Import", Handler: importAll, ClientStreams: true},
 			{StreamName: "Chat", Handler: chat, ClientStreams: true, ServerStreams: true},
 		},
-		Metadata: "interlock/test/shop.proto",
+		Metadata: "shoppb/shop.proto",
 	}, orders)
 }
 

@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: interlock/test/shop.proto
+// source: shoppb/shop.proto
 
 package shoppb
 
@@ -31,7 +31,7 @@ type PayRequest struct {
 
 func (x *PayRequest) Reset() {
 	*x = PayRequest{}
-	mi := &file_interlock_test_shop_proto_msgTypes[0]
+	mi := &file_shoppb_shop_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -43,7 +43,7 @@ func (x *PayRequest) String() string {
 func (*PayRequest) ProtoMessage() {}
 
 func (x *PayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_interlock_test_shop_proto_msgTypes[0]
+	mi := &file_shoppb_shop_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -114,7 +114,7 @@ type PayReply struct {
 
 func (x *PayReply) Reset() {
 	*x = PayReply{}
-	mi := &file_interlock_test_shop_proto_msgTypes[1]
+	mi := &file_shoppb_shop_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -126,7 +126,7 @@ func (x *PayReply) String() string {
 func (*PayReply) ProtoMessage() {}
 
 func (x *PayReply) ProtoReflect() protoreflect.Message {
-	mi := &file_interlock_test_shop_proto_msgTypes[1]
+	mi := &file_shoppb_shop_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -162,11 +162,11 @@ func (b0 PayReply_builder) Build() *PayReply {
 	return m0
 }
 
-var File_interlock_test_shop_proto protoreflect.FileDescriptor
+var File_shoppb_shop_proto protoreflect.FileDescriptor
 
-const file_interlock_test_shop_proto_rawDesc = "" +
+const file_shoppb_shop_proto_rawDesc = "" +
 	"\n" +
-	"\x19interlock/test/shop.proto\x12\ashop.v1\"S\n" +
+	"\x11shoppb/shop.proto\x12\ashop.v1\"S\n" +
 	"\n" +
 	"PayRequest\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\tR\aorderId\x12\x16\n" +
@@ -181,12 +181,12 @@ const file_interlock_test_shop_proto_rawDesc = "" +
 	"\x04Chat\x12\x13.shop.v1.PayRequest\x1a\x11.shop.v1.PayReply(\x010\x01\x12.\n" +
 	"\x04Free\x12\x13.shop.v1.PayRequest\x1a\x11.shop.v1.PayReplyBAZ:github.com/interlock-go/interlock/grpclock/internal/shoppb\x92\x03\x02\b\x02b\beditionsp\xe8\a"
 
-var file_interlock_test_shop_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
-var file_interlock_test_shop_proto_goTypes = []any{
+var file_shoppb_shop_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_shoppb_shop_proto_goTypes = []any{
 	(*PayRequest)(nil), // 0: shop.v1.PayRequest
 	(*PayReply)(nil),   // 1: shop.v1.PayReply
 }
-var file_interlock_test_shop_proto_depIdxs = []int32{
+var file_shoppb_shop_proto_depIdxs = []int32{
 	0, // 0: shop.v1.Orders.Pay:input_type -> shop.v1.PayRequest
 	0, // 1: shop.v1.Orders.Track:input_type -> shop.v1.PayRequest
 	0, // 2: shop.v1.Orders.Import:input_type -> shop.v1.PayRequest
@@ -204,26 +204,26 @@ var file_interlock_test_shop_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for field type_name
 }
 
-func init() { file_interlock_test_shop_proto_init() }
-func file_interlock_test_shop_proto_init() {
-	if File_interlock_test_shop_proto != nil {
+func init() { file_shoppb_shop_proto_init() }
+func file_shoppb_shop_proto_init() {
+	if File_shoppb_shop_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_interlock_test_shop_proto_rawDesc), len(file_interlock_test_shop_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shoppb_shop_proto_rawDesc), len(file_shoppb_shop_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
-		GoTypes:           file_interlock_test_shop_proto_goTypes,
-		DependencyIndexes: file_interlock_test_shop_proto_depIdxs,
-		MessageInfos:      file_interlock_test_shop_proto_msgTypes,
+		GoTypes:           file_shoppb_shop_proto_goTypes,
+		DependencyIndexes: file_shoppb_shop_proto_depIdxs,
+		MessageInfos:      file_shoppb_shop_proto_msgTypes,
 	}.Build()
-	File_interlock_test_shop_proto = out.File
-	file_interlock_test_shop_proto_goTypes = nil
-	file_interlock_test_shop_proto_depIdxs = nil
+	File_shoppb_shop_proto = out.File
+	file_shoppb_shop_proto_goTypes = nil
+	file_shoppb_shop_proto_depIdxs = nil
 }
