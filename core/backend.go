@@ -97,10 +97,10 @@ func (b *backend) notify(ctx context.Context, change BackendChange) {
 	case len(obs.backend) > 0:
 		obs.observeBackend(ctx, change)
 	case change.Available:
-		slog.LogAttrs(ctx, slog.LevelInfo, "lock backend available again",
+		slog.LogAttrs(ctx, slog.LevelInfo, "locks: redis is available again",
 			slog.String("client", change.ClientID), slog.Duration("after", change.Lasted))
 	default:
-		slog.LogAttrs(ctx, slog.LevelError, "lock backend unavailable",
+		slog.LogAttrs(ctx, slog.LevelError, "locks: redis is unavailable",
 			slog.String("client", change.ClientID), slog.String("error", ErrorText(change.Cause)))
 	}
 }
@@ -121,6 +121,6 @@ func (b *backend) noLock(ctx context.Context, key string, cause error) {
 	if quiet {
 		return
 	}
-	slog.LogAttrs(ctx, slog.LevelError, "key holds something that is not a lock",
+	slog.LogAttrs(ctx, slog.LevelError, "locks: this key holds something that is not a lock",
 		slog.String("client", b.client.id), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(cause)))
 }

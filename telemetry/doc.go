@@ -21,8 +21,7 @@
 //     [DefaultMaxRules] different rules (see [WithMaxRules]) the others are rule
 //     "other".
 //   - Known rules exist at zero: the counters of a rule have their series as soon as
-//     the rule was compiled or first used; that of dry_runs for rules in dry run, with
-//     acquired and busy. Histograms begin with their first value.
+//     the rule was compiled or first used. Histograms begin with their first value.
 //   - A span shows a hash of the key ([KeyHash]); the key itself only with
 //     [WithRawKeys]. The same holds for logs.
 //   - A lock that is taken marks no span as an error. A backend failure, a loss, a

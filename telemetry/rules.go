@@ -14,8 +14,7 @@ func (t *Telemetry) subject(s aspect.Subject) *rule {
 	return t.rule(s.Rule, core.Kind(s.Kind))
 }
 
-// ObserveRule makes the series of a rule exist. Those of dry runs are for rules in dry run, and for
-// the outcomes that matter: the others exist with their first call.
+// ObserveRule makes the series of a rule exist.
 func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
 	if r.Retracted {
 		t.forget(&r)
@@ -32,10 +31,6 @@ func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
 		aspect.UnlockedProceed, aspect.UnlockedDisabled, aspect.UnlockedDryRun, aspect.UnlockedWhen,
 	} {
 		t.inst.unlocked.Add(ctx, 0, rule.reason(string(u)).add...)
-	}
-	if r.DryRun {
-		t.inst.dryRuns.Add(ctx, 0, rule.outcome(string(core.OutcomeAcquired)).add...)
-		t.inst.dryRuns.Add(ctx, 0, rule.outcome(string(failpolicy.Busy)).add...)
 	}
 }
 

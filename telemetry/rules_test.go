@@ -62,16 +62,6 @@ func TestKnownRulesExistAtZero(t *testing.T) {
 	h.want(t, 0, "distributed_lock.rules", "state", "dry_run")
 }
 
-func TestRulesInDryRunExistAtZero(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	locks, _ := newLocks(t, h)
-	wrap(t, h, locks, ruleset.Rule{DryRun: true})
-	for _, outcome := range []string{"acquired", "busy"} {
-		h.want(t, 0, "distributed_lock.dry_runs", "rule", "pay", "kind", "reentrant", "outcome", outcome)
-	}
-}
-
 func TestFailuresByCauseAndStrategy(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
