@@ -14,6 +14,7 @@ import (
 type logger struct {
 	out      *slog.Logger
 	lost     ratelimit.Limiter
+	left     ratelimit.Limiter
 	leaked   ratelimit.Limiter
 	release  ratelimit.Limiter
 	backend  ratelimit.Limiter
@@ -43,6 +44,12 @@ func (l *logger) write(ctx context.Context, limit *ratelimit.Limiter, level slog
 func (t *Telemetry) logLoss(ctx context.Context, rule *rule, l *core.Loss) {
 	t.log.write(ctx, &t.log.lost, slog.LevelError, "lock lost under its holder", func() []slog.Attr {
 		return t.holdAttrs(rule, &l.HoldInfo, l.Cause)
+	})
+}
+
+func (t *Telemetry) logLeft(ctx context.Context, rule *rule, l *core.Loss) {
+	t.log.write(ctx, &t.log.left, slog.LevelWarn, "lock left to its lease: the client was closed under its holder", func() []slog.Attr {
+		return t.holdAttrs(rule, &l.HoldInfo, nil)
 	})
 }
 
