@@ -28,7 +28,7 @@ type scope struct {
 	watchdog atomic.Bool     // the owners count it among the holds to renew
 	observed context.Context //nolint:containedctx // what the observers of this hold get, nil without observers
 	ended    atomic.Bool
-	leaked   atomic.Bool // nobody can end it any more; its lease does
+	leaked   atomic.Bool  // nobody can end it any more; its lease does
 	over     atomic.Int32 // under its holder: notOver, overLost or overLeft
 
 	// A hold that is renewed, or observed, is watched by the garbage collector from the

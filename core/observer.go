@@ -66,9 +66,9 @@ type HoldResult struct {
 	Remaining time.Duration // of the lease, when the end began; 0 when lost, and when the client was closed before
 	Lost      bool          // the lock had ended under its holder
 	Left      bool          // the key stays until it expires: [Hold.Leave], or the client was closed under the hold
-	Moved     bool  // ended by [Hold.Handover]; another hold goes on for the same lock
-	HandedOff bool  // the release passed the lock to a waiter of this process
-	Err       error // what Release returned
+	Moved     bool          // ended by [Hold.Handover]; another hold goes on for the same lock
+	HandedOff bool          // the release passed the lock to a waiter of this process
+	Err       error         // what Release returned
 }
 
 // Contention describes the first time that an acquisition found the lock taken.
