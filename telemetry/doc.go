@@ -21,7 +21,8 @@
 //     [DefaultMaxRules] different rules (see [WithMaxRules]) the others are rule
 //     "other".
 //   - Known rules exist at zero: the counters of a rule have their series as soon as
-//     the rule was compiled or first used. Histograms begin with their first value.
+//     the rule was compiled or first used; that of dry runs, of a rule that is one.
+//     Histograms begin with their first value.
 //   - A span shows a hash of the key ([KeyHash]); the key itself only with
 //     [WithRawKeys]. The same holds for logs.
 //   - A lock that is taken marks no span as an error. A backend failure, a loss, a
@@ -158,8 +159,8 @@
 // backend, key and canceled; those of hold.duration released, left, lost, failed and
 // leaked. Of a hold that is left nobody is the holder any more, and its key stays until it
 // expires: [core.Hold.Leave], such as for a debounce window, or [core.Client.Close], whose context
-// ended before the handler did. The second is logged, too. Neither is lost, for nobody else can
-// have had the lock meanwhile.
+// ended before the handler did. The second is logged, too. Neither is lost: nobody else has the
+// lock before the key is gone.
 //
 // # Logs
 //
