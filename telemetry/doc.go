@@ -174,13 +174,17 @@
 //	lock release failed                                  WARN   rule kind key_hash holder held error_type error
 //	lock renewal failed                                  WARN   rule kind key_hash holder held error_type error
 //	lock backend failed                                  WARN   rule kind key_hash waited error_type error
-//	key holds something that is not a lock               WARN   rule kind key_hash waited error_type error
+//	key holds something that is not a lock               ERROR  rule kind key_hash waited error_type error
 //	long wait for a lock                                 WARN   rule kind key_hash waited outcome blocked_by [error_type error]
 //	lock backend unavailable                             ERROR  client error_type error
 //	lock backend available again                         INFO   client after
 //	lock rules loaded                                    ERROR  file hash rules [disabled dry_run] [unlocked]
 //	lock rules refused                                   ERROR  file hash [problems] [error stack]
 //	warning about lock rules                             WARN   [file line column rule endpoint field] problem [hint]
+//
+// Without a Telemetry package core logs that a key holds no lock and that the backend is
+// unavailable or available again, and packages ruleset and aspect what is said of rules: with the
+// same messages, to [slog.Default].
 //
 // rule, kind, outcome, holder, blocked_by and error_type are the words of spans and metrics,
 // client is the label client.id, and key_hash is [KeyHash]; with [WithRawKeys] it is key instead,

@@ -72,11 +72,11 @@ func (t *Telemetry) logRenewal(ctx context.Context, rule *rule, r *core.Renewal)
 }
 
 func (t *Telemetry) logBackend(ctx context.Context, rule *rule, r *core.AcquireResult) {
-	limit, text := &t.log.backend, "lock backend failed"
-	if errorType(r.Err) == errorWrongType {
-		limit, text = &t.log.noLock, "key holds something that is not a lock"
+	limit, level, text := &t.log.backend, slog.LevelWarn, "lock backend failed"
+	if errorType(r.Err) == errorWrongType { // which does not pass by itself
+		limit, level, text = &t.log.noLock, slog.LevelError, "key holds something that is not a lock"
 	}
-	t.log.write(ctx, limit, slog.LevelWarn, text, func() []slog.Attr {
+	t.log.write(ctx, limit, level, text, func() []slog.Attr {
 		return t.acquireAttrs(rule, r)
 	})
 }
