@@ -90,17 +90,18 @@ func (b *backend) returned(ctx context.Context) {
 	}
 }
 
-// notify notifies the observers, or writes to the log if there is none.
+// notify notifies the observers, or writes to the log if there is none: what package telemetry
+// would write, so that who looks for it finds it with both.
 func (b *backend) notify(ctx context.Context, change BackendChange) {
 	obs := &b.client.cfg.observers
 	switch {
 	case len(obs.backend) > 0:
 		obs.observeBackend(ctx, change)
 	case change.Available:
-		slog.LogAttrs(ctx, slog.LevelInfo, "locks: redis is available again",
+		slog.LogAttrs(ctx, slog.LevelInfo, "lock backend available again",
 			slog.String("client", change.ClientID), slog.Duration("after", change.Lasted))
 	default:
-		slog.LogAttrs(ctx, slog.LevelError, "locks: redis is unavailable",
+		slog.LogAttrs(ctx, slog.LevelError, "lock backend unavailable",
 			slog.String("client", change.ClientID), slog.String("error", ErrorText(change.Cause)))
 	}
 }
@@ -121,6 +122,6 @@ func (b *backend) noLock(ctx context.Context, key string, cause error) {
 	if quiet {
 		return
 	}
-	slog.LogAttrs(ctx, slog.LevelError, "locks: this key holds something that is not a lock",
+	slog.LogAttrs(ctx, slog.LevelError, "key holds something that is not a lock",
 		slog.String("client", b.client.id), slog.String("key_hash", KeyHash(key)), slog.String("error", ErrorText(cause)))
 }

@@ -174,7 +174,7 @@ func TestBackend_AKeyThatHoldsNoLockIsLogged(t *testing.T) { //nolint:parallelte
 		}
 	})
 	text := buf.String()
-	if n := strings.Count(text, "this key holds something that is not a lock"); n != 2 || strings.Count(text, "\n") != 2 {
+	if n := strings.Count(text, "level=ERROR msg=\"key holds something that is not a lock\""); n != 2 || strings.Count(text, "\n") != 2 {
 		t.Errorf("%d lines in 12 seconds, want 2:\n%s", n, text)
 	}
 	if !strings.Contains(text, "key_hash="+core.KeyHash("order:secret")) || strings.Contains(text, "secret") {

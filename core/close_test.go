@@ -322,3 +322,56 @@ func TestClose_SendsNoMoreCommands(t *testing.T) {
 		}
 	})
 }
+
+// A hold that Close leaves to its lease is not lost: observers are told which it is, at Close
+// and when the handler is done.
+func TestClose_ObserversAreToldThatAHoldIsLeft(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(ctx context.Context, h *core.Hold) error{
+		"release": func(ctx context.Context, h *core.Hold) error { return h.Release(ctx) },
+		"leave":   func(ctx context.Context, h *core.Hold) error { return h.Leave(ctx, time.Minute) },
+		"release after a handover": func(ctx context.Context, h *core.Hold) error {
+			_, moved := h.Handover()
+			return moved.Release(ctx)
+		},
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				obs := newRecorder()
+				locks := b.locks(core.WithObserver(obs))
+				_, hold := acquired(t, t.Context(), locks.Lock("k"))
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				wantErr(t, locks.Close(ended), core.ErrClosed)
+				wantOnly(t, obs.first(t, "loss").data.(core.Loss).Cause, core.ErrClosed, core.ErrLost)
+				wantErr(t, end(t.Context(), hold), core.ErrClosed)
+				if n := obs.count("loss"); n != 1 {
+					t.Errorf("told %d times", n)
+				}
+				if r := obs.last(t, "hold end").data.(core.HoldResult); r.Lost || !r.Left {
+					t.Errorf("hold end: got %+v, want one that is left", r)
+				}
+			})
+		})
+	}
+}
+
+// What was lost before Close stays lost.
+func TestClose_AHoldThatWasLostBeforeIsNotLeft(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		obs := newRecorder()
+		locks := b.locks(core.WithObserver(obs))
+		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Second))
+		pass(2 * time.Second)
+		if err := locks.Close(t.Context()); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		if r := obs.first(t, "hold end").data.(core.HoldResult); !r.Lost || r.Left {
+			t.Errorf("hold end: got %+v, want one that is lost", r)
+		}
+	})
+}

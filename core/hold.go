@@ -28,14 +28,29 @@ type scope struct {
 	watchdog atomic.Bool     // the owners count it among the holds to renew
 	observed context.Context //nolint:containedctx // what the observers of this hold get, nil without observers
 	ended    atomic.Bool
-	leaked   atomic.Bool // nobody can end it any more; its lease does
-	lostOnce atomic.Bool
+	leaked   atomic.Bool  // nobody can end it any more; its lease does
+	over     atomic.Int32 // under its holder: notOver, overLost or overLeft
 
 	// A hold that is renewed, or observed, is watched by the garbage collector from the
 	// first renewal on, or from its loss. Until then it is kept alive here: most holds are
 	// over by then, and need not pay for it.
 	unwatched atomic.Pointer[Hold]
 	cleanup   atomic.Pointer[runtime.Cleanup]
+}
+
+// How a hold was over before its holder ended it.
+const (
+	notOver  int32 = iota
+	overLost       // the lease ran out, or Redis has the lock no more
+	overLeft       // the client was closed; the key is left to its lease
+)
+
+// overBy is how a hold is over by a cause.
+func overBy(cause error) int32 {
+	if errors.Is(cause, ErrClosed) && !errors.Is(cause, ErrLost) {
+		return overLeft
+	}
+	return overLost
 }
 
 // newHold makes the handle of an acquisition, which needs so many of its owners, and registers
@@ -86,7 +101,7 @@ func (h *Hold) watch() {
 		return
 	}
 	s.unwatched.Store(h)
-	if s.lostOnce.Load() {
+	if s.over.Load() != notOver {
 		s.collect()
 	}
 }
@@ -246,8 +261,8 @@ func (h *Hold) Handover() (context.Context, *Hold) {
 	old.finished(HoldResult{Moved: true, Remaining: old.left(time.Now())})
 	switch cause := s.lossCause(); {
 	case cause == nil:
-	case old.lostOnce.Load(): // that was reported already
-		s.lostOnce.Store(true)
+	case old.over.Load() != notOver: // that was reported already
+		s.over.Store(old.over.Load())
 		s.cancel(cause)
 	default:
 		s.lose(cause)
@@ -283,9 +298,9 @@ func (h *Hold) unwatch() {
 	}
 }
 
-// lose notifies the user and the observers, once.
+// lose notifies the user and the observers that the hold is over, once.
 func (s *scope) lose(cause error) {
-	if s.ended.Load() || !s.lostOnce.CompareAndSwap(false, true) {
+	if s.ended.Load() || !s.over.CompareAndSwap(notOver, overBy(cause)) {
 		return
 	}
 	s.cancel(cause)
@@ -302,7 +317,8 @@ func (s *scope) finished(r HoldResult) {
 	}
 	r.HoldInfo = s.info()
 	r.Held = time.Since(r.Acquired)
-	r.Lost = s.lostOnce.Load() || errors.Is(r.Err, ErrLost)
+	over := s.over.Load()
+	r.Lost, r.Left = over == overLost, r.Left || over == overLeft
 	if r.Lost {
 		r.Remaining = 0
 	}

@@ -63,12 +63,12 @@ type HoldInfo struct {
 type HoldResult struct {
 	HoldInfo
 	Held      time.Duration
-	Remaining time.Duration // of the lease, when the end began; 0 when lost
-	Lost      bool
-	Left      bool  // ended by [Hold.Leave]
-	Moved     bool  // ended by [Hold.Handover]; another hold goes on for the same lock
-	HandedOff bool  // the release passed the lock to a waiter of this process
-	Err       error // what Release returned
+	Remaining time.Duration // of the lease, when the end began; 0 when lost, and when the client was closed before
+	Lost      bool          // the lock had ended under its holder
+	Left      bool          // the key stays until it expires: [Hold.Leave], or the client was closed under the hold
+	Moved     bool          // ended by [Hold.Handover]; another hold goes on for the same lock
+	HandedOff bool          // the release passed the lock to a waiter of this process
+	Err       error         // what Release returned
 }
 
 // Contention describes the first time that an acquisition found the lock taken.
@@ -85,7 +85,8 @@ type Renewal struct {
 	Late time.Duration // how much later than planned; 0 when in time
 }
 
-// Loss describes a hold that ended under its holder.
+// Loss describes a hold that ended under its holder. The cause says whether the lock is lost:
+// after [ErrClosed] nobody renews it any more, but it stays until its lease is over.
 type Loss struct {
 	HoldInfo
 	Cause error // matches [ErrLost], or [ErrClosed] when the client was closed under the hold
@@ -147,8 +148,8 @@ type (
 		ObserveRenewal(ctx context.Context, r Renewal)
 	}
 
-	// LossObserver is notified when a hold was lost, once per hold. The hold's context has
-	// ended before, so a handler that reacts to it may release the hold meanwhile: the
+	// LossObserver is notified when a hold was lost, or left to its lease by [Client.Close],
+	// once per hold. The hold's context has ended before, so a handler that reacts to it may release the hold meanwhile: the
 	// notification of the hold's end can come first, or at the same time.
 	LossObserver interface {
 		ObserveLoss(ctx context.Context, l Loss)

@@ -62,6 +62,20 @@ func (r *recorder) first(t *testing.T, name string) event {
 	return r.events[i]
 }
 
+// last gives the last event of a name.
+func (r *recorder) last(t *testing.T, name string) event {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range slices.Backward(r.events) {
+		if e.name == name {
+			return e
+		}
+	}
+	t.Fatalf("no %s among the events", name)
+	return event{}
+}
+
 func (r *recorder) want(t *testing.T, names ...string) {
 	t.Helper()
 	if got := r.names(); !slices.Equal(got, names) {

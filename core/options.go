@@ -101,8 +101,9 @@ func (c *config) checkPrefix() error {
 		c.prefix, length, minNameLength, limit, advice)
 }
 
-// WithPrefix puts prefix before every lock name: the Redis key of Lock("order:42")
-// is then prefix + "order:42". It has to leave 64 bytes of [WithMaxKeyLength] for
+// WithPrefix puts prefix before every lock name as it is: the Redis key of Lock("order:42")
+// is then prefix + "order:42". No separator is added: end the prefix with one, "shop:" and not
+// "shop". It has to leave 64 bytes of [WithMaxKeyLength] for
 // names, and what rules need for theirs. Where Java's names differ by more than a prefix:
 // [WithNameMapper]. Default: none.
 //
@@ -123,7 +124,7 @@ func WithWatchdog(lease time.Duration) Option {
 	return func(c *config) error {
 		c.watchdog = lease
 		if lease < 100*time.Millisecond || lease > MaxDuration {
-			return invalidf("WithWatchdog(%s): want 100ms to %s, such as 30s", lease, MaxDuration)
+			return invalidf("WithWatchdog(%s): want 100ms to %s, such as 30s%s", lease, MaxDuration, unitHint(lease))
 		}
 		return nil
 	}
@@ -140,7 +141,7 @@ func WithBackendTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		c.backendTimeout = d
 		if d < 10*time.Millisecond || d > time.Minute {
-			return invalidf("WithBackendTimeout(%s): want 10ms to 1m, such as 1s", d)
+			return invalidf("WithBackendTimeout(%s): want 10ms to 1m, such as 1s%s", d, unitHint(d))
 		}
 		return nil
 	}
@@ -297,7 +298,7 @@ func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOp
 		case fieldWait:
 			r.wait, r.forever = o.d, false
 			if o.d != 0 && (o.d < time.Millisecond || o.d > MaxDuration) {
-				return invalidf("WaitTime(%s): want 0, or 1ms to %s", o.d, MaxDuration)
+				return invalidf("WaitTime(%s): want 0, or 1ms to %s%s", o.d, MaxDuration, unitHint(o.d))
 			}
 		case fieldLease:
 			r.lease, r.watchdog = o.d.Truncate(time.Millisecond), false
@@ -327,7 +328,7 @@ func checkLeaseOf(kind *redisstore.Kind, d time.Duration) error {
 
 func checkLease(what string, d time.Duration) error {
 	if d < time.Millisecond || d > MaxDuration {
-		return invalidf("%s(%s): want 1ms to %s, or no lease for the watchdog", what, d, MaxDuration)
+		return invalidf("%s(%s): want 1ms to %s, or no lease for the watchdog%s", what, d, MaxDuration, unitHint(d))
 	}
 	return nil
 }

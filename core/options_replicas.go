@@ -83,5 +83,5 @@ func (c *config) checkReplication() error {
 	if c.replication.Acks == redisstore.NoAcks || timeout >= time.Millisecond && timeout <= most {
 		return nil
 	}
-	return invalidf("WithReplicaAcks(…, %s): want a timeout of 1ms to %s, a tenth of WithWatchdog(%s)", timeout, most, c.watchdog)
+	return invalidf("WithReplicaAcks(…, %s): want a timeout of 1ms to %s, a tenth of WithWatchdog(%s)%s", timeout, most, c.watchdog, unitHint(timeout))
 }

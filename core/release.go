@@ -171,7 +171,7 @@ func (o *ownership) freeLast(ctx context.Context, now time.Time, s span) (handed
 
 // lostOnRelease notifies the observers of a loss that only the release has found.
 func (s *scope) lostOnRelease(cause error) {
-	if s.lostOnce.CompareAndSwap(false, true) && s.observed != nil {
+	if s.over.CompareAndSwap(notOver, overLost) && s.observed != nil {
 		s.observers().observeLoss(s.observed, Loss{HoldInfo: s.info(), Cause: cause})
 	}
 }

@@ -20,11 +20,11 @@ const (
 	// Overload: too many callers wait already.
 	Overload Cause = "overload"
 
-	// Lost: the lock ended under its running handler, and the rule asks for an
-	// error ([Fail]), or the handler gave up because of it. What the handler did
-	// until then is done. Also: a call inside it asked for the same lock again, or for
-	// another one, when it had ended; that call's handler does not run, whatever its
-	// strategies say.
+	// Lost: the lock ended under its running handler, or a shutdown did not wait for
+	// it, and the rule asks for an error ([Fail]), or the handler gave up because of it.
+	// What the handler did until then is done. Also: a call inside it asked for the same
+	// lock again, or for another one, when it had ended; that call's handler does not
+	// run, whatever its strategies say.
 	Lost Cause = "lost"
 	// Canceled: the caller is gone.
 	Canceled Cause = "canceled"

@@ -95,7 +95,8 @@
 // It runs once, under the locks of all rules, or not at all. Without its lock it
 // runs only where a rule says so: disabled, dry run, a condition that is false,
 // strategy proceed. While it runs, c.Request.Context() carries the holds and ends
-// when one is lost, with core.ErrLost as its cause; afterwards the context of the
+// when one is lost, with core.ErrLost as its cause, or with core.ErrClosed when a shutdown
+// does not wait for it; afterwards the context of the
 // request is put back. A nested Acquire of the same lock re-enters, with
 // c.Request.Context() and with c itself, whether or not the engine has
 // ContextWithFallback; but only the former ends with the lock or the client. That holds

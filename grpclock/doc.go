@@ -129,7 +129,7 @@
 // # While it is held
 //
 // The handler's context carries the lock and ends with the cause [core.ErrLost] when
-// the lock is lost. The stream's SendMsg and RecvMsg then fail with the status of
+// the lock is lost, or [core.ErrClosed] when a shutdown does not wait for it. The stream's SendMsg and RecvMsg then fail with the status of
 // the loss, one that is blocked in RecvMsg included. (A SendMsg that is blocked by
 // flow control fails when the call ends.) To be able to leave a blocked RecvMsg,
 // each one runs in a goroutine of its own and its message is copied once; after a

@@ -21,13 +21,14 @@
 //     [DefaultMaxRules] different rules (see [WithMaxRules]) the others are rule
 //     "other".
 //   - Known rules exist at zero: the counters of a rule have their series as soon as
-//     the rule was compiled or first used. Histograms begin with their first value.
+//     the rule was compiled or first used; that of dry runs, of a rule that is one.
+//     Histograms begin with their first value.
 //   - A span shows a hash of the key ([KeyHash]); the key itself only with
 //     [WithRawKeys]. The same holds for logs.
 //   - A lock that is taken marks no span as an error. A backend failure, a loss, a
 //     leak and a failed release do, by error.type and the status.
-//   - Logs are for losses, leaks, release failures, backend failures and long waits:
-//     at most 10 records per kind in 10 seconds, the next one says how many were
+//   - Logs are for losses, leaks, release failures, backend failures, long waits and a
+//     shutdown that did not wait for its handlers: at most 10 records per kind in 10 seconds, the next one says how many were
 //     suppressed. Never one per call. One record says that Redis became unavailable, with
 //     the cause, and one that it is available again.
 //
@@ -156,7 +157,10 @@
 //
 // The outcomes of wait.duration are acquired, reentered, busy, debounced, overload,
 // backend, key and canceled; those of hold.duration released, left, lost, failed and
-// leaked.
+// leaked. Of a hold that is left nobody is the holder any more, and its key stays until it
+// expires: [core.Hold.Leave], such as for a debounce window, or [core.Client.Close], whose context
+// ended before the handler did. The second is logged, too. Neither is lost: nobody else has the
+// lock before the key is gone.
 //
 // # Logs
 //
@@ -165,11 +169,12 @@
 //
 //	message                                              level  keys
 //	lock lost under its holder                           ERROR  rule kind key_hash holder held error_type error
+//	lock left to its lease                               WARN   rule kind key_hash holder held
 //	lock never released: its Hold was garbage-collected  ERROR  rule kind key_hash holder held
 //	lock release failed                                  WARN   rule kind key_hash holder held error_type error
 //	lock renewal failed                                  WARN   rule kind key_hash holder held error_type error
 //	lock backend failed                                  WARN   rule kind key_hash waited error_type error
-//	key holds something that is not a lock               WARN   rule kind key_hash waited error_type error
+//	key holds something that is not a lock               ERROR  rule kind key_hash waited error_type error
 //	long wait for a lock                                 WARN   rule kind key_hash waited outcome blocked_by [error_type error]
 //	lock backend unavailable                             ERROR  client error_type error
 //	lock backend available again                         INFO   client after
@@ -177,10 +182,14 @@
 //	lock rules refused                                   ERROR  file hash [problems] [error stack]
 //	warning about lock rules                             WARN   [file line column rule endpoint field] problem [hint]
 //
+// Without a Telemetry package core logs that a key holds no lock and that the backend is
+// unavailable or available again, and packages ruleset and aspect what is said of rules: with the
+// same messages, to [slog.Default].
+//
 // rule, kind, outcome, holder, blocked_by and error_type are the words of spans and metrics,
 // client is the label client.id, and key_hash is [KeyHash]; with [WithRawKeys] it is key instead,
 // the key itself. held, waited and after are durations. Errors name no key: see [core.ErrorText].
-// suppressed says, with any of the first seven, how many of the same message were not logged since
+// suppressed says, with any of the first eight, how many of the same message were not logged since
 // the last one. problems is a list: what is wrong with a file, each with its place, in one line; a file
 // that cannot be read has error in its place. Rules that are loaded are an ERROR only if handlers run unlocked from now on, a
 // WARN if the file is disabled or a dry run as before, and else INFO.

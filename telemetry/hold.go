@@ -67,6 +67,8 @@ func holdOutcome(r *core.HoldResult) string {
 		return outcomeMoved
 	case r.Lost:
 		return outcomeLost
+	case r.Left && errors.Is(r.Err, core.ErrClosed):
+		return outcomeLeft // the client was closed under it: there was nothing to release
 	case r.Err != nil && !errors.Is(r.Err, core.ErrNotHeld):
 		return outcomeFailed
 	case r.Left:
@@ -88,9 +90,10 @@ func (t *Telemetry) recordHold(ctx context.Context, rule *rule, held time.Durati
 	}
 }
 
-// recordRemaining records how much of the lease was left. A re-entry ends no lease.
+// recordRemaining records how much of the lease was left. A re-entry ends no lease, and one that
+// was not renewed because its client was closed says nothing of others.
 func (t *Telemetry) recordRemaining(ctx context.Context, rule *rule, r *core.HoldResult) {
-	if r.Reentrant || r.Lease <= 0 || !t.inst.remaining.Enabled(ctx) {
+	if r.Reentrant || r.Lease <= 0 || errors.Is(r.Err, core.ErrClosed) || !t.inst.remaining.Enabled(ctx) {
 		return
 	}
 	left := r.Remaining.Seconds() / r.Lease.Seconds()
@@ -155,9 +158,14 @@ func (s *span) renewed(r *core.Renewal) {
 	}
 }
 
-// ObserveLoss counts a lost hold. Its span goes on until the release.
+// ObserveLoss counts a lost hold. Its span goes on until the release. One that the end of its
+// client has left to its lease is not lost: that is logged, and counted when it is released.
 func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 	rule := t.rule(l.Label, l.Kind)
+	if !errors.Is(l.Cause, core.ErrLost) && errors.Is(l.Cause, core.ErrClosed) {
+		t.logLeft(ctx, rule, &l)
+		return
+	}
 	t.inst.lost.Add(ctx, 1, rule.labels.add...)
 	if s := t.spanOf(ctx, spanHold, &l.Acquisition); s != nil {
 		s.lose()

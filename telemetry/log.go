@@ -14,6 +14,7 @@ import (
 type logger struct {
 	out      *slog.Logger
 	lost     ratelimit.Limiter
+	left     ratelimit.Limiter
 	leaked   ratelimit.Limiter
 	release  ratelimit.Limiter
 	backend  ratelimit.Limiter
@@ -46,6 +47,12 @@ func (t *Telemetry) logLoss(ctx context.Context, rule *rule, l *core.Loss) {
 	})
 }
 
+func (t *Telemetry) logLeft(ctx context.Context, rule *rule, l *core.Loss) {
+	t.log.write(ctx, &t.log.left, slog.LevelWarn, "lock left to its lease: the client was closed under its holder", func() []slog.Attr {
+		return t.holdAttrs(rule, &l.HoldInfo, nil)
+	})
+}
+
 func (t *Telemetry) logLeak(ctx context.Context, rule *rule, l *core.Leak) {
 	t.log.write(ctx, &t.log.leaked, slog.LevelError, "lock never released: its Hold was garbage-collected", func() []slog.Attr {
 		return t.holdAttrs(rule, &l.HoldInfo, nil)
@@ -65,11 +72,11 @@ func (t *Telemetry) logRenewal(ctx context.Context, rule *rule, r *core.Renewal)
 }
 
 func (t *Telemetry) logBackend(ctx context.Context, rule *rule, r *core.AcquireResult) {
-	limit, text := &t.log.backend, "lock backend failed"
-	if errorType(r.Err) == errorWrongType {
-		limit, text = &t.log.noLock, "key holds something that is not a lock"
+	limit, level, text := &t.log.backend, slog.LevelWarn, "lock backend failed"
+	if errorType(r.Err) == errorWrongType { // which does not pass by itself
+		limit, level, text = &t.log.noLock, slog.LevelError, "key holds something that is not a lock"
 	}
-	t.log.write(ctx, limit, slog.LevelWarn, text, func() []slog.Attr {
+	t.log.write(ctx, limit, level, text, func() []slog.Attr {
 		return t.acquireAttrs(rule, r)
 	})
 }

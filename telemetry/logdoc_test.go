@@ -90,6 +90,7 @@ func logEverything(t *testing.T) *harness {
 		h.ObserveAcquireEnd(h.ObserveAcquireStart(ctx, r.Acquisition), r)
 	}
 	h.ObserveLoss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrLost})
+	h.ObserveLoss(ctx, core.Loss{HoldInfo: info, Cause: core.ErrClosed})
 	h.ObserveLeak(ctx, core.Leak{HoldInfo: info})
 	h.ObserveHoldEnd(ctx, core.HoldResult{HoldInfo: info, Err: core.ErrUnavailable})
 	h.ObserveRenewal(ctx, core.Renewal{HoldInfo: info, Err: core.ErrUnavailable})

@@ -32,6 +32,12 @@ func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
 	} {
 		t.inst.unlocked.Add(ctx, 0, rule.reason(string(u)).add...)
 	}
+	if r.DryRun {
+		t.countDryRun(ctx, 0, rule, "")
+		for _, c := range failpolicy.Causes() {
+			t.countDryRun(ctx, 0, rule, c)
+		}
+	}
 }
 
 func answer(p *failpolicy.Policy, c failpolicy.Cause) failure {
@@ -66,9 +72,14 @@ func (t *Telemetry) ObserveDecision(ctx context.Context, d aspect.Decision) {
 	if !d.DryRun {
 		return
 	}
-	outcome := string(d.Cause)
-	if outcome == "" {
+	t.countDryRun(ctx, 1, t.subject(d.Subject), d.Cause)
+}
+
+// countDryRun counts calls that would not have had the lock for a cause, or without one would have.
+func (t *Telemetry) countDryRun(ctx context.Context, calls int64, rule *rule, c failpolicy.Cause) {
+	outcome := string(c)
+	if c == "" {
 		outcome = string(core.OutcomeAcquired)
 	}
-	t.inst.dryRuns.Add(ctx, 1, t.subject(d.Subject).outcome(outcome).add...)
+	t.inst.dryRuns.Add(ctx, calls, rule.outcome(outcome).add...)
 }

@@ -62,6 +62,26 @@ func TestKnownRulesExistAtZero(t *testing.T) {
 	h.want(t, 0, "distributed_lock.rules", "state", "dry_run")
 }
 
+// A rule in dry run counts from zero too: an alert on it must not miss the first call. Others, of
+// which there may be thousands, have no such series.
+func TestKnownDryRunsExistAtZero(t *testing.T) {
+	t.Parallel()
+	for _, dry := range []bool{true, false} {
+		h := newHarness(t)
+		locks, _ := newLocks(t, h)
+		wrap(t, h, locks, ruleset.Rule{DryRun: dry})
+		outcomes := []string{"acquired", "busy", "debounced", "backend", "key", "overload", "lost", "canceled", "deadline"}
+		if n := len(seriesOf(h.collect(t)["distributed_lock.dry_runs"])); n != map[bool]int{true: len(outcomes)}[dry] {
+			t.Errorf("dry run %t: %d series", dry, n)
+		}
+		for _, outcome := range outcomes {
+			if dry {
+				h.want(t, 0, "distributed_lock.dry_runs", "rule", "pay", "kind", "reentrant", "outcome", outcome)
+			}
+		}
+	}
+}
+
 func TestFailuresByCauseAndStrategy(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -70,8 +70,8 @@ func (r *run) causeOf(rule *compiled, err error) failpolicy.Cause {
 // callerCause is why the caller's context has ended.
 func callerCause(ctx context.Context) failpolicy.Cause {
 	switch {
-	case errors.Is(context.Cause(ctx), core.ErrLost):
-		return failpolicy.Lost // the caller runs under a lock that was lost
+	case errors.Is(context.Cause(ctx), core.ErrLost), errors.Is(context.Cause(ctx), core.ErrClosed):
+		return failpolicy.Lost // the caller runs under a lock that was lost, or whose client was closed
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return failpolicy.Deadline
 	default:

@@ -172,6 +172,30 @@ func TestLoss_OfTheOuterCallReachesTheInnerOne(t *testing.T) {
 	})
 }
 
+// What a handler calls under its own lock is refused after a shutdown as that lock is, and not as
+// if the caller had gone.
+func TestClose_OfTheOuterCallReachesTheInnerOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		a := mustAspect(t, b.locks)
+		inner := mustCompile(t, a, ruleset.Rule{Name: "inner", Key: "inner", OnBackend: failpolicy.Proceed})
+		mustCompile(t, a, pay()).Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = b.locks.Close(over)
+			refused := inner.Run(ctx, &call{handle: func(context.Context, aspect.Grant) error {
+				t.Error("the handler has run")
+				return nil
+			}})
+			want(t, "cause", refused.Cause, failpolicy.Lost)
+			want(t, "verdict", refused.Verdict, aspect.VerdictRefused)
+			want(t, "message", refused.Refusal().Message, "The server was shut down while the request ran; its outcome is unknown")
+			return nil
+		}})
+	})
+}
+
 // A rule whose lock its caller has already, and has lost, is refused as lost: the strategy
 // for a lock that is taken has no say.
 func TestLoss_OfTheLockThatIsEnteredAgain(t *testing.T) {
@@ -208,6 +232,7 @@ func TestClose_WhileAHandlerRuns(t *testing.T) {
 				return ctx.Err()
 			}})
 			want(t, "verdict", out.Verdict, aspect.VerdictLost)
+			want(t, "refusal", out.Refusal().Error(), `lock rule "pay": lost: The server was shut down while the request ran; its outcome is unknown`)
 		})
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

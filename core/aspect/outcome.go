@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
@@ -48,7 +49,8 @@ type Outcome struct {
 	// Unlocked as in [Grant].
 	Unlocked Unlocked
 
-	// Lost says that a lock was lost under the handler, whatever the verdict.
+	// Lost says that a lock was lost under the handler, or its client closed, whatever the
+	// verdict.
 	Lost bool
 
 	// Rule is the rule that decided; nil without a Cause. Its Message, Response and
@@ -108,6 +110,8 @@ func (o *Outcome) title() string {
 	switch {
 	case o.Cause == failpolicy.Busy && o.Rule.Kind == ruleset.Semaphore:
 		return "As many requests as may run at once are in progress"
+	case o.Cause == failpolicy.Lost && !errors.Is(o.Reason, core.ErrLost) && errors.Is(o.Reason, core.ErrClosed):
+		return "The server was shut down while the request ran; its outcome is unknown"
 	case o.Fault == failpolicy.FaultServer:
 		return failpolicy.Cause("").Title() // the request is in order
 	default:
@@ -123,7 +127,7 @@ type RefusedError struct {
 	Fault      failpolicy.KeyFault // with [failpolicy.Key]: whose mistake it is
 	Status     failpolicy.Status
 	RetryAfter time.Duration
-	Message    string // the rule's message, or the cause's title
+	Message    string // the rule's message, or what has happened, mostly the cause's title
 	Reason     error  // may name the key; of a lost lock it includes the handler's error
 }
 

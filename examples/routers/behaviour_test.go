@@ -47,8 +47,9 @@ func TestBehaviour(t *testing.T) {
 func plain(do order) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, err := do(r.Context(), r.PathValue("id"))
+		cause := context.Cause(r.Context())
 		switch {
-		case err != nil && errors.Is(context.Cause(r.Context()), core.ErrLost):
+		case err != nil && (errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed)):
 			return // it has given up
 		case err != nil:
 			http.Error(w, "declined", http.StatusInternalServerError)

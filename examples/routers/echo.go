@@ -45,17 +45,24 @@ func tellRoute(c echo.Context) {
 }
 
 // handler is what runs under the lock. An error is answered there, so that the guard sees
-// that it failed; but for the handler that gave up because its lock was lost: the guard
+// that it failed; but for the handler that gave up because its lock ended: the guard
 // answers that.
 func handler(c echo.Context, next echo.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.SetRequest(r)
 		c.SetResponse(echo.NewResponse(w, c.Echo()))
 		err := next(c)
-		if err != nil && !errors.Is(context.Cause(r.Context()), core.ErrLost) {
+		if err != nil && !lockEnded(r.Context()) {
 			c.Error(err)
 		}
 	})
+}
+
+// lockEnded reports whether the context of a handler ended because its lock was lost, or left
+// behind by a shutdown that did not wait for it.
+func lockEnded(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrClosed)
 }
 
 // EchoPatterns are the routes of a router, for Check.

@@ -26,7 +26,8 @@
 //
 //   - The handler runs at most once, and never without its lock, unless a rule says so.
 //   - The lock is held from before the handler starts until it returns, panics included.
-//   - A loss ends the handler's context with the cause [core.ErrLost]. Its Send and
+//   - A loss ends the handler's context with the cause [core.ErrLost], and a shutdown that
+//     does not wait for it with [core.ErrClosed]. Its Send and
 //     Receive then fail, a Receive that is blocked included, with the answer that the
 //     caller gets: CodeInternal, LOCK_LOST. It never looks like the client's cancel.
 //   - A reload changes the next call. A bad file is refused, and the old rules stay.

@@ -27,7 +27,7 @@
 //	Waiting      in order, for how long, blocked by whom, what it holds         while it waits
 //	Rules        rates of five minutes, histograms of waits and holds           since the page was made
 //	Hottest keys the 20 keys acquired most, of a sketch of 1,000                since the page was made
-//	Lost, …      lost, leaked, not released or renewed, unlocked, released      the last 200 of each kind
+//	Lost, …      lost, left, leaked, not released or renewed, unlocked, freed   the last 200 of each kind
 //	Refused      outcome, rule, key, wait, who was in the way, trace            the last 200 of each outcome
 //
 // The page lists the last 20 of each kind and outcome, JSON all that are kept.

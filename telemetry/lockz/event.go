@@ -9,7 +9,7 @@ import (
 )
 
 // event is something that somebody may ask about afterwards: a lock that was not acquired, was
-// lost or not released, or a handler without its lock.
+// lost, left at a shutdown or not released, or a handler without its lock.
 type event struct {
 	at     time.Time
 	what   string
@@ -25,6 +25,7 @@ type event struct {
 // The incidents: what should not happen. A refusal has its outcome instead.
 const (
 	whatLost          = "lost"
+	whatLeft          = "left"
 	whatLeaked        = "leaked"
 	whatReleaseFailed = "release failed"
 	whatRenewalFailed = "renewal failed"

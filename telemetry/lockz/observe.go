@@ -115,9 +115,16 @@ func (p *Page) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
 	if !r.Moved {
 		h.rule.holds.add(r.Held)
 	}
-	if r.Err != nil && !r.Lost && !errors.Is(r.Err, core.ErrNotHeld) {
+	if failed(&r) {
 		p.incident(h, whatReleaseFailed, r.Err, r.Acquired.Add(r.Held))
 	}
+}
+
+// failed reports whether Redis has not confirmed a release. A hold that was lost before, or left to
+// its lease, had nothing to release.
+func failed(r *core.HoldResult) bool {
+	left := r.Left && errors.Is(r.Err, core.ErrClosed)
+	return r.Err != nil && !r.Lost && !left && !errors.Is(r.Err, core.ErrNotHeld)
 }
 
 // forget takes a hold that is over out of the table.
@@ -147,10 +154,18 @@ func (p *Page) ObserveRenewal(ctx context.Context, r core.Renewal) {
 	}
 }
 
-// ObserveLoss notes that a hold is none any more.
+// ObserveLoss notes that a hold is none any more. One that the end of its client has left to its
+// lease is in the way of others until then.
 func (p *Page) ObserveLoss(ctx context.Context, l core.Loss) {
 	h := p.holdOf(ctx, &l.HoldInfo)
-	if h == nil || !h.lost.CompareAndSwap(false, true) {
+	if h == nil {
+		return
+	}
+	if !errors.Is(l.Cause, core.ErrLost) && errors.Is(l.Cause, core.ErrClosed) {
+		p.incident(h, whatLeft, l.Cause, time.Now())
+		return
+	}
+	if !h.lost.CompareAndSwap(false, true) {
 		return
 	}
 	h.rule.lost.Add(1)

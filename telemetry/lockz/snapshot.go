@@ -151,8 +151,8 @@ type HotKey struct {
 }
 
 // Event is a refusal or an incident. What a refusal is says its [core.Outcome]; an incident is
-// "lost", "leaked", "release failed", "renewal failed", "force released", or "ran unlocked: " and
-// why, such as proceed or disabled.
+// "lost", "left" (to its lease, by a client that was closed under it), "leaked", "release failed",
+// "renewal failed", "force released", or "ran unlocked: " and why, such as proceed or disabled.
 type Event struct {
 	Time    time.Time `json:"time"`
 	What    string    `json:"what"`

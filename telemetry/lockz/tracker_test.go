@@ -1,6 +1,7 @@
 package lockz_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -178,6 +179,37 @@ func TestSnapshot_Losses(t *testing.T) {
 		}
 		if s := b.Snapshot(0); s.HoldsTotal != 0 || s.IncidentsTotal != 1 {
 			t.Errorf("after the release: %d holds, %d incidents", s.HoldsTotal, s.IncidentsTotal)
+		}
+	})
+}
+
+// A hold that Close has left to its lease is not lost: whoever waits for its key waits for it. It
+// is an incident of its own.
+func TestSnapshot_LeftAtAShutdown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		locks, err := core.New(b.server.Client(), core.WithObserver(b.Page), core.WithPrefix("shop:"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, hold := b.take(b.t.Context(), locks.Lock("a"), core.Label("pay"))
+		ended, cancel := context.WithCancel(b.t.Context())
+		cancel()
+		if err := locks.Close(ended); !errors.Is(err, core.ErrClosed) {
+			t.Error(err)
+		}
+		s := b.Snapshot(0)
+		if len(s.Holds) != 1 || s.Holds[0].Lost || s.Holds[0].LeaseLeft != 30 || s.Rules[0].Lost != 0 {
+			t.Errorf("holds: %+v, of the rule %d lost; want one that is not", s.Holds, s.Rules[0].Lost)
+		}
+		if s.IncidentsTotal != 1 || s.Incidents[0].What != "left" || s.Incidents[0].Holder != hold.Field() {
+			t.Errorf("incidents: %+v, want what was left", s.Incidents)
+		}
+		if err := hold.Release(b.t.Context()); !errors.Is(err, core.ErrClosed) {
+			t.Error(err)
+		}
+		if s := b.Snapshot(0); s.HoldsTotal != 0 || s.IncidentsTotal != 1 || s.Rules[0].Lost != 0 {
+			t.Errorf("after the release: %d holds, %d incidents, %d lost", s.HoldsTotal, s.IncidentsTotal, s.Rules[0].Lost)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ func loss(t *testing.T, a Adapter) {
 		"handler answers":  lossAnswers,
 		"fail":             lossFails,
 		"ignore":           lossIgnored,
+		"shutdown":         lossByShutdown,
 	})
 }
 
@@ -78,4 +80,28 @@ func lossIgnored(t *testing.T, b *bench) {
 	})
 	b.under(b.rule(leased(failpolicy.Ignore)))
 	b.wantOK(b.call(), "paid", "")
+}
+
+// lossByShutdown is a shutdown that does not wait for the handler. The answer is that of a loss,
+// by which a client knows that the outcome is unknown, and says what has happened.
+func lossByShutdown(_ *testing.T, b *bench) {
+	b.handler(func(ctx context.Context) (string, error) {
+		if err := b.locks.Close(ended()); !errors.Is(err, core.ErrClosed) {
+			b.t.Errorf("Close: %v", err)
+		}
+		return "", ctx.Err()
+	})
+	b.under(b.rule())
+	got := b.call()
+	b.wantRefused(got, failpolicy.Lost)
+	if !strings.Contains(got.All, "The server was shut down while the request ran") {
+		b.t.Errorf("the answer is %s, want the shutdown in it", got.All)
+	}
+}
+
+// ended is a context that is over.
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }

@@ -55,7 +55,8 @@
 // A handler runs once, under the locks of all rules of its route, or not at all. Without
 // its lock it runs only where a rule says so: disabled, dry run, a condition that is
 // false, strategy proceed. Its request's context carries the holds and ends when one is
-// lost, with [core.ErrLost] as its cause. A handler that then returns without an answer
+// lost, with [core.ErrLost] as its cause, or with [core.ErrClosed] when a shutdown does not
+// wait for it. A handler that then returns without an answer
 // has given up, and the client gets the status of a lost lock; one that answers keeps its
 // answer, unless the rule says on_lost: fail and nothing was sent yet (see [WithBuffer]).
 // A debounce window begins after a success: a status under 400. The locks are freed when

@@ -160,7 +160,7 @@ func wentWrong() Row {
 		},
 		{
 			Title: "How holds ended", Kind: Lines, Unit: "ops",
-			Answers: "Released is right. Leaked: the program forgot Release. Lost and failed: see beside. Left: a debounce window, or work that goes on.",
+			Answers: "Released is right. Leaked: the program forgot Release. Lost and failed: see beside. Left: a debounce window, work that goes on, or a shutdown that did not wait for it.",
 			Queries: []Query{{rate("hold_duration_seconds_count", byRule+", distributed_lock_outcome"), "{{distributed_lock_rule}} {{distributed_lock_outcome}}"}},
 		},
 		{
