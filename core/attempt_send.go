@@ -19,6 +19,7 @@ type sends struct {
 	cut    bool      // the wait time ends before the time that a command has
 	ghosts []string  // fields of attempts without an answer, left to the reaper
 	since  time.Time // when the last of them was left
+	behind time.Time // when the ghost of another call was first in the way; zero: none was
 	place  place
 }
 
@@ -87,10 +88,27 @@ func (s *sends) send(ctx context.Context, limit time.Time) (g grant, again bool,
 	case slices.Contains(s.ghosts, refusal.Holder):
 		s.resend.atLeast = s.since.Add(clearingUp * a.client.cfg.backendTimeout)
 		return grant{}, true, errGhost
+	case s.behindGhost(refusal.Holder):
+		return grant{}, true, errGhost
 	default:
 		a.refused((*queue.Refusal)(refusal))
 		return grant{}, false, nil
 	}
+}
+
+// behindGhost reports whether what is in the way of one who does not wait is nobody, but what
+// another call of this client has left to the reaper: that is gone in a moment, and the lock was
+// free. After as long as a waiter may need to find a free lock, it is taken like any other.
+func (s *sends) behindGhost(holder string) bool {
+	a := s.of
+	if a.req.mayWait() || !a.client.reaper.Orphaned(holder) {
+		return false
+	}
+	if s.behind.IsZero() {
+		s.behind = a.now
+	}
+	s.resend.atLeast = s.behind.Add(2 * pollInterval)
+	return a.now.Sub(s.behind) < pollInterval
 }
 
 // granted judges a positive reply, which may have come too late.

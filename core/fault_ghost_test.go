@@ -74,6 +74,25 @@ func TestFault_Ghost(t *testing.T) {
 	}
 }
 
+// TestFault_Ghost_IsNotTakenForOneWhoDoesNotWait has an abandoned acquire land just before another
+// call of the client, which does not wait: nobody has the lock, so it is acquired, as soon as the
+// ghost is cleared up.
+func TestFault_Ghost_IsNotTakenForOneWhoDoesNotWait(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	locks := r.locks(patient)
+	ghost := r.abandoned(locks)
+	clearing := r.proxy.HoldRequest(scriptOn(t, "clear", "k"))
+	r.land(ghost)
+	refusal := r.proxy.HoldReply(faultproxy.Once(scriptOn(t, "acquire", "k")))
+	result := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(0))
+	<-refusal.Hit()
+	r.land(refusal)
+	clearing.Release()
+	released(t, got(t, result).hold)
+	r.freed("k")
+}
+
 // TestFault_Ghost_LandsWhenTheConnectionIsGone has the abandoned acquire land long
 // after its connection was given up: nobody knows that it did but who asks.
 func TestFault_Ghost_LandsWhenTheConnectionIsGone(t *testing.T) {

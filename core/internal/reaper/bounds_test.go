@@ -142,7 +142,7 @@ func TestReaper_Silent(t *testing.T) {
 		b.Resume()
 		synctest.Wait()
 		b.wantCleared("k2", "k1")
-		b.wantKept("1 orphans in 1 keys, 1 due, 0 parked, 0 asked about, running: true")
+		b.wantKept("1 orphans of 1 fields in 1 keys, 1 due, 0 parked, 0 asked about, running: true")
 	})
 }
 

@@ -208,10 +208,18 @@ func (r *Reaper) settle(d *doubt, gone func(i int, s suspicion) bool) {
 		r.asked(&s)
 		if s.orphan.keys--; s.orphan.keys == 0 {
 			r.orphans--
+			r.drop(s.orphan.field)
 		}
 	}
 	clear(d.orphans[len(left):])
 	d.orphans = left
+}
+
+// drop forgets the field of an orphan that is settled everywhere. The mutex is held.
+func (r *Reaper) drop(field string) {
+	if r.fields[field]--; r.fields[field] == 0 {
+		delete(r.fields, field)
+	}
 }
 
 // asked notes that Redis was asked about an orphan in one key, or need not be. The mutex is

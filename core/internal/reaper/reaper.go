@@ -75,14 +75,15 @@ type Reaper struct {
 	parked  []*doubt             // until their node answers again
 	resumes int                  // how often that was
 	orphans int
-	asking  int       // questions without an answer
-	next    time.Time // not before then is the next question
+	fields  map[string]int // in how many orphans each is
+	asking  int            // questions without an answer
+	next    time.Time      // not before then is the next question
 	unasked unasked
 }
 
 // New makes a reaper that has nothing to do.
 func New(cfg Config) *Reaper {
-	return &Reaper{cfg: cfg, wake: make(chan struct{}, 1), keys: make(map[place]*doubt), unasked: newUnasked()}
+	return &Reaper{cfg: cfg, wake: make(chan struct{}, 1), keys: make(map[place]*doubt), fields: make(map[string]int), unasked: newUnasked()}
 }
 
 // Abandon has a field cleared up that may be in all keys of one command, now or later. call
@@ -96,6 +97,13 @@ func (r *Reaper) Abandon(kind *redisstore.Kind, keys []string, field string, cal
 // who asks again is answered for good. It returns at once, and keys stay the caller's.
 func (r *Reaper) Relinquish(kind *redisstore.Kind, keys []string, field string, lease time.Duration) {
 	r.add(keys, &orphan{kind: kind, field: field, state: seen, until: time.Now().Add(lease)})
+}
+
+// Orphaned reports whether a field is being cleared up: nobody holds a lock with it.
+func (r *Reaper) Orphaned(field string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fields[field] > 0
 }
 
 // Resume has the keys asked about whose node was silent: one answers again.
@@ -136,6 +144,7 @@ func (r *Reaper) remember(keys []string, o *orphan) (idle bool) {
 		return false
 	}
 	r.orphans++
+	r.fields[o.field]++
 	o.keys = len(keys)
 	if r.unasked.enter() {
 		o.unasked = len(keys)

@@ -32,9 +32,15 @@ func TestReaper_WaitsForWhatMayLand(t *testing.T) {
 		b.abandon("a", "k")
 		pass(10*time.Second + reaper.SettleTime - 2*time.Second)
 		b.land("a", "k")
+		if !b.Orphaned("a") || b.Orphaned("b") {
+			t.Errorf("orphaned a: %t, b: %t", b.Orphaned("a"), b.Orphaned("b"))
+		}
 		pass(reaper.LongestAsk + time.Millisecond)
 		b.wantCleared("k")
 		b.wantKept(reaper.KeptNothing)
+		if b.Orphaned("a") {
+			t.Error("a is cleared up still")
+		}
 	})
 }
 
