@@ -66,7 +66,7 @@ func checkForeign(segments []segment, schema *Schema) []*Error {
 var (
 	sumText = regexp.MustCompile(`^\s*(?:\+\s*(?:'[^']*'|"[^"]*")\s*)*\+\s*$`)
 	sumSign = regexp.MustCompile(`\s*\+\s*(?:'([^']*)'|"([^"]*)")?`)
-	sumName = regexp.MustCompile(`\s\+\s*#[\pL_]|^\s*#[\pL_][\pL\pN_.]*\s*\+`)
+	sumName = regexp.MustCompile(`\s\+\s*#[\pL_]|^\s*#[\pL_][\pL\pN_.]*\s+\+`)
 )
 
 // unsummed returns what is meant by a sum outside of parts, such as 'a:' + #{path.id}, and
