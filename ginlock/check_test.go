@@ -58,7 +58,7 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 	)
 	wantText(t, err,
 		"lock client is nil", "nil Option", "WithErrorWriter", `WithFallback: no name`, `WithFallback("queue")`,
-		`WithFallback("twice"): given twice`, `WithVariable("none")`, `"path"`, "not a name", `WithBody: route "orders"`,
+		`WithFallback("twice"): given twice`, `WithVariable("none")`, `WithVariable: keyexpr: the variable "path" is built in: choose another name`, "not a name", `WithBody: route "orders"`,
 		`WithBody: route "POST /orders/*"`, `WithBody: route "POST /a": given twice`, "chan int", "WithMaxBody(0)", "WithClientIP",
 		"WithBuffer(0)", `WithBuffer: route "post /orders"`, "observer",
 		"WithErrorWriter: given twice", `WithBuffer: route "POST /b": given twice`, "WithBuffer(4): given twice for all routes",

@@ -68,6 +68,16 @@ var badTemplates = []string{
 	`order:{orderId}`,
 	`order:orderId:x`,
 	`a:${orderId}:#{path.shop}`,
+	// sums outside of parts
+	`'order:' + #{path.orderId}`,
+	`"order:" + #{path.orderId}`,
+	`#{path.orderId} + ':x'`,
+	`#{path.orderId} + #{path.shop}`,
+	`a:#{path.orderId} + ":b:" + #{path.shop}`,
+	`'order:' + #orderId`,
+	`#shop + ':' + #order.id`,
+	`'order:' + #{path.orderId} + #shop`,
+	`'order:' + ${orderId}`,
 	// syntax
 	``,
 	`   `,

@@ -1,6 +1,7 @@
 package keyexpr
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,7 +21,7 @@ type foreignSyntax struct {
 var foreignSyntaxes = []foreignSyntax{ //nolint:gochecknoglobals // a table that is only read
 	{regexp.MustCompile(`\$\{([^{}]*)\}?`), `"${" begins no part here`, true, nil},
 	{regexp.MustCompile(`\{\{([^{}]*)\}\}`), `"{{" begins no part here`, true, nil},
-	{regexp.MustCompile(`#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*)`), `"#name" begins no part here`, false, nil},
+	{spelVariable, `"#name" begins no part here`, false, nil},
 	{regexp.MustCompile(`%([sdvq])`), `"%s" begins no part here`, false, nil},
 	{regexp.MustCompile(`\{([\pL_][\pL\pN_.]*)\}`), `"{name}" begins no part here`, false, knownName},
 	{regexp.MustCompile(`:([\pL_][\pL\pN_]*)`), `":name" begins no part here`, false, knownParameter},
@@ -52,15 +53,46 @@ func checkForeign(segments []segment, schema *Schema) []*Error {
 		problems = append(problems, found...)
 		corrected.WriteString(fixed)
 	}
+	meant, sign := unsummed(corrected.String())
+	if sign != nil && len(problems) == 0 {
+		problems = append(problems, sign)
+	}
 	for _, p := range problems {
-		p.Suggestion = corrected.String()
+		p.Suggestion = meant
 	}
 	return problems
 }
 
+var (
+	sumText = regexp.MustCompile(`^\s*(?:\+\s*(?:'[^']*'|"[^"]*")\s*)*\+\s*$`)
+	sumSign = regexp.MustCompile(`\s*\+\s*(?:'([^']*)'|"([^"]*)")?`)
+	sumName = regexp.MustCompile(`\s\+\s*#[\pL_]|^\s*#[\pL_][\pL\pN_.]*\s+\+`)
+)
+
+// unsummed returns what is meant by a sum outside of parts, such as 'a:' + #{path.id}, and
+// the problem of its first sign. Without quotes or spaces a plus is literal text.
+func unsummed(template string) (meant string, sign *Error) {
+	segments, _ := split(template) //nolint:errcheck // what cannot be split has no sum
+	meant = template
+	for i, s := range slices.Backward(segments) { // offsets before a change stay right
+		sum := s.text
+		if i == 0 {
+			sum = "+" + sum
+		}
+		if i == len(segments)-1 {
+			sum += "+"
+		}
+		if len(segments) > 1 && !s.isExpr && s.text != "+" && strings.Contains(s.text, "+") && sumText.MatchString(sum) {
+			meant = meant[:s.offset] + cmp.Or(sumSign.ReplaceAllString(sum, "$1$2"), ":") + meant[s.offset+len(s.text):]
+			sign = s.at(strings.IndexAny(s.text, `'"+`), `"+" joins nothing here: it and quotes outside of #{} would be literal text`, "")
+		}
+	}
+	return meant, sign
+}
+
 func correct(s segment, schema *Schema, constant bool) (string, []*Error) {
 	for _, f := range foreignSyntaxes {
-		if !constant && !f.anywhere {
+		if !constant && !f.anywhere && (f.pattern != spelVariable || !sumName.MatchString(s.text)) {
 			continue
 		}
 		var problems []*Error

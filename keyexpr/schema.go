@@ -46,10 +46,13 @@ func (s *Schema) add(slot int, v Variable) error {
 	if !identifier.MatchString(v.Name) || reservedNames[v.Name] {
 		return fmt.Errorf("keyexpr: %q cannot be the name of a variable: use letters, digits and underscores, and no word of the language", v.Name)
 	}
-	if _, taken := s.slots[v.Name]; taken {
+	first, taken := s.slots[v.Name]
+	switch {
+	case taken && v.Registered && !s.variables[first].Registered:
+		return fmt.Errorf("keyexpr: the variable %q is built in: choose another name", v.Name)
+	case taken:
 		return fmt.Errorf("keyexpr: the variable %q is declared twice", v.Name)
-	}
-	if v.Type.kind == kindInvalid {
+	case v.Type.kind == kindInvalid:
 		return fmt.Errorf("keyexpr: the variable %q has no type", v.Name)
 	}
 	s.slots[v.Name] = slot

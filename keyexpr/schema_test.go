@@ -38,6 +38,8 @@ func TestNewSchema(t *testing.T) {
 		{"let", []keyexpr.Variable{{Name: "let", Type: text}}, []string{`"let"`}},
 		{"if", []keyexpr.Variable{{Name: "if", Type: text}}, []string{`"if"`}},
 		{"twice", []keyexpr.Variable{{Name: "a", Type: text}, {Name: "a", Type: text}}, []string{`"a" is declared twice`}},
+		{"the name of a built-in", []keyexpr.Variable{{Name: "a", Type: text}, {Name: "a", Type: text, Registered: true}}, []string{`"a" is built in: choose another name`}},
+		{"registered twice", []keyexpr.Variable{{Name: "a", Type: text, Registered: true}, {Name: "a", Type: text, Registered: true}}, []string{`"a" is declared twice`}},
 		{"in two cases", []keyexpr.Variable{{Name: "a", Type: text}, {Name: "A", Type: text}}, nil},
 		{"no type", []keyexpr.Variable{{Name: "a"}}, []string{`"a" has no type`}},
 		{"all at once", []keyexpr.Variable{{Name: "-"}, {Name: "a", Type: text}, {Name: "a", Type: text}, {Name: "b"}}, []string{`"-"`, `"a" is declared twice`, `"b" has no type`}},

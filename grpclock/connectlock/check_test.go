@@ -186,9 +186,10 @@ func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 	_, err := connectlock.New(nil,
 		nil, connectlock.WithErrorMapper(nil), connectlock.WithStreamFallback("queue", nil),
 		connectlock.WithDefaults(ruleset.Rule{OnBusy: "skp"}), connectlock.WithDescriptors(nil),
+		connectlock.WithVariable("req", func(context.Context) (string, error) { return "", nil }),
 	)
 	wantAll(t, err, "connectlock: New: nil Option", "connectlock: WithErrorMapper(nil)", `connectlock: WithStreamFallback("queue"): the handler is nil`,
-		"connectlock: WithDescriptors(nil)", "the lock client is nil", "skp")
+		"connectlock: WithDescriptors(nil)", `WithVariable: keyexpr: the variable "req" is built in: choose another name`, "the lock client is nil", "skp")
 }
 
 func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
