@@ -63,7 +63,7 @@ func explainNames(problems []*Problem, lower []Declared) {
 		return
 	}
 	for _, p := range problems {
-		if errors.Is(p, errKeyMissing) {
+		if errors.Is(p, errKeyMissing) && !slices.Contains(names, fmt.Sprintf("%q", p.Rule)) {
 			p.Message += "; or, to change the rule of the .proto or the program, give its name: " + strings.Join(names, " or ")
 		}
 	}
