@@ -1,6 +1,7 @@
 package aspect
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -38,11 +39,8 @@ func (a *Aspect) functions() Adapter[*function, struct{}] {
 			if len(rules) == 0 {
 				return nil, struct{}{}, ruleset.Invalid(noRule(set, f.rule.Endpoint))
 			}
-			if err := f.check(rules); err != nil {
-				return nil, struct{}{}, err
-			}
 			point, err := a.Prepare(f.site, rules...)
-			return point, struct{}{}, err
+			return point, struct{}{}, errors.Join(f.check(rules), err)
 		},
 	}
 }

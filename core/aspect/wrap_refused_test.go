@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
@@ -68,5 +69,60 @@ func TestRefusedError_SaysNothingOfWhatTheServerLacks(t *testing.T) {
 		if text := out.Refusal().Error(); strings.Contains(text, "tenant") {
 			t.Errorf("got %s", text)
 		}
+	}
+}
+
+// What is wrong with the expressions is told with what is wrong with the rest of the rule.
+func TestCompile_TellsEveryProblemOfARuleAtOnce(t *testing.T) {
+	t.Parallel()
+	a := mustAspect(t, offline(t))
+	registry := aspect.NewRegistry(a, aspect.Adapter[ruleset.Endpoint, int]{
+		Transport: ruleset.TransportFunc,
+		Endpoint:  func(e ruleset.Endpoint) ruleset.Endpoint { return e },
+		Compile: func(_ *ruleset.Set, _ ruleset.Endpoint, rules []*ruleset.Resolved) (*aspect.Point, int, error) {
+			point, err := a.Prepare(site(t), rules...)
+			return point, 0, err
+		},
+	})
+	for name, tc := range map[string]struct {
+		rule ruleset.Rule
+		want []string
+	}{
+		"key and when":       {ruleset.Rule{Key: "a:#{in.Foo}", When: "in.Bar"}, []string{"When: 1:4: ", "Key: 1:8: "}},
+		"key and #{when}":    {ruleset.Rule{Key: "a:#{in.Foo}", When: "#{in.VIP}"}, []string{"When: a condition is a bare", "Key: 1:8: "}},
+		"no key and when":    {ruleset.Rule{When: "in.Bar"}, []string{"Key: missing", "When: 1:4: "}},
+		"key and wait":       {ruleset.Rule{Key: "a:#{in.Foo}", WaitTime: 3}, []string{"WaitTime: 3ns", "Key: 1:8: "}},
+		"keys, one of which": {ruleset.Rule{Keys: []string{"a:#{in.Foo}", " "}}, []string{"Keys[1]: blank", "Keys[0]: 1:8: "}},
+		"a kind and a list":  {ruleset.Rule{Key: "a:#{in.Items}", Kind: "fiar"}, []string{"Kind: "}},
+		"key and none":       {ruleset.Rule{Key: "a:#{in.Foo}", None: true}, []string{"Key: beside None"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			named := tc.rule
+			named.Endpoint = closeDay
+			_, wrapped := aspect.Wrap(a, named, charge)
+			_, compiled := a.Compile(site(t), named)
+			for how, err := range map[string]error{"Wrap": wrapped, "Compile": compiled, "Registry": registry.Compile(closeDay, named).Err} {
+				invalid, _ := errors.AsType[*ruleset.InvalidError](err)
+				if invalid == nil || len(invalid.Problems) != len(tc.want) {
+					t.Errorf("%s: got %v, want %d problems", how, err, len(tc.want))
+					continue
+				}
+				for _, want := range tc.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("%s: got %v, want %q in it", how, err, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestWrap_TellsOfTheFallbackAndTheKeyAtOnce(t *testing.T) {
+	t.Parallel()
+	a := mustAspect(t, offline(t), aspect.WithFallback("queue", func(context.Context, string) (int, error) { return 0, nil }))
+	_, err := aspect.Wrap(a, ruleset.Rule{Key: "a:#{in.Foo}", OnBusy: failpolicy.Fallback, Fallback: "queue"}, charge)
+	if err == nil || !strings.Contains(err.Error(), "func(context.Context, string) (int, error)") || !strings.Contains(err.Error(), "no field Foo") {
+		t.Errorf("got %v", err)
 	}
 }
