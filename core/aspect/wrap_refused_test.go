@@ -126,3 +126,30 @@ func TestWrap_TellsOfTheFallbackAndTheKeyAtOnce(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestWrap_RefusesAnEndpointThatIsNoFunction(t *testing.T) {
+	t.Parallel()
+	a := mustAspect(t, offline(t))
+	for name, tc := range map[string]struct {
+		rule ruleset.Rule
+		want string
+	}{
+		"a route": {
+			ruleset.Rule{Name: "close-day", Endpoint: ruleset.HTTP("POST /close"), Key: "a"},
+			`aspect: Wrap: the rule of http POST /close is for no function: write Endpoint: ruleset.Func("close-day"), or remove it`,
+		},
+		"a method": {
+			ruleset.Rule{Endpoint: ruleset.GRPC("/shop.Days/Close"), Key: "a"},
+			`aspect: Wrap: the rule of grpc /shop.Days/Close is for no function: write Endpoint: ruleset.Func("aspect_test.charge"), or remove it`,
+		},
+		"a line break": {
+			ruleset.Rule{Endpoint: ruleset.Func("close\nday"), Key: "a"},
+			`Endpoint: "close\nday" has line breaks or control characters: write one line without them`,
+		},
+	} {
+		_, err := aspect.Wrap(a, tc.rule, charge)
+		if err == nil || !strings.HasSuffix(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %s", name, err, tc.want)
+		}
+	}
+}
