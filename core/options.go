@@ -102,9 +102,10 @@ func (c *config) checkPrefix() error {
 }
 
 // WithPrefix puts prefix before every lock name: the Redis key of Lock("order:42")
-// is then prefix + "order:42". It has to leave 64 bytes of [WithMaxKeyLength] for
-// names, and what rules need for theirs. Where Java's names differ by more than a prefix:
-// [WithNameMapper]. Default: none.
+// is then prefix + "order:42". No colon is added: the separator is part of the prefix,
+// as in "shop:". It has to leave 64 bytes of [WithMaxKeyLength] for names, and what rules
+// need for theirs. Where Java's names differ by more than a prefix: [WithNameMapper].
+// Default: none.
 //
 // Clients that share a Redis and should not meet need prefixes of which none begins
 // with another: a client with the prefix "shop:" and the name "a:order:42" means the
@@ -297,7 +298,7 @@ func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOp
 		case fieldWait:
 			r.wait, r.forever = o.d, false
 			if o.d != 0 && (o.d < time.Millisecond || o.d > MaxDuration) {
-				return invalidf("WaitTime(%s): want 0, or 1ms to %s", o.d, MaxDuration)
+				return invalidf("WaitTime(%s): want 0, or 1ms to %s%s", o.d, MaxDuration, unitHint(o.d))
 			}
 		case fieldLease:
 			r.lease, r.watchdog = o.d.Truncate(time.Millisecond), false
@@ -327,7 +328,21 @@ func checkLeaseOf(kind *redisstore.Kind, d time.Duration) error {
 
 func checkLease(what string, d time.Duration) error {
 	if d < time.Millisecond || d > MaxDuration {
-		return invalidf("%s(%s): want 1ms to %s, or no lease for the watchdog", what, d, MaxDuration)
+		return invalidf("%s(%s): want 1ms to %s, or no lease for the watchdog%s", what, d, MaxDuration, unitHint(d))
 	}
 	return nil
+}
+
+// unitHint asks about a bare number, which Go takes for nanoseconds.
+func unitHint(d time.Duration) string {
+	switch {
+	case d <= 0 || d >= time.Millisecond:
+		return ""
+	case d < 100: // hardly milliseconds
+		return fmt.Sprintf(" (is a unit missing? %d*time.Second)", int64(d))
+	case d > 24*60*60: // hardly seconds
+		return fmt.Sprintf(" (is a unit missing? %d*time.Millisecond)", int64(d))
+	default:
+		return fmt.Sprintf(" (is a unit missing? %d*time.Millisecond or %d*time.Second)", int64(d), int64(d))
+	}
 }
