@@ -33,7 +33,8 @@ type Adapter[K comparable, X any] struct {
 	// Compile compiles the rules of an endpoint, with [Aspect.Prepare]: set is the one
 	// that they are from. No rules and no point mean that nothing applies there. The
 	// error may join several; it is best of [*ruleset.InvalidError]. The entry is then
-	// one that cannot work, whose X may be incomplete.
+	// one that cannot work, whose X may be incomplete. Rules that have problems are compiled,
+	// too, for those of their keys and conditions.
 	Compile func(set *ruleset.Set, k K, rules []*ruleset.Resolved) (*Point, X, error)
 
 	// Changes reports whether calls of an endpoint may change something, so that it
@@ -127,10 +128,14 @@ func (a *Adapter[K, X]) entry(set *ruleset.Set, k K, rules []*ruleset.Resolved, 
 	for _, p := range problems {
 		found.add(e.Endpoint, p)
 	}
+	found.addError(e.Endpoint, err)
 	if err == nil {
 		e.Point, e.Extra, err = a.Compile(set, k, rules)
+		found.addError(e.Endpoint, err)
+	} else if len(rules) > 0 {
+		_, _, more := a.Compile(set, k, rules)
+		found.addExpressions(e.Endpoint, more)
 	}
-	found.addError(e.Endpoint, err)
 	if e.Err = ruleset.Invalid(found.raw()...); e.Err != nil {
 		e.Point = nil
 		return e

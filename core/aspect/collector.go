@@ -2,11 +2,13 @@ package aspect
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // collector collects problems, each once, with the endpoints that have it: a rule with
@@ -51,6 +53,23 @@ func (c *collector) addError(e ruleset.Endpoint, err error) {
 		}
 	default:
 		c.add(e, &ruleset.Problem{Endpoint: e, Message: err.Error()})
+	}
+}
+
+// addExpressions adds of err, with which rules did not compile that have problems already,
+// what is wrong with their keys and conditions, unless those are what had the problems. The
+// rest of it may follow from them.
+func (c *collector) addExpressions(e ruleset.Endpoint, err error) {
+	var more collector
+	more.addError(e, err)
+	known := c.raw()
+	for _, p := range more.raw() {
+		_, isExpression := errors.AsType[*keyexpr.Error](p)
+		if isExpression && !slices.ContainsFunc(known, func(k *ruleset.Problem) bool {
+			return k.Rule == p.Rule && k.Endpoint == p.Endpoint && k.Field == p.Field
+		}) {
+			c.add(e, p)
+		}
 	}
 }
 

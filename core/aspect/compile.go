@@ -48,7 +48,11 @@ func (a *Aspect) Compile(site Site, rules ...ruleset.Rule) (*Point, error) {
 	rules = at(site.Endpoint, rules)
 	resolved, err := ruleset.Resolve(rules, a.cfg.sources.resolving...)
 	if err != nil {
-		return nil, err
+		_, more := a.Prepare(site, resolved...)
+		var found collector
+		found.addError(site.Endpoint, err)
+		found.addExpressions(site.Endpoint, more)
+		return nil, ruleset.Invalid(found.raw()...)
 	}
 	return a.CompileResolved(site, resolved...)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // ErrHandlerFailed is what [Call].Handle returns for a handler that answered with
@@ -138,9 +139,19 @@ func Misconfigured(e ruleset.Endpoint, reason error) *RefusedError {
 	return &RefusedError{Rule: e.Label(), Status: none.Status(), Message: none.Title(), Reason: reason}
 }
 
-// Error is the rule, the cause and the message.
+// Error is the rule, the cause and the message. With [failpolicy.Key] it names the value
+// that the request lacks, such as in.OrderID, as the template does.
 func (e *RefusedError) Error() string {
-	return "lock rule " + strconv.Quote(e.Rule) + ": " + string(e.Cause) + ": " + e.Message
+	return "lock rule " + strconv.Quote(e.Rule) + ": " + string(e.Cause) + ": " + e.Message + e.lacking()
+}
+
+// lacking says in brackets which value is not in the request, "" if that is not why.
+func (e *RefusedError) lacking() string {
+	eval, ok := errors.AsType[*keyexpr.EvalError](e.Reason)
+	if !ok || e.Cause != failpolicy.Key || eval.Subject == "" || eval.Reason != keyexpr.ReasonMissing && eval.Reason != keyexpr.ReasonEmpty {
+		return ""
+	}
+	return " (" + eval.Subject + " is " + eval.Reason.String() + ")"
 }
 
 // Unwrap gives the reason: errors of packages core and keyexpr, and of a lost lock

@@ -1,6 +1,7 @@
 package aspect
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -33,24 +34,21 @@ func (a *Aspect) functions() Adapter[*function, struct{}] {
 	return Adapter[*function, struct{}]{
 		Transport: ruleset.TransportFunc,
 		Endpoint:  func(f *function) ruleset.Endpoint { return f.rule.Endpoint },
-		Declared:  func(f *function) ([]ruleset.Declared, []*ruleset.Problem) { return f.declared(), nil },
+		Declared:  func(f *function) ([]ruleset.Declared, []*ruleset.Problem) { return a.declared(f), nil },
 		Compile: func(set *ruleset.Set, f *function, rules []*ruleset.Resolved) (*Point, struct{}, error) {
 			if len(rules) == 0 {
 				return nil, struct{}{}, ruleset.Invalid(noRule(set, f.rule.Endpoint))
 			}
-			if err := f.check(rules); err != nil {
-				return nil, struct{}{}, err
-			}
 			point, err := a.Prepare(f.site, rules...)
-			return point, struct{}{}, err
+			return point, struct{}{}, errors.Join(f.check(rules), err)
 		},
 	}
 }
 
-// declared is the rule in the program, if it says anything.
-func (f *function) declared() []ruleset.Declared {
+// declared is the rule in the program, if it says anything, or no set could say it.
+func (a *Aspect) declared(f *function) []ruleset.Declared {
 	bare := ruleset.Rule{Endpoint: f.rule.Endpoint, Name: f.rule.Name}
-	if reflect.DeepEqual(f.rule, bare) {
+	if a.cfg.sources.set != nil && reflect.DeepEqual(f.rule, bare) {
 		return nil
 	}
 	return []ruleset.Declared{ruleset.Code(f.rule)}

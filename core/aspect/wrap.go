@@ -34,6 +34,8 @@ func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In
 	}
 	if rule.Endpoint.IsZero() {
 		rule.Endpoint = ruleset.Func(functionName(rule.Name, fn))
+	} else if rule.Endpoint.Transport != ruleset.TransportFunc {
+		return nil, fmt.Errorf("aspect: Wrap: the rule of %s is for no function: write Endpoint: ruleset.Func(%q), or remove it", rule.Endpoint, functionName(rule.Name, fn))
 	}
 	schema, err := keyexpr.Argument(reflect.TypeFor[In]())
 	if err != nil {

@@ -3,6 +3,9 @@ package ruleset
 import (
 	"fmt"
 	"strings"
+	"unicode"
+
+	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 )
 
 // Transport says what kind of endpoint an [Endpoint] is.
@@ -109,6 +112,10 @@ func (e Endpoint) problem(inFile bool) string {
 		return e.grpcProblem()
 	case e.Transport == TransportFunc && e != Func(e.Path):
 		return fmt.Sprintf("%q has blanks around it: write %q", e.Path, strings.TrimSpace(e.Path))
+	case e.Transport == TransportFunc && len(e.Path) > strictyaml.MaxWord:
+		return fmt.Sprintf("%d bytes long: write %d at most", len(e.Path), strictyaml.MaxWord)
+	case e.Transport == TransportFunc && strings.ContainsFunc(e.Path, unicode.IsControl):
+		return fmt.Sprintf("%q has line breaks or control characters: write one line without them", e.Path)
 	case e.Transport == TransportFunc && e.Path != "":
 		return ""
 	case e.Transport == TransportFunc && inFile:

@@ -30,6 +30,9 @@ func TestNewSet_RefusesEndpointsThatNothingMatches(t *testing.T) {
 		{ruleset.GRPC("/*/*"), `a * alone stands for every method: write "*"`},
 		{ruleset.Endpoint{Transport: ruleset.TransportGRPC, Path: "/a.B/C "}, `has blanks around it: write "/a.B/C"`},
 		{ruleset.Endpoint{Transport: ruleset.TransportFunc, Path: " close-day"}, `has blanks around it: write "close-day"`},
+		{ruleset.Func("close\tday"), `"close\tday" has line breaks or control characters: write one line without them`},
+		{ruleset.Func("close-day\x00"), `"close-day\x00" has line breaks or control characters: write one line without them`},
+		{ruleset.Func(strings.Repeat("a", 1001)), `1001 bytes long: write 1000 at most`},
 		{ruleset.Func(" "), `a function needs a name: write Func("close-day")`},
 	} {
 		_, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: c.endpoint, Key: "a"}})
@@ -55,6 +58,7 @@ func TestNewSet_TakesEndpointsOfEveryRouter(t *testing.T) {
 		ruleset.GRPC("/shop.Orders/*"),
 		ruleset.Func("*"),
 		ruleset.Func("(*Orders).Close"),
+		ruleset.Func("close day"),
 	} {
 		if _, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: e, Key: "a"}}); err != nil {
 			t.Error(err)

@@ -12,7 +12,7 @@ import (
 // those of the set that name exactly e are laid over them. Where neither declares
 // anything for exactly e, the set's wildcards apply, as in [Set.Match]. nil when
 // there are no rules, or one that says None. The error is an [*InvalidError] with
-// every problem.
+// every problem; the rules with it are for finding more of them only.
 //
 // It is for start-up: what it returns is not remembered.
 func (s *Set) Overlay(e Endpoint, lower ...Declared) ([]*Resolved, error) {
@@ -23,23 +23,17 @@ func (s *Set) Overlay(e Endpoint, lower ...Declared) ([]*Resolved, error) {
 	r.requireEndpoint = true
 	rules := r.resolveAll(slices.Concat(lower, s.orEmpty().declared[e]))
 	explainNames(r.problems, lower)
-	if err := Invalid(r.problems...); err != nil {
-		return nil, err
+	if err := Invalid(r.problems...); err != nil || len(rules) != 1 || !rules[0].None {
+		return rules, err
 	}
-	if len(rules) == 1 && rules[0].None {
-		return nil, nil
-	}
-	return rules, nil
+	return nil, nil
 }
 
 // alone are the rules of an endpoint without lower layers. What those could have brought was
 // left open when the set was made, and is judged here.
 func (s *Set) alone(e Endpoint) ([]*Resolved, error) {
 	rules := s.Match(e)
-	if err := Invalid(MixedKinds(rules)...); err != nil {
-		return nil, err
-	}
-	return rules, nil
+	return rules, Invalid(MixedKinds(rules)...)
 }
 
 // base is what the set was resolved with.
@@ -63,7 +57,7 @@ func explainNames(problems []*Problem, lower []Declared) {
 		return
 	}
 	for _, p := range problems {
-		if errors.Is(p, errKeyMissing) {
+		if errors.Is(p, errKeyMissing) && !slices.Contains(names, fmt.Sprintf("%q", p.Rule)) {
 			p.Message += "; or, to change the rule of the .proto or the program, give its name: " + strings.Join(names, " or ")
 		}
 	}

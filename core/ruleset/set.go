@@ -54,14 +54,12 @@ func (c *config) build() (*Set, []*Problem) {
 
 // Resolve resolves rules for one place without a set: what an adapter does with
 // rules that it is handed directly. They need no Endpoint; those of one endpoint
-// need different Names. The error is an [*InvalidError] with every problem.
+// need different Names. The error is an [*InvalidError] with every problem; the rules
+// with it are for finding more of them only.
 func Resolve(rules []Rule, opts ...Option) ([]*Resolved, error) {
 	r := newResolver(newConfig(opts))
 	resolved := r.resolveAll(inCode(rules))
-	if err := Invalid(r.problems...); err != nil {
-		return nil, err
-	}
-	return resolved, nil
+	return resolved, Invalid(r.problems...)
 }
 
 func newSet(rules []*Resolved) *Set {

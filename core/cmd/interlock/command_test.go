@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -133,6 +135,30 @@ func TestCheck_AnnotatesTheNewFileOnly(t *testing.T) {
 	}
 	if removed == 0 {
 		t.Errorf("no removed rule is told: got %s", got)
+	}
+}
+
+// What is advised for a function can be pasted into a shell, whatever its name is.
+func TestKey_AdvisesWhatAShellTakes(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"close-day", "close the year", "it's (*Orders).Close", `$HOME "a" \\ b`, "POST /orders", "/shop.Orders/Pay"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rules := fmt.Sprintf("rules:\n- {func: %q, key: a}\n", name)
+			advised := interlock(t, rules, "key", "-", "func: "+name+"x")
+			_, after, _ := strings.Cut(advised.stderr, "did you mean ")
+			word, _, found := strings.Cut(after, "?\n")
+			if !found {
+				t.Fatalf("got %s", advised)
+			}
+			pasted, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+word).Output()
+			if err != nil || string(pasted) != "func: "+name {
+				t.Fatalf("a shell makes %q of %s: %v", pasted, word, err)
+			}
+			if got := interlock(t, rules, "key", "-", string(pasted)); got.code != exitFine || !strings.Contains(got.stdout, "key  a\n") {
+				t.Errorf("got %s", got)
+			}
+		})
 	}
 }
 

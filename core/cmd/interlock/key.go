@@ -41,8 +41,8 @@ func newKey() *command {
 		summary:  "the Redis keys that a request would lock",
 		text: `Shows which rules concern a request, what their keys read, and the Redis keys; or why
 there is none. REQUEST is a method and a path, a full gRPC method, or the name of a
-function. Exit code 1 if no rule concerns the request, or one yields no key; 0 if none
-is wanted (none: true).
+function, alone or as 'func: close-day'. Exit code 1 if no rule concerns the request, or
+one yields no key; 0 if none is wanted (none: true).
 
 What only the server knows has to be given: the variables that it registers,
 client_ip or peer (--var), the prefix of its client (--prefix), below a wildcard its
@@ -137,8 +137,14 @@ func (k *key) ask(ctx context.Context, std streams, file []string, request strin
 		return nil, err
 	}
 	p := &simulate.Program{Set: set, Routes: k.routes, Image: k.image, Variables: variables}
+	name, isFunction := strings.CutPrefix(request, "func:")
+	name = strings.TrimSpace(name)
 	method, target, isHTTP := strings.Cut(request, " ")
 	switch {
+	case isFunction && len(set.Lookup(ruleset.Func(name))) == 0:
+		return nil, usagef("%q is no function with a rule: %s", name, meant(set, name))
+	case isFunction:
+		return p.Function(name)
 	case isHTTP && method == strings.ToUpper(method):
 		answers, err := p.HTTP(ctx, method, strings.TrimSpace(target), header, body)
 		return answers, explain(err, k.routes == nil, "; path parameters below a wildcard need --routes")
@@ -163,7 +169,7 @@ func meant(set *ruleset.Set, request string) string {
 		}
 	}
 	if near := failpolicy.Nearest(request, functions); near != "" {
-		return fmt.Sprintf("did you mean the function %s?", near)
+		return fmt.Sprintf("did you mean 'func: %s'?", strings.ReplaceAll(near, "'", `'\''`))
 	}
 	return "write a method and a path such as 'POST /orders/42/pay', a full gRPC method such as /shop.v1.Orders/Pay, or the name of a function with a rule"
 }

@@ -142,6 +142,8 @@ var runs = []golded{
 	{"key_func", []string{"key", "testdata/locks.yaml", "close-day"}},
 	{"key_func_constant", []string{"key", "testdata/functions.yaml", "close-day", "--prefix", "eu:"}},
 	{"key_func_of_words", []string{"key", "testdata/functions.yaml", "close the year"}},
+	{"key_func_as_in_the_file", []string{"key", "testdata/functions.yaml", "func: close the year"}},
+	{"key_func_as_in_the_file_near", []string{"key", "testdata/functions.yaml", "func: close the yeer"}},
 	{"key_func_condition", []string{"key", "testdata/functions.yaml", "close-month"}},
 	{"key_func_elsewhere", []string{"key", "testdata/functions.yaml", "elsewhere"}},
 	{"check_functions", []string{"check", "testdata/functions.yaml"}},
