@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/missingunit"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -124,7 +125,7 @@ func WithWatchdog(lease time.Duration) Option {
 	return func(c *config) error {
 		c.watchdog = lease
 		if lease < 100*time.Millisecond || lease > MaxDuration {
-			return invalidf("WithWatchdog(%s): want 100ms to %s, such as 30s%s", lease, MaxDuration, unitHint(lease))
+			return invalidf("WithWatchdog(%s): want 100ms to %s, such as 30s%s", lease, MaxDuration, missingunit.Hint(lease))
 		}
 		return nil
 	}
@@ -141,7 +142,7 @@ func WithBackendTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		c.backendTimeout = d
 		if d < 10*time.Millisecond || d > time.Minute {
-			return invalidf("WithBackendTimeout(%s): want 10ms to 1m, such as 1s%s", d, unitHint(d))
+			return invalidf("WithBackendTimeout(%s): want 10ms to 1m, such as 1s%s", d, missingunit.Hint(d))
 		}
 		return nil
 	}
@@ -298,7 +299,7 @@ func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOp
 		case fieldWait:
 			r.wait, r.forever = o.d, false
 			if o.d != 0 && (o.d < time.Millisecond || o.d > MaxDuration) {
-				return invalidf("WaitTime(%s): want 0, or 1ms to %s%s", o.d, MaxDuration, unitHint(o.d))
+				return invalidf("WaitTime(%s): want 0, or 1ms to %s%s", o.d, MaxDuration, missingunit.Hint(o.d))
 			}
 		case fieldLease:
 			r.lease, r.watchdog = o.d.Truncate(time.Millisecond), false
@@ -328,7 +329,7 @@ func checkLeaseOf(kind *redisstore.Kind, d time.Duration) error {
 
 func checkLease(what string, d time.Duration) error {
 	if d < time.Millisecond || d > MaxDuration {
-		return invalidf("%s(%s): want 1ms to %s, or no lease for the watchdog%s", what, d, MaxDuration, unitHint(d))
+		return invalidf("%s(%s): want 1ms to %s, or no lease for the watchdog%s", what, d, MaxDuration, missingunit.Hint(d))
 	}
 	return nil
 }

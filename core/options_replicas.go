@@ -3,6 +3,7 @@ package core
 import (
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/missingunit"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -83,5 +84,5 @@ func (c *config) checkReplication() error {
 	if c.replication.Acks == redisstore.NoAcks || timeout >= time.Millisecond && timeout <= most {
 		return nil
 	}
-	return invalidf("WithReplicaAcks(…, %s): want a timeout of 1ms to %s, a tenth of WithWatchdog(%s)%s", timeout, most, c.watchdog, unitHint(timeout))
+	return invalidf("WithReplicaAcks(…, %s): want a timeout of 1ms to %s, a tenth of WithWatchdog(%s)%s", timeout, most, c.watchdog, missingunit.Hint(timeout))
 }

@@ -1,9 +1,9 @@
 package ruleset
 
 import (
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/missingunit"
 )
 
 func (c *checker) checkWait() {
@@ -43,15 +43,10 @@ func (c *checker) checkWindow() {
 	}
 }
 
-// unitHint recognises a bare number, which Go takes for nanoseconds.
+// unitHint recognises a bare number in Go.
 func (s Source) unitHint(d time.Duration) string {
-	if d <= 0 || d >= time.Millisecond || s.inFile() {
+	if s.inFile() {
 		return ""
 	}
-	number := strconv.FormatInt(int64(d), 10)
-	var meant []string
-	for _, unit := range plausibleUnits(float64(d)) {
-		meant = append(meant, number+"*"+unit.goName)
-	}
-	return " (is a unit missing? " + strings.Join(meant, " or ") + ")"
+	return missingunit.Hint(d)
 }

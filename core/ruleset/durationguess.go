@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/missingunit"
 )
 
 // clock is 1:30:00 or 1:30.
@@ -24,30 +26,6 @@ var unitNames = map[string]time.Duration{ //nolint:gochecknoglobals // a table t
 	"d": day, "day": day, "days": day, "w": 7 * day, "week": 7 * day, "weeks": 7 * day,
 }
 
-// bareUnit is what a number without a unit may count.
-type bareUnit struct {
-	name, goName string
-	size         time.Duration
-	from, to     float64 // the numbers that are likely to count it
-}
-
-// bareUnits are those of other lock libraries. A small number of milliseconds is no
-// time to wait, and a large one of seconds is longer than a day.
-var bareUnits = []bareUnit{ //nolint:gochecknoglobals // a table that is only read
-	{"ms", "time.Millisecond", time.Millisecond, 100, float64(MaxDuration / time.Millisecond)},
-	{"s", "time.Second", time.Second, 0.001, float64(day / time.Second)},
-}
-
-func plausibleUnits(n float64) []bareUnit {
-	var units []bareUnit
-	for _, u := range bareUnits {
-		if n >= u.from && n <= u.to {
-			units = append(units, u)
-		}
-	}
-	return units
-}
-
 // bareTimes are the times that a number without a unit probably stands for, as it is
 // written: a wrong guess must not become a much longer time.
 func bareTimes(text string) []string {
@@ -56,8 +34,8 @@ func bareTimes(text string) []string {
 		return nil
 	}
 	var times []string
-	for _, unit := range plausibleUnits(n) {
-		times = append(times, text+unit.name)
+	for _, unit := range missingunit.Plausible(n) {
+		times = append(times, text+unit.Name)
 	}
 	return times
 }

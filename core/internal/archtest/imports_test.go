@@ -11,10 +11,10 @@ const module = "github.com/interlock-go/interlock/"
 // layers says what each part may import from this module. A package belongs to the
 // longest part that its path begins with. Nobody may import telemetry.
 var layers = map[string][]string{
-	"core":                    {"core/internal", "core/internal/notify"},
+	"core":                    {"core/internal", "core/internal/missingunit", "core/internal/notify"},
 	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; what core links is checked below
 	"core/redistest":          {"core", "core/internal"},
-	"core/ruleset":            {"core/internal/notify", "failpolicy"},
+	"core/ruleset":            {"core/internal/missingunit", "core/internal/notify", "failpolicy"},
 	"core/aspect":             {"core", "core/internal/notify", "core/ruleset", "keyexpr", "failpolicy"},
 	"core/aspect/adaptertest": {"core", "core/aspect", "core/redistest", "core/ruleset", "failpolicy"}, // tests of adapters
 	"core/cmd":                {"core", "core/internal/topology", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/proto", "grpclock/protorules"},
@@ -25,7 +25,8 @@ var layers = map[string][]string{
 	"grpclock":                {"core", "core/aspect", "core/ruleset", "failpolicy", "grpclock/lockpb", "grpclock/protorules", "grpclock/internal/methodrules", "grpclock/internal/methodcall"},
 
 	// How all of them tell observers, on the standard library.
-	"core/internal/notify": {},
+	"core/internal/missingunit": {},
+	"core/internal/notify":      {},
 
 	// What a server says of itself, on the client of Redis.
 	"core/internal/topology": {},
