@@ -129,7 +129,7 @@ func javaStrategy(word string) Strategy {
 		return Error
 	case "RETURN_NULL", "NULL":
 		return NullResponse
-	case "CONTINUE", "IGNORE", "NO_OPERATION": // of klock: the method runs, without the lock
+	case "CONTINUE", "NO_OPERATION": // of klock: the method runs, without the lock
 		return Proceed
 	case "NOOP", "NONE":
 		return Skip
