@@ -230,9 +230,10 @@ const (
 )
 
 // WaitTime is how long Acquire may take, network included; never longer than the
-// context's deadline. 0 is one attempt in one round trip. Without this option it
-// waits until the context ends. Between 0 and 1 ms, negative, or over
-// [MaxDuration]: [ErrInvalid].
+// context's deadline. 0 is one attempt in one round trip; another one is made, for up to a
+// second, while nobody has the lock but an acquire of this client that got no answer, and
+// is being cleared up. Without this option it waits until the context ends. Between 0 and
+// 1 ms, negative, or over [MaxDuration]: [ErrInvalid].
 func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldWait, d: d} }
 
 // LeaseTime gives the lock a fixed lease: it ends after d unless refreshed, and

@@ -246,7 +246,7 @@ func TestOpen_AndReloadWorkInABubble(t *testing.T) {
 		l, seen := opened(t, path)
 		begin := time.Now()
 		rulesettest.Write(t, path, keyed("a", 2))
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // in the time of the bubble
 		if err := l.Reload(); err != nil {
 			t.Fatal(err)
 		}
