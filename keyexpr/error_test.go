@@ -49,6 +49,7 @@ var badTemplates = []string{
 	// habits of SpEL and JavaScript
 	`order:#{#orderId}`,
 	`order:#{#order.id}`,
+	`order:#{#order.getId()}`,
 	`order:#{header.X-Id}`,
 	`order:#{header.X-Request-Id}`,
 	`order:#{path.orderId ?: "x"}`,
@@ -65,6 +66,9 @@ var badTemplates = []string{
 	`order:{{.orderId}}`,
 	`order:%s`,
 	`order:#orderId`,
+	`order:#getOrderId()`,
+	`order:#order.toString()`,
+	`order:${order.getId()}`,
 	`order:{orderId}`,
 	`order:orderId:x`,
 	`a:${orderId}:#{path.shop}`,
@@ -76,6 +80,8 @@ var badTemplates = []string{
 	`a:#{path.orderId} + ":b:" + #{path.shop}`,
 	`'order:' + #orderId`,
 	`#shop + ':' + #order.id`,
+	`'order:' + #order.getId()`,
+	`#order.getId() + ':' + #{path.shop}`,
 	`'order:' + #{path.orderId} + #shop`,
 	`'order:' + ${orderId}`,
 	// syntax

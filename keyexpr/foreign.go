@@ -66,7 +66,7 @@ func checkForeign(segments []segment, schema *Schema) []*Error {
 var (
 	sumText = regexp.MustCompile(`^\s*(?:\+\s*(?:'[^']*'|"[^"]*")\s*)*\+\s*$`)
 	sumSign = regexp.MustCompile(`\s*\+\s*(?:'([^']*)'|"([^"]*)")?`)
-	sumName = regexp.MustCompile(`\s\+\s*#[\pL_]|^\s*#[\pL_][\pL\pN_.]*\s+\+`)
+	sumName = regexp.MustCompile(`\s\+\s*#[\pL_]|^\s*#[\pL_][\pL\pN_.]*(?:\(\))?\s+\+`)
 )
 
 // unsummed returns what is meant by a sum outside of parts, such as 'a:' + #{path.id}, and
@@ -122,7 +122,8 @@ func (s *Schema) part(name, message string) string {
 	if strings.HasPrefix(message, `":`) {
 		separator = ":"
 	}
-	if found, ok := s.find(strings.TrimPrefix(strings.TrimSpace(name), "#")); ok {
+	name = property(strings.TrimSpace(name))
+	if found, ok := s.find(strings.TrimPrefix(name, "#")); ok {
 		return separator + opening + found + "}"
 	}
 	if len(name) == 1 { // a verb of fmt

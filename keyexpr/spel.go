@@ -3,6 +3,8 @@ package keyexpr
 import (
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -23,7 +25,27 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 	{regexp.MustCompile(`[^=!<>]=[^=]`), "= is not known here", "=="},
 }
 
-var spelVariable = regexp.MustCompile(`#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*)`)
+var spelVariable = regexp.MustCompile(`#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*(?:\(\))?)`)
+
+// property is what a path of names that ends with a call of a getter, or of toString, is called here.
+func property(path string) string {
+	path, isCall := strings.CutSuffix(path, "()")
+	last := strings.LastIndexByte(path, '.') + 1
+	if !isCall {
+		return path
+	}
+	if field, ok := getter(path[last:]); ok {
+		return path[:last] + field
+	}
+	return strings.TrimSuffix(path, ".toString") // what a part does by itself
+}
+
+// getter is the field that a getter of Java reads.
+func getter(name string) (field string, ok bool) {
+	name, ok = strings.CutPrefix(name, "get")
+	first, size := utf8.DecodeRuneInString(name)
+	return string(unicode.ToLower(first)) + name[size:], ok && unicode.IsUpper(first)
+}
 
 // explain finds the habit behind an expression that does not parse.
 func (r *resolver) explain() bool {
@@ -51,6 +73,7 @@ func (r *resolver) habit(offset int, message, suggestion string) {
 
 // correction is what a SpEL name is called here.
 func (r *resolver) correction(name string) string {
+	name = property(name)
 	if found, ok := r.schema.find(name); ok {
 		return found
 	}
@@ -92,9 +115,8 @@ func (r *resolver) method(x *ast.CallNode) Type {
 		"size": "len(" + base + ")", "isEmpty": "len(" + base + ") == 0", "concat": base + " + …",
 		"equals": base + " == …", "get": base + "[…]",
 	}[name]
-	if strings.HasPrefix(name, "get") && len(name) > len("get") {
-		field := name[len("get"):]
-		instead = base + "." + strings.ToLower(field[:1]) + field[1:]
+	if field, ok := getter(name); ok {
+		instead = base + "." + field
 	}
 	return r.report(x, instead, "methods cannot be called: .%s()", name)
 }
