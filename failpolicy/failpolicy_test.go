@@ -172,7 +172,7 @@ func TestParseStrategy(t *testing.T) {
 		}
 	}
 	for word, want := range map[string]string{
-		"EXCEPTION": "error", "FAIL_FAST": "error", "fail_fast": "error",
+		"EXCEPTION": "error", "FAIL_FAST": "error", "fail_fast": "error", "fail": "error", "reject": "error",
 		"RETURN_NULL": "null_response", "CONTINUE": "proceed", "NO_OPERATION": "proceed", "ignore": "",
 		"Error": "error", "NULL_RESPONSE": "null_response", "nullResponse": "null_response", "null-response": "null_response",
 		"fallbak": "fallback", "Skip_": "skip", "sikp": "skip",

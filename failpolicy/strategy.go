@@ -122,10 +122,10 @@ func parseWord[T ~string](what, word string, known []T, foreign func(string) T) 
 	return "", &UnknownWordError{What: what, Word: word, Known: names, Suggestion: suggestion}
 }
 
-// javaStrategy gives the strategy that a word of the Java annotation means.
+// javaStrategy gives the strategy that a word of the Java annotation means, or one that says the same.
 func javaStrategy(word string) Strategy {
 	switch word {
-	case "EXCEPTION", "FAIL_FAST", "THROW", "THROW_EXCEPTION":
+	case "EXCEPTION", "FAIL_FAST", "THROW", "THROW_EXCEPTION", "FAIL", "REJECT":
 		return Error
 	case "RETURN_NULL", "NULL":
 		return NullResponse

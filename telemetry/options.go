@@ -91,11 +91,11 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithLongWait sets the wait from which on a record is logged, whether the lock was
-// acquired or not. 0 logs none. Default: [DefaultLongWait].
+// acquired or not: 0, for no such records, or at least 1ms. Default: [DefaultLongWait].
 func WithLongWait(d time.Duration) Option {
 	return func(c *config) error {
-		if d < 0 {
-			return fmt.Errorf("telemetry: WithLongWait(%s): want a positive duration such as 5s, or 0 for no such logs", d)
+		if d < time.Millisecond && d != 0 { // a few nanoseconds are a number without its unit
+			return fmt.Errorf("telemetry: WithLongWait(%s): want at least 1ms, such as 5*time.Second, or 0 for no such records", d)
 		}
 		c.longWait = d
 		return nil

@@ -25,13 +25,14 @@ func TestNewNamesEveryBadOption(t *testing.T) {
 		telemetry.WithMeterProvider(nil),
 		telemetry.WithLogger(nil),
 		telemetry.WithLongWait(-time.Second),
+		telemetry.WithLongWait(5),
 		telemetry.WithMaxRules(0),
 	)
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"option 1 is nil", "WithTracerProvider(nil)", "WithMeterProvider(nil)", "WithLogger(nil)", "WithLongWait(-1s)", "WithMaxRules(0)",
+		"option 1 is nil", "WithTracerProvider(nil)", "WithMeterProvider(nil)", "WithLogger(nil)", "WithLongWait(-1s)", "WithLongWait(5ns)", "WithMaxRules(0)",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in:\n%v", want, err)
