@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,6 +21,11 @@ import (
 // is ended after some minutes.
 func childProgram(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
+	// What a script has started with & ignores the interrupt, and a child inherits that, but not
+	// that it is caught.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt)
+	t.Cleanup(func() { signal.Stop(caught) })
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	child := exec.CommandContext(ctx, os.Args[0], args...)
