@@ -2,6 +2,8 @@ package core_test
 
 import (
 	"context"
+	"path"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -238,5 +240,87 @@ func TestBehindGhost_Many(t *testing.T) {
 		if n := attempts.Hits(); n > 12*callers {
 			t.Errorf("%d attempts of %d callers", n, callers)
 		}
+	})
+}
+
+// clears matches the clearing up of ghosts of whatever kind.
+func clears(t *testing.T) faultproxy.Match {
+	t.Helper()
+	var all []faultproxy.Match
+	for name := range scriptSources(t) {
+		if path.Base(name) == "clear" {
+			all = append(all, script(t, name))
+		}
+	}
+	return func(args []string) bool {
+		return slices.ContainsFunc(all, func(m faultproxy.Match) bool { return m(args) })
+	}
+}
+
+// Whoever a ghost is in the way of, of whatever kind, gets the lock as soon as it is gone.
+func TestBehindGhost_OfEachKind(t *testing.T) {
+	t.Parallel()
+	type lockOf = func(*core.Client, string) core.Lock
+	permits := func(n int) lockOf {
+		return func(c *core.Client, key string) core.Lock { return c.PermitSemaphore(key, n).Lock }
+	}
+	for name, kinds := range map[string][2]lockOf{
+		"reentrant":             {(*core.Client).Lock, (*core.Client).Lock},
+		"fenced":                {(*core.Client).FencedLock, (*core.Client).FencedLock},
+		"spin":                  {(*core.Client).SpinLock, (*core.Client).SpinLock},
+		"fair":                  {(*core.Client).FairLock, (*core.Client).FairLock},
+		"a reader and a writer": {(*core.Client).ReadLock, (*core.Client).WriteLock},
+		"a writer and a reader": {(*core.Client).WriteLock, (*core.Client).ReadLock},
+		"two writers":           {(*core.Client).WriteLock, (*core.Client).WriteLock},
+		"several":               {multiOf, (*core.Client).Lock},
+		"one of several":        {(*core.Client).Lock, multiOf},
+		"permits":               {permits(1), permits(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing()
+				stays := proxy.AnswerError(clears(t), "NOPERM not now")
+				commands := faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing("k{x}"))
+				acquire := proxy.HoldRequest(faultproxy.Once(commands))
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+				defer cancel()
+				_, _, err := kinds[0](locks, "k{x}").Acquire(ctx, core.LeaseTime(time.Minute))
+				wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+				acquire.Release()
+				pass(0)
+				got := acquiring(t.Context(), kinds[1](locks, "k{x}"), core.WaitTime(0))
+				pass(100 * time.Millisecond)
+				stays.Remove()
+				o := <-got
+				must(t, o.err)
+				if o.took < 100*time.Millisecond || acquire.Executed() != 1 {
+					t.Error("there was no ghost in the way")
+				}
+				released(t, o.hold)
+			})
+		})
+	}
+}
+
+// A waiter of a fair lock that has left, and whose place is not given back yet, is nobody either.
+func TestBehindGhost_OfAPlaceInAFairQueue(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		_, holder := acquired(t, t.Context(), b.locks().FairLock("k"))
+		stays := proxy.AnswerError(scriptOn(t, "fair/clear", "k"), "NOPERM not now")
+		ctx, cancel := context.WithCancel(t.Context())
+		_, left := b.joins(ctx, locks, "k")
+		cancel()
+		<-left
+		released(t, holder)
+		got := acquiring(t.Context(), locks.FairLock("k"), core.WaitTime(0))
+		pass(100 * time.Millisecond)
+		stays.Remove()
+		o := <-got
+		must(t, o.err)
+		released(t, o.hold)
+		b.wantNoQueue("k")
 	})
 }
