@@ -19,7 +19,7 @@ type sends struct {
 	cut    bool      // the wait time ends before the time that a command has
 	ghosts []string  // fields of attempts without an answer, left to the reaper
 	since  time.Time // when the last of them was left
-	behind time.Time // when the ghost of another call was first in the way; zero: none was
+	behind behind
 	place  place
 }
 
@@ -47,6 +47,7 @@ func (s *sends) try(ctx context.Context) (g grant, err error) {
 
 // pause pauses before the next attempt. It ends when the client is being closed.
 func (s *sends) pause(ctx context.Context, pause time.Duration) error {
+	pause, began := s.behind.pause(pause, s.of.now), s.of.now
 	if err := jitter.SleepUnless(ctx, pause, s.of.client.closing, ErrClosed); err != nil {
 		if ctx.Err() != nil {
 			err = contextCause(ctx)
@@ -54,6 +55,9 @@ func (s *sends) pause(ctx context.Context, pause time.Duration) error {
 		return s.of.stopped(ctx, err)
 	}
 	s.of.now = time.Now()
+	if s.behind.now && !s.of.answers.IsZero() {
+		s.of.answers = s.of.answers.Add(s.of.now.Sub(began)) // no answer was waited for
+	}
 	return nil
 }
 
@@ -66,7 +70,7 @@ func (s *sends) send(ctx context.Context, limit time.Time) (g grant, again bool,
 	a := s.of
 	field := s.field()
 	call := a.command(field)
-	s.resend.atLeast = time.Time{}
+	s.resend.atLeast, s.behind.now = time.Time{}, false
 	a.report.Attempts++
 	answer, fate, err := call.Wait(ctx, limit)
 	a.now = time.Now()
@@ -89,26 +93,11 @@ func (s *sends) send(ctx context.Context, limit time.Time) (g grant, again bool,
 		s.resend.atLeast = s.since.Add(clearingUp * a.client.cfg.backendTimeout)
 		return grant{}, true, errGhost
 	case s.behindGhost(refusal.Holder):
-		return grant{}, true, errGhost
+		return grant{}, true, errBehind
 	default:
 		a.refused((*queue.Refusal)(refusal))
 		return grant{}, false, nil
 	}
-}
-
-// behindGhost reports whether what is in the way of one who does not wait is nobody, but what
-// another call of this client has left to the reaper: that is gone in a moment, and the lock was
-// free. After as long as a waiter may need to find a free lock, it is taken like any other.
-func (s *sends) behindGhost(holder string) bool {
-	a := s.of
-	if a.req.mayWait() || !a.client.reaper.Orphaned(holder) {
-		return false
-	}
-	if s.behind.IsZero() {
-		s.behind = a.now
-	}
-	s.resend.atLeast = s.behind.Add(2 * pollInterval)
-	return a.now.Sub(s.behind) < pollInterval
 }
 
 // granted judges a positive reply, which may have come too late.
@@ -162,4 +151,5 @@ func (s *sends) failed(ctx context.Context, err error, limit time.Time) (again b
 var (
 	errTooLate = errors.New("the reply came after the end of the lease")
 	errGhost   = errors.New("an attempt without an answer has the lock and is being cleared up")
+	errBehind  = errors.New("an attempt of another call without an answer has the lock and is being cleared up")
 )

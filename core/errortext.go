@@ -76,7 +76,7 @@ func addText(parts *[]string, text string) {
 func knownText(err error) (string, bool) {
 	fixed := []error{
 		ErrNotAcquired, ErrUnavailable, ErrNotHeld, ErrLost, ErrReleased, ErrTooManyWaiters, ErrClosed, ErrInvalid,
-		errLeaseOver, errLeaked, errNotMine, errTooLate, errSilent, errGhost, errNoTurn, errRenewing,
+		errLeaseOver, errLeaked, errNotMine, errTooLate, errSilent, errGhost, errBehind, errNoTurn, errRenewing,
 		errSlowServer, errNoPermits,
 	}
 	if slices.ContainsFunc(fixed, func(known error) bool { return err == known }) { //nolint:errorlint // only err itself

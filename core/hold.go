@@ -318,7 +318,8 @@ func (s *scope) finished(r HoldResult) {
 	r.HoldInfo = s.info()
 	r.Held = time.Since(r.Acquired)
 	over := s.over.Load()
-	r.Lost, r.Left = over == overLost, r.Left || over == overLeft
+	r.Lost = over == overLost || errors.Is(r.Err, ErrLost)
+	r.Left = r.Left || over == overLeft && !r.Lost
 	if r.Lost {
 		r.Remaining = 0
 	}

@@ -3,7 +3,6 @@ package core
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -42,9 +41,7 @@ func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	err := s.each(func(o *ownership) error {
 		return o.leaveFor(ctx, d.Truncate(time.Millisecond), now)
 	})
-	if errors.Is(err, ErrLost) {
-		s.lostOnRelease(err)
-	}
+	s.overOnRelease(err)
 	s.finished(HoldResult{Left: true, Remaining: left, Err: err})
 	return err
 }

@@ -82,6 +82,7 @@ type multi struct {
 	pause    time.Time // until when nothing is held
 	last     *attempt  // that was refused, nil if none was
 	admitted bool      // the limits of waiters have let it in before
+	behind   behind    // of all attempts together
 }
 
 func newMulti(c *Client, keys []string, req *request, report *AcquireResult) *multi {
@@ -248,7 +249,7 @@ func (m *multi) order(first int) []int {
 // attempt prepares to wait for one key, which may be in the way of others.
 func (m *multi) attempt(ctx context.Context, index int) *attempt {
 	a := m.client.newAttempt(ctx, m.keys[index], m.req, m.report, time.Now())
-	a.wait.admitted = m.admitted
+	a.wait.admitted, a.sends.behind = m.admitted, m.behind
 	return &a
 }
 
@@ -258,7 +259,7 @@ func (m *multi) run(ctx context.Context, a *attempt) error {
 		return m.last.busy(nil)
 	}
 	o, err := a.run(ctx)
-	m.admitted = a.wait.admitted
+	m.admitted, m.behind = a.wait.admitted, a.sends.behind
 	if a.refusal.Refusal != nil {
 		m.last = a
 	}

@@ -276,6 +276,7 @@ type request struct {
 	operation  string     // what its fields are followed by where they are operations on a count
 	under      *ownership // of the caller, with which the lock can be shared; nil for none
 	member     bool       // of a Redlock, which has servers beside this one, and notifies the observers
+	asksAgain  bool       // of a member: the Redlock may wait, and asks again
 	admitted   bool       // the limits of waiters have let it in before
 }
 

@@ -145,10 +145,10 @@ var (
 
 // Lost is what the lease calls when it is over under its holds. It announces that by ending
 // the contexts of those that cannot do without, and frees nothing.
-func (o *ownership) Lost(cause error) {
+func (o *ownership) Lost(error) {
 	for _, s := range o.live() {
-		if s.lossCause() != nil {
-			s.lose(cause)
+		if cause := s.lossCause(); cause != nil {
+			s.lose(cause) // of several leases, all have a say in what it is
 		}
 	}
 	o.leaves(queue.NoMessage)

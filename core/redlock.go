@@ -137,6 +137,7 @@ func (r *redlock) take(ctx context.Context) (got []*ownership, err error) {
 	inTime, cancel := context.WithDeadlineCause(ctx, r.report.Start.Add(cmp.Or(r.req.wait, MaxDuration)), errSlowServer)
 	defer cancel()
 	for _, m := range r.members {
+		m.req.asksAgain = r.req.mayWait()
 		m.req.member, m.req.wait, m.report.Acquisition = true, 0, r.report.Acquisition
 		defer context.AfterFunc(m.client.service, cancel)() //nolint:gocritic // at the end of all: there are few
 	}
@@ -213,6 +214,7 @@ func (m *member) ask(ctx context.Context, wait bool) {
 		m.got = owners[0]
 	case errors.Is(err, errPassedOver):
 		err = nil // it is asked once more, with the others
+	case m.first.sends.behind.now: // it has answered
 	case !wait && errors.Is(err, context.DeadlineExceeded) && errors.Is(context.Cause(bounded), errSlowServer):
 		err = unavailable(errSlowServer)
 	}

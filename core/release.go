@@ -51,11 +51,7 @@ func (h *Hold) Release(ctx context.Context) error {
 
 // release takes the hold away from its owners.
 func (s *scope) release(ctx context.Context, now time.Time) (handed bool, err error) {
-	defer func() {
-		if errors.Is(err, ErrLost) {
-			s.lostOnRelease(err)
-		}
-	}()
+	defer func() { s.overOnRelease(err) }()
 	if len(s.owners) == 1 { // the usual release, which need not pay for what follows
 		return s.owners[0].release(ctx, s, now)
 	}
@@ -169,10 +165,14 @@ func (o *ownership) freeLast(ctx context.Context, now time.Time, s span) (handed
 	return handed, err
 }
 
-// lostOnRelease notifies the observers of a loss that only the release has found.
-func (s *scope) lostOnRelease(cause error) {
-	if s.over.CompareAndSwap(notOver, overLost) && s.observed != nil {
-		s.observers().observeLoss(s.observed, Loss{HoldInfo: s.info(), Cause: cause})
+// overOnRelease notifies the observers when the error of a release says that the hold was lost, or
+// left to its lease by Close, and nobody has said so before.
+func (s *scope) overOnRelease(err error) {
+	if !errors.Is(err, ErrLost) && !errors.Is(err, ErrClosed) {
+		return
+	}
+	if s.over.CompareAndSwap(notOver, overBy(err)) && s.observed != nil {
+		s.observers().observeLoss(s.observed, Loss{HoldInfo: s.info(), Cause: err})
 	}
 }
 

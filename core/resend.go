@@ -52,11 +52,11 @@ func (r *resend) run(ctx context.Context, send func() (sent time.Time, again boo
 	}
 }
 
-// note remembers why a command is sent again. An answer that passes says that Redis is
-// there.
+// note remembers why a command is sent again. An answer that passes, or a refusal, says that Redis
+// is there; how often it asks who was refused has an end of its own.
 func (r *resend) note(err error) {
 	switch {
-	case redisstore.Passes(err):
+	case redisstore.Passes(err), errors.Is(err, errBehind):
 		r.silence, r.earlier = time.Time{}, err
 	case r.earlier == nil:
 		r.earlier = err

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/jitter"
@@ -55,6 +56,9 @@ func (w *Watchdog) renewBatch(ctx context.Context, batch []*Lease) {
 		if over[i] {
 			l.announce()
 		}
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return // the client has ended: what was cut short is no failure
 	}
 	for i, l := range leases {
 		if v := verdicts[i]; v.Held || v.Err != nil {

@@ -120,6 +120,30 @@ func TestReaper_Full(t *testing.T) {
 	})
 }
 
+// Of those that were in Redis and are settled the last few are remembered, and of the others none.
+func TestReaper_Past(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.abandon("never", "k")
+		for i := range 2 * reaper.MaxPast {
+			field := fmt.Sprint("f", i)
+			b.land(field, "k")
+			b.abandon(field, "k")
+			pass(2 * reaper.LongestAsk)
+		}
+		pass(reaper.SettleTime + time.Minute)
+		for field, want := range map[string]bool{
+			"never": false, "f0": false, fmt.Sprint("f", reaper.MaxPast-1): false,
+			fmt.Sprint("f", reaper.MaxPast): true, fmt.Sprint("f", 2*reaper.MaxPast-1): true,
+		} {
+			if got := b.WasOrphaned(field); got != want {
+				t.Errorf("%s: got %t, want %t", field, got, want)
+			}
+		}
+		b.wantKept(reaper.KeptNothing)
+	})
+}
+
 // A node that is silent is asked nothing, however long that takes, and at once when it
 // answers again; others go on.
 func TestReaper_Silent(t *testing.T) {

@@ -19,4 +19,5 @@ const (
 	MaxAsking  = maxAsking
 	AskEvery   = askEvery
 	LongestAsk = longestAsk
+	MaxPast    = maxPast
 )

@@ -208,18 +208,26 @@ func (r *Reaper) settle(d *doubt, gone func(i int, s suspicion) bool) {
 		r.asked(&s)
 		if s.orphan.keys--; s.orphan.keys == 0 {
 			r.orphans--
-			r.drop(s.orphan.field)
+			r.drop(s.orphan)
 		}
 	}
 	clear(d.orphans[len(left):])
 	d.orphans = left
 }
 
-// drop forgets the field of an orphan that is settled everywhere. The mutex is held.
-func (r *Reaper) drop(field string) {
-	if r.fields[field]--; r.fields[field] == 0 {
-		delete(r.fields, field)
+// drop forgets the field of an orphan that is settled everywhere, one that was in Redis a little later.
+// The mutex is held.
+func (r *Reaper) drop(o *orphan) {
+	if r.fields[o.field]--; r.fields[o.field] == 0 {
+		delete(r.fields, o.field)
 	}
+	if o.state != seen {
+		return
+	}
+	if len(r.past) == maxPast {
+		r.past = slices.Delete(r.past, 0, 1)
+	}
+	r.past = append(r.past, o.field)
 }
 
 // asked notes that Redis was asked about an orphan in one key, or need not be. The mutex is

@@ -9,7 +9,7 @@
 // Guaranteed, however many orphans an outage has left, is that at most 8 questions are on
 // their way at a time, and 400 are sent in a second; that one question is about as many keys
 // as one script may name; that nothing is asked of a node that is silent; and that at most
-// 100,000 orphans are remembered. Not guaranteed is that an orphan is cleared up before its
+// 100,000 orphans are remembered, and 256 that are settled. Not guaranteed is that an orphan is cleared up before its
 // lease ends: what is beyond that number, or left when the client closes, ends with it.
 //
 // One call runs upward: Cleared, when a lock was freed. The mutex guards memory only; nothing
@@ -18,6 +18,7 @@ package reaper
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ const (
 	askEvery   = 2500 * time.Microsecond // at most 400 questions in a second
 	firstPause = 5 * time.Millisecond
 	longestAsk = time.Second // between two questions about one key
+	maxPast    = 256         // fields that are remembered when they are settled
 )
 
 // SettleTime is how long after its lease a command may still be on its way: in a proxy, a
@@ -76,6 +78,7 @@ type Reaper struct {
 	resumes int                  // how often that was
 	orphans int
 	fields  map[string]int // in how many orphans each is
+	past    []string       // the last fields that were in Redis and are settled
 	asking  int            // questions without an answer
 	next    time.Time      // not before then is the next question
 	unasked unasked
@@ -104,6 +107,14 @@ func (r *Reaper) Orphaned(field string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.fields[field] > 0
+}
+
+// WasOrphaned reports whether a field is one of the last 256 that were cleared up. Who was refused
+// because of it may hear of that later than the reaper of the end of it.
+func (r *Reaper) WasOrphaned(field string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.past, field)
 }
 
 // Resume has the keys asked about whose node was silent: one answers again.

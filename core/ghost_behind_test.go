@@ -1,0 +1,326 @@
+package core_test
+
+import (
+	"context"
+	"path"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// haunt has an acquire of a client land that its caller has given up.
+func haunt(t *testing.T, locks *core.Client, proxy *faultproxy.Proxy, key string) {
+	t.Helper()
+	acquire := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "acquire", key)))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	_, _, err := locks.Lock(key).Acquire(ctx, core.LeaseTime(time.Minute))
+	wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+	acquire.Release()
+	pass(0)
+	if acquire.Executed() != 1 {
+		t.Fatal("it has not landed")
+	}
+}
+
+// undying keeps the ghosts of a key from being cleared up until it is removed.
+func undying(t *testing.T, proxy *faultproxy.Proxy, key string) *faultproxy.Rule {
+	t.Helper()
+	return proxy.AnswerError(scriptOn(t, "clear", key), "NOPERM not now")
+}
+
+// Whatever the backend timeout: one who does not wait is refused after a second behind a ghost that
+// stays. Redis has answered all the time.
+func TestBehindGhost_IsRefusedAfterASecond(t *testing.T) {
+	t.Parallel()
+	for _, timeout := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				down := &backendRecorder{}
+				locks, proxy := b.knowing(core.WithBackendTimeout(timeout), core.WithObserver(down))
+				undying(t, proxy, "k")
+				haunt(t, locks, proxy, "k")
+				start := time.Now()
+				_, _, err := locks.Lock("k").Acquire(t.Context(), core.WaitTime(0))
+				wantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
+				if took := time.Since(start); took < 990*time.Millisecond || took > time.Second {
+					t.Errorf("refused after %s, want a second", took)
+				}
+				if n := len(down.all()); n != 0 {
+					t.Errorf("%d events say that redis is unavailable, or again available", n)
+				}
+			})
+		})
+	}
+}
+
+// Several keys that are taken one by one have that second together.
+func TestBehindGhost_OfSeveralKeys(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		core.PutKeysApart(locks)
+		stays := undying(t, proxy, "a")
+		undying(t, proxy, "b")
+		haunt(t, locks, proxy, "a")
+		haunt(t, locks, proxy, "b")
+		time.AfterFunc(200*time.Millisecond, stays.Remove)
+		time.AfterFunc(700*time.Millisecond, func() { b.Del(context.Background(), "a") }) // if it is there still
+		start := time.Now()
+		_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(0))
+		wantErr(t, err, core.ErrNotAcquired)
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("refused after %s, want a second at most", took)
+		}
+	})
+}
+
+// A server of a Redlock that has a ghost has answered. One that does not wait is refused; one that does
+// is not held up by it.
+func TestBehindGhost_OfARedlock(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]time.Duration{"does not wait": 0, "waits": 2 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onIslands(t, 3, func(t *testing.T, servers []*island) {
+				down := &backendRecorder{}
+				clients := process(t, servers, core.WithBackendTimeout(200*time.Millisecond), core.WithObserver(down))
+				for i, s := range servers {
+					for _, source := range scriptSources(t) {
+						must(t, s.Client.ScriptLoad(t.Context(), source).Err())
+					}
+					released(t, hold(acquired(t, t.Context(), clients[i].Lock("warm"))))
+					undying(t, s.proxy, "k")
+					haunt(t, clients[i], s.proxy, "k")
+				}
+				_, _, err := core.Redlock("k", clients...).Acquire(t.Context(), core.WaitTime(wait))
+				wantOnly(t, err, core.ErrNotAcquired, core.ErrUnavailable)
+				if n := len(down.all()); n != 0 {
+					t.Errorf("%d events say that redis is unavailable, or again available", n)
+				}
+			})
+		})
+	}
+}
+
+func hold(_ context.Context, h *core.Hold) *core.Hold { return h }
+
+// A connection ends that was there just now, while the ghost was longer in the way than the backend
+// timeout: Redis has not been silent for that, so another attempt is made.
+func TestBehindGhost_ALostConnectionIsNoSilence(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing(core.WithBackendTimeout(400 * time.Millisecond))
+		undying(t, proxy, "k")
+		haunt(t, locks, proxy, "k")
+		got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(0))
+		pass(450 * time.Millisecond)
+		must(t, b.Del(t.Context(), "k").Err())
+		lost := proxy.DropRequest(faultproxy.Once(scriptOn(t, "acquire", "k")))
+		o := <-got
+		must(t, o.err)
+		if lost.Hits() != 1 {
+			t.Errorf("%d attempts were lost, want one", lost.Hits())
+		}
+		released(t, o.hold)
+	})
+}
+
+// slowHook has the answer of the next command but one wait, when it is armed.
+type slowHook struct {
+	armed   atomic.Bool
+	hit     chan struct{}
+	release chan struct{}
+}
+
+func (h *slowHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *slowHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		waits := ctx.Value(h) != nil && h.armed.CompareAndSwap(true, false)
+		err := next(ctx, cmd)
+		if waits {
+			close(h.hit)
+			<-h.release
+		}
+		return err
+	}
+}
+
+// The ghost is cleared up before who was refused because of it has heard so: the lock was free.
+func TestBehindGhost_IsClearedUpBeforeTheAnswerIsHeard(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		hook := &slowHook{hit: make(chan struct{}), release: make(chan struct{})}
+		proxy, locks := b.hooked(hook)
+		for _, source := range scriptSources(t) {
+			must(t, b.ScriptLoad(t.Context(), source).Err())
+		}
+		stays := undying(t, proxy, "k")
+		haunt(t, locks, proxy, "k")
+		hook.armed.Store(true)
+		got := acquiring(context.WithValue(t.Context(), hook, true), locks.Lock("k"), core.WaitTime(0))
+		<-hook.hit
+		stays.Remove()
+		eventually(t, "the ghost to be cleared up", func() bool { return b.Exists(t.Context(), "k").Val() == 0 })
+		pass(time.Second)
+		close(hook.release)
+		o := <-got
+		must(t, o.err)
+		released(t, o.hold)
+	})
+}
+
+// The others end in time: one whose context ends, and one whose client is closed.
+func TestBehindGhost_IsLeft(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		undying(t, proxy, "k")
+		haunt(t, locks, proxy, "k")
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		o := <-acquiring(ctx, locks.Lock("k"), core.WaitTime(0))
+		wantErr(t, o.err, core.ErrNotAcquired, context.DeadlineExceeded)
+		if o.took != 50*time.Millisecond {
+			t.Errorf("it took %s", o.took)
+		}
+		got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(0))
+		pass(100 * time.Millisecond)
+		closed := make(chan error, 1)
+		go func() { closed <- locks.Close(t.Context()) }()
+		if o = <-got; o.took != 100*time.Millisecond {
+			t.Errorf("it took %s", o.took)
+		}
+		wantErr(t, o.err, core.ErrClosed)
+		must(t, <-closed)
+	})
+}
+
+// Many callers that do not wait ask seldom, and one of them gets the lock.
+func TestBehindGhost_Many(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		stays := undying(t, proxy, "k")
+		haunt(t, locks, proxy, "k")
+		attempts := proxy.Watch(scriptOn(t, "acquire", "k"))
+		const callers = 200
+		results := make(chan outcome, callers)
+		for range callers {
+			go func() {
+				results <- <-acquiring(t.Context(), locks.Lock("k"), core.WaitTime(0), core.LeaseTime(time.Minute))
+			}()
+		}
+		pass(300 * time.Millisecond)
+		stays.Remove()
+		must(t, b.Del(t.Context(), "k").Err())
+		won := 0
+		for range callers {
+			if o := <-results; o.err == nil {
+				won++
+			} else {
+				wantOnly(t, o.err, core.ErrNotAcquired, core.ErrUnavailable)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d have it", won)
+		}
+		if n := attempts.Hits(); n > 12*callers {
+			t.Errorf("%d attempts of %d callers", n, callers)
+		}
+	})
+}
+
+// clears matches the clearing up of ghosts of whatever kind.
+func clears(t *testing.T) faultproxy.Match {
+	t.Helper()
+	var all []faultproxy.Match
+	for name := range scriptSources(t) {
+		if path.Base(name) == "clear" {
+			all = append(all, script(t, name))
+		}
+	}
+	return func(args []string) bool {
+		return slices.ContainsFunc(all, func(m faultproxy.Match) bool { return m(args) })
+	}
+}
+
+// Whoever a ghost is in the way of, of whatever kind, gets the lock as soon as it is gone.
+func TestBehindGhost_OfEachKind(t *testing.T) {
+	t.Parallel()
+	type lockOf = func(*core.Client, string) core.Lock
+	permits := func(n int) lockOf {
+		return func(c *core.Client, key string) core.Lock { return c.PermitSemaphore(key, n).Lock }
+	}
+	for name, kinds := range map[string][2]lockOf{
+		"reentrant":             {(*core.Client).Lock, (*core.Client).Lock},
+		"fenced":                {(*core.Client).FencedLock, (*core.Client).FencedLock},
+		"spin":                  {(*core.Client).SpinLock, (*core.Client).SpinLock},
+		"fair":                  {(*core.Client).FairLock, (*core.Client).FairLock},
+		"a reader and a writer": {(*core.Client).ReadLock, (*core.Client).WriteLock},
+		"a writer and a reader": {(*core.Client).WriteLock, (*core.Client).ReadLock},
+		"two writers":           {(*core.Client).WriteLock, (*core.Client).WriteLock},
+		"several":               {multiOf, (*core.Client).Lock},
+		"one of several":        {(*core.Client).Lock, multiOf},
+		"permits":               {permits(1), permits(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing()
+				stays := proxy.AnswerError(clears(t), "NOPERM not now")
+				commands := faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing("k{x}"))
+				acquire := proxy.HoldRequest(faultproxy.Once(commands))
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+				defer cancel()
+				_, _, err := kinds[0](locks, "k{x}").Acquire(ctx, core.LeaseTime(time.Minute))
+				wantErr(t, err, context.DeadlineExceeded, core.ErrNotAcquired)
+				acquire.Release()
+				pass(0)
+				got := acquiring(t.Context(), kinds[1](locks, "k{x}"), core.WaitTime(0))
+				pass(100 * time.Millisecond)
+				stays.Remove()
+				o := <-got
+				must(t, o.err)
+				if o.took < 100*time.Millisecond || acquire.Executed() != 1 {
+					t.Error("there was no ghost in the way")
+				}
+				released(t, o.hold)
+			})
+		})
+	}
+}
+
+// A waiter of a fair lock that has left, and whose place is not given back yet, is nobody either.
+func TestBehindGhost_OfAPlaceInAFairQueue(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		_, holder := acquired(t, t.Context(), b.locks().FairLock("k"))
+		stays := proxy.AnswerError(scriptOn(t, "fair/clear", "k"), "NOPERM not now")
+		ctx, cancel := context.WithCancel(t.Context())
+		_, left := b.joins(ctx, locks, "k")
+		cancel()
+		<-left
+		released(t, holder)
+		got := acquiring(t.Context(), locks.FairLock("k"), core.WaitTime(0))
+		pass(100 * time.Millisecond)
+		stays.Remove()
+		o := <-got
+		must(t, o.err)
+		released(t, o.hold)
+		b.wantNoQueue("k")
+	})
+}
