@@ -37,7 +37,7 @@ func clusterOf(t *testing.T, c *redisserver.Cluster) *clusterBed {
 
 func (c *clusterBed) locks(t *testing.T, opts ...core.Option) *core.Client {
 	t.Helper()
-	return locksOn(t, c.Client(), opts...)
+	return locksOn(t, c.Client(), append([]core.Option{patient}, opts...)...)
 }
 
 func (c *clusterBed) wantGone(t *testing.T, keys ...string) {
@@ -284,7 +284,7 @@ func (c *clusterBed) multiInOneSlot(t *testing.T) {
 
 func (c *clusterBed) renewsOnEveryNode(t *testing.T) {
 	obs := newRecorder()
-	const watchdog = 3 * time.Second // of which a slow machine does not miss two renewals
+	watchdog := unhurried(3 * time.Second)
 	locks := c.locks(t, core.WithWatchdog(watchdog), core.WithObserver(obs))
 	var contexts []context.Context
 	var holds []*core.Hold

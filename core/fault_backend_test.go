@@ -226,7 +226,7 @@ func TestFault_StoppedRedis_HolderOfThisClientIsKnown(t *testing.T) {
 // holders, nor its TTL. The same on a key that nobody holds: they do not create it.
 func TestFault_LateCommands(t *testing.T) {
 	t.Parallel()
-	const lease = 3 * time.Second // of which a slow machine does not miss the first renewal
+	lease := unhurried(3 * time.Second)
 	for _, late := range []string{"renew", "sethold", "refresh", "release"} {
 		for _, taken := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/taken=%v", late, taken), func(t *testing.T) {

@@ -40,7 +40,7 @@ func TestFault_NothingLeaks(t *testing.T) {
 // leakerRole compares the goroutines before and after every kind of end.
 func leakerRole(c childSide) error {
 	before := goleak.IgnoreCurrent()
-	locks, err := core.New(c.rdb, core.WithWatchdog(3*time.Second), patient)
+	locks, err := core.New(c.rdb, core.WithWatchdog(unhurried(3*time.Second)), patient)
 	if err != nil {
 		return err
 	}

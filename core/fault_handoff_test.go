@@ -222,7 +222,7 @@ func TestFault_Handoff_MeddledBefore(t *testing.T) {
 // frees nobody else's lock.
 func TestFault_Handoff_MeddledAfter(t *testing.T) {
 	t.Parallel()
-	const watchdog = 3 * time.Second // of which a slow machine does not miss two renewals
+	watchdog := unhurried(3 * time.Second)
 	for name, meddle := range between {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

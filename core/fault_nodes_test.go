@@ -34,11 +34,8 @@ func keysOf(t *testing.T, cluster *redisserver.Cluster, n int) map[*redisserver.
 // so are its locks.
 func TestFault_DeadNode_DelaysNoOther(t *testing.T) {
 	t.Parallel()
-	const (
-		watchdog = 3 * time.Second
-		timeout  = time.Second
-		perNode  = 5
-	)
+	const perNode = 5
+	watchdog, timeout := unhurried(3*time.Second), time.Second
 	cluster := redisserver.StartCluster(t)
 	for _, m := range cluster.Masters { // so that the others serve on without it
 		must(t, m.Client().ConfigSet(t.Context(), "cluster-require-full-coverage", "no").Err())

@@ -86,7 +86,7 @@ func TestFault_Release_Cancelled(t *testing.T) {
 // lands late frees nobody else's lock.
 func TestFault_Release_Unanswered(t *testing.T) {
 	t.Parallel()
-	const timeout = 300 * time.Millisecond
+	timeout := unhurried(300 * time.Millisecond)
 	for name, f := range map[string]fault{"late": holdRequest, "executed": holdReply, "lost": dropRequest, "reply lost": dropReply} {
 		for _, stolen := range []bool{true, false} {
 			t.Run(name+map[bool]string{true: "/stolen", false: "/free"}[stolen], func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestFault_Release_Unanswered(t *testing.T) {
 // several leases.
 func TestFault_Renewal_OneFails(t *testing.T) {
 	t.Parallel()
-	const watchdog = 2 * time.Second // of which a slow machine does not miss two renewals
+	watchdog := unhurried(2 * time.Second)
 	var cases []oneOf
 	for name, f := range map[string]fault{"not executed": dropRequest, "reply lost": dropReply, "not in time": holdRequest, "reply not in time": holdReply} {
 		cases = append(cases, oneOf{name, func(t *testing.T) {
@@ -137,12 +137,14 @@ func TestFault_Renewal_OneFails(t *testing.T) {
 			case <-ctx.Done():
 				t.Errorf("lost: %v", context.Cause(ctx))
 			}
-			if n := renewals.Hits(); n < 5 {
+			least := 3 // as few as keep it
+			if isQuiet() {
+				least = 5
+			}
+			if n := renewals.Hits(); n < least {
 				t.Errorf("%d renewals in two and a half leases, one of which failed", n)
 			}
-			if ttl := r.direct.PTTL(t.Context(), "k").Val(); ttl < watchdog/2 {
-				t.Errorf("TTL is %s", ttl)
-			}
+			eventually(t, "most of a lease", func() bool { return r.direct.PTTL(t.Context(), "k").Val() > watchdog/2 })
 			released(t, hold)
 			rule.Release() // a late renewal
 			r.freed("k")

@@ -360,7 +360,7 @@ func TestHooks_SeeRenewals(t *testing.T) {
 		hook := &commandLog{}
 		rdb := b.connect()
 		rdb.AddHook(hook)
-		locks := locksOn(t, rdb, core.WithWatchdog(3*time.Second))
+		locks := locksOn(t, rdb, core.WithWatchdog(unhurried(3*time.Second)))
 		_, hold := acquired(t, request(t.Context(), "acquire"), locks.Lock("k"))
 		defer released(t, hold)
 		hook.forget()
@@ -399,7 +399,7 @@ func (c *clusterBed) hooks(t *testing.T) {
 	if err := rdb.Set(t.Context(), "mine", 1, time.Minute).Err(); err != nil {
 		t.Error(err)
 	}
-	_, hold := acquired(t, t.Context(), locksOn(t, rdb, core.WithWatchdog(3*time.Second)).Lock("k"))
+	_, hold := acquired(t, t.Context(), locksOn(t, rdb, core.WithWatchdog(unhurried(3*time.Second))).Lock("k"))
 	defer released(t, hold)
 	outer.forget()
 	eventually(t, "a renewal is seen", func() bool { return outer.total("k") > 0 })

@@ -15,7 +15,7 @@ import (
 // late then what they were sent meanwhile: that harms nobody, and nothing is left of it.
 func TestRedlock_StoppedServers(t *testing.T) {
 	t.Parallel()
-	const lease = 4 * time.Second
+	lease := unhurried(4 * time.Second)
 	servers := make([]*redisserver.Server, 5)
 	var mine, theirs []*core.Client
 	told := newRecorder()

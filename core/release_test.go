@@ -602,7 +602,7 @@ func TestLeak_NotWhileAContextIsAlive(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		obs := newRecorder()
-		locks := b.locks(core.WithObserver(obs), core.WithWatchdog(3*time.Second))
+		locks := b.locks(core.WithObserver(obs), core.WithWatchdog(unhurried(3*time.Second)))
 		ctx := func() context.Context {
 			ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
 			return context.WithValue(ctx, nesting("x"), 1)

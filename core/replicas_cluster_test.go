@@ -45,7 +45,7 @@ func TestCluster_AcknowledgedSlotOnTheMove(t *testing.T) {
 	key := "moving"
 	move := cluster.PlanMove(key)
 	replica := cluster.AddReplica(move.To)
-	const watchdog = 5 * time.Second
+	watchdog := unhurried(5 * time.Second)
 	seen := &renewals{}
 	locks := locksOn(t, cluster.Client(), core.WithReplicaAcks(core.Acks(1), 400*time.Millisecond), core.WithWatchdog(watchdog), core.WithObserver(seen))
 	_, _, err := locks.Lock(key).Acquire(t.Context())

@@ -16,9 +16,11 @@ import (
 // Latency is a long way to Redis: every answer takes so much longer, however many of
 // them are on their way together. Make it with [NewLatency] or [Far].
 type Latency struct {
-	added   atomic.Int64
+	added atomic.Int64
+	ended chan struct{}
+
+	mu      sync.Mutex // of running: who dials may do so when the test ends
 	running sync.WaitGroup
-	ended   chan struct{}
 }
 
 // NewLatency makes a way of length d, for [Latency.Dialer]. It ends with the test.
@@ -27,7 +29,9 @@ func NewLatency(tb testing.TB, d time.Duration) *Latency {
 	l := &Latency{ended: make(chan struct{})}
 	l.Set(d)
 	tb.Cleanup(func() {
+		l.mu.Lock()
 		close(l.ended)
+		l.mu.Unlock()
 		l.running.Wait()
 	})
 	return l
@@ -60,13 +64,26 @@ func (l *Latency) Dialer(
 		if err != nil {
 			return nil, err
 		}
-		near, far := mempipe.New()
-		way := make(chan chunk, 10_000)
-		l.running.Go(func() { l.forward(far, behind) })
-		l.running.Go(func() { l.collect(behind, way) })
-		l.running.Go(func() { l.deliver(way, far) })
-		return near, nil
+		return l.connect(behind)
 	}
+}
+
+// connect makes a longer connection of one, unless the test has ended.
+func (l *Latency) connect(behind net.Conn) (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.ended:
+		_ = behind.Close()
+		return nil, net.ErrClosed
+	default:
+	}
+	near, far := mempipe.New()
+	way := make(chan chunk, 10_000)
+	l.running.Go(func() { l.forward(far, behind) })
+	l.running.Go(func() { l.collect(behind, way) })
+	l.running.Go(func() { l.deliver(way, far) })
+	return near, nil
 }
 
 // Set changes the latency for what Redis answers from now on.
