@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -132,12 +133,17 @@ func (c *Cluster) assignSlots() {
 func (c *Cluster) introduce() {
 	c.t.Helper()
 	for _, m := range c.Masters[1:] {
-		host, port, _ := net.SplitHostPort(m.Addr())
-		bus := c.busPort(m)
-		c.onNode(c.Masters[0], func(ctx context.Context, rdb *redis.Client) error {
-			return rdb.Do(ctx, "cluster", "meet", host, port, bus).Err()
-		})
+		c.meet(c.Masters[0], m)
 	}
+}
+
+func (c *Cluster) meet(node, other *Server) {
+	c.t.Helper()
+	host, port, _ := net.SplitHostPort(other.Addr())
+	bus := c.busPort(other)
+	c.onNode(node, func(ctx context.Context, rdb *redis.Client) error {
+		return rdb.Do(ctx, "cluster", "meet", host, port, bus).Err()
+	})
 }
 
 func (c *Cluster) busPort(m *Server) string {
@@ -151,9 +157,14 @@ func (c *Cluster) busPort(m *Server) string {
 	return bus
 }
 
+// handshake is what nodes have for meeting: with the timeout that they start with, two seconds. Those
+// that a busy machine does not run meanwhile have to be introduced again.
+const handshake = 5 * time.Second
+
 // awaitComplete polls every node: each has its own view.
 func (c *Cluster) awaitComplete() {
 	c.t.Helper()
+	introduced := time.Now()
 	known := "cluster_known_nodes:" + strconv.Itoa(len(c.Masters)) + "\r\n"
 	for _, m := range c.Masters {
 		c.onNode(m, func(ctx context.Context, rdb *redis.Client) error {
@@ -161,10 +172,14 @@ func (c *Cluster) awaitComplete() {
 			if err != nil {
 				return err
 			}
-			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, known) {
-				return errNotComplete
+			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, known) {
+				return nil
 			}
-			return nil
+			if time.Since(introduced) > handshake {
+				c.introduce()
+				introduced = time.Now()
+			}
+			return errNotComplete
 		})
 	}
 }
@@ -184,17 +199,18 @@ func (c *Cluster) AddReplica(master *Server) *Server {
 		args, err := clusterArgs(ctx, port)
 		return append(args, "--repl-diskless-sync-delay", "0"), err
 	})
-	host, port, _ := net.SplitHostPort(master.Addr())
-	bus := c.busPort(master)
-	c.onNode(s, func(ctx context.Context, rdb *redis.Client) error {
-		return rdb.Do(ctx, "cluster", "meet", host, port, bus).Err()
-	})
+	c.meet(s, master)
+	introduced := time.Now()
 	var id string
 	c.onNode(master, func(ctx context.Context, rdb *redis.Client) (err error) {
 		id, err = rdb.ClusterMyID(ctx).Result()
 		return err
 	})
 	s.until("replica", func(ctx context.Context, rdb *redis.Client) error {
+		if time.Since(introduced) > handshake {
+			c.meet(s, master)
+			introduced = time.Now()
+		}
 		return rdb.Do(ctx, "cluster", "replicate", id).Err()
 	})
 	s.until("replica", infoHas("replication", "master_link_status:up"))

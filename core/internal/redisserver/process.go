@@ -17,7 +17,7 @@ import (
 
 // startTimeout is how long one process may take until it answers. It is generous:
 // a loaded machine is no reason to fail.
-const startTimeout = 20 * time.Second
+const startTimeout = 2 * time.Minute
 
 // process is one running redis-server.
 type process struct {

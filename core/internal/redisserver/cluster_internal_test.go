@@ -1,0 +1,25 @@
+package redisserver
+
+import (
+	"testing"
+	"time"
+)
+
+// Nodes that a busy machine does not run while they meet forget each other, and are introduced again.
+func TestStartCluster_NodesStandStillWhileTheyMeet(t *testing.T) {
+	t.Parallel()
+	c := &Cluster{t: t}
+	for range 3 {
+		c.Masters = append(c.Masters, Binary{}.start(t, clusterArgs))
+	}
+	c.assignSlots()
+	c.introduce()
+	for _, m := range c.Masters {
+		m.Stop()
+	}
+	time.Sleep(4 * time.Second) // the fault: longer than a handshake may take
+	for _, m := range c.Masters {
+		m.Continue()
+	}
+	c.awaitComplete()
+}
