@@ -31,10 +31,7 @@ var spelVariable = regexp.MustCompile(`#([\pL_][\pL\pN_]*(?:\.[\pL_][\pL\pN_]*)*
 func property(path string) string {
 	path, isCall := strings.CutSuffix(path, "()")
 	last := strings.LastIndexByte(path, '.') + 1
-	if !isCall {
-		return path
-	}
-	if field, ok := getter(path[last:]); ok {
+	if field, ok := getter(path[last:]); ok && isCall {
 		return path[:last] + field
 	}
 	return strings.TrimSuffix(path, ".toString") // what a part does by itself
@@ -55,20 +52,17 @@ func (r *resolver) explain() bool {
 		if name == "index" || name == "acc" {
 			continue
 		}
-		r.habit(m[0], "#"+name+" is not known here: names stand without #", r.correction(name))
+		r.problems = append(r.problems, r.source.at(m[0], "#"+name+" is not known here: names stand without #", r.correction(name)))
 		found = true
 	}
 	for _, h := range habits {
 		if at := h.pattern.FindStringIndex(source); at != nil {
-			r.habit(at[0]+strings.IndexAny(source[at[0]:], "!="), h.message, h.instead)
+			offset := at[0] + strings.IndexAny(source[at[0]:], "!=")
+			r.problems = append(r.problems, r.source.at(offset, h.message, h.instead))
 			return true
 		}
 	}
 	return found
-}
-
-func (r *resolver) habit(offset int, message, suggestion string) {
-	r.problems = append(r.problems, r.source.at(offset, message, suggestion))
 }
 
 // correction is what a SpEL name is called here.

@@ -39,12 +39,11 @@ func (s *Schema) find(path string) (string, bool) {
 
 // guess places an unknown name into the variable that may hold anything.
 func (s *Schema) guess(path string) string {
-	for _, v := range s.variables {
-		if v.Type.kind == kindAny {
-			return v.Name + "." + path
-		}
+	i := slices.IndexFunc(s.variables, func(v Variable) bool { return v.Type.kind == kindAny })
+	if i < 0 {
+		return path
 	}
-	return path
+	return s.variables[i].Name + "." + path
 }
 
 func (t Type) find(names []string) (string, bool) {
