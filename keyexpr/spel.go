@@ -57,8 +57,7 @@ func (r *resolver) explain() bool {
 	}
 	for _, h := range habits {
 		if at := h.pattern.FindStringIndex(source); at != nil {
-			offset := at[0] + strings.IndexAny(source[at[0]:], "!=")
-			r.problems = append(r.problems, r.source.at(offset, h.message, h.instead))
+			r.problems = append(r.problems, r.source.at(at[0]+strings.IndexAny(source[at[0]:], "!="), h.message, h.instead))
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package keyexpr
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -37,13 +38,14 @@ func (s *Schema) find(path string) (string, bool) {
 	return "", false
 }
 
-// guess places an unknown name into the variable that may hold anything.
+// guess places an unknown name into the variable that may hold anything, or else into one that has its field.
 func (s *Schema) guess(path string) string {
-	i := slices.IndexFunc(s.variables, func(v Variable) bool { return v.Type.kind == kindAny })
-	if i < 0 {
-		return path
+	if i := slices.IndexFunc(s.variables, func(v Variable) bool { return v.Type.kind == kindAny }); i >= 0 {
+		return s.variables[i].Name + "." + path
 	}
-	return s.variables[i].Name + "." + path
+	_, field, _ := strings.Cut(path, ".") // of a parameter in Java, which is the whole request here
+	found, _ := s.find(field)
+	return cmp.Or(found, path)
 }
 
 func (t Type) find(names []string) (string, bool) {
