@@ -24,6 +24,7 @@ type Client struct {
 	kinds    redisstore.Kinds
 	backend  backend
 	ownRedis redis.UniversalClient // of Open; closed with this client
+	borrowed bool                  // the store is another client's, which closes it
 
 	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
 
@@ -57,14 +58,12 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, identity: identity{id: newID()}, start: time.Now()}
-	c.open()
-	c.backend.client = c
-	if err := c.furnish(rdb); err != nil {
-		return nil, err
+	c := newClient(cfg)
+	store, err := redisstore.New(rdb, c.storeConfig())
+	if err != nil {
+		return nil, invalidf("New: %w", err)
 	}
-	c.kinds, c.oneScript = c.store.Kinds(), c.store.SameSlot
-	c.spawn(c.watchdog.Run)
+	c.furnish(store)
 	return c, nil
 }
 
@@ -179,7 +178,9 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	c.drainReaper(ctx)
 	c.endWork()
-	err = errors.Join(err, c.store.Close())
+	if !c.borrowed {
+		err = errors.Join(err, c.store.Close())
+	}
 	if c.ownRedis != nil {
 		err = errors.Join(err, c.ownRedis.Close())
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/interlock-go/interlock/core/internal/breaker"
 	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
@@ -35,25 +33,36 @@ type rooms struct {
 	watchdog *lease.Watchdog
 }
 
-// furnish makes the rooms and connects them.
-func (c *Client) furnish(rdb redis.UniversalClient) (err error) {
-	c.queues = queue.New(queue.Config{PerKey: c.cfg.maxWaitersPerKey, InAll: c.cfg.maxWaiters})
+// newClient makes a client whose rooms lack the store.
+func newClient(cfg config) *Client {
+	c := &Client{cfg: cfg, identity: identity{id: newID()}, start: time.Now()}
+	c.open()
+	c.backend.client = c
+	c.queues = queue.New(queue.Config{PerKey: cfg.maxWaitersPerKey, InAll: cfg.maxWaiters})
 	c.breaker, c.reaper, c.wakeups = newBreaker(c), newReaper(c), newSubscriber(c)
-	store := redisstore.Config{
+	return c
+}
+
+// storeConfig connects the store that is made with it to the rooms.
+func (c *Client) storeConfig() redisstore.Config {
+	cfg := redisstore.Config{
 		Timeout: c.cfg.backendTimeout, RenewTimeout: c.renewTimeout(), Replication: c.cfg.replication,
 		Reports: redisstore.Reports{Silent: c.breaker.Trip, Answers: c.answers},
 	}
 	if c.cfg.pubSub != PubSubAuto {
-		store.Sharded = new(c.cfg.pubSub == PubSubSharded)
+		cfg.Sharded = new(c.cfg.pubSub == PubSubSharded)
 	}
-	if c.store, err = redisstore.New(rdb, store); err != nil {
-		return invalidf("New: %w", err)
-	}
+	return cfg
+}
+
+// furnish gives the client its store, and starts what works in the background.
+func (c *Client) furnish(store *redisstore.Store) {
+	c.store, c.kinds, c.oneScript = store, store.Kinds(), store.SameSlot
 	c.watchdog = lease.NewWatchdog(lease.Config{
 		Start: c.start, TTL: c.cfg.watchdog, Timeout: c.renewTimeout(), Landing: reaper.SettleTime,
-		Renewer: c.store, Spawn: c.spawn, Over: errLeaseOver, Gone: errNotMine,
+		Renewer: store, Spawn: c.spawn, Over: errLeaseOver, Gone: errNotMine,
 	})
-	return nil
+	c.spawn(c.watchdog.Run)
 }
 
 // failFast is nil unless the node of key is known to be silent.

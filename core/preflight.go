@@ -1,0 +1,548 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// PreflightReport is the result of [Client.Preflight]. Its texts name keys, channels, servers and
+// the Redis user: they are for operators.
+type PreflightReport struct {
+	// Servers are the masters, such as "redis 7.0.15 at 10.0.0.7:6379". Empty if the user may
+	// not run INFO.
+	Servers []string
+
+	// Rights are the rules of ACL SETUSER that suffice for the kinds of the preflight. With a
+	// [WithNameMapper], which makes keys that no prefix describes, they allow all keys.
+	Rights string
+
+	// Checks are what was tried, those of one kind of lock in the order of their steps.
+	Checks []PreflightCheck
+}
+
+// PreflightCheck is one step of a preflight.
+type PreflightCheck struct {
+	// Kind is the kind of lock that takes this step; empty: every kind needs it.
+	Kind Kind
+
+	// Name says what was tried, such as "acquire" or "notify".
+	Name string
+
+	// Err is why it does not work; nil if it works.
+	Err error
+
+	// Unseen says that it could not be tried, for the reason in Err.
+	Unseen bool
+
+	// Advice is what to change, such as a line of ACL or of redis.conf. May be empty.
+	Advice string
+}
+
+// Err joins what does not work; nil if all that was tried works.
+func (r PreflightReport) Err() error {
+	var errs []error
+	for _, c := range r.Checks {
+		if c.Err != nil && !c.Unseen {
+			errs = append(errs, fmt.Errorf("%s: %w", c.title(), c.Err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// String is a table: works, fails or unseen, what was tried, and below what fails what to change.
+func (r PreflightReport) String() string {
+	var text strings.Builder
+	for _, server := range r.Servers {
+		fmt.Fprintln(&text, "server  "+server)
+	}
+	for _, c := range r.Checks {
+		switch {
+		case c.Err == nil:
+			fmt.Fprintf(&text, "works   %s\n", c.title())
+			continue
+		case c.Unseen:
+			fmt.Fprintf(&text, "unseen  %s: %v\n", c.title(), c.Err)
+		default:
+			fmt.Fprintf(&text, "FAILS   %s: %v\n", c.title(), c.Err)
+		}
+		if c.Advice != "" {
+			fmt.Fprintf(&text, "        -> %s\n", c.Advice)
+		}
+	}
+	return text.String()
+}
+
+func (c *PreflightCheck) title() string {
+	if c.Kind == "" {
+		return c.Name
+	}
+	return string(c.Kind) + ": " + c.Name
+}
+
+// Preflight tries with probe locks, whose names begin with "interlock_preflight:", all that the
+// given kinds of lock need from this Redis: an acquisition, which keeps another client out, a
+// re-entry, a renewal, a hand-over to a waiter of the same client, a message to a waiter of
+// another one, and the release. Without kinds it tries [KindReentrant]. Of that it also takes a
+// MultiLock of several slots, which shows a proxy that sends a script to the server of its first
+// key: MultiLocks and lists of keys do not exclude others there. It asks the masters for their
+// role and their maxmemory-policy, and has the warnings of [Client.Wire]. Probe keys are deleted at the end, or
+// expire within seconds.
+//
+// It is for a deployment test, a start-up that may take seconds, and `interlock doctor`: it takes
+// 2 s or more, because it waits for a renewal, and about a hundred commands for each kind.
+// Observers do not see the probes. What it finds is in the report, also that Redis does not
+// answer. The error is [ErrInvalid] for a kind that is not of one client, or [ErrClosed].
+func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport, error) {
+	if len(kinds) == 0 {
+		kinds = []Kind{KindReentrant}
+	}
+	probed := make([]*redisstore.Kind, len(kinds))
+	for i, name := range kinds {
+		at := slices.IndexFunc(c.kinds.All(), func(k *redisstore.Kind) bool { return k.Name == string(name) })
+		if at < 0 {
+			return PreflightReport{}, invalidf("Preflight: %q is not a kind of lock of one client: write one of %s", name, c.kindNames())
+		}
+		probed[i] = c.kinds.All()[at]
+	}
+	if err := c.callers.enter(); err != nil {
+		return PreflightReport{}, err
+	}
+	defer c.callers.exit()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer context.AfterFunc(c.service, func() { cancel(ErrClosed) })()
+
+	p := preflight{client: c}
+	p.report.Rights = c.store.Rights(c.cfg.prefix, probed)
+	found, err := c.Wire(ctx)
+	p.add(PreflightCheck{Name: "answer", Err: err})
+	if err != nil {
+		return p.report, nil //nolint:nilerr // it is in the report
+	}
+	for _, warning := range found.Warnings {
+		p.add(PreflightCheck{Name: "channels", Err: errors.New(warning)}) //nolint:err113 // a text for people
+	}
+	if !p.askServers(ctx) {
+		return p.report, nil
+	}
+	probes := make([]*probe, len(kinds))
+	var all sync.WaitGroup
+	for i, name := range kinds {
+		probes[i] = &probe{Kind: probed[i], of: c, label: name}
+		all.Go(func() { probes[i].run(ctx) })
+	}
+	all.Wait()
+	for _, probe := range probes {
+		for _, check := range probe.checks {
+			p.add(check)
+		}
+	}
+	return p.report, nil
+}
+
+func (c *Client) kindNames() string {
+	var names []string
+	for _, k := range c.kinds.All() {
+		names = append(names, k.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// preflight makes one report.
+type preflight struct {
+	client *Client
+	report PreflightReport
+}
+
+func (p *preflight) add(check PreflightCheck) {
+	if check.Err != nil && check.Advice == "" {
+		check.Advice = p.advice(check.Err)
+	}
+	p.report.Checks = append(p.report.Checks, check)
+}
+
+// advice returns what to change so that an error goes away, if its text shows that.
+func (p *preflight) advice(err error) string {
+	text := strings.ToLower(err.Error())
+	for _, known := range []struct{ part, advice string }{
+		{"no permissions", p.rights()},
+		{"can't run this command", p.rights()}, // of a script
+		{errNotHeard.Error(), p.rights() + "; behind a proxy: let it pass PUBLISH, SUBSCRIBE and messages"},
+		{"wrongpass", "give the Redis client the user and password of the server"},
+		{"noauth", "give the Redis client the user and password of the server"},
+		{"readonly", "give the Redis client the address of the master, or use redis.NewFailoverClient"},
+		{"moved", "the server belongs to a Cluster: use redis.NewClusterClient"},
+		{"oom", "raise maxmemory, or let other data expire"},
+		{"unknown command", "use an endpoint that allows this command: locks are scripts (EVAL, EVALSHA)"},
+	} {
+		if strings.Contains(text, known.part) {
+			return known.advice
+		}
+	}
+	return ""
+}
+
+func (p *preflight) rights() string {
+	return "ACL SETUSER " + p.client.store.Username() + " " + p.report.Rights
+}
+
+// askServers checks what the masters say of themselves, and reports whether they take writes.
+func (p *preflight) askServers(ctx context.Context) (writable bool) {
+	writable = true
+	servers, err := p.client.store.Servers(ctx)
+	if err != nil {
+		p.add(PreflightCheck{Name: "INFO", Err: err, Unseen: true})
+	}
+	for _, s := range servers {
+		if s.Err != nil {
+			p.add(PreflightCheck{Name: "INFO of " + s.Addr, Err: s.Err, Unseen: true, Advice: "allow +info to see the version, the role and the maxmemory-policy"})
+			continue
+		}
+		p.report.Servers = append(p.report.Servers, s.Name+" at "+s.Addr)
+		role, policy := PreflightCheck{Name: "role of " + s.Addr}, PreflightCheck{Name: "maxmemory-policy of " + s.Addr}
+		switch s.Role {
+		case "master":
+		case "":
+			role.Unseen, role.Err = true, errUnsaid
+		default:
+			role.Err = fmt.Errorf("it is a %s", s.Role) //nolint:err113 // a text for people
+			writable = false
+			role.Advice = "give the Redis client the address of the master, or use redis.NewFailoverClient"
+		}
+		switch s.Policy {
+		case "noeviction":
+		case "":
+			policy.Unseen, policy.Err = true, errUnsaid
+		default:
+			policy.Err = fmt.Errorf("%s evicts locks when maxmemory (%d bytes; 0 is no limit) is reached", s.Policy, s.MaxBytes) //nolint:err113 // as above
+			policy.Advice = "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf"
+		}
+		p.add(role)
+		p.add(policy)
+	}
+	return writable
+}
+
+// preflightLease is the longest lease of a probe: its renewal comes after a third of it.
+const preflightLease = 6 * time.Second
+
+// preflightKeys is how many keys the probe of a MultiLock has. If a proxy routes each to one of two
+// servers, all of them are on the same one in a preflight of 32,768.
+const preflightKeys = 16
+
+var (
+	errUnsaid     = errors.New("INFO does not say it")
+	errNotHeard   = errors.New("no message of the release has arrived, so that waiters poll")
+	errNotOut     = errors.New("another client got the lock while it was held")
+	errNoToken    = errors.New("the lock came without a fencing token")
+	errElsewhere  = errors.New("the server of this key does not know of the lock: the endpoint sends a script to the server of its first key")
+	errNotRenewed = errors.New("the lease was not renewed in time")
+)
+
+// probe tries one kind of lock, by two clients of its own that share the store of another one.
+type probe struct {
+	*redisstore.Kind
+
+	of         *Client
+	label      Kind
+	name       string
+	patience   time.Duration
+	one, other *Client
+	contended  chan struct{}
+	renewed    chan error
+	checks     []PreflightCheck
+}
+
+func (p *probe) run(ctx context.Context) {
+	p.name = "interlock_preflight:" + p.Name + ":" + newID()[:8]
+	p.patience = 8 * p.of.cfg.backendTimeout
+	p.contended, p.renewed = make(chan struct{}, 1), make(chan error, 1)
+	p.one, p.other = p.apart(), p.apart()
+	names := []string{p.name}
+	p.tryKind(ctx)
+	if p.Kind == p.of.kinds.Reentrant {
+		several := make([]string, preflightKeys)
+		for i := range several {
+			several[i] = fmt.Sprintf("%s:%d", p.name, i)
+		}
+		p.trySeveral(ctx, several)
+		names = append(names, several...)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	for _, name := range names {
+		if err := p.forget(ctx, name); err != nil {
+			p.checks = append(p.checks, PreflightCheck{Kind: p.label, Name: "delete the probe", Err: err})
+			break
+		}
+	}
+	cancel()                                    // holds that are left after a failure are not waited for
+	_, _ = p.one.Close(ctx), p.other.Close(ctx) //nolint:errcheck // what is left was reported
+}
+
+func (p *probe) forget(ctx context.Context, name string) error {
+	key, err := p.of.key(p.Kind, name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.of.cfg.backendTimeout)
+	defer cancel()
+	return p.of.store.Forget(ctx, p.Kind, key)
+}
+
+// apart makes a client like the one that is asked, without its observers, which see no probes.
+func (p *probe) apart() *Client {
+	cfg := p.of.cfg
+	cfg.watchdog = min(cfg.watchdog, preflightLease)
+	cfg.observers = observers{}
+	_ = cfg.observers.add(p)
+	c := newClient(cfg)
+	c.borrowed = true
+	c.furnish(p.of.store)
+	return c
+}
+
+// ObserveContention notes that a waiter was refused.
+func (p *probe) ObserveContention(context.Context, Contention) {
+	select {
+	case p.contended <- struct{}{}:
+	default:
+	}
+}
+
+// ObserveRenewal notes the end of a renewal.
+func (p *probe) ObserveRenewal(_ context.Context, r Renewal) {
+	select {
+	case p.renewed <- r.Err:
+	default:
+	}
+}
+
+// ObserveBackend keeps what fails out of the log: it is in the report.
+func (p *probe) ObserveBackend(context.Context, BackendChange) {}
+
+// try notes how one step ended, and reports whether it works.
+func (p *probe) try(name string, step func() error) bool {
+	check := PreflightCheck{Kind: p.label, Name: name, Err: step()}
+	if errors.Is(check.Err, errElsewhere) {
+		check.Advice = "use redis.NewClusterClient if the endpoint is a Cluster's, or an endpoint of one server; else no MultiLock and no list of keys"
+	}
+	p.checks = append(p.checks, check)
+	return check.Err == nil
+}
+
+// tryKind takes a lock through its life, as two clients see it. After a failure the later steps
+// say nothing, and are left out.
+func (p *probe) tryKind(ctx context.Context) {
+	var held context.Context
+	var end, next func(context.Context) error
+	leased := p.Holds != redisstore.Unheld
+	steps := []struct {
+		name string
+		has  bool
+		do   func() error
+	}{
+		{"acquire", true, func() (err error) {
+			held, end, err = p.take(ctx, p.one, WaitTime(p.patience))
+			return err
+		}},
+		{"keep another client out", true, func() error {
+			leave, err := p.rival(ctx, WaitTime(0))
+			if err == nil {
+				return errors.Join(errNotOut, leave(ctx))
+			}
+			return unless(err, ErrNotAcquired)
+		}},
+		{"re-enter", p.Holds == redisstore.Reentrant, func() error {
+			_, leave, err := p.take(held, p.one, WaitTime(p.patience))
+			if err != nil {
+				return err
+			}
+			return leave(ctx)
+		}},
+		{"renew", leased, func() error { return p.awaitRenewal(ctx) }},
+		{"hand over", leased && p.Shares != redisstore.Unlimited, func() error {
+			err := p.whileWaiting(func() (err error) {
+				_, next, err = p.take(ctx, p.one, WaitTime(p.patience))
+				return err
+			}, func() error { return end(ctx) })
+			end = next
+			return err
+		}},
+		{"notify", true, func() error {
+			return p.whileWaiting(func() (err error) {
+				next, err = p.rival(ctx, WaitTime(p.patience))
+				return err
+			}, func() error { return p.hear(ctx, func() error { return end(ctx) }) })
+		}},
+		{"release", true, func() error { return next(ctx) }},
+	}
+	for _, step := range steps {
+		if step.has && !p.try(step.name, step.do) {
+			return
+		}
+	}
+}
+
+// take gets the lock for one client. What it returns ends that.
+func (p *probe) take(ctx context.Context, c *Client, opts ...AcquireOption) (context.Context, func(context.Context) error, error) {
+	switch kinds := &c.kinds; p.Kind {
+	case kinds.PlainSemaphore:
+		if _, err := c.Semaphore(p.name).TrySetPermits(ctx, 1); err != nil {
+			return ctx, nil, err
+		}
+		return ctx, func(ctx context.Context) error { return c.Semaphore(p.name).Release(ctx, 1) }, c.Semaphore(p.name).Acquire(ctx, 1, opts...)
+	case kinds.Latch:
+		_, err := c.CountDownLatch(p.name).TrySetCount(ctx, 1)
+		return ctx, c.CountDownLatch(p.name).CountDown, err
+	default:
+		return p.acquire(ctx, c, p.Kind, opts)
+	}
+}
+
+// rival wants for the other client what excludes the lock that was taken.
+func (p *probe) rival(ctx context.Context, opts ...AcquireOption) (end func(context.Context) error, err error) {
+	switch kinds := &p.other.kinds; p.Kind {
+	case kinds.PlainSemaphore:
+		s := p.other.Semaphore(p.name)
+		return func(ctx context.Context) error { return s.Release(ctx, 1) }, s.Acquire(ctx, 1, opts...)
+	case kinds.Latch:
+		return func(context.Context) error { return nil }, p.other.CountDownLatch(p.name).Await(ctx, opts...)
+	case kinds.Read:
+		_, end, err = p.acquire(ctx, p.other, kinds.Write, opts)
+	default:
+		_, end, err = p.acquire(ctx, p.other, p.Kind, opts)
+	}
+	return end, err
+}
+
+// acquire takes a lock with a lease. Its semaphore has one permit.
+func (p *probe) acquire(
+	ctx context.Context, c *Client, kind *redisstore.Kind, opts []AcquireOption,
+) (context.Context, func(context.Context) error, error) {
+	lock := Lock{client: c, kind: kind, name: p.name}
+	if kind == c.kinds.PermitSemaphore {
+		lock = c.PermitSemaphore(p.name, 1).Lock
+	}
+	held, hold, err := lock.Acquire(ctx, opts...)
+	if err == nil && kind.Fenced && hold.Token() == 0 {
+		err = errNoToken
+	}
+	return held, hold.Release, err
+}
+
+// whileWaiting calls then while somebody waits for the lock, and returns when both have ended.
+func (p *probe) whileWaiting(wait, then func() error) error {
+	select {
+	case <-p.contended: // of an earlier step
+	default:
+	}
+	done := make(chan error, 1)
+	go func() { done <- wait() }()
+	select {
+	case <-p.contended:
+		return errors.Join(then(), <-done)
+	case err := <-done:
+		if err == nil {
+			return errNotOut
+		}
+		return err
+	}
+}
+
+// hear runs release, and waits for the message that it sends to the waiter of the other client.
+func (p *probe) hear(ctx context.Context, release func() error) error {
+	key, err := p.of.key(p.Kind, p.name)
+	if err != nil || p.Channel(key) == "" {
+		return errors.Join(err, release())
+	}
+	field := ""
+	if p.Waits == redisstore.InRedis { // each waiter has a channel of its own
+		if field, err = p.of.store.FirstInQueue(ctx, key); err != nil {
+			return errors.Join(err, release())
+		}
+	}
+	messages, err := p.of.store.Subscriptions(ctx, key)
+	if err != nil {
+		return errors.Join(err, release())
+	}
+	defer messages.Close() //nolint:errcheck // nothing was entrusted to it
+	messages.Subscribe(ctx, []string{p.WaiterChannel(key, field)})
+	if err := p.await(ctx, messages, redisstore.Subscribed); err != nil {
+		return errors.Join(err, release())
+	}
+	if err := release(); err != nil {
+		return err
+	}
+	return p.await(ctx, messages, redisstore.Message)
+}
+
+// await waits for an event on the channel of the lock.
+func (p *probe) await(ctx context.Context, messages *redisstore.Subscriptions, kind redisstore.EventKind) error {
+	for {
+		switch event, err := messages.Receive(ctx, p.of.cfg.backendTimeout); {
+		case err != nil && messages.Rejected(err):
+			return err
+		case err != nil:
+			return errors.Join(errNotHeard, err)
+		case event.Kind == kind && event.Channel != "":
+			return nil
+		}
+	}
+}
+
+// awaitRenewal waits until the lease was renewed once.
+func (p *probe) awaitRenewal(ctx context.Context) error {
+	select {
+	case err := <-p.renewed:
+		return err
+	case <-time.After(preflightLease):
+		return errNotRenewed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// trySeveral takes several keys at once, and asks for each of them by itself who has it.
+func (p *probe) trySeveral(ctx context.Context, names []string) {
+	var hold *Hold
+	works := p.try("several keys", func() (err error) {
+		if _, hold, err = p.one.MultiLock(names...).Acquire(ctx, WaitTime(p.patience)); err != nil {
+			return err
+		}
+		for _, name := range names {
+			state, err := p.one.Lock(name).State(ctx)
+			if err != nil {
+				return err
+			}
+			if len(state.Holders) == 0 {
+				return errElsewhere
+			}
+		}
+		return nil
+	})
+	if !works {
+		return
+	}
+	select {
+	case <-p.renewed: // of the single key
+	default:
+	}
+	if p.try("renew several keys", func() error { return p.awaitRenewal(ctx) }) {
+		p.try("release several keys", func() error { return hold.Release(ctx) })
+	}
+}
+
+// unless returns nil for an expected error.
+func unless(err, expected error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,248 @@
+package core_test
+
+import (
+	"errors"
+	"hash/crc32"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// preflightKinds are all kinds that a preflight can try.
+var preflightKinds = []core.Kind{
+	core.KindReentrant, core.KindFenced, core.KindSpin, core.KindRead, core.KindWrite, core.KindFair,
+	core.KindSemaphore, core.KindPlainSemaphore, core.KindLatch,
+}
+
+// checked returns the check of that name, which must be there.
+func checked(t *testing.T, report core.PreflightReport, kind core.Kind, name string) core.PreflightCheck {
+	t.Helper()
+	for _, c := range report.Checks {
+		if c.Kind == kind && strings.HasPrefix(c.Name, name) {
+			return c
+		}
+	}
+	t.Fatalf("no check %q of kind %q in\n%s", name, kind, report)
+	return core.PreflightCheck{}
+}
+
+func TestClient_Preflight(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		seen := &recorder{}
+		locks := b.locks(core.WithPrefix("shop:"), core.WithObserver(seen))
+		report, err := locks.Preflight(t.Context(), preflightKinds...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Err() != nil {
+			t.Errorf("something does not work:\n%s", report)
+		}
+		for _, kind := range preflightKinds {
+			checked(t, report, kind, "release")
+		}
+		for _, name := range []string{"keep another client out", "re-enter", "renew", "hand over", "notify", "several keys", "renew several keys", "release several keys"} {
+			checked(t, report, core.KindReentrant, name)
+		}
+		if keys := b.Keys(t.Context(), "*").Val(); len(keys) > 0 {
+			t.Errorf("the probes have left %q", keys)
+		}
+		if events := seen.names(); len(events) > 0 {
+			t.Errorf("an observer of the client saw probes: %v", events)
+		}
+		if holds := locks.Holds(); len(holds) > 0 {
+			t.Errorf("the client has holds: %v", holds)
+		}
+	})
+}
+
+func TestClient_Preflight_Cluster(t *testing.T) {
+	t.Parallel()
+	locks := locksOn(t, redisserver.StartCluster(t).Client(), patient)
+	report, err := locks.Preflight(t.Context(), preflightKinds...)
+	if err != nil || report.Err() != nil {
+		t.Errorf("got %v:\n%s", err, report)
+	}
+	if len(report.Servers) < 2 {
+		t.Errorf("servers %q: want every master", report.Servers)
+	}
+}
+
+// TestClient_Preflight_Rights gives a user without rights the line of ACL that the report advises,
+// and no other one.
+func TestClient_Preflight_Rights(t *testing.T) {
+	t.Parallel()
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		srv := binary.Start(t)
+		admin := srv.Client()
+		locks := locksOn(t, srv.Client(func(o *redis.Options) {
+			o.Username, o.Password, o.DisableIdentity = "shop", "secret", true
+		}), patient, core.WithPrefix("shop:"))
+		setUser := func(rules ...any) {
+			t.Helper()
+			if err := admin.Do(t.Context(), append([]any{"acl", "setuser", "shop", "on", ">secret"}, rules...)...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range []struct {
+			rules []any
+			fails string
+		}{
+			{nil, "answer"},
+			{[]any{"+ping"}, "acquire"},
+			{[]any{"+@all", "~*", "&none"}, "notify"},
+			{[]any{"+@all", "~*", "&*", "-pexpire"}, "acquire"},
+			{[]any{"+@all", "~*", "&*", "-publish"}, "notify"},
+		} {
+			setUser(append([]any{"reset", "on", ">secret"}, c.rules...)...)
+			report, err := locks.Preflight(t.Context(), preflightKinds...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind := core.KindReentrant
+			if c.fails == "answer" {
+				kind = ""
+			}
+			failed := checked(t, report, kind, c.fails)
+			line, ok := strings.CutPrefix(failed.Advice, "ACL SETUSER shop ")
+			if failed.Err == nil || !ok {
+				t.Fatalf("%v: %s: got %v, advice %q", c.rules, c.fails, failed.Err, failed.Advice)
+			}
+			line, _, _ = strings.Cut(line, ";")
+			var rules []any
+			setUser("reset", "on", ">secret")
+			for rule := range strings.FieldsSeq(line) {
+				rules = append(rules, rule)
+			}
+			setUser(rules...)
+			report, err = locks.Preflight(t.Context(), preflightKinds...)
+			if err != nil || report.Err() != nil {
+				t.Fatalf("%v: with the advised rights: %v\n%s", c.rules, err, report)
+			}
+		}
+	})
+}
+
+func TestClient_Preflight_Server(t *testing.T) {
+	t.Parallel()
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		srv := binary.Start(t)
+		locks := locksOn(t, srv.Client(), patient)
+		set := func(args ...any) {
+			t.Helper()
+			if err := srv.Client().Do(t.Context(), args...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set("config", "set", "maxmemory-policy", "allkeys-lru")
+		report, err := locks.Preflight(t.Context())
+		policy := checked(t, report, "", "maxmemory-policy")
+		if err != nil || policy.Err == nil || !strings.Contains(policy.Advice, "noeviction") {
+			t.Errorf("an evicting server: got %v, %v, advice %q", err, policy.Err, policy.Advice)
+		}
+		set("config", "set", "maxmemory-policy", "noeviction")
+		set("replicaof", "127.0.0.1", "1")
+		report, err = locks.Preflight(t.Context())
+		if role := checked(t, report, "", "role"); err != nil || role.Err == nil || !strings.Contains(role.Advice, "address of the master") {
+			t.Errorf("a replica: got %v, %v, advice %q", err, role.Err, role.Advice)
+		}
+	})
+}
+
+func TestClient_Preflight_NothingToTry(t *testing.T) {
+	t.Parallel()
+	srv := redisserver.Start(t)
+	locks := locksOn(t, srv.Client(), patient)
+	if _, err := locks.Preflight(t.Context(), core.KindRedlock); !errors.Is(err, core.ErrInvalid) || !strings.Contains(err.Error(), "reentrant") {
+		t.Errorf("a Redlock: got %v", err)
+	}
+	srv.Kill()
+	report, err := locks.Preflight(t.Context())
+	if answer := checked(t, report, "", "answer"); err != nil || !errors.Is(answer.Err, core.ErrUnavailable) {
+		t.Errorf("without a server: got %v, %v", err, answer.Err)
+	}
+	if err := locks.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locks.Preflight(t.Context()); !errors.Is(err, core.ErrClosed) {
+		t.Errorf("after Close: got %v", err)
+	}
+}
+
+// TestClient_Preflight_Proxy has an endpoint that sends each command to the server of its first key.
+// A MultiLock and another client's Lock of one key then have two holders, and no answer shows it.
+func TestClient_Preflight_Proxy(t *testing.T) {
+	t.Parallel()
+	locks := locksOn(t, byFirstKey(t), patient)
+	report, err := locks.Preflight(t.Context())
+	several := checked(t, report, core.KindReentrant, "several keys")
+	if err != nil || several.Err == nil || !strings.Contains(several.Advice, "no MultiLock") {
+		t.Errorf("got %v, %v, advice %q", err, several.Err, several.Advice)
+	}
+	if one := checked(t, report, core.KindReentrant, "renew"); one.Err != nil {
+		t.Errorf("a single key: got %v", one.Err)
+	}
+}
+
+// byFirstKey is a client of an endpoint with two servers behind it.
+func byFirstKey(t *testing.T) *redis.Client {
+	t.Helper()
+	shards := []*redis.Client{redistest.New(t).Client(), redistest.New(t).Client()}
+	endpoint, err := server.NewServer("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(endpoint.Close)
+	endpoint.SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
+		key := ""
+		switch cmd = strings.ToLower(cmd); {
+		case cmd == "hello", cmd == "subscribe":
+			c.WriteError("ERR unknown command '" + cmd + "'")
+			return true
+		case (cmd == "eval" || cmd == "evalsha") && len(args) > 2 && args[1] != "0":
+			key = args[2]
+		case len(args) > 0:
+			key = args[0]
+		}
+		command := []any{cmd}
+		for _, arg := range args {
+			command = append(command, arg)
+		}
+		value, err := shards[crc32.ChecksumIEEE([]byte(key))%2].Do(t.Context(), command...).Result()
+		if errors.Is(err, redis.Nil) {
+			value, err = nil, nil
+		}
+		if err != nil {
+			value = err
+		}
+		writeReply(c, value)
+		return true
+	})
+	rdb := redis.NewClient(&redis.Options{Addr: endpoint.Addr().String(), DisableIdentity: true, Protocol: 2})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+func writeReply(c *server.Peer, value any) {
+	switch v := value.(type) {
+	case error:
+		c.WriteError(v.Error())
+	case int64:
+		c.WriteInt(int(v))
+	case string:
+		c.WriteBulk(v)
+	case []any:
+		c.WriteLen(len(v))
+		for _, element := range v {
+			writeReply(c, element)
+		}
+	default:
+		c.WriteNull()
+	}
+}
