@@ -1,7 +1,7 @@
 // Interlock looks at lock rules, and at locks in a Redis, from the command line. For
 // rules it needs the rule file; the more it is told about the program that uses the
-// rules, the more it finds. It starts no server. Only the commands wire, ls, who, watch and
-// release ask a Redis.
+// rules, the more it finds. It starts no server. Only the commands wire, doctor, ls, who,
+// watch and release ask a Redis.
 //
 //	go get -tool github.com/interlock-go/interlock/core/cmd/interlock
 //	go tool interlock check locks.yaml
@@ -16,6 +16,7 @@
 //	key      the Redis keys that a request would lock
 //	hash     the hashed form of a key, as traces and logs show it
 //	wire     what Redisson needs to share the locks of a Redis
+//	doctor   try what locks need from a Redis, and say what to change
 //	ls       the locks in a Redis: who holds them, for how long, who waits
 //	who      all that Redis knows of a lock: holders, leases, waiters
 //	watch    what happens to a lock, or to all locks with a prefix

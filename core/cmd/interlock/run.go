@@ -33,7 +33,7 @@ type command struct {
 
 // commands is the table of commands, in the order of the help.
 func commands() []*command {
-	return []*command{newCheck(), newDump(), newKey(), newHash(), newWire(), newLs(), newWho(), newWatch(), newRelease(), newSchema(), newProto(), newVersion()}
+	return []*command{newCheck(), newDump(), newKey(), newHash(), newWire(), newDoctor(), newLs(), newWho(), newWatch(), newRelease(), newSchema(), newProto(), newVersion()}
 }
 
 // arguments are how many a command takes; it looks at them itself if most is 0 and want

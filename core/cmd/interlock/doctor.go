@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// doctor is the command of that name.
+type doctor struct {
+	target
+
+	prefix string
+	pubSub string
+	kinds  []string
+}
+
+func newDoctor() *command {
+	d := &doctor{}
+	return &command{
+		name:     "doctor",
+		synopsis: "[flags]",
+		summary:  "try what locks need from a Redis, and say what to change",
+		text: `Takes probe locks under the prefix, and says line by line what works, what fails, and
+which line of ACL or configuration to write: acquire, keep another client out,
+re-enter, renew, hand over, notify, release, several keys at once; the role of the
+server and its maxmemory-policy; others who do not hear the messages. Give it the
+user, the prefix and the kinds of the service. It takes some seconds, writes keys
+that begin with PREFIXinterlock_preflight:, and deletes them. Exit code 1 if something
+fails. A program has the same from Client.Preflight of package core, also with a name
+mapper.
+
+` + urlText + `
+
+Examples:
+  interlock doctor --redis redis://shop:secret@localhost:6379 --prefix shop:
+  interlock doctor --redis redis://node:6379 --cluster --kinds reentrant,fair,semaphore
+  echo "$REDIS_URL" | interlock doctor --redis -`,
+		args:  noArguments,
+		flags: d.flags,
+		run:   d.run,
+	}
+}
+
+func (d *doctor) flags(set *pflag.FlagSet) {
+	d.target.flags(set)
+	set.StringVar(&d.prefix, "prefix", "", "`prefix` of the lock client (core.WithPrefix)")
+	pubSubFlag(set, &d.pubSub)
+	set.StringSliceVar(&d.kinds, "kinds", []string{string(core.KindReentrant)}, "`kinds` of lock to try, with commas: reentrant, fenced, spin, read, write, fair,\nsemaphore, plain_semaphore, latch")
+}
+
+func (d *doctor) run(ctx context.Context, std streams, _ []string) (err error) {
+	mode, err := pubSubOf(d.pubSub)
+	if err != nil {
+		return err
+	}
+	rdb, err := d.connect(std.in)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rdb.Close()) }()
+	locks, err := core.New(rdb, core.WithPrefix(d.prefix), core.WithPubSub(mode), core.WithBackendTimeout(patience))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, locks.Close(context.WithoutCancel(ctx))) }()
+	var kinds []core.Kind
+	for _, name := range d.kinds {
+		kinds = append(kinds, core.Kind(name))
+	}
+	report, err := locks.Preflight(ctx, kinds...)
+	if errors.Is(err, core.ErrInvalid) {
+		return usagef("--kinds: %v", err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(std.out, report)
+	if report.Err() != nil {
+		return errProblems
+	}
+	return nil
+}
