@@ -3,6 +3,7 @@ package aspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -100,8 +101,12 @@ func (r *run) noKey(f *frame, err error) bool {
 		return r.fail(f, f.rule.policy.Decide(callerCause(r.caller)), 0, err)
 	}
 	fault := keyFault(err)
-	if fault == failpolicy.FaultServer { // of which the client is told nothing
-		f.rule.warned.Do(func() { r.point.aspect.Warn(f.rule.Problem("", err.Error())) })
+	if first, more := f.rule.warned.next(time.Now(), fault); first {
+		text := err.Error()
+		if more > 0 {
+			text += fmt.Sprintf(" (%d such requests since the last warning)", more)
+		}
+		r.point.aspect.Warn(f.rule.Problem("", text))
 	}
 	return r.fail(f, f.rule.policy.DecideKey(fault), 0, err)
 }

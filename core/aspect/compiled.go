@@ -34,7 +34,7 @@ type compiled struct {
 	isFixed bool
 
 	recent atomic.Int64 // recent hold time in nanoseconds, 0 while unknown
-	warned sync.Once    // of a key that the program keeps from being made
+	warned keyWarnings
 }
 
 // leaseOptions has room for the options to come.
@@ -81,3 +81,33 @@ func (c *compiled) noteHeld(d time.Duration) {
 
 // watchdog reports whether the lease is renewed.
 func (c *compiled) watchdog() bool { return c.LeaseTime == ruleset.Watchdog }
+
+// keyWarningInterval is the shortest time between two warnings of a rule about requests without a
+// key, so that a client cannot fill the log.
+const keyWarningInterval = time.Minute
+
+// keyWarnings decides when a rule warns of a request that yields no key: the first time that the
+// program is at fault, and once in a keyWarningInterval of requests that are.
+type keyWarnings struct {
+	program sync.Once
+
+	mu      sync.Mutex
+	last    time.Time
+	omitted int
+}
+
+// next reports whether to warn now, and of how many requests before it did not.
+func (w *keyWarnings) next(now time.Time, fault failpolicy.KeyFault) (warn bool, omitted int) {
+	if fault == failpolicy.FaultServer {
+		w.program.Do(func() { warn = true })
+		return warn, 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.last.IsZero() && now.Sub(w.last) < keyWarningInterval {
+		w.omitted++
+		return false, 0
+	}
+	omitted, w.omitted, w.last = w.omitted, 0, now
+	return true, omitted
+}

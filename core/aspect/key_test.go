@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -31,7 +32,7 @@ func TestRun_KeyFaults(t *testing.T) {
 			rule.OnKey = failpolicy.Skip
 			a := mustAspect(t, offline(t), aspect.WithObserver(&warned))
 			skipping, refusing := mustCompile(t, a, rule), mustCompile(t, a, pay())
-			c := &call{env: badEnv{&keyexpr.EvalError{Reason: reason, Detail: "#{in.ID} of somebody"}}}
+			c := &call{env: badEnv{&keyexpr.EvalError{Reason: reason, Detail: "#{in.ID} of a customer"}}}
 
 			out := refusing.Run(t.Context(), c)
 			want(t, "cause", out.Cause, failpolicy.Key)
@@ -41,13 +42,32 @@ func TestRun_KeyFaults(t *testing.T) {
 			want(t, "handled", c.handled, 0)
 
 			skipping.Run(t.Context(), c)
-			if http != 500 {
-				want(t, "warnings of what clients do", len(warned), 0)
-			} else if len(warned) != 2 || !strings.Contains(warned[0].Error(), "#{in.ID} of somebody") {
+			if len(warned) != 2 || !strings.Contains(warned[0].Error(), "#{in.ID} of a customer") {
 				t.Errorf("observers were warned of %v, want one warning for each rule", warned)
 			}
 		})
 	}
+}
+
+func TestRun_KeyFaults_WarnsOncePerMinute(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var warned warnings
+		a := mustAspect(t, offline(t), aspect.WithObserver(&warned))
+		p := mustCompile(t, a, pay())
+		refuse := func() {
+			p.Run(t.Context(), &call{env: badEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonMissing, Subject: "in.ID"}}})
+		}
+		for range 3 {
+			refuse()
+		}
+		want(t, "warnings", len(warned), 1)
+		time.Sleep(time.Minute)
+		refuse()
+		if len(warned) != 2 || !strings.Contains(warned[1].Error(), "(2 such requests since the last warning)") {
+			t.Errorf("after a minute observers were warned of %v", warned)
+		}
+	})
 }
 
 func TestRun_UnknownErrorOfTheEnvIsTheServersFault(t *testing.T) {
