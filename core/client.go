@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,6 +85,10 @@ func (c *Client) MaxNameLength() int { return c.cfg.longestName() }
 
 // MaxKeyLength is what [WithMaxKeyLength] said, or its default.
 func (c *Client) MaxKeyLength() int { return c.cfg.maxKeyLength }
+
+// Observers are the values given to [WithObserver], in order. Adapters notify those that also
+// observe rules.
+func (c *Client) Observers() []any { return slices.Clone(c.cfg.observers.given) }
 
 // Ready asks Redis whether it answers, within the backend timeout. It is for
 // readiness probes; the error matches [ErrUnavailable] or [ErrClosed].

@@ -78,7 +78,7 @@ func newHold(ctx context.Context, owners []*ownership, needs int, req *request, 
 // bind makes the context of the hold under parent.
 func (h *Hold) bind(parent context.Context) {
 	s := h.scope
-	if obs := s.observers(); obs.any {
+	if obs := s.observers(); len(obs.given) > 0 {
 		parent = obs.observeHoldStart(parent, s.info())
 		s.observed = context.WithoutCancel(parent)
 	}

@@ -175,7 +175,7 @@ type (
 // observers is the list given to WithObserver, split by interface at start-up. A
 // nil slice costs one length check.
 type observers struct {
-	any          bool // there is one
+	given        []any // in order
 	panics       *notify.Panics
 	acquireStart []AcquireStartObserver
 	contention   []ContentionObserver
@@ -200,7 +200,7 @@ func (o *observers) add(v any) error {
 	o.loss = appendIf(o.loss, v)
 	o.leak = appendIf(o.leak, v)
 	o.backend = appendIf(o.backend, v)
-	o.any = true
+	o.given = append(o.given, v)
 	if o.panics == nil {
 		o.panics = &notify.Panics{}
 	}

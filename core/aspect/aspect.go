@@ -32,6 +32,8 @@ func New(locks *core.Client, opts ...Option) (*Aspect, error) {
 	var errs []error
 	if locks == nil {
 		errs = append(errs, errors.New("aspect: New: the lock client is nil: make one with core.New"))
+	} else {
+		cfg.observers.addThose(locks.Observers())
 	}
 	errs = append(errs, Apply("aspect: New: ", &cfg, opts)...)
 	for _, p := range cfg.sources.Check() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/notify"
@@ -66,8 +68,8 @@ type ReleaseFailure struct {
 	Err error
 }
 
-// The observers. Each has one method; a value given to [WithObserver] implements
-// one or more of them. They are called synchronously in the order in which they
+// The observers. Each has one method; a value given to [WithObserver], or to
+// [core.WithObserver] of the lock client, implements one or more of them. They are called synchronously in the order in which they
 // were given, from many goroutines at once, with the caller's context; a panic in
 // one is contained, the others still run, and [slog.Default] has one record of each type
 // that did. They must not block.
@@ -78,11 +80,12 @@ type (
 		ObserveRule(r RuleInfo)
 	}
 
-	// WarningObserver is notified of what is odd but no error, at start-up and at a
+	// WarningObserver is notified of what is odd but not an error, at start-up and at a
 	// reload: what a rule file's unmatched and uncovered make a warning, and keys that
-	// are one lock for all requests. So it is, once for each rule, of what only a call
-	// shows: that a variable of the program has no value, or cannot be computed. Without
-	// any, [slog.Default] has it.
+	// are one lock for all requests. It is also notified of what only a call shows: once for
+	// each rule, that a variable of the program has no value or cannot be computed; once a
+	// minute for each rule, that requests yield no key (400, 413, 415), with the reason and
+	// without their values. Without any, [slog.Default] has it.
 	WarningObserver interface {
 		ObserveWarning(p *ruleset.Problem)
 	}
@@ -112,6 +115,7 @@ type (
 
 // observers is the list given to WithObserver, split by interface at start-up.
 type observers struct {
+	given          []any
 	panics         *notify.Panics
 	rule           []RuleObserver
 	warning        []WarningObserver
@@ -121,8 +125,12 @@ type observers struct {
 	releaseFailure []ReleaseFailureObserver
 }
 
-// add sorts one observer into the lists.
+// add sorts one observer into the lists. One that is there already is not notified twice.
 func (o *observers) add(v any) error {
+	if t := reflect.TypeOf(v); t != nil && t.Comparable() && slices.Contains(o.given, v) {
+		return nil
+	}
+	o.given = append(o.given, v)
 	before := o.len()
 	o.rule = appendIf(o.rule, v)
 	o.warning = appendIf(o.warning, v)
@@ -137,6 +145,13 @@ func (o *observers) add(v any) error {
 		return fmt.Errorf("aspect: WithObserver: %T implements none of the observer interfaces (DecisionObserver, FailureObserver, …); give observers of package core to core.WithObserver", v)
 	}
 	return nil
+}
+
+// addThose adds the observers of a lock client that observe rules, too.
+func (o *observers) addThose(values []any) {
+	for _, v := range values {
+		_ = o.add(v) //nolint:errcheck // the others observe locks only
+	}
 }
 
 func (o *observers) len() int {

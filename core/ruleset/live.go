@@ -3,6 +3,8 @@ package ruleset
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,12 +40,11 @@ type ReloadObserver interface {
 // [Rekeyed]), or when a subscriber cannot work with it. What is refused is not tried
 // again until the content changes or [Live.Reload] is called.
 type Live struct {
-	path      string // as given, for messages
-	file      string // the same from the root
-	opts      []Option
-	observers []ReloadObserver
-	panics    notify.Panics // of observers
-	current   atomic.Pointer[Set]
+	path    string // as given, for messages
+	file    string // the same from the root
+	opts    []Option
+	panics  notify.Panics // of observers
+	current atomic.Pointer[Set]
 
 	calls       sync.Mutex    // held while subscribers are called, so that calls never overlap
 	subscribers []*subscriber // guarded by calls: in the order in which they came
@@ -52,10 +53,12 @@ type Live struct {
 	stopping sync.Once
 	watching sync.WaitGroup
 
-	turn    sync.Mutex // one attempt after the other; readers of current never need it
-	closed  bool       // guarded by turn
-	last    content    // guarded by turn: what was attempted last
-	alarmed bool       // guarded by turn: a refusal was logged, and not its end
+	turn      sync.Mutex       // one attempt after the other; readers of current never need it
+	observers []ReloadObserver // guarded by turn
+	inForce   Reload           // guarded by turn: the attempt that took current into force
+	closed    bool             // guarded by turn
+	last      content          // guarded by turn: what was attempted last
+	alarmed   bool             // guarded by turn: a refusal was logged, and not its end
 }
 
 var _ Provider = (*Live)(nil)
@@ -76,6 +79,20 @@ func Open(path string, opts ...Option) (*Live, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// Observe adds an observer beside those of [WithReloadObserver], and notifies it of the content
+// in force. One that is there already is not added again. Adapters call it with the observers of
+// their lock client. It waits for a reload that is going on: do not call it from an observer or
+// a subscriber.
+func (l *Live) Observe(o ReloadObserver) {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	if reflect.TypeOf(o).Comparable() && slices.Contains(l.observers, o) {
+		return
+	}
+	l.observers = append(l.observers, o)
+	notify.Each(&l.panics, []ReloadObserver{o}, func(o ReloadObserver) { o.ObserveReload(l.inForce) })
 }
 
 // Current is the set in force. It neither waits nor allocates.
@@ -113,6 +130,9 @@ func (l *Live) attempt(c content) error {
 		err = l.replace(next)
 	}
 	r := Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Old: old, Err: err}
+	if err == nil {
+		l.inForce = r
+	}
 	l.logApplied(r)
 	notify.Each(&l.panics, l.observers, func(o ReloadObserver) { o.ObserveReload(r) })
 	return err
