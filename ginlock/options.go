@@ -131,6 +131,7 @@ func WithTokenHeader() Option {
 // WithObserver adds observers: values that implement one or more of the observer
 // interfaces of package aspect. May be given several times; the order is kept. A
 // value that implements none is an error.
+// Observers of the lock client ([core.WithObserver]) are notified without it, and each once.
 func WithObserver(values ...any) Option {
 	return func(c *config) error {
 		c.aspect = append(c.aspect, aspect.WithObserver(values...))

@@ -19,6 +19,8 @@ type site struct {
 type declared struct {
 	*rule
 
+	info  aspect.RuleInfo
+	new   bool // its series have not begun
 	state string
 	wait  time.Duration // 0: none, or no end
 	lease time.Duration // 0: renewed
@@ -26,7 +28,7 @@ type declared struct {
 
 // remember notes a rule; one that is announced again replaces itself.
 func (t *Telemetry) remember(r *aspect.RuleInfo, computed *rule) {
-	d := declared{rule: computed, state: stateEnabled, wait: max(r.WaitTime, 0), lease: r.LeaseTime}
+	d := declared{rule: computed, info: *r, new: true, state: stateEnabled, wait: max(r.WaitTime, 0), lease: r.LeaseTime}
 	switch {
 	case r.Disabled:
 		d.state = stateDisabled

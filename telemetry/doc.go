@@ -5,7 +5,7 @@
 //	tel, err := telemetry.New(telemetry.WithLogger(slog.Default()))
 //	locks, err := core.New(rdb, core.WithObserver(tel))
 //	defer tel.Watch(locks)()
-//	guard, err := ginlock.New(locks, ginlock.WithObserver(tel)) // likewise grpclock, aspect
+//	guard, err := ginlock.New(locks) // has the observers of locks; likewise grpclock, aspect
 //
 // How to connect Prometheus, OTLP, otelgin and otelgrpc, in ten lines each, is in
 // examples/wiring; a Grafana dashboard, Prometheus alerts and their runbooks are in
@@ -20,9 +20,10 @@
 //     what [core.Label] says; acquisitions without one are rule "none", and after
 //     [DefaultMaxRules] different rules (see [WithMaxRules]) the others are rule
 //     "other".
-//   - Known rules exist at zero: the counters of a rule have their series as soon as
-//     the rule was compiled or first used; that of dry runs, of a rule that is one.
-//     Histograms begin with their first value.
+//   - Known rules exist at zero: the counters of a rule have their series from the first
+//     collection after the rule was compiled or first used, also when the program sets its meter
+//     provider later. A cause that a rule cannot have has no series; those of callers that leave
+//     (canceled, deadline) begin with the first one, and histograms with their first value.
 //   - A span shows a hash of the key ([KeyHash]); the key itself only with
 //     [WithRawKeys]. The same holds for logs.
 //   - A lock that is taken marks no span as an error. A backend failure, a loss, a
@@ -111,6 +112,7 @@
 //	distributed_lock.longest_hold           gauge          s           client.id                 how long the oldest hold has lasted
 //	distributed_lock.renewals               counter        {renewal}   rule kind outcome         lease renewals: renewed, late, failed
 //	distributed_lock.lost                   counter        {hold}      rule kind                 holds that ended under their holder
+//	distributed_lock.leaks                  counter        {hold}      rule kind                 holds that were never released, found when they were garbage-collected
 //	distributed_lock.release.failures       counter        {failure}   rule kind                 releases that Redis did not confirm
 //	distributed_lock.failures               counter        {failure}   rule kind cause strategy  locks not acquired or not kept, and what answered
 //	distributed_lock.unlocked               counter        {call}      rule kind reason          handlers run without their lock: proceed, disabled, dry_run, when
@@ -142,6 +144,7 @@
 //	distributed_lock.longest_hold           distributed_lock_longest_hold_seconds
 //	distributed_lock.renewals               distributed_lock_renewals_total
 //	distributed_lock.lost                   distributed_lock_lost_total
+//	distributed_lock.leaks                  distributed_lock_leaks_total
 //	distributed_lock.release.failures       distributed_lock_release_failures_total
 //	distributed_lock.failures               distributed_lock_failures_total
 //	distributed_lock.unlocked               distributed_lock_unlocked_total

@@ -41,7 +41,8 @@ func (t *Telemetry) register(m metric.Meter) (metric.Registration, error) {
 	return m.RegisterCallback(t.collect, t.inst.observables()...)
 }
 
-func (t *Telemetry) collect(_ context.Context, o metric.Observer) error {
+func (t *Telemetry) collect(ctx context.Context, o metric.Observer) error {
+	t.beginSeries(ctx)
 	for _, r := range t.rules.all() {
 		o.ObserveInt64(t.inst.waiters, r.waiting.Load(), r.observe...)
 		o.ObserveInt64(t.inst.held, r.held.Load(), r.observe...)

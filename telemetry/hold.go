@@ -178,6 +178,7 @@ func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 func (t *Telemetry) ObserveLeak(ctx context.Context, l core.Leak) {
 	rule := t.rule(l.Label, l.Kind)
 	rule.endHold(&l.HoldInfo)
+	t.inst.leaks.Add(ctx, 1, rule.labels.add...)
 	t.recordHold(ctx, rule, time.Since(l.Acquired), outcomeLeaked)
 	if s := t.spanOf(ctx, spanHold, &l.Acquisition); s != nil {
 		s.fail(outcomeLeaked, "never released")

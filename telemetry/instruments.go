@@ -16,6 +16,7 @@ type instruments struct {
 
 	renewals        metric.Int64Counter
 	lost            metric.Int64Counter
+	leaks           metric.Int64Counter
 	releaseFailures metric.Int64Counter
 	failures        metric.Int64Counter
 	unlocked        metric.Int64Counter

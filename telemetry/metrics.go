@@ -71,6 +71,7 @@ func (i *instruments) table() []definition {
 		{&i.longestHold, "distributed_lock.longest_hold", seconds, "client.id", "how long the oldest hold has lasted", nil},
 		{&i.renewals, "distributed_lock.renewals", "{renewal}", outcomeLabels, "lease renewals: renewed, late, failed", nil},
 		{&i.lost, "distributed_lock.lost", "{hold}", ruleLabels, "holds that ended under their holder", nil},
+		{&i.leaks, "distributed_lock.leaks", "{hold}", ruleLabels, "holds that were never released, found when they were garbage-collected", nil},
 		{&i.releaseFailures, "distributed_lock.release.failures", "{failure}", ruleLabels, "releases that Redis did not confirm", nil},
 		{&i.failures, "distributed_lock.failures", "{failure}", ruleLabels + " cause strategy", "locks not acquired or not kept, and what answered", nil},
 		{&i.unlocked, "distributed_lock.unlocked", "{call}", ruleLabels + " reason", "handlers run without their lock: proceed, disabled, dry_run, when", nil},

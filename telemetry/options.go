@@ -78,7 +78,7 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 // WithLogger sets where losses, leaks, release failures, backend failures and long
 // waits are logged, rate-limited. Default: nowhere, but for what makes all requests fail
 // or run unlocked, which goes to [slog.Default]: that Redis became unavailable and is
-// available again, and that a rule file was refused or takes locks away. Records are given the context of
+// available again, that a rule file was refused or takes locks away, and warnings about rules. Records are given the context of
 // the request, so a handler that knows OpenTelemetry adds the trace.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) error {
@@ -103,7 +103,9 @@ func WithLongWait(d time.Duration) Option {
 }
 
 // WithMaxRules sets how many different rules have series of their own; the others
-// are counted as rule "other". At least 1. Default: [DefaultMaxRules].
+// are counted as rule "other". At least 1. Default: [DefaultMaxRules]. With more than 250 rules
+// give the meter provider sdkmetric.WithCardinalityLimit(8 × rules): by default the SDK folds the series
+// of an instrument beyond 2,000 into one without a rule.
 func WithMaxRules(n int) Option {
 	return func(c *config) error {
 		if n < 1 {

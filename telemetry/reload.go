@@ -71,10 +71,10 @@ func (t *Telemetry) logApplied(ctx context.Context, r ruleset.Reload) {
 	out.LogAttrs(ctx, level, text, attrs...)
 }
 
-// ObserveWarning logs what a rule file makes a warning.
+// ObserveWarning logs a warning about rules. Without [WithLogger] it goes to [slog.Default].
 func (t *Telemetry) ObserveWarning(p *ruleset.Problem) {
 	ctx := context.Background() //nolint:forbidigo // rules are checked in no request
-	t.log.out.LogAttrs(ctx, slog.LevelWarn, "warning about lock rules", ruleset.LogAttrs(p)...)
+	t.alarm().LogAttrs(ctx, slog.LevelWarn, "warning about lock rules", ruleset.LogAttrs(p)...)
 }
 
 func (t *Telemetry) collectReloads(o metric.Observer) {

@@ -22,6 +22,7 @@ type ruleID struct {
 type rule struct {
 	ruleID
 
+	begun     atomic.Bool // its series have
 	waiting   atomic.Int64
 	held      atomic.Int64
 	debounced atomic.Bool // a busy lock is a debounced call
@@ -62,10 +63,20 @@ func (t *Telemetry) rule(name string, kind core.Kind) *rule {
 	return t.newRule(ruleID{name: valid(name), kind: kind})
 }
 
+// sdkRules is how many rules an SDK has room for by default: 2,000 series of an instrument, and 8
+// outcomes of a rule.
+const sdkRules = 250
+
 // newRule admits a rule while there is room. The others share one entry and get none
 // of their own: their number is not bounded.
 func (t *Telemetry) newRule(id ruleID) *rule {
 	other := ruleID{name: ruleOther, kind: id.kind}
+	if len(t.rules.all()) == sdkRules {
+		t.crowded.Do(func() {
+			t.alarm().Warn("many lock rules: by default an SDK folds the series of an instrument beyond 2,000 into one: " +
+				"give the meter provider WithCardinalityLimit, or telemetry.New WithMaxRules(250)")
+		})
+	}
 	if len(t.rules.all()) >= t.maxRules {
 		if r, ok := t.rules.get(other); ok {
 			return r
@@ -87,7 +98,6 @@ func (t *Telemetry) compute(id ruleID) *rule {
 	for _, o := range outcomes() {
 		r.outcome(o)
 	}
-	t.countFromZero(r)
 	return r
 }
 
@@ -99,15 +109,37 @@ func outcomes() []string {
 	}
 }
 
-// countFromZero makes the series of a rule exist before anything is counted.
-func (t *Telemetry) countFromZero(r *rule) {
-	ctx := context.Background() //nolint:forbidigo // no request is being served
-	t.inst.lost.Add(ctx, 0, r.labels.add...)
-	t.inst.releaseFailures.Add(ctx, 0, r.labels.add...)
-	t.inst.handoffs.Add(ctx, 0, r.labels.add...)
-	for _, o := range []string{outcomeRenewed, outcomeLate, outcomeFailed} {
-		t.inst.renewals.Add(ctx, 0, r.outcome(o).add...)
+// beginSeries makes the series of rules exist before anything is counted. It does so at a
+// collection, because what is added before the program has set its meter provider is dropped.
+func (t *Telemetry) beginSeries(ctx context.Context) {
+	for _, r := range t.rules.all() {
+		if r.begun.Swap(true) {
+			continue
+		}
+		for _, counter := range []metric.Int64Counter{t.inst.lost, t.inst.leaks, t.inst.releaseFailures, t.inst.handoffs} {
+			counter.Add(ctx, 0, r.labels.add...)
+		}
+		for _, o := range []string{outcomeRenewed, outcomeLate, outcomeFailed} {
+			t.inst.renewals.Add(ctx, 0, r.outcome(o).add...)
+		}
 	}
+	for _, d := range t.newSites() {
+		t.countFailuresFromZero(ctx, d.rule, &d.info)
+	}
+}
+
+// newSites returns the declared rules whose series have not begun, once.
+func (t *Telemetry) newSites() (list []declared) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for at, d := range t.sites {
+		if d.new {
+			list = append(list, d)
+			d.new = false
+			t.sites[at] = d
+		}
+	}
+	return list
 }
 
 // outcome is the label set of an outcome.

@@ -14,30 +14,53 @@ func (t *Telemetry) subject(s aspect.Subject) *rule {
 	return t.rule(s.Rule, core.Kind(s.Kind))
 }
 
-// ObserveRule makes the series of a rule exist.
+// ObserveRule notes a rule that comes into force, or goes. Its series begin at zero with the next
+// collection.
 func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
 	if r.Retracted {
 		t.forget(&r)
 		return
 	}
-	ctx := context.Background() //nolint:forbidigo // rules are compiled at start-up, in no request
 	rule := t.subject(r.Subject)
-	t.remember(&r, rule)
 	rule.debounced.Store(r.Debounce > 0)
-	for _, c := range failpolicy.Causes() {
+	t.remember(&r, rule)
+}
+
+// countFailuresFromZero makes the series of the failures and of the unlocked runs that a rule can have.
+// Those of callers that leave begin with the first one.
+func (t *Telemetry) countFailuresFromZero(ctx context.Context, rule *rule, r *aspect.RuleInfo) {
+	causes := causesOf(r)
+	for _, c := range causes {
 		t.inst.failures.Add(ctx, 0, rule.failure(answer(&r.Policy, c)).add...)
 	}
-	for _, u := range []aspect.Unlocked{
-		aspect.UnlockedProceed, aspect.UnlockedDisabled, aspect.UnlockedDryRun, aspect.UnlockedWhen,
-	} {
-		t.inst.unlocked.Add(ctx, 0, rule.reason(string(u)).add...)
+	reasons := []aspect.Unlocked{aspect.UnlockedDisabled} // by the kill switch, too
+	if r.Policy.Uses(failpolicy.Proceed) {
+		reasons = append(reasons, aspect.UnlockedProceed)
 	}
 	if r.DryRun {
+		reasons = append(reasons, aspect.UnlockedDryRun)
 		t.countDryRun(ctx, 0, rule, "")
-		for _, c := range failpolicy.Causes() {
+		for _, c := range causes {
 			t.countDryRun(ctx, 0, rule, c)
 		}
 	}
+	for _, u := range reasons {
+		t.inst.unlocked.Add(ctx, 0, rule.reason(string(u)).add...)
+	}
+}
+
+// causesOf are the causes that a rule can have, without those of a caller that leaves.
+func causesOf(r *aspect.RuleInfo) []failpolicy.Cause {
+	causes := []failpolicy.Cause{failpolicy.Backend, failpolicy.Key, failpolicy.Lost}
+	if r.Debounce > 0 {
+		causes = append(causes, failpolicy.Debounced)
+	} else {
+		causes = append(causes, failpolicy.Busy)
+	}
+	if r.WaitTime != 0 {
+		causes = append(causes, failpolicy.Overload)
+	}
+	return causes
 }
 
 func answer(p *failpolicy.Policy, c failpolicy.Cause) failure {

@@ -3,14 +3,21 @@ package telemetry_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/telemetry"
 )
 
 type order struct{ ID string }
@@ -42,24 +49,88 @@ func TestKnownRulesExistAtZero(t *testing.T) {
 	locks, _ := newLocks(t, h)
 	wrap(t, h, locks, ruleset.Rule{OnBackend: failpolicy.Proceed})
 
-	for _, metric := range []string{"lost", "release.failures", "handoffs", "waiters", "held"} {
+	for _, metric := range []string{"lost", "leaks", "release.failures", "handoffs", "waiters", "held"} {
 		h.want(t, 0, "distributed_lock."+metric, "rule", "pay", "kind", "reentrant")
 	}
 	for _, outcome := range []string{"renewed", "late", "failed"} {
 		h.want(t, 0, "distributed_lock.renewals", "rule", "pay", "kind", "reentrant", "outcome", outcome)
 	}
 	for cause, strategy := range map[string]string{
-		"busy": "error", "debounced": "error", "backend": "proceed", "key": "error", "overload": "error",
-		"lost": "none", "canceled": "none", "deadline": "none",
+		"busy": "error", "backend": "proceed", "key": "error", "overload": "error", "lost": "none",
 	} {
 		h.want(t, 0, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", cause, "strategy", strategy)
 	}
-	for _, reason := range []string{"proceed", "disabled", "dry_run", "when"} {
+	if n := len(seriesOf(h.collect(t)["distributed_lock.failures"])); n != 5 {
+		t.Errorf("%d series of failures: causes that the rule cannot have, and callers that leave, have none", n)
+	}
+	for _, reason := range []string{"proceed", "disabled"} {
 		h.want(t, 0, "distributed_lock.unlocked", "rule", "pay", "kind", "reentrant", "reason", reason)
 	}
 	h.want(t, 1, "distributed_lock.rules", "state", "enabled")
 	h.want(t, 0, "distributed_lock.rules", "state", "disabled")
 	h.want(t, 0, "distributed_lock.rules", "state", "dry_run")
+}
+
+func TestObserveRule_CausesThatItCanHave(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct {
+		rule   ruleset.Rule
+		causes []string
+	}{
+		"does not wait": {ruleset.Rule{WaitTime: ruleset.NoWait}, []string{"backend", "busy", "key", "lost"}},
+		"debounce":      {ruleset.Rule{Debounce: time.Minute}, []string{"backend", "debounced", "key", "lost"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			locks, _ := newLocks(t, h)
+			wrap(t, h, locks, want.rule)
+			var got []string
+			for _, point := range h.collect(t)["distributed_lock.failures"].Data.(metricdata.Sum[int64]).DataPoints {
+				cause, _ := point.Attributes.Value("distributed_lock.cause")
+				got = append(got, cause.AsString())
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want.causes) {
+				t.Errorf("got %q, want %q", got, want.causes)
+			}
+		})
+	}
+}
+
+// Rules that are compiled before the program sets its meter provider begin at zero, too: an alert
+// would miss their first loss. It sets the global provider, and is not parallel.
+func TestMeterProvider_SetLate(t *testing.T) {
+	before := otel.GetMeterProvider()
+	t.Cleanup(func() { otel.SetMeterProvider(before) })
+	tel, err := telemetry.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &harness{Telemetry: tel, reader: sdkmetric.NewManualReader()}
+	locks, _ := newLocks(t, h)
+	wrap(t, h, locks, ruleset.Rule{})
+	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(h.reader)))
+	h.want(t, 0, "distributed_lock.lost", "rule", "pay", "kind", "reentrant")
+	h.want(t, 0, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", "backend", "strategy", "error")
+}
+
+// By default an SDK folds the series of an instrument beyond 2,000.
+func TestObserveRule_300RulesFit(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	for i := range 300 {
+		h.ObserveRule(aspect.RuleInfo{Subject: aspect.Subject{Rule: fmt.Sprintf("rule-%d", i), Kind: ruleset.Reentrant}, WaitTime: time.Second})
+	}
+	for name, m := range h.collect(t) {
+		if strings.Contains(fmt.Sprint(m.Data), "otel.metric.overflow") {
+			t.Errorf("%s overflows", name)
+		}
+	}
+	h.want(t, 0, "distributed_lock.failures", "rule", "rule-299", "kind", "reentrant", "cause", "backend", "strategy", "error")
+	if records := h.logs.records(t); len(records) != 1 || !strings.Contains(fmt.Sprint(records[0]["msg"]), "many lock rules") {
+		t.Errorf("logged %v, want a warning of many rules", records)
+	}
 }
 
 // A rule in dry run counts from zero too: an alert on it must not miss the first call. Others, of
@@ -70,7 +141,7 @@ func TestKnownDryRunsExistAtZero(t *testing.T) {
 		h := newHarness(t)
 		locks, _ := newLocks(t, h)
 		wrap(t, h, locks, ruleset.Rule{DryRun: dry})
-		outcomes := []string{"acquired", "busy", "debounced", "backend", "key", "overload", "lost", "canceled", "deadline"}
+		outcomes := []string{"acquired", "busy", "backend", "key", "overload", "lost"}
 		if n := len(seriesOf(h.collect(t)["distributed_lock.dry_runs"])); n != map[bool]int{true: len(outcomes)}[dry] {
 			t.Errorf("dry run %t: %d series", dry, n)
 		}
@@ -118,7 +189,11 @@ func TestFailuresByCauseAndStrategy(t *testing.T) {
 			}
 			h.want(t, 1, "distributed_lock.failures", "rule", "pay", "kind", "reentrant", "cause", test.cause, "strategy", test.strategy)
 			h.want(t, 1, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", test.outcome)
-			h.want(t, test.unlocked, "distributed_lock.unlocked", "rule", "pay", "kind", "reentrant", "reason", "proceed")
+			if test.unlocked > 0 {
+				h.want(t, test.unlocked, "distributed_lock.unlocked", "rule", "pay", "kind", "reentrant", "reason", "proceed")
+			} else if n := len(seriesOf(h.collect(t)["distributed_lock.unlocked"])); n != 1 {
+				t.Errorf("%d series of unlocked runs, want disabled only", n)
+			}
 		})
 	}
 }

@@ -20,9 +20,8 @@ import (
 )
 
 // Telemetry implements observers of packages core and aspect. Make it with [New],
-// one per process, and give the same one to core.WithObserver, to the WithObserver of
-// each adapter and to ruleset.WithReloadObserver: core tells it of locks, the adapters
-// of rules, and a rule file of its reloads. It is safe for concurrent use and owns no goroutine.
+// one per process, and give it to core.WithObserver: core notifies it of locks, and the adapters
+// of that lock client notify it of rules and of the reloads of their rule files. It is safe for concurrent use and owns no goroutine.
 type Telemetry struct {
 	tracer   trace.Tracer // nil for no spans
 	inst     *instruments
@@ -35,6 +34,8 @@ type Telemetry struct {
 
 	rules table[ruleID, *rule]
 	attrs attrPool
+
+	crowded sync.Once // the warning of more than sdkRules
 
 	hashes   *hashes
 	blockers *blockers

@@ -2,11 +2,16 @@ package aspect_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/redistest"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
@@ -45,6 +50,57 @@ func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
 		want(t, "unlocked", len(obs.unlocked), 1)
 		want(t, "release failures", len(obs.releases), 1)
 	})
+}
+
+// lockRecord observes locks, rules and reloads.
+type lockRecord struct {
+	record
+	reloads []ruleset.Reload
+}
+
+func (*lockRecord) ObserveAcquireEnd(context.Context, core.AcquireResult) {}
+func (r *lockRecord) ObserveReload(reload ruleset.Reload)                 { r.reloads = append(r.reloads, reload) }
+
+func TestObservers_OfTheLockClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		obs := &lockRecord{}
+		b := newBench(t, core.WithObserver(obs))
+		a := mustAspect(t, b.locks, aspect.WithObserver(obs)) // given twice, notified once
+		p := mustCompile(t, a, pay())
+		p.Run(t.Context(), &call{in: order{ID: "42"}})
+		want(t, "rules", len(obs.rules), 1)
+		want(t, "decisions", len(obs.decisions), 1)
+	})
+}
+
+func TestObservers_OfTheLockClient_Reloads(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "locks.yaml")
+	if err := os.WriteFile(file, []byte("rules:\n  - func: pay\n    key: \"a:#{in.ID}\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	live, err := ruleset.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = live.Close() })
+	obs := &lockRecord{}
+	locks, err := core.New(redistest.New(t).Client(), core.WithObserver(obs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(t.Context()) })
+	for range 2 {
+		mustAspect(t, locks, aspect.WithSet(live))
+	}
+	if len(obs.reloads) != 1 || obs.reloads[0].Set != live.Current() {
+		t.Errorf("got %v, want the content in force, once", obs.reloads)
+	}
+	if err := live.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, "reloads", len(obs.reloads), 2)
 }
 
 func TestObservers_AreToldHowLongTheCallWaited(t *testing.T) {

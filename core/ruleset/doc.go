@@ -75,7 +75,7 @@
 // changes, by an editor or as a Kubernetes ConfigMap; [Load] reads a text. Adapters take
 // what they give:
 //
-//	rules, err := ruleset.Watch("locks.yaml", ruleset.WithReloadObserver(tel))
+//	rules, err := ruleset.Watch("locks.yaml") // adapters notify the observers of their lock client
 //	if err != nil {
 //		return err // every problem, each with its line and what to write instead
 //	}

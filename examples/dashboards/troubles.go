@@ -20,6 +20,11 @@ type trouble struct {
 func (d *demo) troubles() []trouble {
 	return []trouble{
 		{"a lock is lost: somebody deletes its key", d.shop.LoseLock, nil},
+		{"a Hold is never released", d.shop.Leak, nil},
+		{
+			"the holder of the export hangs",
+			func(ctx context.Context) error { return d.shop.Hang(ctx, between) }, nil,
+		},
 		{"a deadlock: two transfers in opposite directions", func(ctx context.Context) error { d.shop.Deadlock(ctx); return nil }, nil},
 		{
 			"a new rule file, which one pod refuses",

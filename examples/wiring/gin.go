@@ -8,12 +8,11 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/ginlock"
-	"github.com/interlock-go/interlock/telemetry"
 )
 
 // Gin has the span of the request outside of those of the lock.
-func Gin(locks *core.Client, tel *telemetry.Telemetry, traces trace.TracerProvider) (*gin.Engine, *ginlock.Guard, error) {
-	guard, err := ginlock.New(locks, ginlock.WithObserver(tel))
+func Gin(locks *core.Client, traces trace.TracerProvider) (*gin.Engine, *ginlock.Guard, error) {
+	guard, err := ginlock.New(locks)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,12 +9,11 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock"
-	"github.com/interlock-go/interlock/telemetry"
 )
 
 // GRPC has the span of the call, which a stats handler makes, outside of those of the lock.
-func GRPC(locks *core.Client, tel *telemetry.Telemetry, traces trace.TracerProvider, rules ...ruleset.Rule) (*grpc.Server, *grpclock.Guard, error) {
-	guard, err := grpclock.New(locks, grpclock.WithObserver(tel), grpclock.WithRules(rules...))
+func GRPC(locks *core.Client, traces trace.TracerProvider, rules ...ruleset.Rule) (*grpc.Server, *grpclock.Guard, error) {
+	guard, err := grpclock.New(locks, grpclock.WithRules(rules...))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -81,7 +81,8 @@ func WithStreamFallback(name string, handler connect.StreamingHandlerFunc) Optio
 }
 
 // WithObserver adds observers: values that implement one or more of the observer
-// interfaces of core/aspect, and not none.
+// interfaces of core/aspect. A value that implements none is an error.
+// Observers of the lock client ([core.WithObserver]) are notified without it, and each once.
 func WithObserver(values ...any) Option {
 	return func(c *methodrules.Config) error { return c.Observer(values...) }
 }

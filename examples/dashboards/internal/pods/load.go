@@ -74,6 +74,7 @@ func (s *Shop) crowds() []crowd {
 		{1, 500 * time.Millisecond, func(ctx context.Context, pod, _ int) {
 			s.client.post(ctx, s.pods[pod].webAddr, "/items/"+cellar(pod)+"/count", "{}")
 		}},
+		{1, 500 * time.Millisecond, web("/exports")},
 		{1, 100 * time.Millisecond, func(ctx context.Context, pod, _ int) {
 			s.client.post(ctx, s.pods[pod].webAddr, fmt.Sprintf("/reports/%d", pod), "{}")
 		}},

@@ -119,7 +119,7 @@ func (p *pod) connect(*slog.Logger) (err error) {
 }
 
 func (p *pod) load(*slog.Logger) (err error) {
-	p.rules, err = ruleset.Watch(p.ruleFile, ruleset.WithReloadObserver(p.observer))
+	p.rules, err = ruleset.Watch(p.ruleFile)
 	if err == nil {
 		p.later(func() { _ = p.rules.Close() })
 	}

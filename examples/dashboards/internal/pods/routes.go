@@ -19,7 +19,7 @@ import (
 
 // routes are the HTTP side of the shop, what Prometheus scrapes, and the live page.
 func (p *pod) routes(*slog.Logger) error {
-	guard, err := ginlock.New(p.locks, ginlock.WithObserver(p.observer), ginlock.WithObserver(p.page))
+	guard, err := ginlock.New(p.locks)
 	if err != nil {
 		return err
 	}
@@ -31,6 +31,7 @@ func (p *pod) routes(*slog.Logger) error {
 		guard.Middleware(p.rules))
 	shop.POST("/items/:item/buy", takes(sale))
 	shop.POST("/items/:item/count", takes(counting))
+	shop.POST("/exports", takes(sale))
 	shop.POST("/reports/:day", takes(1860*time.Millisecond))
 	shop.POST("/coupons/:code", takes(100*time.Millisecond))
 	shop.POST("/transfers/:from/:to", p.transfer)
@@ -76,7 +77,7 @@ func (p *pod) transfer(c *gin.Context) {
 
 // methods are the gRPC side of the shop.
 func (p *pod) methods(*slog.Logger) error {
-	guard, err := grpclock.New(p.locks, grpclock.WithSet(p.rules), grpclock.WithObserver(p.observer), grpclock.WithObserver(p.page))
+	guard, err := grpclock.New(p.locks, grpclock.WithSet(p.rules))
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,12 @@ package pods
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
 )
 
 // LoseLock deletes the key of a lock that is held, as a careless operator would, without a
@@ -22,6 +26,22 @@ func (s *Shop) LoseLock(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// Hang takes the lock of the export for somebody who does nothing with it.
+func (s *Shop) Hang(ctx context.Context, d time.Duration) error {
+	pipe := s.admin.TxPipeline()
+	pipe.HSetNX(ctx, Prefix+"export", "00000000-0000-4000-8000-000000000000:1", 1)
+	pipe.PExpire(ctx, Prefix+"export", d)
+	_, err := pipe.Exec(ctx)
+	return err
+}
+
+// Leak loses the Hold of a lock, as code does that forgets to release it.
+func (s *Shop) Leak(ctx context.Context) error {
+	_, _, err := s.pods[0].locks.Lock("forgotten").Acquire(ctx, core.Label("count"))
+	runtime.GC()
+	return err
 }
 
 // Deadlock makes two transfers in opposite directions, in the same pod, and waits for both.
