@@ -90,7 +90,7 @@ func TestRunbooksLook(t *testing.T) {
 	}
 	t.Cleanup(server.Close)
 	const key = "example-shop:stock:teapot"
-	_, hold, err := newLocks(t, server).Lock(key).Acquire(t.Context(), core.LeaseTime(time.Minute))
+	_, hold, err := newLocks(t, server).Lock(key).Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
