@@ -122,7 +122,7 @@ func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport,
 	found, err := c.Wire(ctx)
 	p.add(PreflightCheck{Name: "answer", Err: err})
 	if err != nil {
-		return p.report, nil //nolint:nilerr // it is in the report
+		return p.report, nil
 	}
 	for _, warning := range found.Warnings {
 		p.add(PreflightCheck{Name: "channels", Err: errors.New(warning)}) //nolint:err113 // a text for people

@@ -81,7 +81,7 @@ func (p *probe) apart() *Client {
 	cfg := p.of.cfg
 	cfg.watchdog = min(cfg.watchdog, preflightLease)
 	cfg.observers = observers{}
-	_ = cfg.observers.add(p)
+	_ = cfg.observers.add(p) //nolint:errcheck // it implements some
 	c := newClient(cfg)
 	c.borrowed = true
 	c.furnish(p.of.store)
@@ -129,7 +129,7 @@ func (p *probe) tryKind(ctx context.Context) {
 		do   func() error
 	}{
 		{"acquire", true, func() (err error) {
-			held, end, err = p.take(ctx, p.one, WaitTime(p.patience))
+			held, end, err = p.take(ctx, p.one, WaitTime(p.patience)) //nolint:fatcontext // the steps after it need it
 			return err
 		}},
 		{"keep another client out", true, func() error {
@@ -279,11 +279,11 @@ func (p *probe) await(ctx context.Context, messages *redisstore.Subscriptions, k
 
 // awaitRenewal waits until the lease was renewed once.
 func (p *probe) awaitRenewal(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, preflightLease, errNotRenewed)
+	defer cancel()
 	select {
 	case err := <-p.renewed:
 		return err
-	case <-time.After(preflightLease):
-		return errNotRenewed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -311,7 +311,7 @@ func (p *probe) trySeveral(ctx context.Context, names []string) {
 		return
 	}
 	select {
-	case <-p.renewed: // of the single key
+	case <-p.renewed: //nolint:errcheck // of the single key
 	default:
 	}
 	if p.try("renew several keys", func() error { return p.awaitRenewal(ctx) }) {

@@ -100,7 +100,7 @@ func TestObserveRule_CausesThatItCanHave(t *testing.T) {
 
 // Rules that are compiled before the program sets its meter provider begin at zero, too: an alert
 // would miss their first loss. It sets the global provider, and is not parallel.
-func TestMeterProvider_SetLate(t *testing.T) {
+func TestMeterProvider_SetLate(t *testing.T) { //nolint:paralleltest // see above
 	before := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(before) })
 	tel, err := telemetry.New()
