@@ -203,7 +203,9 @@ const defaultsFile = `name: "defaults.proto" package: "defaults"
 
 func TestMessage_Defaults(t *testing.T) {
 	t.Parallel()
-	for name, syntax := range map[string]string{"proto2": ``, "edition 2023": ` syntax: "editions" edition: EDITION_2023`} {
+	for name, syntax := range map[string]string{
+		"proto2": ``, "edition 2023": ` options { features { enum_type: CLOSED } } syntax: "editions" edition: EDITION_2023`,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := described(t, defaultsFile+syntax)
