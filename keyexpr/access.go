@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // mode says how a reference treats a value that is not there.
@@ -280,7 +281,7 @@ func (a *access) items(env Env) (any, *EvalError) {
 // entryValue reads one value of an entry. A count of zero says that it is not there.
 func (a *access) entryValue(env Env) (text string, count int, failure *EvalError) {
 	index := a.item.index
-	text, count, err := env.Item(a.slot, a.item.key, max(index, 0))
+	text, count, err := a.item.read(a, env, max(index, 0))
 	switch {
 	case err != nil:
 		return "", 0, a.internal(err)
@@ -292,13 +293,21 @@ func (a *access) entryValue(env Env) (text string, count int, failure *EvalError
 	return text, count, nil
 }
 
+func (i *item) read(a *access, env Env, index int) (text string, count int, err error) {
+	text, count, err = env.Item(a.slot, i.key, index)
+	if a.variable.Type.keyed.isCaseless(i.key) {
+		text = strings.ToLower(text)
+	}
+	return text, count, err
+}
+
 func (a *access) all(env Env, count int) (any, *EvalError) {
 	if count > maxCollection {
 		return nil, a.tooMany(maxCollection)
 	}
 	list := make([]any, 0, count)
 	for i := range count {
-		text, _, err := env.Item(a.slot, a.item.key, i)
+		text, _, err := a.item.read(a, env, i)
 		if err != nil {
 			return nil, a.internal(err)
 		}

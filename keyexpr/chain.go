@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -171,6 +172,9 @@ func (r *resolver) entry(c *chain, at ast.Node, name string) *chain {
 	}
 	c.item = &item{key: key, index: oneValue}
 	c.typ = StringType()
+	if c.keyed.isCaseless(key) {
+		c.typ = TextType("a text in lower case", func(text string) (string, bool) { return strings.ToLower(text), true })
+	}
 	c.text += selector(name)
 	return c
 }

@@ -247,7 +247,11 @@ func (b *builder) ends() {
 	first, last := pieces[0].literal, pieces[len(pieces)-1].literal
 	trimmed := strings.TrimRight(source, " ")
 	if strings.HasPrefix(source, " ") || strings.HasPrefix(first, " ") {
-		b.add(at(source, 0, "the key begins with white space, which would be part of the lock's name", "it without that"))
+		what := "key"
+		if strings.HasPrefix(b.template.config.prefix, " ") {
+			what = "prefix"
+		}
+		b.add(at(source, 0, "the "+what+" begins with white space, which would be part of the lock's name", "it without that"))
 	}
 	if trimmed != source || strings.HasSuffix(last, " ") {
 		b.add(at(source, len(trimmed), "the key ends with white space, which would be part of the lock's name", "it without that"))

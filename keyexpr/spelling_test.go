@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/descriptorpb"
+
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
@@ -266,6 +268,33 @@ func TestCompile_WhiteSpaceAtTheEndsOfTheText(t *testing.T) {
 	for _, template := range []string{`nightly report`, `order #{path.orderId} of #{path.shop}`, `#{ path.orderId }`, `#{" a" == "b" ? "c" : "d"}`} {
 		if _, err := keyexpr.Compile(template, requestSchema(t), keyexpr.Prefix("shop: ")); err != nil {
 			t.Errorf("%q: %v", template, err)
+		}
+	}
+}
+
+// A field of a proto2 message is a pointer; the getter has the default of one that is nil.
+func TestArgument_DefaultsOfMessages(t *testing.T) {
+	t.Parallel()
+	type deploy struct{ Options *descriptorpb.FileOptions }
+	schema, err := keyexpr.Argument(reflect.TypeFor[deploy]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []deploy{{}, {&descriptorpb.FileOptions{}}, {&descriptorpb.FileOptions{CcEnableArenas: new(true)}}} {
+		for expression, want := range map[string]bool{`in.Options.CcEnableArenas`: true, `in.Options.OptimizeFor == 1`: true, `in.Options.Deprecated`: false, `in.Options.GoPackage == nil`: true, `in.Options.OptimizeFor == nil`: true} {
+			condition, err := keyexpr.CompileCondition(expression, schema)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := condition.Eval(keyexpr.Values{in}); err != nil || got != want {
+				t.Errorf("%s of %v: got %t, %v", expression, in, got, err)
+			}
+		}
+		if got, err := compileFor(t, `#{in.Options.CcEnableArenas}:#{in.Options.OptimizeFor ?? 7}`, schema).Key(keyexpr.Values{in}); err != nil || got != "true:1" {
+			t.Errorf("%v: got %q, %v", in, got, err)
+		}
+		if got, err := compileFor(t, `#{in.Options.GoPackage}`, schema).Key(keyexpr.Values{in}); err == nil {
+			t.Errorf("%v: got %q of a field without a default", in, got)
 		}
 	}
 }

@@ -170,4 +170,9 @@ type Keyed struct {
 	// one and name[:] all of them, and name alone is an error for a request that
 	// repeats it.
 	Repeatable bool
+	// Caseless is the canonical name of the entry whose case does not matter, such as the
+	// host. Its values are in lower case.
+	Caseless string
 }
+
+func (k *Keyed) isCaseless(name string) bool { return name != "" && name == k.Caseless }

@@ -82,7 +82,7 @@ func TestWrap_OneTextPerValue(t *testing.T) {
 					return fn(t.Context(), tc.second) // a stranger, because its context does not have the hold
 				})
 				_, err := fn(t.Context(), tc.first)
-				if refused, ok := errors.AsType[*aspect.RefusedError](err); !ok || runs != 1 {
+				if refused, ok := errors.AsType[*aspect.RefusedError](err); !ok || refused.Cause != failpolicy.Busy || runs != 1 {
 					t.Errorf("got %v, %v after %d runs, want that the second is refused", refused, err, runs)
 				}
 			})

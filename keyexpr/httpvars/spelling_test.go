@@ -80,3 +80,22 @@ func TestRequest_OneValueManySpellings(t *testing.T) {
 		wantReason(t, err, keyexpr.ReasonCharacter)
 	}
 }
+
+// The case of a host does not matter, so that clients cannot choose among several keys.
+func TestRequest_OneHostOneKey(t *testing.T) {
+	t.Parallel()
+	v := variables(t, httpvars.Config{})
+	for _, name := range []string{"shop.example:8080", "Shop.Example:8080"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		r.Host = name
+		for _, template := range []string{`#{header.Host}`, `#{header["host"]}`, `#{header[lower("HOST")]}`} {
+			if got, err := compile(t, v, template).Key(v.Request(r, &host{})); err != nil || got != "shop.example%3A8080" {
+				t.Errorf("%s of %s: got %q, %v", template, name, got, err)
+			}
+		}
+	}
+	_, err := keyexpr.CompileCondition(`header.Host in ["Shop.example"]`, v.Schema())
+	if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || problem.Suggestion != `"shop.example"` {
+		t.Errorf("got %v", err)
+	}
+}

@@ -76,7 +76,7 @@ func standard(c *Config, body keyexpr.Type) []keyexpr.Variable {
 		return keyexpr.KeyedType(k)
 	}
 	header := open
-	header.Noun, header.Canonical = "header", textproto.CanonicalMIMEHeaderKey
+	header.Noun, header.Canonical, header.Caseless = "header", textproto.CanonicalMIMEHeaderKey, "Host"
 	variables := [standardSlots]keyexpr.Variable{
 		slotPath:     {Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: c.PathParams, Open: c.AnyPathParam})},
 		slotQuery:    {Name: "query", Type: named("query parameter")},

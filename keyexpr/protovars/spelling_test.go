@@ -293,3 +293,18 @@ func TestMessage_UnsetEnumInACondition(t *testing.T) {
 		}
 	}
 }
+
+func TestCall_OneAuthorityOneKey(t *testing.T) {
+	t.Parallel()
+	v := kinds(t)[0].variables(t)
+	for _, name := range []string{"shop.example", "Shop.EXAMPLE"} {
+		h := &host{metadata: map[string][]string{":authority": {name}, "x-id": {"Ab"}}}
+		if got, err := compile(t, v, `#{metadata[":authority"]}/#{metadata["x-id"]}`).Key(v.Call(nil, h)); err != nil || got != "shop.example/Ab" {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
+	}
+	_, err := keyexpr.CompileCondition(`metadata[":authority"] == "Shop.example"`, v.Schema())
+	if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || problem.Suggestion != `"shop.example"` {
+		t.Errorf("got %v", err)
+	}
+}

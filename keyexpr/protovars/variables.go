@@ -29,7 +29,7 @@ type Variables struct {
 // New checks a config. Bad names, clashes with the standard variables and
 // unusable types are errors, all of them joined.
 func New(c Config) (*Variables, error) {
-	metadata := keyexpr.Keyed{Noun: "metadata key", Open: true, Repeatable: true, Canonical: strings.ToLower}
+	metadata := keyexpr.Keyed{Noun: "metadata key", Open: true, Repeatable: true, Canonical: strings.ToLower, Caseless: ":authority"}
 	variables := []keyexpr.Variable{
 		slotMetadata: {Name: "metadata", Type: keyexpr.KeyedType(metadata)},
 		slotMethod:   {Name: "method", Type: keyexpr.StringType()},
