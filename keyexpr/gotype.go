@@ -239,7 +239,7 @@ func goTextType(t reflect.Type, value func(reflect.Value) any) Type {
 
 // zeroText is the text of the zero value, nil if it has none.
 func zeroText(t reflect.Type) (text any) {
-	defer func() { _ = recover() }() // of a method that needs more than a zero value
+	defer func() { _ = recover() }() //nolint:errcheck // a method may need more than a zero value
 	return marshaledText(reflect.New(t).Elem())
 }
 

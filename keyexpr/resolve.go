@@ -93,13 +93,7 @@ func (r *resolver) node(n *ast.Node, m mode) Type {
 	case *ast.ArrayNode:
 		return r.array(x, m)
 	case *ast.MapNode:
-		names := &texts{}
-		for _, pair := range x.Pairs {
-			names = names.or(r.node(&pair, modeValue).texts)
-		}
-		typ := MapType(AnyType())
-		typ.texts = names
-		return typ
+		return r.object(x)
 	case *ast.PairNode:
 		name := r.node(&x.Key, modeValue)
 		r.node(&x.Value, modeValue)
@@ -184,6 +178,15 @@ func (r *resolver) array(x *ast.ArrayNode, m mode) Type {
 		elem = unify(elem, typ)
 	}
 	return ListType(elem)
+}
+
+func (r *resolver) object(x *ast.MapNode) Type {
+	typ := MapType(AnyType())
+	typ.texts = &texts{}
+	for i := range x.Pairs {
+		typ.texts = typ.texts.or(r.node(&x.Pairs[i], modeValue).texts)
+	}
+	return typ
 }
 
 // call reports a call of what is no builtin; there are no other functions and no methods.

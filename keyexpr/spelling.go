@@ -2,6 +2,7 @@ package keyexpr
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -86,7 +87,7 @@ func (t *texts) or(other *texts) *texts {
 	if t == nil || other == nil {
 		return nil
 	}
-	return &texts{append(t.vocabularies[:len(t.vocabularies):len(t.vocabularies)], other.vocabularies...), append(t.literals[:len(t.literals):len(t.literals)], other.literals...)}
+	return &texts{slices.Concat(t.vocabularies, other.vocabularies), slices.Concat(t.literals, other.literals)}
 }
 
 // have reports whether a value may have a text.

@@ -194,8 +194,15 @@ func TestArgument_InterfacesHoldAnyGoType(t *testing.T) {
 		value any
 		want  string
 	}{
-		{state("OPEN"), "OPEN"}, {&text, "OPEN"}, {level(3), "3"}, {time.Second, "1000000000"}, {at(3), "2026-03-01T08%3A00%3A00Z"},
-		{netip.MustParseAddr("10.0.0.1"), "10.0.0.1"}, {uuid{'a', 'b'}, "AB"}, {big.NewInt(7), "7"}, {new(true), "true"},
+		{state("OPEN"), "OPEN"},
+		{&text, "OPEN"},
+		{level(3), "3"},
+		{time.Second, "1000000000"},
+		{at(3), "2026-03-01T08%3A00%3A00Z"},
+		{netip.MustParseAddr("10.0.0.1"), "10.0.0.1"},
+		{uuid{'a', 'b'}, "AB"},
+		{big.NewInt(7), "7"},
+		{new(true), "true"},
 	} {
 		if got, err := argumentKeys(t, `#{in.Any}`, identified{Any: tt.value}); err != nil || len(got) != 1 || got[0] != tt.want {
 			t.Errorf("%T: got %q, %v, want %q", tt.value, got, err, tt.want)

@@ -2,7 +2,6 @@ package protovars
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/big"
 	"time"
 
@@ -60,5 +59,5 @@ func nanoseconds(seconds int64, nanos int32) any {
 		return nil
 	}
 	n := new(big.Int).Mul(big.NewInt(seconds), big.NewInt(int64(time.Second)))
-	return json.Number(fmt.Sprint(n.Add(n, big.NewInt(int64(nanos)))))
+	return json.Number(n.Add(n, big.NewInt(int64(nanos))).String())
 }
