@@ -199,9 +199,9 @@ func anyValue(v reflect.Value) any {
 	return fromInterface(v.Interface())
 }
 
-// goText is the form of a TextMarshaler: its text, which for a time is that of its instant.
-// The text of the zero value counts as not set, as the zero does for other types; a failure
-// is a missing value.
+// goText is the form of a TextMarshaler: its text, and for a time the text of its instant.
+// The text of the zero value counts as not set, as the zero does for other types. If
+// MarshalText fails, the value is missing.
 func goText(t reflect.Type) goType {
 	zero := zeroText(t)
 	value := func(v reflect.Value) any {

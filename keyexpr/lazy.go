@@ -34,8 +34,9 @@ type lazyMap struct {
 	all   iter.Seq2[string, any]
 }
 
-// fromInterface is the value of a Go interface. Lists and maps are those of encoding/json;
-// a value of another Go type has the form that it has in a field of that type.
+// fromInterface returns the form of the value in a Go interface. Lists and maps of
+// encoding/json are converted lazily. A value of another Go type has the form that it has in
+// a field of that type.
 func fromInterface(v any) any {
 	switch x := v.(type) {
 	case float64:

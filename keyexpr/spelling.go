@@ -165,8 +165,8 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// inOrder makes the operands of an order comparable if one is a time: without the Z, which
-// sorts after the dot of a fraction, the order of texts is that of instants.
+// inOrder makes the operands of <, <=, > and >= comparable if one is a time. It removes the Z
+// at their ends, which sorts after the dot of a fraction: then texts sort as their instants do.
 func (r *resolver) inOrder(x *ast.BinaryNode, left, right Type) {
 	if left.kind != kindString || right.kind != kindString || !left.texts.isTime() && !right.texts.isTime() {
 		return

@@ -15,7 +15,7 @@ import (
 )
 
 type (
-	stamp   struct{ time.Time } // its MarshalText is that of the time inside
+	stamp   struct{ time.Time } // promotes the MarshalText of the time
 	written time.Time           // has a text of its own
 	state   string              // a named text
 	booking struct {
@@ -103,7 +103,7 @@ func TestTemplate_ZeroTimeIsNotSet(t *testing.T) {
 	}
 }
 
-// A zero that was computed has other bytes than one that was not set, and is the same number.
+// A computed zero has other bytes than a zero value, and is the same number.
 func TestTemplate_ZeroOfATextMarshaler(t *testing.T) {
 	t.Parallel()
 	for _, zero := range []*big.Int{{}, new(big.Int).Sub(big.NewInt(1), big.NewInt(1))} {
@@ -155,8 +155,8 @@ func TestCondition_Instants(t *testing.T) {
 	}
 }
 
-// What a value can never be spelled like is refused before there is a request: the
-// condition would never be true.
+// A text that a value never has is refused at start-up, because a comparison with it would
+// always have one result.
 func TestCondition_TextThatNoValueHas(t *testing.T) {
 	t.Parallel()
 	for expression, suggestion := range map[string]string{
@@ -279,7 +279,7 @@ func TestCompile_WhiteSpaceAtTheEndsOfTheText(t *testing.T) {
 	}
 }
 
-// A field of a proto2 message is a pointer; the getter has the default of one that is nil.
+// A field of a proto2 message is a pointer. Its getter returns the default for nil.
 func TestArgument_DefaultsOfMessages(t *testing.T) {
 	t.Parallel()
 	type deploy struct{ Options *descriptorpb.FileOptions }

@@ -18,8 +18,8 @@
 // query.id[0] picks one, query.id[:] takes all of them.
 //
 // Values are decoded once: %34%32, + for a blank and the quotes of a cookie make no other
-// key. header.Host is in lower case, with its port. What a handler's own parser takes for one
-// value (true, TRUE and 1; 42 and 042; a UUID in two cases) are different texts, and different
+// key. header.Host is in lower case, with its port. A handler's own parser may take several
+// texts for one value (true, TRUE and 1; 42 and 042; a UUID in two cases). These are different
 // keys: write lower(query.id) or int(query.id), or give the body a type.
 //
 // form is what a handler finds in PostForm when net/http, or gin's PostForm, has

@@ -46,7 +46,7 @@ func TestRequest_OneAddressOneKey(t *testing.T) {
 	}
 }
 
-// What is one value for the parser of its place is one text.
+// Several spellings that the parser of a place takes for one value are one text.
 func TestRequest_OneValueManySpellings(t *testing.T) {
 	t.Parallel()
 	type slot struct {

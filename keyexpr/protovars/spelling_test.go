@@ -258,8 +258,8 @@ func TestMessage_Defaults(t *testing.T) {
 				{`req.other == "COLD"`, "other: WARM", false},
 				{`req.inner.other == "COLD"`, "", true},
 				{`any(req.orders, .express)`, "orders {}", true},
-				{`req.orders[0].express`, "", false}, // there is no such message
-				{`req.shard == nil`, "", true},       // presence is told by nil alone
+				{`req.orders[0].express`, "", false}, // the list is empty
+				{`req.shard == nil`, "", true},       // a comparison with nil shows presence
 				{`nil != req.shard`, "shard: 7", true},
 				{`req.inner.shard == nil`, "", true},
 				{`any(req.orders, .shard == nil)`, "orders {}", true},

@@ -33,7 +33,7 @@ func objectOf(d protoreflect.MessageDescriptor) keyexpr.Object {
 	return message{d}
 }
 
-// Value implements [keyexpr.Valued]. What is not valid is missing.
+// Value implements [keyexpr.Valued]. An invalid message is a missing value.
 func (w wellKnown) Value() keyexpr.Field {
 	seconds, nanos := getter(w.descriptor.Fields().ByNumber(1)), getter(w.descriptor.Fields().ByNumber(2))
 	return keyexpr.Field{Type: w.typ, Get: func(parent any) any {
