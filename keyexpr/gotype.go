@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"time"
 )
@@ -257,12 +258,15 @@ func marshaledText(v reflect.Value) any {
 	if err != nil {
 		return nil
 	}
-	return oneInstant(marshaler, string(text))
+	return oneText(marshaler, string(text))
 }
 
-// oneInstant returns the one text of an instant for a text that is a time with a zone, and
-// other texts as they are.
-func oneInstant(marshaler any, text string) any {
+// oneText returns the one text of an instant for a text that is a time with a zone, the one
+// text of an address, and other texts as they are.
+func oneText(marshaler any, text string) any {
+	if _, ok := marshaler.(*netip.Addr); ok {
+		return oneAddress(text)
+	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return text

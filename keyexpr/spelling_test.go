@@ -114,6 +114,16 @@ func TestTemplate_ZeroOfATextMarshaler(t *testing.T) {
 	}
 }
 
+// A listener on both kinds of addresses reports an IPv4 client as an IPv6 address.
+func TestTemplate_OneAddressOneKey(t *testing.T) {
+	t.Parallel()
+	for _, addr := range []string{"192.0.2.1", "::ffff:192.0.2.1", "::ffff:c000:201"} {
+		if got, err := compileFor(t, "from:#{in.Addr}", bookingSchema(t)).Key(keyexpr.Values{booking{Addr: netip.MustParseAddr(addr)}}); err != nil || got != "from:192.0.2.1" {
+			t.Errorf("%s: got %q, %v", addr, got, err)
+		}
+	}
+}
+
 func TestTemplate_Duration(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{90 * time.Second, time.Minute + 30*time.Second} {
