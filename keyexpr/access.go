@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
+	"strings"
 )
 
 // mode says how a reference treats a value that is not there.
@@ -19,9 +21,13 @@ const (
 	modeValue
 	// modeLenient: the left of ?? or a comparison with nil. Missing is nil.
 	modeLenient
+	// modePresence: a comparison with nil. Missing is nil, also if it has a default.
+	modePresence
 	// modeWhen: anything in a condition. Missing is the zero of the type.
 	modeWhen
 )
+
+func (m mode) lenient() bool { return m == modeLenient || m == modePresence }
 
 // Limits of the work that one expression can cause: maxCollection bounds the
 // lists that it loops over, maxPredicates how deeply loops are nested.
@@ -39,6 +45,7 @@ type access struct {
 	typ      Type
 	implicit bool   // the last step cannot tell zero from not set
 	zero     string // the name of the zero of an enum
+	preset   any    // what the last step has if it is not set
 	mode     mode
 	text     string
 }
@@ -108,6 +115,9 @@ func (a *access) follow(v any) (any, *EvalError) {
 			return nil, failed(ReasonWrongType, s.before(a, i), "is "+describe(normalize(v))+" and has no "+s.noun())
 		}
 		if next == nil {
+			if a.preset != nil && a.mode != modePresence && !slices.ContainsFunc(a.steps[i:], step.leaves) {
+				return a.finish(normalize(a.preset))
+			}
 			return a.absent(s.text)
 		}
 		v = next
@@ -164,6 +174,10 @@ func lookUp(object any, name string) (value any, found, ok bool) {
 	return nil, false, false
 }
 
+// leaves reports whether a step goes into a list or map, which has no default for what is
+// not in it.
+func (s step) leaves() bool { return s.kind != stepField }
+
 func (s *step) noun() string {
 	if s.kind == stepIndex {
 		return "elements"
@@ -198,7 +212,7 @@ func (a *access) finish(v any) (any, *EvalError) {
 		switch {
 		case a.mode == modeKey && v != "":
 			return nil, failed(ReasonMissing, a.text, "is not set or zero, which its type cannot tell apart; write "+a.text+" ?? 0 if zero is a value")
-		case a.mode == modeLenient:
+		case a.mode.lenient():
 			return nil, nil
 		}
 	}
@@ -210,7 +224,7 @@ func (a *access) finish(v any) (any, *EvalError) {
 	}
 	_, big := v.(uint64)
 	_, bigger := v.(json.Number)
-	if big && a.mode != modeKey && a.mode != modeLenient || bigger && a.mode == modeText {
+	if big && a.mode != modeKey && !a.mode.lenient() || bigger && a.mode == modeText {
 		return nil, failed(ReasonExpression, a.text, "is too large to compute with")
 	}
 	return v, nil
@@ -222,9 +236,12 @@ func (a *access) absent(what string) (any, *EvalError) {
 		return nil, failed(ReasonUnset, what, "has no value for this request: is the lock installed before what sets it, such as authentication?")
 	}
 	switch a.mode {
-	case modeLenient:
+	case modeLenient, modePresence:
 		return nil, nil
 	case modeWhen:
+		if a.zero != "" {
+			return a.zero, nil
+		}
 		return kinds[a.typ.kind].empty, nil
 	}
 	return nil, failed(ReasonMissing, what, "is missing")
@@ -264,7 +281,7 @@ func (a *access) items(env Env) (any, *EvalError) {
 // entryValue reads one value of an entry. A count of zero says that it is not there.
 func (a *access) entryValue(env Env) (text string, count int, failure *EvalError) {
 	index := a.item.index
-	text, count, err := env.Item(a.slot, a.item.key, max(index, 0))
+	text, count, err := a.item.read(a, env, max(index, 0))
 	switch {
 	case err != nil:
 		return "", 0, a.internal(err)
@@ -276,13 +293,21 @@ func (a *access) entryValue(env Env) (text string, count int, failure *EvalError
 	return text, count, nil
 }
 
+func (i *item) read(a *access, env Env, index int) (text string, count int, err error) {
+	text, count, err = env.Item(a.slot, i.key, index)
+	if a.variable.Type.keyed.isCaseless(i.key) {
+		text = strings.ToLower(text)
+	}
+	return text, count, err
+}
+
 func (a *access) all(env Env, count int) (any, *EvalError) {
 	if count > maxCollection {
 		return nil, a.tooMany(maxCollection)
 	}
 	list := make([]any, 0, count)
 	for i := range count {
-		text, _, err := env.Item(a.slot, a.item.key, i)
+		text, _, err := a.item.read(a, env, i)
 		if err != nil {
 			return nil, a.internal(err)
 		}

@@ -41,7 +41,7 @@ var signatures = map[string]signature{ //nolint:gochecknoglobals // a table that
 	"upper": {argSame, false, nil}, "lower": {argSame, false, nil}, "replace": {argSame, false, nil},
 	"split": {argSame, false, nil}, "splitAfter": {argSame, false, nil},
 	"toBase64": {argSame, false, nil}, "fromBase64": {argSame, false, nil},
-	"string": {argText, false, nil}, "int": {argValue, false, nil},
+	"string": {argText, false, textType}, "int": {argValue, false, nil},
 	"keys": {argValue, false, namesType}, "values": {argValue, false, nil},
 	"hasPrefix": {argValue, false, nil}, "hasSuffix": {argValue, false, nil},
 	"indexOf": {argValue, false, nil}, "lastIndexOf": {argValue, false, nil}, "len": {argValue, false, nil},
@@ -83,13 +83,20 @@ func limitBuiltins(c *conf.Config) {
 
 func sameType(args []Type) Type { return args[0] }
 
+func textType(args []Type) Type {
+	if len(args) > 0 && args[0].kind == kindString {
+		return args[0]
+	}
+	return StringType()
+}
+
 func elementType(args []Type) Type { return args[0].element() }
 
 func mappedType(args []Type) Type { return ListType(args[len(args)-1]) }
 
 func unifiedType(args []Type) Type {
 	typ := args[0]
-	for _, a := range args {
+	for _, a := range args[1:] {
 		typ = unify(typ, a)
 	}
 	return typ

@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -141,7 +142,7 @@ func (c *chain) take(s step, typ Type, suffix string) *chain {
 	c.text += suffix
 	s.text = c.text
 	c.steps = append(c.steps, s)
-	c.typ, c.implicit, c.zero = typ, false, ""
+	c.typ, c.implicit, c.zero, c.preset = typ, false, "", nil
 	return c
 }
 
@@ -156,7 +157,7 @@ func (r *resolver) field(c *chain, at ast.Node, name string) *chain {
 		f.Type = AnyType()
 	}
 	c.take(step{kind: stepField, get: f.Get}, f.Type, selector(name))
-	c.implicit, c.zero = f.Implicit, f.Zero
+	c.implicit, c.zero, c.preset = f.Implicit, f.Zero, f.Default
 	return c
 }
 
@@ -171,6 +172,9 @@ func (r *resolver) entry(c *chain, at ast.Node, name string) *chain {
 	}
 	c.item = &item{key: key, index: oneValue}
 	c.typ = StringType()
+	if c.keyed.isCaseless(key) {
+		c.typ = TextType("a text in lower case", func(text string) (string, bool) { return strings.ToLower(text), true })
+	}
 	c.text += selector(name)
 	return c
 }
@@ -213,6 +217,9 @@ func (r *resolver) computedMember(c *chain, x *ast.MemberNode) *chain {
 		c.typ, c.text = StringType(), text
 		return c
 	case kindList, kindMap, kindAny:
+		if c.typ.kind == kindMap {
+			r.meet(key, c.typ)
+		}
 		base := r.rebase(x, c)
 		a := &access{typ: c.typ.element(), text: text}
 		next := from(r.invoke(x, a, AnyType(), readElement, base.base, x.Property), a.typ, text)
@@ -231,6 +238,10 @@ func (r *resolver) materialize(n *ast.Node, c *chain, m mode) Type {
 	if c.typ.kind == kindKeyed {
 		example := append(c.typ.names(), "name")
 		return r.report(*n, c.text+"."+example[0], "%s is a set of values, one per %s", c.text, c.keyed.Noun)
+	}
+	if v, ok := c.typ.object.(Valued); ok {
+		f := v.Value()
+		c.take(step{kind: stepField, get: f.Get}, f.Type, "")
 	}
 	if c.element != nil {
 		c.element.mode = m
@@ -258,7 +269,7 @@ func (r *resolver) materialize(n *ast.Node, c *chain, m mode) Type {
 // result is the type that the language's checker sees: a value that may be nil
 // has none.
 func (a *access) result() Type {
-	if a.mode == modeLenient {
+	if a.mode.lenient() {
 		return AnyType()
 	}
 	return a.typ

@@ -57,6 +57,7 @@ func (b *builder) build() {
 		b.segment(s)
 	}
 	if len(b.problems) == 0 {
+		b.ends()
 		b.delimit()
 		b.measure()
 	}
@@ -168,7 +169,10 @@ func partSuggestion(p *program, typ Type, list bool) string {
 		return ""
 	}
 	name := firstPartField(typ.object)
+	_, valued := typ.object.(Valued)
 	switch {
+	case valued && list:
+		return "map(" + p.source + ", #)"
 	case name == "":
 		return ""
 	case list:
@@ -234,6 +238,23 @@ func (b *builder) delimit() {
 			b.add(at(b.template.source, pieces[i+1].offset, fmt.Sprintf("the text between two parts cannot begin with %q, which also occurs in encoded values", r),
 				"a separator such as : first"))
 		}
+	}
+}
+
+// ends refuses white space at the ends of every key, which no reader of the rule sees.
+func (b *builder) ends() {
+	source, pieces := b.template.source, b.template.pieces
+	first, last := pieces[0].literal, pieces[len(pieces)-1].literal
+	trimmed := strings.TrimRight(source, " ")
+	if strings.HasPrefix(source, " ") || strings.HasPrefix(first, " ") {
+		what := "key"
+		if strings.HasPrefix(b.template.config.prefix, " ") {
+			what = "prefix"
+		}
+		b.add(at(source, 0, "the "+what+" begins with white space, which would be part of the lock's name", "it without that"))
+	}
+	if trimmed != source || strings.HasSuffix(last, " ") {
+		b.add(at(source, len(trimmed), "the key ends with white space, which would be part of the lock's name", "it without that"))
 	}
 }
 

@@ -17,8 +17,9 @@ type Condition struct {
 // the variables of schema. Its error joins one *[Error] per problem.
 //
 // Missing values are empty in a condition: "", 0, false or an empty list, as
-// the type of the variable or the other operand demands. Comparing with nil
-// still tells whether a value is there.
+// the type of the variable or the other operand demands, and the zero of an enum. A field
+// with a declared default has that. Comparing with nil
+// still shows whether a value is there.
 func CompileCondition(expression string, schema *Schema) (*Condition, error) {
 	if problem := checkSize(expression, "condition"); problem != nil {
 		return nil, problem

@@ -59,8 +59,33 @@
 // set" from zero (a proto3 field without presence, a Go field that is no
 // pointer) an integer or enum of zero counts as missing; write
 // #{req.shard ?? 0} where zero is a value. A bool is never missing for being
-// false. The left side of ?? and comparisons with nil may be missing. White space is a
-// value.
+// false. The left side of ?? and comparisons with nil may be missing.
+//
+// A value has one text, however it is spelled:
+//
+//	string                      itself; white space at its ends is an error, trim(…) removes it
+//	bool                        true, false
+//	integer                     decimal, exact
+//	enum of a message           the name of the value, see package protovars
+//	time.Time                   its instant in UTC, such as 2006-01-02T15:04:05.5Z
+//	time.Duration               its nanoseconds, an integer
+//	Timestamp, Duration         the protobuf messages: like time.Time and time.Duration
+//	encoding.TextMarshaler      its text; if that is a time with a zone, like time.Time
+//	another named Go type       like the type under it; a String method is not called
+//	client_ip, peer, netip.Addr as netip.Addr writes it; ::ffff:192.0.2.1 is 192.0.2.1
+//	header.Host, :authority     in lower case
+//
+// Conditions see the same texts. Compile and CompileCondition refuse a literal text that such
+// a value never has, because a comparison with it would always have one result:
+// req.level == "WRAM", in.At == "2006-01-02T16:04:05+01:00", client_ip == "2001:DB8::1".
+// Times are compared by <, <=, > and >= as instants. A text in an untyped body, a path, a
+// query or a header stays as the client wrote it, also if it is a time: give the body a type.
+//
+// Texts are compared byte by byte. A database may fold case, blanks or accents: for it,
+// "Anna", "anna" and "Änna" can be one row, and é can be one or two characters. Such texts
+// are different keys. Write lower(…) where case does not matter, int(…) where 042 and 42 are
+// one number, and prefer the id that the database has for the row. Literal text that cannot be seen,
+// such as U+200B, is an error at start-up; in a value it is percent-encoded.
 //
 // Integers are exact: 2^53+1 in a JSON body stays 2^53+1. A JSON number is an
 // integer if it is written as one: 5.0, 5e0 and -0 are refused like 0.5, because

@@ -24,7 +24,7 @@ func TestTemplate_Encoding(t *testing.T) {
 		{"percent", `a:#{path.orderId}`, "1%3A2", "a:1%253A2"},
 		{"braces", `a:#{path.orderId}`, "{x}", "a:%7Bx%7D"},
 		{"control characters", `a:#{path.orderId}`, "x\n\x00\x7f", "a:x%0A%00%7F"},
-		{"invisible characters", `a:#{path.orderId}`, "x\u200b\u202e\u00a0", "a:x%E2%80%8B%E2%80%AE%C2%A0"},
+		{"invisible characters", `a:#{path.orderId}`, "x\u00a0\u200b\u202e", "a:x%C2%A0%E2%80%8B%E2%80%AE"},
 		{"bytes that are no text", `a:#{path.orderId}`, "x\xff\xc3", "a:x%FF%C3"},
 		{"replacement character is text", `a:#{path.orderId}`, "\ufffd", "a:\ufffd"},
 		{"wide delimiter", `a:#{path.orderId}→b`, "1→2", "a:1%E2%86%922→b"},
@@ -237,7 +237,7 @@ func FuzzTemplate_Injective(f *testing.F) {
 		for i, v := range tuples {
 			env := request{path: entries{"orderId": {v[0]}, "shop": {v[1]}}, query: entries{"z": {v[2]}}}.env(t)
 			key, err := template.Key(env)
-			if v[0] == "" || v[1] == "" || v[2] == "" {
+			if v[0] == "" || v[1] == "" || v[2] == "" || isSpaced(v[:]...) {
 				if err == nil {
 					t.Fatalf("%q makes the key %q", v, key)
 				}

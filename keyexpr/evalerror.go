@@ -19,7 +19,8 @@ const (
 	ReasonTooMany
 	// ReasonTooLong: a key is too long, under [Strict].
 	ReasonTooLong
-	// ReasonCharacter: a value would have to be encoded, under [Strict].
+	// ReasonCharacter: a value begins or ends with white space, or would have to be
+	// encoded under [Strict].
 	ReasonCharacter
 	// ReasonBadBody: the body cannot be read or parsed.
 	ReasonBadBody

@@ -32,8 +32,27 @@ func (o goObject) Field(name string) (Field, bool) {
 	return Field{
 		Type:     g.typ,
 		Implicit: f.typ.Kind() != reflect.Pointer && (g.typ.kind == kindString || g.typ.kind == kindInt),
+		Default:  o.declared(f),
 		Get:      fieldGetter(o.t, f.index, g.value),
 	}, true
+}
+
+// declared is the default that a protobuf message declares for a field: what the getter of
+// an empty message returns. A default of zero shows there as none.
+func (o goObject) declared(f goField) any {
+	if _, isMessage := reflect.PointerTo(o.t).MethodByName("ProtoReflect"); !isMessage || f.typ.Kind() != reflect.Pointer {
+		return nil
+	}
+	getter := reflect.New(o.t).MethodByName("Get" + o.t.FieldByIndex(f.index).Name)
+	if !getter.IsValid() || getter.Type() != reflect.FuncOf(nil, []reflect.Type{f.typ.Elem()}, false) {
+		return nil
+	}
+	v := getter.Call(nil)[0]
+	g, err := goTypeOf(v.Type(), o.names, 0)
+	if err != nil || v.IsZero() {
+		return nil
+	}
+	return g.value(v)
 }
 
 // fieldGetter reads the field at index from a struct or a pointer to one.

@@ -4,7 +4,9 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"reflect"
+	"time"
 )
 
 // Names says which names the fields of Go structs have in expressions.
@@ -89,7 +91,7 @@ func goTypeOf(t reflect.Type, names Names, depth int) (goType, error) {
 		return goType{AnyType(), anyValue}, nil
 	}
 	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
-		return goType{StringType(), marshaledText}, nil
+		return goText(t), nil
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -198,12 +200,54 @@ func anyValue(v reflect.Value) any {
 	return fromInterface(v.Interface())
 }
 
-// marshaledText is the text of a TextMarshaler. The zero value counts as not
-// set, as it does for other types; a failure is a missing value.
-func marshaledText(v reflect.Value) any {
-	if v.IsZero() {
+// goText is the form of a TextMarshaler: its text, and for a time the text of its instant.
+// The text of the zero value counts as not set, as the zero does for other types. If
+// MarshalText fails, the value is missing.
+func goText(t reflect.Type) goType {
+	zero := zeroText(t)
+	value := func(v reflect.Value) any {
+		if v.IsZero() {
+			return ""
+		}
+		if text := marshaledText(v); text == nil || text != zero {
+			return text
+		}
 		return ""
 	}
+	return goType{goTextType(t, value), value}
+}
+
+// goTextType is the type of the texts of a TextMarshaler. Literal texts are checked if the
+// Go type can read them.
+func goTextType(t reflect.Type, value func(reflect.Value) any) Type {
+	if t == reflect.TypeFor[time.Time]() {
+		return TimeType()
+	}
+	if !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return StringType()
+	}
+	typ := TextType("a text of "+t.String(), func(text string) (string, bool) {
+		v := reflect.New(t)
+		if target, _ := reflect.TypeAssert[encoding.TextUnmarshaler](v); text != "" && target.UnmarshalText([]byte(text)) != nil {
+			return "", false
+		}
+		one, ok := value(v.Elem()).(string)
+		return one, ok
+	})
+	typ.texts.vocabularies[0].isTime = t.ConvertibleTo(reflect.TypeFor[time.Time]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[clock]())
+	return typ
+}
+
+// zeroText is the text of the zero value, nil if it has none.
+func zeroText(t reflect.Type) (text any) {
+	defer func() { _ = recover() }() //nolint:errcheck // a method may need more than a zero value
+	return marshaledText(reflect.New(t).Elem())
+}
+
+// clock is a time, or a struct with one inside.
+type clock interface{ UTC() time.Time }
+
+func marshaledText(v reflect.Value) any {
 	if !v.CanAddr() { // a method may need a pointer
 		addressable := reflect.New(v.Type()).Elem()
 		addressable.Set(v)
@@ -214,5 +258,21 @@ func marshaledText(v reflect.Value) any {
 	if err != nil {
 		return nil
 	}
-	return string(text)
+	return oneText(marshaler, string(text))
+}
+
+// oneText returns the one text of an instant for a text that is a time with a zone, the one
+// text of an address, and other texts as they are.
+func oneText(marshaler any, text string) any {
+	if _, ok := marshaler.(*netip.Addr); ok {
+		return oneAddress(text)
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	if exact, ok := marshaler.(clock); ok { // RFC 3339 has no seconds of a zone
+		t = exact.UTC()
+	}
+	return FromTime(t)
 }

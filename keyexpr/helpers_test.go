@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/textproto"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,11 @@ func compileFor(tb testing.TB, template string, s *keyexpr.Schema, opts ...keyex
 		tb.Fatalf("Compile(%q): %v", template, err)
 	}
 	return t
+}
+
+// isSpaced reports whether a value begins or ends with white space, which no key admits.
+func isSpaced(values ...string) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) != v })
 }
 
 func reasonOf(tb testing.TB, err error) keyexpr.Reason {

@@ -1,7 +1,9 @@
 package keyexpr
 
 import (
+	"encoding/json"
 	"iter"
+	"reflect"
 	"strconv"
 )
 
@@ -32,7 +34,9 @@ type lazyMap struct {
 	all   iter.Seq2[string, any]
 }
 
-// fromInterface is the value of a Go interface. Lists and maps are those of encoding/json.
+// fromInterface returns the form of the value in a Go interface. Lists and maps of
+// encoding/json are converted lazily. A value of another Go type has the form that it has in
+// a field of that type.
 func fromInterface(v any) any {
 	switch x := v.(type) {
 	case float64:
@@ -44,7 +48,15 @@ func fromInterface(v any) any {
 	case map[string]any:
 		return lazyDocument(x)
 	}
-	return normalize(v)
+	switch n := normalize(v).(type) {
+	case nil, string, bool, int, uint64, json.Number, []any, jsonObject, lazyList, lazyMap:
+		return n
+	default: // a pointer to an interface is left alone, because it may lead back to itself
+		if g, err := goTypeOf(reflect.TypeOf(n), GoNames, 0); err == nil && g.typ.kind != kindAny {
+			return g.value(reflect.ValueOf(n))
+		}
+		return n
+	}
 }
 
 func lazyDocument(m map[string]any) any {

@@ -35,10 +35,12 @@ func (r *resolver) binary(x *ast.BinaryNode, m mode) Type {
 	case "in":
 		inNames(x)
 		inRange(x, left)
+		r.among(x, left, right)
 		r.fill(&x.Right, right, ListType(AnyType()))
 		return BoolType()
 	case "<", "<=", ">", ">=":
 		r.fillBoth(x, left, right)
+		r.inOrder(x, left, right)
 		return BoolType()
 	case "..":
 		return ListType(IntType())
@@ -54,6 +56,15 @@ func inNames(x *ast.BinaryNode) {
 	if call, ok := x.Right.(*ast.BuiltinNode); ok && call.Name == "keys" && len(call.Arguments) == 1 {
 		x.Right = call.Arguments[0]
 	}
+}
+
+// among reports what is never among the elements of a list or the names of a map.
+func (r *resolver) among(x *ast.BinaryNode, left, right Type) {
+	if right.kind == kindList {
+		right = right.element()
+		r.hasObject(x, right)
+	}
+	r.meet(left, right)
 }
 
 // inRange makes n in 1..9 two comparisons, which need no list.
@@ -95,17 +106,18 @@ func (r *resolver) coalesce(x *ast.BinaryNode, m mode) Type {
 	if isNil(x.Right) {
 		return left
 	}
-	return unify(left, right)
+	return r.either(left, right)
 }
 
 func (r *resolver) equality(x *ast.BinaryNode) Type {
 	m := modeValue
 	if isNil(x.Left) || isNil(x.Right) {
-		m = modeLenient
+		m = modePresence
 	}
 	left, right := r.node(&x.Left, m), r.node(&x.Right, m)
-	if m != modeLenient && !r.hasObject(x, left, right) {
+	if m != modePresence && !r.hasObject(x, left, right) {
 		r.fillBoth(x, left, right)
+		r.meet(left, right)
 	}
 	return BoolType()
 }

@@ -49,7 +49,7 @@ func (r *resolver) unknown(name, of string) {
 // in returns the mode of a child: conditions have only one, and under ?? it is
 // the lenient one.
 func (r *resolver) in(m mode) mode {
-	if r.condition && m != modeLenient {
+	if r.condition && !m.lenient() {
 		return modeWhen
 	}
 	return m
@@ -65,7 +65,7 @@ func (r *resolver) node(n *ast.Node, m mode) Type {
 		return r.slice(n, x, m)
 	case *ast.StringNode:
 		r.spelling.add(x.Value)
-		return StringType()
+		return Type{kind: kindString, texts: &texts{literals: []*ast.StringNode{x}}}
 	case *ast.IntegerNode:
 		return IntType()
 	case *ast.FloatNode:
@@ -92,9 +92,12 @@ func (r *resolver) node(n *ast.Node, m mode) Type {
 		return r.each(x, m)
 	case *ast.ArrayNode:
 		return r.array(x, m)
-	case *ast.MapNode, *ast.PairNode:
-		r.each(x, modeValue)
-		return MapType(AnyType())
+	case *ast.MapNode:
+		return r.object(x)
+	case *ast.PairNode:
+		name := r.node(&x.Key, modeValue)
+		r.node(&x.Value, modeValue)
+		return name
 	}
 	return r.report(*n, "", "this cannot be used in a key")
 }
@@ -115,6 +118,9 @@ func (r *resolver) slice(n *ast.Node, x *ast.SliceNode, m mode) Type {
 		}
 	}
 	if x.From != nil || x.To != nil {
+		if typ.kind == kindString { // a part of a text is any text
+			return StringType()
+		}
 		return typ
 	}
 	if typ.kind == kindAny {
@@ -142,7 +148,7 @@ func (r *resolver) conditional(x *ast.ConditionalNode, m mode) Type {
 		return r.report(x.Cond, textOf(x.Cond)+" ?? "+textOf(x.Exp2), "?: is not known here")
 	}
 	r.fill(&x.Cond, r.node(&x.Cond, modeValue), BoolType())
-	return unify(r.node(&x.Exp1, m), r.node(&x.Exp2, m))
+	return r.either(r.node(&x.Exp1, m), r.node(&x.Exp2, m))
 }
 
 func (r *resolver) declaration(x *ast.VariableDeclaratorNode, m mode) Type {
@@ -167,10 +173,20 @@ func (r *resolver) array(x *ast.ArrayNode, m mode) Type {
 		typ := r.node(&x.Nodes[i], m)
 		if i == 0 {
 			elem = typ
+			continue
 		}
 		elem = unify(elem, typ)
 	}
 	return ListType(elem)
+}
+
+func (r *resolver) object(x *ast.MapNode) Type {
+	typ := MapType(AnyType())
+	typ.texts = &texts{}
+	for i := range x.Pairs {
+		typ.texts = typ.texts.or(r.node(&x.Pairs[i], modeValue).texts)
+	}
+	return typ
 }
 
 // call reports a call of what is no builtin; there are no other functions and no methods.
@@ -212,7 +228,7 @@ func (r *resolver) arguments(x *ast.BuiltinNode, sig signature, m mode) []Type {
 	switch {
 	case sig.args == argText:
 		m = modeKey
-	case sig.args == argValue || m == modeLenient:
+	case sig.args == argValue || m.lenient():
 		m = r.in(modeValue)
 	}
 	inPredicate := modeValue
@@ -276,6 +292,8 @@ func unify(a, b Type) Type {
 		return AnyType()
 	case a.kind == kindObject && a.object.Name() != b.object.Name():
 		return AnyType()
+	case a.kind == kindString:
+		return Type{kind: kindString, texts: a.texts.or(b.texts)}
 	case a.kind == kindList || a.kind == kindMap:
 		elem := unify(*a.elem, *b.elem)
 		return Type{kind: a.kind, elem: &elem}

@@ -116,8 +116,12 @@ func (s segment) checkLiteral() *Error {
 				return s.at(i, "the text is not valid UTF-8", "")
 			}
 		}
-		if unicode.IsControl(r) {
-			return s.at(i, fmt.Sprintf("the control character %U does not belong into a key", r), "")
+		if !unicode.IsPrint(r) {
+			kind := "invisible"
+			if unicode.IsControl(r) {
+				kind = "control"
+			}
+			return s.at(i, fmt.Sprintf("the %s character %U does not belong into a key", kind, r), "")
 		}
 	}
 	if i := strings.Index(s.text, hashMark); i >= 0 {

@@ -261,7 +261,7 @@ func TestSuggestion_LiteralsThatAreMeant(t *testing.T) {
 		`nightly-report`, `100%`, `a%zb`, `{order}`, `{order}:#{path.orderId}`, `order:unknown`, `:`, `a:b:c`, `#`, `a#`, `# a`, `a#1`, `$`, `$a`, `a$`, `{}`, `{ }`, `{a b}`, `a}b`,
 		`issue #1`, `50% off`, `a:#{path.shop}:#x`, `a:#{path.shop}:%s`, `a:#{path.shop}:{orderId}`, `a:#{path.shop}:orderId`, "größe", `🔒:#{path.shop}`, `\`, `"`, `'`, `a b`,
 		`a + b`, `a+b`, `'a' + 'b'`, `a+b:#{path.shop}`, `a + b:#{path.shop}`, `it's:#{path.shop}`, `'a:'#{path.shop}`, `'#{path.shop}'`, `"#{path.shop}" + x`, `'#{path.shop}'+'#{method}'`,
-		`#{path.shop}+#{method}`, `a + #{path.shop}`, `#{path.shop} + a`, `+#{path.shop}+`, `a+#b:#{path.shop}`, `#{path.shop}#tag+1`, `#tag+#{path.shop}`, ` + #{path.shop} + `, ` #{path.shop} `, `rock 'n' + #{path.shop}`, `#{path.shop} +`, `#{"'a' + " + path.shop}`,
+		`#{path.shop}+#{method}`, `a + #{path.shop}`, `#{path.shop} + a`, `+#{path.shop}+`, `a+#b:#{path.shop}`, `#{path.shop}#tag+1`, `#tag+#{path.shop}`, `. + #{path.shop} + .`, `. #{path.shop} .`, `rock 'n' + #{path.shop}`, `#{path.shop} +`, `#{"'a' + " + path.shop}`,
 	} {
 		if _, err := keyexpr.Compile(template, requestSchema(t)); err != nil {
 			t.Errorf("%s: %v", template, err)

@@ -12,6 +12,7 @@ type Type struct {
 	elem   *Type
 	object Object
 	keyed  *Keyed
+	texts  *texts // of a string, and of the names in a map
 	// convert brings a variable's Go value into the form of the type.
 	convert func(any) any
 }
@@ -136,12 +137,22 @@ type Field struct {
 	// Implicit says that the field cannot tell "not set" from its zero value. A
 	// zero integer and the zero of an Enum then count as missing in a key.
 	Implicit bool
-	// Zero is the text of the zero value where Implicit is set and the field is
-	// an enum whose values are given as names; empty otherwise.
+	// Zero is the text of the zero value of an enum whose values are given as names;
+	// empty otherwise. In a condition it is the value of a field that is not set.
 	Zero string
+	// Default is the value of a field that is not set, if the schema declares one. Such a
+	// field is never missing; only a comparison with nil sees that it is not set.
+	Default any
 	// Get returns the value of the field, nil if it is missing. The parent is
 	// what the variable or the previous Get returned, never nil.
 	Get func(parent any) any
+}
+
+// Valued is an [Object] that is also a value by itself, such as a timestamp. Value returns
+// its type, and how to get it of the object.
+type Valued interface {
+	Object
+	Value() Field
 }
 
 // Keyed describes a variable whose strings are looked up by name.
@@ -159,4 +170,9 @@ type Keyed struct {
 	// one and name[:] all of them, and name alone is an error for a request that
 	// repeats it.
 	Repeatable bool
+	// Caseless is the canonical name of the entry whose case does not matter, such as the
+	// host. Its values are in lower case.
+	Caseless string
 }
+
+func (k *Keyed) isCaseless(name string) bool { return name != "" && name == k.Caseless }

@@ -15,7 +15,8 @@ import (
 )
 
 // Wrap puts a rule around a function. Keys and conditions see the argument as
-// `in`, with Go's field names: "order:#{in.OrderID}". The rule's Name is the label
+// `in`, with Go's field names: "order:#{in.OrderID}". The key of a time.Time is its instant in
+// UTC, whatever its zone; package keyexpr says what text other types have. The rule's Name is the label
 // in metrics; default: its Endpoint, then the function's own name.
 //
 // With [WithSet] the rules that the set has for the Endpoint are laid over the one

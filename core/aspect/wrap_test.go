@@ -50,6 +50,46 @@ func TestWrap_RunsTheFunctionUnderItsLock(t *testing.T) {
 	})
 }
 
+// The key of a time is its instant: neither the zone of the caller nor the one of the server
+// lets two calls run at once, and a named type in an interface has the text of the type.
+func TestWrap_OneTextPerValue(t *testing.T) {
+	t.Parallel()
+	type status string
+	type slot struct {
+		At  time.Time
+		Any any
+	}
+	eight := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
+	nine := eight.In(time.FixedZone("CET", 3600))
+	for name, tc := range map[string]struct {
+		key           string
+		first, second slot
+	}{
+		"times in two zones":         {"slot:#{in.At}", slot{At: eight}, slot{At: nine}},
+		"a time in an interface":     {"slot:#{in.Any}", slot{Any: eight}, slot{Any: &nine}},
+		"a named text and its plain": {"slot:#{in.Any}", slot{Any: "OPEN"}, slot{Any: status("OPEN")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				runs := 0
+				var fn func(context.Context, slot) (int, error)
+				fn = mustWrap(t, mustAspect(t, newBench(t).locks), ruleset.Rule{Name: "book", Key: tc.key, WaitTime: ruleset.NoWait}, func(_ context.Context, in slot) (int, error) {
+					runs++
+					if runs > 1 {
+						return 0, nil
+					}
+					return fn(t.Context(), tc.second) // a stranger, because its context does not have the hold
+				})
+				_, err := fn(t.Context(), tc.first)
+				if refused, ok := errors.AsType[*aspect.RefusedError](err); !ok || refused.Cause != failpolicy.Busy || runs != 1 {
+					t.Errorf("got %v, %v after %d runs, want that the second is refused", refused, err, runs)
+				}
+			})
+		})
+	}
+}
+
 func TestWrap_Strategies(t *testing.T) {
 	t.Parallel()
 	for strategy, total := range map[failpolicy.Strategy]int{

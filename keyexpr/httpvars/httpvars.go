@@ -9,12 +9,18 @@
 //	body.user.id     the JSON body, untyped or of [Config.Body]
 //	method           GET, POST, …
 //	route            the route's pattern
-//	client_ip        the client's address, as the router determines it; see below
+//	client_ip        the client's address, as the router determines it, in the one form of
+//	                 netip.Addr; see below
 //
 // and the registered ones of [Config.Registered].
 //
 // A query, header, cookie or form value that a request repeats is an error:
 // query.id[0] picks one, query.id[:] takes all of them.
+//
+// Values are decoded once: %34%32, + for a blank and the quotes of a cookie make no other
+// key. header.Host is in lower case, with its port. A handler's own parser may take several
+// texts for one value (true, TRUE and 1; 42 and 042; a UUID in two cases). These are different
+// keys: write lower(query.id) or int(query.id), or give the body a type.
 //
 // form is what a handler finds in PostForm when net/http, or gin's PostForm, has
 // parsed the form: the values of a urlencoded body under POST, PUT and PATCH only, and
@@ -37,7 +43,8 @@
 // case, is refused, typed or not, because handlers disagree about which value counts.
 // A request without a body has no value for body and form.
 //
-// A typed body is decoded as encoding/json would do it for the handler. Of an untyped
+// A typed body is decoded as encoding/json would do it for the handler: a time.Time in it is
+// its instant in UTC, whatever its zone. Of an untyped
 // one an expression sees what a handler sees that decodes it with encoding/json into a
 // struct, or the request is refused:
 //

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"reflect"
+	"strings"
 
 	"github.com/interlock-go/interlock/keyexpr"
 )
@@ -75,7 +76,7 @@ func standard(c *Config, body keyexpr.Type) []keyexpr.Variable {
 		return keyexpr.KeyedType(k)
 	}
 	header := open
-	header.Noun, header.Canonical = "header", textproto.CanonicalMIMEHeaderKey
+	header.Noun, header.Canonical, header.Caseless = "header", textproto.CanonicalMIMEHeaderKey, "Host"
 	variables := [standardSlots]keyexpr.Variable{
 		slotPath:     {Name: "path", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "path parameter", Known: c.PathParams, Open: c.AnyPathParam})},
 		slotQuery:    {Name: "query", Type: named("query parameter")},
@@ -83,11 +84,16 @@ func standard(c *Config, body keyexpr.Type) []keyexpr.Variable {
 		slotCookie:   {Name: "cookie", Type: named("cookie")},
 		slotForm:     {Name: "form", Type: named("form field")},
 		slotBody:     {Name: "body", Type: body},
-		slotMethod:   {Name: "method", Type: keyexpr.StringType()},
+		slotMethod:   {Name: "method", Type: keyexpr.TextType("a method", oneMethod)},
 		slotRoute:    {Name: "route", Type: keyexpr.StringType()},
-		slotClientIP: {Name: "client_ip", Type: keyexpr.StringType()},
+		slotClientIP: {Name: "client_ip", Type: keyexpr.AddressType()},
 	}
 	return variables[:]
+}
+
+// oneMethod returns a method in upper case, as all methods that net/http names are.
+func oneMethod(text string) (string, bool) {
+	return strings.ToUpper(text), text != ""
 }
 
 // Schema returns the schema to compile templates against.

@@ -35,8 +35,11 @@ func (m message) Field(name string) (keyexpr.Field, bool) {
 	}
 	f := keyexpr.Field{Type: typeOf(fd), Get: getter(fd)}
 	f.Implicit = !fd.HasPresence() && !fd.IsList() && !fd.IsMap() && !isWrapper(m.descriptor)
-	if f.Implicit && fd.Enum() != nil {
+	if fd.Enum() != nil && !fd.IsList() {
 		f.Zero = enumName(fd.Enum(), fd.Default().Enum())
+	}
+	if fd.HasDefault() {
+		f.Default = scalar(fd, fd.Default())
 	}
 	return f, true
 }
@@ -50,23 +53,29 @@ func isWrapper(d protoreflect.MessageDescriptor) bool {
 func typeOf(fd protoreflect.FieldDescriptor) keyexpr.Type {
 	switch {
 	case fd.IsMap():
-		return keyexpr.MapType(singular(fd.MapValue()))
+		return keyexpr.MapType(singular(fd.MapValue(), true))
 	case fd.IsList():
-		return keyexpr.ListType(singular(fd))
+		return keyexpr.ListType(singular(fd, true))
 	}
-	return singular(fd)
+	return singular(fd, false)
 }
 
-func singular(fd protoreflect.FieldDescriptor) keyexpr.Type {
+// singular is the type of one value. inside says that it is one of a list or map, which may
+// not have it: in a condition an enum is then empty.
+func singular(fd protoreflect.FieldDescriptor, inside bool) keyexpr.Type {
 	switch fd.Kind() {
-	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.EnumKind:
+	case protoreflect.StringKind:
 		return keyexpr.StringType()
+	case protoreflect.BytesKind:
+		return keyexpr.TextType("hexadecimal text, as bytes are written", oneHex)
+	case protoreflect.EnumKind:
+		return enumType(fd.Enum(), inside)
 	case protoreflect.BoolKind:
 		return keyexpr.BoolType()
 	case protoreflect.FloatKind, protoreflect.DoubleKind:
 		return keyexpr.FloatType()
 	case protoreflect.MessageKind, protoreflect.GroupKind:
-		return keyexpr.ObjectType(message{fd.Message()})
+		return keyexpr.ObjectType(objectOf(fd.Message()))
 	}
 	return keyexpr.IntType()
 }
@@ -172,6 +181,31 @@ func scalar(fd protoreflect.FieldDescriptor, v protoreflect.Value) any {
 		return enumName(fd.Enum(), v.Enum())
 	}
 	return v.Interface()
+}
+
+func oneHex(text string) (string, bool) {
+	b, err := hex.DecodeString(text)
+	return hex.EncodeToString(b), err == nil
+}
+
+// enumType is the type of an enum's names. An alias and the number spell the same value.
+func enumType(d protoreflect.EnumDescriptor, empty bool) keyexpr.Type {
+	names := make([]string, 0, d.Values().Len())
+	for i := range d.Values().Len() {
+		if value := d.Values().Get(i); enumName(d, value.Number()) == string(value.Name()) {
+			names = append(names, string(value.Name()))
+		}
+	}
+	return keyexpr.TextType("a value of "+string(d.FullName()), func(text string) (string, bool) {
+		if value := d.Values().ByName(protoreflect.Name(text)); value != nil {
+			return enumName(d, value.Number()), true
+		}
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			return "", empty && text == ""
+		}
+		return enumName(d, protoreflect.EnumNumber(n)), true
+	}, names...)
 }
 
 // enumName is the name of an enum's value; a number without a name stays one.

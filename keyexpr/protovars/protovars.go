@@ -18,20 +18,29 @@
 //	bool                     true, false
 //	int32 … uint64           decimal, exact
 //	enum                     the value's name, of aliases the first; the number if it
-//	                         has no name
+//	                         has no name. A condition has to write it so: another
+//	                         name, an alias and a wrong name are errors at start-up
+//	Timestamp                its instant in UTC, as a time.Time of a Go argument:
+//	                         2006-01-02T15:04:05.5Z. req.at.seconds is there, too
+//	Duration                 its nanoseconds, as a time.Duration
 //	bytes                    lower-case hexadecimal, also where they hold text: 3432
 //	                         for the bytes "42". JSON writes bytes in base64, which
 //	                         is another text: use a string for an id that both have
 //	float, double            conditions only, never a key part
 //	message                  its fields; unset is missing
-//	wrappers, Timestamp, …   like any message: req.note.value, req.at.seconds
+//	wrappers, …              like any message: req.note.value
 //	repeated                 a list: req.ids, map(req.items, .sku), req.items[0].sku
 //	map                      req.labels.k, req.labels["k"]; absent is missing
 //
 // Presence: an unset message, optional field or member of a oneof is missing. A
 // proto3 field without presence that holds an empty string, an integer zero or
 // the enum's zero counts as missing; req.shard ?? 0 admits the zero. false is a
-// value. The value field of a wrapper that is set may be zero.
+// value. The value field of a wrapper that is set may be zero. A Timestamp or Duration that
+// is not valid is missing.
+//
+// A field with a default in proto2 or an edition is never missing: it has the default, as in
+// its getter, also where the message around it is unset. Only req.shard == nil shows that it
+// is unset. In a condition an unset enum is what its getter returns: the first value.
 package protovars
 
 import (

@@ -29,16 +29,16 @@ type Variables struct {
 // New checks a config. Bad names, clashes with the standard variables and
 // unusable types are errors, all of them joined.
 func New(c Config) (*Variables, error) {
-	metadata := keyexpr.Keyed{Noun: "metadata key", Open: true, Repeatable: true, Canonical: strings.ToLower}
+	metadata := keyexpr.Keyed{Noun: "metadata key", Open: true, Repeatable: true, Canonical: strings.ToLower, Caseless: ":authority"}
 	variables := []keyexpr.Variable{
 		slotMetadata: {Name: "metadata", Type: keyexpr.KeyedType(metadata)},
 		slotMethod:   {Name: "method", Type: keyexpr.StringType()},
-		slotPeer:     {Name: "peer", Type: keyexpr.StringType()},
+		slotPeer:     {Name: "peer", Type: keyexpr.AddressType()},
 	}
 	v := &Variables{request: -1, registered: slotRegistered}
 	if c.Request != nil {
 		v.message, v.request, v.registered = c.Request.FullName(), slotRegistered, slotRegistered+1
-		variables = append(variables, keyexpr.Variable{Name: "req", Type: keyexpr.ObjectType(message{c.Request})})
+		variables = append(variables, keyexpr.Variable{Name: "req", Type: keyexpr.ObjectType(objectOf(c.Request))})
 	}
 	registered, err := keyexpr.RegisteredVariables(c.Registered...)
 	if err != nil {
