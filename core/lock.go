@@ -238,6 +238,10 @@ func (a *acquisition) run(ctx context.Context) (*Hold, error) {
 	c := a.client
 	a.report.Acquisition = Acquisition{
 		Key: a.keys[0], Keys: len(a.keys), Kind: cmp.Or(a.report.Kind, Kind(a.req.kind.Name)), Label: a.req.label, Start: time.Now(),
+		ClientID: c.id,
+	}
+	if keys := a.keys; len(keys) > 1 {
+		a.report.all = &keys
 	}
 	observed := c.cfg.observers.observeAcquireStart(ctx, a.report.Acquisition)
 	owners, err := a.take(observed)

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/notify"
@@ -29,6 +30,18 @@ type Acquisition struct {
 	Kind  Kind
 	Label string // what [Label] said, else empty
 	Start time.Time
+
+	ClientID string // see [Client.ID]; of a Redlock the first client
+
+	all *[]string // the keys of a MultiLock; a pointer keeps the struct comparable
+}
+
+// AllKeys returns every key, in the order in which a MultiLock has them.
+func (a *Acquisition) AllKeys() []string {
+	if a.all == nil {
+		return []string{a.Key}
+	}
+	return slices.Clone(*a.all)
 }
 
 // AcquireResult describes how an acquisition ended.

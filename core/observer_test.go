@@ -326,3 +326,28 @@ func TestObservers_ValueThatObservesNothingIsAnError(t *testing.T) {
 		t.Errorf("got %v, want joined errors", err)
 	}
 }
+
+// Every event of a MultiLock has all of its keys, and the client that takes them.
+func TestObservers_KeysAndClient(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		obs := newRecorder()
+		locks := b.locks(core.WithObserver(obs), core.WithPrefix("shop:"))
+		_, hold := acquired(t, t.Context(), locks.MultiLock("b", "a"))
+		released(t, hold)
+		_, single := acquired(t, t.Context(), locks.Lock("c"))
+		released(t, single)
+		start := obs.first(t, "acquire start").data.(core.Acquisition)
+		info := obs.first(t, "hold start").data.(core.HoldInfo)
+		end := obs.first(t, "hold end").data.(core.HoldResult)
+		for _, a := range []core.Acquisition{start, info.Acquisition, end.Acquisition} {
+			if !slices.Equal(a.AllKeys(), hold.Keys()) || a != start || a.ClientID != locks.ID() {
+				t.Errorf("got the keys %q of client %s, want %q of %s", a.AllKeys(), a.ClientID, hold.Keys(), locks.ID())
+			}
+		}
+		last := obs.last(t, "hold start").data.(core.HoldInfo)
+		if got := last.AllKeys(); len(got) != 1 || got[0] != "shop:c" {
+			t.Errorf("of one lock: got the keys %q", got)
+		}
+	})
+}

@@ -10,6 +10,7 @@ type origin struct {
 	start     time.Time
 	took      time.Duration // from start until it was acquired
 	lease     time.Duration // the configured one
+	all       *[]string // the keys of a MultiLock
 	keys      int32
 	watchdog  bool // the lease is renewed
 	reentrant bool
@@ -19,7 +20,7 @@ type origin struct {
 func (a *acquisition) origin() origin {
 	r := &a.report
 	return origin{
-		client: a.client, keys: int32(r.Keys), redlock: a.redlock != nil, label: a.req.label, start: r.Start, took: r.acquired.Sub(r.Start),
+		client: a.client, all: r.all, keys: int32(r.Keys), redlock: a.redlock != nil, label: a.req.label, start: r.Start, took: r.acquired.Sub(r.Start),
 		lease: a.req.lease, watchdog: a.req.watchdog, reentrant: r.Outcome == OutcomeReentered,
 	}
 }
@@ -36,6 +37,7 @@ func (s *scope) info() HoldInfo {
 	return HoldInfo{
 		Acquisition: Acquisition{
 			Key: first.lease.Key, Keys: int(from.keys), Kind: kind, Label: from.label, Start: from.start,
+			ClientID: from.client.id, all: from.all,
 		},
 		Field:     first.lease.Field,
 		Token:     first.token,

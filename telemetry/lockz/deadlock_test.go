@@ -5,13 +5,16 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/telemetry/lockz"
 )
 
@@ -299,4 +302,171 @@ func TestDeadlock_OfReadersWithAWriterBetween(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A ring that ends by itself within moments is not reported: a caller that only tries, or waits for
+// less than two seconds, holds nothing up.
+func TestDeadlock_NoneWhereTheRingIsShort(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]time.Duration{"try-lock": 0, "short wait": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(b *bed) {
+				pay, h1 := b.take(b.t.Context(), b.locks.Lock("a"))
+				ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"))
+				waits := b.wait(pay, b.locks.Lock("z"), core.WaitTime(time.Hour))
+				for range 10 {
+					if _, _, err := b.locks.Lock("a").Acquire(ship, core.WaitTime(wait)); !errors.Is(err, core.ErrNotAcquired) {
+						b.t.Fatal(err)
+					}
+				}
+				persist()
+				if s := b.Snapshot(0); b.counted() != 0 || len(b.logs.records(b.t, deadlockText)) != 0 || len(s.Deadlocks)+len(s.PastDeadlocks) != 0 {
+					b.t.Errorf("counted %d, found %+v and %+v, want none", b.counted(), s.Deadlocks, s.PastDeadlocks)
+				}
+				b.free(h2)
+				if err := waits(); err != nil {
+					b.t.Error(err)
+				}
+				b.free(h1)
+			})
+		})
+	}
+}
+
+// Locks of equal keys in different Redis servers, or in different databases of one, are different
+// locks. Callers that wait for them are not in a ring.
+func TestDeadlock_NoneAcrossServersAndDatabases(t *testing.T) {
+	t.Parallel()
+	for name, server := range map[string]func(*bed) *redis.Client{
+		"server":   func(b *bed) *redis.Client { return redistest.New(b.t).Client() },
+		"database": func(b *bed) *redis.Client { return b.server.Client(func(o *redis.Options) { o.DB = 1 }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(b *bed) {
+				other := b.clientOf(server(b))
+				b.t.Cleanup(b.Watch(other))
+				here, h1 := b.take(b.t.Context(), b.locks.Lock("a"))
+				there, h2 := b.take(b.t.Context(), other.Lock("b"))
+				_, h3 := b.take(b.t.Context(), b.locks.Lock("b"))
+				_, h4 := b.take(b.t.Context(), other.Lock("a"))
+				first := b.wait(here, b.locks.Lock("b"))
+				second := b.wait(there, other.Lock("a"))
+				persist()
+				s := b.Snapshot(0)
+				if b.counted() != 0 || len(s.Deadlocks) != 0 {
+					b.t.Errorf("counted %d, found %+v, want none", b.counted(), s.Deadlocks)
+				}
+				for _, w := range s.Waiters {
+					if w.BlockedBy.Holder != h3.Field() && w.BlockedBy.Holder != h4.Field() {
+						b.t.Errorf("blocked by %+v, want the holder in the same Redis", w.BlockedBy)
+					}
+				}
+				for _, h := range s.Holds {
+					if want := map[string]int{h3.Field(): 1, h4.Field(): 1}[h.Holder]; h.Waiters != want {
+						b.t.Errorf("%d wait for the hold of %s, want %d", h.Waiters, h.Holder, want)
+					}
+				}
+				b.free(h3, h4)
+				if err := errors.Join(first(), second()); err != nil {
+					b.t.Error(err)
+				}
+				b.free(h1, h2)
+			})
+		})
+	}
+}
+
+// A ring is found through every key of a MultiLock, also where another holder was in the way first.
+func TestDeadlock_ThroughTheSecondKey(t *testing.T) {
+	t.Parallel()
+	t.Run("held together", func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, func(b *bed) {
+			_, before := b.take(b.t.Context(), b.locks.Lock("b"))
+			ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"))
+			var pay context.Context
+			var h1 *core.Hold
+			var taken sync.WaitGroup
+			taken.Go(func() { pay, h1 = b.take(b.t.Context(), b.locks.MultiLock("a", "b")) })
+			synctest.Wait()
+			second := b.wait(ship, b.locks.Lock("b"), core.WaitTime(time.Hour)) // blocked by the holder before
+			b.free(before)
+			taken.Wait()
+			first := b.wait(pay, b.locks.Lock("z"), core.WaitTime(time.Minute))
+			persist()
+			if s := b.Snapshot(0); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 {
+				t.Errorf("deadlocks: %+v, want one of two callers", s.Deadlocks)
+			}
+			if err := first(); !errors.Is(err, core.ErrNotAcquired) {
+				t.Error(err)
+			}
+			b.free(h1)
+			if err := second(); err != nil {
+				t.Error(err)
+			}
+			b.free(h2)
+		})
+	})
+	t.Run("wanted together", func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, func(b *bed) {
+			_, before := b.take(b.t.Context(), b.locks.Lock("a"))
+			ship, h2 := b.take(b.t.Context(), b.locks.Lock("b"))
+			pay, h1 := b.take(b.t.Context(), b.locks.Lock("z"))
+			first := b.wait(pay, b.locks.MultiLock("a", "b"), core.WaitTime(time.Minute)) // blocked by the holder before
+			b.free(before)
+			second := b.wait(ship, b.locks.Lock("z"), core.WaitTime(time.Hour))
+			persist()
+			if s := b.Snapshot(0); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 {
+				t.Errorf("deadlocks: %+v, want one of two callers", s.Deadlocks)
+			}
+			if err := first(); !errors.Is(err, core.ErrNotAcquired) {
+				t.Error(err)
+			}
+			b.free(h1)
+			if err := second(); err != nil {
+				t.Error(err)
+			}
+			b.free(h2)
+		})
+	})
+}
+
+// A caller that waits for two readers may be in two rings. When the one that was found first ends by
+// itself, the other one is still found.
+func TestDeadlock_TheOtherRingOfAWaiter(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		one, r1 := b.take(b.t.Context(), b.locks.ReadLock("stock"))
+		two, r2 := b.take(b.t.Context(), b.locks.ReadLock("stock"))
+		holder, h := b.take(b.t.Context(), b.locks.Lock("z"))
+		gives := b.wait(one, b.locks.Lock("z"), core.WaitTime(time.Second))
+		stays := b.wait(two, b.locks.Lock("z"), core.WaitTime(time.Hour))
+		writes := b.wait(holder, b.locks.WriteLock("stock"), core.WaitTime(time.Minute))
+		if err := gives(); !errors.Is(err, core.ErrNotAcquired) {
+			t.Error(err)
+		}
+		b.free(r1)
+		persist()
+		persist()
+		if s := b.Snapshot(0); len(s.Deadlocks) != 1 || s.Deadlocks[0].Callers[0].Holder != r2.Field() || b.counted() != 1 {
+			t.Errorf("counted %d, deadlocks: %+v, want the one with the second reader", b.counted(), s.Deadlocks)
+		}
+		if err := writes(); !errors.Is(err, core.ErrNotAcquired) {
+			t.Error(err)
+		}
+		b.free(h)
+		if err := stays(); err != nil {
+			t.Error(err)
+		}
+		b.free(r2)
+	})
+}
+
+// persist lets a ring last for as long as it takes to be a deadlock, by the clock of the bubble.
+func persist() {
+	time.Sleep(3 * time.Second)
+	synctest.Wait()
 }

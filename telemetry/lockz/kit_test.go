@@ -61,7 +61,12 @@ func newBed(t *testing.T, opts ...lockz.Option) *bed {
 // client is one more lock client that the page observes, and does not watch.
 func (b *bed) client(opts ...core.Option) *core.Client {
 	b.t.Helper()
-	rdb := b.server.Client(func(o *redis.Options) { o.MaxRetries = -1 })
+	return b.clientOf(b.server.Client(func(o *redis.Options) { o.MaxRetries = -1 }), opts...)
+}
+
+// clientOf is a client like that, of some Redis.
+func (b *bed) clientOf(rdb *redis.Client, opts ...core.Option) *core.Client {
+	b.t.Helper()
 	locks, err := core.New(rdb, append([]core.Option{core.WithObserver(b.Page), core.WithPrefix("shop:")}, opts...)...)
 	if err != nil {
 		b.t.Fatal(err)
