@@ -28,15 +28,16 @@ func (p *Page) Snapshot(rows int) Snapshot {
 type view struct {
 	Snapshot
 
-	page *Page
-	now  time.Time
-	rows int
-	in   map[*waiter]int // the deadlock that a waiter is in
-	held []*hold         // the hold behind each of Holds
+	page    *Page
+	now     time.Time
+	rows    int
+	in      map[*waiter]int // the deadlock that a waiter is in
+	held    []*hold         // the hold behind each of Holds
+	waiting map[*hold]int   // how many callers wait for a hold of several keys
 }
 
 func (p *Page) collect(rows int) *view {
-	v := &view{page: p, now: time.Now(), rows: rows, in: make(map[*waiter]int)}
+	v := &view{page: p, now: time.Now(), rows: rows, in: make(map[*waiter]int), waiting: make(map[*hold]int)}
 	v.Time, v.Since = v.now, p.started
 	v.addClients()
 	v.addDeadlocks()
@@ -128,6 +129,11 @@ func (v *view) addLines(lines []line) {
 		l := &lines[i]
 		l.order()
 		holds = append(holds, l.held()...)
+		for _, h := range l.holds {
+			if h.keys > 1 {
+				v.waiting[h] += len(l.waiters)
+			}
+		}
 		for n, w := range l.waiters {
 			places = append(places, place{w, l, n + 1})
 		}
@@ -158,10 +164,14 @@ func (l *line) order() {
 	}
 }
 
-// held are the holds of a line, one for each holder.
+// held are the holds of a line, one for each holder. A hold of several keys is in the line of the
+// first one.
 func (l *line) held() []heldLine {
 	var list []heldLine
 	for _, h := range l.holds {
+		if h.key != l.key {
+			continue
+		}
 		at := slices.IndexFunc(list, func(other heldLine) bool { return other.field == h.field })
 		switch {
 		case at < 0:
@@ -177,11 +187,15 @@ func (l *line) held() []heldLine {
 }
 
 func (v *view) hold(h heldLine) Hold {
+	waiters := len(h.line.waiters)
+	if h.keys > 1 {
+		waiters = v.waiting[h.hold]
+	}
 	return Hold{
 		Lock: v.lock(h.rule, h.lock), Holder: printable(h.field, maxName),
 		Since: h.acquired, Held: seconds(v.now.Sub(h.acquired)),
 		LeaseLeft: seconds(h.leaseLeft(v.now)), Watchdog: h.watchdog, Reentries: h.reentries,
-		Token: h.token, Lost: h.lost.Load(), Waiters: len(h.line.waiters), TraceID: traceID(h.trace),
+		Token: h.token, Lost: h.lost(), Waiters: waiters, TraceID: traceID(h.trace),
 	}
 }
 
@@ -193,10 +207,15 @@ func (v *view) waiter(w place) Waiter {
 	}
 }
 
-// blocker is the oldest hold of this process that is in the way, or else who was at first.
+// blocker is the oldest hold of this process that is in the way, or else the holder that was at
+// first.
 func (v *view) blocker(w place) Blocker {
-	for _, h := range w.line.holds {
-		if w.waitsFor(h) && !h.lost.Load() {
+	holds := w.line.holds
+	if w.keys > 1 {
+		holds = v.page.graph.blockers(w.waiter)
+	}
+	for _, h := range holds {
+		if w.waitsFor(h) && !h.lost() {
 			return Blocker{
 				Holder: printable(h.field, maxName), Here: true, Ours: true,
 				Rule: printable(h.rule.name, maxName), Held: seconds(v.now.Sub(h.acquired)),

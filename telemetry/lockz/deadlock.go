@@ -5,10 +5,54 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 )
 
-// deadlocked keeps, counts and logs a cycle that a waiter has closed.
+// persistence is for how long a ring lasts before it is a deadlock. A shorter one has ended by
+// itself, as that of a caller that only tries.
+const persistence = 2 * time.Second
+
+// watch is the goroutine that watches a ring. It ends with the acquisition that has closed it.
+type watch struct {
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+// startWatch watches the ring c, which w has closed, until w waits no longer.
+func (p *Page) startWatch(ctx context.Context, w *waiter, c *cycle) {
+	w.watch = &watch{stop: make(chan struct{})}
+	w.watch.done.Go(func() { p.watchRing(ctx, w, c) })
+}
+
+// end stops the goroutine and waits for it.
+func (w *watch) end() {
+	close(w.stop)
+	w.done.Wait()
+}
+
+// watchRing reports a ring that persists, once. When a ring has ended, it goes on with another
+// one that w is in.
+func (p *Page) watchRing(ctx context.Context, w *waiter, c *cycle) {
+	tick := time.NewTicker(persistence)
+	defer tick.Stop()
+	for reported := false; c != nil; {
+		select {
+		case <-w.watch.stop:
+			return
+		case <-tick.C:
+		}
+		switch {
+		case !c.lasts():
+			c, reported = p.graph.find(w), false
+		case !reported:
+			p.deadlocked(ctx, c)
+			reported = true
+		}
+	}
+}
+
+// deadlocked keeps, counts and logs a cycle.
 func (p *Page) deadlocked(ctx context.Context, c *cycle) {
 	p.cycles.add(c)
 	p.deadlocks.Add(ctx, 1)

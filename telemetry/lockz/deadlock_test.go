@@ -20,21 +20,24 @@ import (
 
 const deadlockText = "deadlock: callers wait for each other's locks"
 
-// Two callers that take two locks in opposite order are a deadlock: it is found when the second
-// one begins to wait, without anybody who looks at the page, and told once. Both callers are
-// marked for as long as it lasts.
+// Two callers that take two locks in opposite order are a deadlock. It is reported once, when it has
+// lasted two seconds, whether the page is open or not. Both callers are marked for as long as it
+// lasts.
 func TestDeadlock_OfTwo(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
 		a, z := b.locks.Lock("a"), b.locks.Lock("z")
 		pay, h1 := b.take(b.t.Context(), a, core.Label("pay"))
 		ship, h2 := b.take(b.t.Context(), z, core.Label("ship"))
-		first := b.wait(pay, z, core.Label("pay"), core.WaitTime(5*time.Second))
-		if n := b.counted(); n != 0 {
-			t.Errorf("counted %d before the second one waits", n)
-		}
+		first := b.wait(pay, z, core.Label("pay"), core.WaitTime(10*time.Second))
 		time.Sleep(time.Second) // the clock of the bubble
-		second := b.wait(ship, a, core.Label("ship"), core.WaitTime(10*time.Second))
+		second := b.wait(ship, a, core.Label("ship"), core.WaitTime(20*time.Second))
+		time.Sleep(2*time.Second - 1) // likewise
+		if n := b.counted(); n != 0 {
+			t.Errorf("counted %d before the ring has lasted", n)
+		}
+		persist()
+		persist() // it is reported once
 
 		if n, logged := b.counted(), b.logs.records(t, deadlockText); n != 1 || len(logged) != 1 {
 			t.Errorf("counted %d, logged %v, want one of each", n, logged)
@@ -83,8 +86,9 @@ func TestDeadlock_OfThree(t *testing.T) {
 		}
 		var ends []func() error
 		for i := range names {
-			ends = append(ends, b.wait(contexts[i], b.locks.Lock(names[(i+1)%3]), core.Label("has-"+names[i]), core.WaitTime(time.Second)))
+			ends = append(ends, b.wait(contexts[i], b.locks.Lock(names[(i+1)%3]), core.Label("has-"+names[i]), core.WaitTime(10*time.Second)))
 		}
+		persist()
 		s := b.Snapshot(0)
 		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 3 {
 			t.Fatalf("deadlocks: %+v, want one of three callers", s.Deadlocks)
@@ -108,7 +112,8 @@ func TestDeadlock_OfOneWithTwoClients(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"))
-		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second))
+		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second))
+		persist()
 		if s := b.Snapshot(0); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 1 {
 			t.Errorf("deadlocks: %+v, want one of one caller", s.Deadlocks)
 		}
@@ -125,8 +130,9 @@ func TestDeadlock_OfLocksTakenTogether(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		pay, h1 := b.take(b.t.Context(), b.locks.MultiLock("a", "b"))
 		ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"))
-		first := b.wait(pay, b.locks.Lock("z"), core.WaitTime(2*time.Second))
-		second := b.wait(ship, b.locks.Lock("b"), core.WaitTime(time.Second))
+		first := b.wait(pay, b.locks.Lock("z"), core.WaitTime(20*time.Second))
+		second := b.wait(ship, b.locks.Lock("b"), core.WaitTime(10*time.Second))
+		persist()
 		if s := b.Snapshot(0); len(s.Deadlocks) != 1 {
 			t.Errorf("deadlocks: %+v, want one", s.Deadlocks)
 		}
@@ -158,6 +164,7 @@ func TestDeadlock_NoneWhereTheChainEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		persist()
 		if s := b.Snapshot(0); len(s.Deadlocks)+len(s.PastDeadlocks) != 0 || b.counted() != 0 {
 			t.Errorf("found %+v", s.Deadlocks)
 		}
@@ -182,7 +189,8 @@ func TestDeadlock_PageOfCallersWithoutARule(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
 		ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
-		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second))
+		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second))
+		persist()
 		check := func(want string) {
 			body := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(b.get("/").Body.String(), "")
 			if !strings.Contains(body, want) || strings.Contains(body, "none holds") || strings.Contains(body, "none held") {
@@ -205,7 +213,7 @@ func TestDeadlock_LogIsLimited(t *testing.T) {
 			x, y := b.locks.Lock("x"+string(rune('a'+i))), b.locks.Lock("y"+string(rune('a'+i)))
 			one, h1 := b.take(b.t.Context(), x)
 			two, h2 := b.take(b.t.Context(), y)
-			first, second := b.wait(one, y, core.WaitTime(time.Second)), b.wait(two, x, core.WaitTime(time.Second))
+			first, second := b.wait(one, y, core.WaitTime(time.Minute)), b.wait(two, x, core.WaitTime(time.Minute))
 			b.t.Cleanup(func() {
 				if err := errors.Join(first(), second()); !errors.Is(err, core.ErrNotAcquired) {
 					t.Error(err)
@@ -213,6 +221,7 @@ func TestDeadlock_LogIsLimited(t *testing.T) {
 				b.free(h1, h2)
 			})
 		}
+		persist()
 		if n, logged := b.counted(), len(b.logs.records(t, deadlockText)); n != rings || logged != 10 {
 			t.Errorf("counted %d and logged %d, want %d and 10", n, logged, rings)
 		}
@@ -228,7 +237,7 @@ func TestDeadlock_PageTellsOfItAfterwards(t *testing.T) {
 		span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{0xab, 1}, SpanID: trace.SpanID{1}})
 		ctx := trace.ContextWithSpanContext(b.t.Context(), span)
 		ctx, hold := b.take(ctx, b.locks.Lock("a"), core.Label("transfer"))
-		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second), core.Label("transfer-to"))
+		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second), core.Label("transfer-to"))
 		_ = done()
 		b.free(hold)
 		_, over, _ := strings.Cut(b.get("/").Body.String(), "1 that are over")
@@ -256,7 +265,8 @@ func TestDeadlock_LogNamesNoKey(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(b *bed) {
 				ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
-				done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second), core.Label("again"))
+				done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second), core.Label("again"))
+				persist()
 				logged := b.logs.records(b.t, deadlockText)
 				if len(logged) != 1 {
 					b.t.Fatalf("logged %v", logged)
@@ -281,11 +291,13 @@ func TestDeadlock_OfReadersWithAWriterBetween(t *testing.T) {
 		second, h2 := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("ship"))
 		writes := b.wait(b.t.Context(), b.locks.WriteLock("stock"), core.Label("count"))
 		time.Sleep(time.Second) // the clock of the bubble
-		reads := b.wait(second, b.locks.ReadLock("stock"), core.Label("ship"), core.WaitTime(5*time.Second))
+		reads := b.wait(second, b.locks.ReadLock("stock"), core.Label("ship"), core.WaitTime(9*time.Second))
+		persist()
 		if n := b.counted(); n != 0 {
 			t.Errorf("counted %d before the first one waits", n)
 		}
 		wants := b.wait(first, b.locks.Lock("a"), core.Label("pay"), core.WaitTime(10*time.Second))
+		persist()
 		s := b.Snapshot(0)
 		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 || s.Deadlocks[0].Callers[1].Holder != h1.Field() {
 			t.Errorf("deadlocks: %+v, want one of the two that hold something", s.Deadlocks)

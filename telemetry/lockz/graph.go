@@ -9,9 +9,9 @@ import (
 // searched is how many waiters one search for a cycle looks at, at most.
 const searched = 256
 
-// graph is who waits while holding something: the only waiters that can close a cycle. Its
-// edges lead from a waiter to the holds that keep it waiting, and from a hold to the waiters
-// whose context carries it.
+// graph has the waiters that hold something: no other waiter can close a cycle. Its edges lead
+// from a waiter to the holds that keep it waiting, and from a hold to the waiters whose context
+// carries it.
 type graph struct {
 	table *table
 
@@ -26,15 +26,15 @@ type step struct {
 	by     *hold
 }
 
-// cycle is a deadlock: the last hold is carried by the first waiter.
+// cycle is a ring of waiters: the last hold is carried by the first waiter.
 type cycle struct {
 	found time.Time
 	steps []step
 }
 
-// lasts reports whether everybody in it still waits for the same hold.
+// lasts reports whether every waiter in it still waits for the same hold.
 func (c *cycle) lasts() bool {
-	return !slices.ContainsFunc(c.steps, func(s step) bool { return s.waiter.done.Load() || s.by.done.Load() })
+	return !slices.ContainsFunc(c.steps, func(s step) bool { return s.waiter.done.Load() || s.by.done.Load() || s.by.lost() })
 }
 
 func newGraph(t *table) *graph { return &graph{table: t, carried: make(map[*hold][]*waiter)} }
@@ -47,11 +47,14 @@ func (g *graph) join(w *waiter) *cycle {
 	for _, h := range w.carries {
 		g.carried[h] = append(g.carried[h], w)
 	}
-	steps := g.search(w)
-	if steps == nil {
-		return nil
-	}
-	return &cycle{found: time.Now(), steps: steps}
+	return g.search(w)
+}
+
+// find gives a cycle that a waiter is in, if any.
+func (g *graph) find(w *waiter) *cycle {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.search(w)
 }
 
 // leave takes it out.
@@ -76,14 +79,14 @@ type visit struct {
 }
 
 // search finds the shortest way from w over what keeps it waiting back to itself, breadth
-// first. Most searches end at once: who is in the way does not wait.
-func (g *graph) search(w *waiter) []step {
+// first. Most searches end at once, because the holder does not wait. The mutex is held.
+func (g *graph) search(w *waiter) *cycle {
 	visits := []visit{{waiter: w, from: -1}}
 	seen := map[*waiter]bool{}
 	for i := 0; i < len(visits) && len(visits) < searched; i++ {
 		for _, h := range g.blockers(visits[i].waiter) {
 			if slices.Contains(w.carries, h) {
-				return trail(visits, i, h)
+				return &cycle{found: time.Now(), steps: trail(visits, i, h)}
 			}
 			for _, next := range g.carried[h] {
 				if !seen[next] {
@@ -107,21 +110,24 @@ func trail(visits []visit, last int, h *hold) []step {
 	return steps
 }
 
-// blockers are the holds of this process that keep w waiting: of its key, or, where several
-// keys are wanted or held together, of the holder that was in the way.
+// blockers are the holds of this process that keep w waiting: those of each key that it wants.
+// What w carries itself keeps it waiting only where another client holds it; its own client
+// enters the lock again.
 func (g *graph) blockers(w *waiter) []*hold {
 	if !w.exclusive() {
 		return nil
 	}
+	behind := g.table.behindWriter(w)
 	var list []*hold
-	if w.keys == 1 {
-		list = g.table.ofKey(w.key)
-	}
-	for _, h := range g.table.ofHolder(w.blockedBy, w.keys > 1) {
-		if !slices.Contains(list, h) {
-			list = append(list, h)
+	for i := range w.keys {
+		for _, h := range g.table.ofKey(w.name(i)) {
+			switch {
+			case h.lost() || !behind && !w.waitsFor(h) || !g.table.realms.same(w.client, h.client):
+			case w.client == h.client && slices.Contains(w.carries, h), slices.Contains(list, h):
+			default:
+				list = append(list, h)
+			}
 		}
 	}
-	behind := g.table.behindWriter(w)
-	return slices.DeleteFunc(list, func(h *hold) bool { return !behind && !w.waitsFor(h) || h.lost.Load() })
+	return list
 }

@@ -20,12 +20,15 @@ type hold struct {
 	token     int64
 	trace     trace.TraceID
 	renewed   atomic.Int64 // Unix nanoseconds of the last renewal; 0: none yet
-	lost      atomic.Bool
+	lostAt    atomic.Int64 // Unix nanoseconds; 0: it is not lost
 	done      atomic.Bool
 	tracked   bool // the limit of holds has let it in
 	reentrant bool
 	watchdog  bool
 }
+
+// lost reports whether the lock has ended under its holder.
+func (h *hold) lost() bool { return h.lostAt.Load() != 0 }
 
 // leaseLeft is how long the lease lasts, as far as the observations tell.
 func (h *hold) leaseLeft(now time.Time) time.Duration {
@@ -33,7 +36,7 @@ func (h *hold) leaseLeft(now time.Time) time.Duration {
 	if at := h.renewed.Load(); at != 0 {
 		from = time.Unix(0, at)
 	}
-	if h.lost.Load() {
+	if h.lost() {
 		return 0
 	}
 	return max(from.Add(h.lease).Sub(now), 0)

@@ -103,7 +103,7 @@ func documentedLogs(t *testing.T) map[string]logged {
 func logEverything(b *bed) {
 	b.t.Helper()
 	ctx, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
-	done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(time.Second))
+	done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second))
 	_ = done()
 	ticket := b.tickets("/", "X-Operator", "yes")[0]
 	b.free(hold)
@@ -137,8 +137,9 @@ func TestDeadlock_LogNamesTheRulesThatAreHeld(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		pay, h1 := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("pay"))
 		ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"), core.Label("ship"))
-		first := b.wait(pay, b.locks.Lock("z"), core.WaitTime(time.Second))
-		second := b.wait(ship, b.locks.Lock("a"), core.WaitTime(time.Second))
+		first := b.wait(pay, b.locks.Lock("z"), core.WaitTime(10*time.Second))
+		second := b.wait(ship, b.locks.Lock("a"), core.WaitTime(10*time.Second))
+		persist()
 		records := b.logs.records(b.t, deadlockText)
 		if len(records) != 1 {
 			b.t.Fatalf("logged %v", records)

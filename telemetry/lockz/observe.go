@@ -38,19 +38,20 @@ func (p *Page) ObserveContention(ctx context.Context, c core.Contention) {
 		return
 	}
 	w := &waiter{
-		rule: a.rule, lock: lock{c.Key, c.Keys}, start: c.Start, trace: traceOf(ctx), blockedBy: c.BlockedBy,
+		rule: a.rule, lock: lockOf(&c.Acquisition), start: c.Start, trace: traceOf(ctx), blockedBy: c.BlockedBy,
 		carries: p.carriedBy(ctx),
 	}
 	if !a.waiter.CompareAndSwap(nil, w) {
 		return
 	}
 	a.rule.waiting.Add(1)
+	p.table.sameRedis(w)
 	p.table.addWaiter(w)
 	if len(w.carries) == 0 {
 		return
 	}
 	if found := p.graph.join(w); found != nil {
-		p.deadlocked(ctx, found)
+		p.startWatch(ctx, w, found)
 	}
 }
 
@@ -79,6 +80,9 @@ func (p *Page) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
 		if len(w.carries) > 0 {
 			p.graph.leave(w)
 		}
+		if w.watch != nil {
+			w.watch.end()
+		}
 	}
 	now := r.Start.Add(r.Waited)
 	a.rule.acquired(r.Outcome, r.Waited, now)
@@ -94,7 +98,7 @@ func (p *Page) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
 // ObserveHoldStart notes a hold.
 func (p *Page) ObserveHoldStart(ctx context.Context, info core.HoldInfo) context.Context {
 	c := &holdContext{Context: ctx, page: p, hold: hold{
-		lock: lock{info.Key, info.Keys}, rule: p.rules.of(info.Label, info.Kind), field: info.Field, acquired: info.Acquired,
+		lock: lockOf(&info.Acquisition), rule: p.rules.of(info.Label, info.Kind), field: info.Field, acquired: info.Acquired,
 		lease: info.Lease, token: info.Token, trace: traceOf(ctx), reentrant: info.Reentrant, watchdog: info.Watchdog,
 	}}
 	h := &c.hold
@@ -165,7 +169,7 @@ func (p *Page) ObserveLoss(ctx context.Context, l core.Loss) {
 		p.incident(h, whatLeft, l.Cause, time.Now())
 		return
 	}
-	if !h.lost.CompareAndSwap(false, true) {
+	if !h.lostAt.CompareAndSwap(0, time.Now().UnixNano()) {
 		return
 	}
 	h.rule.lost.Add(1)

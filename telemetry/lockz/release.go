@@ -119,7 +119,7 @@ func (p *Page) logRelease(r *http.Request, operator, key string, before *core.Lo
 	}
 	if err == nil {
 		p.incidents.add(event{
-			at: time.Now(), what: whatReleased, rule: p.ruleOf(key), kind: before.Kind, key: key,
+			at: time.Now(), what: whatReleased, rule: p.ruleOf(key, before.Holders[0].Field), kind: before.Kind, key: key,
 			holder: before.Holders[0].Field, trace: traceOf(r.Context()),
 		})
 	}
@@ -136,10 +136,12 @@ func (p *Page) logRelease(r *http.Request, operator, key string, before *core.Lo
 	p.cfg.logger.LogAttrs(r.Context(), slog.LevelWarn, "lock released by force", append(attrs, slog.String("lost_by", who))...)
 }
 
-// ruleOf is the rule of the hold of a key, if it is one of this process.
-func (p *Page) ruleOf(key string) string {
+// ruleOf is the rule of a hold, if it is one of this process.
+func (p *Page) ruleOf(key, field string) string {
 	for _, h := range p.table.ofKey(key) {
-		return h.rule.name
+		if h.field == field {
+			return h.rule.name
+		}
 	}
 	return ruleNone
 }

@@ -12,12 +12,12 @@ import (
 // shards is how many parts a table has, each with a mutex of its own.
 const shards = 64
 
-// table knows which holds and waiters there are, by key. Every operation but snapshot and
-// ofHolder takes one mutex of many for a moment.
+// table knows which holds and waiters there are, by key. Every operation but snapshot takes one
+// mutex of many for a moment.
 type table struct {
 	seed    maphash.Seed
 	parts   [shards]shard
-	several severals
+	realms  realms
 	holds   budget
 	waiters budget
 }
@@ -67,12 +67,6 @@ type entry struct {
 	waiting     int
 }
 
-// severals are the holds of several keys, of which the first one only is in the table.
-type severals struct {
-	mu    sync.Mutex
-	holds []*hold
-}
-
 func newTable(maxHolds, maxWaiters int) *table {
 	t := &table{seed: maphash.MakeSeed()}
 	t.holds.limit, t.waiters.limit = int64(maxHolds), int64(maxWaiters)
@@ -117,26 +111,16 @@ func (t *table) addHold(h *hold) {
 	if h.tracked = t.holds.take(); !h.tracked {
 		return
 	}
-	s := t.shardOf(h.key)
-	s.mu.Lock()
-	e := s.entryOf(h.key)
-	e.holds = append(e.holds, h)
-	s.mu.Unlock()
-	if h.keys > 1 {
-		t.several.add(h)
+	for i := range h.keys {
+		t.shardOf(h.name(i)).addHold(h.name(i), h)
 	}
 }
 
-func (l *severals) add(h *hold) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.holds = append(l.holds, h)
-}
-
-func (l *severals) remove(h *hold) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.holds = without(l.holds, h)
+func (s *shard) addHold(key string, h *hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entryOf(key)
+	e.holds = append(e.holds, h)
 }
 
 // removeHold takes a hold out. It reports false when that was done before.
@@ -148,22 +132,19 @@ func (t *table) removeHold(h *hold) bool {
 	if !h.tracked {
 		return true
 	}
-	if h.keys > 1 {
-		t.several.remove(h)
-	}
-	s := t.shardOf(h.key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.keys[h.key]; e != nil {
-		e.holds = without(e.holds, h)
-		e.tidy()
+	for i := range h.keys {
+		t.shardOf(h.name(i)).removeHold(h.name(i), h)
 	}
 	return true
 }
 
-// without is the list without one hold, in the same array.
-func without(list []*hold, h *hold) []*hold {
-	return slices.DeleteFunc(list, func(other *hold) bool { return other == h })
+func (s *shard) removeHold(key string, h *hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.keys[key]; e != nil {
+		e.holds = slices.DeleteFunc(e.holds, func(other *hold) bool { return other == h })
+		e.tidy()
+	}
 }
 
 // addWaiter puts a waiter at the end of the line of its key, if there is room.
@@ -191,6 +172,21 @@ func (t *table) removeWaiter(w *waiter) {
 	defer w.entry.shard.mu.Unlock()
 	w.entry.leave(w)
 	w.entry.tidy()
+}
+
+// sameRedis notes that the client of a waiter and the client of the hold that has refused it use
+// one Redis.
+func (t *table) sameRedis(w *waiter) {
+	if clientID(w.blockedBy) == w.client {
+		return
+	}
+	for i := range w.keys {
+		for _, h := range t.ofKey(w.name(i)) {
+			if h.field == w.blockedBy {
+				t.realms.unite(w.client, h.client)
+			}
+		}
+	}
 }
 
 func (e *entry) join(w *waiter) {
@@ -231,7 +227,7 @@ func (t *table) behindWriter(w *waiter) bool {
 		return false // it has just left
 	}
 	for other := e.first; other != nil; other = other.next {
-		if other.rule.kind == core.KindWrite && other.start.Before(w.start) {
+		if other.rule.kind == core.KindWrite && other.start.Before(w.start) && t.realms.same(other.client, w.client) {
 			return true
 		}
 	}
@@ -249,40 +245,10 @@ func (t *table) ofKey(key string) []*hold {
 	return nil
 }
 
-// ofHolder gives the holds of several keys of a holder, or all of its holds, for which the
-// whole table is looked through.
-func (t *table) ofHolder(field string, all bool) []*hold {
-	var list []*hold
-	add := func(holds []*hold) {
-		for _, h := range holds {
-			if h.field == field && !slices.Contains(list, h) {
-				list = append(list, h)
-			}
-		}
-	}
-	t.several.mu.Lock()
-	add(t.several.holds)
-	t.several.mu.Unlock()
-	for i := range t.parts {
-		if !all {
-			break
-		}
-		t.parts[i].each(add)
-	}
-	return list
-}
-
-func (s *shard) each(do func([]*hold)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.keys {
-		do(e.holds)
-	}
-}
-
-// line is one key as it was at one instant.
+// line is one key of one Redis as it was at one instant.
 type line struct {
 	key       string
+	client    string // one of those that use this Redis
 	holds     []*hold
 	waiters   []*waiter
 	blockedBy string // field of who is in the way, as far as one of the waiters has seen it
@@ -292,23 +258,33 @@ type line struct {
 func (t *table) snapshot() []line {
 	var all []line
 	for i := range t.parts {
-		all = t.parts[i].copyTo(all)
+		all = t.parts[i].copyTo(all, &t.realms)
 	}
 	return all
 }
 
-func (s *shard) copyTo(all []line) []line {
+func (s *shard) copyTo(all []line, realms *realms) []line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, e := range s.keys {
-		l := line{key: key, holds: slices.Clone(e.holds)}
-		if e.waiting > 0 {
-			l.waiters = make([]*waiter, 0, e.waiting)
+		first := len(all)
+		lineOf := func(client string) *line {
+			for i := first; i < len(all); i++ {
+				if realms.same(all[i].client, client) {
+					return &all[i]
+				}
+			}
+			all = append(all, line{key: key, client: client})
+			return &all[len(all)-1]
+		}
+		for _, h := range e.holds {
+			l := lineOf(h.client)
+			l.holds = append(l.holds, h)
 		}
 		for w := e.first; w != nil; w = w.next {
+			l := lineOf(w.client)
 			l.waiters = append(l.waiters, w)
 		}
-		all = append(all, l)
 	}
 	return all
 }

@@ -20,6 +20,7 @@ type waiter struct {
 	done       atomic.Bool
 
 	lock
+	watch     *watch    // set when it has closed a ring
 	start     time.Time // when it came
 	trace     trace.TraceID
 	blockedBy string // field of the holder that was in the way first
@@ -27,8 +28,27 @@ type waiter struct {
 
 // lock is what a waiter waits for, or a hold has.
 type lock struct {
-	key  string
-	keys int // how many, of which key is the first
+	key    string
+	keys   int      // how many, of which key is the first
+	all    []string // of several keys
+	client string   // whose Redis it is in
+}
+
+func lockOf(a *core.Acquisition) lock {
+	l := lock{key: a.Key, keys: 1, client: a.ClientID}
+	if a.Keys > 1 {
+		l.all = a.AllKeys()
+		l.keys = len(l.all)
+	}
+	return l
+}
+
+// name is one of the keys.
+func (l *lock) name(i int) string {
+	if l.all == nil {
+		return l.key
+	}
+	return l.all[i]
 }
 
 // exclusive reports whether any one holder of the lock is enough to keep w waiting. A permit
