@@ -74,6 +74,10 @@ func (c *Client) renewTimeout() time.Duration { return c.cfg.watchdog / 6 }
 // ID is the client id: a UUID, the first half of the holder fields in Redis.
 func (c *Client) ID() string { return c.id }
 
+// Address is where the client's Redis is, for people: the address and the database, of a Cluster the
+// addresses that its client was given. It never has a user name or a password.
+func (c *Client) Address() string { return c.store.Address() }
+
 // Prefix is what [WithPrefix] said; empty with a [WithNameMapper].
 func (c *Client) Prefix() string { return c.cfg.prefix }
 

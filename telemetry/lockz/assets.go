@@ -5,20 +5,47 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"strings"
+
+	"github.com/interlock-go/interlock/core"
 )
 
 //go:embed assets
 var assets embed.FS
 
-func parsePages() (*template.Template, error) {
+func (p *Page) parsePages() (*template.Template, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
-		"ago": ago, "clock": clock, "spark": spark, "bars": bars, "rate": rate, "within": within, "button": buttonFor, "count": count, "inc": func(i int) int { return i + 1 },
+		"ago": ago, "spark": spark, "bars": bars, "rate": rate, "within": within, "count": count, "inc": func(i int) int { return i + 1 }, "dec": func(i int) int { return i - 1 },
+		"holder": p.shortHolder, "traceURL": p.traceURL, "id": rowID,
 	}).ParseFS(assets, "assets/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("templates: %w", err)
 	}
 	return t, nil
 }
+
+// shortHolder is a holder field without the id of a client that is watched, which is above.
+func (p *Page) shortHolder(field string) string {
+	clients := p.watched()
+	for i, c := range clients {
+		number, own := strings.CutPrefix(field, c.ID()+":")
+		switch {
+		case own && len(clients) == 1:
+			return ":" + number
+		case own:
+			return fmt.Sprintf("client %d:%s", i+1, number)
+		}
+	}
+	return field
+}
+
+// traceURL is where a trace is shown; empty if the page has not been given the place.
+func (p *Page) traceURL(id string) string {
+	return strings.ReplaceAll(p.cfg.traceURL, traceMark, id)
+}
+
+// rowID makes the id of a row, by which the page finds it again when it is renewed.
+func rowID(parts ...any) string { return "r" + core.KeyHash(fmt.Sprintln(parts...)) }
 
 // asset answers with the style sheet or the script.
 func (p *Page) asset(w http.ResponseWriter, r *http.Request, name string) {

@@ -2,7 +2,9 @@ package lockz
 
 import (
 	"cmp"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -21,24 +23,44 @@ func (p *Page) Snapshot(rows int) Snapshot {
 	if rows < 1 {
 		rows = DefaultRows
 	}
-	return p.collect(rows).Snapshot
+	return p.collect(listing{rows: rows}).Snapshot
+}
+
+// listing says which rows are listed: those with a text in what is shown of them, in some order.
+type listing struct {
+	rows   int
+	search string // in lower case
+	sort   string // a column; empty: the oldest first
+}
+
+// has reports whether the texts of a row have what is searched for. They are what is shown: a key
+// that is hidden is not among them.
+func (l *listing) has(texts ...string) bool {
+	return l.search == "" || slices.ContainsFunc(texts, func(text string) bool {
+		return strings.Contains(strings.ToLower(text), l.search)
+	})
+}
+
+func (l *listing) hasLock(shown *Lock, texts ...string) bool {
+	return l.search == "" || l.has(append(texts, shown.Key, shown.KeyHash, shown.Rule, shown.Kind)...)
 }
 
 // view collects a snapshot.
 type view struct {
 	Snapshot
+	listing
 
 	page    *Page
 	now     time.Time
-	rows    int
 	in      map[*waiter]int // the deadlock that a waiter is in
 	held    []*hold         // the hold behind each of Holds
 	waiting map[*hold]int   // how many callers wait for a hold of several keys
+	keys    []waitRow       // the waiters by key, for the page
 }
 
-func (p *Page) collect(rows int) *view {
-	v := &view{page: p, now: time.Now(), rows: rows, in: make(map[*waiter]int), waiting: make(map[*hold]int)}
-	v.Time, v.Since = v.now, p.started
+func (p *Page) collect(l listing) *view {
+	v := &view{page: p, now: time.Now(), listing: l, in: make(map[*waiter]int), waiting: make(map[*hold]int)}
+	v.Time, v.Since, v.Service, v.Host, v.PID = v.now, p.started, printable(p.cfg.service, maxName), printable(p.host, maxName), os.Getpid()
 	v.addClients()
 	v.addDeadlocks()
 	v.addLines(p.table.snapshot())
@@ -54,7 +76,7 @@ func (v *view) addClients() {
 	v.Clients = []Client{}
 	for _, c := range v.page.watched() {
 		s := c.Stats()
-		v.Clients = append(v.Clients, Client{ID: c.ID(), Holds: s.Holds, Waiters: s.Waiters, OldestWait: seconds(s.OldestWait)})
+		v.Clients = append(v.Clients, Client{ID: c.ID(), Redis: printable(c.Address(), 2*maxName), Holds: s.Holds, Waiters: s.Waiters, OldestWait: seconds(s.OldestWait)})
 	}
 }
 
@@ -139,19 +161,60 @@ func (v *view) addLines(lines []line) {
 		}
 	}
 	slices.SortFunc(holds, func(a, b heldLine) int {
-		return cmp.Or(a.acquired.Compare(b.acquired), cmp.Compare(a.field, b.field))
+		return cmp.Or(v.compare(a, b), a.acquired.Compare(b.acquired), cmp.Compare(a.field, b.field))
 	})
-	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(a.start.Compare(b.start), cmp.Compare(a.key, b.key), cmp.Compare(a.position, b.position))
+	slices.SortStableFunc(places, func(a, b place) int {
+		return cmp.Or(a.start.Compare(b.start), cmp.Compare(a.position, b.position))
 	})
 	v.HoldsTotal, v.WaitersTotal = len(holds), len(places)
 	v.Holds, v.Waiters = []Hold{}, []Waiter{}
-	for _, h := range holds[:min(v.rows, len(holds))] {
-		v.Holds, v.held = append(v.Holds, v.hold(h)), append(v.held, h.hold)
+	for _, h := range holds {
+		if len(v.Holds) == v.rows {
+			break
+		}
+		if shown := v.lock(h.rule, h.lock); v.hasLock(&shown, h.field, traceID(h.trace)) {
+			v.Holds, v.held = append(v.Holds, v.hold(h)), append(v.held, h.hold)
+		}
 	}
-	for _, w := range places[:min(v.rows, len(places))] {
-		v.Waiters = append(v.Waiters, v.waiter(w))
+	for _, w := range places {
+		if len(v.Waiters) == v.rows {
+			break
+		}
+		if shown := v.lock(w.rule, w.lock); v.hasLock(&shown, w.blockedBy, traceID(w.trace)) {
+			v.Waiters = append(v.Waiters, v.waiter(w))
+		}
 	}
+	v.addKeys(lines)
+}
+
+// compare orders holds by the column that was asked for.
+func (v *view) compare(a, b heldLine) int {
+	switch v.sort {
+	case "key":
+		return cmp.Compare(v.shownKey(a.key), v.shownKey(b.key))
+	case "rule":
+		return cmp.Compare(a.rule.name, b.rule.name)
+	case "lease":
+		return cmp.Compare(a.leaseLeft(v.now), b.leaseLeft(v.now))
+	case "waiting":
+		return cmp.Compare(v.waitersOf(b), v.waitersOf(a))
+	default:
+		return 0
+	}
+}
+
+// shownKey is what a reader sees of a key.
+func (v *view) shownKey(key string) string {
+	raw, hash := v.key(key)
+	return cmp.Or(raw, hash)
+}
+
+// waitersOf is how many callers wait for a hold.
+func (v *view) waitersOf(h heldLine) int {
+	if h.keys > 1 {
+		return v.waiting[h.hold]
+	}
+	return len(h.line.waiters)
 }
 
 // order puts the waiters in the order in which they came: who found out first that it has to
@@ -187,15 +250,13 @@ func (l *line) held() []heldLine {
 }
 
 func (v *view) hold(h heldLine) Hold {
-	waiters := len(h.line.waiters)
-	if h.keys > 1 {
-		waiters = v.waiting[h.hold]
-	}
+	usual := h.rule.holds.usual()
 	return Hold{
 		Lock: v.lock(h.rule, h.lock), Holder: printable(h.field, maxName),
 		Since: h.acquired, Held: seconds(v.now.Sub(h.acquired)),
 		LeaseLeft: seconds(h.leaseLeft(v.now)), Watchdog: h.watchdog, Reentries: h.reentries,
-		Token: h.token, Lost: h.lost(), Waiters: waiters, TraceID: traceID(h.trace),
+		Token: h.token, Lost: h.lost(), LostAt: moment(h.lostAt.Load()), Waiters: v.waitersOf(h),
+		Usual: seconds(usual), Old: usual > 0 && v.now.Sub(h.acquired) > max(muchLonger*usual, leastOld), TraceID: traceID(h.trace),
 	}
 }
 
@@ -229,9 +290,14 @@ func (v *view) blocker(w place) Blocker {
 func (v *view) addRules() {
 	v.Rules = []Rule{}
 	for _, r := range v.page.rules.all() {
-		v.Rules = append(v.Rules, v.rule(r))
+		if v.has(r.name, string(r.kind)) {
+			v.Rules = append(v.Rules, v.rule(r))
+		}
 	}
 	slices.SortFunc(v.Rules, func(a, b Rule) int {
+		if v.sort == "rule" {
+			return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Kind, b.Kind))
+		}
 		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.AcquiredRate+b.RefusedRate, a.AcquiredRate+a.RefusedRate),
 			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Kind, b.Kind))
 	})
@@ -240,7 +306,7 @@ func (v *view) addRules() {
 func (v *view) rule(r *rule) Rule {
 	list := Rule{
 		Rule: printable(r.name, maxName), Kind: string(r.kind), Held: r.held.Load(), Waiting: r.waiting.Load(),
-		Outcomes: make(map[string]int64, len(outcomes)), Lost: r.lost.Load(),
+		Outcomes: make(map[string]int64, len(outcomes)), Lost: r.lost.Load(), LastLost: moment(r.lostAt.Load()),
 		Wait: durationsOf(&r.waits), Hold: durationsOf(&r.holds),
 	}
 	for i, o := range outcomes {
@@ -264,6 +330,9 @@ func (v *view) addHotKeys() {
 	v.HotKeys = []HotKey{}
 	for _, k := range v.page.hot.top(hotShown) {
 		raw, hash := v.key(k.key)
+		if !v.has(raw, hash) {
+			continue
+		}
 		v.HotKeys = append(v.HotKeys, HotKey{
 			Key: raw, KeyHash: hash, Count: k.count - k.err, Error: k.err, Waits: k.contended, Waited: seconds(k.waited),
 		})
@@ -274,14 +343,16 @@ func (v *view) events(h *history) (list []Event, total int64) {
 	kept, total := h.latest()
 	list = make([]Event, 0, len(kept))
 	for _, e := range kept {
-		list = append(list, v.event(e))
+		if shown := v.event(e); v.has(shown.What, shown.Rule, shown.Kind, shown.Key, shown.KeyHash, shown.Holder, shown.Error, shown.TraceID) {
+			list = append(list, shown)
+		}
 	}
 	return list, total
 }
 
 func (v *view) event(e event) Event {
 	shown := Event{
-		Time: e.at, What: printable(e.what, maxName), Rule: printable(e.rule, maxName), Kind: string(e.kind),
+		Number: e.number, Time: e.at, What: printable(e.what, maxName), Rule: printable(e.rule, maxName), Kind: string(e.kind),
 		Holder: printable(e.holder, maxName), Lasted: seconds(e.lasted), TraceID: traceID(e.trace),
 	}
 	if e.key != "" {
@@ -295,6 +366,14 @@ func (v *view) event(e event) Event {
 		shown.Error = printable(core.ErrorText(e.err), 2*maxName)
 	}
 	return shown
+}
+
+// moment is a time in Unix nanoseconds; 0 is none.
+func moment(nano int64) time.Time {
+	if nano == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nano)
 }
 
 func seconds(d time.Duration) float64 { return d.Seconds() }

@@ -11,6 +11,7 @@ import (
 // event is something that somebody may ask about afterwards: a lock that was not acquired, was
 // lost, left at a shutdown or not released, or a handler without its lock.
 type event struct {
+	number int64
 	at     time.Time
 	what   string
 	rule   string

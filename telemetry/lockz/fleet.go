@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -47,21 +48,26 @@ type FleetLock struct {
 type FleetHolder struct {
 	Field string  `json:"field"`
 	Count int64   `json:"count"`
-	TTL   float64 `json:"ttl_seconds"` // negative: it has no end
-	Here  bool    `json:"here"`        // it is of a client that is watched
+	TTL   float64 `json:"ttl_seconds"`            // negative: it has no end
+	Here  bool    `json:"here"`                   // it is of a client that is watched
+	Held  float64 `json:"held_seconds,omitempty"` // where it is known here
 }
 
 // fleetFrame is what the template gets.
 type fleetFrame struct {
 	*Fleet
 
+	Redis   string
+	Service string
+	Host    string
 	First   bool   // this is the first part
 	Next    string // query of the next part
 	Prefix  string
+	Search  string
 	Notice  string
 	RawKeys bool
 	Buttons bool     // the reader may release
-	Tickets []string // of the locks, if so; empty where nobody holds it
+	Tickets []string // of the locks, if so; empty for a lock without a button
 }
 
 // serveFleet looks at some keys in Redis and lists the locks among them.
@@ -74,6 +80,10 @@ func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 	client := p.asked(q.Get("client"))
 	if client == nil {
 		p.tell(w, r, http.StatusNotFound, "No client", "No lock client of this name is watched, so that there is no Redis to ask.")
+		return
+	}
+	if q.Get("prefix") != "" && !p.cfg.rawKeys {
+		p.tell(w, r, http.StatusForbidden, "Keys are hidden", "A list by the beginning of the keys would show how they begin. Search for a hash instead, or have the page show keys (WithRawKeys).")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), fleetTimeout)
@@ -91,34 +101,57 @@ func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 		p.tell(w, r, http.StatusBadGateway, "Redis was not asked", "It did not answer: "+core.ErrorText(err))
 		return
 	}
-	sortLocks(page.Locks)
+	p.sortLocks(page.Locks)
+	if text := q.Get("q"); text != "" {
+		page.Locks = p.searchLocks(page.Locks, text)
+	}
 	list := p.fleetOf(client, &page)
 	if wantsJSON(r) {
 		answerJSON(w, list)
 		return
 	}
 	f := fleetFrame{
-		Fleet: list, Next: nextQuery(q, client, page.Cursor), Prefix: q.Get("prefix"), Notice: noticeOf(q.Get("notice")),
-		RawKeys: p.cfg.rawKeys, First: q.Get("cursor") == "",
+		Fleet: list, Next: nextQuery(q, client, page.Cursor), Prefix: q.Get("prefix"), Search: q.Get("q"), Notice: noticeOf(q.Get("notice")),
+		RawKeys: p.cfg.rawKeys, First: q.Get("cursor") == "", Redis: printable(client.Address(), 2*maxName), Service: printable(p.cfg.service, maxName), Host: printable(p.host, maxName),
 	}
 	if f.Buttons = p.allows(r); f.Buttons {
-		f.Tickets = p.fleetTickets(client, page.Locks)
+		f.Tickets = p.fleetTickets(client, page.Locks, cookieOf(w, r))
 	}
 	p.render(w, http.StatusOK, "fleet", f)
 }
 
-// sortLocks puts those with a queue in Redis first.
-func sortLocks(list []core.LockEntry) {
+// sortLocks puts locks with a queue in Redis first, and then sorts by what is shown of the keys.
+func (p *Page) sortLocks(list []core.LockEntry) {
+	shown := func(e *core.LockEntry) string {
+		if p.cfg.rawKeys {
+			return e.Key
+		}
+		return hashOf(e.Key)
+	}
 	slices.SortFunc(list, func(a, b core.LockEntry) int {
-		return cmp.Or(cmp.Compare(b.WaiterCount, a.WaiterCount), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(b.WaiterCount, a.WaiterCount), cmp.Compare(shown(&a), shown(&b)))
 	})
 }
 
-func (p *Page) fleetTickets(client *core.Client, locks []core.LockEntry) []string {
-	list, now := make([]string, len(locks)), time.Now()
+// searchLocks are the locks with a text in what is shown of them.
+func (p *Page) searchLocks(list []core.LockEntry, text string) []core.LockEntry {
+	search := listing{search: strings.ToLower(text)}
+	return slices.DeleteFunc(list, func(e core.LockEntry) bool {
+		texts := append(fieldsOf(&e), hashOf(e.Key), string(e.Kind))
+		if p.cfg.rawKeys {
+			texts = append(texts, printable(e.Key, maxName))
+		}
+		return !search.has(append(texts, e.Waiters...)...)
+	})
+}
+
+// fleetTickets are those of the locks whose holders are all shown: a button takes a lock from no
+// other holder.
+func (p *Page) fleetTickets(client *core.Client, locks []core.LockEntry, cookie string) []string {
+	list := make([]string, len(locks))
 	for i := range locks {
-		if locks[i].HolderCount > 0 {
-			list[i] = p.ticketFor(client, locks[i].Key, fieldsOf(&locks[i]), now)
+		if n := locks[i].HolderCount; n > 0 && n <= fleetNames {
+			list[i] = p.ticketFor(client, locks[i].Key, fieldsOf(&locks[i]), cookie)
 		}
 	}
 	return list
@@ -141,8 +174,10 @@ func nextQuery(q url.Values, client *core.Client, cursor string) string {
 		return ""
 	}
 	next := url.Values{"fleet": {"1"}, "client": {client.ID()}, "cursor": {cursor}}
-	if prefix := q.Get("prefix"); prefix != "" {
-		next.Set("prefix", prefix)
+	for _, name := range []string{"prefix", "q"} {
+		if text := q.Get(name); text != "" {
+			next.Set(name, text)
+		}
 	}
 	return "?" + next.Encode()
 }
@@ -174,10 +209,15 @@ func (p *Page) fleetLock(e *core.LockEntry, clients []string) FleetLock {
 	if p.cfg.rawKeys {
 		l.Key = printable(e.Key, maxName)
 	}
+	here := p.table.ofKey(e.Key)
 	for _, h := range e.Holders[:min(fleetNames, len(e.Holders))] {
-		l.Holders = append(l.Holders, FleetHolder{
+		shown := FleetHolder{
 			Field: printable(h.Field, maxName), Count: h.Count, TTL: seconds(h.TTL), Here: slices.Contains(clients, h.ClientID()),
-		})
+		}
+		if i := slices.IndexFunc(here, func(own *hold) bool { return own.field == h.Field }); i >= 0 {
+			shown.Held = seconds(time.Since(here[i].acquired))
+		}
+		l.Holders = append(l.Holders, shown)
 	}
 	for _, f := range e.Waiters[:min(fleetNames, len(e.Waiters))] {
 		l.Waiters = append(l.Waiters, printable(f, maxName))

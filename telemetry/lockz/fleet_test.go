@@ -6,6 +6,7 @@ import (
 	"html"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,10 +51,10 @@ func TestFleet_ListsAndReleases(t *testing.T) {
 				t.Errorf("%s is not listed", name)
 			}
 		}
-		if found := b.tickets("/?fleet=1&prefix=shop:theirs"); len(found) != 0 {
+		if found := b.tickets("/?fleet=1&q=" + core.KeyHash("shop:theirs")); len(found) != 0 {
 			t.Errorf("buttons for somebody else: %d", len(found))
 		}
-		theirs := b.tickets("/?fleet=1&prefix=shop:theirs", "X-Operator", "yes")
+		theirs := b.tickets("/?fleet=1&q="+core.KeyHash("shop:theirs"), "X-Operator", "yes")
 		if len(theirs) != 1 {
 			t.Fatalf("%d buttons, want 1", len(theirs))
 		}
@@ -123,5 +124,45 @@ func TestFleet_Failures(t *testing.T) {
 			t.Errorf("without Redis: got %d, want 502", w.Code)
 		}
 		b.server.Up()
+	}, lockz.WithFleet())
+}
+
+// Where keys are hidden the view answers nothing about them: no filter tells by its results how a
+// hidden key begins, and the order of the list does not depend on the keys.
+func TestFleet_HiddenKeysStayHidden(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		var hashes []string
+		for i := range 10 {
+			b.server.Take(fmt.Sprintf("shop:secret:%d", i), time.Minute)
+			hashes = append(hashes, core.KeyHash(fmt.Sprintf("shop:secret:%d", i)))
+		}
+		for _, format := range []string{"", "&format=json"} {
+			right, wrong := b.get("/?fleet=1&prefix=shop:s"+format), b.get("/?fleet=1&prefix=shop:x"+format)
+			if right.Code != http.StatusForbidden || wrong.Code != http.StatusForbidden {
+				b.t.Errorf("%q: a right prefix got %d, a wrong one %d, want 403 for both", format, right.Code, wrong.Code)
+			}
+			if a, z := right.Body.String(), wrong.Body.String(); a != z {
+				b.t.Errorf("%q: the answers differ", format)
+			}
+		}
+		if body := b.get("/?fleet=1").Body.String(); strings.Contains(body, `name="prefix"`) {
+			b.t.Error("the page offers a filter that it refuses")
+		}
+		var list lockz.Fleet
+		if err := json.Unmarshal(b.get("/?fleet=1&format=json").Body.Bytes(), &list); err != nil {
+			b.t.Fatal(err)
+		}
+		slices.Sort(hashes)
+		for i, l := range list.Locks {
+			if l.KeyHash != hashes[i] {
+				b.t.Errorf("lock %d is %s, want them in the order of their hashes", i, l.KeyHash)
+			}
+		}
+		for query, want := range map[string]int{"secret": 0, hashes[3]: 1} {
+			if err := json.Unmarshal(b.get("/?fleet=1&format=json&q="+query).Body.Bytes(), &list); err != nil || len(list.Locks) != want {
+				b.t.Errorf("a search for %s found %d, %v, want %d", query, len(list.Locks), err, want)
+			}
+		}
 	}, lockz.WithFleet())
 }

@@ -2,33 +2,93 @@ package lockz
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
+	"time"
 )
 
 // frame is what a template gets: the snapshot and what is around it.
 type frame struct {
 	*Snapshot
 
+	Process string    // tells this process from another one that answers here
+	Keys    []waitRow // the waiters by key
+	KeysAll int       // how many there are
+
 	Fleet   bool   // there is a view of all locks
 	Notice  string // what a button has done
 	Every   int    // reload without a script after so many seconds; 0: never
+	Search  string
+	Sort    string
 	RawKeys bool
+	query   url.Values
 
 	Buttons bool     // the reader may release
 	Tickets []string // of the holds, if so
 }
 
-func frameOf(r *http.Request, v *view) frame {
+func frameOf(w http.ResponseWriter, r *http.Request, v *view) frame {
 	p, q := v.page, r.URL.Query()
 	every, err := strconv.Atoi(q.Get("every"))
 	if err != nil || every < 2 || every > 3600 {
 		every = 0
 	}
-	f := frame{Snapshot: &v.Snapshot, Fleet: p.cfg.fleet, Notice: noticeOf(q.Get("notice")), Every: every, RawKeys: p.cfg.rawKeys}
+	f := frame{
+		Snapshot: &v.Snapshot, Process: strconv.Itoa(v.PID) + "-" + strconv.FormatInt(p.started.UnixNano(), 36),
+		Keys: v.keys[:min(v.rows, len(v.keys))], KeysAll: len(v.keys),
+		Fleet: p.cfg.fleet, Notice: noticeOf(q.Get("notice")), Every: every, Search: q.Get("q"), Sort: v.sort, RawKeys: p.cfg.rawKeys, query: q,
+	}
 	if f.Buttons = p.allows(r); f.Buttons {
-		f.Tickets = v.tickets()
+		f.Tickets = v.tickets(cookieOf(w, r))
 	}
 	return f
+}
+
+// Down reports whether a Redis does not answer.
+func (f frame) Down() bool {
+	return slices.ContainsFunc(f.Clients, func(c Client) bool { return c.Error != "" })
+}
+
+// Lost is how many locks were lost, LastLost when the last one was.
+func (f frame) Lost() (n int64) {
+	for i := range f.Rules {
+		n += f.Rules[i].Lost
+	}
+	return n
+}
+
+// LastLost is when the last lock was lost.
+func (f frame) LastLost() (last time.Time) {
+	for i := range f.Rules {
+		if at := f.Rules[i].LastLost; at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// column is the head of a column that rows can be sorted by.
+type column struct {
+	Title, Link string
+	Order       string // aria-sort, where they are sorted by it
+}
+
+// Column is such a head. An empty word is what rows are sorted by if the query says nothing.
+func (f frame) Column(title, word, order string) column {
+	q := url.Values{}
+	for _, name := range []string{"q", "rows", "every"} {
+		if text := f.query.Get(name); text != "" {
+			q.Set(name, text)
+		}
+	}
+	if word != "" {
+		q.Set("sort", word)
+	}
+	if word != f.Sort {
+		order = ""
+	}
+	return column{title, "?" + q.Encode(), order}
 }
 
 // noticeOf is a sentence for a word of the query, which anybody can write.
@@ -56,17 +116,18 @@ type eventList struct {
 	Total   int64
 	Lasted  string // what the duration is
 	Who     string // what the holder is
+	Search  string
 	RawKeys bool
 }
 
 // IncidentList is that of the incidents.
 func (f frame) IncidentList() eventList {
-	return eventList{"incidents-c", latest(f.Incidents), f.IncidentsTotal, "Held for", "Holder", f.RawKeys}
+	return eventList{"incidents-c", latest(f.Incidents), f.IncidentsTotal, "Held for", "Holder", f.Search, f.RawKeys}
 }
 
 // RefusalList is that of the refusals.
 func (f frame) RefusalList() eventList {
-	return eventList{"refusals-c", latest(f.Refusals), f.RefusalsTotal, "Waited", "Blocked by", f.RawKeys}
+	return eventList{"refusals-c", latest(f.Refusals), f.RefusalsTotal, "Waited", "Blocked by", f.Search, f.RawKeys}
 }
 
 // latest are as many of each kind as the page shows.

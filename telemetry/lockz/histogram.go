@@ -34,6 +34,28 @@ func (h *histogram) counts() []int64 {
 	return list
 }
 
+// A hold is much older than those of its rule if there were leastUsual of them, and it has lasted
+// for more than muchLonger times as long as 99 % of them, and for longer than leastOld.
+const (
+	leastUsual = 10
+	muchLonger = 3
+	leastOld   = time.Second
+)
+
+// usual is what 99 % of all durations are within; 0 where there are too few, or some are longer than
+// the histogram can tell.
+func (h *histogram) usual() time.Duration {
+	counts := h.counts()
+	var all int64
+	for _, n := range counts {
+		all += n
+	}
+	if last := counts[len(counts)-1]; all < leastUsual || last*100 > all {
+		return 0
+	}
+	return quantile(counts, 0.99)
+}
+
 // quantile is the upper end of the bucket that the q-th part of all is in; of the last bucket
 // its lower end. 0 without any.
 func quantile(counts []int64, q float64) time.Duration {

@@ -3,6 +3,7 @@ package lockz
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // maxKinds bounds how many kinds of events a history tells apart. There are fewer words.
@@ -13,6 +14,8 @@ const maxKinds = 32
 type history struct {
 	limit int // of each kind
 
+	number atomic.Int64 // of the last one
+
 	mu    sync.Mutex
 	kinds map[string]*ring[event]
 }
@@ -21,7 +24,10 @@ func newHistory(limit int) *history {
 	return &history{limit: limit, kinds: make(map[string]*ring[event])}
 }
 
-func (h *history) add(e event) { h.of(e.what).add(e) }
+func (h *history) add(e event) {
+	e.number = h.number.Add(1)
+	h.of(e.what).add(e)
+}
 
 // of is the ring of a kind. What is beyond maxKinds shares one.
 func (h *history) of(what string) *ring[event] {

@@ -3,6 +3,7 @@ package lockz
 import (
 	"cmp"
 	"container/heap"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type hotKeys struct {
 	seen   atomic.Int64 // acquisitions in it
 	every  atomic.Int64 // one of so many is counted, with that weight
 
+	seed  maphash.Seed
 	mu    sync.Mutex
 	slots map[string]*hotKey
 	heap  hotHeap // the smallest count first
@@ -37,7 +39,9 @@ type hotKey struct {
 	at        int // in the heap
 }
 
-func newHotKeys() *hotKeys { return &hotKeys{slots: make(map[string]*hotKey, hotKept)} }
+func newHotKeys() *hotKeys {
+	return &hotKeys{seed: maphash.MakeSeed(), slots: make(map[string]*hotKey, hotKept)}
+}
 
 // add counts an acquisition at the time now.
 func (k *hotKeys) add(key string, contended bool, waited time.Duration, now time.Time) {
@@ -87,7 +91,8 @@ func (k *hotKeys) slot(key string) *hotKey {
 	return slot
 }
 
-// top gives the keys with the largest counts.
+// top gives the keys with the largest counts. The order of equal ones does not depend on how the
+// keys sort, which may be hidden.
 func (k *hotKeys) top(n int) []hotKey {
 	k.mu.Lock()
 	all := make([]hotKey, 0, len(k.heap))
@@ -96,7 +101,7 @@ func (k *hotKeys) top(n int) []hotKey {
 	}
 	k.mu.Unlock()
 	slices.SortFunc(all, func(a, b hotKey) int {
-		return cmp.Or(cmp.Compare(b.count-b.err, a.count-a.err), cmp.Compare(a.key, b.key))
+		return cmp.Or(cmp.Compare(b.count-b.err, a.count-a.err), cmp.Compare(maphash.String(k.seed, a.key), maphash.String(k.seed, b.key)))
 	})
 	return all[:min(n, len(all))]
 }

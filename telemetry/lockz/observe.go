@@ -169,11 +169,13 @@ func (p *Page) ObserveLoss(ctx context.Context, l core.Loss) {
 		p.incident(h, whatLeft, l.Cause, time.Now())
 		return
 	}
-	if !h.lostAt.CompareAndSwap(0, time.Now().UnixNano()) {
+	now := time.Now()
+	if !h.lostAt.CompareAndSwap(0, now.UnixNano()) {
 		return
 	}
 	h.rule.lost.Add(1)
-	p.incident(h, whatLost, l.Cause, time.Now())
+	h.rule.lostAt.Store(now.UnixNano())
+	p.incident(h, whatLost, l.Cause, now)
 }
 
 // ObserveLeak notes a hold that nobody can release.

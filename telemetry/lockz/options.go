@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
@@ -42,6 +46,8 @@ type config struct {
 	fleet     bool
 	authorize func(*http.Request) error // nil: nobody may release
 	operator  func(*http.Request) string
+	service   string
+	traceURL  string // with traceMark; empty: no links
 	logger    *slog.Logger
 	meters    metric.MeterProvider
 	limits    Limits
@@ -49,7 +55,7 @@ type config struct {
 
 func newConfig(opts []Option) (config, error) {
 	cfg := config{
-		logger: slog.Default(), meters: otel.GetMeterProvider(), operator: operatorOf,
+		service: filepath.Base(os.Args[0]), logger: slog.Default(), meters: otel.GetMeterProvider(), operator: operatorOf,
 		limits: Limits{Holds: DefaultMaxHolds, Waiters: DefaultMaxWaiters, Rules: DefaultMaxRules, Events: DefaultMaxEvents},
 	}
 	var errs []error
@@ -102,6 +108,34 @@ func WithOperator(name func(*http.Request) string) Option {
 func WithFleet() Option {
 	return func(c *config) error {
 		c.fleet = true
+		return nil
+	}
+}
+
+// WithService sets the name of the service, in the title of the page. Default: the name of the
+// program.
+func WithService(name string) Option {
+	return func(c *config) error {
+		if name == "" {
+			return errors.New("lockz: WithService(\"\"): want a name, or leave the option out for the name of the program")
+		}
+		c.service = name
+		return nil
+	}
+}
+
+// traceMark is where a trace id goes.
+const traceMark = "{trace_id}"
+
+// WithTraceURL makes the trace ids of the page links: to pattern, with the id in place of {trace_id},
+// as in https://grafana.example/explore/trace/{trace_id}. Default: no links.
+func WithTraceURL(pattern string) Option {
+	return func(c *config) error {
+		u, err := url.Parse(strings.ReplaceAll(pattern, traceMark, "0"))
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || !strings.Contains(pattern, traceMark) {
+			return fmt.Errorf("lockz: WithTraceURL(%q): want an http or https URL with %s in it, such as https://grafana.example/explore/trace/%[2]s", pattern, traceMark)
+		}
+		c.traceURL = pattern
 		return nil
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ const ScopeName = "github.com/interlock-go/interlock/telemetry/lockz"
 type Page struct {
 	cfg     config
 	started time.Time
+	host    string
 
 	table     *table
 	graph     *graph
@@ -58,10 +60,13 @@ func New(opts ...Option) (*Page, error) {
 		crossOrigin: http.NewCrossOriginProtection(),
 	}
 	p.rules.limit = cfg.limits.Rules
+	if p.host, err = os.Hostname(); err != nil {
+		p.host = "an unknown host"
+	}
 	if p.tickets, err = newTickets(); err != nil {
 		return nil, fmt.Errorf("lockz: New: %w", err)
 	}
-	if p.pages, err = parsePages(); err != nil {
+	if p.pages, err = p.parsePages(); err != nil {
 		return nil, fmt.Errorf("lockz: New: %w", err)
 	}
 	p.deadlocks, err = cfg.meters.Meter(ScopeName).Int64Counter("distributed_lock.deadlocks",

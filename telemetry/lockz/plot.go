@@ -95,8 +95,6 @@ func ago(s float64) string {
 	}
 }
 
-func clock(t time.Time) string { return t.Format("15:04:05") }
-
 // rate is a number of events per second.
 func rate(v float64) string {
 	switch {

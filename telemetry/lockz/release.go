@@ -2,6 +2,7 @@ package lockz
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -22,21 +23,46 @@ func (p *Page) allows(r *http.Request) bool {
 	return p.cfg.authorize != nil && p.cfg.authorize(r) == nil
 }
 
+// cookieName is the cookie that says that a button is pressed in the browser that it was shown to.
+const cookieName = "interlock-locks"
+
+// cookieOf is the cookie of a browser, which gets one if it has none. Other sites cannot have the
+// browser send it, and the buttons of another browser do not fit it.
+func cookieOf(w http.ResponseWriter, r *http.Request) string {
+	if c, err := r.Cookie(cookieName); err == nil && c.Value != "" {
+		return c.Value
+	}
+	value := rand.Text()
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	return value
+}
+
+// fromHere reports whether a button was pressed on this page, and not on another site. A browser says
+// so in Sec-Fetch-Site or, over plain HTTP, in Origin. Behind a proxy that rewrites Host the Origin is
+// unknown here; there the cookie has to be that of the ticket.
+func (p *Page) fromHere(r *http.Request, t *ticket) bool {
+	if p.crossOrigin.Check(r) == nil {
+		return true
+	}
+	c, err := r.Cookie(cookieName)
+	return err == nil && r.Header.Get("Sec-Fetch-Site") == "" && t.Cookie != "" && c.Value == t.Cookie
+}
+
 // tickets are those of the buttons of the holds that are listed, one for each; empty where
 // there is none.
-func (v *view) tickets() []string {
+func (v *view) tickets(cookie string) []string {
 	list := make([]string, len(v.held))
 	for i, h := range v.held {
 		if client := v.page.clientOf(clientID(h.field)); client != nil {
-			list[i] = v.page.ticketFor(client, h.key, []string{h.field}, v.now)
+			list[i] = v.page.ticketFor(client, h.key, []string{h.field}, cookie)
 		}
 	}
 	return list
 }
 
 // ticketFor is empty where none can be made.
-func (p *Page) ticketFor(client *core.Client, key string, fields []string, now time.Time) string {
-	t := ticket{Client: client.ID(), Key: []byte(key), Made: now}
+func (p *Page) ticketFor(client *core.Client, key string, fields []string, cookie string) string {
+	t := ticket{Client: client.ID(), Key: []byte(key), Cookie: cookie, Made: time.Now()}
 	for _, f := range fields {
 		t.Fields = append(t.Fields, []byte(f))
 	}
@@ -52,16 +78,16 @@ func clientID(field string) string { return core.Holder{Field: field}.ClientID()
 
 // release frees a lock by force: for a request that comes from this page, of one who may.
 func (p *Page) release(w http.ResponseWriter, r *http.Request) {
-	if err := p.crossOrigin.Check(r); err != nil {
-		p.tell(w, r, http.StatusForbidden, "Not from this page", "Locks are released by the buttons of this page only, not from other sites.")
-		return
-	}
 	if !p.allows(r) {
 		p.tell(w, r, http.StatusForbidden, "Not allowed", "You may not release locks here.")
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	t, err := p.tickets.open(r.PostFormValue("ticket"), time.Now())
+	if !p.fromHere(r, &t) {
+		p.tell(w, r, http.StatusForbidden, "Not from this page", "Locks are released by the buttons of this page only, not from other sites. Load the page again, and let it keep its cookie.")
+		return
+	}
 	client := p.clientOf(t.Client)
 	if err != nil || client == nil {
 		p.tell(w, r, http.StatusConflict, "Nothing was released", "This button is too old, or not of this process: load the page again.")
@@ -147,6 +173,35 @@ func (p *Page) ruleOf(key, field string) string {
 }
 
 // button is what a template needs for one.
-type button struct{ Ticket, What, View string }
+type button struct {
+	Ticket, View string
+	Lock         Lock
+	Holders      []buttonHolder // who lose the lock
+}
 
-func buttonFor(ticket, what, view string) button { return button{ticket, what, view} }
+type buttonHolder struct {
+	Field, Rule string
+	Held        float64 // 0: not known
+}
+
+// Button is the one of a hold that is listed.
+func (f frame) Button(i int) *button {
+	h := &f.Holds[i]
+	if f.Tickets[i] == "" {
+		return nil
+	}
+	return &button{f.Tickets[i], "?release=1", h.Lock, []buttonHolder{{h.Holder, h.Rule, h.Held}}}
+}
+
+// Button is the one of a lock that is listed.
+func (f fleetFrame) Button(i int) *button {
+	l := &f.Locks[i]
+	if f.Tickets[i] == "" {
+		return nil
+	}
+	b := button{f.Tickets[i], "?fleet=1&release=1", Lock{Key: l.Key, KeyHash: l.KeyHash, Keys: 1}, nil}
+	for _, h := range l.Holders {
+		b.Holders = append(b.Holders, buttonHolder{h.Field, "", h.Held})
+	}
+	return &b
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"strings"
 	"testing"
@@ -222,4 +223,73 @@ func TestRelease_OfWhatIsFreeByNow(t *testing.T) {
 			}
 		}
 	}, lockz.WithAuthorizer(operator))
+}
+
+// A proxy that rewrites Host, such as nginx with its defaults, leaves the browser's Origin as the only
+// sign of where the page was shown, and a browser sends no Sec-Fetch-Site over plain HTTP. A button
+// of the page works there, for the browser that it was shown to.
+func TestRelease_BehindAProxyThatRewritesHost(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		backend, err := url.Parse("http://10.0.0.7:8080")
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		proxy := &httputil.ReverseProxy{
+			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(backend) },
+			Transport: handlerTransport{b.Page},
+		}
+		browse := func(method, body string, cookies []*http.Cookie, header ...string) *httptest.ResponseRecorder {
+			r := httptest.NewRequest(method, "http://ops.example/debug/locks?release=1", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set("X-Operator", "yes")
+			for i := 0; i < len(header); i += 2 {
+				r.Header.Set(header[i], header[i+1])
+			}
+			for _, c := range cookies {
+				r.AddCookie(c)
+			}
+			w := httptest.NewRecorder()
+			proxy.ServeHTTP(w, r)
+			return w
+		}
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
+		shown := browse(http.MethodGet, "", nil)
+		cookies := shown.Result().Cookies()
+		_, after, _ := strings.Cut(shown.Body.String(), `name="ticket" value="`)
+		ticket, _, _ := strings.Cut(after, `"`)
+		form := url.Values{"ticket": {ticket}}.Encode()
+		stranger := browse(http.MethodGet, "", nil).Result().Cookies()
+		for name, w := range map[string]*httptest.ResponseRecorder{
+			"another site, without the cookie":  browse(http.MethodPost, form, nil, "Origin", "http://evil.example"),
+			"the cookie of another browser":     browse(http.MethodPost, form, stranger, "Origin", "http://ops.example"),
+			"a sibling site with the cookie":    browse(http.MethodPost, form, cookies, "Origin", "http://evil.ops.example", "Sec-Fetch-Site", "same-site"),
+			"another site with the cookie":      browse(http.MethodPost, form, cookies, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site"),
+			"the cookie, with no ticket for it": browse(http.MethodPost, "ticket=x", cookies, "Origin", "http://ops.example"),
+		} {
+			if w.Code != http.StatusForbidden {
+				b.t.Errorf("%s: got %d, want 403", name, w.Code)
+			}
+		}
+		for _, c := range cookies {
+			if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode {
+				b.t.Errorf("the cookie %v is not for this site only", c)
+			}
+		}
+		if w := browse(http.MethodPost, form, cookies, "Origin", "http://ops.example"); w.Code != http.StatusSeeOther {
+			b.t.Errorf("the button: got %d %s, want 303", w.Code, w.Body)
+		}
+		if err := hold.Release(b.t.Context()); !errors.Is(err, core.ErrLost) {
+			b.t.Errorf("the holder got %v, want ErrLost", err)
+		}
+	}, lockz.WithAuthorizer(operator))
+}
+
+// handlerTransport is a backend without a network.
+type handlerTransport struct{ http.Handler }
+
+func (t handlerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	t.ServeHTTP(w, r)
+	return w.Result(), nil
 }

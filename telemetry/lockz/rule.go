@@ -23,6 +23,7 @@ type rule struct {
 	waiting atomic.Int64
 	held    atomic.Int64
 	lost    atomic.Int64
+	lostAt  atomic.Int64 // Unix nanoseconds of the last loss; 0: none
 	counts  [len(outcomes)]atomic.Int64
 	waits   histogram
 	holds   histogram

@@ -2,11 +2,17 @@ package lockz
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
 )
 
 // The page lists htmlRows holds and waiters unless the query says rows, which is maxRows at
@@ -79,12 +85,43 @@ func rowsOf(q url.Values, usual int) int {
 }
 
 func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
+	q, usual := r.URL.Query(), htmlRows
 	if wantsJSON(r) {
-		answerJSON(w, p.Snapshot(rowsOf(r.URL.Query(), DefaultRows)))
+		usual = DefaultRows
+	}
+	l := listing{rows: rowsOf(q, usual), search: strings.ToLower(q.Get("q"))}
+	if word := q.Get("sort"); slices.Contains([]string{"key", "rule", "lease", "waiting"}, word) {
+		l.sort = word
+	}
+	v := p.collect(l)
+	p.askRedis(r.Context(), v.Clients)
+	if wantsJSON(r) {
+		answerJSON(w, v.Snapshot)
 		return
 	}
-	v := p.collect(rowsOf(r.URL.Query(), htmlRows))
-	p.render(w, http.StatusOK, "process", frameOf(r, v))
+	p.render(w, http.StatusOK, "process", frameOf(w, r, v))
+}
+
+// askTimeout is how long the page waits for an answer of Redis.
+const askTimeout = time.Second
+
+// askRedis asks the Redis of each client whether it answers.
+func (p *Page) askRedis(ctx context.Context, clients []Client) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range clients {
+		client := p.clientOf(clients[i].ID)
+		if client == nil {
+			continue // it was taken out
+		}
+		all.Go(func() {
+			if err := client.Ready(ctx); err != nil {
+				clients[i].Error = printable(core.ErrorText(err), 2*maxName)
+			}
+		})
+	}
+	all.Wait()
 }
 
 func answerJSON(w http.ResponseWriter, v any) {

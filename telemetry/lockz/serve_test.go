@@ -29,7 +29,7 @@ func TestPage_IsOnePageWithoutAnythingFromElsewhere(t *testing.T) {
 			t.Errorf("policy %q", policy)
 		}
 		body := w.Body.String()
-		for _, part := range []string{core.KeyHash("shop:a"), "pay", hold.Field(), "1 of 1 hold, the oldest", "1 of 1 waiting caller, who", "Hottest keys", "polyline", b.locks.ID()} {
+		for _, part := range []string{core.KeyHash("shop:a"), "pay", "1 of 1 hold, the oldest", "1 waiting caller, by key: 1 of 1 row", "Hottest keys", "polyline", b.locks.ID()} {
 			if part != "polyline" && !strings.Contains(body, part) {
 				t.Errorf("the page has no %q", part)
 			}
@@ -259,7 +259,8 @@ func TestPage_ReloadsOnlyOnRequest(t *testing.T) {
 	}
 }
 
-// 10,000 callers wait, and the page lists the first ones of them, in order.
+// 10,000 callers wait for one key. In JSON the first ones of them are listed in order; on the page
+// they are one row.
 func TestPage_TenThousandWaiters(t *testing.T) {
 	t.Parallel()
 	const many = 10_000
@@ -276,7 +277,7 @@ func TestPage_TenThousandWaiters(t *testing.T) {
 		if s.WaitersTotal != many || len(s.Waiters) != lockz.DefaultRows || s.Waiters[999].Position > 1000 {
 			t.Errorf("%d waiters, %d listed, the last of them at %d", s.WaitersTotal, len(s.Waiters), s.Waiters[len(s.Waiters)-1].Position)
 		}
-		if w := b.get("/"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "100 of 10000 waiting callers") {
+		if w := b.get("/"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "10000 waiting callers, by key: 1 of 1 row") {
 			t.Errorf("the page answers %d with %d bytes", w.Code, w.Body.Len())
 		}
 		cancel()

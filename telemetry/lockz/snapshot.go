@@ -8,6 +8,9 @@ import "time"
 type Snapshot struct {
 	Time    time.Time `json:"time"`
 	Since   time.Time `json:"since"` // when the page was made: what it counts, it counts from there
+	Service string    `json:"service"`
+	Host    string    `json:"host"`
+	PID     int       `json:"pid"`
 	Clients []Client  `json:"clients"`
 
 	// Deadlocks are those that last, PastDeadlocks the last ones that are over.
@@ -43,7 +46,9 @@ type Snapshot struct {
 
 // Client is a client that is watched.
 type Client struct {
-	ID         string  `json:"id"` // holder fields begin with it
+	ID         string  `json:"id"`              // holder fields begin with it
+	Redis      string  `json:"redis"`           // [core.Client.Address]
+	Error      string  `json:"error,omitempty"` // why Redis does not answer; [Page.Snapshot] does not ask it
 	Holds      int     `json:"holds"`
 	Waiters    int     `json:"waiters"` // callers that may wait, those included that get the lock at once
 	OldestWait float64 `json:"oldest_wait_seconds"`
@@ -70,7 +75,10 @@ type Hold struct {
 	Reentries int       `json:"reentries"`
 	Token     int64     `json:"token,omitempty"`
 	Lost      bool      `json:"lost"`
-	Waiters   int       `json:"waiters"` // callers of this process that wait for the key
+	LostAt    time.Time `json:"lost_at,omitzero"`
+	Usual     float64   `json:"usual_seconds,omitempty"` // 99 % of the rule's holds were shorter; 0: not known
+	Old       bool      `json:"old"`                     // it is held for much longer than that
+	Waiters   int       `json:"waiters"`                 // callers of this process that wait for the key
 	TraceID   string    `json:"trace_id,omitempty"`
 }
 
@@ -121,6 +129,7 @@ type Rule struct {
 	Waiting  int64            `json:"waiting"`
 	Outcomes map[string]int64 `json:"outcomes"` // by [core.Outcome], 0 included
 	Lost     int64            `json:"lost"`
+	LastLost time.Time        `json:"last_lost,omitzero"`
 
 	// Per second: the mean of the last minute, and for five minutes in steps of five seconds.
 	AcquiredRate float64   `json:"acquired_per_second"`
@@ -140,7 +149,7 @@ type Durations struct {
 	Counts []int64   `json:"counts"`
 }
 
-// HotKey is a key that is acquired often.
+// HotKey is a key that is acquired often. Equal keys in several Redis servers are counted as one.
 type HotKey struct {
 	Key     string  `json:"key,omitempty"`
 	KeyHash string  `json:"key_hash"`
@@ -154,6 +163,7 @@ type HotKey struct {
 // "lost", "left" (to its lease, by a client that was closed under it), "leaked", "release failed",
 // "renewal failed", "force released", or "ran unlocked: " and why, such as proceed or disabled.
 type Event struct {
+	Number  int64     `json:"number"` // counts the refusals, or the incidents
 	Time    time.Time `json:"time"`
 	What    string    `json:"what"`
 	Rule    string    `json:"rule"`

@@ -14,12 +14,12 @@ import (
 // ticketLasts is for how long a button of the page can be pressed.
 const ticketLasts = 15 * time.Minute
 
-// ticket is what a button of the page releases: a key, as long as one of the holders that the
-// operator has seen has it.
+// ticket is what a button of the page releases: a key, from the holders that the operator has seen.
 type ticket struct {
 	Client string    `json:"c"` // through which it is released
 	Key    []byte    `json:"k"` // not a string, which JSON would make UTF-8
 	Fields [][]byte  `json:"f"`
+	Cookie string    `json:"s"` // of the browser that it was shown to
 	Made   time.Time `json:"t"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -156,6 +157,18 @@ func (s *Store) Database() int {
 		return 0
 	}
 	return s.single.Options().DB
+}
+
+// Address is where Redis is, for people. go-redis keeps the addresses of Sentinels to itself.
+func (s *Store) Address() string {
+	switch {
+	case s.cluster != nil:
+		return "Cluster at " + strings.Join(s.cluster.Options().Addrs, ", ")
+	case s.Failover():
+		return fmt.Sprintf("the master of a Sentinel, database %d", s.Database())
+	default:
+		return fmt.Sprintf("%s, database %d", s.single.Options().Addr, s.Database())
+	}
 }
 
 // NodeName tells the nodes of a Cluster apart; empty outside.

@@ -1,47 +1,100 @@
-// Puts the live parts of a newly loaded page in place of those shown, every two seconds. A part
-// that is in use keeps still: one with the focus, a selection or something unfolded.
+// Renews the live parts of the page every two seconds, and says how old they are. When no answer
+// comes, it says so and why: what is on the screen is then what was, not what is.
 "use strict";
 (() => {
-  const button = document.getElementById("pause");
-  let paused = false;
-  document.getElementById("live").hidden = false;
-  button.addEventListener("click", () => {
-    paused = !paused;
-    button.setAttribute("aria-pressed", String(paused));
-    if (!paused) refresh();
-  });
+  const period = 2000, patience = 5000; // milliseconds
+  const find = (id) => document.getElementById(id);
+  const button = find("pause"), age = find("age"), stale = find("stale"), title = document.title;
+  let updated = Date.now(), clock = new Date(), paused = false, loading = false;
 
-  const inUse = (part) => {
-    const selection = getSelection();
-    return part.contains(document.activeElement) || part.querySelector("details[open]") !== null ||
-      (selection && !selection.isCollapsed && part.contains(selection.anchorNode));
+  // patch makes an element equal to a fresh one, and touches nothing that is equal already: so the
+  // focus, a selection, what is scrolled and what is unfolded stay. Elements with an id are found by it.
+  const patch = (old, fresh) => {
+    for (const { name } of [...old.attributes]) if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    const ids = new Set([...fresh.children].map((child) => child.id));
+    for (const child of [...old.children]) if (child.id && !ids.has(child.id)) child.remove();
+    let at = old.firstChild;
+    for (const node of fresh.childNodes) {
+      let same = node.id ? find(node.id) : at && !at.id && at.nodeName === node.nodeName ? at : null;
+      if (same && same.parentNode !== old) same = null;
+      if (!same) {
+        old.insertBefore(document.importNode(node, true), at);
+        continue;
+      }
+      if (same === at) at = at.nextSibling;
+      else old.insertBefore(same, at);
+      if (same.nodeType === Node.ELEMENT_NODE) patch(same, node);
+      else if (same.data !== node.data) same.data = node.data;
+    }
+    while (at) {
+      const next = at.nextSibling;
+      at.remove();
+      at = next;
+    }
   };
 
-  const put = (part, fresh) => {
-    if (!fresh || inUse(part)) return;
-    const lefts = [...part.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
-    part.replaceChildren(...[...fresh.childNodes].map((node) => document.importNode(node, true)));
-    part.querySelectorAll(".scroll").forEach((box, i) => { box.scrollLeft = lefts[i] || 0; });
+  // renew patches a part. The focus goes to the part if what had it is gone.
+  const renew = (part, fresh) => {
+    const focused = part.contains(document.activeElement) ? document.activeElement : null;
+    patch(part, fresh);
+    if (focused && focused !== document.activeElement) (focused.isConnected ? focused : part).focus({ preventScroll: true });
   };
 
-  let loading = false;
+  const show = (trouble) => {
+    const was = !stale.hidden;
+    stale.hidden = trouble === "";
+    if (trouble !== "" && stale.textContent !== trouble) stale.textContent = trouble;
+    document.body.classList.toggle("stale", trouble !== "");
+    if (trouble !== "" && !was) document.title = `Not live: ${title}`;
+  };
+
+  const load = async () => {
+    const url = new URL(location.href);
+    url.searchParams.delete("notice");
+    url.hash = "";
+    const answer = await fetch(url, { headers: { Accept: "text/html" }, cache: "no-store", signal: AbortSignal.timeout(patience) });
+    if (!answer.ok) throw new Error(`the answer is ${answer.status} ${answer.statusText}`);
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!fresh.body.dataset.process) throw new Error("the answer is another page; you may have to log in again");
+    if (fresh.body.dataset.process !== document.body.dataset.process) throw new Error(`this process is gone, and another one answers: ${fresh.title}. Load the page again to see it`);
+    return fresh;
+  };
+
   const refresh = async () => {
     if (paused || loading || document.hidden) return;
     loading = true;
     try {
-      const url = new URL(location.href);
-      url.searchParams.delete("notice");
-      url.hash = "";
-      const answer = await fetch(url, { headers: { Accept: "text/html" }, cache: "no-store" });
-      if (answer.ok) {
-        const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-        if (!paused) document.querySelectorAll("[data-live]").forEach((part) => put(part, fresh.getElementById(part.id)));
-      }
-    } catch {
-      // The process may be gone. What is shown stays, with its time.
+      const fresh = await load();
+      if (paused) return;
+      document.querySelectorAll("[data-live]").forEach((part) => renew(part, fresh.getElementById(part.id)));
+      [updated, clock] = [Date.now(), new Date()];
+      show("");
+      document.title = fresh.title;
+    } catch (error) {
+      const why = error.name === "TimeoutError" ? `no answer within ${patience / 1000} s` :
+        error instanceof TypeError ? `the process does not answer and may be gone (${error.message})` : error.message;
+      show(`Not live since ${clock.toLocaleTimeString()}: ${why}. Below is what was then.`);
     } finally {
       loading = false;
+      tell();
     }
   };
-  setInterval(refresh, 2000);
+
+  const tell = () => {
+    const seconds = Math.round((Date.now() - updated) / 1000);
+    age.textContent = `${paused ? "Paused, updated" : "Updated"} ${seconds} s ago`;
+  };
+
+  document.querySelectorAll(".live").forEach((item) => { item.hidden = false; });
+  button.addEventListener("click", () => {
+    paused = !paused;
+    button.setAttribute("aria-pressed", String(paused));
+    tell();
+    refresh();
+  });
+  document.addEventListener("visibilitychange", refresh);
+  setInterval(refresh, period);
+  setInterval(tell, 1000);
+  tell();
 })();

@@ -1,0 +1,64 @@
+package lockz
+
+import (
+	"cmp"
+	"slices"
+)
+
+// waitRow is a row of the page: the waiters of one key, or one of them that is in a deadlock.
+type waitRow struct {
+	Waiter // of these the one that waits longest
+
+	ID      string // of the row
+	Callers int
+	Rules   int // of the callers
+	Holding int // how many of them hold something
+}
+
+// addKeys lists the waiters by key. However many wait for one key, they are one row.
+func (v *view) addKeys(lines []line) {
+	for i := range lines {
+		l := &lines[i]
+		var shared *waitRow
+		rules := map[*rule]bool{}
+		for n, w := range l.waiters {
+			if shared == nil || v.in[w] != 0 {
+				row := waitRow{Waiter: v.waiter(place{w, l, n + 1}), Callers: 1, Rules: 1, Holding: min(len(w.carries), 1)}
+				row.ID = rowID("wait", row.KeyHash, l.client)
+				if v.in[w] != 0 {
+					row.ID = rowID(row.ID, row.Since.UnixNano(), row.Deadlock)
+					v.addKey(row)
+					continue
+				}
+				shared = &row
+			} else {
+				shared.Callers++
+				shared.Holding += min(len(w.carries), 1)
+			}
+			rules[w.rule] = true
+		}
+		if shared != nil {
+			shared.Rules = len(rules)
+			v.addKey(*shared)
+		}
+	}
+	slices.SortStableFunc(v.keys, func(a, b waitRow) int {
+		var sorted int
+		switch v.sort {
+		case "key":
+			sorted = cmp.Compare(cmp.Or(a.Key, a.KeyHash), cmp.Or(b.Key, b.KeyHash))
+		case "rule":
+			sorted = cmp.Compare(a.Rule, b.Rule)
+		case "waiting":
+			sorted = cmp.Compare(b.Callers, a.Callers)
+		}
+		return cmp.Or(sorted, a.Since.Compare(b.Since), cmp.Compare(a.KeyHash, b.KeyHash))
+	})
+}
+
+// addKey lists a row that has what is searched for.
+func (v *view) addKey(row waitRow) {
+	if v.hasLock(&row.Lock, row.BlockedBy.Holder, row.BlockedBy.Rule, row.TraceID) {
+		v.keys = append(v.keys, row)
+	}
+}
