@@ -5,6 +5,7 @@
 //
 // CHROMIUM is the browser, /usr/bin/chromium if unset. Ends with 1 if anything is not as it should be.
 import { spawn } from "node:child_process";
+import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
 import { mkdirSync } from "node:fs";
 import { chromium } from "playwright-core";
@@ -21,8 +22,9 @@ const check = (ok, what, more = "") => {
 };
 
 // start runs the shop and gives its address, from what it prints.
-const start = () => new Promise((resolve, reject) => {
-  const shop = spawn(program, ["-listen", "127.0.0.1:0", "-for", "10m"], { stdio: ["ignore", "pipe", "ignore"] });
+const traces = "https://traces.example/{trace_id}";
+const start = (listen = "127.0.0.1:0") => new Promise((resolve, reject) => {
+  const shop = spawn(program, ["-listen", listen, "-for", "10m", "-traces", traces], { stdio: ["ignore", "pipe", "ignore"] });
   let printed = "";
   shop.stdout.on("data", (data) => {
     printed += data;
@@ -39,7 +41,7 @@ const open = async (browser, url, options = {}) => {
   const complaints = [];
   page.on("console", (message) => { if (["error", "warning"].includes(message.type())) complaints.push(message.text()); });
   page.on("pageerror", (error) => complaints.push(String(error)));
-  page.on("request", (request) => { if (!/^(data:|http:\/\/127\.0\.0\.1:)/.test(request.url())) complaints.push(`asked ${request.url()}`); });
+  page.on("request", (request) => { if (!/^(data:|http:\/\/(127\.0\.0\.1|ops\.test):)/.test(request.url())) complaints.push(`asked ${request.url()}`); });
   const answer = await page.goto(url);
   return { context, page, complaints, answer };
 };
@@ -68,6 +70,14 @@ const showsEverything = async (page, name) => {
   check(/Deadlock \d+, since/.test(text), `${name}: the deadlock is shown`);
   check(await page.locator("#deadlocks ol li").count() === 2, `${name}: it has two callers`);
   check(await page.locator("#waiters tr.bad").count() === 2, `${name}: both are marked among the waiters`);
+  check(/^shop on \S+, process \d+: locks in .*database 0/.test(await page.title()), `${name}: the title says whose page it is`, await page.title());
+  check(/which answers/.test(text), `${name}: Redis answers`);
+  check(await page.locator("#holds tr.old").count() === 1 && /usually within/.test(text), `${name}: the hold that is stuck is marked`);
+  check(await page.locator("#incidents tr.bad").filter({ hasText: /20\d\d-\d\d-\d\d/ }).count() > 0, `${name}: lost locks are red and dated`);
+  check(await page.locator("#waiters tbody tr").filter({ hasText: "report" }).count() === 1, `${name}: the waiters of one key are one row`);
+  const own = text.match(/Client ([0-9a-f-]{36})/)[1];
+  check(text.split(own).length === 2, `${name}: the own client is named once`, `${text.split(own).length - 1} times`);
+  check(/^https:\/\/traces\.example\/[0-9a-f]{32}$/.test(await page.locator("#deadlocks a").first().getAttribute("href")), `${name}: traces are links`);
   check(await page.locator("#holds tbody tr").count() >= 10, `${name}: holds are listed`);
   check(/POST \/orders\/:id\/pay/.test(text) && /wait for the report/.test(text), `${name}: holds and waiters have their rules`);
   check(await page.locator("svg.plot polyline").count() > 0 && await page.locator("svg.plot rect").count() > 0, `${name}: plots are drawn`);
@@ -80,6 +90,14 @@ const lasting = async (page) => {
   await page.locator("#deadlocks ol").waitFor({ timeout: patience });
   await page.locator("#incidents tbody tr").first().waitFor({ timeout: patience });
   await page.locator("#rules svg polyline").first().waitFor({ timeout: patience });
+  await page.locator("#holds tr.old").waitFor({ timeout: patience });
+  await page.locator("#incidents tr.bad").first().waitFor({ timeout: patience });
+};
+
+// renewed waits until the page has been renewed.
+const renewed = async (page) => {
+  const time = await page.locator("#numbers dl time").last().innerText();
+  await page.waitForFunction((old) => [...document.querySelectorAll("#numbers dl time")].at(-1).innerText !== old, time, { timeout: patience });
 };
 
 const inBothSchemes = async (browser, address) => {
@@ -106,7 +124,7 @@ const withoutScripts = async (browser, address) => {
   const { context, page, complaints } = await open(browser, `${address}/debug/locks`, { javaScriptEnabled: false });
   await showsEverything(page, "without scripts");
   check(await page.locator("#pause").isHidden(), "without scripts: no button that does nothing");
-  check(await page.locator("form").count() === 0, "without authority: no button is shown");
+  check(await page.locator("form[method=post]").count() === 0, "without authority: no button is shown");
   await page.getByRole("link", { name: "Refresh every 5 seconds" }).click();
   check(await page.getByRole("link", { name: "Stop refreshing" }).isVisible(), "without scripts: refreshing can be switched on");
   check(complaints.length === 0, "without scripts: no complaint", complaints.join("; "));
@@ -125,10 +143,13 @@ const byKeyboard = async (browser, address) => {
   }
   check(reached === "SUMMARY", "by keyboard: the button of a hold is reached");
   await page.keyboard.press("Enter");
-  const time = await page.locator("#numbers time").first().innerText();
-  await page.waitForFunction((old) => document.querySelector("#numbers time").innerText !== old, time, { timeout: patience });
-  check(await page.evaluate(() => document.activeElement.tagName) === "SUMMARY" && await page.locator("#holds details[open]").count() === 1,
+  const row = () => page.evaluate(() => document.activeElement.closest("tr").id);
+  const held = () => page.evaluate(() => document.activeElement.closest("tr").querySelector("[data-th='Held for']").innerText);
+  const [before, age] = [await row(), await held()];
+  await renewed(page);
+  check(await page.evaluate(() => document.activeElement.tagName) === "SUMMARY" && await page.locator("#holds details[open]").count() === 1 && await row() === before,
     "by keyboard: a refresh leaves the focus and what is unfolded");
+  check(await held() !== age, "by keyboard: the table with the focus goes on", await held());
   await page.locator("#pause").click();
   check(await page.locator("#pause").getAttribute("aria-pressed") === "true", "by keyboard: the page can be paused");
   await context.close();
@@ -144,18 +165,20 @@ const release = async (browser, address) => {
 
   const { context, page } = await open(browser, `${address}/admin/locks`, { httpCredentials: operator });
   const row = page.locator("#holds tbody tr").filter({ hasText: "line\\nbreak" });
-  const holder = await row.locator("code.id").first().innerText();
+  const holder = await row.locator("[data-th=Holder] code.id").innerText();
   await row.locator("summary").click();
+  const question = await row.locator("form").innerText();
+  check(question.includes("line\\nbreak") && question.includes(holder) && /held for \d/.test(question), "the question names the key, the holder and the age", question);
   await row.getByRole("button").click();
   await page.getByRole("status").waitFor({ timeout: patience });
   check((await page.getByRole("status").innerText()).includes("was released"), "release with authority is done");
-  await page.waitForFunction((field) => !document.querySelector("#holds").innerText.includes(field), holder, { timeout: patience });
+  await page.waitForFunction((field) => ![...document.querySelectorAll("#holds [data-th=Holder]")].some((cell) => cell.innerText === field), holder, { timeout: patience });
   check(true, "the holder has lost it");
   check(/force released/.test(await page.locator("#incidents").innerText()), "the release is among the incidents");
 
   await page.goto(`${address}/admin/locks?fleet=1`);
   const theirs = page.locator("#locks tbody tr").filter({ hasText: "livepage:ledger" });
-  const before = await theirs.locator("code.id").first().innerText();
+  const before = await theirs.locator("[data-th=Holders] code.id").first().innerText();
   await theirs.locator("summary").click();
   await theirs.getByRole("button").click();
   await page.getByRole("status").waitFor({ timeout: patience });
@@ -163,14 +186,111 @@ const release = async (browser, address) => {
   await context.close();
 };
 
+const searchAndSort = async (browser, address) => {
+  const { context, page } = await open(browser, `${address}/admin/locks`, { httpCredentials: operator });
+  await page.locator("#q").fill("STUCK");
+  await page.keyboard.press("Enter");
+  await page.locator("#holds caption").filter({ hasText: "STUCK" }).waitFor();
+  check(await page.locator("#holds tbody tr").count() === 1, "a search leaves the rows with the word");
+  await renewed(page);
+  check(await page.locator("#holds tbody tr").count() === 1, "a search stays when the page is renewed");
+  await page.getByRole("link", { name: "All rows" }).click();
+  await page.locator("#holds thead").getByRole("link", { name: "Waiting for it" }).click();
+  check(await page.locator("#holds th[aria-sort=descending]").innerText() === "Waiting for it ▼" || await page.locator("#holds th[aria-sort=descending] a").innerText() === "Waiting for it", "the column is marked");
+  const counts = (await page.locator("#holds [data-th='Waiting for it']").allInnerTexts()).map(Number);
+  check(counts.every((n, i) => i === 0 || n <= counts[i - 1]), "rows are sorted", counts.join());
+  await context.close();
+};
+
+const onAPhone = async (browser, address) => {
+  const { context, page } = await open(browser, `${address}/admin/locks`, { viewport: { width: 390, height: 844 }, isMobile: true, deviceScaleFactor: 2, httpCredentials: operator });
+  await lasting(page);
+  await page.locator("#pause").click();
+  for (const view of ["page", "fleet"]) {
+    if (view === "fleet") await page.goto(`${address}/admin/locks?fleet=1`);
+    await page.locator("details.release summary").first().click();
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    check(width <= 390, `on a phone: the ${view} is as wide as the screen`, `${width} px`);
+    check(await page.locator("details.release button").first().isVisible(), `on a phone: the ${view} has its buttons`);
+    await axe(page, `${view} on a phone`);
+    await picture(page, `phone-${view}`);
+  }
+  await context.close();
+};
+
+// The browser speaks plain HTTP to a name that is not its own machine, so that it says nothing but Origin
+// of where the page was shown, and the proxy rewrites Host as nginx does.
+const behindAProxy = async (browser, address) => {
+  const proxy = createServer((asked, answer) => {
+    const { host, ...headers } = asked.headers;
+    asked.pipe(request(address + asked.url, { method: asked.method, headers }, (from) => {
+      answer.writeHead(from.statusCode, from.headers);
+      from.pipe(answer);
+    }));
+  });
+  await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const { context, page } = await open(browser, `http://ops.test:${proxy.address().port}/admin/locks`, { httpCredentials: operator });
+  const row = page.locator("#holds tbody tr").filter({ hasText: "long" });
+  await row.locator("summary").click();
+  await row.getByRole("button").click();
+  await page.locator("h1").waitFor();
+  check(await page.getByRole("status").count() === 1, "behind a proxy that rewrites Host: a button works", await page.locator("main").innerText());
+  await context.close();
+  proxy.closeAllConnections();
+  proxy.close();
+};
+
+// Whatever becomes of the process, the page does not show what was as what is.
+const notLive = async (browser, shop, address) => {
+  const { context, page } = await open(browser, `${address}/admin/locks`, { httpCredentials: operator });
+  await lasting(page);
+  const stale = page.locator("#stale");
+  const says = async (what, how) => {
+    await stale.filter({ hasText: what }).waitFor({ timeout: patience });
+    check(await page.evaluate(() => document.body.classList.contains("stale")) && (await page.title()).startsWith("Not live"), `not live: ${how}`);
+  };
+  const recovers = async (how) => {
+    await stale.waitFor({ state: "hidden", timeout: patience });
+    check(!(await page.title()).startsWith("Not live"), `live again: ${how}`);
+  };
+  check(/Updated \d+ s ago/.test(await page.locator("#age").innerText()), "the page says how old it is");
+  await page.route("**/admin/locks", (route) => route.fulfill({ status: 503, body: "" }));
+  await says(/503/, "an error is shown");
+  await page.unroute("**/admin/locks");
+  await recovers("after an error");
+  shop.kill("SIGSTOP");
+  await says(/no answer within/, "a process that stands still");
+  await axe(page, "page that is not live");
+  await picture(page, "not-live");
+  shop.kill("SIGCONT");
+  await recovers("the process goes on");
+  shop.removeAllListeners("exit");
+  const over = new Promise((resolve) => shop.on("exit", resolve));
+  shop.kill("SIGKILL");
+  await over;
+  await says(/may be gone/, "a process that is gone");
+  const next = await start(new URL(address).host);
+  try {
+    await says(/this process is gone, and another one answers: shop on/, "another process answers");
+  } finally {
+    next.shop.removeAllListeners("exit");
+    next.shop.kill("SIGINT");
+  }
+  await context.close();
+};
+
 const { shop, address } = await start();
 try {
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox"] });
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: ["--no-sandbox", "--host-resolver-rules=MAP ops.test 127.0.0.1"] });
   try {
     await inBothSchemes(browser, address);
     await withoutScripts(browser, address);
     await byKeyboard(browser, address);
+    await searchAndSort(browser, address);
+    await onAPhone(browser, address);
+    await behindAProxy(browser, address);
     await release(browser, address);
+    await notLive(browser, shop, address);
   } finally {
     await browser.close();
   }

@@ -38,6 +38,7 @@ type settings struct {
 	redis    string
 	password string
 	raw      bool
+	traces   string
 	lasts    time.Duration
 }
 
@@ -47,6 +48,7 @@ func run() error {
 	flag.StringVar(&s.redis, "redis", "", "URL of a Redis; empty: an embedded one")
 	flag.StringVar(&s.password, "password", "teapot", "of the operator")
 	flag.BoolVar(&s.raw, "raw", true, "show keys as they are")
+	flag.StringVar(&s.traces, "traces", "", "where a trace is shown, with {trace_id} in it; empty: nowhere")
 	flag.DurationVar(&s.lasts, "for", 0, "end after so long; 0: run until it is interrupted")
 	flag.Parse()
 
@@ -115,6 +117,7 @@ func demonstrate(ctx context.Context, s settings, rdb *redis.Client) (err error)
 
 func newPage(s settings) (*lockz.Page, error) {
 	opts := []lockz.Option{
+		lockz.WithService("shop"),
 		lockz.WithFleet(),
 		lockz.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
 		lockz.WithAuthorizer(func(r *http.Request) error {
@@ -126,6 +129,9 @@ func newPage(s settings) (*lockz.Page, error) {
 	}
 	if s.raw {
 		opts = append(opts, lockz.WithRawKeys())
+	}
+	if s.traces != "" {
+		opts = append(opts, lockz.WithTraceURL(s.traces))
 	}
 	return lockz.New(opts...)
 }

@@ -290,6 +290,10 @@ func (v *view) blocker(w place) Blocker {
 func (v *view) addRules() {
 	v.Rules = []Rule{}
 	for _, r := range v.page.rules.all() {
+		v.Lost += r.lost.Load()
+		if at := moment(r.lostAt.Load()); at.After(v.LastLost) {
+			v.LastLost = at
+		}
 		if v.has(r.name, string(r.kind)) {
 			v.Rules = append(v.Rules, v.rule(r))
 		}

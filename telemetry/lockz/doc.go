@@ -30,7 +30,19 @@
 //	Lost, …      lost, left, leaked, not released or renewed, unlocked, freed   the last 200 of each kind
 //	Refused      outcome, rule, key, wait, who was in the way, trace            the last 200 of each outcome
 //
-// The page lists the last 20 of each kind and outcome, JSON all that are kept.
+// The page lists the last 20 of each kind and outcome, JSON all that are kept. The page has one row
+// for all waiters of a key, JSON lists each waiter.
+//
+// The title names the service ([WithService]), the host, the process, and the Redis of each client that
+// is watched. Each request of the page asks these whether they answer. A holder field of such a client is
+// shown without the id of the client, which is at the top. Trace ids are links with [WithTraceURL].
+//
+// A hold is marked if it has lasted for longer than a second and for more than three times as long as
+// 99 % of the finished holds of its rule, once there are ten of them.
+//
+// The page renews itself every two seconds and says how old it is. When the process does not answer,
+// answers with an error, or is gone and another one answers, the page says so and loses its colors:
+// it then shows what was.
 //
 // A key is shown as its [core.KeyHash], and whole only with [WithRawKeys]. Text from outside,
 // such as keys, rules and holder fields, is cut, and what does not print is escaped.
@@ -42,29 +54,35 @@
 //
 // # Deadlocks
 //
-// A caller that begins to wait while its context carries locks ([core.HoldsOf]) is the only
-// one that can close a ring. So then, and only then, the page follows who waits for whom: no
-// page need be open. A ring is logged, counted in distributed_lock.deadlocks (Prometheus:
-// distributed_lock_deadlocks_total, no labels), and marked on the page for as long as it lasts.
-// The record tells of each caller what it waits for, and in holds_rules the rules of what it holds,
-// of which the first is mostly that of its endpoint. Nothing is broken up: it ends when the wait
-// time of one of them does.
+// Only a caller that begins to wait while its context carries locks ([core.HoldsOf]) can close a
+// ring. The page looks for a ring then, whether it is open or not. A ring that lasts for two seconds
+// is a deadlock: it is logged, counted in distributed_lock.deadlocks (Prometheus:
+// distributed_lock_deadlocks_total, no labels), and marked on the page for as long as it lasts. A
+// shorter ring, such as that of a caller that only tries, is not reported.
+// The record has, for each caller, what it waits for, and in holds_rules the rules of what it holds;
+// the first is mostly the rule of its endpoint. Nothing is broken up: the ring ends when the wait
+// time of a caller does.
 //
-// Only callers of this process are seen, and of a caller only what its context carries. A
-// semaphore keeps nobody waiting here, because any of its holders may give a permit back. A
-// reader behind a writer of this process waits for those who read, as the writer does. If
-// several goroutines share a context that carries a lock, and the holder of that lock does not
-// wait for them, a ring through it is not a deadlock for good, but is told as one. A search
-// ends after 256 callers.
+// Only callers of this process are seen, and of a caller only what its context carries. Clients of one
+// Redis are seen together once a client was refused because of a holder of another; equal keys in
+// different servers or databases are different locks. A semaphore keeps no caller waiting here, because
+// any of its holders may give a permit back. A reader behind a writer of this process waits for the
+// readers that hold the lock, as the writer does. If several goroutines share a context that carries a
+// lock, and the holder of that lock does not wait for them, a ring through it is reported although it
+// is not a deadlock for good. A search ends after 256 callers.
 //
 // # Release by force
 //
 // Only with [WithAuthorizer], whose function decides about each request; to others no button
 // is shown, and a POST is 403. Two things keep other sites from pressing it in the browser of
-// an operator: [http.CrossOriginProtection], which looks at Sec-Fetch-Site and Origin and lets
-// through what has neither; and a sealed ticket in each button, which only who was shown the
-// page has, for 15 minutes. The ticket also carries the key, which the page need not show, and
-// the holders that the operator saw: when another one has the lock by now, nothing is done.
+// an operator. [http.CrossOriginProtection] looks at Sec-Fetch-Site and Origin, and lets requests
+// through that have neither. A sealed ticket in each button lasts for 15 minutes, and is only in the
+// page of an operator. Where a proxy rewrites Host and the browser speaks plain HTTP, Origin says
+// nothing here: then the ticket has to fit the cookie interlock-locks, which the page has set in the
+// browser for this site only (SameSite=Strict). The ticket also carries the key, which the page need
+// not show, and the holders that were shown: when others have the lock, nothing is done. A button
+// names the key, the holders, and for how long each has held it; a lock in Redis with more holders
+// than are shown has none.
 // [core.Client.Evict] frees it, and wakes who waits. A holder in this process is told at once,
 // and its observers of the loss; one elsewhere at its next renewal, or with a fixed lease when it
 // releases. Who pressed the button and who lost the lock is logged, see [WithOperator], and kept
@@ -90,8 +108,10 @@
 //
 //	query   says
 //	rows    how many holds and waiters are listed: 10,000 at most, by default 1,000, on the page 100
+//	q       a text that the listed rows have in what is shown of them, in whatever case
+//	sort    what rows are sorted by: key, rule, lease or waiting; by default the oldest come first
 //	every   after how many seconds the page reloads itself without a script: 2 to 3,600
-//	prefix  with fleet=1: what the keys begin with; by default the prefix that the client has
+//	prefix  with fleet=1 and [WithRawKeys]: what the keys begin with; by default the client's prefix
 //	client  with fleet=1: the id of that which Redis is asked through; by default the first one
 //	cursor  with fleet=1: where the list goes on, from the part before
 //	limit   with fleet=1: how many keys are looked at: 10,000 at most, by default 1,000

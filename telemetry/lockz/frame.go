@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
 )
 
 // frame is what a template gets: the snapshot and what is around it.
@@ -48,24 +47,6 @@ func frameOf(w http.ResponseWriter, r *http.Request, v *view) frame {
 // Down reports whether a Redis does not answer.
 func (f frame) Down() bool {
 	return slices.ContainsFunc(f.Clients, func(c Client) bool { return c.Error != "" })
-}
-
-// Lost is how many locks were lost, LastLost when the last one was.
-func (f frame) Lost() (n int64) {
-	for i := range f.Rules {
-		n += f.Rules[i].Lost
-	}
-	return n
-}
-
-// LastLost is when the last lock was lost.
-func (f frame) LastLost() (last time.Time) {
-	for i := range f.Rules {
-		if at := f.Rules[i].LastLost; at.After(last) {
-			last = at
-		}
-	}
-	return last
 }
 
 // column is the head of a column that rows can be sorted by.

@@ -199,3 +199,12 @@ func (b *bed) waitMany(ctx context.Context, lock core.Lock, n int) (done func() 
 		return nil
 	}
 }
+
+// json is the page as JSON.
+func (b *bed) json(target string) (s lockz.Snapshot) {
+	b.t.Helper()
+	if err := json.Unmarshal(b.get(target).Body.Bytes(), &s); err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}

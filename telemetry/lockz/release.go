@@ -33,7 +33,7 @@ func cookieOf(w http.ResponseWriter, r *http.Request) string {
 		return c.Value
 	}
 	value := rand.Text()
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // the page may be served over plain HTTP
 	return value
 }
 

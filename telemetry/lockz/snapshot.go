@@ -30,6 +30,10 @@ type Snapshot struct {
 	WaitersTotal   int      `json:"waiters_total"`
 	WaitersLeftOut int64    `json:"waiters_left_out"`
 
+	// Lost is how many locks have ended under their holders, LastLost when the last one did.
+	Lost     int64     `json:"lost_total"`
+	LastLost time.Time `json:"last_lost,omitzero"`
+
 	// Rules are those with callers that wait first, then those with the most calls.
 	Rules []Rule `json:"rules"`
 
