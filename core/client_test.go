@@ -97,6 +97,27 @@ func TestClient_ReadyAndIdentity(t *testing.T) {
 	})
 }
 
+// The address of a client says where its Redis is, and has no user name and no password.
+func TestClient_Address(t *testing.T) {
+	t.Parallel()
+	for want, rdb := range map[string]redis.UniversalClient{
+		"cache:6379, database 3":               redis.NewClient(&redis.Options{Addr: "cache:6379", DB: 3, Username: "user", Password: "secret"}),
+		"Cluster at a:1, b:2":                  redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"a:1", "b:2"}, Password: "secret"}),
+		"the master of a Sentinel, database 0": redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"s:1"}}),
+	} {
+		locks, err := core.New(rdb)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := locks.Address(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if err := errors.Join(locks.Close(t.Context()), rdb.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestClient_HoldsAndStats(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -10,7 +10,7 @@ type origin struct {
 	start     time.Time
 	took      time.Duration // from start until it was acquired
 	lease     time.Duration // the configured one
-	all       *[]string // the keys of a MultiLock
+	all       *[]string     // the keys of a MultiLock
 	keys      int32
 	watchdog  bool // the lease is renewed
 	reentrant bool

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// persistence is for how long a ring lasts before it is a deadlock. A shorter one has ended by
-// itself, as that of a caller that only tries.
+// persistence is how long a ring lasts before it is a deadlock. A shorter ring ends by itself: one of
+// its callers only tries to get a lock, or waits for a moment.
 const persistence = 2 * time.Second
 
 // watch is the goroutine that watches a ring. It ends with the acquisition that has closed it.
@@ -31,8 +31,8 @@ func (w *watch) end() {
 	w.done.Wait()
 }
 
-// watchRing reports a ring that persists, once. When a ring has ended, it goes on with another
-// one that w is in.
+// watchRing reports a ring that persists, once. When the ring has ended, watchRing looks for another
+// ring through w and goes on with it.
 func (p *Page) watchRing(ctx context.Context, w *waiter, c *cycle) {
 	tick := time.NewTicker(persistence)
 	defer tick.Stop()

@@ -446,8 +446,8 @@ func TestDeadlock_ThroughTheSecondKey(t *testing.T) {
 	})
 }
 
-// A caller that waits for two readers may be in two rings. When the one that was found first ends by
-// itself, the other one is still found.
+// A caller that waits for two readers may be in two rings. When the first ring ends by itself, the
+// second one is still found.
 func TestDeadlock_TheOtherRingOfAWaiter(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {

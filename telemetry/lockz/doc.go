@@ -58,7 +58,7 @@
 // ring. The page looks for a ring then, whether it is open or not. A ring that lasts for two seconds
 // is a deadlock: it is logged, counted in distributed_lock.deadlocks (Prometheus:
 // distributed_lock_deadlocks_total, no labels), and marked on the page for as long as it lasts. A
-// shorter ring, such as that of a caller that only tries, is not reported.
+// shorter ring is not reported: it ends by itself, because a caller only tries or waits for a moment.
 // The record has, for each caller, what it waits for, and in holds_rules the rules of what it holds;
 // the first is mostly the rule of its endpoint. Nothing is broken up: the ring ends when the wait
 // time of a caller does.

@@ -145,8 +145,8 @@ func (p *Page) searchLocks(list []core.LockEntry, text string) []core.LockEntry 
 	})
 }
 
-// fleetTickets are those of the locks whose holders are all shown: a button takes a lock from no
-// other holder.
+// fleetTickets makes a ticket for each lock whose holders are all shown. A button takes a lock from
+// no other holder.
 func (p *Page) fleetTickets(client *core.Client, locks []core.LockEntry, cookie string) []string {
 	list := make([]string, len(locks))
 	for i := range locks {

@@ -127,8 +127,8 @@ func TestFleet_Failures(t *testing.T) {
 	}, lockz.WithFleet())
 }
 
-// Where keys are hidden the view answers nothing about them: no filter tells by its results how a
-// hidden key begins, and the order of the list does not depend on the keys.
+// The view answers nothing about keys that are hidden: no filter shows by its results how a hidden key
+// begins, and the order of the list does not depend on the keys.
 func TestFleet_HiddenKeysStayHidden(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {

@@ -11,7 +11,7 @@ import (
 type frame struct {
 	*Snapshot
 
-	Process string    // tells this process from another one that answers here
+	Process string    // differs from that of another process that answers here
 	Keys    []waitRow // the waiters by key
 	KeysAll int       // how many there are
 

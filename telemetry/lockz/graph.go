@@ -110,9 +110,9 @@ func trail(visits []visit, last int, h *hold) []step {
 	return steps
 }
 
-// blockers are the holds of this process that keep w waiting: those of each key that it wants.
-// What w carries itself keeps it waiting only where another client holds it; its own client
-// enters the lock again.
+// blockers returns the holds of this process that keep w waiting, of every key that it wants. A hold
+// that w carries keeps it waiting only if another client has it: the own client enters the lock
+// again.
 func (g *graph) blockers(w *waiter) []*hold {
 	if !w.exclusive() {
 		return nil

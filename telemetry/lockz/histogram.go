@@ -34,16 +34,16 @@ func (h *histogram) counts() []int64 {
 	return list
 }
 
-// A hold is much older than those of its rule if there were leastUsual of them, and it has lasted
-// for more than muchLonger times as long as 99 % of them, and for longer than leastOld.
+// A hold is old if it has lasted for longer than leastOld, and for more than muchLonger times as long
+// as 99 % of the finished holds of its rule. There have to be leastUsual of these.
 const (
 	leastUsual = 10
 	muchLonger = 3
 	leastOld   = time.Second
 )
 
-// usual is what 99 % of all durations are within; 0 where there are too few, or some are longer than
-// the histogram can tell.
+// usual returns the upper end of the bucket that 99 % of all durations reach. It returns 0 if there are
+// too few durations, or if more than 1 % of them are longer than the last bound.
 func (h *histogram) usual() time.Duration {
 	counts := h.counts()
 	var all int64

@@ -223,7 +223,7 @@ func TestPage_SearchAndSort(t *testing.T) {
 	})
 }
 
-// The waiters of one key are one row. A waiter in a deadlock has a row of its own.
+// The waiters of one key are one row. A waiter in a deadlock has a separate row.
 func TestPage_WaitersByKey(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {

@@ -23,11 +23,11 @@ func (p *Page) allows(r *http.Request) bool {
 	return p.cfg.authorize != nil && p.cfg.authorize(r) == nil
 }
 
-// cookieName is the cookie that says that a button is pressed in the browser that it was shown to.
+// cookieName is the cookie that proves that a button is pressed in the browser that showed it.
 const cookieName = "interlock-locks"
 
-// cookieOf is the cookie of a browser, which gets one if it has none. Other sites cannot have the
-// browser send it, and the buttons of another browser do not fit it.
+// cookieOf returns the cookie of a browser, and sets one if it has none. Other sites cannot make the
+// browser send it, and buttons that another browser showed do not fit it.
 func cookieOf(w http.ResponseWriter, r *http.Request) string {
 	if c, err := r.Cookie(cookieName); err == nil && c.Value != "" {
 		return c.Value
@@ -38,8 +38,8 @@ func cookieOf(w http.ResponseWriter, r *http.Request) string {
 }
 
 // fromHere reports whether a button was pressed on this page, and not on another site. A browser says
-// so in Sec-Fetch-Site or, over plain HTTP, in Origin. Behind a proxy that rewrites Host the Origin is
-// unknown here; there the cookie has to be that of the ticket.
+// so in Sec-Fetch-Site or, over plain HTTP, in Origin. If a proxy has rewritten Host, Origin cannot be
+// compared with it; then the browser has to send the cookie that the ticket names.
 func (p *Page) fromHere(r *http.Request, t *ticket) bool {
 	if p.crossOrigin.Check(r) == nil {
 		return true
@@ -176,7 +176,7 @@ func (p *Page) ruleOf(key, field string) string {
 type button struct {
 	Ticket, View string
 	Lock         Lock
-	Holders      []buttonHolder // who lose the lock
+	Holders      []buttonHolder // they lose the lock
 }
 
 type buttonHolder struct {
@@ -184,7 +184,7 @@ type buttonHolder struct {
 	Held        float64 // 0: not known
 }
 
-// Button is the one of a hold that is listed.
+// Button returns the button of a listed hold; nil: it has none.
 func (f frame) Button(i int) *button {
 	h := &f.Holds[i]
 	if f.Tickets[i] == "" {
@@ -193,7 +193,7 @@ func (f frame) Button(i int) *button {
 	return &button{f.Tickets[i], "?release=1", h.Lock, []buttonHolder{{h.Holder, h.Rule, h.Held}}}
 }
 
-// Button is the one of a lock that is listed.
+// Button returns the button of a listed lock; nil: it has none.
 func (f fleetFrame) Button(i int) *button {
 	l := &f.Locks[i]
 	if f.Tickets[i] == "" {

@@ -7,7 +7,7 @@ import (
 
 // waitRow is a row of the page: the waiters of one key, or one of them that is in a deadlock.
 type waitRow struct {
-	Waiter // of these the one that waits longest
+	Waiter // the one that waits longest
 
 	ID      string // of the row
 	Callers int
