@@ -65,7 +65,7 @@ func (p *pod) transfer(c *gin.Context) {
 	if err == nil {
 		err = p.locks.Lock("account:"+c.Param("to")).Do(ctx, func(ctx context.Context) error {
 			return pause(ctx, sale)
-		}, core.WaitTime(2*time.Second), core.Label("transfer-to"))
+		}, core.WaitTime(5*time.Second), core.Label("transfer-to"))
 	}
 	if err != nil {
 		_ = c.Error(err) //nolint:errcheck // gives back what it was given
