@@ -6,7 +6,7 @@
 //	locks, err := core.New(rdb, core.WithObserver(page))
 //	defer page.Watch(locks)()
 //	guard, err := ginlock.New(locks)   // has the observers of locks; likewise grpclock, aspect
-//	admin.Handle("/debug/locks", page)                           // in Gin: engine.Any("/debug/locks", gin.WrapH(page))
+//	admin.Handle("/debug/locks", page) // in Gin: engine.Any("/debug/locks", gin.WrapH(page))
 //
 // Beside package telemetry both are observers, core.WithObserver(tel, page), and a provider that
 // telemetry was given by an option the page needs too, by [WithMeterProvider].
