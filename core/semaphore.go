@@ -37,6 +37,19 @@ func (c *Client) PermitSemaphore(name string, permits int) PermitSemaphore {
 	return PermitSemaphore{Lock{client: c, kind: c.kinds.PermitSemaphore, name: name, demand: strconv.Itoa(permits)}}
 }
 
+// Held reports whether ctx carries a permit that was acquired through the same client. A caller
+// that needs one permit for all of its work asks before it acquires, because a second permit may
+// never come while the first one is out. Like [Held] it finds no permit that was released, lost or
+// handed over.
+func (s PermitSemaphore) Held(ctx context.Context) bool {
+	key, err := s.client.key(s.kind, s.name)
+	if err != nil {
+		return false
+	}
+	o := s.client.owned(ctx, key, s.kind)
+	return o != nil && o.lease.Kind == s.kind
+}
+
 // TrySetPermits sets the number of permits of a semaphore that has none yet, and reports whether
 // it did. It is for a semaphore that was made with 0: one with a number of its own is [ErrInvalid].
 // As all that changes a number it is attempted even when ctx has ended, and executed once

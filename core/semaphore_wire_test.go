@@ -254,6 +254,37 @@ func TestPermitSemaphore_ConfiguredNumber(t *testing.T) {
 	})
 }
 
+// A context has a permit from the acquisition to its end, for the client that has acquired it.
+func TestPermitSemaphore_Held(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, bed *bed) {
+		locks := bed.locks()
+		pool := locks.PermitSemaphore("pool", 2)
+		ctx, hold := acquired(t, t.Context(), pool.Lock)
+		for name, tt := range map[string]struct {
+			ctx  context.Context
+			pool core.PermitSemaphore
+			want bool
+		}{
+			"the context of the permit":      {ctx, pool, true},
+			"another number of permits":      {ctx, locks.PermitSemaphore("pool", 3), true},
+			"a context from before":          {t.Context(), pool, false},
+			"a detached one":                 {core.Detach(ctx), pool, false},
+			"another semaphore":              {ctx, locks.PermitSemaphore("other", 2), false},
+			"the same one of another client": {ctx, bed.locks().PermitSemaphore("pool", 2), false},
+			"no name":                        {ctx, locks.PermitSemaphore("", 2), false},
+		} {
+			if got := tt.pool.Held(tt.ctx); got != tt.want {
+				t.Errorf("%s: Held is %v", name, got)
+			}
+		}
+		released(t, hold)
+		if pool.Held(ctx) {
+			t.Error("Held after the release")
+		}
+	})
+}
+
 // What is in Redis after each operation of a semaphore without leases, and its messages.
 func TestSemaphore_Wire(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,26 @@ func TestSemaphore_FullIs429(t *testing.T) {
 	}
 }
 
+// A request that a handler passes on to another engine is another request for gin, and has its
+// permit all the same.
+func TestSemaphore_OneRequestHasOnePermit(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		rule := as(ruleset.Semaphore)
+		rule.Permits, rule.Endpoint = 1, ruleset.HTTP("POST "+payPath)
+		set, err := ruleset.NewSet([]ruleset.Rule{rule})
+		must(t, err)
+		inner := gin.New()
+		inner.Use(s.guard.Middleware(set))
+		inner.POST(payPath, func(c *gin.Context) { c.Status(http.StatusAccepted) })
+		s.engine.Use(s.guard.Middleware(set))
+		s.engine.POST(payPath, func(c *gin.Context) {
+			inner.ServeHTTP(c.Writer, c.Request.Clone(c.Request.Context()))
+		})
+		want(t, "status", s.do(t, request{}).Code, http.StatusAccepted)
+	})
+}
+
 // A mistake of the program that only shows when a call runs: the client learns nothing of it,
 // and the log all.
 func TestWriteInsideOfRead_Is500AndLogged(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -93,6 +94,24 @@ func TestTwice_OneLockStatusAndOneWait(t *testing.T) {
 				b.stop()
 			})
 		}
+	}
+}
+
+// An interceptor between the two may replace the message. The call has one permit all the same.
+func TestTwice_OneCallHasOnePermit(t *testing.T) {
+	t.Parallel()
+	s := &shop{}
+	b := prepare(t, s, grpclock.WithRules(rule("Pay", as(ruleset.Semaphore), func(r *ruleset.Rule) { r.Permits = 1 })))
+	b.server = b.newServer([]grpc.UnaryServerInterceptor{
+		b.guard.UnaryServerInterceptor(),
+		func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+			return handler(ctx, proto.Clone(req.(proto.Message)))
+		},
+	}, nil)
+	shoppb.RegisterOrdersServer(b.server, s)
+	b.checked()
+	if got := b.call(t.Context(), "Pay", "1"); got.err != nil || s.ran.Load() != 1 {
+		t.Errorf("got %v after %d runs", got.err, s.ran.Load())
 	}
 }
 

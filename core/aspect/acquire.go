@@ -8,12 +8,22 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
+// hasPermit reports whether the call has the permit of a rule already, as behind a layer that copies
+// the request. A semaphore is not entered again: the call would wait for itself.
+func (r *run) hasPermit(rule *compiled, names lockNames) bool {
+	return rule.Kind == ruleset.Semaphore && r.point.aspect.locks.PermitSemaphore(names.one, rule.Permits).Held(r.ctx)
+}
+
 // acquire takes the lock of a rule. It reports whether the handler may run.
 func (r *run) acquire(f *frame, names lockNames) bool {
+	if r.hasPermit(f.rule, names) {
+		return true
+	}
 	lock := f.rule.lock(r.point.aspect.locks, names)
 	r.prepareWait(f.rule, lock)
 	start := time.Now()

@@ -2,10 +2,12 @@ package aspect_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
@@ -93,4 +95,44 @@ func callAtOnce(t *testing.T, kind ruleset.Kind, dry bool, calls, in int) {
 	}
 	want(t, "calls that were told", len(obs.decisions), calls)
 	want(t, "busy calls", busy, calls-in)
+}
+
+// A guard that meets a call again, such as behind a layer that copies the request, enters the lock
+// that the call has. Of a semaphore that is its permit: the call would wait for itself otherwise.
+func TestKind_TheSameCallTwice(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []ruleset.Kind{
+		ruleset.Reentrant, ruleset.Fair, ruleset.Fenced, ruleset.Spin, ruleset.Read, ruleset.Write, ruleset.Semaphore,
+	} {
+		for _, dry := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/dry run %v", kind, dry), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { callTwice(t, kind, dry) })
+			})
+		}
+	}
+}
+
+func callTwice(t *testing.T, kind ruleset.Kind, dry bool) {
+	t.Helper()
+	b, obs := newBench(t), &record{}
+	rule := payAs(kind)
+	rule.WaitTime, rule.DryRun = ruleset.NoWait, dry
+	if kind == ruleset.Semaphore {
+		rule.Permits = 1
+	}
+	p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+	inner := &call{in: order{ID: "42"}}
+	out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+		want(t, "inner verdict", p.Run(ctx, inner).Verdict, aspect.VerdictRan)
+		want(t, "inner runs", inner.handled, 1)
+		stranger := p.Run(core.Detach(ctx), &call{in: order{ID: "42"}})
+		want(t, "a call beside it is refused", stranger.Verdict == aspect.VerdictRefused, !dry && kind != ruleset.Read)
+		return nil
+	}})
+	want(t, "outer verdict", out.Verdict, aspect.VerdictRan)
+	for i, d := range obs.decisions[:1] {
+		want(t, fmt.Sprintf("cause of decision %d", i), d.Cause, "")
+	}
+	b.wantFree(t, "order:42")
 }

@@ -13,6 +13,9 @@ import (
 // shadow (so that nested calls re-enter it) but not under its end. While Redis does
 // not answer, it runs up to the client's backend timeout later.
 func (r *run) rehearse(f *frame, names lockNames) bool {
+	if r.hasPermit(f.rule, names.shadow()) {
+		return r.without(f, UnlockedDryRun)
+	}
 	start := time.Now()
 	ctx, hold, err := f.rule.shadowLock(r.point.aspect.locks, names).Acquire(r.ctx, f.rule.rehearsal...)
 	taken := false

@@ -215,6 +215,48 @@ func TestGuard_MetTwiceLocksOnce(t *testing.T) {
 	}
 }
 
+// A layer between two guards may copy the request. What the request has shows in its context.
+func TestGuard_MetTwiceBehindALayerThatCopies(t *testing.T) {
+	t.Parallel()
+	for name, layer := range map[string]func(http.Handler) http.Handler{
+		"Clone": func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r.Clone(r.Context())) })
+		},
+		"MaxBytesHandler": func(next http.Handler) http.Handler { return http.MaxBytesHandler(next, 1<<10) },
+		"another header": func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r = r.WithContext(r.Context())
+				r.Header = http.Header{"X-Request-Id": {"7"}}
+				next.ServeHTTP(w, r)
+			})
+		},
+	} {
+		for _, kind := range []ruleset.Kind{ruleset.Reentrant, ruleset.Fair, ruleset.Fenced, ruleset.Spin, ruleset.Read, ruleset.Write, ruleset.Semaphore} {
+			t.Run(name+"/"+string(kind), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, httplock.WithBuffer(1<<10), httplock.WithRules(byID(func(r *ruleset.Rule) {
+					r.Endpoint, r.Kind = ruleset.HTTP("POST /orders/{id}"), kind
+					if kind == ruleset.Semaphore {
+						r.Permits = 1
+					}
+				})))
+				inner := b.guard.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if httplock.Hold(r.Context()) == nil {
+						t.Error("the handler runs without the lock")
+					}
+					ok(w, r)
+				}))
+				if err := b.guard.Handle(b.mux, "POST /orders/{id}", layer(inner)); err != nil {
+					t.Fatal(err)
+				}
+				if got := b.do("POST", "/orders/42", strings.NewReader("{}")); got.Code != http.StatusAccepted {
+					t.Errorf("got %d %s", got.Code, got.Body)
+				}
+			})
+		}
+	}
+}
+
 // A handler that gives the request to the mux again, for another order, takes that
 // order's lock, too.
 func TestGuard_AnotherResourceHasAnotherLock(t *testing.T) {
