@@ -2,10 +2,12 @@ package ginlock_test
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -108,5 +110,53 @@ func TestBuffer_StatusWithoutBody(t *testing.T) {
 		w := s.do(t, request{})
 		want(t, "status", w.Code, http.StatusNoContent)
 		want(t, "body", bytes.Equal(w.Body.Bytes(), nil), true)
+	}, ginlock.WithBuffer(5))
+}
+
+// Libraries of WebSockets send the status before they take the connection over.
+func TestBuffer_SwitchesProtocols(t *testing.T) {
+	t.Parallel()
+	s := newShopIn(t, time.Minute, ginlock.WithBuffer(1<<10))
+	defer s.close(t)
+	s.handle(t, http.MethodGet, payPath, pay, func(c *gin.Context) {
+		c.Header("Upgrade", "echo")
+		c.Header("Connection", "Upgrade")
+		c.Writer.WriteHeader(http.StatusSwitchingProtocols)
+		c.Writer.WriteHeaderNow()
+		conn, _, err := http.NewResponseController(c.Writer).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "hello")
+	})
+	server := httptest.NewServer(s.engine)
+	defer server.Close()
+	r, err := http.NewRequest(http.MethodGet, server.URL+payURL, http.NoBody)
+	must(t, err)
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "echo")
+	response, err := server.Client().Do(r)
+	must(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	must(t, err)
+	want(t, "status", response.StatusCode, http.StatusSwitchingProtocols)
+	want(t, "protocol", response.Header.Get("Upgrade"), "echo")
+	want(t, "body", string(body), "hello")
+}
+
+// Statuses that are none are nothing to gin, and the last one counts.
+func TestBuffer_StatusThatIsNone(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {
+			c.Status(http.StatusEarlyHints)
+			c.Status(http.StatusAccepted)
+			c.Status(0)
+			c.Status(-1)
+		})
+		want(t, "status", s.do(t, request{}).Code, http.StatusAccepted)
 	}, ginlock.WithBuffer(5))
 }

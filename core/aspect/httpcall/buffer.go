@@ -3,39 +3,47 @@ package httpcall
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
-// buffer keeps an answer back until the locks are free. One that grows beyond
-// its limit is let go and goes straight through from then on. One that is never
-// sent was never given.
+// buffer keeps an answer back until the locks are free. To the handlers it is otherwise as the
+// writer below it. An answer that grows beyond the limit is let go and goes straight through from
+// then on. An answer that is never sent was never given.
 type buffer struct {
 	Writer // where the answer goes in the end
 
 	header  http.Header
 	sent    http.Header // as it was when it became final
 	body    []byte
+	length  int // of the body, as the header announces it; -1 if it does not
 	limit   int
 	status  int
-	atOnce  bool // WriteHeader makes final, as that of net/http
+	lost    func() error // why the answer must not be let go, nil if it may
+	atOnce  bool         // WriteHeader makes final, as the one of net/http
 	written bool
 	let     bool // goes straight through
 }
 
-func newBuffer(w Writer, limit int) *buffer {
+func newBuffer(w Writer, limit int, lost func() error) *buffer {
 	_, atOnce := w.(*writer)
 	if outer, ok := w.(*buffer); ok {
 		atOnce = outer.atOnce
 	}
-	return &buffer{Writer: w, header: w.Header().Clone(), limit: limit, status: w.Status(), atOnce: atOnce}
+	return &buffer{Writer: w, header: w.Header().Clone(), length: -1, limit: limit, status: w.Status(), lost: lost, atOnce: atOnce}
 }
 
 // send lets the answer go, if there is one that was kept back.
 func (r *buffer) send() {
-	if r == nil || r.let {
+	if r == nil {
+		return
+	}
+	if r.let {
+		maps.Copy(r.Writer.Header(), r.header) // trailers
 		return
 	}
 	r.let = true
@@ -53,7 +61,9 @@ func (r *buffer) sendHeader() {
 	clear(h)
 	if !r.written {
 		maps.Copy(h, r.header)
-		r.Writer.WriteHeader(r.status)
+		if !r.atOnce {
+			r.Writer.WriteHeader(r.status)
+		}
 		return
 	}
 	maps.Copy(h, r.sent)
@@ -67,26 +77,38 @@ func (r *buffer) sendHeader() {
 	maps.Copy(h, r.header) // from now on trailers
 }
 
-// Header is that of the answer.
-func (r *buffer) Header() http.Header {
-	if r.let {
-		return r.Writer.Header()
-	}
-	return r.header
-}
+// Header is the header of the answer: always the same map, because handlers keep it.
+func (r *buffer) Header() http.Header { return r.header }
 
-// WriteHeader sets the status. Informational ones are not kept back for the final one:
-// nobody waits for them.
+// WriteHeader sets the status. Informational ones are sent at once.
 func (r *buffer) WriteHeader(code int) {
 	switch {
 	case r.let:
 		r.Writer.WriteHeader(code)
-	case isFinal(code) && !r.written:
-		r.status = code
-		if r.atOnce {
-			r.WriteHeaderNow()
+	case r.written:
+	case !r.atOnce:
+		if code > 0 { // gin has others for none
+			r.status = code
 		}
+	case code < 100 || code > 999:
+		panic(fmt.Sprintf("invalid WriteHeader code %v", code))
+	case isFinal(code):
+		r.status = code
+		r.WriteHeaderNow()
+	default:
+		r.inform(code)
 	}
+}
+
+// inform sends an informational answer. The header below stays as it is.
+func (r *buffer) inform(code int) {
+	h := r.Writer.Header()
+	before := maps.Clone(h)
+	clear(h)
+	maps.Copy(h, r.header)
+	r.Writer.WriteHeader(code)
+	clear(h)
+	maps.Copy(h, before)
 }
 
 // isFinal reports whether a status is that of an answer, and not informational.
@@ -94,20 +116,29 @@ func isFinal(code int) bool {
 	return code >= http.StatusOK || code == http.StatusSwitchingProtocols
 }
 
-// WriteHeaderNow makes status and header final.
+// WriteHeaderNow makes status and header final. Behind a switch of protocols nothing is kept back.
 func (r *buffer) WriteHeaderNow() {
-	if r.let {
+	switch {
+	case r.let:
 		r.Writer.WriteHeaderNow()
-		return
-	}
-	if !r.written {
+	case !r.written:
 		r.written, r.sent = true, r.header.Clone()
+		if n, err := strconv.Atoi(r.header.Get("Content-Length")); err == nil && n >= 0 {
+			r.length = n
+		}
+		if r.status == http.StatusSwitchingProtocols {
+			r.send()
+		}
 	}
 }
 
 // Write appends to the body.
 func (r *buffer) Write(p []byte) (int, error) {
-	if !r.keeps(len(p)) {
+	err := r.expect(len(p))
+	switch {
+	case err != nil:
+		return 0, err
+	case r.let:
 		return r.Writer.Write(p)
 	}
 	r.body = append(r.body, p...)
@@ -116,21 +147,35 @@ func (r *buffer) Write(p []byte) (int, error) {
 
 // WriteString appends to the body.
 func (r *buffer) WriteString(s string) (int, error) {
-	if !r.keeps(len(s)) {
+	err := r.expect(len(s))
+	switch {
+	case err != nil:
+		return 0, err
+	case r.let:
 		return r.Writer.WriteString(s)
 	}
 	r.body = append(r.body, s...)
 	return len(s), nil
 }
 
-// keeps reports whether n more bytes are kept back; if they are too many, all of
-// the answer goes.
-func (r *buffer) keeps(n int) bool {
+// expect prepares for n more bytes. If they are too many to keep, it lets the answer go. The error
+// says why the bytes cannot be written.
+func (r *buffer) expect(n int) error {
 	r.WriteHeaderNow()
-	if !r.let && len(r.body)+n > r.limit {
+	switch size := len(r.body) + n; {
+	case r.let || n == 0:
+		return nil
+	case r.status == http.StatusNoContent, r.status == http.StatusNotModified:
+		return http.ErrBodyNotAllowed
+	case r.length >= 0 && size > r.length:
+		return http.ErrContentLength
+	case size > r.limit:
+		if err := r.lost(); err != nil {
+			return err
+		}
 		r.send()
 	}
-	return !r.let
+	return nil
 }
 
 // Status is the status of the answer.
@@ -162,22 +207,34 @@ func (r *buffer) Written() bool {
 }
 
 // Flush does nothing while the answer is kept back.
-func (r *buffer) Flush() {
-	if r.let {
-		r.Writer.Flush()
-		return
-	}
+func (r *buffer) Flush() { _ = r.FlushError() } //nolint:errcheck // Flush has no error
+
+// FlushError is Flush for [http.ResponseController].
+func (r *buffer) FlushError() error {
 	r.WriteHeaderNow()
+	if r.let {
+		return http.NewResponseController(r.Writer).Flush()
+	}
+	return nil
 }
 
-// Hijack hands over the connection; nothing is kept back from then on.
+// Hijack hands over the connection, behind the status if there is one; nothing is kept back from
+// then on.
 func (r *buffer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !r.let && len(r.body) > 0 {
 		return nil, nil, errors.New("httpcall: Hijack: a part of the response is written already")
 	}
+	if r.written {
+		r.send()
+	}
 	conn, buffered, err := r.Writer.Hijack()
 	r.let = r.let || err == nil
 	return conn, buffered, err
+}
+
+// Push implements [http.Pusher].
+func (r *buffer) Push(target string, opts *http.PushOptions) error {
+	return push(r.Pusher(), target, opts)
 }
 
 // Unwrap serves [http.ResponseController].

@@ -92,7 +92,7 @@ func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
 	x.entered = true
 	x.hold = g.Hold
 	if limit := x.entry.Extra.Buffer; limit > 0 {
-		x.buffer = newBuffer(x.router.Writer(), limit)
+		x.buffer = newBuffer(x.router.Writer(), limit, func() error { return nil })
 		x.router.SetWriter(x.buffer)
 		defer x.putWriterBack()
 	} else if g.Hold != nil {

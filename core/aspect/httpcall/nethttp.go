@@ -2,6 +2,7 @@ package httpcall
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -28,10 +29,10 @@ func WriterOf(w http.ResponseWriter) Writer {
 
 // WriteHeader sends status and header. Informational ones may come before.
 func (w *writer) WriteHeader(code int) {
+	w.ResponseWriter.WriteHeader(code) // panics where there is no such status
 	if !w.written && isFinal(code) {
 		w.status, w.written = code, true
 	}
-	w.ResponseWriter.WriteHeader(code)
 }
 
 // WriteHeaderNow implements [Writer].
@@ -59,8 +60,8 @@ func (w *writer) WriteString(s string) (int, error) {
 
 // ReadFrom implements [io.ReaderFrom], which net/http has a fast one of for files.
 func (w *writer) ReadFrom(r io.Reader) (int64, error) {
-	w.written = true
 	n, err := io.Copy(w.ResponseWriter, r)
+	w.written = w.written || n > 0
 	w.size += int(n)
 	return n, err
 }
@@ -80,9 +81,13 @@ func (w *writer) Size() int {
 func (w *writer) Written() bool { return w.written }
 
 // Flush implements [http.Flusher].
-func (w *writer) Flush() {
-	w.WriteHeaderNow()
-	_ = http.NewResponseController(w.ResponseWriter).Flush() //nolint:errcheck // Flush has no error
+func (w *writer) Flush() { _ = w.FlushError() } //nolint:errcheck // Flush has no error
+
+// FlushError is Flush for [http.ResponseController].
+func (w *writer) FlushError() error {
+	err := http.NewResponseController(w.ResponseWriter).Flush()
+	w.written = w.written || !errors.Is(err, http.ErrNotSupported)
+	return err
 }
 
 // Hijack implements [http.Hijacker].
@@ -104,6 +109,18 @@ func (w *writer) CloseNotify() <-chan bool {
 func (w *writer) Pusher() http.Pusher {
 	pusher, _ := w.ResponseWriter.(http.Pusher) //nolint:errcheck // nil is the answer
 	return pusher
+}
+
+// Push implements [http.Pusher].
+func (w *writer) Push(target string, opts *http.PushOptions) error {
+	return push(w.Pusher(), target, opts)
+}
+
+func push(p http.Pusher, target string, opts *http.PushOptions) error {
+	if p == nil {
+		return http.ErrNotSupported
+	}
+	return p.Push(target, opts)
 }
 
 // Unwrap serves [http.ResponseController].
