@@ -360,3 +360,32 @@ func TestAnswer_SuspendedRunsEveryHandlerWithoutItsLock(t *testing.T) {
 		want(t, "resumed", s.do(t, request{}).Code, http.StatusServiceUnavailable)
 	})
 }
+
+// An answer without a status has the status of the refusal, never of a success.
+func TestErrorWriter_WithoutAStatus(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		write func(c *gin.Context)
+		code  int
+	}{
+		"Write":            {func(c *gin.Context) { _, _ = c.Writer.Write([]byte("busy")) }, http.StatusConflict},
+		"WriteString":      {func(c *gin.Context) { _, _ = c.Writer.WriteString("busy") }, http.StatusConflict},
+		"WriteHeaderNow":   {func(c *gin.Context) { c.Writer.WriteHeaderNow() }, http.StatusConflict},
+		"Flush":            {func(c *gin.Context) { c.Writer.Flush() }, http.StatusConflict},
+		"Render with -1":   {func(c *gin.Context) { c.Data(-1, "text/plain", []byte("busy")) }, http.StatusConflict},
+		"its own status":   {func(c *gin.Context) { c.String(http.StatusLocked, "busy") }, http.StatusLocked},
+		"a status to come": {func(c *gin.Context) { c.Status(http.StatusLocked) }, http.StatusLocked},
+		"nothing":          {func(*gin.Context) {}, http.StatusConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, s *shop) {
+				rule := pay
+				rule.WaitTime = ruleset.NoWait
+				s.handle(t, "POST", payPath, rule, func(*gin.Context) {})
+				s.redis.Take(payKey, time.Hour)
+				want(t, "status", s.do(t, request{}).Code, tt.code)
+			}, ginlock.WithErrorWriter(func(c *gin.Context, _ *aspect.RefusedError) { tt.write(c) }))
+		})
+	}
+}

@@ -22,8 +22,9 @@ const DefaultMaxBody = 1 << 20
 // or whose lock was lost. The chain is aborted and Retry-After set when it is
 // called. Send the status and, if at all, the refusal's Message; its Reason may
 // name the key. Its Cause is empty on a route whose rules are broken. What it writes is
-// the only answer. A writer that writes nothing leaves the answer to a middleware
-// outside; if there is none, the status is sent without a body.
+// the only answer; one without a status has the status of the refusal. A writer that writes
+// nothing leaves the answer to a middleware outside; if there is none, the status is sent
+// without a body.
 func WithErrorWriter(write func(c *gin.Context, refusal *aspect.RefusedError)) Option {
 	return func(c *config) error {
 		switch {

@@ -133,7 +133,7 @@ func (x *exchange) refuse(refusal *aspect.RefusedError) {
 	if seconds := failpolicy.RetryAfterSeconds(refusal.RetryAfter); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
-	x.router.WriteError(refusal)
+	x.writeError(refusal)
 	switch {
 	case w.Written():
 		settle(x.router, w.Status())

@@ -444,6 +444,37 @@ func TestHandle_FormComesBack(t *testing.T) {
 	}
 }
 
+// An answer without a status has the status of the refusal, never of a success.
+func TestErrorWriter_WithoutAStatus(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		write func(w http.ResponseWriter)
+		code  int
+	}{
+		"Write":          {func(w http.ResponseWriter) { fmt.Fprint(w, "busy") }, http.StatusConflict},
+		"WriteString":    {func(w http.ResponseWriter) { _, _ = io.WriteString(w, "busy") }, http.StatusConflict},
+		"ReadFrom":       {func(w http.ResponseWriter) { _, _ = io.Copy(w, strings.NewReader("busy")) }, http.StatusConflict},
+		"Flush":          {func(w http.ResponseWriter) { w.(http.Flusher).Flush() }, http.StatusConflict},
+		"a controller":   {func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }, http.StatusConflict},
+		"its own status": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusLocked); fmt.Fprint(w, "busy") }, http.StatusLocked},
+		"nothing":        {func(http.ResponseWriter) {}, http.StatusConflict},
+	} {
+		for _, opts := range [][]httplock.Option{nil, {httplock.WithBuffer(1 << 10)}} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, append(opts, httplock.WithErrorWriter(func(w http.ResponseWriter, _ *http.Request, _ *aspect.RefusedError) { tt.write(w) }))...)
+				if err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", ok, byID()); err != nil {
+					t.Fatal(err)
+				}
+				b.redis.Take("order:42", time.Hour)
+				if got := b.do("POST", "/orders/42", nil); got.Code != tt.code {
+					t.Errorf("got %d, want %d", got.Code, tt.code)
+				}
+			})
+		}
+	}
+}
+
 func TestErrorWriter(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, httplock.WithErrorWriter(func(w http.ResponseWriter, r *http.Request, refused *aspect.RefusedError) {

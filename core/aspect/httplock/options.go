@@ -67,8 +67,8 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, refusal *aspect.Refuse
 
 // WithErrorWriter replaces [WriteProblem]: what answers a request that is refused, or
 // whose lock was lost. Retry-After is set when it is called. Send the status and, if at
-// all, the refusal's Message; its Reason may name the key. Where it writes nothing, the
-// status is sent without a body.
+// all, the refusal's Message; its Reason may name the key. An answer without a status has
+// the status of the refusal. Where it writes nothing, that is sent without a body.
 func WithErrorWriter(write func(w http.ResponseWriter, r *http.Request, refusal *aspect.RefusedError)) Option {
 	return func(c *config) error {
 		if write == nil || c.writeError != nil {
