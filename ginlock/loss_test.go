@@ -45,8 +45,7 @@ func TestLoss_UnderTheHandler(t *testing.T) {
 		"adds ctx.Err()":                      {brief, nil, func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }, 500, ""},
 		"answers all the same":                {brief, nil, func(c *gin.Context) { c.String(201, "done") }, 201, "done"},
 		"answers with a status only":          {brief, nil, func(c *gin.Context) { c.Status(202) }, 202, "-"},
-		"fail, no answer":                     {failing, nil, func(*gin.Context) {}, 500, ""},
-		"fail, answered, unbuffered":          {failing, nil, func(c *gin.Context) { c.String(201, "done") }, 201, "done"},
+		"fail, no answer":                     {failing, buffered, func(*gin.Context) {}, 500, ""},
 		"fail, answered, buffered":            {failing, buffered, func(c *gin.Context) { c.String(201, "done"); c.Writer.Flush() }, 500, ""},
 		"buffered, answers all the same":      {brief, buffered, func(c *gin.Context) { c.String(201, "done") }, 201, "done"},
 		"buffered, answers 503 and ctx.Err()": {brief, buffered, func(c *gin.Context) { _ = c.AbortWithError(503, c.Request.Context().Err()) }, 500, ""},
@@ -148,4 +147,26 @@ func TestShutdown_NothingIsReleasedUnderARunningHandler(t *testing.T) {
 		})
 		want(t, "status", s.do(t, request{}).Code, http.StatusInternalServerError)
 	})
+}
+
+// An answer that nothing keeps back cannot be taken back, which a rule must not promise.
+func TestLoss_FailNeedsABuffer(t *testing.T) {
+	t.Parallel()
+	failing := pay
+	failing.OnLost = failpolicy.Fail
+	advice := `give WithBuffer(64<<10, "POST ` + payPath + `"), or write OnLost: failpolicy.Cancel`
+	bubble(t, func(t *testing.T, s *shop) {
+		wantText(t, s.guard.Handle(s.engine, http.MethodPost, payPath, failing, paid), advice)
+		s.engine.PUT(payPath, s.guard.Handler(failing), paid)
+		s.engine.POST("/other", paid)
+		wantText(t, s.guard.Check(s.engine), advice, "Handler at ", `(nearest route: POST `)
+		for _, method := range []string{http.MethodPost, http.MethodPut} {
+			want(t, method, s.do(t, request{method: method}).Code, http.StatusInternalServerError)
+		}
+	}, ginlock.WithBuffer(1<<10, "POST /other"))
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.POST(payPath, s.guard.Handler(failing), paid)
+		must(t, s.guard.Check(s.engine))
+		want(t, "status", s.do(t, request{}).Code, http.StatusOK)
+	}, ginlock.WithBuffer(1<<10, "POST "+payPath))
 }

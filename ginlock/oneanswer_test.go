@@ -44,6 +44,12 @@ func answeringMiddlewares() map[string]gin.HandlerFunc {
 // paid is a handler that answers.
 func paid(c *gin.Context) { c.String(http.StatusOK, "paid") }
 
+// paidEarly is one that loses its lock when it has answered.
+func paidEarly(c *gin.Context) {
+	paid(c)
+	<-c.Request.Context().Done()
+}
+
 // paidLate is one that has lost its lock when it answers.
 func paidLate(c *gin.Context) {
 	<-c.Request.Context().Done()
@@ -76,7 +82,7 @@ func TestAnswer_OfTheGuardIsTheOnlyOne(t *testing.T) {
 		"skip":             {skipping, down, paid, nil, 204, ""},
 		"null":             {null, down, paid, nil, 200, "null"},
 		"lost":             {brief, free, func(c *gin.Context) { <-c.Request.Context().Done() }, nil, 500, "problem"},
-		"lost, too late":   {failing, free, paidLate, nil, 200, "paid"},
+		"lost, too late":   {failing, free, paidEarly, []ginlock.Option{ginlock.WithBuffer(1)}, 200, "paid"},
 		"lost, taken back": {failing, free, paidLate, []ginlock.Option{ginlock.WithBuffer(64)}, 500, "problem"},
 	}
 	for name, tt := range tests {

@@ -25,8 +25,7 @@ func TestTakenBack_HeadersOfTheHandlerGoWithItsAnswer(t *testing.T) {
 		options []ginlock.Option
 		answer  func(c *gin.Context)
 	}{
-		"fail":                     {failing, nil, func(c *gin.Context) { c.Status(http.StatusCreated) }},
-		"fail, no answer":          {failing, nil, func(*gin.Context) {}},
+		"given up, no answer":      {brief, nil, func(*gin.Context) {}},
 		"given up":                 {brief, nil, func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }},
 		"fail, buffered":           {failing, []ginlock.Option{ginlock.WithBuffer(64)}, paid},
 		"fail, buffered and empty": {failing, []ginlock.Option{ginlock.WithBuffer(64)}, func(*gin.Context) {}},
@@ -80,7 +79,7 @@ func TestTakenBack_TheMarkOfAHandlerThatRanUnlockedToo(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *shop) {
 				rules := []ruleset.Rule{
-					{Name: "order", Key: "order:#{path.id}", LeaseTime: time.Second, OnLost: failpolicy.Fail},
+					{Name: "order", Key: "order:#{path.id}", LeaseTime: time.Second},
 					{Name: "stock", Key: "stock", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed},
 				}
 				must(t, s.guard.HandleRules(s.engine, "POST", payPath, rules, func(c *gin.Context) { <-c.Request.Context().Done() }))

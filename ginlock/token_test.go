@@ -104,7 +104,7 @@ func TestTokenHeader_GoesWithAnAnswerThatIsTakenBack(t *testing.T) {
 	for _, opts := range [][]ginlock.Option{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
 		bubble(t, func(t *testing.T, s *shop) {
 			rule := as(ruleset.Fenced)
-			rule.LeaseTime, rule.OnLost = time.Second, failpolicy.Fail
+			rule.LeaseTime = time.Second
 			s.handle(t, http.MethodPost, payPath, rule, func(*gin.Context) { time.Sleep(2 * time.Second) }) // in the time of the bubble
 			w := s.do(t, request{})
 			want(t, "status", w.Code, http.StatusInternalServerError)

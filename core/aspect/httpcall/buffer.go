@@ -24,6 +24,7 @@ type buffer struct {
 	limit   int
 	status  int
 	lost    func() error // why the answer must not be let go, nil if it may
+	cut     error        // the lost that was met: the answer is not whole
 	atOnce  bool         // WriteHeader makes final, as the one of net/http
 	written bool
 	let     bool // goes straight through
@@ -163,15 +164,15 @@ func (r *buffer) WriteString(s string) (int, error) {
 func (r *buffer) expect(n int) error {
 	r.WriteHeaderNow()
 	switch size := len(r.body) + n; {
-	case r.let || n == 0:
-		return nil
+	case r.let || n == 0 || r.cut != nil:
+		return r.cut
 	case r.status == http.StatusNoContent, r.status == http.StatusNotModified:
 		return http.ErrBodyNotAllowed
 	case r.length >= 0 && size > r.length:
 		return http.ErrContentLength
 	case size > r.limit:
-		if err := r.lost(); err != nil {
-			return err
+		if r.cut = r.lost(); r.cut != nil {
+			return r.cut
 		}
 		r.send()
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
 
@@ -132,7 +133,29 @@ func (c *Config) Compile(a *aspect.Aspect, route Route, rules []*ruleset.Resolve
 	point, err := a.Prepare(aspect.Site{
 		Endpoint: route.Endpoint, Schema: e.Vars.Schema(), Late: lateVariables(), Fallbacks: route.Fallbacks,
 	}, rules...)
+	err = errors.Join(err, e.checkLoss(route, rules))
 	return point, e, err
+}
+
+// checkLoss reports rules that take an answer back on a route that keeps none back.
+func (e *Endpoint) checkLoss(route Route, rules []*ruleset.Resolved) error {
+	var problems []*ruleset.Problem
+	for _, r := range rules {
+		if r.OnLost != failpolicy.Fail {
+			continue
+		}
+		e.TakesBack = true
+		if e.Buffer > 0 || route.AnyParam {
+			continue
+		}
+		option := "WithBuffer(64<<10)"
+		if exactRoute(route.Endpoint) == nil {
+			option = fmt.Sprintf("WithBuffer(64<<10, %q)", route.Label())
+		}
+		problems = append(problems, r.Problem("on_lost", fmt.Sprintf("the route has no buffer, so that an answer cannot be taken back: give %s, or write %s: %s",
+			option, r.Spelled("on_lost", "on_lost"), r.Spelled("on_lost", string(failpolicy.Cancel)))))
+	}
+	return ruleset.Invalid(problems...)
 }
 
 // Changes reports whether requests of a route may change something: for

@@ -92,7 +92,12 @@ func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
 	x.entered = true
 	x.hold = g.Hold
 	if limit := x.entry.Extra.Buffer; limit > 0 {
-		x.buffer = newBuffer(x.router.Writer(), limit, func() error { return nil })
+		x.buffer = newBuffer(x.router.Writer(), limit, func() error {
+			if !x.entry.Extra.TakesBack {
+				return nil
+			}
+			return lossOf(ctx)
+		})
 		x.router.SetWriter(x.buffer)
 		defer x.putWriterBack()
 	} else if g.Hold != nil {
@@ -129,7 +134,7 @@ func (x *exchange) Fallback(ctx context.Context, name string) error {
 // behind.
 func (x *exchange) judge(ctx context.Context, reported []error) error {
 	if lost := lossOf(ctx); lost != nil {
-		if !x.answered() {
+		if !x.answered() || x.buffer != nil && x.buffer.cut != nil {
 			return lost
 		}
 		for _, err := range reported {

@@ -16,6 +16,7 @@ type Endpoint struct {
 	Params    []string // of its path
 	Buffer    int      // bytes of the response that are kept back until the locks are free; 0 for none
 	ShowToken bool     // in TokenHeader
+	TakesBack bool     // a rule says on_lost: fail
 }
 
 // Entry is a route under its rules.

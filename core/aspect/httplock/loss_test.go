@@ -1,0 +1,109 @@
+package httplock_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect/httplock"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// failing is a rule whose answer is taken back after a loss.
+func failing(r *ruleset.Rule) { r.LeaseTime, r.OnLost = time.Hour, failpolicy.Fail }
+
+// An answer that nothing keeps back cannot be taken back, which a rule must not promise.
+func TestHandle_OnLostFailNeedsABuffer(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		pattern string
+		opts    []httplock.Option
+		want    string // "" for no problem
+	}{
+		"without":               {"POST /orders/{id}", nil, `OnLost: the route has no buffer, so that an answer cannot be taken back: give WithBuffer(64<<10, "POST /orders/{id}"), or write OnLost: failpolicy.Cancel`},
+		"of another route":      {"POST /orders/{id}", []httplock.Option{httplock.WithBuffer(1<<10, "POST /other")}, `give WithBuffer(64<<10, "POST /orders/{id}")`},
+		"of the route":          {"POST /orders/{id}", []httplock.Option{httplock.WithBuffer(1<<10, "POST /orders/{id}")}, ""},
+		"of all routes":         {"POST /orders/{id}", []httplock.Option{httplock.WithBuffer(1 << 10)}, ""},
+		"of methods not known":  {"/orders/{id}", nil, `give WithBuffer(64<<10), or`},
+		"of a method in it":     {"/orders/{id}", nil, `give WithBuffer(64<<10, "PUT /orders/{id}"), or`},
+		"of a pattern, for all": {"/orders/{id}", []httplock.Option{httplock.WithBuffer(1 << 10)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, tt.opts...)
+			b.mux.HandleFunc("POST /other", ok)
+			handled := b.guard.HandleFunc(b.mux, tt.pattern, ok, byID(failing))
+			checked := b.guard.Check("POST /other")
+			code := http.StatusAccepted
+			for what, err := range map[string]error{"Handle": handled, "Check": checked} {
+				switch {
+				case tt.want == "" && err != nil:
+					t.Errorf("%s: got %v", what, err)
+				case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+					t.Errorf("%s: got %v, want one that says %s", what, err, tt.want)
+				}
+			}
+			if tt.want != "" {
+				code = http.StatusInternalServerError
+			}
+			if got := b.do("POST", "/orders/42", nil); got.Code != code {
+				t.Errorf("got %d, want %d", got.Code, code)
+			}
+		})
+	}
+}
+
+// A rule of a file says so in the words of the file.
+func TestCheck_OnLostFailNeedsABuffer(t *testing.T) {
+	t.Parallel()
+	set, err := ruleset.Load("locks.yaml", []byte("rules:\n  - http: POST /orders/*\n    key: \"order:#{path.id}\"\n    on_lost: fail\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, httplock.WithSet(set))
+	err = b.guard.Check("POST /orders/{id}")
+	if want := `locks.yaml:4:14: rule of http POST /orders/*: on_lost: the route has no buffer`; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "or write on_lost: cancel") {
+		t.Errorf("got %v, want one that says %s", err, want)
+	}
+}
+
+// After a loss nothing of an answer leaves any more, be it larger than the buffer.
+func TestBuffer_KeepsBackWhatComesAfterALoss(t *testing.T) {
+	t.Parallel()
+	for name, rules := range map[string][]ruleset.Rule{
+		"one rule": {byID(failing)},
+		"a loss of another rule": {
+			byID(failing, func(r *ruleset.Rule) { r.Name = "order" }),
+			byID(func(r *ruleset.Rule) { r.Name, r.Key, r.LeaseTime = "stock", "stock", time.Hour }),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, httplock.WithBuffer(4))
+			err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+				if err := httplock.Hold(r.Context()).Refresh(context.WithoutCancel(r.Context()), time.Millisecond); err != nil {
+					t.Error(err)
+				}
+				<-r.Context().Done()
+				for range 2 {
+					if _, err := io.WriteString(w, "more than four"); !errors.Is(err, core.ErrLost) {
+						t.Errorf("Write: %v, want the loss", err)
+					}
+				}
+				_, _ = io.WriteString(w, "less")
+			}, rules...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), failpolicy.TypeLost) {
+				t.Errorf("got %d %s", got.Code, got.Body)
+			}
+		})
+	}
+}
