@@ -245,7 +245,8 @@ func TestDebounce_WindowBeginsAfterSuccessOnly(t *testing.T) {
 		begins  bool
 	}{
 		"200": {func(c *gin.Context) { c.String(http.StatusOK, "ok") }, 200, true},
-		"302": {func(c *gin.Context) { c.Redirect(http.StatusFound, "/") }, 302, true},
+		"302": {func(c *gin.Context) { c.Redirect(http.StatusFound, "/") }, 302, false},
+		"303": {func(c *gin.Context) { c.Redirect(http.StatusSeeOther, "/") }, 303, true},
 		"404": {func(c *gin.Context) { c.Status(http.StatusNotFound) }, 404, false},
 		"500": {func(c *gin.Context) { c.Status(http.StatusInternalServerError) }, 500, false},
 		"200 and error": {func(c *gin.Context) {

@@ -162,3 +162,52 @@ func TestDebounce_DryRunCountsTheSecondCall(t *testing.T) {
 		b.wantFree(t, "order:42")
 	})
 }
+
+// What a handler says holds for every rule around it, and it may say so wherever it runs.
+func TestCancelDebounce(t *testing.T) {
+	t.Parallel()
+	for name, cancel := range map[string]func(ctx context.Context){
+		"the context":        aspect.CancelDebounce,
+		"one derived of it":  func(ctx context.Context) { aspect.CancelDebounce(context.WithoutCancel(ctx)) },
+		"twice":              func(ctx context.Context) { aspect.CancelDebounce(ctx); aspect.CancelDebounce(ctx) },
+		"a detached one":     func(ctx context.Context) { aspect.CancelDebounce(core.Detach(ctx)) },
+		"one of a framework": func(ctx context.Context) { aspect.CancelDebounce(page{owner: ctx.Value(core.ContextKey)}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				a := mustAspect(t, b.locks)
+				outer := mustCompile(t, a, submit())
+				inner := mustCompile(t, a,
+					ruleset.Rule{Name: "other", Key: "other:#{in.ID}", Debounce: time.Hour},
+					ruleset.Rule{Name: "plain", Key: "plain:#{in.ID}"})
+				c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+					out := inner.Run(ctx, &call{in: order{ID: "42"}, handle: func(ctx context.Context, _ aspect.Grant) error {
+						cancel(ctx)
+						return nil
+					}})
+					want(t, "inner verdict", out.Verdict, aspect.VerdictRan)
+					b.wantFree(t, "other:42")
+					return nil
+				}}
+				want(t, "outer verdict", outer.Run(t.Context(), c).Verdict, aspect.VerdictRan)
+				b.wantFree(t, "order:42")
+			})
+		})
+	}
+	aspect.CancelDebounce(t.Context()) // outside of a call it means nothing
+}
+
+// page is a framework's own context, which leads to the lock only.
+type page struct {
+	context.Context
+	owner any
+}
+
+func (p page) Value(key any) any {
+	if key == core.ContextKey {
+		return p.owner
+	}
+	return nil
+}

@@ -13,7 +13,7 @@ import (
 // the handler panics. core attempts a release whether or not the caller is still
 // there.
 func (r *run) release() {
-	succeeded := r.returned && r.out.Err == nil
+	succeeded := r.counts()
 	for i := len(r.frames) - 1; i >= 0; i-- {
 		if f := &r.frames[i]; f.hold != nil {
 			r.releaseFrame(f, succeeded)

@@ -32,7 +32,8 @@ type run struct {
 	inline   [2]frame
 	grant    Grant
 	prepared bool // for waiting
-	returned bool // the handler has returned, and did not panic
+	window   *window // nil where no rule has a debounce
+	returned bool    // the handler has returned, and did not panic
 	out      Outcome
 }
 
@@ -62,6 +63,7 @@ func (r *run) execute() {
 // false when a rule refused; the locks of the rules before it are free then, too.
 func (r *run) locked() bool {
 	defer r.release()
+	r.openWindow()
 	for i := range r.point.rules {
 		if !r.enter(i) {
 			return false

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
@@ -21,6 +22,7 @@ func handler(t *testing.T, a Adapter) {
 		"fails":                         handlerFails,
 		"panics":                        handlerPanics,
 		"fails before a debounce":       failsBeforeADebounce,
+		"cancels a debounce":            cancelsADebounce,
 		"fallback panics":               fallbackPanics,
 		"ends its goroutine":            endsItsGoroutine,
 		"message and status of a rule":  messageAndStatus,
@@ -71,6 +73,22 @@ func failsBeforeADebounce(t *testing.T, b *bench) {
 	}
 	b.wantFree(t)
 	fails = false
+	b.wantOK(b.call(), "paid", "")
+	b.wantRefused(b.call(), failpolicy.Debounced)
+}
+
+// cancelsADebounce: a handler that succeeds may say that its run did not count.
+func cancelsADebounce(_ *testing.T, b *bench) {
+	counts := false
+	b.handler(func(ctx context.Context) (string, error) {
+		if !counts {
+			aspect.CancelDebounce(ctx)
+		}
+		return "paid", nil
+	})
+	b.under(b.rule(func(r *ruleset.Rule) { r.Debounce, r.WaitTime = time.Hour, 0 }))
+	b.wantOK(b.call(), "paid", "")
+	counts = true
 	b.wantOK(b.call(), "paid", "")
 	b.wantRefused(b.call(), failpolicy.Debounced)
 }

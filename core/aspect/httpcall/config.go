@@ -108,13 +108,14 @@ type Route struct {
 
 	Params    []string // of its path
 	AnyParam  bool     // it is none, and rules may read any
+	AnyMethod bool     // of [Endpoint]
 	Fallbacks []string // that there are
 }
 
 // Compile compiles the rules of a route: no point and no error without any. It is what
 // [aspect.Adapter].Compile does.
 func (c *Config) Compile(a *aspect.Aspect, route Route, rules []*ruleset.Resolved) (*aspect.Point, Endpoint, error) {
-	e := Endpoint{Params: route.Params, ShowToken: c.ShowToken, Buffer: c.bufferAll}
+	e := Endpoint{Params: route.Params, ShowToken: c.ShowToken, AnyMethod: route.AnyMethod, Buffer: c.bufferAll}
 	if n, own := c.buffers[route.Endpoint]; own {
 		e.Buffer = n
 	}

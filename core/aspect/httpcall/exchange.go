@@ -22,7 +22,7 @@ func lateVariables() []string { return []string{"body", "form"} }
 // its handlers are to be run as if there were no guard.
 func Serve(entry *Entry, origin any, r Router) (served bool) {
 	x := &exchange{Frame: newFrame(entry, origin, r), router: r}
-	if x.passed() {
+	if x.passed() || x.isPreflight() {
 		return false
 	}
 	if err := x.unusable(); err != nil {
@@ -143,10 +143,19 @@ func (x *exchange) judge(ctx context.Context, reported []error) error {
 			}
 		}
 	}
-	if x.router.Writer().Status() >= http.StatusBadRequest || len(reported) > 0 {
+	if !succeeded(x.router.Writer().Status()) || len(reported) > 0 {
 		return aspect.ErrHandlerFailed
 	}
+	if x.asks() {
+		aspect.CancelDebounce(ctx)
+	}
 	return nil
+}
+
+// succeeded reports whether a status says that the operation was done. Other redirections send a
+// form back, or ask for a login; after 304 nothing was done.
+func succeeded(status int) bool {
+	return status >= http.StatusOK && status < http.StatusMultipleChoices || status == http.StatusSeeOther
 }
 
 // answered reports whether the handlers have given an answer, be it a status only.

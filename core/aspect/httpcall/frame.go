@@ -17,6 +17,7 @@ type Endpoint struct {
 	Buffer    int      // bytes of the response that are kept back until the locks are free; 0 for none
 	ShowToken bool     // in TokenHeader
 	TakesBack bool     // a rule says on_lost: fail
+	AnyMethod bool     // the rules are put on the route for whatever method it has
 }
 
 // Entry is a route under its rules.

@@ -269,9 +269,14 @@ func (g *Guard) declared(route ruleset.Endpoint) (declared []ruleset.Declared, p
 }
 
 // compile compiles the rules of a route; see [aspect.Adapter].
-func (g *Guard) compile(_ *ruleset.Set, route ruleset.Endpoint, rules []*ruleset.Resolved) (*aspect.Point, httpcall.Endpoint, error) {
+func (g *Guard) compile(set *ruleset.Set, route ruleset.Endpoint, rules []*ruleset.Resolved) (*aspect.Point, httpcall.Endpoint, error) {
 	fallbacks := slices.Collect(maps.Keys(g.cfg.fallbacks))
-	return g.cfg.Compile(g.aspect, httpcall.Route{Endpoint: route, Params: httpcall.Params(route.Path), Fallbacks: fallbacks}, rules)
+	g.mu.Lock()
+	anyMethod := g.anyMethod(route) != nil && !isNamed(route, set)
+	g.mu.Unlock()
+	return g.cfg.Compile(g.aspect, httpcall.Route{
+		Endpoint: route, Params: httpcall.Params(route.Path), AnyMethod: anyMethod, Fallbacks: fallbacks,
+	}, rules)
 }
 
 // Hold gives the lock under which the handler of a request's context runs: of several
