@@ -4,10 +4,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
 
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock"
@@ -98,5 +102,36 @@ func TestSettings_WildcardBelowOptionsIsUnmatched(t *testing.T) {
 	err := b.guard.Check(dynamicServer(b.guard, service))
 	if err == nil || !strings.Contains(err.Error(), "applies to no method") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A wildcard is not for health checks and reflection, which have to answer while work waits; a rule
+// that names such a method is.
+func TestWildcard_LeavesInfrastructureAlone(t *testing.T) {
+	t.Parallel()
+	const health, reflect = "/grpc.health.v1.Health/Check", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+	for _, tt := range []struct {
+		rule, method string
+		want         codes.Code
+	}{
+		{"*", health, codes.OK},
+		{"*", reflect, codes.OK},
+		{"*", path("Pay"), codes.Aborted},
+		{health, health, codes.Aborted},
+		{"/grpc.health.v1.Health/*", health, codes.Aborted},
+		{reflect, reflect, codes.Aborted},
+	} {
+		b := prepare(t, &shop{}, grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(tt.rule), Key: "one", WaitTime: ruleset.NoWait}))
+		b.redis.Take("one", time.Hour)
+		var err error
+		if tt.method == reflect {
+			info := &grpc.StreamServerInfo{FullMethod: tt.method, IsClientStream: true, IsServerStream: true}
+			err = b.guard.StreamServerInterceptor()(b.shop, quietStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { return nil })
+		} else {
+			_, err = b.guard.UnaryServerInterceptor()(t.Context(), order("1"), &grpc.UnaryServerInfo{FullMethod: tt.method}, nothing)
+		}
+		if got := status.Code(err); got != tt.want {
+			t.Errorf("%s under %s: got %s, want %s", tt.method, tt.rule, got, tt.want)
+		}
 	}
 }

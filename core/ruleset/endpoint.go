@@ -56,6 +56,19 @@ func GRPC(fullMethod string) Endpoint {
 // Blanks around the name are none of it.
 func Func(name string) Endpoint { return Endpoint{TransportFunc, "", strings.TrimSpace(name)} }
 
+// Infrastructure reports whether the endpoint is a method by which a server is looked after: health
+// checking, reflection, channelz, client status discovery and load reporting, whichever library
+// serves them. A rule for everything leaves it alone; a rule that names the method or its service
+// does not.
+func (e Endpoint) Infrastructure() bool {
+	for _, prefix := range [...]string{"/grpc.health.", "/grpc.reflection.", "/grpc.channelz.", "/envoy.service.status.", "/xds.service.orca."} {
+		if strings.HasPrefix(e.Path, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // IsZero reports whether no endpoint was given.
 func (e Endpoint) IsZero() bool { return e == Endpoint{} }
 

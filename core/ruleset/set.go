@@ -102,9 +102,13 @@ func (s *Set) Lookup(e Endpoint) []*Resolved {
 	}
 	everything := e
 	everything.Path = "*"
+	spared := e.Infrastructure()
 	for {
 		cut := strings.LastIndexByte(e.Path, '/')
-		if cut < 0 {
+		switch {
+		case cut <= 0 && spared:
+			return nil
+		case cut < 0:
 			return byMethod(s.prefixes, everything)
 		}
 		e.Path = e.Path[:cut]

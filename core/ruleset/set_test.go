@@ -59,6 +59,47 @@ func TestSet_Match(t *testing.T) {
 	}
 }
 
+// A rule for everything is not for the services by which a server is looked after. A rule that names
+// such a service is.
+func TestSet_MatchLeavesInfrastructureAlone(t *testing.T) {
+	t.Parallel()
+	everything := mustSet(t,
+		ruleset.Rule{Endpoint: ruleset.GRPC("*"), Name: "everything", Key: "a"},
+		ruleset.Rule{Endpoint: ruleset.HTTP("*"), Name: "everything", Key: "a"},
+		ruleset.Rule{Endpoint: ruleset.HTTP("POST /*"), Name: "everything", Key: "a"},
+	)
+	exact := mustSet(t,
+		ruleset.Rule{Endpoint: ruleset.GRPC("*"), Name: "everything", Key: "a"},
+		ruleset.Rule{Endpoint: ruleset.GRPC("/grpc.health.v1.Health/*"), Name: "service", Key: "a"},
+		ruleset.Rule{Endpoint: ruleset.GRPC("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"), Name: "method", Key: "a"},
+	)
+	for _, tc := range []struct {
+		set  *ruleset.Set
+		path string
+		want bool
+	}{
+		{everything, "/grpc.health.v1.Health/Check", false},
+		{everything, "/grpc.health.v1.Health/Watch", false},
+		{everything, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", false},
+		{everything, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", false},
+		{everything, "/grpc.channelz.v1.Channelz/GetServers", false},
+		{everything, "/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus", false},
+		{everything, "/xds.service.orca.v3.OpenRcaService/StreamCoreMetrics", false},
+		{everything, "/grpc.healthy.v1.Farm/Feed", true},
+		{everything, "/shop.v1.Orders/grpc.health.v1.Health", true},
+		{exact, "/grpc.health.v1.Health/Check", true},
+		{exact, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", true},
+		{exact, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", false},
+	} {
+		if got := tc.set.Match(ruleset.GRPC(tc.path)) != nil; got != tc.want {
+			t.Errorf("%s: matched is %v", tc.path, got)
+		}
+		if got := tc.set.Match(ruleset.Route("POST", tc.path)) != nil; tc.set == everything && got != tc.want {
+			t.Errorf("POST %s: matched is %v", tc.path, got)
+		}
+	}
+}
+
 func TestSet_MatchDoesNotAllocate(t *testing.T) {
 	set := mustSet(t,
 		ruleset.Rule{Endpoint: ruleset.HTTP("POST /orders/:id"), Key: "a"},

@@ -300,3 +300,19 @@ func TestClients_PassUntouched(t *testing.T) {
 type ruleCounter struct{ n int }
 
 func (c *ruleCounter) ObserveRule(aspect.RuleInfo) { c.n++ }
+
+// A wildcard is not for health checks, which have to answer while work waits.
+func TestWildcard_LeavesHealthChecksAlone(t *testing.T) {
+	t.Parallel()
+	const health = "/grpc.health.v1.Health/Check"
+	for name, want := range map[string]connect.Code{"*": 0, health: connect.CodeAborted} {
+		s := &shop{}
+		b := prepare(t, patient, s, connectlock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(name), Key: "one", WaitTime: ruleset.NoWait}))
+		b.redis.Take("one", time.Hour)
+		b.serveHandler(connect.NewUnaryHandlerSimple(health, s.servePay, connect.WithInterceptors(b.guard.Interceptor())))
+		_, err := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+health).CallUnary(t.Context(), connect.NewRequest(order("1")))
+		if got := codeOf(answer{err: err}); got != want {
+			t.Errorf("under %s: got %v, want %v", name, err, want)
+		}
+	}
+}

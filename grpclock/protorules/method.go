@@ -3,7 +3,6 @@ package protorules
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -51,14 +50,10 @@ func All(files Files) []Method {
 }
 
 // NeedsRule reports whether a method that has no rule is uncovered in the sense of
-// [ruleset.Settings]: unless its idempotency_level is NO_SIDE_EFFECTS, or it belongs
-// to gRPC itself (health checking and reflection). m is nil where the method has no
-// descriptor.
+// [ruleset.Settings]: unless its idempotency_level is NO_SIDE_EFFECTS, or it is
+// [ruleset.Endpoint.Infrastructure]. m is nil where the method has no descriptor.
 func NeedsRule(fullMethod string, m protoreflect.MethodDescriptor) bool {
-	if strings.HasPrefix(fullMethod, "/grpc.health.") || strings.HasPrefix(fullMethod, "/grpc.reflection.") {
-		return false
-	}
-	return m == nil || !readOnly(m.Options())
+	return !ruleset.GRPC(fullMethod).Infrastructure() && (m == nil || !readOnly(m.Options()))
 }
 
 // readOnly reads the standard option, whatever type the options have.

@@ -55,6 +55,7 @@ func TestNeedsRule_KnowsTheServicesOfGRPCItself(t *testing.T) {
 	for method, want := range map[string]bool{
 		"/grpc.health.v1.Health/Check":                                   false,
 		"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": false,
+		"/grpc.channelz.v1.Channelz/GetServers":                          false,
 		"/grpc.healthy.v1.Farm/Feed":                                     true,
 		"/shop.v1.Orders/Pay":                                            true,
 	} {
