@@ -62,7 +62,7 @@ const (
 	// Ignore lets the handler run on with a context that does not end.
 	Ignore OnLost = "ignore"
 	// Fail is Cancel, and the caller gets an error even when the handler returned a
-	// result: the outcome is unknown.
+	// result: the outcome is unknown. A route of HTTP needs WithBuffer for it.
 	Fail OnLost = "fail"
 )
 

@@ -127,12 +127,18 @@
 // A handler whose lock was lost and that then returns without an answer, or adds
 // the error of its context to c.Errors, has given up: the client gets the status
 // of a lost lock. A handler that answers keeps its answer, unless the rule says
-// on_lost: fail, which needs a response that can still be taken back: nothing
-// written yet, or [WithBuffer]. With an answer go the headers that were set behind the
+// on_lost: fail, for which its route needs [WithBuffer]. With an answer go the headers that were set behind the
 // guard, cookies and trailers among them; those of middlewares outside stay as they were.
 //
-// A debounce window begins after a success: a status under 400 and nothing added
-// to c.Errors.
+// A debounce window begins after a success: a status of 2xx, or 303, and nothing added
+// to c.Errors. Other redirections send a form back or ask for a login. A handler that
+// succeeds without having done its work calls [aspect.CancelDebounce], with c or the
+// request's context. HEAD, OPTIONS and TRACE begin no window under a rule that is for any
+// method, such as one of Handler.
+//
+// A CORS preflight passes the guard, unless a rule names OPTIONS: a handler of Any must not
+// do its work then. The lock of a WebSocket, of server-sent events, or of another long
+// response is held until the handler returns.
 //
 // # What a client sees
 //

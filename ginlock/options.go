@@ -108,8 +108,9 @@ func WithClientIP(address func(c *gin.Context) string) Option {
 // of all that have rules. A client that has read the answer then never meets its
 // own lock, and an answer given after the lock was lost can be taken back, which
 // on_lost: fail needs. Flushing has no effect meanwhile. A response of more bytes
-// than given is let go when it exceeds them, and is as without this option. What is
-// given for a route counts there, and not what is given for all.
+// than given is let go when it exceeds them, and is as without this option; so is a
+// switch of protocols. What is given for a route counts there, and not what is given
+// for all.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }

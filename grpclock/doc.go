@@ -58,6 +58,12 @@
 // method, and the rule's name if it has one. Wildcards apply to methods that have no
 // rule of their own, not even an option with none: true.
 //
+// "*" leaves health checking, reflection and their kind alone; a rule that names such a
+// method or its service does not. See [ruleset.Endpoint.Infrastructure].
+//
+// A debounce window begins after a call that ends with OK. A handler whose reply says that
+// it has not done its work calls [aspect.CancelDebounce] with its context.
+//
 // # Reload
 //
 // The guard follows a [ruleset.Live] for as long as that is open. A new file is

@@ -18,6 +18,7 @@ type Call interface {
 	// Handle runs the handler; at most once per Run. ctx carries the holds. The
 	// error is whatever the handler returned; it comes back untouched as
 	// [Outcome].Err. Any error counts as failure: a debounce window does not begin.
+	// Nor does it after a handler that has called [CancelDebounce].
 	// A transport whose handlers answer failures themselves returns
 	// [ErrHandlerFailed] for those.
 	Handle(ctx context.Context, g Grant) error

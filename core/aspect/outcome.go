@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// ErrHandlerFailed is what [Call].Handle returns for a handler that answered with
-// a failure itself.
+// ErrHandlerFailed is what [Call].Handle returns for a handler that answered by itself
+// with something that is not a success.
 var ErrHandlerFailed = errors.New("aspect: handler failed")
 
 // Verdict is what became of a call.

@@ -28,7 +28,8 @@ import (
 // The returned function has the semantics of [Point.Run] and is safe for
 // concurrent use: refused or lost it returns a [*RefusedError], with the
 // function's result if there is one; skipped or null it returns the zero value
-// and nil.
+// and nil. A function that returns no error, and yet has not done its work, calls
+// [CancelDebounce] where its rule has a debounce.
 func Wrap[In, Out any](a *Aspect, rule ruleset.Rule, fn func(context.Context, In) (Out, error)) (func(context.Context, In) (Out, error), error) {
 	if a == nil || fn == nil {
 		return nil, errors.New("aspect: Wrap: the Aspect or the function is nil")

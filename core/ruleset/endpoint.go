@@ -24,7 +24,8 @@ const (
 // A `*` stands for any method, and at the end of a path for everything below it.
 // Where several endpoints with rules match a call, only the rules of the most
 // exact one apply: an exact path before a longer `/*` prefix before a shorter
-// one, and then an exact method before `*`.
+// one, and then an exact method before `*`. Wildcards leave [Endpoint.Infrastructure]
+// and CORS preflights alone.
 type Endpoint struct {
 	Transport Transport
 	Method    string // of HTTP: "POST" or "*"; else empty

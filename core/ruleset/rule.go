@@ -93,8 +93,8 @@ type Rule struct {
 	// OnOverload answers too many waiters.
 	OnOverload failpolicy.Strategy `rule:"on_overload"`
 
-	// OnLost says what a loss does to the running handler. Default:
-	// [failpolicy.Cancel].
+	// OnLost says what a loss does to the running handler. [failpolicy.Fail] needs a buffer
+	// on a route of HTTP: WithBuffer of the adapter. Default: [failpolicy.Cancel].
 	OnLost failpolicy.OnLost `rule:"on_lost"`
 
 	// Fallback is the name of the handler to run where a strategy is
@@ -105,9 +105,11 @@ type Rule struct {
 	// Missing values are empty in it. Default: always.
 	When string `rule:"when"`
 
-	// Debounce refuses further calls for this long after one succeeded. The lock is
-	// held with the watchdog while the handler runs, and nobody waits for it. Not with
-	// [Read] and [Semaphore], which several calls hold at a time.
+	// Debounce refuses further calls for this long after one succeeded: without an error,
+	// over HTTP with a status of 2xx or 303, and unless the handler has called
+	// aspect.CancelDebounce. The lock is held with the watchdog while the handler runs, and
+	// nobody waits for it. Not with [Read] and [Semaphore], which several calls hold at a
+	// time.
 	Debounce time.Duration `rule:"debounce"`
 
 	// MaxWaiters refuses a caller when so many of this process already wait for the

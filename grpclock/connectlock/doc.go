@@ -12,7 +12,8 @@
 // `grpc: /shop.v1.Orders/Pay` is the procedure /shop.v1.Orders/Pay. Keys and conditions
 // use req, metadata (the headers of the request), method, peer and what [WithVariable]
 // registers. What package grpclock says of rules, reload and streams holds here.
-// examples/connect is a whole service.
+// examples/connect is a whole service. CORS preflights are answered before an interceptor
+// sees them.
 //
 // # Where it goes
 //

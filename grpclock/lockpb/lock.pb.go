@@ -122,7 +122,8 @@ const (
 	// It runs on as if nothing had happened.
 	OnLost_ON_LOST_IGNORE OnLost = 2
 	// Its context is cancelled, and the caller gets INTERNAL whatever it replies: the
-	// outcome is unknown.
+	// outcome is unknown. Messages that a stream has sent before the loss stay sent, and
+	// INTERNAL ends the stream.
 	OnLost_ON_LOST_FAIL OnLost = 3
 )
 
@@ -1057,9 +1058,10 @@ type Lock_builder struct {
 	// where it is true. Default: always.
 	When *string
 	// Refuses further calls of the same key for so long after one succeeded, such as
-	// "5s". Nobody waits for such a lock. It is no idempotency: the caller is refused
-	// and does not get the first answer. Not with KIND_READ and KIND_SEMAPHORE, which
-	// several calls hold at a time. Default: no window.
+	// "5s". A call succeeds if it ends with OK, unless its handler has said that it did
+	// not count. Nobody waits for such a lock. It is no idempotency: the caller is
+	// refused and does not get the first answer. Not with KIND_READ and KIND_SEMAPHORE,
+	// which several calls hold at a time. Default: no window.
 	Debounce *string
 	// Refuses a call when so many calls of the same process wait for the key already.
 	// Default: the server's limit.

@@ -58,9 +58,17 @@
 // lost, with [core.ErrLost] as its cause, or with [core.ErrClosed] when a shutdown does not
 // wait for it. A handler that then returns without an answer
 // has given up, and the client gets the status of a lost lock; one that answers keeps its
-// answer, unless the rule says on_lost: fail and nothing was sent yet (see [WithBuffer]).
-// A debounce window begins after a success: a status under 400. The locks are freed when
-// the handler returns or panics.
+// answer, unless the rule says on_lost: fail, for which its route needs [WithBuffer]. The locks
+// are freed when the handler returns or panics.
+//
+// A debounce window begins after a success: a status of 2xx, or 303. Other redirections send a
+// form back or ask for a login. A handler that succeeds without having done its work calls
+// [aspect.CancelDebounce]. HEAD, OPTIONS and TRACE begin no window under a rule that is for any
+// method.
+//
+// A CORS preflight passes the guard, unless a rule names OPTIONS: a handler of any method must not
+// do its work then. The lock of a WebSocket, of server-sent events, or of another long response is
+// held until the handler returns.
 //
 // A request that its handler gives to a guarded handler of the same route again is served there
 // without another lock. With another host, path, value of the path, query, header map or body it

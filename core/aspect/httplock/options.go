@@ -140,7 +140,8 @@ func WithClientIP(address func(r *http.Request) string) Option {
 // all that have rules. A client that has read the answer then never meets its own lock,
 // and an answer given after the lock was lost can be taken back, which on_lost: fail
 // needs. A response of more bytes than given is let go when it exceeds them; Flush sends
-// nothing before that, so a route that streams is better left out.
+// nothing before that, so a route that streams is better left out. Informational answers
+// such as 103 are sent at once, and a switch of protocols lets go.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }
