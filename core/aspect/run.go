@@ -31,7 +31,7 @@ type run struct {
 	frames   []frame     // of the rules reached, in order
 	inline   [2]frame
 	grant    Grant
-	prepared bool // for waiting
+	prepared bool    // for waiting
 	window   *window // nil where no rule has a debounce
 	returned bool    // the handler has returned, and did not panic
 	out      Outcome
