@@ -50,10 +50,10 @@
 //	ignore  the context goes on
 //	fail    like cancel, but the client gets the error even if the handler finished
 //
-// Over HTTP, fail needs a response that is kept back: a route with such a rule and without
-// WithBuffer is an error at start-up. What has left before the loss cannot be taken back: the
-// begin of a response that is larger than its buffer, a connection that was hijacked, the
-// messages of a stream. The error ends such a stream.
+// Over HTTP, fail needs a response that is kept back: a rule that says fail for a route without
+// WithBuffer is an error at start-up. Nothing that was sent before the loss can be taken back: the
+// beginning of a response that is larger than its buffer, a hijacked connection, the messages of a
+// stream. The error then ends the stream.
 //
 // # Contract
 //

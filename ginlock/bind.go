@@ -46,7 +46,7 @@ func (h *chained) serve(c *gin.Context) {
 // compile compiles the rules for a route; nil if they pass it by.
 func (h *chained) compile(_ *ruleset.Set, route ruleset.Endpoint, _ []*ruleset.Resolved) (*aspect.Point, httpcall.Endpoint, error) {
 	e := h.guard.put(route, h.named(route))
-	e.Extra.AnyMethod = !slices.ContainsFunc(h.rules, func(r ruleset.Rule) bool { return !r.Endpoint.IsZero() }) // as those of r.Any, or of a group
+	e.Extra.AnyMethod = !slices.ContainsFunc(h.rules, func(r ruleset.Rule) bool { return !r.Endpoint.IsZero() }) // r.Any and groups have routes of several methods
 	if route == noRoute.Endpoint && e.Err == nil && (e.Point.Uses("path") || e.Point.Uses("route")) {
 		return nil, e.Extra, nil // there is none
 	}

@@ -147,8 +147,8 @@ func TestBuffer_SwitchesProtocols(t *testing.T) {
 	want(t, "body", string(body), "hello")
 }
 
-// Statuses that are none are nothing to gin, and the last one counts.
-func TestBuffer_StatusThatIsNone(t *testing.T) {
+// gin ignores a status below 1, and the last other one counts.
+func TestBuffer_InvalidStatus(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {
 		s.handle(t, "POST", payPath, pay, func(c *gin.Context) {

@@ -127,8 +127,9 @@
 // A handler whose lock was lost and that then returns without an answer, or adds
 // the error of its context to c.Errors, has given up: the client gets the status
 // of a lost lock. A handler that answers keeps its answer, unless the rule says
-// on_lost: fail, for which its route needs [WithBuffer]. With an answer go the headers that were set behind the
-// guard, cookies and trailers among them; those of middlewares outside stay as they were.
+// on_lost: fail, for which its route needs [WithBuffer]. The headers
+// that handlers have set go with the answer, cookies and trailers among them; those of
+// middlewares outside stay as they were.
 //
 // A debounce window begins after a success: a status of 2xx, or 303, and nothing added
 // to c.Errors. Other redirections send a form back or ask for a login. A handler that

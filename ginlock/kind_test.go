@@ -45,8 +45,7 @@ func TestSemaphore_FullIs429(t *testing.T) {
 	}
 }
 
-// A request that a handler passes on to another engine is another request for gin, and has its
-// permit all the same.
+// A request that a handler passes on to another engine is a new one for gin. It needs one permit.
 func TestSemaphore_OneRequestHasOnePermit(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *shop) {

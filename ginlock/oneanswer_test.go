@@ -44,7 +44,7 @@ func answeringMiddlewares() map[string]gin.HandlerFunc {
 // paid is a handler that answers.
 func paid(c *gin.Context) { c.String(http.StatusOK, "paid") }
 
-// paidEarly is one that loses its lock when it has answered.
+// paidEarly answers and then loses its lock.
 func paidEarly(c *gin.Context) {
 	paid(c)
 	<-c.Request.Context().Done()

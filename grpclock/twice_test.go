@@ -97,7 +97,7 @@ func TestTwice_OneLockStatusAndOneWait(t *testing.T) {
 	}
 }
 
-// An interceptor between the two may replace the message. The call has one permit all the same.
+// An interceptor between the two may replace the message. The call still needs one permit.
 func TestTwice_OneCallHasOnePermit(t *testing.T) {
 	t.Parallel()
 	s := &shop{}

@@ -13,8 +13,9 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// hasPermit reports whether the call has the permit of a rule already, as behind a layer that copies
-// the request. A semaphore is not entered again: the call would wait for itself.
+// hasPermit reports whether the call holds a permit of the rule's semaphore already: a guard meets a
+// request again after a layer that copies it. A semaphore has no re-entry, so that a second
+// acquisition would wait for the first one.
 func (r *run) hasPermit(rule *compiled, names lockNames) bool {
 	return rule.Kind == ruleset.Semaphore && r.point.aspect.locks.PermitSemaphore(names.one, rule.Permits).Held(r.ctx)
 }

@@ -8,19 +8,18 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// CancelDebounce says that a call did not count, though it will succeed: an order that was declined
-// with status 200, or a request that only asked. No debounce window begins after the call, neither
-// of its own rule nor of a rule around it; its locks are freed. ctx is the context of the handler
-// or of the function, or one made of it; gin's own context will do. Where no rule has a debounce it
-// changes nothing.
+// CancelDebounce says that a call does not count although it succeeds, such as an order that was
+// declined with status 200. No rule around the caller begins a debounce window then; the locks are
+// freed. ctx is the context of the handler or of the wrapped function, or a context
+// derived from it; gin's own context works too. Without a debounced rule CancelDebounce does nothing.
 func CancelDebounce(ctx context.Context) {
 	for w := windowOf(ctx); w != nil; w = w.outer {
 		w.canceled.Store(true)
 	}
 }
 
-// window is the debounce window of a run, which begins after it. The context of the handler leads
-// to it.
+// window is the debounce window of a run. It begins when the run succeeds. The context of the handler
+// leads to it.
 type window struct {
 	outer    *window // of a run around this one
 	canceled atomic.Bool

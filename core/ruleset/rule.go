@@ -108,7 +108,7 @@ type Rule struct {
 	// Debounce refuses further calls for this long after one succeeded: without an error,
 	// over HTTP with a status of 2xx or 303, and unless the handler has called
 	// aspect.CancelDebounce. The lock is held with the watchdog while the handler runs, and
-	// nobody waits for it. Not with [Read] and [Semaphore], which several calls hold at a
+	// no call waits for it. Not with [Read] and [Semaphore], which several calls hold at a
 	// time.
 	Debounce time.Duration `rule:"debounce"`
 

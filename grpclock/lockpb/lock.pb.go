@@ -1059,7 +1059,7 @@ type Lock_builder struct {
 	When *string
 	// Refuses further calls of the same key for so long after one succeeded, such as
 	// "5s". A call succeeds if it ends with OK, unless its handler has said that it did
-	// not count. Nobody waits for such a lock. It is no idempotency: the caller is
+	// not count. No call waits for such a lock. It is not idempotency: the caller is
 	// refused and does not get the first answer. Not with KIND_READ and KIND_SEMAPHORE,
 	// which several calls hold at a time. Default: no window.
 	Debounce *string

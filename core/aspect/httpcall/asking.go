@@ -7,8 +7,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// isPreflight reports whether the request is a CORS preflight and no rule names OPTIONS: a browser
-// asks whether it may send another request, which is the one that the rules are for.
+// isPreflight reports whether the request is a CORS preflight and no rule names OPTIONS. A browser
+// asks with it whether it may send another request. The rules are for that other request.
 func (x *exchange) isPreflight() bool {
 	h := x.router.Request().Header
 	return x.unnamed(http.MethodOptions) && h.Get("Origin") != "" && h.Get("Access-Control-Request-Method") != ""
@@ -19,8 +19,8 @@ func (x *exchange) asks() bool {
 	return x.unnamed(http.MethodHead) || x.unnamed(http.MethodOptions) || x.unnamed(http.MethodTrace)
 }
 
-// unnamed reports whether the request has a method, as the router sees it too, that no rule names:
-// the rules are for any method, or HEAD comes under those of GET.
+// unnamed reports whether the request has the method, the router has matched it, and no rule names
+// it. Rules for any method do not name it. Rules for GET do not name HEAD.
 func (x *exchange) unnamed(method string) bool {
 	if x.router.Request().Method != method || x.entry.Err != nil {
 		return false

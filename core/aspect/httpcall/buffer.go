@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// buffer keeps an answer back until the locks are free. To the handlers it is otherwise as the
-// writer below it. An answer that grows beyond the limit is let go and goes straight through from
-// then on. An answer that is never sent was never given.
+// buffer keeps an answer back until the locks are free. Otherwise it behaves as the writer below it.
+// An answer that grows beyond the limit is let go, and goes straight through from then on. An answer
+// that is never sent was never given.
 type buffer struct {
 	Writer // where the answer goes in the end
 
@@ -24,7 +24,7 @@ type buffer struct {
 	limit   int
 	status  int
 	lost    func() error // why the answer must not be let go, nil if it may
-	cut     error        // the lost that was met: the answer is not whole
+	cut     error        // what lost returned: a part of the answer is missing
 	atOnce  bool         // WriteHeader makes final, as the one of net/http
 	written bool
 	let     bool // goes straight through
@@ -88,7 +88,7 @@ func (r *buffer) WriteHeader(code int) {
 		r.Writer.WriteHeader(code)
 	case r.written:
 	case !r.atOnce:
-		if code > 0 { // gin has others for none
+		if code > 0 { // as gin does
 			r.status = code
 		}
 	case code < 100 || code > 999:
@@ -117,7 +117,7 @@ func isFinal(code int) bool {
 	return code >= http.StatusOK || code == http.StatusSwitchingProtocols
 }
 
-// WriteHeaderNow makes status and header final. Behind a switch of protocols nothing is kept back.
+// WriteHeaderNow makes status and header final. A switch of protocols is sent at once.
 func (r *buffer) WriteHeaderNow() {
 	switch {
 	case r.let:
@@ -219,8 +219,8 @@ func (r *buffer) FlushError() error {
 	return nil
 }
 
-// Hijack hands over the connection, behind the status if there is one; nothing is kept back from
-// then on.
+// Hijack hands over the connection. A status that was set is sent before. From then on nothing is
+// kept back.
 func (r *buffer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if !r.let && len(r.body) > 0 {
 		return nil, nil, errors.New("httpcall: Hijack: a part of the response is written already")

@@ -29,7 +29,7 @@ func WriterOf(w http.ResponseWriter) Writer {
 
 // WriteHeader sends status and header. Informational ones may come before.
 func (w *writer) WriteHeader(code int) {
-	w.ResponseWriter.WriteHeader(code) // panics where there is no such status
+	w.ResponseWriter.WriteHeader(code) // panics if the status is invalid
 	if !w.written && isFinal(code) {
 		w.status, w.written = code, true
 	}

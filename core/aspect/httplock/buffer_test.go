@@ -95,12 +95,12 @@ func answered(t *testing.T, b *bench, handler http.HandlerFunc) string {
 	return fmt.Sprintf("%d %v %q %v %v", response.StatusCode, response.Header, body, response.Trailer, err)
 }
 
-// What a handler sees of its writer, and a client of HTTP/1.1 of the answer, is as without a
-// buffer, be the answer kept back to the end or let go.
+// A handler sees the same of its writer, and a client of HTTP/1.1 the same of the answer, with and
+// without a buffer, whether the answer is kept back to the end or let go.
 func TestBuffer_IsAsTheWriterOfNetHTTP(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]func(w http.ResponseWriter, saw func(...any)){
-		"status that is none": func(w http.ResponseWriter, saw func(...any)) {
+		"invalid status": func(w http.ResponseWriter, saw func(...any)) {
 			for _, code := range []int{-1, 0, 99, 1000} {
 				func() {
 					defer func() { saw(recover()) }()
@@ -128,7 +128,7 @@ func TestBuffer_IsAsTheWriterOfNetHTTP(t *testing.T) {
 			w.Header().Set("Content-Length", "8")
 			saw(io.WriteString(w, "text"))
 		},
-		"length that is none": func(w http.ResponseWriter, saw func(...any)) {
+		"invalid length": func(w http.ResponseWriter, saw func(...any)) {
 			w.Header().Set("Content-Length", "four")
 			saw(io.WriteString(w, "text"))
 		},
@@ -158,7 +158,7 @@ func TestBuffer_IsAsTheWriterOfNetHTTP(t *testing.T) {
 			w.WriteHeader(http.StatusSwitchingProtocols)
 			hijack(w, saw, "hello")
 		},
-		"hijacked behind a status": func(w http.ResponseWriter, saw func(...any)) {
+		"hijacked after a status": func(w http.ResponseWriter, saw func(...any)) {
 			w.Header().Set("Content-Length", "5")
 			w.WriteHeader(http.StatusAccepted)
 			hijack(w, saw, "hello")
@@ -205,7 +205,7 @@ func hijack(w http.ResponseWriter, saw func(...any), text string) {
 	saw(io.WriteString(conn, text))
 }
 
-// written is what a handler and its client see, without a guard where there is no bench.
+// written returns what a handler and its client see. Without a bench the handler has no guard.
 func written(t *testing.T, b *bench, method string, handler func(http.ResponseWriter, func(...any))) string {
 	t.Helper()
 	var inside, outside strings.Builder

@@ -73,7 +73,7 @@
 // A request that its handler gives to a guarded handler of the same route again is served there
 // without another lock. With another host, path, value of the path, query, header map or body it
 // is another request, and takes the locks of that. It enters those that the context holds
-// already: a request needs one permit of a semaphore, however many guards it meets.
+// already: a request needs one permit of a semaphore, whatever the number of guards.
 //
 // Refusals are answered with RFC 9457 problem documents, Retry-After, and
 // [httpcall.StatusHeader], as in ginlock. No answer contains a key, an owner or a text of

@@ -46,7 +46,7 @@ func TestHandle_OnLostFailNeedsABuffer(t *testing.T) {
 				case tt.want == "" && err != nil:
 					t.Errorf("%s: got %v", what, err)
 				case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
-					t.Errorf("%s: got %v, want one that says %s", what, err, tt.want)
+					t.Errorf("%s: got %v, want %s in it", what, err, tt.want)
 				}
 			}
 			if tt.want != "" {
@@ -69,7 +69,7 @@ func TestCheck_OnLostFailNeedsABuffer(t *testing.T) {
 	b := newBench(t, httplock.WithSet(set))
 	err = b.guard.Check("POST /orders/{id}")
 	if want := `locks.yaml:4:14: rule of http POST /orders/*: on_lost: the route has no buffer`; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "or write on_lost: cancel") {
-		t.Errorf("got %v, want one that says %s", err, want)
+		t.Errorf("got %v, want %s in it", err, want)
 	}
 }
 
