@@ -7,11 +7,10 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// isPreflight reports whether the request is a CORS preflight and no rule names OPTIONS. A browser
-// asks with it whether it may send another request. The rules are for that other request.
-func (x *exchange) isPreflight() bool {
-	h := x.router.Request().Header
-	return x.unnamed(http.MethodOptions) && h.Get("Origin") != "" && h.Get("Access-Control-Request-Method") != ""
+// IsPreflight reports whether a request is a CORS preflight. A browser asks with it whether it may
+// send another request. Rules are for that other request, unless they name OPTIONS.
+func IsPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
 // asks reports whether the request only asks about its resource and no rule names its method.

@@ -110,6 +110,7 @@ var runs = []golded{
 	{"key_http_missing", []string{"key", "testdata/locks.yaml", "POST /cart", "--var", "user=ann"}},
 	{"key_http_variable_typed", []string{"key", "testdata/served.yaml", "POST /orders/42/pay?mode=async", "-d", "{\"items\": [{\"count\": 1}]}", "--routes", "testdata/routes.json", "--var", "principal={\"Tenant\": \"a\"}"}},
 	{"key_http_variable_wrong", []string{"key", "testdata/served.yaml", "POST /orders/42/pay", "--routes", "testdata/routes.json", "--var", "principal=a"}},
+	{"key_http_preflight", []string{"key", "testdata/route.yaml", "OPTIONS /admin/users/3", "-H", "Origin: https://a.example", "-H", "Access-Control-Request-Method: PUT"}},
 	{"key_http_no_path", []string{"key", "testdata/locks.yaml", "POST orders"}},
 	{"key_http_long_body", []string{"key", "testdata/sampled.yaml", "POST /orders/42/pay", "-d", `{"sku": "a", "text": "` + strings.Repeat("long ", 50) + `"}`}},
 	{"key_http_bad_body", []string{"key", "testdata/sampled.yaml", "POST /orders/42/pay", "-d", "{", "-H", "Content-Type: application/json"}},

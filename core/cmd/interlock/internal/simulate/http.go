@@ -39,6 +39,9 @@ func (p *Program) HTTP(ctx context.Context, method, target string, header http.H
 	case err != nil:
 		return nil, err
 	}
+	if httpcall.IsPreflight(r) && !slices.ContainsFunc(rules, func(rule *ruleset.Resolved) bool { return rule.Endpoint.Method == method }) {
+		return nil, noMatchf("a CORS preflight takes no lock, because no rule for %s names OPTIONS", route.Endpoint())
+	}
 	host := &httpHost{params: params, route: route, clientIP: p.Variables["client_ip"]}
 	c := httpvars.Config{PathParams: routes.Params(route.Path)}
 	if !routes.OfNetHTTP(route.Path) {
