@@ -126,7 +126,6 @@ type warned []string
 
 func (w *warned) ObserveWarning(p *ruleset.Problem) { *w = append(*w, p.Error()) }
 
-// A Use that comes before the router has matched is told with the first request.
 // However a client spells an order, it has one key.
 func TestRouters_OneKeyForEverySpelling(t *testing.T) {
 	for _, r := range both() {
@@ -150,7 +149,8 @@ func TestRouters_OneKeyForEverySpelling(t *testing.T) {
 	}
 }
 
-func TestChi_WarnsOfAUseThatComesTooEarly(t *testing.T) {
+// A Use that comes before the router has matched refuses every request, and says so.
+func TestChi_UseThatComesTooEarly(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc){
 		"the whole router": func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc) {
@@ -171,9 +171,12 @@ func TestChi_WarnsOfAUseThatComesTooEarly(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := chi.NewRouter()
-		put(r, guard.Middleware, func(http.ResponseWriter, *http.Request) {})
-		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusOK)
-		if len(*seen) != 1 || !strings.Contains((*seen)[0], "POST /orders/{id}/pay") || !strings.Contains((*seen)[0], "before its router") {
+		put(r, routers.ChiMiddleware(guard), func(http.ResponseWriter, *http.Request) { t.Errorf("%s: the handler runs", name) })
+		if err := guard.Check("POST /orders/{id}/pay", "DELETE /carts/{id}"); err != nil {
+			t.Error(err)
+		}
+		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusInternalServerError)
+		if len(*seen) != 1 || !strings.Contains((*seen)[0], "Middleware") || !strings.Contains((*seen)[0], "router") {
 			t.Errorf("%s: observers were warned of %q", name, *seen)
 		}
 	}

@@ -157,7 +157,7 @@ func (g *Guard) matched(pattern, method string) *httpcall.Entry {
 	switch {
 	case slices.Contains(methods, route.Method), slices.Contains(methods, "*"):
 		return g.at(route, method)
-	case route.Method != "*" && g.rules.Set().Lookup(route) != nil: // Check was not called
+	case route.Method != "*" && isExact(route, g.rules.Set()): // Check was not called
 		return g.at(route, method)
 	case route.Method == "*" && len(methods) > 0:
 		return g.oneOf(methods, pattern)

@@ -153,10 +153,11 @@ func TestMiddleware_BeforeTheRouter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
-			b := newBench(t, httplock.WithObserver(seen), httplock.WithRules(at("POST /orders/{id}")))
+			every := ruleset.Rule{Endpoint: ruleset.HTTP("* /*"), Key: "every:#{method}"} // not that of the route
+			b := newBench(t, httplock.WithObserver(seen), httplock.WithRules(at("POST /orders/{id}"), every, ruleset.Rule{Endpoint: ruleset.HTTP("GET /orders/{id}"), None: true}))
 			b.mux.HandleFunc("POST /orders/{id}", func(http.ResponseWriter, *http.Request) { t.Error("the handler runs") })
 			shop := around(b.guard.Middleware, b.mux)
-			if err := b.guard.Check("POST /orders/{id}"); err != nil {
+			if err := b.guard.Check("POST /orders/{id}", "GET /orders/{id}", "POST /carts"); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {

@@ -73,6 +73,13 @@ func isNamed(route ruleset.Endpoint, rules *ruleset.Set) bool {
 	return len(found) > 0 && found[0].Endpoint.Method == route.Method
 }
 
+// isExact reports whether the rules for a route name its path. A pattern that ends in a wildcard
+// may be a part, of a router that has another one below.
+func isExact(route ruleset.Endpoint, rules *ruleset.Set) bool {
+	found := rules.Lookup(route)
+	return len(found) > 0 && found[0].Endpoint.Path == route.Path && !strings.HasSuffix(route.Path, "*")
+}
+
 // isHTTP reports whether a rule is for a route.
 func isHTTP(r *ruleset.Resolved) bool { return r.Endpoint.Transport == ruleset.TransportHTTP }
 
