@@ -182,6 +182,37 @@ func TestChi_UseThatComesTooEarly(t *testing.T) {
 	}
 }
 
+// Where the router below has a route for everything, that is what the guard sees: observers are
+// warned.
+func TestChi_UseAboveARouteForEverything(t *testing.T) {
+	t.Parallel()
+	seen := &warned{}
+	b := newBench(t)
+	guard, err := httplock.New(b.locks, httplock.WithRules(both()[0].rules()[0]), httplock.WithObserver(seen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := chi.NewRouter()
+	r.Route("/orders", func(r chi.Router) {
+		r.Use(routers.ChiMiddleware(guard))
+		r.Post("/{id}/pay", func(http.ResponseWriter, *http.Request) {})
+		r.Handle("/*", http.NotFoundHandler())
+	})
+	patterns, err := routers.ChiPatterns(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := guard.Check(patterns...); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusOK)
+	}
+	if len(*seen) != 1 || !strings.Contains((*seen)[0], "POST /orders/{id}/pay") || !strings.Contains((*seen)[0], `"POST /orders/*"`) {
+		t.Errorf("observers were warned of %q", *seen)
+	}
+}
+
 func TestRouters_CheckFindsARuleThatMatchesNothing(t *testing.T) {
 	t.Parallel()
 	for _, r := range both() {

@@ -137,7 +137,24 @@ func (g *Guard) HandleFunc(mux Mux, pattern string, handler func(http.ResponseWr
 func (g *Guard) Middleware(next http.Handler) http.Handler {
 	g.wraps.Store(true)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.serve(g.matched(r.Pattern, r.Method), w, r, next)
+		pattern := r.Pattern
+		entry := g.matched(pattern, r.Method)
+		g.serve(entry, w, r, next)
+		if entry == nil && r.Pattern != pattern { // the pattern is one of Check's, and a part of others
+			g.warnTooEarly(pattern, g.matched(r.Pattern, r.Method))
+		}
+	})
+}
+
+// warnTooEarly warns once of a pattern without rules behind which another router has matched a
+// route with rules.
+func (g *Guard) warnTooEarly(pattern string, later *httpcall.Entry) {
+	if later == nil {
+		return
+	}
+	g.refuse(pattern, "").Once(func() {
+		g.aspect.Warn(&ruleset.Problem{Endpoint: later.Endpoint, Message: fmt.Sprintf("Middleware saw a request as %q, before another router had matched it, "+
+			"and took no lock there: put it around the handlers behind that router, as Handle does and chi's With", pattern)})
 	})
 }
 
@@ -224,12 +241,13 @@ func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
 // Check returns every problem of the guard's rules with the routes that there are, as
 // one [*ruleset.InvalidError]; nil if there is none. Call it when all routes are
 // registered and before the server starts. The routes are the patterns given to
-// [Guard.Handle] and those given here, for routers that have them: what
-// [Guard.Middleware] guards.
+// [Guard.Handle] and those given here: what [Guard.Middleware] guards, which answers 500 for
+// patterns that Check was not given.
 //
 // Rules that match no route, and routes with a method other than GET, HEAD, OPTIONS and
 // TRACE that have no rule, are errors, warnings to observers, or nothing, as the set's
-// [ruleset.Settings] say. From then on a reload is judged likewise, and refused if it
+// [ruleset.Settings] say. A rule for a route that Handle has not registered is an error if
+// Middleware was never called. From then on a reload is judged likewise, and refused if it
 // would not pass. A pattern without a method is a route for each.
 func (g *Guard) Check(patterns ...string) error {
 	for _, pattern := range patterns {
