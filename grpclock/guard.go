@@ -2,6 +2,8 @@ package grpclock
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 
@@ -15,17 +17,35 @@ import (
 // put both interceptors into the server, and call [Guard.Check] once its services
 // are registered. It is safe for concurrent use, owns no goroutine and needs no
 // Close: over a [ruleset.Live] it follows every reload until that is closed.
-type Guard struct{ methods *methodrules.Methods }
+type Guard struct {
+	methods *methodrules.Methods
+
+	unary, streams atomic.Bool // of which the program has asked for the interceptor
+}
 
 // New makes a Guard over a lock client, which stays the caller's to close. The error
 // has every problem of the options, and of the rules as far as they do not depend on
 // a method.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
-	methods, err := methodrules.New("grpclock", "", locks, opts)
-	if err != nil {
+	g := &Guard{}
+	var err error
+	if g.methods, err = methodrules.New("grpclock", "", g.unguarded, locks, opts); err != nil {
 		return nil, err
 	}
-	return &Guard{methods}, nil
+	return g, nil
+}
+
+// unguarded says why methods of a shape run without the guard.
+func (g *Guard) unguarded(s methodrules.Shape) string {
+	const format = "nothing guards %s methods: give guard.%s() to grpc.%s before Check"
+	switch unary := !s.Client && !s.Server; {
+	case unary && !g.unary.Load():
+		return fmt.Sprintf(format, "unary", "UnaryServerInterceptor", "ChainUnaryInterceptor")
+	case !unary && !g.streams.Load():
+		return fmt.Sprintf(format, "streaming", "StreamServerInterceptor", "ChainStreamInterceptor")
+	default:
+		return ""
+	}
 }
 
 // Aspect is the middle on which the guard stands. Its Suspend is the kill switch.
@@ -33,6 +53,7 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 
 // UnaryServerInterceptor puts unary methods under their rules.
 func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
+	g.unary.Store(true)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		e := g.methods.Registered(methodrules.Key{Path: info.FullMethod})
 		if e == nil {
@@ -45,6 +66,7 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 // StreamServerInterceptor puts streaming methods of all three shapes under their
 // rules.
 func (g *Guard) StreamServerInterceptor() grpc.StreamServerInterceptor {
+	g.streams.Store(true)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		e := g.stream(srv, info)
 		if e == nil {

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/connectlock"
@@ -121,6 +123,25 @@ func TestCheck_KnowsTheOptionsOfTheProtoFile(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
 	wantAll(t, b.guard.Check(service, "till.v1.Till"), `tillpb/till.proto: rule of grpc /till.v1.Till/Queue: fallback: no handler "queue": none is registered: add one with WithFallback("queue", …)`)
+}
+
+// An interceptor that the program has never asked for guards no procedure.
+func TestCheck_InterceptorThatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
+	locks, err := core.New(redistest.New(t).Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = locks.Close(t.Context()) }()
+	guard, err := connectlock.New(locks, connectlock.WithRules(rule("Pay"), rule("Chat")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, guard.Check(service), "rule of grpc /shop.v1.Orders/Pay: nothing guards the procedures", "connect.WithInterceptors")
+	guard.Interceptor()
+	if err := guard.Check(service); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestBrokenRule_AnswersInternalAndNeverRunsTheHandler(t *testing.T) {

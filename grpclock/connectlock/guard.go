@@ -3,6 +3,7 @@ package connectlock
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 
 	"connectrpc.com/connect"
 
@@ -16,17 +17,30 @@ import (
 // it with [New] and give its interceptor to every handler. It is safe for concurrent
 // use, owns no goroutine and needs no Close: over a [ruleset.Live] it follows every
 // reload until that is closed.
-type Guard struct{ methods *methodrules.Methods }
+type Guard struct {
+	methods *methodrules.Methods
+	asked   atomic.Bool // for the interceptor
+}
 
 // New makes a Guard over a lock client, which stays the caller's to close. The error
 // has every problem of the options, and of the rules as far as they do not depend on
 // a procedure.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
-	methods, err := methodrules.New("connectlock", "give Check the service that it is of, such as shop.v1.Orders, or remove the rule", locks, opts)
+	g := &Guard{}
+	var err error
+	g.methods, err = methodrules.New("connectlock", "give Check the service that it is of, such as shop.v1.Orders, or remove the rule", g.unguarded, locks, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Guard{methods}, nil
+	return g, nil
+}
+
+// unguarded says why procedures run without the guard.
+func (g *Guard) unguarded(methodrules.Shape) string {
+	if g.asked.Load() {
+		return ""
+	}
+	return "nothing guards the procedures: give guard.Interceptor() to their handlers, with connect.WithInterceptors, before Check"
 }
 
 // Aspect is the middle on which the guard stands. Its Suspend is the kill switch.
@@ -38,7 +52,7 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 // procedure, "/shop.v1.Orders/Pay"; generated code has constants, too. A handler tells
 // nobody what it serves: rules for procedures that are not named count as unmatched.
 //
-// Call it before the server serves, once, with all names. From then on a reload that
+// Call it before the server serves and after [Guard.Interceptor], once, with all names. From then on a reload that
 // would not pass is refused.
 func (g *Guard) Check(names ...string) error {
 	var keys []methodrules.Key
@@ -52,7 +66,10 @@ func (g *Guard) Check(names ...string) error {
 
 // Interceptor puts the procedures of a handler under their rules: unary ones, and streams
 // of all shapes. Calls of clients that are given it pass untouched.
-func (g *Guard) Interceptor() connect.Interceptor { return interceptor{g} }
+func (g *Guard) Interceptor() connect.Interceptor {
+	g.asked.Store(true)
+	return interceptor{g}
+}
 
 type interceptor struct{ guard *Guard }
 
