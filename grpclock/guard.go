@@ -3,12 +3,14 @@ package grpclock
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
@@ -21,6 +23,7 @@ type Guard struct {
 	methods *methodrules.Methods
 
 	unary, streams atomic.Bool // of which the program has asked for the interceptor
+	renamed        sync.Map    // full method of a handler: *methodrules.Entry that cannot work
 }
 
 // New makes a Guard over a lock client, which stays the caller's to close. The error
@@ -55,12 +58,27 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	g.unary.Store(true)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		e := g.methods.Registered(methodrules.Key{Path: info.FullMethod})
+		e := g.called(ctx, info.FullMethod)
 		if e == nil {
 			return handler(ctx, req)
 		}
 		return methodcall.Unary(ctx, g.methods, e, &unaryCall{call: call{ctx: ctx, method: info.FullMethod}, req: req, handler: handler})
 	}
+}
+
+// called gives the rules of a unary method, nil if it has none. What the handler of generated code
+// says is not what the server has matched where a service is registered under another name: if that
+// has rules, those cannot be kept. A call within another one has its context, and has passed a guard.
+func (g *Guard) called(ctx context.Context, method string) *methodrules.Entry {
+	matched, known := grpc.Method(ctx)
+	if known && matched != method && !methodcall.Within(ctx, matched) && g.methods.Unregistered(methodrules.Key{Path: matched}) != nil {
+		e, _ := g.renamed.LoadOrStore(method, &methodrules.Entry{
+			Endpoint: ruleset.GRPC(matched),
+			Err:      fmt.Errorf("the server has matched %s, but its handler says %s: give the rule to %[2]s, or register the service under the name in its .proto file", matched, method),
+		})
+		return e.(*methodrules.Entry) //nolint:errcheck,forcetypeassert // the map has no others
+	}
+	return g.methods.Registered(methodrules.Key{Path: method})
 }
 
 // StreamServerInterceptor puts streaming methods of all three shapes under their

@@ -14,8 +14,8 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"

@@ -91,12 +91,13 @@
 // The guard does not see an error that a handler of another framework returns to that
 // framework, only the answer. A handler that hijacks its connection answers on its own. One
 // that returns while its work goes on, as [http.TimeoutHandler] does when its time is up,
-// frees the lock under that work: put such a handler around the guard, not into it.
+// frees the lock under that work: put such a handler around the guard, not into it, or let the
+// work take the lock along with [core.Hold.Handover].
 //
 // Handlers that are neither registered by Handle nor within Middleware run unlocked. Check finds
-// that only where Middleware was never called. Let a test show it: while redistest.Server.Take has the lock
-// for somebody else, the route has to answer 409. Or call [core.MustHold] in the handler: it
-// panics without the lock, also where a rule is disabled.
+// that only where Middleware was never called. Let a test show it: while redistest.Server.Take has
+// the lock for another holder, the route has to answer 409. Or call [core.MustHold] in the
+// handler: it panics without the lock, also where a rule is disabled.
 //
 // # Place in the chain
 //
