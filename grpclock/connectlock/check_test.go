@@ -125,8 +125,8 @@ func TestCheck_KnowsTheOptionsOfTheProtoFile(t *testing.T) {
 	wantAll(t, b.guard.Check(service, "till.v1.Till"), `tillpb/till.proto: rule of grpc /till.v1.Till/Queue: fallback: no handler "queue": none is registered: add one with WithFallback("queue", …)`)
 }
 
-// An interceptor that the program has never asked for guards no procedure.
-func TestCheck_InterceptorThatNobodyAskedFor(t *testing.T) {
+// An interceptor that no handler has guards no procedure.
+func TestCheck_InterceptorThatNoHandlerHas(t *testing.T) {
 	t.Parallel()
 	locks, err := core.New(redistest.New(t).Client())
 	if err != nil {
@@ -137,8 +137,16 @@ func TestCheck_InterceptorThatNobodyAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantAll(t, guard.Check(service), "rule of grpc /shop.v1.Orders/Pay: nothing guards the procedures", "connect.WithInterceptors")
-	guard.Interceptor()
+	unary, streaming := "rule of grpc /shop.v1.Orders/Pay: nothing guards unary procedures", "rule of grpc /shop.v1.Orders/Chat: nothing guards streaming procedures"
+	all := guard.Interceptor()
+	wantAll(t, guard.Check(service), unary, streaming, "connect.WithInterceptors")
+	(&shop{}).handler(connect.WithInterceptors(connect.UnaryInterceptorFunc(all.WrapUnary)))
+	err = guard.Check(service)
+	wantAll(t, err, streaming)
+	if strings.Contains(err.Error(), unary) {
+		t.Errorf("got %v", err)
+	}
+	(&shop{}).handler(connect.WithInterceptors(all))
 	if err := guard.Check(service); err != nil {
 		t.Error(err)
 	}

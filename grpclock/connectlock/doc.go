@@ -55,7 +55,7 @@
 //   - grpc-go clients do not retry by themselves: a Connect server sends headers before
 //     each error, which ends their retry policy.
 //   - Handlers made without the interceptor run unlocked. [Guard.Check] finds that only where
-//     the program has not asked for it at all: test as package grpclock says under Start-up.
+//     no handler of the shape has it: test as package grpclock says under Start-up.
 //
 // Shut down in this order: the HTTP server, [core.Client.Close], then the Redis client.
 package connectlock

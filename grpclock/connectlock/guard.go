@@ -2,6 +2,7 @@ package connectlock
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 
@@ -19,7 +20,8 @@ import (
 // reload until that is closed.
 type Guard struct {
 	methods *methodrules.Methods
-	asked   atomic.Bool // for the interceptor
+
+	unary, streams atomic.Bool // of which a handler has the interceptor
 }
 
 // New makes a Guard over a lock client, which stays the caller's to close. The error
@@ -35,12 +37,16 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	return g, nil
 }
 
-// unguarded says why procedures run without the guard.
-func (g *Guard) unguarded(methodrules.Shape) string {
-	if g.asked.Load() {
+// unguarded says why procedures of a shape run without the guard.
+func (g *Guard) unguarded(s methodrules.Shape) string {
+	kind, guarded := "streaming", &g.streams
+	if !s.Client && !s.Server {
+		kind, guarded = "unary", &g.unary
+	}
+	if guarded.Load() {
 		return ""
 	}
-	return "nothing guards the procedures: give guard.Interceptor() to their handlers, with connect.WithInterceptors, before Check"
+	return fmt.Sprintf("nothing guards %s procedures: give guard.Interceptor() to their handlers, with connect.WithInterceptors, before Check", kind)
 }
 
 // Aspect is the middle on which the guard stands. Its Suspend is the kill switch.
@@ -52,7 +58,8 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 // procedure, "/shop.v1.Orders/Pay"; generated code has constants, too. A handler tells
 // nobody what it serves: rules for procedures that are not named count as unmatched.
 //
-// Call it before the server serves and after [Guard.Interceptor], once, with all names. From then on a reload that
+// Call it when the handlers are made and before the server serves, once, with all names: a rule
+// is an error while no handler of its shape has the interceptor. From then on a reload that
 // would not pass is refused.
 func (g *Guard) Check(names ...string) error {
 	var keys []methodrules.Key
@@ -66,14 +73,12 @@ func (g *Guard) Check(names ...string) error {
 
 // Interceptor puts the procedures of a handler under their rules: unary ones, and streams
 // of all shapes. Calls of clients that are given it pass untouched.
-func (g *Guard) Interceptor() connect.Interceptor {
-	g.asked.Store(true)
-	return interceptor{g}
-}
+func (g *Guard) Interceptor() connect.Interceptor { return interceptor{g} }
 
 type interceptor struct{ guard *Guard }
 
 func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	i.guard.unary.Store(true)
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		spec := req.Spec()
 		if spec.IsClient {
@@ -95,6 +100,7 @@ func (i interceptor) WrapStreamingClient(next connect.StreamingClientFunc) conne
 }
 
 func (i interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	i.guard.streams.Store(true)
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		spec := conn.Spec()
 		e := i.guard.rules(spec)
