@@ -30,8 +30,8 @@ import (
 //     says: an error, a warning to observers ([aspect.WarningObserver]), or nothing.
 //   - Routes with a method other than GET, HEAD, OPTIONS and TRACE that have no rule,
 //     as severe as the file's uncovered says. A rule of Middleware counts, one that says
-//     `none: true` included, and one of [Guard.Handle]. On which routes a
-//     [Guard.Handler] is cannot be known: use Handle for them, or say `none: true`.
+//     `none: true` included, and one of [Guard.Handle].
+//     A [Guard.Handler] does not count: use Handle for them, or say `none: true`.
 //   - Routes whose last handler is the guard's, so that no other runs under its lock.
 //   - Rules of Handle: what Handle returned.
 //   - A Handler that is on the chain of no route: an error if it was given to Use after the
