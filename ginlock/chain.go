@@ -2,6 +2,7 @@ package ginlock
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -17,12 +18,17 @@ type middleware struct {
 }
 
 // chains are the chains of an engine's routes.
-type chains map[ruleset.Endpoint]gin.HandlersChain
+type chains []chainedRoute
+
+type chainedRoute struct {
+	route ruleset.Endpoint
+	chain gin.HandlersChain
+}
 
 // chainsOf reads the chains of an engine, of which gin tells the last handlers only. It is nil if
 // this version of gin does not show them.
 func chainsOf(engine *gin.Engine) chains {
-	found := chains{}
+	var found chains
 	trees := reflect.ValueOf(engine).Elem().FieldByName("trees")
 	if trees.Kind() != reflect.Slice {
 		return nil
@@ -40,7 +46,7 @@ func chainsOf(engine *gin.Engine) chains {
 }
 
 // add adds the chains of a node and of those below. It reports false for a node of another form.
-func (f chains) add(method, path string, node reflect.Value) bool {
+func (f *chains) add(method, path string, node reflect.Value) bool {
 	if node.Kind() != reflect.Pointer || node.IsNil() {
 		return false
 	}
@@ -51,7 +57,7 @@ func (f chains) add(method, path string, node reflect.Value) bool {
 	}
 	path += part.String()
 	if len(chain) > 0 {
-		f[canonical(ruleset.Route(method, path))] = chain
+		*f = append(*f, chainedRoute{canonical(ruleset.Route(method, path)), chain})
 	}
 	for i := range children.Len() {
 		if !f.add(method, path, children.Index(i)) {
@@ -84,18 +90,18 @@ func has(chain gin.HandlersChain, h gin.HandlerFunc) bool {
 
 // look notes of which routes of engines the chains have no middleware.
 func (g *Guard) look(engines []*gin.Engine) {
-	missing := map[ruleset.Endpoint][]gin.HandlersChain{}
+	var all chains
 	for _, engine := range engines {
-		for route, chain := range chainsOf(engine) {
-			missing[route] = append(missing[route], chain)
-		}
+		all = append(all, chainsOf(engine)...)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, m := range g.middlewares {
-		for route, list := range missing {
-			m.missing[route] = slices.ContainsFunc(list, func(chain gin.HandlersChain) bool { return !has(chain, m.handler) })
+		now := map[ruleset.Endpoint]bool{}
+		for _, r := range all {
+			now[r.route] = now[r.route] || !has(r.chain, m.handler)
 		}
+		maps.Copy(m.missing, now)
 	}
 }
 
@@ -122,11 +128,9 @@ func (k *check) placed(h *chained, engines []*gin.Engine) {
 		v := reflect.ValueOf(engine).Elem()
 		noRoute, _ := chainIn(v, "noRoute")
 		noMethod, _ := chainIn(v, "noMethod")
-		found[ruleset.Endpoint{}] = slices.Concat(noRoute, noMethod)
-		for _, chain := range found {
-			if has(chain, h.handler) {
-				return
-			}
+		found = append(found, chainedRoute{chain: noRoute}, chainedRoute{chain: noMethod})
+		if slices.ContainsFunc(found, func(r chainedRoute) bool { return has(r.chain, h.handler) }) {
+			return
 		}
 		used = used || has(engine.Handlers, h.handler)
 	}

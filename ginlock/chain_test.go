@@ -156,16 +156,23 @@ func TestCheck_ChainsOfAllKindsOfRoutes(t *testing.T) {
 	t.Parallel()
 	guard, r := newGuard(t), gin.New()
 	var rules []ruleset.Rule
-	paths := []string{"/", "/a", "/a/", "/ab", "/ab/:id", "/ab/:id/c", "/files/*rest", `/jobs/run\:now`}
+	paths := []string{"/", "/a", "/a/", "/ab", "/ab/:id", "/ab/:id/c", "/files/*rest", `/jobs/run\:now`, `/x/\:id`}
 	for _, method := range []string{http.MethodPost, http.MethodPut} {
 		for _, path := range paths {
 			rules = append(rules, ruleset.Rule{Endpoint: ruleset.Route(method, strings.ReplaceAll(path, `\:`, ":")), Key: "k:#{method}"})
 		}
 	}
-	r.Use(guard.Middleware(setOf(t, rules...)))
+	m := guard.Middleware(setOf(t, rules...))
+	inside, outside := r.Group("", m), r.Group("")
 	for _, path := range paths {
-		r.POST(path, ok)
-		r.PUT(path, ok)
+		inside.POST(path, ok)
+		outside.PUT(path, ok)
 	}
-	want(t, "Check", guard.Check(r), nil)
+	inside.POST("/x/:id", ok)
+	err := guard.Check(r)
+	for _, rule := range rules {
+		if is := strings.Contains(err.Error(), "rule of "+rule.Endpoint.String()+": Middleware is not"); is != (rule.Endpoint.Method == http.MethodPut) {
+			t.Errorf("%s: %t in %v", rule.Endpoint, is, err)
+		}
+	}
 }
