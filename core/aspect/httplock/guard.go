@@ -217,7 +217,7 @@ func (g *Guard) unguarded(_ ruleset.Provider, route ruleset.Endpoint) string {
 	if g.wraps.Load() || g.handled[route] || g.handled[ruleset.Route("*", route.Path)] {
 		return ""
 	}
-	return fmt.Sprintf("nothing guards %s: Handle has not registered it, and Middleware was never called: use one of them for its handler", route.Label())
+	return fmt.Sprintf("nothing guards %s: Handle has not registered it, and Middleware was never called: use one of them for its handler, before Check", route.Label())
 }
 
 // at is what is in force for a request that matched a pattern's route: the route and its
