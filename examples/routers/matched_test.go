@@ -21,7 +21,7 @@ func noWait(route, key string) ruleset.Rule {
 // overridden is a POST whose client wishes another method.
 func overridden(shop http.Handler, path, method string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, path, http.NoBody)
-	r.Header.Set("X-HTTP-Method-Override", method)
+	r.Header.Set("X-Http-Method-Override", method)
 	w := httptest.NewRecorder()
 	shop.ServeHTTP(w, r)
 	return w
@@ -75,7 +75,7 @@ func TestChi_MethodThatWasMatched(t *testing.T) {
 	b := newBench(t, noWait("POST /orders/{id}", "post:#{path.id}"), noWait("PUT /orders/{id}", "put:#{path.id}"), noWait("GET /orders/{id}", "get:#{path.id}"))
 	override := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if method := r.Header.Get("X-HTTP-Method-Override"); method != "" {
+			if method := r.Header.Get("X-Http-Method-Override"); method != "" {
 				r.Method = method
 			}
 			next.ServeHTTP(w, r)
