@@ -17,14 +17,16 @@ import (
 // chained is what [Guard.Handler] made: rules that learn their routes from
 // requests.
 type chained struct {
-	guard  *Guard
-	rules  []ruleset.Rule
-	where  string // file:line of the call of Handler
-	routes *table // as many as requests have met
+	guard   *Guard
+	rules   []ruleset.Rule
+	where   string // file:line of the call of Handler
+	routes  *table // as many as requests have met
+	handler gin.HandlerFunc
 }
 
 func newChained(g *Guard, where string, rules []ruleset.Rule) *chained {
 	h := &chained{guard: g, where: where, rules: slices.Clone(rules)}
+	h.handler = h.serve
 	learning := g.adapter()
 	learning.Compile = h.compile
 	none, _ := ruleset.NewSet(nil)                                   //nolint:errcheck // nothing is wrong with no rules
@@ -95,6 +97,9 @@ func (g *Guard) Handle(r gin.IRoutes, method, path string, rule ruleset.Rule, ha
 
 // HandleRules is [Guard.Handle] for several rules, which need names.
 func (g *Guard) HandleRules(r gin.IRoutes, method, path string, rules []ruleset.Rule, handlers ...gin.HandlerFunc) error {
+	g.mu.Lock()
+	g.handled = true
+	g.mu.Unlock()
 	base, err := registrable(r, method, handlers)
 	if err != nil {
 		return fmt.Errorf("ginlock: Handle(%q, %q): %w", method, path, err)

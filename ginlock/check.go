@@ -22,14 +22,20 @@ import (
 //
 //   - Rules of Middleware: templates, conditions and fallbacks that do not fit a
 //     route.
+//   - Rules of Middleware for a route whose chain does not have that Middleware, because it
+//     was given to Use after the route was registered, or never. Rules with wildcards are judged
+//     for the routes that may change something.
+//   - A guard without any rules, because Middleware was never called.
 //   - Rules of Middleware that match no route, as severe as the rule file's unmatched
 //     says: an error, a warning to observers ([aspect.WarningObserver]), or nothing.
 //   - Routes with a method other than GET, HEAD, OPTIONS and TRACE that have no rule,
 //     as severe as the file's uncovered says. A rule of Middleware counts, one that says
-//     `none: true` included, and one of [Guard.Handle]. On which routes a
-//     [Guard.Handler] is cannot be known: use Handle for them, or say `none: true`.
+//     `none: true` included, and one of [Guard.Handle].
+//     A [Guard.Handler] does not count: use Handle for them, or say `none: true`.
 //   - Routes whose last handler is the guard's, so that no other runs under its lock.
 //   - Rules of Handle: what Handle returned.
+//   - A Handler that is on the chain of no route: an error if it was given to Use after the
+//     routes, otherwise a warning to observers.
 //   - Rules of Handler: those that fit no route at all, with what the route that they fit
 //     best says. On which one such a handler is, only its first request tells; Handle is exact.
 //   - A rule of the same name twice on one route.
@@ -43,8 +49,7 @@ import (
 //   - Keys without a part of the request, so that all requests of a route share one
 //     lock: a warning to observers.
 //
-// Check cannot see whether Middleware is on the chain of a route at all: see Place in the
-// chain, in the package comment.
+// Check does not see a Middleware that another handler calls: give Use the Middleware itself.
 //
 // A rule has to match a route of any engine that Check was ever given: where engines
 // share a rule file, give it all of them at once.
@@ -58,8 +63,10 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 		g.remember(routes...)
 		g.routing.add(routes)
 	}
+	g.look(engines)
 	g.mu.Lock()
 	chained, noted := slices.Clone(g.chained), slices.Clone(g.noted)
+	idle := len(g.chained)+len(g.middlewares)+len(g.noted) == 0 && !g.handled
 	all := slices.SortedFunc(maps.Keys(g.params), httpcall.ByPath)
 	g.mu.Unlock()
 
@@ -67,8 +74,12 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 	for _, err := range noted {
 		k.add(err)
 	}
+	if idle {
+		k.add(errors.New("the guard has no rules, because Middleware, Handler and Handle were never called: give the engine's Use the Middleware of a rule set before Check"))
+	}
 	for _, h := range chained {
 		k.chained(h)
+		k.placed(h, engines)
 	}
 	g.cfg.Unmatched(k.report, all)
 	for _, e := range engines {

@@ -71,10 +71,16 @@
 // which authentication has not set yet is answered with 500, whatever its strategies say.
 //
 // gin puts a middleware on the chains of the routes that are registered after Use, below its
-// group. Others run unlocked, and Check cannot see that: gin tells only the last handler of a
-// route. Let a test of the engine show it: while redistest.Server.Take has the lock for
-// somebody else, the route has to answer 409. Or call [core.MustHold] in the handler, with
-// c.Request.Context(): it panics without the lock, also where a rule is disabled.
+// group. Others run unlocked: [Guard.Check] reads the chains, and has an error for a rule of a
+// route without its Middleware. It sees only engines that it is given, and no Middleware that
+// another handler calls. A program without Check may let a test of the engine show it: while
+// redistest.Server.Take has the lock for another holder, the route has to answer 409. Or call
+// [core.MustHold] in the handler, with c.Request.Context(): it panics without the lock, also
+// where a rule is disabled.
+//
+// A timeout inside the guard, which answers while the handler goes on, frees the lock under
+// that work: put the timeout before the guard, or let the work take the lock along with
+// [core.Hold.Handover].
 //
 // # The end of a wait
 //

@@ -129,10 +129,9 @@ func ExampleGuard_Middleware() {
 	// 200 deleted
 }
 
-// Check sees the routes and not their chains: that Use came too late shows when somebody else
-// has the lock, and the route does not answer 409.
+// A route that is registered before Use does not have the middleware on its chain.
 func ExampleGuard_Middleware_tooLate() {
-	locks, redis, done := open()
+	locks, _, done := open()
 	defer done()
 	guard, err := ginlock.New(locks)
 	if err != nil {
@@ -149,15 +148,10 @@ func ExampleGuard_Middleware_tooLate() {
 	r.POST("/orders/:id", func(c *gin.Context) { c.String(http.StatusOK, "unlocked") })
 	r.Use(guard.Middleware(rules))
 	r.POST("/invoices/:id", func(c *gin.Context) { c.String(http.StatusOK, "locked") })
-	fmt.Println(guard.Check(r))
-
-	redis.Take("shop:42", time.Minute)
-	show(r, "POST", "/orders/42")
-	show(r, "POST", "/invoices/42")
+	what, _, _ := strings.Cut(fmt.Sprint(guard.Check(r)), ",")
+	fmt.Println(what)
 	// Output:
-	// <nil>
-	// 200 unlocked
-	// 409 {"type":"https://interlock-go.github.io/problems/lock-busy","title":"Another request for the same resource is in progress","status":409}
+	// ruleset: rule of http * /*: POST /orders/:id: Middleware is not on the chain of the route
 }
 
 // The hold outlives the request: the answer is 202, the work goes on under its lock.

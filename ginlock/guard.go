@@ -24,11 +24,13 @@ type Guard struct {
 	routing routing
 	routes  *registry // of Handle and Middleware
 
-	mu      sync.Mutex
-	chained []*chained                      // of Handler
-	unnamed map[ruleset.Endpoint][]*chained // the same without a name, by the routes that met them
-	params  map[ruleset.Endpoint][]string   // of routes
-	noted   []error
+	mu          sync.Mutex
+	chained     []*chained // of Handler
+	middlewares map[ruleset.Provider]*middleware
+	handled     bool                            // Handle was called
+	unnamed     map[ruleset.Endpoint][]*chained // the same without a name, by the routes that met them
+	params      map[ruleset.Endpoint][]string   // of routes
+	noted       []error
 }
 
 type (
@@ -49,6 +51,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	g := &Guard{
 		aspect: observed, cfg: cfg,
 		unnamed: make(map[ruleset.Endpoint][]*chained), params: make(map[ruleset.Endpoint][]string),
+		middlewares: make(map[ruleset.Provider]*middleware),
 	}
 	g.routes = aspect.NewRegistry(observed, g.adapter())
 	return g, nil
@@ -65,6 +68,7 @@ func (g *Guard) adapter() adapter {
 		Endpoint:  func(route ruleset.Endpoint) ruleset.Endpoint { return route },
 		Compile:   g.compile,
 		Changes:   httpcall.Changes,
+		Unguarded: g.unguarded,
 	}
 }
 
@@ -133,7 +137,7 @@ func (g *Guard) note(err error) {
 // yields no key stays a 404 or 405: nothing behind the guard runs, nor does a fallback,
 // and gin answers. Only strategy proceed does as always.
 func (g *Guard) Handler(rules ...ruleset.Rule) gin.HandlerFunc {
-	return g.chainedAt(caller(), rules).serve
+	return g.chainedAt(caller(), rules).handler
 }
 
 // chainedAt is what Handler makes. The same rules from the same place in the program are
@@ -177,6 +181,18 @@ func (g *Guard) Middleware(p ruleset.Provider) gin.HandlerFunc {
 	if err != nil {
 		g.note(fmt.Errorf("ginlock: Middleware: no reload will take effect: %w", err))
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m := g.middlewares[p]
+	if m == nil {
+		m = &middleware{handler: g.through(t), missing: map[ruleset.Endpoint]bool{}}
+		g.middlewares[p] = m
+	}
+	return m.handler
+}
+
+// through makes a handler that serves requests under the rules of a table.
+func (g *Guard) through(t *table) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		switch r, unknown := g.find(t, c); {
 		case unknown != nil:

@@ -16,17 +16,18 @@ import (
 func lookedUp(t testing.TB, n int, measure func(name string, find func() bool)) {
 	t.Helper()
 	rules := make([]ruleset.Rule, n)
-	r := gin.New()
 	for i := range rules {
-		path := fmt.Sprintf("/shop-%d/orders/:id/pay", i)
-		rules[i] = ruleset.Rule{Endpoint: ruleset.Route("POST", path), Key: "order:#{path.id}"}
-		r.POST(path, ok)
+		rules[i] = ruleset.Rule{Endpoint: ruleset.Route("POST", fmt.Sprintf("/shop-%d/orders/:id/pay", i)), Key: "order:#{path.id}"}
 	}
 	set, err := ruleset.NewSet(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard := newGuard(t)
+	guard, r := newGuard(t), gin.New()
+	r.Use(guard.Middleware(set))
+	for _, rule := range rules {
+		r.POST(rule.Endpoint.Path, ok)
+	}
 	lookup := guard.Lookup(set)
 	if err := guard.Check(r); err != nil {
 		t.Fatal(err)

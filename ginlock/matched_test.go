@@ -218,3 +218,14 @@ func TestRoute_OfAnyEngineAndMethod(t *testing.T) {
 		want(t, "a method that comes later", s.do(t, request{url: "/late"}).Code, http.StatusConflict)
 	})
 }
+
+// A client does not choose its key by another method.
+func TestRoute_VariableMethodIsThatOfTheRoute(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.Use(override)
+		s.engine.POST(payPath, s.guard.Handler(ruleset.Rule{Key: "#{method}:#{path.id}", WaitTime: ruleset.NoWait}), ok)
+		s.redis.Take(prefix+"POST:42", time.Hour)
+		want(t, "status", s.do(t, overridden("PUT")).Code, http.StatusConflict)
+	})
+}

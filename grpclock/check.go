@@ -25,8 +25,12 @@ type Server interface {
 // Later sets of a [ruleset.Live] are judged in the same way: what would not pass is
 // not taken into force.
 //
-// It cannot know what depends on the handlers: who speaks first on a bidirectional
-// method (see [WithServerFirst]), and whether the interceptors were installed. Of a
+// A rule for a unary method is an error if the program has not asked for
+// [Guard.UnaryServerInterceptor], and one for a streaming method without
+// [Guard.StreamServerInterceptor].
+//
+// Check cannot know what depends on the handlers: which side speaks first on a bidirectional
+// method (see [WithServerFirst]). Nor does it see which server has the interceptors. Of a
 // method without a descriptor it knows the shape only. Methods that are served by an
 // unknown-service handler are not registered, so rules for them are reported: such a
 // server goes without Check.

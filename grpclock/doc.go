@@ -155,12 +155,20 @@
 // INTERNAL and never runs its handler. To find the rules of a method costs one look
 // into a map and no allocation, whether it has any or not.
 //
-// Check sees services, not interceptors: a server does not tell which it has. Where
-// one of the two was left out, all unary or all streaming methods run without their locks,
-// and Check cannot know. Nor does it know of servers that it is not given. Let a test show
-// it: while redistest.Server.Take has the lock for somebody else, the method has to answer
+// A rule whose methods no interceptor can have guarded, because the program has asked for none
+// of their shape, is an error of Check. Check does not see which server has the interceptors:
+// where a server was made without them, its methods run without their locks. Let a test show
+// it: while redistest.Server.Take has the lock for another holder, the method has to answer
 // ABORTED. Or call [core.MustHold] in the handler: it panics without the lock, also where a
 // rule is disabled. In production an observer of decisions ([WithObserver]) tells.
+//
+// A gateway that calls the service in its own process, such as grpc-gateway's
+// Register…HandlerServer, passes the interceptors by and takes no lock: let it dial the server
+// (Register…HandlerFromEndpoint, or a grpc.ClientConn over bufconn).
+//
+// A timeout inside the guard, such as an interceptor behind it that answers while the handler
+// goes on, frees the lock under that work: put the timeout before the guard, or let the work
+// take the lock along with [core.Hold.Handover].
 //
 // Problems of options name the .proto file. Generated code knows no lines; the
 // command `interlock check --descriptors image.binpb` does, and so does a guard whose

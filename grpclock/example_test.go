@@ -176,7 +176,10 @@ func ExampleGuard_Check() {
 		fmt.Println(err)
 		return
 	}
-	server := grpc.NewServer()
+	server := grpc.NewServer(
+		grpc.UnaryInterceptor(guard.UnaryServerInterceptor()),
+		grpc.StreamInterceptor(guard.StreamServerInterceptor()),
+	)
 	shoppb.RegisterOrdersServer(server, &shop{})
 	fmt.Println(guard.Check(server))
 	// Output:
@@ -230,7 +233,10 @@ rules:
 		fmt.Println(err)
 		return
 	}
-	server := grpc.NewServer()
+	server := grpc.NewServer(
+		grpc.UnaryInterceptor(guard.UnaryServerInterceptor()),
+		grpc.StreamInterceptor(guard.StreamServerInterceptor()),
+	)
 	shoppb.RegisterOrdersServer(server, &shop{})
 	fmt.Println(guard.Check(server))
 	// Output:

@@ -2,11 +2,15 @@ package grpclock
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
@@ -15,17 +19,36 @@ import (
 // put both interceptors into the server, and call [Guard.Check] once its services
 // are registered. It is safe for concurrent use, owns no goroutine and needs no
 // Close: over a [ruleset.Live] it follows every reload until that is closed.
-type Guard struct{ methods *methodrules.Methods }
+type Guard struct {
+	methods *methodrules.Methods
+
+	unary, streams atomic.Bool // of which the program has asked for the interceptor
+	renamed        sync.Map    // full method of a handler: *methodrules.Entry that cannot work
+}
 
 // New makes a Guard over a lock client, which stays the caller's to close. The error
 // has every problem of the options, and of the rules as far as they do not depend on
 // a method.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
-	methods, err := methodrules.New("grpclock", "", locks, opts)
-	if err != nil {
+	g := &Guard{}
+	var err error
+	if g.methods, err = methodrules.New("grpclock", "", g.unguarded, locks, opts); err != nil {
 		return nil, err
 	}
-	return &Guard{methods}, nil
+	return g, nil
+}
+
+// unguarded says why methods of a shape run without the guard.
+func (g *Guard) unguarded(s methodrules.Shape) string {
+	const format = "nothing guards %s methods: give guard.%s() to grpc.%s before Check"
+	switch unary := !s.Client && !s.Server; {
+	case unary && !g.unary.Load():
+		return fmt.Sprintf(format, "unary", "UnaryServerInterceptor", "ChainUnaryInterceptor")
+	case !unary && !g.streams.Load():
+		return fmt.Sprintf(format, "streaming", "StreamServerInterceptor", "ChainStreamInterceptor")
+	default:
+		return ""
+	}
 }
 
 // Aspect is the middle on which the guard stands. Its Suspend is the kill switch.
@@ -33,8 +56,9 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 
 // UnaryServerInterceptor puts unary methods under their rules.
 func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
+	g.unary.Store(true)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		e := g.methods.Registered(methodrules.Key{Path: info.FullMethod})
+		e := g.called(ctx, info.FullMethod)
 		if e == nil {
 			return handler(ctx, req)
 		}
@@ -42,9 +66,25 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	}
 }
 
+// called gives the rules of a unary method, nil if it has none. What the handler of generated code
+// says is not what the server has matched where a service is registered under another name: if that
+// has rules, those cannot be kept. A call within another one has its context, and has passed a guard.
+func (g *Guard) called(ctx context.Context, method string) *methodrules.Entry {
+	matched, known := grpc.Method(ctx)
+	if known && matched != method && !methodcall.Within(ctx, matched) && g.methods.Unregistered(methodrules.Key{Path: matched}) != nil {
+		e, _ := g.renamed.LoadOrStore(method, &methodrules.Entry{
+			Endpoint: ruleset.GRPC(matched),
+			Err:      fmt.Errorf("the server has matched %s, but its handler says %s: give the rule to %[2]s, or register the service under the name in its .proto file", matched, method),
+		})
+		return e.(*methodrules.Entry) //nolint:errcheck,forcetypeassert // the map has no others
+	}
+	return g.methods.Registered(methodrules.Key{Path: method})
+}
+
 // StreamServerInterceptor puts streaming methods of all three shapes under their
 // rules.
 func (g *Guard) StreamServerInterceptor() grpc.StreamServerInterceptor {
+	g.streams.Store(true)
 	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 		e := g.stream(srv, info)
 		if e == nil {

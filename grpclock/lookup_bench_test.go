@@ -45,6 +45,7 @@ func lookedUp(tb testing.TB, n int) (*Guard, []string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	guard.UnaryServerInterceptor()
 	if err := guard.Check(manyMethods(n)); err != nil {
 		tb.Fatal(err)
 	}

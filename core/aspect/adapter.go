@@ -41,6 +41,12 @@ type Adapter[K comparable, X any] struct {
 	// should have a rule. nil: none has to.
 	Changes func(k K) bool
 
+	// Unguarded says why calls of an endpoint cannot come to the adapter for the rules of a
+	// provider, and what to write, such as an interceptor that the program has never asked for.
+	// "" means that they may. Check then has an error for the rules of the endpoint: those that
+	// name it, and of wildcards those of endpoints for which Changes is true. nil: all may.
+	Unguarded func(p ruleset.Provider, k K) string
+
 	// Named is the key of an exact endpoint that a set names, if it can be made of the
 	// name alone: a reload is then judged for the endpoints that nobody has called yet,
 	// too. nil where it cannot, or where a [ruleset.Set] has all layers of the rules.

@@ -50,7 +50,7 @@ func (r *Registry[K, X]) Table(p ruleset.Provider) (*Table[K, X], error) {
 			t.deaf = errors.New("aspect: the provider's Subscribe did not call prepare with the set in force, as that of a *ruleset.Set and a *ruleset.Live does")
 		}
 		if t.deaf != nil {
-			t.current.CompareAndSwap(nil, newGeneration[K, X](p.Current()))
+			t.current.CompareAndSwap(nil, newGeneration[K, X](p, p.Current()))
 		}
 	})
 	return t, t.deaf
@@ -264,6 +264,7 @@ func (r *Registry[K, X]) judge(generations []*generation[K, X]) *Report {
 			}
 		}
 		r.judgeSets(report, generations, placed, known)
+		r.judgeGuarded(report, generations)
 	}
 	judgeTogether(report, origins)
 	return report
@@ -307,6 +308,26 @@ func (r *Registry[K, X]) judgeSets(report *Report, generations []*generation[K, 
 		sets[i] = g.set
 	}
 	j.Judge(report, sets...)
+}
+
+// judgeGuarded finds rules of endpoints whose calls cannot come to the adapter.
+func (r *Registry[K, X]) judgeGuarded(report *Report, generations []*generation[K, X]) {
+	if r.adapter.Unguarded == nil {
+		return
+	}
+	for _, g := range generations {
+		for _, k := range r.sorted(maps.Keys(g.entries)) {
+			e := g.entries[k]
+			for _, rule := range e.Rules() {
+				if rule.Endpoint.Path != e.Endpoint.Path && r.adapter.Changes != nil && !r.adapter.Changes(k) {
+					continue
+				}
+				if why := r.adapter.Unguarded(g.provider, k); why != "" {
+					report.Add(e.Endpoint, rule.Problem("", why))
+				}
+			}
+		}
+	}
 }
 
 // judgeTogether finds what entries are only together: one key as locks of different

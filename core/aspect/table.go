@@ -36,17 +36,18 @@ type Table[K comparable, X any] struct {
 // generation is a set and what was compiled of it so far: nil for an endpoint without
 // rules.
 type generation[K comparable, X any] struct {
-	set     *ruleset.Set
-	entries map[K]*Entry[X]
+	provider ruleset.Provider // of set
+	set      *ruleset.Set
+	entries  map[K]*Entry[X]
 }
 
-func newGeneration[K comparable, X any](set *ruleset.Set) *generation[K, X] {
-	return &generation[K, X]{set: set, entries: map[K]*Entry[X]{}}
+func newGeneration[K comparable, X any](p ruleset.Provider, set *ruleset.Set) *generation[K, X] {
+	return &generation[K, X]{provider: p, set: set, entries: map[K]*Entry[X]{}}
 }
 
 // with is a generation of the same set with more, or other, entries.
 func (g *generation[K, X]) with(learned map[K]*Entry[X]) *generation[K, X] {
-	next := &generation[K, X]{set: g.set, entries: maps.Clone(g.entries)}
+	next := &generation[K, X]{provider: g.provider, set: g.set, entries: maps.Clone(g.entries)}
 	maps.Copy(next.entries, learned)
 	return next
 }
@@ -193,7 +194,7 @@ func (t *Table[K, X]) replace(prepared, next *generation[K, X]) {
 // compiled, and judged with all others; what would be wrong, or would take other locks
 // than now, is refused. It implements [ruleset.Prepare].
 func (t *Table[K, X]) prepare(set *ruleset.Set) (commit func(), err error) {
-	next := newGeneration[K, X](set)
+	next := newGeneration[K, X](t.provider, set)
 	old := t.current.Load()
 	if old == nil {
 		return func() { t.replace(nil, next) }, nil

@@ -158,6 +158,38 @@ func TestRegistry_JudgesAllTablesTogether(t *testing.T) {
 	}
 }
 
+// Rules of an endpoint whose calls cannot come to the adapter are errors: those that name it,
+// and those of wildcards where a call may change something. They are refused in a reload, too.
+func TestRegistry_Unguarded(t *testing.T) {
+	t.Parallel()
+	a := mustAspect(t, newBench(t).locks)
+	adapter := topics(a)
+	adapter.Changes = func(topic string) bool { return !strings.HasSuffix(topic, "/read") }
+	adapter.Unguarded = func(_ ruleset.Provider, topic string) string {
+		if strings.HasPrefix(topic, "guarded") {
+			return ""
+		}
+		return "it is not subscribed: call Subscribe"
+	}
+	p := &replaceable{set: file(t, rulesOn("k:#{topic}", "guarded/paid")...)}
+	r := aspect.NewRegistry(a, adapter)
+	if _, err := r.Table(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Check("guarded/paid", "paid", "open/paid", "open/read").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"paid": "rule of func paid", "open/*": "open/paid", "open/read": "rule of func open/read",
+	} {
+		set := file(t, rulesOn("k:#{topic}", "guarded/paid", name)...)
+		err := p.replace(set)
+		if err == nil || !strings.Contains(err.Error(), want+": it is not subscribed: call Subscribe") || name == "open/*" && strings.Contains(err.Error(), "open/read") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 func TestRegistry_PlacedBesideSets(t *testing.T) {
 	t.Parallel()
 	seen := &told{}

@@ -14,10 +14,10 @@ import (
 // Mount, comes too early.
 func Chi(guard *httplock.Guard, pay, cancel http.HandlerFunc) (http.Handler, error) {
 	r := chi.NewRouter()
-	r.With(guard.Middleware).Post("/orders/{id}/pay", pay)
+	r.With(ChiMiddleware(guard)).Post("/orders/{id}/pay", pay)
 	r.Route("/carts", func(r chi.Router) {
 		r.Group(func(r chi.Router) {
-			r.Use(guard.Middleware)
+			r.Use(ChiMiddleware(guard))
 			r.Delete("/{id}", cancel)
 		})
 	})
@@ -26,6 +26,20 @@ func Chi(guard *httplock.Guard, pay, cancel http.HandlerFunc) (http.Handler, err
 		return nil, err
 	}
 	return Decoded(r), guard.Check(patterns...)
+}
+
+// ChiMiddleware is the middleware of a guard, which it gives the method that chi has matched:
+// chi leaves it out of the pattern, and a middleware may have changed the one of the request.
+func ChiMiddleware(guard *httplock.Guard) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		guarded := guard.Middleware(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.Pattern, "/") {
+				r.Pattern = chi.RouteContext(r.Context()).RouteMethod + " " + r.Pattern
+			}
+			guarded.ServeHTTP(w, r)
+		})
+	}
 }
 
 // ChiPatterns are the routes of a router, for Check.

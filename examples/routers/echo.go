@@ -14,48 +14,94 @@ import (
 // Echo is a shop that is served by echo.
 func Echo(guard *httplock.Guard, pay, cancel echo.HandlerFunc) (http.Handler, error) {
 	e := echo.New()
+	e.Pre(EchoRouted)
 	e.Use(EchoMiddleware(guard))
 	e.POST("/orders/:id/pay", pay)
 	e.Group("/carts").DELETE("/:id", cancel)
 	return Decoded(e), guard.Check(EchoPatterns(e)...)
 }
 
-// EchoMiddleware puts all routes under the guard: for Echo.Use, after authentication.
+// EchoRouted remembers by which method echo looks for the route. Give it to Echo.Pre, as the last
+// one: echo does not tell later which method it has matched.
+func EchoRouted(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		c.Set(routedMethod, c.Request().Method)
+		return next(c)
+	}
+}
+
+const routedMethod = "interlock.method"
+
+// EchoMiddleware puts all routes under the guard: for Echo.Use, after authentication, and with
+// [EchoRouted].
 func EchoMiddleware(guard *httplock.Guard) echo.MiddlewareFunc {
+	guarded := guard.Middleware(http.HandlerFunc(handle))
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
+			if withoutRoute(c) {
+				return next(c)
+			}
 			request, response := c.Request(), c.Response()
 			defer func() { c.SetRequest(request); c.SetResponse(response) }()
-			tellRoute(c)
-			guard.Middleware(handler(c, next)).ServeHTTP(response, request)
+			r := request.WithContext(context.WithValue(request.Context(), callKey{}, call{c, next}))
+			tellRoute(c, r)
+			guarded.ServeHTTP(response, r)
 			return nil
 		}
 	}
 }
 
-// tellRoute tells the request of its route, as the guard wants to know it. The method
-// stays out of the pattern: clients may invent any, and each would be a route.
-func tellRoute(c echo.Context) {
-	r := c.Request()
+// call is a request of echo, to which the context leads.
+type call struct {
+	c    echo.Context
+	next echo.HandlerFunc
+}
+
+type callKey struct{}
+
+// tellRoute tells the request of its route, as the guard wants to know it. Where the method is no
+// longer the one by which echo has looked for the route, or was not remembered, the pattern has
+// none: the guard then answers 500 if the rules of the path's methods differ.
+func tellRoute(c echo.Context, r *http.Request) {
 	r.Pattern = c.Path()
+	if c.Get(routedMethod) == r.Method {
+		r.Pattern = r.Method + " " + r.Pattern
+	}
 	values := c.ParamValues()
 	for i, name := range c.ParamNames() {
 		r.SetPathValue(name, values[i])
 	}
 }
 
-// handler is what runs under the lock. An error is answered there, so that the guard sees
+// withoutRoute reports whether echo itself answers: with 404, or with 405.
+func withoutRoute(c echo.Context) bool {
+	if c.Path() == "" || c.Get(echo.ContextKeyHeaderAllow) != nil {
+		return true
+	}
+	notFound := false // a group with middlewares has a route for that
+	for _, route := range c.Echo().Routes() {
+		if route.Path == c.Path() {
+			if route.Method != echo.RouteNotFound {
+				return false
+			}
+			notFound = true
+		}
+	}
+	return notFound
+}
+
+// handle is what runs under the lock. An error is answered there, so that the guard sees
 // that it failed; but for the handler that gave up because its lock ended: the guard
 // answers that.
-func handler(c echo.Context, next echo.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.SetRequest(r)
-		c.SetResponse(echo.NewResponse(w, c.Echo()))
-		err := next(c)
-		if err != nil && !lockEnded(r.Context()) {
-			c.Error(err)
-		}
-	})
+func handle(w http.ResponseWriter, r *http.Request) {
+	this := r.Context().Value(callKey{}).(call) //nolint:errcheck,forcetypeassert // EchoMiddleware put it there
+	c := this.c
+	c.SetRequest(r)
+	c.SetResponse(echo.NewResponse(w, c.Echo()))
+	err := this.next(c)
+	if err != nil && !lockEnded(r.Context()) {
+		c.Error(err)
+	}
 }
 
 // lockEnded reports whether the context of a handler ended because its lock was lost, or left

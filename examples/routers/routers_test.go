@@ -126,7 +126,6 @@ type warned []string
 
 func (w *warned) ObserveWarning(p *ruleset.Problem) { *w = append(*w, p.Error()) }
 
-// A Use that comes before the router has matched is told with the first request.
 // However a client spells an order, it has one key.
 func TestRouters_OneKeyForEverySpelling(t *testing.T) {
 	for _, r := range both() {
@@ -150,7 +149,8 @@ func TestRouters_OneKeyForEverySpelling(t *testing.T) {
 	}
 }
 
-func TestChi_WarnsOfAUseThatComesTooEarly(t *testing.T) {
+// A Use that comes before the router has matched refuses every request, and says so.
+func TestChi_UseThatComesTooEarly(t *testing.T) {
 	t.Parallel()
 	for name, put := range map[string]func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc){
 		"the whole router": func(r chi.Router, guard func(http.Handler) http.Handler, pay http.HandlerFunc) {
@@ -171,11 +171,45 @@ func TestChi_WarnsOfAUseThatComesTooEarly(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := chi.NewRouter()
-		put(r, guard.Middleware, func(http.ResponseWriter, *http.Request) {})
-		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusOK)
-		if len(*seen) != 1 || !strings.Contains((*seen)[0], "POST /orders/{id}/pay") || !strings.Contains((*seen)[0], "before its router") {
+		put(r, routers.ChiMiddleware(guard), func(http.ResponseWriter, *http.Request) { t.Errorf("%s: the handler runs", name) })
+		if err := guard.Check("POST /orders/{id}/pay", "DELETE /carts/{id}"); err != nil {
+			t.Error(err)
+		}
+		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusInternalServerError)
+		if len(*seen) != 1 || !strings.Contains((*seen)[0], "Middleware") || !strings.Contains((*seen)[0], "router") {
 			t.Errorf("%s: observers were warned of %q", name, *seen)
 		}
+	}
+}
+
+// Where the router below has a route for everything, that is what the guard sees: observers are
+// warned.
+func TestChi_UseAboveARouteForEverything(t *testing.T) {
+	t.Parallel()
+	seen := &warned{}
+	b := newBench(t)
+	guard, err := httplock.New(b.locks, httplock.WithRules(both()[0].rules()[0]), httplock.WithObserver(seen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := chi.NewRouter()
+	r.Route("/orders", func(r chi.Router) {
+		r.Use(routers.ChiMiddleware(guard))
+		r.Post("/{id}/pay", func(http.ResponseWriter, *http.Request) {})
+		r.Handle("/*", http.NotFoundHandler())
+	})
+	patterns, err := routers.ChiPatterns(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := guard.Check(patterns...); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusOK)
+	}
+	if len(*seen) != 1 || !strings.Contains((*seen)[0], "POST /orders/{id}/pay") || !strings.Contains((*seen)[0], `"POST /orders/*"`) {
+		t.Errorf("observers were warned of %q", *seen)
 	}
 }
 

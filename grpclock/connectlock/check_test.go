@@ -14,7 +14,9 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/connectlock"
@@ -121,6 +123,33 @@ func TestCheck_KnowsTheOptionsOfTheProtoFile(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay")))
 	wantAll(t, b.guard.Check(service, "till.v1.Till"), `tillpb/till.proto: rule of grpc /till.v1.Till/Queue: fallback: no handler "queue": none is registered: add one with WithFallback("queue", …)`)
+}
+
+// An interceptor that no handler has guards no procedure.
+func TestCheck_InterceptorThatNoHandlerHas(t *testing.T) {
+	t.Parallel()
+	locks, err := core.New(redistest.New(t).Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = locks.Close(t.Context()) }()
+	guard, err := connectlock.New(locks, connectlock.WithRules(rule("Pay"), rule("Chat")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unary, streaming := "rule of grpc /shop.v1.Orders/Pay: nothing guards unary procedures", "rule of grpc /shop.v1.Orders/Chat: nothing guards streaming procedures"
+	all := guard.Interceptor()
+	wantAll(t, guard.Check(service), unary, streaming, "connect.WithInterceptors")
+	(&shop{}).handler(connect.WithInterceptors(connect.UnaryInterceptorFunc(all.WrapUnary)))
+	err = guard.Check(service)
+	wantAll(t, err, streaming)
+	if strings.Contains(err.Error(), unary) {
+		t.Errorf("got %v", err)
+	}
+	(&shop{}).handler(connect.WithInterceptors(all))
+	if err := guard.Check(service); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestBrokenRule_AnswersInternalAndNeverRunsTheHandler(t *testing.T) {

@@ -55,8 +55,8 @@
 //   - Over HTTP/1.1 a client learns of a loss only when it has sent its next message.
 //   - grpc-go clients do not retry by themselves: a Connect server sends headers before
 //     each error, which ends their retry policy.
-//   - Handlers made without the interceptor run unlocked, and [Guard.Check] cannot know:
-//     test as package grpclock says under Start-up.
+//   - Handlers made without the interceptor run unlocked. [Guard.Check] finds that only where
+//     no handler of the shape has it: test as package grpclock says under Start-up.
 //
 // Shut down in this order: the HTTP server, [core.Client.Close], then the Redis client.
 package connectlock

@@ -2,7 +2,9 @@ package connectlock
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"sync/atomic"
 
 	"connectrpc.com/connect"
 
@@ -16,17 +18,35 @@ import (
 // it with [New] and give its interceptor to every handler. It is safe for concurrent
 // use, owns no goroutine and needs no Close: over a [ruleset.Live] it follows every
 // reload until that is closed.
-type Guard struct{ methods *methodrules.Methods }
+type Guard struct {
+	methods *methodrules.Methods
+
+	unary, streams atomic.Bool // of which a handler has the interceptor
+}
 
 // New makes a Guard over a lock client, which stays the caller's to close. The error
 // has every problem of the options, and of the rules as far as they do not depend on
 // a procedure.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
-	methods, err := methodrules.New("connectlock", "give Check the service that it is of, such as shop.v1.Orders, or remove the rule", locks, opts)
+	g := &Guard{}
+	var err error
+	g.methods, err = methodrules.New("connectlock", "give Check the service that it is of, such as shop.v1.Orders, or remove the rule", g.unguarded, locks, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Guard{methods}, nil
+	return g, nil
+}
+
+// unguarded says why procedures of a shape run without the guard.
+func (g *Guard) unguarded(s methodrules.Shape) string {
+	kind, guarded := "streaming", &g.streams
+	if !s.Client && !s.Server {
+		kind, guarded = "unary", &g.unary
+	}
+	if guarded.Load() {
+		return ""
+	}
+	return fmt.Sprintf("nothing guards %s procedures: give guard.Interceptor() to their handlers, with connect.WithInterceptors, before Check", kind)
 }
 
 // Aspect is the middle on which the guard stands. Its Suspend is the kill switch.
@@ -38,7 +58,8 @@ func (g *Guard) Aspect() *aspect.Aspect { return g.methods.Aspect }
 // procedure, "/shop.v1.Orders/Pay"; generated code has constants, too. A handler tells
 // nobody what it serves: rules for procedures that are not named count as unmatched.
 //
-// Call it before the server serves, once, with all names. From then on a reload that
+// Call it when the handlers are made and before the server serves, once, with all names: a rule
+// is an error while no handler of its shape has the interceptor. From then on a reload that
 // would not pass is refused.
 func (g *Guard) Check(names ...string) error {
 	var keys []methodrules.Key
@@ -57,6 +78,7 @@ func (g *Guard) Interceptor() connect.Interceptor { return interceptor{g} }
 type interceptor struct{ guard *Guard }
 
 func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	i.guard.unary.Store(true)
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		spec := req.Spec()
 		if spec.IsClient {
@@ -78,6 +100,7 @@ func (i interceptor) WrapStreamingClient(next connect.StreamingClientFunc) conne
 }
 
 func (i interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	i.guard.streams.Store(true)
 	return func(ctx context.Context, conn connect.StreamingHandlerConn) error {
 		spec := conn.Spec()
 		e := i.guard.rules(spec)

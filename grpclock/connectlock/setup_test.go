@@ -167,6 +167,7 @@ func prepare(t testing.TB, timeout time.Duration, s *shop, opts ...connectlock.O
 	if b.guard, err = connectlock.New(b.locks, opts...); err != nil {
 		t.Fatal(err)
 	}
+	s.handler(connect.WithInterceptors(b.guard.Interceptor())) // for Check; serve makes another
 	return b
 }
 

@@ -7,7 +7,7 @@
 //	cookie.session   a cookie
 //	form.id          a field of a urlencoded or multipart body; see below
 //	body.user.id     the JSON body, untyped or of [Config.Body]
-//	method           GET, POST, …
+//	method           GET, POST, …: of the route, where its pattern has one
 //	route            the route's pattern
 //	client_ip        the client's address, as the router determines it, in the one form of
 //	                 netip.Addr; see below

@@ -1,6 +1,7 @@
 package httpvars
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 
@@ -12,6 +13,7 @@ type Request struct {
 	variables *Variables
 	request   *http.Request
 	host      Host
+	method    string // of the route, "" for the request's
 
 	query      url.Values
 	cookies    map[string][]string // as handlers see them
@@ -38,13 +40,17 @@ func (r *result[T]) once(compute func() (T, error)) (T, error) {
 	return r.value, r.err
 }
 
+// Matched makes method that of the route which the router has matched. A layer in between may
+// have changed the request's, to whatever its client wished.
+func (q *Request) Matched(method string) { q.method = method }
+
 // Value implements [keyexpr.Env].
 func (q *Request) Value(slot int) (any, error) {
 	switch slot {
 	case slotBody:
 		return q.body.once(q.decodeBody)
 	case slotMethod:
-		return q.request.Method, nil
+		return cmp.Or(q.method, q.request.Method), nil
 	case slotRoute:
 		return q.host.Route(), nil
 	case slotClientIP:

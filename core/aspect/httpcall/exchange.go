@@ -62,6 +62,9 @@ func (x *exchange) run() {
 func (x *exchange) request() *httpvars.Request {
 	if x.values == nil {
 		x.values = x.entry.Extra.Vars.Request(x.router.Request(), x.router)
+		if method := x.entry.Endpoint.Method; method != "*" {
+			x.values.Matched(method)
+		}
 	}
 	return x.values
 }

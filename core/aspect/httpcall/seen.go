@@ -9,16 +9,16 @@ import (
 // seen is what tells a request from others that handlers may make of it. All of it is
 // copied: the copies of a request share their URL and the values of its path.
 type seen struct {
-	host, path, query string
-	header            unsafe.Pointer
-	body              any
-	params            []string // of the route
-	values            []string // of params
+	method, host, path, query string
+	header                    unsafe.Pointer
+	body                      any
+	params                    []string // of the route
+	values                    []string // of params
 }
 
 // seenOf sees a request of a route.
 func seenOf(r *http.Request, params []string) seen {
-	s := seen{host: r.Host, header: identityOf(r.Header), body: r.Body, params: params}
+	s := seen{method: r.Method, host: r.Host, header: identityOf(r.Header), body: r.Body, params: params}
 	if r.URL != nil {
 		s.path, s.query = r.URL.Path, r.URL.RawQuery
 	}
@@ -32,7 +32,7 @@ func identityOf(h http.Header) unsafe.Pointer { return reflect.ValueOf(h).Unsafe
 
 // is reports whether a request is the same.
 func (s *seen) is(r *http.Request) bool {
-	if r.URL == nil || s.host != r.Host || s.path != r.URL.Path || s.query != r.URL.RawQuery ||
+	if r.URL == nil || s.method != r.Method || s.host != r.Host || s.path != r.URL.Path || s.query != r.URL.RawQuery ||
 		s.header != identityOf(r.Header) || !identical(s.body, r.Body) {
 		return false
 	}

@@ -17,7 +17,8 @@
 //
 // A pattern without a method is a route for each of GET, HEAD, POST, PUT, PATCH, DELETE
 // and OPTIONS, and one more, "*", for whatever else clients invent: a rule of a file that is
-// to hold for those, too, says "* /orders/{id}".
+// to hold for those, too, says "* /orders/{id}". HEAD is under the rule for GET, with whose
+// handler net/http serves it, unless a rule names HEAD.
 //
 // [Guard.Handle] registers a handler and puts it under the rules of its route. Patterns that
 // differ by their host, and those of several muxes, are one route, under the rules of all.
@@ -28,12 +29,21 @@
 //	…
 //	err = guard.Check("POST /orders/{id}/pay") // chi.Walk lists them
 //
-// Around a whole mux it sees no pattern yet and locks nothing, and within chi's Route or
-// Mount Use sees but a part: use With or Group there. The first request of a route with
-// rules that shows it is a warning; Check cannot see it. Of a router that sets none, such as
-// echo, a middleware before the guard sets Pattern and calls [http.Request.SetPathValue]
-// for each parameter; its routes keep their spelling, /orders/:id/pay. See
-// examples/routers, and examples/nethttp for a whole service.
+// What the router has matched decides, not what a request says of itself. Where that cannot be
+// known the answer is 500, no handler runs, and observers are warned once:
+//
+//   - Middleware around a whole mux, or with Use within chi's Route or Mount, comes before the
+//     router has matched. Put it around the handlers: there use With or Group. So give Check
+//     every pattern that Middleware guards.
+//   - Handle on a router below another, such as one of chi's Route and Mount, does not know the
+//     whole pattern. Use With(guard.Middleware) there.
+//   - A router that leaves the method out of its pattern, such as chi, where the rules for the
+//     methods of a path differ. Let a middleware before the guard write it into the Pattern, with
+//     chi RouteContext(r.Context()).RouteMethod. The method of the request may have been changed.
+//
+// Of a router that sets no Pattern, such as echo, a middleware before the guard sets it and calls
+// [http.Request.SetPathValue] for each parameter; its routes keep their spelling,
+// /orders/:id/pay. See examples/routers for both, and examples/nethttp for a whole service.
 //
 // The values of a path are what the router hands over. [http.ServeMux] decodes them, so that
 // one resource has one key. chi and echo hand over the spelling of the client, be it 42 or
@@ -90,12 +100,13 @@
 // The guard does not see an error that a handler of another framework returns to that
 // framework, only the answer. A handler that hijacks its connection answers on its own. One
 // that returns while its work goes on, as [http.TimeoutHandler] does when its time is up,
-// frees the lock under that work: put such a handler around the guard, not into it.
+// frees the lock under that work: put such a handler around the guard, not into it, or let the
+// work take the lock along with [core.Hold.Handover].
 //
-// Handlers that are neither registered by Handle nor within Middleware run unlocked, also if
-// Check was given their patterns. Let a test show it: while redistest.Server.Take has the lock
-// for somebody else, the route has to answer 409. Or call [core.MustHold] in the handler: it
-// panics without the lock, also where a rule is disabled.
+// Handlers that are neither registered by Handle nor within Middleware run unlocked. Check finds
+// that only where Middleware was never called. Let a test show it: while redistest.Server.Take has
+// the lock for another holder, the route has to answer 409. Or call [core.MustHold] in the
+// handler: it panics without the lock, also where a rule is disabled.
 //
 // # Place in the chain
 //

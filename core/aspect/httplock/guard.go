@@ -1,6 +1,7 @@
 package httplock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
@@ -26,8 +29,13 @@ type Guard struct {
 	routes *aspect.Registry[ruleset.Endpoint, httpcall.Endpoint]
 	rules  *aspect.Table[ruleset.Endpoint, httpcall.Endpoint]
 
-	mu    sync.Mutex
-	known map[ruleset.Endpoint][]ruleset.Declared // the routes, with the rules put on them
+	wraps   atomic.Bool                         // Middleware was called
+	refused sync.Map                            // pattern of a router: *httpcall.Entry that cannot work
+	methods atomic.Pointer[map[string][]string] // of the known routes, by path; nil before the first
+
+	mu      sync.Mutex
+	known   map[ruleset.Endpoint][]ruleset.Declared // the routes, with the rules put on them
+	handled map[ruleset.Endpoint]bool               // those of Handle
 }
 
 // New makes a guard over a lock client, which stays the caller's to close. The error has
@@ -40,13 +48,17 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return nil, fmt.Errorf("httplock: New: %w", err)
 	}
-	g := &Guard{aspect: observed, cfg: cfg, known: map[ruleset.Endpoint][]ruleset.Declared{}}
+	g := &Guard{
+		aspect: observed, cfg: cfg,
+		known: map[ruleset.Endpoint][]ruleset.Declared{}, handled: map[ruleset.Endpoint]bool{},
+	}
 	g.routes = aspect.NewRegistry(observed, aspect.Adapter[ruleset.Endpoint, httpcall.Endpoint]{
 		Transport: ruleset.TransportHTTP,
 		Endpoint:  func(route ruleset.Endpoint) ruleset.Endpoint { return route },
 		Declared:  g.declared,
 		Compile:   g.compile,
 		Changes:   httpcall.Changes,
+		Unguarded: g.unguarded,
 		Hint:      `write the pattern as it is registered, with a method: "POST /orders/{id}/pay"; Check is given those that Middleware guards`,
 	})
 	if g.rules, err = g.routes.Table(rules); err != nil {
@@ -59,8 +71,8 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 // [aspect.Aspect.Suspend].
 func (g *Guard) Aspect() *aspect.Aspect { return g.aspect }
 
-// Mux is what [Guard.Handle] registers a handler with: a *[http.ServeMux], or a router
-// that has its method, such as chi's.
+// Mux is what [Guard.Handle] registers a handler with: a *[http.ServeMux], or a router that
+// has its method and sets the Pattern of a request, such as chi's.
 type Mux interface {
 	Handle(pattern string, handler http.Handler)
 }
@@ -68,6 +80,10 @@ type Mux interface {
 // Handle is mux.Handle with the rules of the pattern's route around the handler: those
 // given, which need names if there are several, with those of the guard's set laid over
 // them; or those of the set alone. Rules given here may leave Endpoint empty.
+//
+// The pattern is the whole one. A router below another, such as one of chi's Route and Mount,
+// registers only a part of it: requests are then answered with 500, and a warning to observers
+// names [Guard.Middleware] for that place.
 //
 // The error has every problem of the rules; the route then answers 500, and
 // [Guard.Check] returns the problems again. As mux.Handle it panics where the pattern
@@ -83,6 +99,7 @@ func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...r
 	routes := methodsOf(route)
 	for _, e := range routes {
 		g.declare(e, rules)
+		g.handles(e)
 	}
 	var errs []error
 	for _, entry := range g.rules.Renew(routes...) { // they may have served requests
@@ -91,7 +108,12 @@ func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...r
 		}
 	}
 	mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.serve(route, w, r, handler)
+		entry := g.at(route, r.Method)
+		if r.Pattern != pattern && !samePath(cutPattern(r.Pattern), route) {
+			entry = g.refuse(r.Pattern, fmt.Sprintf("Handle has registered %q, but the router has matched %q: a router below another does not know its whole pattern; "+
+				"wrap the handler with Middleware there, as chi's With does, and give Check the whole pattern; of a router that sets no Pattern, set it before Middleware", pattern, r.Pattern))
+		}
+		g.serve(entry, w, r, handler)
 	}))
 	return errors.Join(errs...)
 }
@@ -102,44 +124,105 @@ func (g *Guard) HandleFunc(mux Mux, pattern string, handler func(http.ResponseWr
 }
 
 // Middleware runs a handler under the rules that the guard's set has for the route of a
-// request, which is told by its Pattern: so the router must have matched it before.
-// Around a whole [http.ServeMux] nothing is locked; see the package comment. A request
-// without a Pattern, and a route without rules, pass.
+// request. The route is what the router has matched: the Pattern of the request, which has to
+// be one of those that [Guard.Check] was given. So put Middleware around the handlers of
+// routes, behind the router. Around a whole [http.ServeMux], or with another router behind it,
+// it cannot know the route: while the set has rules it answers 500, and observers are warned.
+//
+// Of a router that leaves the method out of its patterns, such as chi, the route is known if
+// Check was given one method of the path, or if one rule is for all. Otherwise the answer is
+// 500, too: write the method that the router has matched into the Pattern, as examples/routers
+// does. The method of a request is not what was matched, because a layer before the guard may
+// have changed it.
 func (g *Guard) Middleware(next http.Handler) http.Handler {
+	g.wraps.Store(true)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		pattern := r.Pattern
-		if pattern == "" {
-			next.ServeHTTP(w, r)
-		} else {
-			g.serve(cutPattern(pattern), w, r, next)
-		}
-		if r.Pattern != pattern {
-			g.warnTooEarly(requested(cutPattern(r.Pattern), r.Method, g.rules.Set()))
+		entry := g.matched(pattern, r.Method)
+		g.serve(entry, w, r, next)
+		if entry == nil && r.Pattern != pattern { // the pattern is one of Check's, and a part of others
+			g.warnTooEarly(pattern, g.matched(r.Pattern, r.Method))
 		}
 	})
 }
 
-// warnTooEarly warns once of a route whose router has matched it behind [Guard.Middleware].
-func (g *Guard) warnTooEarly(route ruleset.Endpoint) {
-	if entry := g.rules.At(route); entry != nil {
-		entry.Once(func() {
-			g.aspect.Warn(&ruleset.Problem{Endpoint: route, Message: "Middleware saw a request before its router had matched it, and took no lock there: " +
-				"put it around the handler, as Handle does and chi's With, not around the router"})
-		})
+// warnTooEarly warns once of a pattern without rules behind which another router has matched a
+// route with rules.
+func (g *Guard) warnTooEarly(pattern string, later *httpcall.Entry) {
+	if later == nil {
+		return
 	}
+	g.refuse(pattern, "").Once(func() {
+		g.aspect.Warn(&ruleset.Problem{Endpoint: later.Endpoint, Message: fmt.Sprintf("Middleware saw a request as %q, before another router had matched it, "+
+			"and took no lock there: put it around the handlers behind that router, as Handle does and chi's With", pattern)})
+	})
 }
 
-// serve serves a request of a route. A route that is known costs one look-up, which takes
-// no lock and does not allocate.
-func (g *Guard) serve(matched ruleset.Endpoint, w http.ResponseWriter, r *http.Request, next http.Handler) {
-	entry := g.at(matched, r.Method)
+// serve serves a request under the rules of an entry, nil without any.
+func (g *Guard) serve(entry *httpcall.Entry, w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if entry == nil || !httpcall.Serve(entry, g.rules, &call{guard: g, entry: entry, w: httpcall.WriterOf(w), r: r, next: next}) {
 		next.ServeHTTP(w, r)
 	}
 }
 
+// matched is what is in force for a request whose router has matched a pattern; an entry that
+// cannot work where that does not tell the route. Of a known route it takes no lock and does not
+// allocate.
+func (g *Guard) matched(pattern, method string) *httpcall.Entry {
+	route := cutPattern(pattern)
+	methods := g.methodsAt(route.Path)
+	switch {
+	case slices.Contains(methods, route.Method), slices.Contains(methods, "*"):
+		return g.at(route, method)
+	case route.Method != "*" && isExact(route, g.rules.Set()): // Check was not called
+		return g.at(route, method)
+	case route.Method == "*" && len(methods) > 0:
+		return g.oneOf(methods, pattern)
+	case !slices.ContainsFunc(g.rules.Set().Rules(), isHTTP):
+		return nil
+	case pattern == "":
+		return g.refuse(pattern, "Middleware has met a request that has no Pattern, so that its route is not known: put Middleware around handlers behind the router, "+
+			"as Handle does and chi's With; of a router that sets no Pattern, set it before Middleware")
+	default:
+		return g.refuse(pattern, fmt.Sprintf("Middleware has met the pattern %q, which Check was not given: give Check all patterns that Middleware guards; "+
+			"if another router follows, put Middleware around the handlers behind that router", pattern))
+	}
+}
+
+// oneOf is what is in force for the methods of a path, if it is the same: which of them the
+// router has matched, the pattern does not tell.
+func (g *Guard) oneOf(methods []string, pattern string) *httpcall.Entry {
+	first := g.at(ruleset.Route(methods[0], pattern), "")
+	for _, method := range methods[1:] {
+		other := g.at(ruleset.Route(method, pattern), "")
+		if (other == nil) != (first == nil) || !slices.Equal(other.Rules(), first.Rules()) {
+			return g.refuse(pattern, fmt.Sprintf("the router leaves the method out of its pattern %q, and the rules for its methods differ (%s): write the method that it has matched "+
+				"into Request.Pattern before Middleware, such as %q, as examples/routers does for chi and echo", pattern, strings.Join(methods, ", "), methods[0]+" "+pattern))
+		}
+	}
+	return first
+}
+
+// refuse is an entry for requests whose route is not known, always the same for a pattern, so
+// that observers are warned once.
+func (g *Guard) refuse(pattern, why string) *httpcall.Entry {
+	e, _ := g.refused.LoadOrStore(pattern, &httpcall.Entry{Endpoint: cutPattern(cmp.Or(pattern, "*")), Err: errors.New(why)})
+	return e.(*httpcall.Entry) //nolint:errcheck,forcetypeassert // the map has no others
+}
+
+// unguarded says why no request comes to the guard for a route; see [aspect.Adapter].
+func (g *Guard) unguarded(_ ruleset.Provider, route ruleset.Endpoint) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.wraps.Load() || g.handled[route] || g.handled[ruleset.Route("*", route.Path)] {
+		return ""
+	}
+	return fmt.Sprintf("nothing guards %s: Handle has not registered it, and Middleware was never called: use one of them for its handler, before Check", route.Label())
+}
+
 // at is what is in force for a request that matched a pattern's route: the route and its
-// rules are of one set.
+// rules are of one set. A route that is known costs one look-up, which takes no lock and does
+// not allocate.
 func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
 	for {
 		set := g.rules.Set()
@@ -158,12 +241,13 @@ func (g *Guard) at(matched ruleset.Endpoint, method string) *httpcall.Entry {
 // Check returns every problem of the guard's rules with the routes that there are, as
 // one [*ruleset.InvalidError]; nil if there is none. Call it when all routes are
 // registered and before the server starts. The routes are the patterns given to
-// [Guard.Handle] and those given here, for routers that have them: what
-// [Guard.Middleware] guards.
+// [Guard.Handle] and those given here: what [Guard.Middleware] guards, which answers 500 for
+// patterns that Check was not given.
 //
 // Rules that match no route, and routes with a method other than GET, HEAD, OPTIONS and
 // TRACE that have no rule, are errors, warnings to observers, or nothing, as the set's
-// [ruleset.Settings] say. From then on a reload is judged likewise, and refused if it
+// [ruleset.Settings] say. A rule for a route that Handle has not registered is an error if
+// Middleware was never called. From then on a reload is judged likewise, and refused if it
 // would not pass. A pattern without a method is a route for each.
 func (g *Guard) Check(patterns ...string) error {
 	for _, pattern := range patterns {
@@ -242,6 +326,34 @@ func (g *Guard) declare(route ruleset.Endpoint, rules []ruleset.Rule) {
 		}
 	}
 	g.known[route] = declared
+	if !slices.Contains(g.methodsAt(route.Path), route.Method) {
+		g.addMethod(route)
+	}
+}
+
+// addMethod adds the method of a route to those of its path.
+func (g *Guard) addMethod(route ruleset.Endpoint) {
+	methods := map[string][]string{}
+	if before := g.methods.Load(); before != nil {
+		maps.Copy(methods, *before)
+	}
+	methods[route.Path] = slices.Sorted(slices.Values(append(slices.Clip(methods[route.Path]), route.Method)))
+	g.methods.Store(&methods)
+}
+
+// methodsAt are the methods of the routes of a path.
+func (g *Guard) methodsAt(path string) []string {
+	if methods := g.methods.Load(); methods != nil {
+		return (*methods)[path]
+	}
+	return nil
+}
+
+// handles remembers that Handle has registered a route.
+func (g *Guard) handles(route ruleset.Endpoint) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.handled[route] = true
 }
 
 // declared are the rules that are put on a route.

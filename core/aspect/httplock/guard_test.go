@@ -169,31 +169,6 @@ func TestMiddleware_NeedsAPattern(t *testing.T) {
 	if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusConflict {
 		t.Errorf("behind the mux: got %d", got.Code)
 	}
-	w := httptest.NewRecorder()
-	b.guard.Middleware(b.mux).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders/42", nil))
-	if w.Code != http.StatusConflict {
-		t.Errorf("around the mux, too: got %d", w.Code)
-	}
-}
-
-// Around the mux it would be of no use, of which observers are warned, once for each route.
-func TestMiddleware_WarnsOfAPlaceBeforeTheRouter(t *testing.T) {
-	t.Parallel()
-	seen := &warnings{}
-	b := newBench(t, httplock.WithObserver(seen), httplock.WithRules(byID(func(r *ruleset.Rule) { r.Endpoint = ruleset.HTTP("POST /orders/{id}") })))
-	b.mux.HandleFunc("POST /orders/{id}", ok)
-	b.mux.HandleFunc("GET /orders/{id}", ok)
-	outer := http.NewServeMux()
-	outer.Handle("/", b.guard.Middleware(b.mux))
-	for _, around := range []http.Handler{b.guard.Middleware(b.mux), outer} {
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPost} {
-			around.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, "/orders/42", nil))
-		}
-		around.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/none", nil))
-	}
-	if len(*seen) != 1 || !strings.Contains((*seen)[0], "before its router") || !strings.Contains((*seen)[0], "POST /orders/{id}") {
-		t.Errorf("observers were warned of %q", *seen)
-	}
 }
 
 func TestGuard_MetTwiceLocksOnce(t *testing.T) {

@@ -48,17 +48,43 @@ func methodsOf(route ruleset.Endpoint) []ruleset.Endpoint {
 	return routes
 }
 
-// requested is the route of a request that matched a pattern's route.
+// requested is the route of a request that matched a pattern's route. Where no rule names
+// HEAD, it is under those that name GET, with whose handler net/http serves it.
 func requested(route ruleset.Endpoint, method string, rules *ruleset.Set) ruleset.Endpoint {
-	exact := ruleset.Route(method, route.Path)
-	if route.Method == "*" && (slices.Contains(methods(), method) || isNamed(exact, rules)) {
-		return exact
+	if route.Method != "*" {
+		return route
 	}
-	return route
+	exact, get := ruleset.Route(method, route.Path), ruleset.Route(http.MethodGet, route.Path)
+	switch {
+	case isNamed(exact, rules):
+		return exact
+	case method == http.MethodHead && isNamed(get, rules):
+		return get
+	case slices.Contains(methods(), method):
+		return exact
+	default:
+		return route
+	}
 }
 
 // isNamed reports whether the rules for a route name its method.
 func isNamed(route ruleset.Endpoint, rules *ruleset.Set) bool {
 	found := rules.Lookup(route)
 	return len(found) > 0 && found[0].Endpoint.Method == route.Method
+}
+
+// isExact reports whether the rules for a route name its path. A pattern that ends in a wildcard
+// may be a part, of a router that has another one below.
+func isExact(route ruleset.Endpoint, rules *ruleset.Set) bool {
+	found := rules.Lookup(route)
+	return len(found) > 0 && found[0].Endpoint.Path == route.Path && !strings.HasSuffix(route.Path, "*")
+}
+
+// isHTTP reports whether a rule is for a route.
+func isHTTP(r *ruleset.Resolved) bool { return r.Endpoint.Transport == ruleset.TransportHTTP }
+
+// samePath reports whether two routes have one path. The patterns of chi end without the slash
+// with which they were registered.
+func samePath(a, b ruleset.Endpoint) bool {
+	return strings.TrimSuffix(a.Path, "/") == strings.TrimSuffix(b.Path, "/")
 }

@@ -25,8 +25,8 @@ func TestUnguardedHandler_IsFoundByAStrangersLockAndByMustHold(t *testing.T) {
 				core.MustHold(r.Context(), "order:"+r.PathValue("id"))
 				ok(w, r)
 			})
-			if guarded {
-				handler = b.guard.Middleware(handler)
+			if middleware := b.guard.Middleware(handler); guarded {
+				handler = middleware
 			}
 			b.mux.Handle(pattern, handler)
 			if err := b.guard.Check(pattern); err != nil {

@@ -49,6 +49,11 @@ func passed(ctx context.Context, m *methodrules.Methods, call Call, request any)
 	}) != nil
 }
 
+// Within reports whether ctx is of the handler of a method that has passed a guard.
+func Within(ctx context.Context, method string) bool {
+	return passageOf(ctx).innermost(func(p *passage) bool { return p.method == method }) != nil
+}
+
 // same is a == b for what may not be comparable.
 func same(a, b any) bool {
 	return a == nil && b == nil || reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b

@@ -23,6 +23,7 @@ type Config struct {
 
 	pkg             string // whose options they are, for errors
 	hint            string // for rules that match no method
+	unguarded       func(Shape) string
 	sources         aspect.Sources
 	observers       []aspect.Option
 	registered      []protovars.Registered

@@ -37,8 +37,9 @@ type Entry = aspect.Entry[*Method]
 
 // New begins to follow the rules that the options of a package name. The error has every
 // problem. hint says what to do about a rule that matches no method, "" for the usual.
-func New[O ~func(*Config) error](pkg, hint string, locks *core.Client, opts []O) (*Methods, error) {
-	c := &Config{pkg: pkg, hint: hint, fallbacks: map[string]Fallback{}, streamFallbacks: map[string]any{}, serverFirst: map[string]bool{}}
+// unguarded says why no call of methods of a shape comes to the guard, "" if they may.
+func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string, locks *core.Client, opts []O) (*Methods, error) {
+	c := &Config{pkg: pkg, hint: hint, unguarded: unguarded, fallbacks: map[string]Fallback{}, streamFallbacks: map[string]any{}, serverFirst: map[string]bool{}}
 	errs := append(aspect.Apply(pkg+": New: ", c, opts), c.check())
 	middle, err := aspect.New(locks, c.observers...)
 	if err != nil {
@@ -65,6 +66,7 @@ func (m *Methods) adapter() aspect.Adapter[Key, *Method] {
 		Declared:  func(k Key) ([]ruleset.Declared, []*ruleset.Problem) { return optionsOf(c.describe(k.Path)) },
 		Compile:   m.compile,
 		Changes:   func(k Key) bool { return protorules.NeedsRule(k.Path, c.describe(k.Path)) },
+		Unguarded: func(_ ruleset.Provider, k Key) string { return c.unguarded(k.Shape) },
 		Named: func(e ruleset.Endpoint) (Key, bool) { // what the .proto says is not known without a descriptor
 			return Key{Path: e.Path}, c.describe(e.Path) != nil
 		},
