@@ -46,7 +46,9 @@ type Client struct {
 // the values of the caller's, such as its span, but does not end with it: a command that was
 // sent is not taken back. A hook sees the outcome that the caller has; when the caller leaves
 // before the answer, that is an error. One that fails makes [ErrUnavailable]; one that runs
-// the command again gets the first outcome, because go-redis never repeats lock commands.
+// the command again gets the first outcome, because go-redis never repeats lock commands. A
+// command is not sent, and the error matches [ErrUnavailable], if a hook replaces it or changes its
+// keys: set a prefix by [WithPrefix] or [WithNameMapper].
 // Commands name keys, as all commands that hooks see. A command that replicas have to
 // acknowledge is seen as a pipeline with its WAIT. Renewals are seen as pipelines, in the
 // context of no caller; so is, without its caller's context, a command that a Cluster has

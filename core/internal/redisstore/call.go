@@ -57,7 +57,7 @@ func (s *Store) call(now time.Time, sc *script, key string, args ...any) call {
 
 // again prepares the call once more, by its digest or with the whole script.
 func (c *call) again(verb string, body any) {
-	c.cmd, c.state = newCommand(verb, body, c.cmd.Args()[2:]), prepared
+	c.cmd, c.state = newCommand(verb, body, c.cmd.given[2:]), prepared
 }
 
 // wait sends the call, again where Redis wants the whole script or knows another node, and
@@ -285,6 +285,9 @@ func Answer(err error) bool { return fateOf(err) == Answered }
 func Transient(err error) bool {
 	if _, vain := errors.AsType[*vainError](err); vain {
 		return true
+	}
+	if byHook(err) {
+		return false
 	}
 	return fateOf(err) != Answered || redis.IsReadOnlyError(err) || redis.IsMaxClientsError(err) || Passes(err)
 }

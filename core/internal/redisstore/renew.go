@@ -69,6 +69,8 @@ func (s *Store) renewPart(ctx context.Context, claims []Claim, size int, lease t
 type renewal struct {
 	*redis.Cmd
 	renewer
+
+	given []any // the arguments; hooks see, and may change, those of Cmd
 }
 
 // NoRetry opts out of every retry of go-redis: the next renewal is one.
@@ -101,14 +103,17 @@ func (s *Store) wish(ctx context.Context, by *renewer, claims []Claim) (err erro
 
 // transmit sends a pipeline of renewals that the hooks have seen.
 func (r *renewal) transmit(ctx context.Context, cmds []redis.Cmder) error {
-	if r.ack == nil {
-		return inPipeline(ctx, r.client, cmds)
-	}
 	scripts := make([]*answered, 0, len(cmds))
 	for _, cmd := range cmds {
 		if other, ours := cmd.(*renewal); ours {
+			if !slices.Equal(other.Args(), other.given) {
+				return errChanged
+			}
 			scripts = append(scripts, &answered{Cmd: other.Cmd})
 		}
+	}
+	if r.ack == nil {
+		return inPipeline(ctx, r.client, cmds)
 	}
 	r.ack.short = r.acker.send(ctx, r.client, scripts, r.ack)
 	for _, script := range scripts {
@@ -136,7 +141,7 @@ func renewCommand(ctx context.Context, verb string, body any, claims []Claim, le
 	for _, c := range claims {
 		args = append(args, c.Kind.Holds.wire(c.Field))
 	}
-	return &renewal{Cmd: newCmd(ctx, args)}
+	return &renewal{Cmd: newCmd(ctx, args), given: slices.Clone(args)}
 }
 
 // sendRenewals sends commands in one pipeline, through the hooks of the caller's client.
@@ -181,7 +186,7 @@ func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claim
 		err = cmd.Err()
 	default:
 		cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
-		err = contained(func() error { return s.cluster.Process(ctx, cmd) })
+		err = contained(func() error { return s.cluster.Process(ctx, once{cmd.Cmd}) })
 	}
 	verdicts := make([]Verdict, len(claims))
 	held, isArray := cmd.Val().([]any)
