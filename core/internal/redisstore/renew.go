@@ -29,8 +29,8 @@ const renewChunk = 100
 // The verdicts are in the order of the claims.
 func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) []Verdict {
 	size := renewChunk
-	if s.cluster != nil {
-		size = 1 // a script over two keys fails while their slot moves
+	if s.apartKeys() {
+		size = 1
 	}
 	verdicts := make([]Verdict, 0, len(claims))
 	for first := 0; first < len(claims); first += pipelined * size {
@@ -46,7 +46,7 @@ const pipelined = 50
 func (s *Store) renewPart(ctx context.Context, claims []Claim, size int, lease time.Duration) []Verdict {
 	var cmds []*renewal
 	for first := 0; first < len(claims); first += size {
-		cmds = append(cmds, renewCommand(ctx, "evalsha", claims[0].Kind.renew.digest, claims[first:min(first+size, len(claims))], lease))
+		cmds = append(cmds, renewCommand(ctx, "evalsha", claims[first:min(first+size, len(claims))], lease))
 	}
 	by, err := s.renewerOf(claims[0].Key)
 	if err == nil && lease > 0 {
@@ -131,7 +131,12 @@ func (s *Store) renewerOf(key string) (renewer, error) {
 	return renewer{client: n.renewer, node: n.hooks, health: n.health, acker: n.acker}, err
 }
 
-func renewCommand(ctx context.Context, verb string, body any, claims []Claim, lease time.Duration) *renewal {
+func renewCommand(ctx context.Context, verb string, claims []Claim, lease time.Duration) *renewal {
+	sc := claims[0].Kind.renew.over(len(claims))
+	body := sc.digest
+	if verb == "eval" {
+		body = sc.source
+	}
 	args := make([]any, 0, 4+2*len(claims))
 	args = append(args, verb, body, len(claims))
 	for _, c := range claims {
@@ -174,10 +179,13 @@ func setErrors(cmds []*renewal, err error) {
 func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claims []Claim, lease time.Duration) []Verdict {
 	err := cmd.Err()
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
+		cmd = renewCommand(ctx, "eval", claims, lease)
 		by.ack = by.ack.again()
 		s.sendRenewals(ctx, by, []*renewal{cmd})
 		err = cmd.Err()
+	}
+	if len(claims) > 1 && s.learn(err) {
+		return s.Renew(ctx, claims, lease)
 	}
 	switch {
 	case !s.moved(err):
@@ -185,7 +193,7 @@ func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claim
 		cmd, by = s.renewElsewhere(ctx, by, cmd, claims, lease)
 		err = cmd.Err()
 	default:
-		cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
+		cmd = renewCommand(ctx, "eval", claims, lease)
 		err = contained(func() error { return s.cluster.Process(ctx, once{cmd.Cmd}) })
 	}
 	verdicts := make([]Verdict, len(claims))
@@ -215,7 +223,7 @@ func (s *Store) renewElsewhere(ctx context.Context, by renewer, cmd *renewal, cl
 		return cmd, by
 	}
 	by = renewer{client: to.renewer, node: to.hooks, health: to.health, acker: to.acker}
-	cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
+	cmd = renewCommand(ctx, "eval", claims, lease)
 	if err := s.wish(ctx, &by, claims); err != nil {
 		cmd.SetErr(err)
 		return cmd, by

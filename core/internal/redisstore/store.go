@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,6 +37,7 @@ type Store struct {
 	renewer    *redis.Client        // single, with the timeout of renewals
 	cluster    *redis.ClusterClient // nil outside
 	sharding   sharding
+	keyByKey   atomic.Bool     // outside a Cluster: a script over several keys was refused; see [Apart]
 	over       context.Context //nolint:containedctx // one that has ended, for looks that do not wait
 	life       context.Context //nolint:containedctx // of what is done in the background
 	end        context.CancelFunc
@@ -141,6 +143,10 @@ func (s *Store) slot(key string) int {
 	}
 	return Slot(key)
 }
+
+// apartKeys reports whether each script is about the keys of one lock: in a Cluster, where one over several
+// fails while their slot moves, and where such a script was refused.
+func (s *Store) apartKeys() bool { return s.cluster != nil || s.keyByKey.Load() }
 
 // Clustered reports whether keys live on the nodes of a Cluster.
 func (s *Store) Clustered() bool { return s.cluster != nil }
