@@ -94,7 +94,7 @@ func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	if fateOf(err) != Answered && c.store.cluster != nil {
 		c.store.routes.nodes.stale() // another node may have taken over
 	}
-	return nil, fateOf(err), c.route.health.explain(err)
+	return nil, fateOf(err), c.store.advised(c.route.health.explain(err))
 }
 
 // redirect prepares the call for the node that a redirection names, if that is known.
@@ -322,9 +322,9 @@ func Apart(err error) bool {
 		return false
 	}
 	for _, text := range [...]string{
-		"CROSSSLOT ",                           // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it
-		"in same slot",                         // Alibaba Cloud: "ERR 'EVALSHA' command keys must in same slot", and others
-		"ERR bad lua script for redis cluster", // Alibaba Cloud, of keys that are not written as KEYS[1]
+		"CROSSSLOT ",   // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it
+		"in same slot", // Alibaba Cloud: "ERR 'EVALSHA' command keys must in same slot", and others
+		badScript,
 	} {
 		if strings.Contains(err.Error(), text) {
 			return true
@@ -332,6 +332,10 @@ func Apart(err error) bool {
 	}
 	return false
 }
+
+// badScript begins what Alibaba Cloud answers to a script that does not name each key as KEYS[1], or each command
+// literally.
+const badScript = "ERR bad lua script for redis cluster"
 
 // learn remembers for good that keys have to be sent one by one, if err says so, and reports whether it does.
 func (s *Store) learn(err error) bool {

@@ -203,7 +203,7 @@ func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claim
 	}
 	for i := range verdicts {
 		if err != nil {
-			verdicts[i].Err = err
+			verdicts[i].Err = s.advised(err)
 			continue
 		}
 		verdicts[i] = verdictOf(held[i])

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -71,6 +74,10 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 		if client == nil {
 			return nil, fmt.Errorf("%w: nil *redis.ClusterClient", ErrClient)
 		}
+		if ofSentinels(client) {
+			return nil, fmt.Errorf("%w: a client of redis.NewFailoverClusterClient takes the servers behind Sentinels for a Redis Cluster; "+
+				"use redis.NewFailoverClient, or redis.NewUniversalClient without IsClusterMode, RouteByLatency and RouteRandomly", ErrClient)
+		}
 		s.cluster = client
 		s.hooks = hooksOfCluster(client)
 		s.routes, err = clusterRoutes(client, cfg)
@@ -85,6 +92,13 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("the way of redirected commands: %w", err)
 	}
 	return s, nil
+}
+
+// ofSentinels reports whether redis.NewFailoverClusterClient has made a client. Only the name of the function
+// that gives its slots shows that.
+func ofSentinels(client *redis.ClusterClient) bool {
+	slots := client.Options().ClusterSlots
+	return slots != nil && strings.Contains(runtime.FuncForPC(reflect.ValueOf(slots).Pointer()).Name(), "NewFailoverClusterClient")
 }
 
 // Kinds are the kinds of lock. They are the same for the whole life of the Store.
