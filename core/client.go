@@ -36,7 +36,8 @@ type Client struct {
 
 // New makes a client on rdb: a [*redis.Client] (single server, or by
 // redis.NewFailoverClient a Sentinel's master) or a [*redis.ClusterClient]. Others
-// are refused: a *redis.Ring moves a held key to another shard. rdb stays the
+// are refused: a *redis.Ring moves a held key to another shard, and the client of
+// redis.NewFailoverClusterClient takes the servers of Sentinels for a Cluster. rdb stays the
 // caller's: close it after the Client. Nothing is sent yet: Redis may be down; see
 // [Client.Ready].
 //

@@ -21,6 +21,7 @@ var refusals = map[string]string{
 	"redis_enterprise": "CROSSSLOT Keys in request don't hash to the same slot (command='EVALSHA', key='a')",
 	"alibaba":          "ERR 'EVALSHA' command keys must in same slot",
 	"alibaba_proxy":    "ERR eval/evalsha command keys must be in same slot",
+	"dynomite":         "ERR Dynomite: Keys in the script cannot span multiple nodes",
 	"alibaba_check":    "ERR bad lua script for redis cluster, all the keys that the script uses should be passed using the KEYS array",
 }
 

@@ -324,6 +324,7 @@ func Apart(err error) bool {
 	for _, text := range [...]string{
 		"CROSSSLOT ",   // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it
 		"in same slot", // Alibaba Cloud: "ERR 'EVALSHA' command keys must in same slot", and others
+		"ERR Dynomite: Keys in the script cannot span multiple nodes",
 		badScript,
 	} {
 		if strings.Contains(err.Error(), text) {

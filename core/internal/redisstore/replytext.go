@@ -46,6 +46,7 @@ ERR ACL failure in script: User <name> has no permissions to run the <command> c
 ERR ACL failure in script: No permissions to access a channel
 ERR ACL failure in script: No permissions to access a key
 ERR DB index is out of range
+ERR Dynomite: Keys in the script cannot span multiple nodes
 ERR This instance has cluster support disabled
 ERR <command> command keys must in same slot
 ERR bad lua script for redis cluster, all the keys that the script uses should be passed using the KEYS array
