@@ -262,6 +262,42 @@ func TestCall_RedirectedPastAHookThatChangesKeys(t *testing.T) {
 	})
 }
 
+// Neither a hook of the ClusterClient nor one of a node can change a key, alone or in a pipeline.
+func TestCall_HookThatChangesKeysInACluster(t *testing.T) {
+	t.Parallel()
+	for name, hooked := range map[string]func(cluster *redis.ClusterClient){
+		"of_the_cluster": func(cluster *redis.ClusterClient) { cluster.AddHook(defaultTenant{}) },
+		"of_a_node": func(cluster *redis.ClusterClient) {
+			cluster.OnNewNode(func(node *redis.Client) { node.AddHook(defaultTenant{}) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rdb := redistest.New(t).Client()
+				cluster := newBoard(t, map[string]dialNode{
+					"10.0.0.1:6379": func(ctx context.Context) (net.Conn, error) { return rdb.Options().Dialer(ctx, "", "") },
+				})
+				hooked(cluster.client)
+				cluster.give("10.0.0.1:6379")
+				b := storeOfCluster(t, cluster)
+				defer b.Close()
+				if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || redisstore.Transient(err) {
+					t.Errorf("acquire: got %v, fate %d, transient %t", err, fate, redisstore.Transient(err))
+				}
+				for _, v := range b.Renew(t.Context(), []redisstore.Claim{claim(key, alice), claim("other", alice)}, time.Minute) {
+					if v.Err == nil || v.MayLand() {
+						t.Errorf("renewal: got %v, may land %t", v.Err, v.MayLand())
+					}
+				}
+				if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+					t.Errorf("keys: got %q, want none", keys)
+				}
+			})
+		})
+	}
+}
+
 // defaultTenant puts a prefix in front of the keys of scripts, unless the context has a tenant.
 type defaultTenant struct{}
 
