@@ -36,7 +36,8 @@ type Client struct {
 
 // New makes a client on rdb: a [*redis.Client] (single server, or by
 // redis.NewFailoverClient a Sentinel's master) or a [*redis.ClusterClient]. Others
-// are refused: a *redis.Ring moves a held key to another shard. rdb stays the
+// are refused: a *redis.Ring moves a held key to another shard, and the client of
+// redis.NewFailoverClusterClient takes the servers of Sentinels for a Cluster. rdb stays the
 // caller's: close it after the Client. Nothing is sent yet: Redis may be down; see
 // [Client.Ready].
 //
@@ -46,7 +47,9 @@ type Client struct {
 // the values of the caller's, such as its span, but does not end with it: a command that was
 // sent is not taken back. A hook sees the outcome that the caller has; when the caller leaves
 // before the answer, that is an error. One that fails makes [ErrUnavailable]; one that runs
-// the command again gets the first outcome, because go-redis never repeats lock commands.
+// the command again gets the first outcome, because go-redis never repeats lock commands. A
+// command is not sent, and the error matches [ErrUnavailable], if a hook replaces it or changes its
+// keys: set a prefix by [WithPrefix] or [WithNameMapper].
 // Commands name keys, as all commands that hooks see. A command that replicas have to
 // acknowledge is seen as a pipeline with its WAIT. Renewals are seen as pipelines, in the
 // context of no caller; so is, without its caller's context, a command that a Cluster has

@@ -163,16 +163,23 @@ func releasing(hold *core.Hold) <-chan error {
 	return done
 }
 
-// script matches the execution of one script: "handoff" of the reentrant lock, "fair/acquire"
-// of another kind.
+// script matches the execution of one script, for one key or several: "handoff" of the reentrant lock,
+// "fair/acquire" of another kind.
 func script(t *testing.T, name string) faultproxy.Match {
 	t.Helper()
-	source, ok := scriptSources(t)[name]
-	if !ok {
+	sources := scriptSources(t)
+	if sources[name] == "" {
 		t.Fatalf("there is no script %q", name)
 	}
+	one, several := digest(sources[name]), digest(sources[name+"_each"])
+	return func(cmd []string) bool {
+		return faultproxy.Command("EVALSHA")(cmd) && (cmd[1] == one || cmd[1] == several)
+	}
+}
+
+func digest(source string) string {
 	sum := sha1.Sum([]byte(source))
-	return faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing(hex.EncodeToString(sum[:])))
+	return hex.EncodeToString(sum[:])
 }
 
 // scriptOn matches the execution of one script on a key.

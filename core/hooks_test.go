@@ -404,3 +404,119 @@ func (c *clusterBed) hooks(t *testing.T) {
 	outer.forget()
 	eventually(t, "a renewal is seen", func() bool { return outer.total("k") > 0 })
 }
+
+// prefixHook puts a prefix in front of the keys of scripts, as a hook for tenants does. alone says
+// whether it does so to a command that travels by itself.
+type prefixHook struct {
+	prefix func(ctx context.Context) string
+	alone  bool
+}
+
+func (prefixHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h prefixHook) change(ctx context.Context, cmds ...redis.Cmder) {
+	for _, cmd := range cmds {
+		if isScript(cmd) {
+			args := cmd.Args()
+			for i := range args[2].(int) {
+				args[3+i] = h.prefix(ctx) + args[3+i].(string)
+			}
+		}
+	}
+}
+
+func (h prefixHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.alone {
+			h.change(ctx, cmd)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (h prefixHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		h.change(ctx, cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+// tenants are the prefixes that a hook may set.
+var tenants = map[string]func(ctx context.Context) string{
+	"constant":   func(context.Context) string { return "tenant:" },
+	"in_context": func(ctx context.Context) string { return text(ctx, requestKey{}) },
+	"none":       func(context.Context) string { return "" },
+}
+
+// wantChanged wants an error that names the options which set a prefix.
+func wantChanged(t *testing.T, err error) {
+	t.Helper()
+	wantErr(t, err, core.ErrUnavailable)
+	for _, option := range []string{"core.WithPrefix", "core.WithNameMapper"} {
+		if err != nil && (!strings.Contains(err.Error(), option) || !strings.Contains(core.ErrorText(err), option)) {
+			t.Errorf("got %q, which logs say as %q: want %s named", err, core.ErrorText(err), option)
+		}
+	}
+}
+
+// A key that a hook has changed is another one each time that a command is sent: nothing is sent.
+func TestHooks_ChangedKeysAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, prefix := range tenants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachBed(t, func(t *testing.T, b *bed) {
+				proxy, locks := b.hooked(prefixHook{prefix: prefix, alone: true})
+				sent := proxy.Watch(scripts)
+				ctx := request(t.Context(), "tenant:")
+				if prefix(ctx) == "" {
+					_, hold := acquired(t, ctx, locks.Lock("k"))
+					released(t, hold)
+					return
+				}
+				for _, lock := range []core.Lock{locks.Lock("k"), locks.FencedLock("f"), locks.MultiLock("m", "n"), locks.FairLock("q"), locks.ReadLock("r")} {
+					_, _, err := lock.Acquire(ctx) // without a wait time: it is not tried again
+					wantChanged(t, err)
+				}
+				wantChanged(t, locks.Semaphore("s").Release(ctx, 1))
+				if n := sent.Hits(); n != 0 {
+					t.Errorf("%d scripts were sent, want none", n)
+				}
+			})
+		})
+	}
+}
+
+// A renewal travels in a pipeline, in the context of no caller. Nothing is renewed under another key,
+// and it is not taken for a loss that there is none.
+func TestHooks_ChangedRenewalsAreRefused(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		rdb, seen := b.connect(), &renewals{}
+		rdb.AddHook(prefixHook{prefix: tenants["constant"]})
+		locks := locksOn(t, rdb, core.WithWatchdog(30*time.Second), core.WithObserver(seen))
+		ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
+		time.Sleep(11 * time.Second) // in the time of the bubble: the first renewal is over
+		if ctx.Err() != nil {
+			t.Errorf("the hold has ended: %v", context.Cause(ctx))
+		}
+		if err := seen.failure(); err == nil || !strings.Contains(err.Error(), "core.WithPrefix") {
+			t.Errorf("the renewal: got %v, want core.WithPrefix named", err)
+		}
+		time.Sleep(20 * time.Second) // the lease is over
+		wantEnded(t, ctx, core.ErrLost)
+	})
+}
+
+// So is a command that replicas have to acknowledge, which travels in a pipeline, too.
+func TestHooks_ChangedAcknowledgedCommandsAreRefused(t *testing.T) {
+	t.Parallel()
+	b := serverBed(t)
+	rdb := b.connect()
+	rdb.AddHook(prefixHook{prefix: tenants["constant"]})
+	_, _, err := locksOn(t, rdb, core.WithReplicaAcks(core.AcksAll, time.Second)).Lock("k").Acquire(t.Context())
+	wantChanged(t, err)
+	if n := b.DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys are there, want none", n)
+	}
+}

@@ -57,7 +57,8 @@ func (c *Client) SpinLock(name string) Lock {
 // MultiLock names several locks that are taken together or not at all. Names may
 // come in any order and repeat; at least one is needed. Several callers that name
 // the same locks in different orders do not deadlock. Where all names share a slot,
-// which is always so outside a Cluster, they are taken by one script.
+// which is always so outside a Cluster, they are taken by one script. An endpoint in front of
+// several servers that refuses the script gets the keys one by one, as a Cluster does.
 //
 // Who waits for several locks holds none of them meanwhile, and stands in nobody's way
 // at those that are free. Among the callers of one client it keeps its place by its age,

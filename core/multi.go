@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 // takeMany gets an ownership for every key of a MultiLock, or none. Keys that ctx owns
@@ -122,11 +124,7 @@ func (m *multi) take(ctx context.Context) error {
 		}
 	}
 	m.first = m.client.queues.Busiest(m.keys)
-	way := m.takeEmptyHanded
-	if len(m.keys) > 1 && m.req.kind.TakesSeveral() && m.client.oneScript(m.keys) {
-		way = m.takeTogether
-	}
-	for next := way; ; {
+	for next := m.way(); ; {
 		err := next(ctx)
 		if err == nil {
 			return nil
@@ -136,14 +134,23 @@ func (m *multi) take(ctx context.Context) error {
 		case errors.Is(err, errPassedOver):
 			next = m.takeHolding
 		case errors.Is(err, errGaveUp):
-			next = way
+			next = m.way()
 		default:
 			return err
 		}
 	}
 }
 
-// takeTogether takes all keys by one script.
+// way is how all keys are taken with empty hands.
+func (m *multi) way() func(ctx context.Context) error {
+	if len(m.keys) > 1 && m.req.kind.TakesSeveral() && m.client.oneScript(m.keys) {
+		return m.takeTogether
+	}
+	return m.takeEmptyHanded
+}
+
+// takeTogether takes all keys by one script. Where that is refused, the client has learned that it is not
+// the way.
 func (m *multi) takeTogether(ctx context.Context) error {
 	a := m.attempt(ctx, m.first)
 	a.several.keys = slices.Clone(m.keys)
@@ -152,7 +159,11 @@ func (m *multi) takeTogether(ctx context.Context) error {
 		m.missed(slices.Index(m.keys, a.key), 1)
 		return m.passedOver(passed, a.now)
 	}
-	return m.run(ctx, a)
+	err := m.run(ctx, a)
+	if redisstore.Apart(err) {
+		return errGaveUp
+	}
+	return err
 }
 
 // takeEmptyHanded waits for the key that is in the way, and takes the others if they are

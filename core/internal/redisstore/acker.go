@@ -107,7 +107,7 @@ func (w *acker) exchange(c *command) {
 		c.complete(nil, &unsentError{errNoRoom})
 		return
 	}
-	script := &answered{Cmd: newCmd(ctx, c.Args())}
+	script := &answered{Cmd: newCmd(ctx, c.given)}
 	c.ack.short = w.send(ctx, w.client, []*answered{script}, c.ack)
 	c.complete(script.Val(), script.Err())
 }

@@ -52,12 +52,15 @@ const (
 // call prepares a script. args are what EVALSHA wants behind the digest: number of
 // keys, arguments; key is the first of the keys.
 func (s *Store) call(now time.Time, sc *script, key string, args ...any) call {
+	if sc.sharded != nil && s.Sharded() {
+		sc = sc.sharded
+	}
 	return call{Sent: now, store: s, script: sc, key: key, cmd: newCommand("evalsha", sc.digest, args)}
 }
 
 // again prepares the call once more, by its digest or with the whole script.
 func (c *call) again(verb string, body any) {
-	c.cmd, c.state = newCommand(verb, body, c.cmd.Args()[2:]), prepared
+	c.cmd, c.state = newCommand(verb, body, c.cmd.given[2:]), prepared
 }
 
 // wait sends the call, again where Redis wants the whole script or knows another node, and
@@ -65,6 +68,7 @@ func (c *call) again(verb string, body any) {
 func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	err := c.run(ctx, limit)
 	c.judge(err)
+	c.store.learn(err)
 	if err == nil {
 		return c.cmd.Cmd.Val(), Answered, nil
 	}
@@ -90,7 +94,7 @@ func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	if fateOf(err) != Answered && c.store.cluster != nil {
 		c.store.routes.nodes.stale() // another node may have taken over
 	}
-	return nil, fateOf(err), c.route.health.explain(err)
+	return nil, fateOf(err), c.store.advised(c.route.health.explain(err))
 }
 
 // redirect prepares the call for the node that a redirection names, if that is known.
@@ -286,6 +290,9 @@ func Transient(err error) bool {
 	if _, vain := errors.AsType[*vainError](err); vain {
 		return true
 	}
+	if byHook(err) {
+		return false
+	}
 	return fateOf(err) != Answered || redis.IsReadOnlyError(err) || redis.IsMaxClientsError(err) || Passes(err)
 }
 
@@ -306,6 +313,38 @@ func WrongType(err error) bool {
 // its slot moves.
 func nonLocal(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "attempted to access a non local key") // it has no code of its own
+}
+
+// Apart reports whether an endpoint that is no Cluster to its client has refused a script because it is
+// about keys of several slots, or because its text does not show that it is not.
+func Apart(err error) bool {
+	if err == nil || fateOf(err) != Answered {
+		return false
+	}
+	for _, text := range [...]string{
+		"CROSSSLOT ",   // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it
+		"in same slot", // Alibaba Cloud: "ERR 'EVALSHA' command keys must in same slot", and others
+		"ERR Dynomite: Keys in the script cannot span multiple nodes",
+		badScript,
+	} {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// badScript begins what Alibaba Cloud answers to a script that does not name each key as KEYS[1], or each command
+// literally.
+const badScript = "ERR bad lua script for redis cluster"
+
+// learn remembers for good that keys have to be sent one by one, if err says so, and reports whether it does.
+func (s *Store) learn(err error) bool {
+	if s.cluster != nil || !Apart(err) {
+		return false
+	}
+	s.keyByKey.Store(true)
+	return true
 }
 
 // Passes reports whether Redis has answered that it is there and will serve, but not now: a

@@ -37,15 +37,14 @@ func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 			args = append(args, field)
 		}
 	}
-	return typed(s.call(now, &list[0].Kind.clear, list[0].Key, args...), func(reply any) ([]Finding, error) {
+	return typed(s.call(now, list[0].Kind.clear.over(len(list)), list[0].Key, args...), func(reply any) ([]Finding, error) {
 		return readCleared(reply, len(list))
 	})
 }
 
-// Clears is how many locks one Clear may be about: in a Cluster one, because a script over
-// several fails while their slot moves.
+// Clears is how many locks one Clear may be about.
 func (s *Store) Clears() int {
-	if s.cluster != nil {
+	if s.apartKeys() {
 		return 1
 	}
 	return renewChunk / 2

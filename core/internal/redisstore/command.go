@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +24,10 @@ type command struct {
 
 	ctx   carried
 	phase atomic.Int32
-	size  int32   // on the wire; here it takes no room
-	room  [10]any // for the arguments of most scripts
-	seen  error   // what hooks have made of the outcome
+	size  int32      // on the wire; here it takes no room
+	given []any      // the arguments; hooks see, and may change, those of Cmd
+	room  [2][10]any // for both, of most scripts
+	seen  error      // what hooks have made of the outcome
 
 	// How to send it.
 	route  *route
@@ -50,7 +52,8 @@ const (
 // newCommand makes a command that is nowhere yet.
 func newCommand(verb string, body any, args []any) *command {
 	c := &command{}
-	c.Cmd = *newCmd(&c.ctx, append(append(c.room[:0], verb, body), args...))
+	c.given = append(append(c.room[0][:0], verb, body), args...)
+	c.Cmd = *newCmd(&c.ctx, append(c.room[1][:0], c.given...))
 	return c
 }
 
@@ -66,11 +69,15 @@ func newCmd(ctx context.Context, args []any) *redis.Cmd {
 const keyPosition = 3
 
 // once is a command that go-redis must not send again by itself: it would hide
-// from this package that the command may have been executed twice.
+// from this package that the command may have been executed twice. No hook can change it: it
+// follows a redirection, and hooks that are around a command have left the same one as it was.
 type once struct{ *redis.Cmd }
 
 // NoRetry opts out of every retry of go-redis.
 func (once) NoRetry() bool { return true }
+
+// Args gives a copy.
+func (o once) Args() []any { return slices.Clone(o.Cmd.Args()) }
 
 // NoRetry is for hooks that ask.
 func (*command) NoRetry() bool { return true }
@@ -143,6 +150,9 @@ func contained(hooks func() error) (err error) {
 // transmit is what the hooks are around: it sends the command, once. A hook that runs it
 // again, as one that retries does, gets the same outcome.
 func (c *command) transmit() error {
+	if c.phase.Load() == commandPrepared && !slices.Equal(c.Args(), c.given) {
+		return errChanged
+	}
 	if !c.phase.CompareAndSwap(commandPrepared, commandSending) {
 		if c.phase.Load() == commandOver {
 			return c.err

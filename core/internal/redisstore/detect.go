@@ -62,7 +62,7 @@ func (s *Store) Detect(ctx context.Context, limit time.Time) error {
 		if s.Reached() {
 			return nil
 		}
-		return errors.Join(ErrUndetected, f.err)
+		return errors.Join(ErrUndetected, s.advised(f.err))
 	case <-ctx.Done():
 		return errors.Join(ErrUndetected, f.trouble.explain(&interruptedError{context.Cause(ctx)}))
 	}

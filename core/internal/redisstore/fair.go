@@ -1,10 +1,13 @@
 package redisstore
 
+import "strings"
+
 // newFair makes the fair kind. Who notifies others notifies the head of its queue.
 func newFair(kind Kind) *Kind {
 	kind.Name, kind.Family, kind.Waits = "fair", "fair lock", InRedis
 	kind.beside, kind.terms = fairKeys, fairTerms
-	kind.acquire, kind.acquireAll = scriptOf("token", "fair", "fair_acquire"), script{}
+	token := strings.ReplaceAll(sourceOf(scriptOf("token")), "KEYS[2]", "KEYS[5]") // behind those of fairKeys
+	kind.acquire, kind.acquireAll = scriptFrom(token+sourceOf(scriptOf("fair", "fair_acquire"))), script{}
 	kind.refresh, kind.release = scriptOf("fair", "refresh"), scriptOf("fair", "release")
 	kind.handOff, kind.force = scriptOf("token", "fair", "handoff"), scriptOf("fair", "force")
 	kind.clear = scriptOf("fair", "fair_clear")

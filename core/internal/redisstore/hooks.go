@@ -63,8 +63,16 @@ func (innermost) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPip
 	}
 }
 
-// errForeign refuses what a hook has put in the place of a command.
-var errForeign = errors.New("a hook of the redis client has replaced a lock command by another one")
+// errForeign refuses what a hook has put in the place of a command, errChanged a command of which
+// a hook has changed an argument, such as a key: each way of sending would change it again, or not.
+var (
+	errForeign error = &unsentError{errors.New("a hook of the redis client has replaced a lock command by another one")}
+	errChanged error = &unsentError{errors.New("a hook of the redis client has changed the keys or arguments of a lock command: " +
+		"leave the hook out, and set a prefix of keys by core.WithPrefix or core.WithNameMapper")}
+)
+
+// byHook reports whether a command was not sent for what hooks have made of it, as of the next one.
+func byHook(err error) bool { return errors.Is(err, errForeign) || errors.Is(err, errChanged) }
 
 // toNode is the innermost hook of a ClusterClient. What is ours, and for one node, goes
 // on to that node's hooks; all else passes.

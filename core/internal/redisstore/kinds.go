@@ -142,9 +142,9 @@ func NewKinds() Kinds {
 		names: names{channel: Channel},
 		scripts: scripts{
 			acquire: scriptOf("token", "acquire"), acquireAll: scriptOf("acquire_all"),
-			hold: scriptOf("sethold"), renew: scriptOf("renew"), refresh: scriptOf("notify", "refresh"),
+			hold: scriptOf("sethold"), renew: scriptOf("renew").each("renew_each"), refresh: scriptOf("notify", "refresh"),
 			release: scriptOf("notify", "release"), handOff: scriptOf("token", "notify", "handoff"),
-			force: scriptOf("notify", "force"), state: scriptOf("state"), clear: scriptOf("clear"),
+			force: scriptOf("notify", "force"), state: scriptOf("state"), clear: scriptOf("notify", "clear").each("clear_each"),
 		},
 	}
 	fenced := reentrant

@@ -144,7 +144,7 @@ func (s *Store) apart(key string, derive func(key string) string) bool {
 // SameSlot reports whether one script may use all keys.
 func (s *Store) SameSlot(keys []string) bool {
 	if s.cluster == nil {
-		return true
+		return !s.keyByKey.Load()
 	}
 	for _, key := range keys[1:] {
 		if Slot(key) != Slot(keys[0]) {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // Two nodes that send each other the key will agree some day: that a redirection was followed
@@ -236,4 +237,92 @@ func TestNodes_NoNode(t *testing.T) {
 			t.Errorf("closed: got %v, fate %d", err, fate)
 		}
 	})
+}
+
+// A redirected command travels in the context of no caller. A hook that changes its key there, and did
+// not in the caller's, does not change what is sent.
+func TestCall_RedirectedPastAHookThatChangesKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rdb := redistest.New(t).Client()
+		cluster := newBoard(t, map[string]dialNode{
+			"10.0.0.1:6379": says("-MOVED 1 10.0.0.2:6379"),
+			"10.0.0.2:6379": func(ctx context.Context) (net.Conn, error) { return rdb.Options().Dialer(ctx, "", "") },
+		})
+		cluster.client.AddHook(defaultTenant{})
+		cluster.give("10.0.0.1:6379")
+		b := storeOfCluster(t, cluster)
+		defer b.Close()
+		if _, err := acquiring(context.WithValue(t.Context(), tenantKey{}, true), b); err != nil {
+			t.Fatal(err)
+		}
+		if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 1 || keys[0] != key {
+			t.Errorf("keys: got %q, want %q", keys, key)
+		}
+	})
+}
+
+// Neither a hook of the ClusterClient nor one of a node can change a key, alone or in a pipeline.
+func TestCall_HookThatChangesKeysInACluster(t *testing.T) {
+	t.Parallel()
+	for name, hooked := range map[string]func(cluster *redis.ClusterClient){
+		"of_the_cluster": func(cluster *redis.ClusterClient) { cluster.AddHook(defaultTenant{}) },
+		"of_a_node": func(cluster *redis.ClusterClient) {
+			cluster.OnNewNode(func(node *redis.Client) { node.AddHook(defaultTenant{}) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rdb := redistest.New(t).Client()
+				cluster := newBoard(t, map[string]dialNode{
+					"10.0.0.1:6379": func(ctx context.Context) (net.Conn, error) { return rdb.Options().Dialer(ctx, "", "") },
+				})
+				hooked(cluster.client)
+				cluster.give("10.0.0.1:6379")
+				b := storeOfCluster(t, cluster)
+				defer b.Close()
+				if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || redisstore.Transient(err) {
+					t.Errorf("acquire: got %v, fate %d, transient %t", err, fate, redisstore.Transient(err))
+				}
+				for _, v := range b.Renew(t.Context(), []redisstore.Claim{claim(key, alice), claim("other", alice)}, time.Minute) {
+					if v.Err == nil || v.MayLand() {
+						t.Errorf("renewal: got %v, may land %t", v.Err, v.MayLand())
+					}
+				}
+				if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+					t.Errorf("keys: got %q, want none", keys)
+				}
+			})
+		})
+	}
+}
+
+// defaultTenant puts a prefix in front of the keys of scripts, unless the context has a tenant.
+type defaultTenant struct{}
+
+type tenantKey struct{}
+
+func (defaultTenant) change(ctx context.Context, cmds ...redis.Cmder) {
+	for _, cmd := range cmds {
+		if args := cmd.Args(); len(args) > 3 && ctx.Value(tenantKey{}) == nil {
+			args[3] = fmt.Sprint("tenant:", args[3])
+		}
+	}
+}
+
+func (defaultTenant) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h defaultTenant) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		h.change(ctx, cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (h defaultTenant) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		h.change(ctx, cmds...)
+		return next(ctx, cmds)
+	}
 }

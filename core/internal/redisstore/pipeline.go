@@ -129,7 +129,7 @@ func (p *pipeline) submit(c *command) error {
 // The mutex is held.
 func (p *pipeline) enter(c *command) (writer sender, reads bool) {
 	before := len(p.sending.buf)
-	p.sending.buf = appendCommand(p.sending.buf, c.Args())
+	p.sending.buf = appendCommand(p.sending.buf, c.given)
 	c.size = int32(len(p.sending.buf) - before) // what is larger Redis refuses
 	p.queue.push(c)
 	p.flow.enters(p.queue.len())

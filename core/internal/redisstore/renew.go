@@ -29,8 +29,8 @@ const renewChunk = 100
 // The verdicts are in the order of the claims.
 func (s *Store) Renew(ctx context.Context, claims []Claim, lease time.Duration) []Verdict {
 	size := renewChunk
-	if s.cluster != nil {
-		size = 1 // a script over two keys fails while their slot moves
+	if s.apartKeys() {
+		size = 1
 	}
 	verdicts := make([]Verdict, 0, len(claims))
 	for first := 0; first < len(claims); first += pipelined * size {
@@ -46,7 +46,7 @@ const pipelined = 50
 func (s *Store) renewPart(ctx context.Context, claims []Claim, size int, lease time.Duration) []Verdict {
 	var cmds []*renewal
 	for first := 0; first < len(claims); first += size {
-		cmds = append(cmds, renewCommand(ctx, "evalsha", claims[0].Kind.renew.digest, claims[first:min(first+size, len(claims))], lease))
+		cmds = append(cmds, renewCommand(ctx, "evalsha", claims[first:min(first+size, len(claims))], lease))
 	}
 	by, err := s.renewerOf(claims[0].Key)
 	if err == nil && lease > 0 {
@@ -69,6 +69,8 @@ func (s *Store) renewPart(ctx context.Context, claims []Claim, size int, lease t
 type renewal struct {
 	*redis.Cmd
 	renewer
+
+	given []any // the arguments; hooks see, and may change, those of Cmd
 }
 
 // NoRetry opts out of every retry of go-redis: the next renewal is one.
@@ -101,14 +103,17 @@ func (s *Store) wish(ctx context.Context, by *renewer, claims []Claim) (err erro
 
 // transmit sends a pipeline of renewals that the hooks have seen.
 func (r *renewal) transmit(ctx context.Context, cmds []redis.Cmder) error {
-	if r.ack == nil {
-		return inPipeline(ctx, r.client, cmds)
-	}
 	scripts := make([]*answered, 0, len(cmds))
 	for _, cmd := range cmds {
 		if other, ours := cmd.(*renewal); ours {
+			if !slices.Equal(other.Args(), other.given) {
+				return errChanged
+			}
 			scripts = append(scripts, &answered{Cmd: other.Cmd})
 		}
+	}
+	if r.ack == nil {
+		return inPipeline(ctx, r.client, cmds)
 	}
 	r.ack.short = r.acker.send(ctx, r.client, scripts, r.ack)
 	for _, script := range scripts {
@@ -126,7 +131,12 @@ func (s *Store) renewerOf(key string) (renewer, error) {
 	return renewer{client: n.renewer, node: n.hooks, health: n.health, acker: n.acker}, err
 }
 
-func renewCommand(ctx context.Context, verb string, body any, claims []Claim, lease time.Duration) *renewal {
+func renewCommand(ctx context.Context, verb string, claims []Claim, lease time.Duration) *renewal {
+	sc := claims[0].Kind.renew.over(len(claims))
+	body := sc.digest
+	if verb == "eval" {
+		body = sc.source
+	}
 	args := make([]any, 0, 4+2*len(claims))
 	args = append(args, verb, body, len(claims))
 	for _, c := range claims {
@@ -136,7 +146,7 @@ func renewCommand(ctx context.Context, verb string, body any, claims []Claim, le
 	for _, c := range claims {
 		args = append(args, c.Kind.Holds.wire(c.Field))
 	}
-	return &renewal{Cmd: newCmd(ctx, args)}
+	return &renewal{Cmd: newCmd(ctx, args), given: slices.Clone(args)}
 }
 
 // sendRenewals sends commands in one pipeline, through the hooks of the caller's client.
@@ -169,10 +179,13 @@ func setErrors(cmds []*renewal, err error) {
 func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claims []Claim, lease time.Duration) []Verdict {
 	err := cmd.Err()
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
+		cmd = renewCommand(ctx, "eval", claims, lease)
 		by.ack = by.ack.again()
 		s.sendRenewals(ctx, by, []*renewal{cmd})
 		err = cmd.Err()
+	}
+	if len(claims) > 1 && s.learn(err) {
+		return s.Renew(ctx, claims, lease)
 	}
 	switch {
 	case !s.moved(err):
@@ -180,8 +193,8 @@ func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claim
 		cmd, by = s.renewElsewhere(ctx, by, cmd, claims, lease)
 		err = cmd.Err()
 	default:
-		cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
-		err = contained(func() error { return s.cluster.Process(ctx, cmd) })
+		cmd = renewCommand(ctx, "eval", claims, lease)
+		err = contained(func() error { return s.cluster.Process(ctx, once{cmd.Cmd}) })
 	}
 	verdicts := make([]Verdict, len(claims))
 	held, isArray := cmd.Val().([]any)
@@ -190,7 +203,7 @@ func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claim
 	}
 	for i := range verdicts {
 		if err != nil {
-			verdicts[i].Err = err
+			verdicts[i].Err = s.advised(err)
 			continue
 		}
 		verdicts[i] = verdictOf(held[i])
@@ -210,7 +223,7 @@ func (s *Store) renewElsewhere(ctx context.Context, by renewer, cmd *renewal, cl
 		return cmd, by
 	}
 	by = renewer{client: to.renewer, node: to.hooks, health: to.health, acker: to.acker}
-	cmd = renewCommand(ctx, "eval", claims[0].Kind.renew.source, claims, lease)
+	cmd = renewCommand(ctx, "eval", claims, lease)
 	if err := s.wish(ctx, &by, claims); err != nil {
 		cmd.SetErr(err)
 		return cmd, by

@@ -46,6 +46,13 @@ ERR ACL failure in script: User <name> has no permissions to run the <command> c
 ERR ACL failure in script: No permissions to access a channel
 ERR ACL failure in script: No permissions to access a key
 ERR DB index is out of range
+ERR Dynomite: Keys in the script cannot span multiple nodes
+ERR This instance has cluster support disabled
+ERR <command> command keys must in same slot
+ERR bad lua script for redis cluster, all the keys that the script uses should be passed using the KEYS array
+ERR bad lua script for redis cluster, all the keys that the script uses should be passed using the KEYS array, and KEYS should not be in expression
+ERR bad lua script for redis cluster, first parameter of redis.call/redis.pcall must be a single literal string.
+ERR eval/evalsha command keys must be in same slot
 ERR Script attempted to access a non local key in a cluster node
 ERR The user executing the script can't access at least one of the keys mentioned in the command arguments
 ERR The user executing the script can't publish to the channel mentioned in the command

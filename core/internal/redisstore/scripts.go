@@ -21,6 +21,9 @@ func (k *Kind) Sources() map[string]string {
 		if source, ok := s.source.(string); ok {
 			sources[name] = source
 		}
+		if s.several != nil {
+			sources[name+"_each"] = sourceOf(*s.several)
+		}
 	}
 	return sources
 }
@@ -30,6 +33,24 @@ func (k *Kind) Sources() map[string]string {
 type script struct {
 	source any
 	digest any
+
+	sharded *script // the same with SPUBLISH, if its text has a PUBLISH
+	several *script // the same for several keys, if it is for one; nil: it is for any number
+}
+
+// over is the script for so many keys.
+func (s *script) over(keys int) *script {
+	if keys > 1 && s.several != nil {
+		return s.several
+	}
+	return s
+}
+
+// each adds to a script over one key the file that runs it, as the function one, for each of several.
+// By itself it names each key as KEYS[1]: Alibaba Cloud refuses a script that does not.
+func (s script) each(file string) script {
+	s.several = new(scriptFrom("local function one(KEYS, ARGV)\n" + sourceOf(s) + "end\n" + sourceOf(scriptOf(file))))
+	return s
 }
 
 // scriptOf makes a script of the files with these names, one behind the other.
@@ -53,7 +74,11 @@ func scriptFrom(source string) script {
 		sum := sha1.Sum([]byte(source))
 		digest = hex.EncodeToString(sum[:])
 	})
-	return script{source: source, digest: digest}
+	s := script{source: source, digest: digest}
+	if sharded := strings.ReplaceAll(source, "'PUBLISH'", "'SPUBLISH'"); sharded != source {
+		s.sharded = new(scriptFrom(sharded))
+	}
+	return s
 }
 
 // appendTexts appends texts to the arguments of a script.

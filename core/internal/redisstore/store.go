@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -37,6 +40,7 @@ type Store struct {
 	renewer    *redis.Client        // single, with the timeout of renewals
 	cluster    *redis.ClusterClient // nil outside
 	sharding   sharding
+	keyByKey   atomic.Bool     // outside a Cluster: a script over several keys was refused; see [Apart]
 	over       context.Context //nolint:containedctx // one that has ended, for looks that do not wait
 	life       context.Context //nolint:containedctx // of what is done in the background
 	end        context.CancelFunc
@@ -70,6 +74,10 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 		if client == nil {
 			return nil, fmt.Errorf("%w: nil *redis.ClusterClient", ErrClient)
 		}
+		if ofSentinels(client) {
+			return nil, fmt.Errorf("%w: a client of redis.NewFailoverClusterClient takes the servers behind Sentinels for a Redis Cluster; "+
+				"use redis.NewFailoverClient, or redis.NewUniversalClient without IsClusterMode, RouteByLatency and RouteRandomly", ErrClient)
+		}
 		s.cluster = client
 		s.hooks = hooksOfCluster(client)
 		s.routes, err = clusterRoutes(client, cfg)
@@ -84,6 +92,13 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("the way of redirected commands: %w", err)
 	}
 	return s, nil
+}
+
+// ofSentinels reports whether redis.NewFailoverClusterClient has made a client. Only the name of the function
+// that gives its slots shows that.
+func ofSentinels(client *redis.ClusterClient) bool {
+	slots := client.Options().ClusterSlots
+	return slots != nil && strings.Contains(runtime.FuncForPC(reflect.ValueOf(slots).Pointer()).Name(), "NewFailoverClusterClient")
 }
 
 // Kinds are the kinds of lock. They are the same for the whole life of the Store.
@@ -142,6 +157,10 @@ func (s *Store) slot(key string) int {
 	}
 	return Slot(key)
 }
+
+// apartKeys reports whether each script is about the keys of one lock: in a Cluster, where one over several
+// fails while their slot moves, and where such a script was refused.
+func (s *Store) apartKeys() bool { return s.cluster != nil || s.keyByKey.Load() }
 
 // Clustered reports whether keys live on the nodes of a Cluster.
 func (s *Store) Clustered() bool { return s.cluster != nil }

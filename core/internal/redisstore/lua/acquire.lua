@@ -6,7 +6,7 @@
 --         {ttl in ms, a holder's field} when somebody else holds it
 local holders = redis.call('HKEYS', KEYS[1])
 if #holders == 0 then
-  local token = draw(KEYS[2]) -- first: a counter that is none leaves all as it was
+  local token = draw() -- first: a counter that is none leaves all as it was
   redis.call('HSET', KEYS[1], ARGV[1], 1)
   local leased = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
   if type(leased) ~= 'number' then -- denied: a lock without a lease would stay for ever
@@ -17,7 +17,7 @@ if #holders == 0 then
 end
 for _, holder in ipairs(holders) do
   if holder == ARGV[1] then
-    return draw(KEYS[2])
+    return draw()
   end
 end
 return {redis.call('PTTL', KEYS[1]), holders[1]}

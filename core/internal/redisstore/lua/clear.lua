@@ -1,21 +1,13 @@
--- Clears up what commands without an answer may have left: frees each lock that one of its fields
--- holds, and wakes the waiters. One key that cannot be read does not stop the others.
--- KEYS    lock hashes (a single one in a Cluster)
--- ARGV[1] PUBLISH or SPUBLISH, then for every key: channel (empty for none), number of fields, fields
--- Reply   for every key the fields that were there before, or the text of an error
-local found, at = {}, 2
-for i, key in ipairs(KEYS) do
-  local last = at + 1 + tonumber(ARGV[at + 1])
-  local fields = redis.pcall('HKEYS', key)
-  found[i] = fields.err or fields
-  for j = at + 2, last do
-    if not fields.err and redis.call('HEXISTS', key, ARGV[j]) == 1 then
-      redis.call('DEL', key)
-      if ARGV[at] ~= '' then
-        redis.pcall(ARGV[1], ARGV[at], '0')
-      end
-    end
+-- Clears up what commands without an answer may have left: frees the lock that one of the fields
+-- holds, and wakes the waiters.
+-- KEYS[1] lock hash
+-- ARGV[1] PUBLISH or SPUBLISH  ARGV[2] channel, empty for none  ARGV[3] number of fields  ARGV[4…] fields
+-- Reply   {the fields that were there before, or the text of an error}
+local fields = redis.pcall('HKEYS', KEYS[1])
+for i = 4, #ARGV do
+  if not fields.err and redis.call('HEXISTS', KEYS[1], ARGV[i]) == 1 then
+    redis.call('DEL', KEYS[1])
+    notify(ARGV[1], ARGV[2])
   end
-  at = last + 1
 end
-return found
+return {fields.err or fields}

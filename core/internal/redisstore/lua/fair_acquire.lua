@@ -30,7 +30,7 @@ local head = redis.call('LINDEX', at.queue, 0)
 local now -- where anybody waits
 
 local function grant(instead)
-  local token = draw(KEYS[5]) -- first: a counter that is none leaves all as it was
+  local token = draw() -- first: a counter that is none leaves all as it was
   if head then
     remove(at, {[field] = true})
   end
@@ -231,7 +231,7 @@ end
 local holders = redis.call('HKEYS', KEYS[1])
 for i, holder in ipairs(holders) do
   if holder == field then
-    return draw(KEYS[5])
+    return draw()
   end
   for j = 6, #ARGV do
     if holder == ARGV[j] then

@@ -10,7 +10,7 @@ local before = redis.call('PTTL', KEYS[1])
 if before == -2 then
   return {0}
 end
-local token = draw(KEYS[2]) -- first: a counter that is none leaves all as it was
+local token = draw() -- first: a counter that is none leaves all as it was
 if redis.call('HSETNX', KEYS[1], ARGV[2], 1) == 0 then
   return {1, token}
 end

@@ -10,11 +10,11 @@ local longestMark = 900 -- ms: the next attempt comes sooner
 local key, field, wait = KEYS[1], ARGV[1], tonumber(ARGV[3])
 local there, mode, rest = look(key, field)
 if there then
-  return draw(KEYS[2])
+  return draw()
 end
 local dead = mode == 'read' and longest(key, 1) == 0
 if dead or redis.call('EXISTS', key) == 0 then
-  local token = draw(KEYS[2]) -- first: a counter that is none leaves all as it was
+  local token = draw() -- first: a counter that is none leaves all as it was
   if dead then
     redis.call('DEL', key)
   end

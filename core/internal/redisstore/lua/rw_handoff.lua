@@ -16,7 +16,7 @@ end
 if not there and writer and redis.call('HLEN', key) > 2 then
   return redis.error_reply('ERR the holder reads beside it writes')
 end
-local token = draw(KEYS[2]) -- first: a counter that is none leaves all as it was
+local token = draw() -- first: a counter that is none leaves all as it was
 if there then
   return {1, token}
 end

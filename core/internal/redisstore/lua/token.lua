@@ -1,22 +1,22 @@
 -- In front of the scripts that grant a lock: draws a fencing token (RFencedLock), where the call
--- names a counter as the last of its keys.
+-- names a counter behind its other keys, of which there is one, unless the text is changed.
 -- A token is at least the server's time in microseconds, so that tokens go on to rise when the
 -- counter was lost; who only increments it, as Redisson does, goes on from there. Numbers of scripts
 -- are exact below 2^53 only: above, where somebody else has set the counter, none is drawn.
-local function draw(counter)
-  if not counter then
+local function draw()
+  if not KEYS[2] then
     return 1
   end
   local time = redis.call('TIME')
   local least = time[1] * 1000000 + time[2]
-  local token = redis.pcall('INCR', counter)
+  local token = redis.pcall('INCR', KEYS[2])
   if type(token) ~= 'number' and not string.find(token.err, 'overflow', 1, true) then
-    return redis.call('INCR', counter) -- raises it as it is
+    return redis.call('INCR', KEYS[2]) -- raises it as it is
   elseif type(token) ~= 'number' or token >= 9007199254740992 then
     error('the counter of fencing tokens is too high: it has to be below 2^53', 0)
   elseif token < least then
     token = least
-    redis.call('SET', counter, string.format('%.0f', token))
+    redis.call('SET', KEYS[2], string.format('%.0f', token))
   end
   return token
 end

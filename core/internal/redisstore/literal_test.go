@@ -1,0 +1,84 @@
+package redisstore_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+var (
+	luaComment = regexp.MustCompile(`--[^\n]*`)
+	luaCall    = regexp.MustCompile(`redis\.p?call\(`)
+	luaCommand = regexp.MustCompile(`^'([A-Z]+)'(, KEYS\[\d+\][,)])?`)
+	luaKeys    = regexp.MustCompile(`\bKEYS(\[\d+\])?`)
+	luaRedis   = regexp.MustCompile(`redis\.[a-z_]+\(?`)
+)
+
+// keyless are the commands of scripts that have no key where others have theirs.
+var keyless = map[string]bool{"TIME": true, "PUBLISH": true}
+
+// unchecked gives what in a script the proxies of Alibaba Cloud refuse, or what shows them nothing: the name of
+// a command has to be a literal, each key KEYS[<number>], and nothing may be unpacked.
+func unchecked(source string) (found []string) {
+	code := luaComment.ReplaceAllString(source, "")
+	for _, call := range luaCall.Split(code, -1)[1:] {
+		command := luaCommand.FindStringSubmatch(call)
+		if command == nil || command[2] == "" && !keyless[command[1]] {
+			found = append(found, strings.SplitN(call, "\n", 2)[0])
+		}
+	}
+	for _, name := range luaRedis.FindAllString(code, -1) {
+		if name != "redis.call(" && name != "redis.pcall(" {
+			found = append(found, name)
+		}
+	}
+	for _, use := range luaKeys.FindAllStringSubmatch(code, -1) {
+		if use[1] == "" {
+			found = append(found, use[0])
+		}
+	}
+	if strings.Contains(code, "unpack") {
+		found = append(found, "unpack")
+	}
+	return found
+}
+
+// Scripts of plain, spin and fenced locks are about one key, and pass the check of Alibaba Cloud, those over
+// several keys apart: they are replaced by them where they are refused.
+func TestScripts_CommandsAndKeysAreLiteral(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []*redisstore.Kind{kinds.Reentrant, kinds.Spin, kinds.Fenced} {
+		for name, source := range kind.Sources() {
+			if name == "acquire_all" || strings.HasSuffix(name, "_each") {
+				continue
+			}
+			for _, part := range unchecked(source) {
+				t.Errorf("%s of a %s: %s", name, kind.Noun(), part)
+			}
+		}
+	}
+}
+
+// The check finds what is refused.
+func TestScripts_CheckOfLiterals(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]int{
+		"return redis.call('GET', KEYS[1])":                                          0,
+		"local t = redis.call('TIME') return {redis.pcall('PUBLISH', ARGV[1], '0')}": 0,
+		"return redis.call(ARGV[1], KEYS[1])":                                        1,
+		"return redis.call('GET', key)":                                              1,
+		"return redis.call('GET', ARGV[1])":                                          1,
+		"return redis.call('GET', KEYS[i])":                                          2,
+		"return redis.call('SET', KEYS[1], redis.call('GET', key))":                  1,
+		"return redis.call('GET', 'a:' .. KEYS[1])":                                  1,
+		"local call = redis.call return call('GET', KEYS[1])":                        1,
+		"local key = KEYS[1] return redis.call('GET', key)":                          1,
+		"return redis.call('DEL', unpack(KEYS))":                                     3,
+	} {
+		if found := unchecked(source); len(found) != want {
+			t.Errorf("%s: found %q, want %d", source, found, want)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package core_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// refusals are what endpoints in front of several servers answer to a script over keys of several slots.
+var refusals = map[string]string{
+	"redis":            "CROSSSLOT Keys in request don't hash to the same slot",
+	"redis_enterprise": "CROSSSLOT Keys in request don't hash to the same slot (command='EVALSHA', key='a')",
+	"alibaba":          "ERR 'EVALSHA' command keys must in same slot",
+	"alibaba_proxy":    "ERR eval/evalsha command keys must be in same slot",
+	"dynomite":         "ERR Dynomite: Keys in the script cannot span multiple nodes",
+	"alibaba_check":    "ERR bad lua script for redis cluster, all the keys that the script uses should be passed using the KEYS array",
+}
+
+// acrossSlots matches scripts over keys of several slots.
+func acrossSlots(cmd []string) bool {
+	if !scripts(cmd) {
+		return false
+	}
+	n, _ := strconv.Atoi(cmd[2])
+	return slices.ContainsFunc(cmd[3:3+n], func(key string) bool { return redisstore.Slot(key) != redisstore.Slot(cmd[3]) })
+}
+
+// eachShardedEndpoint runs a test in a bubble on the embedded Redis behind each of the refusals, of which
+// it counts how many there were.
+func eachShardedEndpoint(t *testing.T, body func(t *testing.T, b *bed, refused *faultproxy.Rule)) {
+	t.Helper()
+	for name, says := range refusals {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				proxy, rdb := faultproxy.Around(t, b.Client)
+				b.connect = func(...func(*redis.Options)) *redis.Client { return rdb }
+				body(t, b, proxy.AnswerError(acrossSlots, says))
+			})
+		})
+	}
+}
+
+// Holds are renewed one by one when a script over several is refused, and none is lost.
+func TestShardedEndpoint_RenewsOneByOne(t *testing.T) {
+	t.Parallel()
+	eachShardedEndpoint(t, func(t *testing.T, b *bed, refused *faultproxy.Rule) {
+		seen := &renewals{}
+		locks := b.locks(core.WithWatchdog(30*time.Second), core.WithObserver(seen))
+		var holds []context.Context
+		for _, lock := range []core.Lock{
+			locks.Lock("a"), locks.Lock("b"), locks.SpinLock("c"), locks.FencedLock("d"), locks.FencedLock("e"),
+			locks.FairLock("f"), locks.FairLock("g"), locks.ReadLock("h"), locks.ReadLock("i"), locks.PermitSemaphore("j", 1).Lock, locks.PermitSemaphore("k", 1).Lock,
+		} {
+			ctx, _ := acquired(t, t.Context(), lock)
+			holds = append(holds, ctx)
+		}
+		time.Sleep(2 * time.Minute) // in the time of the bubble: four leases
+		for i, ctx := range holds {
+			if ctx.Err() != nil {
+				t.Errorf("hold %d has ended: %v", i, context.Cause(ctx))
+			}
+		}
+		if err := seen.failure(); err != nil || refused.Hits() == 0 || refused.Hits() > 5 {
+			t.Errorf("%d refusals, a renewal has failed with %v; want one refusal of each kind at most, and no failure", refused.Hits(), err)
+		}
+	})
+}
+
+// Several keys are taken one by one when a script over all of them is refused: from then on at once.
+func TestShardedEndpoint_MultiLock(t *testing.T) {
+	t.Parallel()
+	eachShardedEndpoint(t, func(t *testing.T, b *bed, refused *faultproxy.Rule) {
+		locks, other := b.locks(), b.locks()
+		for range 3 {
+			_, hold := acquired(t, t.Context(), locks.MultiLock("a", "b", "c"), core.WaitTime(0))
+			_, _, err := other.Lock("b").Acquire(t.Context(), core.WaitTime(0))
+			wantErr(t, err, core.ErrNotAcquired)
+			_, _, err = other.MultiLock("z", "c").Acquire(t.Context(), core.WaitTime(0))
+			wantErr(t, err, core.ErrNotAcquired)
+			if b.Exists(t.Context(), "z").Val() != 0 {
+				t.Error("a key that was taken beside one that is held is not given back")
+			}
+			freed := make(chan error, 1)
+			time.AfterFunc(time.Second, func() { freed <- hold.Release(t.Context()) })
+			_, next := acquired(t, t.Context(), other.MultiLock("c", "b", "z"), core.WaitTime(10*time.Second))
+			must(t, <-freed) // "a" may be freed last
+			released(t, next)
+		}
+		if n := refused.Hits(); n != 2 {
+			t.Errorf("%d refusals, want one for each client", n)
+		}
+	})
+}
+
+// Attempts without an answer are cleared up, though their keys cannot be asked about together.
+func TestShardedEndpoint_ClearsUp(t *testing.T) {
+	t.Parallel()
+	eachShardedEndpoint(t, func(t *testing.T, b *bed, refused *faultproxy.Rule) {
+		proxy, rdb := faultproxy.Around(t, b.connect())
+		locks := locksOn(t, rdb, core.WithBackendTimeout(time.Second))
+		b.warm(locks)
+		lost := proxy.DropReply(script(t, "acquire"))
+		keys := []string{"a", "b", "c", "d", "e"}
+		eachOf(len(keys), func(i int) {
+			_, _, err := locks.Lock(keys[i]).Acquire(t.Context(), core.WaitTime(0), core.LeaseTime(time.Hour))
+			wantErr(t, err, core.ErrUnavailable)
+		})
+		lost.Remove()
+		time.Sleep(10 * time.Second) // in the time of the bubble
+		if n := b.Exists(t.Context(), keys...).Val(); n != 0 {
+			t.Errorf("%d keys are left", n)
+		}
+		if n := refused.Hits(); n > 1 {
+			t.Errorf("%d refusals, want one at most", n)
+		}
+	})
+}
+
+// The only node of a Cluster looks like one server, and refuses what is across slots. All else works there.
+func TestShardedEndpoint_OnlyNodeOfACluster(t *testing.T) {
+	t.Parallel()
+	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
+		b := bedOf(t, binary.StartCluster(t, 1).Masters[0])
+		seen := &renewals{}
+		locks, other := b.locks(core.WithWatchdog(unhurried(3*time.Second)), core.WithObserver(seen)), b.locks()
+		var gives []func() error
+		for _, m := range family() {
+			has, err := m.have(t.Context(), locks, m.kind)
+			if err != nil {
+				t.Fatalf("%s: %v", m.kind, err)
+			}
+			gives = append(gives, has.giveBack)
+		}
+		_, hold := acquired(t, t.Context(), locks.MultiLock("x", "y", "z"))
+		_, _, err := other.MultiLock("w", "z").Acquire(t.Context(), core.WaitTime(0))
+		wantErr(t, err, core.ErrNotAcquired)
+		page, err := other.Locks(t.Context(), core.LockQuery{})
+		must(t, err)
+		for _, name := range []string{"reentrant", "fenced", "fair", "read", "permit", "x", "y", "z"} {
+			if !slices.ContainsFunc(page.Locks, func(e core.LockEntry) bool { return e.Key == name }) {
+				t.Errorf("%s is not listed", name)
+			}
+		}
+		eventually(t, "all have been renewed", func() bool { return seen.good() >= 2*len(gives) })
+		if err := seen.failure(); err != nil {
+			t.Errorf("a renewal has failed: %v", err)
+		}
+		for _, give := range gives {
+			must(t, give())
+		}
+		released(t, hold)
+	})
+}
