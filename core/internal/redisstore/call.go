@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -70,7 +69,7 @@ func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	}
 	if !c.last && fateOf(err) == Answered {
 		switch {
-		case redis.HasErrorPrefix(err, "NOSCRIPT"):
+		case meaningOf(err) == noScript:
 			c.again("eval", c.script.source) // Redis keeps it from then on
 			return c.wait(ctx, limit)
 		case c.acked && c.store.redirected(err) && !c.moved && c.redirect(err):
@@ -244,7 +243,6 @@ func (e *vainError) Unwrap() error { return e.cause }
 
 // fateOf tells an error of go-redis apart.
 func fateOf(err error) Fate {
-	var reply redis.Error
 	var op *net.OpError
 	var interrupted *interruptedError
 	var unsent *unsentError
@@ -269,24 +267,24 @@ func fateOf(err error) Fate {
 		return NotSent
 	case errors.As(err, &op) && op.Op == "dial":
 		return NotSent
-	case errors.As(err, &reply):
-		return Answered
-	default:
-		return Unknown
 	}
+	if _, reply := replyOf(err); reply && meaningOf(err) != unanswered {
+		return Answered
+	}
+	return Unknown
 }
 
 // Answer reports whether an error is one that Redis has answered.
 func Answer(err error) bool { return fateOf(err) == Answered }
 
 // Transient reports whether an error may be another one on the next attempt: no connection,
-// no answer, a replica, or a redirection that was followed in vain. Others (WRONGTYPE, NOPERM,
-// OOM) are the same. One that [Passes] is transient, too.
+// no answer, or a redirection that was followed in vain. Others (WRONGTYPE, NOPERM, OOM) are the
+// same. One that [Passes] is transient, too.
 func Transient(err error) bool {
 	if _, vain := errors.AsType[*vainError](err); vain {
 		return true
 	}
-	return fateOf(err) != Answered || redis.IsReadOnlyError(err) || redis.IsMaxClientsError(err) || Passes(err)
+	return fateOf(err) != Answered || Passes(err)
 }
 
 // Rejects reports whether an error is a reply that says that the script changed nothing, and
@@ -298,24 +296,19 @@ func Rejects(err error) bool {
 
 // WrongType reports whether Redis has answered that the key holds something of another type,
 // such as a text: it says nothing about Redis, and everything about the key.
-func WrongType(err error) bool {
-	return Answer(err) && strings.Contains(err.Error(), "WRONGTYPE") // of a script, behind other words
-}
+func WrongType(err error) bool { return Answer(err) && meaningOf(err) == wrongType }
 
-// nonLocal reports whether a script has wanted a key that is on another node, or nowhere, while
-// its slot moves.
-func nonLocal(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "attempted to access a non local key") // it has no code of its own
-}
-
-// Passes reports whether Redis has answered that it is there and will serve, but not now: a
-// script of somebody else takes its time, data is being loaded, too few replicas are
-// connected, a cluster or its links are in motion. All of these refuse a script before it
-// has changed anything, but for the last: while a slot moves, a script may find in the middle that
-// a key has become empty, which it could only make anew on the other node. It may be executed again
-// then, as any script may.
+// Passes reports whether Redis has answered that it is there and will serve, but not now: it loads
+// data, runs a script of another client, has too few replicas or too many clients, or is not the
+// master yet; or a Cluster or its links are in motion.
 func Passes(err error) bool {
-	return fateOf(err) == Answered && (nonLocal(err) || redis.IsLoadingError(err) || redis.IsTryAgainError(err) ||
-		redis.IsClusterDownError(err) || redis.IsMasterDownError(err) ||
-		redis.HasErrorPrefix(err, "BUSY ") || redis.HasErrorPrefix(err, "NOREPLICAS "))
+	if fateOf(err) != Answered {
+		return false
+	}
+	switch meaningOf(err) {
+	case passes, inMotion, replica:
+		return true
+	default:
+		return false
+	}
 }

@@ -1,0 +1,107 @@
+package redisstore
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// meaning is what an error reply says. It is read from the reply itself, however often that is wrapped.
+type meaning uint8
+
+const (
+	final       meaning = iota // the next attempt is refused as well
+	passes                     // Redis will serve, but not now
+	inMotion                   // passes; another node of a Cluster may serve already
+	replica                    // passes; the connection leads to a server that is not the master
+	elsewhere                  // another node of a Cluster has the key
+	noScript                   // the server does not know the digest
+	wrongType                  // the key holds something that is not a lock
+	denied                     // by an ACL
+	unsupported                // the server does not know the command
+	unanswered                 // a proxy does not know what the server has done, if anything
+)
+
+// meant is what a reply means that begins with a text. "ERR " in front of it is left out.
+type meant struct {
+	begins string
+	means  meaning
+}
+
+// meanings are the replies that are not final. Nearly all refuse a script before it has changed anything.
+// The exception is a key that is not local: while a slot moves, a script may find in the middle that a key
+// has become empty, which it could only create on the other node. It may be executed again then, as any
+// script may.
+func meanings() []meant {
+	return []meant{
+		{"LOADING ", passes},    // also of KeyDB and Dragonfly
+		{"BUSY ", passes},       // a script, a function or a command of a module takes its time
+		{"MASTERDOWN ", passes}, // a replica that has lost its master
+		{"NOREPLICAS ", passes},
+		{"MISCONF ", passes}, // it cannot persist, and tries again by itself
+		{"UNBLOCKED ", passes},
+		{"max number of clients", passes},
+		{"max concurrent connections exceeded", passes}, // Upstash
+		{"server is shutting down", passes},
+		{"SHUTDOWN ", passes},
+		{"Service unavailable", passes},
+		{"no upstream host", passes}, // Envoy: nothing was sent
+		{"TRYAGAIN ", inMotion},
+		{"CLUSTERDOWN ", inMotion},
+		{"Script attempted to access a non local key", inMotion},
+		{"Lua script attempted to access a non local key", inMotion}, // Redis 6
+		{"READONLY ", replica},
+		{"REDIRECT ", replica}, // Valkey, to a client that has announced that it follows
+		{"MOVED ", elsewhere},
+		{"ASK ", elsewhere},
+		{"NOSCRIPT ", noScript},
+		{"WRONGTYPE ", wrongType},
+		{"NOPERM ", denied},
+		{"unknown ", unsupported},
+		{"Unknown ", unsupported},
+		{"upstream failure", unanswered},        // Envoy
+		{"upstream protocol error", unanswered}, // likewise
+		{"handle response", unanswered},         // Codis
+		{"Connection timed out", unanswered},    // twemproxy, here and below
+		{"Connection reset by peer", unanswered},
+		{"Connection refused", unanswered},
+		{"Broken pipe", unanswered},
+		{"Host is down", unanswered},
+	}
+}
+
+// meaningOf is what an error means that Redis has answered.
+func meaningOf(err error) meaning {
+	reply, ok := replyOf(err)
+	if !ok {
+		return final
+	}
+	text := strings.TrimPrefix(withoutScript(reply.Error()), "ERR ")
+	for _, m := range meanings() {
+		if strings.HasPrefix(text, m.begins) {
+			return m.means
+		}
+	}
+	return final
+}
+
+// replyOf is the reply inside of an error. Only what explains the error may contain others.
+func replyOf(err error) (redis.Error, bool) {
+	if explained, ok := errors.AsType[*explainedError](err); ok {
+		return replyOf(explained.err)
+	}
+	return errors.AsType[redis.Error](err)
+}
+
+// withoutScript cuts off what Redis 6 writes in front of an error inside of a script:
+// "ERR Error running script (call to f_<digest>): @user_script:7: @user_script: 7: -".
+func withoutScript(text string) string {
+	const place = "user_script:"
+	if strings.HasPrefix(text, "ERR Error running script ") {
+		if at := strings.LastIndex(text, place); at >= 0 {
+			return strings.TrimLeft(text[at+len(place):], "0123456789: -")
+		}
+	}
+	return text
+}
