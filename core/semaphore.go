@@ -110,7 +110,7 @@ func (s PermitSemaphore) ReleasePermit(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	key, err := s.enter(ctx)
+	key, err := s.admit()
 	if err != nil {
 		return err
 	}

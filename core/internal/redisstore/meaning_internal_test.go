@@ -86,14 +86,14 @@ func TestMeaning(t *testing.T) {
 					"bare":      reply,
 					"wrapped":   fmt.Errorf("core: redis unavailable: %w", reply),
 					"joined":    errors.Join(ErrUndetected, fmt.Errorf("lock %q: %w", "k", reply)),
-					"explained": &explainedError{err: fmt.Errorf("lock: %w", reply), why: dialed},
+					"explained": &explainedError{fmt.Errorf("lock: %w", reply), ": ", dialed},
 				} {
 					if Passes(err) != want.passes || Rejects(err) != want.rejects || Answer(err) == want.unanswered || Transient(err) == want.rejects {
 						t.Errorf("%s: passes %t, rejects %t, answer %t, transient %t: %v", how, Passes(err), Rejects(err), Answer(err), Transient(err), err)
 					}
 				}
 			}
-			silent := &explainedError{err: &interruptedError{errNoAnswer}, why: errorReply(text)}
+			silent := AfterEarlier(&interruptedError{errNoAnswer}, errorReply(text))
 			if fateOf(silent) != Unknown || Passes(silent) || Rejects(silent) {
 				t.Errorf("a reply that only explains is taken for the answer: %v", silent)
 			}

@@ -59,13 +59,16 @@ func leaseless(kind string) script {
 	return scriptOf("semaphore", "once", "fill", "settle_"+kind, "settle")
 }
 
-// Settle prepares operations on the count of a key, "<id>:<what>:<n>", each of which is executed
+// Settle prepares operations on the counts of keys, "<id>:<what>:<n>", each of which is executed
 // once however often it is sent, and "~<operation>" those that need not be remembered any more. An
 // operation that is among the fields of the finding is settled for good; one that found the count
 // set already, or too near the largest one, or the permit not held, is there with Nothing in front.
-func (s *Store) Settle(now time.Time, k *Kind, key string, ops []string) Call[[]Finding] {
-	return s.Clear(now, []Suspicion{{k, key, ops}})
+func (s *Store) Settle(now time.Time, list []Suspicion) Call[[]Finding] {
+	return s.Clear(now, list).acknowledged(func([]Finding) bool { return true })
 }
+
+// Counts reports whether a kind has a count that operations change, see [Store.Settle].
+func (k *Kind) Counts() bool { return k.count.source != nil }
 
 // Nothing is in front of an operation that is settled, and has changed nothing.
 const Nothing = "!"
