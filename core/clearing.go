@@ -21,7 +21,7 @@ func (r clearing) Clear(ctx context.Context, list []redisstore.Suspicion) ([]red
 	}
 	call := store.Clear(now, list)
 	if list[0].Kind.Counts() {
-		call = store.Settle(now, list)
+		call = store.SettleAll(now, list)
 	}
 	return call.Wait(ctx, r.client.callLimit(now))
 }

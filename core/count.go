@@ -91,7 +91,7 @@ func (c counted) settle(ctx context.Context, key, op string) (found []string, fa
 	span := locks.operation(time.Now())
 	r := resend{client: locks, key: key, span: span, pauser: pauses{}}
 	send := func() (time.Time, bool, error) {
-		call := locks.store.Settle(time.Now(), []redisstore.Suspicion{{Kind: c.lock.kind, Key: key, Fields: ops}})
+		call := locks.store.Settle(time.Now(), c.lock.kind, key, ops)
 		answer, one, err := call.Wait(ctx, span.limit(locks, call.Sent))
 		fate = max(fate, one)
 		if err == nil {

@@ -3,13 +3,19 @@ package core_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
 // passingReplies are what servers and proxies answer while they are only busy with themselves.
@@ -309,4 +315,60 @@ func TestFinal_EveryOperation(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A Redlock waits for a majority of servers that passes by itself, for as long as its wait time.
+func TestPassing_MajorityOfARedlock(t *testing.T) {
+	t.Parallel()
+	for _, says := range passingReplies {
+		if strings.HasPrefix(says, "upstream") {
+			continue // as a server that does not answer
+		}
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			onIslands(t, 3, func(t *testing.T, servers []*island) {
+				clients := process(t, servers)
+				_, warm := acquired(t, t.Context(), core.Redlock("warm", clients...))
+				released(t, warm)
+				var rules []*faultproxy.Rule
+				for _, s := range servers[:2] {
+					rules = append(rules, s.proxy.AnswerError(scripts, says))
+				}
+				_, _, err := core.Redlock("k", clients...).Acquire(t.Context(), core.WaitTime(0))
+				wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
+				got := acquiring(t.Context(), core.Redlock("k", clients...), core.WaitTime(time.Minute))
+				pass(10 * time.Second)
+				for _, rule := range rules {
+					rule.Remove()
+				}
+				o := <-got
+				must(t, o.err)
+				released(t, o.hold)
+				wantNowhere(t, servers, "k")
+			})
+		})
+	}
+}
+
+// The first operation of a client on a Cluster that cannot be reached goes on in the background, too.
+func TestPassing_ClusterIsNotReachedYet(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	var reached atomic.Bool
+	opts := *cluster.Client().Options()
+	opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if !reached.Load() {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	rdb := redis.NewClusterClient(&opts)
+	defer func() { _ = rdb.Close() }()
+	err := locksOn(t, rdb, core.WithBackendTimeout(time.Second)).Semaphore("pool").Release(t.Context(), 3)
+	wantErr(t, err, core.ErrUnavailable)
+	if err == nil || !strings.Contains(err.Error(), "goes on in the background") {
+		t.Errorf("%v does not say that it goes on", err)
+	}
+	reached.Store(true)
+	eventually(t, "the permits", func() bool { return cluster.Client().Get(t.Context(), "pool").Val() == "3" })
 }

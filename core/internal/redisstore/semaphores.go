@@ -59,11 +59,16 @@ func leaseless(kind string) script {
 	return scriptOf("semaphore", "once", "fill", "settle_"+kind, "settle")
 }
 
-// Settle prepares operations on the counts of keys, "<id>:<what>:<n>", each of which is executed
+// Settle prepares operations on the count of a key, "<id>:<what>:<n>", each of which is executed
 // once however often it is sent, and "~<operation>" those that need not be remembered any more. An
 // operation that is among the fields of the finding is settled for good; one that found the count
 // set already, or too near the largest one, or the permit not held, is there with Nothing in front.
-func (s *Store) Settle(now time.Time, list []Suspicion) Call[[]Finding] {
+func (s *Store) Settle(now time.Time, k *Kind, key string, ops []string) Call[[]Finding] {
+	return s.SettleAll(now, []Suspicion{{k, key, ops}})
+}
+
+// SettleAll is Settle for several keys. Replicas acknowledge it, if the Store wants that.
+func (s *Store) SettleAll(now time.Time, list []Suspicion) Call[[]Finding] {
 	return s.Clear(now, list).acknowledged(func([]Finding) bool { return true })
 }
 
