@@ -103,9 +103,10 @@ func (e *NotAcquiredError) Unwrap() []error {
 	return []error{ErrNotAcquired, e.Cause}
 }
 
-// ReplicationError says that Redis has given or prolonged a lock, and that fewer replicas than
-// [WithReplicaAcks] wants have acknowledged that in time. It matches [ErrUnavailable]. What an
-// acquisition has got is given back; a hold that could not be prolonged is as it was.
+// ReplicationError says that Redis has given or prolonged a lock, or changed a count, and that fewer
+// replicas than [WithReplicaAcks] wants have acknowledged that in time. It matches [ErrUnavailable]. What an
+// acquisition has got is given back; a hold that could not be prolonged is as it was; a change of a count
+// stays.
 type ReplicationError struct {
 	// Wanted is how many replicas had to acknowledge.
 	Wanted int

@@ -109,7 +109,7 @@ func TestReplicas_ShortfallIsUndone(t *testing.T) {
 	})
 }
 
-// Operations on counts are acknowledged, too. One that too few replicas have is an error, and goes on in the
+// Operations on counts and markers are acknowledged, too. One that too few replicas have is an error, and goes on in the
 // background until they have it; it is executed once.
 func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	t.Parallel()
@@ -130,6 +130,7 @@ func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	}
 	_, err := locks.CountDownLatch("other").TrySetCount(t.Context(), 1)
 	must(t, err)
+	_, hold := acquired(t, t.Context(), locks.Lock("left"), core.LeaseTime(time.Hour))
 	r.Replicas[0].Stop()
 	var all sync.WaitGroup
 	for name, change := range map[string]func() error{
@@ -148,6 +149,7 @@ func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	all.Wait()
 	_, err = locks.CountDownLatch("other").Delete(t.Context())
 	wantShort(t, err, 1, 0)
+	wantShort(t, hold.Leave(t.Context(), time.Hour), 1, 0)
 	r.Replicas[0].Continue()
 	for name, want := range map[string]string{"sem": "6", "latch": "1", "pool": "6", "other": ""} {
 		eventually(t, name+" on the replica", func() bool { return replica.Get(t.Context(), name).Val() == want })
@@ -156,6 +158,40 @@ func TestReplicas_AcknowledgeCounts(t *testing.T) {
 		}
 	}
 	must(t, sem.Release(t.Context(), 1))
+}
+
+// The question how many replicas there are is refused: what passes is waited out, and what does not is known at once.
+func TestReplicas_QuestionIsRefused(t *testing.T) {
+	t.Parallel()
+	for says, passes := range map[string]bool{
+		"LOADING Redis is loading the dataset in memory":                true,
+		"NOPERM this user has no permissions to run the 'info' command": false,
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			rdb := redis.NewClient(&redis.Options{Addr: r.proxy.Addr()})
+			defer func() { _ = rdb.Close() }()
+			locks := locksOn(t, rdb, core.WithReplicaAcks(core.AcksAll, ackTime), core.WithBackendTimeout(ackTime))
+			refused := r.proxy.AnswerError(faultproxy.Command("info"), says)
+			got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
+			if !passes {
+				err := (<-got).err
+				wantErr(t, err, core.ErrUnavailable)
+				if !strings.Contains(fmt.Sprint(err), "redis refuses this until") {
+					t.Errorf("%v does not say that it does not pass", err)
+				}
+				return
+			}
+			select {
+			case o := <-got:
+				t.Fatalf("not waited out: %v", o.err)
+			case <-time.After(2 * ackTime): // refused for longer than the backend timeout
+			}
+			refused.Remove()
+			released(t, r.mustHold(got).hold)
+		})
+	}
 }
 
 // The replica that is missing may be the next master: it goes on to count.

@@ -155,14 +155,14 @@ func (c *call) run(ctx context.Context, limit time.Time) error {
 	case prepared:
 	}
 	if err := c.findRoute(); err != nil {
-		c.state, c.err = finished, &unsentError{err}
+		c.state, c.err = finished, unsent(err)
 		return c.err
 	}
 	cmd := c.cmd
 	if c.acked {
 		ack, err := c.route.acker.prepare(ctx, limit, c.store.slot(c.key))
 		if err != nil {
-			c.state, c.err = finished, &unsentError{err}
+			c.state, c.err = finished, unsent(err)
 			return c.err
 		}
 		ack.asking = cmd.asking

@@ -143,7 +143,7 @@ func (s *Store) HandOff(now time.Time, c Claim, to string, t Terms) Call[Change]
 	if token {
 		read = readTokenChange
 	}
-	return typed(s.call(now, &c.Kind.handOff, c.Key, args...), read)
+	return typed(s.call(now, &c.Kind.handOff, c.Key, args...), read).acknowledged(Change.done)
 }
 
 func readChange(reply any) (Change, error) {

@@ -35,7 +35,7 @@ type connection struct {
 	pace   *pace
 
 	mu            sync.Mutex
-	down          bool // it was lost, and is not made again yet
+	down          bool                     // it was lost, and is not made again yet
 	subscriptions map[string]*Subscription // by channel
 	fresh         []string                 // channels to subscribe
 	used          time.Time                // when a subscription was given back
