@@ -268,7 +268,7 @@ func fateOf(err error) Fate {
 	case errors.As(err, &op) && op.Op == "dial":
 		return NotSent
 	}
-	if _, reply := replyOf(err); reply && meaningOf(err) != unanswered {
+	if reply, answered := replyOf(err); answered && meaningOf(reply) != unanswered {
 		return Answered
 	}
 	return Unknown

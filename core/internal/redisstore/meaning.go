@@ -95,11 +95,11 @@ func replyOf(err error) (redis.Error, bool) {
 }
 
 // withoutScript cuts off what Redis 6 writes in front of an error inside of a script:
-// "ERR Error running script (call to f_<digest>): @user_script:7: @user_script: 7: -".
+// "ERR Error running script (call to f_<digest>): @user_script:7: @user_script: 7: -"; and the embedded
+// Redis: "ERR Error compiling script (new function): :7: ".
 func withoutScript(text string) string {
-	const place = "user_script:"
-	if strings.HasPrefix(text, "ERR Error running script ") {
-		if at := strings.LastIndex(text, place); at >= 0 {
+	for begin, place := range map[string]string{"ERR Error running script ": "user_script:", "ERR Error compiling script (new function): ": "): :"} {
+		if at := strings.LastIndex(text, place); at >= 0 && strings.HasPrefix(text, begin) {
 			return strings.TrimLeft(text[at+len(place):], "0123456789: -")
 		}
 	}
