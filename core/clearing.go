@@ -15,8 +15,14 @@ func (r clearing) Clears() int { return r.client.store.Clears() }
 
 // Clear sends one question.
 func (r clearing) Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, redisstore.Fate, error) {
-	now := time.Now()
-	call := r.client.store.Clear(now, list)
+	now, store := time.Now(), r.client.store
+	if err := store.Detect(ctx, r.client.detectLimit(now)); err != nil {
+		return nil, redisstore.NotSent, err
+	}
+	call := store.Clear(now, list)
+	if list[0].Kind.Counts() {
+		call = store.SettleAll(now, list)
+	}
 	return call.Wait(ctx, r.client.callLimit(now))
 }
 

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -23,9 +24,9 @@ type counted struct{ lock Lock }
 
 // operate has an operation executed once, however often it has to be sent, also when ctx has
 // ended. It reports whether that has changed the count. Without an answer it goes on in the
-// background, unless Redis has refused it for good.
+// background, unless Redis has refused it for good; its error says which.
 func (c counted) operate(ctx context.Context, what string, n int) (changed bool, err error) {
-	key, err := c.lock.enter(ctx)
+	key, err := c.lock.admit()
 	if err != nil {
 		return false, err
 	}
@@ -51,11 +52,12 @@ func (c counted) execute(ctx context.Context, key, what string, n int) (changed 
 	}
 	op := locks.nextField(kind) + ":" + what + ":" + strconv.Itoa(n)
 	found, fate, err := c.settle(context.WithoutCancel(ctx), key, op)
-	if err != nil {
-		if fate == redisstore.Unknown {
-			locks.reaper.Abandon(kind, []string{key}, op, nil, operationTime)
-		}
-		return false, unavailable(err)
+	switch {
+	case err != nil && fate == redisstore.Unknown:
+		locks.reaper.Abandon(kind, []string{key}, op, nil, operationTime)
+		return false, fmt.Errorf("%w: %w", unavailable(err), errGoesOn)
+	case err != nil:
+		return false, fmt.Errorf("%w: %w", unavailable(err), errNotExecuted)
 	}
 	if fate == redisstore.Answered {
 		locks.settled.note(key, op)
@@ -65,6 +67,11 @@ func (c counted) execute(ctx context.Context, key, what string, n int) (changed 
 		return nothing && done == op
 	}), nil
 }
+
+var (
+	errGoesOn      = errors.New("the operation goes on in the background: do not repeat it")
+	errNotExecuted = errors.New("the operation was not executed")
+)
 
 // ofItsKind refuses a name that this client has in use as another kind.
 func (c counted) ofItsKind(key string) error {
@@ -80,9 +87,10 @@ func (c counted) ofItsKind(key string) error {
 func (c counted) settle(ctx context.Context, key, op string) (found []string, fate redisstore.Fate, err error) {
 	locks := c.lock.client
 	ops := append(locks.settled.take(key), op)
+	err = locks.store.Detect(ctx, locks.detectLimit(time.Now()))
 	span := locks.operation(time.Now())
 	r := resend{client: locks, key: key, span: span, pauser: pauses{}}
-	err = r.run(ctx, func() (time.Time, bool, error) {
+	send := func() (time.Time, bool, error) {
 		call := locks.store.Settle(time.Now(), c.lock.kind, key, ops)
 		answer, one, err := call.Wait(ctx, span.limit(locks, call.Sent))
 		fate = max(fate, one)
@@ -93,7 +101,10 @@ func (c counted) settle(ctx context.Context, key, op string) (found []string, fa
 			err = errNoCount
 		}
 		return call.Sent, err != nil && redisstore.Transient(err) && !errors.Is(err, errNoCount) && !errors.Is(err, redisstore.ErrSilent), err
-	})
+	}
+	if err == nil {
+		err = r.run(ctx, send)
+	}
 	if err != nil && !redisstore.Rejects(err) && !errors.Is(err, errNoCount) {
 		fate = redisstore.Unknown
 	}

@@ -23,7 +23,9 @@ var (
 
 	// ErrUnavailable says that Redis did not answer, or answered with an error that
 	// says nothing about the lock. The lock is then neither held nor known to be
-	// taken.
+	// taken. A refusal that passes by itself (LOADING, BUSY, READONLY, MISCONF, NOREPLICAS,
+	// CLUSTERDOWN and the like) is waited out for the wait time, or for the backend timeout
+	// where there is none; the error of every other refusal says that it does not pass.
 	ErrUnavailable = errors.New("core: redis unavailable")
 
 	// ErrNotHeld says that the hold is not held any more, or never was: released
@@ -101,9 +103,10 @@ func (e *NotAcquiredError) Unwrap() []error {
 	return []error{ErrNotAcquired, e.Cause}
 }
 
-// ReplicationError says that Redis has given or prolonged a lock, and that fewer replicas than
-// [WithReplicaAcks] wants have acknowledged that in time. It matches [ErrUnavailable]. What an
-// acquisition has got is given back; a hold that could not be prolonged is as it was.
+// ReplicationError says that Redis has given or prolonged a lock, or changed a count, and that fewer
+// replicas than [WithReplicaAcks] wants have acknowledged that in time. It matches [ErrUnavailable]. What an
+// acquisition has got is given back; a hold that could not be prolonged is as it was; a change of a count
+// stays.
 type ReplicationError struct {
 	// Wanted is how many replicas had to acknowledge.
 	Wanted int
@@ -129,7 +132,7 @@ func (e *ReplicationError) Error() string {
 
 // text is the error without its cause.
 func (e *ReplicationError) text() string {
-	text := fmt.Sprintf("core: %d of the %d wanted replicas have acknowledged the lock in time", e.Acknowledged, e.Wanted)
+	text := fmt.Sprintf("core: %d of the %d wanted replicas have acknowledged it in time", e.Acknowledged, e.Wanted)
 	if e.Replicas >= 0 && e.Replicas < e.Wanted {
 		text += fmt.Sprintf("; the master has only %d: bring the others back, or change WithReplicaAcks and restart", e.Replicas)
 	}
@@ -158,8 +161,14 @@ func unavailable(cause error) error {
 	if short, ok := errors.AsType[*redisstore.ShortfallError](cause); ok {
 		return &ReplicationError{Wanted: short.Wanted, Acknowledged: short.Acknowledged, Replicas: short.Replicas, Cause: short.Cause}
 	}
+	if redisstore.Rejects(cause) {
+		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errFinal, cause)
+	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
 }
+
+// errFinal says that Redis has refused a command for a reason that does not pass by itself.
+var errFinal = errors.New("redis refuses this until its data or its configuration is changed")
 
 // isOutcome reports whether an error says what an operation has come to.
 func isOutcome(err error) bool {

@@ -77,7 +77,7 @@ func knownText(err error) (string, bool) {
 	fixed := []error{
 		ErrNotAcquired, ErrUnavailable, ErrNotHeld, ErrLost, ErrReleased, ErrTooManyWaiters, ErrClosed, ErrInvalid,
 		errLeaseOver, errLeaked, errNotMine, errTooLate, errSilent, errGhost, errBehind, errNoTurn, errRenewing,
-		errSlowServer, errNoPermits,
+		errSlowServer, errNoPermits, errFinal, errGoesOn, errNotExecuted, errUnconfirmed,
 	}
 	if slices.ContainsFunc(fixed, func(known error) bool { return err == known }) { //nolint:errorlint // only err itself
 		return err.Error(), true

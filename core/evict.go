@@ -42,11 +42,11 @@ func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockE
 		if !can {
 			return entryOf(&found), notEvicted(&found, fields)
 		}
-		now := time.Now()
-		call := c.store.Evict(now, kind, &found, fields)
+		before := found
 		var done redisstore.Evicted
-		done, _, err = call.Wait(ctx, c.callLimit(now))
-		err = unavailable(err)
+		done, err = waitOut(ctx, c, key, func(now time.Time) redisstore.Call[redisstore.Evicted] {
+			return c.store.Evict(now, kind, &before, fields)
+		})
 		found = done.Before
 		switch {
 		case err == nil && done.Others:

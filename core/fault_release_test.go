@@ -198,3 +198,35 @@ func TestFault_SlowReplies_StateAndForceReleaseHaveTheirTime(t *testing.T) {
 	}
 	wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
 }
+
+// TestFault_Release_OthersMayListen loses the reply of a release, and with it how many others listen: the
+// lock is left to them for a while, as it is when one is known to listen.
+func TestFault_Release_OthersMayListen(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		const wakingUp = 6 * time.Millisecond // of a thread of Redisson: after the resend, before the patience is over
+		locks, proxy := b.knowing()
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		messages := b.Subscribe(t.Context(), "redisson_lock__channel:{k}")
+		defer func() { _ = messages.Close() }()
+		_, err := messages.Receive(t.Context())
+		must(t, err)
+		other := make(chan error, 1)
+		go func() {
+			_, err := messages.ReceiveMessage(t.Context())
+			must(t, err)
+			time.Sleep(wakingUp)
+			_, hold, err := b.locks().Lock("k").Acquire(t.Context(), core.WaitTime(0))
+			other <- err
+			_ = hold.Release(t.Context())
+		}()
+		waiting := acquiring(t.Context(), locks.Lock("k"))
+		pass(100 * time.Millisecond) // the run of turns in this process is over
+		lost := proxy.DropReply(faultproxy.Once(scriptOn(t, "release", "k")))
+		released(t, hold)
+		if err := <-other; err != nil || lost.Hits() != 1 {
+			t.Errorf("%d replies were lost, and one that listens has missed its turn: %v", lost.Hits(), err)
+		}
+		released(t, (<-waiting).hold)
+	})
+}

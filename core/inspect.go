@@ -119,10 +119,7 @@ func (c *Client) enterAny(ctx context.Context) error {
 }
 
 func (c *Client) inspect(ctx context.Context, key string) (redisstore.Found, error) {
-	now := time.Now()
-	call := c.store.Inspect(now, key)
-	found, _, err := call.Wait(ctx, c.callLimit(now))
-	return found, unavailable(err)
+	return waitOut(ctx, c, key, func(now time.Time) redisstore.Call[redisstore.Found] { return c.store.Inspect(now, key) })
 }
 
 // absentTTL is that of a key that is not there.

@@ -28,8 +28,8 @@ func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
 }
 
 // CountDown counts one down. The last one opens the latch; of one that is open it changes nothing.
-// It is attempted even when ctx has ended. On [ErrUnavailable] that goes on in the background, for
-// ten minutes at most, unless Redis refuses it: do not repeat it.
+// It is attempted even when ctx has ended, and goes on after [ErrUnavailable] as
+// [PermitSemaphore.TrySetPermits] does: do not repeat it unless the error says that it was not executed.
 func (l CountDownLatch) CountDown(ctx context.Context) error {
 	_, err := l.operate(ctx, "down", 1)
 	return err

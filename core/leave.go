@@ -3,9 +3,11 @@ package core
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
@@ -16,10 +18,11 @@ import (
 // whatever process, is notified when that is earlier than the end of the lease. Only the last
 // hold of an acquisition can leave; an inner one gets [ErrInvalid] and goes on.
 //
-// Else the hold and its context end as with [Hold.Release], whatever Redis says, and
-// also when ctx has ended. The errors are those of Release, except that nothing goes on
+// Otherwise the hold and its context end as with [Hold.Release], whatever Redis says, and
+// also when ctx has ended. nil means that the marker was set; d counts from the moment at which
+// Redis executes the command. The errors are those of Release, except that nothing goes on
 // in the background: after [ErrUnavailable] the key ends with the lease, or d after
-// Redis has got the command, which may come late.
+// Redis has executed the command, which may come late.
 func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	if h == nil || h.scope.ended.Load() {
 		return ErrNotHeld
@@ -94,14 +97,22 @@ func (o *ownership) leaveFor(ctx context.Context, d time.Duration, now time.Time
 	defer o.operations.end()
 	o.expectFall(o.lease.Left(now), d) // leaves, which follows, ends this
 	left, err := o.mark(ctx, d, has)
-	if err != nil {
+	switch now := time.Now(); {
+	case err != nil:
 		return err
+	case left.answer.Mine:
+		return nil
+	case !left.doubt || !lease.Expired(left.first, d, now):
+		return errNotMine // a marker would still be there
+	case o.lease.Expired(now):
+		return unavailable(errUnconfirmed)
+	default:
+		return nil // the holder would still be there: it became a marker, which has expired
 	}
-	if left.answer.Mine || left.done(o) {
-		return nil // one that was done, and is not there, is over
-	}
-	return errNotMine
 }
+
+// errUnconfirmed says that the first answer came when neither the holder nor its marker could be there.
+var errUnconfirmed = errors.New("the lease and the marker had expired before redis answered")
 
 // mark makes a marker of the holder: by a field of its own, or of the old one where Redis
 // takes no new field, being out of memory, say.

@@ -26,8 +26,9 @@ const (
 // maxAcks is more replicas than any master has.
 const maxAcks = 1000
 
-// WithReplicaAcks has replicas acknowledge every acquisition, re-entry, refresh and renewal,
-// each within timeout, by WAIT. Default: [AcksNone].
+// WithReplicaAcks has replicas acknowledge every acquisition, re-entry, refresh, renewal and
+// [Hold.Leave], and every operation that changes the count of a semaphore or a latch, each within
+// timeout, by WAIT. Default: [AcksNone].
 //
 // Without it a lock that the master has given is forgotten when the master dies before a
 // replica has it, and somebody else can take it from the new master. With it, Acquire succeeds
@@ -36,8 +37,9 @@ const maxAcks = 1000
 // a renewal that so many replicas have acknowledged; one that fewer did counts as failed
 // (Err of [Renewal]) and is tried again, and the hold is lost at its deadline. A Refresh or
 // re-entry that too few acknowledge is a ReplicationError, too, and the hold goes on as it
-// was. Releases, [Hold.Leave] and forced releases wait for no replica: after a failover such a
-// lock may be there again, until its lease ends.
+// was. An operation on a count that too few acknowledge is a ReplicationError, and goes on in the
+// background until they have it. Releases and forced releases wait for no replica: after a failover
+// such a lock may be there again, until its lease ends.
 //
 // What that guarantees: with [AcksAll] a hold survives the promotion of any replica that has
 // acknowledged it and has kept its data. With fewer it survives only if one of those that

@@ -121,6 +121,48 @@ func TestLeave_ReplyLost(t *testing.T) {
 	}
 }
 
+// The lease ends while Leave has no answer. nil is for a marker that was set, also if it is over by then.
+func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	const long, short = time.Hour, 10 * time.Millisecond
+	for name, tt := range map[string]struct {
+		lose     func(p *faultproxy.Proxy, m faultproxy.Match) *faultproxy.Rule
+		lease, d time.Duration
+		want     error
+	}{
+		"executed":                                 {(*faultproxy.Proxy).DropReply, 2 * time.Second, long, nil},
+		"not executed":                             {(*faultproxy.Proxy).DropRequest, 2 * time.Second, long, core.ErrLost},
+		"executed, the marker is over too":         {(*faultproxy.Proxy).DropReply, 2 * time.Second, short, core.ErrUnavailable},
+		"not executed, the marker would be over":   {(*faultproxy.Proxy).DropRequest, 2 * time.Second, short, core.ErrUnavailable},
+		"executed, only the marker is over":        {(*faultproxy.Proxy).DropReply, time.Minute, short, nil},
+		"not executed, the lease lasts":            {(*faultproxy.Proxy).DropRequest, time.Minute, long, nil},
+		"not executed, the lease lasts, no marker": {(*faultproxy.Proxy).DropRequest, time.Minute, short, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing(core.WithBackendTimeout(5 * time.Second))
+				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(tt.lease))
+				pass(1500 * time.Millisecond)
+				rule := tt.lose(proxy, scriptOn(t, "handoff", "k"))
+				left := make(chan error, 1)
+				go func() { left <- hold.Leave(t.Context(), tt.d) }()
+				pass(1500 * time.Millisecond) // the answers are missing beyond the end of the short lease
+				rule.Remove()
+				err := <-left
+				if tt.want == nil {
+					must(t, err)
+				} else {
+					wantErr(t, err, tt.want)
+				}
+				if tt.want == nil && tt.d == long {
+					b.wantTTL("k", tt.d-2*time.Second, tt.d)
+				}
+			})
+		})
+	}
+}
+
 // Without an answer the hold has ended all the same, within the backend timeout.
 func TestLeave_Unanswered(t *testing.T) {
 	t.Parallel()

@@ -259,12 +259,19 @@ func (o *ownership) freeForAll(ctx context.Context, s span) error {
 	})
 	if err != nil {
 		c.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
-		o.leaves(queue.NoMessage)
+		if got.doubt {
+			o.leaves(queue.Unanswered)
+		} else {
+			o.leaves(queue.NoMessage)
+		}
 		return err
 	}
-	if got.answer.Kept {
+	switch {
+	case got.answer.Kept:
 		o.leaves(queue.Unpublished)
-	} else {
+	case got.doubt && !got.answer.Mine:
+		o.leaves(queue.Unanswered)
+	default:
 		o.leaves(c.othersNotified(o.lease.Key, got.answer.Notified))
 	}
 	if got.answer.Mine || got.done(o) {

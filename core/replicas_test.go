@@ -3,7 +3,9 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -105,6 +107,91 @@ func TestReplicas_ShortfallIsUndone(t *testing.T) {
 	eventually(t, "the replica is back", func() bool {
 		return all.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) == nil
 	})
+}
+
+// Operations on counts and markers are acknowledged, too. One that too few replicas have is an error, and goes on in the
+// background until they have it; it is executed once.
+func TestReplicas_AcknowledgeCounts(t *testing.T) {
+	t.Parallel()
+	r, b := replicated(t, 1)
+	locks := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
+	sem, latch, pool := locks.Semaphore("sem"), locks.CountDownLatch("latch"), locks.PermitSemaphore("pool", 0)
+	replica := r.Replicas[0].Client()
+	for name, set := range map[string]func() (bool, error){
+		"sem":   func() (bool, error) { return sem.TrySetPermits(t.Context(), 5) },
+		"latch": func() (bool, error) { return latch.TrySetCount(t.Context(), 2) },
+		"pool":  func() (bool, error) { return pool.TrySetPermits(t.Context(), 5) },
+	} {
+		done, err := set()
+		must(t, err)
+		if got := replica.Exists(t.Context(), name).Val(); got != 1 || !done {
+			t.Errorf("%s: set %t, and the replica has it: %d", name, done, got)
+		}
+	}
+	_, err := locks.CountDownLatch("other").TrySetCount(t.Context(), 1)
+	must(t, err)
+	_, hold := acquired(t, t.Context(), locks.Lock("left"), core.LeaseTime(time.Hour))
+	r.Replicas[0].Stop()
+	var all sync.WaitGroup
+	for name, change := range map[string]func() error{
+		"Release":    func() error { return sem.Release(t.Context(), 1) },
+		"CountDown":  func() error { return latch.CountDown(t.Context()) },
+		"AddPermits": func() error { return pool.AddPermits(t.Context(), 1) },
+	} {
+		all.Go(func() {
+			err := change()
+			wantShort(t, err, 1, 0)
+			if !strings.Contains(fmt.Sprint(err), "goes on in the background") {
+				t.Errorf("%s: %v does not say that it goes on", name, err)
+			}
+		})
+	}
+	all.Wait()
+	_, err = locks.CountDownLatch("other").Delete(t.Context())
+	wantShort(t, err, 1, 0)
+	wantShort(t, hold.Leave(t.Context(), time.Hour), 1, 0)
+	r.Replicas[0].Continue()
+	for name, want := range map[string]string{"sem": "6", "latch": "1", "pool": "6", "other": ""} {
+		eventually(t, name+" on the replica", func() bool { return replica.Get(t.Context(), name).Val() == want })
+		if got := b.Get(t.Context(), name).Val(); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	must(t, sem.Release(t.Context(), 1))
+}
+
+// The question how many replicas there are is refused: what passes is waited out, and what does not is known at once.
+func TestReplicas_QuestionIsRefused(t *testing.T) {
+	t.Parallel()
+	for says, passes := range map[string]bool{
+		"LOADING Redis is loading the dataset in memory":                true,
+		"NOPERM this user has no permissions to run the 'info' command": false,
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			rdb := redis.NewClient(&redis.Options{Addr: r.proxy.Addr()})
+			defer func() { _ = rdb.Close() }()
+			locks := locksOn(t, rdb, core.WithReplicaAcks(core.AcksAll, ackTime), core.WithBackendTimeout(ackTime))
+			refused := r.proxy.AnswerError(faultproxy.Command("info"), says)
+			got := acquiring(t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
+			if !passes {
+				err := (<-got).err
+				wantErr(t, err, core.ErrUnavailable)
+				if !strings.Contains(fmt.Sprint(err), "redis refuses this until") {
+					t.Errorf("%v does not say that it does not pass", err)
+				}
+				return
+			}
+			select {
+			case o := <-got:
+				t.Fatalf("not waited out: %v", o.err)
+			case <-time.After(2 * ackTime): // refused for longer than the backend timeout
+			}
+			refused.Remove()
+			released(t, r.mustHold(got).hold)
+		})
+	}
 }
 
 // The replica that is missing may be the next master: it goes on to count.

@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -69,7 +68,7 @@ func (r *resend) cause(err error) error {
 	if r.earlier == nil || redisstore.Answer(err) || !saysMore(r.earlier, err.Error()) {
 		return err
 	}
-	return fmt.Errorf("%w; before that: %w", err, r.earlier)
+	return redisstore.AfterEarlier(err, r.earlier)
 }
 
 // saysMore reports whether a cause at the bottom of err is not in the text.
@@ -186,6 +185,19 @@ func anyLate[T any](T) bool { return true }
 // another send of the same operation has done.
 func passedLate(c redisstore.Change) bool  { return c.Mine }
 func freedLate(r redisstore.Released) bool { return r.Mine }
+
+// waitOut sends a command, and again while Redis refuses it for a reason that passes, up to the
+// backend timeout.
+func waitOut[T any](ctx context.Context, c *Client, key string, prepare func(now time.Time) redisstore.Call[T]) (answer T, err error) {
+	s := c.operation(time.Now())
+	r := resend{client: c, key: key, span: s, pauser: pauses{}}
+	err = r.run(ctx, func() (_ time.Time, again bool, err error) {
+		call := prepare(time.Now())
+		answer, _, err = call.Wait(ctx, s.limit(c, call.Sent))
+		return call.Sent, redisstore.Passes(err), err
+	})
+	return answer, unavailable(err)
+}
 
 // pause pauses an operation on a lock that is held: its error is that of the operation.
 func (o *ownership) pause(ctx context.Context, pause time.Duration) error {

@@ -53,8 +53,9 @@ func (s PermitSemaphore) Held(ctx context.Context) bool {
 // TrySetPermits sets the number of permits of a semaphore that has none yet, and reports whether
 // it did. It is for a semaphore that was made with 0: one with a number of its own is [ErrInvalid].
 // As all that changes a number it is attempted even when ctx has ended, and executed once
-// however often it has to be sent; on [ErrUnavailable] that goes on in the background, for ten
-// minutes at most, unless Redis refuses it.
+// however often it has to be sent. On [ErrUnavailable] that goes on in the background, for ten
+// minutes at most and until the client is closed, unless Redis refuses it for a reason that does not
+// pass by itself; the error says whether it goes on or was not executed.
 func (s PermitSemaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
 	if err := s.byHand("TrySetPermits", permits); err != nil {
 		return false, err
@@ -110,7 +111,7 @@ func (s PermitSemaphore) ReleasePermit(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	key, err := s.enter(ctx)
+	key, err := s.admit()
 	if err != nil {
 		return err
 	}
@@ -177,8 +178,9 @@ func (s Semaphore) take(ctx context.Context, what string, n int, opts ...Acquire
 	return err
 }
 
-// Release gives n permits back. It is attempted even when ctx has ended. On [ErrUnavailable] that
-// goes on in the background, for ten minutes at most, unless Redis refuses it: do not repeat it.
+// Release gives n permits back. It is attempted even when ctx has ended, and goes on after
+// [ErrUnavailable] as [PermitSemaphore.TrySetPermits] does: do not repeat it unless the error says that
+// it was not executed.
 // [ErrInvalid] says that there would be more than Redisson can read, which is 2147483647, and that
 // nothing was changed.
 func (s Semaphore) Release(ctx context.Context, n int) error {

@@ -73,19 +73,23 @@ func ask[T any](
 		return answer, "", err
 	}
 	defer l.client.callers.exit()
-	now := time.Now()
-	call := send(l.client.store, now, l.kind, key)
-	answer, _, err = call.Wait(ctx, l.client.callLimit(now))
-	return answer, key, unavailable(err)
+	answer, err = waitOut(ctx, l.client, key, func(now time.Time) redisstore.Call[T] {
+		return send(l.client.store, now, l.kind, key)
+	})
+	return answer, key, err
 }
 
-// enter admits a caller with a question about a single lock, or an operation on its count, until
-// it exits, and gives the key.
-func (l Lock) enter(ctx context.Context) (key string, err error) {
+// admit admits a caller that has something to do with a single lock until it exits, and gives the key.
+func (l Lock) admit() (key string, err error) {
 	if key, err = l.client.key(l.kind, l.name); err != nil {
 		return "", err
 	}
-	if err := l.client.callers.enter(); err != nil {
+	return key, l.client.callers.enter()
+}
+
+// enter is admit for a caller that needs an answer. It makes sure that a Cluster has answered once.
+func (l Lock) enter(ctx context.Context) (key string, err error) {
+	if key, err = l.admit(); err != nil {
 		return "", err
 	}
 	if err := l.client.store.Detect(ctx, l.client.detectLimit(time.Now())); err != nil {

@@ -286,7 +286,7 @@ const (
 )
 
 // Ended forgets a holder. notified is how many others heard the message of its end,
-// [Uncounted], [NoMessage] or [Unpublished].
+// [Uncounted], [Unanswered], [NoMessage] or [Unpublished].
 func (q *Queues) Ended(key string, h Holder, notified int, now time.Time) {
 	s := q.lock(key)
 	in := s.queues[key]
@@ -318,7 +318,7 @@ func (in *queue) freed(notified int, now time.Time) {
 	in.pace.drop()
 	if past := in.lasting; past != nil {
 		past.possession.freed(now)
-		if notified >= Uncounted {
+		if notified >= Uncounted || notified == Unanswered {
 			past.turns.release(now, notified)
 		}
 	}

@@ -48,6 +48,10 @@ const (
 // a Cluster with classic pub/sub it knows those of one node.
 const Uncounted = -1
 
+// Unanswered is how many others a release has notified that was executed, or may have been, and whose
+// reply was lost. Others may listen.
+const Unanswered = -4
+
 // Rival is somebody of another process who has the lock, as a refusal names him.
 type Rival uint8
 
@@ -196,6 +200,12 @@ func (t *turns) heard() bool { return t.others > 0 || t.others == Uncounted && t
 // release notes that the lock was freed, and how many others were notified.
 func (t *turns) release(now time.Time, others int) {
 	turns, before := t.run, t.others
+	if others == Unanswered { // as many as before, and one at least
+		t.contested = true
+		if others = before; others == 0 {
+			others = 1
+		}
+	}
 	t.run, t.missed, t.others, t.debt.freed = 0, 0, others, now
 	if others == 0 || others == Uncounted && !t.contested {
 		t.debt.turns, t.contested, t.quiet = 0, false, lull{}

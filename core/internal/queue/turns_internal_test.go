@@ -86,6 +86,14 @@ func TestTurns_StandsBack(t *testing.T) {
 	}{
 		{"nobody listens", func(t *turns) { ran(t, 3); t.release(start, 0) }, 0},
 		{"an unknown number listens, nobody was seen", func(t *turns) { ran(t, 3); t.release(start, Uncounted) }, 0},
+		{"the reply of the release was lost, others listened before", func(t *turns) {
+			t.refuse(start, Fellow)
+			ran(t, 1)
+			t.release(start, 3)
+			ran(t, 3)
+			t.release(start, Unanswered)
+		}, 3 * rankStep},
+		{"the reply of the release was lost, nobody was seen", func(t *turns) { ran(t, 3); t.release(start, Unanswered) }, minPatience},
 		{"somebody listens who was never seen", func(t *turns) { ran(t, 3); t.release(start, 1) }, minPatience},
 		{"an unknown number listens, somebody was seen", func(t *turns) {
 			t.refuse(start, Stranger)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -74,7 +73,7 @@ func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	}
 	if !c.last && fateOf(err) == Answered {
 		switch {
-		case redis.HasErrorPrefix(err, "NOSCRIPT"):
+		case meaningOf(err) == noScript:
 			c.again("eval", c.script.source) // Redis keeps it from then on
 			return c.wait(ctx, limit)
 		case c.acked && c.store.redirected(err) && !c.moved && c.redirect(err):
@@ -160,14 +159,14 @@ func (c *call) run(ctx context.Context, limit time.Time) error {
 	case prepared:
 	}
 	if err := c.findRoute(); err != nil {
-		c.state, c.err = finished, &unsentError{err}
+		c.state, c.err = finished, unsent(err)
 		return c.err
 	}
 	cmd := c.cmd
 	if c.acked {
 		ack, err := c.route.acker.prepare(ctx, limit, c.store.slot(c.key))
 		if err != nil {
-			c.state, c.err = finished, &unsentError{err}
+			c.state, c.err = finished, unsent(err)
 			return c.err
 		}
 		ack.asking = cmd.asking
@@ -248,7 +247,6 @@ func (e *vainError) Unwrap() error { return e.cause }
 
 // fateOf tells an error of go-redis apart.
 func fateOf(err error) Fate {
-	var reply redis.Error
 	var op *net.OpError
 	var interrupted *interruptedError
 	var unsent *unsentError
@@ -273,19 +271,19 @@ func fateOf(err error) Fate {
 		return NotSent
 	case errors.As(err, &op) && op.Op == "dial":
 		return NotSent
-	case errors.As(err, &reply):
-		return Answered
-	default:
-		return Unknown
 	}
+	if reply, answered := replyOf(err); answered && meaningOf(reply) != unanswered {
+		return Answered
+	}
+	return Unknown
 }
 
 // Answer reports whether an error is one that Redis has answered.
 func Answer(err error) bool { return fateOf(err) == Answered }
 
 // Transient reports whether an error may be another one on the next attempt: no connection,
-// no answer, a replica, or a redirection that was followed in vain. Others (WRONGTYPE, NOPERM,
-// OOM) are the same. One that [Passes] is transient, too.
+// no answer, or a redirection that was followed in vain. Others (WRONGTYPE, NOPERM, OOM) are the
+// same. One that [Passes] is transient, too.
 func Transient(err error) bool {
 	if _, vain := errors.AsType[*vainError](err); vain {
 		return true
@@ -293,7 +291,7 @@ func Transient(err error) bool {
 	if byHook(err) {
 		return false
 	}
-	return fateOf(err) != Answered || redis.IsReadOnlyError(err) || redis.IsMaxClientsError(err) || Passes(err)
+	return fateOf(err) != Answered || Passes(err)
 }
 
 // Rejects reports whether an error is a reply that says that the script changed nothing, and
@@ -305,38 +303,11 @@ func Rejects(err error) bool {
 
 // WrongType reports whether Redis has answered that the key holds something of another type,
 // such as a text: it says nothing about Redis, and everything about the key.
-func WrongType(err error) bool {
-	return Answer(err) && strings.Contains(err.Error(), "WRONGTYPE") // of a script, behind other words
-}
+func WrongType(err error) bool { return Answer(err) && meaningOf(err) == wrongType }
 
-// nonLocal reports whether a script has wanted a key that is on another node, or nowhere, while
-// its slot moves.
-func nonLocal(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "attempted to access a non local key") // it has no code of its own
-}
-
-// Apart reports whether an endpoint that is no Cluster to its client has refused a script because it is
+// Apart reports whether an endpoint that is not a Cluster to its client has refused a script because it is
 // about keys of several slots, or because its text does not show that it is not.
-func Apart(err error) bool {
-	if err == nil || fateOf(err) != Answered {
-		return false
-	}
-	for _, text := range [...]string{
-		"CROSSSLOT ",   // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it
-		"in same slot", // Alibaba Cloud: "ERR 'EVALSHA' command keys must in same slot", and others
-		"ERR Dynomite: Keys in the script cannot span multiple nodes",
-		badScript,
-	} {
-		if strings.Contains(err.Error(), text) {
-			return true
-		}
-	}
-	return false
-}
-
-// badScript begins what Alibaba Cloud answers to a script that does not name each key as KEYS[1], or each command
-// literally.
-const badScript = "ERR bad lua script for redis cluster"
+func Apart(err error) bool { return Answer(err) && err != nil && meaningOf(err) == apart }
 
 // learn remembers for good that keys have to be sent one by one, if err says so, and reports whether it does.
 func (s *Store) learn(err error) bool {
@@ -347,14 +318,17 @@ func (s *Store) learn(err error) bool {
 	return true
 }
 
-// Passes reports whether Redis has answered that it is there and will serve, but not now: a
-// script of somebody else takes its time, data is being loaded, too few replicas are
-// connected, a cluster or its links are in motion. All of these refuse a script before it
-// has changed anything, but for the last: while a slot moves, a script may find in the middle that
-// a key has become empty, which it could only make anew on the other node. It may be executed again
-// then, as any script may.
+// Passes reports whether Redis has answered that it is there and will serve, but not now: it loads
+// data, runs a script of another client, has too few replicas or too many clients, or is not the
+// master yet; or a Cluster or its links are in motion.
 func Passes(err error) bool {
-	return fateOf(err) == Answered && (nonLocal(err) || redis.IsLoadingError(err) || redis.IsTryAgainError(err) ||
-		redis.IsClusterDownError(err) || redis.IsMasterDownError(err) ||
-		redis.HasErrorPrefix(err, "BUSY ") || redis.HasErrorPrefix(err, "NOREPLICAS "))
+	if fateOf(err) != Answered {
+		return false
+	}
+	switch meaningOf(err) {
+	case passes, inMotion, replica:
+		return true
+	default:
+		return false
+	}
 }

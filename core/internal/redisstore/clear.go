@@ -1,9 +1,6 @@
 package redisstore
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // Suspicion is a lock, and fields that nobody holds it with but may be there.
 type Suspicion struct {
@@ -75,10 +72,10 @@ func findingOf(reply any) Finding {
 		}
 		return f
 	case string:
-		if strings.HasPrefix(v, "WRONGTYPE") {
-			return Finding{}
+		if err := errorReply(v); !WrongType(err) {
+			return Finding{Err: err}
 		}
-		return Finding{Err: replyError(v)}
+		return Finding{}
 	default:
 		return Finding{Err: unexpected("clear", reply)}
 	}

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,16 +161,10 @@ func (s *Store) probe() *redis.ClusterClient {
 
 func hasSharding(ctx context.Context, probe redis.UniversalClient) (bool, error) {
 	err := probe.Do(ctx, "pubsub", "shardnumsub").Err()
-	if err != nil && !unknownCommand(err) {
+	if err != nil && meaningOf(err) != unsupported {
 		return false, err
 	}
 	return err == nil, nil
-}
-
-// unknownCommand reports whether a server is too old for a command or subcommand.
-func unknownCommand(err error) bool {
-	text := strings.ToLower(err.Error())
-	return strings.HasPrefix(text, "err unknown")
 }
 
 // Sharded reports whether wake-ups travel by SPUBLISH.

@@ -9,13 +9,14 @@ import (
 // nothing has come although something is awaited. The pipeline's mutex guards it, except
 // for what is atomic. The round trip is that of the node.
 type flow struct {
-	quiet  time.Time // since when
-	looked time.Time // when quiet was looked at
-	slow   int       // how many from the front of the queue know that they are slow
-	sample sample
-	trip   *atomic.Int64
-	old    atomic.Bool // it leads to a node that is no master any more
-	ended  atomic.Bool
+	quiet   time.Time // since when
+	looked  time.Time // when quiet was looked at
+	slow    int       // how many from the front of the queue know that they are slow
+	sample  sample
+	trip    *atomic.Int64
+	replied bool        // to a command
+	old     atomic.Bool // it leads to a node that is no master any more
+	ended   atomic.Bool
 }
 
 // sample is the command of which the round trip is measured: one at a time, from when the
@@ -93,7 +94,7 @@ func (f *flow) enters(n int) {
 
 // heard notes that replies have come.
 func (f *flow) heard(now time.Time, replies int) {
-	f.quiet, f.slow = now, max(0, f.slow-replies)
+	f.quiet, f.slow, f.replied = now, max(0, f.slow-replies), true
 	if f.sample.ahead == 0 {
 		return
 	}

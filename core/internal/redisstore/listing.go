@@ -197,7 +197,7 @@ func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candi
 		switch {
 		case err == nil:
 			list[i], err = readFound(c.key, reply)
-		case s.redirected(err) || redis.HasErrorPrefix(err, "NOSCRIPT") || redis.HasErrorPrefix(err, "TRYAGAIN"):
+		case s.moved(err) || meaningOf(err) == noScript:
 			call := s.Inspect(time.Now(), c.key)
 			list[i], _, err = call.Wait(ctx, time.Now().Add(s.cfg.Timeout))
 		}

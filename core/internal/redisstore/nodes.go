@@ -171,14 +171,7 @@ func (n *nodes) close() {
 
 // redirected reports whether the answer is that another node of the Cluster has the key,
 // now or while its slot is on the move.
-func (s *Store) redirected(err error) bool {
-	if s.cluster == nil || err == nil {
-		return false
-	}
-	_, moved := redis.IsMovedError(err)
-	_, ask := redis.IsAskError(err)
-	return moved || ask
-}
+func (s *Store) redirected(err error) bool { return s.cluster != nil && meaningOf(err) == elsewhere }
 
 // poolClosed reports whether a client was closed, or that whose clone it is. Nothing is sent,
 // and a clone has no hooks that would see it.

@@ -143,7 +143,7 @@ func (s *Store) HandOff(now time.Time, c Claim, to string, t Terms) Call[Change]
 	if token {
 		read = readTokenChange
 	}
-	return typed(s.call(now, &c.Kind.handOff, c.Key, args...), read)
+	return typed(s.call(now, &c.Kind.handOff, c.Key, args...), read).acknowledged(Change.done)
 }
 
 func readChange(reply any) (Change, error) {
@@ -190,7 +190,11 @@ func readReleased(reply any) (Released, error) {
 // Force prepares the freeing of the lock whoever holds it. The answer says whether anybody
 // did.
 func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
-	return typed(s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced)
+	call := typed(s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced)
+	if k.Holds != Unheld {
+		return call
+	}
+	return call.acknowledged(func(bool) bool { return true }) // it has no lease that would end it
 }
 
 // ErrNotALock says that the key has a hash which is not that of a plain lock.

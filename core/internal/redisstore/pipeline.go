@@ -151,6 +151,13 @@ func (p *pipeline) opened() bool {
 	return p.state == pipelineOpen
 }
 
+// useful reports whether there was a reply, and it leads to a master as far as is known.
+func (p *pipeline) useful() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.flow.replied && !p.flow.old.Load()
+}
+
 // refusal is why the pipeline takes nothing; nil when it does. The mutex is held.
 func (p *pipeline) refusal() error {
 	switch {

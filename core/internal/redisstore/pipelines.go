@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/jitter"
 )
 
 // pipelines are the way to one node: one pipeline, on which all calls travel, because none
@@ -42,6 +44,8 @@ type pipelines struct {
 	mu      sync.Mutex
 	second  second
 	leaving []*pipeline
+	vain    int       // pipelines in a row that were of no use
+	again   time.Time // when there may be another one after them
 	closed  bool
 	worker  sync.WaitGroup
 
@@ -132,9 +136,10 @@ func (s *pipelines) replacement(now time.Time) (*pipeline, error) {
 		return nil, redis.ErrClosed
 	}
 	p := s.first.Load()
-	if p != nil && (!s.worn(p, now) || !p.retire()) {
+	if p != nil && (!s.worn(p, now) || now.Before(s.again) || !p.retire()) {
 		return p, nil
 	}
+	s.judge(p, now)
 	s.drop(p, errPipelineClosed)
 	if p = s.second.pipeline; p == nil || p.flow.ended.Load() {
 		s.drop(p, errPipelineClosed)
@@ -143,6 +148,27 @@ func (s *pipelines) replacement(now time.Time) (*pipeline, error) {
 	s.second.pipeline, s.second.given = nil, 0
 	s.first.Store(p)
 	return p, nil
+}
+
+// A few pipelines in a row that were of no use are replaced at once. Then the pause doubles up to the longest one,
+// in which calls get the error of the last.
+const (
+	fewInVain    = 3
+	firstAgain   = 5 * time.Millisecond
+	longestAgain = 500 * time.Millisecond
+)
+
+// judge notes whether a pipeline that is replaced was of use: it had a reply, and led to a master. The mutex is held.
+func (s *pipelines) judge(p *pipeline, now time.Time) {
+	switch {
+	case p == nil:
+	case p.useful():
+		s.vain = 0
+	default:
+		if s.vain++; s.vain > fewInVain {
+			s.again = now.Add(jitter.Of(min(firstAgain<<min(s.vain-fewInVain, 10), longestAgain)))
+		}
+	}
 }
 
 // drop ends a pipeline, in the background: its goroutines may take a while. The mutex is
@@ -179,12 +205,13 @@ func (s *pipelines) replace(first *pipeline, now time.Time, busy, hangs bool) {
 		s.drop(s.second.pipeline, errPipelineClosed)
 		s.second.pipeline, s.second.given = nil, 0
 	case s.second.pipeline == nil:
-		if busy && !now.Before(s.second.again) {
+		if busy && !now.Before(s.second.again) && !now.Before(s.again) {
 			s.second.pipeline = s.newPipeline()
 		}
 	case s.second.flow.ended.Load():
 		s.giveUp(now)
 	case s.second.opened():
+		s.judge(first, now)
 		s.first.Store(s.second.pipeline)
 		s.second.pipeline, s.second.given, s.leaving = nil, 0, append(s.leaving, first)
 		if len(s.leaving) > mostLeaving {

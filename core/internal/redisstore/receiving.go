@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // receiving is who reads, guarded by the pipeline's mutex, and what was read, which
@@ -197,7 +195,7 @@ func (p *pipeline) complete(now time.Time, replies []any) error {
 	p.mu.Unlock()
 	for i, c := range cmds {
 		reply, err := outcome(replies[i])
-		if redis.IsReadOnlyError(err) {
+		if meaningOf(err) == replica {
 			p.flow.old.Store(true)
 		}
 		c.complete(reply, err)

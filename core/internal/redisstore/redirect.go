@@ -11,9 +11,13 @@ import (
 // has to go along. ask says that the key is there already and its slot is not. A node that
 // this client does not know yet is made known in the background; there is none so far, then.
 func (n *nodes) target(err error) (to *node, ask bool) {
-	addr, redirected := redis.IsMovedError(err)
+	reply, ok := replyOf(err)
+	if !ok {
+		return nil, false
+	}
+	addr, redirected := redis.IsMovedError(reply)
 	if !redirected {
-		if addr, ask = redis.IsAskError(err); !ask {
+		if addr, ask = redis.IsAskError(reply); !ask {
 			return nil, false
 		}
 	}

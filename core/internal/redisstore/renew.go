@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -178,7 +177,7 @@ func setErrors(cmds []*renewal, err error) {
 // once more, alone and in full; so is, wherever it leads, one whose slot has moved.
 func (s *Store) readRenewal(ctx context.Context, by renewer, cmd *renewal, claims []Claim, lease time.Duration) []Verdict {
 	err := cmd.Err()
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if meaningOf(err) == noScript {
 		cmd = renewCommand(ctx, "eval", claims, lease)
 		by.ack = by.ack.again()
 		s.sendRenewals(ctx, by, []*renewal{cmd})
@@ -240,23 +239,15 @@ func verdictOf(reply any) Verdict {
 	case int64:
 		return Verdict{Held: v == 1}
 	case string:
-		if strings.HasPrefix(v, "WRONGTYPE") {
-			return Verdict{}
+		if err := errorReply(v); !WrongType(err) {
+			return Verdict{Err: err}
 		}
-		return Verdict{Err: replyError(v)}
+		return Verdict{}
 	default:
 		return Verdict{Err: unexpected("renew", reply)}
 	}
 }
 
-// replyError is an error that Redis has put inside of a reply. It is a [redis.Error].
-type replyError string
-
-func (e replyError) Error() string { return string(e) }
-
-// RedisError marks it as a reply.
-func (replyError) RedisError() {}
-
 func (s *Store) moved(err error) bool {
-	return s.redirected(err) || s.cluster != nil && (redis.IsTryAgainError(err) || redis.IsClusterDownError(err))
+	return s.redirected(err) || s.cluster != nil && meaningOf(err) == inMotion
 }

@@ -13,22 +13,22 @@ const withheld = " (the rest is withheld: it may quote a key)"
 // version in its own way and cut off where it likes, so that a key cannot be taken out
 // of a text that is not known.
 func ReplyText(reply string) string {
-	words := strings.Fields(reply)
-	if len(words) == 0 || !slices.Contains(strings.Fields(codes), words[0]) {
-		return "error reply" + withheld
-	}
+	words := strings.Fields(withoutScript(reply))
 	if known := withoutPlace(words); slices.ContainsFunc(strings.Split(texts, "\n"), func(text string) bool { return matches(known, text) }) {
 		return strings.Join(words, " ")
 	}
 	if command, ok := unknownCommandOf(words); ok {
 		return "ERR unknown command '" + command + "'" + withheld
 	}
+	if len(words) == 0 || !slices.Contains(strings.Fields(codes), words[0]) {
+		return "error reply" + withheld
+	}
 	return words[0] + withheld
 }
 
 // codes are the first words of error replies.
 const codes = "ASK BUSY BUSYKEY CLUSTERDOWN CROSSSLOT DENIED ERR EXECABORT LOADING MASTERDOWN MISCONF MOVED " +
-	"NOAUTH NOPERM NOPROTO NOREPLICAS NOSCRIPT OOM READONLY TRYAGAIN UNKILLABLE WRONGPASS WRONGTYPE"
+	"NOAUTH NOPERM NOPROTO NOREPLICAS NOSCRIPT OOM READONLY REDIRECT TRYAGAIN UNBLOCKED UNKILLABLE WRONGPASS WRONGTYPE"
 
 // texts are whole error replies. A name is a word of letters, digits and dashes where
 // Redis has a user, a slot is a number, an address a host and port, and a command one
@@ -36,12 +36,15 @@ const codes = "ASK BUSY BUSYKEY CLUSTERDOWN CROSSSLOT DENIED ERR EXECABORT LOADI
 const texts = `ASK <slot> <address>
 BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.
 BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.
+BUSY Redis is busy running a module command.
 CLUSTERDOWN Hash slot not served
 CLUSTERDOWN The cluster is down
 CLUSTERDOWN The cluster is down and only accepts read commands
 CROSSSLOT Keys in request don't hash to the same slot
 ERR max number of clients + cluster connections reached
 ERR max number of clients reached
+ERR max concurrent connections exceeded
+ERR handle response, backend conn reset
 ERR ACL failure in script: User <name> has no permissions to run the <command> command
 ERR ACL failure in script: No permissions to access a channel
 ERR ACL failure in script: No permissions to access a key
@@ -60,8 +63,12 @@ ERR The user executing the script can't run this command or subcommand
 ERR invalid DB index
 ERR the counter of fencing tokens is too high: it has to be below 2^53
 ERR invalid password
+LOADING Dragonfly is loading the dataset in memory
+LOADING KeyDB is loading the dataset in memory
 LOADING Redis is loading the dataset in memory
 MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.
+MISCONF Redis is configured to save RDB snapshots, but it is currently not able to persist on disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.
+MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error.
 MOVED <slot> <address>
 NOAUTH Authentication required.
 NOPERM No permissions to access a channel
@@ -77,9 +84,13 @@ NOSCRIPT No matching script. Please use EVAL.
 NOSCRIPT No matching script. Please use [E]VAL.
 OOM command not allowed when used memory > 'maxmemory'.
 READONLY You can't write against a read only replica.
+REDIRECT <address>
 TRYAGAIN Multiple keys request during rehashing of slot
 WRONGPASS invalid username-password pair or user is disabled.
-WRONGTYPE Operation against a key holding the wrong kind of value`
+WRONGTYPE Operation against a key holding the wrong kind of value
+no upstream host
+upstream failure
+upstream protocol error`
 
 // commands are those whose names may come back in an error.
 const commands = "auth client cluster command eval evalsha hello ping psubscribe publish pubsub script select wait info spublish " +

@@ -72,10 +72,16 @@ func TestReplyText_KeepsWhatIsKnown(t *testing.T) {
 		"ERR max number of clients reached",
 		"WRONGTYPE Operation against a key holding the wrong kind of value",
 		"WRONGTYPE Operation against a key holding the wrong kind of value script: ad6bd4f2b1f5a1d3c4dbb3b7c9a0a4e5f6a7b8c9, on @user_script:7.",
+		"upstream failure",
+		"REDIRECT 10.0.0.7:6379",
 	} {
 		if got := redisstore.ReplyText(text); got != text {
 			t.Errorf("%s:\ngot %s", text, got)
 		}
+	}
+	const ofRedis6 = "ERR Error running script (call to f_ad6bd4f2b1f5a1d3c4dbb3b7c9a0a4e5f6a7b8c9): @user_script:7: @user_script: 7: -"
+	if got := redisstore.ReplyText(ofRedis6 + "READONLY You can't write against a read only replica."); got != "READONLY You can't write against a read only replica." {
+		t.Errorf("got %s", got)
 	}
 	const unknown = "ERR unknown command 'evalsha', with args beginning with: 'aa' '1' 'order:42' "
 	if got := redisstore.ReplyText(unknown); got != "ERR unknown command 'evalsha'"+" (the rest is withheld: it may quote a key)" {

@@ -64,8 +64,16 @@ func leaseless(kind string) script {
 // operation that is among the fields of the finding is settled for good; one that found the count
 // set already, or too near the largest one, or the permit not held, is there with Nothing in front.
 func (s *Store) Settle(now time.Time, k *Kind, key string, ops []string) Call[[]Finding] {
-	return s.Clear(now, []Suspicion{{k, key, ops}})
+	return s.SettleAll(now, []Suspicion{{k, key, ops}})
 }
+
+// SettleAll is Settle for several keys. Replicas acknowledge it, if the Store wants that.
+func (s *Store) SettleAll(now time.Time, list []Suspicion) Call[[]Finding] {
+	return s.Clear(now, list).acknowledged(func([]Finding) bool { return true })
+}
+
+// Counts reports whether a kind has a count that operations change, see [Store.Settle].
+func (k *Kind) Counts() bool { return k.count.source != nil }
 
 // Nothing is in front of an operation that is settled, and has changed nothing.
 const Nothing = "!"

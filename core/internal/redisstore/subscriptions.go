@@ -107,7 +107,7 @@ func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, er
 // belong elsewhere.
 func (p *Subscriptions) Rejected(err error) bool {
 	if p.sharded {
-		return redis.IsPermissionError(err)
+		return meaningOf(err) == denied
 	}
 	return err != nil && fateOf(err) == Answered
 }

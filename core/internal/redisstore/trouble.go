@@ -30,12 +30,21 @@ func (t *trouble) explain(err error) error {
 	if why == nil || errors.Is(err, *why) || strings.Contains(err.Error(), (*why).Error()) {
 		return err
 	}
-	return &explainedError{err: err, why: *why}
+	return &explainedError{err, ": ", *why}
 }
 
-// explainedError is an error of a call with the trouble of its node. What is known about
-// the call's fate is in the former only.
-type explainedError struct{ err, why error }
+// explainedError is an error of a call with the trouble of its node, or with the error of an
+// earlier call. The fate of the call and the meaning of its answer are those of err only.
+type explainedError struct {
+	err     error
+	between string
+	why     error
+}
 
-func (e *explainedError) Error() string   { return e.err.Error() + ": " + e.why.Error() }
+// AfterEarlier mentions beside an error what an earlier send of the same operation has come to.
+func AfterEarlier(err, earlier error) error {
+	return &explainedError{err, "; before that: ", earlier}
+}
+
+func (e *explainedError) Error() string   { return e.err.Error() + e.between + e.why.Error() }
 func (e *explainedError) Unwrap() []error { return []error{e.err, e.why} }

@@ -15,10 +15,8 @@ const (
 	pingInterval = time.Second
 	// silenceLimit is for how long it may say nothing.
 	silenceLimit = 3 * pingInterval
-	// receivePause is before a connection is used again after an error.
-	receivePause = 5 * time.Millisecond
-	// closePause keeps a node that accepts no connections from being asked all the time.
-	closePause = 200 * time.Millisecond
+	// rejectedPause is before a connection is used again whose command was rejected.
+	rejectedPause = 5 * time.Millisecond
 	// maxAskedAgain is how many channels are asked for again at a time.
 	maxAskedAgain = 20
 )
@@ -34,17 +32,19 @@ type connection struct {
 	node   string
 	key    string        // names the node
 	work   chan struct{} // there are fresh channels; capacity 1
+	pace   *pace
 
 	mu            sync.Mutex
+	down          bool                     // it was lost, and is not made again yet
 	subscriptions map[string]*Subscription // by channel
 	fresh         []string                 // channels to subscribe
 	used          time.Time                // when a subscription was given back
 	closed        bool
 }
 
-func newConnection(cfg *Config, forget func(*connection), node, key string) *connection {
+func newConnection(cfg *Config, forget func(*connection), node, key string, p *pace) *connection {
 	return &connection{
-		cfg: cfg, forget: forget, node: node, key: key, work: make(chan struct{}, 1), subscriptions: make(map[string]*Subscription),
+		cfg: cfg, forget: forget, node: node, key: key, pace: p, work: make(chan struct{}, 1), subscriptions: make(map[string]*Subscription),
 	}
 }
 
@@ -68,6 +68,10 @@ func (c *connection) use(about Topic, channel string) *Subscription {
 // want has a channel subscribed. The mutex is held.
 func (c *connection) want(channel string) {
 	c.fresh = append(c.fresh, channel)
+	c.wakeWriter()
+}
+
+func (c *connection) wakeWriter() {
 	select {
 	case c.work <- struct{}{}:
 	default:
@@ -79,9 +83,10 @@ func (c *connection) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer c.close()
 	defer cancel()
+	c.pace.begins()
 	wire, err := c.cfg.Wire.Connect(ctx, c.key)
 	if err != nil {
-		_ = jitter.Sleep(ctx, closePause) //nolint:errcheck // it closes either way
+		c.pace.rest(ctx)
 		return
 	}
 	var reader sync.WaitGroup
@@ -108,33 +113,62 @@ func (c *connection) close() {
 	}
 }
 
-// write subscribes, unsubscribes and pings.
+// write subscribes, unsubscribes and pings. On a connection that is down it waits: each command would make
+// another attempt to connect.
 func (c *connection) write(ctx context.Context, wire Connection) {
 	tick := time.NewTicker(pingInterval)
 	defer tick.Stop()
+	var stale []string
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.work:
-			wire.Subscribe(ctx, c.takeFresh())
+			c.subscribeFresh(ctx, wire)
 		case <-tick.C:
-			stale, empty := c.sweep(time.Now())
+			more, empty := c.sweep(time.Now())
 			if empty {
 				return
 			}
+			if stale = append(stale, more...); c.isDown() {
+				continue
+			}
 			wire.Unsubscribe(ctx, stale)
 			wire.Ping(ctx)
+			c.subscribeFresh(ctx, wire)
 			for _, channel := range c.unheard() { // in a command of its own: the server may reject some only
 				wire.Subscribe(ctx, []string{channel})
 			}
+			stale = nil
 		}
 	}
 }
 
+func (c *connection) isDown() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.down
+}
+
+func (c *connection) setDown(down bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.down = down
+}
+
+func (c *connection) subscribeFresh(ctx context.Context, wire Connection) {
+	if fresh := c.takeFresh(); len(fresh) > 0 {
+		wire.Subscribe(ctx, fresh)
+	}
+}
+
+// takeFresh takes the fresh channels, unless the connection is down.
 func (c *connection) takeFresh() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.down {
+		return nil
+	}
 	fresh := c.fresh
 	c.fresh = nil
 	return fresh
@@ -174,19 +208,25 @@ func (c *connection) unheard() (channels []string) {
 // instead: they may belong to another node now, and go-redis would ask for all of them in one
 // command, across slots.
 func (c *connection) read(ctx context.Context, wire Connection) {
-	for ctx.Err() == nil {
+	for again := false; ctx.Err() == nil; {
 		event, err := wire.Receive(ctx, silenceLimit)
+		if again && err == nil {
+			again = false
+			c.wakeWriter()
+		}
 		moved := event.Kind == redisstore.Unsubscribed && wire.Sharded() && c.wants(event.Channel)
 		switch {
 		case wire.Rejected(err): // some channels; the others go on
-			_ = jitter.Sleep(ctx, receivePause) //nolint:errcheck // the loop looks at ctx
+			_ = jitter.Sleep(ctx, rejectedPause) //nolint:errcheck // the loop looks at ctx
 		case err != nil || moved:
+			c.setDown(true)
 			c.interrupted()
+			c.pace.rest(ctx)
 			if wire.Sharded() {
-				_ = jitter.Sleep(ctx, closePause) //nolint:errcheck // it closes either way
 				return
 			}
-			_ = jitter.Sleep(ctx, receivePause) //nolint:errcheck // the loop looks at ctx
+			again = true
+			c.setDown(false)
 		case event.Channel != "":
 			c.handle(event)
 		}

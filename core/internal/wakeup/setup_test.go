@@ -92,6 +92,8 @@ type wire struct {
 	sharded   bool
 	answers   bool            // the server, at all
 	rejects   map[string]bool // channels
+	drops     bool            // every connection as soon as it is made
+	made      int             // how many it has dropped
 	broken    error           // of Connect
 	opening   chan struct{}   // Connect lasts until it is closed; may be nil
 	opened    []*connection
@@ -211,7 +213,18 @@ func (c *connection) Ping(context.Context) {
 }
 
 func (c *connection) Receive(ctx context.Context, d time.Duration) (redisstore.Event, error) {
+	c.wire.mu.Lock()
+	drops := c.wire.drops
+	if drops {
+		c.wire.made++
+	}
+	c.wire.mu.Unlock()
 	c.mu.Lock()
+	if drops {
+		c.lost = true
+		c.mu.Unlock()
+		return redisstore.Event{}, errLost
+	}
 	again, channels := c.lost, slices.Clone(c.channels)
 	c.lost = false
 	c.mu.Unlock()

@@ -10,7 +10,8 @@
 // for each confirmation by Redis, which closes the gap between an attempt and the
 // subscription, and when messages may be missing. A connection that says nothing for 3 s,
 // although it is sent a ping every second, is given up; what was subscribed on it is
-// subscribed again, and so is, once a second, what the server has rejected. Not guaranteed is
+// subscribed again, and so is, once a second, what the server has rejected. A node that refuses or
+// closes connections again and again is asked about once a second. Not guaranteed is
 // that a message arrives: it is a hint that somebody should look, and the poll of the waiters
 // is what they rely on.
 //
@@ -20,6 +21,7 @@ package wakeup
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -95,11 +97,12 @@ type Subscriber struct {
 
 	mu          sync.Mutex
 	connections map[string]*connection // by node
+	paces       map[string]*pace       // of attempts to connect, by node
 }
 
 // New makes a subscriber without subscriptions.
 func New(cfg Config) *Subscriber {
-	return &Subscriber{cfg: cfg, connections: make(map[string]*connection)}
+	return &Subscriber{cfg: cfg, connections: make(map[string]*connection), paces: make(map[string]*pace)}
 }
 
 // Subscribe asks for the messages of channel, about a topic, and does not wait for Redis: Woken
@@ -132,7 +135,11 @@ func (s *Subscriber) open(node, key string) (c *connection, opened bool) {
 	if c != nil {
 		return c, false
 	}
-	c = newConnection(&s.cfg, s.forget, node, key)
+	maps.DeleteFunc(s.paces, func(_ string, p *pace) bool { return p.healthy() })
+	if s.paces[node] == nil {
+		s.paces[node] = &pace{}
+	}
+	c = newConnection(&s.cfg, s.forget, node, key, s.paces[node])
 	s.connections[node] = c
 	return c, true
 }

@@ -319,23 +319,68 @@ func TestSharded_GivenUpIsNotMoved(t *testing.T) {
 	})
 }
 
-// A node that cannot be reached is asked a few times a second, as those who wait subscribe
-// again and again.
+// A node that cannot be reached is asked about once a second, although those who wait subscribe again and again. It
+// is asked soon again when it could be reached for a while.
 func TestSubscriber_CannotConnect(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		b.broken = errLost
-		for range 5 {
-			s := b.subscribe("k")
-			pass(200 * time.Millisecond)
-			b.wantSaid("k closed")
-			if !s.Dead() {
-				t.Error("not dead although there is no connection")
+		resubscribe := func(lasts time.Duration) (attempted int) {
+			before := b.attempted
+			for end := time.Now().Add(lasts); time.Now().Before(end); pass(time.Millisecond) {
+				if s := b.subscribe("k"); s.Dead() {
+					t.Fatal("dead before there was an attempt")
+				}
 			}
+			return b.attempted - before
 		}
-		if b.attempted != 5 || b.Connections() != 0 {
-			t.Errorf("%d attempts to connect, %d connections kept", b.attempted, b.Connections())
+		if n := resubscribe(3 * time.Second); n > 12 || n < 9 {
+			t.Errorf("%d attempts in the first seconds", n)
 		}
+		if n := resubscribe(time.Minute); n > 81 || n < 59 {
+			t.Errorf("%d attempts in a minute", n)
+		}
+		b.set(func(w *wire) { w.broken = nil })
+		resubscribe(10 * time.Second)
+		b.set(func(w *wire) { w.broken, w.sharded = errLost, true })
+		b.connection(0).fail()
+		if n := resubscribe(time.Second); n < 7 {
+			t.Errorf("%d attempts in the second after it was healthy", n)
+		}
+	})
+}
+
+// A connection that is lost as soon as it was made is made again about once a second, and nothing else is sent
+// meanwhile. When it lasts everything is subscribed that is wanted by then.
+func TestConnection_LostAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		b.subscribe("k1")
+		b.wantSaid("k1 confirmed")
+		c := b.connection(0)
+		c.commands()
+		b.set(func(w *wire) { w.drops = true })
+		c.fail()
+		pass(3 * time.Second)
+		if b.made > 12 || b.made < 9 {
+			t.Errorf("%d connections in the first seconds", b.made)
+		}
+		before, pings := b.made, c.pinged()
+		b.subscribe("k2")
+		pass(time.Minute)
+		if n := b.made - before; n > 81 || n < 59 {
+			t.Errorf("%d connections in a minute", n)
+		}
+		if n, asked := c.pinged()-pings, c.commands(); n > 10 || len(asked) > 0 {
+			t.Errorf("%d pings, and subscriptions %q, on a connection that is down", n, asked)
+		}
+		b.wantSaid("k1 interrupted")
+		b.set(func(w *wire) { w.drops = false })
+		pass(2 * time.Second)
+		b.wantSaid("k1 confirmed", "k2 confirmed")
+		c.fail()
+		pass(10 * time.Millisecond)
+		b.wantSaid("k1 interrupted", "k2 interrupted")
 	})
 }
 

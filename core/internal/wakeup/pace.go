@@ -1,0 +1,50 @@
+package wakeup
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/jitter"
+)
+
+const (
+	// The pauses between two attempts to connect to a node. They double up to the longest: waiters
+	// do not rely on messages, because they poll.
+	firstPause   = 5 * time.Millisecond
+	longestPause = time.Second
+	// healthyAfter is how long a connection lasts that was worth making: the next pause is a short one.
+	healthyAfter = 3 * longestPause
+)
+
+// pace is how often connections to a node are made.
+type pace struct {
+	mu    sync.Mutex
+	pause time.Duration // before the next attempt
+	began time.Time     // of the last attempt
+}
+
+// begins notes an attempt.
+func (p *pace) begins() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.began = time.Now()
+}
+
+// healthy reports whether the last attempt was made long ago.
+func (p *pace) healthy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.began) >= healthyAfter
+}
+
+// rest pauses before the next attempt, which begins when it returns, or until ctx ends.
+func (p *pace) rest(ctx context.Context) {
+	pause := firstPause
+	if !p.healthy() {
+		pause = min(max(2*p.pause, firstPause), longestPause)
+	}
+	p.pause = pause
+	_ = jitter.Sleep(ctx, pause) //nolint:errcheck // the caller looks at ctx
+	p.begins()
+}
