@@ -158,6 +158,11 @@
 // its own side of the connection or because the server itself cancelled the request,
 // gets 503 without a body. No answer contains a key, an owner or a text of Redis.
 //
+// An answer of the guard has Cache-Control: no-store. Of the headers that middlewares outside have
+// set, those that describe the handler's answer are removed, such as ETag, Expires and all Content-
+// headers; CORS, Vary, security headers, request ids and cookies stay. So does Content-Encoding
+// beside Vary: Accept-Encoding, because a middleware that compresses set it.
+//
 // Refusals with a status of 500 and more are added to c.Errors, for the logger:
 // as [*aspect.RefusedError], whose text is fit for clients, or, where the program
 // is at fault, as a text that says what to change. So are requests that yield no key, with
