@@ -96,6 +96,16 @@
 // that a handler or a middleware sets with [http.ResponseController.SetWriteDeadline]
 // cannot be seen; WriteTimeout counts all the same.
 //
+// # Timeouts
+//
+// A timeout outside the guard has to leave gin's context to the handlers until they have returned:
+// a deadline in the request's context, the server's WriteTimeout, and [http.TimeoutHandler] around
+// the engine do. gin-contrib/timeout does not: it answers and returns, and the engine gives the
+// context, with which the handlers still run, to another request. The guard notices that, touches
+// the context no more and runs no handler with it, but gin itself goes on with the chain, and
+// [Hold] of such a context is another request's: do not put it around a route that may wait for
+// longer than its timeout.
+//
 // # What a handler sees
 //
 // It runs once, under the locks of all rules, or not at all. Without its lock it

@@ -51,6 +51,9 @@ func (x *exchange) run() {
 		x.readBody()
 	}
 	outcome := x.entry.Point.Run(x.router.Request().Context(), x)
+	if x.router.Abandoned() {
+		return
+	}
 	if !x.entered {
 		x.router.Abort()
 		x.drain(&outcome)
@@ -74,6 +77,9 @@ func (x *exchange) Env(context.Context) keyexpr.Env { return x.request() }
 
 // AnswerBy is part of [aspect.AnswerDeadline].
 func (x *exchange) AnswerBy() time.Time { return x.answerBy }
+
+// Abandoned is part of [aspect.Abandoner].
+func (x *exchange) Abandoned() bool { return x.router.Abandoned() }
 
 // BeforeWait is part of [aspect.WaitPreparer]: the body is read before waiting, so that
 // the server notices a client that leaves.
@@ -120,12 +126,18 @@ func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
 // putWriterBack ends the keeping back. It remembers an answer that a guard further in
 // has settled, for whom the writer is taken away.
 func (x *exchange) putWriterBack() {
+	if x.router.Abandoned() {
+		return
+	}
 	x.inner, _ = x.router.Writer().(*final) //nolint:errcheck // nil is the answer
 	x.router.SetWriter(x.buffer.Writer)
 }
 
 // Fallback is part of [aspect.Call].
 func (x *exchange) Fallback(ctx context.Context, name string) error {
+	if x.router.Abandoned() {
+		return aspect.ErrHandlerFailed
+	}
 	x.router.Abort()
 	if o, _ := aspect.OutcomeFrom(ctx); x.unrouted(&o) {
 		return aspect.ErrHandlerFailed
@@ -134,8 +146,11 @@ func (x *exchange) Fallback(ctx context.Context, name string) error {
 }
 
 // judge tells how the handlers went, from the errors and the answer that they left
-// behind.
+// behind. An answer of an abandoned request has not reached its client.
 func (x *exchange) judge(ctx context.Context, reported []error) error {
+	if x.router.Abandoned() {
+		return aspect.ErrHandlerFailed
+	}
 	if lost := lossOf(ctx); lost != nil {
 		if !x.answered() || x.buffer != nil && x.buffer.cut != nil {
 			return lost

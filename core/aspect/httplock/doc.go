@@ -106,6 +106,8 @@
 // that returns while its work goes on, as [http.TimeoutHandler] does when its time is up,
 // frees the lock under that work: put such a handler around the guard, not into it, or let the
 // work take the lock along with [core.Hold.Handover].
+// Where a router keeps its writer in a pool, as echo does, use a timeout outside the guard that
+// waits for the handler, such as echo's ContextTimeout.
 //
 // Handlers that are neither registered by Handle nor within Middleware run unlocked. Check finds
 // that only where Middleware was never called. Let a test show it: while redistest.Server.Take has
