@@ -105,6 +105,34 @@ func (a *attempt) once(ctx context.Context) (*ownership, error) {
 	return a.own(nil, g), nil
 }
 
+// prepare calls the function of [BeforeWait], the first time.
+func (a *attempt) prepare(ctx context.Context) error {
+	prepare, until := a.req.beforeWait, a.until
+	if prepare == nil {
+		return nil
+	}
+	a.req.beforeWait = nil
+	if until.IsZero() {
+		until = a.now.Add(MaxDuration)
+	}
+	inTime, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	defer context.AfterFunc(a.client.service, cancel)()
+	err := prepare(inTime)
+	switch a.now = time.Now(); {
+	case ctx.Err() != nil:
+		return a.busy(contextCause(ctx))
+	case err != nil:
+		return err
+	case a.client.isClosing():
+		return ErrClosed
+	case a.over():
+		return a.busy(nil)
+	default:
+		return nil
+	}
+}
+
 // own registers what a grant has brought to w, or to a caller that does not wait.
 func (a *attempt) own(w *queue.Waiter, g grant) *ownership {
 	o := a.client.newOwnership(a.claim(g.field), g.token, g.sent, a.req.lease)

@@ -48,7 +48,7 @@ func (r *router) ClientIP() string {
 
 func (r *router) Registered(i int) (any, error) { return r.cfg.variables[i](r.c) }
 
-func (r *router) Request() *http.Request { return r.c.Request }
+func (r *router) Request() *http.Request { return r.request }
 
 func (r *router) Writer() httpcall.Writer { return r.c.Writer }
 

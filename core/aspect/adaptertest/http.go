@@ -59,8 +59,10 @@ func ServeHTTP(tb testing.TB, handler http.Handler) HTTP {
 }
 
 // Call calls the endpoint.
-func (h HTTP) Call(ctx context.Context, c Call) Answer {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.server.URL+"/orders/"+c.ID+"/pay", http.NoBody)
+func (h HTTP) Call(ctx context.Context, c Call) Answer { return h.post(ctx, c, http.NoBody) }
+
+func (h HTTP) post(ctx context.Context, c Call, body io.Reader) Answer {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.server.URL+"/orders/"+c.ID+"/pay", body)
 	if err != nil {
 		return Answer{All: err.Error()}
 	}
@@ -72,11 +74,11 @@ func (h HTTP) Call(ctx context.Context, c Call) Answer {
 		return Answer{Code: http.StatusInternalServerError}
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		return Answer{Code: http.StatusInternalServerError}
 	}
-	a := httpAnswer(response, string(body))
+	a := httpAnswer(response, string(text))
 	h.wantHeaders(response.Header, &a)
 	if got := fmt.Sprint(response.StatusCode, " ", response.Header.Get("Content-Type")); !strings.HasPrefix(got, form(&a)) {
 		h.tb.Errorf("the answer is a %s, want a %s:\n%s", got, form(&a), a.All)

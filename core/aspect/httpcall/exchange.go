@@ -43,13 +43,16 @@ type exchange struct {
 	header  http.Header       // as it was before the handlers, without a buffer
 	entered bool              // the handlers were called
 	inner   *final            // what a guard further in has settled, behind buffer
+	ahead   *ahead            // the body, read while the request waits; nil if it is not
+	taken   int64             // of the room for bodies
 }
 
 func (x *exchange) run() {
 	if kept := x.router.KeptBody(); kept != nil { // what is left of it does not come from the client any more
 		x.request().KeptBody(kept)
-		x.readBody()
+		_ = x.request().Buffer() //nolint:errcheck // the key gets the error, or the handler
 	}
+	defer x.stopsWaiting()
 	outcome := x.entry.Point.Run(x.router.Request().Context(), x)
 	if x.router.Abandoned() {
 		return
@@ -81,23 +84,9 @@ func (x *exchange) AnswerBy() time.Time { return x.answerBy }
 // Abandoned is part of [aspect.Abandoner].
 func (x *exchange) Abandoned() bool { return x.router.Abandoned() }
 
-// BeforeWait is part of [aspect.WaitPreparer]: the body is read before waiting, so that
-// the server notices a client that leaves.
-func (x *exchange) BeforeWait() (prepare func()) {
-	if !hasBody(x.router.Request()) {
-		return nil
-	}
-	return x.readBody
-}
-
-// readBody reads the body. What goes wrong is told to who needs it: the key, or the
-// handler.
-func (x *exchange) readBody() {
-	_ = x.request().Buffer() //nolint:errcheck // see above
-}
-
 // Handle is part of [aspect.Call].
 func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
+	x.stopsWaiting()
 	x.entered = true
 	x.hold = g.Hold
 	if limit := x.entry.Extra.Buffer; limit > 0 {
@@ -138,6 +127,7 @@ func (x *exchange) Fallback(ctx context.Context, name string) error {
 	if x.router.Abandoned() {
 		return aspect.ErrHandlerFailed
 	}
+	x.stopsWaiting()
 	x.router.Abort()
 	if o, _ := aspect.OutcomeFrom(ctx); x.unrouted(&o) {
 		return aspect.ErrHandlerFailed
