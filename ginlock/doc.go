@@ -124,12 +124,17 @@
 // [Hold] gives the hold, to release it early, to hand it over, or for its fencing
 // token.
 //
-// A body is read before the guard waits for a lock, up to [WithMaxBody], because
-// net/http does not notice that a client left while its body is unread. The
-// handler and gin's binders still get all of it. The rest of a longer body, and all
-// of one under a rule that does not wait, is read by the handler while it holds the
-// lock: a limit of the server (http.Server.ReadTimeout) keeps a slow client from
-// holding it for as long as it likes.
+// The guard attempts to take the lock before it reads a body that the key does not use. Where the
+// lock is taken, a request over HTTP/1 reads its body before it waits, up to [WithMaxBody], because
+// net/http does not notice that a client left while its body is unread; a handler that answers
+// while its client still sends needs HTTP/2, or a rule that does not wait. The handler and gin's
+// binders still get all of a body. What was not read before is read by the handler while it holds
+// the lock: a limit of the server (http.Server.ReadTimeout) keeps a slow client from holding it for
+// as long as it likes.
+//
+// All requests that wait under one guard hold 64 MiB of bodies at most. Beyond that, a request
+// waits without having read its body, and a client that leaves is noticed at the end of the wait;
+// one whose key uses the body is answered as an overload.
 //
 // What is known without the body is decided before it is read: conditions and parts
 // of keys that do not use it, its type and announced length, too many waiters, a Redis

@@ -12,12 +12,12 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// maxWaiting is how many bytes of bodies the requests hold that wait under one guard. Without a
-// bound, 10,000 waiters with a body of 1 MiB each would need 10 GiB.
-const maxWaiting = 64 << 20
+// MaxWaitingBodies is how many bytes of bodies the requests that wait under one guard hold at most.
+// Without a bound, 10,000 waiters with a body of 1 MiB each would need 10 GiB.
+const MaxWaitingBodies = 64 << 20
 
 // errNoRoom refuses a request whose body has to be kept while it waits: it is an overload.
-var errNoRoom = fmt.Errorf("%w: the bodies of waiting requests have %d MiB", core.ErrTooManyWaiters, maxWaiting>>20)
+var errNoRoom = fmt.Errorf("%w: the bodies of waiting requests have %d MiB", core.ErrTooManyWaiters, MaxWaitingBodies>>20)
 
 // room counts the bytes of bodies that waiting requests hold.
 type room struct {
@@ -28,10 +28,10 @@ type room struct {
 // take takes room for a body, and reports whether there was some. A body that is larger than all
 // of the room fits if no other body is there.
 func (r *room) take(n int64) (taken int64, ok bool) {
-	n = min(n, maxWaiting)
+	n = min(n, MaxWaitingBodies)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.used+n > maxWaiting {
+	if r.used+n > MaxWaitingBodies {
 		return 0, false
 	}
 	r.used += n
@@ -101,7 +101,8 @@ func (x *exchange) readAhead(ctx context.Context) error {
 	return nil
 }
 
-// stopsWaiting gives back the room of the body, which is read ahead no more.
+// stopsWaiting gives back the room of the body, which is read ahead no more: a layer that limits
+// the body may set a header while it is read.
 func (x *exchange) stopsWaiting() {
 	if x.ahead != nil {
 		<-x.ahead.done
