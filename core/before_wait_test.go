@@ -158,7 +158,7 @@ func TestBeforeWait_Commands(t *testing.T) {
 			got := sent.Hits() - before
 			leave()
 			<-done
-			return int(got)
+			return got
 		}
 		var p preparing
 		without, with := count(), count(p.option())

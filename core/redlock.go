@@ -137,9 +137,8 @@ func (r *redlock) take(ctx context.Context) (got []*ownership, err error) {
 	inTime, cancel := context.WithDeadlineCause(ctx, r.report.Start.Add(cmp.Or(r.req.wait, MaxDuration)), errSlowServer)
 	defer cancel()
 	for _, m := range r.members {
-		m.req.asksAgain = r.req.mayWait()
+		m.req.asksAgain, m.req.beforeWait = r.req.mayWait(), nil
 		m.req.member, m.req.wait, m.report.Acquisition = true, 0, r.report.Acquisition
-		m.req.beforeWait = nil // the whole does it
 		defer context.AfterFunc(m.client.service, cancel)() //nolint:gocritic // at the end of all: there are few
 	}
 	r.first = r.client.newAttempt(ctx, r.keys[0], &r.req, &r.report, r.report.Start)

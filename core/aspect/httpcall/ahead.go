@@ -12,12 +12,12 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// MaxWaitingBodies is how many bytes of bodies the requests that wait under one guard hold at most.
+// maxWaitingBodies is how many bytes of bodies the requests that wait under one guard hold at most.
 // Without a bound, 10,000 waiters with a body of 1 MiB each would need 10 GiB.
-const MaxWaitingBodies = 64 << 20
+const maxWaitingBodies = 64 << 20
 
 // errNoRoom refuses a request whose body has to be kept while it waits: it is an overload.
-var errNoRoom = fmt.Errorf("%w: the bodies of waiting requests have %d MiB", core.ErrTooManyWaiters, MaxWaitingBodies>>20)
+var errNoRoom = fmt.Errorf("%w: the bodies of waiting requests have %d MiB", core.ErrTooManyWaiters, maxWaitingBodies>>20)
 
 // room counts the bytes of bodies that waiting requests hold.
 type room struct {
@@ -28,10 +28,10 @@ type room struct {
 // take takes room for a body, and reports whether there was some. A body that is larger than all
 // of the room fits if no other body is there.
 func (r *room) take(n int64) (taken int64, ok bool) {
-	n = min(n, MaxWaitingBodies)
+	n = min(n, maxWaitingBodies)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.used+n > MaxWaitingBodies {
+	if r.used+n > maxWaitingBodies {
 		return 0, false
 	}
 	r.used += n

@@ -58,13 +58,13 @@ func TestAnswer_IsWholeWhateverLengthWasAnnounced(t *testing.T) {
 			b.redis.Take("order:42", time.Hour)
 			answer, body := b.outside(t, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 				w.Header().Set("Content-Length", "3")
-				w.Header().Set("Etag", `"1"`)
+				w.Header().Set("ETag", `"1"`)
 				next.ServeHTTP(w, r)
 			})
 			if answer.StatusCode != tt.code || body != tt.body {
 				t.Errorf("got %d %q, want %d %q", answer.StatusCode, body, tt.code, tt.body)
 			}
-			if answer.Header.Get("Etag") != "" || answer.Header.Get("Cache-Control") != "no-store" {
+			if answer.Header.Get("ETag") != "" || answer.Header.Get("Cache-Control") != "no-store" {
 				t.Errorf("got %v", answer.Header)
 			}
 		})
