@@ -27,6 +27,7 @@ func abandoning(c *gin.Context) {
 	select {
 	case <-done:
 	case <-time.After(time.Second):
+		synctest.Wait() // what the handlers have done is before, also for the race detector
 		c.Abort()
 		c.Writer = w
 		c.String(http.StatusGatewayTimeout, "too late")
@@ -89,8 +90,11 @@ func TestPooled_WhileItWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runs := func(*gin.Context) { t.Error("a handler of the first request ran") }
+			orders := &record{} // for the race detector: nothing else orders what gin writes and the guard then reads
 			bubble(t, func(t *testing.T, s *shop) {
 				s.engine.Use(s.reusing(t, func() {
+					orders.mu.Lock()
+					orders.mu.Unlock() //nolint:staticcheck // see above
 					if tt.gets {
 						s.redis.Free(payKey)
 					} else {
@@ -104,7 +108,7 @@ func TestPooled_WhileItWaits(t *testing.T) {
 				w := serve(s, request{body: "{}"})
 				want(t, "status", w.Code, http.StatusGatewayTimeout)
 				want(t, "held afterwards", s.held(t, payKey), !tt.gets)
-			}, append(tt.options, ginlock.WithFallback("queue", runs))...)
+			}, append(tt.options, ginlock.WithFallback("queue", runs), ginlock.WithObserver(orders))...)
 		})
 	}
 }
