@@ -181,12 +181,12 @@ func TestWaiting_BodiesHaveABound(t *testing.T) {
 			}
 		})
 	}
-	until(t, func() bool { return b.locks.Stats().Waiters == requests-fit })
-	if got := begun.Load(); got != fit {
-		t.Errorf("%d bodies of 1 MiB are read, want %d", got, fit)
-	}
+	until(t, func() bool { return begun.Load() == fit && b.locks.Stats().Waiters == requests-fit })
 	close(comes)
 	until(t, func() bool { return b.locks.Stats().Waiters == requests })
+	if got := begun.Load(); got != fit {
+		t.Errorf("%d bodies of 1 MiB were read, want %d", got, fit)
+	}
 	b.redis.Free("order:42")
 	all.Wait()
 }
