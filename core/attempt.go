@@ -17,6 +17,7 @@ import (
 //	                 │ ▲ ▲ └──── handed the lock ───────│──────────────▶ over, as above
 //	                 │ │ └───────────── refused ────────┤
 //	                 │ └─ handed the lock too late      └─ an error ─▶ over
+//	                 ├─ something to do before the wait ─▶ leaves, does it, and joins again
 //	                 ├─ the wait time ends ─▶ a last look for a grant ─▶ over: busy, or has it
 //	                 ├─ the patience ends ──▶ a last look for a grant ─▶ gave up, or has it
 //	                 └─ the context or the client ends ─▶ over

@@ -168,8 +168,8 @@ func TestBeforeWait_Commands(t *testing.T) {
 	})
 }
 
-// Whoever prepares for long keeps nobody from the lock, and its place by its age.
-func TestBeforeWait_DelaysNobodyAndKeepsItsPlace(t *testing.T) {
+// A caller that prepares for long keeps no other caller from the lock, and has its place by its age.
+func TestBeforeWait_DelaysNoOtherAndKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
@@ -250,7 +250,7 @@ func TestBeforeWait_Ends(t *testing.T) {
 	}
 }
 
-// Whoever comes back to a queue that is full by then is one too many, like any other.
+// A caller that comes back to a queue which has filled up is refused, like any other.
 func TestBeforeWait_CountsWhenItWaits(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -174,7 +174,7 @@
 // gets 503 without a body. No answer contains a key, an owner or a text of Redis.
 //
 // An answer of the guard has Cache-Control: no-store. Of the headers that middlewares outside have
-// set, those that describe the handler's answer are removed, such as ETag, Expires and all Content-
+// set, the ones that describe the handler's answer are removed, such as ETag, Expires and all Content-
 // headers; CORS, Vary, security headers, request ids and cookies stay. So does Content-Encoding
 // beside Vary: Accept-Encoding, because a middleware that compresses set it.
 //

@@ -16,7 +16,7 @@ import (
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// abandoning is a middleware that answers after a second, and leaves the handlers behind it
+// abandoning is a middleware that answers after a second, and leaves the handlers inside it
 // running with gin's context, as gin-contrib/timeout does.
 func abandoning(c *gin.Context) {
 	done, w := make(chan struct{}), c.Writer
@@ -35,15 +35,15 @@ func abandoning(c *gin.Context) {
 }
 
 // reusing is a middleware that does with gin's context what the engine does with one that comes
-// out of its pool: the next request, of a route without a lock, gets it. It runs meanwhile while
+// out of its pool: the next request, of a route without a lock, gets it. It calls during while
 // that request is served, and checks that the context stays as its handlers have it.
-func (s *shop) reusing(t *testing.T, meanwhile func()) gin.HandlerFunc {
+func (s *shop) reusing(t *testing.T, during func()) gin.HandlerFunc {
 	var next *http.Request
 	s.engine.GET("/free", func(c *gin.Context) {
 		c.Writer = gin.CreateTestContextOnly(httptest.NewRecorder(), s.engine).Writer
 		writer := c.Writer
 		c.Set("mine", true)
-		meanwhile()
+		during()
 		want(t, "the request", c.Request, next)
 		want(t, "the writer", c.Writer, writer)
 		want(t, "aborted", c.IsAborted(), false)
@@ -113,7 +113,7 @@ func TestPooled_WhileItWaits(t *testing.T) {
 	}
 }
 
-// Of several rules, those after the wait read nothing of the next request.
+// Of several rules, the ones after the wait read nothing of the next request.
 func TestPooled_BetweenTwoRules(t *testing.T) {
 	t.Parallel()
 	read := func(*gin.Context) (string, error) { t.Error("a variable was read"); return "", nil }

@@ -81,9 +81,9 @@ func (r *router) Fallback(ctx context.Context, name string) []error {
 	return r.run(ctx, frameOf(r.c), func() { r.cfg.fallbacks[name](r.c) })
 }
 
-// run runs handlers with another context, and puts back what c had before. The errors are those
-// that came to c.Errors; where those from before are gone, as after engine.HandleContext, it is all
-// of them.
+// run runs handlers with another context, and puts back what c had before. It returns the errors
+// that the handlers added to c.Errors, or all errors there after engine.HandleContext, which drops
+// the earlier ones.
 func (r *router) run(ctx context.Context, frame *httpcall.Frame, handlers func()) (reported []error) {
 	r.frame, r.aborted = frame, true
 	n, last := len(r.c.Errors), r.c.Errors.Last()

@@ -12,7 +12,7 @@ import (
 // the call may wait was refused, or others wait for it already, and not if a queue is full.
 type WaitPreparer interface {
 	// BeforeWait gives what is to be done, nil if there is nothing. It ends with ctx, which ends
-	// with the wait time. An error of it is that of the acquisition: [core.ErrTooManyWaiters] is
+	// with the wait time. Its error ends the acquisition, and [core.ErrTooManyWaiters] is
 	// an overload.
 	BeforeWait() (prepare func(ctx context.Context) error)
 }

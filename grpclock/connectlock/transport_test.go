@@ -50,7 +50,7 @@ func TestTransport_EveryFormOfACall(t *testing.T) {
 	}
 }
 
-// No cache keeps an answer of the guard for that of the handler, whatever a layer around the
+// No cache keeps an answer of the guard for an answer of the handler, whatever a layer around the
 // handler, or the handler itself, allows.
 func TestTransport_NoCacheKeepsAnAnswerOfTheGuard(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ type poster interface {
 	post(ctx context.Context, c Call, body io.Reader) Answer
 }
 
-// posting begins a call whose body does not end until it is told to.
+// posting begins a call whose body ends when the test closes it.
 func (b *bench) posting(change ...func(*ruleset.Rule)) (done <-chan Answer, body *io.PipeWriter, ok bool) {
 	b.under(b.rule(change...))
 	client, ok := b.server.(poster)

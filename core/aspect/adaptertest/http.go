@@ -86,8 +86,7 @@ func (h HTTP) post(ctx context.Context, c Call, body io.Reader) Answer {
 	return a
 }
 
-// wantHeaders checks that an answer of the guard has its own headers, beside those that are not
-// about the answer of the handler.
+// wantHeaders checks that an answer of the guard has its own headers, and the kept ones.
 func (h HTTP) wantHeaders(got http.Header, a *Answer) {
 	h.tb.Helper()
 	for name, want := range kept() {

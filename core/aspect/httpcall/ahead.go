@@ -45,8 +45,8 @@ func (r *room) giveBack(n int64) {
 }
 
 // BeforeWait is part of [aspect.WaitPreparer]. A server of HTTP/1 notices that a client has left
-// only when the body was read, so that is read before the request waits. A server of HTTP/2
-// notices it anyway. A body that was read for a key is kept, too.
+// only when the body was read, so the body is read before the request waits. A server of HTTP/2
+// notices it anyway. A body that was read for a key counts, too.
 func (x *exchange) BeforeWait() (prepare func(ctx context.Context) error) {
 	r := x.router.Request()
 	if content, read := x.bodyRead(); read {
@@ -77,7 +77,7 @@ func (x *exchange) keep(n int64) error {
 	return nil
 }
 
-// readAhead reads the body, until ctx ends. Without room the request waits all the same, but a
+// readAhead reads the body, until ctx ends. Without room the request waits without it, and a
 // client that leaves is not noticed.
 func (x *exchange) readAhead(ctx context.Context) error {
 	r, limit, room := x.router.Request(), x.entry.Extra.maxBody, x.entry.Extra.room
@@ -111,7 +111,7 @@ func (x *exchange) stopsWaiting() {
 	x.taken = 0
 }
 
-// ahead is a body that is read while its request waits. Whoever reads it waits for that.
+// ahead is a body that is read while its request waits. A Read waits until that has ended.
 type ahead struct {
 	io.Closer // the original
 

@@ -8,7 +8,7 @@ import (
 
 // ownHeader prepares the header of an answer that the guard gives instead of the handler's. Layers
 // around the guard may have described the handler's answer there, or allowed caches to keep it:
-// those headers are removed, and caches must not store the guard's answer. The others stay: CORS,
+// those headers are removed, and caches must not store the guard's answer. Other headers stay: CORS,
 // Vary, security and tracing headers hold for every answer, and a Set-Cookie belongs to the
 // session of the client, whatever this answer is.
 func ownHeader(h http.Header) {

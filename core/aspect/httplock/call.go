@@ -82,7 +82,7 @@ func (c *call) run(h http.Handler, ctx context.Context) []error { //nolint:reviv
 	return nil
 }
 
-// Abandoned implements [httpcall.Router]: net/http gives each request parts of its own.
+// Abandoned implements [httpcall.Router]: net/http gives no request the parts of another.
 func (c *call) Abandoned() bool { return false }
 
 // Abort implements [httpcall.Router]: a handler that is not run does not run.

@@ -84,7 +84,7 @@ type zipped struct {
 
 func (z zipped) Write(p []byte) (int, error) { return z.Writer.Write(p) }
 
-// A layer that compresses every answer compresses that of the guard, too.
+// A layer that compresses every answer compresses the answer of the guard, too.
 func TestAnswer_IsReadableBehindACompressingLayer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

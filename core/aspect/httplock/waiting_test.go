@@ -142,7 +142,7 @@ func TestWaiting_ClientThatLeavesIsNoticed(t *testing.T) {
 
 // slowBody is a body that does not come before the test says so.
 type slowBody struct {
-	begun *atomic.Int32 // bodies of which somebody has begun to read
+	begun *atomic.Int32 // bodies that were read from
 	once  sync.Once
 	comes <-chan struct{}
 }
@@ -155,8 +155,8 @@ func (s *slowBody) Read([]byte) (int, error) {
 
 func (s *slowBody) Close() error { return nil }
 
-// However many requests wait, the bodies that are read for them have 64 MiB together. The others
-// wait all the same.
+// However many requests wait, the bodies that are read for them have 64 MiB together. The other requests
+// wait without theirs.
 func TestWaiting_BodiesHaveABound(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -28,7 +28,7 @@ type Call interface {
 	// Header adds a header to the answer.
 	Header(key, value string)
 
-	// Own says that the answer is the guard's, and not one that a cache may keep for the handler's.
+	// Own notes that the guard answers instead of the handler: no cache may keep that answer.
 	Own()
 
 	// Hint tells the caller when another attempt makes sense, beside the error.
