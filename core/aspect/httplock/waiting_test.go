@@ -181,12 +181,9 @@ func TestWaiting_BodiesHaveABound(t *testing.T) {
 			}
 		})
 	}
-	until(t, func() bool { return begun.Load() == fit && b.locks.Stats().Waiters == requests-fit })
+	until(t, func() bool { return begun.Load() == fit && b.locks.Stats().Waiters == requests-fit }) // without a bound it goes past that
 	close(comes)
 	until(t, func() bool { return b.locks.Stats().Waiters == requests })
-	if got := begun.Load(); got != fit {
-		t.Errorf("%d bodies of 1 MiB were read, want %d", got, fit)
-	}
 	b.redis.Free("order:42")
 	all.Wait()
 }
