@@ -144,7 +144,8 @@ func TestPooled_WhileItsHandlerRuns(t *testing.T) {
 		"it returns, with a buffer": {pay, []ginlock.Option{ginlock.WithBuffer(64)}, func() {}},
 		"it returns under proceed":  {ruleset.Rule{Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed}, nil, func() {}},
 		"it panics":                 {pay, nil, func() { panic(errors.New("declined")) }},
-		"it has lost its lock":      {failing, nil, func() { time.Sleep(failing.LeaseTime) }},
+		"it has lost its lock":      {failing, []ginlock.Option{ginlock.WithBuffer(64)}, func() { time.Sleep(failing.LeaseTime) }},
+		"it gives up after a loss":  {ruleset.Rule{Key: pay.Key, LeaseTime: failing.LeaseTime}, nil, func() { time.Sleep(failing.LeaseTime) }},
 		"it is a fallback":          {ruleset.Rule{Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Fallback, Fallback: "queue"}, nil, func() {}},
 	}
 	for name, tt := range tests {
