@@ -17,6 +17,7 @@ import (
 //	                 │ ▲ ▲ └──── handed the lock ───────│──────────────▶ over, as above
 //	                 │ │ └───────────── refused ────────┤
 //	                 │ └─ handed the lock too late      └─ an error ─▶ over
+//	                 ├─ something to do before the wait ─▶ leaves, does it, and joins again
 //	                 ├─ the wait time ends ─▶ a last look for a grant ─▶ over: busy, or has it
 //	                 ├─ the patience ends ──▶ a last look for a grant ─▶ gave up, or has it
 //	                 └─ the context or the client ends ─▶ over
@@ -103,6 +104,34 @@ func (a *attempt) once(ctx context.Context) (*ownership, error) {
 		return nil, a.busy(nil)
 	}
 	return a.own(nil, g), nil
+}
+
+// prepare calls the function of [BeforeWait], the first time.
+func (a *attempt) prepare(ctx context.Context) error {
+	prepare, until := a.req.beforeWait, a.until
+	if prepare == nil {
+		return nil
+	}
+	a.req.beforeWait = nil
+	if until.IsZero() {
+		until = a.now.Add(MaxDuration)
+	}
+	inTime, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	defer context.AfterFunc(a.client.service, cancel)()
+	err := prepare(inTime)
+	switch a.now = time.Now(); {
+	case ctx.Err() != nil:
+		return a.busy(contextCause(ctx))
+	case err != nil:
+		return err
+	case a.client.isClosing():
+		return ErrClosed
+	case a.over():
+		return a.busy(nil)
+	default:
+		return nil
+	}
 }
 
 // own registers what a grant has brought to w, or to a caller that does not wait.

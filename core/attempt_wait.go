@@ -40,7 +40,13 @@ func (w *wait) run(ctx context.Context) (*ownership, error) {
 			if grant := a.client.queues.Leave(&w.waiter, time.Now()); grant != nil {
 				a.client.passOn(ownerOf(grant))
 			}
-			return nil, err
+			if errors.Is(err, errUnprepared) {
+				w.admitted, err = false, a.prepare(ctx)
+			}
+			if err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if !o.lease.Expired(a.now) {
 			return o, nil
@@ -73,6 +79,10 @@ func (w *wait) queued(ctx context.Context) (*ownership, error) {
 		o, err := w.act(ctx, todo)
 		if o != nil || err != nil {
 			return o, err
+		}
+		if w.of.req.beforeWait != nil && w.patience.end.IsZero() { // with other keys in hand it waits for a moment only
+			w.of.queuedBehind(todo.Behind)
+			return nil, errUnprepared
 		}
 		if todo.Deaf {
 			w.listen(ctx)
@@ -310,6 +320,7 @@ func (p *patience) renew(now time.Time) {
 }
 
 var (
-	errSilent = errors.New("no answer from redis within the wait time")
-	errGaveUp = errors.New("the patience is over")
+	errSilent     = errors.New("no answer from redis within the wait time")
+	errGaveUp     = errors.New("the patience is over")
+	errUnprepared = errors.New("something is to be done before the wait")
 )

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -209,13 +210,14 @@ func atLeastOne(name string, n int) error {
 }
 
 // AcquireOption configures one acquisition. Build it with [WaitTime], [LeaseTime],
-// [Label], [MaxWaiters] or [WithToken]; the zero value changes nothing. It is a value so that
-// options cost no allocation.
+// [Label], [MaxWaiters], [BeforeWait] or [WithToken]; the zero value changes nothing. It is a value
+// so that options cost no allocation.
 type AcquireOption struct {
 	field acquireField
 	d     time.Duration
 	n     int
 	s     string
+	f     func(ctx context.Context) error
 }
 
 type acquireField uint8
@@ -226,6 +228,7 @@ const (
 	fieldLease
 	fieldLabel
 	fieldMaxWaiters
+	fieldBeforeWait
 	fieldToken
 )
 
@@ -250,6 +253,17 @@ func Label(name string) AcquireOption { return AcquireOption{field: fieldLabel, 
 // wait for the key. 0 leaves the client's limit alone.
 func MaxWaiters(n int) AcquireOption { return AcquireOption{field: fieldMaxWaiters, n: n} }
 
+// BeforeWait has prepare called when the acquisition has to wait: when its first attempt was
+// refused, or when callers of this client are before it. It is for what costs too much while the
+// lock may be free, such as reading a request. While prepare runs the caller is not in the queue,
+// so that it delays no other caller; then it takes the place that its age gives it, and attempts
+// again. ctx ends with the wait time, with the caller's context, and when the client is closed: let
+// prepare return then. An error of prepare ends the acquisition with that error. prepare is called
+// once at most, and not with [WaitTime] 0.
+func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
+	return AcquireOption{field: fieldBeforeWait, f: prepare}
+}
+
 // WithToken asks for a fencing token: see [Hold.Token]. Every lock of one name and one client
 // that one holder has at a time can carry one; [Client.FencedLock] always does. It costs no
 // round trip, but a second key in the script that takes the lock: the counter that FencedLock
@@ -271,13 +285,14 @@ type request struct {
 	watchdog   bool // no lease given
 	label      string
 	maxWaiters int
-	token      bool       // a fencing token is wanted
-	demand     string     // for its terms
-	operation  string     // what its fields are followed by where they are operations on a count
-	under      *ownership // of the caller, with which the lock can be shared; nil for none
-	member     bool       // of a Redlock, which has servers beside this one, and notifies the observers
-	asksAgain  bool       // of a member: the Redlock may wait, and asks again
-	admitted   bool       // the limits of waiters have let it in before
+	beforeWait func(ctx context.Context) error // nil: there is nothing to do, or it was done
+	token      bool                            // a fencing token is wanted
+	demand     string                          // for its terms
+	operation  string                          // what its fields are followed by where they are operations on a count
+	under      *ownership                      // of the caller, with which the lock can be shared; nil for none
+	member     bool                            // of a Redlock, which has servers beside this one, and notifies the observers
+	asksAgain  bool                            // of a member: the Redlock may wait, and asks again
+	admitted   bool                            // the limits of waiters have let it in before
 }
 
 // terms are those of its attempts.
@@ -315,6 +330,8 @@ func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOp
 			if o.n < 0 {
 				return invalidf("MaxWaiters(%d): want 0 or more", o.n)
 			}
+		case fieldBeforeWait:
+			r.beforeWait = o.f
 		case fieldToken:
 			r.token = true
 		}

@@ -137,13 +137,18 @@ func (r *redlock) take(ctx context.Context) (got []*ownership, err error) {
 	inTime, cancel := context.WithDeadlineCause(ctx, r.report.Start.Add(cmp.Or(r.req.wait, MaxDuration)), errSlowServer)
 	defer cancel()
 	for _, m := range r.members {
-		m.req.asksAgain = r.req.mayWait()
+		m.req.asksAgain, m.req.beforeWait = r.req.mayWait(), nil
 		m.req.member, m.req.wait, m.report.Acquisition = true, 0, r.report.Acquisition
 		defer context.AfterFunc(m.client.service, cancel)() //nolint:gocritic // at the end of all: there are few
 	}
 	r.first = r.client.newAttempt(ctx, r.keys[0], &r.req, &r.report, r.report.Start)
 	r.begin(ctx)
-	for again, inHand, backOff := true, time.Millisecond, firstBackOff; again; {
+	again := true
+	if r.at != nil {
+		err = r.first.prepare(ctx)
+		again = err == nil
+	}
+	for inHand, backOff := time.Millisecond, firstBackOff; again; {
 		r.round(inTime)
 		if got, again, err = r.judge(); got != nil && ctx.Err() == nil {
 			r.won()
@@ -160,7 +165,10 @@ func (r *redlock) take(ctx context.Context) (got []*ownership, err error) {
 			_ = jitter.Sleep(inTime, rand.N(backOff)) //nolint:errcheck // the loop ends with it
 			backOff = min(2*backOff, longestBackOff)
 		}
-		again = again && inTime.Err() == nil
+		if again = again && inTime.Err() == nil; again {
+			err = r.first.prepare(ctx)
+			again = err == nil
+		}
 	}
 	if ctx.Err() != nil || err == nil {
 		err = r.first.busy(contextCause(ctx))

@@ -41,7 +41,7 @@ func (h *chained) serve(c *gin.Context) {
 		return
 	}
 	if e := h.guard.at(h.routes, r); e != nil {
-		httpcall.Serve(e, h, router{c, &h.guard.cfg})
+		httpcall.Serve(e, h, newRouter(c, &h.guard.cfg))
 	}
 }
 
@@ -109,7 +109,7 @@ func (g *Guard) HandleRules(r gin.IRoutes, method, path string, rules []ruleset.
 	g.remember(at)
 	e := g.put(at.Endpoint, rules)
 	g.routes.Place(e)
-	serve := func(c *gin.Context) { httpcall.Serve(e, nil, router{c, &g.cfg}) }
+	serve := func(c *gin.Context) { httpcall.Serve(e, nil, newRouter(c, &g.cfg)) }
 	r.Handle(method, path, slices.Concat([]gin.HandlerFunc{serve}, handlers)...)
 	return e.Err
 }

@@ -67,6 +67,9 @@ func TestBody_IsWholeForHandlersAndBinders(t *testing.T) {
 					want(t, "payment", p, payment{"42", 9007199254740993})
 				})
 				want(t, "status", s.do(t, request{body: tt.body, typ: tt.typ}).Code, http.StatusOK)
+				s.redis.Take(payKey, time.Hour)
+				time.AfterFunc(time.Second, func() { s.redis.Free(payKey) })
+				want(t, "status after a wait", s.do(t, request{body: tt.body, typ: tt.typ}).Code, http.StatusOK)
 			})
 		})
 	}
@@ -96,6 +99,9 @@ func TestBody_LargerThanTheLimitIsWholeForAHandlerWhoseKeyDoesNotUseIt(t *testin
 					want(t, "body", string(raw), large)
 				})
 				want(t, "status", s.do(t, request{body: large}).Code, http.StatusOK)
+				s.redis.Take(payKey, time.Hour)
+				time.AfterFunc(time.Second, func() { s.redis.Free(payKey) })
+				want(t, "status after a wait", s.do(t, request{body: large}).Code, http.StatusOK)
 			}, ginlock.WithMaxBody(1000))
 		})
 	}
@@ -122,21 +128,27 @@ func TestBody_IsReadBeforeWaitingAndNotForNothing(t *testing.T) {
 	noWait := pay
 	noWait.WaitTime = ruleset.NoWait
 	tests := map[string]struct {
-		rule ruleset.Rule
-		read bool
+		rule  ruleset.Rule
+		taken bool
+		proto int
+		read  bool
 	}{
-		"a rule that waits":       {pay, true},
-		"a rule that never waits": {noWait, false},
+		"a rule that waits":           {pay, true, 1, true},
+		"one that waits, over HTTP/2": {pay, true, 2, false},
+		"one that may wait":           {pay, false, 1, false},
+		"a rule that never waits":     {noWait, true, 1, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *shop) {
 				s.handle(t, "POST", payPath, tt.rule, func(*gin.Context) {})
-				s.redis.Take(payKey, time.Hour)
+				if tt.taken {
+					s.redis.Take(payKey, time.Hour)
+				}
 				body := &eofNoticed{Reader: strings.NewReader(paymentJSON)}
 				req := request{body: paymentJSON}.build()
-				req.Body = body
+				req.Body, req.ProtoMajor = body, tt.proto
 				s.engine.ServeHTTP(httptest.NewRecorder(), req)
 				want(t, "read to its end", body.ended, tt.read)
 			})

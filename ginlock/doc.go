@@ -96,6 +96,16 @@
 // that a handler or a middleware sets with [http.ResponseController.SetWriteDeadline]
 // cannot be seen; WriteTimeout counts all the same.
 //
+// # Timeouts
+//
+// A timeout outside the guard has to leave gin's context to the handlers until they have returned:
+// a deadline in the request's context, the server's WriteTimeout, and [http.TimeoutHandler] around
+// the engine do. gin-contrib/timeout does not: it answers and returns, and the engine gives the
+// context, with which the handlers still run, to another request. The guard notices that, touches
+// the context no more and runs no handler with it, but gin itself goes on with the chain, and
+// [Hold] of such a context is another request's: do not put it around a route that may wait for
+// longer than its timeout.
+//
 // # What a handler sees
 //
 // It runs once, under the locks of all rules, or not at all. Without its lock it
@@ -114,12 +124,17 @@
 // [Hold] gives the hold, to release it early, to hand it over, or for its fencing
 // token.
 //
-// A body is read before the guard waits for a lock, up to [WithMaxBody], because
-// net/http does not notice that a client left while its body is unread. The
-// handler and gin's binders still get all of it. The rest of a longer body, and all
-// of one under a rule that does not wait, is read by the handler while it holds the
-// lock: a limit of the server (http.Server.ReadTimeout) keeps a slow client from
-// holding it for as long as it likes.
+// The guard attempts to take the lock before it reads a body that the key does not use. Where the
+// lock is taken, a request over HTTP/1 reads its body before it waits, up to [WithMaxBody], because
+// net/http does not notice that a client left while its body is unread; a handler that answers
+// while its client still sends needs HTTP/2, or a rule that does not wait. The handler and gin's
+// binders still get all of a body. What was not read before is read by the handler while it holds
+// the lock: a limit of the server (http.Server.ReadTimeout) keeps a slow client from holding it for
+// as long as it likes.
+//
+// All requests that wait under one guard hold 64 MiB of bodies at most. Beyond that, a request
+// waits without having read its body, and a client that leaves is noticed at the end of the wait;
+// one whose key uses the body is answered as an overload.
 //
 // What is known without the body is decided before it is read: conditions and parts
 // of keys that do not use it, its type and announced length, too many waiters, a Redis
@@ -157,6 +172,11 @@
 // says 499. That is no status to send: one who can still read, because it closed only
 // its own side of the connection or because the server itself cancelled the request,
 // gets 503 without a body. No answer contains a key, an owner or a text of Redis.
+//
+// An answer of the guard has Cache-Control: no-store. Of the headers that middlewares outside have
+// set, the ones that describe the handler's answer are removed, such as ETag, Expires and all Content-
+// headers; CORS, Vary, security headers, request ids and cookies stay. So does Content-Encoding
+// beside Vary: Accept-Encoding, because a middleware that compresses set it.
 //
 // Refusals with a status of 500 and more are added to c.Errors, for the logger:
 // as [*aspect.RefusedError], whose text is fit for clients, or, where the program

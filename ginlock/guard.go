@@ -198,7 +198,7 @@ func (g *Guard) through(t *table) gin.HandlerFunc {
 		case unknown != nil:
 			g.refuseUnmatched(c, unknown)
 		case r != nil:
-			httpcall.Serve(r, t, router{c, &g.cfg})
+			httpcall.Serve(r, t, newRouter(c, &g.cfg))
 		}
 	}
 }
@@ -244,5 +244,5 @@ func (g *Guard) withoutRules(why error) gin.HandlerFunc {
 
 // refuse answers a request whose rules cannot be known.
 func (g *Guard) refuse(c *gin.Context, at ruleset.Endpoint, why error) {
-	httpcall.Serve(&httpcall.Entry{Endpoint: at, Err: why}, nil, router{c, &g.cfg})
+	httpcall.Serve(&httpcall.Entry{Endpoint: at, Err: why}, nil, newRouter(c, &g.cfg))
 }

@@ -23,7 +23,7 @@ import (
 // The handler may release it early, after which its context has ended (see [Caller]), or hand it
 // over to work that outlives the request. The guard then leaves it alone.
 func Hold(c *gin.Context) *core.Hold {
-	f, _ := router{c: c}.Outer()
+	f, _ := outer(c)
 	return f.Hold()
 }
 
@@ -31,7 +31,7 @@ func Hold(c *gin.Context) *core.Hold {
 // what a handler goes on with after it released that early, when the request's own context
 // has ended. Without a lock it is the request's own.
 func Caller(c *gin.Context) context.Context {
-	f, _ := router{c: c}.Outer()
+	f, _ := outer(c)
 	return f.Caller(c.Request.Context())
 }
 
@@ -42,7 +42,15 @@ type frameKey struct{}
 // frameOf is the innermost guard since the request was dispatched, be it anew: it may
 // be for another resource then, and is no longer what the guards before it have seen.
 func frameOf(c *gin.Context) *httpcall.Frame {
+	if r := routerOf(c); r != nil {
+		return r.frame
+	}
+	return nil
+}
+
+// routerOf is what the innermost guard has entered in the keys of gin's context, nil if none has.
+func routerOf(c *gin.Context) *router {
 	value, _ := c.Get(frameKey{})
-	f, _ := value.(*httpcall.Frame) //nolint:errcheck // nil is the answer
-	return f
+	r, _ := value.(*router) //nolint:errcheck // nil is the answer
+	return r
 }

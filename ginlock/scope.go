@@ -21,16 +21,17 @@ func enterRequest(ctx context.Context, c *gin.Context) requestScope {
 	return s
 }
 
-// leave puts the context back. What handlers read from the request stays with it,
+// leave puts the context back, and gives the request that c has then. What handlers read from the request stays with it,
 // so that outer handlers see it and net/http removes the files of a multipart form.
-func (s requestScope) leave(c *gin.Context) {
+func (s requestScope) leave(c *gin.Context) *http.Request {
 	if c.Request != s.during { // a handler replaced the request and left it so
 		c.Request = c.Request.WithContext(s.before.Context())
-		return
+		return c.Request
 	}
 	s.before.Body = s.during.Body
 	s.before.Form, s.before.PostForm, s.before.MultipartForm = s.during.Form, s.during.PostForm, s.during.MultipartForm
 	c.Request = s.before
+	return c.Request
 }
 
 // enterOwner lets gin's own context, passed on as a [context.Context], lead to the holds of

@@ -60,7 +60,7 @@ func TestTakenBack_HeadersOfTheHandlerGoWithItsAnswer(t *testing.T) {
 				must(t, err)
 				defer res.Body.Close()
 				want(t, "status", res.StatusCode, http.StatusInternalServerError)
-				wantAll(t, "headers", slices.Sorted(maps.Keys(res.Header)), "Content-Length", "Content-Type", "Date", "Vary", "X-Changed", "X-Deleted", "X-Outer")
+				wantAll(t, "headers", slices.Sorted(maps.Keys(res.Header)), "Cache-Control", "Content-Length", "Content-Type", "Date", "Vary", "X-Changed", "X-Deleted", "X-Outer")
 				want(t, "trailers", len(res.Trailer), 0)
 				for header, value := range map[string]string{"X-Outer": "kept", "X-Changed": "outer", "X-Deleted": "outer"} {
 					want(t, header, res.Header.Get(header), value)

@@ -26,6 +26,9 @@ type call struct {
 
 func (c *call) Method() string { return c.method }
 
+// Own does nothing: no cache keeps an answer of gRPC.
+func (c *call) Own() {}
+
 // Metadata is the values of a key. One is looked for where it is; whoever asks for
 // more does not search all of them each time.
 func (c *call) Metadata(key string) []string {

@@ -26,12 +26,14 @@ func (r *run) acquire(f *frame, names lockNames) bool {
 		return true
 	}
 	lock := f.rule.lock(r.point.aspect.locks, names)
-	r.prepareWait(f.rule, lock)
 	start := time.Now()
 	var room [8]core.AcquireOption
 	options := append(room[:0], f.rule.options...)
 	if wait, limited := r.waitFor(f.rule, start); limited {
 		options = append(options, core.WaitTime(wait))
+	}
+	if prepare := r.beforeWait(f.rule); prepare != nil {
+		options = append(options, core.BeforeWait(prepare))
 	}
 	ctx, hold, err := lock.Acquire(r.ctx, options...)
 	f.acquired = time.Now()

@@ -81,6 +81,13 @@ type AnswerDeadline interface {
 	AnswerBy() time.Time
 }
 
+// Abandoner may be implemented by a [Call] that a layer around the adapter may answer while it
+// waits, such as a timeout, and whose parts serve another call from then on. If it is abandoned,
+// the cause is [failpolicy.Canceled], and neither the handler nor a later rule sees the call.
+type Abandoner interface {
+	Abandoned() bool
+}
+
 // CancelReporter may be implemented by a [Call] whose handlers report cancellation
 // in words of their own, such as a gRPC status. It reports whether err means "I gave
 // up because my context ended", so that a loss is told from the client's cancel.

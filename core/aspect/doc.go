@@ -58,7 +58,7 @@
 //
 //   - What is known without the variables that come late ([Site.Late]), such as the
 //     body of a request, is decided before they are asked for; and what a call does
-//     before it waits ([WaitPreparer]) it does only for a lock that may be acquired.
+//     before it waits ([WaitPreparer]) it does only when there is a holder to wait for.
 //   - The handler runs at most once. Without its locks it runs only where a rule
 //     says so: disabled, dry run, a condition that is false, strategy proceed.
 //   - Its error is returned untouched. A failed release never replaces it. A panic

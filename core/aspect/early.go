@@ -1,31 +1,39 @@
 package aspect
 
-import "github.com/interlock-go/interlock/core"
+import (
+	"context"
+
+	"github.com/interlock-go/interlock/core"
+)
 
 // WaitPreparer may be implemented by a [Call] that has something to do before it waits,
 // such as reading the body of a request: a server does not notice before that the
-// client has left. It is called at most once per Run, before the first lock for which
-// the call may have to wait, and not if that lock would be refused at once.
+// client has left. It is done at most once per Run: when the first attempt at a lock for which
+// the call may wait was refused, or others wait for it already, and not if a queue is full.
 type WaitPreparer interface {
-	// BeforeWait gives what is to be done, nil if there is nothing.
-	BeforeWait() (prepare func())
+	// BeforeWait gives what is to be done, nil if there is nothing. It ends with ctx, which ends
+	// with the wait time. Its error ends the acquisition, and [core.ErrTooManyWaiters] is
+	// an overload.
+	BeforeWait() (prepare func(ctx context.Context) error)
 }
 
-// prepareWait has the call do what it has to do before it waits for a lock.
-func (r *run) prepareWait(rule *compiled, lock core.Lock) {
+// beforeWait gives what the call has to do before it waits for a lock, nil if there is nothing.
+func (r *run) beforeWait(rule *compiled) func(ctx context.Context) error {
 	if r.prepared || rule.wait == 0 {
-		return
+		return nil
 	}
 	call, ok := r.call.(WaitPreparer)
 	if !ok {
-		return
+		return nil
 	}
 	prepare := call.BeforeWait()
-	if prepare == nil || lock.Refusal(r.ctx, rule.options...) != nil {
-		return // Acquire will say why
+	if prepare == nil {
+		return nil
 	}
-	r.prepared = true
-	prepare()
+	return func(ctx context.Context) error {
+		r.prepared = true
+		return prepare(ctx)
+	}
 }
 
 // early decides about a rule what is known without the variables that come late, if

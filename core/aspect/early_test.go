@@ -20,6 +20,7 @@ type slow struct {
 	asked    int            // for late
 	ready    bool           // nothing is to be done before it waits
 	prepared int
+	refuses  error
 }
 
 func newSlow(early any) *slow {
@@ -37,11 +38,14 @@ func (s *slow) Value(slot int) (any, error) {
 
 func (s *slow) Item(int, string, int) (string, int, error) { return "", 0, nil }
 
-func (s *slow) BeforeWait() func() {
+func (s *slow) BeforeWait() func(context.Context) error {
 	if s.ready {
 		return nil
 	}
-	return func() { s.prepared++ }
+	return func(context.Context) error {
+		s.prepared++
+		return s.refuses
+	}
 }
 
 func slowPoint(t *testing.T, locks *core.Client, rules ...ruleset.Rule) *aspect.Point {
@@ -126,17 +130,19 @@ func TestRun_PreparesOnceBeforeItWaits(t *testing.T) {
 	second := ruleset.Rule{Name: "second", Key: "second"}
 	tests := map[string]struct {
 		rules    []ruleset.Rule
+		taken    []string
 		ready    bool
 		prepared int
 	}{
-		"a rule that waits":       {[]ruleset.Rule{plain(ruleset.Rule{})}, false, 1},
-		"two that wait":           {[]ruleset.Rule{plain(ruleset.Rule{}), second}, false, 1},
-		"nothing to do":           {[]ruleset.Rule{plain(ruleset.Rule{})}, true, 0},
-		"one that does not wait":  {[]ruleset.Rule{plain(ruleset.Rule{WaitTime: ruleset.NoWait})}, false, 0},
-		"the second of them does": {[]ruleset.Rule{plain(ruleset.Rule{WaitTime: ruleset.NoWait}), second}, false, 1},
-		"disabled":                {[]ruleset.Rule{plain(ruleset.Rule{Disabled: true})}, false, 0},
-		"a dry run":               {[]ruleset.Rule{plain(ruleset.Rule{DryRun: true})}, false, 0},
-		"debounced":               {[]ruleset.Rule{plain(ruleset.Rule{Debounce: time.Minute})}, false, 0},
+		"a free lock":             {[]ruleset.Rule{plain(ruleset.Rule{}), second}, nil, false, 0},
+		"a rule that waits":       {[]ruleset.Rule{plain(ruleset.Rule{})}, []string{"order:42"}, false, 1},
+		"two that wait":           {[]ruleset.Rule{plain(ruleset.Rule{}), second}, []string{"order:42", "second"}, false, 1},
+		"nothing to do":           {[]ruleset.Rule{plain(ruleset.Rule{})}, []string{"order:42"}, true, 0},
+		"one that does not wait":  {[]ruleset.Rule{plain(ruleset.Rule{WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed})}, []string{"order:42"}, false, 0},
+		"the second of them does": {[]ruleset.Rule{plain(ruleset.Rule{WaitTime: ruleset.NoWait}), second}, []string{"second"}, false, 1},
+		"disabled":                {[]ruleset.Rule{plain(ruleset.Rule{Disabled: true})}, []string{"order:42"}, false, 0},
+		"a dry run":               {[]ruleset.Rule{plain(ruleset.Rule{DryRun: true})}, []string{"order:42"}, false, 0},
+		"several keys":            {[]ruleset.Rule{{Name: "pay", Keys: []string{"order:42", "second"}}}, []string{"second"}, false, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,6 +154,10 @@ func TestRun_PreparesOnceBeforeItWaits(t *testing.T) {
 				c.handle = func(context.Context, aspect.Grant) error {
 					want(t, "prepared before the handler", c.prepared, tt.prepared)
 					return nil
+				}
+				for _, key := range tt.taken {
+					b.redis.Take(key, time.Hour)
+					time.AfterFunc(time.Second, func() { b.redis.Free(key) })
 				}
 				want(t, "verdict", slowPoint(t, b.locks, tt.rules...).Run(t.Context(), c).Verdict, aspect.VerdictRan)
 				want(t, "prepared", c.prepared, tt.prepared)
@@ -173,4 +183,54 @@ func TestRun_DoesNotPrepareForAFullQueue(t *testing.T) {
 		synctest.Wait()
 		want(t, "the first ran", first.handled, 1)
 	})
+}
+
+// What a call says that it has no room for is an overload, whatever the rule says of busy.
+func TestRun_AnOverloadOfTheCallItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		p := slowPoint(t, b.locks, ruleset.Rule{Name: "pay", Key: "order:42", OnBusy: failpolicy.Proceed, OnOverload: failpolicy.Skip})
+		b.redis.Take("order:42", time.Hour)
+		c := newSlow("1")
+		c.refuses = core.ErrTooManyWaiters
+		out := p.Run(t.Context(), c)
+		want(t, "cause", out.Cause, failpolicy.Overload)
+		want(t, "verdict", out.Verdict, aspect.VerdictSkipped)
+	})
+}
+
+// leaving is a call that is answered elsewhere when it has the lock of a rule.
+type leaving struct {
+	*call
+	left int // calls of Abandoned until it is
+}
+
+func (l *leaving) Abandoned() bool {
+	l.left--
+	return l.left < 0
+}
+
+// A call that was answered elsewhere while it waited has neither its handler run nor a later rule
+// applied, and its locks are free.
+func TestRun_AbandonedCall(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]ruleset.Rule{
+		"with its lock": {Name: "second", Key: "second"},
+		"unlocked":      {Name: "second", Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed},
+	} {
+		for after := range 2 {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				b.redis.Take("taken", time.Hour)
+				c := &leaving{&call{}, after}
+				out := slowPoint(t, b.locks, ruleset.Rule{Name: "pay", Key: "order:42"}, rule).Run(t.Context(), c)
+				want(t, name+": cause", out.Cause, failpolicy.Canceled)
+				want(t, name+": verdict", out.Verdict, aspect.VerdictRefused)
+				want(t, name+": the rule", out.Index, after)
+				want(t, name+": handled", c.handled, 0)
+				want(t, name+": holds", b.locks.Stats().Holds, 0)
+			})
+		}
+	}
 }

@@ -65,7 +65,7 @@ func (r *run) locked() bool {
 	defer r.release()
 	r.openWindow()
 	for i := range r.point.rules {
-		if !r.enter(i) {
+		if !r.enter(i) || r.abandoned(i) {
 			return false
 		}
 	}
@@ -106,6 +106,17 @@ func (r *run) enter(i int) bool {
 	default:
 		return r.acquire(f, names)
 	}
+}
+
+// abandoned reports whether the call was answered elsewhere while it passed a rule.
+func (r *run) abandoned(i int) bool {
+	call, ok := r.call.(Abandoner)
+	f := &r.frames[i]
+	if !ok || f.rule.DryRun || !call.Abandoned() {
+		return false
+	}
+	r.fail(f, f.rule.policy.Decide(failpolicy.Canceled), 0, context.Canceled)
+	return true
 }
 
 // without passes a rule without its lock.

@@ -69,6 +69,9 @@ func (c *call) Canceled(err error) bool {
 // headers were sent already.
 func (c *call) Header(key, value string) { c.answer().Add(key, value) }
 
+// Own forbids caches to keep the answer: a call may come as GET.
+func (c *call) Own() { c.answer().Set("Cache-Control", "no-store") }
+
 // Hint adds the header that says when to come again, in seconds that are rounded up.
 func (c *call) Hint(after time.Duration) {
 	c.Header(HeaderRetryAfter, strconv.FormatInt(int64((after+time.Second-1)/time.Second), 10))

@@ -47,6 +47,9 @@
 //	fallback     what [WithFallback] or [WithStreamFallback] registered
 //	proceed      the handler, unlocked. Header X-Lock-Status: unlocked
 //
+// An answer of the guard (error, skip, null) has Cache-Control: no-store, because a call may come
+// as GET. An HTTP layer around the handler that sets headers such as ETag sets them there, too.
+//
 // # What is not
 //
 //   - A key over req needs the first message of a stream: where the server speaks first,

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 )
 
@@ -46,6 +47,40 @@ func TestTransport_EveryFormOfACall(t *testing.T) {
 		if connect.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "paid elsewhere") {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// No cache keeps an answer of the guard for an answer of the handler, whatever a layer around the
+// handler, or the handler itself, allows.
+func TestTransport_NoCacheKeepsAnAnswerOfTheGuard(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*ruleset.Rule)
+		id     string
+		want   string
+	}{
+		"refused":  {func(*ruleset.Rule) {}, "1", "no-store"},
+		"skipped":  {func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }, "1", "no-store"},
+		"null":     {func(r *ruleset.Rule) { r.OnBusy = failpolicy.NullResponse }, "1", "no-store"},
+		"unlocked": {func(r *ruleset.Rule) { r.OnBusy = failpolicy.Proceed }, "1", ""},
+		"locked":   {func(*ruleset.Rule) {}, "2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := prepare(t, patient, &shop{}, connectlock.WithRules(rule("Pay", tt.change)))
+			got := make(chan []string, 1)
+			b.serveHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Cache-Control", "public, max-age=86400")
+				b.shop.handler(connect.WithInterceptors(b.guard.Interceptor()), noSideEffects()).ServeHTTP(w, r)
+				got <- w.Header().Values("Cache-Control")
+			}))
+			b.redis.Take("order:1", time.Hour)
+			client := connect.NewClient[request, receipt](b.server.Client(), b.server.URL+path("Pay"), connect.WithHTTPGet(), noSideEffects())
+			_, err := client.CallUnary(t.Context(), connect.NewRequest(order(tt.id)))
+			if header := <-got; strings.Join(header[1:], ",") != tt.want {
+				t.Errorf("got %q, %v", header, err)
+			}
+		})
 	}
 }
 

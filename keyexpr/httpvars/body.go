@@ -14,8 +14,7 @@ import (
 )
 
 // Buffer reads the body into memory, up to the limit, and replaces the
-// request's Body by one that yields the same bytes. A server notices that a
-// client left only once the body is read, so adapters call it before they wait.
+// request's Body by one that yields the same bytes.
 // The error is a *[keyexpr.EvalError]; the handler can read all of the body even
 // then. A body whose announced length is over the limit is not touched.
 func (q *Request) Buffer() error {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,10 +22,31 @@ type HTTP struct {
 	server *httptest.Server
 }
 
-// ServeHTTP serves until the test ends, with a recovery.
+// outer are headers of a middleware around the guard that describe what the handler is expected
+// to answer with, or say how long to keep it.
+func outer() http.Header {
+	return http.Header{
+		"Accept-Ranges": {"bytes"}, "Cache-Control": {"public, max-age=86400"}, "Cdn-Cache-Control": {"max-age=86400"},
+		"Content-Disposition": {"attachment"}, "Content-Encoding": {"identity"}, "Content-Language": {"de"}, "Content-Range": {"bytes 0-3/4"},
+		"Content-Type": {"text/csv"}, "Etag": {`"1"`}, "Expires": {"Fri, 31 Dec 2027 00:00:00 GMT"},
+		"Last-Modified": {"Fri, 31 Dec 2021 00:00:00 GMT"}, "Surrogate-Control": {"max-age=86400"},
+	}
+}
+
+// kept are headers of a middleware around the guard that are about something else.
+func kept() http.Header {
+	return http.Header{
+		"Access-Control-Allow-Origin": {"https://shop.example"}, "Content-Security-Policy": {"default-src 'none'"},
+		"Set-Cookie": {"session=1"}, "Vary": {"Origin"}, "X-Request-Id": {"7"},
+	}
+}
+
+// ServeHTTP serves until the test ends, with a recovery, and with a middleware that sets headers.
 func ServeHTTP(tb testing.TB, handler http.Handler) HTTP {
 	tb.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		maps.Copy(w.Header(), outer())
+		maps.Copy(w.Header(), kept())
 		defer func() {
 			if v := recover(); v != nil {
 				http.Error(w, fmt.Sprint(v), http.StatusInternalServerError)
@@ -36,8 +59,10 @@ func ServeHTTP(tb testing.TB, handler http.Handler) HTTP {
 }
 
 // Call calls the endpoint.
-func (h HTTP) Call(ctx context.Context, c Call) Answer {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.server.URL+"/orders/"+c.ID+"/pay", http.NoBody)
+func (h HTTP) Call(ctx context.Context, c Call) Answer { return h.post(ctx, c, http.NoBody) }
+
+func (h HTTP) post(ctx context.Context, c Call, body io.Reader) Answer {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.server.URL+"/orders/"+c.ID+"/pay", body)
 	if err != nil {
 		return Answer{All: err.Error()}
 	}
@@ -49,15 +74,37 @@ func (h HTTP) Call(ctx context.Context, c Call) Answer {
 		return Answer{Code: http.StatusInternalServerError}
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		return Answer{Code: http.StatusInternalServerError}
 	}
-	a := httpAnswer(response, string(body))
+	a := httpAnswer(response, string(text))
+	h.wantHeaders(response.Header, &a)
 	if got := fmt.Sprint(response.StatusCode, " ", response.Header.Get("Content-Type")); !strings.HasPrefix(got, form(&a)) {
 		h.tb.Errorf("the answer is a %s, want a %s:\n%s", got, form(&a), a.All)
 	}
 	return a
+}
+
+// wantHeaders checks that an answer of the guard has its own headers, and the kept ones.
+func (h HTTP) wantHeaders(got http.Header, a *Answer) {
+	h.tb.Helper()
+	for name, want := range kept() {
+		if !slices.Equal(got[name], want) {
+			h.tb.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+	if a.Lock != "skipped" && a.Lock != "null" && a.Cause == "" {
+		return
+	}
+	if got := got.Get("Cache-Control"); got != "no-store" {
+		h.tb.Errorf("an answer of the guard has Cache-Control %q:\n%s", got, a.All)
+	}
+	for name, foreign := range outer() {
+		if slices.Equal(got[name], foreign) {
+			h.tb.Errorf("an answer of the guard has %s %q:\n%s", name, got[name], a.All)
+		}
+	}
 }
 
 // form is the status and the kind of content that an answer has.

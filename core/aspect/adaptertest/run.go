@@ -15,6 +15,7 @@ func Run(t *testing.T, a Adapter) {
 		{"Reload", reload},
 		{"Loss", loss},
 		{"Handler", handler},
+		{"Body", body},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()

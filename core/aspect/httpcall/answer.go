@@ -54,11 +54,13 @@ func (x *exchange) answer(o *aspect.Outcome) {
 	}
 	switch o.Verdict {
 	case aspect.VerdictSkipped:
+		ownHeader(w.Header())
 		w.Header().Set(StatusHeader, StatusSkipped)
 		w.WriteHeader(http.StatusNoContent)
 		w.WriteHeaderNow()
 		settle(x.router, http.StatusNoContent)
 	case aspect.VerdictNull:
+		ownHeader(w.Header())
 		w.Header().Set(StatusHeader, StatusNull)
 		respond(w, http.StatusOK, "application/json; charset=utf-8", nullBody(o))
 		settle(x.router, http.StatusOK)
@@ -124,6 +126,7 @@ func (x *exchange) takeBack() {
 func (x *exchange) refuse(refusal *aspect.RefusedError) {
 	x.router.Abort()
 	w := x.router.Writer()
+	ownHeader(w.Header())
 	if refusal.Status.HTTP == 0 {
 		w.WriteHeader(statusUnread)
 		settle(x.router, statusClientGone)

@@ -30,6 +30,7 @@ type Config struct {
 	Canonical func(ruleset.Endpoint) ruleset.Endpoint
 
 	maxBody    int64
+	room       *room
 	bodies     map[ruleset.Endpoint]reflect.Type
 	buffers    map[ruleset.Endpoint]int
 	bufferAll  int
@@ -38,7 +39,7 @@ type Config struct {
 
 // NewConfig is a config with the defaults.
 func NewConfig() Config {
-	return Config{maxBody: httpvars.DefaultMaxBody, bodies: map[ruleset.Endpoint]reflect.Type{}, buffers: map[ruleset.Endpoint]int{}}
+	return Config{maxBody: httpvars.DefaultMaxBody, room: &room{}, bodies: map[ruleset.Endpoint]reflect.Type{}, buffers: map[ruleset.Endpoint]int{}}
 }
 
 // Body says of which type the JSON bodies of routes are: option WithBody.
@@ -115,7 +116,9 @@ type Route struct {
 // Compile compiles the rules of a route: no point and no error without any. It is what
 // [aspect.Adapter].Compile does.
 func (c *Config) Compile(a *aspect.Aspect, route Route, rules []*ruleset.Resolved) (*aspect.Point, Endpoint, error) {
-	e := Endpoint{Params: route.Params, ShowToken: c.ShowToken, AnyMethod: route.AnyMethod, Buffer: c.bufferAll}
+	e := Endpoint{
+		Params: route.Params, ShowToken: c.ShowToken, AnyMethod: route.AnyMethod, Buffer: c.bufferAll, maxBody: c.maxBody, room: c.room,
+	}
 	if n, own := c.buffers[route.Endpoint]; own {
 		e.Buffer = n
 	}

@@ -25,19 +25,18 @@ func (x *exchange) drain(o *aspect.Outcome) {
 	if o.Verdict == aspect.VerdictFallback {
 		return // it has answered, and may have read it
 	}
-	if x.values != nil {
-		if _, read := x.values.Body(); read {
-			return
-		}
+	if _, read := x.bodyRead(); !read {
+		drain(x.router)
 	}
-	drain(x.router)
+	x.stopsWaiting()
 }
 
 // drain reads the body of a request whose handler does not run, as net/http would, but
 // not for long. Where deadlines cannot be set it leaves that to the server.
 func drain(router Router) {
 	r := router.Request()
-	if r.ProtoMajor != 1 || !hasBody(r) || r.Header.Get("Expect") != "" {
+	body, begun := r.Body.(*ahead)
+	if r.ProtoMajor != 1 || !hasBody(r) || !begun && r.Header.Get("Expect") != "" || begun && body.ended() {
 		return // net/http sends the answer at once
 	}
 	connection := http.NewResponseController(router.Writer())

@@ -43,14 +43,20 @@ type exchange struct {
 	header  http.Header       // as it was before the handlers, without a buffer
 	entered bool              // the handlers were called
 	inner   *final            // what a guard further in has settled, behind buffer
+	ahead   *ahead            // the body, read while the request waits; nil if it is not
+	taken   int64             // of the room for bodies
 }
 
 func (x *exchange) run() {
 	if kept := x.router.KeptBody(); kept != nil { // what is left of it does not come from the client any more
 		x.request().KeptBody(kept)
-		x.readBody()
+		_ = x.request().Buffer() //nolint:errcheck // the key gets the error, or the handler
 	}
+	defer x.stopsWaiting()
 	outcome := x.entry.Point.Run(x.router.Request().Context(), x)
+	if x.router.Abandoned() {
+		return
+	}
 	if !x.entered {
 		x.router.Abort()
 		x.drain(&outcome)
@@ -75,23 +81,12 @@ func (x *exchange) Env(context.Context) keyexpr.Env { return x.request() }
 // AnswerBy is part of [aspect.AnswerDeadline].
 func (x *exchange) AnswerBy() time.Time { return x.answerBy }
 
-// BeforeWait is part of [aspect.WaitPreparer]: the body is read before waiting, so that
-// the server notices a client that leaves.
-func (x *exchange) BeforeWait() (prepare func()) {
-	if !hasBody(x.router.Request()) {
-		return nil
-	}
-	return x.readBody
-}
-
-// readBody reads the body. What goes wrong is told to who needs it: the key, or the
-// handler.
-func (x *exchange) readBody() {
-	_ = x.request().Buffer() //nolint:errcheck // see above
-}
+// Abandoned is part of [aspect.Abandoner].
+func (x *exchange) Abandoned() bool { return x.router.Abandoned() }
 
 // Handle is part of [aspect.Call].
 func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
+	x.stopsWaiting()
 	x.entered = true
 	x.hold = g.Hold
 	if limit := x.entry.Extra.Buffer; limit > 0 {
@@ -120,12 +115,19 @@ func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
 // putWriterBack ends the keeping back. It remembers an answer that a guard further in
 // has settled, for whom the writer is taken away.
 func (x *exchange) putWriterBack() {
+	if x.router.Abandoned() {
+		return
+	}
 	x.inner, _ = x.router.Writer().(*final) //nolint:errcheck // nil is the answer
 	x.router.SetWriter(x.buffer.Writer)
 }
 
 // Fallback is part of [aspect.Call].
 func (x *exchange) Fallback(ctx context.Context, name string) error {
+	if x.router.Abandoned() {
+		return aspect.ErrHandlerFailed
+	}
+	x.stopsWaiting()
 	x.router.Abort()
 	if o, _ := aspect.OutcomeFrom(ctx); x.unrouted(&o) {
 		return aspect.ErrHandlerFailed
@@ -134,8 +136,11 @@ func (x *exchange) Fallback(ctx context.Context, name string) error {
 }
 
 // judge tells how the handlers went, from the errors and the answer that they left
-// behind.
+// behind. An answer of an abandoned request has not reached its client.
 func (x *exchange) judge(ctx context.Context, reported []error) error {
+	if x.router.Abandoned() {
+		return aspect.ErrHandlerFailed
+	}
 	if lost := lossOf(ctx); lost != nil {
 		if !x.answered() || x.buffer != nil && x.buffer.cut != nil {
 			return lost

@@ -18,6 +18,9 @@ type Endpoint struct {
 	ShowToken bool     // in TokenHeader
 	TakesBack bool     // a rule says on_lost: fail
 	AnyMethod bool     // the rules are put on the route for whatever method it has
+
+	maxBody int64 // of a body that is read
+	room    *room // for bodies of requests that wait, of all routes
 }
 
 // Entry is a route under its rules.

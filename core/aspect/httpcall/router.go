@@ -35,6 +35,10 @@ type Router interface {
 	// Fallback likewise runs the fallback of a name.
 	Fallback(ctx context.Context, name string) (reported []error)
 
+	// Abandoned reports whether the router has given its parts to another request, because a
+	// layer around the guard has answered this one. Then no other method is called.
+	Abandoned() bool
+
 	// Abort keeps the handlers behind the guard from running. It may be called twice.
 	Abort()
 

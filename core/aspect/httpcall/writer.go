@@ -26,7 +26,7 @@ type Writer interface {
 	Pusher() http.Pusher
 }
 
-// respond gives a whole answer. A content type that was set before stays.
+// respond gives a whole answer. A content type that an error writer has set before stays.
 func respond(w Writer, status int, contentType string, body []byte) {
 	if h := w.Header(); h.Get("Content-Type") == "" {
 		h.Set("Content-Type", contentType)

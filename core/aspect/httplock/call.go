@@ -82,6 +82,9 @@ func (c *call) run(h http.Handler, ctx context.Context) []error { //nolint:reviv
 	return nil
 }
 
+// Abandoned implements [httpcall.Router]: net/http gives no request the parts of another.
+func (c *call) Abandoned() bool { return false }
+
 // Abort implements [httpcall.Router]: a handler that is not run does not run.
 func (c *call) Abort() {}
 

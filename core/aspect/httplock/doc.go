@@ -86,10 +86,20 @@
 // already: a request needs one permit of a semaphore, whatever the number of guards.
 //
 // Refusals are answered with RFC 9457 problem documents, Retry-After, and
-// [httpcall.StatusHeader], as in ginlock. No answer contains a key, an owner or a text of
-// Redis. A wait ends in time for an answer before the WriteTimeout of the server. A body
-// is read before the guard waits, up to [WithMaxBody], and handed to the handler whole. One that
-// comes slowly is bounded by the server's ReadTimeout: set it.
+// [httpcall.StatusHeader], as in ginlock. An answer of the guard has Cache-Control: no-store,
+// and headers of layers around the guard that describe the handler's answer, such as ETag, are
+// removed from it; CORS, Vary, security headers, request ids and cookies stay. So does
+// Content-Encoding beside Vary: Accept-Encoding, because a layer that compresses set it.
+// No answer contains a key, an owner or a text of Redis. A wait ends in time for an answer before
+// the WriteTimeout of the server.
+//
+// The guard attempts to take the lock before it reads a body that the key does not use. Where the
+// lock is taken, a request over HTTP/1 reads its body before it waits, up to [WithMaxBody], because
+// net/http does not notice before that its client left; a handler that answers while its client
+// still sends needs HTTP/2, or a rule that does not wait. The handler gets all of a body, and one
+// that comes slowly is bounded by the server's ReadTimeout: set it. All requests that wait under
+// one guard hold 64 MiB of bodies at most. Beyond that a request waits without having read its
+// body, and one whose key uses the body is answered as an overload.
 //
 // A reload of a [ruleset.Live] changes all routes at once; one that [Guard.Check] would
 // not accept is refused, and the old rules stay. A request ends under the rules that it
@@ -102,6 +112,8 @@
 // that returns while its work goes on, as [http.TimeoutHandler] does when its time is up,
 // frees the lock under that work: put such a handler around the guard, not into it, or let the
 // work take the lock along with [core.Hold.Handover].
+// Where a router keeps its writer in a pool, as echo does, use a timeout outside the guard that
+// waits for the handler, such as echo's ContextTimeout.
 //
 // Handlers that are neither registered by Handle nor within Middleware run unlocked. Check finds
 // that only where Middleware was never called. Let a test show it: while redistest.Server.Take has

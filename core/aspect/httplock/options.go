@@ -118,7 +118,7 @@ func WithBody[T any](route string, more ...string) Option {
 }
 
 // WithMaxBody sets the largest body in bytes that keys may use (a larger one is answered
-// with 413 where they do), and the most of any body that is read before a request waits.
+// with 413 where they do), and the largest that is read before a request waits.
 // Default: [httpvars.DefaultMaxBody].
 func WithMaxBody(bytes int64) Option {
 	return func(c *config) error { return c.MaxBody(bytes) }

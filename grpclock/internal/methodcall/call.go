@@ -28,6 +28,9 @@ type Call interface {
 	// Header adds a header to the answer.
 	Header(key, value string)
 
+	// Own notes that the guard answers instead of the handler: no cache may keep that answer.
+	Own()
+
 	// Hint tells the caller when another attempt makes sense, beside the error.
 	Hint(after time.Duration)
 
@@ -62,6 +65,7 @@ func (g *guarded) Registered(i int) (any, error) { return g.methods.Variable(g.c
 // broken is the error of a method that cannot work.
 func (g *guarded) broken() error {
 	g.methods.WarnOnce(g.entry, g.entry.Err)
+	g.Own()
 	return g.Error(Broken(g.entry.Err))
 }
 
@@ -84,6 +88,9 @@ func (g *guarded) ended(err error) error {
 
 // marked marks the answer, unless a guard outside has done so.
 func (g *guarded) marked(status string) {
+	if status != LockUnlocked {
+		g.Own()
+	}
 	if g.passage.innermost(func(p *passage) bool { return p.status == status }) == nil {
 		g.passage.status = status
 		g.Header(HeaderLockStatus, status)
@@ -112,6 +119,7 @@ func (g *guarded) showToken(token int64) {
 
 // refused is the error for a refused caller.
 func (g *guarded) refused(refused *aspect.RefusedError) error {
+	g.Own()
 	if refused.RetryAfter > 0 {
 		g.Hint(refused.RetryAfter)
 	}

@@ -1,0 +1,79 @@
+package adaptertest
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+)
+
+// body is when an adapter of HTTP waits for a body that its key does not need.
+func body(t *testing.T, a Adapter) {
+	each(t, a, map[string]func(*testing.T, *bench){
+		"free lock":               bodyUnderAFreeLock,
+		"taken lock":              bodyUnderATakenLock,
+		"taken lock, for a while": bodyThatComesWhileItWaits,
+	})
+}
+
+// poster is the client of a server of HTTP.
+type poster interface {
+	post(ctx context.Context, c Call, body io.Reader) Answer
+}
+
+// posting begins a call whose body ends when the test closes it.
+func (b *bench) posting(change ...func(*ruleset.Rule)) (done <-chan Answer, body *io.PipeWriter, ok bool) {
+	b.under(b.rule(change...))
+	client, ok := b.server.(poster)
+	if !ok {
+		return nil, nil, false
+	}
+	r, body := io.Pipe()
+	answers := make(chan Answer, 1)
+	go func() { answers <- client.post(b.t.Context(), Call{ID: "42"}, r) }()
+	b.t.Cleanup(func() { _ = body.Close() })
+	if _, err := io.WriteString(body, "{"); err != nil {
+		b.t.Error(err)
+	}
+	return answers, body, true
+}
+
+// bodyUnderAFreeLock: the handler runs before the body has come.
+func bodyUnderAFreeLock(t *testing.T, b *bench) {
+	done, body, ok := b.posting()
+	if !ok {
+		return
+	}
+	until(t, "the handler", func() bool { return b.ran.Load() == 1 })
+	_ = body.Close()
+	b.wantOK(<-done, "paid", "")
+}
+
+// bodyUnderATakenLock: a body that does not come does not make the wait longer.
+func bodyUnderATakenLock(_ *testing.T, b *bench) {
+	b.redis.Take(prefix+"order:42", time.Hour)
+	done, _, ok := b.posting(func(r *ruleset.Rule) { r.WaitTime = time.Second })
+	if !ok {
+		return
+	}
+	b.wantRefused(<-done, failpolicy.Busy)
+	b.wantRan(0)
+}
+
+func bodyThatComesWhileItWaits(t *testing.T, b *bench) {
+	b.redis.Take(prefix+"order:42", time.Hour)
+	done, body, ok := b.posting(func(r *ruleset.Rule) { r.WaitTime = ruleset.WaitForever })
+	if !ok {
+		return
+	}
+	if _, err := io.WriteString(body, "}"); err != nil {
+		t.Error(err)
+	}
+	_ = body.Close()
+	until(t, "waiting", func() bool { return b.locks.Stats().Waiters == 1 })
+	b.redis.Free(prefix + "order:42")
+	b.wantOK(<-done, "paid", "")
+}

@@ -1,0 +1,272 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// preparing counts how often an acquisition has prepared its wait.
+type preparing struct {
+	times int
+	do    func(ctx context.Context) error // nil: nothing
+}
+
+func (p *preparing) option() core.AcquireOption {
+	return core.BeforeWait(func(ctx context.Context) error {
+		p.times++
+		if p.do == nil {
+			return nil
+		}
+		return p.do(ctx)
+	})
+}
+
+func TestBeforeWait_NotWithoutAWait(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks, sent := b.counted()
+		b.warm(locks)
+		before := sent.Hits()
+		var p preparing
+		ctx, hold := acquired(t, t.Context(), locks.Lock("free"), p.option(), core.WaitTime(time.Minute))
+		if got := sent.Hits() - before; got != 1 {
+			t.Errorf("got %d scripts, want 1", got)
+		}
+		_, inner := acquired(t, ctx, locks.Lock("free"), p.option(), core.WaitTime(time.Minute))
+		_, _, err := locks.Lock("free").Acquire(t.Context(), p.option(), core.WaitTime(0))
+		wantErr(t, err, core.ErrNotAcquired)
+		released(t, inner)
+		released(t, hold)
+		if p.times != 0 {
+			t.Errorf("prepared %d times", p.times)
+		}
+	})
+}
+
+// Every kind of lock comes to it after one attempt, and gets the lock in the end.
+func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
+	t.Parallel()
+	locks := map[string]func(c *core.Client) core.Lock{
+		"several": func(c *core.Client) core.Lock { return c.MultiLock("k", "l") },
+		"permit":  func(c *core.Client) core.Lock { return c.PermitSemaphore("k", 1).Lock },
+		"plain":   func(c *core.Client) core.Lock { return c.Lock("k") },
+		"fair":    func(c *core.Client) core.Lock { return c.FairLock("k") },
+		"spin":    func(c *core.Client) core.Lock { return c.SpinLock("k") },
+		"read":    func(c *core.Client) core.Lock { return c.ReadLock("k") },
+		"write":   func(c *core.Client) core.Lock { return c.WriteLock("k") },
+	}
+	for name, lock := range locks {
+		for where, same := range map[string]bool{"of another process": false, "of this process": true} {
+			t.Run(name+" "+where, func(t *testing.T) {
+				t.Parallel()
+				inBubble(t, func(t *testing.T, b *bed) {
+					obs := newRecorder()
+					mine := b.locks(core.WithObserver(obs))
+					other := mine
+					if !same {
+						other = b.locks()
+					}
+					holder := lock(other)
+					if name == "read" {
+						holder = other.WriteLock("k")
+					}
+					_, hold := acquired(t, t.Context(), holder)
+					p := preparing{do: func(context.Context) error {
+						if got := mine.Stats().Waiters; got != 0 {
+							t.Errorf("%d are in the queue while it prepares", got)
+						}
+						time.Sleep(time.Second)
+						return nil
+					}}
+					done := make(chan error)
+					go func() {
+						done <- lock(mine).Do(t.Context(), func(context.Context) error { return nil }, p.option(), core.WaitTime(time.Minute))
+					}()
+					time.Sleep(time.Second / 2)
+					synctest.Wait()
+					if p.times != 1 {
+						t.Errorf("prepared %d times", p.times)
+					}
+					time.Sleep(10 * time.Second)
+					released(t, hold)
+					if err := <-done; err != nil {
+						t.Errorf("got %v", err)
+					}
+					if p.times != 1 {
+						t.Errorf("prepared %d times in the end", p.times)
+					}
+					contentions := 0
+					for _, e := range obs.names() {
+						if e == "contention" {
+							contentions++
+						}
+					}
+					if contentions != 1 {
+						t.Errorf("observers were notified %d times: %q", contentions, obs.names())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestBeforeWait_OfARedlock(t *testing.T) {
+	t.Parallel()
+	onIslands(t, 3, func(t *testing.T, servers []*island) {
+		var p preparing
+		mine, other := process(t, servers), process(t, servers)
+		for _, holder := range [][]*core.Client{other, mine} {
+			p.times = 0
+			_, hold := acquired(t, t.Context(), core.Redlock("k", holder...))
+			time.AfterFunc(10*time.Second, func() { released(t, hold) })
+			err := core.Redlock("k", mine...).Do(t.Context(), func(context.Context) error { return nil }, p.option(), core.WaitTime(time.Minute))
+			if err != nil || p.times != 1 {
+				t.Errorf("prepared %d times: %v", p.times, err)
+			}
+			_, hold = acquired(t, t.Context(), core.Redlock("k", mine...), p.option())
+			released(t, hold)
+		}
+		failing := preparing{do: func(context.Context) error { return core.ErrTooManyWaiters }}
+		_, hold := acquired(t, t.Context(), core.Redlock("k", other...))
+		_, _, err := core.Redlock("k", mine...).Acquire(t.Context(), failing.option())
+		wantErr(t, err, core.ErrTooManyWaiters)
+		released(t, hold)
+	})
+}
+
+// One attempt comes before it, and after it another one: one more than without it.
+func TestBeforeWait_Commands(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, sent := b.counted()
+		b.warm(locks)
+		count := func(opts ...core.AcquireOption) int {
+			b.take("k", stranger, time.Hour)
+			before := sent.Hits()
+			ctx, leave := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _, _ = locks.Lock("k").Acquire(ctx, opts...)
+			}()
+			synctest.Wait()
+			got := sent.Hits() - before
+			leave()
+			<-done
+			return got
+		}
+		var p preparing
+		without, with := count(), count(p.option())
+		if with > without+1 || p.times != 1 {
+			t.Errorf("got %d scripts, and %d without it", with, without)
+		}
+	})
+}
+
+// A caller that prepares for long keeps no other caller from the lock, and has its place by its age.
+func TestBeforeWait_DelaysNoOtherAndKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		var order []string
+		do := func(name string, opts ...core.AcquireOption) {
+			go func() {
+				err := locks.Lock("k").Do(t.Context(), func(context.Context) error {
+					order = append(order, name)
+					time.Sleep(time.Minute)
+					return nil
+				}, opts...)
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}()
+			time.Sleep(time.Millisecond)
+		}
+		p := preparing{do: func(context.Context) error { time.Sleep(90 * time.Second); return nil }}
+		do("first", p.option())
+		do("second")
+		do("third")
+		do("fourth")
+		released(t, hold) // the second has the lock for a minute, and the third until the first is ready
+		time.Sleep(time.Hour)
+		if got, want := order, []string{"second", "third", "first", "fourth"}; len(got) != 4 || got[2] != want[2] {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestBeforeWait_Ends(t *testing.T) {
+	t.Parallel()
+	errBroken := errors.New("broken")
+	untilEnded := func(ctx context.Context) error {
+		<-ctx.Done()
+		return nil
+	}
+	tests := map[string]struct {
+		do   func(ctx context.Context) error
+		end  func(cancel context.CancelFunc, locks *core.Client)
+		want []error
+	}{
+		"with its error":           {func(context.Context) error { return errBroken }, nil, []error{errBroken}},
+		"with the wait time":       {untilEnded, nil, []error{core.ErrNotAcquired}},
+		"with the caller":          {untilEnded, func(cancel context.CancelFunc, _ *core.Client) { cancel() }, []error{core.ErrNotAcquired, context.Canceled}},
+		"with the client":          {untilEnded, func(_ context.CancelFunc, locks *core.Client) { go func() { _ = locks.Close(context.Background()) }() }, []error{core.ErrClosed}},
+		"with an overload, itself": {func(context.Context) error { return core.ErrTooManyWaiters }, nil, []error{core.ErrTooManyWaiters}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks := b.locks()
+				b.take("k", stranger, time.Hour)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				done := make(chan error)
+				start := time.Now()
+				go func() {
+					p := preparing{do: tt.do}
+					_, _, err := locks.Lock("k").Acquire(ctx, p.option(), core.WaitTime(10*time.Second))
+					done <- err
+				}()
+				synctest.Wait()
+				if tt.end != nil {
+					tt.end(cancel, locks)
+				}
+				wantErr(t, <-done, tt.want...)
+				if took := time.Since(start); took > 10*time.Second+time.Millisecond {
+					t.Errorf("it took %s", took)
+				}
+				if got := locks.Stats().Waiters; got != 0 {
+					t.Errorf("%d are left in the queue", got)
+				}
+			})
+		})
+	}
+}
+
+// A caller that comes back to a queue which has filled up is refused, like any other.
+func TestBeforeWait_CountsWhenItWaits(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks(core.WithMaxWaitersPerKey(1))
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		full := preparing{do: func(context.Context) error { t.Error("it prepares for a full queue"); return nil }}
+		p := preparing{do: func(context.Context) error {
+			go func() { _ = locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }) }()
+			synctest.Wait()
+			_, _, err := locks.Lock("k").Acquire(t.Context(), full.option())
+			wantErr(t, err, core.ErrTooManyWaiters)
+			return nil
+		}}
+		_, _, err := locks.Lock("k").Acquire(t.Context(), p.option())
+		wantErr(t, err, core.ErrTooManyWaiters)
+		released(t, hold)
+		synctest.Wait()
+	})
+}

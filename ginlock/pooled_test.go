@@ -1,0 +1,194 @@
+package ginlock_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/ginlock"
+)
+
+// abandoning is a middleware that answers after a second, and leaves the handlers inside it
+// running with gin's context, as gin-contrib/timeout does.
+func abandoning(c *gin.Context) {
+	done, w := make(chan struct{}), c.Writer
+	go func() {
+		defer close(done)
+		c.Next()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Second):
+		synctest.Wait() // what the handlers have done is before, also for the race detector
+		c.Abort()
+		c.Writer = w
+		c.String(http.StatusGatewayTimeout, "too late")
+	}
+}
+
+// reusing is a middleware that does with gin's context what the engine does with one that comes
+// out of its pool: the next request, of a route without a lock, gets it. It calls during while
+// that request is served, and checks that the context stays as its handlers have it.
+func (s *shop) reusing(t *testing.T, during func()) gin.HandlerFunc {
+	var next *http.Request
+	s.engine.GET("/free", func(c *gin.Context) {
+		c.Writer = gin.CreateTestContextOnly(httptest.NewRecorder(), s.engine).Writer
+		writer := c.Writer
+		c.Set("mine", true)
+		during()
+		want(t, "the request", c.Request, next)
+		want(t, "the writer", c.Writer, writer)
+		want(t, "aborted", c.IsAborted(), false)
+		want(t, "keys", len(c.Keys), 1)
+		want(t, "errors", len(c.Errors), 0)
+		want(t, "headers", len(c.Writer.Header()), 0)
+		want(t, "written", c.Writer.Written(), false)
+		want(t, "status", c.Writer.Status(), http.StatusOK)
+	}, func(c *gin.Context) { // gin goes on with the chain as it is when the first request returns
+		want(t, "the request of the second handler", c.Request, next)
+		want(t, "Hold", ginlock.Hold(c), nil)
+	})
+	return func(c *gin.Context) {
+		if c.FullPath() == "/free" {
+			return
+		}
+		c.Next()
+		next = request{method: "GET", url: "/free"}.build()
+		c.Request = next
+		s.engine.HandleContext(c)
+	}
+}
+
+// A request whose time is over while it waits for its lock does not touch the context of the
+// request that has it then, whatever becomes of the wait.
+func TestPooled_WhileItWaits(t *testing.T) {
+	t.Parallel()
+	writer := ginlock.WithErrorWriter(func(c *gin.Context, _ *aspect.RefusedError) { c.String(http.StatusConflict, "taken") })
+	tests := map[string]struct {
+		rule    ruleset.Rule
+		options []ginlock.Option
+		gets    bool // the lock
+	}{
+		"it gets the lock":                 {pay, nil, true},
+		"it gets the lock, with a buffer":  {pay, []ginlock.Option{ginlock.WithBuffer(64), ginlock.WithTokenHeader()}, true},
+		"it is refused":                    {pay, nil, false},
+		"it is refused by an error writer": {pay, []ginlock.Option{writer}, false},
+		"it is skipped":                    {ruleset.Rule{Key: pay.Key, WaitTime: pay.WaitTime, OnBusy: failpolicy.Skip}, nil, false},
+		"it is answered by null":           {ruleset.Rule{Key: pay.Key, WaitTime: pay.WaitTime, OnBusy: failpolicy.NullResponse}, nil, false},
+		"it has a fallback":                {ruleset.Rule{Key: pay.Key, WaitTime: pay.WaitTime, OnBusy: failpolicy.Fallback, Fallback: "queue"}, nil, false},
+		"it would run unlocked":            {ruleset.Rule{Key: pay.Key, WaitTime: pay.WaitTime, OnBusy: failpolicy.Proceed}, nil, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runs := func(*gin.Context) { t.Error("a handler of the first request ran") }
+			orders := &record{} // for the race detector: nothing else orders what gin writes and the guard then reads
+			bubble(t, func(t *testing.T, s *shop) {
+				s.engine.Use(s.reusing(t, func() {
+					orders.mu.Lock()
+					orders.mu.Unlock() //nolint:staticcheck // see above
+					if tt.gets {
+						s.redis.Free(payKey)
+					} else {
+						time.Sleep(pay.WaitTime)
+					}
+					synctest.Wait()
+					want(t, "waiters", s.locks.Stats().Waiters, 0)
+				}), abandoning)
+				s.engine.POST(payPath, s.guard.Handler(tt.rule), s.guard.Handler(ruleset.Rule{Name: "next", Key: "next:#{path.id}"}), runs)
+				s.redis.Take(payKey, time.Hour)
+				w := serve(s, request{body: "{}"})
+				want(t, "status", w.Code, http.StatusGatewayTimeout)
+				want(t, "held afterwards", s.held(t, payKey), !tt.gets)
+			}, append(tt.options, ginlock.WithFallback("queue", runs), ginlock.WithObserver(orders))...)
+		})
+	}
+}
+
+// Of several rules, the ones after the wait read nothing of the next request.
+func TestPooled_BetweenTwoRules(t *testing.T) {
+	t.Parallel()
+	read := func(*gin.Context) (string, error) { t.Error("a variable was read"); return "", nil }
+	bubble(t, func(t *testing.T, s *shop) {
+		s.engine.Use(s.reusing(t, func() {
+			s.redis.Free(payKey)
+			synctest.Wait()
+		}), abandoning)
+		first, second := pay, ruleset.Rule{Name: "second", Key: "second:#{path.id}:#{who}"}
+		first.Name = "first"
+		must(t, s.guard.HandleRules(s.engine, "POST", payPath, []ruleset.Rule{first, second}, func(*gin.Context) { t.Error("the handler ran") }))
+		s.redis.Take(payKey, time.Hour)
+		want(t, "status", serve(s, request{}).Code, http.StatusGatewayTimeout)
+		want(t, "held afterwards", s.held(t, payKey), false)
+	}, ginlock.WithVariable("who", read))
+}
+
+// Nor does a request whose time is over while its handler runs, however that ends.
+func TestPooled_WhileItsHandlerRuns(t *testing.T) {
+	t.Parallel()
+	failing := ruleset.Rule{Key: pay.Key, LeaseTime: 2 * time.Second, OnLost: failpolicy.Fail}
+	tests := map[string]struct {
+		rule    ruleset.Rule
+		options []ginlock.Option
+		end     func()
+	}{
+		"it returns":                {pay, nil, func() {}},
+		"it returns, with a buffer": {pay, []ginlock.Option{ginlock.WithBuffer(64)}, func() {}},
+		"it returns under proceed":  {ruleset.Rule{Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed}, nil, func() {}},
+		"it panics":                 {pay, nil, func() { panic(errors.New("declined")) }},
+		"it has lost its lock":      {failing, []ginlock.Option{ginlock.WithBuffer(64)}, func() { time.Sleep(failing.LeaseTime) }},
+		"it gives up after a loss":  {ruleset.Rule{Key: pay.Key, LeaseTime: failing.LeaseTime}, nil, func() { time.Sleep(failing.LeaseTime) }},
+		"it is a fallback":          {ruleset.Rule{Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Fallback, Fallback: "queue"}, nil, func() {}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			over := make(chan struct{})
+			handler := func(*gin.Context) {
+				<-over
+				tt.end()
+			}
+			synctest.Test(t, func(t *testing.T) {
+				over = make(chan struct{})
+				s := newShop(t, append(tt.options, ginlock.WithFallback("queue", handler))...)
+				defer s.close(t)
+				s.engine.Use(s.reusing(t, func() {
+					close(over)
+					time.Sleep(failing.LeaseTime)
+					synctest.Wait()
+					want(t, "held", s.held(t, payKey), false)
+				}), abandoning, func(c *gin.Context) {
+					defer func() { _ = recover() }()
+					c.Next()
+				})
+				s.engine.POST(payPath, s.guard.Handler(tt.rule), handler)
+				s.redis.Take(prefix+"taken", time.Hour)
+				want(t, "status", serve(s, request{}).Code, http.StatusGatewayTimeout)
+			})
+		})
+	}
+}
+
+// A debounce window begins after a success: the client of a request whose time was over has seen
+// none.
+func TestPooled_NoDebounceWindowBegins(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *shop) {
+		over := make(chan struct{})
+		s.engine.Use(s.reusing(t, func() {
+			close(over)
+			synctest.Wait()
+			want(t, "held", s.held(t, payKey), false)
+		}), abandoning)
+		s.engine.POST(payPath, s.guard.Handler(ruleset.Rule{Key: pay.Key, Debounce: time.Hour}), func(*gin.Context) { <-over })
+		want(t, "status", serve(s, request{}).Code, http.StatusGatewayTimeout)
+	})
+}
