@@ -161,6 +161,56 @@ func TestRelease_NotFromTheNextHolder(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
+// A button takes the lock from the holders beside it, and not from others: readers that are not shown, because
+// they are in other rows, have come later, or are too many.
+func TestRelease_OnlyFromHoldersThatAreShown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		var readers []*core.Hold
+		read := func() {
+			_, hold := b.take(b.t.Context(), b.locks.ReadLock("a"))
+			readers = append(readers, hold)
+		}
+		for range 9 {
+			read()
+		}
+		mine := b.tickets("/", "X-Operator", "yes")[0]
+		fleet := b.tickets("/?fleet=1", "X-Operator", "yes")[0]
+		body := b.get("/?fleet=1").Body.String()
+		read()
+		for _, press := range []struct {
+			ticket string
+			lose   func(field string) bool
+		}{
+			{mine, nil},
+			{fleet, func(field string) bool { return strings.Contains(body, field) }},
+		} {
+			before, err := b.locks.ReadLock("a").State(b.t.Context())
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			if w := b.press(press.ticket, "X-Operator", "yes"); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "?notice=others" {
+				t.Errorf("%d %v, want a notice of the others", w.Code, w.Header())
+			}
+			after, err := b.locks.ReadLock("a").State(b.t.Context())
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			if press.lose == nil && len(before.Holders)-len(after.Holders) != 1 {
+				t.Errorf("%d of %d readers are left, want that one has lost it", len(after.Holders), len(before.Holders))
+			}
+			for field := range before.Holders {
+				if _, holds := after.Holders[field]; press.lose != nil && holds == press.lose(field) {
+					t.Errorf("%s: holds it: %t", field, holds)
+				}
+			}
+		}
+		for _, hold := range readers {
+			_ = hold.Release(b.t.Context()) // some have lost it
+		}
+	}, lockz.WithAuthorizer(operator), lockz.WithFleet())
+}
+
 // When Redis does not answer, the page says that it does not know.
 func TestRelease_WithoutRedis(t *testing.T) {
 	t.Parallel()

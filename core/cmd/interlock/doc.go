@@ -20,7 +20,7 @@
 //	ls       the locks in a Redis: who holds them, for how long, who waits
 //	who      all that Redis knows of a lock: holders, leases, waiters
 //	watch    what happens to a lock, or to all locks with a prefix
-//	release  free a lock whoever holds it, after a question
+//	release  take a lock from its holders, after a question
 //	schema   the JSON Schema of rule files, for editors
 //	proto    the .proto file of the lock options, to compile yours with
 //	version  which Interlock this is

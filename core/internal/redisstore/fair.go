@@ -6,7 +6,7 @@ func newFair(kind Kind) *Kind {
 	kind.beside, kind.terms = fairKeys, fairTerms
 	kind.acquire, kind.acquireAll = scriptOf("token", "fair", "fair_acquire"), script{}
 	kind.refresh, kind.release = scriptOf("fair", "refresh"), scriptOf("fair", "release")
-	kind.handOff, kind.force = scriptOf("token", "fair", "handoff"), scriptOf("fair", "force")
+	kind.handOff, kind.force = scriptOf("token", "fair", "handoff"), scriptOf("holder", "fair", "force")
 	kind.clear = scriptOf("fair", "fair_clear")
 	return &kind
 }

@@ -193,8 +193,8 @@ func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
 	return typed(s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced)
 }
 
-// ErrNotALock says that the key has a hash which is not that of a plain lock.
-var ErrNotALock = errors.New("the hash is not that of a plain lock")
+// ErrNotALock says that the key has something which is not a lock of the kind.
+var ErrNotALock = errors.New("the key is not a lock of this kind")
 
 func readForced(reply any) (bool, error) {
 	v, ok := reply.(int64)
@@ -234,6 +234,9 @@ func readState(reply any) (Snapshot, error) {
 		count, okCount := v[i+1].(string)
 		if !okField || !okCount {
 			return Snapshot{}, unexpected("state", reply)
+		}
+		if !IsHolder(field) {
+			return Snapshot{}, &unreadableError{ErrNotALock}
 		}
 		snap.Holders[field] = count
 	}
