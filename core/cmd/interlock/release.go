@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
 )
 
@@ -118,7 +119,7 @@ func fieldsOf(e *core.LockEntry) (fields []string) {
 // agreed asks whether to go on.
 func agreed(std streams, whom string) bool {
 	fmt.Fprintf(std.err, "\nTake it from %s? The work that it guards may still go on. [y/N] ", whom)
-	line, err := bufio.NewReader(std.in).ReadString('\n')
+	line, err := bufio.NewReader(io.LimitReader(std.in, bounded.Line)).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(std.err)
 	}
