@@ -89,7 +89,7 @@ func (r *release) free(ctx context.Context, std streams, locks *core.Client, key
 		fields, whom = fieldsOf(&seen), "the holders shown"
 	}
 	if seen.HolderCount > 0 && !r.yes {
-		if err := lockview.Write(std.err, seen); err != nil {
+		if err := lockview.Write(std.err, seen, nil); err != nil {
 			return err
 		}
 		if !agreed(std, whom) {

@@ -26,6 +26,7 @@ type target struct {
 	cluster bool
 
 	tls bool // the URL is one of TLS
+	rdb redis.UniversalClient
 }
 
 func (r *target) flags(set *pflag.FlagSet) {
@@ -93,6 +94,7 @@ func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Clie
 		return err
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
+	r.rdb = rdb
 	locks, err := core.New(rdb, append(opts, core.WithBackendTimeout(patience))...)
 	if err != nil {
 		return err
