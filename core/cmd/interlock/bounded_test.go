@@ -22,10 +22,17 @@ func TestRun_InputThatDoesNotEnd(t *testing.T) {
 		t.Skipf("this system has no file without an end: %v", err)
 	}
 	for _, args := range [][]string{
-		{"check", zero}, {"check", "-"}, {"check", "testdata/locks.yaml", "--against", zero}, {"check", "testdata/locks.yaml", "--routes", zero},
-		{"check", "testdata/locks.yaml", "--sample", zero}, {"check", "testdata/locks.yaml", "--sample", "POST /login=" + zero},
-		{"check", "--descriptors", zero}, {"dump", zero}, {"key", "testdata/locks.yaml", "POST /cart", "-d", "@" + zero},
-		{"key", "testdata/locks.yaml", "POST /cart", "-d", "@-"}, {"ls", "--redis", "-"},
+		{"check", zero},
+		{"check", "-"},
+		{"check", "testdata/locks.yaml", "--against", zero},
+		{"check", "testdata/locks.yaml", "--routes", zero},
+		{"check", "testdata/locks.yaml", "--sample", zero},
+		{"check", "testdata/locks.yaml", "--sample", "POST /login=" + zero},
+		{"check", "--descriptors", zero},
+		{"dump", zero},
+		{"key", "testdata/locks.yaml", "POST /cart", "-d", "@" + zero},
+		{"key", "testdata/locks.yaml", "POST /cart", "-d", "@-"},
+		{"ls", "--redis", "-"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), args, endless{}, &stdout, &stderr); code == exitFine || !strings.Contains(stderr.String()+stdout.String(), "larger than ") {

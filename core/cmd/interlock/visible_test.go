@@ -55,12 +55,24 @@ func TestRun_OutputIsVisible(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"ls", "--redis", url}, {"ls", "--redis", url, "--json"}, {"who", key, "--redis", url}, {"who", key, "--redis", url, "--json"},
-		{"who", "cart:" + hostile, "--redis", url}, {"release", "cart:" + hostile, "--redis", url, "--holder", hostile, "--yes"},
-		{"release", key, "--redis", url, "--holder", bob, "--yes"}, {"release", key, "--redis", url, "--holder", bob, "--yes", "--json"},
-		{"release", key, "--redis", url}, {"wire", "--redis", url, "--prefix", hostile}, {"hash", hostile},
-		{"check", rules}, {"check", rules, "--format", "json"}, {"check", rules, "--format", "github"}, {"dump", rules}, {"dump", rules, "--format", "json"},
-		{"key", rules, "func: f\x1b[2J"}, {"key", "testdata/locks.yaml", "POST /orders/42/pay", "--prefix", hostile},
+		{"ls", "--redis", url},
+		{"ls", "--redis", url, "--json"},
+		{"who", key, "--redis", url},
+		{"who", key, "--redis", url, "--json"},
+		{"who", "cart:" + hostile, "--redis", url},
+		{"release", "cart:" + hostile, "--redis", url, "--holder", hostile, "--yes"},
+		{"release", key, "--redis", url, "--holder", bob, "--yes"},
+		{"release", key, "--redis", url, "--holder", bob, "--yes", "--json"},
+		{"release", key, "--redis", url},
+		{"wire", "--redis", url, "--prefix", hostile},
+		{"hash", hostile},
+		{"check", rules},
+		{"check", rules, "--format", "json"},
+		{"check", rules, "--format", "github"},
+		{"dump", rules},
+		{"dump", rules, "--format", "json"},
+		{"key", rules, "func: f\x1b[2J"},
+		{"key", "testdata/locks.yaml", "POST /orders/42/pay", "--prefix", hostile},
 	} {
 		got := interlock(t, "", args...)
 		wantVisible(t, strings.Join(args[:1], " ")+" (stdout)", got.stdout)
