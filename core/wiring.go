@@ -50,7 +50,7 @@ func (c *Client) storeConfig() redisstore.Config {
 		Reports: redisstore.Reports{Silent: c.breaker.Trip, Answers: c.answers},
 	}
 	if c.cfg.namesConnections {
-		store.Owner = c.id
+		cfg.Owner = c.id
 	}
 	if c.cfg.pubSub != PubSubAuto {
 		cfg.Sharded = new(c.cfg.pubSub == PubSubSharded)
