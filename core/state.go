@@ -35,8 +35,8 @@ func (l Lock) State(ctx context.Context) (State, error) {
 	state.TTL = snap.TTL
 	for field, count := range snap.Holders {
 		n, err := strconv.Atoi(count)
-		if err != nil {
-			return State{}, unavailable(fmt.Errorf("key %q is not a plain lock: field %q has the value %q", key, field, count))
+		if err != nil || !redisstore.IsHolder(field) {
+			return State{}, unavailable(fmt.Errorf("key %q is not a lock of this kind: field %q has the value %q", key, field, count))
 		}
 		state.Holders[field] = n
 	}

@@ -235,9 +235,6 @@ func readState(reply any) (Snapshot, error) {
 		if !okField || !okCount {
 			return Snapshot{}, unexpected("state", reply)
 		}
-		if !IsHolder(field) {
-			return Snapshot{}, &unreadableError{ErrNotALock}
-		}
 		snap.Holders[field] = count
 	}
 	return snap, nil
