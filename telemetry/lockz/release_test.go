@@ -162,7 +162,7 @@ func TestRelease_NotFromTheNextHolder(t *testing.T) {
 }
 
 // A button takes the lock from the holders beside it, and not from others: readers that are not shown, because
-// they are in other rows, have come later, or are too many.
+// they are in other rows or have come later.
 func TestRelease_OnlyFromHoldersThatAreShown(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
