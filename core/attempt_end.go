@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/queue"
@@ -87,6 +88,7 @@ func (a *attempt) busy(cause error) error {
 		e.BlockedBy = a.refusal.Holder
 		e.RetryAfter = max(a.refusal.left(time.Now()), 0)
 	}
+	a.client.notesOwnHold(e, a.key)
 	if a.withoutPermits() {
 		e.Cause = errNoPermits
 		if cause != nil {
@@ -94,6 +96,18 @@ func (a *attempt) busy(cause error) error {
 		}
 	}
 	return e
+}
+
+// notesOwnHold notes in the error of a refusal that a hold of this client has the lock. A field of this client
+// alone does not show that: it may be what Leave or an abandoned acquisition has left.
+func (c *Client) notesOwnHold(e *NotAcquiredError, key string) {
+	known := e.BlockedBy == "" || strings.HasPrefix(e.BlockedBy, c.id+":")
+	for _, h := range c.queues.Holders(key) {
+		if o := ownerOf(h); o.Lasts(time.Now()) && (known || o.lease.Kind.Shared()) {
+			e.OwnHold, e.BlockedBy = true, o.Field()
+			return
+		}
+	}
 }
 
 // withoutPermits reports whether Redis has refused a permit although none is out.

@@ -76,9 +76,15 @@ type NotAcquiredError struct {
 	// for a fixed lease and says little for a watchdog.
 	RetryAfter time.Duration
 
-	// BlockedBy is the holder field ("<client id>:<n>") that was in the way at the
-	// last refused attempt, empty when unknown.
+	// BlockedBy is the holder field ("<client id>:<n>") that had the lock at the last
+	// refused attempt, empty when unknown.
 	BlockedBy string
+
+	// OwnHold reports that another hold of this client had the lock, or a share of it. If that
+	// hold is one of the same call, the inner acquisition waited for its own caller: it needs
+	// the context that the outer Acquire returned, and got another one, such as
+	// context.Background().
+	OwnHold bool
 
 	// Cause is the reason beyond "taken": the error and the cause of a context, and that a
 	// semaphore has no permits at all; nil when the wait time was simply over. It matches none of the other sentinels but

@@ -88,11 +88,12 @@ func knownText(err error) (string, bool) {
 // text describes the failure without its cause, with a name of the key.
 func (e *NotAcquiredError) text(key string) string {
 	text := fmt.Sprintf("core: lock %q not acquired after %s", key, e.Waited.Round(time.Microsecond))
-	switch e.BlockedBy {
-	case "":
-	case redisstore.ModeField:
+	switch {
+	case e.OwnHold:
+		text += fmt.Sprintf(" (held by another hold of this client, %s: an inner acquisition needs the context that the outer Acquire returned)", e.BlockedBy)
+	case e.BlockedBy == redisstore.ModeField:
 		text += " (its key is that of a read/write lock)"
-	default:
+	case e.BlockedBy != "":
 		text += fmt.Sprintf(" (held by %s)", e.BlockedBy)
 	}
 	return text

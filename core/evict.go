@@ -3,32 +3,35 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// evictAttempts is how often a lock is looked at again that has become one of another kind meanwhile.
+// evictAttempts is how often Evict looks again at a lock that has become one of another kind.
 const evictAttempts = 3
 
-// Evict frees a lock by its Redis key, of whatever kind, whoever holds it: as [Lock.ForceRelease] and
-// RLock.forceUnlock do. It notifies those who wait, and tells what was there in the instant before: its
-// Holders are those who have lost it. Without any it was free, and nothing was done. Of a read/write lock all
-// readers lose it, or the writer with the readers inside; of a semaphore whose permits have leases, all come
-// back.
+// Evict takes a lock, of whatever kind and by its Redis key, from the holders with these fields: those that
+// an operator has seen, by [Client.Inspect] for instance. A holder that is not among them keeps it, such as a
+// reader that came later. When the last holder has lost the lock it is free, and Evict notifies the waiters.
 //
-// With fields, it is freed only if one of them is among its holders, of whom no more than [MaxListed] are
-// looked at: so an operator who has seen a holder takes the lock from that one, and from no other who has got
-// it since. Else nothing is done: the error is [ErrNotHeld], and the entry is what is there.
+// The Holders of the entry are those that have lost it. HolderCount is how many held it in the instant before,
+// so that the difference still holds it. Of a holder that is not among the first [MaxListed] only the field is
+// known. If none of the fields holds the lock, nothing is done: the error is [ErrNotHeld], and the entry is
+// what is there.
 //
-// A holder of this client finds out at once, another one at its next renewal, or if its lease is fixed, when
-// it releases, re-enters or refreshes. For operators: the work that the lock guarded may still go on.
+// A holder of this client finds out at once. Another one finds out at its next renewal or, if its lease is
+// fixed, when it releases, re-enters or refreshes. For operators: the work that the lock guarded may still go on.
 //
-// The error matches [ErrUnavailable], also when what is there changes its kind again and again, [ErrClosed], or
-// [ErrInvalid] for a key that is no lock, and for a number: nobody holds a plain semaphore or a latch, and
-// their own methods give permits back or open it. Then nothing is done, and the entry is what is there. After
-// ErrUnavailable the lock may be freed, or not.
+// The error matches [ErrUnavailable], also when the key changes its kind again and again, [ErrClosed], or
+// [ErrInvalid] for a lock that is held when no field is given, for a field that cannot be that of a holder, for a key that is not a lock, and
+// for a number: a plain semaphore and a latch have no holders, and their own methods give permits back or open
+// it. Then nothing is done, and the entry is what is there. After ErrUnavailable the lock may be taken, or not.
 func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockEntry, error) {
+	if err := checkHolders(fields); err != nil {
+		return LockEntry{}, err
+	}
 	if err := c.enterKey(ctx, key); err != nil {
 		return LockEntry{}, err
 	}
@@ -40,7 +43,10 @@ func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockE
 		}
 		kind, can := c.store.Evicts(&found)
 		if !can {
-			return entryOf(&found), notEvicted(&found, fields)
+			return entryOf(&found), notEvicted(&found)
+		}
+		if len(fields) == 0 && found.Held > 0 {
+			return entryOf(&found), invalidf("no holder: name the fields of the holders that lose the lock, as Client.Inspect lists them")
 		}
 		before := found
 		var done redisstore.Evicted
@@ -49,11 +55,12 @@ func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockE
 		})
 		found = done.Before
 		switch {
-		case err == nil && done.Others:
-			return entryOf(&found), fmt.Errorf("%w by one of the given fields", ErrNotHeld)
-		case err == nil && !done.Changed:
+		case err != nil || done.Changed:
+		case len(done.Lost) == 0:
+			return entryOf(&found), errNotTheirs
+		default:
 			c.evicted(key)
-			return entryOf(&found), nil
+			return lostBy(&found, done.Lost), nil
 		}
 	}
 	if err != nil {
@@ -62,24 +69,45 @@ func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockE
 	return entryOf(&found), unavailable(fmt.Errorf("key %q has become a lock of another kind, several times", key))
 }
 
-// evicted has this client find out that a lock was freed.
+// checkHolders refuses what cannot be the fields of holders.
+func checkHolders(fields []string) error {
+	for _, field := range fields {
+		if !redisstore.IsHolder(field) {
+			return invalidf("%.60q is not a holder: want a field such as 71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:57, or a permit id, as Client.Inspect lists it", field)
+		}
+	}
+	return nil
+}
+
+// lostBy makes an entry whose holders are those that have lost the lock.
+func lostBy(f *redisstore.Found, lost []string) LockEntry {
+	e := entryOf(f)
+	e.Holders = slices.DeleteFunc(e.Holders, func(h Holder) bool { return !slices.Contains(lost, h.Field) })
+	for _, field := range lost {
+		if !slices.ContainsFunc(e.Holders, func(h Holder) bool { return h.Field == field }) {
+			e.Holders = append(e.Holders, Holder{Field: field})
+		}
+	}
+	return e
+}
+
+// evicted makes this client check its holds of a lock that was taken away.
 func (c *Client) evicted(key string) {
 	c.queues.Wake(key, "")
 	c.doubt(c.queues.Holders(key))
 }
 
-// notEvicted says why what was found cannot be freed by force; nil: there is nothing, and nobody had to
-// hold it.
-func notEvicted(f *redisstore.Found, fields []string) error {
+var errNotTheirs = fmt.Errorf("%w by one of the given fields", ErrNotHeld)
+
+// notEvicted says why what was found has no holder that could lose it.
+func notEvicted(f *redisstore.Found) error {
 	switch {
-	case f.Absent && len(fields) > 0:
-		return fmt.Errorf("%w by one of the given fields", ErrNotHeld)
 	case f.Absent:
-		return nil
+		return errNotTheirs
 	case f.What == "":
-		return invalidf("the key %.100q is no lock", f.Key)
+		return invalidf("the key %.100q is not a lock", f.Key)
 	default:
-		return invalidf("the key %.100q is a number: nobody holds a semaphore without leases, or a latch, so that nobody can lose it; "+
+		return invalidf("the key %.100q is a number: a semaphore without leases, or a latch, has no holder that could lose it; "+
 			"Semaphore.Release gives permits back, and CountDownLatch.CountDown opens a latch", f.Key)
 	}
 }

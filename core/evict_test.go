@@ -22,7 +22,7 @@ func TestEvict_FreesEveryKind(t *testing.T) {
 			locks.ReadLock("read"), locks.WriteLock("write"), locks.PermitSemaphore("permits", 3).Lock,
 		} {
 			_, hold := acquired(t, t.Context(), lock)
-			e, err := operator.Evict(t.Context(), hold.Key())
+			e, err := operator.Evict(t.Context(), hold.Key(), hold.Field())
 			must(t, err)
 			if e.Kind == "" || len(e.Holders) != 1 || e.Holders[0].Field != hold.Field() || e.TTL <= 0 {
 				t.Errorf("%d, %s: got %+v, want that %s has lost it", i, hold.Key(), e, hold.Field())
@@ -45,14 +45,14 @@ func TestEvict_NotifiesWaiters(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		for name, of := range inEach {
 			holding, waiting, operator := b.locks(), b.locks(), b.locks()
-			_, _ = acquired(t, t.Context(), of(holding, name), core.LeaseTime(time.Hour))
+			_, hold := acquired(t, t.Context(), of(holding, name), core.LeaseTime(time.Hour))
 			got := make(chan error, 1)
 			go func() {
 				_, _, err := of(waiting, name).Acquire(t.Context(), core.WaitTime(time.Minute))
 				got <- err
 			}()
 			waiters(t, waiting, 1)
-			_, err := operator.Evict(t.Context(), name)
+			_, err := operator.Evict(t.Context(), name, hold.Field())
 			must(t, err)
 			must(t, <-got)
 		}
@@ -64,8 +64,8 @@ func TestEvict_OwnHolder(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
-		ctx, _ := acquired(t, t.Context(), locks.Lock("k"))
-		_, err := locks.Evict(t.Context(), "k")
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		_, err := locks.Evict(t.Context(), "k", hold.Field())
 		must(t, err)
 		<-ctx.Done()
 		wantEnded(t, ctx, core.ErrLost)
@@ -92,12 +92,82 @@ func TestEvict_OnlyFromAHolder(t *testing.T) {
 	})
 }
 
-// A free lock loses nobody, and that is no error.
+// What several hold is taken from the given holders, and the others keep it: readers, readers inside of a
+// writer, permits, and holders of which there are more than an entry lists.
+func TestEvict_OthersKeepIt(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks, operator := b.locks(), b.locks()
+		for name, tt := range map[string]struct {
+			lock core.Lock
+			all  int
+		}{
+			"readers":      {locks.ReadLock("readers"), 6},
+			"many readers": {locks.ReadLock("many"), 2*core.MaxListed + 1},
+			"permits":      {locks.PermitSemaphore("permits", 6).Lock, 6},
+		} {
+			fields := map[string]bool{}
+			var key, seen string
+			for range tt.all {
+				_, hold := acquired(t, t.Context(), tt.lock)
+				key, seen = hold.Key(), hold.Field()
+				fields[seen] = true
+			}
+			e, err := operator.Evict(t.Context(), key, seen, stranger)
+			must(t, err)
+			if len(e.Holders) != 1 || e.Holders[0].Field != seen || e.HolderCount != tt.all {
+				t.Errorf("%s: got %+v, want that %s of %d has lost it", name, e, seen, tt.all)
+			}
+			delete(fields, seen)
+			state, err := tt.lock.State(t.Context())
+			must(t, err)
+			if len(state.Holders) != tt.all-1 || !fields[firstOf(state.Holders)] {
+				t.Errorf("%s: held by %v, want the other %d", name, state.Holders, tt.all-1)
+			}
+		}
+		writing, writer := acquired(t, t.Context(), locks.WriteLock("write"))
+		_, inside := acquired(t, writing, locks.ReadLock("write"))
+		_, err := operator.Evict(t.Context(), "write", writer.Field())
+		must(t, err)
+		if e := inspected(t, operator, "write"); e.Kind != core.KindRead || len(e.Holders) != 1 || e.Holders[0].Field != inside.Field() {
+			t.Errorf("got %+v, want the reader inside", e)
+		}
+	})
+}
+
+func firstOf(holders map[string]int) string {
+	for field := range holders {
+		return field
+	}
+	return ""
+}
+
+// Without a holder, or with what cannot be one, nothing is done.
+func TestEvict_WithoutAHolder(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		_, plain := acquired(t, t.Context(), locks.Lock("k"))
+		_, reader := acquired(t, t.Context(), locks.ReadLock("r"))
+		for _, fields := range [][]string{nil, {""}, {"mode"}, {"sku:7"}, {plain.Field(), ""}} {
+			for _, key := range []string{"k", "r"} {
+				_, err := locks.Evict(t.Context(), key, fields...)
+				wantOutcome(t, fmt.Sprintf("%s %q", key, fields), err, core.ErrInvalid)
+			}
+		}
+		released(t, plain)
+		released(t, reader)
+	})
+}
+
+// A free lock has no holder that could lose it.
 func TestEvict_Free(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
-		if e, err := b.locks().Evict(t.Context(), "k"); err != nil || len(e.Holders) != 0 {
-			t.Errorf("got %+v, %v", e, err)
+		e, err := b.locks().Evict(t.Context(), "k", stranger)
+		wantErr(t, err, core.ErrNotHeld)
+		if len(e.Holders) != 0 {
+			t.Errorf("got %+v", e)
 		}
 	})
 }
@@ -114,9 +184,11 @@ func TestEvict_OfSomethingElse(t *testing.T) {
 			"sorted set":        func() error { return b.ZAdd(ctx, "k", redis.Z{Score: 1, Member: stranger}).Err() },
 			"hash of something": func() error { return b.HSet(ctx, "k", "name", "Ada", "age", "36").Err() },
 			"lock and another":  func() error { return b.HSet(ctx, "k", stranger, "1", "name", "Ada").Err() },
+			"cart":              func() error { return b.HSet(ctx, "k", "sku:7", "2").Err() },
+			"cart with a mode":  func() error { return b.HSet(ctx, "k", "mode", "read", "sku:7", "2").Err() },
 		} {
 			must(t, put())
-			_, err := b.locks().Evict(t.Context(), "k")
+			_, err := b.locks().Evict(t.Context(), "k", stranger)
 			wantOutcome(t, name, err, core.ErrInvalid)
 			if b.Exists(ctx, "k").Val() != 1 {
 				t.Errorf("%s: deleted", name)
@@ -126,8 +198,8 @@ func TestEvict_OfSomethingElse(t *testing.T) {
 	})
 }
 
-// What is freed is what Redisson's forceUnlock frees: readers lose their timeout keys too, permits come
-// back, and a writer goes with the readers inside.
+// What is left when all holders have lost it is what Redisson's forceUnlock leaves: readers lose their timeout
+// keys too, and permits come back.
 func TestEvict_LeavesNothing(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
@@ -141,7 +213,8 @@ func TestEvict_LeavesNothing(t *testing.T) {
 			acquired(t, t.Context(), locks.PermitSemaphore("permits", 2).Lock, core.LeaseTime(time.Duration(i+1)*time.Minute))
 		}
 		for _, key := range []string{"read", "write", "permits"} {
-			e, err := locks.Evict(t.Context(), key)
+			seen := inspected(t, locks, key)
+			e, err := locks.Evict(t.Context(), key, seen.Holders[0].Field, seen.Holders[1].Field)
 			must(t, err)
 			if len(e.Holders) != 2 || e.HolderCount != 2 {
 				t.Errorf("%s: got %+v, want two holders who have lost it", key, e)

@@ -9,6 +9,33 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
+// A hash of something else is neither freed by force nor has it a state, whatever the kind of the lock; nor has
+// a zset, where a semaphore would have its permits.
+func TestForceRelease_OfACart(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks, ctx := b.locks(), context.Background()
+		must(t, b.HSet(ctx, "cart:43", "sku:7", 2).Err())
+		must(t, b.HSet(ctx, "theme:43", "mode", "read", "sku:7", 2).Err())
+		must(t, b.HSet(ctx, "dark:43", "mode", "write", "sku:7:write", 2).Err())
+		must(t, b.Set(ctx, "stock:43", 5, 0).Err())
+		must(t, b.ZAdd(ctx, "{stock:43}:timeout", redis.Z{Score: 1 << 50, Member: "sku:7"}).Err())
+		before := b.Keys(ctx, "*").Val()
+		for name, lock := range map[string]core.Lock{
+			"plain": locks.Lock("cart:43"), "spin": locks.SpinLock("cart:43"), "fenced": locks.FencedLock("cart:43"), "fair": locks.FairLock("cart:43"),
+			"read": locks.ReadLock("theme:43"), "write": locks.WriteLock("dark:43"), "permits": locks.PermitSemaphore("stock:43", 5).Lock,
+		} {
+			freed, err := lock.ForceRelease(t.Context())
+			wantOutcome(t, name, err, core.ErrUnavailable)
+			state, err := lock.State(t.Context())
+			wantOutcome(t, name, err, core.ErrUnavailable)
+			if freed || len(state.Holders) != 0 || len(b.Keys(ctx, "*").Val()) != len(before) {
+				t.Errorf("%s: freed %t, state %+v, want an error, and that it stays", name, freed, state)
+			}
+		}
+	})
+}
+
 // Only a lock is freed by force: whatever else has its name stays, and is an error.
 func TestForceRelease_OfSomethingElse(t *testing.T) {
 	t.Parallel()

@@ -90,6 +90,8 @@ func TestInspect_OfSomethingElse(t *testing.T) {
 			"many digits":           func() error { return b.Set(ctx, "k", "-99999999999999999999"[:20], 0).Err() },
 			"lock and another":      func() error { return b.HSet(ctx, "k", stranger, "1", "name", "Ada").Err() },
 			"a mode of something":   func() error { return b.HSet(ctx, "k", "mode", "read", "name", "Ada").Err() },
+			"a cart":                func() error { return b.HSet(ctx, "k", "sku:7", "2").Err() },
+			"a cart with a mode":    func() error { return b.HSet(ctx, "k", "mode", "read", "sku:7", "2").Err() },
 			"another mode":          func() error { return b.HSet(ctx, "k", "mode", "dark", stranger, "1").Err() },
 			"a long mode":           func() error { return b.HSet(ctx, "k", "mode", strings.Repeat("read", 1000)).Err() },
 		} {

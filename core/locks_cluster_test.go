@@ -91,7 +91,7 @@ func TestLocks_SlotOnTheMove(t *testing.T) {
 		if e := inspected(t, locks, key); e.HolderCount != 1 {
 			t.Errorf("%s: got %+v", key, e)
 		}
-		if e, err := locks.Evict(t.Context(), key); err != nil || e.HolderCount != 1 {
+		if e, err := locks.Evict(t.Context(), key, stranger); err != nil || e.HolderCount != 1 {
 			t.Errorf("%s: got %+v, %v", key, e, err)
 		}
 		delete(want, key)

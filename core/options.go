@@ -62,6 +62,7 @@ type config struct {
 	maxWaiters       int
 	maxKeyLength     int
 	pubSub           PubSub
+	namesConnections bool
 	replication      redisstore.Replication
 	observers        observers
 }
@@ -185,6 +186,19 @@ func WithPubSub(mode PubSub) Option {
 		if mode < PubSubAuto || mode > PubSubClassic {
 			return invalidf("WithPubSub(%d): want PubSubAuto, PubSubSharded or PubSubClassic", mode)
 		}
+		return nil
+	}
+}
+
+// WithNamedConnections names the connections on which this client sends lock commands, by CLIENT SETNAME: the name
+// is redis.Options.ClientName, or else "interlock", then a colon and the client's [Client.ID]. So the field of a
+// holder leads to the address of its process, which the command interlock who shows, and which CLIENT LIST in
+// redis-cli has. The user of Redis needs +client|setname. Where a server or a proxy refuses the name, the
+// connection works without it. Connections of the pool, which [WithReplicaAcks] takes, have no such name. Default: none
+// is named.
+func WithNamedConnections() Option {
+	return func(c *config) error {
+		c.namesConnections = true
 		return nil
 	}
 }

@@ -171,9 +171,18 @@ func (r *redlock) take(ctx context.Context) (got []*ownership, err error) {
 		}
 	}
 	if ctx.Err() != nil || err == nil {
-		err = r.first.busy(contextCause(ctx))
+		err = r.busy(contextCause(ctx))
 	}
 	return nil, cmp.Or(r.lost(ctx), err)
+}
+
+// busy is the error of an acquisition that did not get the lock on a majority of the servers.
+func (r *redlock) busy(cause error) error {
+	e := r.first.busy(cause).(*NotAcquiredError) //nolint:errcheck,errorlint,forcetypeassert // it makes one
+	for _, m := range r.members {
+		m.client.notesOwnHold(e, m.keys[0])
+	}
+	return e
 }
 
 // begin finds out what ctx owns, or else where to wait at first: where callers of this process

@@ -21,7 +21,8 @@ type State struct {
 	TTL time.Duration
 }
 
-// State reads who holds the lock. Of a MultiLock or a Redlock it is [ErrInvalid].
+// State reads who holds the lock. A key that is not a lock of this kind is [ErrUnavailable]. Of a MultiLock or
+// a Redlock it is [ErrInvalid].
 func (l Lock) State(ctx context.Context) (State, error) {
 	snap, key, err := ask(ctx, l, "State", (*redisstore.Store).State)
 	if err != nil {
@@ -34,20 +35,21 @@ func (l Lock) State(ctx context.Context) (State, error) {
 	state.TTL = snap.TTL
 	for field, count := range snap.Holders {
 		n, err := strconv.Atoi(count)
-		if err != nil {
-			return State{}, unavailable(fmt.Errorf("key %q is not a plain lock: field %q has the value %q", key, field, count))
+		if err != nil || !redisstore.IsHolder(field) {
+			return State{}, unavailable(fmt.Errorf("key %q is not a lock of this kind: field %q has the value %q", key, field, count))
 		}
 		state.Holders[field] = n
 	}
 	return state, nil
 }
 
-// ForceRelease frees the lock whoever holds it, as RLock.forceUnlock, and says
-// whether it was held. The holder finds out as at [Client.Evict]. For operators: the work
-// that the lock guarded may still go on. Of a MultiLock or a Redlock it is [ErrInvalid].
+// ForceRelease frees the lock from every holder that it has at that moment, as
+// RLock.forceUnlock, and says whether it was held. To take it only from the holders that an
+// operator has seen, use [Client.Evict]. A holder finds out as described there. For operators:
+// the work that the lock guarded may still go on. Of a MultiLock or a Redlock it is [ErrInvalid].
 //
 // Only a lock is freed. A key of another type, or a hash that is not a plain lock's, stays
-// and is [ErrUnavailable]; that includes Redisson's read-write lock, semaphores and
+// and is [ErrUnavailable]: a holder is "<UUID>:<number>", anything else is not a lock. That includes Redisson's read-write lock, semaphores and
 // latches. Its fair, fenced and spin locks have the plain lock's hash and are freed, but
 // only waiters of the kind of this Lock are notified.
 func (l Lock) ForceRelease(ctx context.Context) (bool, error) {

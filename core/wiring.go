@@ -49,6 +49,9 @@ func (c *Client) storeConfig() redisstore.Config {
 		Timeout: c.cfg.backendTimeout, RenewTimeout: c.renewTimeout(), Replication: c.cfg.replication,
 		Reports: redisstore.Reports{Silent: c.breaker.Trip, Answers: c.answers},
 	}
+	if c.cfg.namesConnections {
+		cfg.Owner = c.id
+	}
 	if c.cfg.pubSub != PubSubAuto {
 		cfg.Sharded = new(c.cfg.pubSub == PubSubSharded)
 	}

@@ -99,7 +99,7 @@ func evictedByGo(t *testing.T, s *site, k kind) {
 	waiter := java.ask(t, k.against(), name)
 	java.awaits(t, s, k.against(), name)
 	key := k.names(name)[0]
-	seen, err := locks.Evict(t.Context(), key, "somebody:1")
+	seen, err := locks.Evict(t.Context(), key, "0e6b1a52-1a3c-4d65-9c53-8d4c8a0b7f11:1")
 	if !errors.Is(err, core.ErrNotHeld) || len(seen.Holders) != 1 || !strings.HasPrefix(seen.Holders[0].Field, holder.field) {
 		t.Fatalf("Evict of another holder: got %+v, %v, want ErrNotHeld and the holder %s", seen, err, holder.field)
 	}

@@ -80,10 +80,10 @@
 // page of an operator. Where a proxy rewrites Host and the browser speaks plain HTTP, Origin says
 // nothing here: then the ticket has to fit the cookie interlock-locks, which the page has set in the
 // browser for this site only (SameSite=Strict). The ticket also carries the key, which the page need
-// not show, and the holders that were shown: when others have the lock, nothing is done. A button
+// not show, and the holders that were shown: only these lose the lock. A button
 // names the key, the holders, and for how long each has held it; a lock in Redis with more holders
 // than are shown has none.
-// [core.Client.Evict] frees it, and wakes who waits. A holder in this process is told at once,
+// [core.Client.Evict] takes it, and notifies the waiters. A holder in this process is told at once,
 // and its observers of the loss; one elsewhere at its next renewal, or with a fixed lease when it
 // releases. Who pressed the button and who lost the lock is logged, see [WithOperator], and kept
 // among the incidents.

@@ -77,6 +77,8 @@ func noticeOf(word string) string {
 	switch word {
 	case noticeReleased:
 		return "The lock was released. A holder in another process may go on working without it: it finds out at its next renewal, with a fixed lease when it releases."
+	case noticeOthers:
+		return "The lock was taken from the holders that were shown. Other holders still have it."
 	case noticeFree:
 		return "The lock was free already."
 	default:
@@ -87,6 +89,7 @@ func noticeOf(word string) string {
 // What the page says after a button was pressed.
 const (
 	noticeReleased = "released"
+	noticeOthers   = "others"
 	noticeFree     = "free"
 )
 

@@ -76,7 +76,7 @@ func (p *Page) ticketFor(client *core.Client, key string, fields []string, cooki
 // clientID is the client that a holder field belongs to.
 func clientID(field string) string { return core.Holder{Field: field}.ClientID() }
 
-// release frees a lock by force: for a request that comes from this page, of one who may.
+// release takes a lock from the holders of a ticket, for a request that comes from this page and is allowed to.
 func (p *Page) release(w http.ResponseWriter, r *http.Request) {
 	if !p.allows(r) {
 		p.tell(w, r, http.StatusForbidden, "Not allowed", "You may not release locks here.")
@@ -102,7 +102,7 @@ func (p *Page) release(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.logRelease(r, operator, string(t.Key), &before, err)
-	p.answerRelease(w, r, err)
+	p.answerRelease(w, r, &before, err)
 }
 
 func (t *ticket) fields() []string {
@@ -114,7 +114,7 @@ func (t *ticket) fields() []string {
 }
 
 // answerRelease leads back to the view that the button was on, or says why nothing was done.
-func (p *Page) answerRelease(w http.ResponseWriter, r *http.Request, err error) {
+func (p *Page) answerRelease(w http.ResponseWriter, r *http.Request, before *core.LockEntry, err error) {
 	switch {
 	case errors.Is(err, core.ErrNotHeld):
 		p.tell(w, r, http.StatusConflict, "Nothing was released", "The lock has another holder by now. Load the page again.")
@@ -122,6 +122,8 @@ func (p *Page) answerRelease(w http.ResponseWriter, r *http.Request, err error) 
 		p.tell(w, r, http.StatusConflict, "Nothing was released", "The key is not a lock that somebody holds, or not any more.")
 	case err != nil:
 		p.tell(w, r, http.StatusBadGateway, "Not known whether it was released", "Redis did not confirm it. Load the page again to see whether the lock is still held.")
+	case before.HolderCount > len(before.Holders):
+		backToView(w, r, noticeOthers)
 	default:
 		backToView(w, r, noticeReleased)
 	}

@@ -161,6 +161,43 @@ func TestRelease_NotFromTheNextHolder(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
+// A button takes the lock from the holders beside it, and not from others: readers that are not shown, because
+// they are in other rows or have come later.
+func TestRelease_OnlyFromHoldersThatAreShown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		var readers []*core.Hold
+		read := func() {
+			_, hold := b.take(b.t.Context(), b.locks.ReadLock("a"))
+			readers = append(readers, hold)
+		}
+		for range 9 {
+			read()
+		}
+		mine := b.tickets("/", "X-Operator", "yes")[0]
+		fleet := b.tickets("/?fleet=1", "X-Operator", "yes")[0]
+		read()
+		for _, press := range []struct {
+			ticket string
+			left   int
+		}{{mine, 9}, {fleet, 1}} {
+			if w := b.press(press.ticket, "X-Operator", "yes"); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "?notice=others" {
+				t.Errorf("%d %v, want a notice of the others", w.Code, w.Header())
+			}
+			after, err := b.locks.ReadLock("a").State(b.t.Context())
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			if _, holds := after.Holders[readers[9].Field()]; !holds || len(after.Holders) != press.left {
+				t.Errorf("%d readers are left, the one that came later: %t; want %d", len(after.Holders), holds, press.left)
+			}
+		}
+		for _, hold := range readers {
+			_ = hold.Release(b.t.Context()) // some have lost it
+		}
+	}, lockz.WithAuthorizer(operator), lockz.WithFleet())
+}
+
 // When Redis does not answer, the page says that it does not know.
 func TestRelease_WithoutRedis(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@
 //	ls       the locks in a Redis: who holds them, for how long, who waits
 //	who      all that Redis knows of a lock: holders, leases, waiters
 //	watch    what happens to a lock, or to all locks with a prefix
-//	release  free a lock whoever holds it, after a question
+//	release  take a lock from its holders, after a question
 //	schema   the JSON Schema of rule files, for editors
 //	proto    the .proto file of the lock options, to compile yours with
 //	version  which Interlock this is
@@ -99,6 +99,10 @@
 // the rules name. Run wire while the other services are at work: one that waits for nothing
 // is not seen. ls, who, watch and release show the locks of every process, of Go and of
 // Java, by their keys in Redis: a prefix is that of the lock client. No command takes Redis
-// longer than a fraction of a millisecond, and no more than a portion is in memory. Which
+// longer than a fraction of a millisecond, except the list of connections that who asks for:
+// some milliseconds for thousands of them. No more than a portion is in memory. Which
 // rights the user of Redis needs for that says examples/operating/README.md, under Rights.
+//
+// Input is bounded, so that a file without an end is an error. What is written has visible
+// characters only: whatever else a key, a holder or a file has is written as in JSON, \u001b.
 package main

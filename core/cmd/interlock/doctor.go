@@ -77,7 +77,7 @@ func (d *doctor) run(ctx context.Context, std streams, _ []string) (err error) {
 		return usagef("--kinds: %v", err)
 	}
 	if err != nil {
-		return err
+		return d.explain(err)
 	}
 	fmt.Fprint(std.out, report)
 	if report.Err() != nil {

@@ -37,6 +37,7 @@ var asks = []asked{
 	{golded{"ls_json", []string{"ls", "shop:f", "--redis", "-", "--json"}}, "$REDIS"},
 	{golded{"ls_none", []string{"ls", "nothing:", "--redis", "$REDIS"}}, ""},
 	{golded{"ls_hostile", []string{"ls", "bad:", "--redis", "$REDIS"}}, ""},
+	{golded{"who_hostile", []string{"who", "bad:field", "--redis", "$REDIS"}}, ""},
 	{golded{"ls_no_redis", []string{"ls"}}, ""},
 	{golded{"ls_arguments", []string{"ls", "a", "b"}}, ""},
 	{golded{"ls_down", []string{"ls", "--redis", "redis://shop:secret@127.0.0.1:1"}}, ""},
@@ -57,7 +58,13 @@ var asks = []asked{
 	{golded{"release_json", []string{"release", "go:write", "--redis", "$REDIS", "--yes", "--json"}}, ""},
 	{golded{"release_refused", []string{"release", "shop:plain", "--redis", "$REDIS"}}, "n\n"},
 	{golded{"release_unanswered", []string{"release", "shop:plain", "--redis", "$REDIS"}}, ""},
-	{golded{"release_other_holder", []string{"release", "shop:plain", "--redis", "$REDIS", "--yes", "--holder", "somebody:1"}}, ""},
+	{golded{"release_other_holder", []string{"release", "shop:plain", "--redis", "$REDIS", "--yes", "--holder", bob}}, ""},
+	{golded{"release_one_holder", []string{"release", "go:readers", "--redis", "$REDIS", "--holder", ann}}, "y\n"},
+	{golded{"release_empty_holder", []string{"release", "shop:plain", "--redis", "$REDIS", "--yes", "--holder", ""}}, ""},
+	{golded{"release_cart", []string{"release", "cart:43", "--redis", "$REDIS", "--yes"}}, ""},
+	{golded{"release_cart_holder", []string{"release", "cart:43", "--redis", "$REDIS", "--yes", "--holder", "sku:7"}}, ""},
+	{golded{"ls_cart", []string{"ls", "cart:", "--redis", "$REDIS"}}, ""},
+	{golded{"who_cart", []string{"who", "cart:43", "--redis", "$REDIS"}}, ""},
 	{golded{"release_nobody", []string{"release", "shop:gone", "--redis", "$REDIS"}}, ""},
 	{golded{"release_no_lock", []string{"release", "shop:text", "--redis", "$REDIS"}}, ""},
 	{golded{"release_count", []string{"release", "shop:count", "--redis", "$REDIS", "--yes"}}, ""},
@@ -88,7 +95,7 @@ func fill(t *testing.T, rdb redis.UniversalClient) {
 		p.RPush(ctx, "redisson_lock_queue:{shop:free}", bob)
 		p.HSet(ctx, "shop:fenced", ann, 1)
 		p.Set(ctx, "redisson_lock_token:{shop:fenced}", 1754000000000123, 0)
-		for _, key := range []string{"shop:read", "go:read"} {
+		for _, key := range []string{"shop:read", "go:read", "go:readers"} {
 			p.HSet(ctx, key, "mode", "read", ann, 1, bob, 1)
 			p.Set(ctx, "{"+key+"}:"+ann+":rwlock_timeout:1", 1, 0)
 			p.Set(ctx, "{"+key+"}:"+bob+":rwlock_timeout:1", 1, 99*time.Hour)
@@ -99,10 +106,12 @@ func fill(t *testing.T, rdb redis.UniversalClient) {
 		p.ZAdd(ctx, "{shop:permits}:timeout", redis.Z{Score: 922337203685477, Member: "0123456789abcdef"})
 		p.Set(ctx, "shop:count", 5, 0)
 		p.Set(ctx, "shop:text", "Ada", 0)
+		p.HSet(ctx, "cart:43", "sku:7", 2)
 		for _, key := range []string{"\x1b[31mred", "two\nlines", "<b>", strings.Repeat("long", 2500), `"`, "\u202ertl", "e\u0301", "\u00a0"} {
 			p.HSet(ctx, "bad:"+key, ann, 1)
 		}
-		p.HSet(ctx, "bad:field", "\x1b[2J:1", 1)
+		p.HSet(ctx, "bad:field", ann, 1)
+		p.RPush(ctx, "redisson_lock_queue:{bad:field}", "\x1b[2J:1")
 		return nil
 	})
 	if err != nil {
@@ -129,7 +138,7 @@ func TestRun_GoldenOfARedis(t *testing.T) {
 	}
 	t.Cleanup(func() { // when all have run
 		ctx := context.WithoutCancel(t.Context())
-		for key, want := range map[string]int64{"go:plain": 0, "go:read": 0, "go:write": 0, "shop:plain": 1, "shop:text": 1, "shop:count": 1} {
+		for key, want := range map[string]int64{"go:plain": 0, "go:read": 0, "go:write": 0, "go:readers": 1, "cart:43": 1, "shop:plain": 1, "shop:text": 1, "shop:count": 1} {
 			if got := rdb.Exists(ctx, key).Val(); got != want {
 				t.Errorf("%s: got %d keys, want %d", key, got, want)
 			}

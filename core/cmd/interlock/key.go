@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/simulate"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -190,7 +191,12 @@ func (k *key) write(w io.Writer, a *simulate.Answer) error {
 	r := a.Rule
 	fmt.Fprintf(w, "rule %q of %s (%s)\n", r.Name, r.Endpoint, r.Source("endpoint"))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, value string) { fmt.Fprintf(table, "  %s\t%s\n", name, value) }
+	row := func(name, value string) {
+		if strings.ContainsAny(value, "\n\t") { // it would be another row, or another column
+			value = strconv.Quote(value)
+		}
+		fmt.Fprintf(table, "  %s\t%s\n", name, value)
+	}
 	for _, v := range a.Values {
 		row(v.Name, v.Text)
 	}
@@ -256,16 +262,15 @@ func metadata(h http.Header) map[string][]string {
 // data reads the value of --data.
 func data(stdin io.Reader, value string) ([]byte, error) {
 	path, isFile := strings.CutPrefix(value, "@")
+	content, err := []byte(value), error(nil)
 	switch {
 	case value == "@-":
-		return io.ReadAll(stdin)
+		content, err = bounded.All(stdin, bounded.Document)
 	case isFile:
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("--data: %w", err)
-		}
-		return content, nil
-	default:
-		return []byte(value), nil
+		content, err = bounded.File(path, bounded.Document)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("--data: %w", err)
+	}
+	return content, nil
 }

@@ -19,6 +19,9 @@ const tellEvery = 200 * time.Millisecond
 
 // newProgress tells a standard stream that is a terminal.
 func newProgress(to io.Writer) *progress {
+	if shown, is := to.(visible); is {
+		to = shown.Writer // which gets more than visible characters from here
+	}
 	file, is := to.(interface{ Stat() (os.FileInfo, error) })
 	if !is {
 		return &progress{}

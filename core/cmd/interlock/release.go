@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
 )
 
@@ -19,10 +21,10 @@ import (
 type release struct {
 	target
 
-	holder string
-	pubSub string
-	yes    bool
-	json   bool
+	holders []string
+	pubSub  string
+	yes     bool
+	json    bool
 }
 
 func newRelease() *command {
@@ -30,17 +32,16 @@ func newRelease() *command {
 	return &command{
 		name:     "release",
 		synopsis: "KEY [flags]",
-		summary:  "free a lock whoever holds it, after a question",
-		text: `Shows who holds the lock, asks whether to go on, frees it as RLock.forceUnlock of Redisson
-does, notifies those who wait, and says who has lost it. It is taken from those who were
-shown only: if somebody else has got it meanwhile, nothing is done. A holder of Interlock
-finds out at its next renewal, one with a fixed lease, or of Redisson, when it releases;
-the work that the lock guarded may still go on. Of a read/write lock all readers lose it,
-or the writer with the readers inside; of a semaphore with leases all permits come back.
-Plain semaphores and latches have no holders, and stay. Exit code 1 if nothing was freed.
+		summary:  "take a lock from its holders, after a question",
+		text: `Shows the holders of the lock, up to 50, asks whether to go on, takes the lock from the
+holders that it has shown, notifies the waiters, and says which holders have lost it. A
+holder that came later keeps the lock. A holder of Interlock finds out at its next renewal;
+one with a fixed lease, or of Redisson, when it releases. The work that the lock guarded
+may still go on. Plain semaphores, latches and keys that are not locks have no holders, and
+stay. Exit code 1 if no holder has lost the lock.
 
-The answer is read from the standard input. --yes asks nothing; with --holder it frees the
-lock only of the one who was seen before.
+The answer is read from the standard input. --yes asks nothing. With --holder the others
+keep the lock.
 
 ` + urlText + `
 
@@ -55,7 +56,7 @@ Examples:
 
 func (r *release) flags(set *pflag.FlagSet) {
 	r.target.flags(set)
-	set.StringVar(&r.holder, "holder", "", "free it only if this `field` holds it (see who)")
+	set.StringArrayVar(&r.holders, "holder", nil, "take it only from this `field` (see who); may be given several times")
 	set.BoolVarP(&r.yes, "yes", "y", false, "do not ask")
 	set.BoolVar(&r.json, "json", false, "write an object of JSON, with what was there before")
 	pubSubFlag(set, &r.pubSub)
@@ -66,6 +67,9 @@ func (r *release) run(ctx context.Context, std streams, args []string) error {
 	if err != nil {
 		return err
 	}
+	if slices.Contains(r.holders, "") {
+		return usagef("--holder is empty: write the field of a holder, as interlock who shows it")
+	}
 	if r.url == "-" && !r.yes {
 		return usagef("the URL and the answer both from the standard input: write --yes, or set %s", redisVariable)
 	}
@@ -74,21 +78,21 @@ func (r *release) run(ctx context.Context, std streams, args []string) error {
 	}, core.WithPubSub(mode))
 }
 
-// free frees the lock of those who hold it now, if that is wanted.
+// free takes the lock from the holders that it shows, or from those of --holder, if that is wanted.
 func (r *release) free(ctx context.Context, std streams, locks *core.Client, key string) error {
 	seen, err := locks.Inspect(ctx, key)
 	if err != nil {
 		return err
 	}
-	fields := fieldsOf(&seen)
-	if r.holder != "" {
-		fields = []string{r.holder}
+	fields, whom := r.holders, lockview.Text(strings.Join(r.holders, ","))
+	if len(fields) == 0 {
+		fields, whom = fieldsOf(&seen), "the holders shown"
 	}
 	if seen.HolderCount > 0 && !r.yes {
-		if err := lockview.Write(std.err, seen); err != nil {
+		if err := lockview.Write(std.err, seen, nil); err != nil {
 			return err
 		}
-		if !agreed(std) {
+		if !agreed(std, whom) {
 			return r.tell(std, false, seen, "nothing was done")
 		}
 	}
@@ -96,7 +100,7 @@ func (r *release) free(ctx context.Context, std streams, locks *core.Client, key
 	switch {
 	case errors.Is(err, core.ErrNotHeld) && before.HolderCount == 0:
 		return r.tell(std, false, before, "nobody holds it")
-	case errors.Is(err, core.ErrNotHeld):
+	case before.HolderCount > 0 && (errors.Is(err, core.ErrNotHeld) || errors.Is(err, core.ErrInvalid)):
 		return r.tell(std, false, before, "nothing was done: it is held by "+lockview.HeldBy(before))
 	case err != nil:
 		return err
@@ -104,12 +108,8 @@ func (r *release) free(ctx context.Context, std streams, locks *core.Client, key
 	return r.tell(std, true, before, "")
 }
 
-// fieldsOf are the fields of those who hold a lock. Of a free one it is a field that nobody has: nobody loses
-// a lock who was not shown.
+// fieldsOf are the fields of the holders of a lock.
 func fieldsOf(e *core.LockEntry) (fields []string) {
-	if len(e.Holders) == 0 {
-		return []string{""}
-	}
 	for _, h := range e.Holders {
 		fields = append(fields, h.Field)
 	}
@@ -117,9 +117,9 @@ func fieldsOf(e *core.LockEntry) (fields []string) {
 }
 
 // agreed asks whether to go on.
-func agreed(std streams) bool {
-	fmt.Fprint(std.err, "\nFree it? The work that it guards may still go on. [y/N] ")
-	line, err := bufio.NewReader(std.in).ReadString('\n')
+func agreed(std streams, whom string) bool {
+	fmt.Fprintf(std.err, "\nTake it from %s? The work that it guards may still go on. [y/N] ", whom)
+	line, err := bufio.NewReader(io.LimitReader(std.in, bounded.Line)).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(std.err)
 	}
@@ -135,9 +135,10 @@ func (r *release) tell(std streams, freed bool, before core.LockEntry, why strin
 	var err error
 	if r.json {
 		err = json.NewEncoder(std.out).Encode(struct {
-			Freed  bool          `json:"freed"`
+			Freed  bool          `json:"freed"` // a holder has lost it: those of before
+			Others int           `json:"others"`
 			Before lockview.Lock `json:"before"`
-		}{freed, lockview.JSON(before)})
+		}{freed, before.HolderCount - len(before.Holders), lockview.JSON(before)})
 	} else {
 		_, err = io.WriteString(std.out, told(freed, before, why))
 	}
@@ -152,13 +153,14 @@ func told(freed bool, before core.LockEntry, why string) string {
 	if !freed {
 		return fmt.Sprintf("%s: %s\n", lockview.Text(before.Key), why)
 	}
+	state := "freed"
+	if others := before.HolderCount - len(before.Holders); others > 0 {
+		state = "still held by " + counted(others, "other")
+	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: freed\n", lockview.Text(before.Key))
+	fmt.Fprintf(&text, "%s: %s\n", lockview.Text(before.Key), state)
 	for _, h := range before.Holders {
 		fmt.Fprintf(&text, "lost by %s, lease left %s\n", lockview.Text(h.Field), lockview.Left(h.TTL))
-	}
-	if more := before.HolderCount - len(before.Holders); more > 0 {
-		fmt.Fprintf(&text, "and by %d others\n", more)
 	}
 	return text.String()
 }

@@ -1,14 +1,57 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/redistest"
 )
+
+// A reader that came after the holders were shown keeps the lock.
+func TestRelease_OfAReaderThatCameLater(t *testing.T) {
+	t.Parallel()
+	srv, err := redistest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	rdb := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(srv.URL(), "redis://")})
+	t.Cleanup(func() { _ = rdb.Close() })
+	locks, err := core.New(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(context.WithoutCancel(t.Context())) })
+	read := func() *core.Hold {
+		_, hold, err := locks.ReadLock("k").Acquire(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		return hold
+	}
+	seen := read()
+	var later *core.Hold
+	var stdout strings.Builder
+	question := &answerless{then: func() { later = read() }}
+	code := run(t.Context(), []string{"release", "k", "--redis", srv.URL()}, strings.NewReader("y\n"), &stdout, question)
+	if code != exitFine || !strings.Contains(stdout.String(), "lost by "+seen.Field()) {
+		t.Errorf("exit code %d, %q, want that the first reader has lost it", code, stdout.String())
+	}
+	if err := later.Release(t.Context()); err != nil {
+		t.Errorf("the reader that came later: %v", err)
+	}
+	if err := seen.Release(t.Context()); !errors.Is(err, core.ErrNotHeld) {
+		t.Errorf("the reader that was shown: got %v, want ErrNotHeld", err)
+	}
+}
 
 // Who cannot be told what became of the lock learns at least that.
 func TestRelease_CannotBeWritten(t *testing.T) {

@@ -79,9 +79,9 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 
 // run is the whole program, but for the process around it.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	std := streams{input{ctx, stdin}, stdout, stderr}
+	std := streams{input{ctx, stdin}, visible{stdout}, visible{stderr}}
 	if len(args) == 0 {
-		fmt.Fprint(stderr, overview())
+		fmt.Fprint(std.err, overview())
 		return exitCannot
 	}
 	name, rest := args[0], args[1:]

@@ -3,9 +3,9 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strings"
 
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -66,7 +66,7 @@ func readSamples(values []string) (*samples, error) {
 }
 
 func readSample(path string) (*shape.Shape, error) {
-	document, err := os.ReadFile(path)
+	document, err := bounded.File(path, bounded.Document)
 	if err != nil {
 		return nil, fmt.Errorf("--sample: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
 	"github.com/interlock-go/interlock/core/internal/topology"
 )
 
@@ -23,6 +24,9 @@ const redisVariable = "INTERLOCK_REDIS"
 type target struct {
 	url     string
 	cluster bool
+
+	tls bool // the URL is one of TLS
+	rdb redis.UniversalClient
 }
 
 func (r *target) flags(set *pflag.FlagSet) {
@@ -40,7 +44,7 @@ func (r *target) connect(stdin io.Reader) (redis.UniversalClient, error) {
 	case "":
 		return nil, usagef("no Redis: write --redis redis://user:password@host:6379/0, or set %s", redisVariable)
 	case "-":
-		text, err := io.ReadAll(stdin)
+		text, err := bounded.All(stdin, bounded.Line)
 		if err != nil {
 			return nil, fmt.Errorf("standard input: %w", err)
 		}
@@ -53,6 +57,7 @@ func (r *target) connect(stdin io.Reader) (redis.UniversalClient, error) {
 // clientOf keeps what go-redis says of a URL to itself: it quotes what it does not
 // understand, which may be the password.
 func (r *target) clientOf(url string) (redis.UniversalClient, error) {
+	r.tls = strings.HasPrefix(url, "rediss://")
 	if r.cluster {
 		if opts, err := redis.ParseClusterURL(url); err == nil {
 			return redis.NewClusterClient(opts), nil
@@ -89,16 +94,22 @@ func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Clie
 		return err
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
+	r.rdb = rdb
 	locks, err := core.New(rdb, append(opts, core.WithBackendTimeout(patience))...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, locks.Close(context.WithoutCancel(ctx))) }()
 	if err := locks.Ready(ctx); err != nil {
-		return err
+		return r.explain(err)
 	}
-	if single, is := rdb.(*redis.Client); is && topology.InCluster(ctx, single) {
-		return usagef("the server belongs to a Cluster, of which one node knows only its own keys: write --cluster")
+	if single, is := rdb.(*redis.Client); is {
+		switch topology.Mode(ctx, single) {
+		case "cluster":
+			return errOneNode
+		case "sentinel":
+			return usagef("the server is a Sentinel, which has no locks: write the name of its master into the URL, as in redis://host:26379/0?master_name=main")
+		}
 	}
-	return use(locks)
+	return r.explain(use(locks))
 }

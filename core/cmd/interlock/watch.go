@@ -108,6 +108,7 @@ func (w *watch) follow(ctx context.Context, std streams, look func() (lockview.S
 	before, away := lockview.Seen{}, false
 	for {
 		now, err := look()
+		err = w.explain(err)
 		switch {
 		case ctx.Err() != nil:
 			return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"github.com/spf13/pflag"
 
@@ -25,8 +26,9 @@ func newWho() *command {
 		summary:  "all that Redis knows of a lock: holders, leases, waiters",
 		text: `Shows all that Redis knows of one lock, by its key: that is the prefix of the lock client
 and the name. The client id leads to the process: the metric distributed_lock_client_info
-has it; of a Java service RedissonClient.getId does. Up to 50 holders and waiters are
-shown. Exit code 1 if nobody holds it.
+has it; of a Java service RedissonClient.getId does. The address of the process is shown,
+as Redis sees it, if its lock client has core.WithNamedConnections. Up to 50 holders and
+waiters are shown. Exit code 1 if nobody holds it.
 
 ` + urlText + `
 
@@ -47,13 +49,23 @@ func (w *who) flags(set *pflag.FlagSet) {
 func (w *who) run(ctx context.Context, std streams, args []string) error {
 	return w.locks(ctx, std.in, func(locks *core.Client) error {
 		e, err := locks.Inspect(ctx, args[0])
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case w.json:
-			err = json.NewEncoder(std.out).Encode(lockview.JSON(e))
-		default:
-			err = lockview.Write(std.out, e)
+		}
+		found := map[string][]string{}
+		if len(e.Holders) > 0 && e.Holders[0].ClientID() != "" {
+			if found, err = w.addresses(ctx); err != nil {
+				fmt.Fprintf(std.err, "interlock who: not all addresses of holders are known, for which the user needs +client|list: %v\n", err)
+			}
+		}
+		if w.json {
+			lock := lockview.JSON(e)
+			for i, h := range lock.Holders {
+				lock.Holders[i].Addresses = found[h.ClientID]
+			}
+			err = json.NewEncoder(std.out).Encode(lock)
+		} else {
+			err = lockview.Write(std.out, e, found)
 		}
 		if err == nil && e.HolderCount == 0 {
 			return errProblems

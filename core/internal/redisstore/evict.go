@@ -1,56 +1,68 @@
 package redisstore
 
-import "time"
+import (
+	"regexp"
+	"time"
+)
 
 // Evicted is the answer to an eviction.
 type Evicted struct {
-	Before  Found // what was there
-	Freed   bool
-	Changed bool // it was something else by then, and stays
-	Others  bool // none of the fields held it, and it stays
+	Before  Found    // what was there
+	Lost    []string // the fields from which it was taken
+	Changed bool     // it was something else when the script ran, and stays
 }
 
-// eviction is the force of a kind behind a look at what is there, in one step.
+// holder matches the field of a holder: of a reentrant hold, of a writer, and of a permit.
+var holder = regexp.MustCompile(`^(?:[[:xdigit:]]{8}(?:-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}:-?[0-9]+(?::write)?|[[:xdigit:]]{32})$`)
+
+// IsHolder reports whether a field can be that of a holder, of whatever kind.
+func IsHolder(field string) bool { return holder.MatchString(field) }
+
+// eviction runs the release of a kind for some holders behind a look at what is there, in one step.
 func (k *Kind) eviction() script {
-	return scriptFrom(sourceOf(scriptOf("rw", "rw_others", "inspect")) +
-		"local function force()\n" + sourceOf(k.force) + "\nend\n" + sourceOf(scriptOf("evict")))
+	return scriptFrom(sourceOf(scriptOf("rw", "rw_others", "holder", "inspect")) +
+		"local function release(KEYS, ARGV)\n" + sourceOf(k.release) + "\nend\n" + sourceOf(scriptOf("evict")))
 }
 
 func sourceOf(s script) string { return s.source.(string) } //nolint:errcheck,forcetypeassert // scriptOf makes one
 
-// Evicts reports whether what was found can be freed by force, and as which kind. Of a count nobody knows
-// what it is.
+// Evicts reports whether what was found has holders from which it can be taken, and as which kind.
 func (s *Store) Evicts(f *Found) (*Kind, bool) {
 	for _, k := range s.kinds.All() {
-		if k.Name == f.What && k != s.kinds.PlainSemaphore && k != s.kinds.Latch {
+		if k.Name == f.What && k.Holds != Unheld {
 			return k, true
 		}
 	}
 	return nil, false
 }
 
-// Evict prepares the freeing of a lock that was found, whoever holds it, or only one of some fields.
+// Evict prepares to take a lock that was found from those of some holders that have it.
 func (s *Store) Evict(now time.Time, k *Kind, f *Found, fields []string) Call[Evicted] {
 	args := append(k.both(f.Key), k.Channel(f.Key), s.publishVerb(), f.What)
-	args = appendTexts(append(args, besides(f.Key)...), fields)
+	args = append(args, besides(f.Key)...)
+	for _, field := range fields {
+		args = append(args, k.Holds.wire(field))
+	}
 	sc := k.eviction()
-	return typed(s.call(now, &sc, f.Key, args...), func(reply any) (Evicted, error) { return readEvicted(f.Key, reply) })
+	return typed(s.call(now, &sc, f.Key, args...), func(reply any) (Evicted, error) { return readEvicted(f.Key, fields, reply) })
 }
 
-func readEvicted(key string, reply any) (Evicted, error) {
-	v := elementsOf(reply)
-	if len(v) != 2 {
-		return Evicted{}, unexpected("evict", reply)
-	}
-	before, err := readFound(key, v[1])
-	done, ok := v[0].(int64)
-	switch {
-	case err != nil:
+func readEvicted(key string, fields []string, reply any) (Evicted, error) {
+	r := replyReader{rest: elementsOf(reply), ok: true}
+	before, err := readFound(key, r.next())
+	if err != nil {
 		return Evicted{}, err
-	case !ok:
-		return Evicted{}, unexpected("evict", reply)
-	case done == -1:
-		return Evicted{}, &unreadableError{ErrNotALock}
 	}
-	return Evicted{Before: before, Freed: done == 1, Changed: done == -2, Others: done == -3}, nil
+	e := Evicted{Before: before, Changed: len(r.rest) == 0}
+	if e.Changed {
+		return e, nil
+	}
+	for lost := (replyReader{rest: r.list(), ok: true}); len(lost.rest) > 0; {
+		i := lost.number()
+		if !lost.ok || i < 0 || i >= int64(len(fields)) {
+			return Evicted{}, unexpected("evict", reply)
+		}
+		e.Lost = append(e.Lost, fields[i])
+	}
+	return e, nil
 }

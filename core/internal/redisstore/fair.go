@@ -9,7 +9,7 @@ func newFair(kind Kind) *Kind {
 	token := strings.ReplaceAll(sourceOf(scriptOf("token")), "KEYS[2]", "KEYS[5]") // behind those of fairKeys
 	kind.acquire, kind.acquireAll = scriptFrom(token+sourceOf(scriptOf("fair", "fair_acquire"))), script{}
 	kind.refresh, kind.release = scriptOf("fair", "refresh"), scriptOf("fair", "release")
-	kind.handOff, kind.force = scriptOf("token", "fair", "handoff"), scriptOf("fair", "force")
+	kind.handOff, kind.force = scriptOf("token", "fair", "handoff"), scriptOf("holder", "fair", "force")
 	kind.clear = scriptOf("fair", "fair_clear")
 	return &kind
 }

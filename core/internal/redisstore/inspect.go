@@ -33,7 +33,7 @@ type FoundHolder struct {
 const MostFound = 50
 
 // inspection are the scripts that look at a key of any kind.
-func inspection() script { return scriptOf("rw", "rw_others", "inspect", "inspect_key") }
+func inspection() script { return scriptOf("rw", "rw_others", "holder", "inspect", "inspect_key") }
 
 // InspectSource is the script that looks at a key of any kind.
 func InspectSource() string { return sourceOf(inspection()) }

@@ -144,7 +144,7 @@ func NewKinds() Kinds {
 			acquire: scriptOf("token", "acquire"), acquireAll: scriptOf("acquire_all"),
 			hold: scriptOf("sethold"), renew: scriptOf("renew").each("renew_each"), refresh: scriptOf("notify", "refresh"),
 			release: scriptOf("notify", "release"), handOff: scriptOf("token", "notify", "handoff"),
-			force: scriptOf("notify", "force"), state: scriptOf("state"), clear: scriptOf("notify", "clear").each("clear_each"),
+			force: scriptOf("holder", "notify", "force"), state: scriptOf("state"), clear: scriptOf("notify", "clear").each("clear_each"),
 		},
 	}
 	fenced := reentrant

@@ -54,7 +54,7 @@ func meanings() []meant {
 		{"Lua script attempted to access a non local key", inMotion}, // Redis 6
 		{"READONLY ", replica},
 		{"REDIRECT ", replica}, // Valkey, to a client that has announced that it follows
-		{"CROSSSLOT ", apart}, // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it
+		{"CROSSSLOT ", apart},  // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it
 		{"Dynomite: Keys in the script cannot span multiple nodes", apart},
 		{badScript, apart},
 		{"'EVALSHA' command keys must", apart}, // Alibaba Cloud, here and below: "in same slot"

@@ -197,8 +197,8 @@ func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
 	return call.acknowledged(func(bool) bool { return true }) // it has no lease that would end it
 }
 
-// ErrNotALock says that the key has a hash which is not that of a plain lock.
-var ErrNotALock = errors.New("the hash is not that of a plain lock")
+// ErrNotALock says that the key has something which is not a lock of the kind.
+var ErrNotALock = errors.New("the key is not a lock of this kind")
 
 func readForced(reply any) (bool, error) {
 	v, ok := reply.(int64)

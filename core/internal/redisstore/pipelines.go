@@ -37,6 +37,7 @@ type pipelines struct {
 	bound   int
 	timeout time.Duration
 	maxAge  time.Duration // of a connection; 0: none
+	names   naming
 	first   atomic.Pointer[pipeline]
 	trip    atomic.Int64          // see flow
 	slept   func(d time.Duration) // notified of time in which this process did not run
@@ -94,11 +95,19 @@ func newPipelines(client *redis.Client, d *dialing, said *redis.AutoPipelineOpti
 func (s *pipelines) newPipeline() *pipeline {
 	p := &pipeline{bound: s.bound, watch: s.shared.watch}
 	p.flow.trip = &s.trip
-	p.dial = func(ctx context.Context) (net.Conn, error) {
-		return s.dialing.do(ctx, func(ctx context.Context) (net.Conn, error) { return connect(ctx, s.client, s.timeout) })
-	}
+	p.dial = func(ctx context.Context) (net.Conn, error) { return s.dialing.do(ctx, s.connect) }
 	p.start()
 	return p
+}
+
+// connect makes a connection, and once more where its name has ended it.
+func (s *pipelines) connect(ctx context.Context) (net.Conn, error) {
+	named := s.names.wanted()
+	conn, err := connect(ctx, s.client, s.timeout, &s.names)
+	if err != nil && named && !s.names.wanted() {
+		return connect(ctx, s.client, s.timeout, &s.names)
+	}
+	return conn, err
 }
 
 // submit sends a command.

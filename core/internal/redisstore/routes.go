@@ -23,8 +23,10 @@ const leastDialing = 8
 func newRoute(node string, client *redis.Client, said *redis.AutoPipelineOptions, cfg Config, r *replicas) route {
 	d := newDialing(max(leastDialing, client.Options().MaxConcurrentDials))
 	h := newHealth(node, cfg, addressOf(client, d))
+	p := newPipelines(client, d, said, cfg.Timeout, h.slept)
+	p.names.owner = cfg.Owner
 	return route{
-		pipelines: newPipelines(client, d, said, cfg.Timeout, h.slept),
+		pipelines: p,
 		acker:     newAcker(client, cfg, r),
 		health:    h,
 		dialing:   d,

@@ -24,6 +24,8 @@ type Config struct {
 	Replication Replication
 	// Sharded says how wake-ups travel in a Cluster; nil asks the servers.
 	Sharded *bool
+	// Owner is the client after which the connections of pipelines are named; empty: they have no name of ours.
+	Owner string
 	// Reports are called for silent nodes.
 	Reports Reports
 }

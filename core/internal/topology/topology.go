@@ -9,20 +9,23 @@ import (
 
 // InCluster reports whether a server says of itself that it belongs to a Cluster. One that
 // does not know the question is none that locks need to know of.
-func InCluster(ctx context.Context, node *redis.Client) bool {
+func InCluster(ctx context.Context, node *redis.Client) bool { return Mode(ctx, node) == "cluster" }
+
+// Mode is "standalone", "sentinel" or "cluster", as a server says of itself; nil if it does not say.
+func Mode(ctx context.Context, node *redis.Client) any {
 	reply, err := node.Do(ctx, "hello").Result()
 	if err != nil {
-		return false
+		return nil
 	}
 	switch v := reply.(type) {
 	case map[any]any: // RESP3
-		return v["mode"] == "cluster"
+		return v["mode"]
 	case []any:
 		for i := 0; i+1 < len(v); i += 2 {
 			if v[i] == "mode" {
-				return v[i+1] == "cluster"
+				return v[i+1]
 			}
 		}
 	}
-	return false
+	return nil
 }

@@ -1,6 +1,6 @@
 -- Frees the lock whoever holds it, and wakes the waiters (RLock.forceUnlock). Another type is
 -- an error of Redis. The hash of something else stays: a plain lock has a holder's field
--- ("<id>:<number>") with a count, and nothing beside it; Redisson's read-write lock has a mode.
+-- (holder.lua) with a count, and nothing beside it; Redisson's read-write lock has a mode.
 -- KEYS[1] lock hash
 -- ARGV[1] channel, empty for none  ARGV[2] PUBLISH or SPUBLISH
 -- Reply   1 it was held, 0 it was free, -1 the hash is not a plain lock
@@ -8,7 +8,7 @@ local hash = redis.call('HGETALL', KEYS[1])
 if #hash == 0 then
   return 0
 end
-if #hash > 2 or not string.find(hash[1], ':%d+$') or not string.find(hash[2], '^%d+$') then
+if #hash > 2 or not holds(hash[1]) or not string.find(hash[2], '^%d+$') then
   return -1
 end
 redis.call('DEL', KEYS[1])

@@ -1,4 +1,4 @@
--- In front of inspect_key.lua and evict.lua, behind rw.lua and rw_others.lua: what a key is as a lock, as far
+-- In front of inspect_key.lua and evict.lua, behind rw.lua, rw_others.lua and holder.lua: what a key is as a lock, as far
 -- as its layout tells. It reads a bounded part of whatever it finds, and writes nothing: it never takes long.
 -- What belongs to a lock beside its key is read by pcall: while the slot moves, and without the right to it,
 -- it counts as not there.
@@ -10,11 +10,6 @@ local believed = 20
 local function integer(text)
   local digits = text and #text <= 20 and string.match(text, '^%-?(%d+)$')
   return digits and (#digits < 19 or #digits == 19 and digits <= '9223372036854775807') and text or nil
-end
-
--- names says whether a field can be that of a holder.
-local function names(field)
-  return string.find(field, ':%d+$')
 end
 
 -- ms is a time that is left as a reply has it: -1 where it has no end.
@@ -43,7 +38,7 @@ local function alone(key)
     return nil
   end
   local field = redis.call('HKEYS', key)[1]
-  if not names(field) or redis.call('HSTRLEN', key, field) > 20 then
+  if not holds(field) or redis.call('HSTRLEN', key, field) > 20 then
     return nil
   end
   local count = integer(redis.call('HGET', key, field))
@@ -86,7 +81,7 @@ local function several(key, most)
     local field, count = fields[i], integer(fields[i + 1])
     if field ~= 'mode' and field ~= 'interlock_until' then
       local writer = writes(field)
-      if not count or not names(writer and string.sub(field, 1, -7) or field) then
+      if not count or not holds(writer and string.sub(field, 1, -7) or field) then
         return nil
       end
       local own = writer and (mode == 'write' and (rest or ttl) or 0) or has(field, tonumber(count))

@@ -1,5 +1,6 @@
 -- Frees a lock in a mode, whoever holds it, and wakes the waiters (forceUnlock of the lock of that
--- mode). Another type is an error of Redis; a hash without a mode is something else, and stays.
+-- mode). Another type is an error of Redis; a hash without a mode, or with
+-- a field that is not a holder, is something else, and stays.
 -- wanted and message are those of the kind, and stand before this.
 -- KEYS[1] lock hash
 -- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH
@@ -12,6 +13,12 @@ elseif mode ~= wanted then
   return 0
 end
 local hash = redis.call('HGETALL', key)
+for i = 1, #hash, 2 do
+  local field = writes(hash[i]) and string.sub(hash[i], 1, -7) or hash[i]
+  if field ~= 'mode' and field ~= 'interlock_until' and not holds(field) then
+    return -1
+  end
+end
 redis.call('DEL', key)
 for i = 1, #hash, 2 do
   if not writes(hash[i]) then

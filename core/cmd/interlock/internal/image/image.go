@@ -4,7 +4,6 @@ package image
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
@@ -24,7 +24,7 @@ type Image struct {
 
 // Load reads a binary FileDescriptorSet.
 func Load(path string) (*Image, error) {
-	content, err := os.ReadFile(path)
+	content, err := bounded.File(path, bounded.Descriptors)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,8 @@ type Holder struct {
 	ClientID string `json:"client_id,omitempty"`
 	Count    int64  `json:"count"`
 	LeftMS   *int64 `json:"lease_left_ms"`
+
+	Addresses []string `json:"addresses,omitempty"` // where the client is, if that is known
 }
 
 // JSON is an entry as programs get it.
@@ -38,7 +40,7 @@ func JSON(e core.LockEntry) Lock {
 		l.Bytes = []byte(e.Key)
 	}
 	for _, h := range e.Holders {
-		l.Holders = append(l.Holders, Holder{h.Field, h.ClientID(), h.Count, ms(h.TTL.Milliseconds())})
+		l.Holders = append(l.Holders, Holder{Field: h.Field, ClientID: h.ClientID(), Count: h.Count, LeftMS: ms(h.TTL.Milliseconds())})
 	}
 	if e.Kind == core.KindSemaphore || e.Kind == core.KindPlainSemaphore {
 		l.Available = &e.Available

@@ -1,15 +1,17 @@
 package lockview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/interlock-go/interlock/core"
 )
 
-// Write shows all that is known of a lock.
-func Write(w io.Writer, e core.LockEntry) error {
+// Write shows all that is known of a lock, with the addresses of clients by their ids unless that is nil.
+func Write(w io.Writer, e core.LockEntry, addresses map[string][]string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "key\t%s\n", Text(e.Key))
 	fmt.Fprintf(table, "kind\t%s\n", kindText(e))
@@ -25,21 +27,29 @@ func Write(w io.Writer, e core.LockEntry) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return writePeople(w, e)
+	return writePeople(w, e, addresses)
 }
 
 // writePeople shows who has a lock and who waits.
-func writePeople(w io.Writer, e core.LockEntry) error {
+func writePeople(w io.Writer, e core.LockEntry, addresses map[string][]string) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(e.Holders) > 0 {
-		fmt.Fprintf(table, "\n%s\nHOLDER\tCLIENT ID\tHOLDS\tLEASE LEFT\n", some(len(e.Holders), e.HolderCount, "holder"))
+		header := "HOLDER\tCLIENT ID\tHOLDS\tLEASE LEFT"
+		if addresses != nil {
+			header += "\tADDRESS"
+		}
+		fmt.Fprintf(table, "\n%s\n%s\n", some(len(e.Holders), e.HolderCount, "holder"), header)
 	}
 	for _, h := range e.Holders {
 		client := "-"
 		if id := h.ClientID(); id != "" {
 			client = Text(id)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", Text(h.Field), client, h.Count, Left(h.TTL))
+		row := fmt.Sprintf("%s\t%s\t%d\t%s", Text(h.Field), client, h.Count, Left(h.TTL))
+		if addresses != nil {
+			row += "\t" + cmp.Or(strings.Join(addresses[h.ClientID()], ", "), "-")
+		}
+		fmt.Fprintln(table, row)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"unicode"
 )
 
 // Formats lists the formats that [Write] knows.
@@ -41,27 +39,13 @@ func each(w io.Writer, findings []Finding, format func(Finding) string) error {
 // Line is the problem's own text; what is no error says so after its place.
 func Line(f Finding) string {
 	if f.Severity == Error {
-		return printable(f.Problem.Error())
+		return f.Problem.Error()
 	}
 	text := string(f.Severity) + ": " + f.Problem.Text()
 	if at := f.Problem.Position(); at != "" {
 		text = at + ": " + text
 	}
-	return printable(text)
-}
-
-// printable shows control characters as such: what a file says must not reach the
-// terminal as a command.
-func printable(text string) string {
-	var out strings.Builder
-	for _, r := range text {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			out.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-			continue
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
+	return text
 }
 
 // object is a finding as JSON. Fields of nothing known are empty or zero.
@@ -96,7 +80,7 @@ func annotation(f Finding) string {
 	command := map[Severity]string{Error: "error", Warning: "warning", Note: "notice"}[f.Severity]
 	var properties []string
 	if s := f.Problem.Source; s.File != "" {
-		properties = append(properties, "file="+property.Replace(printable(s.File)))
+		properties = append(properties, "file="+property.Replace(s.File))
 		if s.Line > 0 {
 			properties = append(properties, fmt.Sprintf("line=%d", s.Line))
 		}
@@ -107,7 +91,7 @@ func annotation(f Finding) string {
 	if len(properties) > 0 {
 		command += " " + strings.Join(properties, ",")
 	}
-	return "::" + command + "::" + data.Replace(printable(f.Problem.Text()))
+	return "::" + command + "::" + data.Replace(f.Problem.Text())
 }
 
 // What ends a message, and a property, in a workflow command.

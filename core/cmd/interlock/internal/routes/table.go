@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
+	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/shape"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
@@ -36,7 +36,7 @@ type Table struct {
 
 // Load reads the file that WriteRoutes of a guard writes.
 func Load(path string) (*Table, error) {
-	text, err := os.ReadFile(path)
+	text, err := bounded.File(path, bounded.Document)
 	if err != nil {
 		return nil, err
 	}

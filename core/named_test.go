@@ -1,0 +1,92 @@
+package core_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+)
+
+// namesOn are the names of the connections to a server.
+func namesOn(t *testing.T, rdb *redis.Client) (names []string) {
+	t.Helper()
+	list, err := rdb.ClientList(t.Context()).Result()
+	must(t, err)
+	for field := range strings.FieldsSeq(list) {
+		if name, is := strings.CutPrefix(field, "name="); is && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// The connection of a client has its id at the end of its name, behind the name that the caller has given it.
+func TestWithNamedConnections_Names(t *testing.T) {
+	t.Parallel()
+	for own, want := range map[string]string{"": "interlock:", "shop": "shop:"} {
+		r := newRig(t)
+		locks := r.locksWith(func(o *redis.Options) { o.ClientName = own }, core.WithNamedConnections())
+		if names := namesOn(t, r.direct); !contains(names, want+locks.ID()) {
+			t.Errorf("ClientName %q: got %q, want %s", own, names, want+locks.ID())
+		}
+		r.locksWith(func(o *redis.Options) { o.ClientName = own })
+		for _, name := range namesOn(t, r.direct) {
+			if name != own && name != want+locks.ID() {
+				t.Errorf("ClientName %q: got %q of a client without the option", own, name)
+			}
+		}
+	}
+}
+
+func contains(list []string, want string) bool {
+	return strings.Contains("\n"+strings.Join(list, "\n")+"\n", "\n"+want+"\n")
+}
+
+// A server without the right, and a proxy that does not know the command, have a connection without a name: it works
+// at the first call.
+func TestWithNamedConnections_Refused(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]func(r *rig){
+		"no right":        func(r *rig) { must(t, r.direct.Do(t.Context(), "acl", "setuser", "default", "-client|setname").Err()) },
+		"unknown command": func(r *rig) { r.proxy.AnswerError(faultproxy.Command("CLIENT"), "ERR unknown command 'client'") },
+		"the proxy hangs up": func(r *rig) {
+			r.proxy.DropRequest(faultproxy.Containing("setname"))
+		},
+		"the proxy is silent": func(r *rig) {
+			r.proxy.HoldRequest(faultproxy.Containing("setname"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			refuse(r)
+			rdb := redis.NewClient(&redis.Options{Addr: r.proxy.Addr()})
+			t.Cleanup(func() { _ = rdb.Close() })
+			locks := locksOn(t, rdb, core.WithNamedConnections(), core.WithBackendTimeout(2*time.Second))
+			_, hold := acquired(t, t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
+			released(t, hold)
+			if names := namesOn(t, r.direct); contains(names, "interlock:"+locks.ID()) {
+				t.Errorf("got %q, want no name", names)
+			}
+		})
+	}
+}
+
+// In a Cluster every node to which a client has a connection knows it.
+func TestWithNamedConnections_InACluster(t *testing.T) {
+	t.Parallel()
+	cluster := redisserver.StartCluster(t)
+	locks := locksOn(t, cluster.Client(), core.WithNamedConnections())
+	for _, key := range []string{"a", "b", "c"} { // of three masters
+		must(t, locks.Lock(key).Do(t.Context(), func(context.Context) error { return nil }))
+		if names := namesOn(t, cluster.Master(key).Client()); !contains(names, "interlock:"+locks.ID()) {
+			t.Errorf("%s: got %q", key, names)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// ownHoldHint is what an error says of a hold of the same client.
+const ownHoldHint = "held by another hold of this client"
+
+// wantOwnHold checks whether a refusal says that a hold of the same client has the lock.
+func wantOwnHold(t *testing.T, what string, err error, want bool) {
+	t.Helper()
+	taken, ok := errors.AsType[*core.NotAcquiredError](err)
+	if !ok {
+		t.Errorf("%s: got %v, want a NotAcquiredError", what, err)
+		return
+	}
+	if taken.OwnHold != want || strings.Contains(err.Error(), ownHoldHint) != want || strings.Contains(core.ErrorText(err), ownHoldHint) != want {
+		t.Errorf("%s: got %v (OwnHold %t), want %t", what, err, taken.OwnHold, want)
+	}
+	if want && taken.BlockedBy == "" {
+		t.Errorf("%s: got %v, want the field of the hold", what, err)
+	}
+}
+
+// An inner Acquire without the context of the outer one waits for its own caller. Its error says so, however the
+// wait ends, and whatever the kind.
+func TestNotAcquiredError_OwnHold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		for name, tt := range map[string]struct{ outer, inner core.Lock }{
+			"plain":               {locks.Lock("plain"), locks.Lock("plain")},
+			"fenced":              {locks.FencedLock("fenced"), locks.FencedLock("fenced")},
+			"spin":                {locks.SpinLock("spin"), locks.SpinLock("spin")},
+			"fair":                {locks.FairLock("fair"), locks.FairLock("fair")},
+			"write inside read":   {locks.ReadLock("rw"), locks.WriteLock("rw")},
+			"read inside write":   {locks.WriteLock("wr"), locks.ReadLock("wr")},
+			"semaphore":           {locks.PermitSemaphore("permits", 1).Lock, locks.PermitSemaphore("permits", 1).Lock},
+			"one of several keys": {locks.Lock("several"), locks.MultiLock("free", "several")},
+			"several keys":        {locks.MultiLock("a", "b"), locks.Lock("b")},
+		} {
+			_, hold := acquired(t, t.Context(), tt.outer, core.LeaseTime(time.Hour))
+			_, _, err := tt.inner.Acquire(context.Background(), core.WaitTime(0))
+			wantOwnHold(t, name+", without a wait", err, true)
+			_, _, err = tt.inner.Acquire(context.Background(), core.WaitTime(3*time.Second))
+			wantOwnHold(t, name+", wait time", err, true)
+			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+			_, _, err = tt.inner.Acquire(ctx)
+			wantOwnHold(t, name+", deadline", err, true)
+			wantErr(t, err, context.DeadlineExceeded)
+			cancel()
+			released(t, hold)
+		}
+	})
+}
+
+// Nor does a Redlock know its caller without the context of the outer one.
+func TestNotAcquiredError_OwnHoldOfARedlock(t *testing.T) {
+	t.Parallel()
+	onIslands(t, 3, func(t *testing.T, servers []*island) {
+		lock := core.Redlock("k", process(t, servers)...)
+		_, hold := acquired(t, t.Context(), lock)
+		for _, wait := range []time.Duration{0, 3 * time.Second} {
+			_, _, err := lock.Acquire(context.Background(), core.WaitTime(wait))
+			wantOwnHold(t, wait.String(), err, true)
+		}
+		_, _, err := core.Redlock("k", process(t, servers)...).Acquire(t.Context(), core.WaitTime(3*time.Second))
+		wantOwnHold(t, "of another process", err, false)
+		released(t, hold)
+	})
+}
+
+// What another client holds, what a hold has left to its time, and what has passed to another client since, is not
+// a hold of this client.
+func TestNotAcquiredError_OfAnotherHold(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, others := b.locks(), b.locks()
+		_, theirs := acquired(t, t.Context(), others.Lock("theirs"))
+		_, left := acquired(t, t.Context(), locks.Lock("left"))
+		must(t, left.Leave(t.Context(), time.Hour))
+		_, lost := acquired(t, t.Context(), locks.Lock("lost"), core.LeaseTime(time.Hour))
+		b.take("lost", stranger, time.Hour)
+		_, reading := acquired(t, t.Context(), others.ReadLock("read"))
+		for name, lock := range map[string]core.Lock{
+			"theirs": locks.Lock("theirs"), "left": locks.Lock("left"), "lost": locks.Lock("lost"), "read": locks.WriteLock("read"),
+		} {
+			for _, wait := range []time.Duration{0, 3 * time.Second} {
+				_, _, err := lock.Acquire(t.Context(), core.WaitTime(wait))
+				wantOwnHold(t, name, err, false)
+			}
+		}
+		wantErr(t, lost.Release(t.Context()), core.ErrNotHeld)
+		released(t, theirs)
+		released(t, reading)
+	})
+}
