@@ -44,11 +44,11 @@ func startShop(ctx context.Context, rdb *redis.Client, all *traces, stockAddr st
 		return nil, err
 	}
 	contended := make(waits, 2)
-	locks, tel, err := lockClient(rdb, traces, contended)
+	locks, err := lockClient(rdb, traces, contended)
 	if err != nil {
 		return nil, err
 	}
-	engine, guard, err := wiring.Gin(locks, tel, traces)
+	engine, guard, err := wiring.Gin(locks, traces)
 	if err != nil {
 		return nil, err
 	}

@@ -20,13 +20,12 @@ import (
 const prefix = "tracing:"
 
 // lockClient is the lock client of a service, with telemetry of its own, as in a process of its own.
-func lockClient(rdb *redis.Client, traces trace.TracerProvider, observers ...any) (*core.Client, *telemetry.Telemetry, error) {
+func lockClient(rdb *redis.Client, traces trace.TracerProvider, observers ...any) (*core.Client, error) {
 	tel, err := telemetry.New(telemetry.WithTracerProvider(traces))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	locks, err := core.New(rdb, core.WithPrefix(prefix), core.WithObserver(append(observers, tel)...))
-	return locks, tel, err
+	return core.New(rdb, core.WithPrefix(prefix), core.WithObserver(append(observers, tel)...))
 }
 
 // stock is the stock service.
@@ -46,11 +45,11 @@ func startStock(ctx context.Context, rdb *redis.Client, all *traces) (*stock, er
 	if err != nil {
 		return nil, err
 	}
-	locks, tel, err := lockClient(rdb, traces)
+	locks, err := lockClient(rdb, traces)
 	if err != nil {
 		return nil, err
 	}
-	server, guard, err := wiring.GRPC(locks, tel, traces,
+	server, guard, err := wiring.GRPC(locks, traces,
 		ruleset.Rule{Endpoint: ruleset.GRPC(shoppb.Shop_Count_FullMethodName), Name: "count", Key: "item:#{req.item}"},
 		ruleset.Rule{Endpoint: ruleset.GRPC(shoppb.Shop_Buy_FullMethodName), Name: "take", Key: "shelf:#{req.item}"},
 	)
