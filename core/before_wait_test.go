@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,11 +175,14 @@ func TestBeforeWait_DelaysNoOtherAndKeepsItsPlace(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
 		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		var mu sync.Mutex
 		var order []string
 		do := func(name string, opts ...core.AcquireOption) {
 			go func() {
 				err := locks.Lock("k").Do(t.Context(), func(context.Context) error {
+					mu.Lock()
 					order = append(order, name)
+					mu.Unlock()
 					time.Sleep(time.Minute)
 					return nil
 				}, opts...)
@@ -195,6 +199,8 @@ func TestBeforeWait_DelaysNoOtherAndKeepsItsPlace(t *testing.T) {
 		do("fourth")
 		released(t, hold) // the second has the lock for a minute, and the third until the first is ready
 		time.Sleep(time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
 		if got, want := order, []string{"second", "third", "first", "fourth"}; len(got) != 4 || got[2] != want[2] {
 			t.Errorf("got %q, want %q", got, want)
 		}
