@@ -105,7 +105,7 @@ func aclRules(t *testing.T, kinds ...string) []any {
 			rules = append(rules, rule)
 		}
 	}
-	add(aclBlock(t, "~shop:* &"))
+	add(aclBlock(t, "resetchannels ~shop:* &"))
 	table := rows(t, operating, "Rights")
 	for _, kind := range kinds {
 		i := slices.IndexFunc(table, func(row []string) bool { return row[0] == kind })
