@@ -34,7 +34,8 @@ func EachBinary(t *testing.T, body func(t *testing.T, b Binary)) {
 	}
 }
 
-// isOld reports whether it is a Redis 6, which cannot be given the port of its cluster bus.
+// isOld reports whether it is a Redis 6, which cannot be given the port of its cluster bus, and
+// has no sharded pub/sub.
 func (b Binary) isOld(tb testing.TB) bool {
 	tb.Helper()
 	if b.path == "" {

@@ -97,6 +97,20 @@ func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClie
 	return rdb
 }
 
+// NeedSharded skips a test of sharded pub/sub where the servers have none.
+func (c *Cluster) NeedSharded(tb testing.TB) {
+	tb.Helper()
+	if !c.Sharded() {
+		tb.Skip("redisserver: Redis 6 has no sharded pub/sub")
+	}
+}
+
+// Sharded reports whether the servers have sharded pub/sub.
+func (c *Cluster) Sharded() bool {
+	c.t.Helper()
+	return !Binary{c.Masters[0].path}.isOld(c.t)
+}
+
 // Addrs are the addresses of all nodes.
 func (c *Cluster) Addrs() []string {
 	addrs := make([]string, len(c.Masters))
