@@ -16,10 +16,10 @@ import (
 func TestLock_NumberIsTakenTwice(t *testing.T) {
 	t.Parallel()
 	raw, err := proto.Marshal(&descriptorpb.FileDescriptorProto{
-		Name: proto.String("other.proto"), Package: proto.String("other"), Syntax: proto.String("proto3"),
+		Name: new("other.proto"), Package: new("other"), Syntax: new("proto3"),
 		Dependency: []string{"google/protobuf/descriptor.proto"},
 		Extension: []*descriptorpb.FieldDescriptorProto{{
-			Name: proto.String("owner"), Number: proto.Int32(75625), Extendee: proto.String(".google.protobuf.MethodOptions"),
+			Name: new("owner"), Number: new(int32(75625)), Extendee: new(".google.protobuf.MethodOptions"),
 			Type: descriptorpb.FieldDescriptorProto_TYPE_STRING.Enum(), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
 		}},
 	})
