@@ -97,8 +97,11 @@ func (c *Client) MaxKeyLength() int { return c.cfg.maxKeyLength }
 // observe rules.
 func (c *Client) Observers() []any { return slices.Clone(c.cfg.observers.given) }
 
-// Ready asks Redis whether it answers, within the backend timeout. It is for
-// readiness probes; the error matches [ErrUnavailable] or [ErrClosed].
+// Ready asks Redis whether it answers, within the backend timeout. The error matches
+// [ErrUnavailable] or [ErrClosed]. It is for the readiness probe of a service that can do nothing
+// without Redis: all instances fail it at once when Redis is down. It is not for liveness
+// probes. Ready is cheap, and does not see missing rights, channels that others do not hear,
+// eviction, or an endpoint that cannot serve several slots: [Client.Preflight] does.
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.callers.enter(); err != nil {
 		return err
@@ -174,7 +177,8 @@ func (c *Client) oldestHold() (oldest time.Time) {
 // With a Redis that does not answer, Close takes a few backend timeouts, even if ctx
 // ends before: commands on their way are waited for.
 //
-// The order of a shutdown: the server, then this, then the Redis client. Close
+// The order of a shutdown: the server, then this, then the Redis client. A Close beside the
+// Shutdown of the server ends calls that wait for a lock, for which Shutdown would wait. Close
 // returns ErrClosed joined with the cause of ctx if holds were left. A second call
 // returns ErrClosed alone.
 func (c *Client) Close(ctx context.Context) error {

@@ -323,7 +323,7 @@ func TestCluster_WaitedForWhileItsSlotMoves(t *testing.T) {
 	for now := open; now <= over; now++ {
 		for _, m := range list {
 			m.proceed(now, cluster)
-			if now == over && m.stage == over {
+			if now == over && m.stage == over && cluster.Sharded() {
 				m.wantListener()
 			}
 		}

@@ -17,6 +17,7 @@ import (
 func TestCluster_ShardedSubscriptionsComeBack(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
+	cluster.NeedSharded(t)
 	node := cluster.Masters[0]
 	direct := node.Client()
 	keys := keysOn(cluster, node, 3)

@@ -113,6 +113,7 @@ func (c *clusterBed) contend(t *testing.T) {
 
 // Redisson in a Cluster of Redis 7 listens by SSUBSCRIBE and publishes by SPUBLISH.
 func (c *clusterBed) shardedWakeUp(t *testing.T) {
+	c.NeedSharded(t)
 	locks := c.locks(t)
 	channel := channelOf("k")
 	sub := c.rdb.SSubscribe(t.Context(), channel)
@@ -208,6 +209,7 @@ func (c *clusterBed) scripts(key string) int {
 
 // A client that has never acquired anything still knows how wake-ups travel.
 func (c *clusterBed) forceReleasePublishesSharded(t *testing.T) {
+	c.NeedSharded(t)
 	sub := c.rdb.SSubscribe(t.Context(), channelOf("k"))
 	defer sub.Close()
 	if _, err := sub.Receive(t.Context()); err != nil {

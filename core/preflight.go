@@ -19,7 +19,8 @@ type PreflightReport struct {
 	Servers []string
 
 	// Rights are the rules of ACL SETUSER that suffice for the kinds of the preflight. With a
-	// [WithNameMapper], which makes keys that no prefix describes, they allow all keys.
+	// [WithNameMapper], which makes keys that no prefix describes, they allow all keys. For a new
+	// user of Redis 6.2, which has all channels, write resetchannels in front.
 	Rights string
 
 	// Checks are what was tried, those of one kind of lock in the order of their steps.

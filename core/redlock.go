@@ -30,7 +30,8 @@ import (
 // that, for a random time of up to 200 ms. Uncontended it costs one round trip to each server.
 //
 // Every client renews its own lease. The hold is lost when fewer than a majority last: a
-// server that loses the lock is not asked again. [Hold.Release] and [Hold.Leave] are nil when
+// server that loses the lock is not asked again. So a rolling restart of servers without
+// persistence ends every hold that was there before it. [Hold.Release] and [Hold.Leave] are nil when
 // nothing is left on any server that had granted it, as long as the hold lasted; one that
 // does not answer is [ErrUnavailable]. [Hold.Refresh] needs a majority. A re-entry needs one,
 // too: of the servers that the context holds it on. [ErrUnavailable] from Acquire says that

@@ -258,6 +258,7 @@ func TestRelease_HandedToAWaiterThatHasLeft(t *testing.T) {
 func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
+	cluster.NeedSharded(t)
 	everywhere := func(args ...any) {
 		t.Helper()
 		must(t, cluster.Client().ForEachMaster(t.Context(), func(ctx context.Context, rdb *redis.Client) error {

@@ -61,8 +61,9 @@ func TestCluster_AcknowledgedSlotOnTheMove(t *testing.T) {
 	before := seen.good()
 	eventually(t, "renewals on the node to which the slot moves", func() bool { return seen.good() > before })
 	wantAlive(t, ctx)
-	if got := replica.Client().Do(t.Context(), "cluster", "countkeysinslot", move.Slot).Val(); got != int64(1) {
-		t.Errorf("the replica has %v keys of the slot", got)
+	// It has no other key. Redis 8.6 does not list the keys of a slot that the master does not own yet.
+	if keys := replica.Client().Info(t.Context(), "keyspace").Val(); !strings.Contains(keys, "db0:keys=1,") {
+		t.Errorf("the replica has %q, want one key", keys)
 	}
 
 	move.End()

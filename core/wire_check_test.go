@@ -84,6 +84,7 @@ func TestWire_Cluster(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
 		c := clusterOf(t, binary.StartCluster(t))
+		c.NeedSharded(t)
 		t.Run("Modes", c.wireModes)
 		t.Run("OthersListenClassic", c.wireOthersListenClassic)
 		t.Run("OthersListenSharded", c.wireOthersListenSharded)

@@ -201,6 +201,7 @@ func TestRoute_EscapedColonAndCatchAll(t *testing.T) {
 		s.engine.Group("", s.guard.Middleware(set)).POST(`/set/:id/run\:now`, key)
 		want(t, "Check", s.guard.Check(s.engine), nil)
 		want(t, "catch-all", serve(s, request{url: "/files/d/a/b"}).Body.String(), prefix+"file:d:/a/b")
+		want(t, "slash at the end of a catch-all", serve(s, request{url: "/files/d/a/b/"}).Body.String(), prefix+"file:d:/a/b/")
 		want(t, "colon", serve(s, request{url: "/jobs/7/run:now"}).Body.String(), prefix+"job:7")
 		want(t, "colon in a set", serve(s, request{url: "/set/7/run:now"}).Body.String(), prefix+"set:7")
 		want(t, "Check after requests", s.guard.Check(s.engine), nil)

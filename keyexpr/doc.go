@@ -43,6 +43,8 @@
 //     requests: right for a nightly job, wrong for a route. A key with the id of the request
 //     locks nothing.
 //   - Ids from one source. 42, 042 and ORD-42 are three locks. Convert in one place.
+//   - A catch-all keeps its slashes. /files/*path of gin yields /a/b, /files/{path...} of
+//     net/http yields a/b, and a/b/ is another key.
 //   - One prefix per service, and none inside another. With shop: and shop:a: on one Redis,
 //     key a:order:42 of the first is key order:42 of the second.
 //   - Several resources: several templates, or one part that yields a list. All locks are

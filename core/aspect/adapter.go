@@ -86,12 +86,12 @@ func (e *Entry[X]) announce() {
 	}
 }
 
-// constantKeys are warnings.
-func (e *Entry[X]) constantKeys() []*ruleset.Problem {
+// oddities are warnings.
+func (e *Entry[X]) oddities() []*ruleset.Problem {
 	if e.Point == nil {
 		return nil
 	}
-	return e.Point.ConstantKeys()
+	return e.Point.Oddities()
 }
 
 // retract tells observers of the rules that next, which takes its place and may be

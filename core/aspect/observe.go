@@ -81,8 +81,8 @@ type (
 	}
 
 	// WarningObserver is notified of what is odd but not an error, at start-up and at a
-	// reload: what a rule file's unmatched and uncovered make a warning, and keys that
-	// are one lock for all requests. It is also notified of what only a call shows: once for
+	// reload: what a rule file's unmatched and uncovered make a warning, keys that are one
+	// lock for all requests, and functions that are skipped only after a wait. It is also notified of what only a call shows: once for
 	// each rule, that a variable of the program has no value or cannot be computed; once a
 	// minute for each rule, that requests yield no key (400, 413, 415), with the reason and
 	// without their values. Without any, [slog.Default] has it.

@@ -101,13 +101,13 @@ func (r *Registry[K, X]) Compile(k K, rules ...ruleset.Rule) *Entry[X] {
 }
 
 // Place puts an entry of [Registry.Compile] into force beside the sets, to be judged
-// with them, and warns of a constant key: not every program calls Check.
+// with them, and warns of oddities: not every program calls Check.
 func (r *Registry[K, X]) Place(e *Entry[X]) {
 	r.mu.Lock()
 	r.placed = append(r.placed, e)
 	r.mu.Unlock()
 	e.announce()
-	r.aspect.Warn(e.constantKeys()...)
+	r.aspect.Warn(e.oddities()...)
 }
 
 // At are the entries of an endpoint that are in force: those that were placed there,
@@ -259,7 +259,7 @@ func (r *Registry[K, X]) judge(generations []*generation[K, X]) *Report {
 	}
 	if checked {
 		for _, e := range entries[len(placed):] { // of the others Place has warned
-			for _, p := range e.constantKeys() {
+			for _, p := range e.oddities() {
 				report.Warn(p.Endpoint, p)
 			}
 		}

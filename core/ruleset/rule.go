@@ -83,7 +83,8 @@ type Rule struct {
 	// [Watchdog] for "as long as the handler runs". Default: [Watchdog].
 	LeaseTime time.Duration `rule:"lease_time"`
 
-	// OnBusy answers a lock that stays taken, and a call inside a debounce window.
+	// OnBusy answers a lock that stays taken, and a call inside a debounce window. A call is
+	// skipped after WaitTime: a job that must run in one instance only has [NoWait].
 	// This and the next three: default [failpolicy.Error].
 	OnBusy failpolicy.Strategy `rule:"on_busy"`
 	// OnBackend answers a Redis that cannot tell.
@@ -109,7 +110,8 @@ type Rule struct {
 	// over HTTP with a status of 2xx or 303, and unless the handler has called
 	// aspect.CancelDebounce. The lock is held with the watchdog while the handler runs, and
 	// no call waits for it. Not with [Read] and [Semaphore], which several calls hold at a
-	// time.
+	// time. The window begins when the run ends, so that an hourly job with 1h runs every
+	// second hour: write 55m. After an early Release of the lock there is no window.
 	Debounce time.Duration `rule:"debounce"`
 
 	// MaxWaiters refuses a caller when so many of this process already wait for the

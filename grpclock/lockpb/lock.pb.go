@@ -1568,7 +1568,7 @@ var (
 	// hands them out, so another option of yours could have the same one. This one is
 	// away from the round numbers that are usually taken (5625 is LOCK on the keys of
 	// a telephone). A clash does not go unnoticed: the compiler refuses the file that
-	// imports both options.
+	// imports both options, and a program in Go that has both panics when it starts.
 	//
 	// repeated interlock.v1.Lock lock = 75625;
 	E_Lock = &file_interlock_v1_lock_proto_extTypes[0]

@@ -93,6 +93,7 @@ func TestHandle_Patterns(t *testing.T) {
 		{"GET /orders/{id}", "HEAD", "/orders/42", "order:42", 409},
 		{"example.com/orders/{id}", "POST", "http://example.com/orders/42", "order:42", 409},
 		{"POST /files/{id...}", "POST", "/files/a/b", "order:a/b", 409},
+		{"POST /files/{id...}", "POST", "/files/a/b/", "order:a/b/", 409},
 		{"POST /orders/{id}/{$}", "POST", "/orders/42/", "order:42", 409},
 	} {
 		t.Run(tt.pattern+" "+tt.method+" "+tt.target, func(t *testing.T) {

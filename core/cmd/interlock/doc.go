@@ -71,7 +71,8 @@
 // What is gone has its place on line 1 of the new file.
 //
 // Errors are what the program would not start with. Warnings, which --strict makes
-// count: one lock for all requests of an endpoint; two rules that two endpoints take
+// count: one lock for all requests of an endpoint; a function that waits before it is
+// skipped, which runs in every instance, one after the other; two rules that two endpoints take
 // in opposite orders, so that two requests can wait for each other until the wait
 // time is over (of the locks of an endpoint that others take, too, the first 100); disabled, dry_run and allow_rekey for the whole file; a profile that no
 // rule has; a service that is probably misspelt; what the rule file calls a warning.

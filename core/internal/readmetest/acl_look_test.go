@@ -58,9 +58,7 @@ func look(t *testing.T, admin redis.UniversalClient, nodes []*redis.Client, also
 	}
 	for user, rules := range map[string][]string{"looks": looks, "frees": frees} {
 		for _, node := range nodes {
-			if err := node.ACLSetUser(t.Context(), user, append([]string{"on", ">secret"}, rules...)...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			setRules(t, node, user, append([]string{"on", ">secret"}, rules...))
 		}
 	}
 	holds := holdEverything(t, openLocks(t, admin))

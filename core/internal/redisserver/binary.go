@@ -2,7 +2,9 @@ package redisserver
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -30,6 +32,20 @@ func EachBinary(t *testing.T, body func(t *testing.T, b Binary)) {
 			body(t, Binary{path})
 		})
 	}
+}
+
+// isOld reports whether it is a Redis 6, which cannot be given the port of its cluster bus, and
+// has no sharded pub/sub.
+func (b Binary) isOld(tb testing.TB) bool {
+	tb.Helper()
+	if b.path == "" {
+		b.path = onPath(tb)
+	}
+	version, err := exec.CommandContext(tb.Context(), b.path, "--version").Output()
+	if err != nil {
+		tb.Fatalf("redisserver: %s --version: %v", b.path, err)
+	}
+	return strings.Contains(string(version), " v=6.")
 }
 
 // Start is [Start] with this binary.

@@ -1,6 +1,7 @@
 package redisserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -38,8 +39,9 @@ func (b Binary) StartCluster(tb testing.TB, masters ...int) *Cluster {
 		n = masters[0]
 	}
 	c := &Cluster{t: tb, moved: make(map[int64]*Server)}
+	args := b.clusterArgs(tb)
 	for range n {
-		c.Masters = append(c.Masters, b.start(tb, clusterArgs))
+		c.Masters = append(c.Masters, b.start(tb, args))
 	}
 	c.assignSlots()
 	c.introduce()
@@ -60,17 +62,26 @@ func (c *Cluster) bePatient() {
 	}
 }
 
-func clusterArgs(ctx context.Context, port int) ([]string, error) {
-	bus, err := freePort(ctx)
-	if err != nil {
-		return nil, err
+// busOffset is how much higher the port of the bus is, unless a server is given another. With a port that
+// has none, or one that is taken, the server does not start, and another port is tried.
+const busOffset = 10_000
+
+func (b Binary) clusterArgs(tb testing.TB) commandLine {
+	tb.Helper()
+	old := b.isOld(tb)
+	return func(ctx context.Context, port int) ([]string, error) {
+		args, err := plainArgs(ctx, port)
+		args = append(args,
+			"--cluster-enabled", "yes",
+			"--cluster-config-file", "nodes-"+strconv.Itoa(port)+".conf",
+			"--cluster-node-timeout", "2000",
+		)
+		if err != nil || old {
+			return args, err
+		}
+		bus, err := freePort(ctx)
+		return append(args, "--cluster-port", strconv.Itoa(bus)), err
 	}
-	args, err := plainArgs(ctx, port)
-	return append(args,
-		"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
-		"--cluster-config-file", "nodes-"+strconv.Itoa(port)+".conf",
-		"--cluster-node-timeout", "2000",
-	), err
 }
 
 // Client makes a client of the cluster with go-redis's defaults, changed by opts.
@@ -84,6 +95,20 @@ func (c *Cluster) Client(opts ...func(*redis.ClusterOptions)) *redis.ClusterClie
 	rdb := redis.NewClusterClient(o)
 	c.t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
+}
+
+// NeedSharded skips a test of sharded pub/sub where the servers have none.
+func (c *Cluster) NeedSharded(tb testing.TB) {
+	tb.Helper()
+	if !c.Sharded() {
+		tb.Skip("redisserver: Redis 6 has no sharded pub/sub")
+	}
+}
+
+// Sharded reports whether the servers have sharded pub/sub.
+func (c *Cluster) Sharded() bool {
+	c.t.Helper()
+	return !Binary{c.Masters[0].path}.isOld(c.t)
 }
 
 // Addrs are the addresses of all nodes.
@@ -151,7 +176,7 @@ func (c *Cluster) busPort(m *Server) string {
 	var bus string
 	c.onNode(m, func(ctx context.Context, rdb *redis.Client) error {
 		conf, err := rdb.ConfigGet(ctx, "cluster-port").Result()
-		bus = conf["cluster-port"]
+		bus = cmp.Or(conf["cluster-port"], strconv.Itoa(m.port+busOffset))
 		return err
 	})
 	return bus
@@ -195,8 +220,10 @@ func (c *Cluster) onNode(m *Server, step func(context.Context, *redis.Client) er
 // AddReplica starts a replica of a master, and returns when it is in sync.
 func (c *Cluster) AddReplica(master *Server) *Server {
 	c.t.Helper()
-	s := Binary{master.path}.start(c.t, func(ctx context.Context, port int) ([]string, error) {
-		args, err := clusterArgs(ctx, port)
+	b := Binary{master.path}
+	nodeArgs := b.clusterArgs(c.t)
+	s := b.start(c.t, func(ctx context.Context, port int) ([]string, error) {
+		args, err := nodeArgs(ctx, port)
 		return append(args, "--repl-diskless-sync-delay", "0"), err
 	})
 	c.meet(s, master)

@@ -9,8 +9,9 @@ import (
 func TestStartCluster_NodesStandStillWhileTheyMeet(t *testing.T) {
 	t.Parallel()
 	c := &Cluster{t: t}
+	args := Binary{}.clusterArgs(t)
 	for range 3 {
-		c.Masters = append(c.Masters, Binary{}.start(t, clusterArgs))
+		c.Masters = append(c.Masters, Binary{}.start(t, args))
 	}
 	c.assignSlots()
 	c.introduce()

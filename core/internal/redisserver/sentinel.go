@@ -51,7 +51,7 @@ func replicaOf(master *Server) commandLine {
 	return func(ctx context.Context, port int) ([]string, error) {
 		args, err := masterArgs(ctx, port)
 		host, master, _ := net.SplitHostPort(master.Addr())
-		return append(args, "--replicaof", host+" "+master), err
+		return append(args, "--replicaof", host, master), err
 	}
 }
 

@@ -52,6 +52,8 @@ func meanings() []meant {
 		{"CLUSTERDOWN ", inMotion},
 		{"Script attempted to access a non local key", inMotion},
 		{"Lua script attempted to access a non local key", inMotion}, // Redis 6
+		{"Attempted to access a non local key", inMotion},            // Valkey 9
+		{"Unable to execute command ", inMotion},                     // Redis 8, Valkey 8: "… because undeclared keys were accessed during rehashing of the slot"
 		{"READONLY ", replica},
 		{"REDIRECT ", replica}, // Valkey, to a client that has announced that it follows
 		{"CROSSSLOT ", apart},  // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it

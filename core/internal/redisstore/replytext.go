@@ -14,7 +14,10 @@ const withheld = " (the rest is withheld: it may quote a key)"
 // of a text that is not known.
 func ReplyText(reply string) string {
 	words := strings.Fields(withoutScript(reply))
-	if known := withoutPlace(words); slices.ContainsFunc(strings.Split(texts, "\n"), func(text string) bool { return matches(known, text) }) {
+	known := withoutPlace(words)
+	if slices.ContainsFunc(strings.Split(texts, "\n"), func(text string) bool {
+		return matches(known, text) || matches(known, strings.TrimPrefix(text, "ERR ")) // Redis 6, inside of a script
+	}) {
 		return strings.Join(words, " ")
 	}
 	if command, ok := unknownCommandOf(words); ok {
@@ -48,6 +51,7 @@ ERR handle response, backend conn reset
 ERR ACL failure in script: User <name> has no permissions to run the <command> command
 ERR ACL failure in script: No permissions to access a channel
 ERR ACL failure in script: No permissions to access a key
+ERR Attempted to access a non local key in a cluster node
 ERR DB index is out of range
 ERR Dynomite: Keys in the script cannot span multiple nodes
 ERR This instance has cluster support disabled
@@ -60,6 +64,7 @@ ERR Script attempted to access a non local key in a cluster node
 ERR The user executing the script can't access at least one of the keys mentioned in the command arguments
 ERR The user executing the script can't publish to the channel mentioned in the command
 ERR The user executing the script can't run this command or subcommand
+ERR Unable to execute command <command> in script because undeclared keys were accessed during rehashing of the slot
 ERR invalid DB index
 ERR the counter of fencing tokens is too high: it has to be below 2^53
 ERR invalid password
@@ -94,20 +99,32 @@ upstream protocol error`
 
 // commands are those whose names may come back in an error.
 const commands = "auth client cluster command eval evalsha hello ping psubscribe publish pubsub script select wait info spublish " +
-	"ssubscribe subscribe sunsubscribe unsubscribe del exists hdel hexists hgetall hkeys hset hsetnx incr pexpire pttl"
+	"ssubscribe subscribe sunsubscribe unsubscribe decr decrby del exists get hdel hexists hget hgetall hkeys hlen hmget hscan " +
+	"hset hsetnx hstrlen incr incrby lindex linsert llen lpop lpos lrange lrem pexpire pexpireat pttl rpush set setnx strlen " +
+	"time type zadd zcard zcount zrange zrangebyscore zrem zremrangebyscore zscore"
 
-// withoutPlace takes away where in a script of ours the error happened: the four words
-// "script: <digest>, on @user_script:7.".
+// withoutPlace takes away where in a script of ours the error happened: the words
+// "script: <digest>, on @user_script:7.". Valkey 9 leaves out the digest. Redis 6 begins an error
+// that the script has caught with "@user_script: 7:".
 func withoutPlace(words []string) []string {
-	n := len(words) - 4
-	if n < 1 || words[n] != "script:" || words[n+2] != "on" {
+	if len(words) > 2 && words[0] == "@user_script:" && consists(words[1], digits+":") {
+		return words[2:]
+	}
+	n := len(words) - 2
+	if n < 1 || words[n] != "on" {
 		return words
 	}
-	line, ok := strings.CutPrefix(words[n+3], "@user_script:")
-	if !ok || len(words[n+1]) != 41 || !consists(words[n+1], "0123456789abcdef,") || !consists(line, digits+".") {
+	line, ok := strings.CutPrefix(words[n+1], "@user_script:")
+	if !ok || !consists(line, digits+".") {
 		return words
 	}
-	return words[:n]
+	if digest := words[n-1]; len(digest) == 41 && consists(digest, "0123456789abcdef,") {
+		n--
+	}
+	if n < 2 || words[n-1] != "script:" {
+		return words
+	}
+	return words[:n-1]
 }
 
 // matches compares word by word with a text in which <kinds> stand for words.

@@ -74,6 +74,10 @@ func TestReplyText_KeepsWhatIsKnown(t *testing.T) {
 		"WRONGTYPE Operation against a key holding the wrong kind of value script: ad6bd4f2b1f5a1d3c4dbb3b7c9a0a4e5f6a7b8c9, on @user_script:7.",
 		"upstream failure",
 		"REDIRECT 10.0.0.7:6379",
+		"ERR ACL failure in script: User app has no permissions to run the 'set' command script: on @user_script:57.",
+		"ERR Attempted to access a non local key in a cluster node script: on @user_script:83.",
+		"ERR Unable to execute command 'exists' in script because undeclared keys were accessed during rehashing of the slot",
+		"@user_script: 33: The user executing the script can't run this command or subcommand",
 	} {
 		if got := redisstore.ReplyText(text); got != text {
 			t.Errorf("%s:\ngot %s", text, got)

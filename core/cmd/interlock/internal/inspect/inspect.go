@@ -74,7 +74,7 @@ func (i *inspector) judge(s *site) bool {
 	if preview == nil {
 		return false
 	}
-	for _, p := range preview.ConstantKeys() {
+	for _, p := range preview.Oddities() {
 		i.findings.add(report.Warning, p)
 	}
 	return true

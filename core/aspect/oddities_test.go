@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-func TestConstantKeys_OfAPointAndOfAPreview(t *testing.T) {
+func TestOddities_OfAPointAndOfAPreview(t *testing.T) {
 	t.Parallel()
 	schema, err := keyexpr.NewSchema(keyexpr.Variable{Name: "route", Type: keyexpr.StringType()})
 	if err != nil {
@@ -34,6 +36,13 @@ func TestConstantKeys_OfAPointAndOfAPreview(t *testing.T) {
 		{ruleset.Route("POST", "/import"), disabled, ""},
 		{ruleset.Route("POST", "/import"), semaphore, ""},
 		{ruleset.Func("close-day"), constant, ""},
+		{ruleset.Func("close-day"), ruleset.Rule{Key: "all", OnBusy: failpolicy.Skip}, "OnBusy: the function runs in every instance, one after the other, because a call is skipped only after its wait: set WaitTime to none (ruleset.NoWait)"},
+		{ruleset.Func("close-day"), ruleset.Rule{Key: "all", OnBusy: failpolicy.Skip, WaitTime: ruleset.WaitForever}, "OnBusy: the function runs in every instance"},
+		{ruleset.Func("close-day"), ruleset.Rule{Key: "all", OnBusy: failpolicy.Skip, WaitTime: ruleset.NoWait}, ""},
+		{ruleset.Func("close-day"), ruleset.Rule{Key: "all", OnBusy: failpolicy.Skip, Debounce: time.Hour}, ""},
+		{ruleset.Func("close-day"), ruleset.Rule{Key: "all", OnBusy: failpolicy.Skip, Disabled: true}, ""},
+		{ruleset.Func("close-day"), ruleset.Rule{Key: "all", OnBusy: failpolicy.Skip, Kind: ruleset.Semaphore, Permits: 2}, ""},
+		{ruleset.Route("POST", "/orders/:id/pay"), ruleset.Rule{Key: "all:#{route}", OnBusy: failpolicy.Skip}, ""},
 	} {
 		t.Run(fmt.Sprintf("%s %v%v", c.endpoint, c.rule.Key, c.rule.Keys), func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +55,7 @@ func TestConstantKeys_OfAPointAndOfAPreview(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, same := fmt.Sprint(point.ConstantKeys()), fmt.Sprint(preview.ConstantKeys())
+			got, same := fmt.Sprint(point.Oddities()), fmt.Sprint(preview.Oddities())
 			if got != same || (got == "[]") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("got %s and %s, want %q", got, same, c.want)
 			}
