@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,29 +56,6 @@ func onDisk(t *testing.T, dir string) []string {
 	}
 	return files
 }
-
-const maxLines = 400
-
-func TestLayout_FilesAreShort(t *testing.T) {
-	t.Parallel()
-	for _, path := range tracked(t) {
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		source, err := os.ReadFile(filepath.Join(root(t), path))
-		if os.IsNotExist(err) {
-			continue // deleted, not committed yet
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if lines := bytes.Count(source, []byte("\n")); lines > maxLines && !generated.Match(source) {
-			t.Errorf("%s has %d lines, more than %d: give it one job less", path, lines, maxLines)
-		}
-	}
-}
-
-var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
 func TestLayout_PackagesAreNamedAfterTheirJob(t *testing.T) {
 	t.Parallel()
