@@ -53,6 +53,7 @@ type operating struct {
 	locks *core.Client
 	key   string
 	hold  *core.Hold
+	field string // of the hold
 }
 
 func (o *operating) text() string { return o.Get(context.Background(), o.key).Val() }
@@ -75,6 +76,7 @@ func (o *operating) holder() string {
 func (o *operating) take(t *testing.T) *core.Hold {
 	t.Helper()
 	_, o.hold = acquired(t, t.Context(), o.locks.Lock(o.key), core.LeaseTime(time.Hour))
+	o.field = o.HKeys(t.Context(), o.key).Val()[0]
 	return o.hold
 }
 
@@ -193,7 +195,7 @@ func operations() map[string]operation {
 			return err
 		}),
 		"Client.Evict": held(operation{done: (*operating).gone, untouched: (*operating).there, onlyOnce: true}, func(ctx context.Context, o *operating) error {
-			_, err := o.locks.Evict(ctx, o.key)
+			_, err := o.locks.Evict(ctx, o.key, o.field)
 			return err
 		}),
 		"CountDownLatch.Delete": {

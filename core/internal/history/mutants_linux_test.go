@@ -61,8 +61,8 @@ var mutants = []mutant{
 	},
 	{
 		kinds: true, name: "tokens of one second are one", file: "internal/redisstore/lua/token.lua",
-		text:   "local token = redis.pcall('INCR', counter)",
-		by:     "local token = tonumber(redis.call('GET', counter) or 0)\n  least = time[1] * 1000000",
+		text:   "local token = redis.pcall('INCR', KEYS[2])",
+		by:     "local token = tonumber(redis.call('GET', KEYS[2]) or 0)\n  least = time[1] * 1000000",
 		caught: []string{history.TokenOrder},
 	},
 	{
