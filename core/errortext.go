@@ -90,7 +90,7 @@ func (e *NotAcquiredError) text(key string) string {
 	text := fmt.Sprintf("core: lock %q not acquired after %s", key, e.Waited.Round(time.Microsecond))
 	switch {
 	case e.OwnHold:
-		text += fmt.Sprintf(" (held by another hold of this client, %s: an inner acquisition needs the context that the outer Acquire returned)", e.BlockedBy)
+		text += fmt.Sprintf(" (held by another hold of this client, %s: if this call is inside it, use the context that Acquire or Do gave)", e.BlockedBy)
 	case e.BlockedBy == redisstore.ModeField:
 		text += " (its key is that of a read/write lock)"
 	case e.BlockedBy != "":

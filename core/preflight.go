@@ -68,9 +68,9 @@ func (r PreflightReport) String() string {
 			fmt.Fprintf(&text, "works   %s\n", c.title())
 			continue
 		case c.Unseen:
-			fmt.Fprintf(&text, "unseen  %s: %v\n", c.title(), c.Err)
+			fmt.Fprintf(&text, "unseen  %s: %s\n", c.title(), oneLine(c.Err))
 		default:
-			fmt.Fprintf(&text, "FAILS   %s: %v\n", c.title(), c.Err)
+			fmt.Fprintf(&text, "FAILS   %s: %s\n", c.title(), oneLine(c.Err))
 		}
 		if c.Advice != "" {
 			fmt.Fprintf(&text, "        -> %s\n", c.Advice)
@@ -78,6 +78,8 @@ func (r PreflightReport) String() string {
 	}
 	return text.String()
 }
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func (c *PreflightCheck) title() string {
 	if c.Kind == "" {
@@ -173,7 +175,7 @@ func (p *preflight) advice(err error) string {
 	for _, known := range []struct{ part, advice string }{
 		{"no permissions", p.rights()},
 		{"can't run this command", p.rights()}, // of a script
-		{errNotHeard.Error(), p.rights() + "; behind a proxy: let it pass PUBLISH, SUBSCRIBE and messages"},
+		{errNotHeard.Error(), p.rights() + "; of these +publish and the channels (&); behind a proxy: let it pass PUBLISH, SUBSCRIBE and messages"},
 		{"wrongpass", "give the Redis client the user and password of the server"},
 		{"noauth", "give the Redis client the user and password of the server"},
 		{"readonly", "give the Redis client the address of the master, or use redis.NewFailoverClient"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
@@ -269,6 +270,8 @@ func (p *probe) await(ctx context.Context, messages *redisstore.Subscriptions, k
 		switch event, err := messages.Receive(ctx, p.of.cfg.backendTimeout); {
 		case err != nil && messages.Rejected(err):
 			return err
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return errNotHeard
 		case err != nil:
 			return errors.Join(errNotHeard, err)
 		case event.Kind == kind && event.Channel != "":

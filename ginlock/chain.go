@@ -114,7 +114,7 @@ func (g *Guard) unguarded(p ruleset.Provider, route ruleset.Endpoint) string {
 		return ""
 	}
 	return "Middleware is not on the chain of the route, so that its handler runs unlocked: give it to Use of the engine or group before the route is registered " +
-		"(a handler that calls it is not seen: give Use the middleware itself, and the rule a condition)"
+		"(a handler that calls it is not seen: pass guard.Middleware(rules) to Use itself, and write what the handler decides as the rule's when)"
 }
 
 // placed finds handlers of [Guard.Handler] that run for no route.

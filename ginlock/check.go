@@ -75,7 +75,7 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 		k.add(err)
 	}
 	if idle {
-		k.add(errors.New("the guard has no rules, because Middleware, Handler and Handle were never called: give the engine's Use the Middleware of a rule set before Check"))
+		k.add(errors.New("the guard has no rules, because Middleware, Handler and Handle were never called: write r.Use(guard.Middleware(rules)) before the routes"))
 	}
 	for _, h := range chained {
 		k.chained(h)

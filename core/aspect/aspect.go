@@ -47,11 +47,24 @@ func New(locks *core.Client, opts ...Option) (*Aspect, error) {
 		return nil, err
 	}
 	a := &Aspect{locks: locks, cfg: cfg}
+	a.warnOfHalfObservers()
 	a.registry = NewRegistry(a, a.functions())
 	if a.wrapped, err = a.registry.Table(rules); err != nil {
 		return nil, fmt.Errorf("aspect: New: %w", err)
 	}
 	return a, nil
+}
+
+// warnOfHalfObservers warns of observers that observe locks, too, and that the lock client was not
+// given: a loss would be counted nowhere.
+func (a *Aspect) warnOfHalfObservers() {
+	known := a.locks.Observers()
+	for _, v := range a.cfg.observers.given {
+		_, observesLocks := v.(core.LossObserver)
+		if observesLocks && !contains(known, v) {
+			a.Warn(&ruleset.Problem{Message: fmt.Sprintf("WithObserver: %T also observes locks, of which it hears nothing: give it to core.WithObserver instead", v)})
+		}
+	}
 }
 
 // Locks is the lock client.

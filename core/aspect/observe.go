@@ -127,7 +127,7 @@ type observers struct {
 
 // add sorts one observer into the lists. One that is there already is not notified twice.
 func (o *observers) add(v any) error {
-	if t := reflect.TypeOf(v); t != nil && t.Comparable() && slices.Contains(o.given, v) {
+	if contains(o.given, v) {
 		return nil
 	}
 	o.given = append(o.given, v)
@@ -145,6 +145,12 @@ func (o *observers) add(v any) error {
 		return fmt.Errorf("aspect: WithObserver: %T implements none of the observer interfaces (DecisionObserver, FailureObserver, …); give observers of package core to core.WithObserver", v)
 	}
 	return nil
+}
+
+// contains reports whether an observer is in a list.
+func contains(list []any, v any) bool {
+	t := reflect.TypeOf(v)
+	return t != nil && t.Comparable() && slices.Contains(list, v)
 }
 
 // addThose adds the observers of a lock client that observe rules, too.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,6 +73,20 @@ func TestObservers_OfTheLockClient(t *testing.T) {
 		want(t, "rules", len(obs.rules), 1)
 		want(t, "decisions", len(obs.decisions), 1)
 	})
+}
+
+// lossObserver observes locks and rules.
+type lossObserver struct{ record }
+
+func (*lossObserver) ObserveLoss(context.Context, core.Loss) {}
+
+func TestObservers_OfTheAspectOnly(t *testing.T) {
+	t.Parallel()
+	var warned warnings
+	mustAspect(t, offline(t), aspect.WithObserver(&lossObserver{}, &warned))
+	if len(warned) != 1 || !strings.Contains(warned[0].Error(), "give it to core.WithObserver instead") {
+		t.Errorf("got %v, want one warning", warned)
+	}
 }
 
 func TestObservers_OfTheLockClient_Reloads(t *testing.T) {

@@ -60,9 +60,9 @@ type crowd struct {
 }
 
 func (s *Shop) crowds() []crowd {
-	web := func(path string, args ...any) func(context.Context, int, int) {
+	web := func(path string) func(context.Context, int, int) {
 		return func(ctx context.Context, pod, _ int) {
-			s.client.post(ctx, s.pods[pod].webAddr, fmt.Sprintf(path, args...), "{}")
+			s.client.post(ctx, s.pods[pod].webAddr, path, "{}")
 		}
 	}
 	return []crowd{
