@@ -135,8 +135,8 @@ func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport,
 	}
 	probes := make([]*probe, len(kinds))
 	var all sync.WaitGroup
-	for i, name := range kinds {
-		probes[i] = &probe{Kind: probed[i], of: c, label: name}
+	for i, kind := range probed {
+		probes[i] = &probe{Kind: kind, of: c}
 		all.Go(func() { probes[i].run(ctx) })
 	}
 	all.Wait()
@@ -169,18 +169,19 @@ func (p *preflight) add(check PreflightCheck) {
 	p.report.Checks = append(p.report.Checks, check)
 }
 
-// advice returns what to change so that an error goes away, if its text shows that.
+// advice returns what to change for an error whose text does not say that itself. The text may contain a key, so
+// the parts are spelled as Redis spells them.
 func (p *preflight) advice(err error) string {
-	text := strings.ToLower(err.Error())
+	text := err.Error()
 	for _, known := range []struct{ part, advice string }{
 		{"no permissions", p.rights()},
+		{"No permissions", p.rights()},
 		{"can't run this command", p.rights()}, // of a script
 		{errNotHeard.Error(), p.rights() + "; of these +publish and the channels (&); behind a proxy: let it pass PUBLISH, SUBSCRIBE and messages"},
-		{"wrongpass", "give the Redis client the user and password of the server"},
-		{"noauth", "give the Redis client the user and password of the server"},
-		{"readonly", "give the Redis client the address of the master, or use redis.NewFailoverClient"},
-		{"moved", "the server belongs to a Cluster: use redis.NewClusterClient"},
-		{"oom", "raise maxmemory, or let other data expire"},
+		{"WRONGPASS ", "give the Redis client the user and password of the server"},
+		{"NOAUTH ", "give the Redis client the user and password of the server"},
+		{"READONLY ", "give the Redis client the address of the master, or use redis.NewFailoverClient"},
+		{"OOM ", "raise maxmemory, or let other data expire"},
 		{"unknown command", "use an endpoint that allows this command: locks are scripts (EVAL, EVALSHA)"},
 	} {
 		if strings.Contains(text, known.part) {

@@ -31,7 +31,6 @@ type probe struct {
 	*redisstore.Kind
 
 	of         *Client
-	label      Kind
 	name       string
 	patience   time.Duration
 	one, other *Client
@@ -59,7 +58,7 @@ func (p *probe) run(ctx context.Context) {
 	defer cancel()
 	for _, name := range names {
 		if err := p.forget(ctx, name); err != nil {
-			p.checks = append(p.checks, PreflightCheck{Kind: p.label, Name: "delete the probe", Err: err})
+			p.checks = append(p.checks, PreflightCheck{Kind: Kind(p.Name), Name: "delete the probe", Err: err})
 			break
 		}
 	}
@@ -110,7 +109,7 @@ func (p *probe) ObserveBackend(context.Context, BackendChange) {}
 
 // try notes how one step ended, and reports whether it works.
 func (p *probe) try(name string, step func() error) bool {
-	check := PreflightCheck{Kind: p.label, Name: name, Err: step()}
+	check := PreflightCheck{Kind: Kind(p.Name), Name: name, Err: step()}
 	if errors.Is(check.Err, errElsewhere) {
 		check.Advice = "use redis.NewClusterClient if the endpoint is a Cluster's, or an endpoint of one server; else no MultiLock and no list of keys"
 	}

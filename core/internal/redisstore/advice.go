@@ -3,12 +3,9 @@ package redisstore
 import (
 	"errors"
 	"fmt"
-	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
-// What to write instead, where a reply shows that a client cannot work on its server. The texts are constants.
+// The advice for replies which show that a client cannot work on its server.
 var (
 	errNode      = errors.New("the server is a node of a Redis Cluster: make the client by redis.NewClusterClient")
 	errNoCluster = errors.New("the server does not belong to a Redis Cluster: make the client by redis.NewClient, " +
@@ -20,26 +17,24 @@ var (
 	errBraces = errors.New("the keys of one lock are in several slots: use one hash tag in its name, such as order:{42}, or no braces")
 )
 
-// advised adds to an error what to write instead, if it is such a reply.
+// advised adds advice to an error that has such a reply.
 func (s *Store) advised(err error) error {
 	if err == nil || fateOf(err) != Answered {
 		return err
 	}
 	var advice error
-	_, moved := redis.IsMovedError(err)
-	_, ask := redis.IsAskError(err)
-	switch text := err.Error(); {
+	switch means := meaningOf(err); {
 	case s.cluster != nil:
-		if strings.Contains(text, "cluster support disabled") {
+		if means == noCluster {
 			advice = errNoCluster
 		}
-	case moved, ask:
+	case means == elsewhere:
 		advice = errNode
-	case strings.Contains(strings.ToLower(text), "err unknown command"):
+	case means == noCommand:
 		advice = errNoScripts
-	case strings.Contains(text, badScript):
+	case means == unchecked:
 		advice = errChecks
-	case Apart(err):
+	case means == apart:
 		advice = errBraces
 	}
 	if advice == nil {

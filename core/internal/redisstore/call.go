@@ -67,10 +67,10 @@ func (c *call) again(verb string, body any) {
 func (c *call) wait(ctx context.Context, limit time.Time) (any, Fate, error) {
 	err := c.run(ctx, limit)
 	c.judge(err)
-	c.store.learn(err)
 	if err == nil {
 		return c.cmd.Cmd.Val(), Answered, nil
 	}
+	c.store.learn(err)
 	if !c.last && fateOf(err) == Answered {
 		switch {
 		case meaningOf(err) == noScript:
@@ -305,9 +305,12 @@ func Rejects(err error) bool {
 // such as a text: it says nothing about Redis, and everything about the key.
 func WrongType(err error) bool { return Answer(err) && meaningOf(err) == wrongType }
 
-// Apart reports whether an endpoint that is not a Cluster to its client has refused a script because it is
-// about keys of several slots, or because its text does not show that it is not.
-func Apart(err error) bool { return Answer(err) && err != nil && meaningOf(err) == apart }
+// Apart reports whether an endpoint that is not a Cluster to its client has refused a script because its keys
+// are in several slots, or because its text does not show their slots.
+func Apart(err error) bool {
+	means := meaningOf(err)
+	return Answer(err) && (means == apart || means == unchecked)
+}
 
 // learn remembers for good that keys have to be sent one by one, if err says so, and reports whether it does.
 func (s *Store) learn(err error) bool {

@@ -161,10 +161,16 @@ func (s *Store) probe() *redis.ClusterClient {
 
 func hasSharding(ctx context.Context, probe redis.UniversalClient) (bool, error) {
 	err := probe.Do(ctx, "pubsub", "shardnumsub").Err()
-	if err != nil && meaningOf(err) != unsupported {
+	if err != nil && !unknownCommand(err) {
 		return false, err
 	}
 	return err == nil, nil
+}
+
+// unknownCommand reports whether a server is too old for a command or subcommand.
+func unknownCommand(err error) bool {
+	means := meaningOf(err)
+	return means == noCommand || means == unsupported
 }
 
 // Sharded reports whether wake-ups travel by SPUBLISH.

@@ -16,11 +16,14 @@ const (
 	inMotion                   // passes; another node of a Cluster may serve already
 	replica                    // passes; the connection leads to a server that is not the master
 	apart                      // an endpoint in front of several servers wants the keys of a script one by one
+	unchecked                  // the same, because it cannot check the text of the script
 	elsewhere                  // another node of a Cluster has the key
 	noScript                   // the server does not know the digest
 	wrongType                  // the key holds something that is not a lock
 	denied                     // by an ACL
-	unsupported                // the server does not know the command
+	noCommand                  // the server does not know the command
+	unsupported                // the server does not know the subcommand
+	noCluster                  // the server does not belong to a Cluster
 	unanswered                 // a proxy does not know what the server has done, if anything
 )
 
@@ -58,8 +61,8 @@ func meanings() []meant {
 		{"REDIRECT ", replica}, // Valkey, to a client that has announced that it follows
 		{"CROSSSLOT ", apart},  // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it
 		{"Dynomite: Keys in the script cannot span multiple nodes", apart},
-		{badScript, apart},
-		{"'EVALSHA' command keys must", apart}, // Alibaba Cloud, here and below: "in same slot"
+		{"bad lua script for redis cluster", unchecked}, // Alibaba Cloud wants each key as KEYS[1], and each command literally
+		{"'EVALSHA' command keys must", apart},          // Alibaba Cloud, here and below: "in same slot"
 		{"'EVAL' command keys must", apart},
 		{"eval/evalsha command keys must", apart},
 		{"MOVED ", elsewhere},
@@ -67,8 +70,10 @@ func meanings() []meant {
 		{"NOSCRIPT ", noScript},
 		{"WRONGTYPE ", wrongType},
 		{"NOPERM ", denied},
+		{"unknown command", noCommand},
 		{"unknown ", unsupported},
 		{"Unknown ", unsupported},
+		{"This instance has cluster support disabled", noCluster},
 		{"upstream failure", unanswered},        // Envoy
 		{"upstream protocol error", unanswered}, // likewise
 		{"handle response", unanswered},         // Codis
@@ -79,10 +84,6 @@ func meanings() []meant {
 		{"Host is down", unanswered},
 	}
 }
-
-// badScript begins what Alibaba Cloud answers, behind "ERR ", to a script that does not name each key as
-// KEYS[1], or each command literally.
-const badScript = "bad lua script for redis cluster"
 
 // meaningOf is what an error means that Redis has answered.
 func meaningOf(err error) meaning {

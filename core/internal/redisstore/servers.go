@@ -14,7 +14,6 @@ type Server struct {
 	Addr     string
 	Name     string // such as "redis 7.0.15" or "valkey 8.1.1"
 	Role     string // "master" or "slave"
-	Mode     string // "standalone", "sentinel" or "cluster"
 	MaxBytes int64  // maxmemory; 0 is no limit
 	Policy   string // maxmemory-policy
 	Err      error  // why it did not answer
@@ -47,7 +46,7 @@ func serverOf(ctx context.Context, node *redis.Client) Server {
 			facts[name] = value
 		}
 	}
-	server := Server{Addr: node.Options().Addr, Role: facts["role"], Mode: facts["redis_mode"], Policy: facts["maxmemory_policy"], Err: err}
+	server := Server{Addr: node.Options().Addr, Role: facts["role"], Policy: facts["maxmemory_policy"], Err: err}
 	server.MaxBytes, _ = strconv.ParseInt(facts["maxmemory"], 10, 64) //nolint:errcheck // absent: no limit is known
 	server.Name = strings.TrimSpace("redis " + facts["redis_version"])
 	for _, other := range []string{"valkey", "dragonfly"} { // their redis_version is the one that they are compatible with

@@ -89,7 +89,7 @@ func (v *surveyor) ask(ctx context.Context, node *redis.Client) {
 	channels, err := list(ctx, redissons).Result()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err != nil && meaningOf(err) != unsupported { // too old for a second mode: there is nobody in it
+	if err != nil && !unknownCommand(err) { // a server too old for sharded messages has no such listeners
 		v.unasked = append(v.unasked, fmt.Errorf("%s: %w", node.Options().Addr, err))
 	}
 	for _, channel := range channels {
