@@ -130,7 +130,6 @@ func (o *observers) add(v any) error {
 	if contains(o.given, v) {
 		return nil
 	}
-	o.given = append(o.given, v)
 	before := o.len()
 	o.rule = appendIf(o.rule, v)
 	o.warning = appendIf(o.warning, v)
@@ -144,6 +143,7 @@ func (o *observers) add(v any) error {
 	if o.len() == before {
 		return fmt.Errorf("aspect: WithObserver: %T implements none of the observer interfaces (DecisionObserver, FailureObserver, …); give observers of package core to core.WithObserver", v)
 	}
+	o.given = append(o.given, v)
 	return nil
 }
 

@@ -132,3 +132,20 @@ func TestObservers_AreToldHowLongTheCallWaited(t *testing.T) {
 		want(t, "waited", obs.last(t).Waited, 3*time.Second)
 	})
 }
+
+// onlyLocks observes locks, and no rules.
+type onlyLocks struct{}
+
+func (onlyLocks) ObserveAcquireEnd(context.Context, core.AcquireResult) {}
+
+func TestObservers_OfTheLockClient_OnlyOfLocks(t *testing.T) {
+	t.Parallel()
+	locks, err := core.New(redistest.New(t).Client(), core.WithObserver(onlyLocks{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(t.Context()) })
+	if _, err := aspect.New(locks, aspect.WithObserver(onlyLocks{})); err == nil {
+		t.Error("got no error, want that it implements none of the observer interfaces")
+	}
+}
