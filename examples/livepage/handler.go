@@ -19,7 +19,7 @@ import (
 
 // newHandler has the page twice: for everybody, and for the operator, who has its buttons.
 func newHandler(page *lockz.Page, locks *core.Client, password string) (http.Handler, error) {
-	shop, err := newShop(locks, page)
+	shop, err := newShop(locks)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +45,11 @@ func isOperator(r *http.Request, password string) bool {
 // shop is what the locks are for.
 type shop struct{ locks *core.Client }
 
-func newShop(locks *core.Client, page *lockz.Page) (http.Handler, error) {
+func newShop(locks *core.Client) (http.Handler, error) {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.Use(otelgin.Middleware("shop", otelgin.WithTracerProvider(sdktrace.NewTracerProvider())))
-	guard, err := ginlock.New(locks, ginlock.WithObserver(page))
+	guard, err := ginlock.New(locks)
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func (d *demo) openInstance(kind string, serve func(*shop.Shop) (*instance, erro
 		return nil, err
 	}
 	d.onClose(func() { closeLocks(locks) }) // after the server, before the Redis client
-	i, err := serve(&shop.Shop{Stock: d.stock, Locks: locks, Log: slog.New(d.log), Traces: d.traces, Observer: tel})
+	i, err := serve(&shop.Shop{Stock: d.stock, Locks: locks, Log: slog.New(d.log), Traces: d.traces})
 	if err != nil {
 		return nil, err
 	}

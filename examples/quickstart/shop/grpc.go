@@ -21,7 +21,6 @@ import (
 func (s *Shop) GRPC() (*grpc.Server, *grpclock.Guard, error) {
 	guard, err := grpclock.New(s.Locks,
 		grpclock.WithRules(grpcRules()...),
-		grpclock.WithObserver(s.Observer),
 		grpclock.WithFallback("waiting-list", queueUp))
 	if err != nil {
 		return nil, nil, err

@@ -17,9 +17,7 @@ import (
 
 // HTTP makes the Gin side of the shop. The guard has the kill switch.
 func (s *Shop) HTTP() (*gin.Engine, *ginlock.Guard, error) {
-	guard, err := ginlock.New(s.Locks,
-		ginlock.WithObserver(s.Observer),
-		ginlock.WithFallback("waiting-list", joinWaitingList))
+	guard, err := ginlock.New(s.Locks, ginlock.WithFallback("waiting-list", joinWaitingList))
 	if err != nil {
 		return nil, nil, err
 	}

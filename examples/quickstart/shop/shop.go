@@ -19,9 +19,6 @@ type Shop struct {
 	Locks  *core.Client
 	Log    *slog.Logger
 	Traces trace.TracerProvider
-
-	// Observer is notified of the rules; a *telemetry.Telemetry.
-	Observer any
 }
 
 // buy sells one piece: it reads, charges the customer and writes. Two at a time
