@@ -106,7 +106,7 @@ func (a *attempt) once(ctx context.Context) (*ownership, error) {
 	return a.own(nil, g), nil
 }
 
-// prepare calls the function of [BeforeWait], the first time.
+// prepare calls the function of [BeforeWait], once.
 func (a *attempt) prepare(ctx context.Context) error {
 	prepare, until := a.req.beforeWait, a.until
 	if prepare == nil {

@@ -98,8 +98,8 @@ func (a *attempt) busy(cause error) error {
 	return e
 }
 
-// notesOwnHold notes in the error of a refusal that a hold of this client has the lock. A field of this client
-// alone does not show that: it may be what Leave or an abandoned acquisition has left.
+// notesOwnHold notes in the error of a refusal that a hold of this client has the lock. The client id in
+// BlockedBy does not show that, because Leave and abandoned acquisitions leave fields of this client, too.
 func (c *Client) notesOwnHold(e *NotAcquiredError, key string) {
 	known := e.BlockedBy == "" || strings.HasPrefix(e.BlockedBy, c.id+":")
 	for _, h := range c.queues.Holders(key) {

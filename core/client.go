@@ -77,8 +77,8 @@ func (c *Client) renewTimeout() time.Duration { return c.cfg.watchdog / 6 }
 // ID is the client id: a UUID, the first half of the holder fields in Redis.
 func (c *Client) ID() string { return c.id }
 
-// Address is where the client's Redis is, for people: the address and the database, of a Cluster the
-// addresses that its client was given. It never has a user name or a password.
+// Address returns, for people, where the client's Redis is: the address and the database, or the
+// addresses that the client of a Cluster was given. It has neither a user name nor a password.
 func (c *Client) Address() string { return c.store.Address() }
 
 // Prefix is what [WithPrefix] said; empty with a [WithNameMapper].
@@ -93,7 +93,7 @@ func (c *Client) MaxNameLength() int { return c.cfg.longestName() }
 // MaxKeyLength is what [WithMaxKeyLength] said, or its default.
 func (c *Client) MaxKeyLength() int { return c.cfg.maxKeyLength }
 
-// Observers are the values given to [WithObserver], in order. Adapters notify those that also
+// Observers returns the values given to [WithObserver], in order. Adapters notify those that also
 // observe rules.
 func (c *Client) Observers() []any { return slices.Clone(c.cfg.observers.given) }
 

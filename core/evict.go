@@ -24,10 +24,11 @@ const evictAttempts = 3
 // A holder of this client finds out at once. Another one finds out at its next renewal or, if its lease is
 // fixed, when it releases, re-enters or refreshes. For operators: the work that the lock guarded may still go on.
 //
-// The error matches [ErrUnavailable], also when the key changes its kind again and again, [ErrClosed], or
-// [ErrInvalid] for a lock that is held when no field is given, for a field that cannot be that of a holder, for a key that is not a lock, and
-// for a number: a plain semaphore and a latch have no holders, and their own methods give permits back or open
-// it. Then nothing is done, and the entry is what is there. After ErrUnavailable the lock may be taken, or not.
+// The error matches [ErrUnavailable], also when the key changes its kind again and again, or [ErrClosed]. It
+// matches [ErrInvalid] if the lock is held and no field is given, if a field cannot belong to a holder, or if
+// the key is not a lock or is a number: a plain semaphore and a latch have no holders, and their own methods
+// give permits back or open it. Then nothing is done, and the entry is what is there. After ErrUnavailable the
+// lock may be taken, or not.
 func (c *Client) Evict(ctx context.Context, key string, fields ...string) (LockEntry, error) {
 	if err := checkHolders(fields); err != nil {
 		return LockEntry{}, err
@@ -79,7 +80,7 @@ func checkHolders(fields []string) error {
 	return nil
 }
 
-// lostBy makes an entry whose holders are those that have lost the lock.
+// lostBy returns an entry with the holders that have lost the lock.
 func lostBy(f *redisstore.Found, lost []string) LockEntry {
 	e := entryOf(f)
 	e.Holders = slices.DeleteFunc(e.Holders, func(h Holder) bool { return !slices.Contains(lost, h.Field) })

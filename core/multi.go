@@ -141,7 +141,7 @@ func (m *multi) take(ctx context.Context) error {
 	}
 }
 
-// way is how all keys are taken with empty hands.
+// way returns how to take all keys while none of them is held.
 func (m *multi) way() func(ctx context.Context) error {
 	if len(m.keys) > 1 && m.req.kind.TakesSeveral() && m.client.oneScript(m.keys) {
 		return m.takeTogether
@@ -149,8 +149,8 @@ func (m *multi) way() func(ctx context.Context) error {
 	return m.takeEmptyHanded
 }
 
-// takeTogether takes all keys by one script. Where that is refused, the client has learned that it is not
-// the way.
+// takeTogether takes all keys by one script. If the endpoint refuses the script, way returns
+// another way from then on.
 func (m *multi) takeTogether(ctx context.Context) error {
 	a := m.attempt(ctx, m.first)
 	a.several.keys = slices.Clone(m.keys)

@@ -192,10 +192,10 @@ func WithPubSub(mode PubSub) Option {
 
 // WithNamedConnections names the connections on which this client sends lock commands, by CLIENT SETNAME: the name
 // is redis.Options.ClientName, or else "interlock", then a colon and the client's [Client.ID]. So the field of a
-// holder leads to the address of its process, which the command interlock who shows, and which CLIENT LIST in
-// redis-cli has. The user of Redis needs +client|setname. Where a server or a proxy refuses the name, the
-// connection works without it. Connections of the pool, which [WithReplicaAcks] takes, have no such name. Default: none
-// is named.
+// holder leads to the address of its process: the command interlock who shows it, and so does CLIENT LIST in
+// redis-cli. The user of Redis needs +client|setname. Where a server or a proxy refuses the name, the
+// connection works without it. The connections that [WithReplicaAcks] takes from the pool have no such name. Default:
+// no connection is named.
 func WithNamedConnections() Option {
 	return func(c *config) error {
 		c.namesConnections = true

@@ -23,7 +23,7 @@ type PreflightReport struct {
 	// user of Redis 6.2, which has all channels, write resetchannels in front.
 	Rights string
 
-	// Checks are what was tried, those of one kind of lock in the order of their steps.
+	// Checks are the steps that were tried, for each kind of lock in their order.
 	Checks []PreflightCheck
 }
 
@@ -56,7 +56,8 @@ func (r PreflightReport) Err() error {
 	return errors.Join(errs...)
 }
 
-// String is a table: works, fails or unseen, what was tried, and below what fails what to change.
+// String returns a table of the checks: each works, fails or is unseen. Below a check that fails it
+// says what to change.
 func (r PreflightReport) String() string {
 	var text strings.Builder
 	for _, server := range r.Servers {
@@ -91,7 +92,7 @@ func (c *PreflightCheck) title() string {
 // Preflight tries with probe locks, whose names begin with "interlock_preflight:", all that the
 // given kinds of lock need from this Redis: an acquisition, which keeps another client out, a
 // re-entry, a renewal, a hand-over to a waiter of the same client, a message to a waiter of
-// another one, and the release. Without kinds it tries [KindReentrant]. Of that it also takes a
+// another one, and the release. Without kinds it tries [KindReentrant]. For that kind it also takes a
 // MultiLock of several slots, which shows a proxy that sends a script to the server of its first
 // key: MultiLocks and lists of keys do not exclude others there. It asks the masters for their
 // role and their maxmemory-policy, and has the warnings of [Client.Wire]. Probe keys are deleted at the end, or
@@ -99,7 +100,7 @@ func (c *PreflightCheck) title() string {
 //
 // It is for a deployment test, a start-up that may take seconds, and `interlock doctor`: it takes
 // 2 s or more, because it waits for a renewal, and about a hundred commands for each kind.
-// Observers do not see the probes. What it finds is in the report, also that Redis does not
+// Observers do not see the probes. The report has what it finds, also that Redis does not
 // answer. The error is [ErrInvalid] for a kind that is not of one client, or [ErrClosed].
 func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport, error) {
 	if len(kinds) == 0 {
@@ -223,7 +224,7 @@ func (p *preflight) askServers(ctx context.Context) (writable bool) {
 		case "":
 			policy.Unseen, policy.Err = true, errUnsaid
 		default:
-			policy.Err = fmt.Errorf("%s evicts locks when maxmemory (%d bytes; 0 is no limit) is reached", s.Policy, s.MaxBytes) //nolint:err113 // as above
+			policy.Err = fmt.Errorf("%s evicts locks when maxmemory (%d bytes; 0 means no limit) is reached", s.Policy, s.MaxBytes) //nolint:err113 // as above
 			policy.Advice = "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf"
 		}
 		p.add(role)

@@ -20,7 +20,7 @@ func TestPreflight_Advice(t *testing.T) {
 	t.Cleanup(func() { _ = locks.Close(t.Context()) })
 	p := preflight{client: locks}
 	for text, want := range map[string]string{
-		`core: lock "room:removed:readonly" not acquired after 8s`:                        "",
+		`core: lock "room:removed:readonly" not acquired after 8s`:                         "",
 		"core: redis unavailable: OOM command not allowed when used memory > 'maxmemory'.": "raise maxmemory",
 		"core: redis unavailable: READONLY You can't write against a read only replica.":   "address of the master",
 		"NOPERM No permissions to access a key":                                            "ACL SETUSER default",

@@ -13,8 +13,8 @@ import (
 // preflightLease is the longest lease of a probe: its renewal comes after a third of it.
 const preflightLease = 6 * time.Second
 
-// preflightKeys is how many keys the probe of a MultiLock has. If a proxy routes each to one of two
-// servers, all of them are on the same one in a preflight of 32,768.
+// preflightKeys is how many keys the probe of a MultiLock has. If a proxy routes each key to one of two
+// servers, one preflight in 32,768 has all keys on one server.
 const preflightKeys = 16
 
 var (
@@ -26,7 +26,7 @@ var (
 	errNotRenewed = errors.New("the lease was not renewed in time")
 )
 
-// probe tries one kind of lock, by two clients of its own that share the store of another one.
+// probe tries one kind of lock with two clients, which share the store of the client that is asked.
 type probe struct {
 	*redisstore.Kind
 
@@ -76,7 +76,8 @@ func (p *probe) forget(ctx context.Context, name string) error {
 	return p.of.store.Forget(ctx, p.Kind, key)
 }
 
-// apart makes a client like the one that is asked, without its observers, which see no probes.
+// apart makes a client with the configuration of the one that is asked, but without its observers: they
+// do not see probes.
 func (p *probe) apart() *Client {
 	cfg := p.of.cfg
 	cfg.watchdog = min(cfg.watchdog, preflightLease)
@@ -104,7 +105,7 @@ func (p *probe) ObserveRenewal(_ context.Context, r Renewal) {
 	}
 }
 
-// ObserveBackend keeps what fails out of the log: it is in the report.
+// ObserveBackend keeps failures out of the log, because the report has them.
 func (p *probe) ObserveBackend(context.Context, BackendChange) {}
 
 // try notes how one step ended, and reports whether it works.
@@ -170,7 +171,7 @@ func (p *probe) tryKind(ctx context.Context) {
 	}
 }
 
-// take gets the lock for one client. What it returns ends that.
+// take gets the lock for a client. The function that it returns gives the lock back.
 func (p *probe) take(ctx context.Context, c *Client, opts ...AcquireOption) (context.Context, func(context.Context) error, error) {
 	switch kinds := &c.kinds; p.Kind {
 	case kinds.PlainSemaphore:
@@ -186,7 +187,7 @@ func (p *probe) take(ctx context.Context, c *Client, opts ...AcquireOption) (con
 	}
 }
 
-// rival wants for the other client what excludes the lock that was taken.
+// rival acquires, for the other client, a lock that excludes the one that was taken.
 func (p *probe) rival(ctx context.Context, opts ...AcquireOption) (end func(context.Context) error, err error) {
 	switch kinds := &p.other.kinds; p.Kind {
 	case kinds.PlainSemaphore:
@@ -217,7 +218,7 @@ func (p *probe) acquire(
 	return held, hold.Release, err
 }
 
-// whileWaiting calls then while somebody waits for the lock, and returns when both have ended.
+// whileWaiting calls wait, and calls then as soon as wait waits for the lock. It returns when both have.
 func (p *probe) whileWaiting(wait, then func() error) error {
 	select {
 	case <-p.contended: // of an earlier step
@@ -236,14 +237,14 @@ func (p *probe) whileWaiting(wait, then func() error) error {
 	}
 }
 
-// hear runs release, and waits for the message that it sends to the waiter of the other client.
+// hear calls release, and waits for the message that the waiter of the other client gets.
 func (p *probe) hear(ctx context.Context, release func() error) error {
 	key, err := p.of.key(p.Kind, p.name)
 	if err != nil || p.Channel(key) == "" {
 		return errors.Join(err, release())
 	}
 	field := ""
-	if p.Waits == redisstore.InRedis { // each waiter has a channel of its own
+	if p.Waits == redisstore.InRedis { // each waiter has its own channel
 		if field, err = p.of.store.FirstInQueue(ctx, key); err != nil {
 			return errors.Join(err, release())
 		}

@@ -177,7 +177,7 @@ func (r *redlock) take(ctx context.Context) (got []*ownership, err error) {
 	return nil, cmp.Or(r.lost(ctx), err)
 }
 
-// busy is the error of an acquisition that did not get the lock on a majority of the servers.
+// busy returns the error of an acquisition that did not get the lock on a majority of the servers.
 func (r *redlock) busy(cause error) error {
 	e := r.first.busy(cause).(*NotAcquiredError) //nolint:errcheck,errorlint,forcetypeassert // it makes one
 	for _, m := range r.members {

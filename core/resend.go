@@ -186,8 +186,8 @@ func anyLate[T any](T) bool { return true }
 func passedLate(c redisstore.Change) bool  { return c.Mine }
 func freedLate(r redisstore.Released) bool { return r.Mine }
 
-// waitOut sends a command, and again while Redis refuses it for a reason that passes, up to the
-// backend timeout.
+// waitOut sends a command. While Redis refuses it for a reason that passes, waitOut sends it again, up
+// to the backend timeout.
 func waitOut[T any](ctx context.Context, c *Client, key string, prepare func(now time.Time) redisstore.Call[T]) (answer T, err error) {
 	s := c.operation(time.Now())
 	r := resend{client: c, key: key, span: s, pauser: pauses{}}

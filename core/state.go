@@ -81,7 +81,7 @@ func ask[T any](
 	return answer, key, err
 }
 
-// admit admits a caller that has something to do with a single lock until it exits, and gives the key.
+// admit admits a caller with an operation on a single lock until it exits, and returns the key.
 func (l Lock) admit() (key string, err error) {
 	if key, err = l.client.key(l.kind, l.name); err != nil {
 		return "", err
@@ -89,7 +89,7 @@ func (l Lock) admit() (key string, err error) {
 	return key, l.client.callers.enter()
 }
 
-// enter is admit for a caller that needs an answer. It makes sure that a Cluster has answered once.
+// enter runs admit, and makes sure that a Cluster has answered once.
 func (l Lock) enter(ctx context.Context) (key string, err error) {
 	if key, err = l.admit(); err != nil {
 		return "", err

@@ -43,7 +43,7 @@ func newClient(cfg config) *Client {
 	return c
 }
 
-// storeConfig connects the store that is made with it to the rooms.
+// storeConfig returns the configuration of the store, which reports to the rooms.
 func (c *Client) storeConfig() redisstore.Config {
 	cfg := redisstore.Config{
 		Timeout: c.cfg.backendTimeout, RenewTimeout: c.renewTimeout(), Replication: c.cfg.replication,

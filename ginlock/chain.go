@@ -14,7 +14,7 @@ import (
 // middleware is what [Guard.Middleware] made for a provider.
 type middleware struct {
 	handler gin.HandlerFunc
-	missing map[ruleset.Endpoint]bool // the routes of which an engine has the chain without it
+	missing map[ruleset.Endpoint]bool // routes with a chain that does not have the handler
 }
 
 // chains are the chains of an engine's routes.
@@ -25,8 +25,8 @@ type chainedRoute struct {
 	chain gin.HandlersChain
 }
 
-// chainsOf reads the chains of an engine, of which gin tells the last handlers only. It is nil if
-// this version of gin does not show them.
+// chainsOf reads the chains of an engine from its fields, because gin shows their last handlers only.
+// It returns nil if the fields of this version of gin are not known.
 func chainsOf(engine *gin.Engine) chains {
 	var found chains
 	trees := reflect.ValueOf(engine).Elem().FieldByName("trees")
@@ -88,7 +88,7 @@ func has(chain gin.HandlersChain, h gin.HandlerFunc) bool {
 	return slices.ContainsFunc(chain, func(other gin.HandlerFunc) bool { return identity(other) == identity(h) })
 }
 
-// look notes of which routes of engines the chains have no middleware.
+// look notes the routes of engines whose chains do not have a middleware.
 func (g *Guard) look(engines []*gin.Engine) {
 	var all chains
 	for _, engine := range engines {

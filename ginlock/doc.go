@@ -128,9 +128,8 @@
 // lock is taken, a request over HTTP/1 reads its body before it waits, up to [WithMaxBody], because
 // net/http does not notice that a client left while its body is unread; a handler that answers
 // while its client still sends needs HTTP/2, or a rule that does not wait. The handler and gin's
-// binders still get all of a body. What was not read before is read by the handler while it holds
-// the lock: a limit of the server (http.Server.ReadTimeout) keeps a slow client from holding it for
-// as long as it likes.
+// binders still get all of a body. The handler reads the rest of the body while it holds the
+// lock: set a limit of the server (http.Server.ReadTimeout), or a slow client prolongs the hold.
 //
 // All requests that wait under one guard hold 64 MiB of bodies at most. Beyond that, a request
 // waits without having read its body, and a client that leaves is noticed at the end of the wait;
@@ -149,7 +148,7 @@
 // the error of its context to c.Errors, has given up: the client gets the status
 // of a lost lock. A handler that answers keeps its answer, unless the rule says
 // on_lost: fail, for which its route needs [WithBuffer]. The headers
-// that handlers have set go with the answer, cookies and trailers among them; those of
+// that handlers have set go with the answer, cookies and trailers among them; headers of
 // middlewares outside stay as they were.
 //
 // A debounce window begins after a success: a status of 2xx, or 303, and nothing added

@@ -109,8 +109,8 @@ func WithClientIP(address func(c *gin.Context) string) Option {
 // own lock, and an answer given after the lock was lost can be taken back, which
 // on_lost: fail needs. Flushing has no effect meanwhile. A response of more bytes
 // than given is let go when it exceeds them, and is as without this option; so is a
-// switch of protocols. What is given for a route counts there, and not what is given
-// for all.
+// switch of protocols. A size that is given for a route replaces the one for all
+// routes.
 func WithBuffer(bytes int, routes ...string) Option {
 	return func(c *config) error { return c.Buffer(bytes, routes...) }
 }

@@ -21,8 +21,8 @@ func enterRequest(ctx context.Context, c *gin.Context) requestScope {
 	return s
 }
 
-// leave puts the context back, and gives the request that c has then. What handlers read from the request stays with it,
-// so that outer handlers see it and net/http removes the files of a multipart form.
+// leave puts the context back, and returns the request that c has then. What handlers read from the
+// request stays with it, so that outer handlers see it and net/http removes the files of a multipart form.
 func (s requestScope) leave(c *gin.Context) *http.Request {
 	if c.Request != s.during { // a handler replaced the request and left it so
 		c.Request = c.Request.WithContext(s.before.Context())

@@ -66,9 +66,10 @@ func (g *Guard) UnaryServerInterceptor() grpc.UnaryServerInterceptor {
 	}
 }
 
-// called gives the rules of a unary method, nil if it has none. What the handler of generated code
-// says is not what the server has matched where a service is registered under another name: if that
-// has rules, those cannot be kept. A call within another one has its context, and has passed a guard.
+// called returns the rules of a unary method, nil if it has none. If a service is registered under another
+// name, its generated handler names another method than the server has matched. Rules of the matched method
+// cannot be kept then, so that the entry cannot work. A call within another call has the context of the
+// outer one, and has passed a guard.
 func (g *Guard) called(ctx context.Context, method string) *methodrules.Entry {
 	matched, known := grpc.Method(ctx)
 	if known && matched != method && !methodcall.Within(ctx, matched) && g.methods.Unregistered(methodrules.Key{Path: matched}) != nil {

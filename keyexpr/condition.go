@@ -18,8 +18,7 @@ type Condition struct {
 //
 // Missing values are empty in a condition: "", 0, false or an empty list, as
 // the type of the variable or the other operand demands, and the zero of an enum. A field
-// with a declared default has that. Comparing with nil
-// still shows whether a value is there.
+// with a declared default has its default. Comparing with nil still shows whether a value is there.
 func CompileCondition(expression string, schema *Schema) (*Condition, error) {
 	if problem := checkSize(expression, "condition"); problem != nil {
 		return nil, problem

@@ -22,8 +22,8 @@
 //     "other".
 //   - Known rules exist at zero: the counters of a rule have their series from the first
 //     collection after the rule was compiled or first used, also when the program sets its meter
-//     provider later. A cause that a rule cannot have has no series; those of callers that leave
-//     (canceled, deadline) begin with the first one, and histograms with their first value.
+//     provider later. A cause that a rule cannot have has no series. The series of callers that leave
+//     (canceled, deadline) begin with the first such caller, and histograms with their first value.
 //   - A span shows a hash of the key ([KeyHash]); the key itself only with
 //     [WithRawKeys]. The same holds for logs.
 //   - A lock that is taken marks no span as an error. A backend failure, a loss, a

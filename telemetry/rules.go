@@ -27,7 +27,7 @@ func (t *Telemetry) ObserveRule(r aspect.RuleInfo) {
 }
 
 // countFailuresFromZero makes the series of the failures and of the unlocked runs that a rule can have.
-// Those of callers that leave begin with the first one.
+// The series of callers that leave begin with the first such caller.
 func (t *Telemetry) countFailuresFromZero(ctx context.Context, rule *rule, r *aspect.RuleInfo) {
 	causes := causesOf(r)
 	for _, c := range causes {
@@ -49,7 +49,7 @@ func (t *Telemetry) countFailuresFromZero(ctx context.Context, rule *rule, r *as
 	}
 }
 
-// causesOf are the causes that a rule can have, without those of a caller that leaves.
+// causesOf returns the causes that a rule can have, except the causes of a caller that leaves.
 func causesOf(r *aspect.RuleInfo) []failpolicy.Cause {
 	causes := []failpolicy.Cause{failpolicy.Backend, failpolicy.Key, failpolicy.Lost}
 	if r.Debounce > 0 {

@@ -40,8 +40,8 @@ func (r *result[T]) once(compute func() (T, error)) (T, error) {
 	return r.value, r.err
 }
 
-// Matched makes method that of the route which the router has matched. A layer in between may
-// have changed the request's, to whatever its client wished.
+// Matched makes the variable method the method of the route that the router has matched. A layer in
+// between may have changed the method of the request, to whatever its client wished.
 func (q *Request) Matched(method string) { q.method = method }
 
 // Value implements [keyexpr.Env].

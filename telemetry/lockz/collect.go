@@ -268,8 +268,8 @@ func (v *view) waiter(w place) Waiter {
 	}
 }
 
-// blocker is the oldest hold of this process that is in the way, or else the holder that was at
-// first.
+// blocker returns the oldest hold of this process that w waits for. If there is none, it returns the
+// holder that had the lock when w came.
 func (v *view) blocker(w place) Blocker {
 	holds := w.line.holds
 	if w.keys > 1 {

@@ -83,10 +83,10 @@
 // not show, and the holders that were shown: only these lose the lock. A button
 // names the key, the holders, and for how long each has held it; a lock in Redis with more holders
 // than are shown has none.
-// [core.Client.Evict] takes it, and notifies the waiters. A holder in this process is told at once,
-// and its observers of the loss; one elsewhere at its next renewal, or with a fixed lease when it
-// releases. Who pressed the button and who lost the lock is logged, see [WithOperator], and kept
-// among the incidents.
+// [core.Client.Evict] takes it, and notifies the waiters. A holder in this process finds out at
+// once, and its observers are notified of the loss. A holder elsewhere finds out at its next renewal or,
+// if its lease is fixed, when it releases. The operator ([WithOperator]) and the holders that lost the
+// lock are logged, and kept among the incidents.
 //
 // # Logs
 //

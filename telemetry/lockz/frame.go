@@ -11,7 +11,7 @@ import (
 type frame struct {
 	*Snapshot
 
-	Process string    // differs from that of another process that answers here
+	Process string    // names this process: later another one may answer here
 	Keys    []waitRow // the waiters by key
 	KeysAll int       // how many there are
 

@@ -101,8 +101,8 @@ func (x *exchange) readAhead(ctx context.Context) error {
 	return nil
 }
 
-// stopsWaiting gives back the room of the body, which is read ahead no more: a layer that limits
-// the body may set a header while it is read.
+// stopsWaiting waits until the body is read ahead no more, because a layer that limits the body may
+// set a header while it is read. Then it gives back the room of the body.
 func (x *exchange) stopsWaiting() {
 	if x.ahead != nil {
 		<-x.ahead.done

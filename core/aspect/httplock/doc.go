@@ -29,8 +29,8 @@
 //	…
 //	err = guard.Check("POST /orders/{id}/pay") // chi.Walk lists them
 //
-// What the router has matched decides, not what a request says of itself. Where that cannot be
-// known the answer is 500, no handler runs, and observers are warned once:
+// The route that the router has matched decides, not what a request says of itself. Where the guard
+// cannot know the route, it answers 500, runs no handler, and warns observers once:
 //
 //   - Middleware around a whole mux, or with Use within chi's Route or Mount, comes before the
 //     router has matched. Put it around the handlers: there use With or Group. So give Check

@@ -35,7 +35,7 @@ type Guard struct {
 
 	mu      sync.Mutex
 	known   map[ruleset.Endpoint][]ruleset.Declared // the routes, with the rules put on them
-	handled map[ruleset.Endpoint]bool               // those of Handle
+	handled map[ruleset.Endpoint]bool               // the ones that Handle has registered
 }
 
 // New makes a guard over a lock client, which stays the caller's to close. The error has
@@ -165,9 +165,8 @@ func (g *Guard) serve(entry *httpcall.Entry, w http.ResponseWriter, r *http.Requ
 	}
 }
 
-// matched is what is in force for a request whose router has matched a pattern; an entry that
-// cannot work where that does not tell the route. Of a known route it takes no lock and does not
-// allocate.
+// matched returns the entry for a request whose router has matched a pattern. If the pattern does not
+// show the route, that entry cannot work. For a known route matched takes no lock and does not allocate.
 func (g *Guard) matched(pattern, method string) *httpcall.Entry {
 	route := cutPattern(pattern)
 	methods := g.methodsAt(route.Path)
@@ -189,8 +188,8 @@ func (g *Guard) matched(pattern, method string) *httpcall.Entry {
 	}
 }
 
-// oneOf is what is in force for the methods of a path, if it is the same: which of them the
-// router has matched, the pattern does not tell.
+// oneOf returns the entry for the methods of a path if their rules are the same, because the pattern
+// does not show which method the router has matched.
 func (g *Guard) oneOf(methods []string, pattern string) *httpcall.Entry {
 	first := g.at(ruleset.Route(methods[0], pattern), "")
 	for _, method := range methods[1:] {
@@ -203,8 +202,8 @@ func (g *Guard) oneOf(methods []string, pattern string) *httpcall.Entry {
 	return first
 }
 
-// refuse is an entry for requests whose route is not known, always the same for a pattern, so
-// that observers are warned once.
+// refuse returns an entry for requests whose route is not known. It is the same one for each request
+// with a pattern, so that observers are warned once.
 func (g *Guard) refuse(pattern, why string) *httpcall.Entry {
 	e, _ := g.refused.LoadOrStore(pattern, &httpcall.Entry{Endpoint: cutPattern(cmp.Or(pattern, "*")), Err: errors.New(why)})
 	return e.(*httpcall.Entry) //nolint:errcheck,forcetypeassert // the map has no others
@@ -331,7 +330,7 @@ func (g *Guard) declare(route ruleset.Endpoint, rules []ruleset.Rule) {
 	}
 }
 
-// addMethod adds the method of a route to those of its path.
+// addMethod adds the method of a route to the methods of its path.
 func (g *Guard) addMethod(route ruleset.Endpoint) {
 	methods := map[string][]string{}
 	if before := g.methods.Load(); before != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // addresses asks each master for the connections that are named after lock clients (core.WithNamedConnections). It
-// gives the addresses by the id of the client, one of each host. With an error it gives those that it has found.
+// returns the addresses by the id of the client, one of each host. With an error it returns what it has found.
 func (r *target) addresses(ctx context.Context) (map[string][]string, error) {
 	var mu sync.Mutex
 	found := map[string][]string{}
@@ -33,7 +33,7 @@ func (r *target) addresses(ctx context.Context) (map[string][]string, error) {
 	return found, nil
 }
 
-// addClient adds the address in a line of CLIENT LIST to those of the client whose id ends the name.
+// addClient adds the address in a line of CLIENT LIST to the addresses of the client whose id ends the name.
 func addClient(found map[string][]string, line string) {
 	var addr, name string
 	for field := range strings.FieldsSeq(line) {

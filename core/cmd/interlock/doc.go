@@ -104,6 +104,6 @@
 // some milliseconds for thousands of them. No more than a portion is in memory. Which
 // rights the user of Redis needs for that says examples/operating/README.md, under Rights.
 //
-// Input is bounded, so that a file without an end is an error. What is written has visible
-// characters only: whatever else a key, a holder or a file has is written as in JSON, \u001b.
+// Input is bounded, so that a file without an end is an error. Output has visible
+// characters only: other characters of a key, a holder or a file are written as in JSON, \u001b.
 package main

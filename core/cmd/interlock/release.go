@@ -78,7 +78,7 @@ func (r *release) run(ctx context.Context, std streams, args []string) error {
 	}, core.WithPubSub(mode))
 }
 
-// free takes the lock from the holders that it shows, or from those of --holder, if that is wanted.
+// free takes the lock from the holders that it shows, or from the ones of --holder, if the operator agrees.
 func (r *release) free(ctx context.Context, std streams, locks *core.Client, key string) error {
 	seen, err := locks.Inspect(ctx, key)
 	if err != nil {

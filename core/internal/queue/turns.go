@@ -48,8 +48,8 @@ const (
 // a Cluster with classic pub/sub it knows those of one node.
 const Uncounted = -1
 
-// Unanswered is how many others a release has notified that was executed, or may have been, and whose
-// reply was lost. Others may listen.
+// Unanswered stands for the number of others that a release has notified if its reply was lost. Others may
+// listen.
 const Unanswered = -4
 
 // Rival is somebody of another process who has the lock, as a refusal names him.

@@ -15,10 +15,10 @@ type Evicted struct {
 // holder matches the field of a holder: of a reentrant hold, of a writer, and of a permit.
 var holder = regexp.MustCompile(`^(?:[[:xdigit:]]{8}(?:-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}:-?[0-9]+(?::write)?|[[:xdigit:]]{32})$`)
 
-// IsHolder reports whether a field can be that of a holder, of whatever kind.
+// IsHolder reports whether a field can belong to a holder, of whatever kind.
 func IsHolder(field string) bool { return holder.MatchString(field) }
 
-// eviction runs the release of a kind for some holders behind a look at what is there, in one step.
+// eviction makes a script that inspects the key, and then runs the release of a kind for some holders.
 func (k *Kind) eviction() script {
 	return scriptFrom(sourceOf(scriptOf("rw", "rw_others", "holder", "inspect")) +
 		"local function release(KEYS, ARGV)\n" + sourceOf(k.release) + "\nend\n" + sourceOf(scriptOf("evict")))
@@ -36,7 +36,7 @@ func (s *Store) Evicts(f *Found) (*Kind, bool) {
 	return nil, false
 }
 
-// Evict prepares to take a lock that was found from those of some holders that have it.
+// Evict prepares to take a lock that was found from the holders with some fields.
 func (s *Store) Evict(now time.Time, k *Kind, f *Found, fields []string) Call[Evicted] {
 	args := append(k.both(f.Key), k.Channel(f.Key), s.publishVerb(), f.What)
 	args = append(args, besides(f.Key)...)

@@ -6,7 +6,7 @@ import "strings"
 func newFair(kind Kind) *Kind {
 	kind.Name, kind.Family, kind.Waits = "fair", "fair lock", InRedis
 	kind.beside, kind.terms = fairKeys, fairTerms
-	token := strings.ReplaceAll(sourceOf(scriptOf("token")), "KEYS[2]", "KEYS[5]") // behind those of fairKeys
+	token := strings.ReplaceAll(sourceOf(scriptOf("token")), "KEYS[2]", "KEYS[5]") // after fairKeys
 	kind.acquire, kind.acquireAll = scriptFrom(token+sourceOf(scriptOf("fair", "fair_acquire"))), script{}
 	kind.refresh, kind.release = scriptOf("fair", "refresh"), scriptOf("fair", "release")
 	kind.handOff, kind.force = scriptOf("token", "fair", "handoff"), scriptOf("holder", "fair", "force")

@@ -14,7 +14,7 @@ type flow struct {
 	slow    int       // how many from the front of the queue know that they are slow
 	sample  sample
 	trip    *atomic.Int64
-	replied bool        // to a command
+	replied bool        // a reply to a command has come
 	old     atomic.Bool // it leads to a node that is no master any more
 	ended   atomic.Bool
 }

@@ -63,15 +63,16 @@ func (innermost) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPip
 	}
 }
 
-// errForeign refuses what a hook has put in the place of a command, errChanged a command of which
-// a hook has changed an argument, such as a key: each way of sending would change it again, or not.
+// errForeign refuses a command that a hook has put in the place of a lock command. errChanged refuses
+// one of which a hook has changed an argument, such as a key: when the command is sent again, the hook
+// might change it again.
 var (
 	errForeign error = &unsentError{errors.New("a hook of the redis client has replaced a lock command by another one")}
 	errChanged error = &unsentError{errors.New("a hook of the redis client has changed the keys or arguments of a lock command: " +
 		"leave the hook out, and set a prefix of keys by core.WithPrefix or core.WithNameMapper")}
 )
 
-// byHook reports whether a command was not sent for what hooks have made of it, as of the next one.
+// byHook reports whether a command was not sent because of a hook, which will do the same to the next one.
 func byHook(err error) bool { return errors.Is(err, errForeign) || errors.Is(err, errChanged) }
 
 // toNode is the innermost hook of a ClusterClient. What is ours, and for one node, goes

@@ -27,13 +27,13 @@ const (
 	unanswered                 // a proxy does not know what the server has done, if anything
 )
 
-// meant is what a reply means that begins with a text. "ERR " in front of it is left out.
+// meant has what a reply means that begins with a text, apart from "ERR " in front of it.
 type meant struct {
 	begins string
 	means  meaning
 }
 
-// meanings are the replies that are not final. Nearly all refuse a script before it has changed anything.
+// meanings returns the replies that are not final. Nearly all refuse a script before it has changed anything.
 // The exception is a key that is not local: while a slot moves, a script may find in the middle that a key
 // has become empty, which it could only create on the other node. It may be executed again then, as any
 // script may.
@@ -85,7 +85,7 @@ func meanings() []meant {
 	}
 }
 
-// meaningOf is what an error means that Redis has answered.
+// meaningOf returns what the error reply inside an error means.
 func meaningOf(err error) meaning {
 	reply, ok := replyOf(err)
 	if !ok {
@@ -100,7 +100,7 @@ func meaningOf(err error) meaning {
 	return final
 }
 
-// replyOf is the reply inside of an error. Only what explains the error may contain others.
+// replyOf returns the error reply inside an error. An explanation of the error may contain others.
 func replyOf(err error) (redis.Error, bool) {
 	if explained, ok := errors.AsType[*explainedError](err); ok {
 		return replyOf(explained.err)

@@ -151,7 +151,7 @@ func (p *pipeline) opened() bool {
 	return p.state == pipelineOpen
 }
 
-// useful reports whether there was a reply, and it leads to a master as far as is known.
+// useful reports whether the pipeline had a reply, and none that says that the node is not a master.
 func (p *pipeline) useful() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -45,8 +45,8 @@ type pipelines struct {
 	mu      sync.Mutex
 	second  second
 	leaving []*pipeline
-	vain    int       // pipelines in a row that were of no use
-	again   time.Time // when there may be another one after them
+	vain    int       // useless pipelines in a row
+	again   time.Time // when the next pipeline may be made
 	closed  bool
 	worker  sync.WaitGroup
 
@@ -100,7 +100,7 @@ func (s *pipelines) newPipeline() *pipeline {
 	return p
 }
 
-// connect makes a connection, and once more where its name has ended it.
+// connect makes a connection, and another one if the first has ended because it was named.
 func (s *pipelines) connect(ctx context.Context) (net.Conn, error) {
 	named := s.names.wanted()
 	conn, err := connect(ctx, s.client, s.timeout, &s.names)
@@ -159,15 +159,15 @@ func (s *pipelines) replacement(now time.Time) (*pipeline, error) {
 	return p, nil
 }
 
-// A few pipelines in a row that were of no use are replaced at once. Then the pause doubles up to the longest one,
-// in which calls get the error of the last.
+// The first few useless pipelines in a row are replaced at once. Then there is a pause, which doubles up to the
+// longest one. During the pause calls get the error of the last pipeline.
 const (
 	fewInVain    = 3
 	firstAgain   = 5 * time.Millisecond
 	longestAgain = 500 * time.Millisecond
 )
 
-// judge notes whether a pipeline that is replaced was of use: it had a reply, and led to a master. The mutex is held.
+// judge notes whether a pipeline that is replaced was useful. The mutex is held.
 func (s *pipelines) judge(p *pipeline, now time.Time) {
 	switch {
 	case p == nil:

@@ -69,7 +69,7 @@ type renewal struct {
 	*redis.Cmd
 	renewer
 
-	given []any // the arguments; hooks see, and may change, those of Cmd
+	given []any // the arguments to send; hooks see a copy in Cmd, and may change it
 }
 
 // NoRetry opts out of every retry of go-redis: the next renewal is one.

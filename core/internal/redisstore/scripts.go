@@ -38,7 +38,7 @@ type script struct {
 	several *script // the same for several keys, if it is for one; nil: it is for any number
 }
 
-// over is the script for so many keys.
+// over returns the script for a number of keys.
 func (s *script) over(keys int) *script {
 	if keys > 1 && s.several != nil {
 		return s.several
@@ -46,8 +46,8 @@ func (s *script) over(keys int) *script {
 	return s
 }
 
-// each adds to a script over one key the file that runs it, as the function one, for each of several.
-// By itself it names each key as KEYS[1]: Alibaba Cloud refuses a script that does not.
+// each adds to a script over one key a script that runs it, as the function one of a file, for each of
+// several keys. The first one names its key as KEYS[1], because Alibaba Cloud refuses other scripts.
 func (s script) each(file string) script {
 	s.several = new(scriptFrom("local function one(KEYS, ARGV)\n" + sourceOf(s) + "end\n" + sourceOf(scriptOf(file))))
 	return s

@@ -14,13 +14,13 @@ type Server struct {
 	Addr     string
 	Name     string // such as "redis 7.0.15" or "valkey 8.1.1"
 	Role     string // "master" or "slave"
-	MaxBytes int64  // maxmemory; 0 is no limit
+	MaxBytes int64  // maxmemory; 0 means no limit
 	Policy   string // maxmemory-policy
 	Err      error  // why it did not answer
 }
 
-// Servers asks every master for its INFO. Err of a Server says that one did not answer, the
-// error that the masters are not known.
+// Servers asks every master for its INFO. Err of a Server says why it did not answer. The error says
+// that the masters are not known.
 func (s *Store) Servers(ctx context.Context) ([]Server, error) {
 	if s.cluster == nil {
 		return []Server{serverOf(ctx, s.single)}, nil
@@ -49,7 +49,7 @@ func serverOf(ctx context.Context, node *redis.Client) Server {
 	server := Server{Addr: node.Options().Addr, Role: facts["role"], Policy: facts["maxmemory_policy"], Err: err}
 	server.MaxBytes, _ = strconv.ParseInt(facts["maxmemory"], 10, 64) //nolint:errcheck // absent: no limit is known
 	server.Name = strings.TrimSpace("redis " + facts["redis_version"])
-	for _, other := range []string{"valkey", "dragonfly"} { // their redis_version is the one that they are compatible with
+	for _, other := range []string{"valkey", "dragonfly"} { // their redis_version is the Redis that they are compatible with
 		if version := facts[other+"_version"]; version != "" {
 			server.Name = other + " " + version
 		}
@@ -57,8 +57,8 @@ func serverOf(ctx context.Context, node *redis.Client) Server {
 	return server
 }
 
-// Forget deletes the key of a lock and all that a lock of this kind keeps beside it, whoever
-// holds it.
+// Forget deletes the key of a lock and all that a lock of this kind keeps beside it, also if it
+// is held.
 func (s *Store) Forget(ctx context.Context, k *Kind, key string) error {
 	node, err := s.node(ctx, key)
 	if err != nil {

@@ -160,8 +160,8 @@ func (s *Store) slot(key string) int {
 	return Slot(key)
 }
 
-// apartKeys reports whether each script is about the keys of one lock: in a Cluster, where one over several
-// fails while their slot moves, and where such a script was refused.
+// apartKeys reports whether a script may have the keys of one lock only: in a Cluster, where a script over
+// several locks fails while their slot moves, and after an endpoint has refused such a script.
 func (s *Store) apartKeys() bool { return s.cluster != nil || s.keyByKey.Load() }
 
 // Clustered reports whether keys live on the nodes of a Cluster.
@@ -180,7 +180,7 @@ func (s *Store) Database() int {
 	return s.single.Options().DB
 }
 
-// Address is where Redis is, for people. go-redis keeps the addresses of Sentinels to itself.
+// Address returns where Redis is, for people. go-redis does not show the addresses of Sentinels.
 func (s *Store) Address() string {
 	switch {
 	case s.cluster != nil:

@@ -34,14 +34,14 @@ func (t *trouble) explain(err error) error {
 }
 
 // explainedError is an error of a call with the trouble of its node, or with the error of an
-// earlier call. The fate of the call and the meaning of its answer are those of err only.
+// earlier call. Only err says what became of the call and what its answer means.
 type explainedError struct {
 	err     error
 	between string
 	why     error
 }
 
-// AfterEarlier mentions beside an error what an earlier send of the same operation has come to.
+// AfterEarlier adds to an error the error of an earlier attempt at the same operation.
 func AfterEarlier(err, earlier error) error {
 	return &explainedError{err, "; before that: ", earlier}
 }

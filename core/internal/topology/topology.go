@@ -11,7 +11,7 @@ import (
 // does not know the question is none that locks need to know of.
 func InCluster(ctx context.Context, node *redis.Client) bool { return Mode(ctx, node) == "cluster" }
 
-// Mode is "standalone", "sentinel" or "cluster", as a server says of itself; nil if it does not say.
+// Mode returns "standalone", "sentinel" or "cluster", as the server reports it; nil if it does not.
 func Mode(ctx context.Context, node *redis.Client) any {
 	reply, err := node.Do(ctx, "hello").Result()
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	pingInterval = time.Second
 	// silenceLimit is for how long it may say nothing.
 	silenceLimit = 3 * pingInterval
-	// rejectedPause is before a connection is used again whose command was rejected.
+	// rejectedPause is the pause of a connection after the server has rejected a command.
 	rejectedPause = 5 * time.Millisecond
 	// maxAskedAgain is how many channels are asked for again at a time.
 	maxAskedAgain = 20

@@ -13,11 +13,11 @@ const (
 	// do not rely on messages, because they poll.
 	firstPause   = 5 * time.Millisecond
 	longestPause = time.Second
-	// healthyAfter is how long a connection lasts that was worth making: the next pause is a short one.
+	// healthyAfter is how long a connection has to last for the next pause to be a short one.
 	healthyAfter = 3 * longestPause
 )
 
-// pace is how often connections to a node are made.
+// pace limits how often connections to a node are made.
 type pace struct {
 	mu    sync.Mutex
 	pause time.Duration // before the next attempt

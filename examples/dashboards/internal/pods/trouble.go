@@ -28,7 +28,7 @@ func (s *Shop) LoseLock(ctx context.Context) error {
 	}
 }
 
-// Hang takes the lock of the export for somebody who does nothing with it.
+// Hang takes the lock of the export for a holder that does nothing with it.
 func (s *Shop) Hang(ctx context.Context, d time.Duration) error {
 	pipe := s.admin.TxPipeline()
 	pipe.HSetNX(ctx, Prefix+"export", "00000000-0000-4000-8000-000000000000:1", 1)
