@@ -53,35 +53,27 @@ func (d *doctor) flags(set *pflag.FlagSet) {
 	set.StringSliceVar(&d.kinds, "kinds", []string{string(core.KindReentrant)}, "`kinds` of lock to try, with commas: reentrant, fenced, spin, read, write, fair,\nsemaphore, plain_semaphore, latch")
 }
 
-func (d *doctor) run(ctx context.Context, std streams, _ []string) (err error) {
+func (d *doctor) run(ctx context.Context, std streams, _ []string) error {
 	mode, err := pubSubOf(d.pubSub)
 	if err != nil {
 		return err
 	}
-	rdb, err := d.connect(std.in)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rdb.Close()) }()
-	locks, err := core.New(rdb, core.WithPrefix(d.prefix), core.WithPubSub(mode), core.WithBackendTimeout(patience))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, locks.Close(context.WithoutCancel(ctx))) }()
 	var kinds []core.Kind
 	for _, name := range d.kinds {
 		kinds = append(kinds, core.Kind(name))
 	}
-	report, err := locks.Preflight(ctx, kinds...)
-	if errors.Is(err, core.ErrInvalid) {
-		return usagef("--kinds: %v", err)
-	}
-	if err != nil {
-		return d.explain(err)
-	}
-	fmt.Fprint(std.out, report)
-	if report.Err() != nil {
-		return errProblems
-	}
-	return nil
+	return d.open(ctx, std.in, func(locks *core.Client) error {
+		report, err := locks.Preflight(ctx, kinds...)
+		switch {
+		case errors.Is(err, core.ErrInvalid):
+			return usagef("--kinds: %v", err)
+		case err != nil:
+			return err
+		}
+		fmt.Fprint(std.out, report)
+		if report.Err() != nil {
+			return errProblems
+		}
+		return nil
+	}, core.WithPrefix(d.prefix), core.WithPubSub(mode))
 }

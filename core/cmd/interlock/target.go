@@ -88,7 +88,25 @@ func pubSubOf(value string) (core.PubSub, error) {
 const patience = 3 * time.Second
 
 // locks runs a function with a client for the locks of the Redis, once that answers.
-func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Client) error, opts ...core.Option) (err error) {
+func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Client) error, opts ...core.Option) error {
+	return r.open(ctx, stdin, func(locks *core.Client) error {
+		if err := locks.Ready(ctx); err != nil {
+			return err
+		}
+		if single, is := r.rdb.(*redis.Client); is {
+			switch topology.Mode(ctx, single) {
+			case "cluster":
+				return errOneNode
+			case "sentinel":
+				return usagef("the server is a Sentinel, which has no locks: write the name of its master into the URL, as in redis://host:26379/0?master_name=main")
+			}
+		}
+		return use(locks)
+	}, opts...)
+}
+
+// open runs a function with a lock client, whether the Redis answers or not.
+func (r *target) open(ctx context.Context, stdin io.Reader, use func(*core.Client) error, opts ...core.Option) (err error) {
 	rdb, err := r.connect(stdin)
 	if err != nil {
 		return err
@@ -100,16 +118,5 @@ func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Clie
 		return err
 	}
 	defer func() { err = errors.Join(err, locks.Close(context.WithoutCancel(ctx))) }()
-	if err := locks.Ready(ctx); err != nil {
-		return r.explain(err)
-	}
-	if single, is := rdb.(*redis.Client); is {
-		switch topology.Mode(ctx, single) {
-		case "cluster":
-			return errOneNode
-		case "sentinel":
-			return usagef("the server is a Sentinel, which has no locks: write the name of its master into the URL, as in redis://host:26379/0?master_name=main")
-		}
-	}
 	return r.explain(use(locks))
 }
