@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"unicode"
-	"unicode/utf8"
+	"strings"
 )
 
 // piece is literal text or a part of a template.
@@ -75,7 +74,7 @@ func (t *Template) appendText(dst []byte, p *piece, text string) ([]byte, *EvalE
 	if text == "" {
 		return dst, failed(ReasonEmpty, p.program.source, "is empty")
 	}
-	if first, _ := utf8.DecodeRuneInString(text); unicode.IsSpace(first) || unicode.IsSpace(lastRune(text)) {
+	if strings.TrimSpace(text) != text {
 		return dst, failed(ReasonCharacter, p.program.source, "begins or ends with white space; write trim(…) where it does not count")
 	}
 	out, clean := appendEncoded(dst, text, p.delimiter)
@@ -83,11 +82,6 @@ func (t *Template) appendText(dst []byte, p *piece, text string) ([]byte, *EvalE
 		return dst, failed(ReasonCharacter, p.program.source, p.strictDetail())
 	}
 	return out, nil
-}
-
-func lastRune(text string) rune {
-	r, _ := utf8.DecodeLastRuneInString(text)
-	return r
 }
 
 func (p *piece) strictDetail() string {
