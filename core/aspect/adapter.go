@@ -43,8 +43,8 @@ type Adapter[K comparable, X any] struct {
 
 	// Unguarded says why calls of an endpoint cannot come to the adapter for the rules of a
 	// provider, and what to write, such as an interceptor that the program has never asked for.
-	// "" means that they may. Check then has an error for the rules of the endpoint: those that
-	// name it, and of wildcards those of endpoints for which Changes is true. nil: all may.
+	// "" means that they may. Check then has an error for each rule that names the endpoint and,
+	// if Changes is true for the endpoint, for each wildcard. nil: all may.
 	Unguarded func(p ruleset.Provider, k K) string
 
 	// Named is the key of an exact endpoint that a set names, if it can be made of the

@@ -21,8 +21,8 @@ func Echo(guard *httplock.Guard, pay, cancel echo.HandlerFunc) (http.Handler, er
 	return Decoded(e), guard.Check(EchoPatterns(e)...)
 }
 
-// EchoRouted remembers by which method echo looks for the route. Give it to Echo.Pre, as the last
-// one: echo does not tell later which method it has matched.
+// EchoRouted remembers by which method echo looks for the route, because echo does not show later
+// which method it has matched. Give it to Echo.Pre, as the last one.
 func EchoRouted(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		c.Set(routedMethod, c.Request().Method)
@@ -59,9 +59,9 @@ type call struct {
 
 type callKey struct{}
 
-// tellRoute tells the request of its route, as the guard wants to know it. Where the method is no
-// longer the one by which echo has looked for the route, or was not remembered, the pattern has
-// none: the guard then answers 500 if the rules of the path's methods differ.
+// tellRoute sets the Pattern by which the guard knows the route. If the method of the request is not
+// the one by which echo has looked for the route, or that was not remembered, the pattern has no
+// method: the guard then answers 500 if the rules of the path's methods differ.
 func tellRoute(c echo.Context, r *http.Request) {
 	r.Pattern = c.Path()
 	if c.Get(routedMethod) == r.Method {

@@ -135,7 +135,7 @@ func (r *release) tell(std streams, freed bool, before core.LockEntry, why strin
 	var err error
 	if r.json {
 		err = json.NewEncoder(std.out).Encode(struct {
-			Freed  bool          `json:"freed"` // a holder has lost it: those of before
+			Freed  bool          `json:"freed"` // a holder has lost it; before has these holders
 			Others int           `json:"others"`
 			Before lockview.Lock `json:"before"`
 		}{freed, before.HolderCount - len(before.Holders), lockview.JSON(before)})

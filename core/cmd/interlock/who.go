@@ -28,7 +28,7 @@ func newWho() *command {
 and the name. The client id leads to the process: the metric distributed_lock_client_info
 has it; of a Java service RedissonClient.getId does. The address of the process is shown,
 as Redis sees it, if its lock client has core.WithNamedConnections. Up to 50 holders and
-waiters are shown. Exit code 1 if nobody holds it.
+waiters are shown. Exit code 1 if it has no holder.
 
 ` + urlText + `
 

@@ -15,7 +15,7 @@ type flow struct {
 	sample  sample
 	trip    *atomic.Int64
 	replied bool        // a reply to a command has come
-	old     atomic.Bool // it leads to a node that is no master any more
+	old     atomic.Bool // it leads to a node that has stopped being a master
 	ended   atomic.Bool
 }
 
