@@ -287,7 +287,6 @@ func TestFair_TooManyWaiters(t *testing.T) {
 		_, two := b.joins(ctx, locks, "k")
 		_, _, err := locks.FairLock("k").Acquire(t.Context(), core.WaitTime(time.Minute))
 		wantErr(t, err, core.ErrTooManyWaiters)
-		wantErr(t, locks.FairLock("k").Refusal(t.Context()), core.ErrTooManyWaiters)
 		cancel()
 		wantErr(t, (<-one).err, context.Canceled)
 		wantErr(t, (<-two).err, context.Canceled)

@@ -19,7 +19,6 @@ func TestKinds_OneForEachName(t *testing.T) {
 		"wait": func(locks *core.Client) error {
 			return locks.FencedLock("k").Do(context.Background(), func(context.Context) error { return nil }, core.WaitTime(time.Minute))
 		},
-		"refusal": func(locks *core.Client) error { return locks.FencedLock("k").Refusal(context.Background()) },
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +63,6 @@ func TestKinds_OneForEachNameOfAMultiLock(t *testing.T) {
 			_, _, err := locks.MultiLock("a", "b").Acquire(t.Context(), core.WaitTime(wait))
 			wantErr(t, err, core.ErrInvalid)
 		}
-		wantErr(t, locks.MultiLock("a", "b").Refusal(t.Context()), core.ErrInvalid)
 		b.wantGone("a")
 		released(t, hold)
 		_, both := acquired(t, t.Context(), locks.MultiLock("a", "b"))

@@ -17,7 +17,7 @@ import (
 // The mapper must be pure: of one name it always makes the same key, without waiting and
 // without state, and any number of goroutines call it. Two names of one key are one lock. It
 // is called once for every Acquire of a name, and once for every other question by name
-// ([Held], [Lock.Refusal], [Lock.State]), before anything is sent: what it costs every
+// ([Held], [Lock.State]), before anything is sent: what it costs every
 // acquisition costs. One that puts text together costs the same as a prefix, an allocation.
 // It is never called with an empty name, and never with a key. An empty key, or one over
 // [WithMaxKeyLength], is [ErrInvalid]; so is, in a Redis Cluster, one whose braces put the

@@ -119,19 +119,6 @@ func (l Lock) acquireOnMost(ctx context.Context, opts []AcquireOption) (*Hold, e
 	return r.run(ctx)
 }
 
-// refusalOfMost is Refusal for a Redlock: of a majority of the servers, or for good.
-func (l Lock) refusalOfMost(ctx context.Context, opts []AcquireOption) error {
-	r, err := l.redlock(opts)
-	if err != nil {
-		return err
-	}
-	for _, m := range r.members {
-		m.err = m.client.Lock(l.name).Refusal(ctx, WaitTime(0))
-	}
-	_, _, err = r.judge()
-	return err
-}
-
 // take gets an ownership on a majority of the servers, or none. Where ctx owns a majority, the
 // others are left alone. It goes on until the wait time ends, or one of the clients is closed.
 func (r *redlock) take(ctx context.Context) (got []*ownership, err error) {

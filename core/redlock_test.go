@@ -59,7 +59,6 @@ func TestRedlock_WrongArguments(t *testing.T) {
 		} {
 			_, hold, err := lock.Acquire(t.Context())
 			wantErr(t, err, core.ErrInvalid)
-			wantErr(t, lock.Refusal(t.Context()), core.ErrInvalid)
 			wantErr(t, lock.Do(t.Context(), nil), core.ErrInvalid)
 			_, err = lock.State(t.Context())
 			wantErr(t, err, core.ErrInvalid)
@@ -176,7 +175,6 @@ func TestRedlock_WithoutAMajorityIsUnavailable(t *testing.T) {
 					}
 					pass(30 * time.Second)
 					wantHeldOn(t, servers, "k", want)
-					must(t, lock.Refusal(t.Context()))
 				})
 			})
 		}
@@ -329,7 +327,6 @@ func TestRedlock_WaitEndsWithTheContextOrAClient(t *testing.T) {
 			}
 			_, _, err = lock.Acquire(t.Context())
 			wantErr(t, err, core.ErrClosed)
-			wantErr(t, lock.Refusal(t.Context()), core.ErrClosed)
 		}
 		wantHeldOn(t, servers, "k", 3)
 	})

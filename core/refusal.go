@@ -8,60 +8,12 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Refusal reports why Acquire would fail at once, as far as that is known without asking
-// Redis: [ErrInvalid], [ErrClosed], [ErrUnavailable] while Redis is known to be down, or
-// [ErrTooManyWaiters] where the call may wait. Nil means that Acquire would get further.
-// It is for callers that have something costly to do before they wait, such as reading a
-// request. Nothing is reserved: the answer may differ a moment later.
-func (l Lock) Refusal(ctx context.Context, opts ...AcquireOption) error {
-	if l.clients != nil {
-		return l.refusalOfMost(ctx, opts)
-	}
-	c := l.client
-	var req request
-	if err := l.readRequest(&req, opts); err != nil {
-		return err
-	}
-	keys, err := l.keys()
-	if err != nil {
-		return err
-	}
-	if c.isClosing() {
-		return ErrClosed
-	}
-	for _, key := range keys {
-		if err := c.failFast(ctx, key); err != nil {
-			return err
-		}
-	}
-	for _, key := range keys {
-		if err := c.queues.Check(key, req.kind.Family); err != nil {
-			return notQueued(err, key, req.kind)
-		}
-	}
-	return c.refusalByContext(ctx, keys, &req)
-}
-
-// refusalByContext is the part of [Lock.Refusal] that depends on what ctx carries: a hold that
-// cannot be entered so, or none that would spare the caller the queue.
-func (c *Client) refusalByContext(ctx context.Context, keys []string, req *request) error {
-	inside := false
-	for _, key := range keys {
-		again, under, err := c.ownedAs(ctx, key, req)
-		if err != nil {
-			return err
-		}
-		inside = again != nil || under != nil
-	}
-	if len(keys) == 1 && !inside && req.mayWait() && c.queues.FullFor(keys[0], req.maxWaiters) {
-		return ErrTooManyWaiters
-	}
-	return nil
-}
-
-// Refusal is [Lock.Refusal] for a lock whose name is not known yet: what is true of
-// every single one. A call under a lock of this or another client, which it may enter
-// again, is not refused for the number of waiters.
+// Refusal reports why an acquisition of any single lock would fail at once, as far as that is known
+// without asking Redis: [ErrInvalid], [ErrClosed], [ErrUnavailable] while Redis is known to be down, or
+// [ErrTooManyWaiters] where the call may wait. Nil means that Acquire would get further. It is for
+// callers for which the name of the lock is costly to find out, such as from the body of a request.
+// Nothing is reserved: the answer may differ a moment later. A call under a lock of this or another
+// client, which it may enter again, is not refused for the number of waiters.
 func (c *Client) Refusal(ctx context.Context, opts ...AcquireOption) error {
 	var req request
 	if err := c.readRequest(&req, c.kinds.Reentrant, opts); err != nil {

@@ -33,7 +33,6 @@ func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
 				t.Errorf("%s: got %v, want %q", name, err, tt.want)
 			}
 			wantErr(t, err, core.ErrInvalid)
-			wantErr(t, tt.lock.Refusal(t.Context(), core.WithToken()), core.ErrInvalid)
 		}
 		err := c.Semaphore("k").Acquire(t.Context(), 1, core.WithToken())
 		if wantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a plain semaphore: ") {
@@ -87,7 +86,6 @@ func TestWithToken_OfAReentry(t *testing.T) {
 				released(t, without)
 
 				ctx, with := acquired(t, t.Context(), l, core.WithToken())
-				must(t, l.Refusal(ctx, core.WithToken()))
 				for _, opts := range [][]core.AcquireOption{{core.WithToken()}, nil} {
 					_, again := acquired(t, ctx, l, opts...)
 					if again.Token() != with.Token() || with.Token() == 0 {
@@ -121,5 +119,4 @@ func wantNoToken(t *testing.T, ctx context.Context, l core.Lock, opts ...core.Ac
 		t.Errorf("got %v, want an error that says where to ask for the token", err)
 	}
 	wantErr(t, err, core.ErrInvalid)
-	wantErr(t, l.Refusal(ctx, opts...), core.ErrInvalid)
 }

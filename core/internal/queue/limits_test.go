@@ -36,9 +36,6 @@ func TestLimits(t *testing.T) {
 				b.joined()
 			}
 			w := b.waiter(tt.change)
-			if got := b.FullFor("k", w.MaxWaiters); got != tt.full {
-				t.Errorf("FullFor: got %v", got)
-			}
 			if err := b.Join("k", w, b.now); errors.Is(err, queue.ErrFull) != tt.full {
 				t.Errorf("got %v", err)
 			}
@@ -73,7 +70,7 @@ func TestLimits_InAll(t *testing.T) {
 		t.Errorf("got %d queues", got)
 	}
 	b.Leave(first, b.now)
-	if b.Full() || b.FullFor("third", 0) {
+	if b.Full() {
 		t.Error("full with one waiter")
 	}
 	b.Leave(second, b.now)

@@ -88,18 +88,6 @@ func (q *Queues) Waiting() int { return int(q.waiting.Load()) }
 // Full reports whether as many wait as may in all.
 func (q *Queues) Full() bool { return q.Waiting() >= q.cfg.InAll }
 
-// FullFor reports whether one more could not wait for key, where no more than maxWaiters may,
-// if that is not 0.
-func (q *Queues) FullFor(key string, maxWaiters int) bool {
-	if q.Full() {
-		return true
-	}
-	s := q.lock(key)
-	defer s.mu.Unlock()
-	in := s.queues[key]
-	return in != nil && in.waiters() >= q.limit(maxWaiters)
-}
-
 // limit is how many may wait for one key.
 func (q *Queues) limit(maxWaiters int) int {
 	if maxWaiters > 0 {
