@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -172,6 +173,27 @@ func TestClient_Preflight_NothingToTry(t *testing.T) {
 	}
 	if _, err := locks.Preflight(t.Context()); !errors.Is(err, core.ErrClosed) {
 		t.Errorf("after Close: got %v", err)
+	}
+}
+
+// TestClient_Preflight_Left has a server that refuses to delete the probes. Those without a lease stay.
+func TestClient_Preflight_Left(t *testing.T) {
+	t.Parallel()
+	b := serverBed(t)
+	proxy, rdb := faultproxy.Around(t, b.connect())
+	locks := locksOn(t, rdb, patient, core.WithPrefix("shop:"))
+	proxy.AnswerError(func(cmd []string) bool { return strings.EqualFold(cmd[0], "del") }, "ERR not now")
+	report, err := locks.Preflight(t.Context(), core.KindReentrant, core.KindPlainSemaphore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := checked(t, report, core.KindPlainSemaphore, "delete the probe")
+	key, ok := strings.CutPrefix(left.Advice, "DEL ")
+	if !ok || b.Exists(t.Context(), key).Val() != 1 {
+		t.Errorf("advice %q: want the key that is left", left.Advice)
+	}
+	if leased := checked(t, report, core.KindReentrant, "delete the probe"); leased.Err == nil || leased.Advice != "" {
+		t.Errorf("a key that expires: got %v, advice %q", leased.Err, leased.Advice)
 	}
 }
 

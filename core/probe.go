@@ -59,7 +59,7 @@ func (p *probe) run(ctx context.Context) {
 	defer cancel()
 	for _, name := range names {
 		if err := p.forget(ctx, name); err != nil {
-			p.checks = append(p.checks, PreflightCheck{Kind: p.label, Name: "delete the probe", Err: err})
+			p.checks = append(p.checks, PreflightCheck{Kind: p.label, Name: "delete the probe", Err: err, Advice: p.removal(name)})
 			break
 		}
 	}
@@ -75,6 +75,15 @@ func (p *probe) forget(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, p.of.cfg.backendTimeout)
 	defer cancel()
 	return p.of.store.Forget(ctx, p.Kind, key)
+}
+
+// removal is the command that removes a probe which never expires; empty for the others.
+func (p *probe) removal(name string) string {
+	key, err := p.of.key(p.Kind, name)
+	if err != nil || !p.Counts() {
+		return ""
+	}
+	return "DEL " + key
 }
 
 // apart makes a client like the one that is asked, without its observers, which see no probes.
