@@ -204,7 +204,11 @@ func (p *preflight) askServers(ctx context.Context) (writable bool) {
 	}
 	for _, s := range servers {
 		if s.Err != nil {
-			p.add(PreflightCheck{Name: "INFO of " + s.Addr, Err: s.Err, Unseen: true, Advice: "allow +info to see the version, the role and the maxmemory-policy"})
+			info := PreflightCheck{Name: "INFO of " + s.Addr, Err: s.Err, Unseen: true}
+			if redisstore.Rejects(s.Err) {
+				info.Advice = "allow +info to see the version, the role and the maxmemory-policy"
+			}
+			p.add(info)
 			continue
 		}
 		p.report.Servers = append(p.report.Servers, s.Name+" at "+s.Addr)

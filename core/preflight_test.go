@@ -197,6 +197,24 @@ func TestClient_Preflight_Left(t *testing.T) {
 	}
 }
 
+// TestClient_Preflight_Info has a server that refuses INFO for good, or for a moment. A right helps
+// against the first only.
+func TestClient_Preflight_Info(t *testing.T) {
+	t.Parallel()
+	info := func(cmd []string) bool { return strings.EqualFold(cmd[0], "info") }
+	for name, advised := range map[string]bool{"NOPERM": true, "LOADING": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy, rdb := faultproxy.Around(t, serverBed(t).connect())
+			proxy.AnswerError(info, name+" not now")
+			report, err := locksOn(t, rdb, patient).Preflight(t.Context(), core.KindLatch)
+			if check := checked(t, report, "", "INFO"); err != nil || !check.Unseen || (check.Advice != "") != advised {
+				t.Errorf("got %v, %v, advice %q", err, check.Err, check.Advice)
+			}
+		})
+	}
+}
+
 // TestClient_Preflight_Proxy has an endpoint that sends each command to the server of its first key.
 // A MultiLock and another client's Lock of one key then have two holders, and no answer shows it.
 func TestClient_Preflight_Proxy(t *testing.T) {
