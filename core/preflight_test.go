@@ -130,6 +130,35 @@ func TestClient_Preflight_Rights(t *testing.T) {
 	})
 }
 
+// TestClient_Preflight_RightsOfAPrefix has prefixes with characters that mean something in a pattern of ACL.
+func TestClient_Preflight_RightsOfAPrefix(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"{shop}:", "shop[1]:", `shop\*?:`} {
+		t.Run(prefix, func(t *testing.T) {
+			t.Parallel()
+			srv := redisserver.Start(t)
+			rights := func(locks *core.Client) []any {
+				report, err := locks.Preflight(t.Context(), preflightKinds...)
+				if err != nil || report.Err() != nil {
+					t.Fatalf("got %v\n%s", err, report)
+				}
+				rules := []any{"acl", "setuser", "shop", "reset", "on", ">secret"}
+				for rule := range strings.FieldsSeq(report.Rights) {
+					rules = append(rules, rule)
+				}
+				return rules
+			}
+			rules := rights(locksOn(t, srv.Client(), patient, core.WithPrefix(prefix)))
+			if err := srv.Client().Do(t.Context(), rules...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			rights(locksOn(t, srv.Client(func(o *redis.Options) {
+				o.Username, o.Password, o.DisableIdentity = "shop", "secret", true
+			}), patient, core.WithPrefix(prefix)))
+		})
+	}
+}
+
 func TestClient_Preflight_Server(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
