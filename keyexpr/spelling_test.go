@@ -17,8 +17,8 @@ import (
 type (
 	stamp   struct{ time.Time } // promotes the MarshalText of the time
 	host    struct{ netip.Addr }
-	written time.Time           // has a text of its own
-	state   string              // a named text
+	written time.Time // has a text of its own
+	state   string    // a named text
 	booking struct {
 		At, Until time.Time
 		Stamp     stamp
