@@ -56,7 +56,7 @@ func Within(ctx context.Context, method string) bool {
 
 // same is a == b for what may not be comparable.
 func same(a, b any) bool {
-	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+	return a == nil && b == nil || reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
 }
 
 // detached reports whether core.Detach hides the locks of ctx.
