@@ -95,8 +95,9 @@ func (c *PreflightCheck) title() string {
 // another one, and the release. Without kinds it tries [KindReentrant]. For that kind it also takes a
 // MultiLock of several slots, which shows a proxy that sends a script to the server of its first
 // key: MultiLocks and lists of keys do not exclude others there. It asks the masters for their
-// role and their maxmemory-policy, and has the warnings of [Client.Wire]. Probe keys are deleted at the end, or
-// expire within seconds.
+// role and their maxmemory-policy, and has the warnings of [Client.Wire]. Probe keys are deleted at the end. If
+// that fails, they expire within seconds, except for plain semaphores and latches: the report has the
+// command that deletes those.
 //
 // It is for a deployment test, a start-up that may take seconds, and `interlock doctor`: it takes
 // 2 s or more, because it waits for a renewal, and about a hundred commands for each kind.
@@ -205,7 +206,11 @@ func (p *preflight) askServers(ctx context.Context) (writable bool) {
 	}
 	for _, s := range servers {
 		if s.Err != nil {
-			p.add(PreflightCheck{Name: "INFO of " + s.Addr, Err: s.Err, Unseen: true, Advice: "allow +info to see the version, the role and the maxmemory-policy"})
+			info := PreflightCheck{Name: "INFO of " + s.Addr, Err: s.Err, Unseen: true}
+			if redisstore.Rejects(s.Err) {
+				info.Advice = "allow +info to see the version, the role and the maxmemory-policy"
+			}
+			p.add(info)
 			continue
 		}
 		p.report.Servers = append(p.report.Servers, s.Name+" at "+s.Addr)

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -129,6 +130,35 @@ func TestClient_Preflight_Rights(t *testing.T) {
 	})
 }
 
+// TestClient_Preflight_RightsOfAPrefix has prefixes with characters that mean something in a pattern of ACL.
+func TestClient_Preflight_RightsOfAPrefix(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"{shop}:", "shop[1]:", `shop\*?:`} {
+		t.Run(prefix, func(t *testing.T) {
+			t.Parallel()
+			srv := redisserver.Start(t)
+			rights := func(locks *core.Client) []any {
+				report, err := locks.Preflight(t.Context(), preflightKinds...)
+				if err != nil || report.Err() != nil {
+					t.Fatalf("got %v\n%s", err, report)
+				}
+				rules := []any{"acl", "setuser", "shop", "reset", "on", ">secret"}
+				for rule := range strings.FieldsSeq(report.Rights) {
+					rules = append(rules, rule)
+				}
+				return rules
+			}
+			rules := rights(locksOn(t, srv.Client(), patient, core.WithPrefix(prefix)))
+			if err := srv.Client().Do(t.Context(), rules...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			rights(locksOn(t, srv.Client(func(o *redis.Options) {
+				o.Username, o.Password, o.DisableIdentity = "shop", "secret", true
+			}), patient, core.WithPrefix(prefix)))
+		})
+	}
+}
+
 func TestClient_Preflight_Server(t *testing.T) {
 	t.Parallel()
 	redisserver.EachBinary(t, func(t *testing.T, binary redisserver.Binary) {
@@ -172,6 +202,45 @@ func TestClient_Preflight_NothingToTry(t *testing.T) {
 	}
 	if _, err := locks.Preflight(t.Context()); !errors.Is(err, core.ErrClosed) {
 		t.Errorf("after Close: got %v", err)
+	}
+}
+
+// TestClient_Preflight_Left has a server that refuses to delete the probes. Those without a lease stay.
+func TestClient_Preflight_Left(t *testing.T) {
+	t.Parallel()
+	b := serverBed(t)
+	proxy, rdb := faultproxy.Around(t, b.connect())
+	locks := locksOn(t, rdb, patient, core.WithPrefix("shop:"))
+	proxy.AnswerError(func(cmd []string) bool { return strings.EqualFold(cmd[0], "del") }, "ERR not now")
+	report, err := locks.Preflight(t.Context(), core.KindReentrant, core.KindPlainSemaphore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := checked(t, report, core.KindPlainSemaphore, "delete the probe")
+	key, ok := strings.CutPrefix(left.Advice, "DEL ")
+	if !ok || b.Exists(t.Context(), key).Val() != 1 {
+		t.Errorf("advice %q: want the key that is left", left.Advice)
+	}
+	if leased := checked(t, report, core.KindReentrant, "delete the probe"); leased.Err == nil || leased.Advice != "" {
+		t.Errorf("a key that expires: got %v, advice %q", leased.Err, leased.Advice)
+	}
+}
+
+// TestClient_Preflight_Info has a server that refuses INFO for good, or for a moment. A right helps
+// against the first only.
+func TestClient_Preflight_Info(t *testing.T) {
+	t.Parallel()
+	info := func(cmd []string) bool { return strings.EqualFold(cmd[0], "info") }
+	for name, advised := range map[string]bool{"NOPERM": true, "LOADING": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy, rdb := faultproxy.Around(t, serverBed(t).connect())
+			proxy.AnswerError(info, name+" not now")
+			report, err := locksOn(t, rdb, patient).Preflight(t.Context(), core.KindLatch)
+			if check := checked(t, report, "", "INFO"); err != nil || !check.Unseen || (check.Advice != "") != advised {
+				t.Errorf("got %v, %v, advice %q", err, check.Err, check.Advice)
+			}
+		})
 	}
 }
 

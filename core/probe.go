@@ -58,7 +58,7 @@ func (p *probe) run(ctx context.Context) {
 	defer cancel()
 	for _, name := range names {
 		if err := p.forget(ctx, name); err != nil {
-			p.checks = append(p.checks, PreflightCheck{Kind: Kind(p.Name), Name: "delete the probe", Err: err})
+			p.checks = append(p.checks, PreflightCheck{Kind: Kind(p.Name), Name: "delete the probe", Err: err, Advice: p.removal(name)})
 			break
 		}
 	}
@@ -74,6 +74,15 @@ func (p *probe) forget(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, p.of.cfg.backendTimeout)
 	defer cancel()
 	return p.of.store.Forget(ctx, p.Kind, key)
+}
+
+// removal is the command that removes a probe which never expires; empty for the others.
+func (p *probe) removal(name string) string {
+	key, err := p.of.key(p.Kind, name)
+	if err != nil || !p.Counts() {
+		return ""
+	}
+	return "DEL " + key
 }
 
 // apart makes a client with the configuration of the one that is asked, but without its observers: they

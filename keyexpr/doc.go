@@ -74,7 +74,8 @@
 //	Timestamp, Duration         the protobuf messages: like time.Time and time.Duration
 //	encoding.TextMarshaler      its text; if that is a time with a zone, like time.Time
 //	another named Go type       like the type under it; a String method is not called
-//	client_ip, peer, netip.Addr as netip.Addr writes it; ::ffff:192.0.2.1 is 192.0.2.1
+//	client_ip, peer, netip.Addr as netip.Addr writes it; ::ffff:192.0.2.1 is 192.0.2.1, also with
+//	                            the port of a netip.AddrPort
 //	header.Host, :authority     in lower case
 //
 // Conditions see the same texts. Compile and CompileCondition refuse a literal text that such

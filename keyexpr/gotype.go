@@ -261,11 +261,23 @@ func marshaledText(v reflect.Value) any {
 	return oneText(marshaler, string(text))
 }
 
+// address is an IP address, or a struct with one inside.
+type address interface{ Unmap() netip.Addr }
+
+// endpoint is an IP address with a port, or a struct with one inside.
+type endpoint interface {
+	Addr() netip.Addr
+	Port() uint16
+}
+
 // oneText returns the one text of an instant for a text that is a time with a zone, the one
-// text of an address, and other texts as they are.
+// text of an address, with or without a port, and other texts as they are.
 func oneText(marshaler any, text string) any {
-	if _, ok := marshaler.(*netip.Addr); ok {
+	switch marshaler.(type) {
+	case address:
 		return oneAddress(text)
+	case endpoint:
+		return oneEndpoint(text)
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {

@@ -40,6 +40,13 @@ func oneAddress(text string) string {
 	return text
 }
 
+func oneEndpoint(text string) string {
+	if e, err := netip.ParseAddrPort(text); err == nil {
+		return netip.AddrPortFrom(e.Addr().Unmap(), e.Port()).String()
+	}
+	return text
+}
+
 // TimeType is the type of instants, whose values [FromTime] returns.
 func TimeType() Type {
 	typ := TextType("a time, such as 2006-01-02T15:04:05Z", func(text string) (string, bool) {

@@ -16,8 +16,9 @@ import (
 
 type (
 	stamp   struct{ time.Time } // promotes the MarshalText of the time
-	written time.Time           // has a text of its own
-	state   string              // a named text
+	host    struct{ netip.Addr }
+	written time.Time // has a text of its own
+	state   string    // a named text
 	booking struct {
 		At, Until time.Time
 		Stamp     stamp
@@ -27,6 +28,8 @@ type (
 		ByName    map[string]time.Time
 		Any       any
 		Addr      netip.Addr
+		Host      host
+		Peer      netip.AddrPort
 		Sum       *big.Int
 		TTL       time.Duration
 		State     state
@@ -118,8 +121,12 @@ func TestTemplate_ZeroOfATextMarshaler(t *testing.T) {
 func TestTemplate_OneAddressOneKey(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"192.0.2.1", "::ffff:192.0.2.1", "::ffff:c000:201"} {
-		if got, err := compileFor(t, "from:#{in.Addr}", bookingSchema(t)).Key(keyexpr.Values{booking{Addr: netip.MustParseAddr(addr)}}); err != nil || got != "from:192.0.2.1" {
-			t.Errorf("%s: got %q, %v", addr, got, err)
+		a := netip.MustParseAddr(addr)
+		in := booking{Addr: a, Host: host{a}, Peer: netip.AddrPortFrom(a, 80)}
+		for field, want := range map[string]string{"Addr": "192.0.2.1", "Host": "192.0.2.1", "Peer": "192.0.2.1%3A80"} {
+			if got, err := compileFor(t, "from:#{in."+field+"}", bookingSchema(t)).Key(keyexpr.Values{in}); err != nil || got != "from:"+want {
+				t.Errorf("%s of %s: got %q, %v, want %q", field, addr, got, err, want)
+			}
 		}
 	}
 }

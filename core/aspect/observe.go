@@ -149,8 +149,7 @@ func (o *observers) add(v any) error {
 
 // contains reports whether an observer is in a list.
 func contains(list []any, v any) bool {
-	t := reflect.TypeOf(v)
-	return t != nil && t.Comparable() && slices.Contains(list, v)
+	return reflect.ValueOf(v).Comparable() && slices.Contains(list, v)
 }
 
 // addThose adds the observers of a lock client that observe rules, too.

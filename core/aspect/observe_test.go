@@ -89,6 +89,23 @@ func TestObservers_OfTheAspectOnly(t *testing.T) {
 	}
 }
 
+// uncomparable is of a comparable type, and holds what cannot be compared.
+type uncomparable struct {
+	*lockRecord
+
+	options any
+}
+
+func TestObservers_OfTheLockClient_Uncomparable(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		obs := uncomparable{&lockRecord{}, []string{"x"}}
+		b := newBench(t, core.WithObserver(obs))
+		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), pay())
+		want(t, "verdict", p.Run(t.Context(), &call{in: order{ID: "42"}}).Verdict, aspect.VerdictRan)
+	})
+}
+
 func TestObservers_OfTheLockClient_Reloads(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "locks.yaml")

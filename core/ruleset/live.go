@@ -53,12 +53,14 @@ type Live struct {
 	stopping sync.Once
 	watching sync.WaitGroup
 
-	turn      sync.Mutex       // one attempt after the other; readers of current never need it
-	observers []ReloadObserver // guarded by turn
-	inForce   Reload           // guarded by turn: the attempt that took current into force
-	closed    bool             // guarded by turn
-	last      content          // guarded by turn: what was attempted last
-	alarmed   bool             // guarded by turn: a refusal was logged, and not its end
+	listening sync.Mutex
+	listeners []*listener // guarded by listening
+	inForce   Reload      // guarded by listening: the attempt that took current into force
+
+	turn    sync.Mutex // one attempt after the other; readers of current never need it
+	closed  bool       // guarded by turn
+	last    content    // guarded by turn: what was attempted last
+	alarmed bool       // guarded by turn: a refusal was logged, and not its end
 }
 
 var _ Provider = (*Live)(nil)
@@ -72,8 +74,10 @@ func Open(path string, opts ...Option) (*Live, error) {
 	}
 	l := &Live{
 		path: path, file: file, opts: opts,
-		observers: newConfig(opts).observers,
-		stop:      make(chan struct{}),
+		stop: make(chan struct{}),
+	}
+	for _, o := range newConfig(opts).observers {
+		l.listeners = append(l.listeners, &listener{ReloadObserver: o})
 	}
 	if err := l.Reload(); err != nil {
 		return nil, err
@@ -83,16 +87,57 @@ func Open(path string, opts ...Option) (*Live, error) {
 
 // Observe adds an observer beside those of [WithReloadObserver], and notifies it of the content
 // in force. One that is there already is not added again. Adapters call it with the observers of
-// their lock client. It waits for a reload that is going on: do not call it from an observer or
-// a subscriber.
+// their lock client, also from an observer or a subscriber: it does not wait for a reload that is
+// going on.
 func (l *Live) Observe(o ReloadObserver) {
-	l.turn.Lock()
-	defer l.turn.Unlock()
-	if reflect.TypeOf(o).Comparable() && slices.Contains(l.observers, o) {
+	first, inForce := l.addListener(o)
+	if first == nil {
 		return
 	}
-	l.observers = append(l.observers, o)
-	notify.Each(&l.panics, []ReloadObserver{o}, func(o ReloadObserver) { o.ObserveReload(l.inForce) })
+	defer first.calls.Unlock()
+	l.notify(first, inForce)
+}
+
+// addListener adds an observer, whose calls are locked until it was notified of the content in
+// force. It returns nil for one that is there already.
+func (l *Live) addListener(o ReloadObserver) (*listener, Reload) {
+	l.listening.Lock()
+	defer l.listening.Unlock()
+	if reflect.ValueOf(o).Comparable() && slices.ContainsFunc(l.listeners, func(known *listener) bool { return known.ReloadObserver == o }) {
+		return nil, Reload{}
+	}
+	added := &listener{ReloadObserver: o}
+	added.calls.Lock()
+	l.listeners = append(l.listeners, added)
+	return added, l.inForce
+}
+
+func (l *Live) notify(to *listener, r Reload) {
+	notify.Each(&l.panics, []ReloadObserver{to.ReloadObserver}, func(o ReloadObserver) { o.ObserveReload(r) })
+}
+
+// observed reports whether there are observers.
+func (l *Live) observed() bool {
+	l.listening.Lock()
+	defer l.listening.Unlock()
+	return len(l.listeners) > 0
+}
+
+// conclude notes how an attempt ended, and returns the observers that are to be notified of it.
+func (l *Live) conclude(r Reload) []*listener {
+	l.listening.Lock()
+	defer l.listening.Unlock()
+	if r.Err == nil {
+		l.inForce = r
+	}
+	return slices.Clone(l.listeners)
+}
+
+// listener is an observer that is notified of one attempt after the other.
+type listener struct {
+	ReloadObserver
+
+	calls sync.Mutex // held while it is called
 }
 
 // Current is the set in force. It neither waits nor allocates.
@@ -130,11 +175,15 @@ func (l *Live) attempt(c content) error {
 		err = l.replace(next)
 	}
 	r := Reload{File: l.path, Hash: c.hash(), Time: c.read, Set: l.Current(), Old: old, Err: err}
-	if err == nil {
-		l.inForce = r
+	listeners := l.conclude(r)
+	if len(listeners) == 0 {
+		l.logApplied(r)
 	}
-	l.logApplied(r)
-	notify.Each(&l.panics, l.observers, func(o ReloadObserver) { o.ObserveReload(r) })
+	for _, to := range listeners {
+		to.calls.Lock()
+		l.notify(to, r)
+		to.calls.Unlock()
+	}
 	return err
 }
 

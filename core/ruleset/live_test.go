@@ -256,3 +256,68 @@ func TestOpen_AndReloadWorkInABubble(t *testing.T) {
 		}
 	})
 }
+
+// within calls a function from the first notification of a reload on.
+type within func()
+
+func (w within) ObserveReload(r ruleset.Reload) {
+	if r.Old != nil {
+		w()
+	}
+}
+
+// TestLive_Observe_DuringAReload makes adapters where a reload is observed, and where it is prepared.
+func TestLive_Observe_DuringAReload(t *testing.T) {
+	t.Parallel()
+	path := fileWith(t, keyed("a"))
+	added, inside := newReloads(), newReloads()
+	var l *ruleset.Live
+	l, seen := opened(t, path, ruleset.WithReloadObserver(within(func() { l.Observe(added) })))
+	if _, err := l.Subscribe(func(set *ruleset.Set) (func(), error) {
+		if l.Current() != set {
+			l.Observe(inside)
+		}
+		return func() {}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{keyed("a", 20), keyed("a", 40)} {
+		rulesettest.Write(t, path, text)
+		done := make(chan error, 1)
+		go func() { done <- l.Reload() }()
+		select {
+		case err := <-done:
+			if err == nil {
+				break
+			}
+			t.Fatal(err)
+		case <-time.After(time.Minute): // for a test that fails
+			t.Fatal("the reload and Observe wait for each other")
+		}
+		seen.good(t, text)
+	}
+	for _, text := range []string{keyed("a", 20), keyed("a", 40)} {
+		added.good(t, text)
+	}
+	for _, text := range []string{keyed("a"), keyed("a", 20), keyed("a", 40)} {
+		inside.good(t, text)
+	}
+	if len(added)+len(inside) > 0 {
+		t.Errorf("%d notifications more than attempts", len(added)+len(inside))
+	}
+}
+
+// uncomparable is of a comparable type, and compares what it holds.
+type uncomparable struct{ reloads, options any }
+
+func (u uncomparable) ObserveReload(r ruleset.Reload) { u.reloads.(reloads) <- r }
+
+func TestLive_Observe_Uncomparable(t *testing.T) {
+	t.Parallel()
+	l, _ := opened(t, fileWith(t, keyed("a")))
+	seen := newReloads()
+	for range 2 {
+		l.Observe(uncomparable{seen, []string{"x"}})
+	}
+	seen.good(t, keyed("a"))
+}

@@ -26,10 +26,10 @@ func (r Reload) Unlocked() []string {
 	return list
 }
 
-// logApplied logs, if nobody else hears of it, that a changed file is in force, with what
+// logApplied logs, where no observer is notified of it, that a changed file is in force, with what
 // runs unlocked from now on and the end of a refusal that was logged: in one line.
 func (l *Live) logApplied(r Reload) {
-	if r.Err != nil || len(l.observers) > 0 {
+	if r.Err != nil {
 		return
 	}
 	list, over := r.Unlocked(), ""

@@ -162,7 +162,7 @@ func (l *Live) follow(found content) bool {
 	if found.same(l.last) {
 		return true
 	}
-	if err := l.attempt(found); err != nil && len(l.observers) == 0 {
+	if err := l.attempt(found); err != nil && !l.observed() {
 		slog.LogAttrs(context.Background(), slog.LevelError, "lock rules refused: the old ones stay in force", //nolint:forbidigo // a file changes in no request
 			append([]slog.Attr{slog.String("file", l.path)}, LogAttrs(err)...)...)
 		l.alarmed = true

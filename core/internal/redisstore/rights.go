@@ -12,7 +12,7 @@ import (
 // the rules of one ACL SETUSER: key patterns, channel patterns, commands. The commands are read
 // from the scripts.
 func (s *Store) Rights(prefix string, kinds []*Kind) string {
-	keys := map[string]bool{prefix + "*": true, "{" + prefix + "*": true}
+	keys := map[string]bool{escape(prefix) + "*": true, "{" + escape(prefix) + "*": true}
 	channels, commands := make(map[string]bool), make(map[string]bool)
 	for name := range strings.FieldsSeq(s.usualCommands()) {
 		commands[name] = true
