@@ -14,7 +14,6 @@ type flow struct {
 	slow    int       // how many from the front of the queue know that they are slow
 	sample  sample
 	trip    *atomic.Int64
-	replied bool        // a reply to a command has come
 	old     atomic.Bool // it leads to a node that has stopped being a master
 	ended   atomic.Bool
 }
@@ -94,7 +93,7 @@ func (f *flow) enters(n int) {
 
 // heard notes that replies have come.
 func (f *flow) heard(now time.Time, replies int) {
-	f.quiet, f.slow, f.replied = now, max(0, f.slow-replies), true
+	f.quiet, f.slow = now, max(0, f.slow-replies)
 	if f.sample.ahead == 0 {
 		return
 	}

@@ -151,13 +151,6 @@ func (p *pipeline) opened() bool {
 	return p.state == pipelineOpen
 }
 
-// useful reports whether the pipeline had a reply, and none that says that the node is not a master.
-func (p *pipeline) useful() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.flow.replied && !p.flow.old.Load()
-}
-
 // refusal is why the pipeline takes nothing; nil when it does. The mutex is held.
 func (p *pipeline) refusal() error {
 	switch {

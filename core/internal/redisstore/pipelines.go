@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/interlock-go/interlock/core/internal/jitter"
 )
 
 // pipelines are the way to one node: one pipeline, on which all calls travel, because none
@@ -45,8 +43,6 @@ type pipelines struct {
 	mu      sync.Mutex
 	second  second
 	leaving []*pipeline
-	vain    int       // useless pipelines in a row
-	again   time.Time // when the next pipeline may be made
 	closed  bool
 	worker  sync.WaitGroup
 
@@ -145,10 +141,9 @@ func (s *pipelines) replacement(now time.Time) (*pipeline, error) {
 		return nil, redis.ErrClosed
 	}
 	p := s.first.Load()
-	if p != nil && (!s.worn(p, now) || now.Before(s.again) || !p.retire()) {
+	if p != nil && (!s.worn(p, now) || !p.retire()) {
 		return p, nil
 	}
-	s.judge(p, now)
 	s.drop(p, errPipelineClosed)
 	if p = s.second.pipeline; p == nil || p.flow.ended.Load() {
 		s.drop(p, errPipelineClosed)
@@ -157,27 +152,6 @@ func (s *pipelines) replacement(now time.Time) (*pipeline, error) {
 	s.second.pipeline, s.second.given = nil, 0
 	s.first.Store(p)
 	return p, nil
-}
-
-// The first few useless pipelines in a row are replaced at once. Then there is a pause, which doubles up to the
-// longest one. During the pause calls get the error of the last pipeline.
-const (
-	fewInVain    = 3
-	firstAgain   = 5 * time.Millisecond
-	longestAgain = 500 * time.Millisecond
-)
-
-// judge notes whether a pipeline that is replaced was useful. The mutex is held.
-func (s *pipelines) judge(p *pipeline, now time.Time) {
-	switch {
-	case p == nil:
-	case p.useful():
-		s.vain = 0
-	default:
-		if s.vain++; s.vain > fewInVain {
-			s.again = now.Add(jitter.Of(min(firstAgain<<min(s.vain-fewInVain, 10), longestAgain)))
-		}
-	}
 }
 
 // drop ends a pipeline, in the background: its goroutines may take a while. The mutex is
@@ -214,13 +188,12 @@ func (s *pipelines) replace(first *pipeline, now time.Time, busy, hangs bool) {
 		s.drop(s.second.pipeline, errPipelineClosed)
 		s.second.pipeline, s.second.given = nil, 0
 	case s.second.pipeline == nil:
-		if busy && !now.Before(s.second.again) && !now.Before(s.again) {
+		if busy && !now.Before(s.second.again) {
 			s.second.pipeline = s.newPipeline()
 		}
 	case s.second.flow.ended.Load():
 		s.giveUp(now)
 	case s.second.opened():
-		s.judge(first, now)
 		s.first.Store(s.second.pipeline)
 		s.second.pipeline, s.second.given, s.leaving = nil, 0, append(s.leaving, first)
 		if len(s.leaving) > mostLeaving {
