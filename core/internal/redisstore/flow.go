@@ -9,13 +9,13 @@ import (
 // nothing has come although something is awaited. The pipeline's mutex guards it, except
 // for what is atomic. The round trip is that of the node.
 type flow struct {
-	quiet   time.Time // since when
-	looked  time.Time // when quiet was looked at
-	slow    int       // how many from the front of the queue know that they are slow
-	sample  sample
-	trip    *atomic.Int64
-	old     atomic.Bool // it leads to a node that has stopped being a master
-	ended   atomic.Bool
+	quiet  time.Time // since when
+	looked time.Time // when quiet was looked at
+	slow   int       // how many from the front of the queue know that they are slow
+	sample sample
+	trip   *atomic.Int64
+	old    atomic.Bool // it leads to a node that has stopped being a master
+	ended  atomic.Bool
 }
 
 // sample is the command of which the round trip is measured: one at a time, from when the
