@@ -43,7 +43,7 @@ type silent struct{ http.Handler }
 
 func (s *silent) Handle(_ string, handler http.Handler) { s.Handler = handler }
 
-// serve serves a request to a handler that is no mux.
+// serve serves a request to a handler that is not a mux.
 func serve(h http.Handler, method, target string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(method, target, http.NoBody))
