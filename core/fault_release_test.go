@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -217,15 +218,14 @@ func TestFault_Release_OthersMayListen(t *testing.T) {
 			must(t, err)
 			time.Sleep(wakingUp)
 			_, hold, err := b.locks().Lock("k").Acquire(t.Context(), core.WaitTime(0))
-			other <- err
-			_ = hold.Release(t.Context())
+			other <- errors.Join(err, hold.Release(t.Context())) // the bubble ends with its goroutines
 		}()
 		waiting := acquiring(t.Context(), locks.Lock("k"))
 		pass(100 * time.Millisecond) // the run of turns in this process is over
 		lost := proxy.DropReply(faultproxy.Once(scriptOn(t, "release", "k")))
 		released(t, hold)
 		if err := <-other; err != nil || lost.Hits() != 1 {
-			t.Errorf("%d replies were lost, and one that listens has missed its turn: %v", lost.Hits(), err)
+			t.Errorf("%d replies were lost, and a listening waiter has missed its turn: %v", lost.Hits(), err)
 		}
 		released(t, (<-waiting).hold)
 	})

@@ -159,7 +159,7 @@ func TestRegistry_JudgesAllTablesTogether(t *testing.T) {
 }
 
 // Rules of an endpoint whose calls cannot come to the adapter are errors: those that name it,
-// and those of wildcards where a call may change something. They are refused in a reload, too.
+// and rules of wildcards where a call may change something. They are refused in a reload, too.
 func TestRegistry_Unguarded(t *testing.T) {
 	t.Parallel()
 	a := mustAspect(t, newBench(t).locks)

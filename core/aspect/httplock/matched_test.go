@@ -153,7 +153,7 @@ func TestMiddleware_BeforeTheRouter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
-			every := ruleset.Rule{Endpoint: ruleset.HTTP("* /*"), Key: "every:#{method}"} // not that of the route
+			every := ruleset.Rule{Endpoint: ruleset.HTTP("* /*"), Key: "every:#{method}"} // the route has its own rule
 			b := newBench(t, httplock.WithObserver(seen), httplock.WithRules(at("POST /orders/{id}"), every, ruleset.Rule{Endpoint: ruleset.HTTP("GET /orders/{id}"), None: true}))
 			b.mux.HandleFunc("POST /orders/{id}", func(http.ResponseWriter, *http.Request) { t.Error("the handler runs") })
 			shop := around(b.guard.Middleware, b.mux)
@@ -206,14 +206,14 @@ func TestMiddleware_PatternWithoutTheMethodThatWasMatched(t *testing.T) {
 		code     int
 		warning  string
 	}{
-		"one method":                  {[]ruleset.Rule{post}, []string{"POST /orders/{id}"}, []func(http.Handler) http.Handler{override}, http.StatusConflict, ""},
-		"several methods":             {[]ruleset.Rule{post, put}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{override}, 500, `"POST /orders/{id}"`},
-		"several, one with a rule":    {[]ruleset.Rule{post}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{override}, 500, "POST, PUT"},
-		"several, and it is told":     {[]ruleset.Rule{post, put}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{told, override}, http.StatusConflict, ""},
-		"several under one rule":      {[]ruleset.Rule{at("* /orders/{id}")}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{override}, http.StatusConflict, ""},
-		"several without a rule":      {[]ruleset.Rule{at("POST /other/{id}")}, []string{"POST /orders/{id}", "PUT /orders/{id}", "POST /other/{id}"}, []func(http.Handler) http.Handler{override}, http.StatusAccepted, ""},
-		"a pattern that has none":     {[]ruleset.Rule{put}, []string{"/orders/{id}"}, nil, http.StatusAccepted, ""},
-		"a pattern nobody has listed": {[]ruleset.Rule{at("* /orders/{id}")}, nil, nil, 500, `"/orders/{id}"`},
+		"one method":                 {[]ruleset.Rule{post}, []string{"POST /orders/{id}"}, []func(http.Handler) http.Handler{override}, http.StatusConflict, ""},
+		"several methods":            {[]ruleset.Rule{post, put}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{override}, 500, `"POST /orders/{id}"`},
+		"several, one with a rule":   {[]ruleset.Rule{post}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{override}, 500, "POST, PUT"},
+		"several, and it is told":    {[]ruleset.Rule{post, put}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{told, override}, http.StatusConflict, ""},
+		"several under one rule":     {[]ruleset.Rule{at("* /orders/{id}")}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{override}, http.StatusConflict, ""},
+		"several without a rule":     {[]ruleset.Rule{at("POST /other/{id}")}, []string{"POST /orders/{id}", "PUT /orders/{id}", "POST /other/{id}"}, []func(http.Handler) http.Handler{override}, http.StatusAccepted, ""},
+		"a pattern that has none":    {[]ruleset.Rule{put}, []string{"/orders/{id}"}, nil, http.StatusAccepted, ""},
+		"a pattern that Check lacks": {[]ruleset.Rule{at("* /orders/{id}")}, nil, nil, 500, `"/orders/{id}"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

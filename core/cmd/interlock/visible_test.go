@@ -15,7 +15,7 @@ import (
 )
 
 // hostile has what a terminal must not get: commands to it in 7 and in 8 bits, a new line, the end of a line, the
-// direction of text, and a tag that nobody sees.
+// direction of text, and an invisible tag.
 const hostile = "\x1b[2J\x7f\u0085\u009b31m\n\r\u202e\u2066\u2028\u200b\U000e0041"
 
 // wantVisible checks that a stream has visible characters, and new lines only where a line of the command ends.

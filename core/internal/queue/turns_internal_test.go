@@ -93,7 +93,7 @@ func TestTurns_StandsBack(t *testing.T) {
 			ran(t, 3)
 			t.release(start, Unanswered)
 		}, 3 * rankStep},
-		{"the reply of the release was lost, nobody was seen", func(t *turns) { ran(t, 3); t.release(start, Unanswered) }, minPatience},
+		{"the reply of the release was lost, no listener was seen", func(t *turns) { ran(t, 3); t.release(start, Unanswered) }, minPatience},
 		{"somebody listens who was never seen", func(t *turns) { ran(t, 3); t.release(start, 1) }, minPatience},
 		{"an unknown number listens, somebody was seen", func(t *turns) {
 			t.refuse(start, Stranger)

@@ -57,7 +57,11 @@ func readEvicted(key string, fields []string, reply any) (Evicted, error) {
 	if e.Changed {
 		return e, nil
 	}
-	for lost := (replyReader{rest: r.list(), ok: true}); len(lost.rest) > 0; {
+	lost := replyReader{rest: r.list(), ok: true}
+	if !r.ok {
+		return Evicted{}, unexpected("evict", reply)
+	}
+	for len(lost.rest) > 0 {
 		i := lost.number()
 		if !lost.ok || i < 0 || i >= int64(len(fields)) {
 			return Evicted{}, unexpected("evict", reply)
