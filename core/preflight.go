@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
@@ -41,7 +43,8 @@ type PreflightCheck struct {
 	// Unseen says that it could not be tried, for the reason in Err.
 	Unseen bool
 
-	// Advice is what to change, such as a line of ACL or of redis.conf. May be empty.
+	// Advice is what to change, such as a line of ACL or of redis.conf, also where a check that works
+	// is most likely not meant. May be empty.
 	Advice string
 }
 
@@ -56,8 +59,8 @@ func (r PreflightReport) Err() error {
 	return errors.Join(errs...)
 }
 
-// String returns a table of the checks: each works, fails or is unseen. Below a check that fails it
-// says what to change.
+// String returns a table of the checks: each works, fails or is unseen. The advice of a check is in
+// the line below it.
 func (r PreflightReport) String() string {
 	var text strings.Builder
 	for _, server := range r.Servers {
@@ -67,7 +70,6 @@ func (r PreflightReport) String() string {
 		switch {
 		case c.Err == nil:
 			fmt.Fprintf(&text, "works   %s\n", c.title())
-			continue
 		case c.Unseen:
 			fmt.Fprintf(&text, "unseen  %s: %s\n", c.title(), oneLine(c.Err))
 		default:
@@ -124,6 +126,7 @@ func (c *Client) Preflight(ctx context.Context, kinds ...Kind) (PreflightReport,
 
 	p := preflight{client: c}
 	p.report.Rights = c.store.Rights(c.cfg.prefix, probed)
+	p.checkPrefix(c.cfg.prefix)
 	found, err := c.Wire(ctx)
 	p.add(PreflightCheck{Name: "answer", Err: err})
 	if err != nil {
@@ -169,6 +172,19 @@ func (p *preflight) add(check PreflightCheck) {
 		check.Advice = p.advice(check.Err)
 	}
 	p.report.Checks = append(p.report.Checks, check)
+}
+
+// checkPrefix advises a separator for a prefix that ends in a letter or a digit. Such a prefix works,
+// and keys of two prefixes may be the same: "shop" + "s:42" is "shops:" + "42".
+func (p *preflight) checkPrefix(prefix string) {
+	last, _ := utf8.DecodeLastRuneInString(prefix)
+	if prefix == "" || !unicode.IsLetter(last) && !unicode.IsDigit(last) {
+		return
+	}
+	p.add(PreflightCheck{
+		Name:   fmt.Sprintf("prefix %q", prefix),
+		Advice: fmt.Sprintf("the key of lock %q is %q: write the prefix %q, unless that is meant", "order:42", prefix+"order:42", prefix+":"),
+	})
 }
 
 // advice returns what to change for an error whose text does not say that itself. The text may contain a key, so

@@ -205,6 +205,28 @@ func TestClient_Preflight_NothingToTry(t *testing.T) {
 	}
 }
 
+// TestClient_Preflight_Prefix has a prefix without its separator.
+func TestClient_Preflight_Prefix(t *testing.T) {
+	t.Parallel()
+	for prefix, advised := range map[string]string{"": "", "shop:": "", "shop-": "", "{shop}": "", "shop": `"shop:"`, "v2": `"v2:"`, "läden": `"läden:"`} {
+		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+		t.Cleanup(func() { _ = rdb.Close() })
+		report, err := locksOn(t, rdb, core.WithPrefix(prefix)).Preflight(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		advice := ""
+		for _, c := range report.Checks {
+			if strings.HasPrefix(c.Name, "prefix") && c.Err == nil {
+				advice = c.Advice
+			}
+		}
+		if (advised == "") != (advice == "") || !strings.Contains(advice, advised) || !strings.Contains(report.String(), advice) {
+			t.Errorf("prefix %q: got %q\n%s", prefix, advice, report)
+		}
+	}
+}
+
 // TestClient_Preflight_Left has a server that refuses to delete the probes. Those without a lease stay.
 func TestClient_Preflight_Left(t *testing.T) {
 	t.Parallel()
