@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -143,6 +144,17 @@ func (x *exchange) refuse(refusal *aspect.RefusedError) {
 	case w.Status() < http.StatusBadRequest:
 		w.WriteHeader(refusal.Status.HTTP) // a writer that wrote nothing must not look like success
 	}
+}
+
+// writeError has the error writer answer. An answer that begins without a status has the status of the
+// refusal, because net/http would make it a success.
+func (x *exchange) writeError(refusal *aspect.RefusedError) {
+	answer := newBuffer(x.router.Writer(), math.MaxInt, nil)
+	answer.status = refusal.Status.HTTP
+	x.router.SetWriter(answer)
+	defer x.router.SetWriter(answer.Writer)
+	x.router.WriteError(refusal)
+	answer.send()
 }
 
 // report tells the log of a refusal by which somebody is at fault. What is wrong with a
