@@ -17,54 +17,45 @@ type middleware struct {
 	missing map[ruleset.Endpoint]bool // routes with a chain that does not have the handler
 }
 
-// chains are the chains of an engine's routes.
-type chains []chainedRoute
-
+// chainedRoute is a route with its chain.
 type chainedRoute struct {
 	route ruleset.Endpoint
 	chain gin.HandlersChain
 }
 
-// chainsOf reads the chains of an engine from its fields, because gin shows their last handlers only.
-// It returns nil if the fields of this version of gin are not known.
-func chainsOf(engine *gin.Engine) chains {
-	var found chains
+// chainsOf returns the routes of an engine with their chains, which it reads from the fields of gin,
+// because gin shows their last handlers only. The fields have the chains in the order of Routes.
+// It returns nil if this version of gin has other fields.
+func chainsOf(engine *gin.Engine) (found []chainedRoute) {
 	trees := reflect.ValueOf(engine).Elem().FieldByName("trees")
 	if trees.Kind() != reflect.Slice {
 		return nil
 	}
+	var chains []gin.HandlersChain
 	for i := range trees.Len() {
-		method, root := fieldOf(trees.Index(i), "method"), fieldOf(trees.Index(i), "root")
-		if method.Kind() != reflect.String || !found.add(method.String(), "", root) {
+		chains = appendChains(chains, fieldOf(trees.Index(i), "root"))
+	}
+	for i, r := range routesOf(engine) {
+		if i == len(chains) || identity(chains[i].Last()) != r.function {
 			return nil
 		}
-	}
-	if len(found) != len(engine.Routes()) {
-		return nil
+		found = append(found, chainedRoute{r.Endpoint, chains[i]})
 	}
 	return found
 }
 
-// add adds the chains of a node and of those below. It reports false for a node of another form.
-func (f *chains) add(method, path string, node reflect.Value) bool {
-	if node.Kind() != reflect.Pointer || node.IsNil() {
-		return false
+// appendChains appends the chains of a node and of those below.
+func appendChains(to []gin.HandlersChain, node reflect.Value) []gin.HandlersChain {
+	node = reflect.Indirect(node)
+	if chain := chainIn(node, "handlers"); len(chain) > 0 {
+		to = append(to, chain)
 	}
-	part, children := fieldOf(node.Elem(), "path"), fieldOf(node.Elem(), "children")
-	chain, known := chainIn(node.Elem(), "handlers")
-	if part.Kind() != reflect.String || children.Kind() != reflect.Slice || !known {
-		return false
-	}
-	path += part.String()
-	if len(chain) > 0 {
-		*f = append(*f, chainedRoute{canonical(ruleset.Route(method, path)), chain})
-	}
-	for i := range children.Len() {
-		if !f.add(method, path, children.Index(i)) {
-			return false
+	if children := fieldOf(node, "children"); children.Kind() == reflect.Slice {
+		for i := range children.Len() {
+			to = appendChains(to, children.Index(i))
 		}
 	}
-	return true
+	return to
 }
 
 func fieldOf(v reflect.Value, name string) reflect.Value {
@@ -74,13 +65,13 @@ func fieldOf(v reflect.Value, name string) reflect.Value {
 	return v.FieldByName(name)
 }
 
-// chainIn is the chain in a field of a struct.
-func chainIn(v reflect.Value, name string) (chain gin.HandlersChain, known bool) {
+// chainIn is the chain in a field of a struct, nil if it has no such field.
+func chainIn(v reflect.Value, name string) gin.HandlersChain {
 	field := fieldOf(v, name)
 	if !field.IsValid() || field.Type() != reflect.TypeFor[gin.HandlersChain]() {
-		return nil, false
+		return nil
 	}
-	return *(*gin.HandlersChain)(field.Addr().UnsafePointer()), true
+	return *(*gin.HandlersChain)(field.Addr().UnsafePointer())
 }
 
 // has reports whether a chain has a handler.
@@ -90,7 +81,7 @@ func has(chain gin.HandlersChain, h gin.HandlerFunc) bool {
 
 // look notes the routes of engines whose chains do not have a middleware.
 func (g *Guard) look(engines []*gin.Engine) {
-	var all chains
+	var all []chainedRoute
 	for _, engine := range engines {
 		all = append(all, chainsOf(engine)...)
 	}
@@ -126,9 +117,7 @@ func (k *check) placed(h *chained, engines []*gin.Engine) {
 			return
 		}
 		v := reflect.ValueOf(engine).Elem()
-		noRoute, _ := chainIn(v, "noRoute")
-		noMethod, _ := chainIn(v, "noMethod")
-		found = append(found, chainedRoute{chain: noRoute}, chainedRoute{chain: noMethod})
+		found = append(found, chainedRoute{chain: chainIn(v, "noRoute")}, chainedRoute{chain: chainIn(v, "noMethod")})
 		if slices.ContainsFunc(found, func(r chainedRoute) bool { return has(r.chain, h.handler) }) {
 			return
 		}
