@@ -66,7 +66,7 @@ func (d *demo) open(ctx context.Context) (err error) {
 	d.redis = d.backend.client()
 	d.onClose(func() { _ = d.redis.Close() })
 	for _, locks := range []**core.Client{&d.locks, &d.other} {
-		*locks, err = core.New(d.redis, core.WithPrefix(d.backend.prefix), core.WithBackendTimeout(busyMachine))
+		*locks, err = core.New(d.redis, core.WithPrefix(d.backend.prefix), core.WithBackendTimeout(busyMachine), core.WithObserver(d.witness))
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (d *demo) open(ctx context.Context) (err error) {
 	if err := d.other.Ready(ctx); err != nil {
 		return err
 	}
-	if d.service, err = orders.Open(d.config(d.file.path, d.witness)); err != nil {
+	if d.service, err = orders.Open(d.config(d.file.path)); err != nil {
 		return err
 	}
 	d.onClose(d.service.Close)
@@ -91,8 +91,8 @@ func (d *demo) open(ctx context.Context) (err error) {
 	return nil
 }
 
-func (d *demo) config(ruleFile string, observers ...orders.Observer) orders.Config {
-	return orders.Config{Locks: d.locks, RuleFile: ruleFile, Work: d.desk.work, Observers: observers}
+func (d *demo) config(ruleFile string) orders.Config {
+	return orders.Config{Locks: d.locks, RuleFile: ruleFile, Work: d.desk.work}
 }
 
 func closeLocks(locks *core.Client) {

@@ -12,12 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/interlock-go/interlock/core/redistest"
-	"github.com/interlock-go/interlock/examples/declared/orders"
-	"github.com/interlock-go/interlock/telemetry"
 )
-
-// The package comment of orders says so.
-var _ orders.Observer = (*telemetry.Telemetry)(nil)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"sync"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// witness is an observer that remembers what it was told: of each rule the last
-// decision, and every reload.
+// witness is an observer that remembers the last decision of each rule, and every reload.
 type witness struct {
 	reloads chan ruleset.Reload
 
@@ -20,6 +20,10 @@ type witness struct {
 func newWitness() *witness {
 	return &witness{reloads: make(chan ruleset.Reload, 100), last: map[string]aspect.Decision{}}
 }
+
+// ObserveLoss makes the witness an observer of locks, as [core.WithObserver] demands. The demonstration
+// loses none.
+func (w *witness) ObserveLoss(context.Context, core.Loss) {}
 
 // ObserveReload passes the reload on; an observer must not block.
 func (w *witness) ObserveReload(r ruleset.Reload) {

@@ -13,11 +13,7 @@ import (
 // openGRPC makes the server. The guard finds the options of orders.proto by itself,
 // and lays the rule file over them.
 func (s *Service) openGRPC(cfg Config) error {
-	opts := []grpclock.Option{grpclock.WithSet(s.rules)}
-	for _, o := range cfg.Observers {
-		opts = append(opts, grpclock.WithObserver(o))
-	}
-	guard, err := grpclock.New(cfg.Locks, opts...)
+	guard, err := grpclock.New(cfg.Locks, grpclock.WithSet(s.rules))
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,7 @@ import (
 
 // openHTTP makes the routes, and puts those under locks that the rules name.
 func (s *Service) openHTTP(cfg Config) (err error) {
-	opts := []ginlock.Option{ginlock.WithFallback("shelf", onShelf)}
-	for _, o := range cfg.Observers {
-		opts = append(opts, ginlock.WithObserver(o))
-	}
-	if s.guard, err = ginlock.New(cfg.Locks, opts...); err != nil {
+	if s.guard, err = ginlock.New(cfg.Locks, ginlock.WithFallback("shelf", onShelf)); err != nil {
 		return err
 	}
 	r := gin.New()

@@ -15,11 +15,7 @@ type Report struct{ Text string }
 
 // openNightly puts a function under the rule that the file has for its name.
 func (s *Service) openNightly(cfg Config) error {
-	opts := []aspect.Option{aspect.WithSet(s.rules)}
-	for _, o := range cfg.Observers {
-		opts = append(opts, aspect.WithObserver(o))
-	}
-	locks, err := aspect.New(cfg.Locks, opts...)
+	locks, err := aspect.New(cfg.Locks, aspect.WithSet(s.rules))
 	if err != nil {
 		return err
 	}

@@ -13,26 +13,17 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/ginlock"
 )
 
-// Config is what a service needs. All of it is required but Observers.
+// Config is what a service needs. All of it is required.
 type Config struct {
-	Locks    *core.Client // stays the caller's
+	Locks    *core.Client // stays the caller's; its observers are notified of rules, too
 	RuleFile string       // is watched
 
 	// Work is what there is to do for an order, or for a shop at night.
 	Work func(ctx context.Context, subject string) error
-
-	Observers []Observer
-}
-
-// Observer is notified of reloads and of calls. A *telemetry.Telemetry is one.
-type Observer interface {
-	ruleset.ReloadObserver
-	aspect.DecisionObserver
 }
 
 // Service is the service. CloseDay runs at night.
@@ -52,11 +43,7 @@ type Service struct {
 // the service. The error has every problem: with a mistake in its rules the service
 // does not start.
 func Open(cfg Config) (*Service, error) {
-	var reloads []ruleset.Option
-	for _, o := range cfg.Observers {
-		reloads = append(reloads, ruleset.WithReloadObserver(o))
-	}
-	rules, err := ruleset.Watch(cfg.RuleFile, reloads...)
+	rules, err := ruleset.Watch(cfg.RuleFile)
 	if err != nil {
 		return nil, err
 	}
