@@ -31,11 +31,11 @@ type Guard struct {
 
 	wraps   atomic.Bool                         // Middleware was called
 	refused sync.Map                            // pattern of a router: *httpcall.Entry that cannot work
-	methods atomic.Pointer[map[string][]string] // of the known routes, by path; nil before the first
+	methods atomic.Pointer[map[string][]string] // of the known routes, by path
 
 	mu      sync.Mutex
 	known   map[ruleset.Endpoint][]ruleset.Declared // the routes, with the rules put on them
-	handled map[ruleset.Endpoint]bool               // the ones that Handle has registered
+	handled map[ruleset.Endpoint]bool               // the ones that Handle has registered, "*" for any method
 }
 
 // New makes a guard over a lock client, which stays the caller's to close. The error has
@@ -52,6 +52,7 @@ func New(locks *core.Client, opts ...Option) (*Guard, error) {
 		aspect: observed, cfg: cfg,
 		known: map[ruleset.Endpoint][]ruleset.Declared{}, handled: map[ruleset.Endpoint]bool{},
 	}
+	g.methods.Store(&map[string][]string{})
 	g.routes = aspect.NewRegistry(observed, aspect.Adapter[ruleset.Endpoint, httpcall.Endpoint]{
 		Transport: ruleset.TransportHTTP,
 		Endpoint:  func(route ruleset.Endpoint) ruleset.Endpoint { return route },
@@ -99,8 +100,10 @@ func (g *Guard) Handle(mux Mux, pattern string, handler http.Handler, rules ...r
 	routes := methodsOf(route)
 	for _, e := range routes {
 		g.declare(e, rules)
-		g.handles(e)
 	}
+	g.mu.Lock()
+	g.handled[route] = true
+	g.mu.Unlock()
 	var errs []error
 	for _, entry := range g.rules.Renew(routes...) { // they may have served requests
 		if entry != nil {
@@ -332,28 +335,13 @@ func (g *Guard) declare(route ruleset.Endpoint, rules []ruleset.Rule) {
 
 // addMethod adds the method of a route to the methods of its path.
 func (g *Guard) addMethod(route ruleset.Endpoint) {
-	methods := map[string][]string{}
-	if before := g.methods.Load(); before != nil {
-		maps.Copy(methods, *before)
-	}
+	methods := maps.Clone(*g.methods.Load())
 	methods[route.Path] = slices.Sorted(slices.Values(append(slices.Clip(methods[route.Path]), route.Method)))
 	g.methods.Store(&methods)
 }
 
 // methodsAt are the methods of the routes of a path.
-func (g *Guard) methodsAt(path string) []string {
-	if methods := g.methods.Load(); methods != nil {
-		return (*methods)[path]
-	}
-	return nil
-}
-
-// handles remembers that Handle has registered a route.
-func (g *Guard) handles(route ruleset.Endpoint) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.handled[route] = true
-}
+func (g *Guard) methodsAt(path string) []string { return (*g.methods.Load())[path] }
 
 // declared are the rules that are put on a route.
 func (g *Guard) declared(route ruleset.Endpoint) (declared []ruleset.Declared, problems []*ruleset.Problem) {
