@@ -200,10 +200,19 @@ func anyValue(v reflect.Value) any {
 	return fromInterface(v.Interface())
 }
 
+// goTime is the form of a time.Time.
+func goTime(v reflect.Value) any {
+	t, _ := reflect.TypeAssert[time.Time](v)
+	return FromTime(t)
+}
+
 // goText is the form of a TextMarshaler: its text, and for a time the text of its instant.
 // The text of the zero value counts as not set, as the zero does for other types. If
 // MarshalText fails, the value is missing.
 func goText(t reflect.Type) goType {
+	if t == reflect.TypeFor[time.Time]() {
+		return goType{TimeType(), goTime}
+	}
 	zero := zeroText(t)
 	value := func(v reflect.Value) any {
 		if v.IsZero() {
@@ -220,9 +229,6 @@ func goText(t reflect.Type) goType {
 // goTextType is the type of the texts of a TextMarshaler. Literal texts are checked if the
 // Go type can read them.
 func goTextType(t reflect.Type, value func(reflect.Value) any) Type {
-	if t == reflect.TypeFor[time.Time]() {
-		return TimeType()
-	}
 	if !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return StringType()
 	}
