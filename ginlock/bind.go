@@ -97,9 +97,7 @@ func (g *Guard) Handle(r gin.IRoutes, method, path string, rule ruleset.Rule, ha
 
 // HandleRules is [Guard.Handle] for several rules, which need names.
 func (g *Guard) HandleRules(r gin.IRoutes, method, path string, rules []ruleset.Rule, handlers ...gin.HandlerFunc) error {
-	g.mu.Lock()
-	g.handled = true
-	g.mu.Unlock()
+	g.handled.Store(true)
 	base, err := registrable(r, method, handlers)
 	if err != nil {
 		return fmt.Errorf("ginlock: Handle(%q, %q): %w", method, path, err)

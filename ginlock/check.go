@@ -66,7 +66,7 @@ func (g *Guard) Check(engine *gin.Engine, more ...*gin.Engine) error {
 	g.look(engines)
 	g.mu.Lock()
 	chained, noted := slices.Clone(g.chained), slices.Clone(g.noted)
-	idle := len(g.chained)+len(g.middlewares)+len(g.noted) == 0 && !g.handled
+	idle := len(g.chained)+len(g.middlewares)+len(g.noted) == 0 && !g.handled.Load()
 	all := slices.SortedFunc(maps.Keys(g.params), httpcall.ByPath)
 	g.mu.Unlock()
 

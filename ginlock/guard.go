@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gin-gonic/gin"
 
@@ -22,12 +23,12 @@ type Guard struct {
 	aspect  *aspect.Aspect
 	cfg     config
 	routing routing
-	routes  *registry // of Handle and Middleware
+	routes  *registry   // of Handle and Middleware
+	handled atomic.Bool // Handle was called
 
 	mu          sync.Mutex
 	chained     []*chained // of Handler
 	middlewares map[ruleset.Provider]*middleware
-	handled     bool                            // Handle was called
 	unnamed     map[ruleset.Endpoint][]*chained // the same without a name, by the routes that met them
 	params      map[ruleset.Endpoint][]string   // of routes
 	noted       []error

@@ -192,7 +192,7 @@ func TestMiddleware_PatternWithoutTheMethodThatWasMatched(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}
-	told := func(next http.Handler) http.Handler {
+	named := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Pattern = r.Method + " " + r.Pattern
 			next.ServeHTTP(w, r)
@@ -209,7 +209,7 @@ func TestMiddleware_PatternWithoutTheMethodThatWasMatched(t *testing.T) {
 		"one method":                 {[]ruleset.Rule{post}, []string{"POST /orders/{id}"}, []func(http.Handler) http.Handler{override}, http.StatusConflict, ""},
 		"several methods":            {[]ruleset.Rule{post, put}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{override}, 500, `"POST /orders/{id}"`},
 		"several, one with a rule":   {[]ruleset.Rule{post}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{override}, 500, "POST, PUT"},
-		"several, and it is told":    {[]ruleset.Rule{post, put}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{told, override}, http.StatusConflict, ""},
+		"several, and it is named":   {[]ruleset.Rule{post, put}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{named, override}, http.StatusConflict, ""},
 		"several under one rule":     {[]ruleset.Rule{at("* /orders/{id}")}, []string{"POST /orders/{id}", "PUT /orders/{id}"}, []func(http.Handler) http.Handler{override}, http.StatusConflict, ""},
 		"several without a rule":     {[]ruleset.Rule{at("POST /other/{id}")}, []string{"POST /orders/{id}", "PUT /orders/{id}", "POST /other/{id}"}, []func(http.Handler) http.Handler{override}, http.StatusAccepted, ""},
 		"a pattern that has none":    {[]ruleset.Rule{put}, []string{"/orders/{id}"}, nil, http.StatusAccepted, ""},
