@@ -19,25 +19,15 @@ type site struct {
 type declared struct {
 	*rule
 
-	info  aspect.RuleInfo
-	new   bool // its series have not begun
-	state string
-	wait  time.Duration // 0: none, or no end
-	lease time.Duration // 0: renewed
+	info aspect.RuleInfo
+	new  bool // its series have not begun
 }
 
 // remember notes a rule; one that is announced again replaces itself.
 func (t *Telemetry) remember(r *aspect.RuleInfo, computed *rule) {
-	d := declared{rule: computed, info: *r, new: true, state: stateEnabled, wait: max(r.WaitTime, 0), lease: r.LeaseTime}
-	switch {
-	case r.Disabled:
-		d.state = stateDisabled
-	case r.DryRun:
-		d.state = stateDryRun
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sites[site{endpoint: r.Endpoint, rule: r.Rule}] = d
+	t.sites[site{endpoint: r.Endpoint, rule: r.Rule}] = declared{rule: computed, info: *r, new: true}
 }
 
 // forget is for a rule that is in force no more.
@@ -54,9 +44,16 @@ func (t *Telemetry) collectRules(o metric.Observer) {
 	waits, leases := shortest{}, shortest{}
 	t.mu.Lock()
 	for _, d := range t.sites {
-		states[d.state]++
-		waits.add(d.rule, d.wait)
-		leases.add(d.rule, d.lease)
+		switch {
+		case d.info.Disabled:
+			states[stateDisabled]++
+		case d.info.DryRun:
+			states[stateDryRun]++
+		default:
+			states[stateEnabled]++
+		}
+		waits.add(d.rule, d.info.WaitTime)
+		leases.add(d.rule, d.info.LeaseTime)
 	}
 	t.mu.Unlock()
 	for state, n := range states {
@@ -66,7 +63,8 @@ func (t *Telemetry) collectRules(o metric.Observer) {
 	leases.observe(o, t.inst.leaseTime)
 }
 
-// shortest has the shortest time of each rule that has one.
+// shortest has the shortest time of each rule that has one: not of a wait that is none or has no
+// end, and not of a lease that is renewed.
 type shortest map[*rule]time.Duration
 
 func (s shortest) add(r *rule, d time.Duration) {
