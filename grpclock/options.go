@@ -74,7 +74,7 @@ func WithStreamFallback(name string, handler grpc.StreamHandler) Option {
 // WithObserver adds observers: values that implement one or more of the observer
 // interfaces of core/aspect. May be given several times; the order is kept. A value
 // that implements none is an error.
-// Observers of the lock client ([core.WithObserver]) are notified without it, and each once.
+// Observers of the lock client ([core.WithObserver]) need not be given here. Each is notified once.
 func WithObserver(values ...any) Option {
 	return func(c *methodrules.Config) error { return c.Observer(values...) }
 }

@@ -32,7 +32,7 @@ func Apply[C any, O ~func(*C) error](name string, c *C, opts []O) (problems []er
 
 // WithObserver adds observers: values that implement one or more of the observer
 // interfaces of this package, such as [DecisionObserver]. Observers of the lock
-// client ([core.WithObserver]) come first without it, and each is notified once.
+// client ([core.WithObserver]) come first and need not be given here. Each is notified once.
 // May be given several times; the order is kept. A value that implements none is an error.
 func WithObserver(values ...any) Option {
 	return func(c *config) error {

@@ -82,7 +82,7 @@ func WithStreamFallback(name string, handler connect.StreamingHandlerFunc) Optio
 
 // WithObserver adds observers: values that implement one or more of the observer
 // interfaces of core/aspect. A value that implements none is an error.
-// Observers of the lock client ([core.WithObserver]) are notified without it, and each once.
+// Observers of the lock client ([core.WithObserver]) need not be given here. Each is notified once.
 func WithObserver(values ...any) Option {
 	return func(c *methodrules.Config) error { return c.Observer(values...) }
 }

@@ -157,7 +157,7 @@ func WithTokenHeader() Option {
 
 // WithObserver adds observers: values that implement one or more of the observer
 // interfaces of package aspect. A value that implements none is an error.
-// Observers of the lock client ([core.WithObserver]) are notified without it, and each once.
+// Observers of the lock client ([core.WithObserver]) need not be given here. Each is notified once.
 func WithObserver(values ...any) Option {
 	return func(c *config) error {
 		c.observers = append(c.observers, aspect.WithObserver(values...))
