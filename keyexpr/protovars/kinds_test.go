@@ -9,7 +9,6 @@ import (
 
 	"github.com/interlock-go/interlock/keyexpr"
 	"github.com/interlock-go/interlock/keyexpr/protovars"
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -89,11 +88,7 @@ func keysOf(tb testing.TB, d protoreflect.MessageDescriptor, expression, text st
 	if err != nil {
 		tb.Fatal(err)
 	}
-	message := dynamicpb.NewMessage(d)
-	if err := prototext.Unmarshal([]byte(text), message); err != nil {
-		tb.Fatalf("%s: %v", text, err)
-	}
-	keys, err := compile(tb, v, "#{"+expression+"}").Keys(v.Call(message, &host{}))
+	keys, err := compile(tb, v, "#{"+expression+"}").Keys(v.Call(messageOf(tb, d, text), &host{}))
 	if failure, ok := errors.AsType[*keyexpr.EvalError](err); ok {
 		return "!" + failure.Reason.String()
 	}

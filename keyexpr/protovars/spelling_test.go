@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
-	"google.golang.org/protobuf/types/dynamicpb"
 	_ "google.golang.org/protobuf/types/known/durationpb" // slotFile imports its file
 	_ "google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -62,15 +61,11 @@ func holds(tb testing.TB, d protoreflect.MessageDescriptor, expression, text str
 	if err != nil {
 		tb.Fatal(err)
 	}
-	message := dynamicpb.NewMessage(d)
-	if err := prototext.Unmarshal([]byte(text), message); err != nil {
-		tb.Fatalf("%s: %v", text, err)
-	}
 	condition, err := keyexpr.CompileCondition(expression, v.Schema())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return condition.Eval(v.Call(message, &host{}))
+	return condition.Eval(v.Call(messageOf(tb, d, text), &host{}))
 }
 
 func TestMessage_OneInstantOneKey(t *testing.T) {

@@ -8,10 +8,7 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 	"github.com/interlock-go/interlock/keyexpr/protovars"
 	"google.golang.org/protobuf/encoding/prototext"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
@@ -25,16 +22,7 @@ const (
 // version is a message shop.Order with the fields.
 func version(tb testing.TB, name, more, fields string) protoreflect.MessageDescriptor {
 	tb.Helper()
-	var file descriptorpb.FileDescriptorProto
-	text := `name: "order.proto" package: "shop" syntax: "proto3" ` + more + ` message_type { name: "` + name + `" ` + fields + ` } message_type { name: "Item" field { name: "sku" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL } }`
-	if err := prototext.Unmarshal([]byte(text), &file); err != nil {
-		tb.Fatal(err)
-	}
-	d, err := protodesc.NewFile(&file, new(protoregistry.Files))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return d.Messages().ByName(protoreflect.Name(name))
+	return described(tb, `name: "order.proto" package: "shop" syntax: "proto3" ` + more + ` message_type { name: "` + name + `" ` + fields + ` } message_type { name: "Item" field { name: "sku" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL } }`)
 }
 
 func reasonOf(tb testing.TB, err error) keyexpr.Reason {
@@ -46,11 +34,12 @@ func reasonOf(tb testing.TB, err error) keyexpr.Reason {
 	return failure.Reason
 }
 
-func orderOf(tb testing.TB, d protoreflect.MessageDescriptor, text string) *dynamicpb.Message {
+// messageOf is a message from its text form.
+func messageOf(tb testing.TB, d protoreflect.MessageDescriptor, text string) *dynamicpb.Message {
 	tb.Helper()
 	m := dynamicpb.NewMessage(d)
 	if err := prototext.Unmarshal([]byte(text), m); err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("%s: %v", text, err)
 	}
 	return m
 }
@@ -79,9 +68,9 @@ func TestMessage_OfAnotherVersion(t *testing.T) {
 		field { name: "item" number: 5 type: TYPE_MESSAGE type_name: ".shop.Order"`+labelField+` }
 		field { name: "labels" number: 6 type: TYPE_MESSAGE type_name: ".shop.Item" label: LABEL_REPEATED }`)
 	messages := []protoreflect.ProtoMessage{
-		orderOf(t, known, `id: "7" n: 3 tags: "a" tags: "b" state: PAID item { sku: "s" } labels { key: "k" value: "v" }`),
-		orderOf(t, renamed, `order_id: "7" count: 3 words: "a" words: "b" status: SETTLED first { sku: "s" } labels { key: "k" value: "v" }`),
-		orderOf(t, changed, `id: 7 n: 3 tags: "a" state: 1 item { id: 8 } labels { sku: "s" }`),
+		messageOf(t, known, `id: "7" n: 3 tags: "a" tags: "b" state: PAID item { sku: "s" } labels { key: "k" value: "v" }`),
+		messageOf(t, renamed, `order_id: "7" count: 3 words: "a" words: "b" status: SETTLED first { sku: "s" } labels { key: "k" value: "v" }`),
+		messageOf(t, changed, `id: 7 n: 3 tags: "a" state: 1 item { id: 8 } labels { sku: "s" }`),
 		dynamicpb.NewMessage(changed),
 	}
 	for template, want := range map[string][4]string{
@@ -117,7 +106,7 @@ func TestMessage_OfAnotherName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := orderOf(t, version(t, "Refund", "", field), `id: "7"`)
+	other := messageOf(t, version(t, "Refund", "", field), `id: "7"`)
 	for _, template := range []string{`#{req.id}`, `#{req.id ?? "none"}`, `#{lower(req.id)}`} {
 		_, err := compile(t, v, template).Key(v.Call(other, &host{}))
 		if reasonOf(t, err) != keyexpr.ReasonInternal || !strings.Contains(err.Error(), "the message is a shop.Refund, no shop.Order") {
