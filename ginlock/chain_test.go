@@ -30,7 +30,7 @@ func TestCheck_MiddlewareThatIsNotOnTheChain(t *testing.T) {
 		"on the route":     {pay, func(r *gin.Engine, _ *ginlock.Guard, m gin.HandlerFunc) { r.POST(payPath, m, ok) }, false},
 		"on its group":     {pay, func(r *gin.Engine, _ *ginlock.Guard, m gin.HandlerFunc) { r.Group("/orders", m).POST("/:id/pay", ok) }, false},
 		"on another group": {pay, func(r *gin.Engine, _ *ginlock.Guard, m gin.HandlerFunc) { r.Group("/orders", m); r.POST(payPath, ok) }, true},
-		"that of another set": {pay, func(r *gin.Engine, g *ginlock.Guard, _ gin.HandlerFunc) {
+		"of another set": {pay, func(r *gin.Engine, g *ginlock.Guard, _ gin.HandlerFunc) {
 			r.Use(g.Middleware(other))
 			r.POST(payPath, ok)
 			r.POST("/other", ok)

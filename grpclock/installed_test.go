@@ -28,7 +28,7 @@ func newGuard(t *testing.T, opts ...grpclock.Option) *grpclock.Guard {
 }
 
 // An interceptor that the program has never asked for guards no method: its rules lock nothing.
-func TestCheck_InterceptorThatNobodyAskedFor(t *testing.T) {
+func TestCheck_InterceptorThatIsNeverAskedFor(t *testing.T) {
 	t.Parallel()
 	server := grpc.NewServer()
 	shoppb.RegisterOrdersServer(server, &shop{})
@@ -56,7 +56,7 @@ func TestCheck_InterceptorThatNobodyAskedFor(t *testing.T) {
 			}
 			err := guard.Check(server)
 			if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want one that says %q", err, tt.want)
+				t.Errorf("got %v, want an error that says %q", err, tt.want)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ type column struct {
 	Order       string // aria-sort, where they are sorted by it
 }
 
-// Column is such a head. An empty word is what rows are sorted by if the query says nothing.
+// Column returns the head of a column. An empty word stands for the order of a query without sort.
 func (f frame) Column(title, word, order string) column {
 	q := url.Values{}
 	for _, name := range []string{"q", "rows", "every"} {
