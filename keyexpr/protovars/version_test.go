@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -53,10 +52,7 @@ func TestMessage_OfAnotherVersion(t *testing.T) {
 		field { name: "tags" number: 3 type: TYPE_STRING label: LABEL_REPEATED } field { name: "state" number: 4 type: TYPE_ENUM type_name: ".shop.State"`+labelField+` }
 		field { name: "item" number: 5 type: TYPE_MESSAGE type_name: ".shop.Item"`+labelField+` }
 		field { name: "labels" number: 6 type: TYPE_MESSAGE type_name: ".shop.Order.LabelsEntry" label: LABEL_REPEATED }`)
-	v, err := protovars.New(protovars.Config{Request: known})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := variablesOf(t, known)
 	renamed := version(t, "Order", `enum_type { name: "State" value { name: "NONE" number: 0 } value { name: "SETTLED" number: 1 } }`, entryType+`
 		field { name: "order_id" number: 1 type: TYPE_STRING`+labelField+` } field { name: "count" number: 2 type: TYPE_INT64`+labelField+` }
 		field { name: "words" number: 3 type: TYPE_STRING label: LABEL_REPEATED } field { name: "status" number: 4 type: TYPE_ENUM type_name: ".shop.State"`+labelField+` }
@@ -102,10 +98,7 @@ func TestMessage_OfAnotherVersion(t *testing.T) {
 func TestMessage_OfAnotherName(t *testing.T) {
 	t.Parallel()
 	field := `field { name: "id" number: 1 type: TYPE_STRING` + labelField + ` }`
-	v, err := protovars.New(protovars.Config{Request: version(t, "Order", "", field)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := variablesOf(t, version(t, "Order", "", field))
 	other := messageOf(t, version(t, "Refund", "", field), `id: "7"`)
 	for _, template := range []string{`#{req.id}`, `#{req.id ?? "none"}`, `#{lower(req.id)}`} {
 		_, err := compile(t, v, template).Key(v.Call(other, &host{}))
