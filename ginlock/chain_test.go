@@ -2,25 +2,14 @@ package ginlock_test
 
 import (
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 	"github.com/interlock-go/interlock/ginlock"
 )
-
-func setOf(t testing.TB, rules ...ruleset.Rule) *ruleset.Set {
-	t.Helper()
-	set, err := ruleset.NewSet(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
 
 // A rule of a set locks nothing on a route whose chain does not have the set's middleware.
 func TestCheck_MiddlewareThatIsNotOnTheChain(t *testing.T) {
@@ -29,7 +18,7 @@ func TestCheck_MiddlewareThatIsNotOnTheChain(t *testing.T) {
 	below := func(method string) ruleset.Rule {
 		return ruleset.Rule{Endpoint: ruleset.HTTP(method + " /orders/*"), Key: "order:#{method}"}
 	}
-	other := setOf(t, ruleset.Rule{Endpoint: ruleset.HTTP("POST /other"), Name: "other", Key: "other:#{method}"})
+	other := goSet(t, []ruleset.Rule{{Endpoint: ruleset.HTTP("POST /other"), Name: "other", Key: "other:#{method}"}})
 	for name, tt := range map[string]struct {
 		rule     ruleset.Rule
 		register func(r *gin.Engine, guard *ginlock.Guard, m gin.HandlerFunc)
@@ -41,7 +30,7 @@ func TestCheck_MiddlewareThatIsNotOnTheChain(t *testing.T) {
 		"on the route":     {pay, func(r *gin.Engine, _ *ginlock.Guard, m gin.HandlerFunc) { r.POST(payPath, m, ok) }, false},
 		"on its group":     {pay, func(r *gin.Engine, _ *ginlock.Guard, m gin.HandlerFunc) { r.Group("/orders", m).POST("/:id/pay", ok) }, false},
 		"on another group": {pay, func(r *gin.Engine, _ *ginlock.Guard, m gin.HandlerFunc) { r.Group("/orders", m); r.POST(payPath, ok) }, true},
-		"that of another set": {pay, func(r *gin.Engine, g *ginlock.Guard, _ gin.HandlerFunc) {
+		"of another set": {pay, func(r *gin.Engine, g *ginlock.Guard, _ gin.HandlerFunc) {
 			r.Use(g.Middleware(other))
 			r.POST(payPath, ok)
 			r.POST("/other", ok)
@@ -57,7 +46,7 @@ func TestCheck_MiddlewareThatIsNotOnTheChain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			guard, r := newGuard(t), gin.New()
-			tt.register(r, guard, guard.Middleware(setOf(t, tt.rule)))
+			tt.register(r, guard, guard.Middleware(goSet(t, []ruleset.Rule{tt.rule})))
 			err := guard.Check(r)
 			if !tt.wrong {
 				want(t, "Check", err, nil)
@@ -72,7 +61,7 @@ func TestCheck_MiddlewareThatIsNotOnTheChain(t *testing.T) {
 func TestCheck_MiddlewareOnOneOfTwoEngines(t *testing.T) {
 	t.Parallel()
 	guard, public, internal := newGuard(t), gin.New(), gin.New()
-	public.Use(guard.Middleware(setOf(t, payNow("POST"))))
+	public.Use(guard.Middleware(goSet(t, []ruleset.Rule{payNow("POST")})))
 	for _, r := range []*gin.Engine{public, internal} {
 		r.POST(payPath, ok)
 	}
@@ -83,19 +72,12 @@ func TestCheck_MiddlewareOnOneOfTwoEngines(t *testing.T) {
 // So does a rule that a reload brings for such a route.
 func TestReload_RuleOfARouteWithoutTheMiddleware(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "locks.yaml")
-	rulesettest.Write(t, file, "rules: []\n")
-	rules, err := ruleset.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rules.Close()
+	p := &pushed{set: yaml(t, "rules: []\n")}
 	guard, r := newGuard(t), gin.New()
 	r.POST(payPath, ok)
-	r.Use(guard.Middleware(rules))
+	r.Use(guard.Middleware(p))
 	want(t, "Check", guard.Check(r), nil)
-	rulesettest.Write(t, file, "rules:\n  - {http: \"POST "+payPath+"\", key: \"order:#{path.id}\"}\n")
-	wantText(t, rules.Reload(), "Middleware is not on the chain")
+	wantText(t, p.push(yaml(t, payRules(""))), "Middleware is not on the chain")
 }
 
 // A handler that is given to Use when all routes are registered runs for none of them.
@@ -162,7 +144,7 @@ func TestCheck_ChainsOfAllKindsOfRoutes(t *testing.T) {
 			rules = append(rules, ruleset.Rule{Endpoint: ruleset.Route(method, strings.ReplaceAll(path, `\:`, ":")), Key: "k:#{method}"})
 		}
 	}
-	m := guard.Middleware(setOf(t, rules...))
+	m := guard.Middleware(goSet(t, rules))
 	inside, outside := r.Group("", m), r.Group("")
 	for _, path := range paths {
 		inside.POST(path, ok)

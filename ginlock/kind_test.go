@@ -51,9 +51,7 @@ func TestSemaphore_OneRequestHasOnePermit(t *testing.T) {
 	bubble(t, func(t *testing.T, s *shop) {
 		rule := as(ruleset.Semaphore)
 		rule.Permits, rule.Endpoint = 1, ruleset.HTTP("POST "+payPath)
-		set, err := ruleset.NewSet([]ruleset.Rule{rule})
-		must(t, err)
-		inner := gin.New()
+		set, inner := goSet(t, []ruleset.Rule{rule}), gin.New()
 		inner.Use(s.guard.Middleware(set))
 		inner.POST(payPath, func(c *gin.Context) { c.Status(http.StatusAccepted) })
 		s.engine.Use(s.guard.Middleware(set))

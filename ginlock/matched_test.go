@@ -28,11 +28,7 @@ func overridden(method string) request {
 // declare puts rules over the routes that are registered later.
 func (s *shop) declare(t testing.TB, rules ...ruleset.Rule) {
 	t.Helper()
-	set, err := ruleset.NewSet(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.engine.Use(s.guard.Middleware(set))
+	s.engine.Use(s.guard.Middleware(goSet(t, rules)))
 }
 
 // answering makes a handler of its own each time, of one and the same text.

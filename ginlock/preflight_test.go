@@ -35,9 +35,7 @@ func TestPreflight(t *testing.T) {
 	on.WaitTime = ruleset.NoWait
 	set := func(endpoint string) func(*testing.T, *shop) {
 		return func(t *testing.T, s *shop) {
-			rules, err := ruleset.NewSet([]ruleset.Rule{in(endpoint)})
-			must(t, err)
-			s.engine.Use(s.guard.Middleware(rules))
+			s.declare(t, in(endpoint))
 			s.engine.Any(payPath, paid)
 		}
 	}
@@ -89,21 +87,20 @@ func TestPreflight(t *testing.T) {
 // no window, nor does a run of which the handler says so, with gin's own context too.
 func TestDebounce_WhatDoesNotCount(t *testing.T) {
 	t.Parallel()
-	answer := func(status int) gin.HandlerFunc { return func(c *gin.Context) { c.Status(status) } }
 	for name, tt := range map[string]struct {
 		first   request
 		handler gin.HandlerFunc
 		begins  bool
 	}{
-		"success":                {request{}, answer(http.StatusCreated), true},
-		"the way on":             {request{}, answer(http.StatusSeeOther), true},
-		"a login":                {request{}, answer(http.StatusFound), false},
-		"a form that comes back": {request{}, answer(http.StatusTemporaryRedirect), false},
-		"nothing new":            {request{}, answer(http.StatusNotModified), false},
-		"a preflight":            {preflight, answer(http.StatusNoContent), false},
-		"OPTIONS":                {request{method: http.MethodOptions}, answer(http.StatusNoContent), false},
-		"HEAD":                   {request{method: http.MethodHead}, answer(http.StatusOK), false},
-		"GET":                    {request{method: http.MethodGet}, answer(http.StatusOK), true},
+		"success":                {request{}, answering(http.StatusCreated), true},
+		"the way on":             {request{}, answering(http.StatusSeeOther), true},
+		"a login":                {request{}, answering(http.StatusFound), false},
+		"a form that comes back": {request{}, answering(http.StatusTemporaryRedirect), false},
+		"nothing new":            {request{}, answering(http.StatusNotModified), false},
+		"a preflight":            {preflight, answering(http.StatusNoContent), false},
+		"OPTIONS":                {request{method: http.MethodOptions}, answering(http.StatusNoContent), false},
+		"HEAD":                   {request{method: http.MethodHead}, answering(http.StatusOK), false},
+		"GET":                    {request{method: http.MethodGet}, answering(http.StatusOK), true},
 		"a handler's word":       {request{}, func(c *gin.Context) { aspect.CancelDebounce(c.Request.Context()) }, false},
 		"with gin's context":     {request{}, func(c *gin.Context) { aspect.CancelDebounce(c) }, false},
 	} {

@@ -1,7 +1,6 @@
 package grpclock_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 	"github.com/interlock-go/interlock/grpclock"
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
@@ -30,7 +28,7 @@ func newGuard(t *testing.T, opts ...grpclock.Option) *grpclock.Guard {
 }
 
 // An interceptor that the program has never asked for guards no method: its rules lock nothing.
-func TestCheck_InterceptorThatNobodyAskedFor(t *testing.T) {
+func TestCheck_InterceptorThatIsNeverAskedFor(t *testing.T) {
 	t.Parallel()
 	server := grpc.NewServer()
 	shoppb.RegisterOrdersServer(server, &shop{})
@@ -58,7 +56,7 @@ func TestCheck_InterceptorThatNobodyAskedFor(t *testing.T) {
 			}
 			err := guard.Check(server)
 			if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want one that says %q", err, tt.want)
+				t.Errorf("got %v, want an error that says %q", err, tt.want)
 			}
 		})
 	}
@@ -67,13 +65,7 @@ func TestCheck_InterceptorThatNobodyAskedFor(t *testing.T) {
 // So does a rule that a reload brings.
 func TestReload_RuleOfAMethodWithoutItsInterceptor(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "locks.yaml")
-	rulesettest.Write(t, file, "rules: []\n")
-	rules, err := ruleset.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rules.Close()
+	rules := openRules(t, "rules: []\n")
 	guard := newGuard(t, grpclock.WithSet(rules))
 	guard.StreamServerInterceptor()
 	server := grpc.NewServer()
@@ -81,8 +73,7 @@ func TestReload_RuleOfAMethodWithoutItsInterceptor(t *testing.T) {
 	if err := guard.Check(server); err != nil {
 		t.Fatal(err)
 	}
-	rulesettest.Write(t, file, "rules:\n  - {grpc: /shop.v1.Orders/Pay, key: \"order:#{req.order_id}\"}\n")
-	if err := rules.Reload(); err == nil || !strings.Contains(err.Error(), "UnaryServerInterceptor") {
+	if err := rules.change(t, "rules:\n  - {grpc: /shop.v1.Orders/Pay, key: \"order:#{req.order_id}\"}\n"); err == nil || !strings.Contains(err.Error(), "UnaryServerInterceptor") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -223,7 +223,7 @@ func (s *scene) trouble(t *testing.T) {
 		{"a lock lost", func() error { return s.shop.LoseLock(t.Context()) }},
 		{"a leak", func() error { return s.shop.Leak(t.Context()) }},
 		{"a holder hangs", func() error {
-			defer time.Sleep(prometheus.Window) // the time in which nobody gets the lock
+			defer time.Sleep(prometheus.Window) // the time in which no caller gets the lock
 			return s.shop.Hang(t.Context(), 2*prometheus.Window)
 		}},
 		{"a deadlock", func() error { s.shop.Deadlock(t.Context()); return nil }},

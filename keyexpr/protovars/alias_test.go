@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -30,10 +29,7 @@ func TestMessage_EnumAliases(t *testing.T) {
 		t.Fatal(err)
 	}
 	order := d.Messages().ByName("Order")
-	v, err := protovars.New(protovars.Config{Request: order})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := variablesOf(t, order)
 	template, err := keyexpr.Compile(`#{req.state}`, v.Schema())
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -85,15 +83,8 @@ func everyKind(tb testing.TB) protoreflect.MessageDescriptor {
 // keysOf are what a template makes of a message, or the reason why there are none.
 func keysOf(tb testing.TB, d protoreflect.MessageDescriptor, expression, text string) string {
 	tb.Helper()
-	v, err := protovars.New(protovars.Config{Request: d})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	message := dynamicpb.NewMessage(d)
-	if err := prototext.Unmarshal([]byte(text), message); err != nil {
-		tb.Fatalf("%s: %v", text, err)
-	}
-	keys, err := compile(tb, v, "#{"+expression+"}").Keys(v.Call(message, &host{}))
+	v := variablesOf(tb, d)
+	keys, err := compile(tb, v, "#{"+expression+"}").Keys(v.Call(messageOf(tb, d, text), &host{}))
 	if failure, ok := errors.AsType[*keyexpr.EvalError](err); ok {
 		return "!" + failure.Reason.String()
 	}
@@ -223,10 +214,7 @@ func TestMessage_OtherKinds(t *testing.T) {
 // A float is refused before there is a message, wherever it stands.
 func TestMessage_FloatsAreNoParts(t *testing.T) {
 	t.Parallel()
-	v, err := protovars.New(protovars.Config{Request: everyKind(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := variablesOf(t, everyKind(t))
 	for _, expression := range []string{`req.one_float`, `req.one_double`, `req.many_float`, `req.many_double[0]`, `req.one_double + 1`, `map(req.many_double, #)`, `max(req.one_double, 1.0)`} {
 		_, err := keyexpr.Compile("#{"+expression+"}", v.Schema())
 		if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || !strings.Contains(problem.Message, "float") {
@@ -239,10 +227,7 @@ func TestMessage_FloatsAreNoParts(t *testing.T) {
 func TestMessage_Fields(t *testing.T) {
 	t.Parallel()
 	d := everyKind(t)
-	v, err := protovars.New(protovars.Config{Request: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := variablesOf(t, d)
 	if got := v.Schema().Variables(); !slices.Equal(got, []string{"metadata", "method", "peer", "req"}) {
 		t.Errorf("got %q", got)
 	}
@@ -252,7 +237,7 @@ func TestMessage_Fields(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err = keyexpr.Compile(`#{req.one_strin}`, v.Schema())
+	_, err := keyexpr.Compile(`#{req.one_strin}`, v.Schema())
 	if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || problem.Suggestion != "req.one_string" {
 		t.Errorf("got %v", err)
 	}
@@ -262,10 +247,7 @@ func TestMessage_Fields(t *testing.T) {
 func TestCall_Size(t *testing.T) {
 	t.Parallel()
 	d := everyKind(t)
-	v, err := protovars.New(protovars.Config{Request: d})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := variablesOf(t, d)
 	for _, size := range []int{0, 1, 100, 10_000} {
 		message := dynamicpb.NewMessage(d)
 		message.Set(d.Fields().ByName("one_string"), protoreflect.ValueOfString(strings.Repeat("x", size)))

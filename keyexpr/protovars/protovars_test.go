@@ -79,6 +79,16 @@ func (k kind) message(tb testing.TB, text string) proto.Message {
 	return m
 }
 
+// variablesOf are the variables of calls with a request of a type.
+func variablesOf(tb testing.TB, request protoreflect.MessageDescriptor) *protovars.Variables {
+	tb.Helper()
+	v, err := protovars.New(protovars.Config{Request: request})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
 func compile(tb testing.TB, v *protovars.Variables, template string) *keyexpr.Template {
 	tb.Helper()
 	t, err := keyexpr.Compile(template, v.Schema())

@@ -6,13 +6,11 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
-	"google.golang.org/protobuf/types/dynamicpb"
 	_ "google.golang.org/protobuf/types/known/durationpb" // slotFile imports its file
 	_ "google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -58,19 +56,12 @@ func slot(tb testing.TB) protoreflect.MessageDescriptor {
 // holds evaluates a condition for a message.
 func holds(tb testing.TB, d protoreflect.MessageDescriptor, expression, text string) (bool, error) {
 	tb.Helper()
-	v, err := protovars.New(protovars.Config{Request: d})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	message := dynamicpb.NewMessage(d)
-	if err := prototext.Unmarshal([]byte(text), message); err != nil {
-		tb.Fatalf("%s: %v", text, err)
-	}
+	v := variablesOf(tb, d)
 	condition, err := keyexpr.CompileCondition(expression, v.Schema())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return condition.Eval(v.Call(message, &host{}))
+	return condition.Eval(v.Call(messageOf(tb, d, text), &host{}))
 }
 
 func TestMessage_OneInstantOneKey(t *testing.T) {
@@ -116,10 +107,7 @@ func TestMessage_OneInstantOneKey(t *testing.T) {
 // first: what is written in another way would never be equal.
 func TestMessage_TextThatNoValueHas(t *testing.T) {
 	t.Parallel()
-	v, err := protovars.New(protovars.Config{Request: slot(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := variablesOf(t, slot(t))
 	for expression, suggestion := range map[string]string{
 		`req.level == "WRAM"`:                                          `"WARM"`,
 		`"WRAM" != req.level`:                                          `"WARM"`,
@@ -179,7 +167,7 @@ func TestMessage_TextThatNoValueHas(t *testing.T) {
 	if _, err := keyexpr.CompileCondition(`"a" in req.slots`, v.Schema()); err == nil {
 		t.Error("a text is looked for among messages")
 	}
-	_, err = keyexpr.Compile(`#{req.times}`, v.Schema())
+	_, err := keyexpr.Compile(`#{req.times}`, v.Schema())
 	if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || problem.Suggestion != "map(req.times, #)" {
 		t.Errorf("got %v", err)
 	}

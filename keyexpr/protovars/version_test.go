@@ -6,12 +6,8 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/keyexpr"
-	"github.com/interlock-go/interlock/keyexpr/protovars"
 	"google.golang.org/protobuf/encoding/prototext"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
@@ -25,16 +21,7 @@ const (
 // version is a message shop.Order with the fields.
 func version(tb testing.TB, name, more, fields string) protoreflect.MessageDescriptor {
 	tb.Helper()
-	var file descriptorpb.FileDescriptorProto
-	text := `name: "order.proto" package: "shop" syntax: "proto3" ` + more + ` message_type { name: "` + name + `" ` + fields + ` } message_type { name: "Item" field { name: "sku" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL } }`
-	if err := prototext.Unmarshal([]byte(text), &file); err != nil {
-		tb.Fatal(err)
-	}
-	d, err := protodesc.NewFile(&file, new(protoregistry.Files))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return d.Messages().ByName(protoreflect.Name(name))
+	return described(tb, `name: "order.proto" package: "shop" syntax: "proto3" `+more+` message_type { name: "`+name+`" `+fields+` } message_type { name: "Item" field { name: "sku" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL } }`)
 }
 
 func reasonOf(tb testing.TB, err error) keyexpr.Reason {
@@ -46,11 +33,12 @@ func reasonOf(tb testing.TB, err error) keyexpr.Reason {
 	return failure.Reason
 }
 
-func orderOf(tb testing.TB, d protoreflect.MessageDescriptor, text string) *dynamicpb.Message {
+// messageOf is a message from its text form.
+func messageOf(tb testing.TB, d protoreflect.MessageDescriptor, text string) *dynamicpb.Message {
 	tb.Helper()
 	m := dynamicpb.NewMessage(d)
 	if err := prototext.Unmarshal([]byte(text), m); err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("%s: %v", text, err)
 	}
 	return m
 }
@@ -64,10 +52,7 @@ func TestMessage_OfAnotherVersion(t *testing.T) {
 		field { name: "tags" number: 3 type: TYPE_STRING label: LABEL_REPEATED } field { name: "state" number: 4 type: TYPE_ENUM type_name: ".shop.State"`+labelField+` }
 		field { name: "item" number: 5 type: TYPE_MESSAGE type_name: ".shop.Item"`+labelField+` }
 		field { name: "labels" number: 6 type: TYPE_MESSAGE type_name: ".shop.Order.LabelsEntry" label: LABEL_REPEATED }`)
-	v, err := protovars.New(protovars.Config{Request: known})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := variablesOf(t, known)
 	renamed := version(t, "Order", `enum_type { name: "State" value { name: "NONE" number: 0 } value { name: "SETTLED" number: 1 } }`, entryType+`
 		field { name: "order_id" number: 1 type: TYPE_STRING`+labelField+` } field { name: "count" number: 2 type: TYPE_INT64`+labelField+` }
 		field { name: "words" number: 3 type: TYPE_STRING label: LABEL_REPEATED } field { name: "status" number: 4 type: TYPE_ENUM type_name: ".shop.State"`+labelField+` }
@@ -79,9 +64,9 @@ func TestMessage_OfAnotherVersion(t *testing.T) {
 		field { name: "item" number: 5 type: TYPE_MESSAGE type_name: ".shop.Order"`+labelField+` }
 		field { name: "labels" number: 6 type: TYPE_MESSAGE type_name: ".shop.Item" label: LABEL_REPEATED }`)
 	messages := []protoreflect.ProtoMessage{
-		orderOf(t, known, `id: "7" n: 3 tags: "a" tags: "b" state: PAID item { sku: "s" } labels { key: "k" value: "v" }`),
-		orderOf(t, renamed, `order_id: "7" count: 3 words: "a" words: "b" status: SETTLED first { sku: "s" } labels { key: "k" value: "v" }`),
-		orderOf(t, changed, `id: 7 n: 3 tags: "a" state: 1 item { id: 8 } labels { sku: "s" }`),
+		messageOf(t, known, `id: "7" n: 3 tags: "a" tags: "b" state: PAID item { sku: "s" } labels { key: "k" value: "v" }`),
+		messageOf(t, renamed, `order_id: "7" count: 3 words: "a" words: "b" status: SETTLED first { sku: "s" } labels { key: "k" value: "v" }`),
+		messageOf(t, changed, `id: 7 n: 3 tags: "a" state: 1 item { id: 8 } labels { sku: "s" }`),
 		dynamicpb.NewMessage(changed),
 	}
 	for template, want := range map[string][4]string{
@@ -113,11 +98,8 @@ func TestMessage_OfAnotherVersion(t *testing.T) {
 func TestMessage_OfAnotherName(t *testing.T) {
 	t.Parallel()
 	field := `field { name: "id" number: 1 type: TYPE_STRING` + labelField + ` }`
-	v, err := protovars.New(protovars.Config{Request: version(t, "Order", "", field)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := orderOf(t, version(t, "Refund", "", field), `id: "7"`)
+	v := variablesOf(t, version(t, "Order", "", field))
+	other := messageOf(t, version(t, "Refund", "", field), `id: "7"`)
 	for _, template := range []string{`#{req.id}`, `#{req.id ?? "none"}`, `#{lower(req.id)}`} {
 		_, err := compile(t, v, template).Key(v.Call(other, &host{}))
 		if reasonOf(t, err) != keyexpr.ReasonInternal || !strings.Contains(err.Error(), "the message is a shop.Refund, no shop.Order") {

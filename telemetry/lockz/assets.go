@@ -24,7 +24,7 @@ func (p *Page) parsePages() (*template.Template, error) {
 	return t, nil
 }
 
-// shortHolder is a holder field without the id of a client that is watched, which is above.
+// shortHolder cuts the id of a watched client off a holder field: the page shows the id at its top.
 func (p *Page) shortHolder(field string) string {
 	clients := p.watched()
 	for i, c := range clients {
@@ -39,7 +39,7 @@ func (p *Page) shortHolder(field string) string {
 	return field
 }
 
-// traceURL is where a trace is shown; empty if the page has not been given the place.
+// traceURL returns the link to a trace. It returns "" without [WithTraceURL].
 func (p *Page) traceURL(id string) string {
 	return strings.ReplaceAll(p.cfg.traceURL, traceMark, id)
 }

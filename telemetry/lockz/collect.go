@@ -42,7 +42,11 @@ func (l *listing) has(texts ...string) bool {
 }
 
 func (l *listing) hasLock(shown *Lock, texts ...string) bool {
-	return l.search == "" || l.has(append(texts, shown.Key, shown.KeyHash, shown.Rule, shown.Kind)...)
+	return l.has(append(texts, shown.Key, shown.KeyHash, shown.Rule, shown.Kind)...)
+}
+
+func (l *listing) hasWaiter(shown *Waiter) bool {
+	return l.hasLock(&shown.Lock, shown.BlockedBy.Holder, shown.BlockedBy.Rule, shown.TraceID)
 }
 
 // view collects a snapshot.
@@ -52,10 +56,11 @@ type view struct {
 
 	page    *Page
 	now     time.Time
+	watched []*core.Client  // the client behind each of Clients
 	in      map[*waiter]int // the deadlock that a waiter is in
 	held    []*hold         // the hold behind each of Holds
 	waiting map[*hold]int   // how many callers wait for a hold of several keys
-	keys    []waitRow       // the waiters by key, for the page
+	keys    []*waitRow      // the waiters by key, for the page
 }
 
 func (p *Page) collect(l listing) *view {
@@ -74,22 +79,31 @@ func (p *Page) collect(l listing) *view {
 
 func (v *view) addClients() {
 	v.Clients = []Client{}
-	for _, c := range v.page.watched() {
+	v.watched = v.page.watched()
+	for _, c := range v.watched {
 		s := c.Stats()
 		v.Clients = append(v.Clients, Client{ID: c.ID(), Redis: printable(c.Address(), 2*maxName), Holds: s.Holds, Waiters: s.Waiters, OldestWait: seconds(s.OldestWait)})
 	}
 }
 
 // key is how a key may be shown: raw, if at all, and hashed.
-func (v *view) key(key string) (raw, hash string) {
-	if v.page.cfg.rawKeys {
+func (p *Page) key(key string) (raw, hash string) {
+	if p.cfg.rawKeys {
 		raw = printable(key, maxName)
 	}
 	return raw, hashOf(key)
 }
 
+// sortKey is what keys are sorted by: the order shows nothing of keys that are hidden.
+func (p *Page) sortKey(key string) string {
+	if p.cfg.rawKeys {
+		return key
+	}
+	return hashOf(key)
+}
+
 func (v *view) lock(r *rule, l lock) Lock {
-	raw, hash := v.key(l.key)
+	raw, hash := v.page.key(l.key)
 	return Lock{Rule: printable(r.name, maxName), Kind: string(r.kind), Key: raw, KeyHash: hash, Keys: l.keys}
 }
 
@@ -143,7 +157,7 @@ type heldLine struct {
 	reentries int
 }
 
-// addLines lists the oldest holds and waiters; only those that are shown are written out.
+// addLines lists the oldest holds and waiters.
 func (v *view) addLines(lines []line) {
 	var holds []heldLine
 	var places []place
@@ -172,16 +186,16 @@ func (v *view) addLines(lines []line) {
 		if len(v.Holds) == v.rows {
 			break
 		}
-		if shown := v.lock(h.rule, h.lock); v.hasLock(&shown, h.field, traceID(h.trace)) {
-			v.Holds, v.held = append(v.Holds, v.hold(h)), append(v.held, h.hold)
+		if shown := v.hold(h); v.hasLock(&shown.Lock, shown.Holder, shown.TraceID) {
+			v.Holds, v.held = append(v.Holds, shown), append(v.held, h.hold)
 		}
 	}
 	for _, w := range places {
 		if len(v.Waiters) == v.rows {
 			break
 		}
-		if shown := v.lock(w.rule, w.lock); v.hasLock(&shown, w.blockedBy, traceID(w.trace)) {
-			v.Waiters = append(v.Waiters, v.waiter(w))
+		if shown := v.waiter(w); v.hasWaiter(&shown) {
+			v.Waiters = append(v.Waiters, shown)
 		}
 	}
 	v.addKeys(lines)
@@ -191,7 +205,7 @@ func (v *view) addLines(lines []line) {
 func (v *view) compare(a, b heldLine) int {
 	switch v.sort {
 	case "key":
-		return cmp.Compare(v.shownKey(a.key), v.shownKey(b.key))
+		return cmp.Compare(v.page.sortKey(a.key), v.page.sortKey(b.key))
 	case "rule":
 		return cmp.Compare(a.rule.name, b.rule.name)
 	case "lease":
@@ -201,12 +215,6 @@ func (v *view) compare(a, b heldLine) int {
 	default:
 		return 0
 	}
-}
-
-// shownKey is what a reader sees of a key.
-func (v *view) shownKey(key string) string {
-	raw, hash := v.key(key)
-	return cmp.Or(raw, hash)
 }
 
 // waitersOf is how many callers wait for a hold.
@@ -333,7 +341,7 @@ func durationsOf(h *histogram) Durations {
 func (v *view) addHotKeys() {
 	v.HotKeys = []HotKey{}
 	for _, k := range v.page.hot.top(hotShown) {
-		raw, hash := v.key(k.key)
+		raw, hash := v.page.key(k.key)
 		if !v.has(raw, hash) {
 			continue
 		}
@@ -360,7 +368,7 @@ func (v *view) event(e event) Event {
 		Holder: printable(e.holder, maxName), Lasted: seconds(e.lasted), TraceID: traceID(e.trace),
 	}
 	if e.key != "" {
-		shown.Key, shown.KeyHash = v.key(e.key)
+		shown.Key, shown.KeyHash = v.page.key(e.key)
 	}
 	switch {
 	case e.err == nil, e.what == string(core.OutcomeBusy), e.what == string(core.OutcomeOverload): // the columns say it all

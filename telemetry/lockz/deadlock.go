@@ -13,22 +13,15 @@ import (
 // its callers only tries to get a lock, or waits for a moment.
 const persistence = 2 * time.Second
 
-// watch is the goroutine that watches a ring. It ends with the acquisition that has closed it.
-type watch struct {
-	stop chan struct{}
-	done sync.WaitGroup
-}
-
-// startWatch watches the ring c, which w has closed, until w waits no longer.
+// startWatch watches the ring c, which w has closed, until endWatch is called.
 func (p *Page) startWatch(ctx context.Context, w *waiter, c *cycle) {
-	w.watch = &watch{stop: make(chan struct{})}
-	w.watch.done.Go(func() { p.watchRing(ctx, w, c) })
-}
-
-// end stops the goroutine and waits for it.
-func (w *watch) end() {
-	close(w.stop)
-	w.done.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() { p.watchRing(ctx, w, c) })
+	w.endWatch = func() {
+		cancel()
+		done.Wait()
+	}
 }
 
 // watchRing reports a ring that persists, once. When the ring has ended, watchRing looks for another
@@ -38,7 +31,7 @@ func (p *Page) watchRing(ctx context.Context, w *waiter, c *cycle) {
 	defer tick.Stop()
 	for reported := false; c != nil; {
 		select {
-		case <-w.watch.stop:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}

@@ -3,7 +3,6 @@ package lockz_test
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -56,16 +55,12 @@ func TestDeadlock_OfTwo(t *testing.T) {
 			}
 		}
 
-		if err := first(); !errors.Is(err, core.ErrNotAcquired) {
-			t.Error(err)
-		}
+		b.refused(first)
 		if s := b.Snapshot(0); len(s.Deadlocks) != 0 || len(s.PastDeadlocks) != 1 || s.Waiters[0].Deadlock != 0 {
 			t.Errorf("after the wait time of one: %+v, %+v, waiters %+v", s.Deadlocks, s.PastDeadlocks, s.Waiters)
 		}
 		b.free(h1)
-		if err := second(); err != nil {
-			t.Error(err)
-		}
+		b.granted(second)
 		b.free(h2)
 		if n := b.counted(); n != 1 {
 			t.Errorf("counted %d in the end, want 1", n)
@@ -98,11 +93,7 @@ func TestDeadlock_OfThree(t *testing.T) {
 				t.Errorf("caller %d: got %s, want %s", i+1, got, rule)
 			}
 		}
-		for _, end := range ends {
-			if err := end(); !errors.Is(err, core.ErrNotAcquired) {
-				t.Error(err)
-			}
-		}
+		b.refused(ends...)
 		b.free(holds...)
 	})
 }
@@ -117,9 +108,7 @@ func TestDeadlock_OfOneWithTwoClients(t *testing.T) {
 		if s := b.Snapshot(0); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 1 {
 			t.Errorf("deadlocks: %+v, want one of one caller", s.Deadlocks)
 		}
-		if err := done(); !errors.Is(err, core.ErrNotAcquired) {
-			t.Error(err)
-		}
+		b.refused(done)
 		b.free(hold)
 	})
 }
@@ -136,13 +125,9 @@ func TestDeadlock_OfLocksTakenTogether(t *testing.T) {
 		if s := b.Snapshot(0); len(s.Deadlocks) != 1 {
 			t.Errorf("deadlocks: %+v, want one", s.Deadlocks)
 		}
-		if err := second(); !errors.Is(err, core.ErrNotAcquired) {
-			t.Error(err)
-		}
+		b.refused(second)
 		b.free(h2)
-		if err := first(); err != nil {
-			t.Error(err)
-		}
+		b.granted(first)
 		b.free(h1)
 	})
 }
@@ -169,17 +154,11 @@ func TestDeadlock_NoneWhereTheChainEnds(t *testing.T) {
 			t.Errorf("found %+v", s.Deadlocks)
 		}
 		b.free(r3, r2)
-		if err := waits(); err != nil {
-			t.Error(err)
-		}
+		b.granted(waits)
 		b.free(r1, h2)
-		if err := chain(); err != nil {
-			t.Error(err)
-		}
+		b.granted(chain)
 		b.free(h1)
-		if err := detached(); err != nil {
-			t.Error(err)
-		}
+		b.granted(detached)
 	})
 }
 
@@ -192,8 +171,7 @@ func TestDeadlock_PageOfCallersWithoutARule(t *testing.T) {
 		done := b.wait(ctx, b.client().Lock("a"), core.WaitTime(10*time.Second))
 		persist()
 		check := func(want string) {
-			body := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(b.get("/").Body.String(), "")
-			if !strings.Contains(body, want) || strings.Contains(body, "none holds") || strings.Contains(body, "none held") {
+			if body := b.text("/", ""); !strings.Contains(body, want) || strings.Contains(body, "none holds") || strings.Contains(body, "none held") {
 				b.t.Errorf("the page does not say %q:\n%s", want, body)
 			}
 		}
@@ -215,9 +193,7 @@ func TestDeadlock_LogIsLimited(t *testing.T) {
 			two, h2 := b.take(b.t.Context(), y)
 			first, second := b.wait(one, y, core.WaitTime(time.Minute)), b.wait(two, x, core.WaitTime(time.Minute))
 			b.t.Cleanup(func() {
-				if err := errors.Join(first(), second()); !errors.Is(err, core.ErrNotAcquired) {
-					t.Error(err)
-				}
+				b.refused(first, second)
 				b.free(h1, h2)
 			})
 		}
@@ -302,17 +278,11 @@ func TestDeadlock_OfReadersWithAWriterBetween(t *testing.T) {
 		if len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 || s.Deadlocks[0].Callers[1].Holder != h1.Field() {
 			t.Errorf("deadlocks: %+v, want one of the two that hold something", s.Deadlocks)
 		}
-		if err := reads(); !errors.Is(err, core.ErrNotAcquired) {
-			t.Error(err)
-		}
+		b.refused(reads)
 		b.free(h2)
-		if err := wants(); err != nil {
-			t.Error(err)
-		}
+		b.granted(wants)
 		b.free(h1)
-		if err := writes(); err != nil {
-			t.Error(err)
-		}
+		b.granted(writes)
 	})
 }
 
@@ -337,9 +307,7 @@ func TestDeadlock_NoneWhereTheRingIsShort(t *testing.T) {
 					b.t.Errorf("counted %d, found %+v and %+v, want none", b.counted(), s.Deadlocks, s.PastDeadlocks)
 				}
 				b.free(h2)
-				if err := waits(); err != nil {
-					b.t.Error(err)
-				}
+				b.granted(waits)
 				b.free(h1)
 			})
 		})
@@ -381,9 +349,7 @@ func TestDeadlock_NoneAcrossServersAndDatabases(t *testing.T) {
 					}
 				}
 				b.free(h3, h4)
-				if err := errors.Join(first(), second()); err != nil {
-					b.t.Error(err)
-				}
+				b.granted(first, second)
 				b.free(h1, h2)
 			})
 		})
@@ -393,57 +359,43 @@ func TestDeadlock_NoneAcrossServersAndDatabases(t *testing.T) {
 // A ring is found through every key of a MultiLock, also where another holder was in the way first.
 func TestDeadlock_ThroughTheSecondKey(t *testing.T) {
 	t.Parallel()
-	t.Run("held together", func(t *testing.T) {
-		t.Parallel()
-		inBubble(t, func(b *bed) {
+	for name, ring := range map[string]func(b *bed) (first, second func() error, h1, h2 *core.Hold){
+		"held together": func(b *bed) (first, second func() error, h1, h2 *core.Hold) {
 			_, before := b.take(b.t.Context(), b.locks.Lock("b"))
 			ship, h2 := b.take(b.t.Context(), b.locks.Lock("z"))
 			var pay context.Context
-			var h1 *core.Hold
 			var taken sync.WaitGroup
 			taken.Go(func() { pay, h1 = b.take(b.t.Context(), b.locks.MultiLock("a", "b")) })
 			synctest.Wait()
-			second := b.wait(ship, b.locks.Lock("b"), core.WaitTime(time.Hour)) // blocked by the holder before
+			second = b.wait(ship, b.locks.Lock("b"), core.WaitTime(time.Hour)) // blocked by the holder before
 			b.free(before)
 			taken.Wait()
-			first := b.wait(pay, b.locks.Lock("z"), core.WaitTime(time.Minute))
-			persist()
-			if s := b.Snapshot(0); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 {
-				t.Errorf("deadlocks: %+v, want one of two callers", s.Deadlocks)
-			}
-			if err := first(); !errors.Is(err, core.ErrNotAcquired) {
-				t.Error(err)
-			}
-			b.free(h1)
-			if err := second(); err != nil {
-				t.Error(err)
-			}
-			b.free(h2)
-		})
-	})
-	t.Run("wanted together", func(t *testing.T) {
-		t.Parallel()
-		inBubble(t, func(b *bed) {
+			return b.wait(pay, b.locks.Lock("z"), core.WaitTime(time.Minute)), second, h1, h2
+		},
+		"wanted together": func(b *bed) (first, second func() error, h1, h2 *core.Hold) {
 			_, before := b.take(b.t.Context(), b.locks.Lock("a"))
 			ship, h2 := b.take(b.t.Context(), b.locks.Lock("b"))
 			pay, h1 := b.take(b.t.Context(), b.locks.Lock("z"))
-			first := b.wait(pay, b.locks.MultiLock("a", "b"), core.WaitTime(time.Minute)) // blocked by the holder before
+			first = b.wait(pay, b.locks.MultiLock("a", "b"), core.WaitTime(time.Minute)) // blocked by the holder before
 			b.free(before)
-			second := b.wait(ship, b.locks.Lock("z"), core.WaitTime(time.Hour))
-			persist()
-			if s := b.Snapshot(0); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 {
-				t.Errorf("deadlocks: %+v, want one of two callers", s.Deadlocks)
-			}
-			if err := first(); !errors.Is(err, core.ErrNotAcquired) {
-				t.Error(err)
-			}
-			b.free(h1)
-			if err := second(); err != nil {
-				t.Error(err)
-			}
-			b.free(h2)
+			return first, b.wait(ship, b.locks.Lock("z"), core.WaitTime(time.Hour)), h1, h2
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(b *bed) {
+				first, second, h1, h2 := ring(b)
+				persist()
+				if s := b.Snapshot(0); len(s.Deadlocks) != 1 || len(s.Deadlocks[0].Callers) != 2 {
+					b.t.Errorf("deadlocks: %+v, want one of two callers", s.Deadlocks)
+				}
+				b.refused(first)
+				b.free(h1)
+				b.granted(second)
+				b.free(h2)
+			})
 		})
-	})
+	}
 }
 
 // A caller that waits for two readers may be in two rings. When the first ring ends by itself, the
@@ -457,22 +409,16 @@ func TestDeadlock_TheOtherRingOfAWaiter(t *testing.T) {
 		gives := b.wait(one, b.locks.Lock("z"), core.WaitTime(time.Second))
 		stays := b.wait(two, b.locks.Lock("z"), core.WaitTime(time.Hour))
 		writes := b.wait(holder, b.locks.WriteLock("stock"), core.WaitTime(time.Minute))
-		if err := gives(); !errors.Is(err, core.ErrNotAcquired) {
-			t.Error(err)
-		}
+		b.refused(gives)
 		b.free(r1)
 		persist()
 		persist()
 		if s := b.Snapshot(0); len(s.Deadlocks) != 1 || s.Deadlocks[0].Callers[0].Holder != r2.Field() || b.counted() != 1 {
 			t.Errorf("counted %d, deadlocks: %+v, want the one with the second reader", b.counted(), s.Deadlocks)
 		}
-		if err := writes(); !errors.Is(err, core.ErrNotAcquired) {
-			t.Error(err)
-		}
+		b.refused(writes)
 		b.free(h)
-		if err := stays(); err != nil {
-			t.Error(err)
-		}
+		b.granted(stays)
 		b.free(r2)
 	})
 }

@@ -66,8 +66,7 @@ type fleetFrame struct {
 	Search  string
 	Notice  string
 	RawKeys bool
-	Buttons bool     // the reader may release
-	Tickets []string // of the locks, if so; empty for a lock without a button
+	Buttons []*button // of the locks, if the reader may release; nil: a lock has none
 }
 
 // serveFleet looks at some keys in Redis and lists the locks among them.
@@ -102,9 +101,7 @@ func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.sortLocks(page.Locks)
-	if text := q.Get("q"); text != "" {
-		page.Locks = p.searchLocks(page.Locks, text)
-	}
+	page.Locks = p.searchLocks(page.Locks, q.Get("q"))
 	list := p.fleetOf(client, &page)
 	if wantsJSON(r) {
 		answerJSON(w, list)
@@ -114,22 +111,16 @@ func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 		Fleet: list, Next: nextQuery(q, client, page.Cursor), Prefix: q.Get("prefix"), Search: q.Get("q"), Notice: noticeOf(q.Get("notice")),
 		RawKeys: p.cfg.rawKeys, First: q.Get("cursor") == "", Redis: printable(client.Address(), 2*maxName), Service: printable(p.cfg.service, maxName), Host: printable(p.host, maxName),
 	}
-	if f.Buttons = p.allows(r); f.Buttons {
-		f.Tickets = p.fleetTickets(client, page.Locks, cookieOf(w, r))
+	if p.allows(r) {
+		f.Buttons = p.fleetButtons(client, page.Locks, list.Locks, cookieOf(w, r))
 	}
 	p.render(w, http.StatusOK, "fleet", f)
 }
 
 // sortLocks puts locks with a queue in Redis first, and then sorts by what is shown of the keys.
 func (p *Page) sortLocks(list []core.LockEntry) {
-	shown := func(e *core.LockEntry) string {
-		if p.cfg.rawKeys {
-			return e.Key
-		}
-		return hashOf(e.Key)
-	}
 	slices.SortFunc(list, func(a, b core.LockEntry) int {
-		return cmp.Or(cmp.Compare(b.WaiterCount, a.WaiterCount), cmp.Compare(shown(&a), shown(&b)))
+		return cmp.Or(cmp.Compare(b.WaiterCount, a.WaiterCount), cmp.Compare(p.sortKey(a.Key), p.sortKey(b.Key)))
 	})
 }
 
@@ -137,22 +128,24 @@ func (p *Page) sortLocks(list []core.LockEntry) {
 func (p *Page) searchLocks(list []core.LockEntry, text string) []core.LockEntry {
 	search := listing{search: strings.ToLower(text)}
 	return slices.DeleteFunc(list, func(e core.LockEntry) bool {
-		texts := append(fieldsOf(&e), hashOf(e.Key), string(e.Kind))
-		if p.cfg.rawKeys {
-			texts = append(texts, printable(e.Key, maxName))
-		}
-		return !search.has(append(texts, e.Waiters...)...)
+		raw, hash := p.key(e.Key)
+		return !search.has(slices.Concat(fieldsOf(&e), e.Waiters, []string{raw, hash, string(e.Kind)})...)
 	})
 }
 
-// fleetTickets makes a ticket for each lock whose holders are all shown. A button takes a lock from
-// no other holder.
-func (p *Page) fleetTickets(client *core.Client, locks []core.LockEntry, cookie string) []string {
-	list := make([]string, len(locks))
+// fleetButtons makes a button for each lock whose holders are all shown. It takes the lock from no
+// other holder.
+func (p *Page) fleetButtons(client *core.Client, locks []core.LockEntry, shown []FleetLock, cookie string) []*button {
+	list := make([]*button, len(locks))
 	for i := range locks {
-		if n := locks[i].HolderCount; n > 0 && n <= fleetNames {
-			list[i] = p.ticketFor(client, locks[i].Key, fieldsOf(&locks[i]), cookie)
+		if n := locks[i].HolderCount; n == 0 || n > fleetNames {
+			continue
 		}
+		b := button{View: "?fleet=1&release=1", Lock: Lock{Key: shown[i].Key, KeyHash: shown[i].KeyHash, Keys: 1}}
+		for _, h := range shown[i].Holders {
+			b.Holders = append(b.Holders, buttonHolder{h.Field, "", h.Held})
+		}
+		list[i] = p.sealed(b, client, locks[i].Key, fieldsOf(&locks[i]), cookie)
 	}
 	return list
 }
@@ -203,12 +196,10 @@ func fieldsOf(e *core.LockEntry) []string {
 
 func (p *Page) fleetLock(e *core.LockEntry, clients []string) FleetLock {
 	l := FleetLock{
-		KeyHash: hashOf(e.Key), Kind: string(e.Kind), TTL: seconds(e.TTL), HolderCount: e.HolderCount,
+		Kind: string(e.Kind), TTL: seconds(e.TTL), HolderCount: e.HolderCount,
 		WaiterCount: e.WaiterCount, Token: e.Token, Holders: []FleetHolder{}, Waiters: []string{},
 	}
-	if p.cfg.rawKeys {
-		l.Key = printable(e.Key, maxName)
-	}
+	l.Key, l.KeyHash = p.key(e.Key)
 	here := p.table.ofKey(e.Key)
 	for _, h := range e.Holders[:min(fleetNames, len(e.Holders))] {
 		shown := FleetHolder{

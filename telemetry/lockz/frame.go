@@ -11,9 +11,9 @@ import (
 type frame struct {
 	*Snapshot
 
-	Process string    // names this process: later another one may answer here
-	Keys    []waitRow // the waiters by key
-	KeysAll int       // how many there are
+	Process string     // names this process: later another one may answer here
+	Keys    []*waitRow // the waiters by key
+	KeysAll int        // how many there are
 
 	Fleet   bool   // there is a view of all locks
 	Notice  string // what a button has done
@@ -23,8 +23,7 @@ type frame struct {
 	RawKeys bool
 	query   url.Values
 
-	Buttons bool     // the reader may release
-	Tickets []string // of the holds, if so
+	Buttons []*button // of the holds, if the reader may release; nil: a hold has none
 }
 
 func frameOf(w http.ResponseWriter, r *http.Request, v *view) frame {
@@ -38,8 +37,8 @@ func frameOf(w http.ResponseWriter, r *http.Request, v *view) frame {
 		Keys: v.keys[:min(v.rows, len(v.keys))], KeysAll: len(v.keys),
 		Fleet: p.cfg.fleet, Notice: noticeOf(q.Get("notice")), Every: every, Search: q.Get("q"), Sort: v.sort, RawKeys: p.cfg.rawKeys, query: q,
 	}
-	if f.Buttons = p.allows(r); f.Buttons {
-		f.Tickets = v.tickets(cookieOf(w, r))
+	if p.allows(r) {
+		f.Buttons = v.buttons(cookieOf(w, r))
 	}
 	return f
 }
@@ -55,7 +54,7 @@ type column struct {
 	Order       string // aria-sort, where they are sorted by it
 }
 
-// Column is such a head. An empty word is what rows are sorted by if the query says nothing.
+// Column returns the head of a column. An empty word stands for the order of a query without sort.
 func (f frame) Column(title, word, order string) column {
 	q := url.Values{}
 	for _, name := range []string{"q", "rows", "every"} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -117,6 +118,26 @@ func (b *bed) wait(ctx context.Context, lock core.Lock, opts ...core.AcquireOpti
 	return func() error {
 		wg.Wait()
 		return err
+	}
+}
+
+// granted waits for the end of callers that have to get their locks.
+func (b *bed) granted(done ...func() error) {
+	b.t.Helper()
+	for _, end := range done {
+		if err := end(); err != nil {
+			b.t.Error(err)
+		}
+	}
+}
+
+// refused waits for the end of callers that must not get theirs.
+func (b *bed) refused(done ...func() error) {
+	b.t.Helper()
+	for _, end := range done {
+		if err := end(); !errors.Is(err, core.ErrNotAcquired) {
+			b.t.Error(err)
+		}
 	}
 }
 

@@ -80,8 +80,8 @@ func (p *Page) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
 		if len(w.carries) > 0 {
 			p.graph.leave(w)
 		}
-		if w.watch != nil {
-			w.watch.end()
+		if w.endWatch != nil {
+			w.endWatch()
 		}
 	}
 	now := r.Start.Add(r.Waited)

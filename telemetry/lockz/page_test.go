@@ -95,9 +95,7 @@ func TestPage_OwnClientIsNamedOnce(t *testing.T) {
 		}
 		b.free(h2, h3)
 		b.server.Free("shop:c")
-		if err := errors.Join(first(), second()); err != nil {
-			b.t.Error(err)
-		}
+		b.granted(first, second)
 		b.free(h1)
 	})
 }
@@ -217,9 +215,7 @@ func TestPage_SearchAndSort(t *testing.T) {
 			b.t.Error("a search becomes a part of the page")
 		}
 		b.free(h1, h2)
-		if err := waits(); err != nil {
-			b.t.Error(err)
-		}
+		b.granted(waits)
 	})
 }
 
@@ -241,9 +237,7 @@ func TestPage_WaitersByKey(t *testing.T) {
 		cancel()
 		_, _ = many(), second()
 		b.free(h2)
-		if err := first(); err != nil {
-			b.t.Error(err)
-		}
+		b.granted(first)
 		b.free(h1)
 	})
 }

@@ -3,8 +3,8 @@ package lockz
 import "sync"
 
 // realms knows which clients lock in the same Redis, without asking it: a client that was refused
-// because of a holder of another client uses the Redis of that one. Equal keys of other clients may
-// be different locks.
+// because of a holder of another client uses the same Redis. Equal keys of other clients may be
+// different locks.
 type realms struct {
 	mu sync.RWMutex
 	of map[string]string // from a client to another one of its realm

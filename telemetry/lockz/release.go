@@ -48,29 +48,42 @@ func (p *Page) fromHere(r *http.Request, t *ticket) bool {
 	return err == nil && r.Header.Get("Sec-Fetch-Site") == "" && t.Cookie != "" && c.Value == t.Cookie
 }
 
-// tickets are those of the buttons of the holds that are listed, one for each; empty where
-// there is none.
-func (v *view) tickets(cookie string) []string {
-	list := make([]string, len(v.held))
+// button is what a template needs for one.
+type button struct {
+	Ticket, View string
+	Lock         Lock
+	Holders      []buttonHolder // they lose the lock
+}
+
+type buttonHolder struct {
+	Field, Rule string
+	Held        float64 // 0: not known
+}
+
+// buttons makes a button for each hold that is listed and whose client is watched.
+func (v *view) buttons(cookie string) []*button {
+	list := make([]*button, len(v.held))
 	for i, h := range v.held {
 		if client := v.page.clientOf(clientID(h.field)); client != nil {
-			list[i] = v.page.ticketFor(client, h.key, []string{h.field}, cookie)
+			shown := &v.Holds[i]
+			b := button{View: "?release=1", Lock: shown.Lock, Holders: []buttonHolder{{shown.Holder, shown.Rule, shown.Held}}}
+			list[i] = v.page.sealed(b, client, h.key, []string{h.field}, cookie)
 		}
 	}
 	return list
 }
 
-// ticketFor is empty where none can be made.
-func (p *Page) ticketFor(client *core.Client, key string, fields []string, cookie string) string {
+// sealed returns a button with its ticket, or nil if no ticket can be made.
+func (p *Page) sealed(b button, client *core.Client, key string, fields []string, cookie string) *button {
 	t := ticket{Client: client.ID(), Key: []byte(key), Cookie: cookie, Made: time.Now()}
 	for _, f := range fields {
 		t.Fields = append(t.Fields, []byte(f))
 	}
-	sealed, err := p.tickets.issue(t)
-	if err != nil {
-		return ""
+	var err error
+	if b.Ticket, err = p.tickets.issue(t); err != nil {
+		return nil
 	}
-	return sealed
+	return &b
 }
 
 // clientID is the client that a holder field belongs to.
@@ -172,38 +185,4 @@ func (p *Page) ruleOf(key, field string) string {
 		}
 	}
 	return ruleNone
-}
-
-// button is what a template needs for one.
-type button struct {
-	Ticket, View string
-	Lock         Lock
-	Holders      []buttonHolder // they lose the lock
-}
-
-type buttonHolder struct {
-	Field, Rule string
-	Held        float64 // 0: not known
-}
-
-// Button returns the button of a listed hold; nil: it has none.
-func (f frame) Button(i int) *button {
-	h := &f.Holds[i]
-	if f.Tickets[i] == "" {
-		return nil
-	}
-	return &button{f.Tickets[i], "?release=1", h.Lock, []buttonHolder{{h.Holder, h.Rule, h.Held}}}
-}
-
-// Button returns the button of a listed lock; nil: it has none.
-func (f fleetFrame) Button(i int) *button {
-	l := &f.Locks[i]
-	if f.Tickets[i] == "" {
-		return nil
-	}
-	b := button{f.Tickets[i], "?fleet=1&release=1", Lock{Key: l.Key, KeyHash: l.KeyHash, Keys: 1}, nil}
-	for _, h := range l.Holders {
-		b.Holders = append(b.Holders, buttonHolder{h.Field, "", h.Held})
-	}
-	return &b
 }

@@ -25,8 +25,11 @@ func operator(r *http.Request) error {
 // tickets are those of the buttons of a page, as the operator gets it.
 func (b *bed) tickets(target string, header ...string) []string {
 	b.t.Helper()
-	var found []string
-	for part := range strings.SplitSeq(b.get(target, header...).Body.String(), `name="ticket" value="`) {
+	return ticketsIn(b.get(target, header...))
+}
+
+func ticketsIn(w *httptest.ResponseRecorder) (found []string) {
+	for part := range strings.SplitSeq(w.Body.String(), `name="ticket" value="`) {
 		if ticket, _, ok := strings.Cut(part, `"`); ok {
 			found = append(found, ticket)
 		}
@@ -36,13 +39,17 @@ func (b *bed) tickets(target string, header ...string) []string {
 
 // press sends the form of a button.
 func (b *bed) press(ticket string, header ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodPost, "/?release=1", strings.NewReader(url.Values{"ticket": {ticket}}.Encode()))
+	return post(b.Page, "/?release=1", ticket, header...)
+}
+
+func post(h http.Handler, target, ticket string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(url.Values{"ticket": {ticket}}.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	w := httptest.NewRecorder()
-	b.ServeHTTP(w, r)
+	h.ServeHTTP(w, r)
 	return w
 }
 
@@ -276,33 +283,23 @@ func TestRelease_BehindAProxyThatRewritesHost(t *testing.T) {
 			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(backend) },
 			Transport: handlerTransport{b.Page},
 		}
-		browse := func(method, body string, cookies []*http.Cookie, header ...string) *httptest.ResponseRecorder {
-			r := httptest.NewRequest(method, "http://ops.example/debug/locks?release=1", strings.NewReader(body))
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			r.Header.Set("X-Operator", "yes")
-			for i := 0; i < len(header); i += 2 {
-				r.Header.Set(header[i], header[i+1])
-			}
+		const place = "http://ops.example/debug/locks"
+		press := func(ticket string, cookies []*http.Cookie, header ...string) *httptest.ResponseRecorder {
 			for _, c := range cookies {
-				r.AddCookie(c)
+				header = append(header, "Cookie", c.Name+"="+c.Value)
 			}
-			w := httptest.NewRecorder()
-			proxy.ServeHTTP(w, r)
-			return w
+			return post(proxy, place+"?release=1", ticket, append(header, "X-Operator", "yes")...)
 		}
 		_, hold := b.take(b.t.Context(), b.locks.Lock("a"))
-		shown := browse(http.MethodGet, "", nil)
-		cookies := shown.Result().Cookies()
-		_, after, _ := strings.Cut(shown.Body.String(), `name="ticket" value="`)
-		ticket, _, _ := strings.Cut(after, `"`)
-		form := url.Values{"ticket": {ticket}}.Encode()
-		stranger := browse(http.MethodGet, "", nil).Result().Cookies()
+		shown := ask(proxy, http.MethodGet, place, "X-Operator", "yes")
+		ticket, cookies := ticketsIn(shown)[0], shown.Result().Cookies()
+		stranger := ask(proxy, http.MethodGet, place, "X-Operator", "yes").Result().Cookies()
 		for name, w := range map[string]*httptest.ResponseRecorder{
-			"another site, without the cookie":  browse(http.MethodPost, form, nil, "Origin", "http://evil.example"),
-			"the cookie of another browser":     browse(http.MethodPost, form, stranger, "Origin", "http://ops.example"),
-			"a sibling site with the cookie":    browse(http.MethodPost, form, cookies, "Origin", "http://evil.ops.example", "Sec-Fetch-Site", "same-site"),
-			"another site with the cookie":      browse(http.MethodPost, form, cookies, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site"),
-			"the cookie, with no ticket for it": browse(http.MethodPost, "ticket=x", cookies, "Origin", "http://ops.example"),
+			"another site, without the cookie":  press(ticket, nil, "Origin", "http://evil.example"),
+			"the cookie of another browser":     press(ticket, stranger, "Origin", "http://ops.example"),
+			"a sibling site with the cookie":    press(ticket, cookies, "Origin", "http://evil.ops.example", "Sec-Fetch-Site", "same-site"),
+			"another site with the cookie":      press(ticket, cookies, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site"),
+			"the cookie, with no ticket for it": press("x", cookies, "Origin", "http://ops.example"),
 		} {
 			if w.Code != http.StatusForbidden {
 				b.t.Errorf("%s: got %d, want 403", name, w.Code)
@@ -313,7 +310,7 @@ func TestRelease_BehindAProxyThatRewritesHost(t *testing.T) {
 				b.t.Errorf("the cookie %v is not for this site only", c)
 			}
 		}
-		if w := browse(http.MethodPost, form, cookies, "Origin", "http://ops.example"); w.Code != http.StatusSeeOther {
+		if w := press(ticket, cookies, "Origin", "http://ops.example"); w.Code != http.StatusSeeOther {
 			b.t.Errorf("the button: got %d %s, want 303", w.Code, w.Body)
 		}
 		if err := hold.Release(b.t.Context()); !errors.Is(err, core.ErrLost) {

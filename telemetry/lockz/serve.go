@@ -94,7 +94,7 @@ func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
 		l.sort = word
 	}
 	v := p.collect(l)
-	p.askRedis(r.Context(), v.Clients)
+	v.askRedis(r.Context())
 	if wantsJSON(r) {
 		answerJSON(w, v.Snapshot)
 		return
@@ -106,18 +106,14 @@ func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
 const askTimeout = time.Second
 
 // askRedis asks the Redis of each client whether it answers.
-func (p *Page) askRedis(ctx context.Context, clients []Client) {
+func (v *view) askRedis(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var all sync.WaitGroup
-	for i := range clients {
-		client := p.clientOf(clients[i].ID)
-		if client == nil {
-			continue // it was taken out
-		}
+	for i, client := range v.watched {
 		all.Go(func() {
 			if err := client.Ready(ctx); err != nil {
-				clients[i].Error = printable(core.ErrorText(err), 2*maxName)
+				v.Clients[i].Error = printable(core.ErrorText(err), 2*maxName)
 			}
 		})
 	}

@@ -175,9 +175,9 @@ func (t *table) removeWaiter(w *waiter) {
 }
 
 // sameRedis notes that the client of a waiter and the client of the hold that has refused it use
-// one Redis.
+// one Redis. No hold has refused a waiter that queues behind other waiters of this process.
 func (t *table) sameRedis(w *waiter) {
-	if clientID(w.blockedBy) == w.client {
+	if w.blockedBy == "" || clientID(w.blockedBy) == w.client {
 		return
 	}
 	for i := range w.keys {

@@ -20,7 +20,7 @@ type waiter struct {
 	done       atomic.Bool
 
 	lock
-	watch     *watch    // set when it has closed a ring
+	endWatch  func()    // stops the goroutine that watches the ring that it has closed; nil: none
 	start     time.Time // when it came
 	trace     trace.TraceID
 	blockedBy string // field of the holder that was in the way first

@@ -11,8 +11,8 @@ type waitRow struct {
 
 	ID      string // of the row
 	Callers int
-	Rules   int // of the callers
-	Holding int // how many of them hold something
+	Rules   map[*rule]bool // of the callers
+	Holding int            // how many of them hold something
 }
 
 // addKeys lists the waiters by key. However many wait for one key, they are one row.
@@ -20,29 +20,26 @@ func (v *view) addKeys(lines []line) {
 	for i := range lines {
 		l := &lines[i]
 		var shared *waitRow
-		rules := map[*rule]bool{}
 		for n, w := range l.waiters {
+			row := shared
 			if shared == nil || v.in[w] != 0 {
-				row := waitRow{Waiter: v.waiter(place{w, l, n + 1}), Callers: 1, Rules: 1, Holding: min(len(w.carries), 1)}
+				row = &waitRow{Waiter: v.waiter(place{w, l, n + 1}), Rules: map[*rule]bool{}}
 				row.ID = rowID("wait", row.KeyHash, l.client)
-				if v.in[w] != 0 {
+				if v.in[w] == 0 {
+					shared = row
+				} else {
 					row.ID = rowID(row.ID, row.Since.UnixNano(), row.Deadlock)
-					v.addKey(row)
-					continue
 				}
-				shared = &row
-			} else {
-				shared.Callers++
-				shared.Holding += min(len(w.carries), 1)
+				if v.hasWaiter(&row.Waiter) {
+					v.keys = append(v.keys, row)
+				}
 			}
-			rules[w.rule] = true
-		}
-		if shared != nil {
-			shared.Rules = len(rules)
-			v.addKey(*shared)
+			row.Callers++
+			row.Rules[w.rule] = true
+			row.Holding += min(len(w.carries), 1)
 		}
 	}
-	slices.SortStableFunc(v.keys, func(a, b waitRow) int {
+	slices.SortStableFunc(v.keys, func(a, b *waitRow) int {
 		var sorted int
 		switch v.sort {
 		case "key":
@@ -54,11 +51,4 @@ func (v *view) addKeys(lines []line) {
 		}
 		return cmp.Or(sorted, a.Since.Compare(b.Since), cmp.Compare(a.KeyHash, b.KeyHash))
 	})
-}
-
-// addKey lists a row that has what is searched for.
-func (v *view) addKey(row waitRow) {
-	if v.hasLock(&row.Lock, row.BlockedBy.Holder, row.BlockedBy.Rule, row.TraceID) {
-		v.keys = append(v.keys, row)
-	}
 }

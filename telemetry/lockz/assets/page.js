@@ -1,5 +1,5 @@
 // Renews the live parts of the page every two seconds, and says how old they are. When no answer
-// comes, it says so and why: what is on the screen is then what was, not what is.
+// comes, it says so and why, and marks what it shows as old.
 "use strict";
 (() => {
   const period = 2000, patience = 5000; // milliseconds
