@@ -2,7 +2,10 @@ package core_test
 
 import (
 	"context"
+	"net"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,6 +79,27 @@ func TestWithNamedConnections_Refused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that is out of order when a connection is named, and after that, names the next connections.
+func TestWithNamedConnections_ServerWasDown(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	lost := r.proxy.DropRequest(faultproxy.Once(faultproxy.Containing("setname")))
+	var failed atomic.Bool
+	rdb := redis.NewClient(&redis.Options{Addr: r.proxy.Addr(), Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if lost.Hits() > 0 && failed.CompareAndSwap(false, true) {
+			return nil, syscall.ECONNREFUSED
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}})
+	t.Cleanup(func() { _ = rdb.Close() })
+	locks := locksOn(t, rdb, core.WithNamedConnections())
+	_, hold := acquired(t, t.Context(), locks.Lock("k"), core.WaitTime(time.Minute))
+	if names := namesOn(t, r.direct); !failed.Load() || !contains(names, "interlock:"+locks.ID()) {
+		t.Errorf("got %q, want the name of the client", names)
+	}
+	released(t, hold)
 }
 
 // In a Cluster every node to which a client has a connection knows it.

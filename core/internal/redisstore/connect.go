@@ -15,7 +15,7 @@ import (
 // dialer, TLS, credentials, protocol, database and OnConnect, and takes it away from
 // go-redis, which has no way to write and read at the same time on one of its own that is
 // fast with many callers.
-func connect(ctx context.Context, client *redis.Client, timeout time.Duration, names *naming) (net.Conn, error) {
+func connect(ctx context.Context, client *redis.Client, timeout time.Duration, owner string) (net.Conn, error) {
 	opts := *client.Options()
 	raw, err := dialOnce(ctx, &opts)
 	if err != nil {
@@ -37,7 +37,7 @@ func connect(ctx context.Context, client *redis.Client, timeout time.Duration, n
 				return err
 			}
 		}
-		if err := names.name(ctx, conn, opts.ClientName); err != nil {
+		if err := name(ctx, conn, opts.ClientName, owner); err != nil {
 			return err
 		}
 		taken.ours = true

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"sync"
@@ -35,7 +36,8 @@ type pipelines struct {
 	bound   int
 	timeout time.Duration
 	maxAge  time.Duration // of a connection; 0: none
-	names   naming
+	owner   string        // the connections are named after it; empty: they are not
+	unnamed atomic.Bool   // only connections without a name work
 	first   atomic.Pointer[pipeline]
 	trip    atomic.Int64          // see flow
 	slept   func(d time.Duration) // notified of time in which this process did not run
@@ -96,12 +98,18 @@ func (s *pipelines) newPipeline() *pipeline {
 	return p
 }
 
-// connect makes a connection, and another one if the first has ended because it was named.
+// connect makes a connection, and one without a name if it cannot be named. If that one works, no later connection
+// is named.
 func (s *pipelines) connect(ctx context.Context) (net.Conn, error) {
-	named := s.names.wanted()
-	conn, err := connect(ctx, s.client, s.timeout, &s.names)
-	if err != nil && named && !s.names.wanted() {
-		return connect(ctx, s.client, s.timeout, &s.names)
+	if !s.unnamed.Load() {
+		conn, err := connect(ctx, s.client, s.timeout, s.owner)
+		if !errors.Is(err, errNaming) {
+			return conn, err
+		}
+	}
+	conn, err := connect(ctx, s.client, s.timeout, "")
+	if err == nil {
+		s.unnamed.Store(true)
 	}
 	return conn, err
 }

@@ -24,7 +24,7 @@ func newRoute(node string, client *redis.Client, said *redis.AutoPipelineOptions
 	d := newDialing(max(leastDialing, client.Options().MaxConcurrentDials))
 	h := newHealth(node, cfg, addressOf(client, d))
 	p := newPipelines(client, d, said, cfg.Timeout, h.slept)
-	p.names.owner = cfg.Owner
+	p.owner = cfg.Owner
 	return route{
 		pipelines: p,
 		acker:     newAcker(client, cfg, r),
