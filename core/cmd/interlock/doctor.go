@@ -15,7 +15,6 @@ type doctor struct {
 	target
 
 	prefix string
-	pubSub string
 	kinds  []string
 }
 
@@ -49,15 +48,11 @@ Examples:
 func (d *doctor) flags(set *pflag.FlagSet) {
 	d.target.flags(set)
 	set.StringVar(&d.prefix, "prefix", "", "`prefix` of the lock client (core.WithPrefix)")
-	pubSubFlag(set, &d.pubSub)
+	d.pubSubFlag(set)
 	set.StringSliceVar(&d.kinds, "kinds", []string{string(core.KindReentrant)}, "`kinds` of lock to try, with commas: reentrant, fenced, spin, read, write, fair,\nsemaphore, plain_semaphore, latch")
 }
 
 func (d *doctor) run(ctx context.Context, std streams, _ []string) error {
-	mode, err := pubSubOf(d.pubSub)
-	if err != nil {
-		return err
-	}
 	var kinds []core.Kind
 	for _, name := range d.kinds {
 		kinds = append(kinds, core.Kind(name))
@@ -75,5 +70,5 @@ func (d *doctor) run(ctx context.Context, std streams, _ []string) error {
 			return errProblems
 		}
 		return nil
-	}, core.WithPrefix(d.prefix), core.WithPubSub(mode))
+	}, core.WithPrefix(d.prefix))
 }

@@ -22,7 +22,6 @@ type release struct {
 	target
 
 	holders []string
-	pubSub  string
 	yes     bool
 	json    bool
 }
@@ -59,14 +58,10 @@ func (r *release) flags(set *pflag.FlagSet) {
 	set.StringArrayVar(&r.holders, "holder", nil, "take it only from this `field` (see who); may be given several times")
 	set.BoolVarP(&r.yes, "yes", "y", false, "do not ask")
 	set.BoolVar(&r.json, "json", false, "write an object of JSON, with what was there before")
-	pubSubFlag(set, &r.pubSub)
+	r.pubSubFlag(set)
 }
 
 func (r *release) run(ctx context.Context, std streams, args []string) error {
-	mode, err := pubSubOf(r.pubSub)
-	if err != nil {
-		return err
-	}
 	if slices.Contains(r.holders, "") {
 		return usagef("--holder is empty: write the field of a holder, as interlock who shows it")
 	}
@@ -75,7 +70,7 @@ func (r *release) run(ctx context.Context, std streams, args []string) error {
 	}
 	return r.locks(ctx, std.in, func(locks *core.Client) error {
 		return r.free(ctx, std, locks, args[0])
-	}, core.WithPubSub(mode))
+	})
 }
 
 // free takes the lock from the holders that it shows, or from the ones of --holder, if the operator agrees.

@@ -24,6 +24,7 @@ const redisVariable = "INTERLOCK_REDIS"
 type target struct {
 	url     string
 	cluster bool
+	pubSub  string
 
 	tls bool // the URL is one of TLS
 	rdb redis.UniversalClient
@@ -32,6 +33,7 @@ type target struct {
 func (r *target) flags(set *pflag.FlagSet) {
 	set.StringVar(&r.url, "redis", "", "`URL` of the Redis, - to read it from the standard input; else $"+redisVariable)
 	set.BoolVar(&r.cluster, "cluster", false, "the URL is that of a node of a Cluster")
+	r.pubSub = "auto" // without the flag
 }
 
 // connect makes the client that the URL is for.
@@ -74,14 +76,8 @@ func (r *target) clientOf(url string) (redis.UniversalClient, error) {
 }
 
 // pubSubFlag says how the lock clients of a Cluster send and listen.
-func pubSubFlag(set *pflag.FlagSet, value *string) {
-	set.StringVar(value, "pubsub", "auto", "`mode` of the lock client in a Cluster (core.WithPubSub): auto, sharded or classic")
-}
-
-// pubSubOf is the mode that a flag names.
-func pubSubOf(value string) (core.PubSub, error) {
-	modes := map[string]core.PubSub{"auto": core.PubSubAuto, "sharded": core.PubSubSharded, "classic": core.PubSubClassic}
-	return modes[value], oneOf("pubsub", value, []string{"auto", "sharded", "classic"})
+func (r *target) pubSubFlag(set *pflag.FlagSet) {
+	set.StringVar(&r.pubSub, "pubsub", "auto", "`mode` of the lock client in a Cluster (core.WithPubSub): auto, sharded or classic")
 }
 
 // patience is how long a Redis may be silent until it counts as not there.
@@ -107,13 +103,17 @@ func (r *target) locks(ctx context.Context, stdin io.Reader, use func(*core.Clie
 
 // open runs a function with a lock client, whether the Redis answers or not.
 func (r *target) open(ctx context.Context, stdin io.Reader, use func(*core.Client) error, opts ...core.Option) (err error) {
+	modes := map[string]core.PubSub{"auto": core.PubSubAuto, "sharded": core.PubSubSharded, "classic": core.PubSubClassic}
+	if err := oneOf("pubsub", r.pubSub, []string{"auto", "sharded", "classic"}); err != nil {
+		return err
+	}
 	rdb, err := r.connect(stdin)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	r.rdb = rdb
-	locks, err := core.New(rdb, append(opts, core.WithBackendTimeout(patience))...)
+	locks, err := core.New(rdb, append(opts, core.WithPubSub(modes[r.pubSub]), core.WithBackendTimeout(patience))...)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ type wire struct {
 	target
 
 	prefix string
-	pubSub string
 }
 
 func newWire() *command {
@@ -45,14 +44,10 @@ Examples:
 func (w *wire) flags(set *pflag.FlagSet) {
 	w.target.flags(set)
 	set.StringVar(&w.prefix, "prefix", "", "`prefix` of the lock client (core.WithPrefix)")
-	pubSubFlag(set, &w.pubSub)
+	w.pubSubFlag(set)
 }
 
 func (w *wire) run(ctx context.Context, std streams, _ []string) error {
-	mode, err := pubSubOf(w.pubSub)
-	if err != nil {
-		return err
-	}
 	return w.locks(ctx, std.in, func(locks *core.Client) error {
 		found, err := locks.Wire(ctx)
 		if err != nil {
@@ -66,5 +61,5 @@ func (w *wire) run(ctx context.Context, std streams, _ []string) error {
 			return errProblems
 		}
 		return nil
-	}, core.WithPrefix(w.prefix), core.WithPubSub(mode))
+	}, core.WithPrefix(w.prefix))
 }

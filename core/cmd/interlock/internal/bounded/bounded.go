@@ -34,8 +34,5 @@ func All(from io.Reader, most int64) ([]byte, error) {
 	if err == nil && int64(len(content)) > most {
 		err = fmt.Errorf("larger than %d KiB", most>>10)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return content, nil
+	return content, err
 }
