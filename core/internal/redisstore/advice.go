@@ -11,7 +11,7 @@ var (
 	errNoCluster = errors.New("the server does not belong to a Redis Cluster: make the client by redis.NewClient, " +
 		"or by redis.NewFailoverClient with the addresses of Sentinels")
 	errNoScripts = errors.New("the server runs no scripts: allow EVAL and EVALSHA, " +
-		"or make the client by redis.NewFailoverClient if the address is that of a Sentinel")
+		"or make the client by redis.NewFailoverClient if the address belongs to a Sentinel")
 	errChecks = errors.New("the endpoint accepts only scripts of plain, spin and fenced locks: " +
 		"set script_check_enable to 0 at Alibaba Cloud, or use one of these")
 	errBraces = errors.New("the keys of one lock are in several slots: use one hash tag in its name, such as order:{42}, or no braces")
@@ -22,23 +22,12 @@ func (s *Store) advised(err error) error {
 	if err == nil || fateOf(err) != Answered {
 		return err
 	}
-	var advice error
-	switch means := meaningOf(err); {
-	case s.cluster != nil:
-		if means == noCluster {
-			advice = errNoCluster
-		}
-	case means == elsewhere:
-		advice = errNode
-	case means == noCommand:
-		advice = errNoScripts
-	case means == unchecked:
-		advice = errChecks
-	case means == apart:
-		advice = errBraces
+	advice := map[meaning]error{elsewhere: errNode, noCommand: errNoScripts, unchecked: errChecks, apart: errBraces}
+	if s.cluster != nil {
+		advice = map[meaning]error{noCluster: errNoCluster}
 	}
-	if advice == nil {
-		return err
+	if known := advice[meaningOf(err)]; known != nil {
+		return fmt.Errorf("%w: %w", err, known)
 	}
-	return fmt.Errorf("%w: %w", err, advice)
+	return err
 }

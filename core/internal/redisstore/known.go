@@ -34,7 +34,7 @@ func KnownText(err error) (text string, ok bool) {
 func fixed() []error {
 	return []error{
 		errNoAnswer, ErrUndetected, ErrNotALock, ErrSilent, errNoPong, errNoConnection, errPending, errPipelineClosed,
-		errHangs, errGarbled, errManyDials, errDialEnded, ErrCursor, errHookLeft, errForeign, errChanged, errNode, errNoCluster, errNoScripts, errChecks, errBraces, errNoRoom, errNotAgain, ErrClient,
+		errHangs, errGarbled, errManyDials, errDialEnded, ErrCursor, errHookLeft, errForeign, errChanged, errNaming, errNode, errNoCluster, errNoScripts, errChecks, errBraces, errNoRoom, errNotAgain, ErrClient,
 		redis.ErrClosed, redis.ErrPoolTimeout, redis.ErrPoolExhausted, redis.ErrAutoPipelineQueueFull,
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, net.ErrClosed,
 	}
