@@ -55,10 +55,9 @@ func (p *probe) run(ctx context.Context) {
 		names = append(names, several...)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
 	for _, name := range names {
-		if err := p.forget(ctx, name); err != nil {
-			p.checks = append(p.checks, PreflightCheck{Kind: Kind(p.Name), Name: "delete the probe", Err: err, Advice: p.removal(name)})
+		if removal, err := p.forget(ctx, name); err != nil {
+			p.checks = append(p.checks, PreflightCheck{Kind: Kind(p.Name), Name: "delete the probe", Err: err, Advice: removal})
 			break
 		}
 	}
@@ -66,23 +65,18 @@ func (p *probe) run(ctx context.Context) {
 	_, _ = p.one.Close(ctx), p.other.Close(ctx) //nolint:errcheck // what is left was reported
 }
 
-func (p *probe) forget(ctx context.Context, name string) error {
+// forget deletes a probe. It returns the command that does so if the probe never expires.
+func (p *probe) forget(ctx context.Context, name string) (removal string, err error) {
 	key, err := p.of.key(p.Kind, name)
 	if err != nil {
-		return err
+		return "", err
+	}
+	if p.Counts() {
+		removal = "DEL " + key
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.of.cfg.backendTimeout)
 	defer cancel()
-	return p.of.store.Forget(ctx, p.Kind, key)
-}
-
-// removal is the command that removes a probe which never expires; empty for the others.
-func (p *probe) removal(name string) string {
-	key, err := p.of.key(p.Kind, name)
-	if err != nil || !p.Counts() {
-		return ""
-	}
-	return "DEL " + key
+	return removal, p.of.store.Forget(ctx, p.Kind, key)
 }
 
 // apart makes a client with the configuration of the one that is asked, but without its observers: they
@@ -121,7 +115,7 @@ func (p *probe) ObserveBackend(context.Context, BackendChange) {}
 func (p *probe) try(name string, step func() error) bool {
 	check := PreflightCheck{Kind: Kind(p.Name), Name: name, Err: step()}
 	if errors.Is(check.Err, errElsewhere) {
-		check.Advice = "use redis.NewClusterClient if the endpoint is a Cluster's, or an endpoint of one server; else no MultiLock and no list of keys"
+		check.Advice = "use redis.NewClusterClient if the endpoint is a Cluster's, or an endpoint of one server; otherwise use no MultiLock and no list of keys"
 	}
 	p.checks = append(p.checks, check)
 	return check.Err == nil
@@ -144,10 +138,13 @@ func (p *probe) tryKind(ctx context.Context) {
 		}},
 		{"keep another client out", true, func() error {
 			leave, err := p.rival(ctx, WaitTime(0))
-			if err == nil {
+			switch {
+			case err == nil:
 				return errors.Join(errNotOut, leave(ctx))
+			case errors.Is(err, ErrNotAcquired):
+				return nil
 			}
-			return unless(err, ErrNotAcquired)
+			return err
 		}},
 		{"re-enter", p.Holds == redisstore.Reentrant, func() error {
 			_, leave, err := p.take(held, p.one, WaitTime(p.patience))
@@ -329,12 +326,4 @@ func (p *probe) trySeveral(ctx context.Context, names []string) {
 	if p.try("renew several keys", func() error { return p.awaitRenewal(ctx) }) {
 		p.try("release several keys", func() error { return hold.Release(ctx) })
 	}
-}
-
-// unless returns nil for an expected error.
-func unless(err, expected error) error {
-	if errors.Is(err, expected) {
-		return nil
-	}
-	return err
 }
