@@ -57,7 +57,7 @@ func GRPC(fullMethod string) Endpoint {
 // Blanks around the name are none of it.
 func Func(name string) Endpoint { return Endpoint{TransportFunc, "", strings.TrimSpace(name)} }
 
-// Infrastructure reports whether the endpoint is a method by which a server is looked after: health
+// Infrastructure reports whether the endpoint is a method for operating a server: health
 // checking, reflection, channelz, client status discovery and load reporting, whichever library
 // serves them. A rule for everything leaves it alone; a rule that names the method or its service
 // does not.

@@ -16,16 +16,14 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// refusedError says why a server that is there does not do what was asked, and what to write. It does not match
-// [core.ErrUnavailable]: to wait does not help.
-type refusedError struct{ text string }
+// refusedf says why a server refuses a command, and what to write. The error does not match [core.ErrUnavailable],
+// because waiting does not help.
+func refusedf(format string, args ...any) error {
+	return fmt.Errorf(format, args...) //nolint:err113 // a text for people
+}
 
-func (e *refusedError) Error() string { return e.text }
-
-func refusedf(format string, args ...any) error { return &refusedError{fmt.Sprintf(format, args...)} }
-
-// explain makes a [*refusedError] of a refusal that is known, or adds what may be the cause where the server did
-// not say anything. Other errors stay as they are.
+// explain replaces a refusal that is known by its reason, and adds the likely cause if the server has not answered.
+// Other errors stay as they are.
 func (r *target) explain(err error) error {
 	if !errors.Is(err, core.ErrUnavailable) {
 		return err
@@ -52,7 +50,7 @@ func (r *target) explain(err error) error {
 	return err
 }
 
-// refusalByTLS is why a TLS handshake failed, nil if none did.
+// refusalByTLS returns why a TLS handshake failed; nil if none did.
 func refusalByTLS(err error) error {
 	if _, is := errors.AsType[tls.RecordHeaderError](err); is {
 		return refusedf("the server does not speak TLS: write redis:// instead of rediss://")
@@ -66,7 +64,7 @@ func refusalByTLS(err error) error {
 	return nil
 }
 
-// refusalBy says what a reply of Redis or of its Sentinels means, nil where that is not known.
+// refusalBy returns what a reply of Redis or of its Sentinels means; nil if that is not known.
 func refusalBy(reply string, ofSentinels bool) error {
 	has := func(texts ...string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(reply, text) })

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// visible is a stream for a terminal that gets visible characters only, besides new lines and tabs. Whatever else
-// a key, a field or a file has is written as \u001b is in JSON: so it cannot move the cursor, change colours or
-// turn the direction of text, and a string of JSON stays the same string. A write has whole characters.
+// visible passes visible characters, new lines and tabs on to a terminal. It writes every other character as JSON
+// does, such as \u001b: a key, a field or a file cannot move the cursor, change colours or turn the direction of
+// text, and a string of JSON stays the same string.
 type visible struct{ io.Writer }
 
-// Write writes p as said above.
+// Write writes p, which has to end with a whole character.
 func (v visible) Write(p []byte) (int, error) {
 	text := make([]byte, 0, len(p))
 	for rest := p; len(rest) > 0; {

@@ -69,14 +69,13 @@ func newCmd(ctx context.Context, args []any) *redis.Cmd {
 const keyPosition = 3
 
 // once is a command that go-redis must not send again by itself: it would hide
-// from this package that the command may have been executed twice. No hook can change it: it
-// follows a redirection, and hooks that are around a command have left the same one as it was.
+// from this package that the command may have been executed twice.
 type once struct{ *redis.Cmd }
 
 // NoRetry opts out of every retry of go-redis.
 func (once) NoRetry() bool { return true }
 
-// Args gives a copy.
+// Args returns a copy: hooks have left the same command as it was before a redirection, and cannot change it now.
 func (o once) Args() []any { return slices.Clone(o.Cmd.Args()) }
 
 // NoRetry is for hooks that ask.

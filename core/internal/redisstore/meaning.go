@@ -27,7 +27,7 @@ const (
 	unanswered                 // a proxy does not know what the server has done, if anything
 )
 
-// meant has what a reply means that begins with a text, apart from "ERR " in front of it.
+// meant is the meaning of a reply that begins with a text, with or without "ERR " before it.
 type meant struct {
 	begins string
 	means  meaning

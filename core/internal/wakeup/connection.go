@@ -35,7 +35,7 @@ type connection struct {
 	pace   *pace
 
 	mu            sync.Mutex
-	down          bool                     // it was lost, and is not made again yet
+	down          bool                     // lost, and not connected again yet
 	subscriptions map[string]*Subscription // by channel
 	fresh         []string                 // channels to subscribe
 	used          time.Time                // when a subscription was given back
@@ -135,7 +135,6 @@ func (c *connection) write(ctx context.Context, wire Connection) {
 			}
 			wire.Unsubscribe(ctx, stale)
 			wire.Ping(ctx)
-			c.subscribeFresh(ctx, wire)
 			for _, channel := range c.unheard() { // in a command of its own: the server may reject some only
 				wire.Subscribe(ctx, []string{channel})
 			}

@@ -1,6 +1,6 @@
--- In front of the scripts that publish: notifies who waits, and says how many heard it. What
--- fails (an ACL without the channel) fails nothing: waiters poll. The verb is that of fair.lua: here it is
--- in the text, because Alibaba Cloud refuses a script in which the name of a command is not.
+-- In front of the scripts that publish: notifies the waiters, and returns how many heard it. A failure
+-- (an ACL without the channel) is ignored: waiters poll. Only the notify of fair.lua uses the first argument.
+-- Here the text names the command, because Alibaba Cloud refuses other scripts.
 local function notify(_, channel)
   if channel == '' then
     return 0

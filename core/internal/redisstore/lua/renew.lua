@@ -1,5 +1,5 @@
--- Raises the TTL of a lock that is still held by the given field. With a lease of 0 it only tells
--- whether it is.
+-- Raises the TTL of a lock that is still held by the given field. With a lease of 0 it only
+-- reports whether it is.
 -- KEYS[1] lock hash
 -- ARGV[1] lease in ms  ARGV[2] holder field
 -- Reply   {1} held, {0} not the holder, {the text of an error}

@@ -1,6 +1,6 @@
 -- Frees a lock in a mode, whoever holds it, and wakes the waiters (forceUnlock of the lock of that
--- mode). Another type is an error of Redis; a hash without a mode, or with
--- a field that is not a holder, is something else, and stays.
+-- mode). Another type is an error of Redis; a hash without a mode, or with a field
+-- that is not a holder, is something else, and stays.
 -- wanted and message are those of the kind, and stand before this.
 -- KEYS[1] lock hash
 -- ARGV[1] channel  ARGV[2] PUBLISH or SPUBLISH

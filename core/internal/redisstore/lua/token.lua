@@ -1,5 +1,5 @@
--- In front of the scripts that grant a lock: draws a fencing token (RFencedLock), where the call
--- names a counter behind its other keys, of which there is one, unless the text is changed.
+-- In front of the scripts that grant a lock: draws a fencing token (RFencedLock) if the call names a
+-- counter, KEYS[2]. newFair replaces that by KEYS[5], behind its other keys.
 -- A token is at least the server's time in microseconds, so that tokens go on to rise when the
 -- counter was lost; who only increments it, as Redisson does, goes on from there. Numbers of scripts
 -- are exact below 2^53 only: above, where somebody else has set the counter, none is drawn.

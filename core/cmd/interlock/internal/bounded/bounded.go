@@ -14,7 +14,7 @@ const (
 	Descriptors = 128 << 20
 )
 
-// File reads a file, of most bytes at most.
+// File reads a file of up to most bytes.
 func File(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
