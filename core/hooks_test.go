@@ -488,7 +488,7 @@ func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 }
 
 // A renewal travels in a pipeline, in the context of no caller. Nothing is renewed under another key,
-// and it is not taken for a loss that there is none.
+// and a key that does not exist there is not taken for a loss.
 func TestHooks_ChangedRenewalsAreRefused(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {

@@ -32,7 +32,7 @@ var passingReplies = []string{
 	"CLUSTERDOWN The cluster is down",
 	"ERR max number of clients reached",
 	"no upstream host",
-	"upstream failure", // of which nobody knows whether the script was executed
+	"upstream failure", // the script may have been executed
 }
 
 // operation is something that a caller asks Redis to do.

@@ -59,9 +59,9 @@
 //     itself is right.
 //   - POST /admin/* stands for all below that path, "* /admin/*" for any method. Where several
 //     endpoints with rules match, the most exact one applies alone.
-//   - Wildcards leave infrastructure alone: "*" is not for gRPC's health checking, reflection and
-//     their kind ([Endpoint.Infrastructure]), and no rule for any method is for a CORS preflight.
-//     A rule that names the service, or OPTIONS, is for them. HTTP has no names for its own: write
+//   - Wildcards leave infrastructure alone: "*" does not cover gRPC's health checking, reflection
+//     and the like ([Endpoint.Infrastructure]), and a rule for any method does not cover CORS
+//     preflights. A rule that names the service, or OPTIONS, does. HTTP has no such names: write
 //     `none: true` for /healthz and /metrics.
 //   - Of a profile that a rule names, and then of the profile default, come the fields that the
 //     rule does not write. A token that the kind of a rule cannot have is an error, wherever

@@ -62,8 +62,8 @@ func (c *Cluster) bePatient() {
 	}
 }
 
-// busOffset is how much higher the port of the bus is, unless a server is given another. With a port that
-// has none, or one that is taken, the server does not start, and another port is tried.
+// busOffset is how much higher the port of the bus is, unless a server is given another. If that port
+// is too high or taken, the server does not start, and another port is tried.
 const busOffset = 10_000
 
 func (b Binary) clusterArgs(tb testing.TB) commandLine {

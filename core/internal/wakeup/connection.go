@@ -124,7 +124,9 @@ func (c *connection) write(ctx context.Context, wire Connection) {
 		case <-ctx.Done():
 			return
 		case <-c.work:
-			c.subscribeFresh(ctx, wire)
+			if fresh := c.takeFresh(); len(fresh) > 0 {
+				wire.Subscribe(ctx, fresh)
+			}
 		case <-tick.C:
 			more, empty := c.sweep(time.Now())
 			if empty {
@@ -153,12 +155,6 @@ func (c *connection) setDown(down bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.down = down
-}
-
-func (c *connection) subscribeFresh(ctx context.Context, wire Connection) {
-	if fresh := c.takeFresh(); len(fresh) > 0 {
-		wire.Subscribe(ctx, fresh)
-	}
 }
 
 // takeFresh takes the fresh channels, unless the connection is down.

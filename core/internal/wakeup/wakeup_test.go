@@ -319,8 +319,8 @@ func TestSharded_GivenUpIsNotMoved(t *testing.T) {
 	})
 }
 
-// A node that cannot be reached is asked about once a second, although those who wait subscribe again and again. It
-// is asked soon again when it could be reached for a while.
+// A node that cannot be reached is asked about once a second, although waiters subscribe again and again. If it
+// could be reached for a while, it is asked again soon.
 func TestSubscriber_CannotConnect(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
@@ -350,8 +350,8 @@ func TestSubscriber_CannotConnect(t *testing.T) {
 	})
 }
 
-// A connection that is lost as soon as it was made is made again about once a second, and nothing else is sent
-// meanwhile. When it lasts everything is subscribed that is wanted by then.
+// A connection that is lost as soon as it was made is made again about once a second. Until one lasts, nothing else
+// is sent. Then every channel is subscribed that is still wanted.
 func TestConnection_LostAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
