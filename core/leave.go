@@ -20,8 +20,8 @@ import (
 //
 // Otherwise the hold and its context end as with [Hold.Release], whatever Redis says, and
 // also when ctx has ended. nil means that the marker was set; d counts from the moment at which
-// Redis executes the command. The errors are those of Release, except that nothing goes on
-// in the background: after [ErrUnavailable] the key ends with the lease, or d after
+// Redis executes the command. Leave has the errors of Release, but does nothing in the
+// background: after [ErrUnavailable] the key ends with the lease, or d after
 // Redis has executed the command, which may come late.
 func (h *Hold) Leave(ctx context.Context, d time.Duration) error {
 	if h == nil || h.scope.ended.Load() {

@@ -79,7 +79,7 @@ func (p *probe) forget(ctx context.Context, name string) (removal string, err er
 	return removal, p.of.store.Forget(ctx, p.Kind, key)
 }
 
-// apart makes a client with the configuration of the one that is asked, but without its observers: they
+// apart makes a client with the configuration of the probed client, but without its observers: they
 // do not see probes.
 func (p *probe) apart() *Client {
 	cfg := p.of.cfg
@@ -193,7 +193,7 @@ func (p *probe) take(ctx context.Context, c *Client, opts ...AcquireOption) (con
 	}
 }
 
-// rival acquires, for the other client, a lock that excludes the one that was taken.
+// rival acquires, for the other client, a lock that excludes the probe.
 func (p *probe) rival(ctx context.Context, opts ...AcquireOption) (end func(context.Context) error, err error) {
 	switch kinds := &p.other.kinds; p.Kind {
 	case kinds.PlainSemaphore:

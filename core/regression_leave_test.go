@@ -121,7 +121,7 @@ func TestLeave_ReplyLost(t *testing.T) {
 	}
 }
 
-// The lease ends while Leave has no answer. nil is for a marker that was set, also if it is over by then.
+// The lease ends while Leave has no answer. Leave returns nil if the marker was set, even if the marker has expired.
 func TestLeave_LeaseEndsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	const long, short = time.Hour, 10 * time.Millisecond

@@ -34,8 +34,8 @@ func abandoning(c *gin.Context) {
 	}
 }
 
-// reusing is a middleware that does with gin's context what the engine does with one that comes
-// out of its pool: the next request, of a route without a lock, gets it. It calls during while
+// reusing is a middleware that does with gin's context what the engine does with a context from
+// its pool: the next request, of a route without a lock, gets it. It calls during while
 // that request is served, and checks that the context stays as its handlers have it.
 func (s *shop) reusing(t *testing.T, during func()) gin.HandlerFunc {
 	var next *http.Request

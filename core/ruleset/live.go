@@ -86,7 +86,7 @@ func Open(path string, opts ...Option) (*Live, error) {
 }
 
 // Observe adds an observer beside those of [WithReloadObserver], and notifies it of the content
-// in force. One that is there already is not added again. Adapters call it with the observers of
+// in force. Observe does nothing if o is an observer already. Adapters call it with the observers of
 // their lock client, also from an observer or a subscriber: it does not wait for a reload that is
 // going on.
 func (l *Live) Observe(o ReloadObserver) {

@@ -69,7 +69,7 @@ func TestChi_HandleOnASubrouter(t *testing.T) {
 	}
 }
 
-// What chi has matched decides, not the method that a request has by then.
+// The route that chi has matched decides, not the method that the request has later.
 func TestChi_MethodThatWasMatched(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, noWait("POST /orders/{id}", "post:#{path.id}"), noWait("PUT /orders/{id}", "put:#{path.id}"), noWait("GET /orders/{id}", "get:#{path.id}"))

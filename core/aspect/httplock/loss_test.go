@@ -73,7 +73,7 @@ func TestCheck_OnLostFailNeedsABuffer(t *testing.T) {
 	}
 }
 
-// After a loss no part of an answer is sent any more, even of one that is larger than the buffer.
+// After a loss, no part of an answer is sent, even if the answer is larger than the buffer.
 func TestBuffer_KeepsBackWhatComesAfterALoss(t *testing.T) {
 	t.Parallel()
 	for name, rules := range map[string][]ruleset.Rule{

@@ -278,12 +278,11 @@ func fateOf(err error) Fate {
 	return Unknown
 }
 
-// Answer reports whether an error is one that Redis has answered.
+// Answer reports whether an error is an answer of Redis.
 func Answer(err error) bool { return fateOf(err) == Answered }
 
-// Transient reports whether an error may be another one on the next attempt: no connection,
-// no answer, or a redirection that was followed in vain. Others (WRONGTYPE, NOPERM, OOM) are the
-// same. One that [Passes] is transient, too.
+// Transient reports whether the next attempt may have another result: there was no connection or no
+// answer, a redirection led nowhere, or the error [Passes]. WRONGTYPE, NOPERM and OOM are not transient.
 func Transient(err error) bool {
 	if _, vain := errors.AsType[*vainError](err); vain {
 		return true
