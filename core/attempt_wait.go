@@ -48,10 +48,10 @@ func (w *wait) run(ctx context.Context) (*ownership, error) {
 			}
 			continue
 		}
-		if !o.lease.Expired(a.now) {
+		if o.lease.Alive(a.now) {
 			return o, nil
 		}
-		a.client.passOn(o) // handed over too late
+		a.client.passOn(o) // handed over too late, or lost on the way
 	}
 }
 
@@ -65,7 +65,7 @@ func (w *wait) wish(ctx context.Context) queue.Wish {
 		Kind: a.req.kind.Family, Shared: a.req.kind.Shared(), Lane: a.inLane(),
 		Together: a.req.kind.Shares == redisstore.Unlimited, Many: a.req.kind.Shares == redisstore.Limited,
 		Announces: a.req.kind.Waits == redisstore.Announced,
-		Since:     a.start, Until: until, Lease: a.req.lease, Token: a.req.token,
+		Since:     a.start, Until: until, Lease: a.req.lease, Renewed: a.req.watchdog, Token: a.req.token,
 		MaxWaiters: a.req.maxWaiters, Several: a.several.keys != nil, Admitted: w.admitted,
 	}
 }

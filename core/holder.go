@@ -44,7 +44,7 @@ func (c *Client) passed(o *ownership, w *queue.Waiter, now time.Time) {
 		c.settled.note(o.lease.Key, o.lease.Field)
 	}
 	if w != nil {
-		c.queues.Passed(w, now)
+		c.queues.Served(w, now)
 	}
 }
 

@@ -268,7 +268,7 @@ func TestObservers_ReentryAndHandOffAreTold(t *testing.T) {
 		obs.mu.Lock()
 		defer obs.mu.Unlock()
 		for _, e := range obs.events {
-			if r, ok := e.data.(core.AcquireResult); ok && r.HandedOff != (r.Field != hold.Field()) {
+			if r, ok := e.data.(core.AcquireResult); ok && (r.HandedOff != (r.BlockedBy == hold.Field()) || r.Field != hold.Field()) {
 				t.Errorf("acquire end: got %+v", r)
 			}
 		}

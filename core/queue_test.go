@@ -274,7 +274,7 @@ func TestHandOff_IsOneScriptWithoutMessage(t *testing.T) {
 			t.Errorf("got %d scripts", n)
 		}
 		b.wantCount(got, "1")
-		b.wantTTL("k", 59*time.Minute, time.Hour) // its own lease
+		b.wantTTL("k", time.Hour, time.Hour+reserve) // its own lease, and the reserve
 		if got.Field() == hold.Field() {
 			t.Error("the field was not fresh")
 		}
@@ -339,13 +339,13 @@ func TestHandOff_OfALostLock(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
-		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 		order := queue(t, locks, "k", 1)
 		b.Del(t.Context(), "k")
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
 		wantOrder(t, order, 1)
 
-		_, hold = acquired(t, t.Context(), locks.Lock("k"))
+		_, hold = acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 		order = queue(t, locks, "k", 1)
 		b.take("k", stranger, 200*time.Millisecond)
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
@@ -362,7 +362,7 @@ func TestHandOff_RefusedByRedisFreesTheLock(t *testing.T) {
 	_, hold := acquired(t, t.Context(), locks.Lock("k"))
 	next := make(chan error, 1)
 	go func() {
-		_, _, err := locks.Lock("k").Acquire(t.Context())
+		_, _, err := locks.Lock("k").Acquire(t.Context(), core.LeaseTime(time.Minute))
 		next <- err
 	}()
 	waiters(t, locks, 1)

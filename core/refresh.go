@@ -26,7 +26,7 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 	}
 	h.scope.stopRenewal()
 	errs := eachOwnership(h.scope.owners, func(o *ownership) error {
-		return o.refresh(ctx, lease.Truncate(time.Millisecond))
+		return o.refresh(ctx, h.scope, lease.Truncate(time.Millisecond))
 	})
 	if h.scope.enough(errs) {
 		return nil
@@ -45,12 +45,15 @@ func (s *scope) enough(errs []error) bool {
 	return done >= s.needs
 }
 
-func (o *ownership) refresh(ctx context.Context, ttl time.Duration) error {
+func (o *ownership) refresh(ctx context.Context, hold *scope, ttl time.Duration) error {
 	_, s, err := o.begin(ctx, time.Now())
 	if err != nil {
 		return err
 	}
 	defer o.operations.end()
+	if hold.ended.Load() {
+		return o.endCause() // released before the turn came: the next caller may have the lock by now
+	}
 	if err := o.settle(ctx, s.passing); err != nil {
 		return unavailable(err)
 	}

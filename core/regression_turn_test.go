@@ -86,13 +86,23 @@ func TestRelease_InnerUnansweredIsPutRight(t *testing.T) {
 	})
 }
 
-// slowly has refreshes of hold, one after the other, have the turn of the holder for 700 ms.
-// Each is answered in time. Then it calls over.
-func slowly(t *testing.T, proxy *faultproxy.Proxy, hold *core.Hold, over func()) {
+// entered enters a lock n times more.
+func entered(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []*core.Hold) { //nolint:revive // t comes first
 	t.Helper()
-	slow := proxy.DelayReply(scriptOn(t, "refresh", "k"), 150*time.Millisecond)
-	for range 5 {
-		go func() { _ = hold.Refresh(context.Background(), time.Minute) }()
+	for range n {
+		_, hold := acquired(t, ctx, lock)
+		inner = append(inner, hold)
+	}
+	return inner
+}
+
+// slowly has releases of inner holds, one after the other, have the turn of the holder for 700 ms.
+// Each is answered in time. Then it calls over.
+func slowly(t *testing.T, proxy *faultproxy.Proxy, inner []*core.Hold, over func()) {
+	t.Helper()
+	slow := proxy.DelayReply(scriptOn(t, "sethold", "k"), 150*time.Millisecond)
+	for _, hold := range inner {
+		go func() { _ = hold.Release(context.Background()) }()
 	}
 	synctest.Wait() // all are in line
 	time.AfterFunc(700*time.Millisecond, func() { over(); slow.Remove() })
@@ -111,9 +121,10 @@ func TestOperations_BehindASlowOneHaveTheirTime(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				locks, proxy := b.knowing() // with a backend timeout of a second
-				_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
+				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
+				inner := entered(t, ctx, locks.Lock("k"), 5)
 				start := time.Now()
-				slowly(t, proxy, hold, func() {
+				slowly(t, proxy, inner, func() {
 					time.AfterFunc(busy, proxy.AnswerError(scripts, passes[0]).Remove)
 				})
 				must(t, do(hold))
@@ -133,10 +144,11 @@ func TestRelease_BehindASlowOneGivesTheWholeLease(t *testing.T) {
 		const lease = 800 * time.Millisecond
 		locks, proxy := b.knowing()
 		core.LetRunsLast(locks)
-		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(2*time.Minute))
+		inner := entered(t, ctx, locks.Lock("k"), 5)
 		next := acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(lease))
 		waiters(t, locks, 1)
-		slowly(t, proxy, hold, func() {})
+		slowly(t, proxy, inner, func() {})
 		released(t, hold)
 		o := <-next
 		must(t, o.err)

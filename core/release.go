@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
@@ -133,7 +134,35 @@ func (o *ownership) release(ctx context.Context, s *scope, now time.Time) (hande
 	if left := o.leave(s); left > 0 {
 		return false, o.leaveInner(ctx, left, has)
 	}
-	return o.freeLast(ctx, now, has)
+	next := o.next(now)
+	for ; next != nil && o.passes(s, next, now); next = o.next(now) {
+		if o.client.queues.Passed(next, o, now) {
+			return true, nil
+		}
+	}
+	return o.freeLast(ctx, next, now, has)
+}
+
+// next takes the waiter to whom the lock goes out of the queue. nil: the lock is freed.
+func (o *ownership) next(now time.Time) *queue.Waiter {
+	if o.client.cfg.replication.Acks != redisstore.NoAcks {
+		return nil // the next holder has the replicas acknowledge its own acquire
+	}
+	return o.client.queues.Choose(o.lease.Key, o, now)
+}
+
+// passes reports whether the ownership, whose last hold s was, goes on with the waiter as its next
+// holder. Then Redis is not asked, and sees one holder. It is as if the lock were handed over by a
+// script, so what needs a script ends that: a fencing token, a lease that is not long enough, and a
+// command that may still land and was meant for the holder before.
+func (o *ownership) passes(s *scope, w *queue.Waiter, now time.Time) bool {
+	if !o.lease.Kind.Passes() || len(s.owners) > 1 || s.origin.redlock || o.token != 0 || w.Token {
+		return false
+	}
+	o.mu.Lock()
+	amending := o.amending
+	o.mu.Unlock()
+	return !amending && o.lease.Pass(now, w.Lease, w.Renewed)
 }
 
 // leaveInner notes in Redis that one hold less is left.
@@ -151,16 +180,19 @@ func (o *ownership) leaveInner(ctx context.Context, left int, s span) error {
 // freeNow is freeLast for one that has no turn to wait for.
 func (o *ownership) freeNow(ctx context.Context) error {
 	now := time.Now()
-	_, err := o.freeLast(ctx, now, o.client.operation(now))
+	_, err := o.freeLast(ctx, o.next(now), now, o.client.operation(now))
 	return err
 }
 
-// freeLast ends the ownership after its last hold.
-func (o *ownership) freeLast(ctx context.Context, now time.Time, s span) (handed bool, err error) {
+// freeLast ends the ownership after its last hold. The lock goes to a waiter, or to everybody.
+func (o *ownership) freeLast(ctx context.Context, w *queue.Waiter, now time.Time, s span) (handed bool, err error) {
 	if err := o.lease.BeginRelease(); err != nil {
+		if w != nil {
+			o.client.queues.NotHanded(w, now)
+		}
 		return false, err
 	}
-	handed, err = o.free(ctx, now, s)
+	handed, err = o.free(ctx, w, now, s)
 	o.lease.End() // now, so that Close has waited for the release
 	return handed, err
 }
@@ -176,13 +208,9 @@ func (s *scope) overOnRelease(err error) {
 	}
 }
 
-// free gives the lock to the next waiter of this client, or to everybody.
-func (o *ownership) free(ctx context.Context, now time.Time, s span) (handed bool, err error) {
+// free gives the lock to a waiter of this client, or to everybody.
+func (o *ownership) free(ctx context.Context, w *queue.Waiter, now time.Time, s span) (handed bool, err error) {
 	c := o.client
-	if c.cfg.replication.Acks != redisstore.NoAcks {
-		return false, o.freeForAll(ctx, s) // the next one has the replicas acknowledge its own acquire
-	}
-	w := c.queues.Choose(o.lease.Key, o, now)
 	if w == nil {
 		return false, o.freeForAll(ctx, s)
 	}
@@ -214,20 +242,25 @@ func (c *Client) passOn(o *ownership) {
 	})
 }
 
-// handTo moves the lock to a waiter's new field.
+// handTo moves the lock to a waiter's new field. A fixed lease gets a reserve, so that the next
+// releases can pass the lock on.
 func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s span) (*ownership, error) {
 	c := o.client
-	field := c.nextField(o.lease.Kind)
-	falls := o.expectFall(o.lease.Left(now), w.Lease)
+	field, ttl := c.nextField(o.lease.Kind), w.Lease
+	reserved := !w.Renewed && !w.Token && o.lease.Kind.Passes()
+	if reserved {
+		ttl += lease.Reserve(ttl)
+	}
+	falls := o.expectFall(o.lease.Left(now), ttl)
 	got, err := insist(ctx, o, s, passedLate, func(now time.Time) redisstore.Call[redisstore.Change] {
-		return c.store.HandOff(now, o.lease.Claim, field, redisstore.Terms{Lease: w.Lease, Token: w.Token})
+		return c.store.HandOff(now, o.lease.Claim, field, redisstore.Terms{Lease: ttl, Token: w.Token})
 	})
 	switch {
 	case redisstore.Rejects(err) && !got.doubt:
 		return nil, fmt.Errorf("%w: %w", errHandoffRefused, err)
 	case err != nil:
 		c.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
-		c.abandon(o.lease.Kind, []string{o.lease.Key}, field, nil, w.Lease)
+		c.abandon(o.lease.Kind, []string{o.lease.Key}, field, nil, ttl)
 		return nil, err
 	}
 	if falls {
@@ -239,7 +272,13 @@ func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, 
 	case !got.answer.Mine:
 		return nil, errNotMine
 	}
-	return c.newOwnership(redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}, got.answer.Token, got.first, w.Lease), nil
+	claim := redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}
+	if reserved {
+		next := c.emptyOwnership(0)
+		c.watchdog.OpenReserved(&next.lease, claim, next, got.first, w.Lease)
+		return next, nil
+	}
+	return c.newOwnership(claim, got.answer.Token, got.first, ttl), nil
 }
 
 // errHandedAndOver says that a hand-off was sent again and found neither holder within

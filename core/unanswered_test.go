@@ -36,7 +36,7 @@ func TestRelease_EndsTheContextBeforeItIsSent(t *testing.T) {
 				}
 				var next <-chan outcome
 				if tt.wanted {
-					next = acquiring(t.Context(), lock)
+					next = acquiring(t.Context(), lock, core.LeaseTime(time.Minute)) // longer than the lease that is there
 					waiters(t, locks, 1)
 				}
 				sent := proxy.HoldRequest(scriptOn(t, tt.script, "k"))

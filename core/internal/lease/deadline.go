@@ -41,11 +41,13 @@ func (d *deadline) set(start, t time.Time) {
 	d.wall.Store(t.UnixNano())
 }
 
-// raise moves the deadline to t if that is later.
-func (d *deadline) raise(start, t time.Time) {
-	if int64(t.Sub(start)) > d.mono.Load() {
+// raise moves the deadline to t if that is later, and gives by how much.
+func (d *deadline) raise(start, t time.Time) time.Duration {
+	by := t.Sub(start) - time.Duration(d.mono.Load())
+	if by > 0 {
 		d.set(start, t)
 	}
+	return max(by, 0)
 }
 
 // left is the time left on the clock that has less.

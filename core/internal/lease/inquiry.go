@@ -56,6 +56,13 @@ func (w *Watchdog) doubt(l *Lease) {
 	}
 }
 
+// doubts reports whether there is a doubt without an answer.
+func (w *Watchdog) doubts(l *Lease) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return l.schedule.inquiry.state != quiet
+}
+
 // doubted notes a doubt, and reports whether a question is to be planned for it.
 func (i *inquiry) doubted() (plan bool) {
 	switch i.state {

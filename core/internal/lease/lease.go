@@ -43,6 +43,7 @@ type Lease struct {
 	cause   error // of the loss
 	granted granted
 	trust   trust
+	reserve time.Duration // Redis has confirmed the lease for so much longer than the deadline: see Pass
 }
 
 // trust is what may be believed of Redis after commands without an answer.

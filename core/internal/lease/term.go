@@ -1,6 +1,10 @@
 package lease
 
-import "time"
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
 
 // Acknowledge raises the deadline after a reply to a command that was sent at sent and set
 // a TTL. It does nothing once a release has begun, or the deadline has passed: a reply that
@@ -26,7 +30,7 @@ func (l *Lease) confirm(sent time.Time, ttl time.Duration) bool {
 	if l.trust.most > 0 {
 		ttl = min(ttl, l.trust.most)
 	}
-	l.deadline.raise(l.dog.cfg.Start, DeadlineAfter(sent, ttl))
+	l.reserve = max(l.reserve-l.deadline.raise(l.dog.cfg.Start, DeadlineAfter(sent, ttl)), 0)
 	return true
 }
 
@@ -89,9 +93,56 @@ func (l *Lease) lowered(now time.Time, ttl time.Duration) bool {
 		return false
 	}
 	l.granted.lower(ttl)
+	l.reserve = 0
 	if end := DeadlineAfter(now, ttl); l.Left(now) > end.Sub(now) {
 		l.deadline.set(l.dog.cfg.Start, end)
 	}
+	return true
+}
+
+// longestReserve bounds [Reserve].
+const longestReserve = 100 * time.Millisecond
+
+// Reserve is by how much more than a fixed lease Redis is asked for when the lock is handed to a
+// waiter, so that the lease can be passed on for as long.
+func Reserve(ttl time.Duration) time.Duration { return min(ttl, longestReserve).Truncate(time.Millisecond) }
+
+// OpenReserved is Open for a fixed lease that Redis has given with its reserve.
+func (w *Watchdog) OpenReserved(l *Lease, claim redisstore.Claim, holder Holder, sent time.Time, ttl time.Duration) {
+	whole := ttl + Reserve(ttl)
+	w.Open(l, claim, holder, sent, whole)
+	end := DeadlineAfter(sent, ttl)
+	l.reserve = DeadlineAfter(sent, whole).Sub(end)
+	l.deadline.set(w.cfg.Start, end)
+}
+
+// Pass gives the lease to the next holder, who wants it for ttl, renewed or fixed, and reports whether it
+// may: nothing is sent. A fixed lease has its whole length; of a renewed one at least half is left.
+// A lease that Redis was asked to make longer than the next holder wants is not passed on, since it
+// would outlive that holder's process, and none is while a command without an answer may land, or while
+// there are doubts whether Redis has it still.
+//
+// The watchdog looks at the new deadline when the next holder calls Watch or Renew.
+func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {
+	if l.dog.doubts(l) {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase != held || now.Sub(l.dog.cfg.Start) < l.trust.landing || l.granted.longest > ttl+Reserve(ttl) {
+		return false
+	}
+	confirmed := l.Left(now) + l.reserve
+	wanted, least := confirmed, ttl/2
+	if !renewed {
+		wanted = DeadlineAfter(now, ttl).Sub(now)
+		least = wanted
+	}
+	if confirmed < least {
+		return false
+	}
+	l.deadline.set(l.dog.cfg.Start, now.Add(wanted))
+	l.reserve = confirmed - wanted
 	return true
 }
 

@@ -86,7 +86,7 @@ func TestPassed(t *testing.T) {
 		if !b.Waited("k") {
 			t.Error("nobody waits")
 		}
-		b.Passed(w, b.now)
+		b.Served(w, b.now)
 	}
 	b.wantEmpty()
 	var lanes []*queue.Waiter
@@ -100,7 +100,7 @@ func TestPassed(t *testing.T) {
 		b.attempts(w)
 	}
 	for _, w := range lanes {
-		b.Passed(w, b.now)
+		b.Served(w, b.now)
 	}
 	b.wantEmpty()
 	if b.Waited("k") {

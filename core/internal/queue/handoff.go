@@ -49,10 +49,32 @@ func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
 	if in.holders.follow(from, next) {
 		in.takesAs(w.Kind)
 	}
+	return w.given(to)
+}
+
+// Passed completes a hand-off in memory: h, which goes on, has the lock for the chosen waiter. It
+// reports whether the waiter was still there to take it, and h to give it.
+func (q *Queues) Passed(w *Waiter, h Holder, now time.Time) bool {
+	s := q.lock(w.queue.key)
+	in := w.queue
+	if in.holders.index(h) < 0 {
+		s.mu.Unlock()
+		q.NotHanded(w, now)
+		return false
+	}
+	defer s.mu.Unlock()
+	in.handing--
+	in.past().turns.handed()
+	in.takesAs(w.Kind)
+	return w.given(h)
+}
+
+// given gives a chosen waiter the lock, if it is still there. The shard is locked.
+func (w *Waiter) given(h Holder) bool {
 	if w.state != chosen {
 		return false
 	}
-	w.grant = to
+	w.grant = h
 	w.become(granted)
 	w.wake()
 	return true

@@ -23,7 +23,7 @@ type tenure struct {
 	holder Holder
 	field  string
 	shared bool
-	known  time.Time // since when this process has known it
+	known  time.Time // since when this process has known it, or one from whom it was passed on
 }
 
 // holders are those of one key: at most one, or several that share it.

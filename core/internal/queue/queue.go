@@ -220,8 +220,8 @@ func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Repla
 	return replaced
 }
 
-// Passed takes out a waiter whose attempt has brought what nobody holds: the next one attempts.
-func (q *Queues) Passed(w *Waiter, now time.Time) {
+// Served takes out a waiter whose attempt has brought what nobody holds: the next one attempts.
+func (q *Queues) Served(w *Waiter, now time.Time) {
 	s := q.lock(w.queue.key)
 	in := w.queue
 	in.pace = nil

@@ -13,6 +13,7 @@ type Wish struct {
 	Since      time.Time     // when the caller came: its place in the queue
 	Until      time.Time     // end of the wait; zero: none
 	Lease      time.Duration // for a hand-off to it
+	Renewed    bool          // it renews that
 	Token      bool          // it wants a fencing token with that
 	MaxWaiters int           // how many may wait for the key; 0: the limit of all
 	Several    bool          // it wants several keys at once: a single one is not handed to it
