@@ -200,7 +200,7 @@ func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Repla
 	s := q.lock(key)
 	in := s.get(key, g.Kind)
 	in.takesAs(g.Kind)
-	in.taken(g.Shared, now)
+	in.taken(g, now)
 	var replaced []Replaced
 	if g.Under == nil || in.holders.index(g.Under) < 0 {
 		replaced = in.holders.add(by, g.Sent)
@@ -249,14 +249,15 @@ func (in *queue) takesAs(kind string) {
 }
 
 // taken notes that an attempt has brought the lock, before its holder is there.
-func (in *queue) taken(shared bool, now time.Time) {
+func (in *queue) taken(g Grant, now time.Time) {
 	in.pace = nil
 	in.evidence.answered()
 	switch {
 	case in.lasting == nil && !in.holders.any(): // its past is the holder
-	case in.holders.any() && in.holders.admits(shared):
+	case in.holders.any() && in.holders.admits(g.Shared):
 		in.past().join(now)
 	default:
+		in.past().turns.took(now.Sub(g.Sent))
 		in.past().begin(now, max(in.order.length, 1)) // the head among them
 	}
 }

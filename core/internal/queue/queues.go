@@ -16,8 +16,8 @@ type Config struct {
 
 // RunLimits are how long the lock is handed on among callers of this process.
 type RunLimits struct {
-	Alone  time.Duration // where nobody else is known to want it
-	Shared time.Duration // where others are; up to twice as long while some have not had their turn
+	Alone  time.Duration // where nobody else is known to want it; longer where Redis is far away
+	Shared time.Duration // where others are; up to twice as long while some have not had their turn, and longer where Redis is far away
 }
 
 // Queues are the queues of all keys.

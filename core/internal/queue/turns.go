@@ -2,15 +2,27 @@ package queue
 
 import "time"
 
-// A run of hand-offs ends after so many turns, or so long: then the lock is freed with
-// a message, so that other processes get theirs. Where others are known to want it, it
-// ends sooner. If they know ranks, it lasts up to twice as long until everybody here who
-// waited when it began has had a turn: a shorter run would only have them wait for the
-// next one, and each hand-over to another process costs a while in which nobody has it.
+// A run of hand-offs ends after a while: then the lock is freed with a message, so that other
+// processes get their turns. A process that knows of no others cannot find out about them in any
+// other way, so its runs end, too.
+//
+// Where others are known to want the lock, a run ends after so many turns, or sooner after so long.
+// If they know ranks, it lasts up to twice as long until everybody here who waited when it began has
+// had a turn: a shorter run would only have them wait for the next one.
+//
+// On its way to another process nobody has the lock for about two round trips: the release, the
+// message and the attempt of that process have half of one each, and so has the answer. So a run
+// that ends for others who know ranks lasts at least three times as long as that, and one that may
+// end for nobody ten times. Strangers get the lock as if the way were short: they do not give it
+// back by the same rule.
 const (
 	runLength     = 16
 	runTime       = 50 * time.Millisecond
 	sharedRunTime = 5 * time.Millisecond
+
+	sharedRunWays = 3
+	runWays       = 10
+	longestWay    = 50 * time.Millisecond // what is taken for it at most; a Redis that stands still is not far away
 )
 
 const (
@@ -97,11 +109,12 @@ const (
 //
 // It is a value without clock, locks and I/O; it is guarded by whoever has it.
 type turns struct {
-	run    int       // turns of the run under way
-	due    int       // how many wanted one when it began
-	since  time.Time // when it began
-	missed int       // releases of others since
-	rounds [4]int    // what was missed before each of the last runs
+	run    int           // turns of the run under way
+	trip   time.Duration // round trip of our attempts, of late; 0: not known
+	due    int           // how many wanted one when it began
+	since  time.Time     // when it began
+	missed int           // releases of others since
+	rounds [4]int        // what was missed before each of the last runs
 
 	others    int  // who listened to our last release, Uncounted in some Clusters
 	contested bool // others were seen since nobody did
@@ -182,16 +195,30 @@ func (t *turns) serves(callers int) { t.due = callers }
 // handed notes a hand-off.
 func (t *turns) handed() { t.run++ }
 
+// took notes how long an attempt took that brought the lock.
+func (t *turns) took(trip time.Duration) {
+	if t.trip == 0 {
+		t.trip = trip
+	}
+	t.trip += (trip - t.trip) / 4
+}
+
+// way is for how long nobody has the lock on its way to another process.
+func (t *turns) way() time.Duration { return min(2*t.trip, longestWay) }
+
 // mayHandOff reports whether the run may go on.
 func (t *turns) mayHandOff(now time.Time, limits RunLimits) bool {
-	longest := limits.Alone
-	if t.contested || t.heard() {
-		longest = limits.Shared
-		if t.run < t.due && !t.debt.besideStrangers(now) {
-			longest *= 2
-		}
+	lasts, longest := now.Sub(t.since), limits.Shared
+	switch {
+	case !t.contested && !t.heard():
+		return lasts < max(limits.Alone, runWays*t.way())
+	case t.debt.besideStrangers(now):
+	case lasts < sharedRunWays*t.way():
+		return true
+	case t.run < t.due:
+		longest *= 2
 	}
-	return t.run <= runLength && now.Sub(t.since) < longest
+	return t.run <= runLength && lasts < longest
 }
 
 // heard reports whether others have heard our last release, as far as is known.
@@ -199,8 +226,8 @@ func (t *turns) heard() bool { return t.others > 0 || t.others == Uncounted && t
 
 // release notes that the lock was freed, and how many others were notified.
 func (t *turns) release(now time.Time, others int) {
-	turns, before := t.run, t.others
-	if others == Unanswered { // as many as before, and one at least
+	turns, before := min(t.run, runLength), t.others // strangers have not waited for all turns of a longer run
+	if others == Unanswered {                        // as many as before, and one at least
 		t.contested = true
 		if others = before; others == 0 {
 			others = 1
