@@ -140,3 +140,48 @@ func TestGuard_SeesTwoHolders(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTable_ComparesWithAnotherBuild(t *testing.T) {
+	t.Parallel()
+	all := []scenario{wakeups(0)}
+	besideBefore(all, "bench-before")
+	var out strings.Builder
+	table := table{out: &out, columns: columns(all)}
+	table.header()
+	table.add([]row{{title: "rate", metric: "rate"}}, results{"rate": {
+		interlockName: {30, 60, 40}, beforeName: {20, 30, 20}, "redsync": {10},
+	}})
+	want := "| measured (medians) | Interlock | before | redsync | bsm/redislock | rueidislock | ratio | bar | met | ÷ before |\n" +
+		"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n" +
+		"| rate | 40 | 20 | 10 |  |  |  |  |  | 2.00 |\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", &out, want)
+	}
+}
+
+func TestContender_InWorker(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		of   contender
+		want string
+	}{
+		{contender{name: "redsync"}, "redsync"},
+		{contender{name: beforeName, binary: "bench-before"}, interlockName},
+	} {
+		if got := test.of.inWorker(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.of.name, got, test.want)
+		}
+	}
+}
+
+// A mutex works in one process only.
+func TestTogetherOrAlike(t *testing.T) {
+	t.Parallel()
+	sides := togetherOrAlike(4, 8)
+	if s := sides(mutex())[0]; s.processes != 1 || s.callers != 32 {
+		t.Errorf("the mutex has %d processes of %d callers, want one of 32", s.processes, s.callers)
+	}
+	if s := sides(interlock())[0]; s.processes != 4 || s.callers != 8 {
+		t.Errorf("Interlock has %d processes of %d callers, want 4 of 8", s.processes, s.callers)
+	}
+}
