@@ -35,6 +35,7 @@ type flags struct {
 	only     []string
 	before   string
 	profiles string
+	proxy    time.Duration
 }
 
 func run(ctx context.Context) error {
@@ -53,6 +54,9 @@ func run(ctx context.Context) error {
 		defer stop()
 		f.redis = addr
 	}
+	if f.proxy > 0 {
+		return serveProxy(f.redis, f.proxy)
+	}
 	return f.compare(ctx)
 }
 
@@ -66,6 +70,7 @@ func parseFlags() (flags, error) {
 	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated, or how their names begin up to a dash: "+strings.Join(names(scenarios()), ","))
 	flag.StringVar(&f.before, "before", "", "another build of this program, whose Interlock is measured as the contender \""+beforeName+"\"")
 	flag.StringVar(&f.profiles, "cpuprofile", "", "folder to which each worker process writes a CPU profile; its numbers are those of a profiled process")
+	flag.DurationVar(&f.proxy, "proxy", 0, "measure nothing: print the address of a proxy that makes Redis so far away, and end with the standard input")
 	flag.Parse()
 	if f.quick {
 		f.rounds = 1
