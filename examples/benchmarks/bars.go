@@ -59,8 +59,8 @@ func ratioToPaceOfBest(limit float64) *bar {
 
 func rivals() []contender { return append(floors(), peers()...) }
 
-// hotBars are those of a hot key by metric: without work beside the fastest peer, with work
-// beside the work plus nothing.
+// hotBars are the bars of a hot key, by metric. Without work they compare with the fastest
+// peer, with work they compare with the mutex.
 func hotBars(processes int, roundTrip, held time.Duration) map[string]*bar {
 	type row struct {
 		processes       int

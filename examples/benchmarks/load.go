@@ -20,8 +20,8 @@ type load struct {
 	For       time.Duration
 }
 
-// pace is what came of it. P50 and P99 are the times of a lock and its unlock in ms, CPU is
-// the time in µs that the process used for them.
+// pace is the result of a load. P50 and P99 are the times of a lock and its unlock in ms. CPU
+// is the time in µs that the process used per lock and unlock.
 type pace struct {
 	Rate, P50, P99, CPU float64
 }

@@ -69,8 +69,8 @@ func parseFlags() (flags, error) {
 	flag.BoolVar(&f.check, "check", false, "exit with an error when a bar is missed")
 	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated, or how their names begin up to a dash: "+strings.Join(names(scenarios()), ","))
 	flag.StringVar(&f.before, "before", "", "another build of this program, whose Interlock is measured as the contender \""+beforeName+"\"")
-	flag.StringVar(&f.profiles, "cpuprofile", "", "folder to which each worker process writes a CPU profile; its numbers are those of a profiled process")
-	flag.DurationVar(&f.proxy, "proxy", 0, "measure nothing: print the address of a proxy that makes Redis so far away, and end with the standard input")
+	flag.StringVar(&f.profiles, "cpuprofile", "", "existing folder to which each worker process writes a CPU profile")
+	flag.DurationVar(&f.proxy, "proxy", 0, "measure nothing: print the address of a proxy to -redis with this round trip, and end with the standard input")
 	flag.Parse()
 	if f.quick {
 		f.rounds = 1

@@ -54,8 +54,8 @@ func (one round) total() float64 { return one.ours.rate + one.theirs.rate }
 // share is Redisson's part of all turns in percent.
 func (one round) share() float64 { return 100 * one.theirs.rate / one.total() }
 
-// farAway is the address of a Redis that is so far away: through the proxy of the benchmarks, which
-// is a program of its own because it wants a thread and the right to go first.
+// farAway returns an address at which Redis is a round trip away. It starts the proxy of the
+// benchmarks in another process, so that Go and Java reach Redis the same way.
 func farAway(b *testing.B, addr string, roundTrip time.Duration) string {
 	b.Helper()
 	if roundTrip == 0 {
