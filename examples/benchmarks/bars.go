@@ -1,6 +1,9 @@
 package main
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // bar is what Interlock has to reach.
 type bar struct {
@@ -55,6 +58,38 @@ func ratioToPaceOfBest(limit float64) *bar {
 }
 
 func rivals() []contender { return append(floors(), peers()...) }
+
+// hotBars are the bars of a hot key, by metric. Without work they compare with the fastest
+// peer, with work they compare with the mutex.
+func hotBars(processes int, roundTrip, held time.Duration) map[string]*bar {
+	type row struct {
+		processes       int
+		roundTrip, held time.Duration
+	}
+	const msec = time.Millisecond
+	by := map[string]*bar{"jain": atLeast(0.98)}
+	if processes > 1 {
+		by["jain"] = atLeast(0.97)
+	}
+	if processes > 1 && held > 0 {
+		by["queues"] = atMost(3)
+	}
+	if roundTrip == 0 {
+		by["executed"] = atMost(6)
+	}
+	by["rate"] = map[row]*bar{
+		{1, 0, 0}:           ratioToFastestPeer(6),
+		{1, 0, msec}:        ratioAtLeast(mutexFloor, 0.9),
+		{1, msec, 0}:        ratioToFastestPeer(10),
+		{1, msec, msec}:     ratioAtLeast(mutexFloor, 0.85),
+		{1, 5 * msec, 0}:    ratioToFastestPeer(1),
+		{1, 5 * msec, msec}: ratioAtLeast(mutexFloor, 0.75),
+		{4, 0, 0}:           ratioToFastestPeer(5),
+		{4, 0, msec}:        ratioToFastestPeer(1.05),
+		{4, msec, msec}:     ratioAtLeast(mutexFloor, 0.65),
+	}[row{processes, roundTrip, held}]
+	return by
+}
 
 // fastest is the contender whose median is highest, of those that took part.
 func fastest(rates map[string][]float64, of []contender) string {

@@ -10,6 +10,7 @@ import (
 
 // contest is a number of callers that all want one key.
 type contest struct {
+	by        contender // which the parent starts a worker of
 	Contender string
 	Addr      string
 	Key       string
@@ -28,6 +29,7 @@ type tally struct {
 	Failures int64         // acquisitions and releases that ended with an error
 	Failure  string        // one of them
 	Drought  time.Duration // the longest that a process had no turn
+	Held     time.Duration // the length of all holds, the last ones included
 }
 
 func (t *tally) add(other tally) {
@@ -38,6 +40,7 @@ func (t *tally) add(other tally) {
 		t.Failure = other.Failure
 	}
 	t.Drought = max(t.Drought, other.Drought)
+	t.Held += other.Held
 }
 
 func (t *tally) total() int64 {
@@ -103,6 +106,7 @@ type caller struct {
 	turns, failures int64
 	failure         error
 	waits           []float64
+	held            time.Duration
 	_               [64]byte
 }
 
@@ -125,6 +129,7 @@ func (r *caller) run(ctx context.Context, c *contest, locker Locker, g *guard, g
 		gaps.turn(now)
 		hold(c.Hold)
 		g.leave()
+		r.held += time.Since(now)
 		if err := unlock(ctx); err != nil {
 			r.failures, r.failure = r.failures+1, err
 		}
@@ -143,6 +148,7 @@ func sum(results []caller) tally {
 		t.Turns = append(t.Turns, r.turns)
 		t.Waits = append(t.Waits, r.waits...)
 		t.Failures += r.failures
+		t.Held += r.held
 		if r.failure != nil {
 			t.Failure = r.failure.Error()
 		}

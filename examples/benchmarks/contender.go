@@ -24,6 +24,10 @@ type contender struct {
 	name string
 	open func(addr string, callers int) (Locker, error)
 
+	// binary is the program whose worker processes are measured, with Interlock as it
+	// was built into that program. Empty: this program, and the contender called name.
+	binary string
+
 	// sends are the commands that it sends, of those that are also called inside
 	// its scripts. See commandsSent.
 	sends []string
@@ -35,6 +39,17 @@ const lease = 10 * time.Second
 const interlockName = "Interlock"
 
 func interlock() contender { return contender{name: interlockName, open: openInterlock} }
+
+// beforeName is the contender of -before: Interlock in another build of this program.
+const beforeName = "before"
+
+// inWorker is the name by which a worker process finds the contender.
+func (c contender) inWorker() string {
+	if c.binary != "" {
+		return interlockName
+	}
+	return c.name
+}
 
 // peers are the libraries that Interlock is compared with.
 func peers() []contender {
@@ -48,8 +63,10 @@ func peers() []contender {
 // libraries are Interlock and its peers.
 func libraries() []contender { return append([]contender{interlock()}, peers()...) }
 
-// everybody is who is measured on free keys, in the order of the table.
-func everybody() []contender { return slices.Concat([]contender{interlock()}, floors(), peers()) }
+// everybody is all contenders in the order of the table's columns.
+func everybody() []contender {
+	return slices.Concat([]contender{interlock()}, floors(), []contender{mutex()}, peers())
+}
 
 // find is how a worker process gets the contender its parent named.
 func find(name string) (contender, error) {

@@ -20,13 +20,14 @@ type load struct {
 	For       time.Duration
 }
 
-// pace is what came of it; times are those of a lock and its unlock, in ms.
+// pace is the result of a load. P50 and P99 are the times of a lock and its unlock in ms. CPU
+// is the time in µs that the process used per lock and unlock.
 type pace struct {
-	Rate, P50, P99 float64
+	Rate, P50, P99, CPU float64
 }
 
-func (l *load) measure(ctx context.Context) (p pace, err error) {
-	w, err := startWorker(ctx, job{Load: l})
+func (l *load) measure(ctx context.Context, e env, by contender) (p pace, err error) {
+	w, err := e.start(ctx, by, job{Load: l})
 	if err != nil {
 		return p, err
 	}
@@ -59,6 +60,10 @@ func (l *load) run(ctx context.Context, locker Locker) (pace, error) {
 	for i := range l.Callers {
 		wg.Go(func() { times[i], errs[i] = lockUntil(ctx, locker, l.Prefix+":"+strconv.Itoa(i)+":", start, end) })
 	}
+	time.Sleep(time.Until(start))
+	used := cpuTime()
+	time.Sleep(time.Until(end))
+	used = cpuTime() - used
 	wg.Wait()
 	var all []float64
 	for _, some := range times {
@@ -68,6 +73,7 @@ func (l *load) run(ctx context.Context, locker Locker) (pace, error) {
 		Rate: float64(len(all)) / l.For.Seconds(),
 		P50:  quantile(all, 0.5),
 		P99:  quantile(all, 0.99),
+		CPU:  1000 * ms(used) / float64(len(all)),
 	}, errors.Join(errs...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,11 +28,14 @@ func main() {
 }
 
 type flags struct {
-	redis  string
-	rounds int
-	quick  bool
-	check  bool
-	only   []string
+	redis    string
+	rounds   int
+	quick    bool
+	check    bool
+	only     []string
+	before   string
+	profiles string
+	proxy    time.Duration
 }
 
 func run(ctx context.Context) error {
@@ -50,6 +54,9 @@ func run(ctx context.Context) error {
 		defer stop()
 		f.redis = addr
 	}
+	if f.proxy > 0 {
+		return serveProxy(f.redis, f.proxy)
+	}
 	return f.compare(ctx)
 }
 
@@ -61,12 +68,27 @@ func parseFlags() (flags, error) {
 	flag.BoolVar(&f.quick, "quick", false, "one short round: checks that everything runs, not how fast")
 	flag.BoolVar(&f.check, "check", false, "exit with an error when a bar is missed")
 	flag.StringVar(&only, "only", "", "scenarios to run, comma-separated, or how their names begin up to a dash: "+strings.Join(names(scenarios()), ","))
+	flag.StringVar(&f.before, "before", "", "another build of this program, whose Interlock is measured as the contender \""+beforeName+"\"")
+	flag.StringVar(&f.profiles, "cpuprofile", "", "existing folder to which each worker process writes a CPU profile")
+	flag.DurationVar(&f.proxy, "proxy", 0, "measure nothing: print the address of a proxy to -redis with this round trip, and end with the standard input")
 	flag.Parse()
 	if f.quick {
 		f.rounds = 1
 	}
 	if f.rounds < 1 || flag.NArg() > 0 {
 		return f, fmt.Errorf("want -rounds of 1 or more and no arguments, got %d and %q", f.rounds, flag.Args())
+	}
+	for _, path := range []*string{&f.before, &f.profiles} {
+		if *path == "" {
+			continue
+		}
+		var err error
+		if *path, err = filepath.Abs(*path); err != nil {
+			return f, err
+		}
+		if _, err := os.Stat(*path); err != nil {
+			return f, err
+		}
 	}
 	if only != "" {
 		f.only = strings.Split(only, ",")
@@ -81,12 +103,16 @@ func parseFlags() (flags, error) {
 
 // wanted are the scenarios to run. A long one runs with -quick when it is asked for by name.
 func (f flags) wanted() []scenario {
-	return slices.DeleteFunc(scenarios(), func(s scenario) bool {
+	all := slices.DeleteFunc(scenarios(), func(s scenario) bool {
 		if len(f.only) == 0 {
 			return f.quick && s.long
 		}
 		return !slices.ContainsFunc(f.only, s.called)
 	})
+	if f.before != "" {
+		besideBefore(all, f.before)
+	}
+	return all
 }
 
 // called reports whether name is the scenario's, or its beginning up to a dash.
@@ -131,10 +157,10 @@ func (f flags) compare(ctx context.Context) error {
 }
 
 func (f flags) fill(ctx context.Context, out io.Writer, net *network, wanted []scenario) (missed int, failed error) {
-	t := table{out: out}
+	t := table{out: out, columns: columns(wanted)}
 	t.header()
 	for _, s := range wanted {
-		e := env{addr: net.addrs[s.roundTrip], redis: f.redis, quick: f.quick}
+		e := env{addr: net.addrs[s.roundTrip], redis: f.redis, quick: f.quick, profiles: f.profiles}
 		r, err := s.run(ctx, e, f.rounds)
 		failed = errors.Join(failed, err)
 		if err == nil {

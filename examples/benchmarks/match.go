@@ -18,13 +18,13 @@ type match struct {
 
 // side is processes alike.
 type side struct {
-	contender          string
+	contender          contender
 	processes, callers int // callers in each
 }
 
 // alike are that many processes of whoever is measured.
 func alike(processes, callers int) func(c contender) []side {
-	return func(c contender) []side { return []side{{c.name, processes, callers}} }
+	return func(c contender) []side { return []side{{c, processes, callers}} }
 }
 
 func (m match) measure(ctx context.Context, e env, by contender) (s sample, err error) {
@@ -39,7 +39,7 @@ func (m match) measure(ctx context.Context, e env, by contender) (s sample, err 
 	}
 	defer g.close()
 
-	before, err := countCommands(ctx, e.redis, by.sends)
+	before, err := countCosts(ctx, e.redis, by.sends)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +50,11 @@ func (m match) measure(ctx context.Context, e env, by contender) (s sample, err 
 	if e.quick {
 		c.Grace = 3 * time.Second
 	}
-	sides, err := m.play(ctx, c, m.sides(by))
+	sides, err := m.play(ctx, e, c, m.sides(by))
 	if err != nil {
 		return nil, err
 	}
-	after, err := countCommands(ctx, e.redis, by.sends)
+	after, err := countCosts(ctx, e.redis, by.sends)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +65,13 @@ func (m match) measure(ctx context.Context, e env, by contender) (s sample, err 
 	turns := float64(g.page.entered.Load())
 	s["executed"] = (after.executed - before.executed) / turns
 	s["sent"] = (after.sent - before.sent) / turns
+	s["redis"] = 1e6 * (after.cpu - before.cpu) / turns
 	s["violations"] = float64(g.violated())
 	return s, nil
 }
 
 // play returns a tally for each side.
-func (m match) play(ctx context.Context, c contest, sides []side) ([]tally, error) {
+func (m match) play(ctx context.Context, e env, c contest, sides []side) ([]tally, error) {
 	var contests []*contest
 	inAll := 0
 	for _, side := range sides {
@@ -79,11 +80,12 @@ func (m match) play(ctx context.Context, c contest, sides []side) ([]tally, erro
 	for _, side := range sides {
 		for range side.processes {
 			one := c
-			one.Contender, one.Callers, one.InAll = side.contender, side.callers, inAll
+			one.by, one.Contender = side.contender, side.contender.inWorker()
+			one.Callers, one.InAll = side.callers, inAll
 			contests = append(contests, &one)
 		}
 	}
-	processes, err := contendIn(ctx, contests)
+	processes, err := e.contendIn(ctx, contests)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +122,7 @@ func judge(sides []tally, lasting time.Duration) (sample, error) {
 		"queue":    queue,
 		"queues":   p99 / queue,
 		"longest":  slices.Max(all.Waits),
+		"held":     ms(all.Held) / float64(len(all.Waits)),
 		"drought":  ms(all.Drought),
 		"failures": float64(all.Failures),
 

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +38,18 @@ func openNetwork(server string, distances []time.Duration) (*network, error) {
 		n.stops = append(n.stops, stop)
 	}
 	return n, nil
+}
+
+// serveProxy is a proxy for another program, until the standard input ends.
+func serveProxy(server string, roundTrip time.Duration) error {
+	addr, stop, err := startProxy(server, roundTrip)
+	if err != nil {
+		return err
+	}
+	fmt.Println(addr)
+	_, err = io.Copy(io.Discard, os.Stdin)
+	fmt.Fprintln(os.Stderr, stop())
+	return err
 }
 
 // close returns how punctual all proxies were together.

@@ -86,27 +86,33 @@ func ping(ctx context.Context, addr string) error {
 	}
 }
 
-// commands are counters of the server.
-type commands struct {
-	executed float64 // those called by scripts included
-	sent     float64 // by clients
+// costs are counters of the server.
+type costs struct {
+	executed float64 // commands, those called by scripts included
+	sent     float64 // commands by clients
+	cpu      float64 // seconds, user and system
 }
 
-// countCommands reads what the server has executed so far. Redis counts a script and
+// countCosts reads what the server has executed and used so far. Redis counts a script and
 // the commands that it calls alike; sent leaves the latter out, except for those of a
 // library that sends the same commands outside of scripts.
-func countCommands(ctx context.Context, addr string, sends []string) (c commands, err error) {
+func countCosts(ctx context.Context, addr string, sends []string) (c costs, err error) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	defer rdb.Close()
-	info, err := rdb.Info(ctx, "stats", "commandstats").Result()
+	info, err := rdb.Info(ctx, "stats", "commandstats", "cpu").Result()
 	if err != nil {
 		return c, err
 	}
 	sends = append([]string{"eval", "evalsha", "subscribe", "ssubscribe", "unsubscribe", "sunsubscribe", "ping"}, sends...)
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name == "total_commands_processed" {
+		switch name {
+		case "total_commands_processed":
 			_, err = fmt.Sscan(value, &c.executed)
+		case "used_cpu_user", "used_cpu_sys":
+			var seconds float64
+			_, err = fmt.Sscan(value, &seconds)
+			c.cpu += seconds
 		}
 		if command, ok := strings.CutPrefix(name, "cmdstat_"); ok && slices.Contains(sends, command) {
 			var calls float64

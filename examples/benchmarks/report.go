@@ -19,16 +19,35 @@ type row struct {
 
 // table prints Markdown, and counts the bars that were missed.
 type table struct {
-	out    io.Writer
-	missed int
+	out     io.Writer
+	columns []contender
+	missed  int
+}
+
+// columns are the contenders that take part in some scenario.
+func columns(of []scenario) []contender {
+	all := slices.Insert(everybody(), 1, contender{name: beforeName})
+	return slices.DeleteFunc(all, func(column contender) bool {
+		return !slices.ContainsFunc(of, func(s scenario) bool {
+			return slices.ContainsFunc(s.contenders, func(c contender) bool { return c.name == column.name })
+		})
+	})
+}
+
+// hasBefore reports whether Interlock of another build takes part.
+func (t *table) hasBefore() bool {
+	return slices.ContainsFunc(t.columns, func(c contender) bool { return c.name == beforeName })
 }
 
 func (t *table) header() {
 	cells := []string{"measured (medians)"}
-	for _, c := range everybody() {
+	for _, c := range t.columns {
 		cells = append(cells, c.name)
 	}
 	cells = append(cells, "ratio", "bar", "met")
+	if t.hasBefore() {
+		cells = append(cells, "÷ "+beforeName)
+	}
 	t.line(cells)
 	t.line(append([]string{"---"}, slices.Repeat([]string{"---:"}, len(cells)-1)...))
 }
@@ -38,12 +57,17 @@ func (t *table) line(cells []string) {
 }
 
 func (t *table) add(rows []row, r results) {
-	for _, row := range rows {
-		cells := []string{row.title}
-		for _, c := range everybody() {
-			cells = append(cells, row.cell(r[row.metric][c.name]))
+	for _, of := range rows {
+		cells := []string{of.title}
+		for _, c := range t.columns {
+			cells = append(cells, of.cell(r[of.metric][c.name]))
 		}
-		t.line(append(cells, t.verdict(row, r)...))
+		cells = append(cells, t.verdict(of, r)...)
+		if t.hasBefore() {
+			ratio := pairedRatio(r[of.metric][interlockName], r[of.metric][beforeName])
+			cells = append(cells, row{digits: 2}.cell([]float64{ratio}))
+		}
+		t.line(cells)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,8 @@ type env struct {
 	redis string // the same without a way
 	quick bool
 	key   string // nobody else's, in the whole run
+
+	profiles string // folder for CPU profiles of worker processes; empty: none
 }
 
 // lasting is how long a measurement takes: d, or a moment with -quick.
@@ -74,15 +77,21 @@ func scenarios() []scenario {
 			all = append(all, free(roundTrip, callers))
 		}
 	}
-	all = append(all, contended("contended-0", 32, 0), contended("contended-1ms", 32, time.Millisecond))
-	for _, roundTrip := range roundTrips[1:] {
-		all = append(all, oneKey(roundTrip))
-	}
-	all = append(all, crossProcess(), crowd())
+	all = append(all, hot()...)
+	all = append(all, crowd())
 	all = append(all, turns()...)
 	all = append(all, besideRedisson()...)
 	for _, roundTrip := range roundTrips {
 		all = append(all, wakeups(roundTrip))
 	}
 	return append(all, heldLocks())
+}
+
+// besideBefore adds Interlock of another build to each scenario, next to Interlock.
+func besideBefore(all []scenario, binary string) {
+	for i := range all {
+		s := &all[i]
+		at := slices.IndexFunc(s.contenders, func(c contender) bool { return c.name == interlockName })
+		s.contenders = slices.Insert(s.contenders, at+1, contender{name: beforeName, binary: binary})
+	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -44,7 +45,7 @@ func free(roundTrip time.Duration, callers int) scenario {
 		name:       fmt.Sprintf("free-%s-%d", distance(roundTrip), callers),
 		roundTrip:  roundTrip,
 		long:       roundTrip != time.Millisecond || callers != 8 && callers != 128,
-		contenders: everybody(),
+		contenders: slices.Concat([]contender{interlock()}, rivals()),
 		measure: func(ctx context.Context, e env, c contender) (sample, error) {
 			return uncontended(ctx, e, c, callers)
 		},
@@ -57,9 +58,10 @@ func freeRows(roundTrip time.Duration, callers int) []row {
 	rate := row{title: title, metric: "rate"}
 	half := row{title: "… p50 of lock and unlock, ms", metric: "p50", digits: 2}
 	most := row{title: "… p99, ms", metric: "p99", digits: 2}
+	cpu := row{title: "… CPU of the process per lock and unlock, µs", metric: "cpu", digits: 1}
 	if roundTrip > 0 {
 		rate.bar, most.bar = ratioToBest(enough(callers)), ratioToPaceOfBest(1.2)
-		return []row{rate, half, most}
+		return []row{rate, half, most, cpu}
 	}
 	switch callers {
 	case 8:
@@ -67,9 +69,11 @@ func freeRows(roundTrip time.Duration, callers int) []row {
 	case 128:
 		rate.bar = ratioAtLeast(halfDuplexFloor, 0.95)
 		peer := row{title: "… beside rueidislock", metric: "rate", bar: ratioAtLeast("rueidislock", 1.2)}
-		return []row{rate, peer, half, most}
+		return []row{rate, peer, half, most, cpu}
+	case 1000:
+		rate.bar = ratioAtLeast(fullDuplexFloor, 0.9)
 	}
-	return []row{rate, half, most}
+	return []row{rate, half, most, cpu}
 }
 
 // enough is the share of the best rate that is to be reached. One caller waits for two
@@ -86,9 +90,9 @@ func distance(roundTrip time.Duration) string { return fmt.Sprintf("%gms", ms(ro
 
 func uncontended(ctx context.Context, e env, c contender, callers int) (sample, error) {
 	l := &load{
-		Contender: c.name, Addr: e.addr, Prefix: e.key, Callers: callers,
+		Contender: c.inWorker(), Addr: e.addr, Prefix: e.key, Callers: callers,
 		Warm: e.lasting(time.Second) / 4, For: e.lasting(time.Second),
 	}
-	p, err := l.measure(ctx)
-	return sample{"rate": p.Rate, "p50": p.P50, "p99": p.P99}, err
+	p, err := l.measure(ctx, e, c)
+	return sample{"rate": p.Rate, "p50": p.P50, "p99": p.P99, "cpu": p.CPU}, err
 }

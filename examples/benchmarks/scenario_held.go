@@ -38,12 +38,12 @@ func heldLocks() scenario {
 	return scenario{
 		name:       "held",
 		contenders: []contender{interlock()},
-		measure: func(ctx context.Context, e env, _ contender) (sample, error) {
+		measure: func(ctx context.Context, e env, c contender) (sample, error) {
 			h := &held{Addr: e.addr, Prefix: e.key, Locks: locks, Watchdog: core.DefaultWatchdog, For: core.DefaultWatchdog}
 			if e.quick {
 				h.Watchdog, h.For = h.Watchdog/10, h.For/10
 			}
-			return h.measure(ctx)
+			return h.measure(ctx, e, c)
 		},
 		rows: []row{
 			{title: "10,000 held locks with watchdog: heap bytes per lock", metric: "bytes", bar: atMost(1024)},
@@ -53,8 +53,8 @@ func heldLocks() scenario {
 	}
 }
 
-func (h *held) measure(ctx context.Context) (sample, error) {
-	w, err := startWorker(ctx, job{Held: h})
+func (h *held) measure(ctx context.Context, e env, by contender) (sample, error) {
+	w, err := e.start(ctx, by, job{Held: h})
 	if err != nil {
 		return nil, err
 	}

@@ -50,12 +50,12 @@ const wakeupTime = time.Minute
 func measureWakeup(ctx context.Context, e env, c contender, roundTrip time.Duration) (sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, wakeupTime) // it ends the workers
 	defer cancel()
-	from, err := startWorker(ctx, job{Wakeup: &wakeup{Contender: c.name, Addr: e.addr, Key: e.key}})
+	from, err := e.start(ctx, c, job{Wakeup: &wakeup{Contender: c.inWorker(), Addr: e.addr, Key: e.key}})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = from.wait() }() // the end of its input stops it
-	to, err := startWorker(ctx, job{Wakeup: &wakeup{Contender: c.name, Addr: e.addr, Key: e.key}})
+	to, err := e.start(ctx, c, job{Wakeup: &wakeup{Contender: c.inWorker(), Addr: e.addr, Key: e.key}})
 	if err != nil {
 		return nil, err
 	}

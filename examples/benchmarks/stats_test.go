@@ -82,13 +82,13 @@ func TestTable_ComparesWithTheFastestPeer(t *testing.T) {
 		interlockName: {30}, "redsync": {10}, "bsm/redislock": {25}, "rueidislock": {20},
 	}
 	var out strings.Builder
-	table := table{out: &out}
+	table := table{out: &out, columns: everybody()}
 	table.add([]row{
 		{title: "rate", metric: "rate", bar: ratioToFastestPeer(1.2)},
 		{title: "rate", metric: "rate", bar: ratioToFastestPeer(1.3)},
 	}, results{"rate": values})
-	want := "| rate | 30 |  |  |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.2 × | yes |\n" +
-		"| rate | 30 |  |  |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.3 × | **no** |\n"
+	want := "| rate | 30 |  |  |  |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.2 × | yes |\n" +
+		"| rate | 30 |  |  |  |  | 10 | 25 | 20 | 1.20 × bsm/redislock | ≥ 1.3 × | **no** |\n"
 	if out.String() != want || table.missed != 1 {
 		t.Errorf("got %d missed and\n%swant 1 missed and\n%s", table.missed, &out, want)
 	}
@@ -103,13 +103,13 @@ func TestTable_ComparesWithTheBestOfFloorsAndPeers(t *testing.T) {
 		"p99":  {interlockName: {6}, bareFloor: {1}, halfDuplexFloor: {4}, "rueidislock": {2}},
 	}
 	var out strings.Builder
-	table := table{out: &out}
+	table := table{out: &out, columns: everybody()}
 	table.add([]row{
 		{title: "rate", metric: "rate", bar: ratioToBest(0.75)},
 		{title: "p99", metric: "p99", bar: ratioToPaceOfBest(1.2)},
 	}, r)
-	want := "| rate | 30 | 10 | 40 |  |  |  | 20 | 0.75 × half duplex | ≥ 0.75 × | yes |\n" +
-		"| p99 | 6 | 1 | 4 |  |  |  | 2 | 1.50 × half duplex | ≤ 1.2 × | **no** |\n"
+	want := "| rate | 30 | 10 | 40 |  |  |  |  | 20 | 0.75 × half duplex | ≥ 0.75 × | yes |\n" +
+		"| p99 | 6 | 1 | 4 |  |  |  |  | 2 | 1.50 × half duplex | ≤ 1.2 × | **no** |\n"
 	if out.String() != want || table.missed != 1 {
 		t.Errorf("got %d missed and\n%swant 1 missed and\n%s", table.missed, &out, want)
 	}
@@ -138,5 +138,50 @@ func TestGuard_SeesTwoHolders(t *testing.T) {
 	}
 	if err := g.close(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTable_ComparesWithAnotherBuild(t *testing.T) {
+	t.Parallel()
+	all := []scenario{wakeups(0)}
+	besideBefore(all, "bench-before")
+	var out strings.Builder
+	table := table{out: &out, columns: columns(all)}
+	table.header()
+	table.add([]row{{title: "rate", metric: "rate"}}, results{"rate": {
+		interlockName: {30, 60, 40}, beforeName: {20, 30, 20}, "redsync": {10},
+	}})
+	want := "| measured (medians) | Interlock | before | redsync | bsm/redislock | rueidislock | ratio | bar | met | ÷ before |\n" +
+		"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n" +
+		"| rate | 40 | 20 | 10 |  |  |  |  |  | 2.00 |\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", &out, want)
+	}
+}
+
+func TestContender_InWorker(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		of   contender
+		want string
+	}{
+		{contender{name: "redsync"}, "redsync"},
+		{contender{name: beforeName, binary: "bench-before"}, interlockName},
+	} {
+		if got := test.of.inWorker(); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.of.name, got, test.want)
+		}
+	}
+}
+
+// A mutex works in one process only.
+func TestTogetherOrAlike(t *testing.T) {
+	t.Parallel()
+	sides := togetherOrAlike(4, 8)
+	if s := sides(mutex())[0]; s.processes != 1 || s.callers != 32 {
+		t.Errorf("the mutex has %d processes of %d callers, want one of 32", s.processes, s.callers)
+	}
+	if s := sides(interlock())[0]; s.processes != 4 || s.callers != 8 {
+		t.Errorf("Interlock has %d processes of %d callers, want 4 of 8", s.processes, s.callers)
 	}
 }

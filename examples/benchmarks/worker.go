@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
 	"time"
 )
 
@@ -15,12 +19,13 @@ import (
 // in lines of JSON: the parent sends a job, the rest is the job's matter.
 const workerEnv = "INTERLOCK_BENCHMARKS_WORKER"
 
-// job is the first line to a worker; one field is set.
+// job is the first line to a worker. One of the pointers is set.
 type job struct {
 	Contest *contest
 	Load    *load
 	Wakeup  *wakeup
 	Held    *held
+	Profile string // where the worker writes a CPU profile; the number of its process is added
 }
 
 // runWorker is the main function of a worker process.
@@ -30,6 +35,22 @@ func runWorker(ctx context.Context) error {
 	if err := l.receive(&j); err != nil {
 		return err
 	}
+	if j.Profile == "" {
+		return j.serve(ctx, l)
+	}
+	f, err := os.Create(fmt.Sprintf("%s-%d.pprof", j.Profile, os.Getpid()))
+	if err != nil {
+		return err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	err = j.serve(ctx, l)
+	pprof.StopCPUProfile()
+	return errors.Join(err, f.Close())
+}
+
+func (j job) serve(ctx context.Context, l link) error {
 	switch {
 	case j.Contest != nil:
 		return j.Contest.serve(ctx, l)
@@ -60,12 +81,20 @@ type worker struct {
 	cmd   *exec.Cmd
 }
 
-func startWorker(ctx context.Context, j job) (*worker, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+// start starts a worker process for a contender.
+func (e env) start(ctx context.Context, by contender, j job) (*worker, error) {
+	program := by.binary
+	if program == "" {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
 	}
-	cmd := exec.CommandContext(ctx, self)
+	if e.profiles != "" {
+		name := strings.NewReplacer(":", "-", "/", "-", " ", "-").Replace(e.key + "-" + by.name)
+		j.Profile = filepath.Join(e.profiles, name)
+	}
+	cmd := exec.CommandContext(ctx, program)
 	cmd.Env = append(os.Environ(), workerEnv+"=1")
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
@@ -111,7 +140,7 @@ func (c *contest) serve(ctx context.Context, l link) error {
 
 // contendIn runs contests for one key at once, each in a process of its own, and
 // returns a tally of each.
-func contendIn(ctx context.Context, contests []*contest) ([]tally, error) {
+func (e env) contendIn(ctx context.Context, contests []*contest) ([]tally, error) {
 	var workers []*worker
 	defer func() {
 		for _, w := range workers {
@@ -119,7 +148,7 @@ func contendIn(ctx context.Context, contests []*contest) ([]tally, error) {
 		}
 	}()
 	for _, c := range contests {
-		w, err := startWorker(ctx, job{Contest: c})
+		w, err := e.start(ctx, c.by, job{Contest: c})
 		if err != nil {
 			return nil, err
 		}

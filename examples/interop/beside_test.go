@@ -98,13 +98,7 @@ func newPit(b *testing.B, classPath string) *pit {
 
 // run has some processes of one side work for a while.
 func (p *pit) run(side []loader, kind string, s situation, lasts time.Duration) outcome {
-	p.sequence++
-	from := time.Now().Add(100 * time.Millisecond)
-	l := load{
-		Kind: kind, Key: fmt.Sprintf("beside:%d", p.sequence), Keys: s.keys,
-		Callers: s.callers, Parties: s.processes * s.callers, Permits: permits,
-		From: from.UnixMilli(), To: from.Add(lasts).UnixMilli(),
-	}
+	l := p.load(kind, s, lasts)
 	var finish []func() tally
 	for _, one := range side[:s.processes] {
 		finish = append(finish, one.start(l))
@@ -113,7 +107,22 @@ func (p *pit) run(side []loader, kind string, s situation, lasts time.Duration) 
 	for _, f := range finish {
 		all.add(f())
 	}
-	return outcome{rate: float64(all.Turns) / lasts.Seconds(), p99: all.p99()}
+	return all.outcome(lasts)
+}
+
+// load is the next load, of keys that no other one has.
+func (p *pit) load(kind string, s situation, lasts time.Duration) load {
+	p.sequence++
+	from := time.Now().Add(100 * time.Millisecond)
+	return load{
+		Kind: kind, Key: fmt.Sprintf("beside:%d", p.sequence), Keys: s.keys,
+		Callers: s.callers, Parties: s.processes * s.callers, Permits: permits,
+		From: from.UnixMilli(), To: from.Add(lasts).UnixMilli(),
+	}
+}
+
+func (t *tally) outcome(lasts time.Duration) outcome {
+	return outcome{rate: float64(t.Turns) / lasts.Seconds(), p99: t.p99()}
 }
 
 // p99 is the wait in ms that 99 of 100 do not exceed.
