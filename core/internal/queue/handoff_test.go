@@ -70,27 +70,34 @@ func (b *bench) moved() *queue.Waiter {
 	return w
 }
 
-// A run of hand-offs ends after so many, or so long, and a new one begins when the lock
-// was taken from Redis again.
+// A run of hand-offs ends after so long, or after so many where others listen, and a new one begins
+// when the lock was taken from Redis again.
 func TestChoose_RunsAreBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name string
-		cfg  queue.Config
-		turn time.Duration
-		want int // hand-offs
+		name   string
+		cfg    queue.Config
+		turn   time.Duration
+		others int
+		want   int // hand-offs
 	}{
-		{"by count", queue.Config{}, 0, queue.RunLength},
-		{"by time", queue.Config{}, 20 * ms, 2},
-		{"by a time of its own", queue.Config{Run: queue.RunLimits{Alone: 90 * ms}}, 20 * ms, 4},
+		{"by count", queue.Config{}, 0, 1, queue.RunLength},
+		{"by time, of many", queue.Config{}, ms, 0, 49},
+		{"by time", queue.Config{}, 20 * ms, 0, 2},
+		{"by a time of its own", queue.Config{Run: queue.RunLimits{Alone: 90 * ms}}, 20 * ms, 0, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, tt.cfg)
 			h := b.holds()
-			for range 40 {
+			for range 150 {
 				b.joined()
 			}
+			b.Ended("k", h, tt.others, b.now)
+			b.pass(10 * ms)
+			w := b.Order("k")[0]
+			b.attempts(w)
+			h, _ = b.takes(w)
 			for range 2 {
 				got := 0
 				for {

@@ -287,20 +287,29 @@ func TestTurns_Runs(t *testing.T) {
 		others int
 		by     Rival
 		due    int
+		trip   time.Duration
 		hold   time.Duration
 		want   int // turns
 	}{
-		{"alone, short", 0, Unseen, 1, 0, runLength + 1},
-		{"alone, long", 0, Unseen, 100, 10 * time.Millisecond, 5},
-		{"shared, short", 1, Unseen, 1, 100 * time.Microsecond, runLength + 1},
-		{"shared, long", 1, Unseen, 1, time.Millisecond, 5},
-		{"with strangers, long, many wait", 1, Stranger, 100, time.Millisecond, 5},
-		{"with fellows, long", 1, Fellow, 1, time.Millisecond, 5},
-		{"with fellows, long, some wait", 1, Fellow, 8, time.Millisecond, 8},
-		{"with fellows, long, many wait", 1, Fellow, 100, time.Millisecond, 10},
-		{"shared, very long", 1, Unseen, 1, 10 * time.Millisecond, 1},
+		{"alone, short", 0, Unseen, 1, 0, 100 * time.Microsecond, 500},
+		{"alone, long", 0, Unseen, 100, 0, 10 * time.Millisecond, 5},
+		{"alone, far away", 0, Unseen, 100, 10 * time.Millisecond, 10 * time.Millisecond, 20},
+		{"shared, short", 1, Unseen, 1, 0, 100 * time.Microsecond, runLength + 1},
+		{"shared, long", 1, Unseen, 1, 0, time.Millisecond, 5},
+		{"with strangers, long, many wait", 1, Stranger, 100, 0, time.Millisecond, 5},
+		{"with strangers, far away", 1, Stranger, 100, 10 * time.Millisecond, time.Millisecond, 5},
+		{"with fellows, short", 1, Fellow, 100, 100 * time.Microsecond, 10 * time.Microsecond, 60},
+		{"with fellows, long", 1, Fellow, 1, 0, time.Millisecond, 5},
+		{"with fellows, long, some wait", 1, Fellow, 8, 0, time.Millisecond, 8},
+		{"with fellows, long, many wait", 1, Fellow, 100, 0, time.Millisecond, 10},
+		{"with fellows, far away", 1, Fellow, 1, 5 * time.Millisecond, time.Millisecond, 30},
+		{"with fellows, Redis stood still", 1, Fellow, 1, time.Minute, time.Millisecond, 150},
+		{"shared, very long", 1, Unseen, 1, 0, 10 * time.Millisecond, 1},
 	} {
 		var q turns
+		if tt.trip > 0 {
+			q.took(tt.trip)
+		}
 		q.release(now, tt.others)
 		if tt.by != Unseen {
 			q.refuse(now, tt.by)
@@ -334,14 +343,15 @@ func (m *sums) strangers(now time.Time) bool {
 
 // owes is what a run adds.
 func (m *sums) owes(now time.Time) int {
+	run := min(m.run, runLength)
 	if now.Sub(m.seenStranger) >= memory {
-		return m.run
+		return run
 	}
 	m.runs++
 	if m.runs%outOfStep == 0 {
-		return max(m.run, 2) + 1
+		return max(run, 2) + 1
 	}
-	return max(m.run, 2)
+	return max(run, 2)
 }
 
 // Random events: the counts are those of a model, and however it goes, the lock is left
