@@ -84,7 +84,7 @@ func TestChoose_RunsAreBounded(t *testing.T) {
 		{"by count", queue.Config{}, 0, 1, queue.RunLength},
 		{"by time, of many", queue.Config{}, ms, 0, 49},
 		{"by time", queue.Config{}, 20 * ms, 0, 2},
-		{"by a time of its own", queue.Config{Run: queue.RunLimits{Alone: 90 * ms}}, 20 * ms, 0, 4},
+		{"by a time of its own", queue.Config{Run: queue.RunLimits{Alone: 90 * ms, Shared: 10 * ms}}, 20 * ms, 0, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,11 +93,13 @@ func TestChoose_RunsAreBounded(t *testing.T) {
 			for range 150 {
 				b.joined()
 			}
-			b.Ended("k", h, tt.others, b.now)
-			b.pass(10 * ms)
-			w := b.Order("k")[0]
-			b.attempts(w)
-			h, _ = b.takes(w)
+			for range 4 {
+				b.Ended("k", h, tt.others, b.now)
+				b.pass(10 * ms)
+				w := b.Order("k")[0]
+				b.attempts(w)
+				h, _ = b.takes(w)
+			}
 			for range 2 {
 				got := 0
 				for {

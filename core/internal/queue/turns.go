@@ -1,12 +1,16 @@
 package queue
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A run of hand-offs ends after a while: then the lock is freed with a message, so that other
-// processes get their turns. A process that knows of no others cannot find out about them in any
-// other way, so its runs end, too.
+// processes get their turns. How many hear that message is how a process finds out whether there are
+// others, so a run ends also where the last release was heard by nobody, only later: the later, the
+// more releases in a row were. Those who have just come do not listen yet.
 //
-// Where others are known to want the lock, a run ends after so many turns, or sooner after so long.
+// Else a run ends after so many turns, or sooner after so long.
 // If they know ranks, it lasts up to twice as long until everybody here who waited when it began has
 // had a turn: a shorter run would only have them wait for the next one.
 //
@@ -20,9 +24,11 @@ const (
 	runTime       = 50 * time.Millisecond
 	sharedRunTime = 5 * time.Millisecond
 
-	sharedRunWays = 3
-	runWays       = 10
-	longestWay    = 50 * time.Millisecond // what is taken for it at most; a Redis that stands still is not far away
+	sharedRunWays  = 3
+	runWays        = 10
+	longestWay     = 50 * time.Millisecond // what is taken for it at most: a Redis that stands still is not far away
+	surelyAlone    = 4
+	leastSharedRun = time.Millisecond // for processes beside Redis, whose ways differ by what else their machines do
 )
 
 const (
@@ -109,14 +115,15 @@ const (
 //
 // It is a value without clock, locks and I/O; it is guarded by whoever has it.
 type turns struct {
-	run    int           // turns of the run under way
-	trip   time.Duration // round trip of our attempts, of late; 0: not known
-	due    int           // how many wanted one when it began
-	since  time.Time     // when it began
-	missed int           // releases of others since
-	rounds [4]int        // what was missed before each of the last runs
+	run    int              // turns of the run under way
+	trips  [4]time.Duration // how long our last attempts took that brought the lock; 0: unknown
+	due    int              // how many wanted one when it began
+	since  time.Time        // when it began
+	missed int              // releases of others since
+	rounds [4]int           // what was missed before each of the last runs
 
 	others    int  // who listened to our last release, Uncounted in some Clusters
+	alone     int  // so many releases in a row were heard by nobody, as far as is known; others were not seen since
 	contested bool // others were seen since nobody did
 
 	backTo time.Time     // the lock is left to others until then
@@ -197,23 +204,23 @@ func (t *turns) handed() { t.run++ }
 
 // took notes how long an attempt took that brought the lock.
 func (t *turns) took(trip time.Duration) {
-	if t.trip == 0 {
-		t.trip = trip
-	}
-	t.trip += (trip - t.trip) / 4
+	copy(t.trips[1:], t.trips[:])
+	t.trips[0] = trip
 }
 
-// way is for how long nobody has the lock on its way to another process.
-func (t *turns) way() time.Duration { return min(2*t.trip, longestWay) }
+// way is for how long nobody has the lock on its way to another process, as the fastest of the last
+// attempts tells: what slows others down is not the distance.
+func (t *turns) way() time.Duration { return min(2*slices.Min(t.trips[:]), longestWay) }
 
 // mayHandOff reports whether the run may go on.
 func (t *turns) mayHandOff(now time.Time, limits RunLimits) bool {
 	lasts, longest := now.Sub(t.since), limits.Shared
+	worthwhile := sharedRunWays * t.way()
 	switch {
-	case !t.contested && !t.heard():
-		return lasts < max(limits.Alone, runWays*t.way())
+	case t.alone > 0:
+		return lasts < min(max(limits.Shared, worthwhile)<<t.alone, max(limits.Alone, runWays*t.way()))
 	case t.debt.besideStrangers(now):
-	case lasts < sharedRunWays*t.way():
+	case lasts < max(worthwhile, leastSharedRun):
 		return true
 	case t.run < t.due:
 		longest *= 2
@@ -235,9 +242,10 @@ func (t *turns) release(now time.Time, others int) {
 	}
 	t.run, t.missed, t.others, t.debt.freed = 0, 0, others, now
 	if others == 0 || others == Uncounted && !t.contested {
-		t.debt.turns, t.contested, t.quiet = 0, false, lull{}
+		t.debt.turns, t.contested, t.alone, t.quiet = 0, false, min(t.alone+1, surelyAlone), lull{}
 		return
 	}
+	t.alone = 0
 	t.debt.took(turns, now)
 	if others > before {
 		t.joined(others)
@@ -268,7 +276,7 @@ func (t *turns) refuse(now time.Time, by Rival) {
 	if t.behind && by == Fellow && !now.Before(t.backTo) {
 		t.trust = min(max(2*t.trust, rankStep), maxTrust)
 	}
-	t.debt.last, t.contested, t.behind, t.quiet = by, true, false, lull{}
+	t.debt.last, t.contested, t.alone, t.behind, t.quiet = by, true, 0, false, lull{}
 }
 
 // gives notes that the lock is left free for whoever wants it, up to our next turn.
@@ -278,7 +286,7 @@ func (t *turns) gives() { t.debt.gift = true }
 func (t *turns) message(now time.Time) {
 	t.debt.released(now)
 	t.missed++
-	t.contested, t.quiet, t.stands = true, lull{}, notBack
+	t.contested, t.alone, t.quiet, t.stands = true, 0, lull{}, notBack
 	t.standBack(now)
 }
 

@@ -298,7 +298,7 @@ func TestTurns_Runs(t *testing.T) {
 		{"shared, long", 1, Unseen, 1, 0, time.Millisecond, 5},
 		{"with strangers, long, many wait", 1, Stranger, 100, 0, time.Millisecond, 5},
 		{"with strangers, far away", 1, Stranger, 100, 10 * time.Millisecond, time.Millisecond, 5},
-		{"with fellows, short", 1, Fellow, 100, 100 * time.Microsecond, 10 * time.Microsecond, 60},
+		{"with fellows, short", 1, Fellow, 100, 100 * time.Microsecond, 10 * time.Microsecond, 100},
 		{"with fellows, long", 1, Fellow, 1, 0, time.Millisecond, 5},
 		{"with fellows, long, some wait", 1, Fellow, 8, 0, time.Millisecond, 8},
 		{"with fellows, long, many wait", 1, Fellow, 100, 0, time.Millisecond, 10},
@@ -307,10 +307,13 @@ func TestTurns_Runs(t *testing.T) {
 		{"shared, very long", 1, Unseen, 1, 0, 10 * time.Millisecond, 1},
 	} {
 		var q turns
-		if tt.trip > 0 {
+		for range q.trips {
 			q.took(tt.trip)
 		}
-		q.release(now, tt.others)
+		q.took(time.Second) // that was slow
+		for range surelyAlone {
+			q.release(now, tt.others)
+		}
 		if tt.by != Unseen {
 			q.refuse(now, tt.by)
 		}
