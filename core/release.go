@@ -274,7 +274,7 @@ func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, 
 	}
 	claim := redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}
 	if reserved {
-		next := c.emptyOwnership(0)
+		next := c.emptyOwnership(got.answer.Token)
 		c.watchdog.OpenReserved(&next.lease, claim, next, got.first, w.Lease)
 		return next, nil
 	}

@@ -21,7 +21,7 @@ func (j *judge) leftovers() {
 			j.reportf(Leftover, []*Event{s}, "%s is still there, with %v", cmp.Or(s.Note, s.Keys[0]), slices.Collect(maps.Keys(s.Fields)))
 		}
 		for field := range s.Fields {
-			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin {
+			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin && !j.passedToNobody(s, last) {
 				j.reportf(Leftover, []*Event{last.event, s}, "%s has the field %s, which was released %s before",
 					s.Keys[0], field, s.Begin-last.at)
 			}
@@ -38,25 +38,35 @@ type lastRelease struct {
 	event *Event
 }
 
-// released are the fields that were given back for good: every hold of the owner was
-// released, and confirmed. Of a process that died not every hold is known.
+// released are the fields that were given back for good: every hold of every owner that had the field,
+// one after the other, was released, and confirmed. Of a process that died not every hold is known.
 func (j *judge) released() map[holder]lastRelease {
-	released := make(map[holder]lastRelease)
+	released, held := make(map[holder]lastRelease), make(map[holder]bool)
 	for _, events := range j.byOwner {
 		last, ok := j.lastRelease(events)
-		if !ok {
-			continue
-		}
 		for _, e := range events {
 			if e.Hold == nil {
 				continue
 			}
 			for _, key := range e.Keys {
-				released[holder{key, e.Hold.Field}] = last
+				at := holder{key, e.Hold.Field}
+				held[at] = held[at] || !ok
+				if ok && last.at > released[at].at {
+					released[at] = last
+				}
 			}
 		}
 	}
+	maps.DeleteFunc(released, func(at holder, _ lastRelease) bool { return held[at] })
 	return released
+}
+
+// passedToNobody reports whether a field that was there after its last release may have been passed
+// to a caller of the same process that had given up. What a failed acquisition leaves is gone soon.
+func (j *judge) passedToNobody(s *Event, last lastRelease) bool {
+	return s.Begin-last.at < j.Residue && slices.ContainsFunc(j.byKey[s.Keys[0]], func(e *Event) bool {
+		return e.Hold == nil && e.Process == last.event.Process && e.Begin < last.at && e.End >= last.event.Hold.Release.Begin
+	})
 }
 
 // lastRelease is the end of an owner, if it is known.

@@ -29,9 +29,10 @@ type Kind struct {
 func (k *Kind) Noun() string { return cmp.Or(k.noun, k.Family) }
 
 // Passes reports whether a holder may pass the lock to the next caller of its process under the same
-// field, without asking Redis: that has one holder then, and nothing of what decides who comes next.
+// field, without asking Redis: that has one holder then, draws no token, and has nothing of what decides
+// who comes next.
 func (k *Kind) Passes() bool {
-	return k.Holds == Reentrant && k.Shares == Alone && (k.Waits == InLine || k.Waits == Spinning)
+	return k.Holds == Reentrant && k.Shares == Alone && !k.Fenced && (k.Waits == InLine || k.Waits == Spinning)
 }
 
 // Waiting is how those wait who want a lock.
