@@ -393,7 +393,7 @@ func TestHandOff_TwoProcessesShareTheTurns(t *testing.T) {
 						if come[1-i].Load() == 0 {
 							return nil // it counts when they know of each other
 						}
-						if turns[i].Add(1)+turns[1-i].Load() >= 10_000 {
+						if turns[i].Add(1)+turns[1-i].Load() >= 50_000 {
 							cancel()
 						}
 						return nil
@@ -453,7 +453,11 @@ func TestHandOff_LoneCallerBesideABusyProcess(t *testing.T) {
 	for range 32 {
 		callers.Go(func() {
 			for ctx.Err() == nil {
-				_ = busy.Lock("k").Do(ctx, func(context.Context) error { turns.Add(1); return nil })
+				_ = busy.Lock("k").Do(ctx, func(context.Context) error {
+					time.Sleep(100 * time.Microsecond) // the work: without any there are hundreds of turns in a run
+					turns.Add(1)
+					return nil
+				})
 			}
 		})
 	}
