@@ -105,7 +105,9 @@ const longestReserve = 100 * time.Millisecond
 
 // Reserve is by how much more than a fixed lease Redis is asked for when the lock is handed to a
 // waiter, so that the lease can be passed on for as long.
-func Reserve(ttl time.Duration) time.Duration { return min(ttl, longestReserve).Truncate(time.Millisecond) }
+func Reserve(ttl time.Duration) time.Duration {
+	return min(ttl, longestReserve).Truncate(time.Millisecond)
+}
 
 // OpenReserved is Open for a fixed lease that Redis has given with its reserve.
 func (w *Watchdog) OpenReserved(l *Lease, claim redisstore.Claim, holder Holder, sent time.Time, ttl time.Duration) {

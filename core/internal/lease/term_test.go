@@ -3,6 +3,8 @@ package lease_test
 import (
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
 func TestLease_AcknowledgeCountsFromTheSending(t *testing.T) {
@@ -156,5 +158,104 @@ func TestLease_LongestIsNotLoweredByARenewal(t *testing.T) {
 		if got := h.Longest(); got != time.Hour {
 			t.Errorf("got %s", got)
 		}
+	})
+}
+
+// passing is a lease that was given for ttl, perhaps with its reserve.
+func (b *bed) passing(ttl time.Duration, reserved bool) *holding {
+	if !reserved {
+		return b.held("k", ttl)
+	}
+	h := &holding{}
+	b.OpenReserved(&h.Lease, redisstore.Claim{Key: "k", Field: "f"}, h, time.Now(), ttl)
+	h.Watch(time.Now())
+	return h
+}
+
+func TestLease_Pass(t *testing.T) {
+	t.Parallel()
+	const second, minute = time.Second, time.Minute
+	fixed, renewed := false, true
+	nothing := func(*holding) {}
+	for _, tt := range []struct {
+		name     string
+		ttl      time.Duration
+		reserved bool
+		after    time.Duration
+		what     func(h *holding)
+		wants    time.Duration
+		renewed  bool
+		left     time.Duration // 0: it is not passed
+	}{
+		{"renewed, at once", ttl, false, 0, nothing, ttl, renewed, ttl - margin(ttl)},
+		{"renewed, half is left", ttl, false, ttl/2 - margin(ttl), nothing, ttl, renewed, ttl / 2},
+		{"renewed, less is left", ttl, false, ttl/2 - margin(ttl) + 1, nothing, ttl, renewed, 0},
+		{"fixed, at once", minute, false, 0, nothing, minute, fixed, minute - margin(minute)},
+		{"fixed, later", minute, false, 1, nothing, minute, fixed, 0},
+		{"fixed with its reserve, later", minute, true, 50 * time.Millisecond, nothing, minute, fixed, minute - margin(minute)},
+		{"fixed, the reserve is over", minute, true, 101 * time.Millisecond, nothing, minute, fixed, 0},
+		{"fixed, the reserve of a short one", 20 * time.Millisecond, true, 15 * time.Millisecond, nothing, 20 * time.Millisecond, fixed, 17800 * time.Microsecond},
+		{"fixed after a longer one", minute, false, 0, nothing, second, fixed, 0},
+		{"fixed after a little longer one", second + 50*time.Millisecond, false, 0, nothing, second, fixed, second - margin(second)},
+		{"fixed after a shorter one", second, false, 0, nothing, minute, fixed, 0},
+		{"renewed after a fixed one with its reserve", ttl, true, second, nothing, ttl, renewed, ttl + 100*time.Millisecond - margin(ttl+100*time.Millisecond) - second},
+		{"a command may land", ttl, false, 0, func(h *holding) { h.Unanswered() }, ttl, renewed, 0},
+		{"there is a doubt", ttl, false, 0, func(h *holding) { h.Doubt() }, ttl, renewed, 0},
+		{"a longer one was asked for", ttl, false, 0, func(h *holding) { h.Ask(minute) }, ttl, renewed, 0},
+		{"it was lowered", minute, false, 0, func(h *holding) {
+			h.Lower(time.Now(), second)
+			h.Acknowledge(time.Now(), second)
+		}, second, fixed, second - margin(second)},
+		{"it was lowered, and is used up", minute, true, second / 2, func(h *holding) {
+			h.Lower(time.Now(), second)
+			h.Acknowledge(time.Now(), second)
+		}, minute, fixed, 0},
+		{"it was raised", second, true, second / 2, func(h *holding) { h.Acknowledge(time.Now(), second) }, second, fixed, second - margin(second)},
+		{"it is lost", ttl, false, 0, func(h *holding) { h.Lose(errGone) }, ttl, renewed, 0},
+		{"it is being released", ttl, false, 0, func(h *holding) { _ = h.BeginRelease() }, ttl, renewed, 0},
+		{"it has ended", ttl, false, 0, func(h *holding) { h.End() }, ttl, renewed, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				h := b.passing(tt.ttl, tt.reserved)
+				time.Sleep(tt.after)
+				tt.what(h)
+				before := h.Left(time.Now())
+				if got := h.Pass(time.Now(), tt.wants, tt.renewed); got != (tt.left > 0) {
+					t.Fatalf("passed: %v, %s are left", got, before)
+				}
+				if tt.left > 0 {
+					wantLeft(t, h, tt.left)
+				} else if h.Left(time.Now()) != before {
+					t.Errorf("the deadline has moved by %s", h.Left(time.Now())-before)
+				}
+			})
+		})
+	}
+}
+
+// However often a lease is passed on, nobody believes in it for longer than Redis has confirmed, and
+// nobody gets less of a fixed one than it wants.
+func TestLease_PassedOnAndOn(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		const want = time.Second
+		h := b.passing(want, true)
+		end := time.Now().Add(want + 100*time.Millisecond - margin(want+100*time.Millisecond))
+		passes := 0
+		for ; h.Pass(time.Now(), want, false); passes++ {
+			wantLeft(t, h, want-margin(want))
+			if time.Now().Add(h.Left(time.Now())).After(end) {
+				t.Fatalf("outlives what is confirmed")
+			}
+			h.Watch(time.Now())
+			time.Sleep(10 * time.Millisecond)
+		}
+		if passes != 10 {
+			t.Errorf("passed on %d times", passes)
+		}
+		pass(want) // the watchdog knows the last deadline
+		wantLost(t, h, errOver)
 	})
 }

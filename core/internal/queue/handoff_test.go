@@ -318,3 +318,69 @@ func TestNotHanded_BesideAnotherHandOff(t *testing.T) {
 	b.Leave(third, b.now)
 	b.wantEmpty()
 }
+
+// A holder that goes on has the lock for the next waiter: it is the same to Redis.
+func TestQueues_Passed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		left bool // the chosen one leaves meanwhile
+		lost bool // the holder is lost meanwhile
+	}{
+		{"and both are there", false, false},
+		{"to one that has left", true, false},
+		{"by a holder that is lost", false, true},
+		{"by a holder that is lost, to one that has left", true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, queue.Config{})
+			h := b.holds()
+			first, second := b.joined(), b.joined()
+			b.rests(first)
+			b.rests(second)
+			if b.chosen(h) != first {
+				t.Fatal("not the first was chosen")
+			}
+			if tt.left {
+				b.Leave(first, b.now)
+			}
+			if tt.lost {
+				b.Ended("k", h, queue.NoMessage, b.now)
+			}
+			if got := b.Passed(first, h, b.now); got != (!tt.left && !tt.lost) {
+				t.Errorf("passed: %v", got)
+			}
+			switch {
+			case tt.lost && tt.left:
+				b.attempts(second)
+			case tt.lost:
+				b.attempts(first)
+			case tt.left:
+				if b.chosen(h) != second {
+					t.Error("the next one is not chosen")
+				}
+			default:
+				b.granted(first, h)
+				b.rests(second)
+			}
+		})
+	}
+}
+
+// Whoever takes the lock from a run was sent after the run began, however late its last holder came:
+// the run is gone.
+func TestQueues_PassedIsKnownSinceTheRunBegan(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h, w := b.holds(), b.joined()
+	b.rests(w)
+	b.chosen(h)
+	b.pass(2 * ms)
+	b.Passed(w, h, b.now)
+	b.granted(w, h)
+	_, replaced := b.takes(nil, sent(b.now.Add(-ms)))
+	if len(replaced) != 1 || replaced[0].Holder != h || !replaced[0].Gone {
+		t.Errorf("replaced %+v", replaced)
+	}
+}

@@ -1,0 +1,389 @@
+package core_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// Within a run the lock passes from caller to caller in memory: Redis sees one holder.
+func TestRun_AsksRedisTwice(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks, sent := b.counted()
+		core.LetRunsLast(locks)
+		b.warm(locks)
+		before := sent.Hits()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		var waiting []<-chan outcome
+		for i := range 5 {
+			waiting = append(waiting, acquiring(t.Context(), locks.Lock("k")))
+			waiters(t, locks, i+1)
+		}
+		field := hold.Field()
+		for _, w := range waiting {
+			released(t, hold)
+			wantEnded(t, ctx, core.ErrReleased)
+			wantErr(t, hold.Release(t.Context()), core.ErrNotHeld)
+			o := <-w
+			must(t, o.err)
+			ctx, hold = o.ctx, o.hold
+			wantAlive(t, ctx)
+			b.wantCount(hold, "1")
+			if hold.Field() != field {
+				t.Errorf("the holder in redis is %s, want that of the run, %s", hold.Field(), field)
+			}
+		}
+		released(t, hold)
+		b.wantGone("k")
+		if n := sent.Hits() - before; n > 4 { // of two scripts, and of the watchdog and the reaper none
+			t.Errorf("%d scripts", n)
+		}
+	})
+}
+
+// Each holder of a run enters again, and leaves, by itself.
+func TestRun_EachHolderEntersByItself(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		core.LetRunsLast(locks)
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		next := acquiring(t.Context(), locks.Lock("k"))
+		waiters(t, locks, 1)
+		_, inner := acquired(t, ctx, locks.Lock("k"))
+		b.wantCount(hold, "2")
+		released(t, hold) // the inner hold goes on
+		released(t, inner)
+		o := <-next
+		must(t, o.err)
+		b.wantCount(o.hold, "1")
+		again, _ := acquired(t, o.ctx, locks.Lock("k"))
+		b.wantCount(o.hold, "2")
+		stranger := acquiring(ctx, locks.Lock("k"), core.WaitTime(0)) // the first holder's context is one of a stranger now
+		wantErr(t, (<-stranger).err, core.ErrNotAcquired)
+		b.wantCount(o.hold, "2")
+		wantAlive(t, again)
+		for _, h := range []*core.Hold{o.hold} {
+			released(t, h)
+		}
+	})
+}
+
+// A fixed lease is never shorter than asked for, nor longer; what Redis is asked for more ends the run.
+func TestRun_OfFixedLeases(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		const lease, work = 10 * time.Second, 10 * time.Millisecond
+		locks, sent := b.counted()
+		core.LetRunsLast(locks)
+		b.warm(locks)
+		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(lease))
+		var waiting []<-chan outcome
+		for range 25 {
+			waiting = append(waiting, acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(lease)))
+			synctest.Wait()
+		}
+		pass(work)
+		before := sent.Hits()
+		var fields []string
+		for _, w := range waiting {
+			released(t, hold)
+			o := <-w
+			must(t, o.err)
+			hold = o.hold
+			margin := lease/100 + 2*time.Millisecond
+			if left := hold.Remaining(); left != lease-margin {
+				t.Fatalf("%s of the lease are left, want %s", left, lease-margin)
+			}
+			if ttl := b.PTTL(t.Context(), "k").Val(); ttl < lease || ttl > lease+reserve {
+				t.Fatalf("TTL %s", ttl)
+			}
+			fields = append(fields, hold.Field())
+			pass(work)
+		}
+		if n := sent.Hits() - before; n != 3 || len(slices.Compact(fields)) != 3 {
+			t.Errorf("%d scripts, fields %v: want a hand-off in every 100 ms", n, fields)
+		}
+		released(t, hold)
+	})
+}
+
+// What a reply is needed for, or was meant for the holder before, ends a run.
+func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
+	t.Parallel()
+	lease := core.LeaseTime
+	nothing := func(*testing.T, *core.Client, context.Context, *core.Hold) {}
+	for name, tt := range map[string]struct {
+		has, wants []core.AcquireOption
+		meanwhile  func(t *testing.T, locks *core.Client, ctx context.Context, hold *core.Hold)
+		lock       func(c *core.Client, name string) core.Lock
+		passed     bool
+	}{
+		"nothing":                           {passed: true},
+		"of a spin lock":                    {lock: (*core.Client).SpinLock, passed: true},
+		"of a fenced lock":                  {lock: (*core.Client).FencedLock},
+		"of writers":                        {lock: (*core.Client).WriteLock},
+		"a token is wanted":                 {wants: []core.AcquireOption{core.WithToken()}},
+		"the holder has a token":            {has: []core.AcquireOption{core.WithToken()}},
+		"a longer lease is wanted":          {wants: []core.AcquireOption{lease(time.Minute)}},
+		"a shorter lease is wanted":         {wants: []core.AcquireOption{lease(time.Second)}},
+		"the watchdog after a longer lease": {has: []core.AcquireOption{lease(time.Minute)}},
+		"the lease was refreshed": {meanwhile: func(t *testing.T, _ *core.Client, _ context.Context, hold *core.Hold) {
+			must(t, hold.Refresh(t.Context(), time.Minute))
+		}},
+		"it was entered for longer": {meanwhile: func(t *testing.T, locks *core.Client, ctx context.Context, _ *core.Hold) {
+			_, inner := acquired(t, ctx, locks.Lock("k"), lease(time.Minute))
+			released(t, inner)
+		}},
+		"the holder has other keys, too": {lock: func(c *core.Client, name string) core.Lock {
+			return c.MultiLock(name, "beside")
+		}},
+		"it was handed over": {passed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks := b.locks()
+				core.LetRunsLast(locks)
+				lock, meanwhile := (*core.Client).Lock, nothing
+				if tt.lock != nil {
+					lock = tt.lock
+				}
+				if tt.meanwhile != nil {
+					meanwhile = tt.meanwhile
+				}
+				ctx, hold := acquired(t, t.Context(), lock(locks, "k"), tt.has...)
+				wanted := lock
+				if name == "the holder has other keys, too" {
+					wanted = (*core.Client).Lock
+				}
+				next := acquiring(t.Context(), wanted(locks, "k"), tt.wants...)
+				synctest.Wait()
+				meanwhile(t, locks, ctx, hold)
+				field := hold.Field()
+				if name == "it was handed over" {
+					_, hold = hold.Handover()
+				}
+				released(t, hold)
+				o := <-next
+				must(t, o.err)
+				if (o.hold.Field() == field) != tt.passed {
+					t.Errorf("the field was %s, and is %s", field, o.hold.Field())
+				}
+				released(t, o.hold)
+				b.wantGone("k")
+			})
+		})
+	}
+}
+
+// A command that may land late was meant for the holder that sent it.
+func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		core.LetRunsLast(locks)
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		next := acquiring(t.Context(), locks.Lock("k"))
+		synctest.Wait()
+		lost := proxy.HoldRequest(scriptOn(t, "sethold", "k"))
+		_, _, err := locks.Lock("k").Acquire(ctx, core.WaitTime(100*time.Millisecond))
+		wantErr(t, err, core.ErrUnavailable)
+		done := releasing(hold)
+		pass(time.Second)
+		lost.Release() // the count of two
+		<-done
+		o := <-next
+		must(t, o.err)
+		if o.hold.Field() == hold.Field() {
+			t.Error("the lock was passed on under the same field")
+		}
+		b.wantCount(o.hold, "1")
+		released(t, o.hold)
+		b.wantGone("k")
+	})
+}
+
+// An operation of a hold that has to wait for its turn finds that the hold was released
+// meanwhile. The lock is that of the next caller by then.
+func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(locks *core.Client, ctx context.Context, hold *core.Hold) error{
+		"Refresh": func(_ *core.Client, ctx context.Context, hold *core.Hold) error {
+			return hold.Refresh(context.WithoutCancel(ctx), time.Second)
+		},
+		"Acquire": func(locks *core.Client, ctx context.Context, _ *core.Hold) error {
+			_, _, err := locks.Lock("k").Acquire(context.WithoutCancel(ctx))
+			return err
+		},
+		"Leave": func(_ *core.Client, ctx context.Context, hold *core.Hold) error {
+			return hold.Leave(context.WithoutCancel(ctx), time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing()
+				core.LetRunsLast(locks)
+				ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+				_, inner := acquired(t, ctx, locks.Lock("k"))
+				next := acquiring(t.Context(), locks.Lock("k"))
+				synctest.Wait()
+				slow := proxy.HoldReply(scriptOn(t, "sethold", "k"))
+				first := releasing(inner) // has the turn
+				<-slow.Hit()
+				late := make(chan error, 1)
+				go func() {
+					if name == "Leave" {
+						pass(time.Millisecond) // one that comes first may leave
+					}
+					late <- do(locks, ctx, hold)
+				}()
+				if name != "Leave" {
+					synctest.Wait()
+				}
+				done := releasing(hold)
+				pass(2 * time.Millisecond)
+				slow.Release()
+				must(t, <-first)
+				must(t, <-done)
+				wantErr(t, <-late, core.ErrNotHeld)
+				o := <-next
+				must(t, o.err)
+				if o.hold.Field() != hold.Field() {
+					t.Error("nothing is tested: the lock was not passed on")
+				}
+				b.wantCount(o.hold, "1")
+				b.wantTTL("k", 29*time.Second, 30*time.Second)
+				wantAlive(t, o.ctx)
+				released(t, o.hold)
+				b.wantGone("k")
+			})
+		})
+	}
+}
+
+// A lock that was forced away, or is gone, is found by its message or by the next renewal, and ends
+// for whoever has it by then.
+func TestRun_ForcedAway(t *testing.T) {
+	t.Parallel()
+	for name, forced := range map[string]bool{"by a message": true, "without one": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks := b.locks()
+				core.LetRunsLast(locks)
+				_, hold := acquired(t, t.Context(), locks.Lock("k"))
+				next := acquiring(t.Context(), locks.Lock("k"))
+				synctest.Wait()
+				if !forced {
+					b.Del(t.Context(), "k")
+				}
+				released(t, hold)
+				o := <-next
+				must(t, o.err)
+				if forced {
+					other := acquiring(t.Context(), locks.Lock("k")) // hears the message
+					pass(time.Second)
+					_, err := b.locks().Lock("k").ForceRelease(t.Context())
+					must(t, err)
+					pass(10 * time.Millisecond)
+					released(t, (<-other).hold)
+				} else {
+					pass(10 * time.Second)
+				}
+				wantEnded(t, o.ctx, core.ErrLost)
+				wantErr(t, o.hold.Release(t.Context()), core.ErrLost)
+				b.wantGone("k")
+			})
+		})
+	}
+}
+
+// While there is a doubt whether Redis has the lock still, it is not passed on.
+func TestRun_EndsWithADoubt(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		core.LetRunsLast(locks)
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		next := acquiring(t.Context(), locks.Lock("k"))
+		pass(time.Second) // it listens
+		asked := proxy.HoldRequest(script(t, "renew"))
+		b.Del(t.Context(), "k")
+		b.Publish(t.Context(), channelOf("k"), "0")
+		pass(100 * time.Millisecond)
+		wantErr(t, hold.Release(t.Context()), core.ErrLost)
+		o := <-next
+		must(t, o.err)
+		b.wantCount(o.hold, "1")
+		asked.Release()
+		released(t, o.hold)
+		b.wantGone("k")
+	})
+}
+
+// The watchdog goes on with a run, for each of its holders.
+func TestRun_IsRenewed(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		core.LetRunsLast(locks)
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		field := hold.Field()
+		for range 20 {
+			next := acquiring(t.Context(), locks.Lock("k"))
+			pass(7 * time.Second)
+			released(t, hold)
+			o := <-next
+			must(t, o.err)
+			hold = o.hold
+		}
+		pass(5 * time.Minute)
+		wantAlive(t, t.Context())
+		b.wantCount(hold, "1")
+		if hold.Field() != field {
+			t.Error("the run has ended")
+		}
+		if left := hold.Remaining(); left < 15*time.Second {
+			t.Errorf("%s are left", left)
+		}
+		released(t, hold)
+		b.wantGone("k")
+		if n := locks.Stats().Holds; n != 0 {
+			t.Errorf("%d holds", n)
+		}
+	})
+}
+
+// A waiter that gives up in the instant in which the lock is passed to it passes it on.
+func TestRun_OfWaitersThatGiveUp(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks := b.locks()
+		core.LetRunsLast(locks)
+		for range 200 {
+			_, hold := acquired(t, t.Context(), locks.Lock("k"))
+			ctx, cancel := context.WithCancel(t.Context())
+			first := acquiring(ctx, locks.Lock("k"))
+			waiters(t, locks, 1)
+			second := acquiring(t.Context(), locks.Lock("k"))
+			waiters(t, locks, 2)
+			go cancel()
+			released(t, hold)
+			if o := <-first; o.err == nil {
+				released(t, o.hold)
+			}
+			o := <-second
+			must(t, o.err)
+			wantAlive(t, o.ctx)
+			released(t, o.hold)
+			eventually(t, "the lock is free", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
+		}
+	})
+}
