@@ -1,0 +1,869 @@
+package history_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/interlock-go/interlock/core/internal/history"
+)
+
+// notLinearizable is the rule of Porcupine, in [history.Violation].
+const notLinearizable = "not linearizable"
+
+// A key is specified as an object that makes one step at a time. Porcupine looks for an order
+// of the steps in which each one is allowed and lies within its time. The time of a grant goes
+// from the call of Acquire to its return, the time of a release likewise.
+
+// verb is what a step does.
+type verb string
+
+const (
+	queues   verb = "queues"       // a waiter gets its place in the queue of a fair lock
+	lapses   verb = "may lapse"    // from here on, the waiter may have lost that place
+	takes    verb = "takes"        // a grant
+	enters   verb = "enters"       // a re-entry
+	holds    verb = "still holds"  // the holder found its context alive
+	releases verb = "releases"     // one hold of the owner ends
+	ends     verb = "has ended"    // the release was not confirmed, or the lease ran out
+	forces   verb = "is forced by" // a ForceRelease
+)
+
+// step is the input of an operation.
+type step struct {
+	verb  verb
+	owner string
+	lock  history.Lock
+	token int64
+	maybe bool // the step may also change nothing
+}
+
+func (s step) String() string {
+	text := fmt.Sprintf("%s %s", s.owner, s.verb)
+	if s.token != 0 {
+		text += fmt.Sprintf(" token %d", s.token)
+	}
+	return text
+}
+
+// claim is what one owner has of a key as one kind.
+type claim struct {
+	owner  string
+	lock   history.Lock
+	count  int
+	inside bool // a reader that entered under the writer of the same owner
+}
+
+// queued is the place of a waiter. A place that may have lapsed binds no other waiter.
+type queued struct {
+	owner string
+	binds bool
+}
+
+// keyState is the state of a key.
+type keyState struct {
+	claims []claim
+	token  int64 // the last one
+	queue  []queued
+}
+
+func (s keyState) equal(other keyState) bool {
+	return s.token == other.token && slices.Equal(s.claims, other.claims) && slices.Equal(s.queue, other.queue)
+}
+
+func (s keyState) String() string {
+	return fmt.Sprintf("holders %v, last token %d, queue %v", s.claims, s.token, s.queue)
+}
+
+func (s keyState) has(owner string, lock history.Lock) int {
+	return slices.IndexFunc(s.claims, func(c claim) bool { return c.owner == owner && c.lock == lock })
+}
+
+// with returns the state after one more hold of an owner, or after n fewer. States are values: what
+// they share is never written.
+func (s keyState) with(c claim, more int) keyState {
+	s.claims = slices.Clone(s.claims)
+	switch i := s.has(c.owner, c.lock); {
+	case i < 0:
+		c.count = more
+		s.claims = append(s.claims, c)
+		slices.SortFunc(s.claims, func(a, b claim) int {
+			return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.lock, b.lock))
+		})
+	case s.claims[i].count+more <= 0:
+		s.claims = slices.Delete(s.claims, i, i+1)
+	default:
+		s.claims[i].count += more
+	}
+	return s
+}
+
+// spec is the specification of a kind of lock: who may take a key in which state.
+type spec func(s keyState, by step) bool
+
+// specOf is the specification for a key, by the locks that it is taken as.
+func specOf(key string, lock history.Lock, permits map[string]int) spec {
+	switch lock {
+	case history.ReadLock, history.WriteLock:
+		return readersOrWriter
+	case history.Permit:
+		return permitted(permits[key])
+	case history.Fair:
+		return inTurn
+	case history.Fenced:
+		return rising
+	default:
+		return alone
+	}
+}
+
+// alone is the reentrant lock.
+func alone(s keyState, _ step) bool { return len(s.claims) == 0 }
+
+// rising is the fenced lock, whose tokens rise from grant to grant.
+func rising(s keyState, by step) bool { return alone(s, by) && by.token > s.token }
+
+// inTurn is the fair lock: a waiter comes after every waiter whose place is before its own.
+func inTurn(s keyState, by step) bool {
+	for _, w := range s.queue {
+		if w.owner == by.owner {
+			break
+		}
+		if w.binds {
+			return false
+		}
+	}
+	return alone(s, by)
+}
+
+// readersOrWriter is the read-write lock.
+func readersOrWriter(s keyState, by step) bool {
+	return alone(s, by) || by.lock == history.ReadLock &&
+		!slices.ContainsFunc(s.claims, func(c claim) bool { return c.lock == history.WriteLock })
+}
+
+// permitted is a semaphore of n permits.
+func permitted(n int) spec {
+	return func(s keyState, _ step) bool { return len(s.claims) < n }
+}
+
+// next are the states that a step may lead to, none if it is not allowed.
+func (allows spec) next(s keyState, do step) []keyState {
+	one := claim{owner: do.owner, lock: do.lock}
+	i := s.has(do.owner, do.lock)
+	switch do.verb {
+	case queues:
+		s.queue = append(slices.Clone(s.queue), queued{do.owner, true})
+	case lapses:
+		s.queue = slices.Clone(s.queue)
+		for n := range s.queue {
+			s.queue[n].binds = s.queue[n].binds && s.queue[n].owner != do.owner
+		}
+	case takes:
+		if !allows(s, do) {
+			return nil
+		}
+		s = s.with(one, 1)
+		s.token = max(s.token, do.token)
+		s.queue = slices.DeleteFunc(slices.Clone(s.queue), func(w queued) bool { return w.owner == do.owner })
+	case enters:
+		there := slices.ContainsFunc(s.claims, func(c claim) bool { return c.owner == do.owner })
+		one.inside = do.lock == history.ReadLock && s.has(do.owner, history.WriteLock) >= 0
+		switch {
+		case there && do.token == s.token:
+			s = s.with(one, 1)
+		case !do.maybe:
+			return nil
+		}
+	case holds:
+		if i < 0 {
+			return nil
+		}
+	case releases:
+		switch {
+		case i >= 0:
+			s = s.with(one, -1)
+		case !do.maybe:
+			return nil
+		}
+	case ends:
+		if i >= 0 {
+			s = s.with(one, -s.claims[i].count)
+		}
+	case forces:
+		return s.forced(do)
+	}
+	return []keyState{s}
+}
+
+// forced are the states after a ForceRelease of one kind. A writer takes the readers inside of it along.
+func (s keyState) forced(do step) []keyState {
+	freed, inner := s, s
+	freed.claims = slices.DeleteFunc(slices.Clone(s.claims), func(c claim) bool { return c.lock == do.lock })
+	inner.claims = slices.DeleteFunc(slices.Clone(freed.claims), func(c claim) bool { return c.inside && do.lock == history.WriteLock })
+	after := []keyState{freed, inner}
+	if do.maybe {
+		after = append(after, s)
+	}
+	return after
+}
+
+// model is the specification for Porcupine, from a state on.
+func (allows spec) model(from keyState) porcupine.Model {
+	nondeterministic := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{from} },
+		Step: func(s, input, _ any) (all []any) {
+			for _, after := range allows.next(s.(keyState), input.(step)) {
+				all = append(all, after)
+			}
+			return all
+		},
+		Equal: func(a, b any) bool { return a.(keyState).equal(b.(keyState)) },
+	}
+	return nondeterministic.ToModel()
+}
+
+// open is the end of what may still happen at any time.
+const open = time.Duration(math.MaxInt64)
+
+// kept is for how long a waiter of a fair lock keeps its place however slow it is: the lock drops a
+// waiter that has not looked for 0.75 s.
+const kept = 700 * time.Millisecond
+
+// operation is a step with its time.
+type operation struct {
+	step
+
+	call, end time.Duration
+	event     *history.Event
+}
+
+// owned is what one owner did with one key.
+type owned struct {
+	owner      string
+	operations []*operation
+	waits      bool          // it had a place in the queue of a fair lock
+	simple     bool          // a grant, and a release
+	take       *operation    // the grant
+	alive      time.Duration // until then the owner certainly had the key
+	last       time.Duration // the end of its last operation
+}
+
+func (o *owned) add(v verb, e *history.Event, call, end time.Duration, maybe bool) *operation {
+	op := &operation{step{v, o.owner, e.Lock, 0, maybe}, call, max(call, end), e}
+	if v == takes || v == enters {
+		op.token = e.Hold.Token
+	}
+	o.operations = append(o.operations, op)
+	o.last = max(o.last, op.end)
+	return op
+}
+
+// foreign has Porcupine judge the events of a run.
+type foreign struct {
+	limits history.Limits
+	faults []*history.Event
+	keys   map[string]*foreignKey
+
+	operations, partitions, largest, places int
+	violations                              []history.Violation
+}
+
+// foreignKey is one key.
+type foreignKey struct {
+	name   string
+	lock   history.Lock
+	events map[string][]*history.Event // the holds, by owner
+	forces []*operation
+	owned  []*owned
+}
+
+// linearized has Porcupine judge the events of a run, and says how many operations they were.
+func linearized(limits history.Limits, events []history.Event) (found []history.Violation, summary string) {
+	f := &foreign{limits: limits, keys: make(map[string]*foreignKey)}
+	for i := range events {
+		f.file(&events[i])
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.keys)) {
+		k := f.keys[name]
+		f.force(k)
+		for _, owner := range slices.Sorted(maps.Keys(k.events)) {
+			f.own(k, owner)
+		}
+		f.check(k)
+	}
+	return f.violations, fmt.Sprintf("porcupine: %d operations on %d keys, in %d partitions of at most %d; %d places in a queue",
+		f.operations, len(f.keys), f.partitions, f.largest, f.places)
+}
+
+func (f *foreign) file(e *history.Event) {
+	switch {
+	case e.Kind == history.Fault:
+		f.faults = append(f.faults, e)
+	case e.Kind == history.Force, e.Kind == history.Acquire && e.Hold != nil:
+		for _, key := range e.Keys {
+			k := f.keys[key]
+			if k == nil {
+				k = &foreignKey{name: key, events: make(map[string][]*history.Event)}
+				f.keys[key] = k
+			}
+			k.lock = cmp.Or(k.lock, e.Lock)
+			if e.Kind == history.Force {
+				k.forces = append(k.forces, &operation{event: e})
+			} else {
+				k.events[e.Owner] = append(k.events[e.Owner], e)
+			}
+		}
+	}
+}
+
+// quiet reports whether no fault was felt between two moments.
+func (f *foreign) quiet(from, to time.Duration) bool {
+	return !slices.ContainsFunc(f.faults, func(e *history.Event) bool { return e.Begin <= to && e.End+f.limits.Recovery >= from })
+}
+
+// force makes the operations of the force releases. In a fault one that was confirmed may have been
+// executed twice; one that was not may land late, or never.
+func (f *foreign) force(k *foreignKey) {
+	var twice []*operation
+	for _, op := range k.forces {
+		e := op.event
+		op.step = step{forces, fmt.Sprintf("p%d.g%d", e.Process, e.Goroutine), e.Lock, 0, false}
+		op.call, op.end = e.Begin, e.End
+		switch confirmed := e.Outcome == history.OK || e.Outcome == history.Free; {
+		case !confirmed:
+			op.maybe, op.end = true, e.End+f.limits.Landing
+		case !f.quiet(e.Begin, e.End):
+			again := *op
+			again.maybe = true
+			twice = append(twice, &again)
+		}
+	}
+	k.forces = append(k.forces, twice...)
+}
+
+// forcedFrom is when a force release may have ended a hold of an owner first; open if none may have.
+func (k *foreignKey) forcedFrom(holds []*history.Event, until time.Duration) time.Duration {
+	from := open
+	for _, op := range k.forces {
+		for _, e := range holds {
+			frees := op.lock == e.Lock || op.lock == history.WriteLock && e.Ask.Reentry
+			if frees && op.call <= until && op.end >= holds[0].Begin {
+				from = min(from, op.call)
+			}
+		}
+	}
+	return from
+}
+
+// own makes the operations of one owner. A hold whose process died before it was noted is not known:
+// what happened inside of it proves nothing.
+func (f *foreign) own(k *foreignKey, owner string) {
+	all := k.events[owner]
+	slices.SortFunc(all, func(a, b *history.Event) int { return cmp.Compare(a.Begin, b.Begin) })
+	if all[0].Ask.Reentry {
+		return
+	}
+	var until time.Duration
+	confirmed := true
+	for _, e := range all {
+		r := e.Hold.Release
+		until = max(until, r.End+e.Hold.Left)
+		confirmed = confirmed && r.Outcome == history.OK && e.Hold.Left == 0
+	}
+	forced := k.forcedFrom(all, until)
+	o := &owned{owner: owner, simple: len(all) == 1}
+	for _, e := range all {
+		r := e.Hold.Release
+		if e.Ask.Reentry {
+			o.add(enters, e, e.Begin, e.End, e.End >= forced)
+		} else {
+			o.queue(e)
+			o.take = o.add(takes, e, e.Begin, e.End, false)
+		}
+		if alive := min(e.Hold.Alive, forced-1); alive > e.End {
+			o.add(holds, e, alive, alive, false)
+			o.alive = alive
+		}
+		if r.Outcome == history.OK && e.Hold.Left == 0 {
+			known := confirmed && (forced > r.End || o.simple && f.quiet(r.Begin, r.End))
+			o.add(releases, e, r.Begin, r.End, !known)
+			confirmed = confirmed && known
+		}
+	}
+	if !confirmed {
+		o.endFrom(all, forced)
+	}
+	if o.waits {
+		f.places++
+	}
+	k.owned = append(k.owned, o)
+}
+
+// queue notes the place of a waiter of a fair lock. The attempt that is told of a place may be given
+// up where its lease is over before its answer is there.
+func (o *owned) queue(e *history.Event) {
+	if e.Lock != history.Fair || e.Ask.Queued == 0 {
+		return
+	}
+	o.waits = true
+	o.add(queues, e, e.Begin, e.Ask.Queued, false)
+	if lapse := e.Begin + min(kept, e.Ask.Lease/2); lapse < e.End {
+		o.add(lapses, e, lapse, e.End, false)
+	}
+}
+
+// endFrom has the holds of an owner end without a confirmation. They can end when the last of them is
+// being released, or when no holder relies on the lease any more, or by force, or at any time later.
+func (o *owned) endFrom(all []*history.Event, forced time.Duration) {
+	var released, expired time.Duration
+	refreshed := slices.ContainsFunc(all, func(e *history.Event) bool { return e.Hold.Refreshed })
+	for _, e := range all {
+		h := e.Hold
+		released = max(released, h.Release.Begin, h.Release.Begin+h.Left-2*time.Millisecond) // Redis rounds
+		expired = max(expired, h.Alive)
+		if !refreshed || o.simple { // otherwise one of the others may have had the lease lowered
+			expired = max(expired, h.Safe)
+		}
+	}
+	from := min(released, expired, forced)
+	ended := make(map[history.Lock]bool)
+	for _, e := range all {
+		if !ended[e.Lock] {
+			ended[e.Lock] = true
+			o.add(ends, e, from, open, false)
+		}
+	}
+}
+
+// Porcupine's time and memory grow with the square of the operations. So a key is judged in
+// partitions, cut where its state is known.
+const (
+	partition  = 60          // how many operations a partition has at least
+	undecided  = time.Minute // for one partition, which takes milliseconds
+	mostGuilty = 4           // events that a violation shows
+)
+
+// check judges a key.
+func (f *foreign) check(k *foreignKey) {
+	slices.SortFunc(k.owned, func(a, b *owned) int { return cmp.Compare(a.operations[0].call, b.operations[0].call) })
+	c := &cutter{foreign: f, key: k, allows: specOf(k.name, k.lock, f.limits.Permits)}
+	for _, at := range k.moments() {
+		c.advance(at)
+		if c.pending >= partition {
+			c.cut(at)
+		}
+	}
+	c.advance(open)
+	c.judge(c.take(open))
+}
+
+// moments are those at which a key may be cut: while a hold is certain, and before a grant begins.
+func (k *foreignKey) moments() (all []time.Duration) {
+	for _, o := range k.owned {
+		all = append(all, o.operations[0].call-1)
+		if o.simple && o.alive > o.take.end+1 {
+			all = append(all, o.alive-1)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// cutter cuts the history of a key.
+type cutter struct {
+	*foreign
+
+	key     *foreignKey
+	allows  spec
+	coming  int // the next of key.owned
+	there   []*owned
+	forced  bool // the force releases are there
+	pending int  // operations of those that are there
+	from    keyState
+}
+
+// advance adds what begins before a moment.
+func (c *cutter) advance(at time.Duration) {
+	for ; c.coming < len(c.key.owned) && c.key.owned[c.coming].operations[0].call <= at; c.coming++ {
+		o := c.key.owned[c.coming]
+		c.there = append(c.there, o)
+		c.pending += len(o.operations)
+	}
+}
+
+// cut ends a partition at a moment, if the state is known then: every owner has the key certainly, or
+// has done with it, or is kept out of it by the others.
+//
+// Where the certain holders leave no room, an owner whose release has begun must have released before
+// them, and a waiter gets the key after them: their operations are as good when they end, or begin, at
+// this moment.
+func (c *cutter) cut(at time.Duration) {
+	if c.forcedAt(at, at) {
+		return
+	}
+	state := keyState{token: c.from.token}
+	for _, o := range c.there {
+		if o.take.end < at {
+			state.token = max(state.token, o.take.token)
+		}
+		if o.certainAt(at) {
+			state.claims = append(state.claims, claim{o.owner, o.take.lock, 1, false})
+		}
+	}
+	full := len(state.claims) > 0 && !c.allows(keyState{claims: state.claims}, step{lock: history.ReadLock, token: 1})
+	for _, o := range c.there {
+		if o.certainAt(at) || o.last < at {
+			continue
+		}
+		waiting := o.take.end > at
+		if !full || o.waits && waiting || waiting && c.forcedAt(o.take.call, at) || !waiting && o.latestCall() >= at {
+			return
+		}
+	}
+	slices.SortFunc(state.claims, func(a, b claim) int { return cmp.Compare(a.owner, b.owner) })
+	c.judge(c.take(at))
+	c.from = state
+}
+
+// certainAt reports whether the owner has the key at a moment, for certain and once.
+func (o *owned) certainAt(at time.Duration) bool {
+	return o.simple && o.take.end < at && at < o.alive
+}
+
+// latestCall is when the last operation of an owner begins.
+func (o *owned) latestCall() (last time.Duration) {
+	for _, op := range o.operations {
+		last = max(last, op.call)
+	}
+	return last
+}
+
+// forcedAt reports whether a force release may have been executed between two moments.
+func (c *cutter) forcedAt(from, to time.Duration) bool {
+	return slices.ContainsFunc(c.key.forces, func(op *operation) bool { return op.call <= to && op.end >= from })
+}
+
+// take takes the operations before a moment out.
+func (c *cutter) take(at time.Duration) (before []*operation) {
+	var after []*owned
+	c.pending = 0
+	for _, o := range c.there {
+		certain, waiting := o.certainAt(at), o.take.end > at && at != open
+		var later []*operation
+		for _, op := range o.operations {
+			switch {
+			case certain && op.call > at:
+				later = append(later, op)
+			case waiting:
+				op.call = max(op.call, at)
+				later = append(later, op)
+			default:
+				op.end = min(op.end, at)
+				before = append(before, op)
+			}
+		}
+		if o.operations = later; len(later) > 0 {
+			after = append(after, o)
+			c.pending += len(later)
+		}
+	}
+	c.there = after
+	for i, op := range c.key.forces {
+		if op != nil && op.call <= at {
+			before = append(before, op)
+			c.key.forces[i] = nil
+		}
+	}
+	c.key.forces = slices.DeleteFunc(c.key.forces, func(op *operation) bool { return op == nil })
+	return before
+}
+
+// judge has Porcupine judge one partition.
+func (c *cutter) judge(operations []*operation) {
+	c.operations += len(operations)
+	c.partitions++
+	c.largest = max(c.largest, len(operations))
+	all := make([]porcupine.Operation, len(operations))
+	for i, op := range operations {
+		all[i] = porcupine.Operation{ClientId: i, Input: op.step, Call: int64(op.call), Return: int64(op.end), Metadata: op}
+	}
+	model := c.allows.model(c.from)
+	switch porcupine.CheckOperationsTimeout(model, all, undecided) {
+	case porcupine.Ok:
+	case porcupine.Illegal:
+		c.refuse(model, all)
+	default:
+		c.report(nil, operations, fmt.Sprintf("%s: undecided for %s, %d operations from %s on", c.key.name, undecided, len(all), c.from))
+	}
+}
+
+// refuse reports what Porcupine could not put in an order, at the place to which it came.
+func (c *cutter) refuse(model porcupine.Model, all []porcupine.Operation) {
+	_, info := porcupine.CheckOperationsVerbose(model, all, undecided)
+	var longest []porcupine.Operation
+	for _, partial := range info.PartialLinearizationsOperations() {
+		for _, one := range partial {
+			if len(one) > len(longest) {
+				longest = one
+			}
+		}
+	}
+	done, state := make(map[int]bool), model.Init()
+	var order []string
+	var before, stuck []*operation
+	for _, p := range longest {
+		op := p.Metadata.(*operation)
+		done[p.ClientId] = true
+		before = append(before, op)
+		order = append(order, op.String())
+		_, state = model.Step(state, op.step, nil)
+	}
+	for _, p := range all {
+		if !done[p.ClientId] {
+			stuck = append(stuck, p.Metadata.(*operation))
+		}
+	}
+	slices.SortFunc(stuck, func(a, b *operation) int { return cmp.Compare(a.end, b.end) })
+	slices.Reverse(before)
+	c.report(stuck[:1], before, fmt.Sprintf("%s: %q is not possible with %s, which comes of: %s",
+		c.key.name, stuck[0].step, model.DescribeState(state), strings.Join(order[max(0, len(order)-8):], "; ")))
+}
+
+// report makes a violation, with the events that it comes of.
+func (f *foreign) report(stuck, before []*operation, text string) {
+	var events []*history.Event
+	for _, op := range slices.Concat(stuck, before) {
+		if op.event != nil && !slices.Contains(events, op.event) && len(events) < mostGuilty {
+			events = append(events, op.event)
+		}
+	}
+	f.violations = append(f.violations, history.Violation{Rule: notLinearizable, Text: text, Events: events})
+}
+
+// waited is a hold of a fair lock by a waiter that had its place after some milliseconds.
+func waited(owner string, begin, placed, granted, alive time.Duration) history.Event {
+	e := of(history.Fair, hold(owner, begin, alive))
+	e.End, e.Ask.Queued, e.Ask.Lease = granted, placed, 2*time.Second
+	return e
+}
+
+// foundAlive is a hold that is released later than it was last found alive.
+func foundAlive(e history.Event, releaseBegin time.Duration, outcome history.Outcome) history.Event {
+	e.Hold.Release = history.Release{Begin: releaseBegin, End: releaseBegin + ms, Outcome: outcome}
+	return e
+}
+
+func TestPorcupine(t *testing.T) {
+	t.Parallel()
+	read := func(owner string, begin, alive time.Duration) history.Event {
+		return of(history.ReadLock, hold(owner, begin, alive))
+	}
+	write := func(owner string, begin, alive time.Duration) history.Event {
+		return written(hold(owner, begin, alive))
+	}
+	permitted := func(owner string, begin, alive time.Duration) history.Event { return permit(hold(owner, begin, alive)) }
+	under := func(e *history.Event) { e.Ask.Reentry = true }
+	left := func(e *history.Event) { e.Hold.Left = 100 * ms }
+	inner := func(owner string, begin, alive time.Duration) history.Event {
+		return changed(hold(owner, begin, alive), under)
+	}
+	for _, tc := range []struct {
+		name         string
+		wrong, right []history.Event
+	}{
+		{
+			"two holders",
+			[]history.Event{hold("a", 0, 50*ms), hold("b", 30*ms, 80*ms)},
+			[]history.Event{hold("a", 0, 50*ms), hold("b", 51*ms, 80*ms)},
+		},
+		{
+			"a long hold around a short one",
+			[]history.Event{hold("a", 0, 500*ms), hold("b", 400*ms, 410*ms)},
+			[]history.Event{hold("a", 0, 399*ms), hold("b", 400*ms, 410*ms)},
+		},
+		{
+			"granted while the release is under way",
+			[]history.Event{hold("a", 0, 50*ms), hold("b", 48*ms, 80*ms)},
+			[]history.Event{hold("a", 0, 50*ms), hold("b", 49*ms, 80*ms)},
+		},
+		{
+			"re-entry without the outer hold",
+			[]history.Event{hold("a", 0, 50*ms), inner("a", 60*ms, 80*ms)},
+			[]history.Event{hold("a", 0, 50*ms), inner("a", 20*ms, 40*ms)},
+		},
+		{
+			"taken beside an inner hold that outlives the outer one",
+			[]history.Event{hold("a", 0, 50*ms), inner("a", 20*ms, 90*ms), hold("b", 55*ms, 70*ms)},
+			[]history.Event{hold("a", 0, 50*ms), inner("a", 20*ms, 90*ms), hold("b", 91*ms, 99*ms)},
+		},
+		{
+			"release of another owner's lock",
+			[]history.Event{hold("a", 0, 50*ms), foundAlive(hold("b", 60*ms, 65*ms), 70*ms, history.OK), foundAlive(hold("c", 10*ms, 20*ms), 62*ms, history.OK)},
+			[]history.Event{hold("a", 0, 50*ms), foundAlive(hold("b", 60*ms, 65*ms), 70*ms, history.OK), foundAlive(hold("c", 75*ms, 80*ms), 82*ms, history.OK)},
+		},
+		{
+			"late release that frees the next holder's lock",
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 1100*ms, history.OK), hold("b", 1050*ms, 1200*ms), hold("c", 1150*ms, 1300*ms)},
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 1100*ms, history.Lost), hold("b", 1050*ms, 1200*ms), hold("c", 1200*ms, 1300*ms)},
+		},
+		{
+			"taken before the lease of a lost hold can have ended",
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 1100*ms, history.Lost), hold("b", 900*ms, 980*ms)},
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 1100*ms, history.Lost), hold("b", 990*ms, 1000*ms)},
+		},
+		{
+			"taken before a release without an answer was sent",
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 30*ms, history.Unavailable), hold("b", 20*ms, 25*ms)},
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 30*ms, history.Unavailable), hold("b", 30*ms, 35*ms)},
+		},
+		{
+			"taken beside the marker of Leave",
+			[]history.Event{changed(hold("a", 0, 10*ms), left), hold("b", 100*ms, 120*ms)},
+			[]history.Event{changed(hold("a", 0, 10*ms), left), hold("b", 110*ms, 120*ms)},
+		},
+		{
+			"taken before the force release",
+			[]history.Event{hold("a", 0, 50*ms), hold("b", 22*ms, 80*ms), force(30*ms, 31*ms, history.OK)},
+			[]history.Event{
+				foundAlive(hold("a", 0, 50*ms), 60*ms, history.Lost), force(20*ms, 21*ms, history.OK), hold("b", 22*ms, 80*ms),
+			},
+		},
+		{
+			"released after the force release",
+			[]history.Event{hold("a", 0, 50*ms), force(20*ms, 21*ms, history.OK)},
+			[]history.Event{hold("a", 0, 20*ms), force(20*ms, 21*ms, history.OK)},
+		},
+		{
+			"taken twice after a force release without an answer",
+			[]history.Event{
+				force(0, ms, history.Unavailable), foundAlive(hold("a", 200*ms, 300*ms), 400*ms, history.Lost),
+				hold("b", 210*ms, 310*ms), hold("c", 220*ms, 320*ms),
+			},
+			[]history.Event{
+				force(0, ms, history.Unavailable), foundAlive(hold("a", 200*ms, 300*ms), 400*ms, history.Lost), hold("b", 210*ms, 310*ms),
+			},
+		},
+		{
+			"reader beside a writer",
+			[]history.Event{write("a", 0, 50*ms), read("b", 30*ms, 80*ms)},
+			[]history.Event{write("a", 0, 50*ms), read("b", 51*ms, 80*ms), read("c", 60*ms, 90*ms)},
+		},
+		{
+			"writer beside a reader",
+			[]history.Event{read("a", 0, 50*ms), read("c", 10*ms, 90*ms), write("b", 60*ms, 80*ms)},
+			[]history.Event{read("a", 0, 50*ms), read("c", 10*ms, 90*ms), write("b", 91*ms, 99*ms)},
+		},
+		{
+			"writer beside the reader that was inside of another",
+			[]history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), write("b", 55*ms, 90*ms)},
+			[]history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), read("b", 55*ms, 90*ms)},
+		},
+		{
+			"readers forced away as a writer",
+			[]history.Event{read("a", 0, 50*ms), of(history.WriteLock, force(20*ms, 21*ms, history.OK)), write("b", 22*ms, 80*ms)},
+			[]history.Event{
+				foundAlive(read("a", 0, 50*ms), 60*ms, history.Lost), of(history.ReadLock, force(20*ms, 21*ms, history.OK)), write("b", 22*ms, 80*ms),
+			},
+		},
+		{
+			"one permit more",
+			[]history.Event{permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permitted("c", 20*ms, 80*ms)},
+			[]history.Event{permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permitted("c", 51*ms, 80*ms)},
+		},
+		{
+			"token falls",
+			[]history.Event{token(hold("a", 0, 50*ms), 2), token(hold("b", 50*ms, 80*ms), 1)},
+			[]history.Event{token(hold("a", 0, 50*ms), 1), token(hold("b", 50*ms, 80*ms), 2)},
+		},
+		{
+			"re-entry with another token",
+			[]history.Event{token(hold("a", 0, 50*ms), 2), token(inner("a", 10*ms, 40*ms), 3)},
+			[]history.Event{token(hold("a", 0, 50*ms), 2), token(inner("a", 10*ms, 40*ms), 2)},
+		},
+		{
+			"waiter overtaken",
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 20*ms, 21*ms, 52*ms, 80*ms),
+			},
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 52*ms, 80*ms), waited("c", 20*ms, 21*ms, 90*ms, 95*ms),
+			},
+		},
+		{
+			"waiter overtaken by a caller that does not wait",
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), of(history.Fair, hold("c", 60*ms, 80*ms)),
+			},
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 52*ms, 58*ms), of(history.Fair, hold("c", 60*ms, 80*ms)),
+			},
+		},
+		{
+			"waiter overtaken by the place that it can have lost",
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 700*ms)), waited("b", 10*ms, 11*ms, 900*ms, 950*ms), waited("c", 20*ms, 21*ms, 705*ms, 708*ms),
+			},
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 710*ms)), waited("b", 10*ms, 11*ms, 900*ms, 950*ms), waited("c", 20*ms, 21*ms, 715*ms, 800*ms),
+			},
+		},
+		{
+			"waiter overtaken that came at the same time",
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 11*ms+1, 21*ms, 52*ms, 80*ms),
+			},
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 11*ms, 21*ms, 52*ms, 80*ms),
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			found, _ := linearized(limits, tc.wrong)
+			if len(found) != 1 || found[0].Rule != notLinearizable {
+				t.Errorf("wrong: got %v, want it refused", found)
+			} else {
+				t.Log(history.Window(tc.wrong, found[0]))
+			}
+			if found, _ := linearized(limits, tc.right); len(found) > 0 {
+				t.Errorf("right: got %v, want it accepted", found)
+			}
+		})
+	}
+}
+
+// TestPorcupine_Partitions has a long history cut into partitions, and one mistake in the middle found.
+func TestPorcupine_Partitions(t *testing.T) {
+	t.Parallel()
+	const turns, length = 2000, 10 * ms
+	var right []history.Event
+	for n := range turns {
+		begin := time.Duration(n) * length
+		waiter := hold(fmt.Sprintf("w%d", n), begin, begin+7*length)
+		waiter.Begin = max(0, begin-5*length) // there are always waiters
+		waiter.Hold.Alive, waiter.Hold.Release.Begin, waiter.Hold.Release.End = begin+8*ms, begin+9*ms, begin+12*ms
+		right = append(right, waiter)
+	}
+	found, told := linearized(limits, right)
+	if len(found) > 0 {
+		t.Errorf("got %v, want it accepted", found)
+	}
+	t.Log(told)
+	wrong := slices.Clone(right)
+	wrong[turns/2] = changed(wrong[turns/2], func(e *history.Event) {
+		longer := *e.Hold
+		longer.Alive += length
+		e.Hold = &longer
+	})
+	if found, _ := linearized(limits, wrong); len(found) != 1 || found[0].Rule != notLinearizable {
+		t.Errorf("got %v, want it refused once", found)
+	}
+}
