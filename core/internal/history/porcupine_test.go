@@ -33,7 +33,8 @@ const (
 	holds    verb = "still holds"  // the holder found its context alive
 	releases verb = "releases"     // one hold of the owner ends
 	ends     verb = "has ended"    // the release was not confirmed, or the lease ran out
-	forces   verb = "is forced by" // a ForceRelease
+	forces   verb = "forces"       // a ForceRelease
+	fails    verb = "is refused"   // a caller that does not wait does not get the key
 )
 
 // step is the input of an operation.
@@ -42,7 +43,7 @@ type step struct {
 	owner string
 	lock  history.Lock
 	token int64
-	maybe bool // the step may also change nothing
+	maybe bool // the step may also change nothing, and a place may bind no other waiter
 }
 
 func (s step) String() string {
@@ -160,7 +161,7 @@ func (allows spec) next(s keyState, do step) []keyState {
 	i := s.has(do.owner, do.lock)
 	switch do.verb {
 	case queues:
-		s.queue = append(slices.Clone(s.queue), queued{do.owner, true})
+		s.queue = append(slices.Clone(s.queue), queued{do.owner, !do.maybe})
 	case lapses:
 		s.queue = slices.Clone(s.queue)
 		for n := range s.queue {
@@ -199,6 +200,10 @@ func (allows spec) next(s keyState, do step) []keyState {
 		}
 	case forces:
 		return s.forced(do)
+	case fails:
+		if allows(s, do) {
+			return nil
+		}
 	}
 	return []keyState{s}
 }
@@ -249,7 +254,7 @@ type operation struct {
 type owned struct {
 	owner      string
 	operations []*operation
-	waits      bool          // it had a place in the queue of a fair lock
+	waits      bool          // it may have had a place in the queue of a fair lock
 	simple     bool          // a grant, and a release
 	take       *operation    // the grant
 	alive      time.Duration // until then the owner certainly had the key
@@ -272,8 +277,9 @@ type foreign struct {
 	faults []*history.Event
 	keys   map[string]*foreignKey
 
-	operations, partitions, largest, places int
-	violations                              []history.Violation
+	operations, partitions, largest int
+	places, refusals                int // judged
+	violations                      []history.Violation
 }
 
 // foreignKey is one key.
@@ -281,8 +287,9 @@ type foreignKey struct {
 	name   string
 	lock   history.Lock
 	events map[string][]*history.Event // the holds, by owner
-	forces []*operation
+	vague  []*history.Event            // acquisitions that may have had the key for a moment, though no hold says so
 	owned  []*owned
+	beside []*operation // the force releases and refusals
 }
 
 // linearized has Porcupine judge the events of a run, and says how many operations they were.
@@ -293,21 +300,22 @@ func linearized(limits history.Limits, events []history.Event) (found []history.
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.keys)) {
 		k := f.keys[name]
+		f.refuse(k)
 		f.force(k)
 		for _, owner := range slices.Sorted(maps.Keys(k.events)) {
 			f.own(k, owner)
 		}
 		f.check(k)
 	}
-	return f.violations, fmt.Sprintf("porcupine: %d operations on %d keys, in %d partitions of at most %d; %d places in a queue",
-		f.operations, len(f.keys), f.partitions, f.largest, f.places)
+	return f.violations, fmt.Sprintf("porcupine: %d operations on %d keys, in %d partitions of at most %d; %d places in a queue, %d refusals",
+		f.operations, len(f.keys), f.partitions, f.largest, f.places, f.refusals)
 }
 
 func (f *foreign) file(e *history.Event) {
 	switch {
 	case e.Kind == history.Fault:
 		f.faults = append(f.faults, e)
-	case e.Kind == history.Force, e.Kind == history.Acquire && e.Hold != nil:
+	case e.Kind == history.Force, e.Kind == history.Acquire:
 		for _, key := range e.Keys {
 			k := f.keys[key]
 			if k == nil {
@@ -315,10 +323,16 @@ func (f *foreign) file(e *history.Event) {
 				f.keys[key] = k
 			}
 			k.lock = cmp.Or(k.lock, e.Lock)
-			if e.Kind == history.Force {
-				k.forces = append(k.forces, &operation{event: e})
-			} else {
+			switch sole := len(e.Keys) == 1; {
+			case e.Kind == history.Force:
+				k.beside = append(k.beside, &operation{step: step{verb: forces}, event: e})
+			case e.Hold != nil:
 				k.events[e.Owner] = append(k.events[e.Owner], e)
+			case sole && e.Outcome == history.Busy && e.Ask.Wait == 0:
+				k.beside = append(k.beside, &operation{step: step{verb: fails}, event: e})
+			}
+			if e.Hold == nil && e.Kind == history.Acquire && !(e.Outcome == history.Busy && e.Ask.Wait == 0) || len(e.Keys) > 1 {
+				k.vague = append(k.vague, e)
 			}
 		}
 	}
@@ -329,12 +343,32 @@ func (f *foreign) quiet(from, to time.Duration) bool {
 	return !slices.ContainsFunc(f.faults, func(e *history.Event) bool { return e.Begin <= to && e.End+f.limits.Recovery >= from })
 }
 
+// refuse makes the operations of the refusals. They are judged where no fault is felt, and no
+// acquisition beside them may have had the key without a hold. Others than holders keep out the
+// callers of a fair lock, and readers.
+func (f *foreign) refuse(k *foreignKey) {
+	k.beside = slices.DeleteFunc(k.beside, func(op *operation) bool {
+		e := op.event
+		return op.verb == fails && (e.Lock == history.Fair || e.Lock == history.ReadLock || e.Ask.Reentry || !f.quiet(e.Begin, e.End) ||
+			slices.ContainsFunc(k.vague, func(v *history.Event) bool { return v.Begin <= e.End && v.End+f.limits.Residue >= e.Begin }))
+	})
+	for _, op := range k.beside {
+		if e := op.event; op.verb == fails {
+			op.step = step{fails, e.Owner, e.Lock, math.MaxInt64, false}
+			op.call, op.end = e.Begin, e.End
+			f.refusals++
+		}
+	}
+}
+
 // force makes the operations of the force releases. In a fault one that was confirmed may have been
 // executed twice; one that was not may land late, or never.
 func (f *foreign) force(k *foreignKey) {
-	var twice []*operation
-	for _, op := range k.forces {
+	for _, op := range k.beside {
 		e := op.event
+		if op.verb != forces {
+			continue
+		}
 		op.step = step{forces, fmt.Sprintf("p%d.g%d", e.Process, e.Goroutine), e.Lock, 0, false}
 		op.call, op.end = e.Begin, e.End
 		switch confirmed := e.Outcome == history.OK || e.Outcome == history.Free; {
@@ -343,19 +377,18 @@ func (f *foreign) force(k *foreignKey) {
 		case !f.quiet(e.Begin, e.End):
 			again := *op
 			again.maybe = true
-			twice = append(twice, &again)
+			k.beside = append(k.beside, &again)
 		}
 	}
-	k.forces = append(k.forces, twice...)
 }
 
 // forcedFrom is when a force release may have ended a hold of an owner first; open if none may have.
 func (k *foreignKey) forcedFrom(holds []*history.Event, until time.Duration) time.Duration {
 	from := open
-	for _, op := range k.forces {
+	for _, op := range k.beside {
 		for _, e := range holds {
 			frees := op.lock == e.Lock || op.lock == history.WriteLock && e.Ask.Reentry
-			if frees && op.call <= until && op.end >= holds[0].Begin {
+			if frees && op.verb == forces && op.call <= until && op.end >= holds[0].Begin {
 				from = min(from, op.call)
 			}
 		}
@@ -385,7 +418,7 @@ func (f *foreign) own(k *foreignKey, owner string) {
 		if e.Ask.Reentry {
 			o.add(enters, e, e.Begin, e.End, e.End >= forced)
 		} else {
-			o.queue(e)
+			f.queue(o, e)
 			o.take = o.add(takes, e, e.Begin, e.End, false)
 		}
 		if alive := min(e.Hold.Alive, forced-1); alive > e.End {
@@ -401,22 +434,24 @@ func (f *foreign) own(k *foreignKey, owner string) {
 	if !confirmed {
 		o.endFrom(all, forced)
 	}
-	if o.waits {
-		f.places++
-	}
 	k.owned = append(k.owned, o)
 }
 
-// queue notes the place of a waiter of a fair lock. The attempt that is told of a place may be given
-// up where its lease is over before its answer is there.
-func (o *owned) queue(e *history.Event) {
-	if e.Lock != history.Fair || e.Ask.Queued == 0 {
+// queue makes the operations of a waiter of a fair lock. A place is certain when Redis has answered. In a
+// fault, an attempt without an answer may have a place. An attempt gives its place up if its lease has
+// expired when it gets the answer.
+func (f *foreign) queue(o *owned, e *history.Event) {
+	certain := e.Ask.Queued != 0
+	if e.Lock != history.Fair || !certain && f.quiet(e.Begin, e.End) {
 		return
 	}
 	o.waits = true
-	o.add(queues, e, e.Begin, e.Ask.Queued, false)
-	if lapse := e.Begin + min(kept, e.Ask.Lease/2); lapse < e.End {
+	o.add(queues, e, e.Begin, cmp.Or(e.Ask.Queued, e.End), !certain)
+	if lapse := e.Begin + min(kept, e.Ask.Lease/2); certain && lapse < e.End {
 		o.add(lapses, e, lapse, e.End, false)
+	}
+	if certain {
+		f.places++
 	}
 }
 
@@ -485,7 +520,6 @@ type cutter struct {
 	allows  spec
 	coming  int // the next of key.owned
 	there   []*owned
-	forced  bool // the force releases are there
 	pending int  // operations of those that are there
 	from    keyState
 }
@@ -506,7 +540,7 @@ func (c *cutter) advance(at time.Duration) {
 // them, and a waiter gets the key after them: their operations are as good when they end, or begin, at
 // this moment.
 func (c *cutter) cut(at time.Duration) {
-	if c.forcedAt(at, at) {
+	if c.besideAt(at, at) {
 		return
 	}
 	state := keyState{token: c.from.token}
@@ -524,7 +558,7 @@ func (c *cutter) cut(at time.Duration) {
 			continue
 		}
 		waiting := o.take.end > at
-		if !full || o.waits && waiting || waiting && c.forcedAt(o.take.call, at) || !waiting && o.latestCall() >= at {
+		if !full || o.waits && waiting || waiting && c.besideAt(o.take.call, at, forces) || !waiting && o.latestCall() >= at {
 			return
 		}
 	}
@@ -546,9 +580,12 @@ func (o *owned) latestCall() (last time.Duration) {
 	return last
 }
 
-// forcedAt reports whether a force release may have been executed between two moments.
-func (c *cutter) forcedAt(from, to time.Duration) bool {
-	return slices.ContainsFunc(c.key.forces, func(op *operation) bool { return op.call <= to && op.end >= from })
+// besideAt reports whether a force release or a refusal, or what is asked for, may have been executed
+// between two moments.
+func (c *cutter) besideAt(from, to time.Duration, verbs ...verb) bool {
+	return slices.ContainsFunc(c.key.beside, func(op *operation) bool {
+		return op.call <= to && op.end >= from && (len(verbs) == 0 || slices.Contains(verbs, op.verb))
+	})
 }
 
 // take takes the operations before a moment out.
@@ -576,13 +613,13 @@ func (c *cutter) take(at time.Duration) (before []*operation) {
 		}
 	}
 	c.there = after
-	for i, op := range c.key.forces {
-		if op != nil && op.call <= at {
-			before = append(before, op)
-			c.key.forces[i] = nil
+	c.key.beside = slices.DeleteFunc(c.key.beside, func(op *operation) bool {
+		if op.call > at {
+			return false
 		}
-	}
-	c.key.forces = slices.DeleteFunc(c.key.forces, func(op *operation) bool { return op == nil })
+		before = append(before, op)
+		return true
+	})
 	return before
 }
 
@@ -599,14 +636,14 @@ func (c *cutter) judge(operations []*operation) {
 	switch porcupine.CheckOperationsTimeout(model, all, undecided) {
 	case porcupine.Ok:
 	case porcupine.Illegal:
-		c.refuse(model, all)
+		c.reject(model, all)
 	default:
 		c.report(nil, operations, fmt.Sprintf("%s: undecided for %s, %d operations from %s on", c.key.name, undecided, len(all), c.from))
 	}
 }
 
-// refuse reports what Porcupine could not put in an order, at the place to which it came.
-func (c *cutter) refuse(model porcupine.Model, all []porcupine.Operation) {
+// reject reports what Porcupine could not put in an order, at the place to which it came.
+func (c *cutter) reject(model porcupine.Model, all []porcupine.Operation) {
 	_, info := porcupine.CheckOperationsVerbose(model, all, undecided)
 	var longest []porcupine.Operation
 	for _, partial := range info.PartialLinearizationsOperations() {
@@ -789,6 +826,26 @@ func TestPorcupine(t *testing.T) {
 			[]history.Event{token(hold("a", 0, 50*ms), 2), token(inner("a", 10*ms, 40*ms), 2)},
 		},
 		{
+			"refused beside nothing",
+			[]history.Event{hold("a", 0, 50*ms), refused(60*ms, 61*ms, 0, history.Busy), hold("b", 62*ms, 70*ms)},
+			[]history.Event{hold("a", 0, 50*ms), refused(51*ms, 61*ms, 0, history.Busy), hold("b", 62*ms, 70*ms)},
+		},
+		{
+			"writer refused beside nothing",
+			[]history.Event{write("a", 0, 50*ms), of(history.WriteLock, refused(60*ms, 61*ms, 0, history.Busy))},
+			[]history.Event{write("a", 0, 50*ms), read("b", 58*ms, 70*ms), of(history.WriteLock, refused(60*ms, 61*ms, 0, history.Busy))},
+		},
+		{
+			"refused beside a permit",
+			[]history.Event{permitted("a", 0, 50*ms), permit(refused(20*ms, 21*ms, 0, history.Busy))},
+			[]history.Event{permitted("a", 0, 50*ms), permitted("b", 0, 50*ms), permit(refused(20*ms, 21*ms, 0, history.Busy))},
+		},
+		{
+			"refused where a waiter gave up long before",
+			[]history.Event{hold("a", 0, 50*ms), refused(40*ms, 60*ms, 20*ms, history.Busy), refused(1100*ms, 1101*ms, 0, history.Busy)},
+			[]history.Event{hold("a", 0, 50*ms), refused(40*ms, 60*ms, 20*ms, history.Busy), refused(1000*ms, 1001*ms, 0, history.Busy)},
+		},
+		{
 			"waiter overtaken",
 			[]history.Event{
 				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 20*ms, 21*ms, 52*ms, 80*ms),
@@ -804,6 +861,15 @@ func TestPorcupine(t *testing.T) {
 			},
 			[]history.Event{
 				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 52*ms, 58*ms), of(history.Fair, hold("c", 60*ms, 80*ms)),
+			},
+		},
+		{
+			"waiter overtaken by a caller without an answer that came later",
+			[]history.Event{
+				broken(0, 100*ms), of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 12*ms, 0, 52*ms, 80*ms),
+			},
+			[]history.Event{
+				broken(0, 100*ms), of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 9*ms, 0, 52*ms, 80*ms),
 			},
 		},
 		{
