@@ -26,15 +26,15 @@ const notLinearizable = "not linearizable"
 type verb string
 
 const (
-	queues   verb = "queues"       // a waiter gets its place in the queue of a fair lock
-	lapses   verb = "may lapse"    // from here on, the waiter may have lost that place
-	takes    verb = "takes"        // a grant
-	enters   verb = "enters"       // a re-entry
-	holds    verb = "still holds"  // the holder found its context alive
-	releases verb = "releases"     // one hold of the owner ends
-	ends     verb = "has ended"    // the release was not confirmed, or the lease ran out
-	forces   verb = "forces"       // a ForceRelease
-	fails    verb = "is refused"   // a caller that does not wait does not get the key
+	queues   verb = "queues"      // a waiter gets its place in the queue of a fair lock
+	lapses   verb = "may lapse"   // from here on, the waiter may have lost that place
+	takes    verb = "takes"       // a grant
+	enters   verb = "enters"      // a re-entry
+	holds    verb = "still holds" // the holder found its context alive
+	releases verb = "releases"    // one hold of the owner ends
+	ends     verb = "has ended"   // the release was not confirmed, or the lease ran out
+	forces   verb = "forces"      // a ForceRelease
+	fails    verb = "is refused"  // a caller that does not wait does not get the key
 )
 
 // step is the input of an operation.
@@ -520,7 +520,7 @@ type cutter struct {
 	allows  spec
 	coming  int // the next of key.owned
 	there   []*owned
-	pending int  // operations of those that are there
+	pending int // operations of those that are there
 	from    keyState
 }
 
