@@ -106,7 +106,7 @@ func (s keyState) with(c claim, more int) keyState {
 	return s
 }
 
-// spec is the specification of a kind of lock: who may take a key in which state.
+// spec is the specification of a kind of lock. It reports whether a step may take the key in a state.
 type spec func(s keyState, by step) bool
 
 // specOf is the specification for a key, by the locks that it is taken as.
@@ -275,11 +275,18 @@ func (o *owned) add(v verb, e *history.Event, call, end time.Duration, maybe boo
 type foreign struct {
 	limits history.Limits
 	faults []*history.Event
+	lives  map[int]*life // by process
 	keys   map[string]*foreignKey
 
 	operations, partitions, largest int
 	places, refusals                int // judged
 	violations                      []history.Violation
+}
+
+// life is the time between the first and the last event of a process.
+type life struct {
+	from, to time.Duration
+	finished bool // the process did not die
 }
 
 // foreignKey is one key.
@@ -294,7 +301,7 @@ type foreignKey struct {
 
 // linearized has Porcupine judge the events of a run, and says how many operations they were.
 func linearized(limits history.Limits, events []history.Event) (found []history.Violation, summary string) {
-	f := &foreign{limits: limits, keys: make(map[string]*foreignKey)}
+	f := &foreign{limits: limits, lives: make(map[int]*life), keys: make(map[string]*foreignKey)}
 	for i := range events {
 		f.file(&events[i])
 	}
@@ -312,6 +319,7 @@ func linearized(limits history.Limits, events []history.Event) (found []history.
 }
 
 func (f *foreign) file(e *history.Event) {
+	f.live(e)
 	switch {
 	case e.Kind == history.Fault:
 		f.faults = append(f.faults, e)
@@ -323,18 +331,47 @@ func (f *foreign) file(e *history.Event) {
 				f.keys[key] = k
 			}
 			k.lock = cmp.Or(k.lock, e.Lock)
-			switch sole := len(e.Keys) == 1; {
+			switch {
 			case e.Kind == history.Force:
 				k.beside = append(k.beside, &operation{step: step{verb: forces}, event: e})
-			case e.Hold != nil:
-				k.events[e.Owner] = append(k.events[e.Owner], e)
-			case sole && e.Outcome == history.Busy && e.Ask.Wait == 0:
+			case len(e.Keys) == 1 && e.Outcome == history.Busy && e.Ask.Wait == 0:
 				k.beside = append(k.beside, &operation{step: step{verb: fails}, event: e})
-			}
-			if e.Hold == nil && e.Kind == history.Acquire && !(e.Outcome == history.Busy && e.Ask.Wait == 0) || len(e.Keys) > 1 {
-				k.vague = append(k.vague, e)
+			default:
+				k.attempt(e)
 			}
 		}
+	}
+}
+
+func (f *foreign) live(e *history.Event) {
+	if e.Kind == history.Fault || e.Kind == history.Stall {
+		return // the process that such an event names did not note it
+	}
+	l := f.lives[e.Process]
+	if l == nil {
+		l = &life{from: e.Begin, finished: e.Process == 0}
+		f.lives[e.Process] = l
+	}
+	l.from, l.to, l.finished = min(l.from, e.Begin), max(l.to, e.End), l.finished || e.Kind == history.Finish
+}
+
+// complete reports whether all holds between two moments are known. A process that died has not noted
+// its last ones.
+func (f *foreign) complete(from, to time.Duration) bool {
+	for _, l := range f.lives {
+		if !l.finished && l.from <= to && l.to+f.limits.Recovery >= from {
+			return false
+		}
+	}
+	return true
+}
+
+func (k *foreignKey) attempt(e *history.Event) {
+	if e.Hold != nil {
+		k.events[e.Owner] = append(k.events[e.Owner], e)
+	}
+	if e.Hold == nil || len(e.Keys) > 1 {
+		k.vague = append(k.vague, e)
 	}
 }
 
@@ -343,14 +380,14 @@ func (f *foreign) quiet(from, to time.Duration) bool {
 	return !slices.ContainsFunc(f.faults, func(e *history.Event) bool { return e.Begin <= to && e.End+f.limits.Recovery >= from })
 }
 
-// refuse makes the operations of the refusals. They are judged where no fault is felt, and no
-// acquisition beside them may have had the key without a hold. Others than holders keep out the
-// callers of a fair lock, and readers.
+// refuse makes the operations of the refusals. It leaves out a refusal where a fault is felt, and where
+// the key may have had a holder that no event shows. It leaves out fair locks and readers, because
+// not only a holder refuses them: a queue does, and a writer that waits.
 func (f *foreign) refuse(k *foreignKey) {
 	k.beside = slices.DeleteFunc(k.beside, func(op *operation) bool {
 		e := op.event
-		return op.verb == fails && (e.Lock == history.Fair || e.Lock == history.ReadLock || e.Ask.Reentry || !f.quiet(e.Begin, e.End) ||
-			slices.ContainsFunc(k.vague, func(v *history.Event) bool { return v.Begin <= e.End && v.End+f.limits.Residue >= e.Begin }))
+		return op.verb == fails && (e.Lock == history.Fair || e.Lock == history.ReadLock || e.Ask.Reentry ||
+			!f.quiet(e.Begin, e.End) || !f.complete(e.Begin, e.End) || slices.ContainsFunc(k.vague, func(v *history.Event) bool { return v.Begin <= e.End && v.End+f.limits.Residue >= e.Begin }))
 	})
 	for _, op := range k.beside {
 		if e := op.event; op.verb == fails {
@@ -361,8 +398,8 @@ func (f *foreign) refuse(k *foreignKey) {
 	}
 }
 
-// force makes the operations of the force releases. In a fault one that was confirmed may have been
-// executed twice; one that was not may land late, or never.
+// force makes the operations of the force releases. In a fault, Redis may have executed a confirmed
+// force release twice. An unconfirmed one may land late, or never.
 func (f *foreign) force(k *foreignKey) {
 	for _, op := range k.beside {
 		e := op.event
@@ -481,8 +518,8 @@ func (o *owned) endFrom(all []*history.Event, forced time.Duration) {
 // Porcupine's time and memory grow with the square of the operations. So a key is judged in
 // partitions, cut where its state is known.
 const (
-	partition  = 60          // how many operations a partition has at least
-	undecided  = time.Minute // for one partition, which takes milliseconds
+	partition  = 60          // how many operations are pending when a key is cut
+	undecided  = time.Minute // the limit for one partition, which takes milliseconds
 	mostGuilty = 4           // events that a violation shows
 )
 
@@ -500,7 +537,7 @@ func (f *foreign) check(k *foreignKey) {
 	c.judge(c.take(open))
 }
 
-// moments are those at which a key may be cut: while a hold is certain, and before a grant begins.
+// moments are the times at which a key may be cut: while a hold is certain, and before an acquisition.
 func (k *foreignKey) moments() (all []time.Duration) {
 	for _, o := range k.owned {
 		all = append(all, o.operations[0].call-1)
@@ -831,6 +868,13 @@ func TestPorcupine(t *testing.T) {
 			[]history.Event{hold("a", 0, 50*ms), refused(51*ms, 61*ms, 0, history.Busy), hold("b", 62*ms, 70*ms)},
 		},
 		{
+			"refused beside a process that has not noted all holds",
+			[]history.Event{hold("a", 0, 50*ms), refused(60*ms, 61*ms, 0, history.Busy)},
+			[]history.Event{
+				changed(hold("a", 0, 50*ms), func(e *history.Event) { e.Process = 3 }), refused(60*ms, 61*ms, 0, history.Busy),
+			},
+		},
+		{
 			"writer refused beside nothing",
 			[]history.Event{write("a", 0, 50*ms), of(history.WriteLock, refused(60*ms, 61*ms, 0, history.Busy))},
 			[]history.Event{write("a", 0, 50*ms), read("b", 58*ms, 70*ms), of(history.WriteLock, refused(60*ms, 61*ms, 0, history.Busy))},
@@ -893,13 +937,13 @@ func TestPorcupine(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			found, _ := linearized(limits, tc.wrong)
+			found, _ := linearized(limits, slices.Concat(tc.wrong, ended))
 			if len(found) != 1 || found[0].Rule != notLinearizable {
 				t.Errorf("wrong: got %v, want it refused", found)
 			} else {
 				t.Log(history.Window(tc.wrong, found[0]))
 			}
-			if found, _ := linearized(limits, tc.right); len(found) > 0 {
+			if found, _ := linearized(limits, slices.Concat(tc.right, ended)); len(found) > 0 {
 				t.Errorf("right: got %v, want it accepted", found)
 			}
 		})
@@ -918,11 +962,11 @@ func TestPorcupine_Partitions(t *testing.T) {
 		waiter.Hold.Alive, waiter.Hold.Release.Begin, waiter.Hold.Release.End = begin+8*ms, begin+9*ms, begin+12*ms
 		right = append(right, waiter)
 	}
-	found, told := linearized(limits, right)
+	found, counts := linearized(limits, right)
 	if len(found) > 0 {
 		t.Errorf("got %v, want it accepted", found)
 	}
-	t.Log(told)
+	t.Log(counts)
 	wrong := slices.Clone(right)
 	wrong[turns/2] = changed(wrong[turns/2], func(e *history.Event) {
 		longer := *e.Hold
