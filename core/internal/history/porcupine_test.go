@@ -26,13 +26,13 @@ const notLinearizable = "not linearizable"
 type verb string
 
 const (
-	queues   verb = "queues"      // a waiter gets its place in the queue of a fair lock
+	queues   verb = "is queued"   // from here on, a waiter of a fair lock has its place for certain
 	lapses   verb = "may lapse"   // from here on, the waiter may have lost that place
 	takes    verb = "takes"       // a grant
 	enters   verb = "enters"      // a re-entry
 	holds    verb = "still holds" // the holder found its context alive
 	releases verb = "releases"    // one hold of the owner ends
-	ends     verb = "has ended"   // the release was not confirmed, or the lease ran out
+	ends     verb = "ends"        // all holds of the owner end without a confirmed release
 	forces   verb = "forces"      // a ForceRelease
 	fails    verb = "is refused"  // a caller that does not wait does not get the key
 )
@@ -43,7 +43,8 @@ type step struct {
 	owner string
 	lock  history.Lock
 	token int64
-	maybe bool // the step may also change nothing, and a place may bind no other waiter
+	came  time.Duration // when Acquire was called
+	loose bool          // the owner may lose the key, or have lost it, without a confirmed release
 }
 
 func (s step) String() string {
@@ -60,19 +61,20 @@ type claim struct {
 	lock   history.Lock
 	count  int
 	inside bool // a reader that entered under the writer of the same owner
+	loose  bool // as of the step
 }
 
-// queued is the place of a waiter. A place that may have lapsed binds no other waiter.
+// queued is the place that a waiter has at a time.
 type queued struct {
 	owner string
-	binds bool
+	at    time.Duration
 }
 
 // keyState is the state of a key.
 type keyState struct {
 	claims []claim
-	token  int64 // the last one
-	queue  []queued
+	token  int64    // the last one
+	queue  []queued // by time
 }
 
 func (s keyState) equal(other keyState) bool {
@@ -131,17 +133,9 @@ func alone(s keyState, _ step) bool { return len(s.claims) == 0 }
 // rising is the fenced lock, whose tokens rise from grant to grant.
 func rising(s keyState, by step) bool { return alone(s, by) && by.token > s.token }
 
-// inTurn is the fair lock: a waiter comes after every waiter whose place is before its own.
+// inTurn is the fair lock: a caller comes after every waiter that had its place before the call.
 func inTurn(s keyState, by step) bool {
-	for _, w := range s.queue {
-		if w.owner == by.owner {
-			break
-		}
-		if w.binds {
-			return false
-		}
-	}
-	return alone(s, by)
+	return alone(s, by) && (len(s.queue) == 0 || s.queue[0].at >= by.came || s.queue[0].owner == by.owner)
 }
 
 // readersOrWriter is the read-write lock.
@@ -157,47 +151,39 @@ func permitted(n int) spec {
 
 // next are the states that a step may lead to, none if it is not allowed.
 func (allows spec) next(s keyState, do step) []keyState {
-	one := claim{owner: do.owner, lock: do.lock}
-	i := s.has(do.owner, do.lock)
+	one := claim{owner: do.owner, lock: do.lock, loose: do.loose}
+	there := slices.ContainsFunc(s.claims, func(c claim) bool { return c.owner == do.owner })
 	switch do.verb {
 	case queues:
-		s.queue = append(slices.Clone(s.queue), queued{do.owner, !do.maybe})
+		s.queue = append(slices.Clone(s.queue), queued{do.owner, do.came})
 	case lapses:
-		s.queue = slices.Clone(s.queue)
-		for n := range s.queue {
-			s.queue[n].binds = s.queue[n].binds && s.queue[n].owner != do.owner
-		}
+		s.queue = s.without(do.owner)
 	case takes:
 		if !allows(s, do) {
 			return nil
 		}
 		s = s.with(one, 1)
-		s.token = max(s.token, do.token)
-		s.queue = slices.DeleteFunc(slices.Clone(s.queue), func(w queued) bool { return w.owner == do.owner })
+		s.token, s.queue = max(s.token, do.token), s.without(do.owner)
 	case enters:
-		there := slices.ContainsFunc(s.claims, func(c claim) bool { return c.owner == do.owner })
 		one.inside = do.lock == history.ReadLock && s.has(do.owner, history.WriteLock) >= 0
 		switch {
 		case there && do.token == s.token:
 			s = s.with(one, 1)
-		case !do.maybe:
+		case !do.loose:
 			return nil
 		}
-	case holds:
-		if i < 0 {
+	case holds, releases:
+		if s.has(do.owner, do.lock) < 0 {
 			return nil
 		}
-	case releases:
-		switch {
-		case i >= 0:
+		if do.verb == releases {
 			s = s.with(one, -1)
-		case !do.maybe:
-			return nil
 		}
 	case ends:
-		if i >= 0 {
-			s = s.with(one, -s.claims[i].count)
+		if !there {
+			return nil
 		}
+		s.claims = slices.DeleteFunc(slices.Clone(s.claims), func(c claim) bool { return c.owner == do.owner })
 	case forces:
 		return s.forced(do)
 	case fails:
@@ -208,16 +194,20 @@ func (allows spec) next(s keyState, do step) []keyState {
 	return []keyState{s}
 }
 
-// forced are the states after a ForceRelease of one kind. A writer takes the readers inside of it along.
+// without is the queue without a waiter.
+func (s keyState) without(owner string) []queued {
+	return slices.DeleteFunc(slices.Clone(s.queue), func(w queued) bool { return w.owner == owner })
+}
+
+// forced are the states after a ForceRelease of one kind. The force release of a writer frees the readers
+// inside of it, too, unless the writer has left them. Loose claims have steps of their own by which they end.
 func (s keyState) forced(do step) []keyState {
 	freed, inner := s, s
-	freed.claims = slices.DeleteFunc(slices.Clone(s.claims), func(c claim) bool { return c.lock == do.lock })
-	inner.claims = slices.DeleteFunc(slices.Clone(freed.claims), func(c claim) bool { return c.inside && do.lock == history.WriteLock })
-	after := []keyState{freed, inner}
-	if do.maybe {
-		after = append(after, s)
-	}
-	return after
+	freed.claims = slices.DeleteFunc(slices.Clone(s.claims), func(c claim) bool { return c.lock == do.lock && !c.loose })
+	inner.claims = slices.DeleteFunc(slices.Clone(freed.claims), func(c claim) bool {
+		return c.inside && do.lock == history.WriteLock && !c.loose
+	})
+	return []keyState{freed, inner}
 }
 
 // model is the specification for Porcupine, from a state on.
@@ -254,15 +244,14 @@ type operation struct {
 type owned struct {
 	owner      string
 	operations []*operation
-	waits      bool          // it may have had a place in the queue of a fair lock
 	simple     bool          // a grant, and a release
 	take       *operation    // the grant
 	alive      time.Duration // until then the owner certainly had the key
 	last       time.Duration // the end of its last operation
 }
 
-func (o *owned) add(v verb, e *history.Event, call, end time.Duration, maybe bool) *operation {
-	op := &operation{step{v, o.owner, e.Lock, 0, maybe}, call, max(call, end), e}
+func (o *owned) add(v verb, e *history.Event, call, end time.Duration) *operation {
+	op := &operation{step{v, o.owner, e.Lock, 0, e.Begin, false}, call, max(call, end), e}
 	if v == takes || v == enters {
 		op.token = e.Hold.Token
 	}
@@ -296,7 +285,8 @@ type foreignKey struct {
 	events map[string][]*history.Event // the holds, by owner
 	vague  []*history.Event            // acquisitions that may have had the key for a moment, though no hold says so
 	owned  []*owned
-	beside []*operation // the force releases and refusals
+	forces []*operation // the force releases
+	beside []*operation // those that are confirmed, and the refusals
 }
 
 // linearized has Porcupine judge the events of a run, and says how many operations they were.
@@ -391,41 +381,39 @@ func (f *foreign) refuse(k *foreignKey) {
 	})
 	for _, op := range k.beside {
 		if e := op.event; op.verb == fails {
-			op.step = step{fails, e.Owner, e.Lock, math.MaxInt64, false}
+			op.step = step{fails, e.Owner, e.Lock, math.MaxInt64, e.Begin, false}
 			op.call, op.end = e.Begin, e.End
 			f.refusals++
 		}
 	}
 }
 
-// force makes the operations of the force releases. In a fault, Redis may have executed a confirmed
-// force release twice. An unconfirmed one may land late, or never.
+// force makes the operations of the force releases. One that is not confirmed may land late, or never:
+// it makes holds loose, and is not an operation.
 func (f *foreign) force(k *foreignKey) {
-	for _, op := range k.beside {
+	k.beside = slices.DeleteFunc(k.beside, func(op *operation) bool {
 		e := op.event
 		if op.verb != forces {
-			continue
+			return false
 		}
-		op.step = step{forces, fmt.Sprintf("p%d.g%d", e.Process, e.Goroutine), e.Lock, 0, false}
-		op.call, op.end = e.Begin, e.End
-		switch confirmed := e.Outcome == history.OK || e.Outcome == history.Free; {
-		case !confirmed:
-			op.maybe, op.end = true, e.End+f.limits.Landing
-		case !f.quiet(e.Begin, e.End):
-			again := *op
-			again.maybe = true
-			k.beside = append(k.beside, &again)
+		force := operation{step{forces, fmt.Sprintf("p%d.g%d", e.Process, e.Goroutine), e.Lock, 0, e.Begin, false}, e.Begin, e.End, e}
+		confirmed := e.Outcome == history.OK || e.Outcome == history.Free
+		if !confirmed {
+			force.end += f.limits.Landing
 		}
-	}
+		*op = force
+		k.forces = append(k.forces, &force)
+		return !confirmed
+	})
 }
 
 // forcedFrom is when a force release may have ended a hold of an owner first; open if none may have.
 func (k *foreignKey) forcedFrom(holds []*history.Event, until time.Duration) time.Duration {
 	from := open
-	for _, op := range k.beside {
+	for _, op := range k.forces {
 		for _, e := range holds {
 			frees := op.lock == e.Lock || op.lock == history.WriteLock && e.Ask.Reentry
-			if frees && op.verb == forces && op.call <= until && op.end >= holds[0].Begin {
+			if frees && op.call <= until && op.end >= holds[0].Begin {
 				from = min(from, op.call)
 			}
 		}
@@ -442,59 +430,58 @@ func (f *foreign) own(k *foreignKey, owner string) {
 		return
 	}
 	var until time.Duration
-	confirmed := true
 	for _, e := range all {
-		r := e.Hold.Release
-		until = max(until, r.End+e.Hold.Left)
-		confirmed = confirmed && r.Outcome == history.OK && e.Hold.Left == 0
+		until = max(until, e.Hold.Release.End+e.Hold.Left)
 	}
 	forced := k.forcedFrom(all, until)
 	o := &owned{owner: owner, simple: len(all) == 1}
+	loose := slices.ContainsFunc(all, func(e *history.Event) bool { return !o.released(f, e, forced) })
 	for _, e := range all {
-		r := e.Hold.Release
 		if e.Ask.Reentry {
-			o.add(enters, e, e.Begin, e.End, e.End >= forced)
+			o.add(enters, e, e.Begin, e.End).loose = loose && e.End >= forced
 		} else {
+			o.take = o.add(takes, e, e.Begin, e.End)
+			o.take.loose = loose
 			f.queue(o, e)
-			o.take = o.add(takes, e, e.Begin, e.End, false)
 		}
 		if alive := min(e.Hold.Alive, forced-1); alive > e.End {
-			o.add(holds, e, alive, alive, false)
+			o.add(holds, e, alive, alive)
 			o.alive = alive
 		}
-		if r.Outcome == history.OK && e.Hold.Left == 0 {
-			known := confirmed && (forced > r.End || o.simple && f.quiet(r.Begin, r.End))
-			o.add(releases, e, r.Begin, r.End, !known)
-			confirmed = confirmed && known
+		if !loose {
+			o.add(releases, e, e.Hold.Release.Begin, e.Hold.Release.End)
 		}
 	}
-	if !confirmed {
-		o.endFrom(all, forced)
+	if loose {
+		o.add(ends, all[0], o.endsFrom(all, forced), open)
 	}
 	k.owned = append(k.owned, o)
 }
 
-// queue makes the operations of a waiter of a fair lock. A place is certain when Redis has answered. In a
-// fault, an attempt without an answer may have a place. An attempt gives its place up if its lease has
-// expired when it gets the answer.
-func (f *foreign) queue(o *owned, e *history.Event) {
-	certain := e.Ask.Queued != 0
-	if e.Lock != history.Fair || !certain && f.quiet(e.Begin, e.End) {
-		return
-	}
-	o.waits = true
-	o.add(queues, e, e.Begin, cmp.Or(e.Ask.Queued, e.End), !certain)
-	if lapse := e.Begin + min(kept, e.Ask.Lease/2); certain && lapse < e.End {
-		o.add(lapses, e, lapse, e.End, false)
-	}
-	if certain {
-		f.places++
-	}
+// released reports whether the owner certainly had the key when a hold was released.
+func (o *owned) released(f *foreign, e *history.Event, forced time.Duration) bool {
+	r := e.Hold.Release
+	return r.Outcome == history.OK && e.Hold.Left == 0 && (forced > r.End || o.simple && f.quiet(r.Begin, r.End))
 }
 
-// endFrom has the holds of an owner end without a confirmation. They can end when the last of them is
-// being released, or when no holder relies on the lease any more, or by force, or at any time later.
-func (o *owned) endFrom(all []*history.Event, forced time.Duration) {
+// queue makes the operations of a waiter of a fair lock. Its place is certain when Redis has answered. An
+// attempt gives its place up if its lease has expired when it gets the answer.
+func (f *foreign) queue(o *owned, e *history.Event) {
+	lapse := e.Begin + min(kept, e.Ask.Lease/2)
+	if e.Lock != history.Fair || e.Ask.Queued == 0 || e.Ask.Queued >= lapse {
+		return
+	}
+	o.add(queues, e, e.Ask.Queued, e.Ask.Queued).came = e.Ask.Queued
+	o.take.call = min(e.Ask.Queued+1, e.End) // it was refused before
+	if lapse < e.End {
+		o.add(lapses, e, lapse, lapse)
+	}
+	f.places++
+}
+
+// endsFrom is when the holds of an owner can have ended without a confirmation: when the last of them is
+// being released, or when no holder relies on the lease any more, or by force.
+func (o *owned) endsFrom(all []*history.Event, forced time.Duration) time.Duration {
 	var released, expired time.Duration
 	refreshed := slices.ContainsFunc(all, func(e *history.Event) bool { return e.Hold.Refreshed })
 	for _, e := range all {
@@ -505,14 +492,7 @@ func (o *owned) endFrom(all []*history.Event, forced time.Duration) {
 			expired = max(expired, h.Safe)
 		}
 	}
-	from := min(released, expired, forced)
-	ended := make(map[history.Lock]bool)
-	for _, e := range all {
-		if !ended[e.Lock] {
-			ended[e.Lock] = true
-			o.add(ends, e, from, open, false)
-		}
-	}
+	return min(released, expired, forced)
 }
 
 // Porcupine's time and memory grow with the square of the operations. So a key is judged in
@@ -577,7 +557,7 @@ func (c *cutter) advance(at time.Duration) {
 // them, and a waiter gets the key after them: their operations are as good when they end, or begin, at
 // this moment.
 func (c *cutter) cut(at time.Duration) {
-	if c.besideAt(at, at) {
+	if slices.ContainsFunc(c.key.beside, func(op *operation) bool { return op.call <= at && op.end >= at }) {
 		return
 	}
 	state := keyState{token: c.from.token}
@@ -586,7 +566,7 @@ func (c *cutter) cut(at time.Duration) {
 			state.token = max(state.token, o.take.token)
 		}
 		if o.certainAt(at) {
-			state.claims = append(state.claims, claim{o.owner, o.take.lock, 1, false})
+			state.claims = append(state.claims, claim{o.owner, o.take.lock, 1, false, o.take.loose})
 		}
 	}
 	full := len(state.claims) > 0 && !c.allows(keyState{claims: state.claims}, step{lock: history.ReadLock, token: 1})
@@ -595,13 +575,28 @@ func (c *cutter) cut(at time.Duration) {
 			continue
 		}
 		waiting := o.take.end > at
-		if !full || o.waits && waiting || waiting && c.besideAt(o.take.call, at, forces) || !waiting && o.latestCall() >= at {
+		if !full || waiting && c.forcedBetween(o.take.call, at) || !waiting && o.latestCall() >= at {
 			return
+		}
+		if waiting && c.queuedAt(o, at) {
+			state.queue = append(state.queue, queued{o.owner, o.take.event.Ask.Queued})
 		}
 	}
 	slices.SortFunc(state.claims, func(a, b claim) int { return cmp.Compare(a.owner, b.owner) })
+	slices.SortFunc(state.queue, func(a, b queued) int { return cmp.Compare(a.at, b.at) })
 	c.judge(c.take(at))
 	c.from = state
+}
+
+// queuedAt reports whether a waiter has its place for certain at a moment.
+func (c *cutter) queuedAt(o *owned, at time.Duration) bool {
+	has := slices.ContainsFunc(c.from.queue, func(w queued) bool { return w.owner == o.owner })
+	for _, op := range o.operations {
+		if op.call <= at && (op.verb == queues || op.verb == lapses) {
+			has = op.verb == queues
+		}
+	}
+	return has
 }
 
 // certainAt reports whether the owner has the key at a moment, for certain and once.
@@ -617,12 +612,9 @@ func (o *owned) latestCall() (last time.Duration) {
 	return last
 }
 
-// besideAt reports whether a force release or a refusal, or what is asked for, may have been executed
-// between two moments.
-func (c *cutter) besideAt(from, to time.Duration, verbs ...verb) bool {
-	return slices.ContainsFunc(c.key.beside, func(op *operation) bool {
-		return op.call <= to && op.end >= from && (len(verbs) == 0 || slices.Contains(verbs, op.verb))
-	})
+// forcedBetween reports whether a force release may have been executed between two moments.
+func (c *cutter) forcedBetween(from, to time.Duration) bool {
+	return slices.ContainsFunc(c.key.forces, func(op *operation) bool { return op.call <= to && op.end >= from })
 }
 
 // take takes the operations before a moment out.
@@ -636,7 +628,7 @@ func (c *cutter) take(at time.Duration) (before []*operation) {
 			switch {
 			case certain && op.call > at:
 				later = append(later, op)
-			case waiting:
+			case waiting && op.end > at:
 				op.call = max(op.call, at)
 				later = append(later, op)
 			default:
