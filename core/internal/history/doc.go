@@ -14,9 +14,9 @@
 //
 // The tests have a second judge, Porcupine, which knows nothing of these rules. It gets each
 // lock as a sequential specification (reentrant, fenced, read-write, semaphore, fair) and looks
-// for an order of the grants and releases that the specification allows. The order of a fair
-// lock is judged only there: a waiter whose place Redis has confirmed gets the lock before a
-// waiter that came later. This holds for the first 0.7 s of a wait, in which the lock drops
+// for an order of the grants, releases and refusals that the specification allows. The order of
+// a fair lock is judged only there: a waiter whose place Redis has confirmed gets the lock before
+// a caller that came later. This holds for the first 0.7 s of a wait: in this time the lock drops
 // no waiter, however slow the machine is.
 //
 // The package judges only; it starts nothing and knows no Redis. Its tests run the
