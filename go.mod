@@ -5,6 +5,7 @@ go 1.26.0 // which go-redis 9.23, gRPC 1.85 and OpenTelemetry 1.47 ask for
 require (
 	connectrpc.com/connect v1.21.1
 	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/bufbuild/protocompile v0.14.1
 	github.com/expr-lang/expr v1.17.8
 	github.com/fsnotify/fsnotify v1.10.1

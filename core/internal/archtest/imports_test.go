@@ -88,6 +88,7 @@ var heavy = map[string][]string{
 	"core": {
 		"github.com/expr-lang/", "github.com/gin-gonic/", "google.golang.org/", "go.opentelemetry.io/",
 		"gopkg.in/yaml", "go.yaml.in/", "github.com/goccy/go-yaml", "github.com/alicebob/", "go.uber.org/goleak",
+		"github.com/anishathalye/",
 	},
 	"core/ruleset":      {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/redis/", "github.com/alicebob/"},
 	"core/aspect":       {"github.com/gin-gonic/", "google.golang.org/grpc", "go.opentelemetry.io/", "github.com/alicebob/"},

@@ -36,14 +36,15 @@ const (
 func TestHistory_Bubble(t *testing.T) {
 	t.Parallel()
 	seed, total := newSeed(t), duration(t, bubbleEnv, 2*time.Minute)
+	var b *bubble
 	synctest.Test(t, func(t *testing.T) {
-		b := newBubble(t, seed)
+		b = newBubble(t, seed)
 		b.run(total)
-		judged(t, seed, limitsOf(history.Limits{
-			Backend: 2 * bubbleLoad.Backend, Slow: 8 * bubbleLoad.Backend, Poll: time.Second, Slack: 100 * time.Millisecond,
-			Recovery: 3 * time.Second, Landing: 20 * time.Second, Residue: time.Second, Empty: b.empty,
-		}), b.events)
 	})
+	judged(t, seed, limitsOf(history.Limits{
+		Backend: 2 * bubbleLoad.Backend, Slow: 8 * bubbleLoad.Backend, Poll: time.Second, Slack: 100 * time.Millisecond,
+		Recovery: 3 * time.Second, Landing: 20 * time.Second, Residue: time.Second, Empty: b.empty,
+	}), b.events)
 }
 
 // bubble is everything in one process, on one virtual clock.
@@ -148,7 +149,7 @@ func (b *bubble) start(p *place) {
 	o := *p.through.Options()
 	o.Dialer = p.connect
 	p.rdb = redis.NewClient(&o)
-	locks, err := core.New(p.rdb, core.WithWatchdog(bubbleLoad.Watchdog), core.WithBackendTimeout(bubbleLoad.Backend))
+	locks, err := core.New(p.rdb, core.WithWatchdog(bubbleLoad.Watchdog), core.WithBackendTimeout(bubbleLoad.Backend), core.WithObserver(refusals{b.now}))
 	if err != nil {
 		b.t.Fatal(err)
 	}

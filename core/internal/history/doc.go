@@ -10,8 +10,14 @@
 // Every event names the kind of its lock. Reentrant, fair, fenced and spin locks have one
 // holder at a time, and the tokens of fenced ones rise from grant to grant; readers hold
 // beside readers and never beside a writer, but inside of their own; a semaphore has no
-// more holders than permits, and all its permits at the end. In which order a fair lock is
-// granted is not judged here.
+// more holders than permits, and all its permits at the end.
+//
+// The tests have a second judge, Porcupine, which knows nothing of these rules. It gets each
+// lock as a sequential specification (reentrant, fenced, read-write, semaphore, fair) and looks
+// for an order of the grants, releases and refusals that the specification allows. The order of
+// a fair lock is judged only there: a waiter whose place Redis has confirmed gets the lock before
+// a caller that came later. This holds for the first 0.7 s of a wait: in this time the lock drops
+// no waiter, however slow the machine is.
 //
 // The package judges only; it starts nothing and knows no Redis. Its tests run the
 // workers: as processes beside a redis-server that is stopped, killed and cut off, and

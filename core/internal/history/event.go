@@ -64,6 +64,7 @@ type Ask struct {
 	Renewed bool          `json:"renewed,omitempty"` // no lease given: the watchdog's
 	Reentry bool          `json:"reentry,omitempty"` // made with the context of a hold on the same keys
 	Cut     time.Duration `json:"cut,omitempty"`     // when the caller's context ended or would have; 0: not
+	Queued  time.Duration `json:"queued,omitempty"`  // when Redis had answered that the lock is taken; 0: it did not
 }
 
 // NoWaitTime stands for an acquisition that waits until its context ends.

@@ -76,6 +76,9 @@ func judged(t *testing.T, seed uint64, limits history.Limits, events []history.E
 	keep(t, events)
 	t.Log(summary(events))
 	found := history.Judge(limits, events)
+	refuted, counts := linearized(limits, events)
+	t.Log(counts)
+	found = append(found, refuted...)
 	count := make(map[string]int)
 	for i, v := range found {
 		if count[v.Rule]++; count[v.Rule] == 1 || i < shownViolations {

@@ -27,31 +27,31 @@ var mutants = []mutant{
 		name: "deadline 150 ms late", file: "internal/lease/deadline.go",
 		text:   "return sent.Add(ttl - margin(ttl))",
 		by:     "return sent.Add(ttl - margin(ttl) + 150*time.Millisecond)",
-		caught: []string{history.TwoHolders, history.LostUpdate},
+		caught: []string{history.TwoHolders, history.LostUpdate, notLinearizable},
 	},
 	{
 		name: "release frees anybody's lock", file: "internal/redisstore/lua/release.lua",
 		text:   "if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then",
 		by:     "if redis.call('EXISTS', KEYS[1]) == 0 then",
-		caught: []string{history.TwoHolders, history.LostUpdate, history.EarlyLoss, history.ReleaseLost},
+		caught: []string{history.TwoHolders, history.LostUpdate, history.EarlyLoss, history.ReleaseLost, notLinearizable},
 	},
 	{
 		kinds: true, name: "writer beside readers", file: "internal/redisstore/lua/rw_acquire_write.lua",
 		text:   "local dead = mode == 'read' and longest(key, 1) == 0",
 		by:     "local dead = mode == 'read'",
-		caught: []string{history.TwoHolders, history.DirtyRead, history.NotInRedis, history.EarlyLoss, history.ReleaseLost},
+		caught: []string{history.TwoHolders, history.DirtyRead, history.NotInRedis, history.EarlyLoss, history.ReleaseLost, notLinearizable},
 	},
 	{
 		kinds: true, name: "reader beside a writer", file: "internal/redisstore/lua/rw_acquire_read.lua",
 		text:   "if mode ~= 'write' or ARGV[3] == '' or redis.call('HEXISTS', key, ARGV[3]) == 0 then",
 		by:     "if mode ~= 'write' then",
-		caught: []string{history.TwoHolders, history.DirtyRead, history.NotInRedis},
+		caught: []string{history.TwoHolders, history.DirtyRead, history.NotInRedis, notLinearizable},
 	},
 	{
 		kinds: true, name: "one permit more", file: "internal/redisstore/lua/permit_acquire.lua",
 		text:   "if available > 0 then",
 		by:     "if available >= 0 then",
-		caught: []string{history.TooManyHolders},
+		caught: []string{history.TooManyHolders, notLinearizable},
 	},
 	{
 		kinds: true, rare: true, name: "permits of the dead lost", file: "internal/redisstore/lua/permit_total.lua",
@@ -63,13 +63,19 @@ var mutants = []mutant{
 		kinds: true, name: "tokens of one second are one", file: "internal/redisstore/lua/token.lua",
 		text:   "local token = redis.pcall('INCR', KEYS[2])",
 		by:     "local token = tonumber(redis.call('GET', KEYS[2]) or 0)\n  least = time[1] * 1000000",
-		caught: []string{history.TokenOrder},
+		caught: []string{history.TokenOrder, notLinearizable},
 	},
 	{
 		kinds: true, name: "who has a fair lock stays in its queue", file: "internal/redisstore/lua/fair_acquire.lua",
 		text:   "    remove(at, {[field] = true})\n  end\n  redis.call('HSET'",
 		by:     "  end\n  redis.call('HSET'",
 		caught: []string{history.Leftover, history.LostWakeup},
+	},
+	{
+		kinds: true, name: "last come, first served", file: "internal/redisstore/lua/fair_acquire.lua",
+		text:   "redis.call('RPUSH', at.queue, field)",
+		by:     "redis.call('LPUSH', at.queue, field)",
+		caught: []string{notLinearizable},
 	},
 }
 
@@ -155,6 +161,7 @@ func (m mutant) run(t *testing.T, binary, test, env string) {
 		for _, rule := range m.caught {
 			if at := strings.Index(string(out), ": "+rule+": "); at >= 0 {
 				t.Logf("%s: caught by run %d%s", test, n+1, strings.SplitN(string(out[at:]), "\n", 2)[0])
+				t.Logf("porcupine refuses this run: %t", strings.Contains(string(out), ": "+notLinearizable+": "))
 				return
 			}
 		}

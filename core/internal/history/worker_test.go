@@ -283,10 +283,11 @@ func (g *caller) acquire(ctx context.Context, r request, outer *held) *held {
 	if outer != nil {
 		e.Owner, r.ask.Reentry = outer.event.Owner, true
 	}
-	ctx, cancel, ended := g.bounded(ctx, r)
+	queued := new(atomic.Int64)
+	ctx, cancel, ended := g.bounded(context.WithValue(ctx, queuedKey{}, queued), r)
 	ctx, hold, err := g.lock(r.keys, r.lock).Acquire(ctx, r.opts...)
 	e.End = g.now()
-	r.ask.Cut = time.Duration(ended.Load())
+	r.ask.Cut, r.ask.Queued = time.Duration(ended.Load()), time.Duration(queued.Load())
 	e.Ask, e.Outcome, e.Note = &r.ask, outcome(err), text(err)
 	if err != nil {
 		cancel()
@@ -295,6 +296,18 @@ func (g *caller) acquire(ctx context.Context, r request, outer *held) *held {
 	}
 	e.Hold = &history.Hold{Field: hold.Field(), Token: hold.Token(), Alive: e.End}
 	return &held{caller: g, event: e, ctx: ctx, cancel: cancel, hold: hold, edge: r.edge}
+}
+
+// queuedKey is the key of a context for the time at which Redis refused an acquisition first.
+type queuedKey struct{}
+
+// refusals is an observer that notes this time. A waiter of a fair lock has its place from then on.
+type refusals struct{ now func() time.Duration }
+
+func (r refusals) ObserveContention(ctx context.Context, c core.Contention) {
+	if queued, ok := ctx.Value(queuedKey{}).(*atomic.Int64); ok && c.TTL != 0 { // 0: Redis was not asked
+		queued.Store(int64(r.now()))
+	}
 }
 
 // bounded is the context of a request, and when it ends.

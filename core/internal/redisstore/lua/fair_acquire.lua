@@ -245,7 +245,7 @@ if free and not head then
 elseif not free and not waits then
   return {redis.call('PTTL', KEYS[1]), holders[1]}
 end
-for i = 6, #ARGV do
+for i = #ARGV, 6, -1 do -- the last one that landed has the earliest place
   inherit(ARGV[i])
 end
 now = clock()

@@ -1,0 +1,971 @@
+package history_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/interlock-go/interlock/core/internal/history"
+)
+
+// notLinearizable is the rule of Porcupine, in [history.Violation].
+const notLinearizable = "not linearizable"
+
+// A key is specified as an object that makes one step at a time. Porcupine looks for an order
+// of the steps in which each one is allowed and lies within its time. The time of a grant goes
+// from the call of Acquire to its return, the time of a release likewise.
+
+// verb is what a step does.
+type verb string
+
+const (
+	queues   verb = "is queued"   // from here on, a waiter of a fair lock has its place for certain
+	lapses   verb = "may lapse"   // from here on, the waiter may have lost that place
+	takes    verb = "takes"       // a grant
+	enters   verb = "enters"      // a re-entry
+	holds    verb = "still holds" // the holder found its context alive
+	releases verb = "releases"    // one hold of the owner ends
+	ends     verb = "ends"        // all holds of the owner end without a confirmed release
+	forces   verb = "forces"      // a ForceRelease
+	fails    verb = "is refused"  // a caller that does not wait does not get the key
+)
+
+// step is the input of an operation.
+type step struct {
+	verb  verb
+	owner string
+	lock  history.Lock
+	token int64
+	came  time.Duration // when Acquire was called
+	loose bool          // the owner may lose the key, or have lost it, without a confirmed release
+}
+
+func (s step) String() string {
+	text := fmt.Sprintf("%s %s", s.owner, s.verb)
+	if s.token != 0 {
+		text += fmt.Sprintf(" token %d", s.token)
+	}
+	return text
+}
+
+// claim is what one owner has of a key as one kind.
+type claim struct {
+	owner  string
+	lock   history.Lock
+	count  int
+	inside bool // a reader that entered under the writer of the same owner
+	loose  bool // as of the step
+}
+
+// queued is the place that a waiter has at a time.
+type queued struct {
+	owner string
+	at    time.Duration
+}
+
+// keyState is the state of a key.
+type keyState struct {
+	claims []claim
+	token  int64    // the last one
+	queue  []queued // by time
+}
+
+func (s keyState) equal(other keyState) bool {
+	return s.token == other.token && slices.Equal(s.claims, other.claims) && slices.Equal(s.queue, other.queue)
+}
+
+func (s keyState) String() string {
+	return fmt.Sprintf("holders %v, last token %d, queue %v", s.claims, s.token, s.queue)
+}
+
+func (s keyState) has(owner string, lock history.Lock) int {
+	return slices.IndexFunc(s.claims, func(c claim) bool { return c.owner == owner && c.lock == lock })
+}
+
+// with returns the state after one more hold of an owner, or after n fewer. States are values: what
+// they share is never written.
+func (s keyState) with(c claim, more int) keyState {
+	s.claims = slices.Clone(s.claims)
+	switch i := s.has(c.owner, c.lock); {
+	case i < 0:
+		c.count = more
+		s.claims = append(s.claims, c)
+		slices.SortFunc(s.claims, func(a, b claim) int {
+			return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.lock, b.lock))
+		})
+	case s.claims[i].count+more <= 0:
+		s.claims = slices.Delete(s.claims, i, i+1)
+	default:
+		s.claims[i].count += more
+	}
+	return s
+}
+
+// spec is the specification of a kind of lock. It reports whether a step may take the key in a state.
+type spec func(s keyState, by step) bool
+
+// specOf is the specification for a key, by the locks that it is taken as.
+func specOf(key string, lock history.Lock, permits map[string]int) spec {
+	switch lock {
+	case history.ReadLock, history.WriteLock:
+		return readersOrWriter
+	case history.Permit:
+		return permitted(permits[key])
+	case history.Fair:
+		return inTurn
+	case history.Fenced:
+		return rising
+	default:
+		return alone
+	}
+}
+
+// alone is the reentrant lock.
+func alone(s keyState, _ step) bool { return len(s.claims) == 0 }
+
+// rising is the fenced lock, whose tokens rise from grant to grant.
+func rising(s keyState, by step) bool { return alone(s, by) && by.token > s.token }
+
+// inTurn is the fair lock: a caller comes after every waiter that had its place before the call.
+func inTurn(s keyState, by step) bool {
+	return alone(s, by) && (len(s.queue) == 0 || s.queue[0].at >= by.came || s.queue[0].owner == by.owner)
+}
+
+// readersOrWriter is the read-write lock.
+func readersOrWriter(s keyState, by step) bool {
+	return alone(s, by) || by.lock == history.ReadLock &&
+		!slices.ContainsFunc(s.claims, func(c claim) bool { return c.lock == history.WriteLock })
+}
+
+// permitted is a semaphore of n permits.
+func permitted(n int) spec {
+	return func(s keyState, _ step) bool { return len(s.claims) < n }
+}
+
+// next are the states that a step may lead to, none if it is not allowed.
+func (allows spec) next(s keyState, do step) []keyState {
+	one := claim{owner: do.owner, lock: do.lock, loose: do.loose}
+	there := slices.ContainsFunc(s.claims, func(c claim) bool { return c.owner == do.owner })
+	switch do.verb {
+	case queues:
+		s.queue = append(slices.Clone(s.queue), queued{do.owner, do.came})
+	case lapses:
+		s.queue = s.without(do.owner)
+	case takes:
+		if !allows(s, do) {
+			return nil
+		}
+		s = s.with(one, 1)
+		s.token, s.queue = max(s.token, do.token), s.without(do.owner)
+	case enters:
+		one.inside = do.lock == history.ReadLock && s.has(do.owner, history.WriteLock) >= 0
+		switch {
+		case there && do.token == s.token:
+			s = s.with(one, 1)
+		case !do.loose:
+			return nil
+		}
+	case holds, releases:
+		if s.has(do.owner, do.lock) < 0 {
+			return nil
+		}
+		if do.verb == releases {
+			s = s.with(one, -1)
+		}
+	case ends:
+		if !there {
+			return nil
+		}
+		s.claims = slices.DeleteFunc(slices.Clone(s.claims), func(c claim) bool { return c.owner == do.owner })
+	case forces:
+		return s.forced(do)
+	case fails:
+		if allows(s, do) {
+			return nil
+		}
+	}
+	return []keyState{s}
+}
+
+// without is the queue without a waiter.
+func (s keyState) without(owner string) []queued {
+	return slices.DeleteFunc(slices.Clone(s.queue), func(w queued) bool { return w.owner == owner })
+}
+
+// forced are the states after a ForceRelease of one kind. The force release of a writer frees the readers
+// inside of it, too, unless the writer has left them. Loose claims have steps of their own by which they end.
+func (s keyState) forced(do step) []keyState {
+	freed, inner := s, s
+	freed.claims = slices.DeleteFunc(slices.Clone(s.claims), func(c claim) bool { return c.lock == do.lock && !c.loose })
+	inner.claims = slices.DeleteFunc(slices.Clone(freed.claims), func(c claim) bool {
+		return c.inside && do.lock == history.WriteLock && !c.loose
+	})
+	return []keyState{freed, inner}
+}
+
+// model is the specification for Porcupine, from a state on.
+func (allows spec) model(from keyState) porcupine.Model {
+	nondeterministic := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{from} },
+		Step: func(s, input, _ any) (all []any) {
+			for _, after := range allows.next(s.(keyState), input.(step)) {
+				all = append(all, after)
+			}
+			return all
+		},
+		Equal: func(a, b any) bool { return a.(keyState).equal(b.(keyState)) },
+	}
+	return nondeterministic.ToModel()
+}
+
+// open is the end of what may still happen at any time.
+const open = time.Duration(math.MaxInt64)
+
+// kept is for how long a waiter of a fair lock keeps its place however slow it is: the lock drops a
+// waiter that has not looked for 0.75 s.
+const kept = 700 * time.Millisecond
+
+// operation is a step with its time.
+type operation struct {
+	step
+
+	call, end time.Duration
+	event     *history.Event
+}
+
+// owned is what one owner did with one key.
+type owned struct {
+	owner      string
+	operations []*operation
+	simple     bool          // a grant, and a release
+	take       *operation    // the grant
+	alive      time.Duration // until then the owner certainly had the key
+	last       time.Duration // the end of its last operation
+}
+
+func (o *owned) add(v verb, e *history.Event, call, end time.Duration) *operation {
+	op := &operation{step{v, o.owner, e.Lock, 0, e.Begin, false}, call, max(call, end), e}
+	if v == takes || v == enters {
+		op.token = e.Hold.Token
+	}
+	o.operations = append(o.operations, op)
+	o.last = max(o.last, op.end)
+	return op
+}
+
+// foreign has Porcupine judge the events of a run.
+type foreign struct {
+	limits history.Limits
+	faults []*history.Event
+	lives  map[int]*life // by process
+	keys   map[string]*foreignKey
+
+	operations, partitions, largest int
+	places, refusals                int // judged
+	violations                      []history.Violation
+}
+
+// life is the time between the first and the last event of a process.
+type life struct {
+	from, to time.Duration
+	finished bool // the process did not die
+}
+
+// foreignKey is one key.
+type foreignKey struct {
+	name   string
+	lock   history.Lock
+	events map[string][]*history.Event // the holds, by owner
+	vague  []*history.Event            // acquisitions that may have had the key for a moment, though no hold says so
+	owned  []*owned
+	forces []*operation // the force releases
+	beside []*operation // those that are confirmed, and the refusals
+}
+
+// linearized has Porcupine judge the events of a run, and says how many operations they were.
+func linearized(limits history.Limits, events []history.Event) (found []history.Violation, summary string) {
+	f := &foreign{limits: limits, lives: make(map[int]*life), keys: make(map[string]*foreignKey)}
+	for i := range events {
+		f.file(&events[i])
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.keys)) {
+		k := f.keys[name]
+		f.refuse(k)
+		f.force(k)
+		for _, owner := range slices.Sorted(maps.Keys(k.events)) {
+			f.own(k, owner)
+		}
+		f.check(k)
+	}
+	return f.violations, fmt.Sprintf("porcupine: %d operations on %d keys, in %d partitions of at most %d; %d places in a queue, %d refusals",
+		f.operations, len(f.keys), f.partitions, f.largest, f.places, f.refusals)
+}
+
+func (f *foreign) file(e *history.Event) {
+	f.live(e)
+	switch {
+	case e.Kind == history.Fault:
+		f.faults = append(f.faults, e)
+	case e.Kind == history.Force, e.Kind == history.Acquire:
+		for _, key := range e.Keys {
+			k := f.keys[key]
+			if k == nil {
+				k = &foreignKey{name: key, events: make(map[string][]*history.Event)}
+				f.keys[key] = k
+			}
+			k.lock = cmp.Or(k.lock, e.Lock)
+			switch {
+			case e.Kind == history.Force:
+				k.beside = append(k.beside, &operation{step: step{verb: forces}, event: e})
+			case len(e.Keys) == 1 && e.Outcome == history.Busy && e.Ask.Wait == 0:
+				k.beside = append(k.beside, &operation{step: step{verb: fails}, event: e})
+			default:
+				k.attempt(e)
+			}
+		}
+	}
+}
+
+func (f *foreign) live(e *history.Event) {
+	if e.Kind == history.Fault || e.Kind == history.Stall {
+		return // the process that such an event names did not note it
+	}
+	l := f.lives[e.Process]
+	if l == nil {
+		l = &life{from: e.Begin, finished: e.Process == 0}
+		f.lives[e.Process] = l
+	}
+	l.from, l.to, l.finished = min(l.from, e.Begin), max(l.to, e.End), l.finished || e.Kind == history.Finish
+}
+
+// complete reports whether all holds between two moments are known. A process that died has not noted
+// its last ones.
+func (f *foreign) complete(from, to time.Duration) bool {
+	for _, l := range f.lives {
+		if !l.finished && l.from <= to && l.to+f.limits.Recovery >= from {
+			return false
+		}
+	}
+	return true
+}
+
+func (k *foreignKey) attempt(e *history.Event) {
+	if e.Hold != nil {
+		k.events[e.Owner] = append(k.events[e.Owner], e)
+	}
+	if e.Hold == nil || len(e.Keys) > 1 {
+		k.vague = append(k.vague, e)
+	}
+}
+
+// quiet reports whether no fault was felt between two moments.
+func (f *foreign) quiet(from, to time.Duration) bool {
+	return !slices.ContainsFunc(f.faults, func(e *history.Event) bool { return e.Begin <= to && e.End+f.limits.Recovery >= from })
+}
+
+// refuse makes the operations of the refusals. It leaves out a refusal where a fault is felt, and where
+// the key may have had a holder that no event shows. It leaves out fair locks and readers, because
+// not only a holder refuses them: a queue does, and a writer that waits.
+func (f *foreign) refuse(k *foreignKey) {
+	k.beside = slices.DeleteFunc(k.beside, func(op *operation) bool {
+		e := op.event
+		return op.verb == fails && (e.Lock == history.Fair || e.Lock == history.ReadLock || e.Ask.Reentry ||
+			!f.quiet(e.Begin, e.End) || !f.complete(e.Begin, e.End) || slices.ContainsFunc(k.vague, func(v *history.Event) bool { return v.Begin <= e.End && v.End+f.limits.Residue >= e.Begin }))
+	})
+	for _, op := range k.beside {
+		if e := op.event; op.verb == fails {
+			op.step = step{fails, e.Owner, e.Lock, math.MaxInt64, e.Begin, false}
+			op.call, op.end = e.Begin, e.End
+			f.refusals++
+		}
+	}
+}
+
+// force makes the operations of the force releases. One that is not confirmed may land late, or never:
+// it makes holds loose, and is not an operation.
+func (f *foreign) force(k *foreignKey) {
+	k.beside = slices.DeleteFunc(k.beside, func(op *operation) bool {
+		e := op.event
+		if op.verb != forces {
+			return false
+		}
+		force := operation{step{forces, fmt.Sprintf("p%d.g%d", e.Process, e.Goroutine), e.Lock, 0, e.Begin, false}, e.Begin, e.End, e}
+		confirmed := e.Outcome == history.OK || e.Outcome == history.Free
+		if !confirmed {
+			force.end += f.limits.Landing
+		}
+		*op = force
+		k.forces = append(k.forces, &force)
+		return !confirmed
+	})
+}
+
+// forcedFrom is when a force release may have ended a hold of an owner first; open if none may have.
+func (k *foreignKey) forcedFrom(holds []*history.Event, until time.Duration) time.Duration {
+	from := open
+	for _, op := range k.forces {
+		for _, e := range holds {
+			frees := op.lock == e.Lock || op.lock == history.WriteLock && e.Ask.Reentry
+			if frees && op.call <= until && op.end >= holds[0].Begin {
+				from = min(from, op.call)
+			}
+		}
+	}
+	return from
+}
+
+// own makes the operations of one owner. A hold whose process died before it was noted is not known:
+// what happened inside of it proves nothing.
+func (f *foreign) own(k *foreignKey, owner string) {
+	all := k.events[owner]
+	slices.SortFunc(all, func(a, b *history.Event) int { return cmp.Compare(a.Begin, b.Begin) })
+	if all[0].Ask.Reentry {
+		return
+	}
+	var until time.Duration
+	for _, e := range all {
+		until = max(until, e.Hold.Release.End+e.Hold.Left)
+	}
+	forced := k.forcedFrom(all, until)
+	o := &owned{owner: owner, simple: len(all) == 1}
+	loose := slices.ContainsFunc(all, func(e *history.Event) bool { return !o.released(f, e, forced) })
+	for _, e := range all {
+		if e.Ask.Reentry {
+			o.add(enters, e, e.Begin, e.End).loose = loose && e.End >= forced
+		} else {
+			o.take = o.add(takes, e, e.Begin, e.End)
+			o.take.loose = loose
+			f.queue(o, e)
+		}
+		if alive := min(e.Hold.Alive, forced-1); alive > e.End {
+			o.add(holds, e, alive, alive)
+			o.alive = alive
+		}
+		if !loose {
+			o.add(releases, e, e.Hold.Release.Begin, e.Hold.Release.End)
+		}
+	}
+	if loose {
+		o.add(ends, all[0], o.endsFrom(all, forced), open)
+	}
+	k.owned = append(k.owned, o)
+}
+
+// released reports whether the owner certainly had the key when a hold was released.
+func (o *owned) released(f *foreign, e *history.Event, forced time.Duration) bool {
+	r := e.Hold.Release
+	return r.Outcome == history.OK && e.Hold.Left == 0 && (forced > r.End || o.simple && f.quiet(r.Begin, r.End))
+}
+
+// queue makes the operations of a waiter of a fair lock. Its place is certain when Redis has answered. An
+// attempt gives its place up if its lease has expired when it gets the answer.
+func (f *foreign) queue(o *owned, e *history.Event) {
+	lapse := e.Begin + min(kept, e.Ask.Lease/2)
+	if e.Lock != history.Fair || e.Ask.Queued == 0 || e.Ask.Queued >= lapse {
+		return
+	}
+	o.add(queues, e, e.Ask.Queued, e.Ask.Queued).came = e.Ask.Queued
+	o.take.call = min(e.Ask.Queued+1, e.End) // it was refused before
+	if lapse < e.End {
+		o.add(lapses, e, lapse, lapse)
+	}
+	f.places++
+}
+
+// endsFrom is when the holds of an owner can have ended without a confirmation: when the last of them is
+// being released, or when no holder relies on the lease any more, or by force.
+func (o *owned) endsFrom(all []*history.Event, forced time.Duration) time.Duration {
+	var released, expired time.Duration
+	refreshed := slices.ContainsFunc(all, func(e *history.Event) bool { return e.Hold.Refreshed })
+	for _, e := range all {
+		h := e.Hold
+		released = max(released, h.Release.Begin, h.Release.Begin+h.Left-2*time.Millisecond) // Redis rounds
+		expired = max(expired, h.Alive)
+		if !refreshed || o.simple { // otherwise one of the others may have had the lease lowered
+			expired = max(expired, h.Safe)
+		}
+	}
+	return min(released, expired, forced)
+}
+
+// Porcupine's time and memory grow with the square of the operations. So a key is judged in
+// partitions, cut where its state is known.
+const (
+	partition  = 60          // how many operations are pending when a key is cut
+	undecided  = time.Minute // the limit for one partition, which takes milliseconds
+	mostGuilty = 4           // events that a violation shows
+)
+
+// check judges a key.
+func (f *foreign) check(k *foreignKey) {
+	slices.SortFunc(k.owned, func(a, b *owned) int { return cmp.Compare(a.operations[0].call, b.operations[0].call) })
+	c := &cutter{foreign: f, key: k, allows: specOf(k.name, k.lock, f.limits.Permits)}
+	for _, at := range k.moments() {
+		c.advance(at)
+		if c.pending >= partition {
+			c.cut(at)
+		}
+	}
+	c.advance(open)
+	c.judge(c.take(open))
+}
+
+// moments are the times at which a key may be cut: while a hold is certain, and before an acquisition.
+func (k *foreignKey) moments() (all []time.Duration) {
+	for _, o := range k.owned {
+		all = append(all, o.operations[0].call-1)
+		if o.simple && o.alive > o.take.end+1 {
+			all = append(all, o.alive-1)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// cutter cuts the history of a key.
+type cutter struct {
+	*foreign
+
+	key     *foreignKey
+	allows  spec
+	coming  int // the next of key.owned
+	there   []*owned
+	pending int // operations of those that are there
+	from    keyState
+}
+
+// advance adds what begins before a moment.
+func (c *cutter) advance(at time.Duration) {
+	for ; c.coming < len(c.key.owned) && c.key.owned[c.coming].operations[0].call <= at; c.coming++ {
+		o := c.key.owned[c.coming]
+		c.there = append(c.there, o)
+		c.pending += len(o.operations)
+	}
+}
+
+// cut ends a partition at a moment, if the state is known then: every owner has the key certainly, or
+// has done with it, or is kept out of it by the others.
+//
+// Where the certain holders leave no room, an owner whose release has begun must have released before
+// them, and a waiter gets the key after them: their operations are as good when they end, or begin, at
+// this moment.
+func (c *cutter) cut(at time.Duration) {
+	if slices.ContainsFunc(c.key.beside, func(op *operation) bool { return op.call <= at && op.end >= at }) {
+		return
+	}
+	state := keyState{token: c.from.token}
+	for _, o := range c.there {
+		if o.take.end < at {
+			state.token = max(state.token, o.take.token)
+		}
+		if o.certainAt(at) {
+			state.claims = append(state.claims, claim{o.owner, o.take.lock, 1, false, o.take.loose})
+		}
+	}
+	full := len(state.claims) > 0 && !c.allows(keyState{claims: state.claims}, step{lock: history.ReadLock, token: 1})
+	for _, o := range c.there {
+		if o.certainAt(at) || o.last < at {
+			continue
+		}
+		waiting := o.take.end > at
+		if !full || waiting && c.forcedBetween(o.take.call, at) || !waiting && o.latestCall() >= at {
+			return
+		}
+		if waiting && c.queuedAt(o, at) {
+			state.queue = append(state.queue, queued{o.owner, o.take.event.Ask.Queued})
+		}
+	}
+	slices.SortFunc(state.claims, func(a, b claim) int { return cmp.Compare(a.owner, b.owner) })
+	slices.SortFunc(state.queue, func(a, b queued) int { return cmp.Compare(a.at, b.at) })
+	c.judge(c.take(at))
+	c.from = state
+}
+
+// queuedAt reports whether a waiter has its place for certain at a moment.
+func (c *cutter) queuedAt(o *owned, at time.Duration) bool {
+	has := slices.ContainsFunc(c.from.queue, func(w queued) bool { return w.owner == o.owner })
+	for _, op := range o.operations {
+		if op.call <= at && (op.verb == queues || op.verb == lapses) {
+			has = op.verb == queues
+		}
+	}
+	return has
+}
+
+// certainAt reports whether the owner has the key at a moment, for certain and once.
+func (o *owned) certainAt(at time.Duration) bool {
+	return o.simple && o.take.end < at && at < o.alive
+}
+
+// latestCall is when the last operation of an owner begins.
+func (o *owned) latestCall() (last time.Duration) {
+	for _, op := range o.operations {
+		last = max(last, op.call)
+	}
+	return last
+}
+
+// forcedBetween reports whether a force release may have been executed between two moments.
+func (c *cutter) forcedBetween(from, to time.Duration) bool {
+	return slices.ContainsFunc(c.key.forces, func(op *operation) bool { return op.call <= to && op.end >= from })
+}
+
+// take takes the operations before a moment out.
+func (c *cutter) take(at time.Duration) (before []*operation) {
+	var after []*owned
+	c.pending = 0
+	for _, o := range c.there {
+		certain, waiting := o.certainAt(at), o.take.end > at && at != open
+		var later []*operation
+		for _, op := range o.operations {
+			switch {
+			case certain && op.call > at:
+				later = append(later, op)
+			case waiting && op.end > at:
+				op.call = max(op.call, at)
+				later = append(later, op)
+			default:
+				op.end = min(op.end, at)
+				before = append(before, op)
+			}
+		}
+		if o.operations = later; len(later) > 0 {
+			after = append(after, o)
+			c.pending += len(later)
+		}
+	}
+	c.there = after
+	c.key.beside = slices.DeleteFunc(c.key.beside, func(op *operation) bool {
+		if op.call > at {
+			return false
+		}
+		before = append(before, op)
+		return true
+	})
+	return before
+}
+
+// judge has Porcupine judge one partition.
+func (c *cutter) judge(operations []*operation) {
+	c.operations += len(operations)
+	c.partitions++
+	c.largest = max(c.largest, len(operations))
+	all := make([]porcupine.Operation, len(operations))
+	for i, op := range operations {
+		all[i] = porcupine.Operation{ClientId: i, Input: op.step, Call: int64(op.call), Return: int64(op.end), Metadata: op}
+	}
+	model := c.allows.model(c.from)
+	switch porcupine.CheckOperationsTimeout(model, all, undecided) {
+	case porcupine.Ok:
+	case porcupine.Illegal:
+		c.reject(model, all)
+	default:
+		c.report(nil, operations, fmt.Sprintf("%s: undecided for %s, %d operations from %s on", c.key.name, undecided, len(all), c.from))
+	}
+}
+
+// reject reports what Porcupine could not put in an order, at the place to which it came.
+func (c *cutter) reject(model porcupine.Model, all []porcupine.Operation) {
+	_, info := porcupine.CheckOperationsVerbose(model, all, undecided)
+	var longest []porcupine.Operation
+	for _, partial := range info.PartialLinearizationsOperations() {
+		for _, one := range partial {
+			if len(one) > len(longest) {
+				longest = one
+			}
+		}
+	}
+	done, state := make(map[int]bool), model.Init()
+	var order []string
+	var before, stuck []*operation
+	for _, p := range longest {
+		op := p.Metadata.(*operation)
+		done[p.ClientId] = true
+		before = append(before, op)
+		order = append(order, op.String())
+		_, state = model.Step(state, op.step, nil)
+	}
+	for _, p := range all {
+		if !done[p.ClientId] {
+			stuck = append(stuck, p.Metadata.(*operation))
+		}
+	}
+	slices.SortFunc(stuck, func(a, b *operation) int { return cmp.Compare(a.end, b.end) })
+	slices.Reverse(before)
+	c.report(stuck[:1], before, fmt.Sprintf("%s: %q is not possible with %s, which comes of: %s",
+		c.key.name, stuck[0].step, model.DescribeState(state), strings.Join(order[max(0, len(order)-8):], "; ")))
+}
+
+// report makes a violation, with the events that it comes of.
+func (f *foreign) report(stuck, before []*operation, text string) {
+	var events []*history.Event
+	for _, op := range slices.Concat(stuck, before) {
+		if op.event != nil && !slices.Contains(events, op.event) && len(events) < mostGuilty {
+			events = append(events, op.event)
+		}
+	}
+	f.violations = append(f.violations, history.Violation{Rule: notLinearizable, Text: text, Events: events})
+}
+
+// waited is a hold of a fair lock by a waiter that had its place after some milliseconds.
+func waited(owner string, begin, placed, granted, alive time.Duration) history.Event {
+	e := of(history.Fair, hold(owner, begin, alive))
+	e.End, e.Ask.Queued, e.Ask.Lease = granted, placed, 2*time.Second
+	return e
+}
+
+// foundAlive is a hold that is released later than it was last found alive.
+func foundAlive(e history.Event, releaseBegin time.Duration, outcome history.Outcome) history.Event {
+	e.Hold.Release = history.Release{Begin: releaseBegin, End: releaseBegin + ms, Outcome: outcome}
+	return e
+}
+
+func TestPorcupine(t *testing.T) {
+	t.Parallel()
+	read := func(owner string, begin, alive time.Duration) history.Event {
+		return of(history.ReadLock, hold(owner, begin, alive))
+	}
+	write := func(owner string, begin, alive time.Duration) history.Event {
+		return written(hold(owner, begin, alive))
+	}
+	permitted := func(owner string, begin, alive time.Duration) history.Event { return permit(hold(owner, begin, alive)) }
+	under := func(e *history.Event) { e.Ask.Reentry = true }
+	left := func(e *history.Event) { e.Hold.Left = 100 * ms }
+	inner := func(owner string, begin, alive time.Duration) history.Event {
+		return changed(hold(owner, begin, alive), under)
+	}
+	for _, tc := range []struct {
+		name         string
+		wrong, right []history.Event
+	}{
+		{
+			"two holders",
+			[]history.Event{hold("a", 0, 50*ms), hold("b", 30*ms, 80*ms)},
+			[]history.Event{hold("a", 0, 50*ms), hold("b", 51*ms, 80*ms)},
+		},
+		{
+			"a long hold around a short one",
+			[]history.Event{hold("a", 0, 500*ms), hold("b", 400*ms, 410*ms)},
+			[]history.Event{hold("a", 0, 399*ms), hold("b", 400*ms, 410*ms)},
+		},
+		{
+			"granted while the release is under way",
+			[]history.Event{hold("a", 0, 50*ms), hold("b", 48*ms, 80*ms)},
+			[]history.Event{hold("a", 0, 50*ms), hold("b", 49*ms, 80*ms)},
+		},
+		{
+			"re-entry without the outer hold",
+			[]history.Event{hold("a", 0, 50*ms), inner("a", 60*ms, 80*ms)},
+			[]history.Event{hold("a", 0, 50*ms), inner("a", 20*ms, 40*ms)},
+		},
+		{
+			"taken beside an inner hold that outlives the outer one",
+			[]history.Event{hold("a", 0, 50*ms), inner("a", 20*ms, 90*ms), hold("b", 55*ms, 70*ms)},
+			[]history.Event{hold("a", 0, 50*ms), inner("a", 20*ms, 90*ms), hold("b", 91*ms, 99*ms)},
+		},
+		{
+			"release of another owner's lock",
+			[]history.Event{hold("a", 0, 50*ms), foundAlive(hold("b", 60*ms, 65*ms), 70*ms, history.OK), foundAlive(hold("c", 10*ms, 20*ms), 62*ms, history.OK)},
+			[]history.Event{hold("a", 0, 50*ms), foundAlive(hold("b", 60*ms, 65*ms), 70*ms, history.OK), foundAlive(hold("c", 75*ms, 80*ms), 82*ms, history.OK)},
+		},
+		{
+			"late release that frees the next holder's lock",
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 1100*ms, history.OK), hold("b", 1050*ms, 1200*ms), hold("c", 1150*ms, 1300*ms)},
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 1100*ms, history.Lost), hold("b", 1050*ms, 1200*ms), hold("c", 1200*ms, 1300*ms)},
+		},
+		{
+			"taken before the lease of a lost hold can have ended",
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 1100*ms, history.Lost), hold("b", 900*ms, 980*ms)},
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 1100*ms, history.Lost), hold("b", 990*ms, 1000*ms)},
+		},
+		{
+			"taken before a release without an answer was sent",
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 30*ms, history.Unavailable), hold("b", 20*ms, 25*ms)},
+			[]history.Event{foundAlive(hold("a", 0, 10*ms), 30*ms, history.Unavailable), hold("b", 30*ms, 35*ms)},
+		},
+		{
+			"taken beside the marker of Leave",
+			[]history.Event{changed(hold("a", 0, 10*ms), left), hold("b", 100*ms, 120*ms)},
+			[]history.Event{changed(hold("a", 0, 10*ms), left), hold("b", 110*ms, 120*ms)},
+		},
+		{
+			"taken before the force release",
+			[]history.Event{hold("a", 0, 50*ms), hold("b", 22*ms, 80*ms), force(30*ms, 31*ms, history.OK)},
+			[]history.Event{
+				foundAlive(hold("a", 0, 50*ms), 60*ms, history.Lost), force(20*ms, 21*ms, history.OK), hold("b", 22*ms, 80*ms),
+			},
+		},
+		{
+			"released after the force release",
+			[]history.Event{hold("a", 0, 50*ms), force(20*ms, 21*ms, history.OK)},
+			[]history.Event{hold("a", 0, 20*ms), force(20*ms, 21*ms, history.OK)},
+		},
+		{
+			"taken twice after a force release without an answer",
+			[]history.Event{
+				force(0, ms, history.Unavailable), foundAlive(hold("a", 200*ms, 300*ms), 400*ms, history.Lost),
+				hold("b", 210*ms, 310*ms), hold("c", 220*ms, 320*ms),
+			},
+			[]history.Event{
+				force(0, ms, history.Unavailable), foundAlive(hold("a", 200*ms, 300*ms), 400*ms, history.Lost), hold("b", 210*ms, 310*ms),
+			},
+		},
+		{
+			"reader beside a writer",
+			[]history.Event{write("a", 0, 50*ms), read("b", 30*ms, 80*ms)},
+			[]history.Event{write("a", 0, 50*ms), read("b", 51*ms, 80*ms), read("c", 60*ms, 90*ms)},
+		},
+		{
+			"writer beside a reader",
+			[]history.Event{read("a", 0, 50*ms), read("c", 10*ms, 90*ms), write("b", 60*ms, 80*ms)},
+			[]history.Event{read("a", 0, 50*ms), read("c", 10*ms, 90*ms), write("b", 91*ms, 99*ms)},
+		},
+		{
+			"writer beside the reader that was inside of another",
+			[]history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), write("b", 55*ms, 90*ms)},
+			[]history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), read("b", 55*ms, 90*ms)},
+		},
+		{
+			"readers forced away as a writer",
+			[]history.Event{read("a", 0, 50*ms), of(history.WriteLock, force(20*ms, 21*ms, history.OK)), write("b", 22*ms, 80*ms)},
+			[]history.Event{
+				foundAlive(read("a", 0, 50*ms), 60*ms, history.Lost), of(history.ReadLock, force(20*ms, 21*ms, history.OK)), write("b", 22*ms, 80*ms),
+			},
+		},
+		{
+			"one permit more",
+			[]history.Event{permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permitted("c", 20*ms, 80*ms)},
+			[]history.Event{permitted("a", 0, 50*ms), permitted("b", 10*ms, 80*ms), permitted("c", 51*ms, 80*ms)},
+		},
+		{
+			"token falls",
+			[]history.Event{token(hold("a", 0, 50*ms), 2), token(hold("b", 50*ms, 80*ms), 1)},
+			[]history.Event{token(hold("a", 0, 50*ms), 1), token(hold("b", 50*ms, 80*ms), 2)},
+		},
+		{
+			"re-entry with another token",
+			[]history.Event{token(hold("a", 0, 50*ms), 2), token(inner("a", 10*ms, 40*ms), 3)},
+			[]history.Event{token(hold("a", 0, 50*ms), 2), token(inner("a", 10*ms, 40*ms), 2)},
+		},
+		{
+			"refused beside nothing",
+			[]history.Event{hold("a", 0, 50*ms), refused(60*ms, 61*ms, 0, history.Busy), hold("b", 62*ms, 70*ms)},
+			[]history.Event{hold("a", 0, 50*ms), refused(51*ms, 61*ms, 0, history.Busy), hold("b", 62*ms, 70*ms)},
+		},
+		{
+			"refused beside a process that has not noted all holds",
+			[]history.Event{hold("a", 0, 50*ms), refused(60*ms, 61*ms, 0, history.Busy)},
+			[]history.Event{
+				changed(hold("a", 0, 50*ms), func(e *history.Event) { e.Process = 3 }), refused(60*ms, 61*ms, 0, history.Busy),
+			},
+		},
+		{
+			"writer refused beside nothing",
+			[]history.Event{write("a", 0, 50*ms), of(history.WriteLock, refused(60*ms, 61*ms, 0, history.Busy))},
+			[]history.Event{write("a", 0, 50*ms), read("b", 58*ms, 70*ms), of(history.WriteLock, refused(60*ms, 61*ms, 0, history.Busy))},
+		},
+		{
+			"refused beside a permit",
+			[]history.Event{permitted("a", 0, 50*ms), permit(refused(20*ms, 21*ms, 0, history.Busy))},
+			[]history.Event{permitted("a", 0, 50*ms), permitted("b", 0, 50*ms), permit(refused(20*ms, 21*ms, 0, history.Busy))},
+		},
+		{
+			"refused where a waiter gave up long before",
+			[]history.Event{hold("a", 0, 50*ms), refused(40*ms, 60*ms, 20*ms, history.Busy), refused(1100*ms, 1101*ms, 0, history.Busy)},
+			[]history.Event{hold("a", 0, 50*ms), refused(40*ms, 60*ms, 20*ms, history.Busy), refused(1000*ms, 1001*ms, 0, history.Busy)},
+		},
+		{
+			"waiter overtaken",
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 20*ms, 21*ms, 52*ms, 80*ms),
+			},
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 52*ms, 80*ms), waited("c", 20*ms, 21*ms, 90*ms, 95*ms),
+			},
+		},
+		{
+			"waiter overtaken by a caller that does not wait",
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), of(history.Fair, hold("c", 60*ms, 80*ms)),
+			},
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 52*ms, 58*ms), of(history.Fair, hold("c", 60*ms, 80*ms)),
+			},
+		},
+		{
+			"waiter overtaken by a caller without an answer that came later",
+			[]history.Event{
+				broken(0, 100*ms), of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 12*ms, 0, 52*ms, 80*ms),
+			},
+			[]history.Event{
+				broken(0, 100*ms), of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 9*ms, 0, 52*ms, 80*ms),
+			},
+		},
+		{
+			"waiter overtaken by the place that it can have lost",
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 700*ms)), waited("b", 10*ms, 11*ms, 900*ms, 950*ms), waited("c", 20*ms, 21*ms, 705*ms, 708*ms),
+			},
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 710*ms)), waited("b", 10*ms, 11*ms, 900*ms, 950*ms), waited("c", 20*ms, 21*ms, 715*ms, 800*ms),
+			},
+		},
+		{
+			"waiter overtaken that came at the same time",
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 11*ms+1, 21*ms, 52*ms, 80*ms),
+			},
+			[]history.Event{
+				of(history.Fair, hold("a", 0, 50*ms)), waited("b", 10*ms, 11*ms, 90*ms, 95*ms), waited("c", 11*ms, 21*ms, 52*ms, 80*ms),
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			found, _ := linearized(limits, slices.Concat(tc.wrong, ended))
+			if len(found) != 1 || found[0].Rule != notLinearizable {
+				t.Errorf("wrong: got %v, want it refused", found)
+			} else {
+				t.Log(history.Window(tc.wrong, found[0]))
+			}
+			if found, _ := linearized(limits, slices.Concat(tc.right, ended)); len(found) > 0 {
+				t.Errorf("right: got %v, want it accepted", found)
+			}
+		})
+	}
+}
+
+// TestPorcupine_Partitions has a long history cut into partitions, and one mistake in the middle found.
+func TestPorcupine_Partitions(t *testing.T) {
+	t.Parallel()
+	const turns, length = 2000, 10 * ms
+	var right []history.Event
+	for n := range turns {
+		begin := time.Duration(n) * length
+		waiter := hold(fmt.Sprintf("w%d", n), begin, begin+7*length)
+		waiter.Begin = max(0, begin-5*length) // there are always waiters
+		waiter.Hold.Alive, waiter.Hold.Release.Begin, waiter.Hold.Release.End = begin+8*ms, begin+9*ms, begin+12*ms
+		right = append(right, waiter)
+	}
+	found, counts := linearized(limits, right)
+	if len(found) > 0 {
+		t.Errorf("got %v, want it accepted", found)
+	}
+	t.Log(counts)
+	wrong := slices.Clone(right)
+	wrong[turns/2] = changed(wrong[turns/2], func(e *history.Event) {
+		longer := *e.Hold
+		longer.Alive += length
+		e.Hold = &longer
+	})
+	if found, _ := linearized(limits, wrong); len(found) != 1 || found[0].Rule != notLinearizable {
+		t.Errorf("got %v, want it refused once", found)
+	}
+}

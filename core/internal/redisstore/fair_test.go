@@ -1,0 +1,42 @@
+package redisstore_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/redisstore"
+)
+
+// An attempt without an answer lands late, behind other waiters, when a later attempt of the same waiter
+// has a place. The next attempt takes the place nearest to the head.
+func TestFair_PlaceOfTheEarlierAttempts(t *testing.T) {
+	t.Parallel()
+	const first, second, third, other = bob + "1", bob + "2", bob + "3", bob + "4"
+	for _, tc := range []struct {
+		name  string
+		order []string // in which they and the other waiter land
+	}{
+		{name: "first lands last", order: []string{second, other, first}},
+		{name: "second lands last", order: []string{first, other, second}},
+		{name: "second is lost", order: []string{first, other}},
+		{name: "first is lost", order: []string{second, other}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, b *bench) {
+				ghosts := map[string][]string{second: {first}, third: {first, second}}
+				b.gets(redisstore.Claim{Kind: kinds.Fair, Key: key, Field: alice}, redisstore.Terms{Lease: time.Minute})
+				for _, field := range slices.Concat(tc.order, []string{third}) {
+					b.refused(redisstore.Claim{Kind: kinds.Fair, Key: key, Field: field},
+						redisstore.Terms{Lease: time.Minute, Wait: time.Minute, Ghosts: ghosts[field]}, alice)
+				}
+				queue, err := b.rdb.LRange(t.Context(), fmt.Sprintf("redisson_lock_queue:{%s}", key), 0, -1).Result()
+				if want := []string{third, other}; err != nil || !slices.Equal(queue, want) {
+					t.Errorf("the queue is %v, %v, want %v", queue, err, want)
+				}
+			})
+		})
+	}
+}
