@@ -84,7 +84,7 @@ func TestRun_OfFixedLeases(t *testing.T) {
 		b.warm(locks)
 		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(lease))
 		var waiting []<-chan outcome
-		for range 25 {
+		for range 19 {
 			waiting = append(waiting, acquiring(t.Context(), locks.Lock("k"), core.LeaseTime(lease)))
 			synctest.Wait()
 		}
@@ -106,7 +106,7 @@ func TestRun_OfFixedLeases(t *testing.T) {
 			fields = append(fields, hold.Field())
 			pass(work)
 		}
-		if n := sent.Hits() - before; n != 3 || len(slices.Compact(fields)) != 3 {
+		if n := sent.Hits() - before; n != 2 || len(slices.Compact(fields)) != 2 {
 			t.Errorf("%d scripts, fields %v: want a hand-off in every 100 ms", n, fields)
 		}
 		released(t, hold)
@@ -336,19 +336,17 @@ func TestRun_IsRenewed(t *testing.T) {
 		core.LetRunsLast(locks)
 		_, hold := acquired(t, t.Context(), locks.Lock("k"))
 		field := hold.Field()
-		for range 20 {
-			next := acquiring(t.Context(), locks.Lock("k"))
-			pass(7 * time.Second)
-			released(t, hold)
-			o := <-next
-			must(t, o.err)
-			hold = o.hold
-		}
+		next := acquiring(t.Context(), locks.Lock("k"))
+		pass(14 * time.Second)
+		released(t, hold)
+		o := <-next
+		must(t, o.err)
+		hold = o.hold
 		pass(5 * time.Minute)
-		wantAlive(t, t.Context())
+		wantAlive(t, o.ctx)
 		b.wantCount(hold, "1")
 		if hold.Field() != field {
-			t.Error("the run has ended")
+			t.Error("nothing is tested: the lock was not passed on")
 		}
 		if left := hold.Remaining(); left < 15*time.Second {
 			t.Errorf("%s are left", left)
