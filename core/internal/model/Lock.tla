@@ -64,11 +64,12 @@ Nothing == [holder |-> 0, ttl |-> 0, count |-> 0]
      sure      every command of this field was answered
      renewing  a renewal is on its way
      doing     another operation is on its way: "enter", "leave", "refresh"; or ""
+     asks      the lease that this operation asks for
      orphans   fields that were abandoned
      turns     callers that have not had their turn *)
 Idle(turns, orphans) ==
   [state |-> "idle", field |-> 0, next |-> 0, lease |-> 0, sent |-> 0, left |-> 0, most |-> Long,
-   holds |-> {}, count |-> 0, sure |-> TRUE, renewing |-> FALSE, doing |-> "",
+   holds |-> {}, count |-> 0, sure |-> TRUE, renewing |-> FALSE, doing |-> "", asks |-> 0,
    orphans |-> orphans, turns |-> turns]
 
 (* A hold has the time that is left to it, and the time that is left of the lease
@@ -97,7 +98,7 @@ Init ==
   /\ counter = 0
   /\ drift = 0
   /\ lost = 0
-  /\ past = [released |-> {}, forced |-> 0, since |-> 0, robbed |-> FALSE, grants |-> 0, grant |-> 0, token |-> 0,
+  /\ past = [released |-> {}, expired |-> {}, forced |-> 0, since |-> 0, robbed |-> FALSE, grants |-> 0, grant |-> 0, token |-> 0,
              falls |-> FALSE, works |-> {}, had |-> {}]
 
 -----------------------------------------------------------------------------
@@ -189,7 +190,7 @@ Execute(m) ==
 Lose ==
   /\ lost < MaxLost
   /\ lost' = lost + 1
-  /\ \E a \in answers : a.op \in {"release", "handoff"} /\ answers' = answers \ {a}
+  /\ \E a \in answers : a.op \notin {"acquire", "renew"} /\ answers' = answers \ {a}
   /\ UNCHANGED <<redis, net, client, counter, drift, past>>
 
 -----------------------------------------------------------------------------
@@ -234,7 +235,8 @@ Granted(p, a) ==
       token == IF late THEN counter + 1 ELSE a.token
   IN /\ a.op \in {"acquire", "handoff"} /\ a.p = p /\ Receive(a)
      /\ client' = [client EXCEPT ![p] =
-          IF a.ok THEN Grant(c, Brings(a), a.lease, ago) ELSE Idle(c.turns, c.orphans)]
+          IF a.ok THEN Grant(c, Brings(a), a.lease, ago)
+          ELSE [Idle(c.turns, c.orphans) EXCEPT !.state = IF Is("a refused waiter sleeps until it is woken") THEN "asleep" ELSE "idle"]]
      /\ counter' = IF late /\ a.ok THEN counter + 1 ELSE counter
      /\ past' = [past EXCEPT
           !.had = IF a.ok /\ "had" \in May THEN @ \cup {p} ELSE @,
@@ -298,22 +300,24 @@ Unrenewed(p) ==
   /\ answers' = Forgotten("renew", p)
   /\ UNCHANGED <<redis, net, counter, drift, past>>
 
+Counted(op) == IF op = "enter" THEN 2 ELSE 1
+
 Operate(p, op) ==
+  \E lease \in IF op = "enter" THEN Leases ELSE IF op = "leave" THEN {0} ELSE {Short} :
   LET c == client[p]
       lower == op = "refresh"
-      lease == CASE op = "enter" -> Short [] op = "leave" -> 0 [] OTHER -> Short
       left == IF lower THEN Min(c.left, Max(Short - Margin, 0)) ELSE c.left
   IN /\ op \in May \/ (op = "leave" /\ "enter" \in May)
      /\ c.state = "held" /\ c.doing = "" /\ Believing(p) # {}
      /\ CASE op = "enter" -> c.count = 1 [] op = "leave" -> c.count = 2 [] OTHER -> c.sure /\ c.count = 1 /\ ~c.renewing
-     /\ client' = [client EXCEPT ![p].doing = op, ![p].left = left,
+     /\ client' = [client EXCEPT ![p].doing = op, ![p].asks = lease, ![p].left = left,
           ![p].holds = {[h EXCEPT !.left = Min(@, left), !.fixed = @ \/ lower, !.own = IF lower THEN Short ELSE @] : h \in @}]
-     /\ Send([Command(op, p, c.field) EXCEPT !.lease = lease, !.count = IF op = "enter" THEN 2 ELSE 1])
+     /\ Send([Command(op, p, c.field) EXCEPT !.lease = lease, !.count = Counted(op)])
      /\ UNCHANGED <<redis, answers, counter, drift, lost, past>>
 
 Operated(p, a) ==
-  LET c == [client[p] EXCEPT !.doing = ""]
-      counted == CASE a.op = "enter" -> [c EXCEPT !.count = 2] [] a.op = "leave" -> [c EXCEPT !.count = 1] [] OTHER -> c
+  LET c == [client[p] EXCEPT !.doing = "", !.asks = 0]
+      counted == CASE a.op = "enter" -> [c EXCEPT !.count = 2, !.holds = {[h EXCEPT !.fixed = FALSE] : h \in @}] [] a.op = "leave" -> [c EXCEPT !.count = 1] [] OTHER -> c
       raised == Confirm(counted, a.lease, a.age)
   IN /\ a.op \in {"enter", "leave", "refresh"} /\ a.p = p /\ Receive(a)
      /\ client' = [client EXCEPT ![p] = IF ~a.ok THEN Lost(c) ELSE IF a.op = "leave" THEN counted ELSE raised]
@@ -324,7 +328,7 @@ Operated(p, a) ==
 Unanswered(p) ==
   LET c == client[p] IN
   /\ c.state = "held" /\ c.doing # "" /\ GivesUp
-  /\ client' = [client EXCEPT ![p].doing = "", ![p].sure = FALSE,
+  /\ client' = [client EXCEPT ![p].doing = "", ![p].asks = 0, ![p].sure = FALSE,
        ![p].most = IF c.doing = "refresh" THEN Short ELSE @,
        ![p].count = IF c.doing = "leave" THEN 1 ELSE @]
   /\ answers' = Forgotten(c.doing, p)
@@ -363,6 +367,8 @@ Resend(p) ==
         /\ Send([Command("release", p, c.field) EXCEPT !.age = Long])
      \/ c.state = "handing" /\ Silent("handoff", p)
         /\ Send([Command("handoff", p, c.field) EXCEPT !.to = c.next, !.lease = c.lease])
+     \/ c.doing # "" /\ Silent(c.doing, p)
+        /\ Send([Command(c.doing, p, c.field) EXCEPT !.lease = c.asks, !.count = Counted(c.doing)])
   /\ UNCHANGED <<redis, answers, client, counter, drift, lost, past>>
 
 (* A run: the next caller of p has the lock, and Redis is not asked. The field stays. *)
@@ -385,9 +391,10 @@ Pass(p) ==
 Expire(p) ==
   LET c == client[p] IN
   /\ c.state = "held" /\ \A h \in c.holds : h.left = 0
+  /\ past' = [past EXCEPT !.expired = IF redis.holder = c.field THEN {c.field} ELSE @]
   /\ client' = [client EXCEPT ![p] = Lost(c)]
   /\ answers' = {a \in answers : a.p # p}
-  /\ UNCHANGED <<redis, net, counter, drift, lost, past>>
+  /\ UNCHANGED <<redis, net, counter, drift, lost>>
 
 -----------------------------------------------------------------------------
 (* What others do to Redis. *)
@@ -414,6 +421,14 @@ Work(p) ==
   /\ past' = [past EXCEPT !.works = IF p \in @ THEN @ \ {p} ELSE IF Believing(p) # {} THEN @ \cup {p} ELSE @]
   /\ UNCHANGED <<redis, net, answers, client, counter, drift, lost>>
 
+(* The process dies. Its commands travel on. *)
+Die(p) ==
+  /\ "die" \in May /\ client[p].state # "dead" /\ \A q \in Clients : client[q].state # "dead"
+  /\ client' = [client EXCEPT ![p] = [Idle(0, {}) EXCEPT !.state = "dead"]]
+  /\ answers' = {a \in answers : a.p # p}
+  /\ past' = [past EXCEPT !.expired = InUse]
+  /\ UNCHANGED <<redis, net, counter, drift, lost>>
+
 -----------------------------------------------------------------------------
 
 Client(p) ==
@@ -422,12 +437,31 @@ Client(p) ==
   \/ \E op \in {"enter", "leave", "refresh"} : Operate(p, op)
   \/ \E a \in answers : Granted(p, a) \/ Renewed(p, a) \/ Operated(p, a) \/ Released(p, a)
 
-Next ==
-  \/ Tick \/ Lose \/ Force \/ Forget \/ Step
+Others ==
+  \/ Lose \/ Force \/ Forget \/ Step
   \/ \E m \in net : Execute(m)
-  \/ \E p \in Clients : Client(p)
+  \/ \E p \in Clients : Client(p) \/ Die(p)
+
+Next == Tick \/ Others
 
 Spec == Init /\ [][Next]_vars
+
+(* While Redis answers in time: no tick passes while a client waits for it. *)
+Answers == answers = {} /\ \A m \in net : ~Awaited(m)
+
+PromptTick == Answers /\ Tick
+PromptNext == PromptTick \/ Others
+
+(* What goes on if nothing prevents it. No client has to give up. *)
+Hears(p) == \E a \in answers : Granted(p, a) \/ Operated(p, a) \/ Released(p, a)
+
+Fairness ==
+  /\ SF_vars(PromptTick)
+  /\ \A p \in Clients :
+       /\ WF_vars(Ask(p)) /\ WF_vars(Clear(p)) /\ WF_vars(Release(p)) /\ WF_vars(Resend(p)) /\ WF_vars(Expire(p))
+       /\ WF_vars(Operate(p, "leave")) /\ WF_vars(Hears(p)) /\ WF_vars(\E m \in net : m.p = p /\ Execute(m))
+
+FairSpec == Init /\ [][PromptNext]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
 (* Properties. *)
@@ -448,6 +482,11 @@ ReleasedStaysAway == redis.holder \notin past.released
 
 NothingOfOthers == ~past.robbed
 
+(* A holder in Redis is known to its client: as the lock that it holds, or is about to, or as an
+   orphan; or its lease has ended by the clock of its client, and ends in Redis within the margin. *)
+Known == UNION {{client[p].field, client[p].next} \cup client[p].orphans : p \in Clients}
+NothingLeft == redis.holder \in {0} \cup Known \cup past.expired
+
 LeaseInRedis == redis.holder # 0 => redis.ttl > 0
 
 CountIsKnown ==
@@ -459,6 +498,9 @@ TokensRise == ~past.falls
 
 (* Bounds of the search: so many commands travel whose answers nobody awaits. *)
 FewLate == Cardinality({m \in net : ~Awaited(m)}) <= MaxLate
+
+EveryTurnComes == <>(\A p \in Clients : client[p].turns = 0)
+OrphansAreCleared == \A p \in Clients : \A f \in Fields : f \in client[p].orphans ~> redis.holder # f
 
 Symmetry == Permutations(Clients)
 
