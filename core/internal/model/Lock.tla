@@ -18,7 +18,8 @@ EXTENDS Integers, FiniteSets, TLC
 
 CONSTANTS
   Clients,
-  Turns,     \* callers of each client, one after the other
+  Turns,     \* callers of one client, one after the other
+  Others,    \* callers of each other client
   Fields,    \* holder fields: 1..n
   Long,      \* lease of the watchdog, in ticks
   Short,     \* a fixed lease, which is not renewed
@@ -94,7 +95,7 @@ Init ==
   /\ redis = Nothing
   /\ net = {}
   /\ answers = {}
-  /\ client = [p \in Clients |-> Idle(Turns, {})]
+  /\ \E most \in Clients : client = [p \in Clients |-> Idle(IF p = most THEN Turns ELSE Others, {})]
   /\ counter = 0
   /\ drift = 0
   /\ lost = 0
@@ -437,12 +438,12 @@ Client(p) ==
   \/ \E op \in {"enter", "leave", "refresh"} : Operate(p, op)
   \/ \E a \in answers : Granted(p, a) \/ Renewed(p, a) \/ Operated(p, a) \/ Released(p, a)
 
-Others ==
+Untimed ==
   \/ Lose \/ Force \/ Forget \/ Step
   \/ \E m \in net : Execute(m)
   \/ \E p \in Clients : Client(p) \/ Die(p)
 
-Next == Tick \/ Others
+Next == Tick \/ Untimed
 
 Spec == Init /\ [][Next]_vars
 
@@ -450,7 +451,7 @@ Spec == Init /\ [][Next]_vars
 Answers == answers = {} /\ \A m \in net : ~Awaited(m)
 
 PromptTick == Answers /\ Tick
-PromptNext == PromptTick \/ Others
+PromptNext == PromptTick \/ Untimed
 
 (* What goes on if nothing prevents it. No client has to give up. *)
 Hears(p) == \E a \in answers : Granted(p, a) \/ Operated(p, a) \/ Released(p, a)
@@ -496,8 +497,11 @@ CountIsKnown ==
 
 TokensRise == ~past.falls
 
-(* Bounds of the search: so many commands travel whose answers nobody awaits. *)
-FewLate == Cardinality({m \in net : ~Awaited(m)}) <= MaxLate
+(* Bounds of the search: so many commands travel whose answers no client awaits, and so many
+   grants draw a token. *)
+Bounds ==
+  /\ Cardinality({m \in net : ~Awaited(m)}) <= MaxLate
+  /\ past.grants <= Turns + Others + 1
 
 EveryTurnComes == <>(\A p \in Clients : client[p].turns = 0)
 OrphansAreCleared == \A p \in Clients : \A f \in Fields : f \in client[p].orphans ~> redis.holder # f

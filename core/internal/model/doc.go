@@ -1,0 +1,2 @@
+// Package model is a test kit.
+package model

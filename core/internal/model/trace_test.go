@@ -1,0 +1,205 @@
+package model_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/history"
+)
+
+// trace is a run as module Trace reads it.
+type trace struct {
+	name  string
+	of    []int // the process of each operation
+	token []int // the rank of its token
+	steps []step
+	lease []int // the lease of each operation, as the model counts it
+}
+
+// step is a step of an operation; their numbers begin at 1.
+type step struct {
+	at        time.Duration
+	do        string
+	operation int
+}
+
+// traceOf converts what history records.
+func traceOf(name string, events []history.Event) trace {
+	tr := trace{name: name}
+	operations := make(map[string]int)
+	tokens := make(map[int]int64)
+	add := func(process int) int {
+		tr.of, tr.lease = append(tr.of, process), append(tr.lease, normal.long)
+		return len(tr.of)
+	}
+	for _, e := range events {
+		switch {
+		case e.Kind == history.Force:
+			tr.force(e, add(e.Process))
+		case operations[e.Owner] == 0:
+			operations[e.Owner] = add(e.Process)
+			fallthrough
+		default:
+			o := operations[e.Owner]
+			if e.Hold != nil {
+				tokens[o] = e.Hold.Token
+			}
+			if e.Ask.Reentry {
+				tr.reentry(e, o)
+			} else {
+				tr.hold(e, o)
+			}
+		}
+	}
+	var order []int64
+	for _, token := range tokens {
+		order = append(order, token)
+	}
+	slices.Sort(order)
+	tr.token = make([]int, len(tr.of))
+	for o, token := range tokens {
+		if token != 0 {
+			tr.token[o-1] = 1 + slices.Index(order, token)
+		}
+	}
+	slices.SortFunc(tr.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	return tr
+}
+
+func (tr *trace) add(at time.Duration, operation int, do string) {
+	tr.steps = append(tr.steps, step{at, do, operation})
+}
+
+func (tr *trace) force(e history.Event, o int) {
+	tr.add(e.Begin, o, "forces")
+	tr.add(e.End, o, word(e.Outcome, "forced"))
+}
+
+func (tr *trace) hold(e history.Event, o int) {
+	if !e.Ask.Renewed {
+		tr.lease[o-1] = normal.short
+	}
+	tr.add(e.Begin, o, "asks")
+	if e.Hold == nil {
+		tr.add(e.End, o, "refused")
+		return
+	}
+	tr.add(e.End, o, "acquired")
+	if e.Hold.Alive > e.End {
+		tr.add(e.Hold.Alive, o, "alive")
+	}
+	if e.Hold.Ended > 0 {
+		tr.add(e.Hold.Ended, o, "lost")
+	}
+	tr.add(e.Hold.Release.Begin, o, "ends")
+	tr.add(e.Hold.Release.End, o, word(e.Hold.Release.Outcome, "ended"))
+}
+
+func (tr *trace) reentry(e history.Event, o int) {
+	tr.add(e.Begin, o, "enters")
+	if e.Hold == nil {
+		tr.add(e.End, o, word(e.Outcome, ""))
+		return
+	}
+	tr.add(e.End, o, "entered")
+	tr.add(e.Hold.Release.Begin, o, "leaves")
+	tr.add(e.Hold.Release.End, o, word(e.Hold.Release.Outcome, "left"))
+}
+
+// word is what an outcome says about a hold.
+func word(outcome history.Outcome, ok string) string {
+	switch outcome {
+	case history.OK, history.Acquired:
+		return ok
+	case history.Lost, history.NotHeld:
+		return "lost"
+	default:
+		return "unsure"
+	}
+}
+
+func (tr *trace) tla() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "[of |-> %s, token |-> %s, steps |-> <<", tuple(tr.of), tuple(tr.token))
+	for i, s := range tr.steps {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		fmt.Fprintf(&text, "<<%q, %d>>", s.do, s.operation)
+	}
+	fmt.Fprintf(&text, ">>, lease |-> %s, ticks |-> %d]", tuple(tr.lease), tr.count("lost"))
+	return text.String()
+}
+
+func (tr *trace) count(do string) (n int) {
+	for _, s := range tr.steps {
+		if s.do == do {
+			n++
+		}
+	}
+	return n
+}
+
+func tuple(numbers []int) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = strconv.Itoa(n)
+	}
+	return "<<" + strings.Join(words, ", ") + ">>"
+}
+
+var reachedText = regexp.MustCompile(`<<"reached", (\d+), (\d+)>>`)
+
+// follow returns how many steps of each trace the model can take.
+func follow(t *testing.T, traces []trace) []int {
+	t.Helper()
+	dir := folder(t)
+	words, operations := make([]string, len(traces)), 0
+	for i, tr := range traces {
+		words[i] = tr.tla()
+		operations = max(operations, len(tr.of))
+	}
+	runs := "---- MODULE Runs ----\nRuns == <<\n" + strings.Join(words, ",\n") + "\n>>\n====\n"
+	if err := os.WriteFile(filepath.Join(dir, "Runs.tla"), []byte(runs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := normal
+	b.clients, b.may = []string{"1", "2"}, []string{"enter", "force", "handoff", "pass", "token"}
+	b.turns, b.others, b.fields, b.leases = operations, operations, 5, []int{1, 2}
+	b.lost, b.late = operations, 1
+	r := search(t, dir, "Trace", "SPECIFICATION TraceSpec\nCONSTANTS\n"+b.constants()+"CONSTRAINTS Reached Bounds\nCHECK_DEADLOCK FALSE\n", "1")
+	reached := make([]int, len(traces))
+	for _, found := range reachedText.FindAllStringSubmatch(r.output, -1) {
+		n, _ := strconv.Atoi(found[1])
+		at, _ := strconv.Atoi(found[2])
+		reached[n-1] = max(reached[n-1], at-1)
+	}
+	return reached
+}
+
+func TestX(t *testing.T) {
+	var traces []trace
+	for seed := range uint64(20) {
+		p := plan{
+			reentries: seed%2 == 0, fixed: seed%5 == 1, tokens: seed%3 == 0, force: seed%5 == 2, lost: seed%5 == 3,
+		}
+		traces = append(traces, traceOf(fmt.Sprintf("run %d %+v", seed, p), record(t, seed, p)))
+	}
+	for i, reached := range follow(t, traces) {
+		tr := traces[i]
+		if reached < len(tr.steps) {
+			t.Errorf("%s: %d of %d steps; %v %v", tr.name, reached, len(tr.steps), tr.of, tr.token)
+			for j, s := range tr.steps[:reached+1] {
+				t.Logf("%d %v", j, s)
+			}
+		}
+	}
+}
