@@ -85,7 +85,7 @@ Believing(p) == {h \in client[p].holds : Alive(h)}
    tell from a new one. *)
 Travels(f, on) == \E m \in on : f \in {m.field, m.to}
 InUse == UNION {{client[p].field, client[p].next} \cup client[p].orphans : p \in Clients}
-Unused == {f \in Fields : f \notin InUse \cup {redis.holder, past.forced} /\ ~Travels(f, net \cup answers)}
+Unused == {f \in Fields : f \notin InUse \cup past.released \cup {redis.holder, past.forced} /\ ~Travels(f, net \cup answers)}
 Fresh == CHOOSE f \in Unused : \A g \in Unused : f <= g
 
 Command(op, p, field) ==
@@ -180,7 +180,7 @@ Execute(m) ==
                           !.grant = IF done.new /\ "token" \in May THEN past.grants + 1 ELSE 0]}
      /\ counter' = IF draws THEN counter + 1 ELSE counter
      /\ past' = [past EXCEPT
-          !.released = {f \in @ : Travels(f, net \ {m})},
+          !.released = {f \in @ : f = done.redis.holder \/ Travels(f, net \ {m})},
           !.robbed = @ \/ Robs(m, done.redis),
           !.grants = IF done.new /\ "token" \in May THEN @ + 1 ELSE @]
      /\ UNCHANGED <<client, drift, lost>>
@@ -265,7 +265,7 @@ Clear(p) ==
     LET holds == redis.holder = f
         settles == holds \/ Is("one look settles an orphan")
           \/ ~\E m \in net : m.op \in {"acquire", "handoff"} /\ Brings(m) = f
-    IN /\ settles
+    IN /\ settles /\ ~Is("no reaper clears orphans")
        /\ redis' = IF holds THEN Nothing ELSE redis
        /\ client' = [client EXCEPT ![p].orphans = @ \ {f}]
        /\ UNCHANGED <<net, answers, counter, drift, lost, past>>
@@ -463,6 +463,10 @@ Fairness ==
        /\ WF_vars(Operate(p, "leave")) /\ WF_vars(Hears(p)) /\ WF_vars(\E m \in net : m.p = p /\ Execute(m))
 
 FairSpec == Init /\ [][PromptNext]_vars /\ Fairness
+
+(* The reaper alone: nothing has time pass, so that no lease ends. *)
+ReaperSpec ==
+  Init /\ [][PromptNext]_vars /\ \A p \in Clients : WF_vars(Clear(p)) /\ WF_vars(\E m \in net : m.p = p /\ Execute(m))
 
 -----------------------------------------------------------------------------
 (* Properties. *)

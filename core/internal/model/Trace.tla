@@ -23,8 +23,7 @@
    Between two steps the protocol does what it wants, within limits: a client asks only for
    the caller that gets the lock next, and ends a hold only for a caller that releases it. An
    attempt that is refused changes nothing for others, so these are left out. Time passes
-   before a holder sees that it lost its lock, or another client gets it. Answers are lost
-   before a caller sees that. A run is accepted if the protocol gets to its last step. *)
+   only for a holder that loses its lock, and answers are lost only before a caller sees that. A run is accepted if the protocol gets to its last step. *)
 EXTENDS Lock, Runs, Sequences
 
 VARIABLES
@@ -60,6 +59,10 @@ Winner == IF Acquires = {} THEN 0 ELSE Steps[CHOOSE i \in Acquires : \A j \in Ac
 Waits(p) == Winner # 0 /\ Of(Winner) = p /\ said[Winner] = "asks"
 Wants(p) == Waits(p) /\ client'[p].lease = Runs[run].lease[Winner]
 
+(* A holder that loses its lock is about to see that, or another client is about to get it. *)
+Loses ==
+  /\ Expects("lost") \/ Expects("acquired")
+  /\ \E p \in Clients : \E i \in at..Len(Steps) : Steps[i] = <<"lost", holder[p]>>
 Forces == \E o \in Operations : said[o] = "forces"
 
 (* Tokens rise in the order in which callers have got them. *)

