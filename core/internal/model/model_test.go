@@ -62,6 +62,7 @@ func TestModel_PromisesHold(t *testing.T) {
 	}
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			if r := safety(t, c.bounds, promises...); r.violated != "" {
 				t.Errorf("%s is violated:\n%s", r.violated, r.output)
 			}
@@ -73,14 +74,14 @@ func TestModel_PromisesHold(t *testing.T) {
 func safety(t *testing.T, b bounds, invariants ...string) result {
 	t.Helper()
 	return search(t, folder(t), "Lock", "SPECIFICATION Spec\nCONSTANTS\n"+b.constants()+
-		"CONSTRAINT Bounds\nSYMMETRY Symmetry\nCHECK_DEADLOCK FALSE\nINVARIANTS "+strings.Join(invariants, " ")+"\n", "auto")
+		"CONSTRAINT Bounds\nSYMMETRY Symmetry\nCHECK_DEADLOCK FALSE\nINVARIANTS "+strings.Join(invariants, " ")+"\n")
 }
 
 // liveness checks one temporal property.
 func liveness(t *testing.T, c comes) result {
 	t.Helper()
 	return search(t, folder(t), "Lock", "SPECIFICATION "+c.spec+"\nCONSTANTS\n"+c.constants()+
-		"CONSTRAINT Bounds\nCHECK_DEADLOCK FALSE\nPROPERTY "+c.property+"\n", "auto")
+		"CONSTRAINT Bounds\nCHECK_DEADLOCK FALSE\nPROPERTY "+c.property+"\n")
 }
 
 // mutants are changes of the protocol, by their names in Lock.tla, and the promise that each
@@ -118,6 +119,7 @@ func TestModel_MutantsAreRefuted(t *testing.T) {
 	for _, m := range mutants {
 		unrefuted = slices.DeleteFunc(unrefuted, func(name string) bool { return name == m.breaks })
 		t.Run(m.mutant, func(t *testing.T) {
+			t.Parallel()
 			b := normal
 			b.mutant, b.fields, b.lost, b.late = m.mutant, 4, 1, 1
 			if m.change != nil {
@@ -145,6 +147,7 @@ func TestModel_NotPromised(t *testing.T) {
 		{"had", "NotTwice", "two callers run one after the other"},
 	} {
 		t.Run(tc.may+"/"+tc.violates, func(t *testing.T) {
+			t.Parallel()
 			b := normal
 			b.may = []string{tc.may}
 			if r := safety(t, b, tc.violates); r.violated != tc.violates {
@@ -181,6 +184,7 @@ func TestModel_Liveness(t *testing.T) {
 	t.Parallel()
 	for _, c := range comings {
 		t.Run(c.property+"/"+strings.Join(c.may, ""), func(t *testing.T) {
+			t.Parallel()
 			if r := liveness(t, c); r.violated != "" {
 				t.Errorf("%s is violated:\n%s", c.property, r.output)
 			}
@@ -188,6 +192,7 @@ func TestModel_Liveness(t *testing.T) {
 	}
 	for _, m := range slow {
 		t.Run(m.mutant, func(t *testing.T) {
+			t.Parallel()
 			m.of.mutant = m.mutant
 			if r := liveness(t, m.of); r.violated != temporal {
 				t.Errorf("%s holds", m.of.property)

@@ -179,7 +179,7 @@ func follow(t *testing.T, traces []trace) []int {
 	b.clients, b.may = []string{"1", "2"}, []string{"enter", "force", "handoff", "pass", "token"}
 	b.turns, b.others, b.fields, b.leases = operations, operations, 5, []int{1, 2}
 	b.lost, b.late = 2, 1
-	r := search(t, dir, "Trace", "SPECIFICATION TraceSpec\nCONSTANTS\n"+b.constants()+"CONSTRAINTS Reached Bounds\nCHECK_DEADLOCK FALSE\n", "auto")
+	r := search(t, dir, "Trace", "SPECIFICATION TraceSpec\nCONSTANTS\n"+b.constants()+"CONSTRAINTS Reached Bounds\nCHECK_DEADLOCK FALSE\n")
 	reached := make([]int, len(traces))
 	for _, found := range reachedText.FindAllStringSubmatch(r.output, -1) {
 		n, _ := strconv.Atoi(found[1])
