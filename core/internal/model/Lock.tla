@@ -200,6 +200,10 @@ Lose ==
 Send(m) == net' = net \cup {m}
 Receive(a) == a \in answers /\ answers' = answers \ {a}
 
+(* Hear is Receive for an answer that may say that the lock is lost. No other answer to its
+   commands counts then. *)
+Hear(a, gone) == a \in answers /\ answers' = IF gone THEN {other \in answers : other.p # a.p} ELSE answers \ {a}
+
 (* Answered by nobody: neither the command nor its answer is on its way. *)
 Silent(op, p) == \A m \in net \cup answers : m.op # op \/ m.p # p \/ m.field # client[p].field
 
@@ -287,11 +291,12 @@ Confirm(c, lease, ago) ==
 Lost(c) == Idle(c.turns, c.orphans)
 
 Renewed(p, a) ==
-  LET c == client[p] IN
-  /\ a.op = "renew" /\ a.p = p /\ Receive(a)
+  LET c == client[p]
+      gone == ~a.ok /\ ~Is("a refused renewal is ignored")
+  IN
+  /\ a.op = "renew" /\ a.p = p /\ Hear(a, gone)
   /\ client' = [client EXCEPT ![p] =
-       IF a.ok \/ Is("a refused renewal is ignored") THEN Confirm([c EXCEPT !.renewing = FALSE], a.lease, a.age)
-       ELSE Lost(c)]
+       IF gone THEN Lost(c) ELSE Confirm([c EXCEPT !.renewing = FALSE], a.lease, a.age)]
   /\ UNCHANGED <<redis, net, counter, drift, lost, past>>
 
 Unrenewed(p) ==
@@ -320,7 +325,7 @@ Operated(p, a) ==
   LET c == [client[p] EXCEPT !.doing = "", !.asks = 0]
       counted == CASE a.op = "enter" -> [c EXCEPT !.count = 2, !.holds = {[h EXCEPT !.fixed = FALSE] : h \in @}] [] a.op = "leave" -> [c EXCEPT !.count = 1] [] OTHER -> c
       raised == Confirm(counted, a.lease, a.age)
-  IN /\ a.op \in {"enter", "leave", "refresh"} /\ a.p = p /\ Receive(a)
+  IN /\ a.op \in {"enter", "leave", "refresh"} /\ a.p = p /\ Hear(a, ~a.ok)
      /\ client' = [client EXCEPT ![p] = IF ~a.ok THEN Lost(c) ELSE IF a.op = "leave" THEN counted ELSE raised]
      /\ UNCHANGED <<redis, net, counter, drift, lost, past>>
 

@@ -42,13 +42,13 @@ var (
 		})},
 	}
 	deep = []check{
-		{"late commands", changed(func(b *bounds) { b.fields, b.lost, b.late = 4, 1, 1 })},
-		{"clocks", changed(func(b *bounds) { b.long, b.leases, b.margin, b.drift, b.lost, b.fields = 3, []int{3}, 1, 1, 1, 4 })},
-		{"force release", changed(func(b *bounds) { b.may, b.lost, b.late, b.fields = []string{"force"}, 1, 1, 4 })},
-		{"re-entry", changed(func(b *bounds) { b.may, b.lost, b.fields = []string{"enter", "refresh"}, 1, 4 })},
-		{"hand-off", changed(func(b *bounds) { b.may, b.turns, b.lost, b.fields = []string{"handoff"}, 2, 1, 4 })},
-		{"token", changed(func(b *bounds) { b.may, b.lost, b.late = []string{"token", "handoff"}, 1, 1 })},
-		{"run in memory", changed(func(b *bounds) {
+		{"deep: late commands", changed(func(b *bounds) { b.fields, b.lost, b.late = 4, 1, 1 })},
+		{"deep: clocks", changed(func(b *bounds) { b.long, b.leases, b.margin, b.drift, b.lost, b.fields = 3, []int{3}, 1, 1, 1, 4 })},
+		{"deep: force release", changed(func(b *bounds) { b.may, b.lost, b.late, b.fields = []string{"force"}, 1, 1, 4 })},
+		{"deep: re-entry", changed(func(b *bounds) { b.may, b.lost, b.fields = []string{"enter", "refresh"}, 1, 4 })},
+		{"deep: hand-off", changed(func(b *bounds) { b.may, b.turns, b.lost, b.fields = []string{"handoff"}, 2, 1, 4 })},
+		{"deep: token", changed(func(b *bounds) { b.may, b.lost, b.late = []string{"token", "handoff"}, 1, 1 })},
+		{"deep: run in memory", changed(func(b *bounds) {
 			b.may, b.turns, b.others, b.fields, b.leases = []string{"pass"}, 2, 2, 4, []int{1, 2}
 		})},
 	}
