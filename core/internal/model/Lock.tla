@@ -23,19 +23,19 @@ CONSTANTS
   Fields,    \* holder fields: 1..n
   Long,      \* lease of the watchdog, in ticks
   Short,     \* a fixed lease, which is not renewed
-  Leases,    \* those that callers ask for
+  Leases,    \* the leases that callers ask for
   Margin,    \* a holder stops believing so many ticks before its lease ends
   MaxDrift,  \* ticks that the clocks of the clients miss
   MaxLost,   \* commands and answers that are lost, and operations that are given up
-  MaxLate,   \* commands that travel when nobody waits for them any more
-  May,       \* what may happen besides acquire, renew, expire and release
+  MaxLate,   \* commands that travel although their client has given them up
+  May,       \* the actions that may happen besides acquire, renew, expire and release
   Mutant     \* the change of the protocol under trial
 
 VARIABLES
   redis,     \* [holder, ttl, count]; holder 0: the key does not exist
   net,       \* commands on their way
   answers,   \* answers on their way
-  client,    \* what each client knows
+  client,    \* the state of each client
   counter,   \* fencing tokens that were drawn
   drift,     \* ticks that clocks have missed
   lost,      \* how much was lost or given up
@@ -56,7 +56,7 @@ Nothing == [holder |-> 0, ttl |-> 0, count |-> 0]
                                  \-----> idle: lost
      field     in Redis, or on its way there
      next      the field that a hand-off brings
-     lease     what the last acquire or hand-off asks for
+     lease     the lease that the last acquire or hand-off asks for
      sent      ticks since the first send of a hand-off
      left      ticks for which Redis has confirmed the lease, less the margin
      most      the longest lease that an answer confirms
@@ -81,8 +81,8 @@ Hold(turn, left, lease) ==
 Alive(h) == h.left > 0 \/ Is("a context ends by its timer only")
 Believing(p) == {h \in client[p].holds : Alive(h)}
 
-(* A field is never used twice. The model takes one again that is nowhere any more, which nothing can
-   tell from a new one. *)
+(* The library never uses a field twice. The model has few fields, and uses one again when no state, command
+   or answer has it: nothing can tell it from a new one. *)
 Travels(f, on) == \E m \in on : f \in {m.field, m.to}
 InUse == UNION {{client[p].field, client[p].next} \cup client[p].orphans : p \in Clients}
 Unused == {f \in Fields : f \notin InUse \cup past.released \cup {redis.holder, past.forced} /\ ~Travels(f, net \cup answers)}
@@ -137,7 +137,7 @@ Tick ==
 -----------------------------------------------------------------------------
 (* Redis. *)
 
-(* Script is what Redis answers to a command, and what it leaves. *)
+(* Script is the answer of Redis to a command, and the state of Redis after it. *)
 Script(m) ==
   LET mine == redis.holder = m.field
       free == redis.holder = 0
@@ -204,12 +204,12 @@ Receive(a) == a \in answers /\ answers' = answers \ {a}
    commands counts then. *)
 Hear(a, gone) == a \in answers /\ answers' = IF gone THEN {other \in answers : other.p # a.p} ELSE answers \ {a}
 
-(* Answered by nobody: neither the command nor its answer is on its way. *)
+(* Silent reports whether neither the command of p nor its answer is on its way. *)
 Silent(op, p) == \A m \in net \cup answers : m.op # op \/ m.p # p \/ m.field # client[p].field
 
 GivesUp == lost < MaxLost /\ lost' = lost + 1
 
-(* Forgotten is what is left of the answers when p does not wait for those to op any more. *)
+(* Forgotten is the set of answers without the answers to op, for which p has stopped to wait. *)
 Forgotten(op, p) == {a \in answers : a.op # op \/ a.p # p}
 
 Ask(p) ==
@@ -223,8 +223,8 @@ Ask(p) ==
      /\ Send([Command("acquire", p, field) EXCEPT !.lease = lease])
      /\ UNCHANGED <<redis, answers, counter, drift, lost, past>>
 
-(* Grant is what p knows after an answer that gives field the lock. The lease counts from the
-   sending of the command, so many ticks ago. *)
+(* Grant is the state of a client after an answer that gives field the lock. The lease counts from the
+   moment of sending, so many ticks ago. *)
 Grant(c, field, lease, ago) ==
   LET from == IF Is("the lease counts from the answer") THEN 0 ELSE ago
       margin == IF Is("there is no margin") THEN 0 ELSE Margin
@@ -281,7 +281,7 @@ Renew(p) ==
   /\ Send([Command("renew", p, c.field) EXCEPT !.lease = Long])
   /\ UNCHANGED <<redis, answers, counter, drift, lost, past>>
 
-(* Confirm raises what p believes after an answer to a command that was sent so many ticks ago. *)
+(* Confirm raises the time that a client has left, after an answer to a command that it sent so many ticks ago. *)
 Confirm(c, lease, ago) ==
   LET most == IF Is("a late refresh is forgotten") THEN Long ELSE c.most
       left == Max(c.left, Max(Min(lease, most) - Margin - ago, 0))
@@ -411,7 +411,7 @@ Force ==
   /\ past' = [past EXCEPT !.forced = redis.holder, !.since = Long]
   /\ UNCHANGED <<net, answers, client, counter, drift, lost>>
 
-(* A new master that has not heard of the lock. *)
+(* A failover: the new master does not know of the lock. *)
 Forget ==
   /\ "forget" \in May /\ redis' = Nothing
   /\ UNCHANGED <<net, answers, client, counter, drift, lost, past>>
@@ -421,7 +421,7 @@ Step ==
   /\ "step" \in May /\ redis' = Nothing
   /\ UNCHANGED <<net, answers, client, counter, drift, lost, past>>
 
-(* Code that looks at its context once, and works on whatever becomes of that. *)
+(* Code looks at its context once, and works on although the context ends. *)
 Work(p) ==
   /\ "work" \in May
   /\ past' = [past EXCEPT !.works = IF p \in @ THEN @ \ {p} ELSE IF Believing(p) # {} THEN @ \cup {p} ELSE @]
@@ -458,7 +458,7 @@ Answers == answers = {} /\ \A m \in net : ~Awaited(m)
 PromptTick == Answers /\ Tick
 PromptNext == PromptTick \/ Untimed
 
-(* What goes on if nothing prevents it. No client has to give up. *)
+(* Fairness: each of these actions happens if nothing prevents it. No client has to give up. *)
 Hears(p) == \E a \in answers : Granted(p, a) \/ Operated(p, a) \/ Released(p, a)
 
 Fairness ==

@@ -1,7 +1,7 @@
 ------------------------------- MODULE Trace -------------------------------
 (* Recorded runs of the library, checked against the protocol.
 
-   Module Runs is written by the test. Runs[n] is what one run shows from the outside:
+   The test writes module Runs. Runs[n] is one run, seen from outside:
      of      the client of each operation
      token   the rank of the fencing token that it got, 0 without one
      steps   <<what, operation>>, in the order in which they were seen
@@ -20,10 +20,11 @@
      unsure     an operation returned another error
      forces, forced      ForceRelease was called, and freed a holder
 
-   Between two steps the protocol does what it wants, within limits: a client asks only for
-   the caller that gets the lock next, and ends a hold only for a caller that releases it. An
-   attempt that is refused changes nothing for others, so these are left out. Time passes
-   only for a holder that loses its lock, and answers are lost only before a caller sees that. A run is accepted if the protocol gets to its last step. *)
+   Between two steps any actions of the protocol may happen, within limits that keep the search
+   small: a client asks only for the caller that gets the lock next, and ends a hold only for a
+   caller that releases it. Attempts that Redis refuses are left out, because they change nothing
+   for others. Time passes only for a holder that loses its lock. Answers are lost only right
+   before a step that says so. A run is accepted if the protocol gets to its last step. *)
 EXTENDS Lock, Runs, Sequences
 
 VARIABLES
@@ -65,7 +66,7 @@ Loses ==
   /\ \E p \in Clients : \E i \in at..Len(Steps) : Steps[i] = <<"lost", holder[p]>>
 Forces == \E o \in Operations : said[o] = "forces"
 
-(* Tokens rise in the order in which callers have got them. *)
+(* Tokens rise in the order in which callers get them. *)
 Rises(o) == Rank(o) = 0 \/ \A other \in Operations : said[other] \notin {"", "asks"} => Rank(other) < Rank(o)
 
 See ==

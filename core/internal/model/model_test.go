@@ -26,7 +26,7 @@ func changed(change func(b *bounds)) bounds {
 	return b
 }
 
-// kept are the searches in which all promises hold. deep are those of a nightly run.
+// kept are the searches in which all promises hold. A nightly run adds the deep ones.
 var (
 	kept = []check{
 		{"late commands", changed(func(b *bounds) { b.lost, b.late = 1, 1 })},
@@ -135,7 +135,7 @@ func TestModel_MutantsAreRefuted(t *testing.T) {
 	}
 }
 
-// TestModel_NotPromised has TLC find the traces that show what is not promised.
+// TestModel_NotPromised has TLC find a behavior for each sentence that is not promised.
 func TestModel_NotPromised(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ may, violates, within string }{

@@ -30,7 +30,7 @@ const (
 
 var scripts = faultproxy.Command("evalsha", "eval")
 
-// plan is what happens in a run besides plain turns.
+// plan selects the events of a run besides plain turns.
 type plan struct {
 	reentries bool
 	fixed     bool // leases that are not renewed, and end under their holders
@@ -39,7 +39,7 @@ type plan struct {
 	lost      bool // an answer
 }
 
-// record runs two processes in a bubble, and returns what they noted.
+// record runs two processes in a bubble, and returns their events.
 func record(t *testing.T, seed uint64, p plan) (events []history.Event) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func record(t *testing.T, seed uint64, p plan) (events []history.Event) {
 }
 
 // recorder notes events. No two of them have the same time: the order in which they were
-// seen stays known.
+// happened stays known.
 type recorder struct {
 	plan
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTable_NamesExist compares the tables of doc.go with what they name.
+// TestTable_NamesExist looks for each name of the tables of doc.go where it is defined.
 func TestTable_NamesExist(t *testing.T) {
 	t.Parallel()
 	promised, not := tables(t)

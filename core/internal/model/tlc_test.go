@@ -19,7 +19,7 @@ const (
 	depthEnv = "INTERLOCK_MODEL" // deep: the bounds of a nightly run
 )
 
-// bounds are the constants of Lock.tla, and what is checked within them.
+// bounds are the constants of Lock.tla.
 type bounds struct {
 	may           []string
 	mutant        string
@@ -81,7 +81,7 @@ func (b bounds) constants() string {
 
 func set(elements []string) string { return "{" + strings.Join(elements, ", ") + "}" }
 
-// result is what TLC says.
+// result is the result of a search.
 type result struct {
 	violated string // the invariant, or temporal: TLC does not name a temporal property
 	states   int

@@ -31,7 +31,7 @@ type step struct {
 	operation int
 }
 
-// traceOf converts what history records.
+// traceOf converts the events of package history.
 func traceOf(name string, events []history.Event) trace {
 	tr := trace{name: name}
 	operations := make(map[string]int)
@@ -116,7 +116,7 @@ func (tr *trace) reentry(e history.Event, o int) {
 	tr.add(e.Hold.Release.End, o, word(e.Hold.Release.Outcome, "left"))
 }
 
-// word is what an outcome says about a hold.
+// word is the step that an outcome stands for.
 func word(outcome history.Outcome, ok string) string {
 	switch outcome {
 	case history.OK, history.Acquired:
@@ -189,7 +189,7 @@ func follow(t *testing.T, traces []trace) []int {
 	return reached
 }
 
-// traces of real runs, each with other things that happen in it.
+// recorded records runs of different plans.
 func recorded(t *testing.T, runs int) []trace {
 	t.Helper()
 	traces := make([]trace, 0, runs)
@@ -200,8 +200,8 @@ func recorded(t *testing.T, runs int) []trace {
 	return traces
 }
 
-// TestTrace_RunsAreAccepted has the model follow what real runs did, and refuse what they
-// did not do. With INTERLOCK_MODEL=deep there are five times as many runs.
+// TestTrace_RunsAreAccepted wants the model to accept recorded runs, and to refuse changed
+// ones. With INTERLOCK_MODEL=deep it records five times as many runs.
 func TestTrace_RunsAreAccepted(t *testing.T) {
 	t.Parallel()
 	runs := 100
@@ -238,7 +238,7 @@ func TestTrace_RunsAreAccepted(t *testing.T) {
 	t.Logf("%d runs of %d steps accepted, %d doctored ones refused", len(traces), steps, len(doctored))
 }
 
-// doctors change a trace to what a wrong protocol would do.
+// doctors change a trace to a run of a wrong protocol.
 var doctors = []struct {
 	name   string
 	doctor func(tr trace) (wrong trace, ok bool)
