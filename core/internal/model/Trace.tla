@@ -32,6 +32,7 @@ VARIABLES
   at,        \* its next step
   said,      \* the last step of each operation
   holder,    \* the operation that has the hold of a client, 0: none that has said so
+  ends,      \* the operation whose lock a client is giving back, 0: none
   ended,     \* operations that gave their lock back while they had it
   ticks      \* ticks that have passed
 
@@ -43,6 +44,7 @@ TraceInit ==
   /\ at = 1
   /\ said = [o \in DOMAIN Runs[run].of |-> ""]
   /\ holder = [p \in Clients |-> 0]
+  /\ ends = [p \in Clients |-> 0]
   /\ ended = {}
   /\ ticks = 0
 
@@ -86,32 +88,42 @@ See ==
         /\ holder' = IF do = "acquired" THEN [holder EXCEPT ![p] = o] ELSE holder
         /\ said' = [said EXCEPT ![o] = do]
   /\ at' = at + 1
-  /\ UNCHANGED <<vars, run, ended, ticks>>
+  /\ UNCHANGED <<vars, run, ends, ended, ticks>>
 
 End(p) ==
   /\ client[p].state = "held" /\ holder[p] # 0 /\ said[holder[p]] = "ends"
-  /\ Release(p) \/ ((HandOff(p) \/ Pass(p)) /\ Wants(p))
+  /\ \/ (Release(p) \/ (HandOff(p) /\ Wants(p))) /\ ended' = ended
+        /\ ends' = [ends EXCEPT ![p] = IF Believing(p) # {} THEN holder[p] ELSE 0]
+     \/ Pass(p) /\ Wants(p) /\ ends' = ends
+        /\ ended' = IF Believing(p) # {} THEN ended \cup {holder[p]} ELSE ended
   /\ holder' = [holder EXCEPT ![p] = 0]
-  /\ ended' = IF Believing(p) # {} THEN ended \cup {holder[p]} ELSE ended
   /\ UNCHANGED <<seen, ticks>>
+
+(* A lock is given back when Redis says so. *)
+Back(a) ==
+  /\ Granted(a.p, a) \/ Released(a.p, a)
+  /\ ended' = IF a.ok /\ a.op # "acquire" THEN ended \cup {ends[a.p]} ELSE ended
 
 Hidden(p) ==
   \/ Waits(p) /\ Ask(p) /\ Wants(p)
   \/ Abandon(p) \/ Clear(p) \/ Renew(p) \/ Unrenewed(p) \/ Unanswered(p) \/ Resend(p) \/ Expire(p)
   \/ holder[p] # 0 /\ said[holder[p]] = "enters" /\ Operate(p, "enter")
   \/ holder[p] # 0 /\ said[holder[p]] = "leaves" /\ Operate(p, "leave")
-  \/ \E a \in answers : Granted(p, a) \/ Renewed(p, a) \/ Operated(p, a) \/ Released(p, a)
+  \/ \E a \in answers : Renewed(p, a) \/ Operated(p, a)
 
 Hide ==
-  /\ \/ Tick /\ ticks < Runs[run].ticks /\ ticks' = ticks + 1
-     \/ ticks' = ticks /\ (Lose \/ (Forces /\ Force) \/ (\E m \in net : Execute(m)) \/ (\E p \in Clients : Hidden(p)))
+  /\ \/ Loses /\ Tick /\ ticks < Runs[run].ticks /\ ticks' = ticks + 1 /\ ended' = ended
+     \/ ticks' = ticks /\ ended' = ended
+        /\ (Lose \/ (Forces /\ Force) \/ (\E m \in net : Execute(m)) \/ (\E p \in Clients : Hidden(p)))
+     \/ ticks' = ticks /\ \E a \in answers : Back(a)
   /\ lost' = lost \/ Expects("unsure")
   /\ holder' = [p \in Clients |-> IF client'[p].state = "held" THEN holder[p] ELSE 0]
-  /\ UNCHANGED <<run, at, said, ended>>
+  /\ ends' = [p \in Clients |-> IF client'[p].state \in {"releasing", "handing"} THEN ends[p] ELSE 0]
+  /\ UNCHANGED seen
 
 TraceNext == See \/ Hide \/ \E p \in Clients : End(p)
 
-TraceSpec == TraceInit /\ [][TraceNext]_<<vars, seen, holder, ended, ticks>>
+TraceSpec == TraceInit /\ [][TraceNext]_<<vars, seen, holder, ends, ended, ticks>>
 
 (* Register n has the furthest step of Runs[n]. Each one is printed. A run that was accepted is
    followed no further. *)

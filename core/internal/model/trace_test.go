@@ -194,7 +194,7 @@ func recorded(t *testing.T, runs int) []trace {
 	t.Helper()
 	traces := make([]trace, 0, runs)
 	for seed := range uint64(runs) {
-		p := plan{reentries: seed%2 == 0, tokens: seed%3 == 0, fixed: seed%10 == 1, force: seed%10 == 2, lost: seed%5 == 3}
+		p := plan{reentries: seed%2 == 0, tokens: seed%3 == 0, fixed: seed%10 == 1, force: seed%5 == 2, lost: seed%5 == 3}
 		traces = append(traces, traceOf(fmt.Sprintf("run %d %+v", seed, p), record(t, seed, p)))
 	}
 	return traces
