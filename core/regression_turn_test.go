@@ -87,7 +87,7 @@ func TestRelease_InnerUnansweredIsPutRight(t *testing.T) {
 }
 
 // entered enters a lock n times more.
-func entered(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []*core.Hold) { //nolint:revive // t comes first
+func entered(t *testing.T, ctx context.Context, lock core.Lock, n int) (inner []*core.Hold) {
 	t.Helper()
 	for range n {
 		_, hold := acquired(t, ctx, lock)
