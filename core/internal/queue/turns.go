@@ -5,30 +5,32 @@ import (
 	"time"
 )
 
-// A run of hand-offs ends after a while: then the lock is freed with a message, so that other
-// processes get their turns. How many hear that message is how a process finds out whether there are
-// others, so a run ends also where the last release was heard by nobody, only later: the later, the
-// more releases in a row were. Those who have just come do not listen yet.
+// A run is the turns that this process has from one acquire to the release: it ends with a message,
+// so that other processes get theirs.
 //
-// Else a run ends after so many turns, or sooner after so long.
-// If they know ranks, it lasts up to twice as long until everybody here who waited when it began has
-// had a turn: a shorter run would only have them wait for the next one.
+// Beside others a run ends after 16 turns or 5 ms. If the others know ranks, it lasts up to 10 ms until
+// everybody here has had a turn who waited when it began: a shorter run would only have them wait for
+// the next one. And it lasts at least three times as long as the lock is on its way to another process,
+// in which nobody has it: that is two round trips, since the release, the message, the attempt of the
+// other process and its answer take half of one each. Redisson's threads do not keep to this rule, so
+// beside them the way does not count.
 //
-// On its way to another process nobody has the lock for about two round trips: the release, the
-// message and the attempt of that process have half of one each, and so has the answer. So a run
-// that ends for others who know ranks lasts at least three times as long as that, and one that may
-// end for nobody ten times. Strangers get the lock as if the way were short: they do not give it
-// back by the same rule.
+// How many hear the message is how a process finds out whether there are others. Those who have just
+// come do not listen yet. So a run whose last release reached nobody ends, too, but later: after 10 ms,
+// and after twice as long for each further such release, up to 50 ms or ten ways.
 const (
 	runLength     = 16
-	runTime       = 50 * time.Millisecond
 	sharedRunTime = 5 * time.Millisecond
+	sharedRunWays = 3
+	runTime       = 50 * time.Millisecond
+	runWays       = 10
+	surelyAlone   = 4 // releases that reached nobody, after which a run lasts longest
 
-	sharedRunWays  = 3
-	runWays        = 10
-	longestWay     = 50 * time.Millisecond // what is taken for it at most: a Redis that stands still is not far away
-	surelyAlone    = 4
-	leastSharedRun = time.Millisecond // for processes beside Redis, whose ways differ by what else their machines do
+	// leastSharedRun is for processes beside Redis, whose ways differ by what their machines do meanwhile.
+	leastSharedRun = time.Millisecond
+
+	// longestWay is the longest way that counts: a Redis that stands still is not far away.
+	longestWay = 50 * time.Millisecond
 )
 
 const (
