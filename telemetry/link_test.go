@@ -21,10 +21,17 @@ func (h *harness) holdOf(ctx context.Context, field string) (context.Context, co
 	return h.ObserveHoldStart(ctx, info), info
 }
 
-// wait has somebody find one blocker first, and have another one at the end.
+// wait has a caller find one blocker first, and have another one at the end.
 func (h *harness) wait(t *testing.T, first, last string) sdktrace.ReadOnlySpan {
 	t.Helper()
+	return h.waitSince(t, time.Now(), first, last)
+}
+
+// waitSince is wait for a caller that has come before.
+func (h *harness) waitSince(t *testing.T, came time.Time, first, last string) sdktrace.ReadOnlySpan {
+	t.Helper()
 	a := acquisition("order:42", "ship")
+	a.Start = came
 	ctx := h.ObserveAcquireStart(t.Context(), a)
 	h.ObserveContention(ctx, core.Contention{Acquisition: a, BlockedBy: first})
 	h.ObserveAcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBusy, Contended: true, BlockedBy: last})
@@ -106,16 +113,16 @@ func TestLinks_HoldsThatEndedAreFoundForAWhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t)
+			h, came := newHarness(t), time.Now()
 			hold, info := h.holdOf(t.Context(), "a:1")
 			end(h, hold, info)
-			wantLinks(t, h.wait(t, "", "a:1"), "a:1")
+			wantLinks(t, h.waitSince(t, came, "", "a:1"), "a:1")
 			h.spans.Reset()
 			for i := range 300 {
 				hold, info := h.holdOf(t.Context(), fmt.Sprintf("b:%d", i))
 				h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info})
 			}
-			wantLinks(t, h.wait(t, "a:1", "b:299"), "b:299")
+			wantLinks(t, h.waitSince(t, came, "a:1", "b:299"), "b:299")
 		})
 	}
 }
@@ -135,6 +142,52 @@ func TestLinks_HandedOverAndReentered(t *testing.T) {
 	if got, want := s.Links()[0].SpanContext, trace.SpanContextFromContext(next); !got.Equal(want) {
 		t.Errorf("linked to %s, want the hold that goes on, %s", got.SpanID(), want.SpanID())
 	}
+}
+
+// Within a run one holder field has several holds, one after the other. A waiter is linked to the
+// holds that were in its way, and when the earlier ones are forgotten, the last one is not.
+func TestLinks_InARun(t *testing.T) {
+	t.Parallel()
+	t.Run("the later hold is not forgotten with the earlier ones", func(t *testing.T) {
+		t.Parallel()
+		h := newHarness(t)
+		first, info := h.holdOf(t.Context(), "a:1")
+		later, _ := h.holdOf(t.Context(), "a:1")
+		h.ObserveHoldEnd(first, core.HoldResult{HoldInfo: info, HandedOff: true})
+		for i := range 300 {
+			hold, info := h.holdOf(t.Context(), fmt.Sprintf("b:%d", i))
+			h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info})
+		}
+		s := h.wait(t, "a:1", "a:1")
+		wantLinks(t, s, "a:1")
+		if got, want := s.Links()[0].SpanContext, trace.SpanContextFromContext(later); !got.Equal(want) {
+			t.Errorf("linked to %s, want the hold that lasts, %s", got.SpanID(), want.SpanID())
+		}
+	})
+	t.Run("the hold that was first in the way, and the one that passed the lock on", func(t *testing.T) {
+		t.Parallel()
+		h := newHarness(t)
+		first, info := h.holdOf(t.Context(), "a:1")
+		a := acquisition("order:42", "ship")
+		ctx := h.ObserveAcquireStart(t.Context(), a)
+		h.ObserveContention(ctx, core.Contention{Acquisition: a, BlockedBy: "a:1"})
+		last, lastInfo := h.holdOf(t.Context(), "a:1")
+		h.ObserveHoldEnd(first, core.HoldResult{HoldInfo: info, HandedOff: true})
+		h.ObserveHoldEnd(last, core.HoldResult{HoldInfo: lastInfo, HandedOff: true})
+		h.ObserveAcquireEnd(ctx, core.AcquireResult{Acquisition: a, Outcome: core.OutcomeAcquired, HandedOff: true, Contended: true, BlockedBy: "a:1", Field: "a:1"})
+		s := h.span(t, "lock.acquire")
+		wantLinks(t, s, "a:1", "a:1")
+		if got, want := s.Links()[1].SpanContext, trace.SpanContextFromContext(last); !got.Equal(want) {
+			t.Errorf("linked to %s, want the hold that passed the lock on, %s", got.SpanID(), want.SpanID())
+		}
+	})
+	t.Run("no hold that ended before the waiter came", func(t *testing.T) {
+		t.Parallel()
+		h := newHarness(t)
+		hold, info := h.holdOf(t.Context(), "a:1")
+		h.ObserveHoldEnd(hold, core.HoldResult{HoldInfo: info, HandedOff: true}) // to a hold whose span does not record
+		wantLinks(t, h.waitSince(t, time.Now().Add(time.Second), "a:1", "a:1"))
+	})
 }
 
 // Without traces, or with those of the holder not sampled, there is nothing to link to.

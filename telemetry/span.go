@@ -22,7 +22,7 @@ type span struct {
 	name   string
 	key    string
 	begun  time.Time
-	linked string // field of the blocker that was linked last; an acquisition's calls follow each other
+	linked trace.SpanID // of the hold that was linked last; an acquisition's calls follow each other
 	lost   atomic.Bool
 
 	blocking atomic.Bool // a hold that waiters are linked to
