@@ -235,8 +235,8 @@ func (l *line) order() {
 	}
 }
 
-// held are the holds of a line, one for each holder. A hold of several keys is in the line of the
-// first one.
+// held are the holds of a line, one for each holder field. A hold of several keys is in the line of the
+// first one. If the lock was passed on, the holds before may not have ended yet for the page.
 func (l *line) held() []heldLine {
 	var list []heldLine
 	for _, h := range l.holds {
@@ -247,6 +247,8 @@ func (l *line) held() []heldLine {
 		switch {
 		case at < 0:
 			list = append(list, heldLine{hold: h, line: l})
+		case h.outer(list[at].hold) && h.acquired.After(list[at].acquired):
+			list[at] = heldLine{hold: h, line: l}
 		case h.outer(list[at].hold):
 			list[at].hold = h
 			list[at].reentries++

@@ -51,6 +51,7 @@ type FleetHolder struct {
 	TTL   float64 `json:"ttl_seconds"`            // negative: it has no end
 	Here  bool    `json:"here"`                   // it is of a client that is watched
 	Held  float64 `json:"held_seconds,omitempty"` // where it is known here
+	since time.Time
 }
 
 // fleetFrame is what the template gets.
@@ -142,10 +143,11 @@ func (p *Page) fleetButtons(client *core.Client, locks []core.LockEntry, shown [
 			continue
 		}
 		b := button{View: "?fleet=1&release=1", Lock: Lock{Key: shown[i].Key, KeyHash: shown[i].KeyHash, Keys: 1}}
+		var since []time.Time
 		for _, h := range shown[i].Holders {
-			b.Holders = append(b.Holders, buttonHolder{h.Field, "", h.Held})
+			b.Holders, since = append(b.Holders, buttonHolder{h.Field, "", h.Held}), append(since, h.since)
 		}
-		list[i] = p.sealed(b, client, locks[i].Key, fieldsOf(&locks[i]), cookie)
+		list[i] = p.sealed(b, client, locks[i].Key, fieldsOf(&locks[i]), since, cookie)
 	}
 	return list
 }
@@ -200,13 +202,12 @@ func (p *Page) fleetLock(e *core.LockEntry, clients []string) FleetLock {
 		WaiterCount: e.WaiterCount, Token: e.Token, Holders: []FleetHolder{}, Waiters: []string{},
 	}
 	l.Key, l.KeyHash = p.key(e.Key)
-	here := p.table.ofKey(e.Key)
 	for _, h := range e.Holders[:min(fleetNames, len(e.Holders))] {
 		shown := FleetHolder{
 			Field: printable(h.Field, maxName), Count: h.Count, TTL: seconds(h.TTL), Here: slices.Contains(clients, h.ClientID()),
 		}
-		if i := slices.IndexFunc(here, func(own *hold) bool { return own.field == h.Field }); i >= 0 {
-			shown.Held = seconds(time.Since(here[i].acquired))
+		if own := p.table.ofField(e.Key, h.Field); own != nil {
+			shown.Held, shown.since = seconds(time.Since(own.acquired)), own.acquired
 		}
 		l.Holders = append(l.Holders, shown)
 	}

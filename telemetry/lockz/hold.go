@@ -42,9 +42,11 @@ func (h *hold) leaseLeft(now time.Time) time.Duration {
 	return max(from.Add(h.lease).Sub(now), 0)
 }
 
-// outer reports whether h is the hold that a reader wants to see of two of one holder: the
-// first one, not a re-entry of it.
-func (h *hold) outer(of *hold) bool { return !h.reentrant && of.reentrant }
+// outer reports whether h is the hold that a reader wants to see of two with one field, of which h was
+// noted later: the lock was passed on to h, or moved to it, or the other hold is a re-entry.
+func (h *hold) outer(than *hold) bool {
+	return !h.reentrant && (than.reentrant || !h.acquired.Before(than.acquired))
+}
 
 // holdContext leads the observers of a hold to what the page knows of it.
 type holdContext struct {

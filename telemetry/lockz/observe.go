@@ -60,7 +60,8 @@ func (p *Page) carriedBy(ctx context.Context) []*hold {
 	var list []*hold
 	for _, info := range core.HoldsOf(ctx) {
 		for _, h := range p.table.ofKey(info.Key) {
-			if h.field == info.Field && !slices.Contains(list, h) {
+			earlier := h.acquired.Before(info.Acquired) // a hold that has passed the lock on
+			if h.field == info.Field && !earlier && !slices.Contains(list, h) {
 				list = append(list, h)
 			}
 		}

@@ -1,6 +1,7 @@
 package lockz
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -67,15 +68,15 @@ func (v *view) buttons(cookie string) []*button {
 		if client := v.page.clientOf(clientID(h.field)); client != nil {
 			shown := &v.Holds[i]
 			b := button{View: "?release=1", Lock: shown.Lock, Holders: []buttonHolder{{shown.Holder, shown.Rule, shown.Held}}}
-			list[i] = v.page.sealed(b, client, h.key, []string{h.field}, cookie)
+			list[i] = v.page.sealed(b, client, h.key, []string{h.field}, []time.Time{h.acquired}, cookie)
 		}
 	}
 	return list
 }
 
 // sealed returns a button with its ticket, or nil if no ticket can be made.
-func (p *Page) sealed(b button, client *core.Client, key string, fields []string, cookie string) *button {
-	t := ticket{Client: client.ID(), Key: []byte(key), Cookie: cookie, Made: time.Now()}
+func (p *Page) sealed(b button, client *core.Client, key string, fields []string, since []time.Time, cookie string) *button {
+	t := ticket{Client: client.ID(), Key: []byte(key), Since: since, Cookie: cookie, Made: time.Now()}
 	for _, f := range fields {
 		t.Fields = append(t.Fields, []byte(f))
 	}
@@ -109,7 +110,7 @@ func (p *Page) release(w http.ResponseWriter, r *http.Request) {
 	operator := printable(p.cfg.operator(r), maxName) // before anything is done: it may panic
 	ctx, cancel := context.WithTimeout(r.Context(), releaseTimeout)
 	defer cancel()
-	before, err := client.Evict(ctx, string(t.Key), t.fields()...)
+	before, err := p.evict(ctx, client, &t)
 	if len(before.Holders) == 0 && (err == nil || errors.Is(err, core.ErrNotHeld)) {
 		backToView(w, r, noticeFree)
 		return
@@ -118,12 +119,20 @@ func (p *Page) release(w http.ResponseWriter, r *http.Request) {
 	p.answerRelease(w, r, &before, err)
 }
 
-func (t *ticket) fields() []string {
-	list := make([]string, 0, len(t.Fields))
-	for _, f := range t.Fields {
-		list = append(list, string(f))
+// evict takes the lock from the holders of a ticket that have it still. A hold of this process may have
+// passed it on since: the next hold has the same field.
+func (p *Page) evict(ctx context.Context, client *core.Client, t *ticket) (core.LockEntry, error) {
+	var fields []string
+	for i, f := range t.Fields {
+		if h := p.table.ofField(string(t.Key), string(f)); h == nil || h.acquired.Equal(t.Since[i]) {
+			fields = append(fields, string(f))
+		}
 	}
-	return list
+	if len(fields) == 0 {
+		e, err := client.Inspect(ctx, string(t.Key))
+		return e, cmp.Or(err, core.ErrNotHeld)
+	}
+	return client.Evict(ctx, string(t.Key), fields...)
 }
 
 // answerRelease leads back to the view that the button was on, or says why nothing was done.
@@ -179,10 +188,8 @@ func (p *Page) logRelease(r *http.Request, operator, key string, before *core.Lo
 
 // ruleOf is the rule of a hold, if it is one of this process.
 func (p *Page) ruleOf(key, field string) string {
-	for _, h := range p.table.ofKey(key) {
-		if h.field == field {
-			return h.rule.name
-		}
+	if h := p.table.ofField(key, field); h != nil {
+		return h.rule.name
 	}
 	return ruleNone
 }

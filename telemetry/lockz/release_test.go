@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -166,6 +167,48 @@ func TestRelease_NotFromTheNextHolder(t *testing.T) {
 		}
 		b.free(second)
 	}, lockz.WithAuthorizer(operator))
+}
+
+// Within a run the lock passes from caller to caller under one field. A button takes it from the hold
+// that the operator saw, also after a Handover, and from no later hold of the run.
+func TestRelease_NotFromTheNextHolderOfARun(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		_, first := b.take(b.t.Context(), b.locks.Lock("a"))
+		targets := []string{"/", "/?fleet=1"}
+		var old []string
+		for _, target := range targets {
+			old = append(old, b.tickets(target, "X-Operator", "yes")[0])
+		}
+		next := make(chan *core.Hold, 1)
+		go func() {
+			_, hold, _ := b.locks.Lock("a").Acquire(b.t.Context())
+			next <- hold
+		}()
+		synctest.Wait()
+		time.Sleep(time.Millisecond) // the clock of the bubble: the holds begin at different times
+		b.free(first)
+		second := <-next
+		if second.Field() != first.Field() {
+			t.Fatal("nothing is tested: the lock was not passed on under its field")
+		}
+		for i, ticket := range old {
+			if w := b.press(ticket, "X-Operator", "yes"); w.Code != http.StatusConflict {
+				t.Errorf("the button of %s: got %d %s, want 409", targets[i], w.Code, w.Body)
+			}
+		}
+		if logged := b.logs.records(t, "lock not released by force"); len(logged) != 2 || logged[0]["held_by"] != second.Field() {
+			t.Errorf("logged %v, want who holds the lock, twice", logged)
+		}
+		ticket := b.tickets("/", "X-Operator", "yes")[0]
+		_, moved := second.Handover()
+		if w := b.press(ticket, "X-Operator", "yes"); w.Code != http.StatusSeeOther {
+			t.Errorf("the button of the second hold: got %d %s, want 303", w.Code, w.Body)
+		}
+		if err := moved.Release(b.t.Context()); !errors.Is(err, core.ErrLost) {
+			t.Errorf("the second holder got %v, want ErrLost", err)
+		}
+	}, lockz.WithAuthorizer(operator), lockz.WithFleet())
 }
 
 // A button takes the lock from the holders beside it, and not from others: readers that are not shown, because

@@ -245,6 +245,16 @@ func (t *table) ofKey(key string) []*hold {
 	return nil
 }
 
+// ofField gives the hold of a key that has a field in Redis; nil: none here has it.
+func (t *table) ofField(key, field string) (found *hold) {
+	for _, h := range t.ofKey(key) {
+		if h.field == field && (found == nil || h.outer(found)) {
+			found = h
+		}
+	}
+	return found
+}
+
 // line is one key of one Redis as it was at one instant.
 type line struct {
 	key       string

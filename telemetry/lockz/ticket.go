@@ -16,11 +16,12 @@ const ticketLasts = 15 * time.Minute
 
 // ticket is what a button of the page releases: a key, from the holders that the operator has seen.
 type ticket struct {
-	Client string    `json:"c"` // through which it is released
-	Key    []byte    `json:"k"` // not a string, which JSON would make UTF-8
-	Fields [][]byte  `json:"f"`
-	Cookie string    `json:"s"` // of the browser that it was shown to
-	Made   time.Time `json:"t"`
+	Client string      `json:"c"` // through which it is released
+	Key    []byte      `json:"k"` // not a string, which JSON would make UTF-8
+	Fields [][]byte    `json:"f"`
+	Since  []time.Time `json:"h"` // when the holders acquired it, in the order of Fields; zero: not known here
+	Cookie string      `json:"s"` // of the browser that it was shown to
+	Made   time.Time   `json:"t"`
 }
 
 // tickets seals them: a page that shows no key hides it in its buttons too, and who has not

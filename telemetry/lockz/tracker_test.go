@@ -5,7 +5,9 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -48,6 +50,66 @@ func TestSnapshot_Holds(t *testing.T) {
 		b.free(outer)
 		if s := b.Snapshot(0); s.HoldsTotal != 0 {
 			t.Errorf("after the release: %+v", s.Holds)
+		}
+	})
+}
+
+// endGate keeps the end of some holds from the observers after it, until it is closed.
+type endGate chan struct{}
+
+func (g endGate) ObserveHoldEnd(_ context.Context, r core.HoldResult) {
+	if r.Label == "before" {
+		<-g
+	}
+}
+
+// A lock that is passed on has one field in Redis, and a hold for each caller. The page shows the last
+// one, also while an earlier one has not ended yet for the observers, and a caller carries only its own.
+func TestSnapshot_HoldsOfARun(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		gate := make(endGate)
+		locks, err := core.New(b.server.Client(), core.WithObserver(gate, b.Page), core.WithPrefix("shop:"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.server.Take("shop:b", time.Hour)
+		ctx, outer := b.take(b.t.Context(), locks.Lock("a"), core.Label("before"))
+		_, inner := b.take(ctx, locks.Lock("a"), core.Label("before"))
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			ctx, next, err := locks.Lock("a").Acquire(b.t.Context(), core.Label("next"))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _, _ = locks.Lock("b").Acquire(ctx, core.WaitTime(time.Minute))
+			b.free(next)
+		})
+		synctest.Wait()
+		time.Sleep(time.Millisecond) // the clock of the bubble: the holds begin at different times
+		for _, h := range []*core.Hold{outer, inner} {
+			callers.Go(func() { b.free(h) })
+		}
+		synctest.Wait()
+		time.Sleep(time.Second) // likewise
+		for range 2 {
+			s := b.Snapshot(0)
+			if s.HoldsTotal != 1 || s.Holds[0].Holder != outer.Field() || s.Holds[0].Rule != "next" || s.Holds[0].Held != 1 || s.Holds[0].Reentries != 0 {
+				t.Errorf("holds: %+v, want the one of next, for 1 s, without a re-entry", s.Holds)
+			}
+			if s.WaitersTotal != 1 || len(s.Waiters[0].Holds) != 1 || s.Waiters[0].Holds[0].Rule != "next" {
+				t.Errorf("waiters: %+v, want one that holds what next holds", s.Waiters)
+			}
+			if gate != nil {
+				close(gate)
+				gate = nil
+			}
+			synctest.Wait()
+		}
+		callers.Wait()
+		if err := locks.Close(b.t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }
