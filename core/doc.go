@@ -65,18 +65,27 @@
 //     wall clock.
 //   - A lock that was deleted or forced away is known to be lost by the next renewal.
 //     A fixed lease is not renewed: its holder finds out when it releases, re-enters
-//     or refreshes.
-//   - After Release has returned nil this holder never appears in Redis again.
+//     or refreshes. A release that passes the lock on (see Runs) does not find out: it returns
+//     nil. The next renewal, or the next command of the run, ends the hold that has the lock at
+//     that time. Earlier holders of the run have released, and hear nothing.
+//   - After Release has returned nil this holder never appears in Redis again. If the release
+//     has passed the lock on, the field of this holder stays there until the run ends: it
+//     stands for the callers that have the lock after it.
 //   - A failed Acquire leaves nothing behind for longer than a second while Redis
 //     answers.
 //   - A waiter finds a free lock within a second, whether or not messages arrive:
 //     it is woken by a message, by the end of the lease in the way, or by a poll of
 //     at most 1 s.
-//   - Callers of one client get a lock in the order in which they came, and pass it
-//     on among themselves for at most 16 turns or 50 ms, and 5 ms once others are known
-//     to want it: the turn under way then is the last. If those others are clients of this
-//     library, it may be up to 10 ms until all have had a turn who waited when the first one
-//     began. [Client.MultiLock] says how long one who wants several lets others pass.
+//   - Callers of one client get a lock in the order in which they came. They have it one
+//     after the other in a run, which ends so that other processes get their turns: the turn
+//     under way at that time is the last one. If no other client has heard the last release, a
+//     run ends after 10 ms or 12 round trips to Redis, and after more such releases in a row
+//     after 50 ms or 20 round trips: whichever is longer, 500 ms at most. Beside other clients
+//     of this library a run lasts for at least 6 round trips (1 ms to 150 ms). After that it
+//     ends with the 16th change of the holder or after 5 ms in all, or after 10 ms if callers
+//     that waited when it began have not had their turn. Beside Redisson, and beside clients
+//     that are not known yet, it ends with the 16th change or after 5 ms. [Client.MultiLock]
+//     says for how long a caller that wants several locks lets others pass.
 //   - Between processes it is the turn of the one that has waited longest: it attempts
 //     as soon as the lock is freed, and each other one 0.7 ms later for every process
 //     before it, and up to 10 ms later than that as long as the first one comes each time.
@@ -91,7 +100,9 @@
 //     listen, at a time at which such a waiter polls every 10 ms. (Redisson does not, nor
 //     does a caller with WaitTime(0), nor a MultiLock for more than one of its keys. Where
 //     clocks differ by more than 20 ms it may take longer.)
-//   - The lock of a process that died ends within one lease.
+//   - The lock of a process that died ends within one lease. A fixed lease may last longer in
+//     Redis by the reserve of a hand-off (see Runs): by 100 ms at most, and at most twice as
+//     long as the lease.
 //   - Nothing is ever freed for somebody else.
 //   - Redis that does not answer is [ErrUnavailable] within the backend timeout of
 //     1 s ([WithBackendTimeout]): never "taken", and never "acquired". Further
@@ -110,6 +121,34 @@
 // too long and keys that were left. core/internal/model checks them on
 // a model in TLA+, and checks recorded runs against this model. Its documentation lists each
 // promise with its property, the rule that judges it, and tests.
+//
+// # Runs
+//
+// In a run the callers of one client have a lock one after the other, and no other client has it in
+// between. Each caller has its own context, [Hold], deadline, re-entries and observations. A release
+// gives the lock to the next caller in one of two ways:
+//
+//   - It passes the lock on, in memory. Redis is not asked, and sees one holder: the next caller has
+//     the same field ([Hold.Field]).
+//   - It hands the lock off, by one script that puts a fresh field in the place of the old one.
+//
+// A [Client.Lock] or a [Client.SpinLock] is passed on if the lease that Redis has confirmed suffices for
+// the next caller: for the whole of a fixed lease, or for half of a renewed one. A hand-off of a fixed
+// lease asks Redis for a reserve, so that later releases can pass the lock on: for 100 ms more, or for
+// twice the lease if that is shorter. The deadline of a hold never includes the reserve.
+//
+// A hand-off takes the place of passing on if
+//
+//   - the lock is a FencedLock or a WriteLock, or the hold or the next caller has a token ([WithToken]);
+//   - Redis was asked for a lease that is longer than the next caller wants, reserve included;
+//   - the hold has several keys, or is the hold of a [Redlock];
+//   - a command of the run has no answer and may still be executed, or the count in Redis is being
+//     put right;
+//   - the client is asking Redis whether it has the lock still, as after a message.
+//
+// The lock is freed instead, and the next caller acquires it by its own command, if it is a FairLock or
+// several callers hold it at a time, if replicas acknowledge it ([WithReplicaAcks]), or if the next
+// caller wants several keys.
 //
 // # What is not promised, and what helps
 //
@@ -156,7 +195,8 @@
 //
 // An uncontended Acquire is one round trip, and so is Release. Concurrent commands
 // share one connection to each node by pipelining. The callers of one client that wait for
-// one key cost Redis as much as one of them. A held lock has no goroutine and no
+// one key cost Redis as much as one of them, and a turn that is passed on in memory costs it
+// nothing. A held lock has no goroutine and no
 // timer of its own; renewals of one moment travel together. No observer costs
 // nothing.
 //

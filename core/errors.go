@@ -76,7 +76,7 @@ type NotAcquiredError struct {
 	// for a fixed lease and says little for a watchdog.
 	RetryAfter time.Duration
 
-	// BlockedBy is the holder field ("<client id>:<n>") that had the lock at the last
+	// BlockedBy is the holder field ("<client id>:<n>", see [Hold.Field]) that had the lock at the last
 	// refused attempt, empty when unknown.
 	BlockedBy string
 

@@ -21,6 +21,10 @@ const evictAttempts = 3
 // known. If none of the fields holds the lock, nothing is done: the error is [ErrNotHeld], and the entry is
 // what is there.
 //
+// A field may stand for several holders, one after the other: callers of one client that pass the lock on in
+// memory ([Hold.Field]). The holder that has the lock when the command is executed loses it, even if the operator
+// has seen an earlier holder. Earlier holders have released, and hear nothing.
+//
 // A holder of this client finds out at once. Another one finds out at its next renewal or, if its lease is
 // fixed, when it releases, re-enters or refreshes. For operators: the work that the lock guarded may still go on.
 //

@@ -131,6 +131,10 @@ func (h *Hold) Keys() []string {
 // Field is the holder's field in the lock's hash: "<client id>:<n>". It says in
 // Redis and in traces who holds the lock. Of a [Redlock] it is that of the first server that
 // granted it.
+//
+// A field is new for every acquire and every hand-off, and never comes back. While callers of one
+// client pass the lock on in memory, Redis sees one holder: their holds have one field, one after the
+// other. The Acquired time of [HoldInfo] tells them apart. See Runs in the package comment.
 func (h *Hold) Field() string {
 	if h == nil {
 		return ""

@@ -48,7 +48,8 @@ func newID() string {
 }
 
 // nextField makes a holder field that was never used: a command of an earlier
-// acquisition that lands late cannot be taken for one of this.
+// acquisition that lands late cannot be taken for one of this. Holds that pass the lock on in memory
+// share a field: lease.Pass refuses while a command of an earlier one may land late.
 func (i *identity) nextField(kind *redisstore.Kind) string {
 	if kind.Holds != redisstore.Reentrant {
 		var id [16]byte

@@ -56,7 +56,8 @@ type LockEntry struct {
 // Holder is one who has a lock.
 type Holder struct {
 	// Field is what names the holder in Redis: "<client id>:<n>", of a writer with ":write" behind it, of
-	// a semaphore the permit id.
+	// a semaphore the permit id. Callers of one client that pass the lock on in memory are one holder here,
+	// with one field: see [Hold.Field].
 	Field string
 
 	// Count is how often the holder has it.

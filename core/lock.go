@@ -46,7 +46,7 @@ func (c *Client) FencedLock(name string) Lock {
 
 // SpinLock names a lock without messages: Redisson's RedissonSpinLock, with which it shares
 // the layout in Redis. Who waits in another process attempts again after 1 ms, and then less
-// and less often, up to every 50 ms, jittered; the callers of one client queue and hand the
+// and less often, up to every 50 ms, jittered; the callers of one client queue and pass the
 // lock on as those of [Client.Lock]. It is for very many locks with little contention, where
 // subscriptions and messages would be a burden. It must not share a name with another kind,
 // whose waiters it would not wake.

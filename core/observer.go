@@ -52,10 +52,10 @@ type AcquireResult struct {
 	Waited    time.Duration
 	Contended bool          // the first attempt was refused, or others were queued before it
 	Attempts  int           // acquire scripts sent by this call
-	RoundTrip time.Duration // time of the attempt that succeeded; 0 if it did not, or was handed over
-	HandedOff bool          // received from a releasing holder of this process
-	BlockedBy string        // field of the holder seen at the last refused attempt, or that handed the lock over
-	Field     string        // own holder field when acquired
+	RoundTrip time.Duration // time of the attempt that succeeded; 0 if none did
+	HandedOff bool          // received from a releasing hold of this client: handed off by a script, or passed on in memory
+	BlockedBy string        // field of the holder seen at the last refused attempt, or that the lock came from; equals Field if it was passed on
+	Field     string        // own holder field when acquired, see [Hold.Field]
 	Token     int64         // fencing token; 0 where the kind has none
 
 	acquired time.Time
@@ -64,7 +64,7 @@ type AcquireResult struct {
 // HoldInfo describes a hold to the observers.
 type HoldInfo struct {
 	Acquisition
-	Field     string
+	Field     string // holds that pass the lock on have one field, one after the other: see [Hold.Field]
 	Token     int64
 	Reentrant bool          // an inner hold of a lock that the context already held
 	Lease     time.Duration // the configured lease
@@ -80,7 +80,7 @@ type HoldResult struct {
 	Lost      bool          // the lock had ended under its holder
 	Left      bool          // the key stays until it expires: [Hold.Leave], or the client was closed under the hold
 	Moved     bool          // ended by [Hold.Handover]; another hold goes on for the same lock
-	HandedOff bool          // the release passed the lock to a waiter of this process
+	HandedOff bool          // the release gave the lock to a waiter of this client: handed it off by a script, or passed it on in memory
 	Err       error         // what Release returned
 }
 

@@ -255,7 +255,8 @@ func WaitTime(d time.Duration) AcquireOption { return AcquireOption{field: field
 
 // LeaseTime gives the lock a fixed lease: it ends after d unless refreshed, and
 // the hold's context with it. Without this option the watchdog renews the lease
-// for as long as the process lives and the lock is held. Under 1 ms or over
+// for as long as the process lives and the lock is held. In Redis it may last up to 100 ms
+// longer, so that callers of the client can pass the lock on; the hold ends in time. Under 1 ms or over
 // [MaxDuration]: [ErrInvalid].
 func LeaseTime(d time.Duration) AcquireOption { return AcquireOption{field: fieldLease, d: d} }
 
@@ -285,6 +286,9 @@ func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
 // [ErrUnavailable]. No counter orders the holders of a [Client.MultiLock] of several names, of a
 // [Redlock], and of what several hold at a time ([Client.ReadLock], [Client.PermitSemaphore]):
 // there it is [ErrInvalid].
+//
+// Callers of one client do not pass a lock with a token on in memory: a hand-off draws the next one, by a
+// script.
 //
 // A re-entry has the token of the hold that it enters again, asked for or not. Where that has
 // none, asking for one is [ErrInvalid], without a command: ask in the outer acquisition.

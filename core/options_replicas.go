@@ -64,7 +64,7 @@ const maxAcks = 1000
 // What it costs: the same one round trip, and what the replicas need. A command takes a
 // connection of the caller's pool for itself until it is acknowledged, and such commands at
 // most half of the pool: size it (PoolSize) for the acquisitions that are on their way at the
-// same time. Within the client nothing is handed from a holder to the next waiter: the lock is
+// same time. Within the client no lock is passed on, or handed off, to the next waiter: the lock is
 // freed, and the waiter acquires it by a command of its own. Redis has to
 // allow the user WAIT and INFO, in a Cluster also ASKING.
 //

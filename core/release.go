@@ -16,14 +16,17 @@ import (
 
 // Release ends the hold. Its context ends first, with the cause [ErrReleased], so
 // that work under it does not outlive the lock. The last hold of an acquisition
-// frees the lock, or hands it to the next waiter of this client; an inner one only
+// frees the lock, or gives it to the next waiter of this client: it hands the lock off by a
+// script, or passes it on in memory (see Runs in the package comment). An inner hold only
 // lowers the count.
 //
 // It is attempted even when ctx has ended, until Redis has said nothing for the backend
 // timeout, or has refused everything for as long, or is so slow that it takes eight of them;
 // the time in which it waits behind another
 // operation of this holder counts. nil means
-// that this holder will never appear in Redis again. [ErrLost] says that the lock
+// that this holder will never appear in Redis again; if it has passed the lock on,
+// its field stands for the next holder. Passing on asks Redis nothing, and does not find out that
+// the lock was deleted or forced away. [ErrLost] says that the lock
 // had ended before; [ErrNotHeld] that this hold was released already, or is nil:
 // nobody else's lock is touched. [ErrUnavailable] says that Redis did not confirm:
 // the release goes on in the background until the lease is over. [ErrClosed] says
@@ -151,8 +154,8 @@ func (o *ownership) next(now time.Time) *queue.Waiter {
 	return o.client.queues.Choose(o.lease.Key, o, now)
 }
 
-// passes reports whether the ownership, whose last hold s was, goes on with the waiter as its next
-// holder. Then Redis is not asked, and sees one holder. It is as if the lock were handed over by a
+// passes reports whether the ownership, whose last hold s was, is passed on to the waiter as its next
+// holder. Then Redis is not asked, and sees one holder. It is as if the lock were handed off by a
 // script, so what needs a script ends that: a fencing token, a lease that is not long enough, and a
 // command that may still land and was meant for the holder before.
 func (o *ownership) passes(s *scope, w *queue.Waiter, now time.Time) bool {

@@ -13,7 +13,7 @@ import (
 type State struct {
 	// Key is the Redis key.
 	Key string
-	// Holders maps the holder fields ("<client id>:<n>") to their hold counts.
+	// Holders maps the holder fields ("<client id>:<n>", see [Hold.Field]) to their hold counts.
 	// Empty when the lock is free.
 	Holders map[string]int
 	// TTL is what is left of the lease: 0 when the lock is free, negative when the

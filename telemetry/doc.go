@@ -75,17 +75,17 @@
 //	distributed_lock.key_hash     both     KeyHash of the Redis key; of several keys the first
 //	distributed_lock.key          both     the key itself, only with WithRawKeys, instead of the hash
 //	distributed_lock.outcome      both     acquire: acquired, reentered, busy, debounced, overload, backend, key, canceled; hold: released, left, moved, lost, failed, leaked
-//	distributed_lock.holder       both     holder field in Redis, "<client id>:<n>"; client.info leads to the pod
+//	distributed_lock.holder       both     holder field in Redis, "<client id>:<n>"; holds that pass the lock on have one field; client.info leads to the pod
 //	distributed_lock.reentry      both     true if the context held the lock already
 //	distributed_lock.token        hold     fencing token, where the kind has one
 //	distributed_lock.attempts     acquire  attempts sent to Redis
-//	distributed_lock.blocked_by   acquire  holder field that was in the way, also on the event contended and on links
+//	distributed_lock.blocked_by   acquire  holder field that was in the way, also on the event contended and on links; the waiter's own if the lock was passed on to it
 //	distributed_lock.late         hold     on the event renewed_late: by how much, in seconds
 //	error.type                    both     timeout, redis_error, wrong_type, unavailable, lost, leaked, _OTHER; with status Error
 //
 //	event           on       meaning
 //	contended       acquire  the lock was taken, or others were queued before
-//	handed_over     both     received from, or passed to, another caller of this process without Redis choosing
+//	handed_over     both     received from, or given to, another caller of this process: handed off by a script, or passed on in memory
 //	renewed_late    hold     the watchdog was late
 //	renewal_failed  hold     the watchdog got no good answer; error.type
 //	lost            hold     the lock ended under its holder
@@ -93,7 +93,8 @@
 // A waiter that is blocked by a hold of this process has a link to the span of that hold, if that
 // records: from lock.acquire to the first hold that it found in its way, and to the last one if
 // that is another, each with the attribute distributed_lock.blocked_by. A holder elsewhere is
-// known by its field only, which its own lock.hold has as distributed_lock.holder.
+// known by its field only, which its own lock.hold has as distributed_lock.holder. Of several holds
+// with one field, which pass the lock on ([core.Hold.Field]), the times say which was in the way.
 //
 // # Metrics
 //
@@ -116,7 +117,7 @@
 //	distributed_lock.release.failures       counter        {failure}   rule kind                 releases that Redis did not confirm
 //	distributed_lock.failures               counter        {failure}   rule kind cause strategy  locks not acquired or not kept, and what answered
 //	distributed_lock.unlocked               counter        {call}      rule kind reason          handlers run without their lock: proceed, disabled, dry_run, when
-//	distributed_lock.handoffs               counter        {handoff}   rule kind                 locks passed on inside the process
+//	distributed_lock.handoffs               counter        {handoff}   rule kind                 locks that went to another caller of the process, by a script or in memory
 //	distributed_lock.dry_runs               counter        {call}      rule kind outcome         what a rule in dry run would have done: acquired, busy, …
 //	distributed_lock.rules                  updowncounter  {rule}      state                     compiled rules: enabled, disabled, dry_run
 //	distributed_lock.rule.wait_time         gauge          s           rule kind                 how long a call of the rule waits at most; none if not at all, or for ever

@@ -75,7 +75,7 @@ func (i *instruments) table() []definition {
 		{&i.releaseFailures, "distributed_lock.release.failures", "{failure}", ruleLabels, "releases that Redis did not confirm", nil},
 		{&i.failures, "distributed_lock.failures", "{failure}", ruleLabels + " cause strategy", "locks not acquired or not kept, and what answered", nil},
 		{&i.unlocked, "distributed_lock.unlocked", "{call}", ruleLabels + " reason", "handlers run without their lock: proceed, disabled, dry_run, when", nil},
-		{&i.handoffs, "distributed_lock.handoffs", "{handoff}", ruleLabels, "locks passed on inside the process", nil},
+		{&i.handoffs, "distributed_lock.handoffs", "{handoff}", ruleLabels, "locks that went to another caller of the process, by a script or in memory", nil},
 		{&i.dryRuns, "distributed_lock.dry_runs", "{call}", outcomeLabels, "what a rule in dry run would have done: acquired, busy, …", nil},
 		{&i.rules, "distributed_lock.rules", "{rule}", "state", "compiled rules: enabled, disabled, dry_run", nil},
 		{&i.waitTime, "distributed_lock.rule.wait_time", seconds, ruleLabels, "how long a call of the rule waits at most; none if not at all, or for ever", nil},

@@ -47,6 +47,10 @@
 // A key is shown as its [core.KeyHash], and whole only with [WithRawKeys]. Text from outside,
 // such as keys, rules and holder fields, is cut, and what does not print is escaped.
 //
+// Callers of one client pass a lock on in memory, under one holder field ([core.Hold.Field]). The page
+// shows the hold that has the lock now, since when this hold has it, and not since when the field is in
+// Redis. An event names the field, and with its rule, time and trace the hold.
+//
 // Waiting is who found a lock taken in this process; its place is that among the callers of
 // this process. Who is in the way is the hold of this process that has the lock, or else the
 // holder field that the first refused attempt saw. The lease left is counted from the
@@ -80,7 +84,10 @@
 // page of an operator. Where a proxy rewrites Host and the browser speaks plain HTTP, Origin says
 // nothing here: then the ticket has to fit the cookie interlock-locks, which the page has set in the
 // browser for this site only (SameSite=Strict). The ticket also carries the key, which the page need
-// not show, and the holders that were shown: only these lose the lock. A button
+// not show, and the holders that were shown: only these lose the lock. If a hold of this process has passed
+// the lock on since it was shown, the next hold has the same field, and keeps the lock. Of a holder in
+// another process only the field is known, and any hold there may have passed the lock on while the button was
+// on its way: the caller that has the lock under this field then loses it. A button
 // names the key, the holders, and for how long each has held it; a lock in Redis with more holders
 // than are shown has none.
 // [core.Client.Evict] takes it, and notifies the waiters. A holder in this process finds out at

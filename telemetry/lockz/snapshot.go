@@ -71,8 +71,8 @@ type Lock struct {
 type Hold struct {
 	Lock
 
-	Holder    string    `json:"holder"` // the field in Redis
-	Since     time.Time `json:"since"`
+	Holder    string    `json:"holder"` // the field in Redis, which holds that pass the lock on have one after the other
+	Since     time.Time `json:"since"`  // of this hold
 	Held      float64   `json:"held_seconds"`
 	LeaseLeft float64   `json:"lease_left_seconds"` // as known here; 0 for a lost one
 	Watchdog  bool      `json:"watchdog"`           // the lease is renewed

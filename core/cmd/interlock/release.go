@@ -34,10 +34,12 @@ func newRelease() *command {
 		summary:  "take a lock from its holders, after a question",
 		text: `Shows the holders of the lock, up to 50, asks whether to go on, takes the lock from the
 holders that it has shown, notifies the waiters, and says which holders have lost it. A
-holder that came later keeps the lock. A holder of Interlock finds out at its next renewal;
-one with a fixed lease, or of Redisson, when it releases. The work that the lock guarded
-may still go on. Plain semaphores, latches and keys that are not locks have no holders, and
-stay. Exit code 1 if no holder has lost the lock.
+holder with another field, which came later, keeps the lock. Callers of one client that
+pass a lock on in memory have one field: the caller that has the lock after the answer
+loses it, which may be a later one than at the question. A holder of Interlock finds out
+at its next renewal; one with a fixed lease, or of Redisson, when it releases. The work
+that the lock guarded may still go on. Plain semaphores, latches and keys that are not
+locks have no holders, and stay. Exit code 1 if no holder has lost the lock.
 
 The answer is read from the standard input. --yes asks nothing. With --holder the others
 keep the lock.

@@ -37,10 +37,11 @@ func newWatch() *command {
 		summary:  "what happens to a lock, or to all locks with a prefix",
 		text: `Looks at a lock, or at all locks whose keys begin with PREFIX, again and again, and prints
 what has changed: held, freed, passed from one holder to another, changed (of those that
-several hold), and how many wait for a fair lock. What begins and ends between two looks is
-not seen. It ends with Ctrl-C. Redis that is away for a while is told once, and waited for.
-Of a prefix each look goes through all keys of the Redis: take a longer interval for a
-large one. At most 10000 locks are watched.
+several hold), and how many wait for a fair lock. Callers of one client that pass a lock
+on in memory are one holder. What begins and ends between two looks is not seen. It ends
+with Ctrl-C. Redis that is away for a while is reported once, and waited for. Of a prefix
+each look goes through all keys of the Redis: take a longer interval for a large one. At
+most 10000 locks are watched.
 
 ` + urlText + `
 

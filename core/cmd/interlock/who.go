@@ -25,10 +25,12 @@ func newWho() *command {
 		synopsis: "KEY [flags]",
 		summary:  "all that Redis knows of a lock: holders, leases, waiters",
 		text: `Shows all that Redis knows of one lock, by its key: that is the prefix of the lock client
-and the name. The client id leads to the process: the metric distributed_lock_client_info
-has it; of a Java service RedissonClient.getId does. The address of the process is shown,
-as Redis sees it, if its lock client has core.WithNamedConnections. Up to 50 holders and
-waiters are shown. Exit code 1 if it has no holder.
+and the name. Callers of one client that pass a lock on in memory are one holder, with one
+field; the live page of the process knows since when each has it. The client id leads to
+the process: the metric distributed_lock_client_info has it; of a Java service
+RedissonClient.getId does. The address of the process is shown, as Redis sees it, if its
+lock client has core.WithNamedConnections. Up to 50 holders and waiters are shown. Exit
+code 1 if it has no holder.
 
 ` + urlText + `
 

@@ -10,7 +10,7 @@
 // [Queues.Poll] makes the next step an attempt.
 //
 // Every method is safe for concurrent use; those that take a [Waiter] are for the one
-// goroutine that waits, except [Queues.Handed] and [Queues.NotHanded]. The state of a key
+// goroutine that waits, except [Queues.Handed], [Queues.Passed] and [Queues.NotHanded]. The state of a key
 // is under the mutex of its shard, under which nothing is called but what reads a
 // subscription: [Subscription.Confirmed] and [Subscription.Dead] take no mutex.
 package queue

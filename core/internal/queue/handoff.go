@@ -2,8 +2,8 @@ package queue
 
 import "time"
 
-// Choose takes the next holder out of the queue for a hand-off from h, which ends with
-// [Queues.Handed] or [Queues.NotHanded]. It gives nil when the lock must be freed: there
+// Choose takes the next holder out of the queue for a hand-off or a pass from h, which ends with
+// [Queues.Handed], [Queues.Passed] or [Queues.NotHanded]. It gives nil when the lock must be freed: there
 // is nobody, or it is the turn of other processes, or the lock is shared.
 func (q *Queues) Choose(key string, h Holder, now time.Time) *Waiter {
 	s := q.lock(key)
@@ -52,7 +52,7 @@ func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
 	return w.given(to)
 }
 
-// Passed completes a hand-off in memory: h, which goes on, has the lock for the chosen waiter. It
+// Passed completes a pass, in memory: h, which goes on, has the lock for the chosen waiter. It
 // reports whether the waiter was still there to take it, and h to give it.
 func (q *Queues) Passed(w *Waiter, h Holder, now time.Time) bool {
 	s := q.lock(w.queue.key)

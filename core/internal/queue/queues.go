@@ -14,7 +14,7 @@ type Config struct {
 	Run    RunLimits // zero: 50 ms, and 5 ms where others want the lock
 }
 
-// RunLimits are how long the lock is handed on among callers of this process.
+// RunLimits are how long a run lasts: how long the lock goes on among callers of this process.
 type RunLimits struct {
 	Alone  time.Duration // where nobody else is known to want it; longer where Redis is far away
 	Shared time.Duration // where others are; up to twice as long while some have not had their turn, and longer where Redis is far away

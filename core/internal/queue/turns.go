@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A run is the turns that this process has from one acquire to the release: it ends with a message,
-// so that other processes get theirs.
+// A run is the turns that this process has from one acquire to the release. In between the lock is passed
+// on in memory, or handed off by a script. The run ends with a message, so that other processes get theirs.
 //
 // Beside others a run ends after 16 turns or 5 ms. If the others know ranks, it lasts up to 10 ms until
 // everybody here has had a turn who waited when it began: a shorter run would only have them wait for
@@ -201,7 +201,7 @@ func (t *turns) inVain(now time.Time) {
 // serves notes how many callers of this process want a turn of the run that has begun.
 func (t *turns) serves(callers int) { t.due = callers }
 
-// handed notes a hand-off.
+// handed notes a pass or a hand-off.
 func (t *turns) handed() { t.run++ }
 
 // took notes how long an attempt took that brought the lock.

@@ -48,7 +48,7 @@ type Waiter struct {
 //	                      └────── Choose ──┬────────────┘ ◀─┐
 //	                                       ▼                │
 //	                                     chosen ── NotHanded, if it is the head
-//	                                       └────── Handed ──▶ granted
+//	                                       └── Handed, Passed ──▶ granted
 //
 // All of them go outside again: by Acquired when an attempt has succeeded, by Accept with
 // a grant, by Leave without the lock.
@@ -58,8 +58,8 @@ const (
 	outside state = iota // not in a queue, or not any more
 	queued               // in its queue; there is nothing to do
 	due                  // in its queue; an attempt is sensible as soon as it is the head, or may attempt beside it
-	chosen               // taken out of the queue by a hand-off that is on its way
-	granted              // the hand-off has arrived
+	chosen               // taken out of the queue by a hand-off or a pass that is on its way
+	granted              // which has arrived
 )
 
 func (w *Waiter) become(s state) { w.state = s }
