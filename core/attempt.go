@@ -14,9 +14,9 @@ import (
 // ([queue.Waiter]), wait the steps between, and sends what becomes of a command:
 //
 //	begun ─ joins ─▶ queued ─ is the head, and due ─▶ sent ─ granted ─▶ over: it has the lock
-//	                 │ ▲ ▲ └──── handed the lock ───────│──────────────▶ over, as above
+//	                 │ ▲ ▲ └──── given the lock ────────│──────────────▶ over, as above
 //	                 │ │ └───────────── refused ────────┤
-//	                 │ └─ handed the lock too late      └─ an error ─▶ over
+//	                 │ └─ given the lock too late       └─ an error ─▶ over
 //	                 ├─ something to do before the wait ─▶ leaves, does it, and joins again
 //	                 ├─ the wait time ends ─▶ a last look for a grant ─▶ over: busy, or has it
 //	                 ├─ the patience ends ──▶ a last look for a grant ─▶ gave up, or has it

@@ -51,7 +51,7 @@ func (w *wait) run(ctx context.Context) (*ownership, error) {
 		if o.lease.Alive(a.now) {
 			return o, nil
 		}
-		a.client.passOn(o) // handed over too late, or lost on the way
+		a.client.passOn(o) // given too late, or lost on the way
 	}
 }
 
@@ -100,7 +100,7 @@ func (w *wait) queued(ctx context.Context) (*ownership, error) {
 	}
 }
 
-// act takes what was handed over, or tries.
+// act takes what was given, or tries.
 func (w *wait) act(ctx context.Context, todo queue.Step) (*ownership, error) {
 	a := w.of
 	switch {
@@ -188,7 +188,7 @@ func (w *wait) stopTimer() {
 	}
 }
 
-// accept takes what a hand-off has brought.
+// accept takes what a hand-off or a pass has brought.
 func (w *wait) accept(grant queue.Holder, from string) *ownership {
 	w.of.client.queues.Accept(&w.waiter)
 	w.of.report.HandedOff, w.of.report.BlockedBy = true, from

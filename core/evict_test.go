@@ -72,7 +72,32 @@ func TestEvict_OwnHolder(t *testing.T) {
 	})
 }
 
-// A lock is taken from the holder that the operator has seen, and from no later one.
+// The callers of a run have one field: Evict takes the lock from the caller that has it at that time, and
+// an earlier caller hears nothing.
+func TestEvict_HolderOfARun(t *testing.T) {
+	t.Parallel()
+	eachBed(t, func(t *testing.T, b *bed) {
+		locks, operator := b.locks(), b.locks()
+		core.LetRunsLast(locks)
+		ctx, first := acquired(t, t.Context(), locks.Lock("k"))
+		next := acquiring(t.Context(), locks.Lock("k"))
+		waiters(t, locks, 1)
+		seen, err := operator.Inspect(t.Context(), "k")
+		must(t, err)
+		released(t, first)
+		o := <-next
+		must(t, o.err)
+		lost, err := operator.Evict(t.Context(), "k", seen.Holders[0].Field)
+		must(t, err)
+		if len(lost.Holders) != 1 || lost.Holders[0].Field != o.hold.Field() {
+			t.Errorf("lost by %+v, want %s", lost.Holders, o.hold.Field())
+		}
+		wantEnded(t, ctx, core.ErrReleased)
+		wantErr(t, o.hold.Release(t.Context()), core.ErrLost)
+	})
+}
+
+// A lock is taken from the holder that the operator has seen, and from no later one with another field.
 func TestEvict_OnlyFromAHolder(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {

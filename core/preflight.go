@@ -93,7 +93,7 @@ func (c *PreflightCheck) title() string {
 
 // Preflight tries with probe locks, whose names begin with "interlock_preflight:", all that the
 // given kinds of lock need from this Redis: an acquisition, which keeps another client out, a
-// re-entry, a renewal, a hand-over to a waiter of the same client, a message to a waiter of
+// re-entry, a renewal, a hand-off to a waiter of the same client, a message to a waiter of
 // another one, and the release. Without kinds it tries [KindReentrant]. For that kind it also takes a
 // MultiLock of several slots, which shows a proxy that sends a script to the server of its first
 // key: MultiLocks and lists of keys do not exclude others there. It asks the masters for their

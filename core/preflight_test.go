@@ -48,7 +48,7 @@ func TestClient_Preflight(t *testing.T) {
 		for _, kind := range preflightKinds {
 			checked(t, report, kind, "release")
 		}
-		for _, name := range []string{"keep another client out", "re-enter", "renew", "hand over", "notify", "several keys", "renew several keys", "release several keys"} {
+		for _, name := range []string{"keep another client out", "re-enter", "renew", "hand off", "notify", "several keys", "renew several keys", "release several keys"} {
 			checked(t, report, core.KindReentrant, name)
 		}
 		if keys := b.Keys(t.Context(), "*").Val(); len(keys) > 0 {

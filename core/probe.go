@@ -154,7 +154,7 @@ func (p *probe) tryKind(ctx context.Context) {
 			return leave(ctx)
 		}},
 		{"renew", leased, func() error { return p.awaitRenewal(ctx) }},
-		{"hand over", leased && p.Shares != redisstore.Unlimited, func() error {
+		{"hand off", leased && p.Shares != redisstore.Unlimited, func() error {
 			err := p.whileWaiting(func() (err error) {
 				_, next, err = p.take(ctx, p.one, WaitTime(p.patience))
 				return err

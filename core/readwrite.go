@@ -43,8 +43,8 @@ func (c *Client) ReadLock(name string) Lock {
 }
 
 // WriteLock names the lock of the writers of name: see [Client.ReadLock]. It is Redisson's
-// RReadWriteLock.writeLock. A writer is alone, and hands the lock on to the next writer of its
-// client as a [Client.Lock] does. An end of its lease that is put off, by whatever hold of it,
+// RReadWriteLock.writeLock. A writer is alone. In a run the lock is handed off from writer
+// to writer of the client. An end of its lease that is put off, by whatever hold of it,
 // is never brought forward again by another.
 func (c *Client) WriteLock(name string) Lock {
 	return Lock{client: c, kind: c.kinds.Write, name: name}

@@ -209,7 +209,7 @@ func TestLinks_OnlyToSpansThatRecord(t *testing.T) {
 }
 
 // End to end: of two callers of one process the second is linked to the hold of the first, which
-// hands the lock over to it.
+// passes the lock on to it.
 func TestLinks_EndToEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -239,6 +239,9 @@ func TestLinks_EndToEnd(t *testing.T) {
 		for _, s := range h.spans.Ended() {
 			if s.Name() == "lock.acquire" && attrs(s)["rule"] == "second" {
 				wantLinks(t, s, field)
+				if got := attrs(s); got["holder"] != field || got["blocked_by"] != field {
+					t.Errorf("holder %v, blocked_by %v, want %s: the lock was passed on", got["holder"], got["blocked_by"], field)
+				}
 				found++
 			}
 		}

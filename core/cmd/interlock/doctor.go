@@ -26,7 +26,7 @@ func newDoctor() *command {
 		summary:  "try what locks need from a Redis, and say what to change",
 		text: `Takes probe locks under the prefix, and says line by line what works, what fails, and
 which line of ACL or configuration to write: acquire, keep another client out,
-re-enter, renew, hand over, notify, release, several keys at once; the role of the
+re-enter, renew, hand off, notify, release, several keys at once; the role of the
 server and its maxmemory-policy; clients that do not hear the messages. Give it the
 user, the prefix and the kinds of the service. It takes some seconds, writes keys
 that begin with PREFIXinterlock_preflight:, and deletes them. Exit code 1 if something

@@ -4,7 +4,7 @@ import "time"
 
 // Step is what a waiter has to do next.
 type Step struct {
-	Grant   Holder        // it was handed the lock: Accept it, or Leave
+	Grant   Holder        // it was given the lock: Accept it, or Leave
 	Err     error         // a KindError: the key is in use as another kind of lock by now; Leave
 	Attempt bool          // attempt now
 	Head    bool          // it is the first, and sleeps
@@ -46,7 +46,7 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 	return Step{Attempt: true}
 }
 
-// Granted is what a hand-off has brought to a waiter, nil if there is none; behind is the field
+// Granted is what a hand-off or a pass has brought to a waiter, nil if there is none; behind is the field
 // of the holder from whom. It changes nothing.
 func (q *Queues) Granted(w *Waiter) (grant Holder, behind string) {
 	s := q.lock(w.queue.key)
