@@ -69,8 +69,8 @@
 //     nil. The next renewal, or the next command of the run, ends the hold that has the lock at
 //     that time. Earlier holders of the run have released, and hear nothing.
 //   - After Release has returned nil this holder never appears in Redis again. If the release
-//     has passed the lock on, the field of this holder stays there until the run ends: it
-//     stands for the callers that have the lock after it.
+//     has passed the lock on, the field of this holder stays there until the lock is handed off
+//     or freed: it stands for the callers that have the lock after it.
 //   - A failed Acquire leaves nothing behind for longer than a second while Redis
 //     answers.
 //   - A waiter finds a free lock within a second, whether or not messages arrive:

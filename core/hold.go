@@ -134,7 +134,7 @@ func (h *Hold) Keys() []string {
 //
 // A field is new for every acquire and every hand-off, and never comes back. While callers of one
 // client pass the lock on in memory, Redis sees one holder: their holds have one field, one after the
-// other. The Acquired time of [HoldInfo] tells them apart. See Runs in the package comment.
+// other. They differ in the Acquired time of [HoldInfo]. See Runs in the package comment.
 func (h *Hold) Field() string {
 	if h == nil {
 		return ""

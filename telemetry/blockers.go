@@ -40,8 +40,8 @@ func newBlockers() *blockers {
 	return &blockers{seed: maphash.MakeSeed(), spans: make(map[uint64]blocker)}
 }
 
-// begin notes the span of a hold. It takes the place of an earlier hold with the same field: one that
-// has passed the lock on, or has moved by a Handover.
+// begin notes the span of a hold. It takes the place of an earlier hold with the same field,
+// which has passed the lock on, or has moved by a Handover.
 func (b *blockers) begin(field string, s trace.SpanContext) {
 	hash := maphash.String(b.seed, field)
 	b.mu.Lock()

@@ -164,7 +164,7 @@ func TestLinks_InARun(t *testing.T) {
 			t.Errorf("linked to %s, want the hold that lasts, %s", got.SpanID(), want.SpanID())
 		}
 	})
-	t.Run("the hold that was first in the way, and the one that passed the lock on", func(t *testing.T) {
+	t.Run("the hold that was first in the way, and the hold that passed the lock on", func(t *testing.T) {
 		t.Parallel()
 		h := newHarness(t)
 		first, info := h.holdOf(t.Context(), "a:1")

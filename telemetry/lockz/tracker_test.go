@@ -99,7 +99,7 @@ func TestSnapshot_HoldsOfARun(t *testing.T) {
 				t.Errorf("holds: %+v, want the one of next, for 1 s, without a re-entry", s.Holds)
 			}
 			if s.WaitersTotal != 1 || len(s.Waiters[0].Holds) != 1 || s.Waiters[0].Holds[0].Rule != "next" {
-				t.Errorf("waiters: %+v, want one that holds what next holds", s.Waiters)
+				t.Errorf("waiters: %+v, want one, which holds what next holds", s.Waiters)
 			}
 			if gate != nil {
 				close(gate)
