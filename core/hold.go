@@ -56,9 +56,11 @@ func overBy(cause error) int32 {
 // newHold makes the handle of an acquisition, which needs so many of its owners, and registers
 // it with them.
 func newHold(ctx context.Context, owners []*ownership, needs int, req *request, from origin) *Hold {
-	s := &scope{}
+	var s *scope
 	if len(owners) == 1 && !from.reentrant && owners[0].first.owners == nil {
 		s = &owners[0].first
+	} else {
+		s = &scope{}
 	}
 	s.origin, s.owners, s.needs = from, owners, needs
 	s.watchdog.Store(req.watchdog)

@@ -241,7 +241,8 @@ func (a *acquisition) run(ctx context.Context) (*Hold, error) {
 		Key: a.keys[0], Keys: len(a.keys), Kind: cmp.Or(a.report.Kind, Kind(a.req.kind.Name)), Label: a.req.label, Start: time.Now(),
 		ClientID: c.id,
 	}
-	if keys := a.keys; len(keys) > 1 {
+	if len(a.keys) > 1 {
+		keys := a.keys
 		a.report.all = &keys
 	}
 	observed := c.cfg.observers.observeAcquireStart(ctx, a.report.Acquisition)

@@ -33,10 +33,16 @@ type Refusal struct {
 // Acquire prepares an attempt to take a lock for a field that was never used before.
 func (s *Store) Acquire(now time.Time, c Claim, t Terms) Call[Grant] {
 	k := c.Kind
-	token := t.Token || k.Fenced
-	if !token && k.beside == nil && k.terms == nil { // the usual one, which need not pay for the others
-		return typed(s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).acknowledged(Grant.given)
+	if t.Token || k.Fenced || k.beside != nil || k.terms != nil {
+		return s.acquireBy(now, c, t)
 	}
+	return typed(s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).acknowledged(Grant.given)
+}
+
+// acquireBy is Acquire for more than a lease, for which the usual attempt need not pay.
+func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
+	k := c.Kind
+	token := t.Token || k.Fenced
 	var others []any
 	if k.beside != nil {
 		others = k.beside(c.Key)
@@ -176,7 +182,11 @@ type Released struct {
 
 // Release prepares the freeing of the lock if the field holds it.
 func (s *Store) Release(now time.Time, c Claim) Call[Released] {
-	return typed(s.call(now, &c.Kind.release, c.Key, append(c.Kind.both(c.Key), c.Kind.Holds.wire(c.Field), c.Kind.Channel(c.Key), s.publishVerb())...), readReleased)
+	k := c.Kind
+	if k.leases == nil {
+		return typed(s.call(now, &k.release, c.Key, 1, c.Key, k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb()), readReleased)
+	}
+	return typed(s.call(now, &k.release, c.Key, append(k.both(c.Key), k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb())...), readReleased)
 }
 
 func readReleased(reply any) (Released, error) {
