@@ -18,7 +18,7 @@ func (j *judge) certain(e *Event) (c certainty, ok bool) {
 		return certainty{}, false
 	}
 	c = certainty{span{e.End, e.Hold.Alive}, e}
-	if forced, found := j.forcedBetween(e, e.Begin, c.to); found { // even before the grant was known
+	if forced, found := j.forcedBetween(e, j.firstOf(e).Begin, c.to); found { // even before the grant was known, or from an earlier holder of the run
 		c.to = forced.from
 	}
 	return c, c.to > c.from
@@ -44,8 +44,12 @@ func (j *judge) overlaps(key string, all []certainty) {
 		open = slices.DeleteFunc(open, func(c certainty) bool { return c.to <= next.from })
 		for _, c := range open {
 			if exclude(c.event, next.event) {
-				j.reportf(TwoHolders, []*Event{c.event, next.event}, "%s was held by %s and by %s, for %s",
-					key, c.event.Owner, next.event.Owner, min(c.to, next.to)-next.from)
+				run := ""
+				if j.firstOf(c.event) == j.firstOf(next.event) {
+					run = ", both in the run of " + c.event.Hold.Field
+				}
+				j.reportf(TwoHolders, []*Event{c.event, next.event}, "%s was held by %s and by %s, for %s%s",
+					key, c.event.Owner, next.event.Owner, min(c.to, next.to)-next.from, run)
 			}
 		}
 		open = append(open, next)
@@ -66,7 +70,7 @@ func (j *judge) updates() {
 			continue
 		}
 		for _, u := range e.Hold.Updates {
-			if _, forced := j.forcedBetween(e, e.Begin, u.At); forced || !u.Certain {
+			if _, forced := j.forcedBetween(e, j.firstOf(e).Begin, u.At); forced || !u.Certain {
 				continue
 			}
 			at := place{u.Key, u.Read}
@@ -144,10 +148,10 @@ func (j *judge) forced() {
 }
 
 func (j *judge) forcedAway(f, e *Event) {
-	if e.Hold == nil || !frees(f, e) || e.Hold.Refreshed || j.entered(e) || e.End > f.Begin || e.Hold.Alive < f.End {
+	if e.Hold == nil || !frees(f, e) || e.Hold.Refreshed || j.entered(e) || j.firstOf(e).End > f.Begin || e.Hold.Alive < f.End {
 		return
 	}
-	if over := e.Hold.Alive - (f.End + e.Ask.Lease); over > 0 {
+	if over := e.Hold.Alive - (f.End + e.longest()); over > 0 {
 		j.reportf(Forced, []*Event{e, f}, "%s believed in %s for %s more than a lease after it was forced away", e.Owner, f.Keys[0], over)
 	}
 }
@@ -155,6 +159,6 @@ func (j *judge) forcedAway(f, e *Event) {
 // safeUntil is until when the holder could rely on the lock: nothing but a force
 // release can have ended it before.
 func (j *judge) safeUntil(e *Event) (until time.Duration, ok bool) {
-	_, forced := j.forcedBetween(e, e.Begin, e.Hold.end())
+	_, forced := j.forcedBetween(e, j.firstOf(e).Begin, e.Hold.end())
 	return e.Hold.Safe, !forced
 }

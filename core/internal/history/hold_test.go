@@ -14,13 +14,14 @@ import (
 type held struct {
 	*caller
 
-	event  history.Event
-	ctx    context.Context //nolint:containedctx // the hold's own
-	cancel context.CancelFunc
-	hold   *core.Hold
-	depth  int  // re-entries that are not released
-	doubt  bool // the count in Redis may be another one
-	edge   bool // it is to last until its lease is over
+	event   history.Event
+	ctx     context.Context //nolint:containedctx // the hold's own
+	cancel  context.CancelFunc
+	hold    *core.Hold
+	depth   int  // re-entries that are not released
+	doubt   bool // the count in Redis may be another one
+	edge    bool // it is to last until its lease is over
+	relayed bool // the lock is to pass to the next caller soon
 }
 
 // hold acquires, works, and releases.
@@ -35,6 +36,8 @@ func (h *held) use() {
 	switch n := h.IntN(100); {
 	case h.edge:
 		h.workUntil(h.upTo(2 * h.Step)) // or until it is lost
+	case h.relayed:
+		h.passOn()
 	case h.event.Keys[0] == busiest, !h.chance(h.Special):
 		h.update(h.upTo(h.Work))
 	case n < 20, n < 50 && h.event.Lock == history.Permit: // which nobody enters again
@@ -61,6 +64,23 @@ func (h *held) use() {
 		h.workUntilLost()
 	}
 	h.release()
+}
+
+// moment is how long a hold lasts that is to be followed by others of its run.
+const moment = 5 * time.Millisecond
+
+// passOn works for a moment, or until the lease ends.
+func (h *held) passOn() {
+	switch n := h.IntN(100); {
+	case n < 20 && !h.event.Ask.Renewed:
+		h.workUntil(h.upTo(moment))
+		return
+	case n < 35:
+		h.look()
+	case n < 45:
+		h.enterAgain(1)
+	}
+	h.update(h.upTo(moment))
 }
 
 // alive looks at the context, and notes what it finds.

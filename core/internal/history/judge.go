@@ -52,6 +52,8 @@ const (
 	LostPermit     = "permits not back to their number"
 	NotInRedis     = "held, but not in redis"
 	Overrun        = "believed in beyond the lease"
+	RunOverrun     = "run beyond its lease"
+	TwoProcesses   = "one field, two processes"
 	Forced         = "forced away, but believed in"
 	EarlyLoss      = "lost without cause"
 	ReleaseLost    = "release of a live hold said lost"
@@ -78,6 +80,8 @@ type judge struct {
 	byOwner  map[string][]*Event // it and the re-entries
 	forces   map[string][]*Event
 	looks    []*Event
+	runs     [][]*Event
+	firsts   map[holder]*Event // of the runs
 	samples  []*Event
 	faults   spans
 	slow     map[int]spans // the faults that make answers late, by the process that they hit
@@ -92,7 +96,7 @@ type judge struct {
 func Judge(limits Limits, events []Event) []Violation {
 	j := newJudge(limits, events)
 	for _, rule := range []func(){
-		j.exclusion, j.updates, j.reads, j.tokens, j.holders, j.overruns, j.forced, j.losses, j.releases,
+		j.exclusion, j.updates, j.reads, j.tokens, j.holders, j.overruns, j.judgeRuns, j.forced, j.losses, j.releases,
 		j.waits, j.reentries, j.refusals, j.wakeups, j.leftovers, j.ends,
 	} {
 		rule()
@@ -107,7 +111,7 @@ func newJudge(limits Limits, events []Event) *judge {
 	j := &judge{
 		Limits: limits, byKey: make(map[string][]*Event),
 		owners: make(map[string]*Event), byOwner: make(map[string][]*Event),
-		forces: make(map[string][]*Event), slow: make(map[int]spans), stalls: make(map[int]spans), ended: make(map[int]bool),
+		forces: make(map[string][]*Event), firsts: make(map[holder]*Event), slow: make(map[int]spans), stalls: make(map[int]spans), ended: make(map[int]bool),
 	}
 	sorted := make([]*Event, len(events))
 	for i := range events {
@@ -116,6 +120,11 @@ func newJudge(limits Limits, events []Event) *judge {
 	slices.SortStableFunc(sorted, func(a, b *Event) int { return cmp.Compare(a.Begin, b.Begin) })
 	for _, e := range sorted {
 		j.file(e)
+	}
+	j.runs = Runs(events)
+	for _, run := range j.runs {
+		at, _ := fieldOf(run[0])
+		j.firsts[at] = run[0]
 	}
 	return j
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -128,6 +129,18 @@ func summary(events []history.Event) string {
 			updates += len(e.Hold.Updates)
 		}
 	}
-	return fmt.Sprintf("events %v, stood still for %s\nacquisitions %v\nholds %v\nends of holds %v, %d updates",
-		kinds, stood.Round(time.Millisecond), outcomes, holds, releases, updates)
+	return fmt.Sprintf("events %v, stood still for %s\nacquisitions %v\nholds %v\nends of holds %v, %d updates\n%s",
+		kinds, stood.Round(time.Millisecond), outcomes, holds, releases, updates, runsOf(events))
+}
+
+// runsOf counts the runs, and those in which no lease was renewed.
+func runsOf(events []history.Event) string {
+	runs, longest, fixed := history.Runs(events), 0, 0
+	for _, run := range runs {
+		longest = max(longest, len(run))
+		if !slices.ContainsFunc(run, func(e *history.Event) bool { return e.Ask.Renewed }) {
+			fixed++
+		}
+	}
+	return fmt.Sprintf("%d runs of up to %d holds, %d of them of fixed leases", len(runs), longest, fixed)
 }

@@ -266,6 +266,7 @@ type foreign struct {
 	faults []*history.Event
 	lives  map[int]*life // by process
 	keys   map[string]*foreignKey
+	since  map[*history.Event]time.Duration // when the run of a hold began
 
 	operations, partitions, largest int
 	places, refusals                int // judged
@@ -283,6 +284,7 @@ type foreignKey struct {
 	name   string
 	lock   history.Lock
 	events map[string][]*history.Event // the holds, by owner
+	asked  []*history.Event            // all acquisitions
 	vague  []*history.Event            // acquisitions that may have had the key for a moment, though no hold says so
 	owned  []*owned
 	forces []*operation // the force releases
@@ -291,7 +293,12 @@ type foreignKey struct {
 
 // linearized has Porcupine judge the events of a run, and says how many operations they were.
 func linearized(limits history.Limits, events []history.Event) (found []history.Violation, summary string) {
-	f := &foreign{limits: limits, lives: make(map[int]*life), keys: make(map[string]*foreignKey)}
+	f := &foreign{limits: limits, lives: make(map[int]*life), keys: make(map[string]*foreignKey), since: make(map[*history.Event]time.Duration)}
+	for _, run := range history.Runs(events) {
+		for _, e := range run {
+			f.since[e] = run[0].Begin
+		}
+	}
 	for i := range events {
 		f.file(&events[i])
 	}
@@ -321,6 +328,9 @@ func (f *foreign) file(e *history.Event) {
 				f.keys[key] = k
 			}
 			k.lock = cmp.Or(k.lock, e.Lock)
+			if e.Kind == history.Acquire {
+				k.asked = append(k.asked, e)
+			}
 			switch {
 			case e.Kind == history.Force:
 				k.beside = append(k.beside, &operation{step: step{verb: forces}, event: e})
@@ -407,13 +417,17 @@ func (f *foreign) force(k *foreignKey) {
 	})
 }
 
-// forcedFrom is when a force release may have ended a hold of an owner first; open if none may have.
-func (k *foreignKey) forcedFrom(holds []*history.Event, until time.Duration) time.Duration {
-	from := open
+// forcedFrom is when a force release may have ended a hold of an owner first; open if none may have. It may
+// have ended the hold of an earlier owner of the run.
+func (f *foreign) forcedFrom(k *foreignKey, holds []*history.Event, until time.Duration) time.Duration {
+	from, begin := open, holds[0].Begin
+	if since, ok := f.since[holds[0]]; ok {
+		begin = min(begin, since)
+	}
 	for _, op := range k.forces {
 		for _, e := range holds {
 			frees := op.lock == e.Lock || op.lock == history.WriteLock && e.Ask.Reentry
-			if frees && op.call <= until && op.end >= holds[0].Begin {
+			if frees && op.call <= until && op.end >= begin {
 				from = min(from, op.call)
 			}
 		}
@@ -433,9 +447,9 @@ func (f *foreign) own(k *foreignKey, owner string) {
 	for _, e := range all {
 		until = max(until, e.Hold.Release.End+e.Hold.Left)
 	}
-	forced := k.forcedFrom(all, until)
+	forced := f.forcedFrom(k, all, until)
 	o := &owned{owner: owner, simple: len(all) == 1}
-	loose := slices.ContainsFunc(all, func(e *history.Event) bool { return !o.released(f, e, forced) })
+	loose := slices.ContainsFunc(all, func(e *history.Event) bool { return !o.released(f, k, e, forced) })
 	for _, e := range all {
 		if e.Ask.Reentry {
 			o.add(enters, e, e.Begin, e.End).loose = loose && e.End >= forced
@@ -458,10 +472,20 @@ func (f *foreign) own(k *foreignKey, owner string) {
 	k.owned = append(k.owned, o)
 }
 
-// released reports whether the owner certainly had the key when a hold was released.
-func (o *owned) released(f *foreign, e *history.Event, forced time.Duration) bool {
+// released reports whether the owner certainly had the key when a hold was released. A release asks Redis,
+// unless it passes the lock on in memory.
+func (o *owned) released(f *foreign, k *foreignKey, e *history.Event, forced time.Duration) bool {
 	r := e.Hold.Release
-	return r.Outcome == history.OK && e.Hold.Left == 0 && (forced > r.End || o.simple && f.quiet(r.Begin, r.End))
+	return r.Outcome == history.OK && e.Hold.Left == 0 && (forced > r.End || o.simple && !k.mayPass(e) && f.quiet(r.Begin, r.End))
+}
+
+// mayPass reports whether the release of a hold may have passed the lock on in memory: to a caller of
+// the process that waited for it.
+func (k *foreignKey) mayPass(e *history.Event) bool {
+	passes := e.Lock == history.Reentrant || e.Lock == history.Spin
+	return passes && slices.ContainsFunc(k.asked, func(next *history.Event) bool {
+		return next.Process == e.Process && next.Owner != e.Owner && next.Begin <= e.Hold.Release.End && next.End >= e.Hold.Release.Begin
+	})
 }
 
 // queue makes the operations of a waiter of a fair lock. Its place is certain when Redis has answered. An

@@ -100,8 +100,8 @@ func (j *judge) goneBy(e *Event) time.Duration {
 	case h.Release.Outcome == OK:
 		return h.Release.End + h.Left
 	case h.Release.Outcome == Lost && h.Ended > 0:
-		return h.end() + e.Ask.Lease/50 + slack // the margin of the holder
+		return h.end() + e.longest() - e.Ask.Lease + e.Ask.Lease/50 + slack // the reserve, and the margin of the holder
 	default:
-		return h.end() + max(e.Ask.Lease, j.Residue)
+		return h.end() + max(e.longest(), j.Residue)
 	}
 }

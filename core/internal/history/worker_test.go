@@ -36,11 +36,13 @@ var keys = []string{
 	14: readWrite, // for readers and writers
 	15: semaphore,
 	16: "f-fair", 17: "f-rw", 18: "f-permits", // also released by force
+	19: relay, 20: "relay-spin", // passed from caller to caller of a process
 }
 
 const (
-	busiest = "hot"  // held shortly and often: there are always waiters to hand it to
-	edge    = "edge" // held until its short lease is over
+	busiest = "hot"   // held shortly and often: there are always waiters to hand it to
+	edge    = "edge"  // held until its short lease is over
+	relay   = "relay" // wanted by several callers of a process at once
 
 	readWrite = "rw"
 	semaphore = "permits"
@@ -52,6 +54,7 @@ var (
 	many   = keys[5:9]
 
 	forced     = []target{{keys[9], history.Reentrant}, {keys[9], history.Reentrant}, {keys[9], history.Reentrant}, {keys[16], history.Fair}, {keys[17], history.ReadLock}, {keys[17], history.WriteLock}, {keys[18], history.Permit}}
+	relayed    = []target{{keys[19], history.Reentrant}, {keys[19], history.Reentrant}, {keys[20], history.Spin}}
 	semaphores = []string{semaphore, keys[18]}
 
 	// kinds are the locks that are not reentrant ones, some more often than others.
@@ -163,8 +166,10 @@ func (g *caller) act() {
 	switch n := g.IntN(100); {
 	case n < g.Edge:
 		g.hold(g.toTheEdge())
-	case n < 24:
+	case n < 18:
 		g.hold(g.request([]string{busiest}))
+	case n < 24:
+		g.relay(pick(g, relayed))
 	case n < 36:
 		g.hold(g.request([]string{pick(g, single)}))
 	case n < 42:
@@ -189,13 +194,14 @@ func (g *caller) several() []string {
 
 // request is one acquisition to be made.
 type request struct {
-	keys []string
-	lock history.Lock
-	opts []core.AcquireOption
-	ask  history.Ask
-	cut  time.Duration // the context ends after this; 0: it does not
-	soft bool          // by a cancel, not by a deadline
-	edge bool          // the hold is to last until its lease is over
+	keys    []string
+	lock    history.Lock
+	opts    []core.AcquireOption
+	ask     history.Ask
+	cut     time.Duration // the context ends after this; 0: it does not
+	soft    bool          // by a cancel, not by a deadline
+	edge    bool          // the hold is to last until its lease is over
+	relayed bool          // the lock is to pass to the next caller soon
 }
 
 func (g *caller) requestOf(of target) request {
@@ -238,6 +244,23 @@ func (g *caller) toTheEdge() request {
 	r.opts = append(r.opts, core.LeaseTime(r.ask.Lease))
 	r.wait(g.Long + g.upTo(g.Long))
 	return r
+}
+
+// relay has several callers of the process want one lock at once, so that it passes from one to the
+// next. A fixed lease is so short that a run may come to its end.
+func (g *caller) relay(of target) {
+	r := request{keys: []string{of.key}, lock: of.lock, ask: history.Ask{Lease: g.Watchdog, Renewed: true}, relayed: true}
+	if g.chance(60) {
+		r.ask.Lease, r.ask.Renewed = (5*time.Millisecond + g.upTo(60*time.Millisecond)).Truncate(time.Millisecond), false
+		r.opts = append(r.opts, core.LeaseTime(r.ask.Lease))
+	}
+	r.wait(g.Long/4 + g.upTo(g.Long))
+	var all sync.WaitGroup
+	for range 2 + g.IntN(4) {
+		next := g.child()
+		all.Go(func() { next.hold(r) })
+	}
+	all.Wait()
 }
 
 func (r *request) wait(d time.Duration) {
@@ -295,7 +318,7 @@ func (g *caller) acquire(ctx context.Context, r request, outer *held) *held {
 		return nil
 	}
 	e.Hold = &history.Hold{Field: hold.Field(), Token: hold.Token(), Alive: e.End}
-	return &held{caller: g, event: e, ctx: ctx, cancel: cancel, hold: hold, edge: r.edge}
+	return &held{caller: g, event: e, ctx: ctx, cancel: cancel, hold: hold, edge: r.edge, relayed: r.relayed}
 }
 
 // queuedKey is the key of a context for the time at which Redis refused an acquisition first.
