@@ -12,6 +12,11 @@
 // beside readers and never beside a writer, but inside of their own; a semaphore has no
 // more holders than permits, and all its permits at the end.
 //
+// A run is the holds of one field: a process passes the lock from caller to caller in memory, and Redis
+// sees one holder. The holds of a run never overlap, and they belong to one process. Together they last no
+// longer than the lease that the first holder got, unless one of them may have made it longer. A hold of a run
+// can end because of a force release that came before its own grant.
+//
 // The tests have a second judge, Porcupine, which knows nothing of these rules. It gets each
 // lock as a sequential specification (reentrant, fenced, read-write, semaphore, fair) and looks
 // for an order of the grants, releases and refusals that the specification allows. The order of

@@ -90,6 +90,12 @@ func look(owner string, at time.Duration, count int, fields map[string]int) hist
 	}
 }
 
+// follows is a hold of the run that "a" began.
+func follows(e history.Event) history.Event {
+	e.Hold.Field = "field of a"
+	return e
+}
+
 // of is an event of another kind of lock.
 func of(lock history.Lock, e history.Event) history.Event {
 	e.Lock = lock
@@ -152,6 +158,7 @@ func (tc judgment) run(t *testing.T) {
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	lost := func(e *history.Event) { e.Hold.Ended, e.Hold.Cause = e.Hold.Alive+2*ms, history.Lost }
+	briefly := func(e *history.Event) { e.Ask.Lease = 20 * ms }
 	for _, tc := range []judgment{
 		{"one after the other", "", []history.Event{hold("a", 0, 50*ms), hold("b", 49*ms, 80*ms)}},
 		{"two holders", history.TwoHolders, []history.Event{hold("a", 0, 50*ms), hold("b", 48*ms, 80*ms)}},
@@ -170,6 +177,48 @@ func TestJudge(t *testing.T) {
 		{"force without an answer lands late", "", []history.Event{force(0, ms, history.Unavailable), hold("a", 200*ms, 950*ms), hold("b", 300*ms, 980*ms)}},
 		{"believed in long after the force", history.Forced, []history.Event{
 			changed(hold("a", 0, 3*time.Second), func(e *history.Event) { e.Ask.Renewed = true }), force(100*ms, 101*ms, history.OK),
+		}},
+
+		{"run", "", []history.Event{hold("a", 0, 50*ms), follows(hold("b", 49*ms, 80*ms)), follows(hold("c", 80*ms, 900*ms))}},
+		{"two holders of a run", history.TwoHolders, []history.Event{hold("a", 0, 50*ms), follows(hold("b", 48*ms, 80*ms))}},
+		{"run of two processes", history.TwoProcesses, []history.Event{
+			hold("a", 0, 50*ms), changed(follows(hold("b", 50*ms, 80*ms)), func(e *history.Event) { e.Process = 2 }),
+		}},
+		{"run until the end of the reserve", "", []history.Event{hold("a", 0, 500*ms), follows(hold("b", 500*ms, 1101*ms))}},
+		{"run beyond its lease", history.RunOverrun, []history.Event{hold("a", 0, 500*ms), follows(hold("b", 500*ms, 1102*ms))}},
+		{"run beyond twice a short lease", history.RunOverrun, []history.Event{
+			changed(hold("a", 0, 10*ms), briefly), changed(follows(hold("b", 11*ms, 24*ms)), briefly),
+			changed(follows(hold("c", 25*ms, 42*ms)), briefly),
+		}},
+		{"run whose lease was renewed", "", []history.Event{
+			changed(hold("a", 0, 500*ms), func(e *history.Event) { e.Ask.Renewed = true }), follows(hold("b", 500*ms, 1450*ms)),
+		}},
+		{"run whose lease was refreshed", "", []history.Event{
+			changed(hold("a", 0, 500*ms), func(e *history.Event) { e.Hold.Refreshed = true }), follows(hold("b", 500*ms, 1450*ms)),
+		}},
+		{"run that was entered again", "", []history.Event{
+			hold("a", 0, 500*ms), again("a", 100*ms, history.Unavailable), broken(50*ms, 200*ms), follows(hold("b", 500*ms, 1450*ms)),
+		}},
+		{"redis has a count of an earlier holder of the run", history.NotInRedis, []history.Event{
+			hold("a", 0, 50*ms), changed(hold("a", 10*ms, 40*ms), func(e *history.Event) { e.Ask.Reentry = true }),
+			follows(hold("b", 50*ms, 80*ms)),
+			changed(look("b", 60*ms, 1, map[string]int{"field of a": 2}), func(e *history.Event) { e.Field = "field of a" }),
+		}},
+		{"run whose earlier holder was forced away", "", []history.Event{
+			hold("a", 0, 50*ms), force(20*ms, 21*ms, history.OK), changed(follows(hold("b", 49*ms, 80*ms)), lost), hold("c", 22*ms, 60*ms),
+		}},
+		{"run that was forced away before it began", history.TwoHolders, []history.Event{
+			force(0, ms, history.OK), hold("a", 10*ms, 50*ms), follows(hold("b", 49*ms, 80*ms)), hold("c", 60*ms, 90*ms),
+		}},
+		{"run believed in long after the force", history.Forced, []history.Event{
+			changed(hold("a", 0, 200*ms), func(e *history.Event) { e.Ask.Renewed = true }), force(100*ms, 101*ms, history.OK),
+			changed(follows(hold("b", 200*ms, 3*time.Second)), func(e *history.Event) { e.Ask.Renewed = true }),
+		}},
+		{"field of a run that is left", history.Leftover, []history.Event{
+			hold("a", 0, 50*ms), follows(hold("b", 50*ms, 80*ms)), sample(200*ms, ms, "field of a"),
+		}},
+		{"field that passed to a caller that got another one", "", []history.Event{
+			hold("a", 0, 50*ms), broken(0, 10*ms), changed(hold("b", 40*ms, 400*ms), func(e *history.Event) { e.End = 300 * ms }), sample(200*ms, ms, "field of a"),
 		}},
 
 		{"updates in order", "", []history.Event{updated(hold("a", 0, 10*ms), 0, true), updated(hold("b", 10*ms, 20*ms), 1, true)}},

@@ -36,6 +36,31 @@ var mutants = []mutant{
 		caught: []string{history.TwoHolders, history.LostUpdate, history.EarlyLoss, history.ReleaseLost, notLinearizable},
 	},
 	{
+		name: "a run outlives the lease", file: "internal/lease/term.go",
+		text:   "if confirmed < least {",
+		by:     "if least < 0 {",
+		caught: []string{history.RunOverrun, history.TwoHolders, history.LostUpdate, history.NotInRedis, history.EarlyLoss, history.ReleaseLost, notLinearizable},
+	},
+	{
+		name: "a run lowers no deadline", file: "internal/lease/term.go",
+		text:   "wanted = DeadlineAfter(now, ttl).Sub(now)\n\t\tleast = wanted",
+		by:     "least = DeadlineAfter(now, ttl).Sub(now)",
+		caught: []string{history.Overrun},
+	},
+	{
+		name: "two callers at once in one run", file: "release.go",
+		text: "if o.client.queues.Passed(next, o, now) {\n\t\t\treturn true, nil",
+		by: "if o.client.queues.Passed(next, o, now) {\n\t\t\tif second := o.next(now); second != nil {\n" +
+			"\t\t\t\to.client.queues.Passed(second, o, now)\n\t\t\t}\n\t\t\treturn true, nil",
+		caught: []string{history.TwoHolders, history.LostUpdate, notLinearizable},
+	},
+	{
+		name: "a count of an earlier holder", file: "release.go",
+		text:   "return false, o.leaveInner(ctx, left, has)",
+		by:     "return false, nil",
+		caught: []string{history.NotInRedis},
+	},
+	{
 		kinds: true, name: "writer beside readers", file: "internal/redisstore/lua/rw_acquire_write.lua",
 		text:   "local dead = mode == 'read' and longest(key, 1) == 0",
 		by:     "local dead = mode == 'read'",
