@@ -45,6 +45,9 @@ func TestHistory_Bubble(t *testing.T) {
 		Backend: 2 * bubbleLoad.Backend, Slow: 8 * bubbleLoad.Backend, Poll: time.Second, Slack: 100 * time.Millisecond,
 		Recovery: 3 * time.Second, Landing: 20 * time.Second, Residue: time.Second, Empty: b.empty,
 	}), b.events)
+	if total >= time.Minute {
+		wantRun(t, b.events)
+	}
 }
 
 // bubble is everything in one process, on one virtual clock.

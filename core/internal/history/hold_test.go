@@ -72,12 +72,12 @@ const moment = 5 * time.Millisecond
 // passOn works for a moment, or until the lease ends.
 func (h *held) passOn() {
 	switch n := h.IntN(100); {
-	case n < 20 && !h.event.Ask.Renewed:
+	case n < 25 && !h.event.Ask.Renewed:
 		h.workUntil(h.upTo(moment))
 		return
-	case n < 35:
-		h.look()
 	case n < 45:
+		h.look()
+	case n < 60:
 		h.enterAgain(1)
 	}
 	h.update(h.upTo(moment))

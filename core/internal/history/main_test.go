@@ -133,6 +133,14 @@ func summary(events []history.Event) string {
 		kinds, stood.Round(time.Millisecond), outcomes, holds, releases, updates, runsOf(events))
 }
 
+// wantRun fails the test if the lock never passed from caller to caller in memory: nothing was tested of that.
+func wantRun(t *testing.T, events []history.Event) {
+	t.Helper()
+	if len(history.Runs(events)) == 0 {
+		t.Error("the events show no run of two holds or more")
+	}
+}
+
 // runsOf counts the runs, and those in which no lease was renewed.
 func runsOf(events []history.Event) string {
 	runs, longest, fixed := history.Runs(events), 0, 0

@@ -251,12 +251,12 @@ func (g *caller) toTheEdge() request {
 func (g *caller) relay(of target) {
 	r := request{keys: []string{of.key}, lock: of.lock, ask: history.Ask{Lease: g.Watchdog, Renewed: true}, relayed: true}
 	if g.chance(60) {
-		r.ask.Lease, r.ask.Renewed = (5*time.Millisecond + g.upTo(60*time.Millisecond)).Truncate(time.Millisecond), false
+		r.ask.Lease, r.ask.Renewed = (5*time.Millisecond + g.upTo(g.upTo(60*time.Millisecond))).Truncate(time.Millisecond), false
 		r.opts = append(r.opts, core.LeaseTime(r.ask.Lease))
 	}
 	r.wait(g.Long/4 + g.upTo(g.Long))
 	var all sync.WaitGroup
-	for range 2 + g.IntN(4) {
+	for range 2 + g.IntN(7) {
 		next := g.child()
 		all.Go(func() { next.hold(r) })
 	}
