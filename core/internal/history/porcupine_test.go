@@ -266,7 +266,7 @@ type foreign struct {
 	faults []*history.Event
 	lives  map[int]*life // by process
 	keys   map[string]*foreignKey
-	since  map[*history.Event]time.Duration // when the run of a hold began
+	since  map[*history.Event]time.Duration // when the run began to which a later hold belongs
 
 	operations, partitions, largest int
 	places, refusals                int // judged
@@ -295,7 +295,7 @@ type foreignKey struct {
 func linearized(limits history.Limits, events []history.Event) (found []history.Violation, summary string) {
 	f := &foreign{limits: limits, lives: make(map[int]*life), keys: make(map[string]*foreignKey), since: make(map[*history.Event]time.Duration)}
 	for _, run := range history.Runs(events) {
-		for _, e := range run {
+		for _, e := range run[1:] {
 			f.since[e] = run[0].Begin
 		}
 	}
@@ -304,8 +304,9 @@ func linearized(limits history.Limits, events []history.Event) (found []history.
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.keys)) {
 		k := f.keys[name]
-		f.refuse(k)
 		f.force(k)
+		f.disregard(k)
+		f.refuse(k)
 		for _, owner := range slices.Sorted(maps.Keys(k.events)) {
 			f.own(k, owner)
 		}
@@ -417,17 +418,28 @@ func (f *foreign) force(k *foreignKey) {
 	})
 }
 
-// forcedFrom is when a force release may have ended a hold of an owner first; open if none may have. It may
-// have ended the hold of an earlier owner of the run.
-func (f *foreign) forcedFrom(k *foreignKey, holds []*history.Event, until time.Duration) time.Duration {
-	from, begin := open, holds[0].Begin
-	if since, ok := f.since[holds[0]]; ok {
-		begin = min(begin, since)
-	}
+// disregard leaves out the holds of a run to which the lock passed after a force release may have ended
+// it: their process did not know, and another one may have had the lock already.
+func (f *foreign) disregard(k *foreignKey) {
+	maps.DeleteFunc(k.events, func(_ string, all []*history.Event) bool {
+		for _, e := range all {
+			if since, ok := f.since[e]; ok && k.forcedFrom([]*history.Event{e}, since, e.End) != open {
+				k.vague = append(k.vague, all...)
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// forcedFrom is when a force release may have ended a hold of an owner first; open if none may have
+// since a moment.
+func (k *foreignKey) forcedFrom(holds []*history.Event, since, until time.Duration) time.Duration {
+	from := open
 	for _, op := range k.forces {
 		for _, e := range holds {
 			frees := op.lock == e.Lock || op.lock == history.WriteLock && e.Ask.Reentry
-			if frees && op.call <= until && op.end >= begin {
+			if frees && op.call <= until && op.end >= since {
 				from = min(from, op.call)
 			}
 		}
@@ -447,7 +459,7 @@ func (f *foreign) own(k *foreignKey, owner string) {
 	for _, e := range all {
 		until = max(until, e.Hold.Release.End+e.Hold.Left)
 	}
-	forced := f.forcedFrom(k, all, until)
+	forced := k.forcedFrom(all, all[0].Begin, until)
 	o := &owned{owner: owner, simple: len(all) == 1}
 	loose := slices.ContainsFunc(all, func(e *history.Event) bool { return !o.released(f, k, e, forced) })
 	for _, e := range all {
@@ -830,6 +842,11 @@ func TestPorcupine(t *testing.T) {
 			"released after the force release",
 			[]history.Event{hold("a", 0, 50*ms), force(20*ms, 21*ms, history.OK)},
 			[]history.Event{hold("a", 0, 20*ms), force(20*ms, 21*ms, history.OK)},
+		},
+		{
+			"taken beside a run",
+			[]history.Event{hold("a", 10*ms, 50*ms), force(8*ms, 9*ms, history.OK), follows(hold("b", 49*ms, 80*ms)), hold("c", 22*ms, 70*ms)},
+			[]history.Event{hold("a", 0, 50*ms), force(20*ms, 21*ms, history.OK), follows(hold("b", 49*ms, 80*ms)), hold("c", 22*ms, 70*ms)},
 		},
 		{
 			"taken twice after a force release without an answer",
