@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
 )
 
 // Within a run the lock passes from caller to caller in memory: Redis sees one holder.
@@ -383,5 +384,43 @@ func TestRun_OfWaitersThatGiveUp(t *testing.T) {
 			released(t, o.hold)
 			eventually(t, "the lock is free", func() bool { return b.Exists(context.Background(), "k").Val() == 0 })
 		}
+	})
+}
+
+// The lock passes over a waiter whose own attempt is under way: that waiter sees the lock only when its attempt
+// has ended, which takes a while if Redis has lost the command.
+func TestRun_PassesOverAWaiterThatAttempts(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		core.LetRunsLast(locks)
+		first := true
+		lost := proxy.HoldRequest(faultproxy.All(scriptOn(t, "acquire", "k"), func([]string) bool {
+			defer func() { first = false }()
+			return first
+		}))
+		stuck := acquiring(t.Context(), locks.Lock("k"))
+		synctest.Wait()
+		_, hold := acquired(t, t.Context(), locks.Lock("k"), core.WaitTime(0)) // beside the queue
+		next := acquiring(t.Context(), locks.Lock("k"))
+		synctest.Wait()
+		released(t, hold)
+		synctest.Wait()
+		select {
+		case o := <-next:
+			must(t, o.err)
+			if o.hold.Field() != hold.Field() {
+				t.Error("nothing is tested: the lock was not passed on")
+			}
+			released(t, o.hold)
+			lost.Remove()
+			released(t, (<-stuck).hold)
+		default:
+			t.Error("the next waiter does not have the lock")
+			lost.Remove()
+			released(t, (<-stuck).hold)
+			released(t, (<-next).hold)
+		}
+		b.wantGone("k")
 	})
 }

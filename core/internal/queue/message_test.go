@@ -94,7 +94,7 @@ func TestSubscription_ComesTooLate(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, queue.Config{})
 			w := b.joined()
-			b.attempts(w)
+			b.refused(w)
 			if !b.NeedsSubscription(w) {
 				t.Fatal("none is needed")
 			}

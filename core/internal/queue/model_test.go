@@ -428,7 +428,7 @@ func (w *world) nextHolder(p *place, o *owner) *caller {
 	}
 	for _, c := range p.order {
 		switch {
-		case c.Kind != o.kind, c.Several && c.moved:
+		case c.Kind != o.kind, c.Several && c.moved, c.asks != "":
 		case c.Several, c.Shared:
 			return nil
 		default:

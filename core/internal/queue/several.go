@@ -47,10 +47,11 @@ func (q *Queues) Busiest(keys []string) int {
 // nextHolder is the first waiter to whom the lock can be handed over, nil if it has to be
 // freed: nobody waits, or the first one wants several keys, or to share this one, and
 // should try. One that wants several lets others go first while another of its keys is
-// known to be in the way. One that waits for another kind of lock is about to leave.
+// known to be in the way. One that waits for another kind of lock is about to leave. A waiter whose
+// own attempt is under way would see a hand-off only after that.
 func (in *queue) nextHolder() *Waiter {
 	w := in.order.first
-	for w != nil && (w.Kind != in.kind || w.Several && w.passed.moved) {
+	for w != nil && (w.Kind != in.kind || w.Several && w.passed.moved || w.asking) {
 		w = w.next
 	}
 	if w == nil || w.Several || w.Shared {
