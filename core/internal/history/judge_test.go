@@ -217,7 +217,7 @@ func TestJudge(t *testing.T) {
 		{"field of a run that is left", history.Leftover, []history.Event{
 			hold("a", 0, 50*ms), follows(hold("b", 50*ms, 80*ms)), sample(200*ms, ms, "field of a"),
 		}},
-		{"field that passed to a caller that got another one", "", []history.Event{
+		{"field that passed to a caller that got another one", history.Leftover, []history.Event{
 			hold("a", 0, 50*ms), broken(0, 10*ms), changed(hold("b", 40*ms, 400*ms), func(e *history.Event) { e.End = 300 * ms }), sample(200*ms, ms, "field of a"),
 		}},
 

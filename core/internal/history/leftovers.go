@@ -21,7 +21,7 @@ func (j *judge) leftovers() {
 			j.reportf(Leftover, []*Event{s}, "%s is still there, with %v", cmp.Or(s.Note, s.Keys[0]), slices.Collect(maps.Keys(s.Fields)))
 		}
 		for field := range s.Fields {
-			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin && !j.passedUnseen(s, last) {
+			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin && !j.passedToNobody(s, last) {
 				j.reportf(Leftover, []*Event{last.event, s}, "%s has the field %s, which was released %s before",
 					s.Keys[0], field, s.Begin-last.at)
 			}
@@ -59,14 +59,11 @@ func (j *judge) released() map[holder]lastRelease {
 	return released
 }
 
-// passedUnseen reports whether a field that was there after its last release may have been passed
-// to a caller of the same process that no hold of the field shows. The caller had given up: what a failed
-// acquisition leaves is gone soon. Or its own attempt was under way, and got the lock after this field
-// was forced away, or had expired.
-func (j *judge) passedUnseen(s *Event, last lastRelease) bool {
+// passedToNobody reports whether a field that was there after its last release may have been passed
+// to a caller of the same process that had given up. What a failed acquisition leaves is gone soon.
+func (j *judge) passedToNobody(s *Event, last lastRelease) bool {
 	return s.Begin-last.at < j.Residue && slices.ContainsFunc(j.byKey[s.Keys[0]], func(e *Event) bool {
-		unseen := e.Hold == nil || e.Hold.Field != last.event.Hold.Field && !j.quiet(last.at, s.Begin)
-		return unseen && e.Process == last.event.Process && e.Begin < last.at && e.End >= last.event.Hold.Release.Begin
+		return e.Hold == nil && e.Process == last.event.Process && e.Begin < last.at && e.End >= last.event.Hold.Release.Begin
 	})
 }
 
