@@ -98,7 +98,11 @@ func (r *release) free(ctx context.Context, std streams, locks *core.Client, key
 	case errors.Is(err, core.ErrNotHeld) && before.HolderCount == 0:
 		return r.tell(std, false, before, "nobody holds it")
 	case before.HolderCount > 0 && (errors.Is(err, core.ErrNotHeld) || errors.Is(err, core.ErrInvalid)):
-		return r.tell(std, false, before, "nothing was done: it is held by "+lockview.HeldBy(before))
+		why := "nothing was done: it is held by " + lockview.HeldBy(before)
+		if len(r.holders) == 0 {
+			why += " by now; where the holders change quickly, repeat it with --yes"
+		}
+		return r.tell(std, false, before, why)
 	case err != nil:
 		return err
 	}

@@ -33,7 +33,8 @@ func hidden(r rune) bool {
 	return r == '"' || r == '\\' || unicode.IsSpace(r) || !unicode.IsPrint(r) || unicode.Is(unicode.M, r)
 }
 
-// Left is what is left of a lease, for people: to the second, from an hour on to the minute, rounded up.
+// Left is what is left of a lease, for people, rounded up: to the tenth of a second below 10 s, to the second
+// below an hour, then to the minute.
 func Left(d time.Duration) string {
 	step := time.Second
 	switch {
@@ -41,6 +42,8 @@ func Left(d time.Duration) string {
 		return "no end"
 	case d == 0:
 		return "-"
+	case d < 10*time.Second:
+		step = time.Second / 10
 	case d >= time.Hour:
 		step = time.Minute
 	}

@@ -22,11 +22,12 @@ func TestText(t *testing.T) {
 	}
 }
 
-// What is left of a lease is told to the second, and of a long one to the minute.
+// A short lease is shown to the tenth of a second, a long one to the minute.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	for left, want := range map[time.Duration]string{
-		-1: "no end", 0: "-", 1: "1s", time.Second: "1s", 1001 * time.Millisecond: "2s", 90 * time.Second: "1m30s",
+		-1: "no end", 0: "-", 1: "100ms", time.Second: "1s", 2094 * time.Millisecond: "2.1s",
+		9901 * time.Millisecond: "10s", 10*time.Second + 1: "11s", 90 * time.Second: "1m30s",
 		time.Hour - 1: "1h0m0s", time.Hour: "1h0m", 100*time.Hour - time.Second: "100h0m",
 	} {
 		if got := lockview.Left(left); got != want {
