@@ -89,19 +89,18 @@ func (a *attempt) span() span {
 // undoEntry takes back an entry that did not become a hold. That is done at once;
 // the count in Redis is put right in the background.
 func (c *Client) undoEntry(o *ownership, renewed bool) {
-	o.mu.Lock()
-	o.entering--
-	o.mu.Unlock()
 	if renewed {
 		o.lease.StopRenewal()
 	}
-	o.amendSoon()
+	o.amendAfter(func() { o.entering-- })
 }
 
-// amendSoon has the count in Redis, which may be too high now, put right in the background, by
-// one writer per ownership. It frees a lock that has no holds any more.
-func (o *ownership) amendSoon() {
+// amendAfter makes a change to the holds under the mutex. Then it has the count in Redis, which may be
+// too high now, put right in the background, by one writer per ownership. The writer frees a lock that
+// has no holds any more. Both are one step, so that no release passes such a lock to a waiter first.
+func (o *ownership) amendAfter(change func()) {
 	o.mu.Lock()
+	change()
 	first := !o.amending
 	o.amending = true
 	o.mu.Unlock()

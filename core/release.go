@@ -128,8 +128,7 @@ func mentionedBeside(outcome error, errs []error) []error {
 func (o *ownership) release(ctx context.Context, s *scope, now time.Time) (handed bool, err error) {
 	now, has, err := o.begin(ctx, now)
 	if err != nil {
-		o.leave(s)
-		o.amendSoon()
+		o.amendAfter(func() { o.drop(s) })
 		return false, err
 	}
 	defer o.operations.end()
@@ -175,7 +174,7 @@ func (o *ownership) leaveInner(ctx context.Context, left int, s span) error {
 	}
 	_, err := o.setCount(ctx, left, 0, s)
 	if errors.Is(err, ErrUnavailable) {
-		o.amendSoon()
+		o.amendAfter(func() {})
 	}
 	return err
 }

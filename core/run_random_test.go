@@ -1,0 +1,229 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/thorough"
+)
+
+// Callers of two clients do to locks whatever a caller can do. No two hold one lock at the same time,
+// and nothing is left at the end: neither in Redis, nor in the clients, which close at once.
+func TestRun_RandomOperations(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(thorough.Or(200, 3)) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks := []*core.Client{b.locks(), b.locks()}
+				if seed%3 > 0 {
+					core.LetRunsLast(locks[0])
+				}
+				m := &mixture{t: t, holders: make(map[string]holderOf)}
+				var callers sync.WaitGroup
+				for i := range 12 {
+					callers.Go(func() {
+						rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+						for range 60 {
+							m.call(rnd, locks[i%2])
+						}
+					})
+				}
+				callers.Wait()
+				m.rest.Wait()
+				pass(5 * time.Second) // the longest lease
+				for _, c := range locks {
+					if s := c.Stats(); s != (core.Stats{}) {
+						t.Errorf("at the end: %+v", s)
+					}
+					start := time.Now()
+					must(t, c.Close(context.Background()))
+					if d := time.Since(start); d > time.Second {
+						t.Errorf("Close took %s", d)
+					}
+				}
+				b.wantGone("a", "b", "spin")
+				if m.acquired < 100 {
+					t.Errorf("nothing is tested: %d acquisitions", m.acquired)
+				}
+			})
+		})
+	}
+}
+
+// mixture is what the callers of a test do.
+type mixture struct {
+	t    *testing.T
+	rest sync.WaitGroup // what goes on beside the callers
+
+	mu       sync.Mutex
+	holders  map[string]holderOf
+	forced   int // how often a lock was forced away
+	acquired int
+}
+
+// holderOf is the last holder of a key, by all its holds.
+type holderOf struct {
+	holds  []*core.Hold
+	forced int
+}
+
+// holds notes a holder. The one before has to have ended, unless its lock was forced away.
+func (m *mixture) holds(hold *core.Hold, keys ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range keys {
+		before := m.holders[key]
+		for _, h := range before.holds {
+			if before.forced == m.forced && h.Remaining() > 0 && hold.Remaining() > 0 {
+				m.t.Errorf("%s and %s hold %s at the same time", h.Field(), hold.Field(), key)
+			}
+		}
+		m.holders[key] = holderOf{[]*core.Hold{hold}, m.forced}
+	}
+	m.acquired++
+}
+
+// alsoHolds notes one more hold of a holder.
+func (m *mixture) alsoHolds(hold, more *core.Hold, keys ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, key := range keys {
+		if h := m.holders[key]; slices.Contains(h.holds, hold) {
+			m.holders[key] = holderOf{append(h.holds, more), h.forced}
+		}
+	}
+}
+
+func (m *mixture) force(ctx context.Context, lock core.Lock) {
+	m.mu.Lock()
+	m.forced++
+	m.mu.Unlock()
+	if _, err := lock.ForceRelease(ctx); err != nil {
+		m.t.Errorf("force: %v", err)
+	}
+	m.mu.Lock()
+	m.forced++
+	m.mu.Unlock()
+}
+
+// call is one acquisition, and what its holder does.
+func (m *mixture) call(rnd *rand.Rand, locks *core.Client) {
+	within := func(d time.Duration) time.Duration { return time.Duration(1 + rnd.Int64N(int64(d))) }
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if rnd.IntN(5) == 0 {
+		defer time.AfterFunc(within(20*time.Millisecond), cancel).Stop()
+	}
+	keys := []string{"a"}
+	lock := locks.Lock("a")
+	switch rnd.IntN(8) {
+	case 0:
+		keys, lock = []string{"spin"}, locks.SpinLock("spin")
+	case 1:
+		keys, lock = []string{"a", "b"}, locks.MultiLock("a", "b")
+	case 2:
+		keys, lock = []string{"b"}, locks.Lock("b")
+	}
+	var opts []core.AcquireOption
+	switch rnd.IntN(6) {
+	case 0:
+		opts = append(opts, core.LeaseTime(within(2*time.Second)+10*time.Millisecond))
+	case 1:
+		opts = append(opts, core.LeaseTime(100*time.Millisecond))
+	case 2:
+		if len(keys) == 1 {
+			opts = append(opts, core.WithToken())
+		}
+	}
+	switch rnd.IntN(4) {
+	case 0:
+		opts = append(opts, core.WaitTime(0))
+	case 1:
+		opts = append(opts, core.WaitTime(within(50*time.Millisecond)+time.Millisecond))
+	}
+	if rnd.IntN(6) == 0 {
+		opts = append(opts, core.BeforeWait(func(context.Context) error { time.Sleep(within(time.Millisecond)); return nil }))
+	}
+	held, hold, err := lock.Acquire(ctx, opts...)
+	if err != nil {
+		if !errors.Is(err, core.ErrNotAcquired) {
+			m.t.Errorf("Acquire: %v", err)
+		}
+		return
+	}
+	m.holds(hold, keys...)
+	if rnd.IntN(3) > 0 {
+		time.Sleep(within(2 * time.Millisecond))
+	}
+	if rnd.IntN(20) == 0 {
+		time.Sleep(within(150 * time.Millisecond))
+	}
+	m.end(rnd, lock, held, hold, keys)
+}
+
+// end does this and that with a hold, and ends it.
+func (m *mixture) end(rnd *rand.Rand, lock core.Lock, ctx context.Context, hold *core.Hold, keys []string) {
+	within := func(d time.Duration) time.Duration { return time.Duration(1 + rnd.Int64N(int64(d))) }
+	free := context.Background()
+	switch rnd.IntN(12) {
+	case 0, 1:
+		_, inner, err := lock.Acquire(ctx, core.WaitTime(within(time.Second)+time.Millisecond), core.LeaseTime(within(3*time.Second)+time.Millisecond))
+		if err == nil {
+			m.alsoHolds(hold, inner, keys...)
+			if rnd.IntN(2) == 0 {
+				hold, inner = inner, hold
+			}
+			m.released(inner.Release(free))
+		}
+	case 2:
+		m.released(hold.Refresh(free, within(time.Second)+10*time.Millisecond))
+	case 3, 4: // beside the release
+		late := rnd.IntN(3)
+		m.rest.Go(func() {
+			switch late {
+			case 0:
+				m.released(hold.Refresh(free, 200*time.Millisecond))
+			case 1:
+				m.released(hold.Leave(free, 10*time.Millisecond))
+			default:
+				if _, inner, err := lock.Acquire(context.WithoutCancel(ctx), core.WaitTime(5*time.Millisecond)); err == nil {
+					m.alsoHolds(hold, inner, keys...)
+					m.released(inner.Release(free))
+				}
+			}
+		})
+		if rnd.IntN(2) == 0 {
+			time.Sleep(within(20 * time.Microsecond))
+		}
+	case 5:
+		_, moved := hold.Handover()
+		m.alsoHolds(hold, moved, keys...)
+		m.rest.Go(func() {
+			time.Sleep(time.Millisecond)
+			m.released(moved.Release(free))
+		})
+		return
+	case 6:
+		m.released(hold.Leave(free, within(5*time.Millisecond)+time.Millisecond))
+		return
+	case 7:
+		if len(keys) == 1 && rnd.IntN(5) == 0 {
+			m.force(free, lock)
+		}
+	}
+	m.released(hold.Release(free))
+}
+
+func (m *mixture) released(err error) {
+	if err != nil && !errors.Is(err, core.ErrLost) && !errors.Is(err, core.ErrNotHeld) && !errors.Is(err, core.ErrInvalid) {
+		m.t.Errorf("%v", err)
+	}
+}
