@@ -237,8 +237,10 @@ func (o *ownership) free(ctx context.Context, w *queue.Waiter, now time.Time, s 
 	return false, nil
 }
 
-// passOn frees an ownership whose waiter has left, in the background.
+// passOn frees an ownership whose waiter has left, in the background. The release begins at once, so that
+// Close waits for it and does not leave the lock to its lease.
 func (c *Client) passOn(o *ownership) {
+	_ = o.lease.BeginRelease() //nolint:errcheck // freeNow finds a loss
 	c.spawn(func(ctx context.Context) {
 		_ = o.freeNow(context.WithoutCancel(ctx)) //nolint:errcheck // no caller; it leaves the rest to the reaper
 	})

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -422,5 +423,41 @@ func TestRun_PassesOverAWaiterThatAttempts(t *testing.T) {
 			released(t, (<-next).hold)
 		}
 		b.wantGone("k")
+	})
+}
+
+// A lock that is passed to a waiter that has just given up is freed, also when the client is closed in
+// that instant: no caller holds it.
+func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		for range 20 {
+			locks := b.locks()
+			core.LetRunsLast(locks)
+			ctx, cancel := context.WithCancel(t.Context())
+			var holds []*core.Hold
+			var waiting []<-chan outcome
+			for i := range 20 {
+				lock := locks.Lock(fmt.Sprint("k", i))
+				_, hold := acquired(t, t.Context(), lock)
+				holds, waiting = append(holds, hold), append(waiting, acquiring(ctx, lock))
+			}
+			synctest.Wait()
+			for _, hold := range holds {
+				released(t, hold)
+			}
+			cancel()
+			<-closedNow(locks)
+			for i, w := range waiting {
+				if key := fmt.Sprint("k", i); (<-w).err != nil {
+					b.wantGone(key)
+				} else {
+					b.Del(t.Context(), key) // the caller has the lock, which is left to its lease
+				}
+			}
+			if t.Failed() {
+				return
+			}
+		}
 	})
 }
