@@ -19,6 +19,7 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 	}
 	a := m.client.newAttempt(ctx, m.keys[acquired[0]], m.req, m.report, time.Now())
 	err := joined(eachOwnership(owners, func(o *ownership) error {
+		o.lease.Ask(m.req.lease)
 		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
 		if err != nil {
 			return err

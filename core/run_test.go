@@ -461,3 +461,33 @@ func TestRun_ClosedWithWaitersThatGiveUp(t *testing.T) {
 		}
 	})
 }
+
+// A MultiLock asks for its whole lease where it got less. A waiter for less does not get that in a run.
+func TestRun_EndsWithTheLeaseOfAMultiLock(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		const lease = 16 * time.Second // of the half of the watchdog's at least, which is passed on to it
+		locks := b.locks()
+		core.LetRunsLast(locks)
+		core.PutKeysApart(locks)
+		_, hold := acquired(t, t.Context(), locks.Lock("a"), core.LeaseTime(lease))
+		several := acquiring(t.Context(), locks.MultiLock("a", "b"))
+		synctest.Wait()
+		released(t, hold)
+		both := <-several
+		must(t, both.err)
+		if both.hold.Field() != hold.Field() {
+			t.Fatal("nothing is tested: the lock was not passed on")
+		}
+		_, inner := acquired(t, both.ctx, locks.Lock("a"), core.LeaseTime(lease))
+		next := acquiring(t.Context(), locks.Lock("a"), core.LeaseTime(lease))
+		synctest.Wait()
+		released(t, both.hold)
+		released(t, inner)
+		o := <-next
+		must(t, o.err)
+		b.wantTTL("a", lease-time.Second, lease+reserve)
+		released(t, o.hold)
+		b.wantGone("a", "b")
+	})
+}
