@@ -22,7 +22,7 @@ func TestRun_RandomOperations(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
-				locks := []*core.Client{b.locks(), b.locks()}
+				locks := []*core.Client{b.farAway(), b.farAway()}
 				if seed%3 > 0 {
 					core.LetRunsLast(locks[0])
 				}
@@ -56,6 +56,19 @@ func TestRun_RandomOperations(t *testing.T) {
 			})
 		})
 	}
+}
+
+// farAway is a client whose commands and answers are on their way for up to a millisecond each.
+func (b *bed) farAway() *core.Client {
+	b.t.Helper()
+	rdb := b.connect()
+	rdb.AddHook(&funcHook{func(_ context.Context, next func() error) error {
+		time.Sleep(rand.N(time.Millisecond))
+		err := next()
+		time.Sleep(rand.N(time.Millisecond))
+		return err
+	}})
+	return locksOn(b.t, rdb)
 }
 
 // mixture is what the callers of a test do.
@@ -147,14 +160,15 @@ func (m *mixture) call(rnd *rand.Rand, locks *core.Client) {
 	case 0:
 		opts = append(opts, core.WaitTime(0))
 	case 1:
-		opts = append(opts, core.WaitTime(within(50*time.Millisecond)+time.Millisecond))
+		opts = append(opts, core.WaitTime(within(50*time.Millisecond)+10*time.Millisecond))
 	}
 	if rnd.IntN(6) == 0 {
 		opts = append(opts, core.BeforeWait(func(context.Context) error { time.Sleep(within(time.Millisecond)); return nil }))
 	}
 	held, hold, err := lock.Acquire(ctx, opts...)
 	if err != nil {
-		if !errors.Is(err, core.ErrNotAcquired) {
+		// Now and then a waiter takes an attempt that another caller has given up for one without an answer.
+		if !errors.Is(err, core.ErrNotAcquired) && !errors.Is(err, core.ErrUnavailable) {
 			m.t.Errorf("Acquire: %v", err)
 		}
 		return
@@ -201,7 +215,7 @@ func (m *mixture) end(rnd *rand.Rand, lock core.Lock, ctx context.Context, hold 
 			}
 		})
 		if rnd.IntN(2) == 0 {
-			time.Sleep(within(20 * time.Microsecond))
+			time.Sleep(within(time.Millisecond))
 		}
 	case 5:
 		_, moved := hold.Handover()
