@@ -180,11 +180,11 @@ func (m *mixture) call(rnd *rand.Rand, locks *core.Client) {
 	if rnd.IntN(20) == 0 {
 		time.Sleep(within(150 * time.Millisecond))
 	}
-	m.end(rnd, lock, held, hold, keys)
+	m.end(held, rnd, lock, hold, keys)
 }
 
 // end does this and that with a hold, and ends it.
-func (m *mixture) end(rnd *rand.Rand, lock core.Lock, ctx context.Context, hold *core.Hold, keys []string) {
+func (m *mixture) end(ctx context.Context, rnd *rand.Rand, lock core.Lock, hold *core.Hold, keys []string) {
 	within := func(d time.Duration) time.Duration { return time.Duration(1 + rnd.Int64N(int64(d))) }
 	free := context.Background()
 	switch rnd.IntN(12) {
