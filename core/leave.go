@@ -60,6 +60,9 @@ func (s *scope) close() error {
 			o.mu.Unlock()
 		}
 	}()
+	if s.ended.Load() {
+		return ErrNotHeld // the next caller may have the lock by now
+	}
 	for _, o := range s.owners {
 		if o.count() > 1 {
 			return invalidf("Leave of an inner hold: the outer one still needs the lock %q", o.lease.Key)

@@ -24,7 +24,6 @@ func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
 	if err := checkLease("Refresh", lease); err != nil {
 		return err
 	}
-	h.scope.stopRenewal()
 	errs := eachOwnership(h.scope.owners, func(o *ownership) error {
 		return o.refresh(ctx, h.scope, lease.Truncate(time.Millisecond))
 	})
@@ -48,12 +47,14 @@ func (s *scope) enough(errs []error) bool {
 func (o *ownership) refresh(ctx context.Context, hold *scope, ttl time.Duration) error {
 	_, s, err := o.begin(ctx, time.Now())
 	if err != nil {
+		hold.stopRenewal()
 		return err
 	}
 	defer o.operations.end()
 	if hold.ended.Load() {
 		return o.endCause() // released before the turn came: the next caller may have the lock by now
 	}
+	hold.stopRenewal()
 	if err := o.settle(ctx, s.passing); err != nil {
 		return unavailable(err)
 	}

@@ -491,3 +491,28 @@ func TestRun_EndsWithTheLeaseOfAMultiLock(t *testing.T) {
 		b.wantGone("a", "b")
 	})
 }
+
+// A refresh that has to wait for its turn finds that its hold was moved meanwhile. The moved hold is
+// renewed as before.
+func TestHandover_BeforeTheTurnOfARefresh(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+		_, inner := acquired(t, ctx, locks.Lock("k"))
+		slow := proxy.HoldReply(scriptOn(t, "sethold", "k"))
+		first := releasing(inner) // has the turn
+		<-slow.Hit()
+		late := make(chan error, 1)
+		go func() { late <- hold.Refresh(context.Background(), time.Minute) }()
+		synctest.Wait()
+		moved, hold := hold.Handover()
+		slow.Release()
+		must(t, <-first)
+		wantErr(t, <-late, core.ErrNotHeld)
+		pass(10 * time.Minute)
+		wantAlive(t, moved)
+		released(t, hold)
+		b.wantGone("k")
+	})
+}
