@@ -32,16 +32,10 @@ type ownership struct {
 
 // newOwnership has the lease that an acquire or a hand-off has brought. Nobody watches it yet.
 func (c *Client) newOwnership(claim redisstore.Claim, token int64, sent time.Time, ttl time.Duration) *ownership {
-	o := c.emptyOwnership(token)
-	c.watchdog.Open(&o.lease, claim, o, sent, ttl)
-	return o
-}
-
-// emptyOwnership has no lease yet.
-func (c *Client) emptyOwnership(token int64) *ownership {
 	o := &ownership{client: c, token: token}
 	o.self[0] = o
 	o.scopes = o.oneScope[:0]
+	c.watchdog.Open(&o.lease, claim, o, sent, ttl)
 	return o
 }
 

@@ -136,16 +136,18 @@ func (o *ownership) release(ctx context.Context, s *scope, now time.Time) (hande
 	if left := o.leave(s); left > 0 {
 		return false, o.leaveInner(ctx, left, has)
 	}
-	next := o.next(now)
-	for ; next != nil && o.passes(s, next, now); next = o.next(now) {
+	for {
+		next := o.next(now)
+		if next == nil || !o.passes(s, next, now) {
+			return o.freeLast(ctx, next, now, has)
+		}
 		if o.client.queues.Passed(next, o, now) {
 			return true, nil
 		}
 	}
-	return o.freeLast(ctx, next, now, has)
 }
 
-// next takes the waiter to whom the lock goes out of the queue. nil: the lock is freed.
+// next takes the waiter that gets the lock out of the queue. It returns nil if the lock is to be freed.
 func (o *ownership) next(now time.Time) *queue.Waiter {
 	if o.client.cfg.replication.Acks != redisstore.NoAcks {
 		return nil // the next holder has the replicas acknowledge its own acquire
@@ -153,10 +155,8 @@ func (o *ownership) next(now time.Time) *queue.Waiter {
 	return o.client.queues.Choose(o.lease.Key, o, now)
 }
 
-// passes reports whether the ownership, whose last hold s was, is passed on to the waiter as its next
-// holder. Then Redis is not asked, and sees one holder. It is as if the lock were handed off by a
-// script, so what needs a script ends that: a fencing token, a lease that is not long enough, and a
-// command that may still land and was meant for the holder before.
+// passes reports whether the ownership is passed on to the waiter, after its last hold s. If so, its lease
+// is that of the waiter when passes returns. If not, the lock is handed off by a script, see Runs in the package comment.
 func (o *ownership) passes(s *scope, w *queue.Waiter, now time.Time) bool {
 	if !o.lease.Kind.Passes() || len(s.owners) > 1 || s.origin.redlock || o.token != 0 || w.Token {
 		return false
@@ -246,13 +246,12 @@ func (c *Client) passOn(o *ownership) {
 	})
 }
 
-// handTo moves the lock to a waiter's new field. A fixed lease gets a reserve, so that the next
-// releases can pass the lock on.
+// handTo moves the lock to a waiter's new field. For a fixed lease it asks Redis for a reserve, so that the
+// next releases can pass the lock on.
 func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, s span) (*ownership, error) {
 	c := o.client
 	field, ttl := c.nextField(o.lease.Kind), w.Lease
-	reserved := !w.Renewed && !w.Token && o.lease.Kind.Passes()
-	if reserved {
+	if !w.Renewed && !w.Token && o.lease.Kind.Passes() {
 		ttl += lease.Reserve(ttl)
 	}
 	falls := o.expectFall(o.lease.Left(now), ttl)
@@ -277,12 +276,9 @@ func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, 
 		return nil, errNotMine
 	}
 	claim := redisstore.Claim{Kind: o.lease.Kind, Key: o.lease.Key, Field: field}
-	if reserved {
-		next := c.emptyOwnership(got.answer.Token)
-		c.watchdog.OpenReserved(&next.lease, claim, next, got.first, w.Lease)
-		return next, nil
-	}
-	return c.newOwnership(claim, got.answer.Token, got.first, ttl), nil
+	next := c.newOwnership(claim, got.answer.Token, got.first, ttl)
+	next.lease.Pass(got.first, w.Lease, w.Renewed) // keeps the reserve back
+	return next, nil
 }
 
 // errHandedAndOver says that a hand-off was sent again and found neither holder within

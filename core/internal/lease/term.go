@@ -1,10 +1,6 @@
 package lease
 
-import (
-	"time"
-
-	"github.com/interlock-go/interlock/core/internal/redisstore"
-)
+import "time"
 
 // Acknowledge raises the deadline after a reply to a command that was sent at sent and set
 // a TTL. It does nothing once a release has begun, or the deadline has passed: a reply that
@@ -103,26 +99,19 @@ func (l *Lease) lowered(now time.Time, ttl time.Duration) bool {
 // longestReserve bounds [Reserve].
 const longestReserve = 100 * time.Millisecond
 
-// Reserve is by how much more than a fixed lease Redis is asked for when the lock is handed to a
-// waiter, so that the lease can be passed on for as long.
+// Reserve returns for how much longer than a fixed lease Redis is asked when the lock is handed off. So
+// much later the lease can still be passed on to a holder that wants the same.
 func Reserve(ttl time.Duration) time.Duration {
 	return min(ttl, longestReserve).Truncate(time.Millisecond)
 }
 
-// OpenReserved is Open for a fixed lease that Redis has given with its reserve.
-func (w *Watchdog) OpenReserved(l *Lease, claim redisstore.Claim, holder Holder, sent time.Time, ttl time.Duration) {
-	whole := ttl + Reserve(ttl)
-	w.Open(l, claim, holder, sent, whole)
-	end := DeadlineAfter(sent, ttl)
-	l.reserve = DeadlineAfter(sent, whole).Sub(end)
-	l.deadline.set(w.cfg.Start, end)
-}
-
-// Pass gives the lease to the next holder, who wants it for ttl, renewed or fixed, and reports whether it
-// may: nothing is sent. A fixed lease has its whole length; of a renewed one at least half is left.
-// A lease that Redis was asked to make longer than the next holder wants is not passed on, since it
-// would outlive that holder's process, and none is while a command without an answer may land, or while
-// there are doubts whether Redis has it still.
+// Pass gives the lease to the next holder, which wants it for ttl, renewed or fixed, from now on. It sends
+// nothing, and reports whether it has done so. The next holder gets the whole length of a fixed lease, and
+// at least half of a renewed one. What Redis has confirmed beyond a fixed lease becomes the reserve.
+//
+// Pass refuses if Redis was asked for a longer lease than the next holder wants, because that lease would
+// outlive its process. It also refuses while a command without an answer may land, and while there are
+// doubts whether Redis still has the lease.
 //
 // The watchdog looks at the new deadline when the next holder calls Watch or Renew.
 func (l *Lease) Pass(now time.Time, ttl time.Duration, renewed bool) bool {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/lease"
 )
 
 func TestLease_AcknowledgeCountsFromTheSending(t *testing.T) {
@@ -161,13 +161,16 @@ func TestLease_LongestIsNotLoweredByARenewal(t *testing.T) {
 	})
 }
 
-// passing is a lease that was given for ttl, perhaps with its reserve.
-func (b *bed) passing(ttl time.Duration, reserved bool) *holding {
+// passing is a lease that was given for ttl, perhaps with its reserve, as a hand-off asks for it.
+func (b *bed) passing(t *testing.T, ttl time.Duration, reserved bool) *holding {
+	t.Helper()
 	if !reserved {
 		return b.held("k", ttl)
 	}
-	h := &holding{}
-	b.OpenReserved(&h.Lease, redisstore.Claim{Key: "k", Field: "f"}, h, time.Now(), ttl)
+	h := b.opened("k", ttl+lease.Reserve(ttl))
+	if !h.Pass(time.Now(), ttl, false) {
+		t.Fatal("the reserve is not kept back")
+	}
 	h.Watch(time.Now())
 	return h
 }
@@ -193,7 +196,7 @@ func TestLease_Pass(t *testing.T) {
 		{"fixed, at once", minute, false, 0, nothing, minute, fixed, minute - margin(minute)},
 		{"fixed, later", minute, false, 1, nothing, minute, fixed, 0},
 		{"fixed with its reserve, later", minute, true, 50 * time.Millisecond, nothing, minute, fixed, minute - margin(minute)},
-		{"fixed, the reserve is over", minute, true, 101 * time.Millisecond, nothing, minute, fixed, 0},
+		{"fixed, the reserve is used up", minute, true, 101 * time.Millisecond, nothing, minute, fixed, 0},
 		{"fixed, the reserve of a short one", 20 * time.Millisecond, true, 15 * time.Millisecond, nothing, 20 * time.Millisecond, fixed, 17800 * time.Microsecond},
 		{"fixed after a longer one", minute, false, 0, nothing, second, fixed, 0},
 		{"fixed after a little longer one", second + 50*time.Millisecond, false, 0, nothing, second, fixed, second - margin(second)},
@@ -218,7 +221,7 @@ func TestLease_Pass(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
-				h := b.passing(tt.ttl, tt.reserved)
+				h := b.passing(t, tt.ttl, tt.reserved)
 				time.Sleep(tt.after)
 				tt.what(h)
 				before := h.Left(time.Now())
@@ -235,13 +238,13 @@ func TestLease_Pass(t *testing.T) {
 	}
 }
 
-// However often a lease is passed on, nobody believes in it for longer than Redis has confirmed, and
-// nobody gets less of a fixed one than it wants.
+// However often a fixed lease is passed on, each holder gets all of it, and the last one believes in it for
+// no longer than Redis has confirmed.
 func TestLease_PassedOnAndOn(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		const want = time.Second
-		h := b.passing(want, true)
+		h := b.passing(t, want, true)
 		end := time.Now().Add(want + 100*time.Millisecond - margin(want+100*time.Millisecond))
 		passes := 0
 		for ; h.Pass(time.Now(), want, false); passes++ {
