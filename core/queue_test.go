@@ -347,9 +347,10 @@ func TestHandOff_OfALostLock(t *testing.T) {
 
 		_, hold = acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Minute))
 		order = queue(t, locks, "k", 1)
-		b.take("k", stranger, 200*time.Millisecond)
+		b.take("k", stranger, time.Minute)
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
 		b.wantHolders("k", map[string]string{stranger: "1"})
+		b.Del(t.Context(), "k")
 		wantOrder(t, order, 1)
 	})
 }
