@@ -3,8 +3,8 @@ package queue
 import "time"
 
 // Choose takes the next holder out of the queue for a hand-off or a pass from h, which ends with
-// [Queues.Handed], [Queues.Passed] or [Queues.NotHanded]. It gives nil when the lock must be freed: there
-// is nobody, or it is the turn of other processes, or the lock is shared.
+// [Queues.Handed], [Queues.Passed] or [Queues.NotHanded]. It gives nil when the lock must be freed:
+// no waiter can take it, or it is the turn of other processes, or the lock is shared.
 func (q *Queues) Choose(key string, h Holder, now time.Time) *Waiter {
 	s := q.lock(key)
 	defer s.mu.Unlock()
@@ -52,8 +52,8 @@ func (q *Queues) Handed(w *Waiter, from, to Holder, now time.Time) bool {
 	return w.given(to)
 }
 
-// Passed completes a pass, in memory: h, which goes on, has the lock for the chosen waiter. It
-// reports whether the waiter was still there to take it, and h to give it.
+// Passed completes a pass: h goes on, as the holder of the chosen waiter. It reports whether h was
+// still there to give the lock, and the waiter to take it.
 func (q *Queues) Passed(w *Waiter, h Holder, now time.Time) bool {
 	s := q.lock(w.queue.key)
 	in := w.queue

@@ -257,7 +257,7 @@ func (in *queue) taken(g Grant, now time.Time) {
 	case in.holders.any() && in.holders.admits(g.Shared):
 		in.past().join(now)
 	default:
-		in.past().turns.took(now.Sub(g.Sent))
+		in.past().turns.measure(now.Sub(g.Sent))
 		in.past().begin(now, max(in.order.length, 1)) // the head among them
 	}
 }

@@ -16,7 +16,7 @@ type Config struct {
 
 // RunLimits are how long a run lasts: how long the lock goes on among callers of this process.
 type RunLimits struct {
-	Alone  time.Duration // where nobody else is known to want it; longer where Redis is far away
+	Alone  time.Duration // where no other process is known to want it; longer where Redis is far away
 	Shared time.Duration // where others are; up to twice as long while some have not had their turn, and longer where Redis is far away
 }
 

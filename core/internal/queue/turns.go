@@ -6,27 +6,27 @@ import (
 )
 
 // A run is the turns that this process has from one acquire to the release. In between the lock is passed
-// on in memory, or handed off by a script. The run ends with a message, so that other processes get theirs.
+// on in memory, or handed off by a script. The run ends with a message, so that other processes get their
+// turns. The way of the lock to another process takes two round trips, half of one for each of the release,
+// the message, the attempt and its answer. No client has the lock in this time.
 //
-// Beside others a run ends after 16 turns or 5 ms. If the others know ranks, it lasts up to 10 ms until
-// everybody here has had a turn who waited when it began: a shorter run would only have them wait for
-// the next one. And it lasts at least three times as long as the lock is on its way to another process,
-// in which nobody has it: that is two round trips, since the release, the message, the attempt of the
-// other process and its answer take half of one each. Redisson's threads do not keep to this rule, so
-// beside them the way does not count.
+// Beside others a run ends after 16 changes of the holder, or after 5 ms. If the others know ranks, two things
+// make it longer. It lasts for at least three ways, so that the lock is idle for a quarter of the time at most.
+// And it lasts up to 10 ms if callers that waited when it began have not had their turn: a shorter run would
+// have them wait for the next one. Redisson's threads know no ranks, and get the lock after a short run.
 //
-// How many hear the message is how a process finds out whether there are others. Those who have just
-// come do not listen yet. So a run whose last release reached nobody ends, too, but later: after 10 ms,
-// and after twice as long for each further such release, up to 50 ms or ten ways.
+// A process finds out that there are others by how many of them hear its message. Others that have just come
+// do not listen yet. So a run ends, too, if the last release has reached no other: after 10 ms or six ways, and
+// after twice as long for each further such release, up to 50 ms or ten ways.
 const (
 	runLength     = 16
 	sharedRunTime = 5 * time.Millisecond
 	sharedRunWays = 3
 	runTime       = 50 * time.Millisecond
 	runWays       = 10
-	surelyAlone   = 4 // releases that reached nobody, after which a run lasts longest
+	surelyAlone   = 4 // releases that reached no other, after which a run lasts longest
 
-	// leastSharedRun is for processes beside Redis, whose ways differ by what their machines do meanwhile.
+	// leastSharedRun is for processes beside Redis, whose ways differ by how busy their machines are.
 	leastSharedRun = time.Millisecond
 
 	// longestWay is the longest way that counts: a Redis that stands still is not far away.
@@ -118,14 +118,14 @@ const (
 // It is a value without clock, locks and I/O; it is guarded by whoever has it.
 type turns struct {
 	run    int              // turns of the run under way
-	trips  [4]time.Duration // how long our last attempts took that brought the lock; 0: unknown
+	trips  [4]time.Duration // round trips of the last attempts that brought the lock; 0: unknown
 	due    int              // how many wanted one when it began
 	since  time.Time        // when it began
 	missed int              // releases of others since
 	rounds [4]int           // what was missed before each of the last runs
 
 	others    int  // who listened to our last release, Uncounted in some Clusters
-	alone     int  // so many releases in a row were heard by nobody, as far as is known; others were not seen since
+	alone     int  // so many last releases were heard by no other, as far as is known; 0 when others are seen
 	contested bool // others were seen since nobody did
 
 	backTo time.Time     // the lock is left to others until then
@@ -204,28 +204,30 @@ func (t *turns) serves(callers int) { t.due = callers }
 // handed notes a pass or a hand-off.
 func (t *turns) handed() { t.run++ }
 
-// took notes how long an attempt took that brought the lock.
-func (t *turns) took(trip time.Duration) {
+// measure notes the round trip of an attempt that has brought the lock.
+func (t *turns) measure(trip time.Duration) {
 	copy(t.trips[1:], t.trips[:])
 	t.trips[0] = trip
 }
 
-// way is for how long nobody has the lock on its way to another process, as the fastest of the last
-// attempts tells: what slows others down is not the distance.
+// way returns for how long the lock is on its way to another process: two round trips, as fast as the
+// fastest of the last ones, because a slower one waited for something else than the distance.
 func (t *turns) way() time.Duration { return min(2*slices.Min(t.trips[:]), longestWay) }
 
-// mayHandOff reports whether the run may go on.
+// mayHandOff reports whether the run may go on, by a pass or a hand-off.
 func (t *turns) mayHandOff(now time.Time, limits RunLimits) bool {
-	lasts, longest := now.Sub(t.since), limits.Shared
-	worthwhile := sharedRunWays * t.way()
-	switch {
-	case t.alone > 0:
+	lasts, worthwhile := now.Sub(t.since), sharedRunWays*t.way()
+	if t.alone > 0 {
 		return lasts < min(max(limits.Shared, worthwhile)<<t.alone, max(limits.Alone, runWays*t.way()))
-	case t.debt.besideStrangers(now):
-	case lasts < max(worthwhile, leastSharedRun):
-		return true
-	case t.run < t.due:
-		longest *= 2
+	}
+	longest := limits.Shared
+	if !t.debt.besideStrangers(now) {
+		if lasts < max(worthwhile, leastSharedRun) {
+			return true
+		}
+		if t.run < t.due {
+			longest *= 2
+		}
 	}
 	return t.run <= runLength && lasts < longest
 }

@@ -308,9 +308,9 @@ func TestTurns_Runs(t *testing.T) {
 	} {
 		var q turns
 		for range q.trips {
-			q.took(tt.trip)
+			q.measure(tt.trip)
 		}
-		q.took(time.Second) // that was slow
+		q.measure(time.Second) // that was slow
 		for range surelyAlone {
 			q.release(now, tt.others)
 		}

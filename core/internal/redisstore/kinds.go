@@ -28,9 +28,8 @@ type Kind struct {
 // Noun is what it is called in a message, such as "fair lock".
 func (k *Kind) Noun() string { return cmp.Or(k.noun, k.Family) }
 
-// Passes reports whether a holder may pass the lock to the next caller of its process under the same
-// field, without asking Redis: that has one holder then, draws no token, and has nothing of what decides
-// who comes next.
+// Passes reports whether a holder may pass the lock on to the next caller of its process, under the same
+// field and without asking Redis: the lock has one holder and no tokens, and Redis has no part in who is next.
 func (k *Kind) Passes() bool {
 	return k.Holds == Reentrant && k.Shares == Alone && !k.Fenced && (k.Waits == InLine || k.Waits == Spinning)
 }
