@@ -37,12 +37,12 @@ func TestRun_AsksRedisTwice(t *testing.T) {
 			wantAlive(t, ctx)
 			b.wantCount(hold, "1")
 			if hold.Field() != field {
-				t.Errorf("the holder in redis is %s, want that of the run, %s", hold.Field(), field)
+				t.Errorf("the field is %s, want the field of the run, %s", hold.Field(), field)
 			}
 		}
 		released(t, hold)
 		b.wantGone("k")
-		if n := sent.Hits() - before; n > 4 { // of two scripts, and of the watchdog and the reaper none
+		if n := sent.Hits() - before; n > 4 { // acquire and release, each of which Redis may not know yet
 			t.Errorf("%d scripts", n)
 		}
 	})
@@ -64,15 +64,15 @@ func TestRun_EachHolderEntersByItself(t *testing.T) {
 		o := <-next
 		must(t, o.err)
 		b.wantCount(o.hold, "1")
-		again, _ := acquired(t, o.ctx, locks.Lock("k"))
+		again, inner := acquired(t, o.ctx, locks.Lock("k"))
 		b.wantCount(o.hold, "2")
-		stranger := acquiring(ctx, locks.Lock("k"), core.WaitTime(0)) // the first holder's context is one of a stranger now
-		wantErr(t, (<-stranger).err, core.ErrNotAcquired)
+		_, _, err := locks.Lock("k").Acquire(context.WithoutCancel(ctx), core.WaitTime(0)) // the first holder's context holds nothing now
+		wantErr(t, err, core.ErrNotAcquired)
 		b.wantCount(o.hold, "2")
 		wantAlive(t, again)
-		for _, h := range []*core.Hold{o.hold} {
-			released(t, h)
-		}
+		released(t, inner)
+		released(t, o.hold)
+		b.wantGone("k")
 	})
 }
 
@@ -118,12 +118,14 @@ func TestRun_OfFixedLeases(t *testing.T) {
 // What a reply is needed for, or was meant for the holder before, ends a run.
 func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
 	t.Parallel()
+	type kind = func(c *core.Client, name string) core.Lock
 	lease := core.LeaseTime
-	nothing := func(*testing.T, *core.Client, context.Context, *core.Hold) {}
+	nothing := func(_ *testing.T, _ *core.Client, _ context.Context, hold *core.Hold) *core.Hold { return hold }
 	for name, tt := range map[string]struct {
+		lock       kind // of both; nil: Lock
+		held       kind // of the holder; nil: lock
 		has, wants []core.AcquireOption
-		meanwhile  func(t *testing.T, locks *core.Client, ctx context.Context, hold *core.Hold)
-		lock       func(c *core.Client, name string) core.Lock
+		before     func(t *testing.T, locks *core.Client, ctx context.Context, hold *core.Hold) *core.Hold // the release
 		passed     bool
 	}{
 		"nothing":                           {passed: true},
@@ -135,43 +137,43 @@ func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
 		"a longer lease is wanted":          {wants: []core.AcquireOption{lease(time.Minute)}},
 		"a shorter lease is wanted":         {wants: []core.AcquireOption{lease(time.Second)}},
 		"the watchdog after a longer lease": {has: []core.AcquireOption{lease(time.Minute)}},
-		"the lease was refreshed": {meanwhile: func(t *testing.T, _ *core.Client, _ context.Context, hold *core.Hold) {
+		"the lease was refreshed": {before: func(t *testing.T, _ *core.Client, _ context.Context, hold *core.Hold) *core.Hold {
 			must(t, hold.Refresh(t.Context(), time.Minute))
+			return hold
 		}},
-		"it was entered for longer": {meanwhile: func(t *testing.T, locks *core.Client, ctx context.Context, _ *core.Hold) {
+		"it was entered for longer": {before: func(t *testing.T, locks *core.Client, ctx context.Context, hold *core.Hold) *core.Hold {
 			_, inner := acquired(t, ctx, locks.Lock("k"), lease(time.Minute))
 			released(t, inner)
+			return hold
 		}},
-		"the holder has other keys, too": {lock: func(c *core.Client, name string) core.Lock {
+		"the holder has other keys, too": {held: func(c *core.Client, name string) core.Lock {
 			return c.MultiLock(name, "beside")
 		}},
-		"it was handed over": {passed: true},
+		"after a Handover": {passed: true, before: func(_ *testing.T, _ *core.Client, _ context.Context, hold *core.Hold) *core.Hold {
+			_, moved := hold.Handover()
+			return moved
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {
 				locks := b.locks()
 				core.LetRunsLast(locks)
-				lock, meanwhile := (*core.Client).Lock, nothing
+				lock, held, before := (*core.Client).Lock, tt.held, nothing
 				if tt.lock != nil {
 					lock = tt.lock
 				}
-				if tt.meanwhile != nil {
-					meanwhile = tt.meanwhile
+				if held == nil {
+					held = lock
 				}
-				ctx, hold := acquired(t, t.Context(), lock(locks, "k"), tt.has...)
-				wanted := lock
-				if name == "the holder has other keys, too" {
-					wanted = (*core.Client).Lock
+				if tt.before != nil {
+					before = tt.before
 				}
-				next := acquiring(t.Context(), wanted(locks, "k"), tt.wants...)
+				ctx, hold := acquired(t, t.Context(), held(locks, "k"), tt.has...)
+				next := acquiring(t.Context(), lock(locks, "k"), tt.wants...)
 				synctest.Wait()
-				meanwhile(t, locks, ctx, hold)
 				field := hold.Field()
-				if name == "it was handed over" {
-					_, hold = hold.Handover()
-				}
-				released(t, hold)
+				released(t, before(t, locks, ctx, hold))
 				o := <-next
 				must(t, o.err)
 				if (o.hold.Field() == field) != tt.passed {
@@ -211,21 +213,24 @@ func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// An operation of a hold that has to wait for its turn finds that the hold was released
-// meanwhile. The lock is that of the next caller by then.
+// An operation of a hold waits for its turn behind another one. When it has its turn, the hold has been
+// released, and the next caller has the lock.
 func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 	t.Parallel()
-	for name, do := range map[string]func(locks *core.Client, ctx context.Context, hold *core.Hold) error{
-		"Refresh": func(_ *core.Client, ctx context.Context, hold *core.Hold) error {
-			return hold.Refresh(context.WithoutCancel(ctx), time.Second)
-		},
-		"Acquire": func(locks *core.Client, ctx context.Context, _ *core.Hold) error {
-			_, _, err := locks.Lock("k").Acquire(context.WithoutCancel(ctx))
+	for name, tt := range map[string]struct {
+		after time.Duration // the release is called after a millisecond
+		do    func(locks *core.Client, ctx context.Context, hold *core.Hold) error
+	}{
+		"Refresh": {0, func(_ *core.Client, ctx context.Context, hold *core.Hold) error {
+			return hold.Refresh(ctx, time.Second)
+		}},
+		"Acquire": {0, func(locks *core.Client, ctx context.Context, _ *core.Hold) error {
+			_, _, err := locks.Lock("k").Acquire(ctx)
 			return err
-		},
-		"Leave": func(_ *core.Client, ctx context.Context, hold *core.Hold) error {
-			return hold.Leave(context.WithoutCancel(ctx), time.Second)
-		},
+		}},
+		"Leave": {2 * time.Millisecond, func(_ *core.Client, ctx context.Context, hold *core.Hold) error { // before the release it may leave
+			return hold.Leave(ctx, time.Second)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -241,14 +246,10 @@ func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 				<-slow.Hit()
 				late := make(chan error, 1)
 				go func() {
-					if name == "Leave" {
-						pass(time.Millisecond) // one that comes first may leave
-					}
-					late <- do(locks, ctx, hold)
+					pass(tt.after)
+					late <- tt.do(locks, context.WithoutCancel(ctx), hold)
 				}()
-				if name != "Leave" {
-					synctest.Wait()
-				}
+				pass(time.Millisecond)
 				done := releasing(hold)
 				pass(2 * time.Millisecond)
 				slow.Release()
@@ -270,8 +271,8 @@ func TestRun_OperationsOfAnEarlierHolderTouchNothing(t *testing.T) {
 	}
 }
 
-// A lock that was forced away, or is gone, is found by its message or by the next renewal, and ends
-// for whoever has it by then.
+// The message of a force release, or the next renewal, finds that the lock is gone, and ends the hold that
+// has the lock at that time.
 func TestRun_ForcedAway(t *testing.T) {
 	t.Parallel()
 	for name, forced := range map[string]bool{"by a message": true, "without one": false} {
