@@ -13,13 +13,12 @@ import (
 )
 
 // Within a run the lock passes from caller to caller in memory: Redis sees one holder.
-func TestRun_AsksRedisTwice(t *testing.T) {
+func TestRun_IsReleasedOnce(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
-		locks, sent := b.counted()
+		locks, proxy := b.knowing()
 		core.LetRunsLast(locks)
-		b.warm(locks)
-		before := sent.Hits()
+		releases, handOffs, counts := proxy.Watch(scriptOn(t, "release", "k")), proxy.Watch(scriptOn(t, "handoff", "k")), proxy.Watch(scriptOn(t, "sethold", "k"))
 		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
 		var waiting []<-chan outcome
 		for i := range 5 {
@@ -42,8 +41,8 @@ func TestRun_AsksRedisTwice(t *testing.T) {
 		}
 		released(t, hold)
 		b.wantGone("k")
-		if n := sent.Hits() - before; n > 4 { // acquire and release, each of which Redis may not know yet
-			t.Errorf("%d scripts", n)
+		if releases.Hits() != 1 || handOffs.Hits() != 0 || counts.Hits() != 0 {
+			t.Errorf("%d releases, %d hand-offs and %d counts, want one release", releases.Hits(), handOffs.Hits(), counts.Hits())
 		}
 	})
 }
