@@ -141,7 +141,7 @@
 //
 //   - the lock is a FencedLock or a WriteLock, or the hold or the next caller has a token ([WithToken]);
 //   - Redis was asked for a lease that is longer than the next caller wants, reserve included;
-//   - the hold has several keys, or is the hold of a [Redlock];
+//   - the hold has several keys, or is a [Redlock] on several servers;
 //   - a command of the run has no answer and may still be executed, or the count in Redis is being
 //     put right;
 //   - the client is asking Redis whether it has the lock still, as after a message.

@@ -25,8 +25,9 @@ func (c *Client) reenter(ctx context.Context, o *ownership, req *request, report
 	if err := c.failFast(ctx, o.lease.Key); err != nil {
 		return err // who had the turn before has found out
 	}
-	if o.checkClock(time.Now()); c.owned(ctx, o.lease.Key, req.kind) != o {
-		return o.endCause() // released before the turn came: the next caller may have the lock by now
+	o.checkClock(time.Now())
+	if c.owned(ctx, o.lease.Key, req.kind) != o {
+		return o.endCause() // released before this turn: the next caller may have the lock
 	}
 	count, err := o.entry()
 	if err != nil {

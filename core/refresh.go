@@ -52,7 +52,7 @@ func (o *ownership) refresh(ctx context.Context, hold *scope, ttl time.Duration)
 	}
 	defer o.operations.end()
 	if hold.ended.Load() {
-		return o.endCause() // released before the turn came: the next caller may have the lock by now
+		return o.endCause() // released before this turn: the next caller may have the lock
 	}
 	hold.stopRenewal()
 	if err := o.settle(ctx, s.passing); err != nil {
