@@ -209,11 +209,24 @@ func TestLease_Pass(t *testing.T) {
 			h.Lower(time.Now(), second)
 			h.Acknowledge(time.Now(), second)
 		}, second, fixed, second - margin(second)},
-		{"it was lowered, and is used up", minute, true, second / 2, func(h *holding) {
-			h.Lower(time.Now(), second)
-			h.Acknowledge(time.Now(), second)
-		}, minute, fixed, 0},
+		{"it was lowered, and has no reserve", second, true, 0, func(h *holding) {
+			h.Lower(time.Now(), second/2)
+			h.Acknowledge(time.Now(), second/2)
+			time.Sleep(1)
+		}, second / 2, fixed, 0},
 		{"it was raised", second, true, second / 2, func(h *holding) { h.Acknowledge(time.Now(), second) }, second, fixed, second - margin(second)},
+		{"it was raised by more than the reserve", second, true, second / 2, func(h *holding) {
+			h.Acknowledge(time.Now(), second)
+			time.Sleep(1)
+		}, second, fixed, 0},
+		{"it was raised by less than the reserve", second, true, 40 * time.Millisecond, func(h *holding) {
+			h.Acknowledge(time.Now(), second)
+			time.Sleep(59 * time.Millisecond) // a lease with its reserve has a longer margin, by 1 ms
+		}, second, fixed, second - margin(second)},
+		{"it was raised by less than the reserve, which is used up", second, true, 40 * time.Millisecond, func(h *holding) {
+			h.Acknowledge(time.Now(), second)
+			time.Sleep(59*time.Millisecond + 1)
+		}, second, fixed, 0},
 		{"it is lost", ttl, false, 0, func(h *holding) { h.Lose(errGone) }, ttl, renewed, 0},
 		{"it is being released", ttl, false, 0, func(h *holding) { _ = h.BeginRelease() }, ttl, renewed, 0},
 		{"it has ended", ttl, false, 0, func(h *holding) { h.End() }, ttl, renewed, 0},
@@ -225,12 +238,12 @@ func TestLease_Pass(t *testing.T) {
 				time.Sleep(tt.after)
 				tt.what(h)
 				before := h.Left(time.Now())
-				if got := h.Pass(time.Now(), tt.wants, tt.renewed); got != (tt.left > 0) {
-					t.Fatalf("passed: %v, %s are left", got, before)
-				}
-				if tt.left > 0 {
+				switch got := h.Pass(time.Now(), tt.wants, tt.renewed); {
+				case got != (tt.left > 0):
+					t.Errorf("passed: %v, %s are left", got, before)
+				case got:
 					wantLeft(t, h, tt.left)
-				} else if h.Left(time.Now()) != before {
+				case h.Left(time.Now()) != before:
 					t.Errorf("the deadline has moved by %s", h.Left(time.Now())-before)
 				}
 			})
