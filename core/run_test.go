@@ -188,28 +188,37 @@ func TestRun_EndsWhereRedisHasToBeAsked(t *testing.T) {
 // A command that may land late was meant for the holder that sent it.
 func TestRun_EndsWithACommandWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, b *bed) {
-		locks, proxy := b.knowing()
-		core.LetRunsLast(locks)
-		ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
-		next := acquiring(t.Context(), locks.Lock("k"))
-		synctest.Wait()
-		lost := proxy.HoldRequest(scriptOn(t, "sethold", "k"))
-		_, _, err := locks.Lock("k").Acquire(ctx, core.WaitTime(100*time.Millisecond))
-		wantErr(t, err, core.ErrUnavailable)
-		done := releasing(hold)
-		pass(time.Second)
-		lost.Release() // the count of two
-		<-done
-		o := <-next
-		must(t, o.err)
-		if o.hold.Field() == hold.Field() {
-			t.Error("the lock was passed on under the same field")
-		}
-		b.wantCount(o.hold, "1")
-		released(t, o.hold)
-		b.wantGone("k")
-	})
+	for name, later := range map[string]time.Duration{
+		"the count of a re-entry":                    0,
+		"the count that is put right after that one": 2 * time.Minute, // the first one cannot land any more
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing()
+				core.LetRunsLast(locks)
+				ctx, hold := acquired(t, t.Context(), locks.Lock("k"))
+				next := acquiring(t.Context(), locks.Lock("k"))
+				synctest.Wait()
+				lost := proxy.HoldRequest(scriptOn(t, "sethold", "k"))
+				_, _, err := locks.Lock("k").Acquire(ctx, core.WaitTime(100*time.Millisecond))
+				wantErr(t, err, core.ErrUnavailable)
+				pass(later)
+				done := releasing(hold)
+				pass(time.Second)
+				lost.Release()
+				<-done
+				o := <-next
+				must(t, o.err)
+				if o.hold.Field() == hold.Field() {
+					t.Error("the lock was passed on under the same field")
+				}
+				b.wantCount(o.hold, "1")
+				released(t, o.hold)
+				b.wantGone("k")
+			})
+		})
+	}
 }
 
 // An operation of a hold waits for its turn behind another one. When it has its turn, the hold has been
