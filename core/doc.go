@@ -118,9 +118,9 @@
 // A test judges these promises, core/internal/history: processes take, re-enter, hand over
 // and force locks while their network, their Redis and they themselves are cut off, stopped
 // and killed, and what they noted is searched for two holders, lost updates, waits that were
-// too long and keys that were left. core/internal/model checks them on
-// a model in TLA+, and checks recorded runs against this model. Its documentation lists each
-// promise with its property, the rule that judges it, and tests.
+// too long and keys that were left. core/internal/model checks them on a model in TLA+, and
+// checks recorded runs against this model. Its documentation lists each promise with its
+// property, the rule that judges it, and tests.
 //
 // # Runs
 //

@@ -2,7 +2,7 @@ package core
 
 // FairLock names a lock that goes to who has waited longest, in whatever process and language:
 // Redisson's RedissonFairLock, with which it shares the layout in Redis. Each waiter stands in a
-// queue in Redis and gets messages of its own; so callers of one client do not pass the lock on,
+// queue in Redis and gets messages for it alone; so callers of one client do not pass the lock on,
 // and a lock that is wanted costs some round trips more than [Client.Lock]. One attempt
 // ([WaitTime] 0) takes no place in the queue, and fails while others are in it.
 //

@@ -14,7 +14,7 @@ const endedBlockers = 256
 
 // blockers finds the span of a hold of this process by its holder field: of several holds that had
 // the field one after the other, the last one. It knows the holds that last and record, and the last
-// few that ended. Fields are hashed once: 64 bits that nobody can foresee.
+// few that ended. Fields are hashed once: 64 bits that cannot be foreseen.
 type blockers struct {
 	seed maphash.Seed
 

@@ -79,7 +79,7 @@
 //	distributed_lock.reentry      both     true if the context held the lock already
 //	distributed_lock.token        hold     fencing token, where the kind has one
 //	distributed_lock.attempts     acquire  attempts sent to Redis
-//	distributed_lock.blocked_by   acquire  holder field that was in the way, also on the event contended and on links; the waiter's own if the lock was passed on to it
+//	distributed_lock.blocked_by   acquire  holder field that had the lock, also on the event contended and on links; the waiter's own if the lock was passed on to it
 //	distributed_lock.late         hold     on the event renewed_late: by how much, in seconds
 //	error.type                    both     timeout, redis_error, wrong_type, unavailable, lost, leaked, _OTHER; with status Error
 //

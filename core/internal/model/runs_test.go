@@ -79,8 +79,7 @@ func record(t *testing.T, seed uint64, p plan) (events []history.Event) {
 	return events
 }
 
-// recorder notes events. No two of them have the same time: the order in which they were
-// happened stays known.
+// recorder notes events. No two of them have the same time, so that their order stays known.
 type recorder struct {
 	plan
 

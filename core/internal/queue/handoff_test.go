@@ -84,7 +84,7 @@ func TestChoose_RunsAreBounded(t *testing.T) {
 		{"by count", queue.Config{}, 0, 1, queue.RunLength},
 		{"by time, of many", queue.Config{}, ms, 0, 49},
 		{"by time", queue.Config{}, 20 * ms, 0, 2},
-		{"by a time of its own", queue.Config{Run: queue.RunLimits{Alone: 90 * ms, Shared: 10 * ms}}, 20 * ms, 0, 4},
+		{"by a time that is set", queue.Config{Run: queue.RunLimits{Alone: 90 * ms, Shared: 10 * ms}}, 20 * ms, 0, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -324,13 +324,13 @@ func TestQueues_Passed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		left bool // the chosen one leaves meanwhile
-		lost bool // the holder is lost meanwhile
+		left bool // the chosen waiter leaves before the pass
+		lost bool // the holder is lost before the pass
 	}{
 		{"and both are there", false, false},
-		{"to one that has left", true, false},
+		{"to a waiter that has left", true, false},
 		{"by a holder that is lost", false, true},
-		{"by a holder that is lost, to one that has left", true, true},
+		{"by a holder that is lost, to a waiter that has left", true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

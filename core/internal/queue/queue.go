@@ -220,7 +220,7 @@ func (q *Queues) Acquired(key string, w *Waiter, g Grant, now time.Time) []Repla
 	return replaced
 }
 
-// Served takes out a waiter whose attempt has brought what nobody holds: the next one attempts.
+// Served takes out a waiter whose attempt has brought something without a holder: the next one attempts.
 func (q *Queues) Served(w *Waiter, now time.Time) {
 	s := q.lock(w.queue.key)
 	in := w.queue

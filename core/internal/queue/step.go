@@ -46,8 +46,8 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 	return Step{Attempt: true}
 }
 
-// Granted is what a hand-off or a pass has brought to a waiter, nil if there is none; behind is the field
-// of the holder from whom. It changes nothing.
+// Granted returns what a hand-off or a pass has brought to a waiter, nil if there is none, and the field
+// of the holder that gave it. It changes nothing.
 func (q *Queues) Granted(w *Waiter) (grant Holder, behind string) {
 	s := q.lock(w.queue.key)
 	defer s.mu.Unlock()
