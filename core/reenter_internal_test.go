@@ -24,8 +24,7 @@ func TestOwnership_AmendsFromTheLastEntryOn(t *testing.T) {
 		return o.count() == 0 && !o.amending
 	}
 	for range 20_000 {
-		o := c.emptyOwnership(0)
-		o.entering = 1
+		o := &ownership{client: c, entering: 1}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
