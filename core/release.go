@@ -156,7 +156,8 @@ func (o *ownership) next(now time.Time) *queue.Waiter {
 }
 
 // passes reports whether the ownership is passed on to the waiter, after its last hold s. If so, its lease
-// is that of the waiter when passes returns. If not, the lock is handed off by a script, see Runs in the package comment.
+// belongs to the waiter when passes returns. If not, the lock is handed off by a script: see Runs in the
+// package comment.
 func (o *ownership) passes(s *scope, w *queue.Waiter, now time.Time) bool {
 	several := len(s.owners) > 1 // keys, or servers
 	if !o.lease.Kind.Passes() || several || o.token != 0 || w.Token {

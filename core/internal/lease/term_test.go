@@ -212,12 +212,12 @@ func TestLease_Pass(t *testing.T) {
 		{"it was lowered, and has no reserve", second, true, 0, func(h *holding) {
 			h.Lower(time.Now(), second/2)
 			h.Acknowledge(time.Now(), second/2)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 		}, second / 2, fixed, 0},
 		{"it was raised", second, true, second / 2, func(h *holding) { h.Acknowledge(time.Now(), second) }, second, fixed, second - margin(second)},
 		{"it was raised by more than the reserve", second, true, second / 2, func(h *holding) {
 			h.Acknowledge(time.Now(), second)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 		}, second, fixed, 0},
 		{"it was raised by less than the reserve", second, true, 40 * time.Millisecond, func(h *holding) {
 			h.Acknowledge(time.Now(), second)
