@@ -24,10 +24,10 @@ type command struct {
 
 	ctx   carried
 	phase atomic.Int32
-	size  int32      // on the wire; here it takes no room
-	given []any      // the arguments to send; hooks see a copy in Cmd, and may change it
+	size  int32     // on the wire; here it takes no room
+	given []any     // the arguments to send; hooks see a copy in Cmd, and may change it
 	room  [2][8]any // for both, of most scripts
-	seen  error      // what hooks have made of the outcome
+	seen  error     // what hooks have made of the outcome
 
 	// How to send it.
 	route  *route
