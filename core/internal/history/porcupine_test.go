@@ -535,7 +535,7 @@ func (o *owned) endsFrom(all []*history.Event, forced time.Duration) time.Durati
 // partitions, cut where its state is known.
 const (
 	partition  = 60          // how many operations are pending when a key is cut
-	undecided  = time.Minute // the limit for one partition, which takes milliseconds
+	undecided  = 10 * time.Minute // the limit for one partition, which takes milliseconds
 	mostGuilty = 4           // events that a violation shows
 )
 
