@@ -534,9 +534,9 @@ func (o *owned) endsFrom(all []*history.Event, forced time.Duration) time.Durati
 // Porcupine's time and memory grow with the square of the operations. So a key is judged in
 // partitions, cut where its state is known.
 const (
-	partition  = 60          // how many operations are pending when a key is cut
+	partition  = 60               // how many operations are pending when a key is cut
 	undecided  = 10 * time.Minute // the limit for one partition, which takes milliseconds
-	mostGuilty = 4           // events that a violation shows
+	mostGuilty = 4                // events that a violation shows
 )
 
 // check judges a key.
