@@ -21,11 +21,7 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 	err := joined(eachOwnership(owners, func(o *ownership) error {
 		o.lease.Ask(m.req.lease)
 		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
-		if err != nil {
-			return err
-		}
-		o.lease.Acknowledge(sent, m.req.lease)
-		return o.lease.Loss()
+		return o.raised(sent, m.req.lease, err)
 	}))
 	a.now = time.Now()
 	switch {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
 )
 
 func TestReenter_NestedKeepsTheOuterLock(t *testing.T) {
@@ -331,4 +332,39 @@ func TestReenter_BypassesTheQueue(t *testing.T) {
 		<-done
 		released(t, outer)
 	})
+}
+
+// The answer to a command that raises the lease may come after the end of the lease that was there. The lock
+// is lost by then. It does not last for as long as the lease that was asked for.
+func TestHold_RaisedTooLate(t *testing.T) {
+	t.Parallel()
+	for name, raise := range map[string]func(lock core.Lock, ctx context.Context, hold *core.Hold) error{
+		"by a re-entry": func(lock core.Lock, ctx context.Context, _ *core.Hold) error {
+			_, _, err := lock.Acquire(ctx, core.LeaseTime(time.Hour))
+			return err
+		},
+		"by a refresh": func(_ core.Lock, ctx context.Context, hold *core.Hold) error {
+			return hold.Refresh(context.WithoutCancel(ctx), time.Hour)
+		},
+		"by a refresh beside another hold": func(lock core.Lock, ctx context.Context, hold *core.Hold) error {
+			if _, _, err := lock.Acquire(ctx, core.LeaseTime(100*time.Millisecond)); err != nil {
+				return err
+			}
+			return hold.Refresh(context.WithoutCancel(ctx), time.Hour)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing()
+				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(100*time.Millisecond))
+				late := proxy.DelayReply(faultproxy.Containing("3600000"), 200*time.Millisecond)
+				wantErr(t, raise(locks.Lock("k"), ctx, hold), core.ErrLost)
+				late.Remove()
+				wantErr(t, hold.Release(t.Context()), core.ErrLost)
+				pass(time.Second)
+				b.wantGone("k")
+			})
+		})
+	}
 }

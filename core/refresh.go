@@ -68,10 +68,7 @@ func (o *ownership) refresh(ctx context.Context, hold *scope, ttl time.Duration)
 		return o.setTTL(ctx, left, ttl, s)
 	}
 	sent, err := o.setCount(ctx, o.holds(), ttl, s)
-	if err == nil {
-		o.lease.Acknowledge(sent, ttl)
-	}
-	return err
+	return o.raised(sent, ttl, err)
 }
 
 // planRefresh reports whether the TTL may be lowered: only when no other hold counts
@@ -124,12 +121,8 @@ func (o *ownership) setTTL(ctx context.Context, left, lease time.Duration, s spa
 	if falls {
 		o.fallen(got.answer)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = o.confirmed(got.answer.Mine)
 	}
-	if err := o.confirmed(got.answer.Mine); err != nil {
-		return err
-	}
-	o.lease.Acknowledge(got.sent, lease)
-	return nil
+	return o.raised(got.sent, lease, err)
 }

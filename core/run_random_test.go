@@ -26,7 +26,7 @@ func TestRun_RandomOperations(t *testing.T) {
 				if seed%3 > 0 {
 					core.LetRunsLast(locks[0])
 				}
-				m := &mixture{t: t, holders: make(map[string]holderOf)}
+				m := &mixture{t: t, holders: make(map[string]holderOf), fields: make(map[string]int)}
 				var callers sync.WaitGroup
 				for i := range 12 {
 					callers.Go(func() {
@@ -38,7 +38,7 @@ func TestRun_RandomOperations(t *testing.T) {
 				}
 				callers.Wait()
 				m.rest.Wait()
-				pass(5 * time.Second) // the longest lease
+				pass(5 * time.Second) // the longest lease that is not renewed
 				for _, c := range locks {
 					if s := c.Stats(); s != (core.Stats{}) {
 						t.Errorf("at the end: %+v", s)
@@ -78,7 +78,8 @@ type mixture struct {
 
 	mu       sync.Mutex
 	holders  map[string]holderOf
-	forced   int // how often a lock was forced away
+	fields   map[string]int // what forced was before the first holder of the field called Acquire
+	forced   int            // the begins and ends of ForceRelease
 	acquired int
 }
 
@@ -88,10 +89,22 @@ type holderOf struct {
 	forced int
 }
 
-// holds notes a holder. The one before has to have ended, unless its lock was forced away.
-func (m *mixture) holds(hold *core.Hold, keys ...string) {
+// forces returns how often a ForceRelease has begun or ended.
+func (m *mixture) forces() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.forced
+}
+
+// holds notes a holder that called Acquire when forced was as given. The one before has to have ended,
+// unless a ForceRelease may have hit its field.
+func (m *mixture) holds(forced int, hold *core.Hold, keys ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if first, seen := m.fields[hold.Field()]; seen {
+		forced = first
+	}
+	m.fields[hold.Field()] = forced
 	for _, key := range keys {
 		before := m.holders[key]
 		for _, h := range before.holds {
@@ -99,7 +112,7 @@ func (m *mixture) holds(hold *core.Hold, keys ...string) {
 				m.t.Errorf("%s and %s hold %s at the same time", h.Field(), hold.Field(), key)
 			}
 		}
-		m.holders[key] = holderOf{[]*core.Hold{hold}, m.forced}
+		m.holders[key] = holderOf{[]*core.Hold{hold}, forced}
 	}
 	m.acquired++
 }
@@ -165,6 +178,7 @@ func (m *mixture) call(rnd *rand.Rand, locks *core.Client) {
 	if rnd.IntN(6) == 0 {
 		opts = append(opts, core.BeforeWait(func(context.Context) error { time.Sleep(within(time.Millisecond)); return nil }))
 	}
+	forced := m.forces()
 	held, hold, err := lock.Acquire(ctx, opts...)
 	if err != nil {
 		// Now and then a waiter takes an attempt that another caller has given up for one without an answer.
@@ -173,7 +187,7 @@ func (m *mixture) call(rnd *rand.Rand, locks *core.Client) {
 		}
 		return
 	}
-	m.holds(hold, keys...)
+	m.holds(forced, hold, keys...)
 	if rnd.IntN(3) > 0 {
 		time.Sleep(within(2 * time.Millisecond))
 	}
