@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -21,7 +22,8 @@ func (m *multi) extend(ctx context.Context, acquired []int) error {
 	err := joined(eachOwnership(owners, func(o *ownership) error {
 		o.lease.Ask(m.req.lease)
 		sent, err := o.setCount(ctx, 1, m.req.lease, a.span())
-		return o.raised(sent, m.req.lease, err)
+		o.raised(sent, m.req.lease, err)
+		return cmp.Or(err, o.lease.Loss())
 	}))
 	a.now = time.Now()
 	switch {

@@ -36,7 +36,8 @@ func (c *Client) reenter(ctx context.Context, o *ownership, req *request, report
 	}
 	o.lease.Ask(req.lease)
 	sent, err := o.setCount(ctx, count, req.lease, has)
-	if err := o.raised(sent, req.lease, err); err != nil {
+	o.raised(sent, req.lease, err)
+	if err = cmp.Or(err, o.lease.Loss()); err != nil {
 		c.undoEntry(o, false)
 		return a.notEntered(ctx, err)
 	}
@@ -46,16 +47,14 @@ func (c *Client) reenter(ctx context.Context, o *ownership, req *request, report
 
 // raised takes in the end of a command, sent at sent, that gives the lock a lease of length ttl. If the lock
 // is lost by then, the reaper frees it: else it would last for as long as that lease.
-func (o *ownership) raised(sent time.Time, ttl time.Duration, err error) error {
+func (o *ownership) raised(sent time.Time, ttl time.Duration, err error) {
 	if err == nil {
 		o.lease.Acknowledge(sent, ttl)
 	}
 	o.checkClock(time.Now())
-	if o.lease.Held() {
-		return err
+	if o.lease.Loss() != nil {
+		o.client.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
 	}
-	o.client.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
-	return cmp.Or(err, o.endCause())
 }
 
 // entry announces one more hold and gives the new count.

@@ -68,7 +68,8 @@ func (o *ownership) refresh(ctx context.Context, hold *scope, ttl time.Duration)
 		return o.setTTL(ctx, left, ttl, s)
 	}
 	sent, err := o.setCount(ctx, o.holds(), ttl, s)
-	return o.raised(sent, ttl, err)
+	o.raised(sent, ttl, err)
+	return err
 }
 
 // planRefresh reports whether the TTL may be lowered: only when no other hold counts
@@ -124,5 +125,6 @@ func (o *ownership) setTTL(ctx context.Context, left, lease time.Duration, s spa
 	if err == nil {
 		err = o.confirmed(got.answer.Mine)
 	}
-	return o.raised(got.sent, lease, err)
+	o.raised(got.sent, lease, err)
+	return err
 }
