@@ -52,6 +52,7 @@ func (q *Queues) Recent() (most, n int) {
 // The times of the turns.
 const (
 	RunLength    = runLength
+	LateAnswer   = lateAnswer
 	RunTime      = runTime
 	StandBack    = minPatience
 	RankStep     = rankStep

@@ -28,7 +28,7 @@ func (in *queue) choose(limits RunLimits, now time.Time) *Waiter {
 	if in.order.first == nil || !in.holders.alone() || !in.mayHandOff(limits, now) {
 		return nil
 	}
-	return in.nextHolder()
+	return in.nextHolder(now)
 }
 
 // mayHandOff reports whether the lock may go on within this process.

@@ -51,6 +51,7 @@ type caller struct {
 	state string // queued, chosen, granted
 	moved bool
 	asks  string // the attempt is on its way: sent, or what Redis answered: yes, no
+	asked time.Time
 	field string // of the attempt
 	since time.Time
 }
@@ -231,7 +232,7 @@ func (w *world) steps() {
 		w.subscribes(c)
 	case s.Attempt:
 		w.n++
-		c.due, c.asks, c.field = false, "sent", fmt.Sprint("f", w.n)
+		c.due, c.asks, c.asked, c.field = false, "sent", w.now, fmt.Sprint("f", w.n)
 	}
 }
 
@@ -428,7 +429,7 @@ func (w *world) nextHolder(p *place, o *owner) *caller {
 	}
 	for _, c := range p.order {
 		switch {
-		case c.Kind != o.kind, c.Several && c.moved, c.asks != "":
+		case c.Kind != o.kind, c.Several && c.moved, c.asks != "" && w.now.Sub(c.asked) >= queue.LateAnswer:
 		case c.Several, c.Shared:
 			return nil
 		default:

@@ -44,14 +44,18 @@ func (q *Queues) Busiest(keys []string) int {
 	return 0
 }
 
+// lateAnswer is how long an attempt is under way at most until a lock of its own process does not wait
+// for it any more.
+const lateAnswer = 10 * time.Millisecond
+
 // nextHolder is the first waiter to whom the lock can be handed over, nil if it has to be
 // freed: nobody waits, or the first one wants several keys, or to share this one, and
 // should try. One that wants several lets others go first while another of its keys is
 // known to be in the way. One that waits for another kind of lock is about to leave. A waiter whose
-// own attempt is under way would see a hand-off only after that.
-func (in *queue) nextHolder() *Waiter {
+// own attempt is under way sees the lock only after that, so one whose answer is late is passed over.
+func (in *queue) nextHolder(now time.Time) *Waiter {
 	w := in.order.first
-	for w != nil && (w.Kind != in.kind || w.Several && w.passed.moved || w.asking) {
+	for w != nil && (w.Kind != in.kind || w.Several && w.passed.moved || w.asking && now.Sub(w.asked) >= lateAnswer) {
 		w = w.next
 	}
 	if w == nil || w.Several || w.Shared {

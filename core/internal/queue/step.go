@@ -41,7 +41,7 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 		return Step{Head: head, Sleep: left, Behind: w.behind, Deaf: in.deaf(now)}
 	}
 	w.become(queued)
-	w.asking, w.wakes = true, in.wakes
+	w.asking, w.asked, w.wakes = true, now, in.wakes
 	in.evidence.asks(now)
 	return Step{Attempt: true}
 }

@@ -32,6 +32,7 @@ type Waiter struct {
 	prev, next *Waiter
 	state      state
 	asking     bool      // its attempt is under way
+	asked      time.Time // when that began
 	waits      bool      // it was refused as the head: nobody behind it attempts
 	wakes      uint32    // those of the queue when its attempt began
 	referred   bool      // a hand-off that is on its way will look at it
