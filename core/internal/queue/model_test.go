@@ -430,7 +430,7 @@ func (w *world) nextHolder(p *place, o *owner) *caller {
 	for _, c := range p.order {
 		switch {
 		case c.Kind != o.kind, c.Several && c.moved, c.asks != "" && w.now.Sub(c.asked) >= queue.LateAnswer:
-		case c.Several, c.Shared:
+		case c.Several, c.Shared, c.asks != "":
 			return nil
 		default:
 			return c

@@ -51,14 +51,14 @@ const lateAnswer = 10 * time.Millisecond
 // nextHolder is the first waiter to whom the lock can be handed over, nil if it has to be
 // freed: nobody waits, or the first one wants several keys, or to share this one, and
 // should try. One that wants several lets others go first while another of its keys is
-// known to be in the way. One that waits for another kind of lock is about to leave. A waiter whose
-// own attempt is under way sees the lock only after that, so one whose answer is late is passed over.
+// known to be in the way. One that waits for another kind of lock is about to leave. The lock is freed
+// for a waiter whose own attempt is under way, and if the answer is late others go first.
 func (in *queue) nextHolder(now time.Time) *Waiter {
 	w := in.order.first
 	for w != nil && (w.Kind != in.kind || w.Several && w.passed.moved || w.asking && now.Sub(w.asked) >= lateAnswer) {
 		w = w.next
 	}
-	if w == nil || w.Several || w.Shared {
+	if w == nil || w.Several || w.Shared || w.asking {
 		return nil
 	}
 	for before := in.order.first; before != w; before = before.next {
