@@ -69,7 +69,7 @@ func (j *judge) judgeRuns() {
 	}
 }
 
-// overrunsOf judges the holds of a run up to the first one that may have made the lease longer.
+// overrunsOf judges the holds of a run until a hold may have made the lease longer.
 func (j *judge) overrunsOf(run []*Event) {
 	first := run[0]
 	for _, e := range run {
