@@ -173,11 +173,12 @@ func (allows spec) next(s keyState, do step) []keyState {
 			return nil
 		}
 	case holds, releases:
-		if s.has(do.owner, do.lock) < 0 {
-			return nil
-		}
-		if do.verb == releases {
+		has := s.has(do.owner, do.lock) >= 0
+		switch {
+		case has && do.verb == releases:
 			s = s.with(one, -1)
+		case !has && !do.loose:
+			return nil
 		}
 	case ends:
 		if !there {
@@ -474,8 +475,11 @@ func (f *foreign) own(k *foreignKey, owner string) {
 			o.add(holds, e, alive, alive)
 			o.alive = alive
 		}
-		if !loose {
+		switch {
+		case !loose:
 			o.add(releases, e, e.Hold.Release.Begin, e.Hold.Release.End)
+		case e.Lock == history.WriteLock && !o.simple: // the readers inside may go on without the writer
+			o.add(releases, e, e.Hold.Release.Begin, open).loose = true
 		}
 	}
 	if loose {
@@ -872,6 +876,11 @@ func TestPorcupine(t *testing.T) {
 			"writer beside the reader that was inside of another",
 			[]history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), write("b", 55*ms, 90*ms)},
 			[]history.Event{write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), read("b", 55*ms, 90*ms)},
+		},
+		{
+			"writer beside the reader that outlived another, and was lost",
+			[]history.Event{write("a", 0, 50*ms), foundAlive(changed(read("a", 10*ms, 80*ms), under), 90*ms, history.Lost), write("b", 55*ms, 90*ms)},
+			[]history.Event{write("a", 0, 50*ms), foundAlive(changed(read("a", 10*ms, 80*ms), under), 90*ms, history.Lost), read("b", 55*ms, 90*ms)},
 		},
 		{
 			"readers forced away as a writer",
