@@ -71,7 +71,7 @@ func (c *Client) newAttempt(ctx context.Context, key string, req *request, repor
 
 // run takes the key, waiting for it if the request says so.
 func (a *attempt) run(ctx context.Context) (*ownership, error) {
-	a.wait.of, a.sends.of = a, a
+	a.wait.of, a.wait.waiter, a.sends.of = a, &a.wait.first, a
 	if a.req.kind.Waits == redisstore.InRedis {
 		defer a.sends.leave()
 	}

@@ -26,7 +26,7 @@ func (a *attempt) knownTaken() bool {
 	if a.refusal.Refusal != nil {
 		return true
 	}
-	r, at, taken := a.client.queues.TakenSince(&a.wait.waiter)
+	r, at, taken := a.client.queues.TakenSince(a.wait.waiter)
 	if r != nil {
 		a.refusal = lastRefusal{r, at}
 	}

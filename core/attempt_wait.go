@@ -17,27 +17,28 @@ const pollInterval = time.Second
 // wait is the part of an attempt that stands in a queue.
 type wait struct {
 	of       *attempt
-	waiter   queue.Waiter
-	timer    *time.Timer // of one that has slept
-	spins    int         // how often it has slept without messages
-	admitted bool        // the limits of waiters have let it in before
-	heard    string      // the field whose messages it has subscribed to; "": those of the lock
-	sure     bool        // those of its place arrive, and it has planned to look once since then
+	waiter   *queue.Waiter // that which stands in the queue, or was the last one
+	first    queue.Waiter  // room for the usual single one
+	timer    *time.Timer   // of one that has slept
+	spins    int           // how often it has slept without messages
+	admitted bool          // the limits of waiters have let it in before
+	heard    string        // the field whose messages it has subscribed to; "": those of the lock
+	sure     bool          // those of its place arrive, and it has planned to look once since then
 	patience patience
 }
 
 // run waits in the queue until it has the lock, or is over.
 func (w *wait) run(ctx context.Context) (*ownership, error) {
 	a := w.of
-	for {
-		w.waiter = queue.Waiter{Wish: w.wish(ctx)}
-		if err := a.client.queues.Join(a.key, &w.waiter, a.now); err != nil {
+	for ; ; w.waiter = new(queue.Waiter) { // a hand-off on its way may know the last one
+		w.waiter.Wish = w.wish(ctx)
+		if err := a.client.queues.Join(a.key, w.waiter, a.now); err != nil {
 			return nil, notQueued(err, a.key, a.req.kind)
 		}
 		w.admitted = true
 		o, err := w.queued(ctx)
 		if err != nil {
-			if grant := a.client.queues.Leave(&w.waiter, time.Now()); grant != nil {
+			if grant := a.client.queues.Leave(w.waiter, time.Now()); grant != nil {
 				a.client.passOn(ownerOf(grant))
 			}
 			if errors.Is(err, errUnprepared) {
@@ -75,7 +76,7 @@ func (w *wait) wish(ctx context.Context) queue.Wish {
 func (w *wait) queued(ctx context.Context) (*ownership, error) {
 	defer w.stopTimer()
 	for {
-		todo := w.of.client.queues.Next(&w.waiter, w.of.now)
+		todo := w.of.client.queues.Next(w.waiter, w.of.now)
 		o, err := w.act(ctx, todo)
 		if o != nil || err != nil {
 			return o, err
@@ -123,18 +124,18 @@ func (w *wait) act(ctx context.Context, todo queue.Step) (*ownership, error) {
 	case g.refused():
 		return nil, w.stay(ctx)
 	}
-	return a.own(&w.waiter, g), nil
+	return a.own(w.waiter, g), nil
 }
 
 // stay goes on waiting after a refusal, in the queue of the key that is in the way.
 func (w *wait) stay(ctx context.Context) error {
 	a, queues := w.of, w.of.client.queues
 	if w.waiter.Key() != a.key {
-		if err := queues.Move(&w.waiter, a.key, a.now); err != nil {
+		if err := queues.Move(w.waiter, a.key, a.now); err != nil {
 			return notQueued(err, a.key, a.req.kind)
 		}
 	}
-	passed := queues.Refused(&w.waiter, *a.refusal.Refusal, rivalOf(a.refusal.Holder), a.now)
+	passed := queues.Refused(w.waiter, *a.refusal.Refusal, rivalOf(a.refusal.Holder), a.now)
 	if passedOver := a.several.passedOver; passedOver != nil && passedOver(passed) {
 		return errPassedOver
 	}
@@ -148,11 +149,11 @@ func (w *wait) listen(ctx context.Context) {
 	place := &a.sends.place
 	if w.heard != place.taken {
 		w.heard = place.taken
-		queues.Unsubscribe(&w.waiter)
+		queues.Unsubscribe(w.waiter)
 	}
-	if a.req.kind.Waits != redisstore.Spinning && queues.NeedsSubscription(&w.waiter) {
+	if a.req.kind.Waits != redisstore.Spinning && queues.NeedsSubscription(w.waiter) {
 		topic := wakeup.Topic{Key: a.key, Lane: place.lane}
-		queues.Subscribe(&w.waiter, a.client.wakeups.Subscribe(ctx, topic, a.req.kind.WaiterChannel(a.key, place.taken)))
+		queues.Subscribe(w.waiter, a.client.wakeups.Subscribe(ctx, topic, a.req.kind.WaiterChannel(a.key, place.taken)))
 	}
 }
 
@@ -173,7 +174,7 @@ func (w *wait) rest(ctx context.Context, todo queue.Step) (over bool, err error)
 		if a.now = time.Now(); a.over() || w.patience.over(a.now) {
 			return true, nil
 		}
-		a.client.queues.Poll(&w.waiter)
+		a.client.queues.Poll(w.waiter)
 	case <-ctx.Done():
 		return false, a.busy(contextCause(ctx))
 	case <-a.client.closing:
@@ -190,7 +191,7 @@ func (w *wait) stopTimer() {
 
 // accept takes what a hand-off or a pass has brought.
 func (w *wait) accept(grant queue.Holder, from string) *ownership {
-	w.of.client.queues.Accept(&w.waiter)
+	w.of.client.queues.Accept(w.waiter)
 	w.of.report.HandedOff, w.of.report.BlockedBy = true, from
 	return ownerOf(grant)
 }
@@ -198,7 +199,7 @@ func (w *wait) accept(grant queue.Holder, from string) *ownership {
 // lastLook ends the wait. A grant that came in the last instant is kept.
 func (w *wait) lastLook(ctx context.Context) (*ownership, error) {
 	a := w.of
-	if grant, from := a.client.queues.Granted(&w.waiter); grant != nil && ctx.Err() == nil {
+	if grant, from := a.client.queues.Granted(w.waiter); grant != nil && ctx.Err() == nil {
 		return w.accept(grant, from), nil
 	}
 	if !a.over() {
@@ -207,7 +208,7 @@ func (w *wait) lastLook(ctx context.Context) (*ownership, error) {
 	if err := a.client.failFast(ctx, a.key); err != nil {
 		return nil, err // nobody knows whether it is taken
 	}
-	if !a.knownTaken() && a.client.queues.Unanswered(&w.waiter) {
+	if !a.knownTaken() && a.client.queues.Unanswered(w.waiter) {
 		return nil, unavailable(errSilent)
 	}
 	return nil, a.busy(nil)

@@ -204,7 +204,7 @@ func (c *Client) newAcquisition() *acquisition {
 // unshared reports whether nobody else can know the acquisition: it took one key
 // without waiting.
 func (a *acquisition) unshared() bool {
-	return len(a.keys) == 1 && !a.report.Contended && a.first.wait.waiter.Reusable()
+	return len(a.keys) == 1 && !a.report.Contended && a.first.wait.first.Reusable()
 }
 
 // acquisition is one call of Acquire or Do.
