@@ -11,7 +11,7 @@ type Refusal struct {
 
 // evidence is what is known about whether the lock is taken.
 type evidence struct {
-	asked time.Time // the first attempt since the last answer; zero: it was answered
+	asked time.Time // the first attempt since the last answer; zero: it was answered, or nobody asks
 	seen  *seen     // by waiters; nil: nothing
 }
 
@@ -31,6 +31,10 @@ func (e *evidence) asks(now time.Time) {
 
 // answered notes that Redis has answered.
 func (e *evidence) answered() { e.asked = time.Time{} }
+
+// nobodyAsks notes that the waiters leave the lock to others. An attempt without an answer was given up by
+// its caller, which says nothing about Redis.
+func (e *evidence) nobodyAsks() { e.asked = time.Time{} }
 
 // isRefused notes a refusal.
 func (e *evidence) isRefused(r *Refusal, now time.Time) {

@@ -167,6 +167,28 @@ func TestUnanswered_AfterAMove(t *testing.T) {
 	}
 }
 
+// An attempt that its caller gave up says nothing about a lock that the next waiter leaves to others.
+func TestUnanswered_WhileTheHeadStandsBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, queue.Config{})
+	h := b.holds()
+	hasty := b.joined(func(w *queue.Wish) { w.Until = b.now.Add(2 * ms) })
+	b.Ended("k", h, 1, b.now)
+	b.pass(b.rests(hasty).Sleep)
+	b.attempts(hasty)
+	second := b.joined()
+	b.pass(ms / 10)
+	third := b.joined()
+	b.Leave(hasty, b.now)
+	if !b.Unanswered(third) {
+		t.Error("nothing is tested: the attempt has an answer")
+	}
+	b.rests(second)
+	if b.Unanswered(third) {
+		t.Error("the attempt counts, though nobody asks")
+	}
+}
+
 // A look for a grant is no attempt: one that is due stays so, and nobody has been asked.
 func TestGranted_OnlyLooks(t *testing.T) {
 	t.Parallel()

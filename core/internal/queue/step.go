@@ -37,6 +37,7 @@ func (q *Queues) Next(w *Waiter, now time.Time) Step {
 		return step
 	}
 	if left := w.standsBack(in.standsBack(now), now); left > 0 {
+		in.evidence.nobodyAsks()
 		w.listen()
 		return Step{Head: head, Sleep: left, Behind: w.behind, Deaf: in.deaf(now)}
 	}
