@@ -18,7 +18,7 @@ import (
 // and nothing is left at the end: neither in Redis, nor in the clients, which close at once.
 func TestRun_RandomOperations(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(thorough.Or(200, 3)) {
+	for seed := range uint64(thorough.Or(60, 3)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, b *bed) {

@@ -479,7 +479,7 @@ func (f *foreign) own(k *foreignKey, owner string) {
 		case !loose:
 			o.add(releases, e, e.Hold.Release.Begin, e.Hold.Release.End)
 		case e.Lock == history.WriteLock && !o.simple: // the readers inside may go on without the writer
-			o.add(releases, e, e.Hold.Release.Begin, open).loose = true
+			o.add(releases, e, mayEnd(e.Hold, false), open).loose = true
 		}
 	}
 	if loose {
@@ -519,20 +519,24 @@ func (f *foreign) queue(o *owned, e *history.Event) {
 	f.places++
 }
 
-// endsFrom is when the holds of an owner can have ended without a confirmation: when the last of them is
-// being released, or when no holder relies on the lease any more, or by force.
-func (o *owned) endsFrom(all []*history.Event, forced time.Duration) time.Duration {
-	var released, expired time.Duration
+// endsFrom is when the holds of an owner can have ended without a confirmation: when each of them can, or
+// by force.
+func (o *owned) endsFrom(all []*history.Event, forced time.Duration) (from time.Duration) {
 	refreshed := slices.ContainsFunc(all, func(e *history.Event) bool { return e.Hold.Refreshed })
 	for _, e := range all {
-		h := e.Hold
-		released = max(released, h.Release.Begin, h.Release.Begin+h.Left-2*time.Millisecond) // Redis rounds
-		expired = max(expired, h.Alive)
-		if !refreshed || o.simple { // otherwise one of the others may have had the lease lowered
-			expired = max(expired, h.Safe)
-		}
+		from = max(from, mayEnd(e.Hold, !refreshed || o.simple)) // otherwise one of the others may have had the lease lowered
 	}
-	return min(released, expired, forced)
+	return min(from, forced)
+}
+
+// mayEnd is when a hold can have ended without a confirmation: when it is being released, or when its holder
+// does not rely on the lease any more.
+func mayEnd(h *history.Hold, leaseIsKnown bool) time.Duration {
+	released, expired := max(h.Release.Begin, h.Release.Begin+h.Left-2*time.Millisecond), h.Alive // Redis rounds
+	if leaseIsKnown {
+		expired = max(expired, h.Safe)
+	}
+	return min(released, expired)
 }
 
 // Porcupine's time and memory grow with the square of the operations. So a key is judged in
@@ -781,6 +785,9 @@ func TestPorcupine(t *testing.T) {
 	inner := func(owner string, begin, alive time.Duration) history.Event {
 		return changed(hold(owner, begin, alive), under)
 	}
+	brief := func(owner string, begin, alive time.Duration) history.Event { // its lease ended while it was busy
+		return changed(foundAlive(hold(owner, begin, alive), 1100*ms, history.Lost), func(e *history.Event) { e.Hold.Safe = alive })
+	}
 	for _, tc := range []struct {
 		name         string
 		wrong, right []history.Event
@@ -824,6 +831,11 @@ func TestPorcupine(t *testing.T) {
 			"taken before the lease of a lost hold can have ended",
 			[]history.Event{foundAlive(hold("a", 0, 10*ms), 1100*ms, history.Lost), hold("b", 900*ms, 980*ms)},
 			[]history.Event{foundAlive(hold("a", 0, 10*ms), 1100*ms, history.Lost), hold("b", 990*ms, 1000*ms)},
+		},
+		{
+			"taken before the release of an inner hold with a longer lease",
+			[]history.Event{brief("a", 0, 10*ms), inner("a", 5*ms, 20*ms), hold("b", 15*ms, 30*ms)},
+			[]history.Event{brief("a", 0, 10*ms), inner("a", 5*ms, 20*ms), hold("b", 25*ms, 30*ms)},
 		},
 		{
 			"taken before a release without an answer was sent",
