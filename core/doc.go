@@ -72,7 +72,8 @@
 //     has passed the lock on, the field of this holder stays there until the lock is handed off
 //     or freed: it stands for the callers that have the lock after it.
 //   - A failed Acquire leaves nothing behind for longer than a second while Redis
-//     answers.
+//     answers. Neither does a hold whose lease has ended, even if a renewal without an
+//     answer has reached Redis.
 //   - A waiter finds a free lock within a second, whether or not messages arrive:
 //     it is woken by a message, by the end of the lease in the way, or by a poll of
 //     at most 1 s.

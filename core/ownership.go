@@ -143,15 +143,24 @@ var (
 	errNotMine   = fmt.Errorf("%w: another holder, or none, is in redis", ErrLost)
 )
 
-// Lost is what the lease calls when it is over under its holds. It announces that by ending
-// the contexts of those that cannot do without, and frees nothing.
+// Lost is called by the lease when it has ended under its holds. It ends the contexts of the holds that
+// cannot do without it. It frees nothing, unless a command without an answer may have raised the lease:
+// otherwise nobody would get the lock for as long as that lease.
 func (o *ownership) Lost(error) {
 	for _, s := range o.live() {
 		if cause := s.lossCause(); cause != nil {
 			s.lose(cause) // of several leases, all have a say in what it is
 		}
 	}
+	if o.lease.Outlasts(time.Now()) {
+		o.relinquish()
+	}
 	o.leaves(queue.NoMessage)
+}
+
+// relinquish has the reaper free the lock, if Redis still has it.
+func (o *ownership) relinquish() {
+	o.client.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
 }
 
 // Renewed is what the lease calls after every renewal.

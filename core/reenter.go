@@ -45,16 +45,12 @@ func (c *Client) reenter(ctx context.Context, o *ownership, req *request, report
 	return nil
 }
 
-// raised takes in the end of a command, sent at sent, that gives the lock a lease of length ttl. If the lock
-// is lost by then, the reaper frees it: else it would last for as long as that lease.
+// raised takes in the end of a command, sent at sent, that gives the lock a lease of length ttl.
 func (o *ownership) raised(sent time.Time, ttl time.Duration, err error) {
 	if err == nil {
 		o.lease.Acknowledge(sent, ttl)
 	}
 	o.checkClock(time.Now())
-	if o.lease.Loss() != nil {
-		o.client.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
-	}
 }
 
 // entry announces one more hold and gives the new count.

@@ -371,3 +371,36 @@ func TestHold_RaisedTooLate(t *testing.T) {
 		})
 	}
 }
+
+// A command that raises the lease may have no answer. When the lease that was there ends, the lock is lost. It
+// does not last for as long as the lease that was asked for.
+func TestHold_RaisedWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lease  core.AcquireOption // the zero value: renewed
+		script string
+		raise  func(ctx context.Context, lock core.Lock)
+	}{
+		"by a renewal": {core.AcquireOption{}, "renew", func(context.Context, core.Lock) {}},
+		"by a re-entry": {core.LeaseTime(5 * time.Second), "sethold", func(ctx context.Context, lock core.Lock) {
+			o := <-acquiring(ctx, lock, core.LeaseTime(time.Hour), core.WaitTime(time.Second))
+			wantErr(t, o.err, core.ErrUnavailable)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				locks, proxy := b.knowing()
+				ctx, hold := acquired(t, t.Context(), locks.Lock("k"), tt.lease)
+				lost := proxy.DropReply(scriptOn(t, tt.script, "k"))
+				tt.raise(ctx, locks.Lock("k"))
+				<-ctx.Done()
+				b.wantTTL("k", 10*time.Second, time.Hour)
+				lost.Remove()
+				wantErr(t, hold.Release(t.Context()), core.ErrLost)
+				pass(time.Second)
+				b.wantGone("k")
+			})
+		})
+	}
+}

@@ -264,7 +264,7 @@ func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, 
 	case redisstore.Rejects(err) && !got.doubt:
 		return nil, fmt.Errorf("%w: %w", errHandoffRefused, err)
 	case err != nil:
-		c.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
+		o.relinquish()
 		c.abandon(o.lease.Kind, []string{o.lease.Key}, field, nil, ttl)
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func (o *ownership) freeForAll(ctx context.Context, s span) error {
 		return c.store.Release(now, o.lease.Claim)
 	})
 	if err != nil {
-		c.reaper.Relinquish(o.lease.Kind, []string{o.lease.Key}, o.lease.Field, o.lease.Longest())
+		o.relinquish()
 		if got.doubt {
 			o.leaves(queue.Unanswered)
 		} else {

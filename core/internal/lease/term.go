@@ -26,6 +26,7 @@ func (l *Lease) confirm(sent time.Time, ttl time.Duration) bool {
 	if l.trust.most > 0 {
 		ttl = min(ttl, l.trust.most)
 	}
+	l.granted.asked = false
 	l.reserve = max(l.reserve-l.deadline.raise(l.dog.cfg.Start, DeadlineAfter(sent, ttl)), 0)
 	return true
 }
@@ -46,16 +47,27 @@ func (l *Lease) Longest() time.Duration {
 	return l.granted.longest
 }
 
+// Outlasts reports whether Redis may have the lease after the deadline for longer than the margin: a command
+// that raises the TTL, or one that may have done so, has no answer.
+func (l *Lease) Outlasts(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.granted.asked || now.Sub(l.dog.cfg.Start) < l.trust.landing
+}
+
 // granted is what TTL Redis may have given. What commands ask for raises it, before they are
 // sent; it falls only when Redis has confirmed a TTL that was lowered, and nothing was asked
 // for in between.
 type granted struct {
 	longest time.Duration
 	lowerTo time.Duration // what the TTL was prepared to be lowered to; 0: it was not, or another command came since
+	asked   bool          // no reply has confirmed a TTL since one was asked for
 }
 
 // ask notes a TTL that may be granted.
-func (g *granted) ask(ttl time.Duration) { g.longest, g.lowerTo = max(g.longest, ttl), 0 }
+func (g *granted) ask(ttl time.Duration) {
+	g.longest, g.lowerTo, g.asked = max(g.longest, ttl), 0, true
+}
 
 // lower notes a TTL that is to be set whatever there is.
 func (g *granted) lower(ttl time.Duration) {

@@ -393,12 +393,16 @@ Pass(p) ==
             ![p].sure = TRUE]
        /\ UNCHANGED <<redis, net, answers, counter, drift, lost, past>>
 
-(* The clock of the caller, or Redis, has ended the lease. It is not released. *)
+(* The clock of the caller, or Redis, has ended the lease. It is not released. If a command has no answer, it
+   may have raised the lease in Redis: the field is an orphan then. *)
 Expire(p) ==
-  LET c == client[p] IN
+  LET c == client[p]
+      raised == ~c.sure \/ c.renewing \/ c.doing # ""
+      orphan == raised /\ ~Is("a raise without an answer is forgotten")
+  IN
   /\ c.state = "held" /\ \A h \in c.holds : h.left = 0
-  /\ past' = [past EXCEPT !.expired = IF redis.holder = c.field THEN {c.field} ELSE @]
-  /\ client' = [client EXCEPT ![p] = Lost(c)]
+  /\ past' = [past EXCEPT !.expired = IF redis.holder = c.field /\ ~raised THEN {c.field} ELSE @]
+  /\ client' = [client EXCEPT ![p] = [Lost(c) EXCEPT !.orphans = IF orphan THEN @ \cup {c.field} ELSE @]]
   /\ answers' = {a \in answers : a.p # p}
   /\ UNCHANGED <<redis, net, counter, drift, lost>>
 

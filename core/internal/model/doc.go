@@ -48,7 +48,7 @@
 //	A holder whose lease runs out knows        | AliveIsInRedis, LeaseIsKept           | Overrun, NotInRedis, EarlyLoss    | TestDeadline_CountsFromTheSending, TestExpired_ByEitherClock
 //	A lock that was deleted or forced away     | ForcedIsKnown                         | Forced                            | TestWatchdog_DeletedLockIsNoticedByTheNextRenewal
 //	this holder never appears in Redis again   | ReleasedStaysAway                     | Leftover                          | TestPitfalls_OperationLandsLate
-//	A failed Acquire leaves nothing behind     | NothingLeft, OrphansAreCleared        | Leftover                          | TestAcquire_AbandonedIsClearedUpHoweverLateItLands
+//	A failed Acquire leaves nothing behind     | NothingLeft, OrphansAreCleared        | Leftover                          | TestAcquire_AbandonedIsClearedUpHoweverLateItLands, TestHold_RaisedWithoutAnAnswer
 //	A waiter finds a free lock                 | EveryTurnComes                        | LostWakeup, SlowWait, BusyButFree | TestWait_DeletedKeyIsFoundByThePoll
 //	Callers of one client get a lock in the    | left out: the queue                   | SlowWait                          | TestQueue_FirstComeFirstServed, TestHandOff_RunIsBoundedByCount
 //	Between processes it is the turn           | left out: the order of processes      | SlowWait                          | TestTurns_GoToWhoHasWaitedLongest

@@ -109,6 +109,7 @@ var mutants = []struct {
 	{"a hand-off replaces any holder", "NothingOfOthers", func(b *bounds) { b.may, b.turns = []string{"handoff"}, 2 }},
 	{"an abandoned field is forgotten", "NothingLeft", nil},
 	{"one look settles an orphan", "NothingLeft", nil},
+	{"a raise without an answer is forgotten", "NothingLeft", nil},
 	{"an acquire sets no lease", "LeaseInRedis", nil},
 	{"the token is drawn after the grant", "TokensRise", func(b *bounds) { b.may = []string{"token"} }},
 }

@@ -18,6 +18,9 @@ import (
 // A process finds out that there are others by how many of them hear its message. Others that have just come
 // do not listen yet. So a run ends, too, if the last release has reached no other: after 10 ms or six ways, and
 // after twice as long for each further such release, up to 50 ms or ten ways.
+//
+// A release does not grant the lock to a waiter of another process, which would halve the way. Redis would
+// have to keep a field for each waiter, and a lease until that waiter answers. Redisson knows neither.
 const (
 	runLength     = 16
 	sharedRunTime = 5 * time.Millisecond
