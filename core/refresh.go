@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
@@ -111,20 +112,20 @@ var errRenewing = errors.New("a renewal is on its way and not answered")
 // setTTL sets the TTL, up or down, of a lock that is held for as long as left. A send of
 // it that is not answered may land at any time, and cut a TTL that was raised since:
 // from then on no more than this lease is believed.
-func (o *ownership) setTTL(ctx context.Context, left, lease time.Duration, s span) error {
-	falls := o.expectFall(left, lease)
+func (o *ownership) setTTL(ctx context.Context, left, ttl time.Duration, s span) error {
+	falls := o.expectFall(left, ttl)
 	got, err := insist(ctx, o, s, anyLate, func(now time.Time) redisstore.Call[redisstore.Change] {
-		return o.client.store.Refresh(now, o.lease.Claim, lease)
+		return o.client.store.Refresh(now, o.lease.Claim, ttl)
 	})
 	if got.doubt {
-		o.lease.BelieveAtMost(lease)
+		o.lease.BelieveAtMost(ttl)
 	}
 	if falls {
 		o.fallen(got.answer)
 	}
-	if err == nil {
+	if err == nil && !lease.Expired(got.sent, ttl, time.Now()) { // otherwise it has had its effect
 		err = o.confirmed(got.answer.Mine)
 	}
-	o.raised(got.sent, lease, err)
+	o.raised(got.sent, ttl, err)
 	return err
 }

@@ -121,6 +121,20 @@ func TestRefresh_StuckSendLandsAfterTheTTLWasRaised(t *testing.T) {
 	}
 }
 
+// A new lease that ends before its command reaches Redis has had its effect: the lock is lost, and free.
+func TestRefresh_ShorterThanItsWay(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		locks, proxy := b.knowing()
+		ctx, hold := acquired(t, t.Context(), locks.Lock("k"), core.LeaseTime(time.Hour))
+		late := proxy.DelayRequest(scriptOn(t, "refresh", "k"), 200*time.Millisecond)
+		must(t, hold.Refresh(t.Context(), 10*time.Millisecond))
+		late.Remove()
+		wantEnded(t, ctx, core.ErrLost)
+		b.wantGone("k")
+	})
+}
+
 // A machine that was suspended has a monotonic clock that stood still. Who waits for
 // nothing but Done is notified all the same, soon after it goes on.
 func TestWatchdog_WallClockJumpClosesDone(t *testing.T) {

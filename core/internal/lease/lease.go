@@ -39,6 +39,7 @@ type Lease struct {
 
 	mu      sync.Mutex
 	phase   phase
+	asked   bool  // no reply has confirmed a TTL since one was asked for
 	wishes  int32 // to renew it
 	cause   error // of the loss
 	granted granted

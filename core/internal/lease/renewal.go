@@ -86,6 +86,7 @@ func (l *Lease) beginRenewal() bool {
 	wanted := l.phase == held && l.wishes > 0
 	if wanted {
 		l.granted.ask(l.dog.cfg.TTL)
+		l.asked = true
 	}
 	return wanted
 }

@@ -26,7 +26,7 @@ func (l *Lease) confirm(sent time.Time, ttl time.Duration) bool {
 	if l.trust.most > 0 {
 		ttl = min(ttl, l.trust.most)
 	}
-	l.granted.asked = false
+	l.asked = false
 	l.reserve = max(l.reserve-l.deadline.raise(l.dog.cfg.Start, DeadlineAfter(sent, ttl)), 0)
 	return true
 }
@@ -38,6 +38,7 @@ func (l *Lease) Ask(ttl time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.granted.ask(ttl)
+	l.asked = true
 }
 
 // Longest is the longest TTL that Redis may still have been given.
@@ -52,7 +53,7 @@ func (l *Lease) Longest() time.Duration {
 func (l *Lease) Outlasts(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.granted.asked || now.Sub(l.dog.cfg.Start) < l.trust.landing
+	return l.asked || now.Sub(l.dog.cfg.Start) < l.trust.landing
 }
 
 // granted is what TTL Redis may have given. What commands ask for raises it, before they are
@@ -61,13 +62,10 @@ func (l *Lease) Outlasts(now time.Time) bool {
 type granted struct {
 	longest time.Duration
 	lowerTo time.Duration // what the TTL was prepared to be lowered to; 0: it was not, or another command came since
-	asked   bool          // no reply has confirmed a TTL since one was asked for
 }
 
 // ask notes a TTL that may be granted.
-func (g *granted) ask(ttl time.Duration) {
-	g.longest, g.lowerTo, g.asked = max(g.longest, ttl), 0, true
-}
+func (g *granted) ask(ttl time.Duration) { g.longest, g.lowerTo = max(g.longest, ttl), 0 }
 
 // lower notes a TTL that is to be set whatever there is.
 func (g *granted) lower(ttl time.Duration) {
@@ -101,7 +99,7 @@ func (l *Lease) lowered(now time.Time, ttl time.Duration) bool {
 		return false
 	}
 	l.granted.lower(ttl)
-	l.reserve = 0
+	l.asked, l.reserve = true, 0
 	if end := DeadlineAfter(now, ttl); l.Left(now) > end.Sub(now) {
 		l.deadline.set(l.dog.cfg.Start, end)
 	}
