@@ -18,15 +18,15 @@ import (
 // lease is only made longer, never shorter; the call is no error then. With a Redis that
 // does not answer it takes the backend timeout at most. On [ErrUnavailable] the hold keeps its old end, or has the
 // new one if that is earlier, and a watchdog stays off.
-func (h *Hold) Refresh(ctx context.Context, lease time.Duration) error {
+func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
 	if h == nil || h.scope.ended.Load() {
 		return ErrNotHeld
 	}
-	if err := checkLease("Refresh", lease); err != nil {
+	if err := checkLease("Refresh", leaseTime); err != nil {
 		return err
 	}
 	errs := eachOwnership(h.scope.owners, func(o *ownership) error {
-		return o.refresh(ctx, h.scope, lease.Truncate(time.Millisecond))
+		return o.refresh(ctx, h.scope, leaseTime.Truncate(time.Millisecond))
 	})
 	if h.scope.enough(errs) {
 		return nil

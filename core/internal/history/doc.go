@@ -32,7 +32,7 @@
 //	go test -v ./core/internal/history -run Processes   # a few seconds
 //	INTERLOCK_HISTORY=60s INTERLOCK_HISTORY_SEED=7 go test -v ./core/internal/history -run Processes
 //	INTERLOCK_HISTORY_BUBBLE=1h go test -v ./core/internal/history -run Bubble
-//	INTERLOCK_HISTORY_MUTANTS=1 go test -v ./core/internal/history -run Mutants   # all: those of every kind
+//	INTERLOCK_HISTORY_MUTANTS=1 go test -v ./core/internal/history -run Mutants   # three; all: all of them
 //
 // With -artifacts the events of a run are kept as files.
 //

@@ -23,7 +23,7 @@ const (
 	durationEnv = "INTERLOCK_HISTORY"         // how long the processes run, such as 60s
 	bubbleEnv   = "INTERLOCK_HISTORY_BUBBLE"  // how long the bubble runs in its own time, such as 1h
 	seedEnv     = "INTERLOCK_HISTORY_SEED"    // repeats a run
-	mutantsEnv  = "INTERLOCK_HISTORY_MUTANTS" // 1: build the mutants of the reentrant lock and have them caught; all: those of all kinds
+	mutantsEnv  = "INTERLOCK_HISTORY_MUTANTS" // 1: build three mutants and have them caught; all: all of them
 	workerEnv   = "INTERLOCK_HISTORY_WORKER"  // makes this binary a worker; set by the test
 )
 
