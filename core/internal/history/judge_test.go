@@ -220,6 +220,14 @@ func TestJudge(t *testing.T) {
 		{"field that passed to a caller that got another one", history.Leftover, []history.Event{
 			hold("a", 0, 50*ms), broken(0, 10*ms), changed(hold("b", 40*ms, 400*ms), func(e *history.Event) { e.End = 300 * ms }), sample(200*ms, ms, "field of a"),
 		}},
+		{"field that passed to a caller that waits for another key", "", []history.Event{
+			hold("a", 0, 50*ms), broken(0, 10*ms), changed(hold("b", 40*ms, 400*ms), func(e *history.Event) { e.Keys, e.End = []string{"l", "k"}, 300*ms }),
+			sample(200*ms, ms, "field of a"), sample(350*ms, ms, "field of a"),
+		}},
+		{"field that passed to a caller of two keys, which has released them", history.Leftover, []history.Event{
+			hold("a", 0, 50*ms), broken(0, 10*ms), changed(hold("b", 40*ms, 400*ms), func(e *history.Event) { e.Keys, e.End = []string{"l", "k"}, 300*ms }),
+			sample(450*ms, ms, "field of a"),
+		}},
 
 		{"updates in order", "", []history.Event{updated(hold("a", 0, 10*ms), 0, true), updated(hold("b", 10*ms, 20*ms), 1, true)}},
 		{"lost update", history.LostUpdate, []history.Event{updated(hold("a", 0, 10*ms), 7, true), updated(hold("b", 10*ms, 20*ms), 7, true)}},

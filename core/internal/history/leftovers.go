@@ -21,7 +21,7 @@ func (j *judge) leftovers() {
 			j.reportf(Leftover, []*Event{s}, "%s is still there, with %v", cmp.Or(s.Note, s.Keys[0]), slices.Collect(maps.Keys(s.Fields)))
 		}
 		for field := range s.Fields {
-			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin && !j.passedToNobody(s, last) {
+			if last, ok := released[holder{s.Keys[0], field}]; ok && last.at < s.Begin && !j.passedOn(s, last) {
 				j.reportf(Leftover, []*Event{last.event, s}, "%s has the field %s, which was released %s before",
 					s.Keys[0], field, s.Begin-last.at)
 			}
@@ -59,11 +59,20 @@ func (j *judge) released() map[holder]lastRelease {
 	return released
 }
 
-// passedToNobody reports whether a field that was there after its last release may have been passed
-// to a caller of the same process that had given up. What a failed acquisition leaves is gone soon.
-func (j *judge) passedToNobody(s *Event, last lastRelease) bool {
-	return s.Begin-last.at < j.Residue && slices.ContainsFunc(j.byKey[s.Keys[0]], func(e *Event) bool {
-		return e.Hold == nil && e.Process == last.event.Process && e.Begin < last.at && e.End >= last.event.Hold.Release.Begin
+// passedOn reports whether a field that was there after its last release may have been passed to an
+// acquisition of the same process that has no event with this field: to one that failed, the rest of which
+// is gone soon, or to one of several keys, which has the key as this field until it releases them.
+func (j *judge) passedOn(s *Event, last lastRelease) bool {
+	return slices.ContainsFunc(j.byKey[s.Keys[0]], func(e *Event) bool {
+		waited := e.Process == last.event.Process && e.Begin < last.at && e.End >= last.event.Hold.Release.Begin
+		switch several := len(e.Keys) > 1; {
+		case e.Hold == nil && several:
+			return waited && s.Begin-e.End < j.Residue
+		case e.Hold == nil:
+			return waited && s.Begin-last.at < j.Residue
+		default:
+			return waited && several && s.Begin <= e.Hold.Release.End
+		}
 	})
 }
 
