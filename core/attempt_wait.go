@@ -17,13 +17,13 @@ const pollInterval = time.Second
 // wait is the part of an attempt that stands in a queue.
 type wait struct {
 	of       *attempt
-	waiter   *queue.Waiter // that which stands in the queue, or was the last one
+	waiter   *queue.Waiter // the waiter in the queue, or the last one
 	first    queue.Waiter  // room for the usual single one
-	timer    *time.Timer   // of one that has slept
+	timer    *time.Timer   // nil until the waiter sleeps
 	spins    int           // how often it has slept without messages
 	admitted bool          // the limits of waiters have let it in before
-	heard    string        // the field whose messages it has subscribed to; "": those of the lock
-	sure     bool          // those of its place arrive, and it has planned to look once since then
+	heard    string        // the field whose messages it subscribes to; "": the messages of the lock
+	sure     bool          // the messages of its place arrive, and it has planned one look since then
 	patience patience
 }
 

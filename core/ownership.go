@@ -144,8 +144,8 @@ var (
 )
 
 // Lost is called by the lease when it has ended under its holds. It ends the contexts of the holds that
-// cannot do without it. It frees nothing, unless a command without an answer may have raised the lease:
-// otherwise nobody would get the lock for as long as that lease.
+// cannot do without it. It frees nothing, unless a command without an answer may have raised the lease in
+// Redis. The reaper frees the lock then, because other callers would have to wait for the end of that lease.
 func (o *ownership) Lost(error) {
 	for _, s := range o.live() {
 		if cause := s.lossCause(); cause != nil {

@@ -60,8 +60,8 @@ func (j *judge) released() map[holder]lastRelease {
 }
 
 // passedOn reports whether a field that was there after its last release may have been passed to an
-// acquisition of the same process that has no event with this field: to one that failed, the rest of which
-// is gone soon, or to one of several keys, which has the key as this field until it releases them.
+// acquisition of the same process that has no event with this field. An acquisition that failed leaves the
+// field for a moment. An acquisition of several keys has the key as this field until it releases them.
 func (j *judge) passedOn(s *Event, last lastRelease) bool {
 	return slices.ContainsFunc(j.byKey[s.Keys[0]], func(e *Event) bool {
 		waited := e.Process == last.event.Process && e.Begin < last.at && e.End >= last.event.Hold.Release.Begin

@@ -48,8 +48,8 @@ func (l *Lease) Longest() time.Duration {
 	return l.granted.longest
 }
 
-// Outlasts reports whether Redis may have the lease after the deadline for longer than the margin: a command
-// that raises the TTL, or one that may have done so, has no answer.
+// Outlasts reports whether Redis may have the lease after the deadline for longer than the margin, because a
+// command that raises the TTL has no answer.
 func (l *Lease) Outlasts(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

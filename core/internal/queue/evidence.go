@@ -11,7 +11,7 @@ type Refusal struct {
 
 // evidence is what is known about whether the lock is taken.
 type evidence struct {
-	asked time.Time // the first attempt since the last answer; zero: it was answered, or nobody asks
+	asked time.Time // the first attempt since the last answer; zero: it was answered, or no attempt is under way
 	seen  *seen     // by waiters; nil: nothing
 }
 

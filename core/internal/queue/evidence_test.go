@@ -185,7 +185,7 @@ func TestUnanswered_WhileTheHeadStandsBack(t *testing.T) {
 	}
 	b.rests(second)
 	if b.Unanswered(third) {
-		t.Error("the attempt counts, though nobody asks")
+		t.Error("the attempt counts, though no attempt is under way")
 	}
 }
 
