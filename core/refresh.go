@@ -17,7 +17,8 @@ import (
 // While a command of this holder without an answer may still land (two minutes), the
 // lease is only made longer, never shorter; the call is no error then. With a Redis that
 // does not answer it takes the backend timeout at most. On [ErrUnavailable] the hold keeps its old end, or has the
-// new one if that is earlier, and a watchdog stays off.
+// new one if that is earlier, and a watchdog stays off. If the new lease has ended before the answer comes,
+// Refresh returns nil, even if the lock was deleted or forced away before: the hold has ended either way.
 func (h *Hold) Refresh(ctx context.Context, leaseTime time.Duration) error {
 	if h == nil || h.scope.ended.Load() {
 		return ErrNotHeld

@@ -114,8 +114,8 @@ func TestMutants(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			overlay := m.overlay(t)
-			if told := os.Getenv(mutantsEnv); told != "all" && (told != "1" || m.seldom) {
-				t.Logf("not built and run: %s is %q", mutantsEnv, told)
+			if which := os.Getenv(mutantsEnv); which != "all" && (which != "1" || m.seldom) {
+				t.Logf("not built and run: %s is %q", mutantsEnv, which)
 				return
 			}
 			binary := m.build(t, overlay)
