@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/missingunit"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // Defaults of a [Client].
@@ -63,7 +64,7 @@ type config struct {
 	maxKeyLength     int
 	pubSub           PubSub
 	namesConnections bool
-	replication      redisstore.Replication
+	replication      wire.Replication
 	observers        observers
 }
 

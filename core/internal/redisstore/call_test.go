@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 var scriptCommand = faultproxy.Command("evalsha", "eval")
@@ -34,7 +35,7 @@ func TestCall_FateOfALostReplyIsUnknown(t *testing.T) {
 		proxy.DropReply(faultproxy.Once(scriptCommand))
 		call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 		_, fate, err := call.Wait(context.Background(), soon())
-		if err == nil || fate != redisstore.Unknown || !redisstore.Transient(err) {
+		if err == nil || fate != wire.Unknown || !wire.Transient(err) {
 			t.Errorf("got %v, fate %d, want an unknown fate", err, fate)
 		}
 		b.wantHolders(key, map[string]string{alice: "1"}) // executed, and only once
@@ -65,12 +66,12 @@ func TestCall_WaitAgainForALateReply(t *testing.T) {
 		call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 
 		_, fate, err := call.Wait(context.Background(), time.Now().Add(20*time.Millisecond))
-		if err == nil || fate != redisstore.Unknown {
+		if err == nil || fate != wire.Unknown {
 			t.Errorf("at the limit: got %v, fate %d, want unknown", err, fate)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if _, fate, err = call.Wait(ctx, soon()); !errors.Is(err, context.Canceled) || fate != redisstore.Unknown {
+		if _, fate, err = call.Wait(ctx, soon()); !errors.Is(err, context.Canceled) || fate != wire.Unknown {
 			t.Errorf("cancelled: got %v, fate %d, want Canceled, unknown", err, fate)
 		}
 		held.Release()
@@ -87,7 +88,7 @@ func TestCall_RefusedConnectionIsNotSent(t *testing.T) {
 	b := newBench(t, rdb)
 	call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 	_, fate, err := call.Wait(context.Background(), soon())
-	if err == nil || fate != redisstore.NotSent || !redisstore.Transient(err) {
+	if err == nil || fate != wire.NotSent || !wire.Transient(err) {
 		t.Errorf("got %v, fate %d, want not sent", err, fate)
 	}
 }
@@ -117,8 +118,8 @@ func wantError(t *testing.T, b *bench, prefix string, transient bool) {
 	t.Helper()
 	call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 	_, fate, err := call.Wait(context.Background(), soon())
-	if err == nil || !strings.Contains(err.Error(), prefix) || fate != redisstore.Answered || redisstore.Transient(err) != transient {
-		t.Errorf("got %v, fate %d, transient %v, want answered %s, transient %v", err, fate, redisstore.Transient(err), prefix, transient)
+	if err == nil || !strings.Contains(err.Error(), prefix) || fate != wire.Answered || wire.Transient(err) != transient {
+		t.Errorf("got %v, fate %d, transient %v, want answered %s, transient %v", err, fate, wire.Transient(err), prefix, transient)
 	}
 }
 
@@ -130,7 +131,7 @@ func TestNew_RefusesRingNilAndUnknown(t *testing.T) {
 		"ring": ring, "nil": nil, "nil client": (*redis.Client)(nil), "nil cluster": (*redis.ClusterClient)(nil),
 		"unknown": struct{ redis.UniversalClient }{},
 	} {
-		if _, err := redisstore.New(rdb, redisstore.Config{}); !errors.Is(err, redisstore.ErrClient) {
+		if _, err := redisstore.New(rdb, redisstore.Config{}); !errors.Is(err, wire.ErrClient) {
 			t.Errorf("%s: got %v, want ErrClient", name, err)
 		}
 	}

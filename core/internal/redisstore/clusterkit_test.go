@@ -15,6 +15,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -91,7 +92,7 @@ func (b *board) slotsAre(slots ...redis.ClusterSlot) {
 // storeOfCluster makes a Store with a timeout of a second, which the test closes.
 func storeOfCluster(t *testing.T, cluster *board) *bench {
 	t.Helper()
-	s, err := redisstore.New(cluster.client, redisstore.Config{Timeout: time.Second, RenewTimeout: time.Second})
+	s, err := redisstore.New(cluster.client, redisstore.Config{Config: wire.Config{Timeout: time.Second}, RenewTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

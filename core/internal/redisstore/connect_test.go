@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -33,7 +34,7 @@ func altered(t *testing.T, change func(o *redis.Options)) *redis.Client {
 // storeOf makes a Store with a timeout of a second, which the test closes.
 func storeOf(t *testing.T, rdb *redis.Client) *bench {
 	t.Helper()
-	s, err := redisstore.New(rdb, redisstore.Config{Timeout: time.Second, RenewTimeout: time.Second})
+	s, err := redisstore.New(rdb, redisstore.Config{Config: wire.Config{Timeout: time.Second}, RenewTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func storeOf(t *testing.T, rdb *redis.Client) *bench {
 }
 
 // acquiring is a call and what becomes of it within its timeout.
-func acquiring(ctx context.Context, b *bench) (redisstore.Fate, error) {
+func acquiring(ctx context.Context, b *bench) (wire.Fate, error) {
 	call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 	_, fate, err := call.Wait(ctx, time.Now().Add(time.Second))
 	return fate, err
@@ -65,7 +66,7 @@ func TestConnect_PanicIsAnError(t *testing.T) {
 				b := storeOf(t, altered(t, change))
 				defer b.Close()
 				fate, err := acquiring(t.Context(), b)
-				if fate != redisstore.NotSent || err == nil || !strings.Contains(err.Error(), "panic") {
+				if fate != wire.NotSent || err == nil || !strings.Contains(err.Error(), "panic") {
 					t.Errorf("got %v, fate %d", err, fate)
 				}
 			})
@@ -92,7 +93,7 @@ func TestConnect_DialerGivesNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := storeOf(t, altered(t, func(o *redis.Options) { o.Dialer = dial }))
 				for range 3 {
-					if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || err == nil {
+					if fate, err := acquiring(t.Context(), b); fate != wire.NotSent || err == nil {
 						t.Errorf("got %v, fate %d", err, fate)
 					}
 					time.Sleep(100 * time.Millisecond) // pings have begun
@@ -117,7 +118,7 @@ func TestConnect_DialTimeout(t *testing.T) {
 		defer b.Close()
 		start := time.Now()
 		fate, err := acquiring(t.Context(), b)
-		if took := time.Since(start); fate != redisstore.NotSent || took != 300*time.Millisecond {
+		if took := time.Since(start); fate != wire.NotSent || took != 300*time.Millisecond {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
 		}
 	})
@@ -132,7 +133,7 @@ func TestConnect_OnConnectFails(t *testing.T) {
 			o.OnConnect = func(context.Context, *redis.Conn) error { return refused }
 		}))
 		defer b.Close()
-		if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || !errors.Is(err, refused) {
+		if fate, err := acquiring(t.Context(), b); fate != wire.NotSent || !errors.Is(err, refused) {
 			t.Errorf("got %v, fate %d", err, fate)
 		}
 	})
@@ -210,7 +211,7 @@ func TestConnect_UselessConnectionIsClosed(t *testing.T) {
 				return deaf{conn, &closed}, err
 			}
 		}))
-		if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent {
+		if fate, err := acquiring(t.Context(), b); fate != wire.NotSent {
 			t.Errorf("got %v, fate %d", err, fate)
 		}
 		_ = b.Close()
@@ -279,7 +280,7 @@ func TestPipeline_EndOfAnOpenConnectionIsUnknown(t *testing.T) {
 				b.acquire("warm", alice, time.Minute)
 				broken.Store(true)
 				fate, err := acquiring(t.Context(), b)
-				if fate != redisstore.Unknown || !errors.Is(err, why) || !redisstore.Transient(err) {
+				if fate != wire.Unknown || !errors.Is(err, why) || !wire.Transient(err) {
 					t.Errorf("got %v, fate %d", err, fate)
 				}
 				if got := server.HGet(t.Context(), key, alice).Val(); got != "1" {

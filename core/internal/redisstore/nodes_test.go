@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -32,11 +33,11 @@ func TestCall_RedirectedInVain(t *testing.T) {
 				b := storeOfCluster(t, cluster)
 				defer b.Close()
 				fate, err := acquiring(t.Context(), b)
-				if !redis.HasErrorPrefix(err, verb) || fate != redisstore.Answered {
+				if !redis.HasErrorPrefix(err, verb) || fate != wire.Answered {
 					t.Fatalf("got %v, fate %d", err, fate)
 				}
-				if !redisstore.Transient(err) || redisstore.Rejects(err) {
-					t.Errorf("%v: transient %t, rejects %t", err, redisstore.Transient(err), redisstore.Rejects(err))
+				if !wire.Transient(err) || wire.Rejects(err) {
+					t.Errorf("%v: transient %t, rejects %t", err, wire.Transient(err), wire.Rejects(err))
 				}
 			})
 		})
@@ -52,8 +53,8 @@ func TestCall_RedirectedOutsideACluster(t *testing.T) {
 		}))
 		defer b.Close()
 		_, err := acquiring(t.Context(), b)
-		if !redis.HasErrorPrefix(err, "MOVED") || redisstore.Transient(err) || !redisstore.Rejects(err) {
-			t.Errorf("%v: transient %t, rejects %t", err, redisstore.Transient(err), redisstore.Rejects(err))
+		if !redis.HasErrorPrefix(err, "MOVED") || wire.Transient(err) || !wire.Rejects(err) {
+			t.Errorf("%v: transient %t, rejects %t", err, wire.Transient(err), wire.Rejects(err))
 		}
 	})
 }
@@ -77,13 +78,13 @@ func TestNodes_MasterThatLeftKeepsNobody(t *testing.T) {
 			"10.0.0.1:6379": blocking(released), "10.0.0.2:6379": embedded(t), "10.0.0.3:6379": embedded(t),
 		})
 		var silent atomic.Int64
-		s, err := redisstore.New(cluster.client, redisstore.Config{
-			Timeout: time.Second, RenewTimeout: time.Second,
-			Reports: redisstore.Reports{
+		s, err := redisstore.New(cluster.client, redisstore.Config{Config: wire.Config{
+			Timeout: time.Second,
+			Reports: wire.Reports{
 				Silent:  func(string, error) { silent.Add(1) },
 				Answers: func(string) { silent.Add(-1) },
 			},
-		})
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +210,7 @@ func TestNodes_SlotWithoutMaster(t *testing.T) {
 				time.Sleep(2 * time.Minute) // until go-redis has forgotten the address that it was given
 				for range 5 {
 					_, err := acquiring(t.Context(), b)
-					if !redisstore.Passes(err) && (err != nil || name == "nobody has it") {
+					if !wire.Passes(err) && (err != nil || name == "nobody has it") {
 						t.Errorf("got %v", err)
 					}
 				}
@@ -229,11 +230,11 @@ func TestNodes_NoNode(t *testing.T) {
 		})
 		b := storeOfCluster(t, cluster)
 		defer b.Close()
-		if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || err == nil || !redisstore.Transient(err) {
+		if fate, err := acquiring(t.Context(), b); fate != wire.NotSent || err == nil || !wire.Transient(err) {
 			t.Errorf("slots not known: got %v, fate %d", err, fate)
 		}
 		_ = cluster.client.Close()
-		if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || err == nil {
+		if fate, err := acquiring(t.Context(), b); fate != wire.NotSent || err == nil {
 			t.Errorf("closed: got %v, fate %d", err, fate)
 		}
 	})
@@ -282,8 +283,8 @@ func TestCall_HookThatChangesKeysInACluster(t *testing.T) {
 				cluster.give("10.0.0.1:6379")
 				b := storeOfCluster(t, cluster)
 				defer b.Close()
-				if fate, err := acquiring(t.Context(), b); fate != redisstore.NotSent || redisstore.Transient(err) {
-					t.Errorf("acquire: got %v, fate %d, transient %t", err, fate, redisstore.Transient(err))
+				if fate, err := acquiring(t.Context(), b); fate != wire.NotSent || wire.Transient(err) {
+					t.Errorf("acquire: got %v, fate %d, transient %t", err, fate, wire.Transient(err))
 				}
 				for _, v := range b.Renew(t.Context(), []redisstore.Claim{claim(key, alice), claim("other", alice)}, time.Minute) {
 					if v.Err == nil || v.MayLand() {

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -64,7 +64,7 @@ func TestPipeline_CallersDoNotWaitForTheClosing(t *testing.T) {
 				time.AfterFunc(time.Millisecond, proxy.Cut)
 				start := time.Now()
 				fate, err := acquiring(t.Context(), b)
-				if took := time.Since(start); fate != redisstore.Unknown || took > 2*time.Millisecond {
+				if took := time.Since(start); fate != wire.Unknown || took > 2*time.Millisecond {
 					t.Errorf("got %v, fate %d, after %s", err, fate, took)
 				}
 				l.on.Store(false)

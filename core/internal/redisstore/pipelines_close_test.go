@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -22,7 +23,7 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 	stuck := faultproxy.All(scriptCommand, faultproxy.Containing("stuck"))
 	for name, prepare := range map[string]func(proxy *faultproxy.Proxy, b *bench){
 		"connecting": func(proxy *faultproxy.Proxy, _ *bench) {
-			proxy.HoldRequest(faultproxy.Command("hello"))
+			proxy.HoldRequest(faultproxy.Command("client"))
 			proxy.Cut()
 			synctest.Wait()
 		},
@@ -31,7 +32,7 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 		"second connecting": func(proxy *faultproxy.Proxy, b *bench) {
 			b.acquire(key, alice, time.Minute)
 			proxy.HoldRequest(stuck)
-			proxy.HoldRequest(faultproxy.Command("hello"))
+			proxy.HoldRequest(faultproxy.Command("client"))
 		},
 		"leaving": func(proxy *faultproxy.Proxy, b *bench) {
 			b.acquire(key, alice, time.Minute)
@@ -46,7 +47,7 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 				for range 5 {
 					all.Go(func() {
 						call := b.Acquire(time.Now(), claim("stuck", alice), redisstore.Terms{Lease: time.Minute})
-						if _, fate, err := call.Wait(context.Background(), soon()); fate == redisstore.Answered {
+						if _, fate, err := call.Wait(context.Background(), soon()); fate == wire.Answered {
 							t.Errorf("got %v, fate %d", err, fate)
 						}
 					})
@@ -59,7 +60,7 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 					t.Errorf("took %s", took)
 				}
 				call := b.Acquire(time.Now(), claim("later", alice), redisstore.Terms{Lease: time.Minute})
-				if _, fate, err := call.Wait(context.Background(), soon()); fate != redisstore.NotSent || !errors.Is(err, redis.ErrClosed) {
+				if _, fate, err := call.Wait(context.Background(), soon()); fate != wire.NotSent || !errors.Is(err, redis.ErrClosed) {
 					t.Errorf("later: got %v, fate %d", err, fate)
 				}
 			})
@@ -90,7 +91,7 @@ func TestPipelines_MoreCallersThanTheQueueTakes(t *testing.T) {
 				switch got, fate, err := call.Wait(context.Background(), soon()); {
 				case err == nil && got.Holders[alice] == "1":
 					answered.Add(1)
-				case fate == redisstore.NotSent && errors.Is(err, redis.ErrAutoPipelineQueueFull):
+				case fate == wire.NotSent && errors.Is(err, redis.ErrAutoPipelineQueueFull):
 					full.Add(1)
 				default:
 					t.Errorf("got %+v, %v, fate %d", got, err, fate)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -46,7 +47,7 @@ func TestPipelines_ConnectionsGetNoOlderThanTheClientSays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, rdb := counted(t, redistest.New(t).Client(), func(o *redis.Options) { o.ConnMaxLifetime = time.Minute })
-		s, err := redisstore.New(rdb, redisstore.Config{Timeout: time.Second, RenewTimeout: time.Second})
+		s, err := redisstore.New(rdb, redisstore.Config{Config: wire.Config{Timeout: time.Second}, RenewTimeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +91,7 @@ func TestPipelines_ReplicaIsLeft(t *testing.T) {
 	}
 	now.Store(is)
 	call := b.Acquire(time.Now(), claim("other", alice), redisstore.Terms{Lease: time.Minute})
-	if _, _, err := call.Wait(t.Context(), soon()); !redis.IsReadOnlyError(err) || !redisstore.Transient(err) {
+	if _, _, err := call.Wait(t.Context(), soon()); !redis.IsReadOnlyError(err) || !wire.Transient(err) {
 		t.Fatalf("got %v, want READONLY", err)
 	}
 	b.acquire("other", bob, time.Minute)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -26,7 +27,7 @@ func preparing(t *testing.T, timeout, setup time.Duration) (*faultproxy.Proxy, *
 			return nil
 		}
 	})
-	s, err := redisstore.New(through, redisstore.Config{Timeout: timeout, RenewTimeout: timeout})
+	s, err := redisstore.New(through, redisstore.Config{Config: wire.Config{Timeout: timeout}, RenewTimeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func (c *openConn) Close() error {
 }
 
 // asked is an attempt to look at a lock within the timeout.
-func asked(b *bench, key string, timeout time.Duration) redisstore.Fate {
+func asked(b *bench, key string, timeout time.Duration) wire.Fate {
 	call := b.State(time.Now(), kinds.Reentrant, key)
 	_, fate, _ := call.Wait(context.Background(), time.Now().Add(timeout))
 	return fate
@@ -84,7 +85,7 @@ func goesOn(t *testing.T, proxy *faultproxy.Proxy, b *bench, timeout time.Durati
 	defer func() { <-over }()
 	<-stuck.Hit()
 	for ; time.Since(start) < time.Minute; lost++ {
-		if asked(b, "other", timeout) == redisstore.Answered {
+		if asked(b, "other", timeout) == wire.Answered {
 			return time.Since(start), lost
 		}
 		time.Sleep(5 * time.Millisecond) // between two attempts, in the time of the bubble
@@ -110,7 +111,7 @@ func TestPipelines_SilentConnectionIsReplacedHoweverSlowly(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				proxy, b := preparing(t, tt.timeout, tt.setup)
 				defer b.Close()
-				for asked(b, key, tt.timeout) != redisstore.Answered {
+				for asked(b, key, tt.timeout) != wire.Answered {
 				}
 				for range 100 {
 					asked(b, key, tt.timeout)
@@ -199,7 +200,7 @@ func TestPipelines_HangIsNoticedWhateverTookLongBefore(t *testing.T) {
 	}{
 		"nothing": {0, func(*testing.T, *faultproxy.Proxy, *bench) {}},
 		"the first connection": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
-			slow := proxy.DelayRequest(faultproxy.Command("hello"), 2*time.Second)
+			slow := proxy.DelayRequest(faultproxy.Command("client"), 2*time.Second)
 			for range 3 {
 				asked(b, key, timeout)
 			}
@@ -224,7 +225,7 @@ func TestPipelines_HangIsNoticedWhateverTookLongBefore(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				proxy, through := faultproxy.Around(t, redistest.New(t).Client())
 				through.AddHook(&slowHook{takes: tt.hook})
-				s, err := redisstore.New(through, redisstore.Config{Timeout: timeout, RenewTimeout: timeout})
+				s, err := redisstore.New(through, redisstore.Config{Config: wire.Config{Timeout: timeout, Owner: "test"}, RenewTimeout: timeout})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -58,7 +59,7 @@ func stormOver(t *testing.T, rdb *redis.Client, lasts, slack time.Duration) {
 			return &piecemeal{Conn: conn, chance: pieces}, nil
 		}
 	})
-	s, err := redisstore.New(through, redisstore.Config{Timeout: stormTimeout, RenewTimeout: stormTimeout})
+	s, err := redisstore.New(through, redisstore.Config{Config: wire.Config{Timeout: stormTimeout}, RenewTimeout: stormTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,13 +132,13 @@ func answerOf[T any](ctx context.Context, w *storm, call redisstore.Call[T]) (T,
 	if took := time.Since(start); took > stormTimeout+w.slack {
 		w.t.Errorf("a call took %s", took)
 	}
-	if fate == redisstore.Unknown && !redisstore.Pending(err) {
+	if fate == wire.Unknown && !wire.Pending(err) {
 		v, fate, err = call.Late()
 	}
-	if fate == redisstore.Answered && err != nil && !redis.HasErrorPrefix(err, "ERR") {
+	if fate == wire.Answered && err != nil && !redis.HasErrorPrefix(err, "ERR") {
 		w.t.Errorf("answer: %v", err)
 	}
-	return v, fate == redisstore.Answered && err == nil
+	return v, fate == wire.Answered && err == nil
 }
 
 // blows injects faults until the storm is over, and takes them back.

@@ -14,6 +14,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -34,12 +35,12 @@ func TestCall_QueueOfASilentRedisIsBounded(t *testing.T) {
 			call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
 			_, fate, err := call.Wait(context.Background(), time.Now())
 			switch {
-			case fate == redisstore.NotSent && errors.Is(err, redis.ErrAutoPipelineQueueFull):
+			case fate == wire.NotSent && errors.Is(err, redis.ErrAutoPipelineQueueFull):
 				if n < bound {
 					t.Errorf("full after %d calls", n)
 				}
 				return
-			case fate != redisstore.Unknown:
+			case fate != wire.Unknown:
 				t.Fatalf("call %d: got %v, fate %d", n, err, fate)
 			}
 		}
@@ -76,10 +77,10 @@ func TestPipelines_HangHarmsOnlyTheCallsOnIt(t *testing.T) {
 		behind := b.Acquire(start, claim("behind", bob), redisstore.Terms{Lease: time.Minute})
 		all.Go(func() {
 			_, fate, err := behind.Wait(t.Context(), soon())
-			if took := time.Since(start); fate != redisstore.Unknown || took < 50*time.Millisecond || took > 100*time.Millisecond {
+			if took := time.Since(start); fate != wire.Unknown || took < 50*time.Millisecond || took > 100*time.Millisecond {
 				t.Errorf("behind it: got %v, fate %d, after %s", err, fate, took)
 			}
-			if _, _, err := behind.Late(); !redisstore.Pending(err) {
+			if _, _, err := behind.Late(); !wire.Pending(err) {
 				t.Errorf("before the answer: got %v", err)
 			}
 		})
@@ -90,7 +91,7 @@ func TestPipelines_HangHarmsOnlyTheCallsOnIt(t *testing.T) {
 		}
 		all.Wait()
 		synctest.Wait()
-		if got, fate, err := behind.Late(); err != nil || fate != redisstore.Answered || got.Refusal != nil {
+		if got, fate, err := behind.Late(); err != nil || fate != wire.Answered || got.Refusal != nil {
 			t.Errorf("late: got %+v, %v, fate %d", got, err, fate)
 		}
 	})
@@ -105,7 +106,7 @@ func TestPipelines_HangEndsWithTheLimit(t *testing.T) {
 		start := time.Now()
 		call := b.Acquire(start, claim(key, alice), redisstore.Terms{Lease: time.Minute})
 		_, fate, err := call.Wait(t.Context(), start.Add(5*time.Second))
-		if took := time.Since(start); fate != redisstore.Unknown || took != 5*time.Second {
+		if took := time.Since(start); fate != wire.Unknown || took != 5*time.Second {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
 		}
 	})
@@ -121,7 +122,7 @@ func TestPipelines_DeadConnection(t *testing.T) {
 		start := time.Now()
 		call := b.Acquire(start, claim(key, alice), redisstore.Terms{Lease: time.Minute})
 		_, fate, err := call.Wait(t.Context(), soon())
-		if took := time.Since(start); fate != redisstore.Unknown || took < 7*time.Second || took > 8*time.Second {
+		if took := time.Since(start); fate != wire.Unknown || took < 7*time.Second || took > 8*time.Second {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
 		}
 		b.acquire(key, bob, time.Minute)
@@ -129,7 +130,7 @@ func TestPipelines_DeadConnection(t *testing.T) {
 			t.Errorf("sent again: took until %s", took)
 		}
 		time.Sleep(30*time.Second - time.Since(start) + time.Second) // in the time of the bubble
-		if _, fate, err := call.Late(); fate != redisstore.Unknown || redisstore.Pending(err) {
+		if _, fate, err := call.Late(); fate != wire.Unknown || wire.Pending(err) {
 			t.Errorf("after the timeout: got %v, fate %d", err, fate)
 		}
 	})
@@ -155,7 +156,7 @@ func TestPipelines_ManyHang(t *testing.T) {
 		for n := range 12 { // more than may leave at the same time
 			all.Go(func() {
 				call := b.Acquire(time.Now(), claim("stuck", fmt.Sprint(n)), redisstore.Terms{Lease: time.Minute})
-				if _, fate, _ := call.Wait(t.Context(), soon()); fate != redisstore.Unknown {
+				if _, fate, _ := call.Wait(t.Context(), soon()); fate != wire.Unknown {
 					t.Errorf("stuck call %d: fate %d", n, fate)
 				}
 			})
@@ -175,7 +176,7 @@ func TestPipelines_ManyHang(t *testing.T) {
 func TestPipelines_WaitWhereNoOtherConnectionIsMade(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
-		proxy.HoldRequest(faultproxy.Command("hello"))
+		proxy.HoldRequest(faultproxy.Command("client"))
 		proxy.DelayReply(faultproxy.Once(scriptCommand), 3*time.Second)
 		start := time.Now()
 		b.acquire(key, alice, time.Minute)
@@ -192,14 +193,14 @@ func TestPipeline_LoneCallIsInterrupted(t *testing.T) {
 		for range 20 { // enough to be lonely
 			reply(b, b.State(time.Now(), kinds.Reentrant, key))
 		}
-		proxy.HoldRequest(faultproxy.Command("hello"))
+		proxy.HoldRequest(faultproxy.Command("client"))
 		held := proxy.HoldReply(faultproxy.Once(scriptCommand))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Millisecond, cancel)
 		start := time.Now()
 		call := b.Acquire(start, claim(key, alice), redisstore.Terms{Lease: time.Minute})
 		_, fate, err := call.Wait(ctx, soon())
-		if took := time.Since(start); !errors.Is(err, context.Canceled) || fate != redisstore.Unknown || took > 20*time.Millisecond {
+		if took := time.Since(start); !errors.Is(err, context.Canceled) || fate != wire.Unknown || took > 20*time.Millisecond {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
 		}
 		held.Release()
@@ -232,7 +233,7 @@ func TestPipelines_FarIsNoHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		latency, through := faultproxy.Far(t, redistest.New(t).Client(), 0)
-		s, err := redisstore.New(through, redisstore.Config{Timeout: time.Second, RenewTimeout: time.Second})
+		s, err := redisstore.New(through, redisstore.Config{Config: wire.Config{Timeout: time.Second}, RenewTimeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
@@ -102,7 +103,7 @@ func TestSending_LoneWriterIsFreed(t *testing.T) {
 		j.room.Store(0)
 		start := time.Now()
 		fate, err := acquiring(t.Context(), b)
-		if took := time.Since(start); fate != redisstore.Unknown || took > 1100*time.Millisecond {
+		if took := time.Since(start); fate != wire.Unknown || took > 1100*time.Millisecond {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
 		}
 	})
@@ -117,7 +118,7 @@ func TestSending_LimitOfACallerWhosePeerDoesNotRead(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		took, fate, err := large(ctx, b)
-		if fate != redisstore.Unknown || took > 200*time.Millisecond {
+		if fate != wire.Unknown || took > 200*time.Millisecond {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
 		}
 	})
@@ -147,7 +148,7 @@ func TestSending_LimitOfACallerInLargeCompany(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				fate, err := acquiring(ctx, b)
-				if took := time.Since(start); fate != redisstore.Unknown || took > 200*time.Millisecond {
+				if took := time.Since(start); fate != wire.Unknown || took > 200*time.Millisecond {
 					t.Errorf("got %v, fate %d, after %s", err, fate, took)
 				}
 			})
@@ -157,7 +158,7 @@ func TestSending_LimitOfACallerInLargeCompany(t *testing.T) {
 }
 
 // large is a call that a socket may have no room for.
-func large(ctx context.Context, b *bench) (took time.Duration, fate redisstore.Fate, err error) {
+func large(ctx context.Context, b *bench) (took time.Duration, fate wire.Fate, err error) {
 	fields := make([]string, 1000)
 	for i := range fields {
 		fields[i] = alice
@@ -193,7 +194,7 @@ func TestSending_CloseWhileJammed(t *testing.T) {
 		var all sync.WaitGroup
 		for range 100 {
 			all.Go(func() {
-				if fate, err := acquiring(t.Context(), b); fate == redisstore.Answered {
+				if fate, err := acquiring(t.Context(), b); fate == wire.Answered {
 					t.Errorf("got %v, fate %d", err, fate)
 				}
 			})
