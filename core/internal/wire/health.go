@@ -38,6 +38,7 @@ type health struct {
 	timeout time.Duration
 	dialer  *dialer
 	entry   bool // the dialer lacks what an introduction needs
+	shy     bool // the node hangs up on connections that have not said who they are; of the goroutine that asks
 	reports Reports
 	asking  bool // a goroutine asks
 
@@ -321,11 +322,14 @@ type pinger struct {
 // pingCommand is PING as a client sends it.
 const pingCommand = "*1\r\n$4\r\nPING\r\n"
 
-// ping asks once. Each of its steps has a time limit: to connect, and to ask. To end the
-// connection may be the way of a proxy with those who have not introduced themselves; those
-// of the pool do.
+// ping asks once. Each of its steps has a time limit: to connect, and to ask. Some proxies hang up on a client that
+// has not introduced itself. They are asked by a connection with an introduction, which asks for an answer itself.
 func (p *pinger) ping(ctx context.Context) error {
-	p.health.sent(time.Now())
+	h := p.health
+	h.sent(time.Now())
+	if h.shy {
+		return p.introduce(ctx)
+	}
 	if p.conn == nil {
 		if err := p.connect(ctx); err != nil {
 			return err
@@ -335,21 +339,23 @@ func (p *pinger) ping(ctx context.Context) error {
 	if err != nil {
 		p.close()
 	}
-	if _, hungUp := errors.AsType[*hungUpError](err); hungUp && !p.health.entry {
-		return p.introduced(ctx)
+	if _, hungUp := errors.AsType[*hungUpError](err); hungUp && !h.entry {
+		h.shy = true
+		return p.introduce(ctx)
 	}
 	return err
 }
 
-// introduced asks on a connection that has said who the client is.
-func (p *pinger) introduced(ctx context.Context) error {
+// introduce asks by a connection that is introduced.
+func (p *pinger) introduce(ctx context.Context) error {
+	limit := p.health.verdict(time.Now()).Add(p.health.timeout) // it has several round trips
+	ctx, cancel := context.WithDeadlineCause(ctx, limit, errNoPong)
+	defer cancel()
 	conn, err := p.health.dialer.connect(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		_ = conn.Close() //nolint:errcheck // it has done its work
 	}
-	p.conn = conn
-	defer p.close()
-	return p.exchange(ctx)
+	return err
 }
 
 func (p *pinger) connect(ctx context.Context) error {
