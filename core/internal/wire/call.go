@@ -62,7 +62,6 @@ func (c *Call) Wait(ctx context.Context, limit time.Time) (reply any, fate Fate,
 		err = c.run(ctx, limit)
 	}
 	if err == nil {
-		c.node.health.answered()
 		return c.cmd.Cmd.Val(), Answered, nil
 	}
 	fate = FateOf(err)
@@ -187,11 +186,9 @@ func (r *Redis) away(err error) bool { return r.cluster != nil && MeaningOf(err)
 // judge takes from the end of a call what it says about its node.
 func (c *Call) judge(fate Fate, err error) {
 	switch {
-	case c.node == nil:
-	case fate == Answered:
-		c.node.health.answered()
+	case c.node == nil, fate == Answered:
 	case !errors.Is(err, ErrSilent):
-		c.node.health.doubt()
+		c.node.health.rouse()
 	}
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -254,16 +255,16 @@ func (c *cluster) reaching(ask func(ctx context.Context, probe *redis.ClusterCli
 // go-redis may take long to find out that there is none.
 func (c *cluster) fly(f *flight, ask func(ctx context.Context, probe *redis.ClusterClient) error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	defer cancel(nil)
-	entries := c.entries(&f.trouble, func(err error) {
-		f.land(err)
-		cancel(err)
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if err := c.entries(ctx, &f.trouble); err != nil {
+			f.land(err)
+			cancel(err)
+		}
 	})
 	err := c.reach(ctx, ask)
-	for _, h := range entries {
-		h.close()
-		h.dialer.close()
-	}
+	cancel(nil)
+	asking.Wait()
 	c.reached.Store(err == nil)
 	c.mu.Lock()
 	c.flight = nil
@@ -281,29 +282,50 @@ func (c *cluster) reach(ctx context.Context, ask func(ctx context.Context, probe
 	return err
 }
 
-// entries asks all the addresses that the caller's client was given, and says when none answers.
-func (c *cluster) entries(shared *trouble, silent func(err error)) []*health {
+// entries asks all the addresses that the caller's client was given for a connection, again and again. Its error says
+// that none of them has given one for the timeout.
+func (c *cluster) entries(ctx context.Context, trouble *trouble) error {
 	opts := c.client.Options()
 	dial := opts.Dialer
 	if dial == nil {
 		dial = redis.NewDialer(&redis.Options{DialTimeout: opts.DialTimeout, TLSConfig: opts.TLSConfig})
 	}
-	var left atomic.Int64
-	left.Store(int64(len(opts.Addrs)))
-	all := make([]*health, 0, len(opts.Addrs))
+	timeout := c.redis.cfg.Timeout
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, errNoAnswer)
+	defer cancel()
+	alive := make(chan struct{}, len(opts.Addrs))
+	var asking sync.WaitGroup
 	for _, addr := range opts.Addrs {
-		d := newDialer(&redis.Options{Network: "tcp", Addr: addr, Dialer: dial, TLSConfig: opts.TLSConfig}, c.redis.cfg.Timeout)
-		h := newHealth(addr, d, Reports{Silent: func(_ string, cause error) {
-			if left.Add(-1) == 0 {
-				silent(cause)
+		d := newDialer(&redis.Options{Network: "tcp", Addr: addr, Dialer: dial, TLSConfig: opts.TLSConfig}, timeout)
+		asking.Go(func() {
+			defer d.close()
+			for pause := leastPause; ; pause = min(2*pause, mostPause) {
+				conn, err := d.connect(limited, &progress{})
+				if err == nil {
+					_ = conn.Close() //nolint:errcheck // it has done its work
+					alive <- struct{}{}
+					return
+				}
+				trouble.note(err)
+				select {
+				case <-time.After(pause):
+				case <-limited.Done():
+					return
+				}
 			}
-		}, Answers: func(string) { left.Add(1) }})
-		h.entry, h.trouble = true, shared
-		h.slow.Add(1) // the caller of Reach waits
-		h.doubt()
-		all = append(all, h)
+		})
 	}
-	return all
+	defer asking.Wait()
+	defer cancel()
+	select {
+	case <-alive:
+		return nil
+	case <-limited.Done():
+		if ctx.Err() != nil {
+			return nil
+		}
+		return trouble.explain(fmt.Errorf("%w for %s", ErrSilent, timeout))
+	}
 }
 
 // Probe makes a client for questions to the nodes of a Cluster. It heeds the context; the caller's client may not.

@@ -40,10 +40,29 @@ func newDialer(opts *redis.Options, timeout time.Duration) *dialer {
 }
 
 // connect makes a connection and introduces it. It waits until ctx ends at most.
-func (d *dialer) connect(ctx context.Context) (net.Conn, error) { return d.run(ctx, d.introduced) }
+func (d *dialer) connect(ctx context.Context, p *progress) (net.Conn, error) {
+	return d.run(ctx, func(ctx context.Context) (net.Conn, error) { return d.introduced(ctx, p) })
+}
 
-// bare makes a connection that has said nothing yet.
-func (d *dialer) bare(ctx context.Context) (net.Conn, error) { return d.run(ctx, d.dial) }
+// progress is up to when an answer should come to what is sent while a connection is made. What the caller has given,
+// such as OnConnect, has all the time it wants: that it is slow does not make Redis silent.
+type progress struct{ until atomic.Pointer[time.Time] }
+
+// within notes that an answer is awaited.
+func (p *progress) within(d time.Duration) { p.until.Store(new(time.Now().Add(d))) }
+
+// none notes that none is.
+func (p *progress) none() { p.until.Store(nil) }
+
+// overdue reports whether an answer should have come.
+func (p *progress) overdue(now time.Time) bool {
+	until := p.until.Load()
+	return until != nil && now.After(*until)
+}
+
+// answerTime is how long Redis has for one answer: a little less than the timeout, so that an answer that is missing is
+// known within it.
+func (d *dialer) answerTime() time.Duration { return d.timeout * 93 / 100 }
 
 // dialed is what becomes of an attempt.
 type dialed struct {
@@ -115,7 +134,13 @@ func (d *dialer) close() {
 }
 
 // dial calls the dialer of the client with the time limit that its pool gives it.
-func (d *dialer) dial(ctx context.Context) (net.Conn, error) {
+func (d *dialer) dial(ctx context.Context, p *progress) (net.Conn, error) {
+	trips := time.Duration(1)
+	if d.opts.TLSConfig != nil {
+		trips = 2
+	}
+	p.within(trips * d.answerTime())
+	defer p.none()
 	if d.opts.DialTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d.opts.DialTimeout)
@@ -130,16 +155,16 @@ func (d *dialer) dial(ctx context.Context) (net.Conn, error) {
 
 // introduced makes a connection, and one without a name if it cannot be named. If that one works, no later
 // connection is named.
-func (d *dialer) introduced(ctx context.Context) (net.Conn, error) {
+func (d *dialer) introduced(ctx context.Context, p *progress) (net.Conn, error) {
 	owner := d.owner
 	if d.unnamed.Load() {
 		owner = ""
 	}
-	conn, err := d.introduce(ctx, owner)
+	conn, err := d.introduce(ctx, owner, p)
 	if owner == "" || !errors.Is(err, errNaming) {
 		return conn, err
 	}
-	if conn, err = d.introduce(ctx, ""); err == nil {
+	if conn, err = d.introduce(ctx, "", p); err == nil {
 		d.unnamed.Store(true)
 	}
 	return conn, err
@@ -149,8 +174,8 @@ func (d *dialer) introduced(ctx context.Context) (net.Conn, error) {
 var errNaming = errors.New("the connection cannot be named")
 
 // introduce makes a connection and says on it who the client is.
-func (d *dialer) introduce(ctx context.Context, owner string) (_ net.Conn, err error) {
-	conn, err := d.dial(ctx)
+func (d *dialer) introduce(ctx context.Context, owner string, p *progress) (_ net.Conn, err error) {
+	conn, err := d.dial(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +201,7 @@ func (d *dialer) introduce(ctx context.Context, owner string) (_ net.Conn, err e
 	if d.opts.DB != 0 {
 		first = append(first, []any{"select", d.opts.DB})
 	}
-	if err := d.say(conn, first); err != nil {
+	if err := d.say(conn, first, p); err != nil {
 		return nil, err
 	}
 	if d.opts.OnConnect != nil {
@@ -184,7 +209,7 @@ func (d *dialer) introduce(ctx context.Context, owner string) (_ net.Conn, err e
 			return nil, err
 		}
 	}
-	if err := d.name(conn, owner); err != nil {
+	if err := d.name(conn, owner, p); err != nil {
 		return nil, err
 	}
 	if err := conn.SetDeadline(time.Time{}); err != nil {
@@ -213,7 +238,7 @@ func (d *dialer) login(ctx context.Context) (user, password string, err error) {
 // name names a connection after its owner, behind the name that the caller's client gives it, and asks for a sign of
 // life: a connection beside one that hangs is of use only if Redis answers on it. A server that refuses a name
 // or the question is alive.
-func (d *dialer) name(conn net.Conn, owner string) error {
+func (d *dialer) name(conn net.Conn, owner string, p *progress) error {
 	name := d.opts.ClientName
 	if owner != "" {
 		name = cmp.Or(name, "interlock") + ":" + owner
@@ -222,7 +247,7 @@ func (d *dialer) name(conn net.Conn, owner string) error {
 	if name != "" {
 		ping = append([][]any{{"client", "setname", name}}, ping...)
 	}
-	err := d.say(conn, ping)
+	err := d.say(conn, ping, p)
 	_, refused := errors.AsType[redis.Error](err)
 	switch {
 	case err == nil, refused:
@@ -235,7 +260,9 @@ func (d *dialer) name(conn net.Conn, owner string) error {
 }
 
 // say sends commands in one piece, and reads their replies. Its error is the first one.
-func (d *dialer) say(conn net.Conn, cmds [][]any) error {
+func (d *dialer) say(conn net.Conn, cmds [][]any, at *progress) error {
+	at.within(d.answerTime())
+	defer at.none()
 	if err := conn.SetDeadline(time.Now().Add(d.timeout)); err != nil {
 		return fmt.Errorf("a connection needs deadlines: %w", err)
 	}

@@ -42,6 +42,14 @@ func unsent(err error) error {
 	return &unsentError{err}
 }
 
+// cause is the error in an unsentError.
+func cause(err error) error {
+	if unsent, is := err.(*unsentError); is { //nolint:errorlint // only err itself
+		return unsent.cause
+	}
+	return err
+}
+
 // lostError is the end of a connection on which commands were under way. Whatever it was, such as an
 // error of dialing in a tunnel, it says nothing about them.
 type lostError struct{ cause error }

@@ -44,9 +44,11 @@ const (
 	sleep = 100 * time.Millisecond
 	// unread is how long a connection has no reader while nobody calls.
 	unread = 2 * patience
-	// secondPause is how long after a second pipeline that could not be connected there is no
-	// other.
-	secondPause = 100 * time.Millisecond
+	// leastPause and mostPause are how long there is no other attempt to connect after one that has failed: twice as
+	// long each time.
+	leastPause, mostPause = 20 * time.Millisecond, 500 * time.Millisecond
+	// pingPause is how long after a ping on a connection without commands there is no other.
+	pingPause = 100 * time.Millisecond
 )
 
 // How many calls, or bytes of them, make another way the cheaper one. A write is half of what
@@ -64,6 +66,8 @@ const (
 	roomy = 16 << 10
 	// readsAfter is how many calls in a row are alone before they read themselves.
 	readsAfter = 4
+	// mostAttempts is how many connections are being made at the same time.
+	mostAttempts = 3
 	// mostLeaving is how many pipelines leave at the same time; the oldest makes room.
 	mostLeaving = 8
 	// idleLooks is how many looks in vain end the looking.

@@ -28,11 +28,13 @@ type pipeline struct {
 	life
 	net.Conn
 
-	connect dialFunc
-	born    time.Time
-	era     atomic.Int64 // see node.old
-	watch   func()       // has the shared deadline look at the queue until it is empty
-	flow    flow
+	connect  dialFunc
+	progress progress // of the connecting
+	health   *health  // of the node
+	born     time.Time
+	era      atomic.Int64 // see node.old
+	watch    func()       // has the shared deadline look at the queue until it is empty
+	flow     flow
 
 	// Guarded by the mutex.
 	state pipelineState
@@ -75,6 +77,7 @@ func (p *pipeline) run() {
 		return
 	}
 	p.Conn, p.state = conn, pipelineOpen
+	p.health.answered()
 	p.flow.begins()
 	p.mu.Unlock()
 	p.workers.Go(p.writes)
@@ -91,7 +94,10 @@ func (p *pipeline) submit(c *command) error {
 		return err
 	}
 	writer, reads := p.enter(c)
-	if writer == byItself && p.queue.len() >= gathersFrom {
+	switch {
+	case writer == byItself && c.then != nil: // it must not wait
+		writer = byWriter
+	case writer == byItself && p.queue.len() >= gathersFrom:
 		writer = p.gathers()
 	}
 	if writer != byItself {
@@ -140,6 +146,13 @@ func (p *pipeline) opened() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state == pipelineOpen
+}
+
+// reason is why the pipeline has ended.
+func (p *pipeline) reason() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.why
 }
 
 // refusal is why the pipeline takes nothing; nil when it does. The mutex is held.
@@ -292,6 +305,12 @@ func (p *pipeline) writes() {
 			more = p.write(out)
 		}
 	}
+}
+
+// timedOut reports whether an error is that of a deadline.
+func timedOut(err error) bool {
+	timeout, is := errors.AsType[net.Error](err)
+	return is && timeout.Timeout()
 }
 
 // wake wakes the goroutine that waits on a channel, now or later.
@@ -487,6 +506,7 @@ func (p *pipeline) answers(now time.Time, replies []any) error {
 	cmds := p.queue.pop(room[:0], len(replies))
 	if len(cmds) > 0 {
 		p.flow.heard(now, len(cmds))
+		p.health.answered()
 	}
 	p.mu.Unlock()
 	for i, c := range cmds {

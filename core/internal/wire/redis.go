@@ -178,7 +178,7 @@ type node struct {
 func (r *Redis) newNode(name string, opts *redis.Options, replicas *replicas) *node {
 	n := &node{redis: r, timeout: r.cfg.Timeout, maxAge: max(opts.ConnMaxLifetime, 0), dialer: newDialer(opts, r.cfg.Timeout)}
 	n.dialer.credentials, n.dialer.owner = r.credentials, r.cfg.Owner
-	n.health = newHealth(name, n.dialer, r.cfg.Reports)
+	n.health = newHealth(name, r.cfg.Timeout, r.cfg.Reports)
 	n.lines = newLines(n, pipelineBound(opts.AutoPipelineOptions))
 	if r.cfg.Replication.Acks != NoAcks {
 		n.acker = newAcker(n, max(1, opts.PoolSize/2), replicas)
@@ -188,7 +188,7 @@ func (r *Redis) newNode(name string, opts *redis.Options, replicas *replicas) *n
 
 // pipeline begins to connect a pipeline.
 func (n *node) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline {
-	p := &pipeline{bound: bound, watch: watch}
+	p := &pipeline{bound: bound, watch: watch, health: n.health}
 	p.flow.trip = trip
 	p.era.Store(n.redis.era.Load())
 	p.connect = func(ctx context.Context) (net.Conn, error) {
@@ -196,7 +196,7 @@ func (n *node) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline {
 			s.ask(ctx)
 		}
 		p.era.Store(n.redis.era.Load())
-		return n.dialer.connect(ctx)
+		return n.dialer.connect(ctx, &p.progress)
 	}
 	p.start()
 	return p
@@ -218,7 +218,6 @@ func (n *node) old(p *pipeline, now time.Time) bool {
 
 // close ends what goes on to the node.
 func (n *node) close() {
-	n.health.close()
 	n.lines.close()
 	if n.acker != nil {
 		n.acker.life.close()
