@@ -116,7 +116,7 @@ func Answer(err error) bool { return FateOf(err) == Answered }
 
 // Unanswered reports whether err says that the limit of a wait came before an answer, and nothing
 // more of Redis.
-func Unanswered(err error) bool { return errors.Is(err, errNoAnswer) }
+func Unanswered(err error) bool { return errors.Is(err, errNoAnswer) && !errors.Is(err, ErrSilent) }
 
 // Hangs reports whether err says that a command waits on a connection that hangs, and that there is another one.
 func Hangs(err error) bool { return errors.Is(err, errHangs) }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -145,7 +146,7 @@ func (l *lines) advance() (busy bool) {
 			l.judged = first
 			l.failed(first)
 		} else if first.progress.overdue(now) {
-			l.health.concludes(errNoAnswer)
+			l.health.concludes(errMute)
 		}
 	}
 	silent, doubtful := l.health.err() != nil, l.health.doubtful()
@@ -206,8 +207,8 @@ func (l *lines) take(now time.Time) {
 		case p.flow.ended.Load():
 			l.failed(p)
 		case p.progress.overdue(now) && l.health.unanswered(l.node.timeout):
-			p.fail(errNoAnswer)
-			l.drop(p, errNoAnswer)
+			p.fail(errMute)
+			l.drop(p, errMute)
 			l.failed(p)
 		}
 	}
@@ -229,6 +230,9 @@ func (l *lines) failed(p *pipeline) {
 	l.health.trouble.note(cause(why))
 	l.health.concludes(cause(why))
 }
+
+// errMute says that Redis has not answered to a connection that was being made.
+var errMute = errors.New("a new connection has no answer")
 
 // leave has a pipeline answer its commands, and take no more. The mutex is held.
 func (l *lines) leave(p *pipeline) {
