@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/jitter"
 )
 
 // cluster has the ways to the masters of a Cluster, and to servers that were taken for one. The auto-pipeline
@@ -307,9 +309,7 @@ func (c *cluster) entries(ctx context.Context, trouble *trouble) error {
 					return
 				}
 				trouble.note(err)
-				select {
-				case <-time.After(pause):
-				case <-limited.Done():
+				if jitter.Sleep(limited, pause) != nil {
 					return
 				}
 			}

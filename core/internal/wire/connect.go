@@ -135,11 +135,11 @@ func (d *dialer) close() {
 
 // dial calls the dialer of the client with the time limit that its pool gives it.
 func (d *dialer) dial(ctx context.Context, p *progress) (net.Conn, error) {
-	trips := time.Duration(1)
+	limit := d.answerTime()
 	if d.opts.TLSConfig != nil {
-		trips = 2
+		limit *= 2 // it has two round trips
 	}
-	p.within(trips * d.answerTime())
+	p.within(limit)
 	defer p.none()
 	if d.opts.DialTimeout > 0 {
 		var cancel context.CancelFunc

@@ -56,7 +56,7 @@ func (s *sentinels) unsure(born, now time.Time) bool {
 	return now.Sub(last) > confirmedFor
 }
 
-// asks asks until there was no command for a while.
+// asks goes on until there was no command for a while.
 func (s *sentinels) asks() {
 	defer s.asking.Store(false)
 	ticker := time.NewTicker(confirmEvery)
