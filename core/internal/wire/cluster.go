@@ -93,7 +93,8 @@ func (c *cluster) open(opts *redis.Options, client *redis.Client) (*node, error)
 	}
 	m.used = time.Now()
 	if client != nil && m.client == nil {
-		m.client, m.hooks = client.WithTimeout(c.redis.cfg.Timeout), hooksOf(client)
+		m.client = client.WithTimeout(c.redis.cfg.Timeout)
+		m.hooks.Store(new(hooksOf(client)))
 	}
 	return m.node, nil
 }

@@ -120,14 +120,13 @@ func (toNode) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		c, ours := cmd.(*command)
-		switch {
-		case !ours:
+		if !ours {
 			return next(ctx, cmd)
-		case c.node.hooks == nil:
-			return transmit(c)
-		default:
-			return c.node.hooks.Process(ctx, c)
 		}
+		if h := c.node.hooks.Load(); h != nil {
+			return (*h).Process(ctx, c)
+		}
+		return transmit(c)
 	}
 }
 
@@ -135,14 +134,13 @@ func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (toNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, list []redis.Cmder) error {
 		cmds := commandsOf(list)
-		switch {
-		case len(cmds) == 0:
+		if len(cmds) == 0 {
 			return next(ctx, list)
-		case cmds[0].node.hooks == nil:
-			return transmit(cmds...)
-		default:
-			return inPipeline(ctx, cmds[0].node.hooks, list)
 		}
+		if h := cmds[0].node.hooks.Load(); h != nil {
+			return inPipeline(ctx, *h, list)
+		}
+		return transmit(cmds...)
 	}
 }
 

@@ -170,8 +170,8 @@ type node struct {
 	dialer  *dialer
 	health  *health
 	lines   *lines
-	acker   *acker // nil: no replica has to acknowledge anything
-	hooks   hooks  // of a node of a Cluster; nil: there are none
+	acker   *acker                // nil: no replica has to acknowledge anything
+	hooks   atomic.Pointer[hooks] // of a node of a Cluster; nil: there are none
 }
 
 // newNode makes the way to the server of some options. The name of the node is for reports.
