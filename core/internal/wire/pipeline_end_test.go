@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func TestPipeline_CallersDoNotWaitForTheClosing(t *testing.T) {
 				j.room.Store(-1)
 				proxy, through := faultproxy.Around(t, redistest.New(t).Client(), l.around, j.around)
 				b := storeOf(t, through)
-				b.acquire(key, alice, time.Minute)
+				b.acquire(key, alice)
 				before(b, j)
 				proxy.HoldReply(faultproxy.Once(scriptCommand))
 				l.on.Store(true)
@@ -68,7 +68,7 @@ func TestPipeline_CallersDoNotWaitForTheClosing(t *testing.T) {
 					t.Errorf("got %v, fate %d, after %s", err, fate, took)
 				}
 				l.on.Store(false)
-				_ = b.Close()
+				b.Close()
 			})
 		})
 	}
@@ -77,6 +77,6 @@ func TestPipeline_CallersDoNotWaitForTheClosing(t *testing.T) {
 // lone calls often enough to read its replies itself.
 func lone(b *bench) {
 	for range 20 {
-		reply(b, b.State(time.Now(), kinds.Reentrant, key))
+		reply(b, b.look(time.Now(), key))
 	}
 }

@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -85,9 +84,9 @@ func jammed(t *testing.T, body func(t *testing.T, j *jam, b *bench)) {
 		j := &jam{}
 		j.room.Store(-1)
 		b := storeOf(t, altered(t, j.around))
-		b.acquire(key, alice, time.Minute)
+		b.acquire(key, alice)
 		body(t, j, b)
-		_ = b.Close() // again, for some
+		b.Close() // again, for some
 		if n := j.stuck.Load(); n != 0 {
 			t.Errorf("%d writes are left", n)
 		}
@@ -134,7 +133,7 @@ func TestSending_LimitOfACallerInLargeCompany(t *testing.T) {
 			proxy, through := faultproxy.Around(t, redistest.New(t).Client(), j.around)
 			b := storeOf(t, through)
 			defer b.Close()
-			b.acquire(key, alice, time.Minute)
+			b.acquire(key, alice)
 			j.room.Store(16 << 10)
 			proxy.HoldReply(scriptCommand)
 			var all sync.WaitGroup
@@ -159,12 +158,12 @@ func TestSending_LimitOfACallerInLargeCompany(t *testing.T) {
 
 // large is a call that a socket may have no room for.
 func large(ctx context.Context, b *bench) (took time.Duration, fate wire.Fate, err error) {
-	fields := make([]string, 1000)
-	for i := range fields {
-		fields[i] = alice
+	args := []any{1, key}
+	for range 1000 {
+		args = append(args, alice)
 	}
 	start := time.Now()
-	call := b.Clear(start, []redisstore.Suspicion{{Kind: kinds.Reentrant, Key: key, Fields: fields}})
+	call := b.Call(start, looking, key, args...)
 	_, fate, err = call.Wait(ctx, start.Add(time.Second))
 	return time.Since(start), fate, err
 }
@@ -178,7 +177,7 @@ func TestSending_NothingIsNotWritten(t *testing.T) {
 		proxy, through := faultproxy.Around(t, redistest.New(t).Client(), j.around)
 		b := storeOf(t, through)
 		defer b.Close()
-		b.acquire(key, alice, time.Minute)
+		b.acquire(key, alice)
 		goesOn(t, proxy, b, time.Second) // on a connection that has opened before it was used
 		if n := j.empty.Load(); n != 0 {
 			t.Errorf("%d times", n)
@@ -200,7 +199,7 @@ func TestSending_CloseWhileJammed(t *testing.T) {
 			})
 		}
 		time.Sleep(10 * time.Millisecond) // in the time of the bubble
-		_ = b.Close()
+		b.Close()
 		all.Wait()
 	})
 }

@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"bytes"
@@ -65,17 +65,17 @@ func TestReceiving_LoneCallerReadsItself(t *testing.T) {
 		var r readers
 		b := storeOf(t, altered(t, r.around))
 		defer b.Close()
-		b.acquire(key, alice, time.Minute)
+		b.acquire(key, alice)
 		for range 3 {
 			lone(b)
 			synctest.Wait()
-			by := r.during(func() { reply(b, b.State(time.Now(), kinds.Reentrant, key)) })
+			by := r.during(func() { reply(b, b.look(time.Now(), key)) })
 			if len(by) != 1 || by[0] != goroutine() {
 				t.Errorf("alone: read by %q, the caller is %s", by, goroutine())
 			}
 			time.Sleep(time.Second) // in the time of the bubble
 			by = r.during(func() {
-				reply(b, b.State(time.Now(), kinds.Reentrant, key))
+				reply(b, b.look(time.Now(), key))
 				synctest.Wait()
 			})
 			if len(by) != 1 || by[0] == goroutine() {

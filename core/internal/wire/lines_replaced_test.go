@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/redisserver"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -47,16 +46,16 @@ func TestPipelines_ConnectionsGetNoOlderThanTheClientSays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d, rdb := counted(t, redistest.New(t).Client(), func(o *redis.Options) { o.ConnMaxLifetime = time.Minute })
-		s, err := redisstore.New(rdb, redisstore.Config{Config: wire.Config{Timeout: time.Second}, RenewTimeout: time.Second})
+		s, err := wire.New(rdb, wire.Config{Timeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		b := &bench{Store: s, t: t, rdb: rdb}
+		b := &bench{Redis: s, t: t, rdb: rdb}
 		for range 5 * 60 {
 			var all sync.WaitGroup
 			for range 3 {
-				all.Go(func() { reply(b, b.State(time.Now(), kinds.Reentrant, key)) })
+				all.Go(func() { reply(b, b.look(time.Now(), key)) })
 			}
 			all.Wait()
 			time.Sleep(time.Second) // in the time of the bubble
@@ -81,7 +80,7 @@ func TestPipelines_ReplicaIsLeft(t *testing.T) {
 		}
 	})
 	b := newBench(t, rdb)
-	b.acquire(key, alice, time.Minute)
+	b.acquire(key, alice)
 	host, port, err := net.SplitHostPort(is.Addr())
 	if err != nil {
 		t.Fatal(err)
@@ -90,11 +89,11 @@ func TestPipelines_ReplicaIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	now.Store(is)
-	call := b.Acquire(time.Now(), claim("other", alice), redisstore.Terms{Lease: time.Minute})
+	call := b.take(time.Now(), "other", alice)
 	if _, _, err := call.Wait(t.Context(), soon()); !redis.IsReadOnlyError(err) || !wire.Transient(err) {
 		t.Fatalf("got %v, want READONLY", err)
 	}
-	b.acquire("other", bob, time.Minute)
+	b.acquire("other", bob)
 	if n := is.Client().Exists(t.Context(), "other").Val(); n != 1 {
 		t.Error("it is not on the new master")
 	}

@@ -1,9 +1,10 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -32,7 +32,7 @@ func TestCall_QueueOfASilentRedisIsBounded(t *testing.T) {
 		proxy.BlackHole(true)
 		defer proxy.Refuse(true) // so that nobody waits for it at the end
 		for n := range 10 * bound {
-			call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
+			call := b.take(time.Now(), key, alice)
 			_, fate, err := call.Wait(context.Background(), time.Now())
 			switch {
 			case fate == wire.NotSent && errors.Is(err, redis.ErrAutoPipelineQueueFull):
@@ -68,13 +68,13 @@ func TestPipelines_HangHarmsOnlyTheCallsOnIt(t *testing.T) {
 		time.AfterFunc(time.Second, stuck.Release)
 		var all sync.WaitGroup
 		all.Go(func() {
-			b.acquire("stuck", alice, time.Minute)
+			b.acquire("stuck", alice)
 			if took := time.Since(start); took != time.Second {
 				t.Errorf("the first call took %s", took)
 			}
 		})
 		synctest.Wait()
-		behind := b.Acquire(start, claim("behind", bob), redisstore.Terms{Lease: time.Minute})
+		behind := b.take(start, "behind", bob)
 		all.Go(func() {
 			_, fate, err := behind.Wait(t.Context(), soon())
 			if took := time.Since(start); fate != wire.Unknown || took < 50*time.Millisecond || took > 100*time.Millisecond {
@@ -85,13 +85,13 @@ func TestPipelines_HangHarmsOnlyTheCallsOnIt(t *testing.T) {
 			}
 		})
 		time.Sleep(100 * time.Millisecond) // in the time of the bubble
-		b.acquire("other", alice, time.Minute)
+		b.acquire("other", alice)
 		if took := time.Since(start); took > 100*time.Millisecond {
 			t.Errorf("the next call took until %s", took)
 		}
 		all.Wait()
 		synctest.Wait()
-		if got, fate, err := behind.Late(); err != nil || fate != wire.Answered || got.Refusal != nil {
+		if got, fate, err := behind.Late(); err != nil || fate != wire.Answered || got != int64(1) {
 			t.Errorf("late: got %+v, %v, fate %d", got, err, fate)
 		}
 	})
@@ -104,7 +104,7 @@ func TestPipelines_HangEndsWithTheLimit(t *testing.T) {
 		stuck := proxy.HoldRequest(faultproxy.Once(scriptCommand))
 		defer stuck.Release()
 		start := time.Now()
-		call := b.Acquire(start, claim(key, alice), redisstore.Terms{Lease: time.Minute})
+		call := b.take(start, key, alice)
 		_, fate, err := call.Wait(t.Context(), start.Add(5*time.Second))
 		if took := time.Since(start); fate != wire.Unknown || took != 5*time.Second {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
@@ -120,12 +120,12 @@ func TestPipelines_DeadConnection(t *testing.T) {
 		dead := proxy.HoldRequest(faultproxy.Once(scriptCommand))
 		defer dead.Release()
 		start := time.Now()
-		call := b.Acquire(start, claim(key, alice), redisstore.Terms{Lease: time.Minute})
+		call := b.take(start, key, alice)
 		_, fate, err := call.Wait(t.Context(), soon())
 		if took := time.Since(start); fate != wire.Unknown || took < 7*time.Second || took > 8*time.Second {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
 		}
-		b.acquire(key, bob, time.Minute)
+		b.acquire(key, bob)
 		if took := time.Since(start); took > 8*time.Second {
 			t.Errorf("sent again: took until %s", took)
 		}
@@ -142,7 +142,7 @@ func TestPipelines_SlowReplyIsAwaited(t *testing.T) {
 	onEmbedded(t, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		for range 10 { // more than may leave at the same time
 			proxy.DelayReply(faultproxy.Once(scriptCommand), 250*time.Millisecond)
-			b.acquire(key, alice, time.Minute)
+			b.acquire(key, alice)
 		}
 	})
 }
@@ -155,14 +155,14 @@ func TestPipelines_ManyHang(t *testing.T) {
 		var all sync.WaitGroup
 		for n := range 12 { // more than may leave at the same time
 			all.Go(func() {
-				call := b.Acquire(time.Now(), claim("stuck", fmt.Sprint(n)), redisstore.Terms{Lease: time.Minute})
+				call := b.take(time.Now(), "stuck", fmt.Sprint(n))
 				if _, fate, _ := call.Wait(t.Context(), soon()); fate != wire.Unknown {
 					t.Errorf("stuck call %d: fate %d", n, fate)
 				}
 			})
 			time.Sleep(100 * time.Millisecond) // in the time of the bubble
 			start := time.Now()
-			b.acquire(fmt.Sprint("other", n), alice, time.Minute)
+			b.acquire(fmt.Sprint("other", n), alice)
 			if took := time.Since(start); took > 0 {
 				t.Errorf("the call after %d stuck ones took %s", n+1, took)
 			}
@@ -179,7 +179,7 @@ func TestPipelines_WaitWhereNoOtherConnectionIsMade(t *testing.T) {
 		proxy.HoldRequest(faultproxy.Command("client"))
 		proxy.DelayReply(faultproxy.Once(scriptCommand), 3*time.Second)
 		start := time.Now()
-		b.acquire(key, alice, time.Minute)
+		b.acquire(key, alice)
 		if took := time.Since(start); took != 3*time.Second {
 			t.Errorf("took %s", took)
 		}
@@ -191,21 +191,21 @@ func TestPipeline_LoneCallIsInterrupted(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		for range 20 { // enough to be lonely
-			reply(b, b.State(time.Now(), kinds.Reentrant, key))
+			reply(b, b.look(time.Now(), key))
 		}
 		proxy.HoldRequest(faultproxy.Command("client"))
 		held := proxy.HoldReply(faultproxy.Once(scriptCommand))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Millisecond, cancel)
 		start := time.Now()
-		call := b.Acquire(start, claim(key, alice), redisstore.Terms{Lease: time.Minute})
+		call := b.take(start, key, alice)
 		_, fate, err := call.Wait(ctx, soon())
 		if took := time.Since(start); !errors.Is(err, context.Canceled) || fate != wire.Unknown || took > 20*time.Millisecond {
 			t.Errorf("got %v, fate %d, after %s", err, fate, took)
 		}
 		held.Release()
-		if got := reply(b, call); got.Refusal != nil {
-			t.Errorf("late reply: got %+v", got.Refusal)
+		if got := reply(b, call); got != int64(1) {
+			t.Errorf("late reply: got %+v", got)
 		}
 	})
 }
@@ -215,7 +215,7 @@ func TestPipeline_EndedWhileIdle(t *testing.T) {
 	t.Parallel()
 	onEmbedded(t, func(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 		for n := range 20 {
-			reply(b, b.State(time.Now(), kinds.Reentrant, key))
+			reply(b, b.look(time.Now(), key))
 			if n%5 == 0 {
 				time.Sleep(time.Second) // in the time of the bubble
 			}
@@ -233,18 +233,18 @@ func TestPipelines_FarIsNoHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		latency, through := faultproxy.Far(t, redistest.New(t).Client(), 0)
-		s, err := redisstore.New(through, redisstore.Config{Config: wire.Config{Timeout: time.Second}, RenewTimeout: time.Second})
+		s, err := wire.New(through, wire.Config{Timeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &bench{Store: s, t: t, rdb: through}
+		b := &bench{Redis: s, t: t, rdb: through}
 		defer s.Close()
-		b.acquire(key, alice, time.Minute)
+		b.acquire(key, alice)
 		for _, trip := range []time.Duration{0, 900 * time.Millisecond, 30 * time.Millisecond, 600 * time.Millisecond} {
 			latency.Set(trip)
 			for range 5 {
 				start := time.Now()
-				reply(b, b.State(start, kinds.Reentrant, key))
+				reply(b, b.look(start, key))
 				if took := time.Since(start); took > trip+time.Millisecond {
 					t.Errorf("round trip %s: took %s", trip, took)
 				}
@@ -258,26 +258,26 @@ func TestPipeline_EveryCallerGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
 		b := newBench(t, rdb)
-		b.acquire(key, alice, time.Minute) // the script is known
+		b.acquire(key, alice) // the script is known
 		for _, callers := range []int{1, 3, 20, 200} {
 			var all sync.WaitGroup
 			for i := range callers {
 				all.Go(func() {
 					mine := fmt.Sprintf("%d:%d", callers, i)
 					for range 20 {
-						acquire := b.Acquire(time.Now(), claim(mine, mine), redisstore.Terms{Lease: time.Minute})
+						acquire := b.take(time.Now(), mine, mine)
 						granted, _, err := acquire.Wait(context.Background(), soon())
-						if err != nil || granted.Refusal != nil {
+						if err != nil || granted != int64(1) {
 							t.Errorf("acquire: %+v, %v", granted, err)
 						}
-						state := b.State(time.Now(), kinds.Reentrant, mine)
+						state := b.look(time.Now(), mine)
 						snap, _, err := state.Wait(context.Background(), soon())
-						if err != nil || len(snap.Holders) != 1 || snap.Holders[mine] != "1" {
+						if err != nil || !reflect.DeepEqual(snap, []any{mine}) {
 							t.Errorf("state: %+v, %v", snap, err)
 						}
-						release := b.Release(time.Now(), claim(mine, mine))
+						release := b.leave(time.Now(), mine, mine)
 						released, _, err := release.Wait(context.Background(), soon())
-						if err != nil || !released.Mine {
+						if err != nil || released != int64(1) {
 							t.Errorf("release: %+v, %v", released, err)
 						}
 					}

@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"bufio"
@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/mempipe"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -92,11 +91,11 @@ func (b *board) slotsAre(slots ...redis.ClusterSlot) {
 // storeOfCluster makes a Store with a timeout of a second, which the test closes.
 func storeOfCluster(t *testing.T, cluster *board) *bench {
 	t.Helper()
-	s, err := redisstore.New(cluster.client, redisstore.Config{Config: wire.Config{Timeout: time.Second}, RenewTimeout: time.Second})
+	s, err := wire.New(cluster.client, wire.Config{Timeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{Store: s, t: t}
+	return &bench{Redis: s, t: t}
 }
 
 // embedded is a node that is an embedded Redis.

@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"math/big"
 	"net"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,8 +57,8 @@ func encrypted(t *testing.T) func(o *redis.Options) {
 func terminate(a, b net.Conn) {
 	carry := func(to, from net.Conn) {
 		_, _ = io.Copy(to, from)
-		_ = a.Close()
-		_ = b.Close()
+		a.Close()
+		b.Close()
 	}
 	go carry(a, b)
 	go carry(b, a)
@@ -106,15 +107,15 @@ func TestPipeline_SocketFile(t *testing.T) {
 // lateReplies has callers, alone and not, wait for longer than they read.
 func lateReplies(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
 	t.Helper()
-	b.acquire(key, alice, time.Minute)
+	b.acquire(key, alice)
 	for round := range 6 {
 		for range 10 { // enough to be lonely
-			reply(b, b.State(time.Now(), kinds.Reentrant, key))
+			reply(b, b.look(time.Now(), key))
 		}
 		proxy.DelayReply(faultproxy.Once(scriptCommand), 20*time.Millisecond)
 		var all sync.WaitGroup
 		for range 1 + round%3 {
-			all.Go(func() { reply(b, b.State(time.Now(), kinds.Reentrant, key)) })
+			all.Go(func() { reply(b, b.look(time.Now(), key)) })
 		}
 		all.Wait()
 	}
@@ -131,14 +132,14 @@ func TestPipeline_PushesAnswerNobody(t *testing.T) {
 		}
 	})
 	b := newBench(t, rdb)
-	b.acquire(key, alice, time.Minute)
+	b.acquire(key, alice)
 	stranger := server.Client()
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
 			for range 50 {
 				stranger.Incr(t.Context(), "something") // every one of these is told
-				if got := reply(b, b.State(time.Now(), kinds.Reentrant, key)); got.Holders[alice] != "1" {
+				if got := reply(b, b.look(time.Now(), key)); !reflect.DeepEqual(got, []any{alice}) {
 					t.Errorf("got %+v", got)
 				}
 			}
@@ -157,19 +158,19 @@ func TestPipelines_ServerChanges(t *testing.T) {
 	server := redisserver.Start(t)
 	direct := server.Client()
 	b := newBench(t, server.Client())
-	b.acquire(key, alice, time.Minute)
+	b.acquire(key, alice)
 	server.Restart()
 	answeredAgain(t, b, "after the restart")
 	if err := direct.ConfigSet(t.Context(), "requirepass", "changed").Err(); err != nil {
 		t.Fatal(err)
 	}
 	changed := server.Client(func(o *redis.Options) { o.Password = "changed" })
-	b.acquire("with the old password", alice, time.Minute) // on a connection that is known
+	b.acquire("with the old password", alice) // on a connection that is known
 	if err := changed.Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err(); err != nil {
 		t.Fatal(err)
 	}
 	refused := func() bool {
-		call := b.State(time.Now(), kinds.Reentrant, key)
+		call := b.look(time.Now(), key)
 		_, _, err := call.Wait(context.Background(), soon())
 		return redis.HasErrorPrefix(err, "NOAUTH") || redis.IsAuthError(err)
 	}
@@ -188,7 +189,7 @@ func answeredAgain(t *testing.T, b *bench, when string) {
 	t.Helper()
 	var err error
 	for range 100 {
-		call := b.State(time.Now(), kinds.Reentrant, key)
+		call := b.look(time.Now(), key)
 		if _, _, err = call.Wait(context.Background(), soon()); err == nil {
 			return
 		}

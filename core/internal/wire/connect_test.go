@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -34,16 +33,16 @@ func altered(t *testing.T, change func(o *redis.Options)) *redis.Client {
 // storeOf makes a Store with a timeout of a second, which the test closes.
 func storeOf(t *testing.T, rdb *redis.Client) *bench {
 	t.Helper()
-	s, err := redisstore.New(rdb, redisstore.Config{Config: wire.Config{Timeout: time.Second}, RenewTimeout: time.Second})
+	s, err := wire.New(rdb, wire.Config{Timeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{Store: s, t: t, rdb: rdb}
+	return &bench{Redis: s, t: t, rdb: rdb}
 }
 
 // acquiring is a call and what becomes of it within its timeout.
 func acquiring(ctx context.Context, b *bench) (wire.Fate, error) {
-	call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
+	call := b.take(time.Now(), key, alice)
 	_, fate, err := call.Wait(ctx, time.Now().Add(time.Second))
 	return fate, err
 }
@@ -171,7 +170,7 @@ func TestConnect_DialerBlocks(t *testing.T) {
 		start := time.Now()
 		done := make(chan struct{})
 		go func() {
-			_ = b.Close()
+			b.Close()
 			close(done)
 		}()
 		select {
@@ -214,7 +213,7 @@ func TestConnect_UselessConnectionIsClosed(t *testing.T) {
 		if fate, err := acquiring(t.Context(), b); fate != wire.NotSent {
 			t.Errorf("got %v, fate %d", err, fate)
 		}
-		_ = b.Close()
+		b.Close()
 		if made.Load() == 0 || made.Load() != closed.Load() {
 			t.Errorf("%d connections, %d closed", made.Load(), closed.Load())
 		}
@@ -227,13 +226,13 @@ func TestPipelines_NoSecondWhereRedisHasTooManyClients(t *testing.T) {
 	server := redisserver.Start(t)
 	proxy, through := faultproxy.Around(t, server.Client())
 	b := newBench(t, through)
-	b.acquire(key, alice, time.Minute)
+	b.acquire(key, alice)
 	if err := server.Client().ConfigSet(t.Context(), "maxclients", "2").Err(); err != nil {
 		t.Fatal(err)
 	}
 	proxy.DelayReply(faultproxy.Once(scriptCommand), 500*time.Millisecond)
-	b.acquire("slow", alice, time.Minute)
-	b.acquire("next", alice, time.Minute)
+	b.acquire("slow", alice)
+	b.acquire("next", alice)
 }
 
 // redialing is a connection that makes itself anew, as a tunnel does, and says so when it
@@ -277,7 +276,7 @@ func TestPipeline_EndOfAnOpenConnectionIsUnknown(t *testing.T) {
 				defer rdb.Close()
 				b := storeOf(t, rdb)
 				defer b.Close()
-				b.acquire("warm", alice, time.Minute)
+				b.acquire("warm", alice)
 				broken.Store(true)
 				fate, err := acquiring(t.Context(), b)
 				if fate != wire.Unknown || !errors.Is(err, why) || !wire.Transient(err) {

@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
@@ -23,8 +22,8 @@ func proxied(t *testing.T, rdb *redis.Client) (*faultproxy.Proxy, *bench) {
 	proxy, through := faultproxy.Around(t, rdb)
 	b := newBench(t, through)
 	b.rdb = rdb
-	b.acquire("warm", alice, time.Minute)
-	reply(b, b.Release(time.Now(), claim("warm", alice)))
+	b.acquire("warm", alice)
+	reply(b, b.leave(time.Now(), "warm", alice))
 	return proxy, b
 }
 
@@ -33,7 +32,7 @@ func TestCall_FateOfALostReplyIsUnknown(t *testing.T) {
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
 		proxy, b := proxied(t, rdb)
 		proxy.DropReply(faultproxy.Once(scriptCommand))
-		call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
+		call := b.take(time.Now(), key, alice)
 		_, fate, err := call.Wait(context.Background(), soon())
 		if err == nil || fate != wire.Unknown || !wire.Transient(err) {
 			t.Errorf("got %v, fate %d, want an unknown fate", err, fate)
@@ -50,7 +49,7 @@ func TestCall_NotResentByGoRedis(t *testing.T) {
 		proxy, b := proxied(t, rdb)
 		sent := proxy.Watch(faultproxy.All(scriptCommand, faultproxy.Containing(key)))
 		proxy.DropReply(faultproxy.Nth(1, faultproxy.All(scriptCommand, faultproxy.Containing(key))))
-		call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
+		call := b.take(time.Now(), key, alice)
 		_, _, err := call.Wait(context.Background(), soon())
 		if err == nil || sent.Hits() != 1 {
 			t.Errorf("got %v after %d sends, want an error after one", err, sent.Hits())
@@ -63,7 +62,7 @@ func TestCall_WaitAgainForALateReply(t *testing.T) {
 	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) {
 		proxy, b := proxied(t, rdb)
 		held := proxy.HoldReply(faultproxy.Once(scriptCommand))
-		call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
+		call := b.take(time.Now(), key, alice)
 
 		_, fate, err := call.Wait(context.Background(), time.Now().Add(20*time.Millisecond))
 		if err == nil || fate != wire.Unknown {
@@ -75,8 +74,8 @@ func TestCall_WaitAgainForALateReply(t *testing.T) {
 			t.Errorf("cancelled: got %v, fate %d, want Canceled, unknown", err, fate)
 		}
 		held.Release()
-		if got := reply(b, call); got.Refusal != nil {
-			t.Errorf("late reply: got %+v, want a grant", got.Refusal)
+		if got := reply(b, call); got != int64(1) {
+			t.Errorf("late reply: got %+v, want a grant", got)
 		}
 	})
 }
@@ -86,7 +85,7 @@ func TestCall_RefusedConnectionIsNotSent(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
 	t.Cleanup(func() { _ = rdb.Close() })
 	b := newBench(t, rdb)
-	call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
+	call := b.take(time.Now(), key, alice)
 	_, fate, err := call.Wait(context.Background(), soon())
 	if err == nil || fate != wire.NotSent || !wire.Transient(err) {
 		t.Errorf("got %v, fate %d, want not sent", err, fate)
@@ -116,7 +115,7 @@ func TestTransient_ErrorReplies(t *testing.T) { //nolint:tparallel // one server
 
 func wantError(t *testing.T, b *bench, prefix string, transient bool) {
 	t.Helper()
-	call := b.Acquire(time.Now(), claim(key, alice), redisstore.Terms{Lease: time.Minute})
+	call := b.take(time.Now(), key, alice)
 	_, fate, err := call.Wait(context.Background(), soon())
 	if err == nil || !strings.Contains(err.Error(), prefix) || fate != wire.Answered || wire.Transient(err) != transient {
 		t.Errorf("got %v, fate %d, transient %v, want answered %s, transient %v", err, fate, wire.Transient(err), prefix, transient)
@@ -131,7 +130,7 @@ func TestNew_RefusesRingNilAndUnknown(t *testing.T) {
 		"ring": ring, "nil": nil, "nil client": (*redis.Client)(nil), "nil cluster": (*redis.ClusterClient)(nil),
 		"unknown": struct{ redis.UniversalClient }{},
 	} {
-		if _, err := redisstore.New(rdb, redisstore.Config{}); !errors.Is(err, wire.ErrClient) {
+		if _, err := wire.New(rdb, wire.Config{}); !errors.Is(err, wire.ErrClient) {
 			t.Errorf("%s: got %v, want ErrClient", name, err)
 		}
 	}

@@ -1,8 +1,9 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -30,12 +30,12 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 		"open":       func(proxy *faultproxy.Proxy, _ *bench) { proxy.HoldReply(stuck) },
 		"black hole": func(proxy *faultproxy.Proxy, _ *bench) { proxy.BlackHole(true) },
 		"second connecting": func(proxy *faultproxy.Proxy, b *bench) {
-			b.acquire(key, alice, time.Minute)
+			b.acquire(key, alice)
 			proxy.HoldRequest(stuck)
 			proxy.HoldRequest(faultproxy.Command("client"))
 		},
 		"leaving": func(proxy *faultproxy.Proxy, b *bench) {
-			b.acquire(key, alice, time.Minute)
+			b.acquire(key, alice)
 			proxy.HoldRequest(stuck)
 		},
 	} {
@@ -46,7 +46,7 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 				var all sync.WaitGroup
 				for range 5 {
 					all.Go(func() {
-						call := b.Acquire(time.Now(), claim("stuck", alice), redisstore.Terms{Lease: time.Minute})
+						call := b.take(time.Now(), "stuck", alice)
 						if _, fate, err := call.Wait(context.Background(), soon()); fate == wire.Answered {
 							t.Errorf("got %v, fate %d", err, fate)
 						}
@@ -54,12 +54,12 @@ func TestPipelines_CloseInEveryState(t *testing.T) {
 				}
 				time.Sleep(200 * time.Millisecond) // in the time of the bubble
 				start := time.Now()
-				_ = b.Close()
+				b.Close()
 				all.Wait()
 				if took := time.Since(start); took > 0 {
 					t.Errorf("took %s", took)
 				}
-				call := b.Acquire(time.Now(), claim("later", alice), redisstore.Terms{Lease: time.Minute})
+				call := b.take(time.Now(), "later", alice)
 				if _, fate, err := call.Wait(context.Background(), soon()); fate != wire.NotSent || !errors.Is(err, redis.ErrClosed) {
 					t.Errorf("later: got %v, fate %d", err, fate)
 				}
@@ -79,17 +79,17 @@ func TestPipelines_MoreCallersThanTheQueueTakes(t *testing.T) {
 		})
 		b := storeOf(t, through)
 		defer b.Close()
-		b.acquire(key, alice, time.Minute)
-		reply(b, b.State(time.Now(), kinds.Reentrant, key)) // the script is known
+		b.acquire(key, alice)
+		reply(b, b.look(time.Now(), key)) // the script is known
 		held := proxy.HoldRequest(faultproxy.Once(scriptCommand))
 		time.AfterFunc(30*time.Millisecond, held.Release)
 		var answered, full atomic.Int64
 		var all sync.WaitGroup
 		for range callers {
 			all.Go(func() {
-				call := b.State(time.Now(), kinds.Reentrant, key)
+				call := b.look(time.Now(), key)
 				switch got, fate, err := call.Wait(context.Background(), soon()); {
-				case err == nil && got.Holders[alice] == "1":
+				case err == nil && reflect.DeepEqual(got, []any{alice}):
 					answered.Add(1)
 				case fate == wire.NotSent && errors.Is(err, redis.ErrAutoPipelineQueueFull):
 					full.Add(1)
@@ -102,6 +102,6 @@ func TestPipelines_MoreCallersThanTheQueueTakes(t *testing.T) {
 		if answered.Load() != bound || full.Load() != callers-bound {
 			t.Errorf("%d answered, %d refused", answered.Load(), full.Load())
 		}
-		b.acquire("next", alice, time.Minute)
+		b.acquire("next", alice)
 	})
 }

@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -42,7 +41,7 @@ type storm struct {
 	slack time.Duration // how much later than its limit a call may end
 }
 
-// stormTimeout is the timeout of the Store.
+// stormTimeout is the timeout of the Redis.
 const stormTimeout = 300 * time.Millisecond
 
 func stormOver(t *testing.T, rdb *redis.Client, lasts, slack time.Duration) {
@@ -59,12 +58,12 @@ func stormOver(t *testing.T, rdb *redis.Client, lasts, slack time.Duration) {
 			return &piecemeal{Conn: conn, chance: pieces}, nil
 		}
 	})
-	s, err := redisstore.New(through, redisstore.Config{Config: wire.Config{Timeout: stormTimeout}, RenewTimeout: stormTimeout})
+	s, err := wire.New(through, wire.Config{Timeout: stormTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	w := &storm{bench: &bench{Store: s, t: t, rdb: through}, proxy: proxy, slack: slack}
+	w := &storm{bench: &bench{Redis: s, t: t, rdb: through}, proxy: proxy, slack: slack}
 	for !w.asks("first", newChance(seed, 3)) { // from then on Redis knows the scripts: a late NOSCRIPT is an answer, too
 	}
 	w.over = time.Now().Add(lasts)
@@ -103,30 +102,29 @@ func (w *storm) asks(own string, chance *chance) bool {
 	if chance.of(4) {
 		defer time.AfterFunc(chance.upTo(50*time.Millisecond), cancel).Stop()
 	}
-	acquire := w.Acquire(time.Now(), claim(own, own), redisstore.Terms{Lease: time.Minute})
-	granted, took := answerOf(ctx, w, acquire)
-	state := w.State(time.Now(), kinds.Reentrant, own)
-	seen, saw := answerOf(ctx, w, state)
-	for field := range seen.Holders {
-		if field != own {
-			w.t.Errorf("%s got the answer of %s", own, field)
+	granted, took := w.answerOf(ctx, w.take(time.Now(), own, own))
+	seen, saw := w.answerOf(ctx, w.look(time.Now(), own))
+	owners, _ := seen.([]any)
+	for _, owner := range owners {
+		if owner != own {
+			w.t.Errorf("%s got the answer of %s", own, owner)
 		}
 	}
-	if took && granted.Refusal != nil {
-		w.t.Errorf("%s was refused: %+v", own, granted.Refusal)
+	if took && granted != int64(1) {
+		w.t.Errorf("%s was refused: %v", own, granted)
 	}
-	if took && saw && seen.Holders[own] != "1" {
-		w.t.Errorf("%s has it, and saw %+v", own, seen)
+	if took && saw && len(owners) != 1 {
+		w.t.Errorf("%s has it, and saw %v", own, seen)
 	}
-	released, let := answerOf(ctx, w, w.Release(time.Now(), claim(own, own)))
-	if took && let && !released.Mine {
-		w.t.Errorf("%s had it, and released nothing", own)
+	left, let := w.answerOf(ctx, w.leave(time.Now(), own, own))
+	if took && let && left != int64(1) {
+		w.t.Errorf("%s had it, and left nothing", own)
 	}
 	return took && saw && let
 }
 
 // answerOf waits for an answer, also late, for the timeout.
-func answerOf[T any](ctx context.Context, w *storm, call redisstore.Call[T]) (T, bool) {
+func (w *storm) answerOf(ctx context.Context, call wire.Call) (any, bool) {
 	start := time.Now()
 	v, fate, err := call.Wait(ctx, start.Add(stormTimeout))
 	if took := time.Since(start); took > stormTimeout+w.slack {

@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -78,17 +77,17 @@ func TestNodes_MasterThatLeftKeepsNobody(t *testing.T) {
 			"10.0.0.1:6379": blocking(released), "10.0.0.2:6379": embedded(t), "10.0.0.3:6379": embedded(t),
 		})
 		var silent atomic.Int64
-		s, err := redisstore.New(cluster.client, redisstore.Config{Config: wire.Config{
+		s, err := wire.New(cluster.client, wire.Config{
 			Timeout: time.Second,
 			Reports: wire.Reports{
 				Silent:  func(string, error) { silent.Add(1) },
 				Answers: func(string) { silent.Add(-1) },
 			},
-		}})
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := &bench{Store: s, t: t}
+		b := &bench{Redis: s, t: t}
 		cluster.give("10.0.0.1:6379")
 		for range 3 {
 			if fate, err := acquiring(t.Context(), b); err == nil {
@@ -99,19 +98,19 @@ func TestNodes_MasterThatLeftKeepsNobody(t *testing.T) {
 			t.Fatalf("%d nodes are silent", silent.Load())
 		}
 		cluster.movesTo("10.0.0.2:6379")
-		b.acquire("second", alice, time.Hour)
+		b.acquire("second", alice)
 		time.Sleep(2 * time.Minute) // until go-redis closes the client of the first
 		if silent.Load() != 0 {
 			t.Error("a node that has left is silent still")
 		}
 		cluster.movesTo("10.0.0.3:6379")
 		start := time.Now()
-		b.acquire("third", alice, time.Minute)
+		b.acquire("third", alice)
 		if took := time.Since(start); took > 0 {
 			t.Errorf("the first call to the new master took %s", took)
 		}
 		start = time.Now()
-		_ = s.Close()
+		s.Close()
 		if took := time.Since(start); took > time.Second {
 			t.Errorf("Close took %s", took)
 		}
@@ -137,7 +136,7 @@ func TestNodes_CloseWaitsOnce(t *testing.T) {
 			}
 		}
 		start := time.Now()
-		_ = b.Close()
+		b.Close()
 		if took := time.Since(start); took > time.Second {
 			t.Errorf("took %s", took)
 		}
@@ -182,7 +181,7 @@ func TestNodes_HooksSeeNoPings(t *testing.T) {
 		defer b.Close()
 		for _, addr := range []string{"10.0.0.1:6379", "10.0.0.2:6379"} {
 			cluster.movesTo(addr)
-			b.acquire(addr, alice, time.Minute)
+			b.acquire(addr, alice)
 		}
 		time.Sleep(5 * time.Minute) // in the time of the bubble
 		if n := hook.seen.Load(); n != 0 {
@@ -215,7 +214,7 @@ func TestNodes_SlotWithoutMaster(t *testing.T) {
 					}
 				}
 				cluster.movesTo("10.0.0.2:6379")
-				b.acquire("owned", alice, time.Minute)
+				b.acquire("owned", alice)
 			})
 		})
 	}
@@ -286,9 +285,11 @@ func TestCall_HookThatChangesKeysInACluster(t *testing.T) {
 				if fate, err := acquiring(t.Context(), b); fate != wire.NotSent || wire.Transient(err) {
 					t.Errorf("acquire: got %v, fate %d, transient %t", err, fate, wire.Transient(err))
 				}
-				for _, v := range b.Renew(t.Context(), []redisstore.Claim{claim(key, alice), claim("other", alice)}, time.Minute) {
-					if v.Err == nil || v.MayLand() {
-						t.Errorf("renewal: got %v, may land %t", v.Err, v.MayLand())
+				one, other := b.take(time.Now(), key, alice), b.take(time.Now(), "other", alice)
+				b.Together(t.Context(), soon(), []*wire.Call{&one, &other})
+				for _, call := range []*wire.Call{&one, &other} {
+					if _, fate, err := call.Wait(t.Context(), soon()); fate != wire.NotSent || err == nil {
+						t.Errorf("together: got %v, fate %d", err, fate)
 					}
 				}
 				if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 0 {

@@ -1,4 +1,4 @@
-package redisstore_test
+package wire_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -27,11 +26,11 @@ func preparing(t *testing.T, timeout, setup time.Duration) (*faultproxy.Proxy, *
 			return nil
 		}
 	})
-	s, err := redisstore.New(through, redisstore.Config{Config: wire.Config{Timeout: timeout}, RenewTimeout: timeout})
+	s, err := wire.New(through, wire.Config{Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return proxy, &bench{Store: s, t: t, rdb: through}
+	return proxy, &bench{Redis: s, t: t, rdb: through}
 }
 
 // open counts the connections of a client that are open.
@@ -65,7 +64,7 @@ func (c *openConn) Close() error {
 
 // asked is an attempt to look at a lock within the timeout.
 func asked(b *bench, key string, timeout time.Duration) wire.Fate {
-	call := b.State(time.Now(), kinds.Reentrant, key)
+	call := b.look(time.Now(), key)
 	_, fate, _ := call.Wait(context.Background(), time.Now().Add(timeout))
 	return fate
 }
@@ -132,7 +131,7 @@ func TestPipelines_SecondThatHangsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		proxy, b := preparing(t, time.Second, 0)
 		defer b.Close()
-		b.acquire(key, alice, time.Minute)
+		b.acquire(key, alice)
 		time.AfterFunc(30*time.Millisecond, func() { proxy.BlackHole(true) })
 		time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(false) }) // what it has swallowed stays lost
 		if after, _ := goesOn(t, proxy, b, time.Second); after < 300*time.Millisecond || after > 500*time.Millisecond {
@@ -150,16 +149,16 @@ func TestPipelines_FewConnectionsLeaveAtTheSameTime(t *testing.T) {
 		var o open
 		proxy, through := faultproxy.Around(t, redistest.New(t).Client(), o.around)
 		b := newBench(t, through)
-		b.acquire(key, alice, time.Minute)
+		b.acquire(key, alice)
 		held := proxy.HoldRequest(faultproxy.All(scriptCommand, faultproxy.Containing("stuck")))
 		var all sync.WaitGroup
 		for n := range 20 {
 			all.Go(func() {
-				call := b.Acquire(time.Now(), claim("stuck", fmt.Sprint(n)), redisstore.Terms{Lease: time.Minute})
+				call := b.take(time.Now(), "stuck", fmt.Sprint(n))
 				_, _, _ = call.Wait(t.Context(), soon())
 			})
 			time.Sleep(100 * time.Millisecond) // in the time of the bubble
-			reply(b, b.State(time.Now(), kinds.Reentrant, key))
+			reply(b, b.look(time.Now(), key))
 		}
 		if n := o.most.Load(); n < leaving || n > leaving+others {
 			t.Errorf("%d connections were open at the same time", n)
@@ -225,12 +224,12 @@ func TestPipelines_HangIsNoticedWhateverTookLongBefore(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				proxy, through := faultproxy.Around(t, redistest.New(t).Client())
 				through.AddHook(&slowHook{takes: tt.hook})
-				s, err := redisstore.New(through, redisstore.Config{Config: wire.Config{Timeout: timeout, Owner: "test"}, RenewTimeout: timeout})
+				s, err := wire.New(through, wire.Config{Timeout: timeout, Owner: "test"})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer s.Close()
-				b := &bench{Store: s, t: t, rdb: through}
+				b := &bench{Redis: s, t: t, rdb: through}
 				tt.before(t, proxy, b)
 				after, lost := goesOn(t, proxy, b, timeout)
 				if after > 150*time.Millisecond+2*tt.hook || lost > 1 {
