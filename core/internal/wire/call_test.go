@@ -16,7 +16,7 @@ import (
 
 var scriptCommand = faultproxy.Command("evalsha", "eval")
 
-// proxied is a Store behind a proxy, whose scripts are known to the server.
+// proxied is a Redis behind a proxy, whose scripts are known to the server.
 func proxied(t *testing.T, rdb *redis.Client) (*faultproxy.Proxy, *bench) {
 	t.Helper()
 	proxy, through := faultproxy.Around(t, rdb)

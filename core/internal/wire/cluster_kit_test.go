@@ -88,7 +88,7 @@ func (b *board) slotsAre(slots ...redis.ClusterSlot) {
 	b.slots = slots
 }
 
-// storeOfCluster makes a Store with a timeout of a second, which the test closes.
+// storeOfCluster makes a Redis with a timeout of a second, which the test closes.
 func storeOfCluster(t *testing.T, cluster *board) *bench {
 	t.Helper()
 	s, err := wire.New(cluster.client, wire.Config{Timeout: time.Second})

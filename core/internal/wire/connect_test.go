@@ -30,7 +30,7 @@ func altered(t *testing.T, change func(o *redis.Options)) *redis.Client {
 	return client
 }
 
-// storeOf makes a Store with a timeout of a second, which the test closes.
+// storeOf makes a Redis with a timeout of a second, which the test closes.
 func storeOf(t *testing.T, rdb *redis.Client) *bench {
 	t.Helper()
 	s, err := wire.New(rdb, wire.Config{Timeout: time.Second})

@@ -17,7 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core/redistest"
 )
 
-// preparing is a Store with the timeout given on connections that take a while to be prepared.
+// preparing is a Redis with the timeout given on connections that take a while to be prepared.
 func preparing(t *testing.T, timeout, setup time.Duration) (*faultproxy.Proxy, *bench) {
 	t.Helper()
 	proxy, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {

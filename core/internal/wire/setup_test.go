@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
@@ -93,12 +92,6 @@ func (b *bench) wantGone(key string) {
 	if b.rdb.Exists(context.Background(), key).Val() != 0 {
 		b.t.Errorf("%s is still there", key)
 	}
-}
-
-// each runs a test on the embedded Redis and on a real one.
-func each(t *testing.T, body func(t *testing.T, b *bench)) {
-	t.Helper()
-	redisserver.Each(t, func(t *testing.T, rdb *redis.Client) { body(t, newBench(t, rdb)) })
 }
 
 // clientOf connects as an ACL user without a password.
