@@ -93,7 +93,7 @@ func (c *Client) MaxNameLength() int { return c.cfg.longestName() }
 // MaxKeyLength is what [WithMaxKeyLength] said, or its default.
 func (c *Client) MaxKeyLength() int { return c.cfg.maxKeyLength }
 
-// Observers returns the values given to [WithObserver], in order. Adapters notify those that also
+// Observers returns the values given to [WithObserver], in order. Adapters notify those that
 // observe rules.
 func (c *Client) Observers() []any { return slices.Clone(c.cfg.observers.given) }
 

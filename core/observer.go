@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -217,10 +218,26 @@ func (o *observers) add(v any) error {
 	if o.panics == nil {
 		o.panics = &notify.Panics{}
 	}
-	if o.len() == before {
-		return invalidf("WithObserver: %T implements none of the observer interfaces (AcquireEndObserver, HoldEndObserver, …)", v)
+	if o.len() == before && !observesRules(v) {
+		return invalidf("WithObserver: %T implements none of the observer interfaces (AcquireEndObserver, HoldEndObserver, … of core, DecisionObserver, … of core/aspect)", v)
 	}
 	return nil
+}
+
+// observesRules reports whether v has a method of an observer of rules, whose interfaces are those of package aspect.
+// The names are constants so that the linker still drops the methods of other types.
+func observesRules(v any) bool {
+	t := reflect.TypeOf(v)
+	if t == nil {
+		return false
+	}
+	_, rule := t.MethodByName("ObserveRule")
+	_, warning := t.MethodByName("ObserveWarning")
+	_, decision := t.MethodByName("ObserveDecision")
+	_, failure := t.MethodByName("ObserveFailure")
+	_, unlocked := t.MethodByName("ObserveUnlocked")
+	_, reload := t.MethodByName("ObserveReload")
+	return rule || warning || decision || failure || unlocked || reload
 }
 
 func (o *observers) len() int {

@@ -138,7 +138,7 @@ func (r *run) variables() keyexpr.Env {
 
 // announceUnlocked tells that the handler is about to run without locks.
 func (r *run) announceUnlocked() {
-	obs := &r.point.aspect.cfg.observers
+	obs := &r.point.aspect.observers
 	if r.grant.Unlocked == "" || len(obs.unlocked) == 0 {
 		return
 	}
@@ -184,7 +184,7 @@ func (r *run) answer() {
 
 // observe tells how every rule went. It runs last, also when the handler panics.
 func (r *run) observe() {
-	obs := &r.point.aspect.cfg.observers
+	obs := &r.point.aspect.observers
 	if len(obs.decision) == 0 {
 		return
 	}
@@ -198,7 +198,7 @@ func (r *run) observe() {
 }
 
 func (r *run) observeFailure(f *frame) {
-	obs := &r.point.aspect.cfg.observers
+	obs := &r.point.aspect.observers
 	if len(obs.failure) == 0 {
 		return
 	}
