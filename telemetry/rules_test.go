@@ -25,7 +25,7 @@ type order struct{ ID string }
 // wrap puts a rule named "pay" around a function that does nothing.
 func wrap(t *testing.T, h *harness, locks *core.Client, rule ruleset.Rule) func(context.Context, order) error {
 	t.Helper()
-	a, err := aspect.New(locks, aspect.WithObserver(h.Telemetry))
+	a, err := aspect.New(locks)
 	if err != nil {
 		t.Fatal(err)
 	}
