@@ -124,6 +124,12 @@ type BackendChange struct {
 // were given, from many goroutines at once; a panic in one is contained, the others
 // still run, and the first panic of each type is logged to [slog.Default]. They must not block.
 type (
+	// ClientObserver is notified of a client that [New] has made. [Client.Close] calls closed when the client
+	// has ended, unless closed is nil.
+	ClientObserver interface {
+		ObserveClient(c *Client) (closed func())
+	}
+
 	// AcquireStartObserver is notified before an acquisition starts. The context that
 	// it returns is the one the acquisition goes on with, so that spans nest.
 	AcquireStartObserver interface {
@@ -191,6 +197,7 @@ type (
 type observers struct {
 	given        []any // in order
 	panics       *notify.Panics
+	client       []ClientObserver
 	acquireStart []AcquireStartObserver
 	contention   []ContentionObserver
 	acquireEnd   []AcquireEndObserver
@@ -205,6 +212,7 @@ type observers struct {
 // add sorts one observer into the lists.
 func (o *observers) add(v any) error {
 	before := o.len()
+	o.client = appendIf(o.client, v)
 	o.acquireStart = appendIf(o.acquireStart, v)
 	o.contention = appendIf(o.contention, v)
 	o.acquireEnd = appendIf(o.acquireEnd, v)
@@ -241,7 +249,7 @@ func observesRules(v any) bool {
 }
 
 func (o *observers) len() int {
-	return len(o.acquireStart) + len(o.contention) + len(o.acquireEnd) + len(o.holdStart) +
+	return len(o.client) + len(o.acquireStart) + len(o.contention) + len(o.acquireEnd) + len(o.holdStart) +
 		len(o.holdEnd) + len(o.renewal) + len(o.loss) + len(o.leak) + len(o.backend)
 }
 
@@ -250,6 +258,16 @@ func appendIf[T any](list []T, v any) []T {
 		return append(list, t)
 	}
 	return list
+}
+
+// observeClient notifies of a client that begins, and returns the functions to call when it has ended.
+func (o *observers) observeClient(c *Client) (closed []func()) {
+	notify.Each(o.panics, o.client, func(obs ClientObserver) {
+		if end := obs.ObserveClient(c); end != nil {
+			closed = append(closed, end)
+		}
+	})
+	return closed
 }
 
 func (o *observers) observeAcquireStart(ctx context.Context, a Acquisition) context.Context {

@@ -4,7 +4,6 @@
 //
 //	tel, err := telemetry.New(telemetry.WithLogger(slog.Default()))
 //	locks, err := core.New(rdb, core.WithObserver(tel))
-//	defer tel.Watch(locks)()
 //	guard, err := ginlock.New(locks) // has the observers of locks; likewise grpclock, aspect
 //
 // How to connect Prometheus, OTLP, otelgin and otelgrpc, in ten lines each, is in
@@ -124,7 +123,7 @@
 //	distributed_lock.rule.lease_time        gauge          s           rule kind                 the rule's fixed lease; none if it is renewed
 //	distributed_lock.reload.timestamp       gauge          s           hash                      when the rule file in force was loaded, Unix time
 //	distributed_lock.reloads                counter        {reload}    outcome                   attempts to take a rule file into force: applied, refused
-//	distributed_lock.client.info            gauge          {client}    client.id                 1 for each client that is watched; its id begins the holder fields in Redis
+//	distributed_lock.client.info            gauge          {client}    client.id                 1 for each client that is open; its id begins the holder fields in Redis
 //	distributed_lock.deadlocks              counter        {deadlock}  none                      rings of callers that wait for each other; made by package lockz
 //
 // lease.remaining.ratio is how a loss announces itself: a hold that was released with little of

@@ -29,7 +29,6 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	defer tel.Watch(locks)()
 
 	ctx := context.Background() // of the request, with its span
 	err = locks.Lock("order:42").Do(ctx, func(context.Context) error {

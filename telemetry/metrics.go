@@ -82,7 +82,7 @@ func (i *instruments) table() []definition {
 		{&i.leaseTime, "distributed_lock.rule.lease_time", seconds, ruleLabels, "the rule's fixed lease; none if it is renewed", nil},
 		{&i.reload, "distributed_lock.reload.timestamp", seconds, "hash", "when the rule file in force was loaded, Unix time", nil},
 		{&i.reloads, "distributed_lock.reloads", "{reload}", "outcome", "attempts to take a rule file into force: applied, refused", nil},
-		{&i.clientInfo, "distributed_lock.client.info", "{client}", "client.id", "1 for each client that is watched; its id begins the holder fields in Redis", nil},
+		{&i.clientInfo, "distributed_lock.client.info", "{client}", "client.id", "1 for each client that is open; its id begins the holder fields in Redis", nil},
 	}
 }
 

@@ -267,7 +267,6 @@ func TestLabelsAreOnlyOfFixedLists(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, server := newLocks(t, h)
-	defer h.Watch(locks)()
 	pay := wrap(t, h, locks, ruleset.Rule{WaitTime: ruleset.NoWait})
 	server.Take("order:secret-1", time.Minute)
 	for _, id := range []string{"secret-1", "secret-2", ""} {

@@ -48,6 +48,7 @@ type Telemetry struct {
 }
 
 var (
+	_ core.ClientObserver       = (*Telemetry)(nil)
 	_ core.AcquireStartObserver = (*Telemetry)(nil)
 	_ core.ContentionObserver   = (*Telemetry)(nil)
 	_ core.AcquireEndObserver   = (*Telemetry)(nil)

@@ -103,19 +103,18 @@ func TestCloseTakesTheGaugesOff(t *testing.T) {
 	h.want(t, 2, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
 }
 
-func TestWatchUntilStopped(t *testing.T) {
+func TestClientIsShownUntilItIsClosed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, _ := newLocks(t, h)
-	stop := h.Watch(locks)
 	h.want(t, 1, "distributed_lock.client.info", "client.id", locks.ID())
 	h.want(t, 0, "distributed_lock.oldest_wait", "client.id", locks.ID())
-	stop()
-	stop()
-	if _, exists := h.value(t, "distributed_lock.client.info", "client.id", locks.ID()); exists {
-		t.Error("still watched")
+	if err := locks.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
-	h.Watch(nil)()
+	if _, exists := h.value(t, "distributed_lock.client.info", "client.id", locks.ID()); exists {
+		t.Error("a closed client is shown")
+	}
 }
 
 func TestKeyHashIsWhatAShellComputes(t *testing.T) {

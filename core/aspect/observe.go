@@ -122,7 +122,7 @@ func (o *observers) add(v any) error {
 	o.unlocked = appendIf(o.unlocked, v)
 	o.reload = appendIf(o.reload, v)
 	switch v.(type) {
-	case core.AcquireStartObserver, core.ContentionObserver, core.AcquireEndObserver, core.HoldStartObserver, core.HoldEndObserver,
+	case core.ClientObserver, core.AcquireStartObserver, core.ContentionObserver, core.AcquireEndObserver, core.HoldStartObserver, core.HoldEndObserver,
 		core.RenewalObserver, core.LossObserver, core.LeakObserver, core.BackendObserver: // package core notifies it
 		return nil
 	}

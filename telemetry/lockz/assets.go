@@ -24,9 +24,9 @@ func (p *Page) parsePages() (*template.Template, error) {
 	return t, nil
 }
 
-// shortHolder cuts the id of a watched client off a holder field: the page shows the id at its top.
+// shortHolder cuts the id of a client of this process off a holder field: the page shows the id at its top.
 func (p *Page) shortHolder(field string) string {
-	clients := p.watched()
+	clients := p.open()
 	for i, c := range clients {
 		number, own := strings.CutPrefix(field, c.ID()+":")
 		switch {

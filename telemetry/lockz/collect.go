@@ -56,7 +56,7 @@ type view struct {
 
 	page    *Page
 	now     time.Time
-	watched []*core.Client  // the client behind each of Clients
+	open    []*core.Client  // the client behind each of Clients
 	in      map[*waiter]int // the deadlock that a waiter is in
 	held    []*hold         // the hold behind each of Holds
 	waiting map[*hold]int   // how many callers wait for a hold of several keys
@@ -79,8 +79,8 @@ func (p *Page) collect(l listing) *view {
 
 func (v *view) addClients() {
 	v.Clients = []Client{}
-	v.watched = v.page.watched()
-	for _, c := range v.watched {
+	v.open = v.page.open()
+	for _, c := range v.open {
 		s := c.Stats()
 		v.Clients = append(v.Clients, Client{ID: c.ID(), Redis: printable(c.Address(), 2*maxName), Holds: s.Holds, Waiters: s.Waiters, OldestWait: seconds(s.OldestWait)})
 	}

@@ -4,7 +4,6 @@
 //
 //	page, err := lockz.New()
 //	locks, err := core.New(rdb, core.WithObserver(page))
-//	defer page.Watch(locks)()
 //	guard, err := ginlock.New(locks)   // has the observers of locks; likewise grpclock, aspect
 //	admin.Handle("/debug/locks", page) // in Gin: engine.Any("/debug/locks", gin.WrapH(page))
 //
@@ -34,7 +33,7 @@
 // for all waiters of a key, JSON lists each waiter.
 //
 // The title names the service ([WithService]), the host, the process, and the Redis of each client that
-// is watched. Each request of the page asks these whether they answer. A holder field of such a client is
+// the page observes. Each request of the page asks these whether they answer. A holder field of such a client is
 // shown without the id of the client, which is at the top. Trace ids are links with [WithTraceURL].
 //
 // A hold is marked if it has lasted for longer than a second and for more than three times as long as

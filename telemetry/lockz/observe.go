@@ -12,6 +12,7 @@ import (
 )
 
 var (
+	_ core.ClientObserver       = (*Page)(nil)
 	_ core.AcquireStartObserver = (*Page)(nil)
 	_ core.ContentionObserver   = (*Page)(nil)
 	_ core.AcquireEndObserver   = (*Page)(nil)

@@ -103,7 +103,7 @@ func WithOperator(name func(*http.Request) string) Option {
 	}
 }
 
-// WithFleet adds a view of all locks in the Redis of the clients that are watched, whoever
+// WithFleet adds a view of all locks in the Redis of the clients of this process, whoever
 // holds them: at each request it looks at some keys, by [core.Client.Locks]. Default: off.
 func WithFleet() Option {
 	return func(c *config) error {

@@ -33,7 +33,6 @@ func TestPage_SaysWhoseItIs(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
 		secret := b.clientOf(b.server.Client(func(o *redis.Options) { o.Username, o.Password, o.DB = "", "hunter2", 3 }))
-		defer b.Watch(secret)()
 		host, err := os.Hostname()
 		if err != nil {
 			b.t.Fatal(err)
@@ -88,7 +87,6 @@ func TestPage_OwnClientIsNamedOnce(t *testing.T) {
 			b.t.Errorf("the page names its client %d times, want once, and the holders %s and %s", n, number, stranger)
 		}
 		other := b.client()
-		defer b.Watch(other)()
 		_, h3 := b.take(b.t.Context(), other.Lock("d"))
 		if text := b.text("/", "holds"); !strings.Contains(text, "client 1"+number) || !strings.Contains(text, "client 2"+strings.TrimPrefix(h3.Field(), other.ID())) {
 			b.t.Errorf("of two clients: %s", text)

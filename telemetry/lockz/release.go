@@ -61,7 +61,7 @@ type buttonHolder struct {
 	Held        float64 // 0: not known
 }
 
-// buttons makes a button for each hold that is listed and whose client is watched.
+// buttons makes a button for each hold that is listed and whose client is open.
 func (v *view) buttons(cookie string) []*button {
 	list := make([]*button, len(v.held))
 	for i, h := range v.held {

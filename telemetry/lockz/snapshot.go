@@ -48,7 +48,7 @@ type Snapshot struct {
 	IncidentsTotal int64   `json:"incidents_total"`
 }
 
-// Client is a client that is watched.
+// Client is a client of this process that is open.
 type Client struct {
 	ID         string  `json:"id"`              // holder fields begin with it
 	Redis      string  `json:"redis"`           // [core.Client.Address]
@@ -103,7 +103,7 @@ type Waiter struct {
 type Blocker struct {
 	Holder string  `json:"holder"`         // the field in Redis; empty: not known
 	Here   bool    `json:"here"`           // it is a hold of this process
-	Ours   bool    `json:"this_process"`   // its field is one of a client that is watched
+	Ours   bool    `json:"this_process"`   // its field is one of a client of this process
 	Rule   string  `json:"rule,omitempty"` // of that hold
 	Held   float64 `json:"held_seconds"`   // for how long; 0 if it is not here
 }
