@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/interlock-go/interlock/core"
@@ -15,8 +16,8 @@ var assets embed.FS
 
 func (p *Page) parsePages() (*template.Template, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
-		"ago": ago, "spark": spark, "bars": bars, "rate": rate, "within": within, "count": count, "inc": func(i int) int { return i + 1 }, "dec": func(i int) int { return i - 1 },
-		"holder": p.shortHolder, "traceURL": p.traceURL, "id": rowID,
+		"ago": ago, "count": count, "inc": func(i int) int { return i + 1 }, "dec": func(i int) int { return i - 1 },
+		"holder": p.shortHolder, "traceURL": p.traceURL, "ruleURL": p.ruleURL, "id": rowID,
 	}).ParseFS(assets, "assets/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("templates: %w", err)
@@ -42,6 +43,11 @@ func (p *Page) shortHolder(field string) string {
 // traceURL returns the link to a trace. It returns "" without [WithTraceURL].
 func (p *Page) traceURL(id string) string {
 	return strings.ReplaceAll(p.cfg.traceURL, traceMark, id)
+}
+
+// ruleURL returns the link to the metrics of a rule. It returns "" without [WithDashboardURL].
+func (p *Page) ruleURL(name string) string {
+	return strings.ReplaceAll(p.cfg.rulesURL, ruleMark, url.QueryEscape(name))
 }
 
 // rowID makes the id of a row, by which the page finds it again when it is renewed.

@@ -70,7 +70,7 @@ func (p *Page) collect(l listing) *view {
 	v.addDeadlocks()
 	v.addLines(p.table.snapshot())
 	v.HoldsLeftOut, v.WaitersLeftOut = p.table.holds.over.Load(), p.table.waiters.over.Load()
-	v.addRules()
+	v.Lost, v.LastLost = p.lost.Load(), moment(p.lostAt.Load())
 	v.addHotKeys()
 	v.Refusals, v.RefusalsTotal = v.events(p.refusals)
 	v.Incidents, v.IncidentsTotal = v.events(p.incidents)
@@ -295,49 +295,6 @@ func (v *view) blocker(w place) Blocker {
 	}
 	field := cmp.Or(w.blockedBy, w.line.blockedBy)
 	return Blocker{Holder: printable(field, maxName), Ours: v.page.clientOf(clientID(field)) != nil}
-}
-
-func (v *view) addRules() {
-	v.Rules = []Rule{}
-	for _, r := range v.page.rules.all() {
-		v.Lost += r.lost.Load()
-		if at := moment(r.lostAt.Load()); at.After(v.LastLost) {
-			v.LastLost = at
-		}
-		if v.has(r.name, string(r.kind)) {
-			v.Rules = append(v.Rules, v.rule(r))
-		}
-	}
-	slices.SortFunc(v.Rules, func(a, b Rule) int {
-		if v.sort == "rule" {
-			return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Kind, b.Kind))
-		}
-		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.AcquiredRate+b.RefusedRate, a.AcquiredRate+a.RefusedRate),
-			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Kind, b.Kind))
-	})
-}
-
-func (v *view) rule(r *rule) Rule {
-	list := Rule{
-		Rule: printable(r.name, maxName), Kind: string(r.kind), Held: r.held.Load(), Waiting: r.waiting.Load(),
-		Outcomes: make(map[string]int64, len(outcomes)), Lost: r.lost.Load(), LastLost: moment(r.lostAt.Load()),
-		Wait: durationsOf(&r.waits), Hold: durationsOf(&r.holds),
-	}
-	for i, o := range outcomes {
-		list.Outcomes[string(o)] = r.counts[i].Load()
-	}
-	list.Acquired, list.Refused = r.rates.last(v.now)
-	list.AcquiredRate, list.RefusedRate = mean(list.Acquired), mean(list.Refused)
-	return list
-}
-
-func durationsOf(h *histogram) Durations {
-	counts := h.counts()
-	d := Durations{P50: seconds(quantile(counts, 0.5)), P99: seconds(quantile(counts, 0.99)), Counts: counts}
-	for _, b := range bounds {
-		d.Bounds = append(d.Bounds, seconds(b))
-	}
-	return d
 }
 
 func (v *view) addHotKeys() {

@@ -1,6 +1,7 @@
 // Package lockz is a page of the process's own locks, like net/http/pprof for locks: who
 // holds what since when, who waits for whom, which callers wait for each other in a ring, what
-// was refused and lost, which keys are hot, and how each rule does.
+// was refused and lost, and which keys are hot. Rates and histograms of rules are metrics (package
+// telemetry): with [WithDashboardURL] the name of a rule leads to them.
 //
 //	page, err := lockz.New()
 //	locks, err := core.New(rdb, core.WithObserver(page))
@@ -24,7 +25,6 @@
 //	Deadlocks    rings of callers, each of which waits for the next one's lock  while they last, and the last 200 that are over
 //	Held         rule, key, holder, since, lease left, re-entries, token        while it is held
 //	Waiting      in order, for how long, blocked by whom, what it holds         while it waits
-//	Rules        rates of five minutes, histograms of waits and holds           since the page was made
 //	Hottest keys the 20 keys acquired most, of a sketch of 1,000                since the page was made
 //	Lost, …      lost, left, leaked, not released or renewed, unlocked, freed   the last 200 of each kind
 //	Refused      outcome, rule, key, wait, who was in the way, trace            the last 200 of each outcome
@@ -133,6 +133,6 @@
 // a part of more than 2,000 acquisitions a second. A page with 10,000 waiters takes 15 to 60 ms: see
 // BenchmarkPage.
 //
-// Memory is bounded by [WithLimits]: about 400 bytes and the key for a hold or a waiter, 3 kB
+// Memory is bounded by [WithLimits]: about 400 bytes and the key for a hold or a waiter, 300 bytes
 // for a rule, 300 bytes and the key for an event, of which the limit is for each kind and outcome.
 package lockz

@@ -22,7 +22,7 @@ const (
 	// DefaultMaxWaiters is how many waiters are kept at a time.
 	DefaultMaxWaiters = 50_000
 
-	// DefaultMaxRules is how many rules are counted by themselves.
+	// DefaultMaxRules is how many rules are shown by their names.
 	DefaultMaxRules = 200
 
 	// DefaultMaxEvents is how many refusals of each outcome are kept, how many incidents of
@@ -37,7 +37,7 @@ type Option func(*config) error
 type Limits struct {
 	Holds   int // holds at a time; others are counted, but not shown. Default: [DefaultMaxHolds]
 	Waiters int // waiters at a time, likewise. Default: [DefaultMaxWaiters]
-	Rules   int // rules; the others are counted as rule "other". Default: [DefaultMaxRules]
+	Rules   int // rules; the others are shown as rule "other". Default: [DefaultMaxRules]
 	Events  int // refusals of each outcome, incidents of each kind, deadlocks that are over. Default: [DefaultMaxEvents]
 }
 
@@ -48,6 +48,7 @@ type config struct {
 	operator  func(*http.Request) string
 	service   string
 	traceURL  string // with traceMark; empty: no links
+	rulesURL  string // with ruleMark; empty: no links
 	logger    *slog.Logger
 	meters    metric.MeterProvider
 	limits    Limits
@@ -124,20 +125,37 @@ func WithService(name string) Option {
 	}
 }
 
-// traceMark is where a trace id goes.
-const traceMark = "{trace_id}"
+// Where a trace id goes, and the name of a rule.
+const (
+	traceMark = "{trace_id}"
+	ruleMark  = "{rule}"
+)
 
 // WithTraceURL makes the trace ids of the page links: to pattern, with the id in place of {trace_id},
 // as in https://grafana.example/explore/trace/{trace_id}. Default: no links.
 func WithTraceURL(pattern string) Option {
 	return func(c *config) error {
-		u, err := url.Parse(strings.ReplaceAll(pattern, traceMark, "0"))
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || !strings.Contains(pattern, traceMark) {
-			return fmt.Errorf("lockz: WithTraceURL(%q): want an http or https URL with %s in it, such as https://grafana.example/explore/trace/%[2]s", pattern, traceMark)
-		}
 		c.traceURL = pattern
-		return nil
+		return checkPattern("WithTraceURL", pattern, traceMark, "https://grafana.example/explore/trace/{trace_id}")
 	}
+}
+
+// WithDashboardURL makes the names of rules links to what metrics show of them, which the page does not
+// repeat: rates, waits, how long holds last. pattern has {rule} in place of the name, as in
+// https://grafana.example/d/interlock?var-rule={rule}. Default: no links.
+func WithDashboardURL(pattern string) Option {
+	return func(c *config) error {
+		c.rulesURL = pattern
+		return checkPattern("WithDashboardURL", pattern, ruleMark, "https://grafana.example/d/interlock?var-rule={rule}")
+	}
+}
+
+func checkPattern(option, pattern, mark, example string) error {
+	u, err := url.Parse(strings.ReplaceAll(pattern, mark, "0"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || !strings.Contains(pattern, mark) {
+		return fmt.Errorf("lockz: %s(%q): want an http or https URL with %s in it, such as %s", option, pattern, mark, example)
+	}
+	return nil
 }
 
 // WithLogger sets where deadlocks and forced releases are logged. Default: [slog.Default] as

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -35,6 +36,8 @@ type Page struct {
 	refusals  *history
 	incidents *history
 	cycles    *ring[*cycle]
+	lost      atomic.Int64
+	lostAt    atomic.Int64 // Unix nanoseconds of the last loss; 0: none
 	deadlocks metric.Int64Counter
 	logged    ratelimit.Limiter
 

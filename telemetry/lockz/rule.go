@@ -15,40 +15,11 @@ const (
 	ruleOther = "other"
 )
 
-// rule is what is counted of one rule and kind of lock.
+// rule is one rule and kind of lock.
 type rule struct {
-	name string
-	kind core.Kind
-
-	waiting atomic.Int64
-	held    atomic.Int64
-	lost    atomic.Int64
-	lostAt  atomic.Int64 // Unix nanoseconds of the last loss; 0: none
-	counts  [len(outcomes)]atomic.Int64
-	waits   histogram
-	holds   histogram
-	rates   rates
-}
-
-// outcomes are those of acquisitions, in the order in which they are counted.
-var outcomes = [...]core.Outcome{ //nolint:gochecknoglobals // a constant
-	core.OutcomeAcquired, core.OutcomeReentered, core.OutcomeBusy, core.OutcomeOverload,
-	core.OutcomeBackend, core.OutcomeKey, core.OutcomeCanceled,
-}
-
-// refused reports whether an acquisition ended without the lock.
-func refused(o core.Outcome) bool { return o != core.OutcomeAcquired && o != core.OutcomeReentered }
-
-// acquired counts the end of an acquisition.
-func (r *rule) acquired(o core.Outcome, waited time.Duration, now time.Time) {
-	for i, known := range outcomes {
-		if known == o {
-			r.counts[i].Add(1)
-			break
-		}
-	}
-	r.waits.add(waited)
-	r.rates.add(refused(o), now)
+	name  string
+	kind  core.Kind
+	holds histogram // how long its holds lasted
 }
 
 // ruleID is what tells rules apart.
@@ -100,4 +71,51 @@ func (t *rules) add(id ruleID) *rule {
 	next[id] = &rule{name: id.name, kind: id.kind}
 	t.live.Store(&next)
 	return next[id]
+}
+
+// bounds are the upper ends of the buckets of a histogram; the last bucket has none.
+var bounds = [...]time.Duration{ //nolint:gochecknoglobals // a constant
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
+	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2500 * time.Millisecond, 5 * time.Second,
+	10 * time.Second, 30 * time.Second, time.Minute,
+}
+
+// histogram counts durations. The zero value is empty.
+type histogram struct{ buckets [len(bounds) + 1]atomic.Int64 }
+
+func (h *histogram) add(d time.Duration) {
+	i := 0
+	for i < len(bounds) && d > bounds[i] {
+		i++
+	}
+	h.buckets[i].Add(1)
+}
+
+// A hold is old if it has lasted for longer than leastOld, and for more than muchLonger times as long
+// as 99 % of the finished holds of its rule. There have to be leastUsual of these.
+const (
+	leastUsual = 10
+	muchLonger = 3
+	leastOld   = time.Second
+)
+
+// usual returns the upper end of the bucket that 99 % of all durations reach. It returns 0 if there are
+// too few durations, or if more than 1 % of them are longer than the last bound.
+func (h *histogram) usual() time.Duration {
+	var all, sum int64
+	for i := range h.buckets {
+		all += h.buckets[i].Load()
+	}
+	if all < leastUsual {
+		return 0
+	}
+	for i, bound := range bounds {
+		if sum += h.buckets[i].Load(); sum*100 >= all*99 {
+			return bound
+		}
+	}
+	return 0
 }

@@ -123,19 +123,18 @@ func (s *shard) addHold(key string, h *hold) {
 	e.holds = append(e.holds, h)
 }
 
-// removeHold takes a hold out. It reports false when that was done before.
-func (t *table) removeHold(h *hold) bool {
+// removeHold takes a hold out, once.
+func (t *table) removeHold(h *hold) {
 	if !h.done.CompareAndSwap(false, true) {
-		return false
+		return
 	}
 	t.holds.give(h.tracked)
 	if !h.tracked {
-		return true
+		return
 	}
 	for i := range h.keys {
 		t.shardOf(h.name(i)).removeHold(h.name(i), h)
 	}
-	return true
 }
 
 func (s *shard) removeHold(key string, h *hold) {
