@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/preview"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
 )
@@ -13,6 +15,10 @@ import (
 // the caller's. It returns when the handler has returned and the locks were
 // released.
 func (p *Point) Run(ctx context.Context, call Call) Outcome {
+	if show, asked := ctx.Value(preview.Key{}).(func(Site, []*ruleset.Resolved, *Preview, keyexpr.Env)); asked {
+		show(p.site, p.source, &Preview{rules: p.rules}, call.Env(ctx))
+		return Outcome{Verdict: VerdictRan}
+	}
 	r := run{point: p, call: call, caller: ctx, ctx: ctx}
 	r.out.Verdict = VerdictRan
 	r.frames = r.inline[:0]

@@ -185,3 +185,28 @@ func collect(err error, found *[]*ruleset.Problem) {
 		collect(inner, found)
 	}
 }
+
+// What the router and the guard make of a request decides, not what the flags say literally.
+func TestKey_OfARequestAsTheAdapterSeesIt(t *testing.T) {
+	t.Parallel()
+	const rules = `rules:
+  - {http: "GET /reports/{id}", key: "report:#{path.id}"}
+  - {http: "POST /login", key: "login:#{client_ip}"}
+  - {grpc: "/shop.v1.Orders/Cancel", key: "cancel:#{peer}"}
+`
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"HEAD is served by the handler of GET": {[]string{"HEAD /reports/7"}, "key      report:7"},
+		"an address has one form":              {[]string{"POST /login", "--var", "client_ip=::ffff:192.0.2.7"}, "key        login:192.0.2.7"},
+		"a peer has no port":                   {[]string{"/shop.v1.Orders/Cancel", "--var", "peer=192.0.2.7:5050"}, "key   cancel:192.0.2.7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := interlock(t, rules, append([]string{"key", "-"}, c.args...)...); got.code != exitFine || !strings.Contains(got.stdout, "  "+c.want+"\n") {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/interlock-go/interlock/core/aspect"
@@ -19,6 +20,7 @@ import (
 
 // Image is the methods of compiled .proto files.
 type Image struct {
+	files   *protoregistry.Files
 	methods []protorules.Method
 }
 
@@ -44,8 +46,11 @@ func parse(content []byte) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the descriptors are not complete (protoc needs --include_imports): %s", Plain(err))
 	}
-	return &Image{protorules.All(files)}, nil
+	return &Image{files, protorules.All(files)}, nil
 }
+
+// Files are the files with their messages.
+func (i *Image) Files() *protoregistry.Files { return i.files }
 
 // Methods are all methods, in the order of their names.
 func (i *Image) Methods() []protorules.Method { return i.methods }

@@ -35,8 +35,7 @@ func (s *Shape) Type(name string) keyexpr.Type {
 	}
 }
 
-// objectType is the type of objects: the [keyexpr.Object]. No field is implicit: zero says
-// nothing special.
+// objectType is the type of objects: the [keyexpr.Object]. Expressions are compiled for it, and not evaluated.
 type objectType struct {
 	name   string
 	fields map[string]*Shape
@@ -50,102 +49,81 @@ func (o objectType) Field(name string) (keyexpr.Field, bool) {
 	if !ok {
 		return keyexpr.Field{}, false
 	}
-	return keyexpr.Field{Type: f.Type(name + " in " + o.name), Get: func(parent any) any {
-		if r, ok := parent.(*record); ok {
-			return r.members[name]
-		}
-		return nil
-	}}, true
+	return keyexpr.Field{Type: f.Type(name + " in " + o.name), Get: func(any) any { return nil }}, true
 }
 
-// record is a value of an objectType. It is no map, so that expressions see its fields
-// only.
-type record struct{ members map[string]any }
-
-func (r *record) MarshalJSON() ([]byte, error) { return json.Marshal(r.members) }
-
-// Value is a JSON document as a value of the [Shape.Type]. The error says which field
-// has another type.
-func (s *Shape) Value(document []byte) (any, error) {
-	value, err := parse(document)
-	if err != nil {
-		return nil, err
-	}
-	return s.value(value, "")
-}
-
-// Given is what somebody wrote for a value: JSON, or the text itself where the value may
-// be a string.
+// Given is a value that was written on a command line: JSON, or the text itself where the value may be a string.
 func (s *Shape) Given(written string) (any, error) {
 	if s.kind == text {
 		return written, nil
 	}
-	v, err := s.Value([]byte(written))
-	if s.kind == anything && err != nil {
-		v, err = written, nil
+	value, err := parse([]byte(written))
+	if err == nil {
+		err = s.check(value, "")
 	}
-	return v, err
+	switch {
+	case err == nil:
+		return keyexpr.FromJSON(value), nil
+	case s.kind == anything:
+		return written, nil
+	default:
+		return nil, err
+	}
 }
 
-func (s *Shape) value(value any, path string) (any, error) {
-	wrong := fmt.Errorf("%s is no %s", cmp.Or(path, "it"), s.kind)
-	switch got := ofValue(value, 1).kind; {
-	case got == null:
-		return nil, nil //nolint:nilnil // it is missing
-	case s.kind == anything || s.kind == null:
-		return keyexpr.FromJSON(value), nil
-	case got != s.kind && (got != integer || s.kind != number):
-		return nil, wrong
+// Check reports whether encoding/json decodes a document into the type. The error names the field that has another
+// type.
+func (s *Shape) Check(document []byte) error {
+	value, err := parse(document)
+	if err != nil {
+		return err
 	}
+	return s.check(value, "")
+}
+
+func (s *Shape) check(value any, path string) error {
+	got := ofValue(value, 1).kind
+	if s.kind == anything || s.kind == null || got == null {
+		return nil
+	}
+	var err error
 	switch v := value.(type) {
 	case json.Number:
-		if n, err := v.Int64(); s.kind == integer && err == nil {
-			return n, nil
+		if s.kind == integer {
+			_, err = v.Int64()
+		} else {
+			_, err = v.Float64()
 		}
-		if f, err := v.Float64(); s.kind == number && err == nil {
-			return f, nil
-		}
-		return nil, wrong // it is too large
 	case []any:
-		return s.listOf(v, path)
-	case map[string]any:
-		return s.recordOf(v, path)
-	default:
-		return v, nil
-	}
-}
-
-func (s *Shape) listOf(values []any, path string) (result []any, err error) {
-	result = make([]any, len(values))
-	for i := range values {
-		if result[i], err = s.elem.value(values[i], path); err != nil {
-			return nil, err
+		for i := 0; i < len(v) && s.kind == list; i++ {
+			if err := s.elem.check(v[i], path); err != nil {
+				return err
+			}
 		}
-	}
-	return result, nil
-}
-
-// recordOf takes the fields of an object as encoding/json does: by their names, else
-// whatever their case.
-func (s *Shape) recordOf(members map[string]any, path string) (*record, error) {
-	r := &record{map[string]any{}}
-	for sent, value := range members {
-		name := sent
-		if s.fields[sent] == nil {
-			for known := range s.fields {
-				if strings.EqualFold(known, sent) {
-					name = known
+	case map[string]any:
+		for name, member := range v {
+			if f := s.field(name); f != nil {
+				if err := f.check(member, strings.TrimPrefix(path+"."+name, ".")); err != nil {
+					return err
 				}
 			}
 		}
-		if s.fields[name] == nil {
-			continue
-		}
-		v, err := s.fields[name].value(value, strings.TrimPrefix(path+"."+name, "."))
-		if err != nil {
-			return nil, err
-		}
-		r.members[name] = v
 	}
-	return r, nil
+	if err != nil || got != s.kind && (got != integer || s.kind != number) { // or the number is too large
+		return fmt.Errorf("%s is no %s", cmp.Or(path, "it"), s.kind)
+	}
+	return nil
+}
+
+// field finds a field as encoding/json does: by its name, otherwise in whatever case; nil if there is none.
+func (s *Shape) field(name string) *Shape {
+	if f := s.fields[name]; f != nil {
+		return f
+	}
+	for known, f := range s.fields {
+		if strings.EqualFold(known, name) {
+			return f
+		}
+	}
+	return nil
 }
