@@ -133,6 +133,7 @@
 // a part of more than 2,000 acquisitions a second. A page with 10,000 waiters takes 15 to 60 ms: see
 // BenchmarkPage.
 //
-// Memory is bounded by [WithLimits]: about 400 bytes and the key for a hold or a waiter, 300 bytes
-// for a rule, 300 bytes and the key for an event, of which the limit is for each kind and outcome.
+// Memory is bounded. The page keeps 50,000 holds and 50,000 waiters at a time, and counts the others: about 400 bytes
+// and the key each. It keeps 200 rules by their names, and 200 events of each kind and outcome: about 300 bytes each, and
+// the key of an event.
 package lockz

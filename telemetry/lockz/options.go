@@ -14,31 +14,15 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Defaults of [New].
-const (
-	// DefaultMaxHolds is how many holds are kept at a time, see [WithLimits].
-	DefaultMaxHolds = 50_000
-
-	// DefaultMaxWaiters is how many waiters are kept at a time.
-	DefaultMaxWaiters = 50_000
-
-	// DefaultMaxRules is how many rules are shown by their names.
-	DefaultMaxRules = 200
-
-	// DefaultMaxEvents is how many refusals of each outcome are kept, how many incidents of
-	// each kind, and how many deadlocks that are over.
-	DefaultMaxEvents = 200
-)
-
 // Option configures a [Page]. Of an option that is given twice the last one counts.
 type Option func(*config) error
 
-// Limits is how much a [Page] keeps. A field of 0 is its default.
-type Limits struct {
-	Holds   int // holds at a time; others are counted, but not shown. Default: [DefaultMaxHolds]
-	Waiters int // waiters at a time, likewise. Default: [DefaultMaxWaiters]
-	Rules   int // rules; the others are shown as rule "other". Default: [DefaultMaxRules]
-	Events  int // refusals of each outcome, incidents of each kind, deadlocks that are over. Default: [DefaultMaxEvents]
+// limits is how much a [Page] keeps.
+type limits struct {
+	holds   int // holds at a time; others are counted, but not shown
+	waiters int // waiters at a time, likewise
+	rules   int // rules; the others are shown as rule "other"
+	events  int // refusals of each outcome, incidents of each kind, deadlocks that are over
 }
 
 type config struct {
@@ -51,13 +35,13 @@ type config struct {
 	rulesURL  string // with ruleMark; empty: no links
 	logger    *slog.Logger
 	meters    metric.MeterProvider
-	limits    Limits
+	limits    limits
 }
 
 func newConfig(opts []Option) (config, error) {
 	cfg := config{
 		service: filepath.Base(os.Args[0]), logger: slog.Default(), meters: otel.GetMeterProvider(), operator: operatorOf,
-		limits: Limits{Holds: DefaultMaxHolds, Waiters: DefaultMaxWaiters, Rules: DefaultMaxRules, Events: DefaultMaxEvents},
+		limits: limits{holds: 50_000, waiters: 50_000, rules: 200, events: 200},
 	}
 	var errs []error
 	for i, opt := range opts {
@@ -178,30 +162,6 @@ func WithMeterProvider(m metric.MeterProvider) Option {
 			return errNil("WithMeterProvider", "a provider, or leave the option out for the global one")
 		}
 		c.meters = m
-		return nil
-	}
-}
-
-// WithLimits bounds what is kept.
-func WithLimits(l Limits) Option {
-	return func(c *config) error {
-		for _, field := range []struct {
-			name  string
-			value int
-			to    *int
-		}{
-			{"Holds", l.Holds, &c.limits.Holds},
-			{"Waiters", l.Waiters, &c.limits.Waiters},
-			{"Rules", l.Rules, &c.limits.Rules},
-			{"Events", l.Events, &c.limits.Events},
-		} {
-			if field.value < 0 {
-				return fmt.Errorf("lockz: WithLimits: %s is %d, want 1 or more, or 0 for the default", field.name, field.value)
-			}
-			if field.value > 0 {
-				*field.to = field.value
-			}
-		}
 		return nil
 	}
 }

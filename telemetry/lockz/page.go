@@ -57,13 +57,13 @@ func New(opts ...Option) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := newTable(cfg.limits.Holds, cfg.limits.Waiters)
+	t := newTable(cfg.limits.holds, cfg.limits.waiters)
 	p := &Page{
 		cfg: cfg, started: time.Now(), table: t, graph: newGraph(t), hot: newHotKeys(),
-		refusals: newHistory(cfg.limits.Events), incidents: newHistory(cfg.limits.Events), cycles: newRing[*cycle](cfg.limits.Events),
+		refusals: newHistory(cfg.limits.events), incidents: newHistory(cfg.limits.events), cycles: newRing[*cycle](cfg.limits.events),
 		crossOrigin: http.NewCrossOriginProtection(),
 	}
-	p.rules.limit = cfg.limits.Rules
+	p.rules.limit = cfg.limits.rules
 	if p.host, err = os.Hostname(); err != nil {
 		p.host = "an unknown host"
 	}

@@ -1,12 +1,12 @@
 package lockz
 
 import (
-	"maps"
-	"sync"
+	"cmp"
 	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry/internal/lookup"
 )
 
 // The names of what is no rule, as package telemetry has them.
@@ -28,49 +28,24 @@ type ruleID struct {
 	kind core.Kind
 }
 
-// rules is a map that is read without a lock and copied to be written.
+// rules are the rules by the labels of acquisitions. After the limit new labels are one rule.
 type rules struct {
 	limit int
-	mu    sync.Mutex
-	live  atomic.Pointer[map[ruleID]*rule]
+	table lookup.Table[ruleID, *rule]
 }
 
-// all is the map as it is now, not to be changed.
-func (t *rules) all() map[ruleID]*rule {
-	if m := t.live.Load(); m != nil {
-		return *m
-	}
-	return nil
-}
-
-// of gives a rule by the label of an acquisition. After the limit new labels are one rule.
+// of returns a rule by the label of an acquisition.
 func (t *rules) of(label string, kind core.Kind) *rule {
-	if label == "" {
-		label = ruleNone
-	}
-	if r, ok := t.all()[ruleID{label, kind}]; ok {
+	id := ruleID{cmp.Or(label, ruleNone), kind}
+	if r, ok := t.table.Get(id); ok {
 		return r
 	}
-	return t.add(ruleID{label, kind})
-}
-
-func (t *rules) add(id ruleID) *rule {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	live := t.all()
-	if _, known := live[id]; !known && len(live) >= t.limit {
-		id.name = ruleOther
-	}
-	if r, ok := live[id]; ok {
-		return r
-	}
-	next := maps.Clone(live)
-	if next == nil {
-		next = make(map[ruleID]*rule)
-	}
-	next[id] = &rule{name: id.name, kind: id.kind}
-	t.live.Store(&next)
-	return next[id]
+	return t.table.Add(func(live map[ruleID]*rule) ruleID {
+		if _, known := live[id]; !known && len(live) >= t.limit {
+			return ruleID{ruleOther, kind}
+		}
+		return id
+	}, func(id ruleID) *rule { return &rule{name: id.name, kind: id.kind} })
 }
 
 // bounds are the upper ends of the buckets of a histogram; the last bucket has none.

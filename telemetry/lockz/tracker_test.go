@@ -310,7 +310,7 @@ func TestSnapshot_Limits(t *testing.T) {
 		if s := b.Snapshot(0); s.HoldsTotal != 0 || s.HoldsLeftOut != 0 {
 			t.Errorf("after the releases: %d holds and %d left out", s.HoldsTotal, s.HoldsLeftOut)
 		}
-	}, lockz.WithLimits(lockz.Limits{Holds: 2, Rules: 2, Events: 3}))
+	}, lockz.WithLimits(2, 2, 3))
 }
 
 // What happens often does not push out what happens seldom: a lock that was lost, and a backend
