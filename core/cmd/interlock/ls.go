@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
 )
 
 // ls is the command of that name.
@@ -74,12 +73,12 @@ func (l *ls) run(ctx context.Context, std streams, args []string) error {
 // writer writes locks in the form that is wanted.
 func (l *ls) writer(w io.Writer) func([]core.LockEntry) error {
 	if !l.json {
-		return lockview.NewList(w).Write
+		return newLockTable(w).write
 	}
 	enc := json.NewEncoder(w)
 	return func(locks []core.LockEntry) error {
 		for _, e := range locks {
-			if err := enc.Encode(lockview.JSON(e)); err != nil {
+			if err := enc.Encode(jsonOf(e)); err != nil {
 				return err
 			}
 		}

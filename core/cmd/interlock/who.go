@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
 )
 
 // who is the command of that name.
@@ -61,13 +60,13 @@ func (w *who) run(ctx context.Context, std streams, args []string) error {
 			}
 		}
 		if w.json {
-			lock := lockview.JSON(e)
+			lock := jsonOf(e)
 			for i, h := range lock.Holders {
 				lock.Holders[i].Addresses = found[h.ClientID]
 			}
 			err = json.NewEncoder(std.out).Encode(lock)
 		} else {
-			err = lockview.Write(std.out, e, found)
+			err = writeLock(std.out, e, found)
 		}
 		if err == nil && e.HolderCount == 0 {
 			return errProblems
