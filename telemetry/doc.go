@@ -23,7 +23,7 @@
 //     collection after the rule was compiled or first used, also when the program sets its meter
 //     provider later. A cause that a rule cannot have has no series. The series of callers that leave
 //     (canceled, deadline) begin with the first such caller, and histograms with their first value.
-//   - A span shows a hash of the key ([KeyHash]); the key itself only with
+//   - A span shows a hash of the key ([core.KeyHash]); the key itself only with
 //     [WithRawKeys]. The same holds for logs.
 //   - A lock that is taken marks no span as an error. A backend failure, a loss, a
 //     leak and a failed release do, by error.type and the status.
@@ -190,7 +190,7 @@
 // same messages, to [slog.Default].
 //
 // rule, kind, outcome, holder, blocked_by and error_type are the words of spans and metrics,
-// client is the label client.id, and key_hash is [KeyHash]; with [WithRawKeys] it is key instead,
+// client is the label client.id, and key_hash is [core.KeyHash]; with [WithRawKeys] it is key instead,
 // the key itself. held, waited and after are durations. Errors name no key: see [core.ErrorText].
 // suppressed says, with any of the first eight, how many of the same message were not logged since
 // the last one. problems is a list: what is wrong with a file, each with its place, in one line; a file

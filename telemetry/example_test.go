@@ -43,6 +43,6 @@ func ExampleNew() {
 
 // A shell finds the same hash with: printf %s 'shop:order:42' | sha256sum | cut -c1-16.
 func ExampleKeyHash() {
-	fmt.Println(telemetry.KeyHash("shop:order:42"))
+	fmt.Println(core.KeyHash("shop:order:42"))
 	// Output: 23897f4f5dca59d6
 }

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -105,7 +106,7 @@ func (t *Telemetry) lockAttrs(rule *rule, a *core.Acquisition, err error) []slog
 	if t.rawKeys {
 		list = append(list, slog.String("key", a.Key))
 	} else {
-		list = append(list, slog.String("key_hash", KeyHash(a.Key)))
+		list = append(list, slog.String("key_hash", core.KeyHash(a.Key)))
 	}
 	if err != nil {
 		list = append(list, slog.String("error_type", errorType(err)), slog.String("error", t.errorText(err)))
@@ -120,4 +121,53 @@ func (t *Telemetry) errorText(err error) string {
 		return strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	return core.ErrorText(err)
+}
+
+// ObserveBackend logs that locks cannot be acquired from Redis any more, with the cause, and
+// that they can again. Without [WithLogger] that goes to [slog.Default]: it is why all
+// requests fail.
+func (t *Telemetry) ObserveBackend(ctx context.Context, b core.BackendChange) {
+	client := slog.String("client", b.ClientID)
+	if b.Available {
+		t.alarm().LogAttrs(ctx, slog.LevelInfo, "lock backend available again", client, slog.Duration("after", b.Lasted))
+		return
+	}
+	t.alarm().LogAttrs(ctx, slog.LevelError, "lock backend unavailable",
+		client, slog.String("error_type", errorType(b.Cause)), slog.String("error", t.errorText(b.Cause)))
+}
+
+// alarm is where goes what must not be lost: to the logger that was given, else to the
+// default one.
+func (t *Telemetry) alarm() *slog.Logger {
+	if t.silent {
+		return slog.Default()
+	}
+	return t.log.out
+}
+
+// errorWrongType is the type of the error that a key holds something other than a lock.
+const errorWrongType = "wrong_type"
+
+// errorType is the value of error.type: a word of a short list.
+func errorType(err error) string {
+	var timeout interface{ Timeout() bool }
+	var reply interface {
+		error
+		RedisError()
+	}
+	switch {
+	case errors.Is(err, core.ErrLost):
+		return outcomeLost
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.As(err, &reply):
+		if strings.Contains(reply.Error(), "WRONGTYPE") { // of a script, behind other words
+			return errorWrongType
+		}
+		return "redis_error"
+	case errors.Is(err, core.ErrUnavailable):
+		return "unavailable"
+	default:
+		return "_OTHER" // the word that the semantic conventions have for the rest
+	}
 }

@@ -12,6 +12,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/telemetry"
 )
 
@@ -120,7 +121,7 @@ func TestClientIsShownUntilItIsClosed(t *testing.T) {
 func TestKeyHashIsWhatAShellComputes(t *testing.T) {
 	t.Parallel()
 	// printf %s 'shop:order:42' | sha256sum | cut -c1-16
-	if got, want := telemetry.KeyHash("shop:order:42"), "23897f4f5dca59d6"; got != want {
+	if got, want := core.KeyHash("shop:order:42"), "23897f4f5dca59d6"; got != want {
 		t.Errorf("KeyHash = %s, want %s", got, want)
 	}
 }
