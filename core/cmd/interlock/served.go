@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -74,16 +74,16 @@ func unlocked(e ruleset.Endpoint, at ruleset.Source) error {
 	return &noMatchError{onPurpose: true, text: fmt.Sprintf("%s has no lock, on purpose (%s)", e, at)}
 }
 
-// rulesOf are the rules of the set for an endpoint. The error is a [*noMatchError].
-func (s *served) rulesOf(e ruleset.Endpoint) ([]*ruleset.Resolved, error) {
+// noRule says why no rule of the set is for an endpoint; nil if there are some.
+func (s *served) noRule(e ruleset.Endpoint) error {
 	rules := s.set.Lookup(e)
 	switch {
 	case len(rules) == 0:
-		return nil, noMatchf("no rule is for %s", e)
+		return noMatchf("no rule is for %s", e)
 	case rules[0].None:
-		return nil, unlocked(e, rules[0].Source("none"))
+		return unlocked(e, rules[0].Source("none"))
 	default:
-		return rules, nil
+		return nil
 	}
 }
 
@@ -100,13 +100,10 @@ func (s *served) elsewhere(e ruleset.Endpoint, where string) error {
 // function answers for a call of a function. What is made of its argument has no key.
 func (s *served) function(name string) ([]answer, error) {
 	e := ruleset.Func(name)
-	rules, err := s.rulesOf(e)
-	if err != nil {
+	if err := cmp.Or(s.noRule(e), s.elsewhere(e, "the program")); err != nil {
 		return nil, err
 	}
-	if err := s.elsewhere(e, "the program"); err != nil {
-		return nil, err
-	}
+	rules := s.set.Lookup(e)
 	schema, err := keyexpr.Argument(reflect.TypeFor[any]())
 	if err != nil {
 		return nil, err
@@ -169,28 +166,25 @@ type quiet struct{}
 
 func (quiet) ObserveWarning(*ruleset.Problem) {}
 
-// names are the registered variables: those that have a value, except a standard one, and those of the program.
-func (s *served) names(standard string) []string {
-	names := append(slices.Collect(maps.Keys(s.variables)), s.routes.Registered()...)
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == standard })
-}
-
-// registered is the value of a registered variable; nil is unset.
-func (s *served) registered(name string) (any, error) {
-	text, given := s.variables[name]
-	switch typ := s.routes.Variable(name); {
-	case !given:
-		return nil, nil //nolint:nilnil // it is unset
-	case typ == nil:
-		return text, nil
-	default:
-		v, err := typ.Given(text)
-		if err != nil {
-			return nil, fmt.Errorf("the variable %s is %s: write it as JSON of its type", name, text)
-		}
-		return v, nil
+// registered are the values of the registered variables: of those that have one, except a standard variable, and of
+// those of the program, nil for unset.
+func (s *served) registered(standard string) (map[string]any, error) {
+	values := map[string]any{}
+	for _, name := range s.routes.Registered() {
+		values[name] = nil
 	}
+	for name, text := range s.variables {
+		values[name] = text
+		if typ := s.routes.Variable(name); typ != nil {
+			v, err := typ.Given(text)
+			if err != nil {
+				return nil, fmt.Errorf("the variable %s is %s: write it as JSON of its type", name, text)
+			}
+			values[name] = v
+		}
+	}
+	delete(values, standard)
+	return values, nil
 }
 
 // fallbacks are the names of the fallbacks that rules have.
@@ -230,7 +224,15 @@ func (s *served) http(ctx context.Context, method, target string, header http.He
 	if s.refused != nil || s.answers != nil {
 		return s.answers, s.refused
 	}
-	return nil, s.unanswered(r)
+	e := s.route.Endpoint()
+	none := s.noRule(e)
+	if none == nil {
+		return nil, noMatchf("a CORS preflight takes no lock, because no rule for %s names OPTIONS", e)
+	}
+	if others := s.otherMethods(r); len(others) > 0 && !slices.Contains(others, method) {
+		return nil, noMatchf("no rule is for %s, but for %s", e, strings.Join(others, ", "))
+	}
+	return nil, none
 }
 
 func guessType(body []byte) string {
@@ -246,9 +248,7 @@ func (s *served) serve(locks *core.Client, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var found bool
-	s.route, found = s.find(r, guards)
-	if !found {
+	if !s.find(r, guards) {
 		return noMatchf("no route serves %s %s", r.Method, r.URL.Path)
 	}
 	return nil
@@ -256,9 +256,9 @@ func (s *served) serve(locks *core.Client, r *http.Request) error {
 
 // find serves a request. Where the routes are not known, the routes are those that rules name, or else the path
 // itself, for rules with wildcards.
-func (s *served) find(r *http.Request, guards routes.Guards) (route routes.Route, found bool) {
+func (s *served) find(r *http.Request, guards routes.Guards) (found bool) {
 	if s.routes != nil {
-		return routes.Serve(s.routes.Routes, r, guards)
+		return routes.Serve(s.routes.Routes, r, guards, func(route routes.Route) { s.route = route })
 	}
 	var named []routes.Route
 	for _, rule := range s.set.Rules() {
@@ -266,14 +266,13 @@ func (s *served) find(r *http.Request, guards routes.Guards) (route routes.Route
 			named = append(named, routes.Route{Method: e.Method, Path: e.Path})
 		}
 	}
-	if route, found = routes.Serve(named, r, guards); !found {
-		s.anyRoute = true
-		r.URL.Path = literal.Replace(r.URL.Path)
-		route = routes.Route{Path: r.URL.Path}
-		_, found = routes.Serve([]routes.Route{{Method: r.Method, Path: r.URL.Path}}, r, guards)
+	if routes.Serve(named, r, guards, func(route routes.Route) { s.route = routes.Route{Method: r.Method, Path: route.Path} }) {
+		return true
 	}
-	route.Method = r.Method
-	return route, found
+	s.anyRoute, s.route = true, routes.Route{Method: r.Method, Path: r.URL.Path}
+	r.URL.Path = literal.Replace(s.route.Path)
+	defer func() { r.URL.Path = s.route.Path }()
+	return routes.Serve([]routes.Route{{Method: r.Method, Path: r.URL.Path}}, r, guards, func(routes.Route) {})
 }
 
 // literal replaces what begins a parameter in the path of a route.
@@ -294,11 +293,11 @@ func (s *served) guards(locks *core.Client) (routes.Guards, error) {
 		httplock.WithErrorWriter(func(_ http.ResponseWriter, _ *http.Request, refusal *aspect.RefusedError) { refuse(refusal) }),
 		httplock.WithClientIP(func(*http.Request) string { return address }),
 	}
-	for _, name := range s.names("client_ip") {
-		v, err := s.registered(name)
-		if err != nil {
-			return routes.Guards{}, err
-		}
+	values, err := s.registered("client_ip")
+	if err != nil {
+		return routes.Guards{}, err
+	}
+	for name, v := range values {
 		ofGin = append(ofGin, ginlock.WithVariable(name, func(*gin.Context) (any, error) { return v, nil }))
 		ofNetHTTP = append(ofNetHTTP, httplock.WithVariable(name, func(*http.Request) (any, error) { return v, nil }))
 	}
@@ -326,18 +325,6 @@ func (s *served) refuse(err error) {
 	}
 }
 
-// unanswered says why the guard has let a request pass.
-func (s *served) unanswered(r *http.Request) error {
-	e := s.route.Endpoint()
-	if _, err := s.rulesOf(e); err != nil {
-		if others := s.otherMethods(r); len(others) > 0 && !slices.Contains(others, r.Method) {
-			return noMatchf("no rule is for %s, but for %s", e, strings.Join(others, ", "))
-		}
-		return err
-	}
-	return noMatchf("a CORS preflight takes no lock, because no rule for %s names OPTIONS", e)
-}
-
 // otherMethods are the methods under which rules are for a path.
 func (s *served) otherMethods(r *http.Request) (methods []string) {
 	none := routes.Guards{Gin: func(*gin.Context) {}, NetHTTP: func(mux httplock.Mux, pattern string, h http.Handler) { mux.Handle(pattern, h) }}
@@ -348,7 +335,7 @@ func (s *served) otherMethods(r *http.Request) (methods []string) {
 		}
 		other := r.Clone(r.Context())
 		other.Method = method
-		if route, found := s.find(other, none); found && len(s.set.Lookup(route.Endpoint())) > 0 {
+		if s.find(other, none) && len(s.set.Lookup(s.route.Endpoint())) > 0 {
 			methods = append(methods, method)
 		}
 	}
@@ -388,10 +375,15 @@ func (s *served) grpc(ctx context.Context, fullMethod string, header http.Header
 	if err := withLocks(func(locks *core.Client) error { return s.call(ctx, locks, m, req) }); err != nil {
 		return nil, err
 	}
-	if s.refused == nil && s.answers == nil {
-		return nil, s.noRule(e, m)
+	if s.refused != nil || s.answers != nil {
+		return s.answers, s.refused
 	}
-	return s.answers, s.refused
+	for _, d := range m.Rules {
+		if d.Rule.None && len(s.set.Lookup(e)) == 0 {
+			return nil, unlocked(e, d.Source)
+		}
+	}
+	return nil, s.noRule(e)
 }
 
 // call calls a method. To its rules the request of a unary method and the first message of a stream are the same.
@@ -403,11 +395,11 @@ func (s *served) call(ctx context.Context, locks *core.Client, m protorules.Meth
 	} else {
 		opts = append(opts, grpclock.WithDescriptors(described(m.FullMethod)), grpclock.WithServerFirst(m.FullMethod))
 	}
-	for _, name := range s.names("peer") {
-		v, err := s.registered(name)
-		if err != nil {
-			return err
-		}
+	values, err := s.registered("peer")
+	if err != nil {
+		return err
+	}
+	for name, v := range values {
 		opts = append(opts, grpclock.WithVariable(name, func(context.Context) (any, error) { return v, nil }))
 	}
 	for _, name := range s.fallbacks() {
@@ -440,19 +432,6 @@ func described(fullMethod string) *protoregistry.Files {
 		_ = files.RegisterFile(file) //nolint:errcheck // it is the only one
 	}
 	return files
-}
-
-// noRule says why a method takes no lock.
-func (s *served) noRule(e ruleset.Endpoint, m protorules.Method) error {
-	if own := s.set.Lookup(e); len(own) > 0 && own[0].None {
-		return unlocked(e, own[0].Source("none"))
-	}
-	for _, d := range m.Rules {
-		if d.Rule.None {
-			return unlocked(e, d.Source)
-		}
-	}
-	return noMatchf("no rule is for %s", e)
 }
 
 // method finds a method; without an image it has a name only.

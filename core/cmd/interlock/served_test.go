@@ -210,3 +210,31 @@ func TestKey_OfARequestAsTheAdapterSeesIt(t *testing.T) {
 		})
 	}
 }
+
+// A path may have the characters that begin a parameter.
+func TestKey_OfAPathWithColons(t *testing.T) {
+	t.Parallel()
+	const rules = `rules: [{http: "POST /files/*", key: "#{query.x}"}]`
+	for target, want := range map[string]string{
+		"/files/a:b/{c}*?x=1": "key      1\n",
+		"/other/a:b?x=1":      "no rule is for http POST /other/a:b\n",
+	} {
+		if got := interlock(t, rules, "key", "-", "POST "+target); !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: got %s, want %s", target, got, want)
+		}
+	}
+}
+
+// A body that the program does not decode into its type is refused there.
+func TestKey_OfATypedBody(t *testing.T) {
+	t.Parallel()
+	const rules = `rules: [{http: "POST /cart", key: "cart:#{body.sku}"}]`
+	for body, want := range map[string]string{
+		`{"SKU": "a"}`: "key   cart:a\n",
+		`{"sku": 5}`:   "no key  body.sku needs a body of JSON: sku is no string\n",
+	} {
+		if got := interlock(t, rules, "key", "-", "POST /cart", "--routes", "testdata/routes.json", "-d", body); !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: got %s, want %s", body, got, want)
+		}
+	}
+}

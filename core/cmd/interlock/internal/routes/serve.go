@@ -19,19 +19,21 @@ type Guards struct {
 }
 
 // Serve serves a request by the router of the program, behind its guards: gin's router, or the one of net/http for
-// a route in its spelling. found is the route that the router has matched.
-func Serve(list []Route, r *http.Request, guards Guards) (found Route, ok bool) {
+// a route in its spelling. Before the guard, matched gets the route. Serve reports whether there is one.
+func Serve(list []Route, r *http.Request, guards Guards, matched func(Route)) (found bool) {
 	if !strings.HasPrefix(r.URL.Path, "/") {
-		return Route{}, false
+		return false
 	}
-	note := func(route Route) { found, ok = route, true }
+	note := func(route Route) {
+		found = true
+		matched(route)
+	}
 	for _, router := range routers(list, r.Method, guards, note) {
-		router.ServeHTTP(httptest.NewRecorder(), r)
-		if ok {
+		if router.ServeHTTP(httptest.NewRecorder(), r); found {
 			break
 		}
 	}
-	return found, ok
+	return found
 }
 
 // OfNetHTTP reports whether a path is spelt as net/http and chi have it: "/orders/{id}".

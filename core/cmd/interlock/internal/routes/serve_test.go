@@ -38,7 +38,7 @@ func match(list []routes.Route, method, path string) (found routes.Route, params
 			}))
 		},
 	}
-	found, ok = routes.Serve(list, &http.Request{Method: method, URL: &url.URL{Path: path}}, guards)
+	ok = routes.Serve(list, &http.Request{Method: method, URL: &url.URL{Path: path}}, guards, func(r routes.Route) { found = r })
 	return found, params, ok
 }
 
