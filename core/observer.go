@@ -197,36 +197,29 @@ type (
 type observers struct {
 	given        []any // in order
 	panics       *notify.Panics
-	client       []ClientObserver
-	acquireStart []AcquireStartObserver
-	contention   []ContentionObserver
-	acquireEnd   []AcquireEndObserver
-	holdStart    []HoldStartObserver
-	holdEnd      []HoldEndObserver
-	renewal      []RenewalObserver
-	loss         []LossObserver
-	leak         []LeakObserver
-	backend      []BackendObserver
+	client       notify.List[ClientObserver]
+	acquireStart notify.List[AcquireStartObserver]
+	contention   notify.List[ContentionObserver]
+	acquireEnd   notify.List[AcquireEndObserver]
+	holdStart    notify.List[HoldStartObserver]
+	holdEnd      notify.List[HoldEndObserver]
+	renewal      notify.List[RenewalObserver]
+	loss         notify.List[LossObserver]
+	leak         notify.List[LeakObserver]
+	backend      notify.List[BackendObserver]
 }
 
 // add sorts one observer into the lists.
 func (o *observers) add(v any) error {
-	before := o.len()
-	o.client = appendIf(o.client, v)
-	o.acquireStart = appendIf(o.acquireStart, v)
-	o.contention = appendIf(o.contention, v)
-	o.acquireEnd = appendIf(o.acquireEnd, v)
-	o.holdStart = appendIf(o.holdStart, v)
-	o.holdEnd = appendIf(o.holdEnd, v)
-	o.renewal = appendIf(o.renewal, v)
-	o.loss = appendIf(o.loss, v)
-	o.leak = appendIf(o.leak, v)
-	o.backend = appendIf(o.backend, v)
-	o.given = append(o.given, v)
 	if o.panics == nil {
 		o.panics = &notify.Panics{}
 	}
-	if o.len() == before && !observesRules(v) {
+	o.given = append(o.given, v)
+	known := []bool{
+		o.client.Add(v), o.acquireStart.Add(v), o.contention.Add(v), o.acquireEnd.Add(v), o.holdStart.Add(v), o.holdEnd.Add(v),
+		o.renewal.Add(v), o.loss.Add(v), o.leak.Add(v), o.backend.Add(v),
+	}
+	if !slices.Contains(known, true) && !observesRules(v) {
 		return invalidf("WithObserver: %T implements none of the observer interfaces (AcquireEndObserver, HoldEndObserver, … of core, DecisionObserver, … of core/aspect)", v)
 	}
 	return nil
@@ -246,18 +239,6 @@ func observesRules(v any) bool {
 	_, unlocked := t.MethodByName("ObserveUnlocked")
 	_, reload := t.MethodByName("ObserveReload")
 	return rule || warning || decision || failure || unlocked || reload
-}
-
-func (o *observers) len() int {
-	return len(o.client) + len(o.acquireStart) + len(o.contention) + len(o.acquireEnd) + len(o.holdStart) +
-		len(o.holdEnd) + len(o.renewal) + len(o.loss) + len(o.leak) + len(o.backend)
-}
-
-func appendIf[T any](list []T, v any) []T {
-	if t, ok := v.(T); ok {
-		return append(list, t)
-	}
-	return list
 }
 
 // observeClient notifies of a client that begins, and returns the functions to call when it has ended.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
@@ -104,43 +105,26 @@ type (
 // observers are the observers of the lock client, split by interface at start-up.
 type observers struct {
 	panics   notify.Panics
-	rule     []RuleObserver
-	warning  []WarningObserver
-	decision []DecisionObserver
-	failure  []FailureObserver
-	unlocked []UnlockedObserver
-	reload   []ruleset.ReloadObserver
+	rule     notify.List[RuleObserver]
+	warning  notify.List[WarningObserver]
+	decision notify.List[DecisionObserver]
+	failure  notify.List[FailureObserver]
+	unlocked notify.List[UnlockedObserver]
+	reload   notify.List[ruleset.ReloadObserver]
 }
 
 // add sorts one observer into the lists. It returns an error if nothing notifies the observer.
 func (o *observers) add(v any) error {
-	before := o.len()
-	o.rule = appendIf(o.rule, v)
-	o.warning = appendIf(o.warning, v)
-	o.decision = appendIf(o.decision, v)
-	o.failure = appendIf(o.failure, v)
-	o.unlocked = appendIf(o.unlocked, v)
-	o.reload = appendIf(o.reload, v)
+	known := []bool{o.rule.Add(v), o.warning.Add(v), o.decision.Add(v), o.failure.Add(v), o.unlocked.Add(v), o.reload.Add(v)}
 	switch v.(type) {
 	case core.ClientObserver, core.AcquireStartObserver, core.ContentionObserver, core.AcquireEndObserver, core.HoldStartObserver, core.HoldEndObserver,
 		core.RenewalObserver, core.LossObserver, core.LeakObserver, core.BackendObserver: // package core notifies it
 		return nil
 	}
-	if o.len() == before {
+	if !slices.Contains(known, true) {
 		return fmt.Errorf("aspect: New: core.WithObserver: %T implements none of the observer interfaces: its method is called as one of theirs, and has another signature", v)
 	}
 	return nil
-}
-
-func (o *observers) len() int {
-	return len(o.rule) + len(o.warning) + len(o.decision) + len(o.failure) + len(o.unlocked) + len(o.reload)
-}
-
-func appendIf[T any](list []T, v any) []T {
-	if t, ok := v.(T); ok {
-		return append(list, t)
-	}
-	return list
 }
 
 func (o *observers) observeRule(r RuleInfo) {
