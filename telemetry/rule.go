@@ -145,17 +145,11 @@ func (t *Telemetry) newSites() (list []declared) {
 
 // outcome is the label set of an outcome.
 func (r *rule) outcome(o string) labels {
-	if l, ok := r.byOutcome.Get(o); ok {
-		return l
-	}
 	return r.byOutcome.Put(o, func(o string) labels { return r.with(attrOutcome.String(o)) })
 }
 
 // failure is the label set of a cause and its strategy.
 func (r *rule) failure(f failure) labels {
-	if l, ok := r.byFailure.Get(f); ok {
-		return l
-	}
 	return r.byFailure.Put(f, func(f failure) labels {
 		strategy := string(f.strategy)
 		if strategy == "" {
@@ -167,9 +161,6 @@ func (r *rule) failure(f failure) labels {
 
 // reason is the label set of a reason to run unlocked.
 func (r *rule) reason(reason string) labels {
-	if l, ok := r.byReason.Get(reason); ok {
-		return l
-	}
 	return r.byReason.Put(reason, func(reason string) labels { return r.with(attrReason.String(reason)) })
 }
 

@@ -26,6 +26,9 @@ func (t *Table[K, V]) Get(k K) (V, bool) {
 
 // Put gives the entry of k, which is made if it is not there.
 func (t *Table[K, V]) Put(k K, compute func(K) V) V {
+	if v, ok := t.Get(k); ok {
+		return v
+	}
 	return t.Add(func(map[K]V) K { return k }, compute)
 }
 
