@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
 )
 
 // online is a shop behind a net/http server, in a bubble: connections are pipes.

@@ -420,13 +420,13 @@ func (s *served) call(ctx context.Context, locks *core.Client, m protorules.Meth
 // method can have is in no file.
 func described(fullMethod string) *protoregistry.Files {
 	service, method, _ := strings.Cut(strings.TrimPrefix(fullMethod, "/"), "/")
-	anything := proto.String(".google.protobuf.Value")
+	anything := new(".google.protobuf.Value")
 	at := strings.LastIndexByte(service, '.')
 	files := &protoregistry.Files{}
 	if file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
-		Name: proto.String("unknown.proto"), Package: proto.String(service[:max(at, 0)]), Dependency: []string{"google/protobuf/struct.proto"},
+		Name: new("unknown.proto"), Package: new(service[:max(at, 0)]), Dependency: []string{"google/protobuf/struct.proto"},
 		Service: []*descriptorpb.ServiceDescriptorProto{{
-			Name: proto.String(service[at+1:]), Method: []*descriptorpb.MethodDescriptorProto{{Name: &method, InputType: anything, OutputType: anything}},
+			Name: new(service[at+1:]), Method: []*descriptorpb.MethodDescriptorProto{{Name: &method, InputType: anything, OutputType: anything}},
 		}},
 	}, protoregistry.GlobalFiles); err == nil {
 		_ = files.RegisterFile(file) //nolint:errcheck // it is the only one

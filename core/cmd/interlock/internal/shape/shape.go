@@ -222,38 +222,42 @@ func (s *Shape) Check(document []byte) error {
 	return s.check(value, "")
 }
 
+// check is Check for a value that was parsed. A nil shape takes any value.
 func (s *Shape) check(value any, path string) error {
 	got := ofValue(value, 1).kind
-	if s.kind == anything || s.kind == null || got == null {
+	if s == nil || s.kind == anything || s.kind == null || got == null {
 		return nil
 	}
-	var err error
+	n, isNumber := value.(json.Number)
+	if got != s.kind && (got != integer || s.kind != number) || isNumber && !s.holds(n) {
+		return fmt.Errorf("%s is no %s", cmp.Or(path, "it"), s.kind)
+	}
 	switch v := value.(type) {
-	case json.Number:
-		if s.kind == integer {
-			_, err = v.Int64()
-		} else {
-			_, err = v.Float64()
-		}
 	case []any:
-		for i := 0; i < len(v) && s.kind == list; i++ {
-			if err := s.elem.check(v[i], path); err != nil {
+		for _, elem := range v {
+			if err := s.elem.check(elem, path); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for name, member := range v {
-			if f := s.field(name); f != nil {
-				if err := f.check(member, strings.TrimPrefix(path+"."+name, ".")); err != nil {
-					return err
-				}
+			if err := s.field(name).check(member, strings.TrimPrefix(path+"."+name, ".")); err != nil {
+				return err
 			}
 		}
 	}
-	if err != nil || got != s.kind && (got != integer || s.kind != number) { // or the number is too large
-		return fmt.Errorf("%s is no %s", cmp.Or(path, "it"), s.kind)
-	}
 	return nil
+}
+
+// holds reports whether a number is in the range of the type.
+func (s *Shape) holds(n json.Number) bool {
+	var err error
+	if s.kind == integer {
+		_, err = n.Int64()
+	} else {
+		_, err = n.Float64()
+	}
+	return err == nil
 }
 
 // field finds a field as encoding/json does: by its name, otherwise in whatever case; nil if there is none.
