@@ -2,7 +2,6 @@ package routes
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ func Serve(list []Route, r *http.Request, guards Guards, matched func(Route)) (f
 		matched(route)
 	}
 	for _, router := range routers(list, r.Method, guards, note) {
-		if router.ServeHTTP(httptest.NewRecorder(), r); found {
+		if router.ServeHTTP(nowhere{}, r); found {
 			break
 		}
 	}
@@ -102,6 +101,13 @@ func (known *router) takes(r Route, method string) (ok bool) {
 	known.add(r, method)
 	return true
 }
+
+// nowhere is where answers go.
+type nowhere struct{}
+
+func (nowhere) Header() http.Header         { return http.Header{} }
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (nowhere) WriteHeader(int)             {}
 
 // plain is a path without the backslashes that keep colons.
 func plain(path string) string { return strings.ReplaceAll(path, `\:`, ":") }
