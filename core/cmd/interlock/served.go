@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -151,9 +152,10 @@ func (s *served) accept(variable string) error {
 	return nil
 }
 
-// withLocks runs a function with a lock client for adapters, which never asks its Redis.
+// withLocks runs a function with a lock client for adapters. Its Redis does not exist, and is never asked.
 func withLocks(use func(*core.Client) error) error {
-	rdb := redis.NewClient(&redis.Options{})
+	nowhere := func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
+	rdb := redis.NewClient(&redis.Options{Dialer: nowhere})
 	locks, err := core.New(rdb, core.WithObserver(quiet{}))
 	if err != nil {
 		return err
