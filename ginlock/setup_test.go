@@ -228,7 +228,7 @@ func wantText(t testing.TB, err error, parts ...string) {
 	}
 }
 
-// apart divides the options of a guard from those of its lock client.
+// apart separates the options of a guard from the options of its lock client.
 func apart(opts []any) (client []core.Option, guard []ginlock.Option) {
 	for _, opt := range opts {
 		switch opt := opt.(type) {

@@ -352,7 +352,7 @@ func (a answer) check(t *testing.T, want ...string) {
 	}
 }
 
-// apart divides the options of a guard from those of its lock client.
+// apart separates the options of a guard from the options of its lock client.
 func apart(opts []any) (client []core.Option, guard []grpclock.Option) {
 	for _, opt := range opts {
 		switch opt := opt.(type) {

@@ -433,7 +433,7 @@ func rules(more ...func(*ruleset.Rule)) connectlock.Option {
 	return connectlock.WithRules(list...)
 }
 
-// apart divides the options of a guard from those of its lock client.
+// apart separates the options of a guard from the options of its lock client.
 func apart(opts []any) (client []core.Option, guard []connectlock.Option) {
 	for _, opt := range opts {
 		switch opt := opt.(type) {

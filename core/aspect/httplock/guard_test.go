@@ -561,7 +561,7 @@ func TestWriteRoutes(t *testing.T) {
 	}
 }
 
-// apart divides the options of a guard from those of its lock client.
+// apart separates the options of a guard from the options of its lock client.
 func apart(opts []any) (client []core.Option, guard []httplock.Option) {
 	for _, opt := range opts {
 		switch opt := opt.(type) {

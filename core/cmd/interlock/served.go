@@ -168,8 +168,8 @@ type quiet struct{}
 
 func (quiet) ObserveWarning(*ruleset.Problem) {}
 
-// registered are the values of the registered variables: of those that have one, except a standard variable, and of
-// those of the program, nil for unset.
+// registered returns the registered variables with their values: the variables of the program, nil for unset, and the
+// given ones, except a standard variable.
 func (s *served) registered(standard string) (map[string]any, error) {
 	values := map[string]any{}
 	for _, name := range s.routes.Registered() {
@@ -345,7 +345,7 @@ func (s *served) otherMethods(r *http.Request) (methods []string) {
 }
 
 // grpc answers for a call of a full method, such as "/shop.v1.Orders/Pay". message is the request as JSON, of a
-// stream its first message. Without the method's descriptor there is no message. The error is a [*noMatchError] if
+// stream its first message. Without the method's descriptor the message is unknown. The error is a [*noMatchError] if
 // no rule concerns the call.
 func (s *served) grpc(ctx context.Context, fullMethod string, header http.Header, message []byte) ([]answer, error) {
 	m, err := s.method(fullMethod)
@@ -389,7 +389,7 @@ func (s *served) grpc(ctx context.Context, fullMethod string, header http.Header
 }
 
 // call calls a method. To its rules the request of a unary method and the first message of a stream are the same.
-// Without a descriptor there is no req.
+// Without a descriptor, keys cannot use req.
 func (s *served) call(ctx context.Context, locks *core.Client, m protorules.Method, req any) error {
 	opts := []grpclock.Option{grpclock.WithSet(s.set)}
 	if s.image != nil {
