@@ -205,8 +205,10 @@ func WithNamedConnections() Option {
 }
 
 // WithObserver adds observers: values that implement one or more of the observer
-// interfaces of this package, such as [LossObserver]. May be given several times;
-// the order is kept. A value that implements none is an error.
+// interfaces of this package, such as [LossObserver], of package core/aspect, such as
+// DecisionObserver, or ruleset.ReloadObserver. The adapters over this client notify the
+// observers of rules and reloads. May be given several times; the order is kept. A value that
+// implements none is an error.
 func WithObserver(values ...any) Option {
 	return func(c *config) error {
 		var errs []error

@@ -159,7 +159,7 @@ func (p *parser) part(b []byte) (part any, length int, begun bool, err error) {
 	n, err := strconv.ParseInt(string(line), 10, 64)
 	switch {
 	case err != nil:
-		return nil, 0, false, fmt.Errorf("%w: %w", errGarbled, err)
+		return nil, 0, false, fmt.Errorf("%w: reply: %.100q", errGarbled, b[:1+len(line)])
 	case b[0] == ':':
 		return n, length, false, nil
 	case n < -1 || n > longestText:

@@ -1,7 +1,8 @@
-package simulate
+package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -9,25 +10,76 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// Value is what a variable was in a request.
-type Value struct{ Name, Text string }
+// answer is what one rule does with a request.
+type answer struct {
+	rule    *ruleset.Resolved
+	values  []value // what its key and condition read
+	applies bool    // the condition is met, or there is none
+	keys    []string
+	err     error // why there is no key
+}
+
+// value is what a variable was in a request.
+type value struct{ name, text string }
+
+// answersOf evaluates the rules of a place for a request. accept may refuse the value of a variable.
+func answersOf(at aspect.Site, rules []*ruleset.Resolved, p *aspect.Preview, env keyexpr.Env, accept func(variable string) error) []answer {
+	list := make([]answer, len(rules))
+	for i, r := range rules {
+		seen := &recorder{env: env, names: at.Schema.Variables(), accept: accept}
+		a := answer{rule: r}
+		if a.applies, a.err = p.Applies(i, seen); a.err == nil && a.applies {
+			a.keys, a.err = p.Names(i, seen)
+		}
+		a.values = seen.values
+		list[i] = a
+	}
+	return list
+}
+
+// reason is why a rule yields no key, for people.
+func (a *answer) reason() string {
+	failure, ok := errors.AsType[*keyexpr.EvalError](a.err)
+	if !ok {
+		return a.err.Error()
+	}
+	text := failure.Detail
+	if failure.Subject != "" {
+		text = failure.Subject + " " + text
+	}
+	if failure.Err != nil {
+		text += ": " + failure.Err.Error()
+	}
+	serverOnly := failure.Subject == "client_ip" || failure.Subject == "peer"
+	if failure.Reason == keyexpr.ReasonUnset || serverOnly {
+		text += fmt.Sprintf(" (give it with --var %s=…)", failure.Subject)
+	}
+	return text
+}
 
 // recorder is the [keyexpr.Env] of a request, and notes what is read of it.
 type recorder struct {
 	env    keyexpr.Env
 	names  []string // by slot
-	values []Value
+	accept func(variable string) error
+	values []value
 }
 
 func (r *recorder) Value(slot int) (any, error) {
 	v, err := r.env.Value(slot)
-	if err == nil {
-		r.note(r.names[slot], text(v))
+	if err == nil && v != nil {
+		err = r.accept(r.names[slot])
 	}
-	return v, err
+	if err != nil {
+		return nil, err
+	}
+	r.note(r.names[slot], text(v))
+	return v, nil
 }
 
 func (r *recorder) Item(slot int, key string, i int) (string, int, error) {
@@ -49,11 +101,11 @@ func (r *recorder) Size() int { return keyexpr.SizeOf(r.env) }
 
 func (r *recorder) note(name, text string) {
 	for _, v := range r.values {
-		if v.Name == name {
+		if v.name == name {
 			return
 		}
 	}
-	r.values = append(r.values, Value{name, text})
+	r.values = append(r.values, value{name, text})
 }
 
 const missing = "(missing)"

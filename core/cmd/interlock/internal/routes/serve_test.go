@@ -6,17 +6,40 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core/aspect/httplock"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/routes"
 )
 
 func TestMain(m *testing.M) {
 	gin.SetMode(gin.ReleaseMode)
 	m.Run()
+}
+
+// match is the route that Serve finds, and the values of its parameters.
+func match(list []routes.Route, method, path string) (found routes.Route, params map[string]string, ok bool) {
+	params = map[string]string{}
+	guards := routes.Guards{
+		Gin: func(c *gin.Context) {
+			for _, p := range c.Params {
+				params[p.Key] = p.Value
+			}
+		},
+		NetHTTP: func(mux httplock.Mux, pattern string, _ http.Handler) {
+			mux.Handle(pattern, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				for _, name := range routes.Params(pattern) {
+					params[name] = r.PathValue(name)
+				}
+			}))
+		},
+	}
+	ok = routes.Serve(list, &http.Request{Method: method, URL: &url.URL{Path: path}}, guards, func(r routes.Route) { found = r })
+	return found, params, ok
 }
 
 // ginMatch is what gin does.
@@ -38,7 +61,7 @@ func ginMatch(list []routes.Route, method, path string) (found string, params ma
 	return found, params, ok
 }
 
-func TestMatch_IsAsGinDoesIt(t *testing.T) {
+func TestServe_IsAsGinDoesIt(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	matched := 0
@@ -46,7 +69,7 @@ func TestMatch_IsAsGinDoesIt(t *testing.T) {
 		list := randomRoutes(random)
 		path := randomPath(random)
 		want, wantParams, wantOK := ginMatch(list, "POST", path)
-		got, params, ok := routes.Match(list, "POST", path)
+		got, params, ok := match(list, "POST", path)
 		if ok != wantOK || got.Path != want || ok && !maps.Equal(params, wantParams) {
 			t.Fatalf("routes %v, path %s: got %q %v %t, gin has %q %v %t", list, path, got.Path, params, ok, want, wantParams, wantOK)
 		}
@@ -88,7 +111,7 @@ func randomPath(random *rand.Rand) string {
 	return path.String()
 }
 
-func TestMatch_Examples(t *testing.T) {
+func TestServe_Examples(t *testing.T) {
 	t.Parallel()
 	list := []routes.Route{
 		{Method: "POST", Path: "/orders/:id/pay"},
@@ -115,7 +138,7 @@ func TestMatch_Examples(t *testing.T) {
 		{"POST", "/orders/42", "", "map[]"},
 		{"GET", "/files", "", "map[]"},
 	} {
-		got, params, ok := routes.Match(list, c.method, c.path)
+		got, params, ok := match(list, c.method, c.path)
 		if got.Path != c.want || fmt.Sprint(params) != c.params || ok != (c.want != "") {
 			t.Errorf("%s %s: got %q %v, want %q %s", c.method, c.path, got.Path, params, c.want, c.params)
 		}
@@ -123,7 +146,7 @@ func TestMatch_Examples(t *testing.T) {
 }
 
 // The rules of several programs may name routes that one engine does not take together.
-func TestMatch_RoutesThatGinRefusesTogether(t *testing.T) {
+func TestServe_RoutesThatGinRefusesTogether(t *testing.T) {
 	t.Parallel()
 	list := []routes.Route{
 		{Method: "POST", Path: "/orders/:id"},
@@ -135,7 +158,7 @@ func TestMatch_RoutesThatGinRefusesTogether(t *testing.T) {
 		"/orders/42":     "POST /orders/:id map[id:42]",
 		"/orders/42/pay": "POST /orders/:order/pay map[order:42]",
 	} {
-		got, params, ok := routes.Match(list, "POST", path)
+		got, params, ok := match(list, "POST", path)
 		if text := fmt.Sprint(got.Method, " ", got.Path, " ", params); !ok || text != want {
 			t.Errorf("%s: got %s, want %s", path, text, want)
 		}
@@ -157,7 +180,7 @@ func TestParams(t *testing.T) {
 	}
 }
 
-func TestMatch_PatternsOfNetHTTP(t *testing.T) {
+func TestServe_PatternsOfNetHTTP(t *testing.T) {
 	t.Parallel()
 	list := []routes.Route{
 		{Method: "POST", Path: "/orders/{id}/pay"},
@@ -172,7 +195,7 @@ func TestMatch_PatternsOfNetHTTP(t *testing.T) {
 		"/files/a/b":      "/files/{rest...} map[rest:a/b]",
 		"/orders":         " map[]",
 	} {
-		found, params, ok := routes.Match(list, "POST", path)
+		found, params, ok := match(list, "POST", path)
 		if got := fmt.Sprint(found.Path, " ", params); got != want || ok != (found.Path != "") {
 			t.Errorf("%s: got %s %t, want %s", path, got, ok, want)
 		}
