@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -28,13 +29,6 @@ const (
 )
 
 func (m mode) lenient() bool { return m == modeLenient || m == modePresence }
-
-// Limits of the work that one expression can cause: maxCollection bounds the
-// lists that it loops over, maxPredicates how deeply loops are nested.
-const (
-	maxCollection = 1000
-	maxPredicates = 2
-)
 
 // access reads one reference such as body.items[0].sku. It is immutable.
 type access struct {
@@ -220,11 +214,11 @@ func (a *access) finish(v any) (any, *EvalError) {
 		return nil, failed(ReasonEmpty, a.text, "is empty")
 	}
 	if list, ok := v.([]any); ok && len(list) > maxCollection {
-		return nil, a.tooMany(maxCollection)
+		return nil, tooMany(a.text, maxCollection)
 	}
 	_, big := v.(uint64)
 	_, bigger := v.(json.Number)
-	if big && a.mode != modeKey && !a.mode.lenient() || bigger && a.mode == modeText {
+	if (big || bigger) && a.mode != modeKey && !a.mode.lenient() {
 		return nil, failed(ReasonExpression, a.text, "is too large to compute with")
 	}
 	return v, nil
@@ -303,7 +297,7 @@ func (i *item) read(a *access, env Env, index int) (text string, count int, err 
 
 func (a *access) all(env Env, count int) (any, *EvalError) {
 	if count > maxCollection {
-		return nil, a.tooMany(maxCollection)
+		return nil, tooMany(a.text, maxCollection)
 	}
 	list := make([]any, 0, count)
 	for i := range count {
@@ -326,4 +320,82 @@ func (a *access) internal(err error) *EvalError {
 		return &failure
 	}
 	return &EvalError{Reason: ReasonInternal, Subject: a.text, Detail: "cannot be computed", Err: err}
+}
+
+// chosen takes what a computed name or index chooses.
+func (a *access) chosen(e *evaluation, base, key any) (any, *EvalError) {
+	if base == nil {
+		return a.settle(nil)
+	}
+	s := step{kind: stepKey}
+	list, isIndex := base.([]any)
+	switch k := key.(type) {
+	case string:
+		if isIndex {
+			return nil, failed(ReasonWrongType, a.text, "needs an integer as index")
+		}
+		s.name = k
+	case int:
+		s.name, s.index = strconv.Itoa(k), k
+	default:
+		return nil, failed(ReasonWrongType, a.text, "needs a string as name, or an integer as index")
+	}
+	if isIndex {
+		s.kind, base = stepIndex, list
+	}
+	if _, failure := e.text(a.text, s.name); failure != nil {
+		return nil, failure
+	}
+	v, ok := s.take(base)
+	if !ok {
+		return nil, failed(ReasonWrongType, a.text, "is taken from "+describe(base))
+	}
+	return a.settle(v)
+}
+
+// entry reads the entry of a keyed variable that a computed name chooses.
+func (a *access) entry(e *evaluation, v any) (any, *EvalError) {
+	if _, ok := v.(string); !ok {
+		return nil, failed(ReasonWrongType, a.text, "needs a string as name")
+	}
+	name, failure := e.text(a.text, v)
+	if failure != nil {
+		return nil, failure
+	}
+	keyed := a.variable.Type.keyed
+	if keyed.Canonical != nil {
+		name = keyed.Canonical(name)
+	}
+	if !keyed.Open && !slices.Contains(keyed.Known, name) {
+		return a.absent(a.text)
+	}
+	computed := *a
+	computed.item = &item{key: name, index: a.item.index}
+	return computed.items(e.env)
+}
+
+// makes reports whether a reference converts what it reads, which takes time and memory.
+func (a *access) makes() bool {
+	return a.item != nil || a.variable != nil && a.variable.Type.convert != nil ||
+		slices.ContainsFunc(a.steps, func(s step) bool { return s.kind == stepField })
+}
+
+// madeOf is how much text takes as long as making a value.
+func madeOf(v any) int {
+	size := 4
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case json.Number:
+		return len(v)
+	case []any:
+		for _, element := range v {
+			size += madeOf(element)
+		}
+	case map[string]any:
+		for _, value := range v {
+			size += 2*comparison + madeOf(value)
+		}
+	}
+	return size
 }

@@ -2,28 +2,253 @@ package keyexpr
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr/ast"
+	"golang.org/x/text/unicode/norm"
 )
 
-func ownString(v any) (any, error) {
-	switch x := v.(type) {
-	case string:
-		return x, nil
-	case bool, int, uint64:
-		return fmt.Sprint(x), nil
-	case json.Number:
-		return x.String(), nil
-	}
-	return nil, fmt.Errorf("string() cannot take %s", describe(v))
+// function is a function of the language. Each looks once at what it takes.
+type function struct {
+	usage  string // its arguments, for messages
+	mode   argMode
+	takes  []kind // the types of the first argument
+	result func(argument Type) Type
+	do     func(e *evaluation, name string, v any) (any, *EvalError)
 }
 
-// ownInt refuses what does not convert exactly.
-func ownInt(v any) (any, error) {
+type argMode uint8
+
+const (
+	argValue argMode = iota // an operand of a computation
+	argSame                 // the result is made of the argument
+	argText                 // the result is the text of the argument
+)
+
+// functions are all that the language has.
+var functions = map[string]function{ //nolint:gochecknoglobals // a table that is only read
+	"lower":  {"text", argSame, []kind{kindString}, toText, ofText(strings.ToLower)},
+	"upper":  {"text", argSame, []kind{kindString}, toText, ofText(strings.ToUpper)},
+	"trim":   {"text", argSame, []kind{kindString}, toText, ofText(strings.TrimSpace)},
+	"nfc":    {"text", argSame, []kind{kindString}, toText, ofText(norm.NFC.String)},
+	"string": {"value", argText, []kind{kindString, kindBool, kindInt}, textType, textOfValue},
+	"int":    {"value", argValue, []kind{kindInt, kindString, kindFloat}, toInt, integer},
+	"len":    {"value", argValue, []kind{kindString, kindList, kindMap}, toInt, length},
+	"keys":   {"map", argValue, []kind{kindMap}, toTexts, nil},
+	"first":  {"list", argSame, []kind{kindList}, Type.element, first},
+	"last":   {"list", argSame, []kind{kindList}, Type.element, last},
+	"split":  {`text, ","`, argSame, []kind{kindString}, toTexts, nil},
+	"map":    {"list, .field", argSame, []kind{kindList}, nil, nil},
+	"filter": {"list, .field == 1", argSame, []kind{kindList}, nil, nil},
+	"any":    {"list, .field == 1", argValue, []kind{kindList}, nil, nil},
+	"all":    {"list, .field == 1", argValue, []kind{kindList}, nil, nil},
+}
+
+func toText(Type) Type  { return StringType() }
+func toInt(Type) Type   { return IntType() }
+func toTexts(Type) Type { return ListType(StringType()) }
+
+func textType(t Type) Type {
+	if t.kind == kindString {
+		return t
+	}
+	return StringType()
+}
+
+// call checks a call of a function.
+func (c *checker) call(x ast.Node, name string, args []ast.Node, m mode) node {
+	f, ok := functions[name]
+	if !ok {
+		return c.notHere(x, name)
+	}
+	if want := strings.Count(f.usage, ", ") + 1; len(args) != want {
+		return c.report(x, name+"("+f.usage+")", "%s cannot take %d arguments", name, len(args))
+	}
+	switch {
+	case f.mode == argText:
+		m = modeKey
+	case f.mode == argValue || m.lenient():
+		m = modeValue
+	}
+	m = c.in(m)
+	switch name {
+	case "map", "filter", "any", "all":
+		return c.loop(x, name, args, m)
+	case "split":
+		return c.split(args, m)
+	case "keys":
+		f.do = c.spelling.keys
+	}
+	var arg node
+	if f.takes[0] == kindList {
+		arg = c.list(args[0], name, m)
+	} else {
+		arg = c.operand(args[0], m, name, f.takes...)
+	}
+	return node{typ: f.result(arg.typ), eval: func(e *evaluation) (any, *EvalError) {
+		v, failure := arg.eval(e)
+		if failure != nil {
+			return nil, failure
+		}
+		return f.do(e, name, v)
+	}}
+}
+
+// list checks an argument that has to be a list.
+func (c *checker) list(n ast.Node, name string, m mode) node {
+	x := c.only(n, c.node(n, m), name, kindList)
+	if x.typ.kind == kindAny {
+		return c.asList(x, textOf(n), m)
+	}
+	return x
+}
+
+func (c *checker) asList(x node, text string, m mode) node {
+	a := &access{typ: ListType(AnyType()), text: text, mode: m}
+	return node{typ: a.typ, eval: func(e *evaluation) (any, *EvalError) {
+		v, failure := x.eval(e)
+		if failure == nil && v != nil && !isList(v) {
+			failure = failed(ReasonWrongType, text, "is "+describe(v)+", not a list")
+		}
+		if failure != nil {
+			return nil, failure
+		}
+		return a.settle(v)
+	}}
+}
+
+func isList(v any) bool {
+	_, ok := v.([]any)
+	return ok
+}
+
+// loop checks a function that computes something for each element of a list.
+func (c *checker) loop(x ast.Node, name string, args []ast.Node, m mode) node {
+	predicate, ok := args[1].(*ast.PredicateNode)
+	if c.element != nil || !ok {
+		return c.report(x, "", "%s(…) cannot stand inside of another predicate: register a variable for the inner list", name)
+	}
+	list := c.list(args[0], name, m)
+	element := list.typ.element()
+	c.element = &element
+	var typ Type
+	var each node
+	if name == "map" {
+		each = c.node(predicate.Node, m)
+		typ = ListType(each.typ)
+	} else {
+		each = c.operand(predicate.Node, modeValue, "the predicate of "+name, kindBool)
+		typ = BoolType()
+	}
+	if name == "filter" {
+		typ = list.typ
+	}
+	c.element = nil
+	return node{typ: typ, eval: func(e *evaluation) (any, *EvalError) {
+		v, failure := list.eval(e)
+		if failure != nil {
+			return nil, failure
+		}
+		elements, _ := v.([]any) //nolint:errcheck // it is one
+		return e.loop(name, elements, each)
+	}}
+}
+
+// loop runs the predicate once for each element, as far as it has to.
+func (e *evaluation) loop(name string, elements []any, each node) (any, *EvalError) {
+	made := make([]any, 0, len(elements))
+	for _, element := range elements {
+		if failure := e.spend(comparison); failure != nil {
+			return nil, failure
+		}
+		e.element = normalize(element)
+		v, failure := each.eval(e)
+		is, isBool := v.(bool)
+		switch {
+		case failure != nil:
+			return nil, failure
+		case name == "map":
+			made = append(made, v)
+		case !isBool:
+			return nil, cannot("the predicate of %s needs a bool, not %s", name, describe(v))
+		case name == "filter" && is:
+			made = append(made, e.element)
+		case name == "any" && is, name == "all" && !is:
+			return is, nil
+		}
+	}
+	if name == "any" || name == "all" {
+		return name == "all", nil
+	}
+	return made, nil
+}
+
+// split cuts a text at a literal separator, so that the length of the list is known before
+// it is made.
+func (c *checker) split(args []ast.Node, m mode) node {
+	separator, ok := args[1].(*ast.StringNode)
+	if !ok || separator.Value == "" {
+		return c.report(args[1], "split("+textOf(args[0])+`, ",")`, "the separator of split is a literal text that is not empty")
+	}
+	arg := c.operand(args[0], m, "split", kindString)
+	return node{typ: ListType(StringType()), eval: func(e *evaluation) (any, *EvalError) {
+		v, failure := arg.eval(e)
+		if failure != nil {
+			return nil, failure
+		}
+		text, failure := e.text("split", v)
+		if failure != nil {
+			return nil, failure
+		}
+		if n := strings.Count(text, separator.Value) + 1; n > maxCollection {
+			return nil, tooMany("", maxCollection)
+		} else if failure := e.spend(comparison * n); failure != nil {
+			return nil, failure
+		}
+		return boxed(strings.Split(text, separator.Value)), nil
+	}}
+}
+
+func ofText(f func(string) string) func(*evaluation, string, any) (any, *EvalError) {
+	return func(e *evaluation, name string, v any) (any, *EvalError) {
+		text, failure := e.text(name, v)
+		if failure != nil {
+			return nil, failure
+		}
+		made := f(text)
+		return made, e.spend(len(made))
+	}
+}
+
+func textOfValue(e *evaluation, name string, v any) (any, *EvalError) {
+	text, ok := textOfScalar(v)
+	if !ok {
+		return nil, cannot("%s cannot take %s", name, describe(v))
+	}
+	return e.text(name, text)
+}
+
+// textOfScalar is the one text of a string, a bool or an integer.
+func textOfScalar(v any) (text any, ok bool) {
+	switch x := v.(type) {
+	case string:
+		return v, true
+	case bool, int, uint64:
+		return fmt.Sprint(x), true
+	case json.Number:
+		return x.String(), true
+	}
+	return nil, false
+}
+
+// integer refuses what does not convert exactly.
+func integer(_ *evaluation, name string, v any) (any, *EvalError) {
 	switch x := v.(type) {
 	case int:
 		return x, nil
@@ -32,56 +257,71 @@ func ownInt(v any) (any, error) {
 			return int(x), nil
 		}
 	case string:
-		if i, err := strconv.Atoi(x); err == nil {
+		if i, err := strconv.Atoi(x); err == nil && len(x) <= maxText {
 			return i, nil
 		}
 	}
-	return nil, fmt.Errorf("int() cannot take %s that is no integer", describe(v))
+	return nil, cannot("%s cannot take %s, only an integer or the text of one", name, describe(v))
 }
 
-// keysOf are the names of an object, as far as they are sure.
-func keysOf(e *evaluation, args []any) (any, error) {
-	switch m := args[0].(type) {
-	case jsonObject:
-		return e.program.spelling.names(m)
+func length(e *evaluation, name string, v any) (any, *EvalError) {
+	switch x := v.(type) {
+	case []any:
+		return len(x), nil
 	case map[string]any:
-		return boxed(slices.Sorted(maps.Keys(m))), nil
+		return len(x), nil
+	case jsonObject:
+		return len(x), nil
+	case lazyMap:
+		return nil, tooMany("", maxCollection)
+	case string:
+		text, failure := e.text(name, x)
+		return utf8.RuneCountInString(text), failure
 	}
-	return nil, errTooMany
+	return nil, cannot("%s cannot take %s", name, describe(v))
 }
 
-// ownValues are in the order of the keys.
-func ownValues(v any) (any, error) {
+// keys are the names of an object, as far as they are sure.
+func (s spelling) keys(e *evaluation, name string, v any) (any, *EvalError) {
+	n, failure := length(e, name, v)
+	if failure != nil {
+		return nil, failure
+	}
+	if n.(int) > maxCollection { //nolint:errcheck,forcetypeassert // as length says
+		return nil, tooMany("", maxCollection)
+	}
+	var names []string
 	switch m := v.(type) {
 	case jsonObject:
-		return inOrder(m, func(m member) any { return m.value }), nil
+		for folded, member := range m {
+			if !s.sure(folded, member.name) {
+				return nil, cannot(errSpelling)
+			}
+			names = append(names, member.name)
+		}
 	case map[string]any:
-		return inOrder(m, normalize), nil
+		names = slices.Collect(maps.Keys(m))
+	default:
+		return nil, cannot("%s cannot take %s", name, describe(v))
 	}
-	return nil, errTooMany
-}
-
-func inOrder[K ~string, V any](object map[K]V, value func(V) any) []any {
-	list := make([]any, 0, len(object))
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		list = append(list, value(object[name]))
-	}
-	return list
-}
-
-var errNoNumber = errors.New("float() cannot take a string that is no number")
-
-// ownFloat reads decimal numbers only: the language's own float reads "0x1p-2", "inf"
-// and "1_000", too, and shows in its error what is no number.
-func ownFloat(v any) (any, error) {
-	text, ok := v.(string)
-	if !ok {
-		return original("float", []any{v})
-	}
-	if isDecimal(text) {
-		if f, err := strconv.ParseFloat(text, 64); err == nil {
-			return f, nil
+	for _, n := range names {
+		if failure := e.spend(comparison + len(n)); failure != nil {
+			return nil, failure
 		}
 	}
-	return nil, errNoNumber
+	slices.Sort(names)
+	return boxed(names), nil
+}
+
+func first(_ *evaluation, _ string, v any) (any, *EvalError) { return elementAt(v, 0), nil }
+
+func last(_ *evaluation, _ string, v any) (any, *EvalError) { return elementAt(v, -1), nil }
+
+// elementAt is nil where there is none.
+func elementAt(v any, index int) any {
+	list, _ := v.([]any) //nolint:errcheck // nil has none
+	if i := position(index, len(list)); i >= 0 {
+		return normalize(list[i])
+	}
+	return nil
 }

@@ -94,9 +94,6 @@ func TestArgument_Key(t *testing.T) {
 		{`o:#{in.When}`, []string{"o:1970-01-01T00%3A00%3A00Z"}},
 		{`o:#{in.Price > 1 ? "dear" : "cheap"}`, []string{"o:cheap"}},
 		{`o:#{"k" in in.Labels ? in.ID : 0}`, []string{"o:7"}},
-		{`o:#{in.ID in 1..1000000000 ? "yes" : "no"}`, []string{"o:yes"}},
-		{`o:#{in.ID not in 8..9 ? "yes" : "no"}`, []string{"o:yes"}},
-		{`o:#{in.ID in 9..1 ? "yes" : "no"}`, []string{"o:no"}},
 		{`o:#{in.Name in ["x"] ? "yes" : "no"}`, []string{"o:yes"}},
 		{`o:#{not in.Flag ? "yes" : "no"}`, []string{"o:yes"}},
 		{`o:#{in.Name not in ["x"] ? "yes" : "no"}`, []string{"o:no"}},
@@ -256,7 +253,7 @@ func TestArgument_SharedValueIsNotChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := compileFor(t, `t:#{in.Claims.realm.tenant}:#{sort(in.Claims.realm.roles[:1])}`, s)
+	template := compileFor(t, `t:#{in.Claims.realm.tenant}:#{map(in.Claims.realm.roles[:1], #)}`, s)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
