@@ -5,7 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -55,22 +54,28 @@ const (
 	allValues = -2
 )
 
-// step goes from a value to one inside of it.
+// step goes from a value to one inside of it. get reports false where the value has none such.
 type step struct {
-	get   func(any) any // field of an object
-	name  string        // key of a map
-	index int           // element of a list
-	kind  stepKind
-	text  string // of the reference up to here
+	get    func(any) (any, bool)
+	noun   string // what it takes
+	inside bool   // of a list or map, which has no default for what is not in it
+	text   string // of the reference up to here
 }
 
-type stepKind uint8
+func fieldStep(get func(any) any) step {
+	return step{get: func(v any) (any, bool) { return get(v), true }, noun: "fields"}
+}
 
-const (
-	stepField stepKind = iota
-	stepKey
-	stepIndex
-)
+func nameStep(name string) step {
+	return step{get: func(v any) (any, bool) {
+		value, _, ok := lookUp(v, name)
+		return value, ok
+	}, noun: "fields", inside: true}
+}
+
+func indexStep(index int) step {
+	return step{get: func(v any) (any, bool) { return elementAt(v, index) }, noun: "elements", inside: true}
+}
 
 // value reads the reference for a request.
 func (a *access) value(env Env) (any, *EvalError) {
@@ -104,12 +109,12 @@ func isUnset(v any) bool {
 func (a *access) follow(v any) (any, *EvalError) {
 	for i := range a.steps {
 		s := &a.steps[i]
-		next, ok := s.take(v)
+		next, ok := s.get(v)
 		if !ok {
-			return nil, failed(ReasonWrongType, s.before(a, i), "is "+describe(normalize(v))+" and has no "+s.noun())
+			return nil, failed(ReasonWrongType, a.before(i), "is "+describe(normalize(v))+" and has no "+s.noun)
 		}
 		if next == nil {
-			if a.preset != nil && a.mode != modePresence && !slices.ContainsFunc(a.steps[i:], step.leaves) {
+			if a.preset != nil && a.mode != modePresence && !slices.ContainsFunc(a.steps[i:], func(s step) bool { return s.inside }) {
 				return a.finish(normalize(a.preset))
 			}
 			return a.absent(s.text)
@@ -131,27 +136,7 @@ func (a *access) settle(v any) (any, *EvalError) {
 	return a.finish(normalize(v))
 }
 
-func (s *step) take(v any) (any, bool) {
-	switch s.kind {
-	case stepField:
-		return s.get(v), true
-	case stepKey:
-		if next, _, ok := lookUp(v, s.name); ok {
-			return next, true
-		}
-	default:
-		if list, ok := normalize(v).([]any); ok {
-			if i := position(s.index, len(list)); i >= 0 {
-				return list[i], true
-			}
-			return nil, true
-		}
-	}
-	return s.inside(v)
-}
-
-// lookUp finds what an object has under a computed name. ok is false for what is no
-// object.
+// lookUp finds what an object has under a name. ok is false for what is not an object.
 func lookUp(object any, name string) (value any, found, ok bool) {
 	switch o := object.(type) {
 	case jsonObject:
@@ -168,36 +153,35 @@ func lookUp(object any, name string) (value any, found, ok bool) {
 	return nil, false, false
 }
 
-// leaves reports whether a step goes into a list or map, which has no default for what is
-// not in it.
-func (s step) leaves() bool { return s.kind != stepField }
-
-func (s *step) noun() string {
-	if s.kind == stepIndex {
-		return "elements"
-	}
-	return "fields"
-}
-
-func (s *step) before(a *access, i int) string {
+// before is what a step is taken from.
+func (a *access) before(i int) string {
 	if i > 0 {
 		return a.steps[i-1].text
 	}
 	if a.variable != nil {
 		return a.variable.Name
 	}
-	return "the value before " + s.text
+	return "the value before " + a.steps[0].text
 }
 
-// position resolves an index that may count from the end; -1 is outside.
-func position(index, length int) int {
+// elementAt is an element of a list, nil where there is none. An index may count from the end.
+func elementAt(v any, index int) (element any, isList bool) {
+	length, at := 0, func(int) any { return nil }
+	switch list := normalize(v).(type) {
+	case []any:
+		length, at = len(list), func(i int) any { return list[i] }
+	case lazyList:
+		length, at = list.n, list.at
+	default:
+		return nil, false
+	}
 	if index < 0 {
 		index += length
 	}
 	if index < 0 || index >= length {
-		return -1
+		return nil, true
 	}
-	return index
+	return normalize(at(index)), true
 }
 
 // finish checks a value that is there against the mode.
@@ -322,62 +306,10 @@ func (a *access) internal(err error) *EvalError {
 	return &EvalError{Reason: ReasonInternal, Subject: a.text, Detail: "cannot be computed", Err: err}
 }
 
-// chosen takes what a computed name or index chooses.
-func (a *access) chosen(e *evaluation, base, key any) (any, *EvalError) {
-	if base == nil {
-		return a.settle(nil)
-	}
-	s := step{kind: stepKey}
-	list, isIndex := base.([]any)
-	switch k := key.(type) {
-	case string:
-		if isIndex {
-			return nil, failed(ReasonWrongType, a.text, "needs an integer as index")
-		}
-		s.name = k
-	case int:
-		s.name, s.index = strconv.Itoa(k), k
-	default:
-		return nil, failed(ReasonWrongType, a.text, "needs a string as name, or an integer as index")
-	}
-	if isIndex {
-		s.kind, base = stepIndex, list
-	}
-	if _, failure := e.text(a.text, s.name); failure != nil {
-		return nil, failure
-	}
-	v, ok := s.take(base)
-	if !ok {
-		return nil, failed(ReasonWrongType, a.text, "is taken from "+describe(base))
-	}
-	return a.settle(v)
-}
-
-// entry reads the entry of a keyed variable that a computed name chooses.
-func (a *access) entry(e *evaluation, v any) (any, *EvalError) {
-	if _, ok := v.(string); !ok {
-		return nil, failed(ReasonWrongType, a.text, "needs a string as name")
-	}
-	name, failure := e.text(a.text, v)
-	if failure != nil {
-		return nil, failure
-	}
-	keyed := a.variable.Type.keyed
-	if keyed.Canonical != nil {
-		name = keyed.Canonical(name)
-	}
-	if !keyed.Open && !slices.Contains(keyed.Known, name) {
-		return a.absent(a.text)
-	}
-	computed := *a
-	computed.item = &item{key: name, index: a.item.index}
-	return computed.items(e.env)
-}
-
 // makes reports whether a reference converts what it reads, which takes time and memory.
 func (a *access) makes() bool {
 	return a.item != nil || a.variable != nil && a.variable.Type.convert != nil ||
-		slices.ContainsFunc(a.steps, func(s step) bool { return s.kind == stepField })
+		slices.ContainsFunc(a.steps, func(s step) bool { return !s.inside })
 }
 
 // madeOf is how much text takes as long as making a value.

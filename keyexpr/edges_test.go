@@ -51,7 +51,7 @@ func TestTemplate_LongValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1<<20)
 	env := request{path: entries{"orderId": {long}}, query: entries{"id": {long, long}}}.env(t)
-	for _, template := range []string{`#{path.orderId}`, `#{query.id[0]}`, `#{query.id[:]}`, `#{path.orderId ?? "x"}`, `a:#{path["order" + "Id"]}`, `#{[path.orderId]}`, `#{header[path.orderId]}`} {
+	for _, template := range []string{`#{path.orderId}`, `#{query.id[0]}`, `#{query.id[:]}`, `#{path.orderId ?? "x"}`, `#{[path.orderId]}`, `#{header[path.orderId]}`} {
 		if _, err := compile(t, template).Keys(env); reasonOf(t, err) != keyexpr.ReasonTooLong {
 			t.Errorf("%s: got %v", template, err)
 		}
@@ -93,7 +93,6 @@ func TestLanguage_Scopes(t *testing.T) {
 		{`map(body.items, .sku.x)`, "!wrong_type"},
 		{`map(body.items, #.sku)`, "a b c"},
 		{`map(body.items, #["sku"])`, "a b c"},
-		{`map(body.items, #[body.other])`, "!missing"},
 		{`map(body.items, .n)[0]`, "2"},
 	})
 }
@@ -212,7 +211,7 @@ func TestArgument_NameIsAlsoAnOperator(t *testing.T) {
 		`in.a`: "x", `in["a"]`: "x", `in.in`: "i", `in["in"]`: "i", `in?.a`: "x", `in.a in in.list`: "true", `in.no in in.list`: "false", `in.no not in in.list`: "true",
 		`not (in.a in in.list)`: "false", `"a" in in`: "true", `"b" in in`: "false", `[in.a, in.in]`: "i x", `(in).a`: "x", `-1 in [in.a, -1]`: "true", //nolint:dupword // a variable and an operator
 		`upper(in.a) in ["X"]`: "true", `map(in.list, # in in.list)`: "true", `map(filter(in.list, # in [in.a]), upper(#))`: "X", `in.a == "x" ? in.in : in.no`: "i",
-		`in.none ?? in.a`: "x", `"in" + in.a`: "inx", `/* in */ in.a`: "x", `in.list[in.list[1] in in.list ? 1 : 0]`: "y",
+		`in.none ?? in.a`: "x", `"in" + in.a`: "inx", `/* in */ in.a`: "x",
 	} {
 		keys, err := compileFor(t, `#{`+expression+`}`, schema).Keys(keyexpr.Values{in})
 		if got := strings.Join(keys, " "); err != nil || got != want {

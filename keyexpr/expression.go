@@ -2,6 +2,7 @@ package keyexpr
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -267,13 +268,7 @@ func (c *checker) slice(x *ast.SliceNode, m mode) node {
 		ch.text += "[:]"
 	}
 	whole := c.materialize(x.Node, ch, m)
-	from, to := literal(IntType(), 0), literal(IntType(), int(^uint(0)>>1))
-	if x.From != nil {
-		from = c.operand(x.From, modeValue, "a bound of [a:b]", kindInt)
-	}
-	if x.To != nil {
-		to = c.operand(x.To, modeValue, "a bound of [a:b]", kindInt)
-	}
+	from, to := c.bound(x.From, 0), c.bound(x.To, math.MaxInt)
 	switch {
 	case whole.typ.kind != kindAny && whole.typ.kind != kindList && whole.typ.kind != kindString:
 		return c.report(x, "", "%s is %s and cannot be sliced", ch.text, whole.typ.describe())
@@ -286,36 +281,31 @@ func (c *checker) slice(x *ast.SliceNode, m mode) node {
 	}
 	return node{typ: whole.typ, eval: func(e *evaluation) (any, *EvalError) {
 		v, failure := whole.eval(e)
-		if failure != nil || v == nil {
-			return nil, failure
-		}
-		a, failure := bound(e, from)
-		if failure != nil {
-			return nil, failure
-		}
-		b, failure := bound(e, to)
-		if failure != nil {
-			return nil, failure
-		}
-		switch v := v.(type) {
+		switch x := v.(type) {
 		case string:
-			a, b = within(a, b, len(v))
-			return v[a:b], nil
+			a, b := within(from, to, len(x))
+			return x[a:b], failure
 		case []any:
-			a, b = within(a, b, len(v))
-			return v[a:b], nil
+			a, b := within(from, to, len(x))
+			return x[a:b], failure
 		}
-		return nil, cannot("%s cannot be sliced, only a string or a list", describe(v))
+		if v != nil && failure == nil {
+			failure = cannot("%s cannot be sliced, only a string or a list", describe(v))
+		}
+		return nil, failure
 	}}
 }
 
-func bound(e *evaluation, x node) (int, *EvalError) {
-	v, failure := x.eval(e)
-	n, ok := v.(int)
-	if failure == nil && !ok {
-		failure = cannot("a bound of [a:b] needs an integer, not %s", describe(v))
+// bound is a bound of a slice, and what it is where it is not written.
+func (c *checker) bound(n ast.Node, absent int) int {
+	if n == nil {
+		return absent
 	}
-	return n, failure
+	value, ok := integerOf(n)
+	if !ok {
+		c.report(n, "", "a bound of [a:b] is a literal integer: register a variable for a part that is chosen otherwise")
+	}
+	return value
 }
 
 // within keeps bounds inside of a length. Negative ones count from the end.

@@ -248,7 +248,7 @@ func textOfScalar(v any) (text any, ok bool) {
 }
 
 // integer refuses what does not convert exactly.
-func integer(_ *evaluation, name string, v any) (any, *EvalError) {
+func integer(e *evaluation, name string, v any) (any, *EvalError) {
 	switch x := v.(type) {
 	case int:
 		return x, nil
@@ -257,7 +257,9 @@ func integer(_ *evaluation, name string, v any) (any, *EvalError) {
 			return int(x), nil
 		}
 	case string:
-		if i, err := strconv.Atoi(x); err == nil && len(x) <= maxText {
+		if text, failure := e.text(name, x); failure != nil {
+			return nil, failure
+		} else if i, err := strconv.Atoi(text); err == nil {
 			return i, nil
 		}
 	}
@@ -313,15 +315,11 @@ func (s spelling) keys(e *evaluation, name string, v any) (any, *EvalError) {
 	return boxed(names), nil
 }
 
-func first(_ *evaluation, _ string, v any) (any, *EvalError) { return elementAt(v, 0), nil }
+func first(_ *evaluation, _ string, v any) (any, *EvalError) { return end(v, 0) }
 
-func last(_ *evaluation, _ string, v any) (any, *EvalError) { return elementAt(v, -1), nil }
+func last(_ *evaluation, _ string, v any) (any, *EvalError) { return end(v, -1) }
 
-// elementAt is nil where there is none.
-func elementAt(v any, index int) any {
-	list, _ := v.([]any) //nolint:errcheck // nil has none
-	if i := position(index, len(list)); i >= 0 {
-		return normalize(list[i])
-	}
-	return nil
+func end(v any, index int) (any, *EvalError) {
+	element, _ := elementAt(v, index)
+	return element, nil
 }

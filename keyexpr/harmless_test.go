@@ -27,11 +27,11 @@ func operands() []any {
 func applied() []string {
 	forms := []string{
 		"-A", "not A", "A and B", "A or B", "A ? 1 : 2", "A + B", "A - B", "A * B", "A / B", "A % B", "A in B", "A not in B", "A == B", "A != B",
-		"A < B", "A <= B", "A > B", "A >= B", "A[B]", "A[0]", "A.x", "A[1:4]", "A[B:]", "A[:B]", "A[B:4]", "A[:]", "[A, B][A]", `split(A, ",")`,
-		"map(A, #[B:])", "map(A, # + B)", "filter(A, B)", "any(A, B)", "all(A, # < B)",
+		"A < B", "A <= B", "A > B", "A >= B", "A[0]", "A.x", "A[1:4]", "A[-1:]", "A[:]", "[A, B][1]", `split(A, ",")`,
+		"map(A, #[2:])", "map(A, # + B)", "filter(A, B)", "any(A, B)", "all(A, # < B)",
 	}
 	for _, name := range slices.Sorted(maps.Keys(languageFunctions)) {
-		forms = append(forms, name+"(A)", name+"([A])", name+"(A + B)", name+"(A[:B])")
+		forms = append(forms, name+"(A)", name+"([A])", name+"(A + B)", name+"(A[:2])")
 	}
 	return forms
 }
@@ -68,11 +68,8 @@ func TestEvalError_OfASlice(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ slice, body, want string }{
 		{`body.id[1:4]`, `{"id": 7}`, "an integer cannot be sliced, only a string or a list"},
-		{`body.id[body.from:4]`, `{"id": 7, "from": 1}`, "an integer cannot be sliced, only a string or a list"},
-		{`body.id[body.from:4]`, `{"id": 7, "from": {"card": "4111-1111"}}`, "a bound of [a:b] needs an integer, not an object"},
 		{`body.id[:4]`, `{"id": {"card": "4111-1111"}}`, "an object cannot be sliced, only a string or a list"},
 		{`body.id[:4]`, `{"id": true}`, "a bool cannot be sliced, only a string or a list"},
-		{`body.id[body.from:]`, `{"id": "7", "from": "4111-1111"}`, "a bound of [a:b] needs an integer, not a string"},
 	} {
 		_, err := compile(t, `order:#{`+tt.slice+`}`).Key(body(tt.body).env(t))
 		failure, ok := errors.AsType[*keyexpr.EvalError](err)
@@ -124,7 +121,6 @@ func TestEvalError_NamesTypesInWords(t *testing.T) {
 		`not 1`:                   "not cannot take an integer",
 		`1 and true`:              "and cannot take an integer",
 		`1 ? 2 : 3`:               "the condition of ? : cannot take an integer",
-		`"a"["b":]`:               "a bound of [a:b] cannot take a string",
 		`filter(in.IDs, 1)`:       "the predicate of filter cannot take an integer",
 	} {
 		_, err := keyexpr.Compile(`#{`+expression+`}`, schema)

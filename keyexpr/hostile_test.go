@@ -189,14 +189,13 @@ var hostiles = []hostile{
 	{"map", `len(map(body.xs, [#, #])) == 0`, numbers},
 	{"map a new list", `len(map(body.xs, [#, body.a, # + body.a])) == 0`, longElements},
 	{"filter", `len(filter(body.xs, # != 1)) == 0`, numbers},
-	{"slices of a text", `any(body.xs, body.a[#:] == body.b)`, func(n int) object {
-		return object{"a": strings.Repeat("a", n/2), "b": strings.Repeat("a", n/4), "xs": list(n/4, 2, func(i int) any { return i })}
+	{"slices of a text", `any(body.xs, body.a[2:] == body.b)`, func(n int) object {
+		return object{"a": strings.Repeat("a", n/2), "b": strings.Repeat("a", max(n/2-2, 0)), "xs": list(n/4, 2, func(i int) any { return i })}
 	}},
-	{"slices of a list", `any(body.ys, body.xs[#:] == body.xs)`, func(n int) object {
+	{"slices of a list", `any(body.ys, body.xs[1:] == body.xs[:-1])`, func(n int) object {
 		return object{"xs": list(n/2, 2, func(int) any { return 1 }), "ys": list(n/2, 2, func(i int) any { return i })}
 	}},
-	{"computed names", `any(body.xs, (body.m[#] ?? 0) == 1)`, names},
-	{"computed elements of split", `any(body.xs, split(body.a, ",")[#] == "x")`, func(n int) object {
+	{"elements of split", `any(body.xs, split(body.a, ",")[1] == "x")`, func(n int) object {
 		return object{"a": strings.Repeat(",", min(n/2, 999)), "xs": list(n/2, 2, func(i int) any { return i % max(n/2, 1) })}
 	}},
 	{"arithmetic", `any(body.xs, (# * # + 7 - 3) % 5 / 2.5 > 100 or -# * 2 > 0)`, numbers},

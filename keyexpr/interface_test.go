@@ -45,7 +45,7 @@ var questions = []string{
 	`@`, `@.a`, `@.a.b`, `@.xs[0]`, `@.xs[-1].id`, `@[0]`, `@["a"]["b"]`, `@[:]`, `@.xs[:]`, `map(@, #)`, `map(@.xs, .id)`, `filter(@.xs, # == 42)`, `len(@)`, `len(@.xs)`,
 	`keys(@)`, `"a" in @`, `"a" in @.a`, `42 in @.xs`, `@ == nil`, `@.a == @.b`, `@.a ?? "none"`, `@.xs[0].a ?? @.id ?? "none"`, `string(@.id)`, `@.id + 1`, `"x" + @.id`,
 	`first(@.xs)`, `(@.a ?? @).id`, `any(@.xs, .a == 42)`, `@.xs == @.xs`, `@ == @`,
-	`@[@.id]`, `@["x" + "s"][0]`, `@.a ? 1 : 2`, `@.id > 7 ? 1 : 2`,
+	`@.a ? 1 : 2`, `@.id > 7 ? 1 : 2`,
 }
 
 // Of a Go interface an expression sees the same as of the same document in a variable, for
@@ -64,7 +64,7 @@ func TestGoType_InterfacesAreDocuments(t *testing.T) {
 	}
 	for _, question := range questions {
 		whole := compileOf(t, question, "body", schema)
-		for _, place := range []string{"in.Doc", "in.Docs[0]", `in.Named.x`, `in.Named["x"]`, `in.Docs[len(in.Docs) - 1]`} {
+		for _, place := range []string{"in.Doc", "in.Docs[0]", `in.Named.x`, `in.Named["x"]`, `in.Docs[-1]`} {
 			partial := compileOf(t, question, place, schema)
 			for _, d := range documents {
 				env := keyexpr.Values{&holder{Doc: d, Docs: []any{d}, Named: map[string]any{"x": d}}, keyexpr.FromJSON(d)}
@@ -127,7 +127,7 @@ func TestGoType_LargeMaps(t *testing.T) {
 	}
 	env := keyexpr.Values{&holder{Doc: large, Named: large, Docs: []any{large}}}
 	for expression, want := range map[string]string{
-		`@.k7`: "7", `@["k" + "7"]`: "7", `"k7" in @ ? 1 : 2`: "1", `"no" in @ ? 1 : 2`: "2", `@.no ?? "none"`: "none", `(@ ?? []).k7`: "7",
+		`@.k7`: "7", `"k7" in @ ? 1 : 2`: "1", `"no" in @ ? 1 : 2`: "2", `@.no ?? "none"`: "none", `(@ ?? []).k7`: "7",
 		`keys(@)`: "!too_many", `len(@)`: "!too_many", `@.no`: "!missing", `@.k7.x`: "!wrong_type",
 	} {
 		for _, place := range []string{"in.Doc", "in.Named", "in.Docs[0]"} {

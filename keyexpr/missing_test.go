@@ -158,7 +158,6 @@ func TestTemplate_MissingIsAnError(t *testing.T) {
 		`(in.Text ?? "") + "a"`:             keyexpr.ReasonEmpty,
 		`in.Text == nil ? in.Plain : "b"`:   keyexpr.ReasonEmpty,
 		`split(in.Plain, ",")`:              keyexpr.ReasonEmpty,
-		`in.Any.x[in.N]`:                    keyexpr.ReasonMissing,
 		`first(in.List ?? [])`:              keyexpr.ReasonMissing,
 		`in.Nested.Nested.Nested.Any.x.y.z`: keyexpr.ReasonMissing,
 	} {

@@ -16,7 +16,6 @@ type chain struct {
 
 	base  node   // where it starts, if that is not a variable
 	keyed *Keyed // of a keyed variable, entry chosen or not
-	key   *node  // the computed name or index that chooses from the base, or an entry
 }
 
 // from is the chain that starts at a computed value.
@@ -61,20 +60,26 @@ func (c *checker) variable(x *ast.IdentifierNode) *chain {
 
 func (c *checker) member(x *ast.MemberNode) *chain {
 	ch := c.chain(x.Node)
-	if ch.key != nil {
-		ch = from(c.read(ch, modeLenient), ch.text)
+	if name, ok := x.Property.(*ast.StringNode); ok {
+		return c.named(ch, name)
 	}
-	switch property := x.Property.(type) {
-	case *ast.StringNode:
-		return c.named(ch, property)
+	if index, ok := integerOf(x.Property); ok {
+		return c.indexed(ch, x.Property, index)
+	}
+	c.report(x.Property, "", "a name is a literal text and an index a literal integer: register a variable for what is chosen otherwise")
+	return broken(textOf(x))
+}
+
+// integerOf is a literal integer, which may have a sign.
+func integerOf(n ast.Node) (value int, ok bool) {
+	switch x := n.(type) {
 	case *ast.IntegerNode:
-		return c.indexed(ch, property, property.Value)
+		return x.Value, true
 	case *ast.UnaryNode:
-		if n, ok := property.Node.(*ast.IntegerNode); ok && property.Operator == "-" {
-			return c.indexed(ch, property, -n.Value)
-		}
+		value, ok = integerOf(x.Node)
+		return -value, ok && x.Operator == "-"
 	}
-	return c.computed(ch, x)
+	return 0, false
 }
 
 // named takes a field, a key of a map, or an entry of a keyed variable.
@@ -87,7 +92,7 @@ func (c *checker) named(ch *chain, property *ast.StringNode) *chain {
 		return c.field(ch, property, name)
 	case kindMap, kindAny:
 		c.spelling.add(name)
-		return ch.take(step{kind: stepKey, name: name}, ch.typ.element(), selector(name))
+		return ch.take(nameStep(name), ch.typ.element(), selector(name))
 	case kindList:
 		c.report(property, "map("+ch.text+", ."+name+")", "%s is a list; its elements may have a field %s", ch.text, name)
 	default:
@@ -131,7 +136,7 @@ func (c *checker) field(ch *chain, at ast.Node, name string) *chain {
 		c.report(at, "", "the field %s of %s has a type that expressions cannot use", name, ch.typ.object.Name())
 		f.Type = AnyType()
 	}
-	ch.take(step{kind: stepField, get: f.Get}, f.Type, selector(name))
+	ch.take(fieldStep(f.Get), f.Type, selector(name))
 	ch.implicit, ch.zero, ch.preset = f.Implicit, f.Zero, f.Default
 	return ch
 }
@@ -167,42 +172,15 @@ func (c *checker) indexed(ch *chain, at ast.Node, index int) *chain {
 		ch.text += suffix
 		return ch
 	case ch.typ.kind == kindList || ch.typ.kind == kindAny:
-		return ch.take(step{kind: stepIndex, index: index}, ch.typ.element(), suffix)
+		return ch.take(indexStep(index), ch.typ.element(), suffix)
 	case ch.typ.kind == kindMap:
-		return ch.take(step{kind: stepKey, name: strconv.Itoa(index)}, ch.typ.element(), suffix)
+		return ch.take(nameStep(strconv.Itoa(index)), ch.typ.element(), suffix)
 	case ch.item != nil:
 		c.report(at, ch.text, "a %s has one value and no index", ch.keyed.Noun)
 	default:
 		c.report(at, "", "%s is %s and has no elements", ch.what(), ch.typ.describe())
 	}
 	return broken(ch.text + suffix)
-}
-
-// computed takes what a computed name or index chooses.
-func (c *checker) computed(ch *chain, x *ast.MemberNode) *chain {
-	text := ch.text + "[" + textOf(x.Property) + "]"
-	key := c.node(x.Property, modeValue)
-	if key.typ.kind != kindString && key.typ.kind != kindInt && key.typ.kind != kindAny {
-		c.report(x.Property, "", "a name or an index cannot be %s", key.typ.describe())
-	}
-	switch ch.typ.kind {
-	case kindKeyed:
-		ch.item = &item{index: oneValue}
-		ch.typ, ch.text, ch.key = StringType(), text, &key
-		return ch
-	case kindMap:
-		c.meet(key.typ, Type{texts: ch.typ.texts})
-		fallthrough
-	case kindList, kindAny:
-		next := from(c.materialize(x, ch, modeLenient), text)
-		next.typ, next.key = ch.typ.element(), &key
-		return next
-	case kindObject:
-		c.report(x.Property, "", "the fields of %s are chosen by names, not by computed values", ch.text)
-	default:
-		c.report(x.Property, "", "%s is %s and has no elements", ch.what(), ch.typ.describe())
-	}
-	return broken(text)
 }
 
 // materialize makes the node that reads a chain, where its value is used.
@@ -212,59 +190,31 @@ func (c *checker) materialize(at ast.Node, ch *chain, m mode) node {
 		return c.report(at, ch.text+"."+example[0], "%s is a set of values, one per %s", ch.text, ch.keyed.Noun)
 	}
 	if v, ok := ch.typ.object.(Valued); ok {
-		if ch.key != nil {
-			ch = from(c.read(ch, m), ch.text)
-		}
 		f := v.Value()
-		ch.take(step{kind: stepField, get: f.Get}, f.Type, "")
+		ch.take(fieldStep(f.Get), f.Type, "")
 	}
-	return c.read(ch, m)
-}
-
-func (c *checker) read(ch *chain, m mode) node {
-	a, base, key := &ch.access, ch.base, ch.key
+	a, base := &ch.access, ch.base
 	a.mode = m
-	var read func(e *evaluation) (any, *EvalError)
-	switch {
-	case key != nil:
-		read = c.both(a.typ, base, *key, a.chosen).eval
-		if a.variable != nil {
-			read = func(e *evaluation) (any, *EvalError) {
-				name, failure := key.eval(e)
-				if failure != nil {
-					return nil, failure
-				}
-				return a.entry(e, name)
-			}
-		}
-	case a.variable != nil:
-		read = func(e *evaluation) (any, *EvalError) { return a.value(e.env) }
-	case len(a.steps) == 0:
+	if a.variable == nil && len(a.steps) == 0 {
 		return node{typ: a.typ, eval: base.eval}
-	default:
-		read = func(e *evaluation) (any, *EvalError) {
-			v, failure := base.eval(e)
-			switch {
-			case failure != nil:
-				return nil, failure
-			case v == nil:
-				return a.absent(a.steps[0].before(a, 0))
-			}
-			return a.follow(v)
-		}
 	}
-	n := node{typ: a.typ, eval: read}
-	if a.makes() {
-		n.eval = func(e *evaluation) (any, *EvalError) {
-			v, failure := read(e)
-			if failure == nil {
-				failure = e.spend(madeOf(v))
-			}
-			return v, failure
-		}
-	}
-	if a.variable != nil && key == nil {
+	n := node{typ: a.typ}
+	if a.variable != nil {
 		n.ref = a
+	}
+	makes := a.makes()
+	n.eval = func(e *evaluation) (v any, failure *EvalError) {
+		if a.variable != nil {
+			v, failure = a.value(e.env)
+		} else if v, failure = base.eval(e); failure == nil && v == nil {
+			v, failure = a.absent(a.before(0))
+		} else if failure == nil {
+			v, failure = a.follow(v)
+		}
+		if makes && failure == nil {
+			failure = e.spend(madeOf(v))
+		}
+		return v, failure
 	}
 	return n
 }

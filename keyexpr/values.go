@@ -181,18 +181,6 @@ func lazyDocument(m map[string]any) any {
 	})
 }
 
-// inside takes the step into a list that is not converted yet.
-func (s *step) inside(v any) (next any, ok bool) {
-	list, ok := v.(lazyList)
-	if !ok || s.kind != stepIndex {
-		return nil, false
-	}
-	if i := position(s.index, list.n); i >= 0 {
-		next = list.at(i)
-	}
-	return next, true
-}
-
 // whole converts a value that an expression uses as it is.
 func (a *access) whole(v any) (any, *EvalError) {
 	switch x := v.(type) {
