@@ -90,7 +90,6 @@ var habits = []habit{ //nolint:gochecknoglobals // a table that is only read
 	{inCall, "max", "", "{1} > {2} ? {1} : {2}"},
 	{inCall, "min", "", "{1} < {2} ? {1} : {2}"},
 	{inCall, "abs", "", "{1} < 0 ? -{1} : {1}"},
-	{inCall, "sort uniq distinct", "", "{1}"}, // as the keys of a list are
 }
 
 const (

@@ -142,7 +142,7 @@ func TestLanguage_Lists(t *testing.T) {
 		{`last(body.xs)`, "2"},
 		{`first(body.none)`, "!missing"},
 		{`first(body.none) ?? "none"`, "none"},
-		{`sort(body.xs)[2]`, "refused: sort is not known here"},
+		{`sort(body.xs)[2]`, "refused: sort is not known here: register a variable for the value"},
 		{`1..3`, "refused: .. is not known here: register a variable for the value"},
 		{`[path.orderId, "x"]`, "42 x"},
 		{`["a", "b"][1]`, "b"},

@@ -154,12 +154,15 @@ func (t Type) isNumber() bool { return t.kind == kindInt || t.kind == kindFloat 
 
 // membership looks for a value in a list, or for a name in a map.
 func (c *checker) membership(x *ast.BinaryNode) node {
-	left, right := c.node(x.Left, modeValue), c.operand(x.Right, modeValue, "in", kindList, kindMap)
+	where := x.Right
+	if call, ok := where.(*ast.BuiltinNode); ok && call.Name == "keys" && len(call.Arguments) == 1 {
+		where = call.Arguments[0] // which knows all spellings of a name
+	}
+	left, right := c.node(x.Left, modeValue), c.operand(where, modeValue, "in", kindList, kindMap)
 	if right.typ.kind != kindMap {
 		c.comparable(x, left.typ, right.typ.element())
 	}
 	c.meet(left.typ, right.typ.element())
-	c.meet(left.typ, Type{texts: right.typ.texts})
 	return c.both(BoolType(), left, right, func(e *evaluation, needle, where any) (any, *EvalError) {
 		list, ok := where.([]any)
 		switch {

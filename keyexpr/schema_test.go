@@ -181,7 +181,6 @@ func TestUses(t *testing.T) {
 		`#{header["X-Id"] ?? query.id}`:             "header query",
 		`#{lower(body.id)}:#{method}`:               "body method",
 		`#{map(body.items, .sku + method)}`:         "body method",
-		`#{body.a[path.orderId]}`:                   "body path",
 		`#{"a:" + path.orderId + ":" + principal}`:  "path principal",
 		`#{method == "POST" ? path.orderId : body}`: "body method path",
 		`#{[path.orderId, query.id]}`:               "path query",

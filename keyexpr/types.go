@@ -14,7 +14,7 @@ type Type struct {
 	elem   *Type
 	object Object
 	keyed  *Keyed
-	texts  *texts // of a string, and of the names in a map
+	texts  *texts // of a string
 	// convert brings a variable's Go value into the form of the type.
 	convert func(any) any
 }

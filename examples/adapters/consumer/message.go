@@ -40,9 +40,6 @@ type env struct {
 	value   any // decoded when it is asked for
 }
 
-// Size implements [keyexpr.Sized].
-func (e *env) Size() int { return len(e.message.Value) }
-
 // Value implements [keyexpr.Env].
 func (e *env) Value(slot int) (any, error) {
 	switch slot {
