@@ -78,13 +78,13 @@ func indexStep(index int) step {
 }
 
 // value reads the reference for a request.
-func (a *access) value(env Env) (any, *EvalError) {
+func (a *access) value(env Env) any {
 	if a.item != nil {
 		return a.items(env)
 	}
 	v, err := env.Value(a.slot)
 	if err != nil {
-		return nil, a.internal(err)
+		panic(a.internal(err))
 	}
 	if a.variable.Type.convert != nil {
 		v = a.variable.Type.convert(v)
@@ -106,12 +106,12 @@ func isUnset(v any) bool {
 }
 
 // follow applies the steps to a value that is not nil.
-func (a *access) follow(v any) (any, *EvalError) {
+func (a *access) follow(v any) any {
 	for i := range a.steps {
 		s := &a.steps[i]
 		next, ok := s.get(v)
 		if !ok {
-			return nil, failed(ReasonWrongType, a.before(i), "is "+describe(normalize(v))+" and has no "+s.noun)
+			panic(failed(ReasonWrongType, a.before(i), "is "+describe(normalize(v))+" and has no "+s.noun))
 		}
 		if next == nil {
 			if a.preset != nil && a.mode != modePresence && !slices.ContainsFunc(a.steps[i:], func(s step) bool { return s.inside }) {
@@ -125,12 +125,8 @@ func (a *access) follow(v any) (any, *EvalError) {
 }
 
 // settle makes a value what the expression gets of it.
-func (a *access) settle(v any) (any, *EvalError) {
-	v, failure := a.whole(v)
-	switch {
-	case failure != nil:
-		return nil, failure
-	case v == nil:
+func (a *access) settle(v any) any {
+	if v = a.whole(v); v == nil {
 		return a.absent(a.text)
 	}
 	return a.finish(normalize(v))
@@ -185,113 +181,102 @@ func elementAt(v any, index int) (element any, isList bool) {
 }
 
 // finish checks a value that is there against the mode.
-func (a *access) finish(v any) (any, *EvalError) {
+func (a *access) finish(v any) any {
 	if a.implicit && (v == 0 || v == "" || a.zero != "" && v == a.zero) {
 		switch {
 		case a.mode == modeKey && v != "":
-			return nil, failed(ReasonMissing, a.text, "is not set or zero, which its type cannot tell apart; write "+a.text+" ?? 0 if zero is a value")
+			panic(failed(ReasonMissing, a.text, "is not set or zero, which its type cannot tell apart; write "+a.text+" ?? 0 if zero is a value"))
 		case a.mode.lenient():
-			return nil, nil
+			return nil
 		}
 	}
 	if v == "" && (a.mode == modeKey || a.mode == modeText) {
-		return nil, failed(ReasonEmpty, a.text, "is empty")
+		panic(failed(ReasonEmpty, a.text, "is empty"))
 	}
 	if list, ok := v.([]any); ok && len(list) > maxCollection {
-		return nil, tooMany(a.text, maxCollection)
+		panic(tooMany(a.text, maxCollection))
 	}
 	_, big := v.(uint64)
 	_, bigger := v.(json.Number)
 	if (big || bigger) && a.mode != modeKey && !a.mode.lenient() {
-		return nil, failed(ReasonExpression, a.text, "is too large to compute with")
+		panic(failed(ReasonExpression, a.text, "is too large to compute with"))
 	}
-	return v, nil
+	return v
 }
 
 // absent is the result for a value that is not there.
-func (a *access) absent(what string) (any, *EvalError) {
+func (a *access) absent(what string) any {
 	if a.variable != nil && a.variable.Registered && what == a.variable.Name {
-		return nil, failed(ReasonUnset, what, "has no value for this request: is the lock installed before what sets it, such as authentication?")
+		panic(failed(ReasonUnset, what, "has no value for this request: is the lock installed before what sets it, such as authentication?"))
 	}
 	switch a.mode {
 	case modeLenient, modePresence:
-		return nil, nil
+		return nil
 	case modeWhen:
 		if a.zero != "" {
-			return a.zero, nil
+			return a.zero
 		}
-		return kinds[a.typ.kind].empty, nil
+		return kinds[a.typ.kind].empty
 	}
-	return nil, failed(ReasonMissing, what, "is missing")
+	panic(failed(ReasonMissing, what, "is missing"))
 }
 
 // string reads a single entry of a keyed variable without boxing it. ok is
 // false where value has to be used.
-func (a *access) string(env Env) (text string, ok bool, failure *EvalError) {
+func (a *access) string(env Env) (text string, ok bool) {
 	if a.item == nil || a.item.index == allValues || a.mode != modeKey {
-		return "", false, nil
+		return "", false
 	}
-	text, count, failure := a.entryValue(env)
+	text, count := a.entry(env)
 	switch {
-	case failure != nil:
 	case count == 0:
-		_, failure = a.absent(a.text)
+		a.absent(a.text)
 	case text == "":
-		_, failure = a.finish("")
+		a.finish("")
 	}
-	return text, true, failure
+	return text, true
 }
 
 // items reads an entry of a keyed variable: one value or all of them.
-func (a *access) items(env Env) (any, *EvalError) {
-	text, count, failure := a.entryValue(env)
+func (a *access) items(env Env) any {
+	text, count := a.entry(env)
 	switch {
-	case failure != nil:
-		return nil, failure
 	case count == 0:
 		return a.absent(a.text)
-	case a.item.index == allValues:
-		return a.all(env, count)
+	case a.item.index != allValues:
+		return a.finish(text)
+	case count > maxCollection:
+		panic(tooMany(a.text, maxCollection))
 	}
-	return a.finish(text)
+	list := make([]any, count)
+	for i := range list {
+		list[i], _ = a.item.read(a, env, i)
+	}
+	return a.finish(list)
 }
 
-// entryValue reads one value of an entry. A count of zero says that it is not there.
-func (a *access) entryValue(env Env) (text string, count int, failure *EvalError) {
+// entry reads one value of an entry. A count of zero says that it is not there.
+func (a *access) entry(env Env) (text string, count int) {
 	index := a.item.index
-	text, count, err := a.item.read(a, env, max(index, 0))
+	text, count = a.item.read(a, env, max(index, 0))
 	switch {
-	case err != nil:
-		return "", 0, a.internal(err)
 	case index >= count:
-		return "", 0, nil
+		return "", 0
 	case count > 1 && index == oneValue:
-		return "", 0, failed(ReasonRepeated, a.text, "is given more than once; write "+a.text+"[0] for the first or "+a.text+"[:] for all")
+		panic(failed(ReasonRepeated, a.text, "is given more than once; write "+a.text+"[0] for the first or "+a.text+"[:] for all"))
 	}
-	return text, count, nil
+	return text, count
 }
 
-func (i *item) read(a *access, env Env, index int) (text string, count int, err error) {
-	text, count, err = env.Item(a.slot, i.key, index)
+func (i *item) read(a *access, env Env, index int) (text string, count int) {
+	text, count, err := env.Item(a.slot, i.key, index)
+	if err != nil {
+		panic(a.internal(err))
+	}
 	if a.variable.Type.keyed.isCaseless(i.key) {
 		text = strings.ToLower(text)
 	}
-	return text, count, err
-}
-
-func (a *access) all(env Env, count int) (any, *EvalError) {
-	if count > maxCollection {
-		return nil, tooMany(a.text, maxCollection)
-	}
-	list := make([]any, 0, count)
-	for i := range count {
-		text, _, err := a.item.read(a, env, i)
-		if err != nil {
-			return nil, a.internal(err)
-		}
-		list = append(list, text)
-	}
-	return a.finish(list)
+	return text, count
 }
 
 // internal reports an error of the Env.

@@ -230,9 +230,17 @@ func firstPartField(o Object) string {
 	return best
 }
 
+// alone evaluates a program without variables.
+func (p *program) alone() (v any, failure *EvalError) {
+	var err error
+	defer func() { failure, _ = errors.AsType[*EvalError](err) }()
+	defer new(origin).caught(&err)
+	return p.run(newEvaluation(Values(nil))), nil
+}
+
 // constant turns a part without variables into literal text.
 func (b *builder) constant(p *program, s segment) *Error {
-	v, failure := p.run(newEvaluation(Values(nil)))
+	v, failure := p.alone()
 	if failure != nil {
 		return s.at(0, failure.Detail, "")
 	}

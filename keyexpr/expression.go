@@ -34,14 +34,17 @@ type program struct {
 // node is a part of an expression: its static type, and how to compute it.
 type node struct {
 	typ   Type
-	eval  func(e *evaluation) (any, *EvalError)
+	eval  func(e *evaluation) any
 	ref   *access // of a node that reads a variable and nothing else
 	fixed bool    // for a literal
 }
 
-// evaluation is the state of one run of the expressions of a template or condition.
+// evaluation is the state of one run of the expressions of a template or condition. What fails
+// in it panics with an *[EvalError], which the template or condition returns. Package
+// text/template does likewise.
 type evaluation struct {
 	env     Env
+	source  string // of the program that runs
 	room    int
 	element any // of the list that a predicate runs over
 }
@@ -49,41 +52,43 @@ type evaluation struct {
 func newEvaluation(env Env) *evaluation { return &evaluation{env: env, room: maxRoom} }
 
 // run evaluates the program for a request.
-func (p *program) run(e *evaluation) (any, *EvalError) {
-	v, failure := p.eval(e)
-	if failure != nil && failure.Subject == "" {
-		failure.Subject = p.source
-	}
-	return v, failure
+func (p *program) run(e *evaluation) any {
+	e.source = p.source
+	return p.eval(e)
 }
 
 // spend takes bytes of text, or what takes as long, from the room of the evaluation.
-func (e *evaluation) spend(n int) *EvalError {
+func (e *evaluation) spend(n int) {
 	if e.room -= n; e.room < 0 {
-		return failed(ReasonTooLong, "", fmt.Sprintf("computes with more than %d KiB of text", maxRoom>>10))
+		panic(failed(ReasonTooLong, e.source, fmt.Sprintf("computes with more than %d KiB of text", maxRoom>>10)))
 	}
-	return nil
 }
 
 // text returns the text that an operation takes.
-func (e *evaluation) text(what string, v any) (string, *EvalError) {
+func (e *evaluation) text(what string, v any) string {
 	text, ok := v.(string)
 	switch {
 	case !ok:
-		return "", cannot("%s needs a string, not %s", what, describe(v))
+		e.cannot("%s needs a string, not %s", what, describe(v))
 	case len(text) > maxText:
-		return "", tooLong("")
+		panic(tooLong(e.source))
 	}
-	return text, e.spend(len(text))
+	return e.made(text)
+}
+
+// made returns a text that an operation has made.
+func (e *evaluation) made(text string) string {
+	e.spend(len(text))
+	return text
 }
 
 func tooLong(subject string) *EvalError {
 	return failed(ReasonTooLong, subject, fmt.Sprintf("has a text of more than %d bytes", maxText))
 }
 
-// cannot is the failure of an expression for the values of a request. It shows none of them.
-func cannot(format string, args ...any) *EvalError {
-	return failed(ReasonExpression, "", "cannot be computed for these values: "+fmt.Sprintf(format, args...))
+// cannot ends the evaluation: the expression has no value for those of a request. It shows none of them.
+func (e *evaluation) cannot(format string, args ...any) {
+	panic(failed(ReasonExpression, e.source, "cannot be computed for these values: "+fmt.Sprintf(format, args...)))
 }
 
 // compileExpression compiles a part or condition. Package expr parses it, with its own limits
@@ -159,7 +164,7 @@ func (c *checker) unknown(name, of string) {
 }
 
 func literal(typ Type, v any) node {
-	return node{typ: typ, fixed: true, eval: func(*evaluation) (any, *EvalError) { return v, nil }}
+	return node{typ: typ, fixed: true, eval: func(*evaluation) any { return v }}
 }
 
 // in returns the mode of a child: conditions have only one, and under ?? it is
@@ -240,23 +245,22 @@ func (c *checker) filled(x node, like Type) node {
 	if !c.condition || x.typ.kind != kindAny || like.kind == kindMap || empty == nil {
 		return x
 	}
-	return node{typ: x.typ, eval: func(e *evaluation) (any, *EvalError) {
-		v, failure := x.eval(e)
-		if v == nil && failure == nil {
-			v = empty
+	return node{typ: x.typ, eval: func(e *evaluation) any {
+		if v := x.eval(e); v != nil {
+			return v
 		}
-		return v, failure
+		return empty
 	}}
 }
 
 // truth evaluates a node that has to be a bool.
-func (x node) truth(e *evaluation, what string) (bool, *EvalError) {
-	v, failure := x.eval(e)
-	b, ok := v.(bool)
-	if failure == nil && !ok {
-		failure = cannot("%s needs a bool, not %s", what, describe(v))
+func (x node) truth(e *evaluation, what string) bool {
+	v := x.eval(e)
+	is, ok := v.(bool)
+	if !ok {
+		e.cannot("%s needs a bool, not %s", what, describe(v))
 	}
-	return b, failure
+	return is
 }
 
 // slice makes x[:] the list of all values, and x[a:b] a part of a text or list.
@@ -279,20 +283,20 @@ func (c *checker) slice(x *ast.SliceNode, m mode) node {
 	case whole.typ.kind == kindString: // a part of a text is any text
 		whole.typ = StringType()
 	}
-	return node{typ: whole.typ, eval: func(e *evaluation) (any, *EvalError) {
-		v, failure := whole.eval(e)
-		switch x := v.(type) {
+	return node{typ: whole.typ, eval: func(e *evaluation) any {
+		switch x := whole.eval(e).(type) {
+		case nil:
+			return nil
 		case string:
 			a, b := within(from, to, len(x))
-			return x[a:b], failure
+			return x[a:b]
 		case []any:
 			a, b := within(from, to, len(x))
-			return x[a:b], failure
+			return x[a:b]
+		default:
+			e.cannot("%s cannot be sliced, only a string or a list", describe(x))
+			return nil
 		}
-		if v != nil && failure == nil {
-			failure = cannot("%s cannot be sliced, only a string or a list", describe(v))
-		}
-		return nil, failure
 	}}
 }
 
@@ -329,12 +333,8 @@ func (c *checker) conditional(x *ast.ConditionalNode, m mode) node {
 	}
 	cond := c.operand(x.Cond, modeValue, "the condition of ? :", kindBool)
 	yes, no := c.node(x.Exp1, m), c.node(x.Exp2, m)
-	return node{typ: c.either(yes.typ, no.typ), eval: func(e *evaluation) (any, *EvalError) {
-		is, failure := cond.truth(e, "the condition of ? :")
-		switch {
-		case failure != nil:
-			return nil, failure
-		case is:
+	return node{typ: c.either(yes.typ, no.typ), eval: func(e *evaluation) any {
+		if cond.truth(e, "the condition of ? :") {
 			return yes.eval(e)
 		}
 		return no.eval(e)
@@ -354,19 +354,15 @@ func (c *checker) array(x *ast.ArrayNode, m mode) node {
 		}
 		elem = unify(elem, elements[i].typ)
 	}
-	made := func(e *evaluation) (any, *EvalError) {
+	made := func(e *evaluation) any {
 		list := make([]any, len(elements))
 		for i := range elements {
-			var failure *EvalError
-			if list[i], failure = elements[i].eval(e); failure != nil {
-				return nil, failure
-			}
+			list[i] = elements[i].eval(e)
 		}
-		return list, nil
+		return list
 	}
 	if fixed {
-		list, _ := made(nil)
-		return literal(ListType(elem), list)
+		return literal(ListType(elem), made(nil))
 	}
 	return node{typ: ListType(elem), eval: made}
 }

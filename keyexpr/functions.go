@@ -20,7 +20,7 @@ type function struct {
 	mode   argMode
 	takes  []kind // the types of the first argument
 	result func(argument Type) Type
-	do     func(e *evaluation, name string, v any) (any, *EvalError)
+	do     func(e *evaluation, name string, v any) any
 }
 
 type argMode uint8
@@ -91,13 +91,7 @@ func (c *checker) call(x ast.Node, name string, args []ast.Node, m mode) node {
 	} else {
 		arg = c.operand(args[0], m, name, f.takes...)
 	}
-	return node{typ: f.result(arg.typ), eval: func(e *evaluation) (any, *EvalError) {
-		v, failure := arg.eval(e)
-		if failure != nil {
-			return nil, failure
-		}
-		return f.do(e, name, v)
-	}}
+	return node{typ: f.result(arg.typ), eval: func(e *evaluation) any { return f.do(e, name, arg.eval(e)) }}
 }
 
 // list checks an argument that has to be a list.
@@ -111,13 +105,10 @@ func (c *checker) list(n ast.Node, name string, m mode) node {
 
 func (c *checker) asList(x node, text string, m mode) node {
 	a := &access{typ: ListType(AnyType()), text: text, mode: m}
-	return node{typ: a.typ, eval: func(e *evaluation) (any, *EvalError) {
-		v, failure := x.eval(e)
-		if failure == nil && v != nil && !isList(v) {
-			failure = failed(ReasonWrongType, text, "is "+describe(v)+", not a list")
-		}
-		if failure != nil {
-			return nil, failure
+	return node{typ: a.typ, eval: func(e *evaluation) any {
+		v := x.eval(e)
+		if v != nil && !isList(v) {
+			panic(failed(ReasonWrongType, text, "is "+describe(v)+", not a list"))
 		}
 		return a.settle(v)
 	}}
@@ -150,43 +141,34 @@ func (c *checker) loop(x ast.Node, name string, args []ast.Node, m mode) node {
 		typ = list.typ
 	}
 	c.element = nil
-	return node{typ: typ, eval: func(e *evaluation) (any, *EvalError) {
-		v, failure := list.eval(e)
-		if failure != nil {
-			return nil, failure
-		}
-		elements, _ := v.([]any) //nolint:errcheck // it is one
+	return node{typ: typ, eval: func(e *evaluation) any {
+		elements, _ := list.eval(e).([]any) //nolint:errcheck // it is one
 		return e.loop(name, elements, each)
 	}}
 }
 
 // loop runs the predicate once for each element, as far as it has to.
-func (e *evaluation) loop(name string, elements []any, each node) (any, *EvalError) {
+func (e *evaluation) loop(name string, elements []any, each node) any {
 	made := make([]any, 0, len(elements))
 	for _, element := range elements {
-		if failure := e.spend(comparison); failure != nil {
-			return nil, failure
-		}
+		e.spend(comparison)
 		e.element = normalize(element)
-		v, failure := each.eval(e)
-		is, isBool := v.(bool)
+		if name == "map" {
+			made = append(made, each.eval(e))
+			continue
+		}
+		is := each.truth(e, "the predicate of "+name)
 		switch {
-		case failure != nil:
-			return nil, failure
-		case name == "map":
-			made = append(made, v)
-		case !isBool:
-			return nil, cannot("the predicate of %s needs a bool, not %s", name, describe(v))
 		case name == "filter" && is:
 			made = append(made, e.element)
 		case name == "any" && is, name == "all" && !is:
-			return is, nil
+			return is
 		}
 	}
 	if name == "any" || name == "all" {
-		return name == "all", nil
+		return name == "all"
 	}
-	return made, nil
+	return made
 }
 
 // split cuts a text at a literal separator, so that the length of the list is known before
@@ -197,39 +179,25 @@ func (c *checker) split(args []ast.Node, m mode) node {
 		return c.report(args[1], "split("+textOf(args[0])+`, ",")`, "the separator of split is a literal text that is not empty")
 	}
 	arg := c.operand(args[0], m, "split", kindString)
-	return node{typ: ListType(StringType()), eval: func(e *evaluation) (any, *EvalError) {
-		v, failure := arg.eval(e)
-		if failure != nil {
-			return nil, failure
+	return node{typ: ListType(StringType()), eval: func(e *evaluation) any {
+		text := e.text("split", arg.eval(e))
+		n := strings.Count(text, separator.Value) + 1
+		if n > maxCollection {
+			panic(tooMany(e.source, maxCollection))
 		}
-		text, failure := e.text("split", v)
-		if failure != nil {
-			return nil, failure
-		}
-		if n := strings.Count(text, separator.Value) + 1; n > maxCollection {
-			return nil, tooMany("", maxCollection)
-		} else if failure := e.spend(comparison * n); failure != nil {
-			return nil, failure
-		}
-		return boxed(strings.Split(text, separator.Value)), nil
+		e.spend(comparison * n)
+		return boxed(strings.Split(text, separator.Value))
 	}}
 }
 
-func ofText(f func(string) string) func(*evaluation, string, any) (any, *EvalError) {
-	return func(e *evaluation, name string, v any) (any, *EvalError) {
-		text, failure := e.text(name, v)
-		if failure != nil {
-			return nil, failure
-		}
-		made := f(text)
-		return made, e.spend(len(made))
-	}
+func ofText(f func(string) string) func(*evaluation, string, any) any {
+	return func(e *evaluation, name string, v any) any { return e.made(f(e.text(name, v))) }
 }
 
-func textOfValue(e *evaluation, name string, v any) (any, *EvalError) {
+func textOfValue(e *evaluation, name string, v any) any {
 	text, ok := textOfScalar(v)
 	if !ok {
-		return nil, cannot("%s cannot take %s", name, describe(v))
+		e.cannot("%s cannot take %s", name, describe(v))
 	}
 	return e.text(name, text)
 }
@@ -248,78 +216,71 @@ func textOfScalar(v any) (text any, ok bool) {
 }
 
 // integer refuses what does not convert exactly.
-func integer(e *evaluation, name string, v any) (any, *EvalError) {
+func integer(e *evaluation, name string, v any) any {
 	switch x := v.(type) {
 	case int:
-		return x, nil
+		return x
 	case float64:
 		if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-			return int(x), nil
+			return int(x)
 		}
 	case string:
-		if text, failure := e.text(name, x); failure != nil {
-			return nil, failure
-		} else if i, err := strconv.Atoi(text); err == nil {
-			return i, nil
+		if i, err := strconv.Atoi(e.text(name, x)); err == nil {
+			return i
 		}
 	}
-	return nil, cannot("%s cannot take %s, only an integer or the text of one", name, describe(v))
+	e.cannot("%s cannot take %s, only an integer or the text of one", name, describe(v))
+	return nil
 }
 
-func length(e *evaluation, name string, v any) (any, *EvalError) {
+func length(e *evaluation, name string, v any) any {
 	switch x := v.(type) {
 	case []any:
-		return len(x), nil
+		return len(x)
 	case map[string]any:
-		return len(x), nil
+		return len(x)
 	case jsonObject:
-		return len(x), nil
+		return len(x)
 	case lazyMap:
-		return nil, tooMany("", maxCollection)
+		panic(tooMany(e.source, maxCollection))
 	case string:
-		text, failure := e.text(name, x)
-		return utf8.RuneCountInString(text), failure
+		return utf8.RuneCountInString(e.text(name, x))
 	}
-	return nil, cannot("%s cannot take %s", name, describe(v))
+	e.cannot("%s cannot take %s", name, describe(v))
+	return nil
 }
 
 // keys are the names of an object, as far as they are sure.
-func (s spelling) keys(e *evaluation, name string, v any) (any, *EvalError) {
-	n, failure := length(e, name, v)
-	if failure != nil {
-		return nil, failure
-	}
-	if n.(int) > maxCollection { //nolint:errcheck,forcetypeassert // as length says
-		return nil, tooMany("", maxCollection)
+func (s spelling) keys(e *evaluation, name string, v any) any {
+	if n, _ := length(e, name, v).(int); n > maxCollection {
+		panic(tooMany(e.source, maxCollection))
 	}
 	var names []string
 	switch m := v.(type) {
 	case jsonObject:
 		for folded, member := range m {
 			if !s.sure(folded, member.name) {
-				return nil, cannot(errSpelling)
+				e.cannot(errSpelling)
 			}
 			names = append(names, member.name)
 		}
 	case map[string]any:
 		names = slices.Collect(maps.Keys(m))
 	default:
-		return nil, cannot("%s cannot take %s", name, describe(v))
+		e.cannot("%s cannot take %s", name, describe(v))
 	}
 	for _, n := range names {
-		if failure := e.spend(comparison + len(n)); failure != nil {
-			return nil, failure
-		}
+		e.spend(comparison + len(n))
 	}
 	slices.Sort(names)
-	return boxed(names), nil
+	return boxed(names)
 }
 
-func first(_ *evaluation, _ string, v any) (any, *EvalError) { return end(v, 0) }
+func first(_ *evaluation, _ string, v any) any { return end(v, 0) }
 
-func last(_ *evaluation, _ string, v any) (any, *EvalError) { return end(v, -1) }
+func last(_ *evaluation, _ string, v any) any { return end(v, -1) }
 
-func end(v any, index int) (any, *EvalError) {
+func end(v any, index int) any {
 	element, _ := elementAt(v, index)
-	return element, nil
+	return element
 }

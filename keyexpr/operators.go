@@ -3,6 +3,7 @@ package keyexpr
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,36 +34,31 @@ func (c *checker) binary(x *ast.BinaryNode, m mode) node {
 func (c *checker) unary(x *ast.UnaryNode) node {
 	if x.Operator == "not" || x.Operator == "!" {
 		v := c.operand(x.Node, modeValue, x.Operator, kindBool)
-		return node{typ: BoolType(), eval: func(e *evaluation) (any, *EvalError) {
-			is, failure := v.truth(e, x.Operator)
-			return !is, failure
-		}}
+		return node{typ: BoolType(), eval: func(e *evaluation) any { return !v.truth(e, x.Operator) }}
 	}
 	v := c.operand(x.Node, modeValue, x.Operator, kindInt, kindFloat)
-	return node{typ: v.typ, eval: func(e *evaluation) (any, *EvalError) {
-		n, failure := v.eval(e)
-		if _, ok := numberOf(n); failure == nil && !ok {
-			failure = cannot("%s cannot take %s", x.Operator, describe(n))
+	return node{typ: v.typ, eval: func(e *evaluation) any {
+		n := v.eval(e)
+		if _, ok := numberOf(n); !ok {
+			e.cannot("%s cannot take %s", x.Operator, describe(n))
 		}
 		if i, ok := n.(int); ok && x.Operator == "-" {
-			n = -i
+			return -i
 		} else if f, ok := n.(float64); ok && x.Operator == "-" {
-			n = -f
+			return -f
 		}
-		return n, failure
+		return n
 	}}
 }
 
 func (c *checker) logic(x *ast.BinaryNode) node {
 	left, right := c.operand(x.Left, modeValue, x.Operator, kindBool), c.operand(x.Right, modeValue, x.Operator, kindBool)
 	decides := x.Operator == "or" || x.Operator == "||"
-	return node{typ: BoolType(), eval: func(e *evaluation) (any, *EvalError) {
-		is, failure := left.truth(e, x.Operator)
-		if failure != nil || is == decides {
-			return is, failure
+	return node{typ: BoolType(), eval: func(e *evaluation) any {
+		if left.truth(e, x.Operator) == decides {
+			return decides
 		}
-		is, failure = right.truth(e, x.Operator)
-		return is, failure
+		return right.truth(e, x.Operator)
 	}}
 }
 
@@ -73,9 +69,9 @@ func (c *checker) coalesce(x *ast.BinaryNode, m mode) node {
 	if !isNil(x.Right) {
 		typ = c.either(left.typ, right.typ)
 	}
-	return node{typ: typ, eval: func(e *evaluation) (any, *EvalError) {
-		if v, failure := left.eval(e); v != nil || failure != nil {
-			return v, failure
+	return node{typ: typ, eval: func(e *evaluation) any {
+		if v := left.eval(e); v != nil {
+			return v
 		}
 		return right.eval(e)
 	}}
@@ -92,25 +88,12 @@ func (c *checker) equality(x *ast.BinaryNode) node {
 		c.meet(left.typ, right.typ)
 	}
 	unequal := x.Operator == "!="
-	return c.both(BoolType(), left, right, func(e *evaluation, a, b any) (any, *EvalError) {
-		equal, failure := e.same(a, b)
-		return equal != unequal, failure
-	})
+	return both(BoolType(), left, right, func(e *evaluation, a, b any) any { return e.same(a, b) != unequal })
 }
 
 // both computes a value of two.
-func (c *checker) both(typ Type, left, right node, do func(e *evaluation, a, b any) (any, *EvalError)) node {
-	return node{typ: typ, eval: func(e *evaluation) (any, *EvalError) {
-		a, failure := left.eval(e)
-		if failure != nil {
-			return nil, failure
-		}
-		b, failure := right.eval(e)
-		if failure != nil {
-			return nil, failure
-		}
-		return do(e, a, b)
-	}}
+func both(typ Type, left, right node, do func(e *evaluation, a, b any) any) node {
+	return node{typ: typ, eval: func(e *evaluation) any { return do(e, left.eval(e), right.eval(e)) }}
 }
 
 func isNil(n ast.Node) bool {
@@ -163,30 +146,19 @@ func (c *checker) membership(x *ast.BinaryNode) node {
 		c.comparable(x, left.typ, right.typ.element())
 	}
 	c.meet(left.typ, right.typ.element())
-	return c.both(BoolType(), left, right, func(e *evaluation, needle, where any) (any, *EvalError) {
+	return both(BoolType(), left, right, func(e *evaluation, needle, where any) any {
 		list, ok := where.([]any)
 		switch {
 		case where == nil || needle == nil && !ok:
-			return false, nil
+			return false
+		case !ok && !isObject(where):
+			e.cannot("in needs a list or a map, not %s", describe(where))
 		case !ok:
-			return e.hasName(where, needle)
+			_, found, _ := lookUp(where, e.text("in", needle))
+			return found
 		}
-		for _, element := range list {
-			if equal, failure := e.same(element, needle); equal || failure != nil {
-				return equal, failure
-			}
-		}
-		return false, nil
+		return slices.ContainsFunc(list, func(element any) bool { return e.same(element, needle) })
 	})
-}
-
-func (e *evaluation) hasName(object, name any) (any, *EvalError) {
-	if !isObject(object) {
-		return nil, cannot("in needs a list or a map, not %s", describe(object))
-	}
-	text, failure := e.text("in", name)
-	_, found, _ := lookUp(object, text)
-	return found, failure
 }
 
 // ordered checks an operand that is a number or a text.
@@ -203,42 +175,43 @@ func (c *checker) order(x *ast.BinaryNode) node {
 	if times {
 		c.either(left.typ, right.typ)
 	}
-	return c.both(BoolType(), left, right, func(e *evaluation, a, b any) (any, *EvalError) {
-		order, failure := e.compare(a, b, times)
-		switch x.Operator {
+	return both(BoolType(), left, right, func(e *evaluation, a, b any) any {
+		switch order := e.compare(a, b, times); x.Operator {
 		case "<":
-			return order < 0, failure
+			return order < 0
 		case "<=":
-			return order <= 0, failure
+			return order <= 0
 		case ">":
-			return order > 0, failure
+			return order > 0
+		default:
+			return order >= 0
 		}
-		return order >= 0, failure
 	})
 }
 
 // compare returns the order of two values. The Z at the end of a time sorts after the dot of a
 // fraction; without it, texts sort as their instants do.
-func (e *evaluation) compare(a, b any, times bool) (int, *EvalError) {
-	if x, ok := a.(string); ok {
-		if y, ok := b.(string); ok {
-			if times {
-				x, y = strings.TrimSuffix(x, "Z"), strings.TrimSuffix(y, "Z")
-			}
-			return strings.Compare(x, y), e.spend(comparison + min(len(x), len(y)))
+func (e *evaluation) compare(a, b any, times bool) int {
+	x, textA := a.(string)
+	y, textB := b.(string)
+	if textA && textB {
+		e.spend(comparison + min(len(x), len(y)))
+		if times {
+			x, y = strings.TrimSuffix(x, "Z"), strings.TrimSuffix(y, "Z")
 		}
+		return strings.Compare(x, y)
 	}
 	i, intA := a.(int)
 	j, intB := b.(int)
 	if intA && intB {
-		return cmp.Compare(i, j), nil
+		return cmp.Compare(i, j)
 	}
 	f, okA := numberOf(a)
 	g, okB := numberOf(b)
 	if !okA || !okB {
-		return 0, cannot("%s and %s have no order", describe(a), describe(b))
+		e.cannot("%s and %s have no order", describe(a), describe(b))
 	}
-	return cmp.Compare(f, g), nil
+	return cmp.Compare(f, g)
 }
 
 // numberOf is the float next to a number that expressions compute with.
@@ -277,13 +250,7 @@ func (c *checker) guard(n ast.Node, x node) node {
 		return x
 	}
 	a := &access{text: textOf(n), mode: modeText}
-	return node{typ: x.typ, eval: func(e *evaluation) (any, *EvalError) {
-		v, failure := x.eval(e)
-		if failure != nil {
-			return nil, failure
-		}
-		return a.settle(v)
-	}}
+	return node{typ: x.typ, eval: func(e *evaluation) any { return a.settle(x.eval(e)) }}
 }
 
 func (c *checker) arithmetic(x *ast.BinaryNode) node {
@@ -306,7 +273,7 @@ func (c *checker) compute(x *ast.BinaryNode, left, right node) node {
 	case left.typ.kind == kindString || right.typ.kind == kindString:
 		typ = StringType()
 	}
-	return c.both(typ, left, right, func(e *evaluation, a, b any) (any, *EvalError) {
+	return both(typ, left, right, func(e *evaluation, a, b any) any {
 		if text, ok := a.(string); ok && x.Operator == "+" {
 			if other, ok := b.(string); ok {
 				return e.joined(text, other)
@@ -314,38 +281,38 @@ func (c *checker) compute(x *ast.BinaryNode, left, right node) node {
 		}
 		if i, ok := a.(int); ok {
 			if j, ok := b.(int); ok && x.Operator != "/" {
-				return ofIntegers(x.Operator, i, j)
+				return e.ofIntegers(x.Operator, i, j)
 			}
 		}
 		f, okA := numberOf(a)
 		g, okB := numberOf(b)
 		if !okA || !okB || x.Operator == "%" {
-			return nil, cannot("%s cannot take %s and %s", x.Operator, describe(a), describe(b))
+			e.cannot("%s cannot take %s and %s", x.Operator, describe(a), describe(b))
 		}
-		return ofFloats(x.Operator, f, g), nil
+		return ofFloats(x.Operator, f, g)
 	})
 }
 
-func (e *evaluation) joined(a, b string) (any, *EvalError) {
+func (e *evaluation) joined(a, b string) string {
 	if len(a)+len(b) > maxText {
-		return nil, tooLong("")
+		panic(tooLong(e.source))
 	}
-	return a + b, e.spend(len(a) + len(b))
+	return e.made(a + b)
 }
 
-func ofIntegers(operator string, a, b int) (any, *EvalError) {
+func (e *evaluation) ofIntegers(operator string, a, b int) int {
 	switch operator {
 	case "+":
-		return a + b, nil
+		return a + b
 	case "-":
-		return a - b, nil
+		return a - b
 	case "*":
-		return a * b, nil
+		return a * b
 	}
 	if b == 0 {
-		return nil, cannot("an integer is divided by zero")
+		e.cannot("an integer is divided by zero")
 	}
-	return a % b, nil
+	return a % b
 }
 
 func ofFloats(operator string, a, b float64) float64 {
@@ -367,10 +334,8 @@ const comparison = 16
 // objects are equal, whose names count in any case for some, and whether 42 and "42" are, which
 // json.Number reads alike. Lists are compared to their ends: what is refused must not depend on
 // where they differ.
-func (e *evaluation) same(a, b any) (bool, *EvalError) {
-	if failure := e.spend(comparison); failure != nil {
-		return false, failure
-	}
+func (e *evaluation) same(a, b any) bool {
+	e.spend(comparison)
 	a, b = normalize(a), normalize(b)
 	if text, ok := b.(string); ok {
 		a, b = text, a
@@ -380,23 +345,20 @@ func (e *evaluation) same(a, b any) (bool, *EvalError) {
 		return e.sameText(x, b)
 	case []any:
 		y, areLists := b.([]any)
-		if !areLists {
-			return false, nil
-		}
-		return e.sameLists(x, y)
+		return areLists && e.sameLists(x, y)
 	case int:
 		f, ok := b.(float64)
-		return a == b || ok && float64(x) == f, nil
+		return a == b || ok && float64(x) == f
 	case float64:
 		f, ok := numberOf(b)
-		return ok && x == f, nil
+		return ok && x == f
 	case nil, bool, uint64, json.Number:
-		return a == b, nil
+		return a == b
 	}
 	if isObject(b) {
-		return false, cannot("objects are not compared, because a handler may take different ones for the same; compare their fields")
+		e.cannot("objects are not compared, because a handler may take different ones for the same; compare their fields")
 	}
-	return false, nil
+	return false
 }
 
 func isObject(v any) bool {
@@ -407,34 +369,29 @@ func isObject(v any) bool {
 	return true
 }
 
-func (e *evaluation) sameLists(x, y []any) (bool, *EvalError) {
+func (e *evaluation) sameLists(x, y []any) bool {
 	equal := len(x) == len(y)
 	for i := range min(len(x), len(y)) {
-		same, failure := e.same(x[i], y[i])
-		if failure != nil {
-			return false, failure
-		}
-		equal = equal && same
+		equal = e.same(x[i], y[i]) && equal
 	}
-	return equal, nil
+	return equal
 }
 
 // sameText compares a text with anything.
-func (e *evaluation) sameText(text string, v any) (bool, *EvalError) {
+func (e *evaluation) sameText(text string, v any) bool {
 	if other, ok := v.(string); ok {
-		return text == other, e.spend(min(len(text), len(other)))
+		e.spend(min(len(text), len(other)))
+		return text == other
 	}
 	if v == nil || isObject(v) || isList(v) {
-		return false, nil
+		return false
 	}
-	if failure := e.spend(len(text)); failure != nil {
-		return false, failure
-	}
+	e.spend(len(text))
 	if readsLike(text, v) {
-		return false, cannot("a text is compared with a number or a bool that reads like it, and handlers disagree about whether these are " +
+		e.cannot("a text is compared with a number or a bool that reads like it, and handlers disagree about whether these are " +
 			"the same; write string(…) for both")
 	}
-	return false, nil
+	return false
 }
 
 // maxNumeral is the longest text that is read to find out which number with a fraction it is.

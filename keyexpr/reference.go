@@ -37,7 +37,7 @@ func (c *checker) chain(n ast.Node) *chain {
 		if x.Name != "" {
 			return from(c.report(x, "", "#%s is not known here: # is the element, and .name a field of it", x.Name), "")
 		}
-		return from(node{typ: *c.element, eval: func(e *evaluation) (any, *EvalError) { return e.element, nil }}, "")
+		return from(node{typ: *c.element, eval: func(e *evaluation) any { return e.element }}, "")
 	case *ast.MemberNode:
 		return c.member(x)
 	}
@@ -203,18 +203,19 @@ func (c *checker) materialize(at ast.Node, ch *chain, m mode) node {
 		n.ref = a
 	}
 	makes := a.makes()
-	n.eval = func(e *evaluation) (v any, failure *EvalError) {
+	n.eval = func(e *evaluation) any {
+		var v any
 		if a.variable != nil {
-			v, failure = a.value(e.env)
-		} else if v, failure = base.eval(e); failure == nil && v == nil {
-			v, failure = a.absent(a.before(0))
-		} else if failure == nil {
-			v, failure = a.follow(v)
+			v = a.value(e.env)
+		} else if v = base.eval(e); v == nil {
+			v = a.absent(a.before(0))
+		} else {
+			v = a.follow(v)
 		}
-		if makes && failure == nil {
-			failure = e.spend(madeOf(v))
+		if makes {
+			e.spend(madeOf(v))
 		}
-		return v, failure
+		return v
 	}
 	return n
 }

@@ -182,25 +182,25 @@ func lazyDocument(m map[string]any) any {
 }
 
 // whole converts a value that an expression uses as it is.
-func (a *access) whole(v any) (any, *EvalError) {
+func (a *access) whole(v any) any {
 	switch x := v.(type) {
 	case lazyList:
 		if x.n > maxCollection {
-			return nil, tooMany(a.text, maxCollection)
+			panic(tooMany(a.text, maxCollection))
 		}
 	case lazyMap:
 		if x.n > maxCollection {
-			return v, nil
+			return v
 		}
 	default:
-		return v, nil
+		return v
 	}
 	room := maxMade
 	made := convert(v, &room)
 	if room < 0 {
-		return nil, tooMany(a.text, maxMade)
+		panic(tooMany(a.text, maxMade))
 	}
-	return made, nil
+	return made
 }
 
 func tooMany(subject string, limit int) *EvalError {
