@@ -67,8 +67,8 @@ func (t *Template) Key(env Env) (key string, err error) {
 }
 
 // Keys builds the keys of a request: one for a plain template, one per element
-// for a list. They are sorted and unique. An empty list and one of more than
-// [MaxElements] elements are errors.
+// for a list. They are sorted and unique. An empty list and one that makes more than
+// [DefaultMaxElements] are errors.
 func (t *Template) Keys(env Env) (keys []string, err error) {
 	if t.list < 0 {
 		key, err := t.Key(env)
@@ -130,13 +130,13 @@ func (t *Template) join(text []byte, pieces []piece, r *rendering) []byte {
 // them may be long, and is copied and hashed for each.
 func (t *Template) texts(elements []any) map[string]struct{} {
 	p := &t.pieces[t.list]
-	unique := make(map[string]struct{}, min(len(elements), t.config.maxElements))
+	unique := make(map[string]struct{}, min(len(elements), DefaultMaxElements))
 	var text []byte
 	for _, element := range elements {
 		text = t.appendValue(text[:0], p, normalize(element))
 		unique[string(text)] = struct{}{}
-		if len(unique) > t.config.maxElements {
-			panic(failed(ReasonTooMany, p.program.source, "yields more than "+strconv.Itoa(t.config.maxElements)+" keys"))
+		if len(unique) > DefaultMaxElements {
+			panic(failed(ReasonTooMany, p.program.source, fmt.Sprintf("yields more than %d keys", DefaultMaxElements)))
 		}
 	}
 	return unique

@@ -98,13 +98,9 @@ func IntType() Type { return Type{kind: kindInt} }
 func FloatType() Type { return Type{kind: kindFloat} }
 
 // AnyType is the type of values known only at run time, such as decoded JSON:
-// nil, bool, string, integers, float64, json.Number, []any and map[string]any.
+// nil, bool, string, integers, float64, json.Number, []any and map[string]any, or what
+// [DecodeJSON] makes of a document.
 func AnyType() Type { return Type{kind: kindAny} }
-
-// JSONType is the type of JSON as clients send it, decoded by [DecodeJSON]. A name is
-// found in any case, as encoding/json does it for the fields of a handler's struct: a
-// client could otherwise hide a value from a key or a condition that the handler gets.
-func JSONType() Type { return AnyType() }
 
 // ListType is the type of lists of elem. Its values are []any.
 func ListType(elem Type) Type { return Type{kind: kindList, elem: &elem} }

@@ -22,7 +22,7 @@ func normalize(v any) any {
 	case float32:
 		return float64(n)
 	case json.Number:
-		return FromJSONNumber(n)
+		return fromJSONNumber(n)
 	case []string:
 		return boxed(n)
 	case []int:
@@ -46,13 +46,13 @@ func fromUint(n uint64) any {
 	return int(n)
 }
 
-// FromJSONNumber converts a number to the form [AnyType] describes: int where
+// fromJSONNumber converts a number to the form [AnyType] describes: int where
 // it fits, then uint64, the exact text of a longer integer, and nil for the empty
 // text. A number with a fraction or exponent is a float64, an infinite one where it
 // is out of range, and so is -0. That keeps them out of keys: a handler that reads
 // the number 5.0 as json.Number sees what it sees in the string "5.0", another one
 // sees 5, and only one of them can be the key.
-func FromJSONNumber(n json.Number) any {
+func fromJSONNumber(n json.Number) any {
 	text := n.String()
 	if text == "" {
 		return nil
