@@ -162,7 +162,8 @@ func (a *access) before(i int) string {
 
 // elementAt is an element of a list, nil where there is none. An index may count from the end.
 func elementAt(v any, index int) (element any, isList bool) {
-	length, at := 0, func(int) any { return nil }
+	var length int
+	var at func(i int) any
 	switch list := normalize(v).(type) {
 	case []any:
 		length, at = len(list), func(i int) any { return list[i] }

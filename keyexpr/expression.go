@@ -69,7 +69,7 @@ func (e *evaluation) text(what string, v any) string {
 	text, ok := v.(string)
 	switch {
 	case !ok:
-		e.cannot("%s needs a string, not %s", what, describe(v))
+		e.failf("%s needs a string, not %s", what, describe(v))
 	case len(text) > maxText:
 		panic(tooLong(e.source))
 	}
@@ -86,8 +86,8 @@ func tooLong(subject string) *EvalError {
 	return failed(ReasonTooLong, subject, fmt.Sprintf("has a text of more than %d bytes", maxText))
 }
 
-// cannot ends the evaluation: the expression has no value for those of a request. It shows none of them.
-func (e *evaluation) cannot(format string, args ...any) {
+// failf ends the evaluation: the expression has no value for those of a request. It shows none of them.
+func (e *evaluation) failf(format string, args ...any) {
 	panic(failed(ReasonExpression, e.source, "cannot be computed for these values: "+fmt.Sprintf(format, args...)))
 }
 
@@ -258,7 +258,7 @@ func (x node) truth(e *evaluation, what string) bool {
 	v := x.eval(e)
 	is, ok := v.(bool)
 	if !ok {
-		e.cannot("%s needs a bool, not %s", what, describe(v))
+		e.failf("%s needs a bool, not %s", what, describe(v))
 	}
 	return is
 }
@@ -294,7 +294,7 @@ func (c *checker) slice(x *ast.SliceNode, m mode) node {
 			a, b := within(from, to, len(x))
 			return x[a:b]
 		default:
-			e.cannot("%s cannot be sliced, only a string or a list", describe(x))
+			e.failf("%s cannot be sliced, only a string or a list", describe(x))
 			return nil
 		}
 	}}

@@ -197,7 +197,7 @@ func ofText(f func(string) string) func(*evaluation, string, any) any {
 func textOfValue(e *evaluation, name string, v any) any {
 	text, ok := textOfScalar(v)
 	if !ok {
-		e.cannot("%s cannot take %s", name, describe(v))
+		e.failf("%s cannot take %s", name, describe(v))
 	}
 	return e.text(name, text)
 }
@@ -229,7 +229,7 @@ func integer(e *evaluation, name string, v any) any {
 			return i
 		}
 	}
-	e.cannot("%s cannot take %s, only an integer or the text of one", name, describe(v))
+	e.failf("%s cannot take %s, only an integer or the text of one", name, describe(v))
 	return nil
 }
 
@@ -246,13 +246,13 @@ func length(e *evaluation, name string, v any) any {
 	case string:
 		return utf8.RuneCountInString(e.text(name, x))
 	}
-	e.cannot("%s cannot take %s", name, describe(v))
+	e.failf("%s cannot take %s", name, describe(v))
 	return nil
 }
 
 // keys are the names of an object, as far as they are sure.
 func (s spelling) keys(e *evaluation, name string, v any) any {
-	if n, _ := length(e, name, v).(int); n > maxCollection {
+	if length(e, name, v).(int) > maxCollection { //nolint:errcheck,forcetypeassert // as length has it
 		panic(tooMany(e.source, maxCollection))
 	}
 	var names []string
@@ -260,14 +260,14 @@ func (s spelling) keys(e *evaluation, name string, v any) any {
 	case jsonObject:
 		for folded, member := range m {
 			if !s.sure(folded, member.name) {
-				e.cannot(errSpelling)
+				e.failf(errSpelling)
 			}
 			names = append(names, member.name)
 		}
 	case map[string]any:
 		names = slices.Collect(maps.Keys(m))
 	default:
-		e.cannot("%s cannot take %s", name, describe(v))
+		e.failf("%s cannot take %s", name, describe(v))
 	}
 	for _, n := range names {
 		e.spend(comparison + len(n))

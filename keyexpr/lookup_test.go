@@ -129,7 +129,6 @@ func TestLanguage_Operands(t *testing.T) {
 // A constant that cannot be computed is refused with the reason.
 func TestLanguage_Constants(t *testing.T) {
 	t.Parallel()
-	const failed = "refused: cannot be computed for these values: "
 	checkSamples(t, []sample{
 		{`0x10`, "16"},
 		{`1_000`, "1000"},

@@ -40,7 +40,7 @@ func (c *checker) unary(x *ast.UnaryNode) node {
 	return node{typ: v.typ, eval: func(e *evaluation) any {
 		n := v.eval(e)
 		if _, ok := numberOf(n); !ok {
-			e.cannot("%s cannot take %s", x.Operator, describe(n))
+			e.failf("%s cannot take %s", x.Operator, describe(n))
 		}
 		if i, ok := n.(int); ok && x.Operator == "-" {
 			return -i
@@ -152,7 +152,7 @@ func (c *checker) membership(x *ast.BinaryNode) node {
 		case where == nil || needle == nil && !ok:
 			return false
 		case !ok && !isObject(where):
-			e.cannot("in needs a list or a map, not %s", describe(where))
+			e.failf("in needs a list or a map, not %s", describe(where))
 		case !ok:
 			_, found, _ := lookUp(where, e.text("in", needle))
 			return found
@@ -209,7 +209,7 @@ func (e *evaluation) compare(a, b any, times bool) int {
 	f, okA := numberOf(a)
 	g, okB := numberOf(b)
 	if !okA || !okB {
-		e.cannot("%s and %s have no order", describe(a), describe(b))
+		e.failf("%s and %s have no order", describe(a), describe(b))
 	}
 	return cmp.Compare(f, g)
 }
@@ -287,7 +287,7 @@ func (c *checker) compute(x *ast.BinaryNode, left, right node) node {
 		f, okA := numberOf(a)
 		g, okB := numberOf(b)
 		if !okA || !okB || x.Operator == "%" {
-			e.cannot("%s cannot take %s and %s", x.Operator, describe(a), describe(b))
+			e.failf("%s cannot take %s and %s", x.Operator, describe(a), describe(b))
 		}
 		return ofFloats(x.Operator, f, g)
 	})
@@ -310,7 +310,7 @@ func (e *evaluation) ofIntegers(operator string, a, b int) int {
 		return a * b
 	}
 	if b == 0 {
-		e.cannot("an integer is divided by zero")
+		e.failf("an integer is divided by zero")
 	}
 	return a % b
 }
@@ -356,7 +356,7 @@ func (e *evaluation) same(a, b any) bool {
 		return a == b
 	}
 	if isObject(b) {
-		e.cannot("objects are not compared, because a handler may take different ones for the same; compare their fields")
+		e.failf("objects are not compared, because a handler may take different ones for the same; compare their fields")
 	}
 	return false
 }
@@ -388,7 +388,7 @@ func (e *evaluation) sameText(text string, v any) bool {
 	}
 	e.spend(len(text))
 	if readsLike(text, v) {
-		e.cannot("a text is compared with a number or a bool that reads like it, and handlers disagree about whether these are " +
+		e.failf("a text is compared with a number or a bool that reads like it, and handlers disagree about whether these are " +
 			"the same; write string(…) for both")
 	}
 	return false
@@ -400,7 +400,7 @@ const maxNumeral = 15
 // readsLike reports whether a text may be read as the number or bool. It says so of a text with
 // an exponent, and of a long one with a fraction, without reading them, which takes long.
 func readsLike(text string, v any) bool {
-	number := ""
+	var number string
 	switch n := v.(type) {
 	case bool:
 		return text == strconv.FormatBool(n)

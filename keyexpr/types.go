@@ -34,23 +34,14 @@ const (
 	kindKeyed
 )
 
-// kinds say what a kind is called, the Go type of its values in the machine, and what a
-// missing one is in a condition.
+// kinds say what a kind is called, and what a missing value of it is in a condition.
 var kinds = [...]struct { //nolint:gochecknoglobals // a table that is only read
-	noun   string
-	goType reflect.Type
-	empty  any
+	noun  string
+	empty any
 }{
-	kindInvalid: {"of no type", reflect.TypeFor[any](), nil},
-	kindAny:     {"of unknown type", reflect.TypeFor[any](), nil},
-	kindString:  {"a string", reflect.TypeFor[string](), ""},
-	kindBool:    {"a bool", reflect.TypeFor[bool](), false},
-	kindInt:     {"an integer", reflect.TypeFor[int](), 0},
-	kindFloat:   {"a float", reflect.TypeFor[float64](), 0.0},
-	kindList:    {"a list", reflect.TypeFor[[]any](), []any{}},
-	kindMap:     {"a map", reflect.TypeFor[map[string]any](), map[string]any{}},
-	kindObject:  {"an object", reflect.TypeFor[any](), nil},
-	kindKeyed:   {"a set of values", reflect.TypeFor[any](), nil},
+	kindInvalid: {"of no type", nil}, kindAny: {"of unknown type", nil}, kindString: {"a string", ""}, kindBool: {"a bool", false},
+	kindInt: {"an integer", 0}, kindFloat: {"a float", 0.0}, kindList: {"a list", []any{}}, kindMap: {"a map", map[string]any{}},
+	kindObject: {"an object", nil}, kindKeyed: {"a set of values", nil},
 }
 
 // describe names a type for messages.
@@ -74,14 +65,6 @@ func (t Type) names() []string {
 		return t.object.Fields()
 	}
 	return nil
-}
-
-// goType is the Go type that values of a type have in the machine.
-func (t Type) goType() reflect.Type {
-	if t.kind == kindList && (t.elem.kind == kindString || t.elem.kind == kindInt) {
-		return reflect.SliceOf(t.elem.goType())
-	}
-	return kinds[t.kind].goType
 }
 
 // StringType is the type of text. Its values are Go strings.
@@ -161,8 +144,7 @@ type Keyed struct {
 	Known []string
 	// Open admits names that are not in Known.
 	Open bool
-	// Canonical, if set, maps a name to the form given to [Env.Item]. It runs
-	// while the template is compiled (and at run time for computed names).
+	// Canonical, if set, maps a name to the form given to [Env.Item].
 	Canonical func(name string) string
 	// Repeatable says that one name may have several values: then name[0] picks
 	// one and name[:] all of them, and name alone is an error for a request that
