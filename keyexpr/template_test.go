@@ -1,6 +1,8 @@
 package keyexpr_test
 
 import (
+	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,5 +179,144 @@ func TestTemplate_Keys(t *testing.T) {
 				t.Errorf("got %q, %v, want %q", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// refusing is an Env in which one variable must not be asked for.
+type refusing struct {
+	keyexpr.Values
+
+	t    *testing.T
+	slot int
+}
+
+func (r refusing) Value(slot int) (any, error) {
+	if slot == r.slot {
+		r.t.Error("the variable was asked for")
+	}
+	return r.Values.Value(slot)
+}
+
+func TestTemplate_CheckWithout(t *testing.T) {
+	t.Parallel()
+	schema, err := keyexpr.NewSchema(
+		keyexpr.Variable{Name: "late", Type: keyexpr.AnyType()},
+		keyexpr.Variable{Name: "early", Type: keyexpr.AnyType()},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		template string
+		early    any
+		want     keyexpr.Reason // 0: nothing is wrong so far
+	}{
+		"all is there":             {"a:#{late.id}:#{early.id}", map[string]any{"id": "1"}, 0},
+		"missing behind":           {"a:#{late.id}:#{early.id}", nil, keyexpr.ReasonMissing},
+		"missing before":           {"a:#{early.id}:#{late.id}", nil, keyexpr.ReasonMissing},
+		"in one expression":        {"a:#{late.id + early.id}", nil, 0},
+		"nothing but late":         {"a:#{late.id}", nil, 0},
+		"a list that is late":      {"a:#{map(late.ids, .id)}:#{early.id}", nil, keyexpr.ReasonMissing},
+		"a list that is early":     {"a:#{late.id}:#{map(early.ids, .id)}", map[string]any{"ids": []any{}}, keyexpr.ReasonEmpty},
+		"an early list that fits":  {"a:#{late.id}:#{map(early.ids, .id)}", map[string]any{"ids": []any{map[string]any{"id": "1"}}}, 0},
+		"no variable at all":       {"a", nil, 0},
+		"of the wrong type":        {"a:#{late.id}:#{early.id}", map[string]any{"id": []any{}}, keyexpr.ReasonWrongType},
+		"an empty text":            {"a:#{late.id}:#{early.id}", map[string]any{"id": ""}, keyexpr.ReasonEmpty},
+		"an expression over early": {"a:#{late.id}:#{lower(early.id)}", map[string]any{"id": ""}, keyexpr.ReasonEmpty},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			template, err := keyexpr.Compile(tt.template, schema)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = template.CheckWithout(refusing{keyexpr.Values{nil, tt.early}, t, 0}, "late", "other")
+			if tt.want == 0 {
+				if err != nil {
+					t.Errorf("got %v, want nothing", err)
+				}
+				return
+			}
+			failure, ok := err.(*keyexpr.EvalError) //nolint:errorlint // documented to be one
+			if !ok || failure.Reason != tt.want || failure.Template != tt.template {
+				t.Errorf("got %v, want reason %v of the template", err, tt.want)
+			}
+		})
+	}
+}
+
+// nothing is a nil of every kind that a variable may be.
+func nothing() []any {
+	var list []string
+	var table map[string]string
+	var pointer *int
+	return []any{list, table, pointer, &list, &table, &pointer}
+}
+
+// A registered variable that is nil is the mistake of the program, of whatever type it
+// was declared.
+func TestRegistered_NilOfAnyTypeIsUnset(t *testing.T) {
+	t.Parallel()
+	for _, value := range nothing() {
+		for _, typ := range []reflect.Type{reflect.TypeOf(value), reflect.TypeFor[any]()} {
+			registered, err := keyexpr.RegisteredVariables(keyexpr.Registered{Name: "who", Type: typ})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := schemaOf(t, registered...)
+			for _, template := range []string{"#{who}", `#{len(who) > 0 ? "some" : "none"}`, `#{who["a"]}`, `#{map(who, #)}`} {
+				compiled, err := keyexpr.Compile(template, s)
+				if err != nil {
+					continue // it is for variables of other types
+				}
+				keys, err := compiled.Keys(keyexpr.Values{value})
+				if failure, ok := errors.AsType[*keyexpr.EvalError](err); !ok || failure.Reason != keyexpr.ReasonUnset {
+					t.Errorf("%T as %v: %s yields %q, %v, want that it is unset", value, typ, template, keys, err)
+				}
+			}
+			condition, err := keyexpr.CompileCondition(`who == "a"`, s)
+			if err != nil {
+				continue
+			}
+			if yes, err := condition.Eval(keyexpr.Values{value}); err == nil {
+				t.Errorf("%T as %v: a condition yields %t, want that it is unset", value, typ, yes)
+			}
+		}
+	}
+}
+
+// So is a struct that nobody has put anything into, whatever is read of it.
+func TestRegistered_ZeroStructIsUnset(t *testing.T) {
+	t.Parallel()
+	type user struct {
+		Tenant string
+		Level  int
+	}
+	registered, err := keyexpr.RegisteredVariables(keyexpr.Registered{Name: "who", Type: reflect.TypeFor[user]()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := schemaOf(t, registered...)
+	for value, want := range map[user]keyexpr.Reason{{}: keyexpr.ReasonUnset, {Level: 1}: keyexpr.ReasonEmpty, {Tenant: "a"}: 0} {
+		if _, err := compileFor(t, "#{who.Tenant}", s).Keys(keyexpr.Values{value}); (err != nil || want != 0) && reasonOf(t, err) != want {
+			t.Errorf("%v: got %v, want %v", value, err, want)
+		}
+	}
+}
+
+func TestRegistered_EmptyListIsNoNil(t *testing.T) {
+	t.Parallel()
+	registered, err := keyexpr.RegisteredVariables(keyexpr.Registered{Name: "who", Type: reflect.TypeFor[[]string]()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := schemaOf(t, registered...)
+	if _, err := compileFor(t, "#{who}", s).Keys(keyexpr.Values{[]string{}}); reasonOf(t, err) != keyexpr.ReasonEmpty {
+		t.Errorf("got %v, want that it is empty", err)
+	}
+	got, err := compileFor(t, `#{len(who) > 0 ? "some" : "none"}`, s).Key(keyexpr.Values{[]string{}})
+	if err != nil || got != "none" {
+		t.Errorf("got %q, %v, want none", got, err)
 	}
 }
