@@ -126,7 +126,7 @@ func (a *access) follow(v any) any {
 
 // settle makes a value what the expression gets of it.
 func (a *access) settle(v any) any {
-	if v = a.whole(v); v == nil {
+	if v = whole(v, a.text); v == nil {
 		return a.absent(a.text)
 	}
 	return a.finish(normalize(v))
@@ -309,10 +309,6 @@ func madeOf(v any) int {
 	case []any:
 		for _, element := range v {
 			size += madeOf(element)
-		}
-	case map[string]any:
-		for _, value := range v {
-			size += 2*comparison + madeOf(value)
 		}
 	}
 	return size

@@ -242,7 +242,10 @@ func length(e *evaluation, name string, v any) any {
 	case jsonObject:
 		return len(x)
 	case lazyMap:
-		panic(tooMany(e.source, maxCollection))
+		if x.n > maxCollection {
+			panic(tooMany(e.source, maxCollection))
+		}
+		return x.n
 	case string:
 		return utf8.RuneCountInString(e.text(name, x))
 	}
@@ -266,6 +269,10 @@ func (s spelling) keys(e *evaluation, name string, v any) any {
 		}
 	case map[string]any:
 		names = slices.Collect(maps.Keys(m))
+	case lazyMap:
+		for name := range m.all {
+			names = append(names, name)
+		}
 	default:
 		e.failf("%s cannot take %s", name, describe(v))
 	}
@@ -276,11 +283,11 @@ func (s spelling) keys(e *evaluation, name string, v any) any {
 	return boxed(names)
 }
 
-func first(_ *evaluation, _ string, v any) any { return end(v, 0) }
+func first(e *evaluation, _ string, v any) any { return e.end(v, 0) }
 
-func last(_ *evaluation, _ string, v any) any { return end(v, -1) }
+func last(e *evaluation, _ string, v any) any { return e.end(v, -1) }
 
-func end(v any, index int) any {
+func (e *evaluation) end(v any, index int) any {
 	element, _ := elementAt(v, index)
-	return element
+	return whole(element, e.source)
 }

@@ -242,11 +242,13 @@ func TestLimits_ConvertsWhatIsUsed(t *testing.T) { //nolint:paralleltest // coun
 		{`#{in.Grid[800][800]}`, "8", 0},
 		{`#{in.Any.id}`, "7", 0},
 		{`#{len(in.IDs)}`, "", keyexpr.ReasonTooMany},
-		{`#{len(in.Grid)}`, "", keyexpr.ReasonTooMany},
+		{`#{len(in.Grid)}`, "900", 0},
 		{`#{len(in.Any.xs)}`, "", keyexpr.ReasonTooMany},
 		{`#{keys(in.Labels)}`, "", keyexpr.ReasonTooMany},
 		{`#{len(in.Labels)}`, "", keyexpr.ReasonTooMany},
 		{`#{map(in.IDs[:3], in.Grid[800][800])}`, "", keyexpr.ReasonTooMany},
+		{`#{in.Grid == in.Grid ? 1 : 2}`, "", keyexpr.ReasonTooLong},
+		{`#{len(filter(in.Grid, #[800] == 8))}`, "", keyexpr.ReasonTooLong},
 	}
 	for _, tt := range tests {
 		template := compileFor(t, tt.template, schema)
@@ -271,7 +273,7 @@ func TestLimits_OfConversions(t *testing.T) { //nolint:paralleltest // counts wh
 		labels["k"+itoa(i)] = "v"
 	}
 	in := &typed{IDs: make([]int, 900), Labels: labels, Any: object{"digits": json.Number(strings.Repeat("7", 100_000)), "xs": make([]any, 900)}}
-	for _, expression := range []string{`len(in.IDs)`, `len(in.Labels)`, `len(in.Any.xs)`, `(in.Any.digits ?? 1) == nil ? 1 : 2`} {
+	for _, expression := range []string{`len(in.IDs)`, `keys(in.Labels)[0]`, `len(in.Any.xs)`, `(in.Any.digits ?? 1) == nil ? 1 : 2`} {
 		template := compileFor(t, `#{map(xs, `+expression+`)}`, schema)
 		allocated := alloctest.Least(func() { _, err = template.Key(keyexpr.Values{in, list(1000, 1, func(i int) any { return i })}) })
 		if reasonOf(t, err) != keyexpr.ReasonTooLong || allocated > 4<<20 {

@@ -336,7 +336,7 @@ const comparison = 16
 // where they differ.
 func (e *evaluation) same(a, b any) bool {
 	e.spend(comparison)
-	a, b = normalize(a), normalize(b)
+	a, b = whole(normalize(a), e.source), whole(normalize(b), e.source)
 	if text, ok := b.(string); ok {
 		a, b = text, a
 	}

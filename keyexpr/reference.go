@@ -37,7 +37,12 @@ func (c *checker) chain(n ast.Node) *chain {
 		if x.Name != "" {
 			return from(c.report(x, "", "#%s is not known here: # is the element, and .name a field of it", x.Name), "")
 		}
-		return from(node{typ: *c.element, eval: func(e *evaluation) any { return e.element }}, "")
+		return from(node{typ: *c.element, eval: func(e *evaluation) any {
+			if list, lazy := e.element.(lazyList); lazy {
+				e.spend(comparison * list.n)
+			}
+			return whole(e.element, e.source)
+		}}, "")
 	case *ast.MemberNode:
 		return c.member(x)
 	}

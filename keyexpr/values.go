@@ -90,8 +90,23 @@ func fromFloat(f float64) any {
 // form [AnyType] describes; without UseNumber, integers from 2^53 on are floats and
 // no key parts. Maps and slices are copied: the value may be shared, and is never changed.
 func FromJSON(v any) any {
-	room := math.MaxInt
-	return convert(fromInterface(v), &room)
+	switch x := v.(type) {
+	case float64:
+		return fromFloat(x)
+	case []any:
+		list := make([]any, len(x))
+		for i := range list {
+			list[i] = FromJSON(x[i])
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(x))
+		for name, value := range x {
+			m[name] = FromJSON(value)
+		}
+		return m
+	}
+	return normalize(v)
 }
 
 // describe names the kind of a value for messages, never the value.
@@ -115,18 +130,13 @@ func describe(v any) string {
 	return "an object"
 }
 
-// maxMade bounds how many elements, those of lists and maps inside included, are
-// converted for one reference.
-const maxMade = 16 << 10
-
 // LazyList returns a list of n elements for an [Env] or the Get of a [Field] that has
 // to convert them. Only those that an expression uses are asked for, all of them if it
 // uses the list.
 func LazyList(n int, at func(i int) any) any { return lazyList{n, at} }
 
-// LazyMap returns a map of n entries likewise. A map of more entries than a list may
-// have elements is never converted: what an expression can do with it is to take an
-// entry and to ask for one with in.
+// LazyMap returns a map of n entries likewise. An expression takes an entry, asks for one
+// with in, or lists the names.
 func LazyMap(n int, entry func(name string) (value any, found bool), all iter.Seq2[string, any]) any {
 	return lazyMap{n, entry, all}
 }
@@ -181,53 +191,23 @@ func lazyDocument(m map[string]any) any {
 	})
 }
 
-// whole converts a value that an expression uses as it is.
-func (a *access) whole(v any) any {
-	switch x := v.(type) {
-	case lazyList:
-		if x.n > maxCollection {
-			panic(tooMany(a.text, maxCollection))
-		}
-	case lazyMap:
-		if x.n > maxCollection {
-			return v
-		}
-	default:
+// whole converts a lazy list that an expression uses as it is. What its elements have inside
+// stays lazy.
+func whole(v any, text string) any {
+	lazy, ok := v.(lazyList)
+	switch {
+	case !ok:
 		return v
+	case lazy.n > maxCollection:
+		panic(tooMany(text, maxCollection))
 	}
-	room := maxMade
-	made := convert(v, &room)
-	if room < 0 {
-		panic(tooMany(a.text, maxMade))
+	list := make([]any, lazy.n)
+	for i := range list {
+		list[i] = normalize(lazy.at(i))
 	}
-	return made
+	return list
 }
 
 func tooMany(subject string, limit int) *EvalError {
 	return failed(ReasonTooMany, subject, "has more than "+strconv.Itoa(limit)+" elements")
-}
-
-// convert makes the plain form of a value, as long as there is room.
-func convert(v any, room *int) any {
-	switch x := v.(type) {
-	case lazyList:
-		if *room -= x.n; *room < 0 {
-			return nil
-		}
-		list := make([]any, x.n)
-		for i := range list {
-			list[i] = convert(x.at(i), room)
-		}
-		return list
-	case lazyMap:
-		if *room -= x.n; *room < 0 {
-			return nil
-		}
-		m := make(map[string]any, x.n)
-		for name, value := range x.all {
-			m[name] = convert(value, room)
-		}
-		return m
-	}
-	return normalize(v)
 }
