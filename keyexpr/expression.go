@@ -86,7 +86,8 @@ func tooLong(subject string) *EvalError {
 	return failed(ReasonTooLong, subject, fmt.Sprintf("has a text of more than %d bytes", maxText))
 }
 
-// failf ends the evaluation: the expression has no value for those of a request. It shows none of them.
+// failf ends the evaluation because the expression has no value for this request. The message
+// shows no value of the request.
 func (e *evaluation) failf(format string, args ...any) {
 	panic(failed(ReasonExpression, e.source, "cannot be computed for these values: "+fmt.Sprintf(format, args...)))
 }

@@ -32,9 +32,9 @@ type habit struct {
 	place   place
 	written string // a regular expression, or the names in a call
 	message string
-	// instead takes its place. @1 is what the name in the first group is called here; in a call
-	// {1} is the first operand or argument, and {n} the length of the second. Empty if only the
-	// program can know the value.
+	// instead takes its place. @1 is what the name in the first group is called here, and @ is
+	// some variable. In a call, {1} is the first operand or argument, and {n} the length of the
+	// last. Empty if only the program can know the value.
 	instead string
 }
 
@@ -99,7 +99,7 @@ const (
 	operand = `([\pL_][\pL\pN_.]*(?:\[[^\[\]*]*\][\pL\pN_.]*)*)`
 )
 
-// patterns are those of the table.
+// patterns are the regular expressions of the table.
 var patterns = compiledHabits() //nolint:gochecknoglobals // a table that is only read
 
 func compiledHabits() map[string]*regexp.Regexp {
@@ -132,8 +132,8 @@ func (h *habit) replace(s segment, schema *Schema) (meant string, problems []*Er
 			message = fmt.Sprintf("%s: %q would be literal text", h.message, s.text[m[0]:m[1]])
 		}
 		problems = append(problems, s.at(start, message, ""))
-		instead := strings.ReplaceAll(string(pattern.ExpandString(nil, h.instead, s.text, m)), "@1", schema.correction(name))
-		b.WriteString(s.text[done:m[0]] + strings.ReplaceAll(instead, "@", schema.example()))
+		instead := strings.NewReplacer("@1", schema.correction(name), "@", schema.example()).Replace(h.instead)
+		b.WriteString(s.text[done:m[0]] + string(pattern.ExpandString(nil, instead, s.text, m)))
 		done = m[1]
 	}
 	return b.String() + s.text[done:], problems
@@ -201,23 +201,17 @@ func (s segment) foreign(constant bool, schema *Schema) (meant string, problems 
 // the problems of the expression.
 func (c *checker) translated() (meant string, problems []*Error) {
 	s := c.source
-	s.isExpr = true
 	for i := range habits {
 		h := &habits[i]
 		if h.place != inPart {
 			continue
 		}
-		meant, found := h.replace(s, c.schema)
-		if len(found) == 0 {
-			continue
-		}
-		if _, found = h.replace(c.original(), c.schema); len(found) > 0 {
-			problems = append(problems, found...)
-		}
-		if h.instead == "" {
+		_, found := h.replace(c.source, c.schema) // where it is in the source
+		problems = append(problems, found...)
+		if len(found) > 0 && h.instead == "" {
 			return "", problems
 		}
-		s.text = meant
+		s.text, _ = h.replace(s, c.schema)
 	}
 	t := &translation{checker: c}
 	if tree, err := c.parse(s.text); err == nil && !isLarge(&tree.Node) {
@@ -233,12 +227,6 @@ func (c *checker) translated() (meant string, problems []*Error) {
 		return "", c.problems
 	}
 	return s.text, problems
-}
-
-func (c *checker) original() segment {
-	s := c.source
-	s.isExpr = true
-	return s
 }
 
 // translation writes calls that this language does not have as what it has.

@@ -299,7 +299,7 @@ func CompileCondition(expression string, schema *Schema) (*Condition, error) {
 	if schema == nil {
 		schema = &Schema{}
 	}
-	p, meant, problems := compileExpression(segment{template: expression, text: expression}, schema, true)
+	p, meant, problems := compileExpression(segment{template: expression, text: expression, isExpr: true}, schema, true)
 	if len(problems) > 0 {
 		for _, problem := range problems {
 			problem.Suggestion = cmp.Or(meant, problem.Suggestion)
