@@ -195,7 +195,7 @@ func (a *access) finish(v any) any {
 		panic(failed(ReasonEmpty, a.text, "is empty"))
 	}
 	if list, ok := v.([]any); ok && len(list) > maxCollection {
-		panic(tooMany(a.text, maxCollection))
+		panic(tooMany(a.text))
 	}
 	_, big := v.(uint64)
 	_, bigger := v.(json.Number)
@@ -247,7 +247,7 @@ func (a *access) items(env Env) any {
 	case a.item.index != allValues:
 		return a.finish(text)
 	case count > maxCollection:
-		panic(tooMany(a.text, maxCollection))
+		panic(tooMany(a.text))
 	}
 	list := make([]any, count)
 	for i := range list {

@@ -39,7 +39,7 @@
 //	name.field name["field"] name[0] name[-1]   one value; names and indexes are literal
 //	text[2:] list[:3] value[:]                  a part of a text (bytes) or a list; [:] of a value is all of them
 //	"text" 42 1.5 true nil ["a", "b"]           literals
-//	a ?? b                                      b where a is missing
+//	a ?? b                                      where a is missing, it is b
 //	condition ? a : b                           and or not && || !
 //	== != < <= > >=                             0 < a < 9 works, too
 //	a in list, "name" in map                    not in

@@ -183,7 +183,7 @@ func (c *checker) split(args []ast.Node, m mode) node {
 		text := e.text("split", arg.eval(e))
 		n := strings.Count(text, separator.Value) + 1
 		if n > maxCollection {
-			panic(tooMany(e.source, maxCollection))
+			panic(tooMany(e.source))
 		}
 		e.spend(comparison * n)
 		return boxed(strings.Split(text, separator.Value))
@@ -243,7 +243,7 @@ func length(e *evaluation, name string, v any) any {
 		return len(x)
 	case lazyMap:
 		if x.n > maxCollection {
-			panic(tooMany(e.source, maxCollection))
+			panic(tooMany(e.source))
 		}
 		return x.n
 	case string:
@@ -256,7 +256,7 @@ func length(e *evaluation, name string, v any) any {
 // keys are the names of an object, as far as they are sure.
 func (s spelling) keys(e *evaluation, name string, v any) any {
 	if length(e, name, v).(int) > maxCollection { //nolint:errcheck,forcetypeassert // as length has it
-		panic(tooMany(e.source, maxCollection))
+		panic(tooMany(e.source))
 	}
 	var names []string
 	switch m := v.(type) {

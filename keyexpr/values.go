@@ -199,7 +199,7 @@ func whole(v any, text string) any {
 	case !ok:
 		return v
 	case lazy.n > maxCollection:
-		panic(tooMany(text, maxCollection))
+		panic(tooMany(text))
 	}
 	list := make([]any, lazy.n)
 	for i := range list {
@@ -208,6 +208,6 @@ func whole(v any, text string) any {
 	return list
 }
 
-func tooMany(subject string, limit int) *EvalError {
-	return failed(ReasonTooMany, subject, "has more than "+strconv.Itoa(limit)+" elements")
+func tooMany(subject string) *EvalError {
+	return failed(ReasonTooMany, subject, "has more than "+strconv.Itoa(maxCollection)+" elements")
 }
