@@ -3,6 +3,9 @@ package keyexpr_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +64,10 @@ func TestLanguage_Texts(t *testing.T) {
 		{`lower(body.text)`, "ab-cd"},
 		{`upper(body.text)`, "AB-CD"},
 		{`upper(body.wide)`, "GRÖßE"},
+		{`nfc("e\u0301") == "\u00e9"`, "true"},
+		{`nfc(body.wide) == body.wide`, "true"},
+		{`nfc(body.n)`, "!expression"},
+		{`nfc(body.empty)`, "!empty"},
 		{`lower(body.n)`, "!expression"},
 		{`lower(body.null)`, "!missing"},
 		{`lower(body.empty)`, "!empty"},
@@ -276,6 +283,24 @@ func TestLanguage_RefusedParts(t *testing.T) {
 		{`len(1)`, "refused: len cannot take an integer"},
 		{`lower(query.id[:])`, "refused: lower cannot take a list"},
 	})
+}
+
+// The package comment has every function, and compiles: what it shows is the language.
+func TestLanguage_IsDocumented(t *testing.T) {
+	t.Parallel()
+	comment, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(comment), "// # The language\n")
+	table, _, _ = strings.Cut(table, "// What is not here")
+	shown := map[string]bool{}
+	for _, call := range regexp.MustCompile(`\b([a-z]+)\(`).FindAllStringSubmatch(table, -1) {
+		shown[call[1]] = true
+	}
+	if !maps.Equal(shown, languageFunctions) {
+		t.Errorf("the package comment shows %v, the language has %v", shown, languageFunctions)
+	}
 }
 
 // languageFunctions are the functions, as the package comment lists them.
