@@ -177,18 +177,16 @@ func TestCondition_Instants(t *testing.T) {
 func TestCondition_TextThatNoValueHas(t *testing.T) {
 	t.Parallel()
 	for expression, suggestion := range map[string]string{
-		`in.At == "2026-03-01T09:00:00+01:00"`:            `"2026-03-01T08:00:00Z"`,
-		`"2026-03-01T08:00:00.0Z" != in.At`:               `"2026-03-01T08:00:00Z"`,
-		`in.Stamp in ["2026-03-01T09:00:00+01:00"]`:       `"2026-03-01T08:00:00Z"`,
-		`any(in.Times, # == "2026-03-01T09:00:00+01:00")`: `"2026-03-01T08:00:00Z"`,
-		`in.At < "2026-03-01T09:00:00+01:00"`:             `"2026-03-01T08:00:00Z"`,
-		`in.At == "tomorrow"`:                             ``,
-		`in.Addr == "2001:DB8::1"`:                        `"2001:db8::1"`,
-		`in.Addr == (in.TTL > 1 ? "::1" : "0:0:0:0::1")`:  `"::1"`,
-		`(in.Addr ?? "2001:DB8::1") != "none"`:            `"2001:db8::1"`,
-		`let own = "2001:DB8::1"; in.Addr == own`:         `"2001:db8::1"`,
-		`{"2001:DB8::1": true}[in.Addr] ?? false`:         `"2001:db8::1"`,
-		`in.Addr in {"2001:DB8::1": true}`:                `"2001:db8::1"`,
+		`in.At == "2026-03-01T09:00:00+01:00"`:                   `"2026-03-01T08:00:00Z"`,
+		`"2026-03-01T08:00:00.0Z" != in.At`:                      `"2026-03-01T08:00:00Z"`,
+		`in.Stamp in ["2026-03-01T09:00:00+01:00"]`:              `"2026-03-01T08:00:00Z"`,
+		`any(in.Times, # == "2026-03-01T09:00:00+01:00")`:        `"2026-03-01T08:00:00Z"`,
+		`in.At < "2026-03-01T09:00:00+01:00"`:                    `"2026-03-01T08:00:00Z"`,
+		`in.At == "tomorrow"`:                                    ``,
+		`in.Addr == "2001:DB8::1"`:                               `"2001:db8::1"`,
+		`in.Addr == (in.TTL > 1 ? "::1" : "0:0:0:0::1")`:         `"::1"`,
+		`(in.Addr ?? "2001:DB8::1") != "none"`:                   `"2001:db8::1"`,
+		`["2001:DB8::1"][0] == "" or in.Addr in ["2001:DB8::1"]`: `"2001:db8::1"`,
 	} {
 		_, err := keyexpr.CompileCondition(expression, bookingSchema(t))
 		problem, ok := errors.AsType[*keyexpr.Error](err)
@@ -196,7 +194,7 @@ func TestCondition_TextThatNoValueHas(t *testing.T) {
 			t.Errorf("%s: got %v, want the suggestion %s", expression, err, suggestion)
 		}
 	}
-	for _, expression := range []string{`in.Addr == ""`, `(in.Addr ?? "none") == "none"`, `in.State == "ANY"`, `in.Addr == in.State`, `in.Addr startsWith "10."`} {
+	for _, expression := range []string{`in.Addr == ""`, `(in.Addr ?? "none") == "none"`, `in.State == "ANY"`, `in.Addr == in.State`} {
 		if _, err := keyexpr.CompileCondition(expression, bookingSchema(t)); err != nil {
 			t.Errorf("%s: %v", expression, err)
 		}

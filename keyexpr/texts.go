@@ -113,52 +113,52 @@ func (t *texts) have(text string) bool {
 }
 
 // meet reports the literal texts that are compared with a value that never has them.
-func (r *resolver) meet(a, b Type) {
+func (c *checker) meet(a, b Type) {
 	for a.kind == kindList && b.kind == kindList {
 		a, b = a.element(), b.element()
 	}
-	r.neverEqual(a.texts, b.texts)
-	r.neverEqual(b.texts, a.texts)
+	c.neverEqual(a.texts, b.texts)
+	c.neverEqual(b.texts, a.texts)
 }
 
-func (r *resolver) neverEqual(values, literals *texts) {
+func (c *checker) neverEqual(values, literals *texts) {
 	if values == nil || literals == nil || len(values.vocabularies) == 0 || len(literals.vocabularies) > 0 {
 		return
 	}
 	for _, l := range literals.literals {
-		if !values.have(l.Value) && !r.respelled(values, l) {
+		if !values.have(l.Value) && !c.respelled(values, l) {
 			v := values.vocabularies[0]
 			message := "%q is not " + v.noun
 			if len(v.names) > 0 {
 				message += ": " + listing(v.names)
 			}
-			r.report(l, quoted(failpolicy.Nearest(l.Value, v.names)), message, l.Value)
+			c.report(l, quoted(failpolicy.Nearest(l.Value, v.names)), message, l.Value)
 		}
 	}
 }
 
 // either returns the type of a value that is one of two. It reports a literal text that
 // would be a second text of a value of the other.
-func (r *resolver) either(a, b Type) Type {
-	r.respell(a.texts, b.texts)
-	r.respell(b.texts, a.texts)
+func (c *checker) either(a, b Type) Type {
+	c.respell(a.texts, b.texts)
+	c.respell(b.texts, a.texts)
 	return unify(a, b)
 }
 
-func (r *resolver) respell(values, literals *texts) {
+func (c *checker) respell(values, literals *texts) {
 	if values == nil || literals == nil {
 		return
 	}
 	for _, l := range literals.literals {
-		r.respelled(values, l)
+		c.respelled(values, l)
 	}
 }
 
 // respelled reports a literal text that spells a value in another way than its text.
-func (r *resolver) respelled(values *texts, l *ast.StringNode) bool {
+func (c *checker) respelled(values *texts, l *ast.StringNode) bool {
 	for _, v := range values.vocabularies {
 		if one, ok := v.one(l.Value); ok && one != l.Value {
-			r.report(l, quoted(one), "the text of %q is %q", l.Value, one)
+			c.report(l, quoted(one), "the text of %q is %q", l.Value, one)
 			return true
 		}
 	}
@@ -170,22 +170,6 @@ func quoted(text string) string {
 		return ""
 	}
 	return strconv.Quote(text)
-}
-
-// inOrder makes the operands of <, <=, > and >= comparable if one is a time. It removes the Z
-// at their ends, which sorts after the dot of a fraction: then texts sort as their instants do.
-func (r *resolver) inOrder(x *ast.BinaryNode, left, right Type) {
-	if left.kind != kindString || right.kind != kindString || !left.texts.isTime() && !right.texts.isTime() {
-		return
-	}
-	r.either(left, right)
-	for _, operand := range []*ast.Node{&x.Left, &x.Right} {
-		zone := &ast.StringNode{Value: "Z"}
-		trimmed := &ast.BuiltinNode{Name: "trimSuffix", Arguments: []ast.Node{*operand, zone}}
-		zone.SetLocation((*operand).Location())
-		trimmed.SetLocation((*operand).Location())
-		*operand = trimmed
-	}
 }
 
 func (t *texts) isTime() bool {

@@ -181,9 +181,6 @@ func TestUses(t *testing.T) {
 		`#{header["X-Id"] ?? query.id}`:             "header query",
 		`#{lower(body.id)}:#{method}`:               "body method",
 		`#{map(body.items, .sku + method)}`:         "body method",
-		`#{query[body.name]}`:                       "body query",
-		`#{body.a[path.orderId]}`:                   "body path",
-		`#{let x = method; x}`:                      "method",
 		`#{"a:" + path.orderId + ":" + principal}`:  "path principal",
 		`#{method == "POST" ? path.orderId : body}`: "body method path",
 		`#{[path.orderId, query.id]}`:               "path query",
@@ -242,12 +239,11 @@ func TestUses_IsACopy(t *testing.T) {
 func TestIsList(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]bool{
-		`order`: false, `#{path.orderId}`: false, `#{body.ids}`: false, `#{body.ids[0]}`: false, `#{join(body.ids, "-")}`: false, `#{first(body.ids)}`: false,
-		`#{max(body.ids)}`: false, `#{sum(body.ids)}`: false, `#{len(body.ids)}`: false, `#{find(body.ids, # == 1)}`: false, `#{query.id}`: false, `#{query.id[0]}`: false,
+		`order`: false, `#{path.orderId}`: false, `#{body.ids}`: false, `#{body.ids[0]}`: false, `#{first(body.ids)}`: false,
+		`#{len(body.ids)}`: false, `#{query.id}`: false, `#{query.id[0]}`: false,
 		`#{body.ids[:]}`: true, `#{map(body.items, .sku)}`: true, `#{filter(body.ids, # > 1)}`: true, `#{split(body.ids, ",")}`: true, `#{query.id[:]}`: true,
-		`#{[path.orderId]}`: true, `#{1..3}`: true, `#{keys(body)}`: true, `#{values(body)}`: true, `#{uniq(body.ids)}`: true, `#{sort(body.ids)}`: true,
-		`#{reverse(body.ids)}`: true, `#{concat(body.a, body.b)}`: true, `#{flatten(body.ids)}`: true, `#{take(body.ids, 2)}`: true, `a:#{sortBy(body.ids, #)}:b`: true,
-		`#{method == "GET" ? body.a[:] : body.b[:]}`: true, `#{let x = body.ids[:]; x}`: true, `#{body.ids | map(# + 1)}`: true,
+		`#{[path.orderId]}`: true, `#{keys(body)}`: true,
+		`#{method == "GET" ? body.a[:] : body.b[:]}`: true, `#{body.ids | map(# + 1)}`: true,
 	} {
 		if got := compile(t, source).IsList(); got != want {
 			t.Errorf("%s: got %v, want %v", source, got, want)
@@ -298,11 +294,5 @@ func TestValues(t *testing.T) {
 		if value, count, err := v.Item(tt.slot, tt.key, tt.i); value != tt.value || count != tt.count || err != nil {
 			t.Errorf("%+v: got %q, %d, %v", tt, value, count, err)
 		}
-	}
-	if size := keyexpr.SizeOf(v); size != 1<<20 {
-		t.Errorf("the size of values is %d, want 1 MiB", size)
-	}
-	if size := keyexpr.SizeOf(hostileRequest{v, 7}); size != 7 {
-		t.Errorf("got %d, want 7", size)
 	}
 }
