@@ -121,14 +121,15 @@ type Rule struct {
 	// Permits is how many calls may run at once under a [Semaphore], across all instances:
 	// 1 to [MaxPermits]. It is required there, and only there. All rules about one key have
 	// the same. Where processes have different numbers, as while a change is rolled out,
-	// that of the last call counts.
+	// the number of the last call counts: a reload that changes it needs
+	// [Settings.AllowRekey].
 	Permits int `rule:"permits"`
 
 	// Token draws a fencing token with every lock: a number that is larger for every later
 	// holder of the key, of which there is one. [Fenced] has one in any case, so that a file
 	// which says false beside it is refused; [Read] and [Semaphore], which several calls hold
 	// at a time, have none. Of several rules of an endpoint over one key the first draws it
-	// for all: one that asks for it behind one that does not is an error.
+	// for all: a call that asks for it behind one that does not gets an error.
 	Token bool `rule:"token"`
 
 	// Status changes what a refused client sees, per cause. Without it a busy [Semaphore] is

@@ -92,6 +92,5 @@ func unseenBySchema() map[string]string {
 		"kind-of-a-profile":                 others,
 		"permits":                           elsewhere,
 		"sizes-of-a-semaphore":              others,
-		"rules-in-each-others-way":          others,
 	}
 }

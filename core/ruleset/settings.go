@@ -25,7 +25,7 @@ type Settings struct {
 	// DryRun makes a dry run of every rule.
 	DryRun bool `rule:"dry_run"`
 
-	// AllowRekey lets a reload change the key, kind or prefix of a rule that is in
+	// AllowRekey lets a reload change the key, kind, prefix or permits of a rule that is in
 	// force. Programs with the old file and with the new one then hold different
 	// locks for the same thing.
 	AllowRekey bool `rule:"allow_rekey"`
