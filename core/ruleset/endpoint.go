@@ -137,7 +137,7 @@ func (e Endpoint) problem(inFile bool) string {
 	case e.Transport == TransportFunc:
 		return `a function needs a name: write Func("close-day")`
 	default:
-		return wordsOf("transport", []Transport{TransportHTTP, TransportGRPC, TransportFunc}, nil).check(string(e.Transport)).Error()
+		return wordsOf("transport", []Transport{TransportHTTP, TransportGRPC, TransportFunc}).check(string(e.Transport)).Error()
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 //
 // Besides, the file is looked at every 10 s, for what the system does not tell: changes on
 // a network drive, of a symbolic link's target in another folder, or of the folder itself.
-// Nobody is notified of a content that is the same as before. What is refused, and what takes
-// let calls run unlocked ([Reload.Unlocked]), goes to the observers of [WithReloadObserver], or
+// Nobody is notified of a content that is the same as before. What is refused, and what
+// lets calls run unlocked ([Reload.Unlocked]), goes to the observers of [WithReloadObserver], or
 // without one to [slog.Default] as an error; so does every other load after the first, as
 // information.
 //
