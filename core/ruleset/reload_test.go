@@ -55,9 +55,3 @@ func TestReload_NothingGoesUnsaid(t *testing.T) {
 		})
 	}
 }
-
-// unlocked are the locks that a reload takes away.
-func unlocked(old, next *ruleset.Set) []ruleset.Unlocking {
-	_, list := ruleset.CompareLocks(old, next)
-	return list
-}

@@ -121,8 +121,7 @@ func (d *Doc) cut(line, column int) (before, rest string) {
 
 // textProblem says why text cannot be YAML at all, and where.
 func textProblem(text []byte) Problem {
-	switch {
-	case len(text) > MaxSize:
+	if len(text) > MaxSize {
 		return Problem{Message: fmt.Sprintf("larger than %d MiB: split the rules between programs", MaxSize>>20)}
 	}
 	line, column := 1, 1

@@ -26,7 +26,7 @@ var (
 // not clear.
 func quoteValue(line string) string {
 	parts := lineParts.FindStringSubmatch(line)
-	if parts == nil || strings.ContainsAny(parts[2][:1], `[{"'`) {
+	if len(parts) == 0 || strings.ContainsAny(parts[2][:1], `[{"'`) {
 		return ""
 	}
 	return ": " + parts[1] + Quote(parts[2])

@@ -79,7 +79,6 @@ func TestDoc_WhatIsToldToBeWrittenIsAccepted(t *testing.T) {
 		"a: `b`":             "`b`",
 		"a: %b":              `%b`,
 		"a: |b":              `|b`,
-		"a: !b c":            `!b c`,
 		"a: b: #{c}":         `b: #{c}`,
 		"a: *":               `*`,
 	} {

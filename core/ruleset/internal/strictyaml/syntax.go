@@ -20,15 +20,8 @@ func (d *Doc) explain(err error) Problem {
 	}
 	p.Line, p.Column = cause.Mark.Line, cause.Mark.Column
 	begin, says := cause.ContextMark, func(message string) bool { return strings.Contains(cause.Message, message) }
-	first, template := max(p.Line-1, 1), openTemplate
-	if begin.Line > 0 && strings.Contains(cause.ContextMsg, "flow") {
-		first, template = min(first, begin.Line), anyTemplate
-	}
-	for line := first; line <= p.Line; line++ {
-		if at := template.FindStringIndex(unquoted(d.line(line))); at != nil {
-			column := utf8.RuneCountInString(d.line(line)[:at[1]]) - 1
-			return Problem{line, column, "", `a value with #{…} needs quotes in […] and {…}: ["order:#{path.id}"]`}
-		}
+	if line, column := d.bareTemplate(cause); line > 0 {
+		return Problem{line, column, "", `a value with #{…} needs quotes in […] and {…}: ["order:#{path.id}"]`}
 	}
 	line := d.line(p.Line)
 	before, _ := d.cut(p.Line, p.Column)
@@ -71,10 +64,24 @@ func (d *Doc) explain(err error) Problem {
 }
 
 var (
-	anyTemplate = regexp.MustCompile(`#\{`)
-	// openTemplate is a template in […] or {…}.
-	openTemplate = regexp.MustCompile(`[\[{].*?#\{`)
+	anyTemplate  = regexp.MustCompile(`#\{`)
+	flowTemplate = regexp.MustCompile(`[\[{].*?#\{`)
 )
+
+// bareTemplate is the place of the first template without quotes in […] or {…}, where its braces and
+// commas are YAML's; 0 if there is none.
+func (d *Doc) bareTemplate(cause *yaml.LoadError) (line, column int) {
+	first, template := max(cause.Mark.Line-1, 1), flowTemplate
+	if begin := cause.ContextMark.Line; begin > 0 && strings.Contains(cause.ContextMsg, "flow") {
+		first, template = min(first, begin), anyTemplate
+	}
+	for line := first; line <= cause.Mark.Line; line++ {
+		if at := template.FindStringIndex(unquoted(d.line(line))); at != nil {
+			return line, utf8.RuneCountInString(d.line(line)[:at[1]]) - 1
+		}
+	}
+	return 0, 0
+}
 
 // unquoted is a line with as many blanks in the place of its texts in quotes.
 func unquoted(line string) string {

@@ -65,24 +65,16 @@ func (d *Doc) isGiven(v Value, want string) bool {
 	return false
 }
 
-const insteadOfAlias = "write the values out, or give them a name under profiles:"
+// noYAML is about what YAML can do, and a file of settings does not need.
+const noYAML = "aliases, anchors, merge keys and tags are not read here: write the value out, in quotes if it begins with *, & or !; values for several rules get a name under profiles:"
 
-// IsPlain reports anchors, aliases and tags. Without them every value has exactly one
-// place and one type.
+// IsPlain reports anchors, aliases and tags.
 func (d *Doc) IsPlain(v Value) bool {
 	n := v.Node
-	switch {
-	case n.Kind == yaml.AliasNode:
-		d.Reportf(n, v.Field, "the alias *%s is not read here, because a value is to have one place: %s", n.Value, insteadOfAlias)
-	case n.Anchor != "":
-		d.Reportf(n, v.Field, "the anchor &%s is not read here: remove it; values for several rules get a name under profiles:", n.Anchor)
-	case strings.HasPrefix(n.Tag, "!!") && n.Style&yaml.TaggedStyle != 0:
-		d.Reportf(n, v.Field, "the tag %s is not read here: remove it; text is text in quotes", n.Tag)
-	case n.Style&yaml.TaggedStyle != 0 || n.Tag == "!":
-		d.Reportf(n, v.Field, "a value that begins with ! needs quotes, and tags of YAML are not read here%s", d.corrected(v))
-	default:
+	if n.Kind != yaml.AliasNode && n.Anchor == "" && n.Style&yaml.TaggedStyle == 0 && n.Tag != "!" {
 		return true
 	}
+	d.Reportf(n, v.Field, "%s", noYAML)
 	return false
 }
 
@@ -102,7 +94,7 @@ func (d *Doc) Is(v Value, kind yaml.Kind, want string) bool {
 func (d *Doc) Name(field string, key *yaml.Node) (string, bool) {
 	switch {
 	case key.Kind == yaml.ScalarNode && key.Tag == "!!merge":
-		d.Reportf(key, field, "<< is not read here, because a value is to have one place: %s", insteadOfAlias)
+		d.Reportf(key, field, "%s", noYAML)
 	case !d.IsPlain(Value{Field: field, Node: key}):
 	case key.Tag == "!!null":
 		d.Reportf(key, field, "a name is missing before the colon")
