@@ -17,7 +17,7 @@ func Quote(s string) string {
 
 var (
 	// lineParts are the dashes and the name of a line, and its value.
-	lineParts = regexp.MustCompile(`^\s*((?:- +)*(?:[\pL\pN_.-]+:\s+)?)(\S.*?)\s*$`)
+	lineParts = regexp.MustCompile(`^ *((?:- +)*(?:[\pL\pN_.-]+: +)?)(\S.*?)\s*$`)
 	// quotedText is a text in quotes.
 	quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'`)
 )
