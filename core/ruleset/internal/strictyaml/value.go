@@ -98,10 +98,8 @@ func (d *Doc) Name(field string, key *yaml.Node) (string, bool) {
 	case !d.IsPlain(Value{Field: field, Node: key}):
 	case key.Tag == "!!null":
 		d.Reportf(key, field, "a name is missing before the colon")
-	case key.Kind != yaml.ScalarNode:
-		d.Reportf(key, field, "%s as a name: quote it if the braces or brackets belong to a value", nodeText(key))
-	case key.Tag != "!!str":
-		d.Reportf(key, field, "%s and no name: quote it if it is to be one", ScalarText(key))
+	case key.Kind != yaml.ScalarNode || key.Tag != "!!str":
+		d.Reportf(key, field, "%s, not a name: quote it if it is to be one, or belongs to a value", nodeText(key))
 	default:
 		return key.Value, true
 	}
@@ -143,7 +141,7 @@ func (d *Doc) isText(v Value) bool {
 	case n.Kind == yaml.SequenceNode && v.Field == "key":
 		d.Reportf(n, v.Field, "a list: write keys for several templates")
 	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
-		d.Reportf(n, v.Field, "YAML takes {…} for a mapping: write text, in quotes%s", d.corrected(v))
+		d.Reportf(n, v.Field, "YAML takes {…} for a mapping: write text, in quotes")
 	default:
 		d.Reportf(n, v.Field, "%s: write text", nodeText(n))
 	}
@@ -197,28 +195,18 @@ func (d *Doc) Int(v Value, example string) (int, bool) {
 		return 0, false
 	}
 	n := v.Node
-	isNumber := decimal.MatchString(n.Value)
 	i, err := strconv.Atoi(n.Value)
-	switch {
-	case isNumber && n.Tag == "!!str":
-		d.Reportf(n, v.Field, "%s: write %s without quotes", ScalarText(n), n.Value)
-	case isNumber && err != nil:
-		d.Reportf(n, v.Field, "%s is too large: write a number such as %s", n.Value, example)
-	case n.Tag == "!!int" || n.Tag == "!!float":
-		if isNumber {
-			return i, true
-		}
-		d.Reportf(n, v.Field, "%s is no plain decimal number: write a decimal number such as %s", n.Value, example)
-	default:
-		d.Reportf(n, v.Field, "%s: write a decimal number such as %s", ScalarText(n), example)
+	if isNumber := n.Tag == "!!int" || n.Tag == "!!float"; !isNumber || err != nil || !decimal.MatchString(n.Value) {
+		d.Reportf(n, v.Field, "%s: write a plain decimal number without quotes, such as %s", ScalarText(n), example)
+		return 0, false
 	}
-	return 0, false
+	return i, true
 }
 
 // IsList reports what is no list of texts.
 func (d *Doc) IsList(v Value) bool {
 	want := v.Field + `: ["…", "…"]`
-	if v.Node.Kind == yaml.ScalarNode && v.Node.Value != "" {
+	if v.Node.Kind == yaml.ScalarNode && v.Node.Tag != "!!null" {
 		want = fmt.Sprintf("%s: [%s]", v.Field, Quote(v.Node.Value))
 	}
 	return d.Is(v, yaml.SequenceNode, want)
