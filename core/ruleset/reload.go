@@ -20,11 +20,10 @@ import (
 //
 // Calls that run unlocked from now on are named: see [Unlocking].
 //
-// Each endpoint that one of the sets names is judged by the rules that apply to it in both. What a
-// wildcard of one set and a wildcard of the other have in common is not looked for: an adapter, which
-// knows its endpoints, compares each of them. Nor is a method or a function whose key may come from a
-// layer below the sets, because a rule has none ([Resolved.Partial]) or because only one set names
-// the endpoint: those who know all layers call [CompareLocksAt].
+// Each path that one of the sets names or has a wildcard for is judged with each method. Nothing is
+// refused for a method or a function whose key may come from a layer below the sets, because a rule has
+// none ([Resolved.Partial]) or because only one set names the endpoint: those who know all layers call
+// [CompareLocksAt].
 func CompareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 	refused, unlocked = compareLocks(old, next)
 	if next.Settings().AllowRekey {
@@ -34,24 +33,41 @@ func CompareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 }
 
 func compareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
-	seen, known := map[Endpoint]bool{}, map[Problem]bool{}
-	for _, r := range slices.Concat(next.Rules(), old.Rules()) {
-		e := r.Endpoint
-		if seen[e] {
-			continue
+	all, methods := slices.Concat(next.Rules(), old.Rules()), []string{"*"}
+	for _, r := range all {
+		if m := r.Endpoint.Method; m != "" && !slices.Contains(methods, m) {
+			methods = append(methods, m)
 		}
-		seen[e] = true
+	}
+	known := map[Problem]bool{}
+	judged := map[[2]*Resolved]bool{{}: true} // by the first rules of both sides
+	judge := func(e Endpoint) {
 		before, after := old.Lookup(e), next.Lookup(e)
+		pair := [2]*Resolved{first(before), first(after)}
+		if judged[pair] {
+			return
+		}
+		judged[pair] = true
 		others, lost := CompareLocksAt(e, before, after)
 		unlocked = append(unlocked, lost...)
 		if e.hasLayers() && len(others) > 0 && before[0].Endpoint.isWild() != after[0].Endpoint.isWild() {
-			continue
+			return
 		}
 		for _, p := range others {
 			if !known[*p] {
 				known[*p] = true
 				refused = append(refused, p)
 			}
+		}
+	}
+	for _, r := range all {
+		e := r.Endpoint // with a * in its path it is one of the calls that no rule names
+		if e.Transport != TransportHTTP {
+			judge(e)
+			continue
+		}
+		for _, e.Method = range methods {
+			judge(e)
 		}
 	}
 	return refused, unlocked
@@ -79,6 +95,14 @@ func CompareLocksAt(e Endpoint, old, next []*Resolved) (refused []*Problem, unlo
 		}
 	}
 	return refused, unlocked
+}
+
+// first is the first of the rules, nil if there are none.
+func first(rules []*Resolved) *Resolved {
+	if len(rules) == 0 {
+		return nil
+	}
+	return rules[0]
 }
 
 // lock is what two calls must both take to exclude each other.

@@ -15,6 +15,24 @@ var rekeyCases = map[string]struct {
 	old, next string
 	want      []string
 }{
+	"any method above a wildcard of one comes": {
+		"{http: POST /*, key: k}",
+		"{http: POST /*, key: k}\n{http: '* /orders/:id', key: l}",
+		[]string{`locks.yaml:3:32: rule of http * /orders/:id: key: "l" in place of "k", of rule "POST /*"`},
+	},
+	"any method above a wildcard of one goes": {
+		"{http: POST /*, key: k}\n{http: '* /orders/:id', key: l}",
+		"{http: POST /*, key: k}",
+		[]string{`rule of http POST /*: key: "k" in place of "l", of rule "* /orders/:id"`},
+	},
+	"longer wildcard of any method": {
+		"{http: POST /a/*, key: k}", "{http: POST /a/*, key: k}\n{http: '* /a/b/*', key: l}", []string{`"l" in place of "k"`},
+	},
+	"wildcards that cross": {"{http: '* /x/*', key: k}", "{http: POST /*, key: l}", []string{`"l" in place of "k"`}},
+	"a method that only a wildcard names": {
+		"{http: POST /*, key: k}\n{http: '* /a/*', key: l}", "{http: POST /*, key: k}\n{http: 'PUT /a/*', key: l}",
+		[]string{`rule of http POST /*: key: "k" in place of "l", of rule "* /a/*"`},
+	},
 	"method goes, any stays": {
 		"{http: '* /a', key: l}\n{http: POST /a, key: k}", "{http: '* /a', key: l}", []string{`"l" in place of "k", of rule "POST /a"`},
 	},

@@ -161,26 +161,29 @@ func TestCompareLocks_LetsNothingThrough(t *testing.T) {
 					after = alter(random, before)
 				}
 				old, next := yamlSet(t, before), yamlSet(t, after)
+				problems, list := ruleset.CompareLocks(old, next)
+				harm := ""
 				for _, method := range tc.methods {
 					for _, path := range tc.paths {
-						was, is := matching(old, method, path), matching(next, method, path)
-						problems, list := ruleset.CompareLocksAt(ruleset.Route(method, path), was, is)
-						switch harm := !excluded(was, is); {
-						case len(problems) > 0 && !harm:
-							needless++
-						case len(problems) > 0:
-							denied++
-						case len(list) > 0:
-							named++
-						case harm:
-							t.Fatalf("calls of %s %s do not exclude each other, which is neither refused nor named:\n%s", method, path, rulesOf(old, next))
-						default:
-							through++
+						if !excluded(matching(old, method, path), matching(next, method, path)) {
+							harm = method + " " + path
 						}
 					}
 				}
+				switch {
+				case len(problems) > 0 && harm == "":
+					needless++
+				case len(problems) > 0:
+					denied++
+				case len(list) > 0:
+					named++
+				case harm != "":
+					t.Fatalf("calls of %s do not exclude each other, which is neither refused nor named:\n%s", harm, rulesOf(old, next))
+				default:
+					through++
+				}
 			}
-			if denied < 100 || named < 100 || through < 100 || needless > denied {
+			if denied < 100 || named < 100 || through < 20 || needless > denied/2 {
 				t.Errorf("got %d refused, %d of them needlessly, %d named, and %d let through", denied+needless, needless, named, through)
 			}
 		})
@@ -201,20 +204,25 @@ func loses(before, after []*ruleset.Resolved) bool {
 // otherwise only where a rule has another condition.
 func TestCompareLocks_NamesEveryLoss(t *testing.T) {
 	t.Parallel()
+	endpoints := []string{"*", "POST *", "* /*", "POST /*", "* /a/*", "POST /a/*", "PUT /a/*", "* /a", "POST /a", "* /a/b", "PUT /a/b"}
 	random := rand.New(rand.NewPCG(5, 6))
 	lost, kept := 0, 0
 	for range 3000 {
-		before := modelRules(random, "POST /a")
-		after := alter(random, before)
+		before, after := modelRules(random, endpoints...), modelRules(random, endpoints...)
 		if random.IntN(2) == 0 {
-			after = modelRules(random, "POST /a")
+			after = alter(random, before)
 		}
 		old, next := yamlSet(t, before), yamlSet(t, after)
 		problems, list := ruleset.CompareLocks(old, next)
 		if len(problems) > 0 {
 			continue
 		}
-		harm := loses(old.Rules(), next.Rules())
+		harm := false
+		for _, method := range []string{"GET", "POST", "PUT"} {
+			for _, path := range []string{"", "/a", "/z", "/a/b", "/a/z", "/a/b/c"} {
+				harm = harm || loses(matching(old, method, path), matching(next, method, path))
+			}
+		}
 		more := slices.DeleteFunc(slices.Clone(list), func(u ruleset.Unlocking) bool { return u.Field == "when" })
 		if harm && len(list) == 0 || !harm && len(more) > 0 {
 			t.Fatalf("got %v, and a call loses a lock: %t\n%s", list, harm, rulesOf(old, next))

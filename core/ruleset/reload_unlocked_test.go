@@ -48,6 +48,7 @@ func TestReload_Unlocked(t *testing.T) {
 		"none below a wildcard":         {"rules:\n" + admin, "rules:\n" + admin + "- {http: POST /admin/refund, none: true}\n", []string{"http POST /admin/refund: none"}},
 		"disabled below a wildcard":     {"rules:\n" + admin, "rules:\n" + admin + "- {http: POST /admin/refund, key: refund, disabled: true}\n", []string{"http POST /admin/refund: disabled"}},
 		"dry run below a wildcard":      {"rules:\n" + admin, "rules:\n" + admin + "- {http: POST /admin/refund, key: refund, dry_run: true}\n", []string{"http POST /admin/refund: dry_run"}},
+		"none by a longer wildcard":     {"rules:\n" + admin, "rules:\n" + admin + "- {http: '* /admin/x/*', none: true}\n", []string{"http POST /admin/x/*: none"}},
 		"none for one method":           {"rules:\n- {http: '* /a', name: a, key: k}\n", "rules:\n- {http: '* /a', name: a, key: k}\n- {http: POST /a, none: true}\n", []string{"http POST /a a: none"}},
 		"none for every method but one": {"rules:\n- {http: '* /a', key: k}\n", "rules:\n- {http: '* /a', none: true}\n- {http: POST /a, key: k}\n", []string{"http * /a: none"}},
 		"a wildcard gone but for one":   {"rules:\n" + admin, "rules:\n- {http: POST /admin/refund, key: admin}\n", []string{"http POST /admin/*: removed"}},

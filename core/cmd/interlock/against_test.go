@@ -20,6 +20,7 @@ func TestCheck_AgainstWarnsOfWhatAReloadUnlocks(t *testing.T) {
 	}{
 		"none below a wildcard":     {admin, admin + "- {http: POST /admin/refund, none: true}\n", true},
 		"disabled below a wildcard": {admin, admin + "- {http: POST /admin/refund, key: '#{query.id}', disabled: true}\n", true},
+		"none for any method below": {admin, admin + "- {http: '* /admin/x/*', none: true}\n", true},
 		"a wildcard but for one":    {admin, "- {http: POST /admin/refund, key: 'admin:#{query.id}'}\n", true},
 		"widened to a wildcard":     {"- {http: POST /admin/refund, key: 'admin:#{query.id}'}\n", admin, false},
 		"widened, but for one":      {admin, "- {http: POST /*, key: 'admin:#{query.id}'}\n- {http: POST /admin/refund, none: true}\n", true},
