@@ -41,33 +41,29 @@ func compareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 	}
 	known := map[Problem]bool{}
 	judged := map[[2]*Resolved]bool{{}: true} // by the first rules of both sides
-	judge := func(e Endpoint) {
-		before, after := old.Lookup(e), next.Lookup(e)
-		pair := [2]*Resolved{first(before), first(after)}
-		if judged[pair] {
-			return
-		}
-		judged[pair] = true
-		others, lost := CompareLocksAt(e, before, after)
-		unlocked = append(unlocked, lost...)
-		if e.hasLayers() && len(others) > 0 && before[0].Endpoint.isWild() != after[0].Endpoint.isWild() {
-			return
-		}
-		for _, p := range others {
-			if !known[*p] {
-				known[*p] = true
-				refused = append(refused, p)
-			}
-		}
-	}
 	for _, r := range all {
-		e := r.Endpoint // with a * in its path it is one of the calls that no rule names
-		if e.Transport != TransportHTTP {
-			judge(e)
-			continue
-		}
-		for _, e.Method = range methods {
-			judge(e)
+		for _, method := range methods {
+			e := r.Endpoint // with a * in its path it is one of the calls that no rule names
+			if !e.hasLayers() {
+				e.Method = method
+			}
+			before, after := old.Lookup(e), next.Lookup(e)
+			pair := [2]*Resolved{first(before), first(after)}
+			if judged[pair] {
+				continue
+			}
+			judged[pair] = true
+			others, lost := CompareLocksAt(e, before, after)
+			unlocked = append(unlocked, lost...)
+			if len(others) > 0 && e.hasLayers() && pair[0].Endpoint.isWild() != pair[1].Endpoint.isWild() {
+				continue
+			}
+			for _, p := range others {
+				if !known[*p] {
+					known[*p] = true
+					refused = append(refused, p)
+				}
+			}
 		}
 	}
 	return refused, unlocked
