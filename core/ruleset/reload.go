@@ -33,40 +33,54 @@ func CompareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 }
 
 func compareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
-	all, methods := slices.Concat(next.Rules(), old.Rules()), []string{"*"}
-	for _, r := range all {
-		if m := r.Endpoint.Method; m != "" && !slices.Contains(methods, m) {
-			methods = append(methods, m)
-		}
-	}
 	known := map[Problem]bool{}
 	judged := map[[2]*Resolved]bool{{}: true} // by the first rules of both sides
-	for _, r := range all {
-		for _, method := range methods {
-			e := r.Endpoint // with a * in its path it is one of the calls that no rule names
-			if !e.hasLayers() {
-				e.Method = method
-			}
-			before, after := old.Lookup(e), next.Lookup(e)
-			pair := [2]*Resolved{first(before), first(after)}
-			if judged[pair] {
-				continue
-			}
-			judged[pair] = true
-			others, lost := CompareLocksAt(e, before, after)
-			unlocked = append(unlocked, lost...)
-			if len(others) > 0 && e.hasLayers() && pair[0].Endpoint.isWild() != pair[1].Endpoint.isWild() {
-				continue
-			}
-			for _, p := range others {
-				if !known[*p] {
-					known[*p] = true
-					refused = append(refused, p)
-				}
+	for _, e := range calls(next, old) {
+		before, after := old.Lookup(e), next.Lookup(e)
+		pair := [2]*Resolved{first(before), first(after)}
+		if judged[pair] {
+			continue
+		}
+		judged[pair] = true
+		others, lost := CompareLocksAt(e, before, after)
+		unlocked = append(unlocked, lost...)
+		if len(others) > 0 && e.hasLayers() && pair[0].Endpoint.isWild() != pair[1].Endpoint.isWild() {
+			continue
+		}
+		for _, p := range others {
+			if !known[*p] {
+				known[*p] = true
+				refused = append(refused, p)
 			}
 		}
 	}
 	return refused, unlocked
+}
+
+// calls are endpoints of all calls that the sets tell apart. One with a * in its path stands for the
+// calls there that no rule names.
+func calls(sets ...*Set) []Endpoint {
+	var rules []*Resolved
+	methods := []string{"*"}
+	for _, s := range sets {
+		rules = append(rules, s.Rules()...)
+	}
+	for _, r := range rules {
+		if m := r.Endpoint.Method; m != "" && !slices.Contains(methods, m) {
+			methods = append(methods, m)
+		}
+	}
+	var list []Endpoint
+	for _, r := range rules {
+		if r.Endpoint.hasLayers() {
+			list = append(list, r.Endpoint)
+			continue
+		}
+		for _, method := range methods {
+			list = append(list, Route(method, r.Endpoint.Path))
+		}
+	}
+	return list
 }
 
 // CompareLocksAt is [CompareLocks] for the rules of one endpoint, such as those that
