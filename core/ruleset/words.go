@@ -3,7 +3,6 @@ package ruleset
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -14,26 +13,6 @@ import (
 type wordList struct {
 	known []string
 	check func(word string) error
-}
-
-var wordLists = map[reflect.Type]wordList{ //nolint:gochecknoglobals // a table that is only read
-	reflect.TypeFor[Kind]():                wordsOf("kind", Kinds(), kindWords),
-	reflect.TypeFor[KeyFormat]():           wordsOf("key_format", KeyFormats(), nil),
-	reflect.TypeFor[Severity]():            wordsOf("severity", Severities(), severityWords),
-	reflect.TypeFor[failpolicy.Strategy](): {words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }},
-	reflect.TypeFor[failpolicy.OnLost]():   {words(failpolicy.LossChoices()), func(w string) error { return second(failpolicy.ParseOnLost(w)) }},
-}
-
-// kindWords are what Redisson and others call a kind.
-var kindWords = map[string]Kind{ //nolint:gochecknoglobals // a table that is only read
-	"rlock": Reentrant, "redissonlock": Reentrant, "lock": Reentrant, "reentrantlock": Reentrant, "kindreentrant": Reentrant,
-	"rfencedlock": Fenced, "redissonfencedlock": Fenced, "fencedlock": Fenced, "fencing": Fenced, "kindfenced": Fenced,
-	"redissonspinlock": Spin, "rspinlock": Spin, "spinlock": Spin, "kindspin": Spin,
-	"redissonfairlock": Fair, "rfairlock": Fair, "fairlock": Fair, "kindfair": Fair,
-	"redissonreadlock": Read, "rreadlock": Read, "readlock": Read, "shared": Read, "kindread": Read,
-	"redissonwritelock": Write, "rwritelock": Write, "writelock": Write, "exclusive": Write, "kindwrite": Write,
-	"rpermitexpirablesemaphore": Semaphore, "redissonpermitexpirablesemaphore": Semaphore, "permitexpirablesemaphore": Semaphore,
-	"permitsemaphore": Semaphore, "rsemaphore": Semaphore, "redissonsemaphore": Semaphore, "permits": Semaphore, "kindsemaphore": Semaphore,
 }
 
 // severityWords are what other tools call a severity.
