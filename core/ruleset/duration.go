@@ -16,24 +16,11 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// timeForm is what a duration may be besides a time.
-type timeForm struct {
-	examples []string          // a time, and the words of the field
-	meant    map[string]string // what the numbers of other libraries stand for
-}
-
-var timeForms = map[string]timeForm{ //nolint:gochecknoglobals // a table that is only read
-	"wait_time":  {[]string{"5s", "none", "forever"}, map[string]string{"0": "none", "-1": "forever"}},
-	"lease_time": {[]string{"30s", "watchdog"}, map[string]string{"-1": "watchdog"}},
-	"debounce":   {[]string{"5s"}, nil},
-}
-
-// ParseDuration reads the text of a duration as rule files and options of a .proto have
-// it: a time such as 1m30s, or none, forever and watchdog. field is wait_time, lease_time
-// or debounce. The error says what to write instead, as layer spells it: [LayerProto] in
-// quotes. Words of another field and times out of range are no errors here, but of
-// [BuildSet].
-func ParseDuration(layer Layer, field, text string) (time.Duration, error) {
+// parse reads the text of a duration as rule files and options of a .proto have it: a time
+// such as 1m30s, or none, forever and watchdog. The error says what to write instead, as layer
+// spells it: [LayerProto] in quotes. Words of another field and times out of range are no errors
+// here: check reports them.
+func (t timeType) parse(layer Layer, text string) (time.Duration, error) {
 	for d, s := range sentinels {
 		if s.word == text {
 			return d, nil
@@ -43,7 +30,16 @@ func ParseDuration(layer Layer, field, text string) (time.Duration, error) {
 	if err == nil && d != 0 && strings.TrimLeft(text[:1], "-0123456789") == "" { // no "+5s", no ".5s"
 		return d, nil
 	}
-	return 0, errors.New(timeForms[field].problem(layer, strictyaml.Clip(text)))
+	return 0, errors.New(t.problem(layer, strictyaml.Clip(text)))
+}
+
+// examples are a time, and the words of the field.
+func (t timeType) examples() []string {
+	list := []string{durationWord(t.example)}
+	for _, w := range t.words {
+		list = append(list, durationWord(w))
+	}
+	return list
 }
 
 // oneOf joins words as they are written in a layer.
@@ -62,11 +58,11 @@ func oneOf(layer Layer, words ...string) string {
 }
 
 // duration reads a time of a file.
-func (f *fileReader) duration(v value, field string) (time.Duration, bool) {
-	if !f.Is(v, yaml.ScalarNode, "a time such as "+oneOf(LayerYAML, timeForms[field].examples...)) {
+func (f *fileReader) duration(v value, t timeType) (time.Duration, bool) {
+	if !f.Is(v, yaml.ScalarNode, "a time such as "+oneOf(LayerYAML, t.examples()...)) {
 		return 0, false
 	}
-	d, err := ParseDuration(LayerYAML, field, v.Node.Value)
+	d, err := t.parse(LayerYAML, v.Node.Value)
 	if err != nil {
 		f.Reportf(v.Node, v.Field, "%s", err)
 	}
@@ -79,11 +75,11 @@ var (
 )
 
 // problem says what to write instead of text.
-func (w timeForm) problem(layer Layer, text string) string {
+func (t timeType) problem(layer Layer, text string) string {
 	d, err := time.ParseDuration(text)
 	isZero := err == nil && d == 0
-	shown, instead := oneOf(layer, text), "a time such as "+oneOf(layer, w.examples...)
-	if meant := w.meantBy(text, isZero); len(meant) > 0 {
+	shown, instead := oneOf(layer, text), "a time such as "+oneOf(layer, t.examples()...)
+	if meant := t.meantBy(text, isZero); len(meant) > 0 {
 		instead = oneOf(layer, meant...)
 	}
 	switch {
@@ -100,17 +96,17 @@ func (w timeForm) problem(layer Layer, text string) string {
 
 // meantBy are the words or times that text probably stands for, nil if that is not clear. A wrong guess
 // must not become a much longer time.
-func (w timeForm) meantBy(text string, isZero bool) []string {
+func (t timeType) meantBy(text string, isZero bool) []string {
 	if isZero {
 		text = "0"
 	}
-	if word, ok := w.meant[text]; ok {
+	if word, ok := t.meant[text]; ok {
 		return []string{word}
 	}
 	parts := otherTime.FindStringSubmatch(strings.ToLower(text))
 	switch {
 	case parts == nil:
-		if word := failpolicy.Nearest(text, w.examples[1:]); word != "" {
+		if word := failpolicy.Nearest(text, t.examples()[1:]); word != "" {
 			return []string{word}
 		}
 		return nil
@@ -140,4 +136,12 @@ var otherUnits = map[string]time.Duration{ //nolint:gochecknoglobals // a table 
 	"s": time.Second, "sec": time.Second, "second": time.Second, "seconds": time.Second,
 	"m": time.Minute, "min": time.Minute, "minute": time.Minute, "minutes": time.Minute,
 	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+}
+
+// unitHint recognises a bare number in Go.
+func (s Source) unitHint(d time.Duration) string {
+	if s.inFile() {
+		return ""
+	}
+	return missingunit.Hint(d)
 }

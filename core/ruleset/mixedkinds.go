@@ -52,7 +52,7 @@ var namesEndpoint = regexp.MustCompile(`#\{.*\b(?:route|method)\b`)
 // mixes reports whether calls of the two rules meet on the key, which both take, with
 // different kinds or sizes.
 func (r *Resolved) mixes(other *Resolved, key string) bool {
-	same := r.Kind.family() == other.Kind.family() && (r.Kind != Semaphore || r.Permits == other.Permits)
+	same := r.Kind.family() == other.Kind.family() && (!r.Kind.traits().permits || r.Permits == other.Permits)
 	meet := r.When == "" || other.When == "" || r.When == other.When
 	return !same && meet && (r.Endpoint == other.Endpoint || !namesEndpoint.MatchString(key))
 }
@@ -78,6 +78,6 @@ func (r *resolver) kindKnown(rules []*Resolved) []*Resolved {
 	return slices.DeleteFunc(slices.Clone(rules), func(rule *Resolved) bool {
 		tooMany := len(rule.Templates()) > 1 && !rule.Kind.TakesSeveral()
 		return rule.broken.hasAny("kind", "key", "keys", "prefix", "when", "profile", "disabled", "dry_run", "endpoint") ||
-			!rule.Kind.isKnown() || tooMany || rule.Kind == Semaphore && (rule.Permits < 1 || rule.broken.hasAny("permits")) || r.allowPartial && rule.Endpoint.mayHaveLower() && !rule.declared("kind")
+			!rule.Kind.isKnown() || tooMany || rule.Kind.traits().permits && (rule.Permits < 1 || rule.broken.hasAny("permits")) || r.allowPartial && rule.Endpoint.mayHaveLower() && !rule.declared("kind")
 	})
 }

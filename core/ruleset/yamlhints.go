@@ -23,12 +23,12 @@ func ruleHints() map[string]hint {
 }
 
 func profileHints() map[string]hint {
-	return belongs(ruleHints(), "belongs to a single rule: remove it here", append([]string{"http", "grpc", "func", "services"}, singleRuleFields...)...)
+	return belongs(ruleHints(), "belongs to a single rule: remove it here", append([]string{"http", "grpc", "func", "services"}, namesOf(singleFields)...)...)
 }
 
 func topHints() map[string]hint {
 	hints := belongs(map[string]hint{}, "belongs to a rule: write it below rules:, in an entry that begins with a dash", ruleTable.names()...)
-	for _, setting := range append(settingFields.names, "profile") { // profiles is meant
+	for _, setting := range append(namesOf(settingFields), "profile") { // profiles is meant
 		delete(hints, foldKey(setting))
 	}
 	return hints
