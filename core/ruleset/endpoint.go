@@ -148,7 +148,7 @@ func (e Endpoint) problem(inFile bool) string {
 // hasLayers reports whether rules may be declared for the endpoint outside of a set.
 func (e Endpoint) hasLayers() bool { return e.Transport != TransportHTTP }
 
-// isWild reports whether the path is that of a wildcard.
+// isWild reports whether the path is a wildcard.
 func (e Endpoint) isWild() bool { return e.Path == "*" || strings.HasSuffix(e.Path, "/*") }
 
 // mayHaveLower reports whether lower layers, outside of a set, may declare rules for exactly

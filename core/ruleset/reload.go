@@ -22,7 +22,7 @@ import (
 //
 // Each path that one of the sets names or has a wildcard for is judged with each method. Nothing is
 // refused for a method or a function whose key may come from a layer below the sets, because a rule has
-// none ([Resolved.Partial]) or because only one set names the endpoint: those who know all layers call
+// none ([Resolved.Partial]) or because only one set names the endpoint: a caller that knows all layers uses
 // [CompareLocksAt].
 func CompareLocks(old, next *Set) (refused []*Problem, unlocked []Unlocking) {
 	refused, unlocked = compareLocks(old, next)
@@ -289,7 +289,7 @@ func (u Unlocking) String() string {
 }
 
 // unlockedBy reports how calls of e run without the lock of an old rule under the next ones.
-// The lock of a rule without a key is that of a lower layer, and stays until a rule of its name switches
+// The lock of a rule without a key belongs to a lower layer, and stays until a rule of its name switches
 // it off.
 func (r *Resolved) unlockedBy(e Endpoint, next, comers []*Resolved) []Unlocking {
 	if r.lockless() != "" {

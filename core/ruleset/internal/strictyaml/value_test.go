@@ -180,7 +180,7 @@ var readings = map[string]struct {
 	},
 }
 
-// noYAML is told of what YAML can do and a rule file does not need.
+// noYAML is the message about what YAML can do and a rule file does not need.
 const noYAML = "aliases, anchors, merge keys and tags are not read here: write the value out, in quotes if it begins with *, & or !; values for several rules get a name under profiles:"
 
 func long(part string, n int) string { return strings.Repeat(part, n) }
