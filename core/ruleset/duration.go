@@ -11,39 +11,16 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/interlock-go/interlock/core/internal/missingunit"
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// timeForm is what a duration may be besides a time.
-type timeForm struct {
-	examples []string          // a time, and the words of the field
-	meant    map[string]string // what other words stand for
-}
-
-var timeForms = map[string]timeForm{ //nolint:gochecknoglobals // a table that is only read
-	"wait_time": {
-		[]string{"5s", "none", "forever"},
-		map[string]string{
-			"0": "none", "no": "none", "nowait": "none", "zero": "none", "once": "none", "immediately": "none",
-			"-1": "forever", "infinite": "forever", "infinity": "forever", "unlimited": "forever", "max": "forever", "always": "forever",
-		},
-	},
-	"lease_time": {
-		[]string{"30s", "watchdog"},
-		map[string]string{
-			"-1": "watchdog", "auto": "watchdog", "renew": "watchdog", "infinite": "watchdog", "infinity": "watchdog", "unlimited": "watchdog", "max": "watchdog",
-		},
-	},
-	"debounce": {[]string{"5s"}, nil},
-}
-
-// ParseDuration reads the text of a duration as rule files and options of a .proto have
-// it: a time such as 1m30s, or none, forever and watchdog. field is wait_time, lease_time
-// or debounce. The error says what to write instead, as layer spells it: [LayerProto] in
-// quotes. Words of another field and times out of range are no errors here, but of
-// [BuildSet].
-func ParseDuration(layer Layer, field, text string) (time.Duration, error) {
+// parse reads the text of a duration as rule files and options of a .proto have it: a time
+// such as 1m30s, or none, forever and watchdog. The error says what to write instead, as layer
+// spells it: [LayerProto] in quotes. Words of another field and times out of range are no errors
+// here: check reports them.
+func (t timeType) parse(layer Layer, text string) (time.Duration, error) {
 	for d, s := range sentinels {
 		if s.word == text {
 			return d, nil
@@ -53,7 +30,16 @@ func ParseDuration(layer Layer, field, text string) (time.Duration, error) {
 	if err == nil && d != 0 && strings.TrimLeft(text[:1], "-0123456789") == "" { // no "+5s", no ".5s"
 		return d, nil
 	}
-	return 0, errors.New(timeForms[field].problem(layer, strictyaml.Clip(text)))
+	return 0, errors.New(t.problem(layer, strictyaml.Clip(text)))
+}
+
+// examples are a time, and the words of the field.
+func (t timeType) examples() []string {
+	list := []string{durationWord(t.example)}
+	for _, w := range t.words {
+		list = append(list, durationWord(w))
+	}
+	return list
 }
 
 // oneOf joins words as they are written in a layer.
@@ -72,11 +58,11 @@ func oneOf(layer Layer, words ...string) string {
 }
 
 // duration reads a time of a file.
-func (f *fileReader) duration(v value, field string) (time.Duration, bool) {
-	if !f.Is(v, yaml.ScalarNode, "a time such as "+oneOf(LayerYAML, timeForms[field].examples...)) {
+func (f *fileReader) duration(v value, t timeType) (time.Duration, bool) {
+	if !f.Is(v, yaml.ScalarNode, "a time such as "+oneOf(LayerYAML, t.examples()...)) {
 		return 0, false
 	}
-	d, err := ParseDuration(LayerYAML, field, v.Node.Value)
+	d, err := t.parse(LayerYAML, v.Node.Value)
 	if err != nil {
 		f.Reportf(v.Node, v.Field, "%s", err)
 	}
@@ -89,11 +75,11 @@ var (
 )
 
 // problem says what to write instead of text.
-func (w timeForm) problem(layer Layer, text string) string {
+func (t timeType) problem(layer Layer, text string) string {
 	d, err := time.ParseDuration(text)
 	isZero := err == nil && d == 0
-	shown, instead := oneOf(layer, text), "a time such as "+oneOf(layer, w.examples...)
-	if meant := w.meantBy(text, isZero); len(meant) > 0 {
+	shown, instead := oneOf(layer, text), "a time such as "+oneOf(layer, t.examples()...)
+	if meant := t.meantBy(text, isZero); len(meant) > 0 {
 		instead = oneOf(layer, meant...)
 	}
 	switch {
@@ -104,27 +90,58 @@ func (w timeForm) problem(layer Layer, text string) string {
 	case goTime.MatchString(text):
 		return shown + " is too long: write " + oneOf(layer, shortTime(MaxDuration)) + " at most"
 	default:
-		return fmt.Sprintf("%.100q is no time: write %s", text, instead)
+		return fmt.Sprintf("%.100q is not a time: write %s", text, instead)
 	}
 }
 
-// meantBy are the words or times that text probably stands for, nil if that is not clear.
-func (w timeForm) meantBy(text string, isZero bool) []string {
-	folded := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "+")
+// meantBy are the words or times that text probably stands for, nil if that is not clear. A wrong guess
+// must not become a much longer time.
+func (t timeType) meantBy(text string, isZero bool) []string {
 	if isZero {
-		folded = "0"
+		text = "0"
 	}
-	if word, ok := w.meant[folded]; ok {
+	if word, ok := t.meant[text]; ok {
 		return []string{word}
 	}
-	if times := bareTimes(folded); len(times) > 0 {
-		return times
+	parts := otherTime.FindStringSubmatch(strings.ToLower(text))
+	switch {
+	case parts == nil:
+		if word := failpolicy.Nearest(text, t.examples()[1:]); word != "" {
+			return []string{word}
+		}
+		return nil
+	case parts[2] != "":
+		unit, known := otherUnits[parts[2]]
+		if n, err := strconv.Atoi(parts[1]); err == nil && known && n > 0 && n <= int(MaxDuration/unit) {
+			return []string{shortTime(time.Duration(n) * unit)}
+		}
+		return nil
 	}
-	if d := meantTime(folded); d > 0 {
-		return []string{shortTime(d)}
+	n, err := strconv.ParseFloat(parts[1], 64)
+	if err != nil {
+		return nil
 	}
-	if word := failpolicy.Nearest(text, w.examples[min(1, len(w.examples)):]); word != "" {
-		return []string{word}
+	var times []string
+	for _, unit := range missingunit.Plausible(n) {
+		times = append(times, parts[1]+unit.Name)
 	}
-	return nil
+	return times
+}
+
+// otherTime is a number with a unit as people write it, or without one.
+var otherTime = regexp.MustCompile(`^((?:[1-9]\d{0,11}|0)(?:\.\d+)?) ?([a-z]*)$`)
+
+var otherUnits = map[string]time.Duration{ //nolint:gochecknoglobals // a table that is only read
+	"ms": time.Millisecond, "millis": time.Millisecond, "milliseconds": time.Millisecond,
+	"s": time.Second, "sec": time.Second, "second": time.Second, "seconds": time.Second,
+	"m": time.Minute, "min": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+}
+
+// unitHint recognises a bare number in Go.
+func (s Source) unitHint(d time.Duration) string {
+	if s.inFile() {
+		return ""
+	}
+	return missingunit.Hint(d)
 }

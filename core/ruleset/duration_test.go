@@ -14,6 +14,13 @@ const (
 	inProto = ruleset.LayerProto
 )
 
+// parseDuration sets a field to the text of a time, as a layer has it.
+func parseDuration(layer ruleset.Layer, field, text string) (time.Duration, error) {
+	d := ruleset.Declared{Source: ruleset.Source{Layer: layer}}
+	err := d.Set(field, text)
+	return map[string]time.Duration{"wait_time": d.Rule.WaitTime, "lease_time": d.Rule.LeaseTime, "debounce": d.Rule.Debounce}[field], err
+}
+
 func TestParseDuration_ReadsTimesAndWords(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
@@ -33,7 +40,7 @@ func TestParseDuration_ReadsTimesAndWords(t *testing.T) {
 	} {
 		for _, field := range []string{"wait_time", "lease_time", "debounce"} {
 			for _, layer := range []ruleset.Layer{inYAML, inProto} {
-				if got, err := ruleset.ParseDuration(layer, field, text); err != nil || got != want {
+				if got, err := parseDuration(layer, field, text); err != nil || got != want {
 					t.Errorf("%s: %s: got %v, %v, want %v", field, text, got, err, want)
 				}
 			}
@@ -46,20 +53,20 @@ func TestParseDuration_SaysWhatToWrite(t *testing.T) {
 	t.Parallel()
 	for field, texts := range map[string]map[string]string{
 		"wait_time": {
-			"":                 `"" is no time: write a time such as 5s, none or forever`,
-			" ":                `" " is no time: write a time such as 5s, none or forever`,
-			"soon":             `"soon" is no time: write a time such as 5s, none or forever`,
+			"":                 `"" is not a time: write a time such as 5s, none or forever`,
+			" ":                `" " is not a time: write a time such as 5s, none or forever`,
+			"soon":             `"soon" is not a time: write a time such as 5s, none or forever`,
 			"0":                `0 says nothing here: write none`,
 			"0s":               `0s says nothing here: write none`,
 			"+0.0m":            `+0.0m says nothing here: write none`,
-			"no":               `"no" is no time: write none`,
-			"None":             `"None" is no time: write none`,
-			"nowait":           `"nowait" is no time: write none`,
-			"immediately":      `"immediately" is no time: write none`,
-			"-1":               `"-1" is no time: write forever`,
-			"infinite":         `"infinite" is no time: write forever`,
-			"UNLIMITED":        `"UNLIMITED" is no time: write forever`,
-			"forevr":           `"forevr" is no time: write forever`,
+			"no":               `"no" is not a time: write a time such as 5s, none or forever`,
+			"None":             `"None" is not a time: write none`,
+			"nowait":           `"nowait" is not a time: write a time such as 5s, none or forever`,
+			"immediately":      `"immediately" is not a time: write a time such as 5s, none or forever`,
+			"-1":               `"-1" is not a time: write forever`,
+			"infinite":         `"infinite" is not a time: write a time such as 5s, none or forever`,
+			"UNLIMITED":        `"UNLIMITED" is not a time: write a time such as 5s, none or forever`,
+			"forevr":           `"forevr" is not a time: write forever`,
 			"3":                `3 has no unit: write 3s`,
 			"99":               `99 has no unit: write 99s`,
 			"100":              `100 has no unit: write 100ms or 100s`,
@@ -70,51 +77,51 @@ func TestParseDuration_SaysWhatToWrite(t *testing.T) {
 			"1000000000000":    `1000000000000 has no unit: write a time such as 5s, none or forever`,
 			"010":              `010 has no unit: write a time such as 5s, none or forever`,
 			"0.0001":           `0.0001 has no unit: write a time such as 5s, none or forever`,
-			"+5s":              `"+5s" is no time: write 5s`,
-			"+5":               `"+5" is no time: write 5s`,
-			".5s":              `".5s" is no time: write 500ms`,
-			"5 s":              `"5 s" is no time: write 5s`,
-			" 5s":              `" 5s" is no time: write 5s`,
-			"5S":               `"5S" is no time: write 5s`,
-			"5sec":             `"5sec" is no time: write 5s`,
-			"5 seconds":        `"5 seconds" is no time: write 5s`,
-			"90 minutes":       `"90 minutes" is no time: write 1h30m`,
-			"1 hour, 5 min":    `"1 hour, 5 min" is no time: write 1h5m`,
-			"1 hour and 30min": `"1 hour and 30min" is no time: write 1h30m`,
-			"1h30":             `"1h30" is no time: write a time such as 5s, none or forever`,
-			"2d":               `"2d" is no time: write 48h`,
-			"1 week":           `"1 week" is no time: write 168h`,
-			"1d12h":            `"1d12h" is no time: write 36h`,
-			"PT30S":            `"PT30S" is no time: write 30s`,
-			"P1DT2H":           `"P1DT2H" is no time: write 26h`,
-			"pt1h30m":          `"pt1h30m" is no time: write 1h30m`,
-			"0:30":             `"0:30" is no time: write 30s`,
-			"1:30:00":          `"1:30:00" is no time: write 1h30m`,
-			"5 parsecs":        `"5 parsecs" is no time: write a time such as 5s, none or forever`,
-			"5s5":              `"5s5" is no time: write a time such as 5s, none or forever`,
-			"1e3s":             `"1e3s" is no time: write a time such as 5s, none or forever`,
-			"200000h":          `"200000h" is no time: write a time such as 5s, none or forever`,
+			"+5s":              `"+5s" is not a time: write a time such as 5s, none or forever`,
+			"+5":               `"+5" is not a time: write a time such as 5s, none or forever`,
+			".5s":              `".5s" is not a time: write a time such as 5s, none or forever`,
+			"5 s":              `"5 s" is not a time: write 5s`,
+			" 5s":              `" 5s" is not a time: write a time such as 5s, none or forever`,
+			"5S":               `"5S" is not a time: write 5s`,
+			"5sec":             `"5sec" is not a time: write 5s`,
+			"5 seconds":        `"5 seconds" is not a time: write 5s`,
+			"90 minutes":       `"90 minutes" is not a time: write 1h30m`,
+			"1 hour, 5 min":    `"1 hour, 5 min" is not a time: write a time such as 5s, none or forever`,
+			"1 hour and 30min": `"1 hour and 30min" is not a time: write a time such as 5s, none or forever`,
+			"1h30":             `"1h30" is not a time: write a time such as 5s, none or forever`,
+			"2d":               `"2d" is not a time: write 48h`,
+			"1 week":           `"1 week" is not a time: write a time such as 5s, none or forever`,
+			"1d12h":            `"1d12h" is not a time: write a time such as 5s, none or forever`,
+			"PT30S":            `"PT30S" is not a time: write a time such as 5s, none or forever`,
+			"P1DT2H":           `"P1DT2H" is not a time: write a time such as 5s, none or forever`,
+			"pt1h30m":          `"pt1h30m" is not a time: write a time such as 5s, none or forever`,
+			"0:30":             `"0:30" is not a time: write a time such as 5s, none or forever`,
+			"1:30:00":          `"1:30:00" is not a time: write a time such as 5s, none or forever`,
+			"5 parsecs":        `"5 parsecs" is not a time: write a time such as 5s, none or forever`,
+			"5s5":              `"5s5" is not a time: write a time such as 5s, none or forever`,
+			"1e3s":             `"1e3s" is not a time: write a time such as 5s, none or forever`,
+			"200000h":          `"200000h" is not a time: write a time such as 5s, none or forever`,
 			"9999999999h":      `9999999999h is too long: write 87600h at most`,
-			"9999999999 hours": `"9999999999 hours" is no time: write a time such as 5s, none or forever`,
-			"٣s":               `"٣s" is no time: write a time such as 5s, none or forever`,
-			"5s\n":             `"5s\n" is no time: write 5s`,
+			"9999999999 hours": `"9999999999 hours" is not a time: write a time such as 5s, none or forever`,
+			"٣s":               `"٣s" is not a time: write a time such as 5s, none or forever`,
+			"5s\n":             `"5s\n" is not a time: write a time such as 5s, none or forever`,
 		},
 		"lease_time": {
 			"0":        `0 says nothing here: write a time such as 30s or watchdog`,
-			"auto":     `"auto" is no time: write watchdog`,
-			"-1":       `"-1" is no time: write watchdog`,
-			"watchdgo": `"watchdgo" is no time: write watchdog`,
+			"auto":     `"auto" is not a time: write a time such as 30s or watchdog`,
+			"-1":       `"-1" is not a time: write watchdog`,
+			"watchdgo": `"watchdgo" is not a time: write watchdog`,
 			"30000":    `30000 has no unit: write 30000ms or 30000s`,
 		},
 		"debounce": {
 			"0":     `0 says nothing here: write a time such as 5s`,
-			"-1":    `"-1" is no time: write a time such as 5s`,
-			"never": `"never" is no time: write a time such as 5s`,
+			"-1":    `"-1" is not a time: write a time such as 5s`,
+			"never": `"never" is not a time: write a time such as 5s`,
 			"10":    `10 has no unit: write 10s`,
 		},
 	} {
 		for text, want := range texts {
-			got, err := ruleset.ParseDuration(inYAML, field, text)
+			got, err := parseDuration(inYAML, field, text)
 			if text == "200000h" { // the check of the rule refuses it
 				if err != nil {
 					t.Errorf("%s: got %v", text, err)
@@ -135,12 +142,12 @@ func TestParseDuration_QuotesForAProto(t *testing.T) {
 		"10":          `"10" has no unit: write "10s"`,
 		"3000":        `"3000" has no unit: write "3000ms" or "3000s"`,
 		"0":           `"0" says nothing here: write "none"`,
-		"soon":        `"soon" is no time: write a time such as "5s", "none" or "forever"`,
-		"Forever":     `"Forever" is no time: write "forever"`,
-		"5 minutes":   `"5 minutes" is no time: write "5m"`,
+		"soon":        `"soon" is not a time: write a time such as "5s", "none" or "forever"`,
+		"Forever":     `"Forever" is not a time: write "forever"`,
+		"5 minutes":   `"5 minutes" is not a time: write "5m"`,
 		"9999999999h": `"9999999999h" is too long: write "87600h" at most`,
 	} {
-		if _, err := ruleset.ParseDuration(inProto, "wait_time", text); err == nil || err.Error() != want {
+		if _, err := parseDuration(inProto, "wait_time", text); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
@@ -149,7 +156,7 @@ func TestParseDuration_QuotesForAProto(t *testing.T) {
 func TestParseDuration_ShowsNoEndlessText(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("a", 5000), strings.Repeat("1", 5000), strings.Repeat("999999h", 1000), strings.Repeat("1 h ", 5000)} {
-		if _, err := ruleset.ParseDuration(inYAML, "wait_time", text); err == nil || len(err.Error()) > 1200 {
+		if _, err := parseDuration(inYAML, "wait_time", text); err == nil || len(err.Error()) > 1200 {
 			t.Errorf("%.20s…: got %.200v", text, err)
 		}
 	}
@@ -170,7 +177,7 @@ func FuzzParseDuration(f *testing.F) {
 		if field != "wait_time" && field != "lease_time" && field != "debounce" {
 			return
 		}
-		d, err := ruleset.ParseDuration(inYAML, field, text)
+		d, err := parseDuration(inYAML, field, text)
 		if err == nil {
 			goes, notTime := time.ParseDuration(text)
 			isWord := text == "none" || text == "forever" || text == "watchdog"
@@ -181,7 +188,7 @@ func FuzzParseDuration(f *testing.F) {
 		}
 		told := toldTime.FindStringSubmatch(err.Error())
 		for i := 1; i < len(told) && told[i] != ""; i++ {
-			got, again := ruleset.ParseDuration(inYAML, field, told[i])
+			got, again := parseDuration(inYAML, field, told[i])
 			if again != nil || got > ruleset.MaxDuration {
 				t.Errorf("%q: %v, which is followed by %v, %v", text, err, got, again)
 			}

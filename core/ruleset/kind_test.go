@@ -38,14 +38,12 @@ func TestRule_StatusOfBusy(t *testing.T) {
 
 func TestKind_Words(t *testing.T) {
 	t.Parallel()
-	for _, kind := range ruleset.Kinds() {
-		want := string(kind) + " lock"
-		if kind == ruleset.Semaphore {
-			want = "semaphore"
-		}
-		if kind.Noun() != want {
+	for kind, noun := range map[ruleset.Kind]string{ruleset.Reentrant: "reentrant lock", ruleset.Fair: "fair lock", ruleset.Write: "write lock", ruleset.Semaphore: "semaphore"} {
+		if kind.Noun() != noun {
 			t.Errorf("%s: got %q", kind, kind.Noun())
 		}
+	}
+	for _, kind := range ruleset.Kinds() {
 		if shared := slices.Contains([]ruleset.Kind{ruleset.Read, ruleset.Semaphore}, kind); kind.Shared() != shared {
 			t.Errorf("%s is shared: %v, want %v", kind, kind.Shared(), shared)
 		}
@@ -80,15 +78,5 @@ func TestLoad_PermitsOfLayers(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tt.want)) {
 			t.Errorf("%s: got %v, want %s", name, err, tt.want)
 		}
-	}
-}
-
-// Another number of permits is no other lock: the number of the last call counts.
-func TestRekeyed_PermitsAreNoKey(t *testing.T) {
-	t.Parallel()
-	const text = "rules: [{http: GET /a, key: a, kind: semaphore, permits: %}]"
-	old, next := mustLoad(t, strings.ReplaceAll(text, "%", "3")), mustLoad(t, strings.ReplaceAll(text, "%", "5"))
-	if got := ruleset.Rekeyed(old, next); len(got) > 0 {
-		t.Errorf("got %v", got)
 	}
 }

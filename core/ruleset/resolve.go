@@ -2,9 +2,12 @@ package ruleset
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // resolver applies defaults, profiles and layers, and collects every problem.
@@ -57,7 +60,7 @@ func (r *resolver) checkShared(d *Declared) {
 	own.overlay(d)
 	own.origin = d.Source
 	c := checker{rule: &own}
-	c.checkShared(d.set())
+	c.checkShared(d)
 	for _, p := range c.problems {
 		p.Rule, p.Endpoint = "", Endpoint{}
 	}
@@ -84,7 +87,7 @@ func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 		together[id.endpoint] = append(together[id.endpoint], rules[i])
 	}
 	r.checkNames(rules, together)
-	r.problems = append(r.problems, mixedKinds(r.kindKnown(rules), r.allowPartial)...)
+	r.problems = append(r.problems, MixedKinds(r.kindKnown(rules))...)
 	return rules
 }
 
@@ -96,7 +99,7 @@ func identityOf(r *Rule) identity {
 func (r *resolver) resolve(group []Declared) *Resolved {
 	slices.SortStableFunc(group, func(a, b Declared) int { return cmp.Compare(a.Source.Layer, b.Source.Layer) })
 	rule := &Resolved{
-		Rule: r.defaults.Rule, sources: slices.Clone(r.defaults.sources), parts: maps.Clone(r.defaults.parts), broken: r.defaults.broken,
+		Rule: r.defaults.Rule, sources: maps.Clone(r.defaults.sources), broken: r.defaults.broken,
 		origin: group[len(group)-1].Source, lowest: group[0].Source.Layer,
 	}
 	r.applyProfile(rule, group)
@@ -120,11 +123,11 @@ func (r *resolver) resolve(group []Declared) *Resolved {
 func (r *resolver) applySettings(rule *Resolved) {
 	if r.settings.Disabled {
 		rule.Disabled = true
-		rule.sources[fieldIndex("disabled")] = r.settingAt["disabled"]
+		rule.sources["disabled"] = r.settingAt["disabled"]
 	}
 	if r.settings.DryRun {
 		rule.DryRun = true
-		rule.sources[fieldIndex("dry_run")] = r.settingAt["dry_run"]
+		rule.sources["dry_run"] = r.settingAt["dry_run"]
 	}
 }
 
@@ -154,8 +157,7 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 		rule.overlay(p)
 		return
 	}
-	field := fieldIndex("profile")
-	rule.broken = rule.broken.with(field)
+	rule.broken = append(slices.Clip(rule.broken), "profile")
 	message := "the default profile holds for every rule: remove the line"
 	switch {
 	case d.Rule.Profile == defaultProfile:
@@ -165,14 +167,14 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 		message = r.profiles.unknown(d.Rule.Profile)
 	}
 	r.problems = append(r.problems, &Problem{
-		Rule: d.Rule.Name, Endpoint: d.Rule.Endpoint, Field: "profile", Source: d.source(field), Message: message,
+		Rule: d.Rule.Name, Endpoint: d.Rule.Endpoint, Field: "profile", Source: d.source("profile"), Message: message,
 	})
 }
 
 // profileFrom is the highest declaration that sets the profile, nil if none does.
 func profileFrom(group []Declared) *Declared {
 	for i := range slices.Backward(group) {
-		if _, listed := group[i].Fields["profile"]; listed || group[i].Rule.Profile != "" {
+		if group[i].sets(fieldNamed("profile")) {
 			return &group[i]
 		}
 	}
@@ -181,3 +183,35 @@ func profileFrom(group []Declared) *Declared {
 
 // isBlank reports whether s has no visible character.
 func isBlank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// profileList is the profiles by name.
+type profileList struct {
+	names  []string // in order
+	byName map[string]*Declared
+	unread bool // there are more, whose names could not be read
+	missed int  // how many were asked for in vain
+}
+
+// add adds profiles, each in the place of that of its name.
+func (l *profileList) add(profiles ...Declared) {
+	for _, p := range profiles {
+		name := p.Source.Profile
+		if l.byName[name] == nil {
+			l.names = append(l.names, name)
+		}
+		l.byName[name] = &p
+	}
+}
+
+// unknown says what to write instead of a name.
+func (l *profileList) unknown(name string) string {
+	const shown, guesses = 10, 100
+	e := failpolicy.UnknownWordError{What: "profile", Word: name, Known: l.names}
+	if l.missed++; l.missed <= guesses && len(name) <= maxNameLength {
+		e.Suggestion = failpolicy.Nearest(name, l.names)
+	}
+	if more := len(l.names) - shown; more > 1 {
+		e.Known = slices.Concat(l.names[:shown], []string{fmt.Sprintf("and %d more", more)})
+	}
+	return e.Error()
+}

@@ -3,7 +3,6 @@ package ruleset
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -16,45 +15,14 @@ type wordList struct {
 	check func(word string) error
 }
 
-var wordLists = map[reflect.Type]wordList{ //nolint:gochecknoglobals // a table that is only read
-	reflect.TypeFor[Kind]():                wordsOf("kind", Kinds(), kindWords),
-	reflect.TypeFor[KeyFormat]():           wordsOf("key_format", KeyFormats(), nil),
-	reflect.TypeFor[Severity]():            wordsOf("severity", Severities(), severityWords),
-	reflect.TypeFor[failpolicy.Strategy](): {words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }},
-	reflect.TypeFor[failpolicy.OnLost]():   {words(failpolicy.LossChoices()), func(w string) error { return second(failpolicy.ParseOnLost(w)) }},
-}
-
-// kindWords are what Redisson and others call a kind.
-var kindWords = map[string]Kind{ //nolint:gochecknoglobals // a table that is only read
-	"rlock": Reentrant, "redissonlock": Reentrant, "lock": Reentrant, "reentrantlock": Reentrant, "kindreentrant": Reentrant,
-	"rfencedlock": Fenced, "redissonfencedlock": Fenced, "fencedlock": Fenced, "fencing": Fenced, "kindfenced": Fenced,
-	"redissonspinlock": Spin, "rspinlock": Spin, "spinlock": Spin, "kindspin": Spin,
-	"redissonfairlock": Fair, "rfairlock": Fair, "fairlock": Fair, "kindfair": Fair,
-	"redissonreadlock": Read, "rreadlock": Read, "readlock": Read, "shared": Read, "kindread": Read,
-	"redissonwritelock": Write, "rwritelock": Write, "writelock": Write, "exclusive": Write, "kindwrite": Write,
-	"rpermitexpirablesemaphore": Semaphore, "redissonpermitexpirablesemaphore": Semaphore, "permitexpirablesemaphore": Semaphore,
-	"permitsemaphore": Semaphore, "rsemaphore": Semaphore, "redissonsemaphore": Semaphore, "permits": Semaphore, "kindsemaphore": Semaphore,
-}
-
-// severityWords are what other tools call a severity.
-var severityWords = map[string]Severity{ //nolint:gochecknoglobals // a table that is only read
-	"warning": SeverityWarn, "warnings": SeverityWarn,
-	"none": SeverityIgnore, "off": SeverityIgnore, "ignored": SeverityIgnore,
-	"fail": SeverityError, "failure": SeverityError, "fatal": SeverityError,
-}
-
-// wordsOf is the list of a type; others are what its words are called elsewhere, by foldKey.
-func wordsOf[T ~string](what string, list []T, others map[string]T) wordList {
+// wordsOf is the list of a type.
+func wordsOf[T ~string](what string, list []T) wordList {
 	known := words(list)
 	return wordList{known, func(word string) error {
 		if slices.Contains(known, word) {
 			return nil
 		}
-		meant, ok := others[foldKey(word)]
-		if !ok {
-			meant = T(failpolicy.Nearest(word, known))
-		}
-		return &failpolicy.UnknownWordError{What: what, Word: word, Known: known, Suggestion: string(meant)}
+		return &failpolicy.UnknownWordError{What: what, Word: word, Known: known, Suggestion: failpolicy.Nearest(word, known)}
 	}}
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/internal/protofile"
 	"github.com/interlock-go/interlock/grpclock/protorules"
@@ -84,8 +85,8 @@ func TestOf_ReportsWhatCannotBeRead(t *testing.T) {
 			"duration", lock(`name: "pay" key: "k" wait_time: "10"`),
 			`shop/v1/shop.proto:7:5: rule "pay" of grpc /shop.v1.Orders/Pay: wait_time: "10" has no unit: write "10s"`,
 		},
-		{"word", lock(`key: "k" wait_time: "forevr"`), `wait_time: "forevr" is no time: write "forever"`},
-		{"no word", lock(`key: "k" lease_time: "soon"`), `lease_time: "soon" is no time: write a time such as "30s" or "watchdog"`},
+		{"word", lock(`key: "k" wait_time: "forevr"`), `wait_time: "forevr" is not a time: write "forever"`},
+		{"no word", lock(`key: "k" lease_time: "soon"`), `lease_time: "soon" is not a time: write a time such as "30s" or "watchdog"`},
 		{
 			"zero", lock(`key: "k" wait_time: "0s"`),
 			`wait_time: "0s" says nothing here: write "none"`,
@@ -106,14 +107,14 @@ func TestOf_ReportsWhatCannotBeRead(t *testing.T) {
 		},
 		{
 			"enum", lock(`key: "k" on_busy: 99`),
-			`on_busy: interlock.v1.Strategy number 99 is not known to this program: write one of STRATEGY_ERROR, STRATEGY_SKIP, STRATEGY_NULL_RESPONSE, STRATEGY_FALLBACK, STRATEGY_PROCEED, or update`,
+			`on_busy: interlock.v1.Strategy number 99 is not known to this program: write one of <strategies>, or update`,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			rules, problems := protorules.Of(pay(t, tt.option))
-			if len(problems) != 1 || !strings.Contains(report(problems), tt.want) {
+			if len(problems) != 1 || !strings.Contains(rulesettest.WithoutLists(report(problems)), tt.want) {
 				t.Errorf("got:\n%s\nwant one with:\n%s", report(problems), tt.want)
 			}
 			if len(rules) != 1 || rules[0].Rule.Key != "k" {

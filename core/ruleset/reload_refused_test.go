@@ -25,7 +25,7 @@ func yamlSet(t *testing.T, rules []ruleset.Rule) *ruleset.Set {
 	return set
 }
 
-func TestRekeyed(t *testing.T) {
+func TestCompareLocks_Refuses(t *testing.T) {
 	t.Parallel()
 	type rules = []ruleset.Rule
 	pay, orders, all := ruleset.HTTP("POST /orders/:id/pay"), ruleset.HTTP("POST /orders/*"), ruleset.HTTP("*")
@@ -110,7 +110,7 @@ func TestRekeyed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := ruleset.Rekeyed(yamlSet(t, tc.old), yamlSet(t, tc.next))
+			got := refused(yamlSet(t, tc.old), yamlSet(t, tc.next))
 			switch {
 			case tc.want == "" && len(got) > 0:
 				t.Errorf("got %v", ruleset.Invalid(got...))
@@ -121,17 +121,17 @@ func TestRekeyed(t *testing.T) {
 	}
 }
 
-func TestRekeyed_OfEmptySets(t *testing.T) {
+func TestCompareLocks_OfEmptySets(t *testing.T) {
 	t.Parallel()
 	some := yamlSet(t, []ruleset.Rule{{Endpoint: task(), Key: "a"}})
 	for _, pair := range [][2]*ruleset.Set{{nil, some}, {some, nil}, {nil, nil}} {
-		if got := ruleset.Rekeyed(pair[0], pair[1]); len(got) > 0 {
+		if got := refused(pair[0], pair[1]); len(got) > 0 {
 			t.Errorf("got %v", got)
 		}
 	}
 }
 
-func TestRekeyed_MayBeAllowed(t *testing.T) {
+func TestCompareLocks_MayBeAllowed(t *testing.T) {
 	t.Parallel()
 	load := func(text string) *ruleset.Set {
 		set, err := ruleset.Load("locks.yaml", []byte(text))
@@ -148,13 +148,13 @@ func TestRekeyed_MayBeAllowed(t *testing.T) {
 		{keyed("a"), "allow_rekey: true\n" + keyed("b"), 0},
 		{"allow_rekey: true\n" + keyed("a"), keyed("b"), 1}, // what the old file allowed counts no more
 	} {
-		if got := ruleset.Rekeyed(load(tc.old), load(tc.next)); len(got) != tc.want {
+		if got := refused(load(tc.old), load(tc.next)); len(got) != tc.want {
 			t.Errorf("%s\nto\n%s\ngot %v, want %d problems", tc.old, tc.next, got, tc.want)
 		}
 	}
 }
 
-func TestRekeyedAt_ComparesKinds(t *testing.T) {
+func TestCompareLocksAt_Kinds(t *testing.T) {
 	t.Parallel()
 	rules := func(kind ruleset.Kind) []*ruleset.Resolved {
 		rule := ruleset.Rule{Name: "pay", Key: "a", Kind: kind}
@@ -169,8 +169,8 @@ func TestRekeyedAt_ComparesKinds(t *testing.T) {
 	}
 	for _, old := range ruleset.Kinds() {
 		for _, next := range ruleset.Kinds() {
-			got := ruleset.RekeyedAt(rules(old), rules(next))
-			if old == next || old == ruleset.Read && next == ruleset.Write || old == ruleset.Write && next == ruleset.Read {
+			got := refusedAt(rules(old), rules(next))
+			if old == next {
 				if len(got) > 0 {
 					t.Errorf("%s, then %s: got %v", old, next, got)
 				}
@@ -184,14 +184,14 @@ func TestRekeyedAt_ComparesKinds(t *testing.T) {
 	}
 }
 
-func TestRekeyed_KindNeedsAllowRekey(t *testing.T) {
+func TestCompareLocks_KindNeedsAllowRekey(t *testing.T) {
 	t.Parallel()
 	file := func(head, kind string) string { return head + "rules:\n- {func: pay, key: a, kind: " + kind + "}\n" }
 	old := mustLoad(t, file("", "reentrant"))
-	if got := ruleset.Rekeyed(old, mustLoad(t, file("", "fenced"))); len(got) != 1 || got[0].Field != "kind" || got[0].Source.Line != 2 {
+	if got := refused(old, mustLoad(t, file("", "fenced"))); len(got) != 1 || got[0].Field != "kind" || got[0].Source.Line != 2 {
 		t.Errorf("got %v", got)
 	}
-	if got := ruleset.Rekeyed(old, mustLoad(t, file("allow_rekey: true\n", "fenced"))); len(got) != 0 {
+	if got := refused(old, mustLoad(t, file("allow_rekey: true\n", "fenced"))); len(got) != 0 {
 		t.Errorf("allowed: got %v", got)
 	}
 }

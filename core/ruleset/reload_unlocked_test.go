@@ -39,9 +39,11 @@ func TestReload_Unlocked(t *testing.T) {
 		"one of two":                   {"rules:\n- {func: pay, name: a, key: k}\n- {func: pay, name: b, key: l}\n", "rules:\n- {func: pay, key: k}\n", []string{"func pay b: removed"}},
 		"one of two, and names moved":  {"rules:\n- {func: pay, name: a, key: k}\n- {func: pay, name: b, key: l}\n", "rules:\n- {func: pay, name: a, key: l}\n", []string{"func pay a: removed"}},
 		"the last step to another key": {"rules:\n- {func: pay, keys: [k, l]}\n", "rules:\n- {func: pay, key: l}\n", nil},
-		"renamed, with another key":    {"rules:\n" + pay, "allow_rekey: true\nrules:\n- {func: pay, name: till, key: x}\n", nil},
+		"renamed, with another key":    {"rules:\n" + pay, "allow_rekey: true\nrules:\n- {func: pay, name: till, key: x}\n", []string{"func pay: removed"}},
 		"one of two, other rekeyed":    {"rules:\n- {func: pay, name: a, key: k}\n- {func: pay, name: b, key: l}\n", "allow_rekey: true\nrules:\n- {func: pay, name: b, key: x}\n", []string{"func pay a: removed"}},
-		"a condition comes":            {"rules:\n" + pay, "rules:\n- {func: pay, key: pay, when: in.Big}\n", nil},
+		"a condition comes":            {"rules:\n" + pay, "rules:\n- {func: pay, key: pay, when: in.Big}\n", []string{`func pay: when "in.Big"`}},
+		"renamed, with a condition":    {"rules:\n" + pay, "rules:\n- {func: pay, name: till, key: pay, when: in.Big}\n", []string{`func pay: when "in.Big"`}},
+		"a condition for one of two":   {"rules:\n" + pay, "rules:\n- {func: pay, name: a, key: pay, when: in.Big}\n- {func: pay, name: till, key: pay}\n", nil},
 
 		"none below a wildcard":         {"rules:\n" + admin, "rules:\n" + admin + "- {http: POST /admin/refund, none: true}\n", []string{"http POST /admin/refund: none"}},
 		"disabled below a wildcard":     {"rules:\n" + admin, "rules:\n" + admin + "- {http: POST /admin/refund, key: refund, disabled: true}\n", []string{"http POST /admin/refund: disabled"}},

@@ -10,7 +10,7 @@ import (
 
 // Each change is refused with the step to be written first; that step is taken, and so is
 // the change after it.
-func TestRekeyed_TellsTheWay(t *testing.T) {
+func TestCompareLocks_SaysWhichStepComesFirst(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		old, next string
@@ -52,20 +52,20 @@ func TestRekeyed_TellsTheWay(t *testing.T) {
 			[]string{`write keys: ["k", "l"] first, roll it out everywhere, then key: "l"; or`},
 			"{http: POST /a, keys: [k, l], when: b}",
 		},
-		"the condition of one of two": {
-			"{http: POST /a, name: a, key: k, when: a}\n{http: POST /a, name: b, key: l}", "{http: POST /a, name: a, key: k, when: b}\n{http: POST /a, name: b, key: l}",
-			[]string{`write keys: ["k"] without when first, roll it out everywhere, then key: "k" and when: "b"`},
-			"{http: POST /a, name: a, keys: [k]}\n{http: POST /a, name: b, key: l}",
-		},
 		"two rules become one": {
 			"{http: POST /a, name: a, key: k}\n{http: POST /a, name: b, key: l}", "{http: POST /a, name: c, key: m}",
-			[]string{`rule "c" of http POST /a: key: "m" in place of "k", of rule "a", whose place it takes: programs with the old and with the new rules would not exclude each other: write keys: ["k", "m", "l"] first`},
+			[]string{`rule "c" of http POST /a: key: "m" in place of "k", of rule "a", whose place it takes: programs with the old and with the new rules would not exclude each other: write keys: ["k", "l", "m"] first`},
 			"{http: POST /a, name: c, keys: [k, m, l]}",
 		},
 		"one rule becomes two": {
 			"{http: POST /a, name: a, key: k}", "{http: POST /a, name: b, key: l}\n{http: POST /a, name: c, key: m}",
 			[]string{`rule "b" of http POST /a: key: "l" in place of "k"`, `rule "c" of http POST /a: key: "m" in place of "k"`},
 			"{http: POST /a, name: b, keys: [k, l]}\n{http: POST /a, name: c, keys: [k, m]}",
+		},
+		"a kind of one key": {
+			"{http: POST /a, key: k, kind: fair}", "{http: POST /a, key: l, kind: fair}",
+			[]string{`write a second rule with key: "k" beside it first, roll it out everywhere, then remove that one; or allow_rekey: true`},
+			"{http: POST /a, name: a, key: l, kind: fair}\n{http: POST /a, name: b, key: k, kind: fair}",
 		},
 		"a wildcard's key below it": {
 			"{http: POST /*, key: k}", "{http: POST /*, key: k}\n{http: POST /a, key: l}",
@@ -76,7 +76,7 @@ func TestRekeyed_TellsTheWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			old, between, next := ruleLines(t, tc.old), ruleLines(t, tc.between), ruleLines(t, tc.next)
-			got := ruleset.Rekeyed(old, next)
+			got := refused(old, next)
 			if len(got) != len(tc.steps) {
 				t.Fatalf("got %v, want %d problems", ruleset.Invalid(got...), len(tc.steps))
 			}
@@ -86,7 +86,7 @@ func TestRekeyed_TellsTheWay(t *testing.T) {
 				}
 			}
 			for step, change := range [][2]*ruleset.Set{{old, between}, {between, next}} {
-				if more := ruleset.Rekeyed(change[0], change[1]); len(more) > 0 {
+				if more := refused(change[0], change[1]); len(more) > 0 {
 					t.Errorf("step %d: got %v", step+1, ruleset.Invalid(more...))
 				}
 			}
@@ -95,7 +95,7 @@ func TestRekeyed_TellsTheWay(t *testing.T) {
 }
 
 // What a layer below may bring is not judged here, whatever the other rules are.
-func TestRekeyedAt_OfPartialRulesIsUnknown(t *testing.T) {
+func TestCompareLocksAt_OfPartialRulesIsUnknown(t *testing.T) {
 	t.Parallel()
 	partial := onlyRule(t, "rules:\n- {func: a, wait_time: 1s}\n")
 	whole, other := onlyRule(t, "rules:\n- {func: a, key: k}\n"), onlyRule(t, "rules:\n- {func: a, key: l}\n")
@@ -104,11 +104,11 @@ func TestRekeyedAt_OfPartialRulesIsUnknown(t *testing.T) {
 	}
 	type rules = []*ruleset.Resolved
 	for _, pair := range [][2]rules{{{partial}, {whole}}, {{whole}, {partial}}, {{whole, partial}, {other}}, {nil, {whole}}, {{whole}, nil}, {nil, nil}} {
-		if got := ruleset.RekeyedAt(pair[0], pair[1]); len(got) > 0 {
+		if got := refusedAt(pair[0], pair[1]); len(got) > 0 {
 			t.Errorf("%q, then %q: got %v", namesOf(pair[0]), namesOf(pair[1]), got)
 		}
 	}
-	if got := ruleset.RekeyedAt(rules{whole}, rules{other}); len(got) != 1 {
+	if got := refusedAt(rules{whole}, rules{other}); len(got) != 1 {
 		t.Errorf("got %v, want a problem", got)
 	}
 }
