@@ -78,35 +78,43 @@ type Statuses struct {
 func (s Statuses) Validate() error {
 	var errs []error
 	for _, c := range Causes() {
-		for _, err := range s.of(c).problems() {
-			errs = append(errs, fmt.Errorf("%s: %w", c, err))
+		if own := s.Of(c); own != nil {
+			for _, err := range own.problems() {
+				errs = append(errs, fmt.Errorf("%s: %w", c, err))
+			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // Status is what a client sees for a cause under these changes.
-func (s Statuses) Status(c Cause) Status { return s.of(c).over(c.Status()) }
+func (s Statuses) Status(c Cause) Status {
+	if own := s.Of(c); own != nil {
+		return own.over(c.Status())
+	}
+	return c.Status()
+}
 
-// of is the change for one cause.
-func (s Statuses) of(c Cause) Status {
+// Of is the change for one cause, to read or to set it; nil for [Canceled] and for an unknown
+// cause.
+func (s *Statuses) Of(c Cause) *Status {
 	switch c {
 	case Busy:
-		return s.Busy
+		return &s.Busy
 	case Debounced:
-		return s.Debounced
+		return &s.Debounced
 	case Backend:
-		return s.Backend
+		return &s.Backend
 	case Key:
-		return s.Key
+		return &s.Key
 	case Overload:
-		return s.Overload
+		return &s.Overload
 	case Lost:
-		return s.Lost
+		return &s.Lost
 	case Deadline:
-		return s.Deadline
+		return &s.Deadline
 	default:
-		return Status{}
+		return nil
 	}
 }
 

@@ -1,7 +1,6 @@
 package ruleset
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,7 +24,7 @@ type checker struct {
 }
 
 func (c *checker) reportf(field, format string, args ...any) {
-	if base, _ := cutField(field); c.rule.broken.has(fieldIndex(base)) {
+	if base, _ := cutField(field); c.rule.broken.hasAny(base) {
 		return
 	}
 	c.problems = append(c.problems, c.rule.Problem(field, fmt.Sprintf(format, args...)))
@@ -49,15 +48,12 @@ func (c *checker) check(requireEndpoint bool) {
 		c.checkNone()
 		return
 	}
-	c.checkName()
-	c.checkKeys()
-	var own fieldSet
-	for i, s := range c.rule.sources {
-		if s.Layer >= LayerCode {
-			own = own.with(i)
+	for _, f := range ruleFields {
+		if c.rule.declared(f.name) {
+			f.check(c, &c.rule.Rule)
 		}
 	}
-	c.checkValues(own)
+	c.checkKeys()
 	if c.rule.partial {
 		return // what belongs together is known when the lower layers are
 	}
@@ -71,62 +67,17 @@ func (c *checker) check(requireEndpoint bool) {
 }
 
 // checkShared looks at values for many rules: defaults or a profile.
-func (c *checker) checkShared(set fieldSet) {
-	for _, field := range singleRuleFields {
-		if set.has(fieldIndex(field)) {
+func (c *checker) checkShared(d *Declared) {
+	for _, f := range ruleFields {
+		switch {
+		case !d.sets(f):
+		case f.single:
 			c.problems = append(c.problems, &Problem{
-				Field: field, Source: c.rule.Source(field),
+				Field: f.name, Source: c.rule.Source(f.name),
 				Message: "belongs to a single rule: remove it here",
 			})
-		}
-	}
-	c.checkValues(set)
-}
-
-// checkValues looks at each of the given fields by itself.
-func (c *checker) checkValues(set fieldSet) {
-	for i, field := range ruleFields.names {
-		if set.has(i) {
-			c.checkValue(field)
-		}
-	}
-}
-
-func (c *checker) checkValue(field string) {
-	r := c.rule
-	switch field {
-	case "wait_time":
-		c.checkWait()
-	case "lease_time":
-		c.checkLease()
-	case "when":
-		c.checkWhen()
-	case "debounce":
-		c.checkWindow()
-	case "max_waiters":
-		if r.MaxWaiters < 0 {
-			c.reportf(field, "%d is negative: write 0 or leave it out for the client's limit", r.MaxWaiters)
-		}
-	case "permits":
-		if r.Permits < 1 || r.Permits > MaxPermits {
-			c.reportf(field, "%d is out of range: write how many calls may run at once, across all instances: 1 to %d", r.Permits, MaxPermits)
-		}
-	case "status":
-		c.reportErr(field, r.Status.Validate())
-	case "response":
-		if at := r.placeOf(field); !json.Valid([]byte(r.Response)) {
-			c.reportf(field, "%s is not JSON: write a document such as %s", at.quote(r.Response), at.quote(`{"status":"pending"}`))
-		}
-	case "message":
-		if !utf8.ValidString(r.Message) {
-			c.reportf(field, "%q is not UTF-8, and no answer can carry it: write a sentence", r.Message)
-		}
-	case "prefix":
-		c.checkPrefix()
-	default:
-		value := valueOf(&r.Rule).Field(fieldIndex(field))
-		if list, ok := wordLists[value.Type()]; ok && !value.IsZero() {
-			c.reportWord(field, list.check(value.String()))
+		default:
+			f.check(c, &c.rule.Rule)
 		}
 	}
 }
@@ -158,10 +109,6 @@ func (c *checker) checkName() {
 	case hasPlaceholder(name):
 		c.reportf("name", "%q is a metric label and must not contain request data: put #{…} into the key", name)
 	}
-}
-
-func hasPlaceholder(s string) bool {
-	return strings.Contains(s, "#{") || strings.Contains(s, "${") || strings.Contains(s, "{{")
 }
 
 func (c *checker) checkKeys() {
@@ -204,7 +151,7 @@ func (c *checker) checkNone() {
 			return
 		}
 	}
-	for _, field := range ruleFields.names {
+	for _, field := range Fields() {
 		switch {
 		case field == "endpoint" || field == "name" && c.rule.Source("name").Layer > none || field == "none" || !c.rule.declared(field):
 		case c.rule.Source(field).Layer > none:
@@ -228,27 +175,5 @@ func (c *checker) checkTemplates() {
 		} else if first := slices.Index(keys, key); first < i {
 			c.reportf(fmt.Sprintf("keys[%d]", i), "the same as %s[%d]: remove one", c.rule.placeOf("keys").spell("keys"), first)
 		}
-	}
-}
-
-func (c *checker) checkWhen() {
-	when, at := c.rule.When, c.rule.placeOf("when")
-	switch {
-	case isBlank(when):
-		c.reportf("when", "blank: write a condition such as %s, or leave it out", at.quote(`query.mode == "async"`))
-	case strings.ContainsFunc(when, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }):
-		c.reportf("when", "%q contains control characters: remove them", when)
-	case strings.HasPrefix(strings.TrimSpace(when), "#{"):
-		bare := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(when), "#{"), "}")
-		c.reportf("when", "a condition is a bare expression: write %s without #{…}", at.quote(strings.TrimSpace(bare)))
-	}
-}
-
-func (c *checker) checkPrefix() {
-	switch prefix := c.rule.Prefix; {
-	case hasPlaceholder(prefix):
-		c.reportf("prefix", "%q is the same for every request: put #{…} into the key", prefix)
-	case strings.ContainsFunc(prefix, unicode.IsControl):
-		c.reportf("prefix", "%q contains control characters: write a word such as \"shop:\"", prefix)
 	}
 }

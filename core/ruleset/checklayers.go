@@ -150,5 +150,5 @@ func (c *checker) applyDebounce() {
 
 // replaced makes the debounce the source of what a lower layer set.
 func (c *checker) replaced(field string) {
-	c.rule.sources[fieldIndex(field)] = c.rule.Source("debounce")
+	c.rule.sources[field] = c.rule.Source("debounce")
 }

@@ -46,7 +46,7 @@ type Change struct {
 // count like others; places alone do not. Rules are the same when endpoint and name
 // are.
 func Diff(old, next *Set) []Change {
-	changes := diffValues(Change{Kind: ChangeField}, settingFields.names,
+	changes := diffValues(Change{Kind: ChangeField}, namesOf(settingFields),
 		old.Settings().shown(old.base().settingAt), next.Settings().shown(next.base().settingAt))
 	before, after := byIdentity(old), byIdentity(next)
 	for _, r := range next.Rules() {

@@ -93,8 +93,7 @@ func TestDump_ShowsEverySettingThatIsNoDefault(t *testing.T) {
 	}
 	text, object := dumped(t, Dump{Settings: settings})
 	none, _ := dumped(t, Dump{Settings: (*Set)(nil).Settings()})
-	for field := range reflect.TypeFor[Settings]().Fields() {
-		name := field.Tag.Get("rule")
+	for _, name := range namesOf(settingFields) {
 		if !strings.Contains("\n"+text, "\n"+name+": ") {
 			t.Errorf("the text has no %s:\n%s", name, text)
 		}

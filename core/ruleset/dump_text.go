@@ -116,7 +116,7 @@ func (d Dump) lines(r *Resolved) []dumpLine {
 	return lines
 }
 
-// yamlText spells a value of fileValue on one line.
+// yamlText spells a value of field.show on one line.
 func yamlText(value any) string {
 	switch v := value.(type) {
 	case string:

@@ -11,39 +11,16 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/interlock-go/interlock/core/internal/missingunit"
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// timeForm is what a duration may be besides a time.
-type timeForm struct {
-	examples []string          // a time, and the words of the field
-	meant    map[string]string // what other words stand for
-}
-
-var timeForms = map[string]timeForm{ //nolint:gochecknoglobals // a table that is only read
-	"wait_time": {
-		[]string{"5s", "none", "forever"},
-		map[string]string{
-			"0": "none", "no": "none", "nowait": "none", "zero": "none", "once": "none", "immediately": "none",
-			"-1": "forever", "infinite": "forever", "infinity": "forever", "unlimited": "forever", "max": "forever", "always": "forever",
-		},
-	},
-	"lease_time": {
-		[]string{"30s", "watchdog"},
-		map[string]string{
-			"-1": "watchdog", "auto": "watchdog", "renew": "watchdog", "infinite": "watchdog", "infinity": "watchdog", "unlimited": "watchdog", "max": "watchdog",
-		},
-	},
-	"debounce": {[]string{"5s"}, nil},
-}
-
-// ParseDuration reads the text of a duration as rule files and options of a .proto have
-// it: a time such as 1m30s, or none, forever and watchdog. field is wait_time, lease_time
-// or debounce. The error says what to write instead, as layer spells it: [LayerProto] in
-// quotes. Words of another field and times out of range are no errors here, but of
-// [BuildSet].
-func ParseDuration(layer Layer, field, text string) (time.Duration, error) {
+// parse reads the text of a duration as rule files and options of a .proto have it: a time
+// such as 1m30s, or none, forever and watchdog. The error says what to write instead, as layer
+// spells it: [LayerProto] in quotes. Words of another field and times out of range are no errors
+// here: check reports them.
+func (t timeType) parse(layer Layer, text string) (time.Duration, error) {
 	for d, s := range sentinels {
 		if s.word == text {
 			return d, nil
@@ -53,7 +30,16 @@ func ParseDuration(layer Layer, field, text string) (time.Duration, error) {
 	if err == nil && d != 0 && strings.TrimLeft(text[:1], "-0123456789") == "" { // no "+5s", no ".5s"
 		return d, nil
 	}
-	return 0, errors.New(timeForms[field].problem(layer, strictyaml.Clip(text)))
+	return 0, errors.New(t.problem(layer, strictyaml.Clip(text)))
+}
+
+// examples are a time, and the words of the field.
+func (t timeType) examples() []string {
+	list := []string{durationWord(t.example)}
+	for _, w := range t.words {
+		list = append(list, durationWord(w))
+	}
+	return list
 }
 
 // oneOf joins words as they are written in a layer.
@@ -72,11 +58,11 @@ func oneOf(layer Layer, words ...string) string {
 }
 
 // duration reads a time of a file.
-func (f *fileReader) duration(v value, field string) (time.Duration, bool) {
-	if !f.Is(v, yaml.ScalarNode, "a time such as "+oneOf(LayerYAML, timeForms[field].examples...)) {
+func (f *fileReader) duration(v value, t timeType) (time.Duration, bool) {
+	if !f.Is(v, yaml.ScalarNode, "a time such as "+oneOf(LayerYAML, t.examples()...)) {
 		return 0, false
 	}
-	d, err := ParseDuration(LayerYAML, field, v.Node.Value)
+	d, err := t.parse(LayerYAML, v.Node.Value)
 	if err != nil {
 		f.Reportf(v.Node, v.Field, "%s", err)
 	}
@@ -89,11 +75,11 @@ var (
 )
 
 // problem says what to write instead of text.
-func (w timeForm) problem(layer Layer, text string) string {
+func (t timeType) problem(layer Layer, text string) string {
 	d, err := time.ParseDuration(text)
 	isZero := err == nil && d == 0
-	shown, instead := oneOf(layer, text), "a time such as "+oneOf(layer, w.examples...)
-	if meant := w.meantBy(text, isZero); len(meant) > 0 {
+	shown, instead := oneOf(layer, text), "a time such as "+oneOf(layer, t.examples()...)
+	if meant := t.meantBy(text, isZero); len(meant) > 0 {
 		instead = oneOf(layer, meant...)
 	}
 	switch {
@@ -109,12 +95,12 @@ func (w timeForm) problem(layer Layer, text string) string {
 }
 
 // meantBy are the words or times that text probably stands for, nil if that is not clear.
-func (w timeForm) meantBy(text string, isZero bool) []string {
+func (t timeType) meantBy(text string, isZero bool) []string {
 	folded := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "+")
 	if isZero {
 		folded = "0"
 	}
-	if word, ok := w.meant[folded]; ok {
+	if word, ok := t.meant[folded]; ok {
 		return []string{word}
 	}
 	if times := bareTimes(folded); len(times) > 0 {
@@ -123,8 +109,16 @@ func (w timeForm) meantBy(text string, isZero bool) []string {
 	if d := meantTime(folded); d > 0 {
 		return []string{shortTime(d)}
 	}
-	if word := failpolicy.Nearest(text, w.examples[min(1, len(w.examples)):]); word != "" {
+	if word := failpolicy.Nearest(text, t.examples()[1:]); word != "" {
 		return []string{word}
 	}
 	return nil
+}
+
+// unitHint recognises a bare number in Go.
+func (s Source) unitHint(d time.Duration) string {
+	if s.inFile() {
+		return ""
+	}
+	return missingunit.Hint(d)
 }

@@ -14,6 +14,13 @@ const (
 	inProto = ruleset.LayerProto
 )
 
+// parseDuration sets a field to the text of a time, as a layer has it.
+func parseDuration(layer ruleset.Layer, field, text string) (time.Duration, error) {
+	d := ruleset.Declared{Source: ruleset.Source{Layer: layer}}
+	err := d.Set(field, text)
+	return map[string]time.Duration{"wait_time": d.Rule.WaitTime, "lease_time": d.Rule.LeaseTime, "debounce": d.Rule.Debounce}[field], err
+}
+
 func TestParseDuration_ReadsTimesAndWords(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
@@ -33,7 +40,7 @@ func TestParseDuration_ReadsTimesAndWords(t *testing.T) {
 	} {
 		for _, field := range []string{"wait_time", "lease_time", "debounce"} {
 			for _, layer := range []ruleset.Layer{inYAML, inProto} {
-				if got, err := ruleset.ParseDuration(layer, field, text); err != nil || got != want {
+				if got, err := parseDuration(layer, field, text); err != nil || got != want {
 					t.Errorf("%s: %s: got %v, %v, want %v", field, text, got, err, want)
 				}
 			}
@@ -114,7 +121,7 @@ func TestParseDuration_SaysWhatToWrite(t *testing.T) {
 		},
 	} {
 		for text, want := range texts {
-			got, err := ruleset.ParseDuration(inYAML, field, text)
+			got, err := parseDuration(inYAML, field, text)
 			if text == "200000h" { // the check of the rule refuses it
 				if err != nil {
 					t.Errorf("%s: got %v", text, err)
@@ -140,7 +147,7 @@ func TestParseDuration_QuotesForAProto(t *testing.T) {
 		"5 minutes":   `"5 minutes" is no time: write "5m"`,
 		"9999999999h": `"9999999999h" is too long: write "87600h" at most`,
 	} {
-		if _, err := ruleset.ParseDuration(inProto, "wait_time", text); err == nil || err.Error() != want {
+		if _, err := parseDuration(inProto, "wait_time", text); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", text, err, want)
 		}
 	}
@@ -149,7 +156,7 @@ func TestParseDuration_QuotesForAProto(t *testing.T) {
 func TestParseDuration_ShowsNoEndlessText(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("a", 5000), strings.Repeat("1", 5000), strings.Repeat("999999h", 1000), strings.Repeat("1 h ", 5000)} {
-		if _, err := ruleset.ParseDuration(inYAML, "wait_time", text); err == nil || len(err.Error()) > 1200 {
+		if _, err := parseDuration(inYAML, "wait_time", text); err == nil || len(err.Error()) > 1200 {
 			t.Errorf("%.20s…: got %.200v", text, err)
 		}
 	}
@@ -170,7 +177,7 @@ func FuzzParseDuration(f *testing.F) {
 		if field != "wait_time" && field != "lease_time" && field != "debounce" {
 			return
 		}
-		d, err := ruleset.ParseDuration(inYAML, field, text)
+		d, err := parseDuration(inYAML, field, text)
 		if err == nil {
 			goes, notTime := time.ParseDuration(text)
 			isWord := text == "none" || text == "forever" || text == "watchdog"
@@ -181,7 +188,7 @@ func FuzzParseDuration(f *testing.F) {
 		}
 		told := toldTime.FindStringSubmatch(err.Error())
 		for i := 1; i < len(told) && told[i] != ""; i++ {
-			got, again := ruleset.ParseDuration(inYAML, field, told[i])
+			got, again := parseDuration(inYAML, field, told[i])
 			if again != nil || got > ruleset.MaxDuration {
 				t.Errorf("%q: %v, which is followed by %v, %v", text, err, got, again)
 			}

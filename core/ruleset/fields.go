@@ -1,80 +1,106 @@
 package ruleset
 
 import (
-	"cmp"
 	"reflect"
 	"slices"
 	"strings"
 )
 
-// fieldSet is a set of fields of [Rule], by index.
-type fieldSet uint64
+// field is a row of the table of the fields of S, which is [Rule] or [Settings]: all that
+// Go, files, .proto files, dumps and checks know of one field.
+type field[S any] struct {
+	name    string // outside Go; the name in Go follows from it
+	single  bool   // no profile and no default has it
+	instead string // the field that goes when this one is set, and the other way round
+	typ     any    // a typ of its values
 
-func (s fieldSet) has(i int) bool      { return i >= 0 && s&(1<<i) != 0 }
-func (s fieldSet) with(i int) fieldSet { return s | 1<<i }
-
-// hasAny reports whether one of the named fields is in the set.
-func (s fieldSet) hasAny(names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return s.has(fieldIndex(name)) })
+	isZero func(s *S) bool
+	lay    func(to, from *S)
+	show   func(s *S) any // as a file says it: a string, word, bool, int, list of strings or object
+	read   func(f *fileReader, v value, to *S) bool
+	set    func(to *S, part string, layer Layer, value any) error
+	check  func(c *checker, s *S)
 }
 
-func valueOf(r *Rule) reflect.Value { return reflect.ValueOf(r).Elem() }
-
-// fieldTable is what reflection knows of the fields of a struct.
-type fieldTable struct {
-	names   []string // outside Go: the rule tag, or the Go name in lower case
-	goNames []string
-	index   map[string]int // by the name outside Go
+// typ is how the values of a field are written and judged, in all places that have rules.
+type typ[V any] interface {
+	// read reads a value of a file. It reports a value that it cannot read.
+	read(f *fileReader, v value) (V, bool)
+	// set takes a value of a .proto, or a part of one. The error says what to write instead.
+	set(to *V, part string, layer Layer, value any) error
+	// show is the value as a file has it.
+	show(v V) any
+	// check reports a value that no rule can have.
+	check(c *checker, field string, v V)
 }
 
-//nolint:gochecknoglobals // tables that are only read
-var (
-	ruleFields    = fieldsOf(reflect.TypeFor[Rule]())
-	settingFields = fieldsOf(reflect.TypeFor[Settings]())
-)
-
-func fieldsOf(t reflect.Type) *fieldTable {
-	fields := &fieldTable{index: make(map[string]int, t.NumField())}
-	for i := range t.NumField() {
-		name := cmp.Or(t.Field(i).Tag.Get("rule"), strings.ToLower(t.Field(i).Name))
-		fields.names = append(fields.names, name)
-		fields.goNames = append(fields.goNames, t.Field(i).Name)
-		fields.index[name] = i
+// column makes the row of a field of S.
+func column[S, V any, T typ[V]](name string, t T, at func(*S) *V) *field[S] {
+	return &field[S]{
+		name: name, typ: t,
+		isZero: func(s *S) bool { return reflect.ValueOf(at(s)).Elem().IsZero() },
+		lay:    func(to, from *S) { *at(to) = *at(from) },
+		show:   func(s *S) any { return t.show(*at(s)) },
+		read: func(f *fileReader, v value, to *S) bool {
+			x, ok := t.read(f, v)
+			if ok {
+				*at(to) = x
+			}
+			return ok
+		},
+		set:   func(to *S, part string, layer Layer, value any) error { return t.set(at(to), part, layer, value) },
+		check: func(c *checker, s *S) { t.check(c, name, *at(s)) },
 	}
-	return fields
+}
+
+// forOneRule says that the field belongs to a single rule.
+func (f *field[S]) forOneRule() *field[S] {
+	f.single = true
+	return f
+}
+
+// insteadOf names the other form of the field.
+func (f *field[S]) insteadOf(other string) *field[S] {
+	f.instead = other
+	return f
+}
+
+// fieldNamed finds a field of a rule by its name outside Go, nil if there is none.
+func fieldNamed(name string) *field[Rule] {
+	if i := slices.IndexFunc(ruleFields, func(f *field[Rule]) bool { return f.name == name }); i >= 0 {
+		return ruleFields[i]
+	}
+	return nil
 }
 
 // Fields lists the names of the fields of a [Rule] as they are written outside
 // Go, in their order.
-func Fields() []string { return slices.Clone(ruleFields.names) }
+func Fields() []string { return namesOf(ruleFields) }
 
-// fieldIndex finds a field by its name outside Go, -1 if there is none.
-func fieldIndex(name string) int {
-	if i, ok := ruleFields.index[name]; ok {
-		return i
+func namesOf[S any](fields []*field[S]) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
 	}
-	return -1
+	return names
 }
 
 // goName is the Go name of a field, for the parts of a field ("keys[2]") too.
 func goName(field string) string {
 	base, rest := cutField(field)
-	if i := fieldIndex(base); i >= 0 {
-		return ruleFields.goNames[i] + rest
+	if fieldNamed(base) == nil {
+		return field
 	}
-	return field
+	return camel(base) + rest
 }
 
-// setFields is the set of the fields of r that are not zero.
-func setFields(r *Rule) fieldSet {
-	var set fieldSet
-	v := valueOf(r)
-	for i := range v.NumField() {
-		if !v.Field(i).IsZero() {
-			set = set.with(i)
-		}
+// camel is the name in Go of what is wait_time outside.
+func camel(name string) string {
+	var text strings.Builder
+	for part := range strings.SplitSeq(name, "_") {
+		text.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
-	return set
+	return text.String()
 }
 
 // cutField splits "keys[2]" into the field and the part of it.
@@ -83,4 +109,12 @@ func cutField(field string) (base, part string) {
 		return field[:cut], field[cut:]
 	}
 	return field, ""
+}
+
+// fieldList is a set of names of fields.
+type fieldList []string
+
+// hasAny reports whether one of the named fields is in the set.
+func (l fieldList) hasAny(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(l, name) })
 }

@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -21,7 +22,7 @@ type Declared struct {
 
 	// broken are the fields that are set to something unreadable. That was reported;
 	// nothing more is said about them.
-	broken fieldSet
+	broken fieldList
 }
 
 // Code declares a rule in Go.
@@ -35,19 +36,27 @@ func inCode(rules []Rule) []Declared {
 	return declared
 }
 
-// set is the set of fields that the declaration sets.
-func (d *Declared) set() fieldSet {
-	set := setFields(&d.Rule)
-	for name := range d.Fields {
-		if i := fieldIndex(name); i >= 0 {
-			set = set.with(i)
-		}
+// Set sets a field of the rule, or a part of one such as "status.busy.http", to a value as a
+// .proto has it: a string, bool, int or list of strings; of an enum the word. The error says
+// what to write instead, as the layer of the declaration spells it. Words of another field and
+// values out of range are no errors here, but of [BuildSet].
+func (d *Declared) Set(field string, value any) error {
+	base, part := cutField(field)
+	f := fieldNamed(base)
+	if f == nil {
+		return fmt.Errorf("a rule has no %s", base)
 	}
-	return set
+	return f.set(&d.Rule, part, d.Source.Layer, value)
 }
 
-func (d *Declared) source(i int) Source {
-	if s, ok := d.Fields[ruleFields.names[i]]; ok {
+// sets reports whether the declaration sets the field.
+func (d *Declared) sets(f *field[Rule]) bool {
+	_, listed := d.Fields[f.name]
+	return listed || !f.isZero(&d.Rule)
+}
+
+func (d *Declared) source(field string) Source {
+	if s, ok := d.Fields[field]; ok {
 		return s
 	}
 	return d.Source
@@ -58,11 +67,10 @@ func (d *Declared) source(i int) Source {
 // Do not change it.
 type Resolved struct {
 	Rule
-	sources []Source
-	parts   map[string]Source // of parts of fields, such as "keys[1]"
+	sources map[string]Source // of fields, and of parts of them such as "keys[1]"
 	origin  Source            // of the highest declaration: the place of the rule as a whole
 	lowest  Layer             // of the lowest declaration
-	broken  fieldSet          // see Declared
+	broken  fieldList         // see Declared
 	partial bool
 }
 
@@ -72,13 +80,8 @@ type Resolved struct {
 func (r *Resolved) Partial() bool { return r.partial }
 
 // Source tells where a field's value comes from; [LayerNone] for a field that
-// nobody set. field is a name from [Fields].
-func (r *Resolved) Source(field string) Source {
-	if i := fieldIndex(field); i >= 0 && i < len(r.sources) {
-		return r.sources[i]
-	}
-	return Source{}
-}
+// no layer sets. field is a name from [Fields].
+func (r *Resolved) Source(field string) Source { return r.sources[field] }
 
 // declared reports whether the rule itself sets the field, as opposed to a
 // default or its profile.
@@ -92,10 +95,10 @@ func (r *Resolved) Problem(field, message string) *Problem {
 
 // placeOf is where a problem with a field is.
 func (r *Resolved) placeOf(field string) Source {
-	source, ok := r.parts[field]
+	source, ok := r.sources[field]
 	if !ok {
 		base, _ := cutField(field)
-		source = r.Source(base)
+		source = r.sources[base]
 	}
 	if source.Layer < LayerCode && source.File == "" && (source.Layer == LayerNone || r.origin.File != "") {
 		source = r.origin
@@ -103,48 +106,34 @@ func (r *Resolved) placeOf(field string) Source {
 	return source
 }
 
-// overlay lays the declared fields over the rule. Key and Keys are one thing in two
-// forms: setting one takes the other away.
+// overlay lays the declared fields over the rule.
 func (r *Resolved) overlay(d *Declared) {
-	if r.sources == nil {
-		r.sources = make([]Source, len(ruleFields.names))
-	}
-	set := d.set()
-	r.broken |= d.broken
-	r.overlayParts(d, set)
-	if key, keys := fieldIndex("key"), fieldIndex("keys"); set.has(key) != set.has(keys) {
-		r.clear(key)
-		r.clear(keys)
-	}
-	from, to := valueOf(&d.Rule), valueOf(&r.Rule)
-	for i := range from.NumField() {
-		if set.has(i) {
-			to.Field(i).Set(from.Field(i))
-			r.sources[i] = d.source(i)
+	sources := map[string]Source{}
+	for _, f := range ruleFields {
+		if !d.sets(f) {
+			continue
+		}
+		f.lay(&r.Rule, &d.Rule)
+		sources[f.name] = d.source(f.name)
+		if other := fieldNamed(f.instead); other != nil && !d.sets(other) {
+			other.lay(&r.Rule, &Rule{})
+			delete(r.sources, other.name)
 		}
 	}
 	r.Keys = slices.Clone(r.Keys)
-}
-
-// overlayParts replaces the sources of the parts of the fields in set.
-func (r *Resolved) overlayParts(d *Declared, set fieldSet) {
-	maps.DeleteFunc(r.parts, func(name string, _ Source) bool {
-		base, _ := cutField(name)
-		return set.has(fieldIndex(base))
-	})
-	for name, source := range d.Fields {
-		if _, part := cutField(name); part == "" {
-			continue
-		}
-		if r.parts == nil {
-			r.parts = map[string]Source{}
-		}
-		r.parts[name] = source
+	r.broken = slices.Concat(r.broken, d.broken)
+	if r.sources == nil {
+		r.sources = map[string]Source{}
 	}
-}
-
-// clear makes a field "not set".
-func (r *Resolved) clear(i int) {
-	valueOf(&r.Rule).Field(i).SetZero()
-	r.sources[i] = Source{}
+	maps.DeleteFunc(r.sources, func(name string, _ Source) bool { // the parts of what was there
+		base, _ := cutField(name)
+		_, again := sources[base]
+		return again
+	})
+	maps.Copy(r.sources, sources)
+	for name, source := range d.Fields {
+		if _, part := cutField(name); part != "" {
+			r.sources[name] = source
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -100,9 +101,7 @@ func TestLoad_EverySettingIsRead(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{"disabled": "true", "dry_run": "true", "allow_rekey": "true", "unmatched": "ignore", "uncovered": "error"}
 	without := mustLoad(t, "rules: [{func: a, key: a}]").Settings()
-	settings := reflect.TypeFor[ruleset.Settings]()
-	for field := range settings.Fields() {
-		name := field.Tag.Get("rule")
+	for _, name := range settingNames() {
 		with := mustLoad(t, name+": "+values[name]+"\nrules: [{func: a, key: a}]").Settings()
 		if got := changed(without, with); !reflect.DeepEqual(got, []string{name}) {
 			t.Errorf("%s: %q are different", name, got)
@@ -143,8 +142,22 @@ func changed[T any](a, b T) []string {
 	v, w := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range v.NumField() {
 		if !reflect.DeepEqual(v.Field(i).Interface(), w.Field(i).Interface()) {
-			names = append(names, v.Type().Field(i).Tag.Get("rule"))
+			names = append(names, outsideGo(v.Type().Field(i).Name))
 		}
+	}
+	return names
+}
+
+// outsideGo is the name of a field outside Go: wait_time for WaitTime.
+func outsideGo(name string) string {
+	return strings.ToLower(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_$2"))
+}
+
+// settingNames are the names of the settings outside Go.
+func settingNames() []string {
+	var names []string
+	for field := range reflect.TypeFor[ruleset.Settings]().Fields() {
+		names = append(names, outsideGo(field.Name))
 	}
 	return names
 }

@@ -57,7 +57,7 @@ func (r *resolver) checkShared(d *Declared) {
 	own.overlay(d)
 	own.origin = d.Source
 	c := checker{rule: &own}
-	c.checkShared(d.set())
+	c.checkShared(d)
 	for _, p := range c.problems {
 		p.Rule, p.Endpoint = "", Endpoint{}
 	}
@@ -96,7 +96,7 @@ func identityOf(r *Rule) identity {
 func (r *resolver) resolve(group []Declared) *Resolved {
 	slices.SortStableFunc(group, func(a, b Declared) int { return cmp.Compare(a.Source.Layer, b.Source.Layer) })
 	rule := &Resolved{
-		Rule: r.defaults.Rule, sources: slices.Clone(r.defaults.sources), parts: maps.Clone(r.defaults.parts), broken: r.defaults.broken,
+		Rule: r.defaults.Rule, sources: maps.Clone(r.defaults.sources), broken: r.defaults.broken,
 		origin: group[len(group)-1].Source, lowest: group[0].Source.Layer,
 	}
 	r.applyProfile(rule, group)
@@ -120,11 +120,11 @@ func (r *resolver) resolve(group []Declared) *Resolved {
 func (r *resolver) applySettings(rule *Resolved) {
 	if r.settings.Disabled {
 		rule.Disabled = true
-		rule.sources[fieldIndex("disabled")] = r.settingAt["disabled"]
+		rule.sources["disabled"] = r.settingAt["disabled"]
 	}
 	if r.settings.DryRun {
 		rule.DryRun = true
-		rule.sources[fieldIndex("dry_run")] = r.settingAt["dry_run"]
+		rule.sources["dry_run"] = r.settingAt["dry_run"]
 	}
 }
 
@@ -154,8 +154,7 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 		rule.overlay(p)
 		return
 	}
-	field := fieldIndex("profile")
-	rule.broken = rule.broken.with(field)
+	rule.broken = append(slices.Clip(rule.broken), "profile")
 	message := "the default profile holds for every rule: remove the line"
 	switch {
 	case d.Rule.Profile == defaultProfile:
@@ -165,14 +164,14 @@ func (r *resolver) applyProfile(rule *Resolved, group []Declared) {
 		message = r.profiles.unknown(d.Rule.Profile)
 	}
 	r.problems = append(r.problems, &Problem{
-		Rule: d.Rule.Name, Endpoint: d.Rule.Endpoint, Field: "profile", Source: d.source(field), Message: message,
+		Rule: d.Rule.Name, Endpoint: d.Rule.Endpoint, Field: "profile", Source: d.source("profile"), Message: message,
 	})
 }
 
 // profileFrom is the highest declaration that sets the profile, nil if none does.
 func profileFrom(group []Declared) *Declared {
 	for i := range slices.Backward(group) {
-		if _, listed := group[i].Fields["profile"]; listed || group[i].Rule.Profile != "" {
+		if group[i].sets(fieldNamed("profile")) {
 			return &group[i]
 		}
 	}

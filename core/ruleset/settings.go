@@ -20,25 +20,25 @@ func Severities() []Severity { return []Severity{SeverityError, SeverityWarn, Se
 type Settings struct {
 	// Disabled lets every handler run without its lock, counted: the kill switch.
 	// What the rules say about it counts no more.
-	Disabled bool `rule:"disabled"`
+	Disabled bool
 
 	// DryRun makes a dry run of every rule.
-	DryRun bool `rule:"dry_run"`
+	DryRun bool
 
 	// AllowRekey lets a reload change the key, kind or prefix of a rule that is in
 	// force. Programs with the old file and with the new one then hold different
 	// locks for the same thing.
-	AllowRekey bool `rule:"allow_rekey"`
+	AllowRekey bool
 
 	// Unmatched is what rules are that match no endpoint of the program. Default:
 	// [SeverityError].
-	Unmatched Severity `rule:"unmatched"`
+	Unmatched Severity
 
 	// Uncovered is what endpoints are that change something and have no rule, not
 	// even one that says None: HTTP methods other than GET, HEAD, OPTIONS and TRACE,
 	// and gRPC methods whose idempotency_level is not NO_SIDE_EFFECTS. Default:
 	// [SeverityIgnore].
-	Uncovered Severity `rule:"uncovered"`
+	Uncovered Severity
 }
 
 // Settings are the settings of the file that the set was loaded from.
@@ -47,3 +47,14 @@ func (s *Set) Settings() Settings { return cmp.Or(s.orEmpty().settings, defaultS
 func defaultSettings() Settings {
 	return Settings{Unmatched: SeverityError, Uncovered: SeverityIgnore}
 }
+
+// settingFields is the table of the fields of [Settings], in their order.
+var settingFields = []*field[Settings]{ //nolint:gochecknoglobals // a table that is only read
+	column("disabled", boolType{}, func(s *Settings) *bool { return &s.Disabled }),
+	column("dry_run", boolType{}, func(s *Settings) *bool { return &s.DryRun }),
+	column("allow_rekey", boolType{}, func(s *Settings) *bool { return &s.AllowRekey }),
+	column("unmatched", severityType, func(s *Settings) *Severity { return &s.Unmatched }),
+	column("uncovered", severityType, func(s *Settings) *Severity { return &s.Uncovered }),
+}
+
+var severityType = wordType[Severity]{wordsOf("severity", Severities(), severityWords)} //nolint:gochecknoglobals // a table that is only read

@@ -65,10 +65,10 @@ func (s Source) duration(d time.Duration) string {
 }
 
 // sentinels are the durations that are no times, by their names in Go and in files.
-var sentinels = map[time.Duration]struct{ goName, word string }{ //nolint:gochecknoglobals // a table that is only read
-	NoWait:      {"NoWait", "none"},
-	WaitForever: {"WaitForever", "forever"},
-	Watchdog:    {"Watchdog", "watchdog"},
+var sentinels = map[time.Duration]struct{ goName, word, field string }{ //nolint:gochecknoglobals // a table that is only read
+	NoWait:      {"NoWait", "none", "wait_time"},
+	WaitForever: {"WaitForever", "forever", "wait_time"},
+	Watchdog:    {"Watchdog", "watchdog", "lease_time"},
 }
 
 // durationWord is a duration as in a file.

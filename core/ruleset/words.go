@@ -3,7 +3,6 @@ package ruleset
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -14,14 +13,6 @@ import (
 type wordList struct {
 	known []string
 	check func(word string) error
-}
-
-var wordLists = map[reflect.Type]wordList{ //nolint:gochecknoglobals // a table that is only read
-	reflect.TypeFor[Kind]():                wordsOf("kind", Kinds(), kindWords),
-	reflect.TypeFor[KeyFormat]():           wordsOf("key_format", KeyFormats(), nil),
-	reflect.TypeFor[Severity]():            wordsOf("severity", Severities(), severityWords),
-	reflect.TypeFor[failpolicy.Strategy](): {words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }},
-	reflect.TypeFor[failpolicy.OnLost]():   {words(failpolicy.LossChoices()), func(w string) error { return second(failpolicy.ParseOnLost(w)) }},
 }
 
 // kindWords are what Redisson and others call a kind.

@@ -44,7 +44,7 @@ func ruleHints() map[string]hint {
 
 func profileHints() map[string]hint {
 	hints := ruleHints()
-	for _, w := range append([]string{"http", "grpc", "func", "services"}, singleRuleFields...) {
+	for _, w := range append([]string{"http", "grpc", "func", "services"}, namesOf(singleFields)...) {
 		hints[foldKey(w)] = hint{message: "belongs to a single rule: remove it here"}
 	}
 	return hints

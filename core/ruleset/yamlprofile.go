@@ -1,6 +1,8 @@
 package ruleset
 
 import (
+	"slices"
+
 	"go.yaml.in/yaml/v4"
 
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
@@ -9,8 +11,12 @@ import (
 // defaultProfile is the name of the values that hold for every rule of a file.
 const defaultProfile = "default"
 
-// singleRuleFields are the fields that cannot be shared by rules.
-var singleRuleFields = []string{"endpoint", "name", "key", "keys", "profile", "none"} //nolint:gochecknoglobals // a table that is only read
+// sharedFields are the fields that profiles and defaults may have, singleFields those that belong
+// to a single rule.
+var ( //nolint:gochecknoglobals // tables that are only read
+	sharedFields = slices.DeleteFunc(slices.Clone(ruleFields), func(f *field[Rule]) bool { return f.single })
+	singleFields = slices.DeleteFunc(slices.Clone(ruleFields), func(f *field[Rule]) bool { return !f.single })
+)
 
 // maxProfiles bounds the profiles of a file.
 const maxProfiles = 1000
@@ -72,7 +78,7 @@ func (f *fileReader) readProfile(name string, v value, to *config) {
 	if f.Is(v, yaml.MappingNode, "its values, such as wait_time: 5s") {
 		f.take(&d, readMapping(f, profileTable, "", v.Node, &d.Rule))
 	} else {
-		d.broken = d.broken.with(fieldIndex("profile")) // it is there, but nobody knows what it says
+		d.broken = append(d.broken, "profile") // it is there, but nobody knows what it says
 	}
 	if name == defaultProfile {
 		to.defaults = append(to.defaults, d)

@@ -34,13 +34,13 @@ var (
 			{"func", "endpoint", endpointReader(Func)},
 			{"services", "services", (*fileReader).readServices},
 		},
-		fieldRows(func(e *entry) *Rule { return &e.rule }, ruleReader, "endpoint")...,
+		rowsOf(ruleFields[1:], func(e *entry) *Rule { return &e.rule })...,
 	), ruleHints())
 
-	profileTable = newTable("a profile", fieldRows(itself[Rule], ruleReader, singleRuleFields...), profileHints())
+	profileTable = newTable("a profile", rowsOf(sharedFields, itself[Rule]), profileHints())
 
 	topTable = newTable("a rule file", append(
-		fieldRows(func(c *config) *Settings { return &c.settings }, ruleReader),
+		rowsOf(settingFields, func(c *config) *Settings { return &c.settings }),
 		row[config]{"profiles", "profiles", (*fileReader).readProfiles},
 		row[config]{"rules", "rules", (*fileReader).readRules},
 	), topHints())
@@ -62,7 +62,7 @@ func (f *fileReader) readTop(cfg *config) {
 	}
 	cfg.settingAt = make(map[string]Source, len(all))
 	for _, s := range all {
-		if _, isSetting := settingFields.index[s.field]; isSetting && s.ok {
+		if s.ok && slices.Contains(namesOf(settingFields), s.field) {
 			cfg.settingAt[s.field] = f.of(s.node)
 		}
 	}
@@ -137,16 +137,16 @@ func (f *fileReader) checkEndpoints(n *yaml.Node, seen []found) {
 func (f *fileReader) take(d *Declared, all []found) {
 	d.Fields = make(map[string]Source, len(all))
 	for _, s := range all {
-		switch i := fieldIndex(s.field); {
-		case i < 0:
+		switch {
+		case fieldNamed(s.field) == nil:
 		case s.ok:
 			d.Fields[s.field] = f.of(s.node)
 		default:
-			d.broken = d.broken.with(i)
+			d.broken = append(d.broken, s.field)
 		}
 	}
 	if d.Rule.Endpoint.IsZero() && d.Source.Layer == LayerYAML {
-		d.broken = d.broken.with(fieldIndex("endpoint"))
+		d.broken = append(d.broken, "endpoint")
 	}
 	maps.Copy(d.Fields, f.parts)
 	f.parts = nil

@@ -26,6 +26,18 @@ type row[T any] struct {
 	read  func(f *fileReader, v value, to *T) bool
 }
 
+// rowsOf makes the rows of a mapping whose values are fields of an S in the T.
+func rowsOf[S, T any](fields []*field[S], in func(*T) *S) []row[T] {
+	rows := make([]row[T], len(fields))
+	for i, field := range fields {
+		rows[i] = row[T]{field.name, field.name, func(f *fileReader, v value, to *T) bool { return field.read(f, v, in(to)) }}
+	}
+	return rows
+}
+
+// itself is for a mapping that is an S by itself.
+func itself[S any](to *S) *S { return to }
+
 // hint is what to write instead of a key that is no row.
 type hint struct {
 	meant   string // the row that was probably meant, "" if none was

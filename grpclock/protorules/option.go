@@ -28,7 +28,7 @@ func Of(m protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem
 	var problems []*ruleset.Problem
 	for i, lock := range locks {
 		r := newReader(m, i, lock.GetName())
-		r.read(lock.ProtoReflect())
+		r.read("", lock.ProtoReflect())
 		rules = append(rules, r.declared)
 		problems = append(problems, r.problems...)
 	}

@@ -2,6 +2,8 @@ package protorules
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -26,31 +28,51 @@ func newReader(m protoreflect.MethodDescriptor, index int, name string) *reader 
 	}}
 }
 
-// read takes over every field that is set.
-func (r *reader) read(lock protoreflect.Message) {
-	fields := lock.Descriptor().Fields()
+// read takes over every field of a message that is set. The fields of a lock are those of a rule;
+// prefix and numbers lead to a message inside of it: "status.busy.".
+func (r *reader) read(prefix string, m protoreflect.Message, numbers ...protoreflect.FieldNumber) {
+	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
-		if field := fields.Get(i); lock.Has(field) && r.set(field, lock.Get(field)) {
-			r.note(field)
+		if field := fields.Get(i); m.Has(field) {
+			r.take(prefix+string(field.Name()), field, m.Get(field), append(slices.Clip(numbers), field.Number()))
 		}
 	}
-	r.reportUnknown("", lock)
-}
-
-// note remembers the place of a field; of a list that of its first element, because
-// compilers tell no other.
-func (r *reader) note(field protoreflect.FieldDescriptor) {
-	numbers := []protoreflect.FieldNumber{field.Number()}
-	if field.IsList() {
-		numbers = append(numbers, 0)
+	// A lock is not to be half understood.
+	for _, number := range unknownFields(m) {
+		r.reportf(strings.TrimSuffix(prefix, "."), nil, "field number %d of %s is not known to this program: update github.com/interlock-go/interlock in its go.mod",
+			number, m.Descriptor().FullName())
 	}
-	r.declared.Fields[string(field.Name())] = r.place.lock(r.index, numbers...)
 }
 
-// notePart remembers the place of a part of a field, where it is a place of its own.
-func (r *reader) notePart(part string, numbers ...protoreflect.FieldNumber) {
-	if at := r.place.lock(r.index, numbers...); at != r.place.lock(r.index, numbers[0]) {
-		r.declared.Fields[part] = at
+// take takes over one field, unless its value says that it is not set, or is a problem.
+func (r *reader) take(name string, field protoreflect.FieldDescriptor, v protoreflect.Value, numbers []protoreflect.FieldNumber) {
+	if field.Message() != nil {
+		r.note(name, numbers)
+		r.read(name+".", v.Message(), numbers...)
+		return
+	}
+	value, err := valueOf(field, v)
+	if err == nil && value != nil {
+		err = r.declared.Set(name, value)
+	}
+	switch {
+	case err != nil:
+		r.reportf(name, numbers, "%v", err)
+	case field.IsList():
+		r.note(name, append(slices.Clip(numbers), 0)) // compilers tell no other place
+		for i := range v.List().Len() {
+			r.note(fmt.Sprintf("%s[%d]", name, i), append(slices.Clip(numbers), protoreflect.FieldNumber(i)))
+		}
+	case value != nil:
+		r.note(name, numbers)
+	}
+}
+
+// note remembers the place of a field; of a part of one, where it is a place of its own.
+func (r *reader) note(name string, numbers []protoreflect.FieldNumber) {
+	at := r.place.lock(r.index, numbers...)
+	if !strings.ContainsAny(name, ".[") || at != r.place.lock(r.index, numbers[0]) {
+		r.declared.Fields[name] = at
 	}
 }
 
@@ -62,11 +84,42 @@ func (r *reader) reportf(field string, numbers []protoreflect.FieldNumber, forma
 	})
 }
 
-// reportUnknown reports what a newer lock.proto has. A lock is not to be half
-// understood.
-func (r *reader) reportUnknown(field string, m protoreflect.Message) {
-	for _, number := range unknownFields(m) {
-		r.reportf(field, nil, "field number %d of %s is not known to this program: update github.com/interlock-go/interlock in its go.mod",
-			number, m.Descriptor().FullName())
+// valueOf is a value as [ruleset.Declared.Set] takes it, nil for an enum that is not specified. The
+// words of an enum are those of a rule under a prefix in capitals: STRATEGY_NULL_RESPONSE is
+// "null_response".
+func valueOf(field protoreflect.FieldDescriptor, v protoreflect.Value) (any, error) {
+	switch {
+	case field.IsList():
+		list := make([]string, v.List().Len())
+		for i := range list {
+			list[i] = v.List().Get(i).String()
+		}
+		return list, nil
+	case field.Kind() == protoreflect.Int32Kind:
+		return int(v.Int()), nil
+	case field.Enum() == nil:
+		return v.Interface(), nil
 	}
+	values := field.Enum().Values()
+	value := values.ByNumber(v.Enum())
+	switch {
+	case value == nil:
+		return nil, fmt.Errorf("%s number %d is not known to this program: write one of %s, or update github.com/interlock-go/interlock in its go.mod",
+			field.Enum().FullName(), v.Enum(), strings.Join(valueNames(values), ", "))
+	case v.Enum() == 0:
+		return nil, nil
+	}
+	prefix := strings.TrimSuffix(string(values.ByNumber(0).Name()), "UNSPECIFIED")
+	return strings.ToLower(strings.TrimPrefix(string(value.Name()), prefix)), nil
+}
+
+// valueNames are the values to choose from.
+func valueNames(values protoreflect.EnumValueDescriptors) []string {
+	var names []string
+	for i := range values.Len() {
+		if values.Get(i).Number() != 0 {
+			names = append(names, string(values.Get(i).Name()))
+		}
+	}
+	return names
 }
