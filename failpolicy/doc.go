@@ -34,16 +34,9 @@
 //
 // # Strategies
 //
-//	strategy       in Go         meaning
-//	error          Error         refuse, with the cause's status
-//	skip           Skip          do not run, and that is fine: 204, OK with an empty reply
-//	null_response  NullResponse  do not run, answer null or the rule's Response: 200, OK
-//	fallback       Fallback      run the handler registered under the rule's Fallback
-//	proceed        Proceed       run without the lock; counted
-//
-// NullResponse answers 200 to a request that did nothing: good for a cache refresh; a
-// payment should not use it. What a loss does to the running handler is another word,
-// [OnLost]:
+// [Strategy] has the table. NullResponse answers 200 to a request that did nothing: good for a
+// cache refresh; a payment should not use it. What a loss does to the running handler is another
+// word, [OnLost]:
 //
 //	choice  what happens
 //	cancel  the context ends; the result of a handler that finishes all the same is kept

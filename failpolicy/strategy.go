@@ -7,6 +7,13 @@ import (
 
 // Strategy says what to do instead when the lock is not acquired. The zero value is
 // "not set" and acts as [Error].
+//
+//	strategy       in Go         meaning
+//	error          Error         refuse, with the cause's status
+//	skip           Skip          do not run, and that is fine: 204, OK with an empty reply
+//	null_response  NullResponse  do not run, answer null or the rule's response: 200, OK
+//	fallback       Fallback      run the handler registered under the rule's fallback
+//	proceed        Proceed       run without the lock; counted
 type Strategy string
 
 // The strategies.

@@ -65,12 +65,11 @@ type Rule struct {
 	Key string
 
 	// Keys is several templates whose keys are taken together, all or none. Exactly
-	// one of Key and Keys must be set.
+	// one of [Rule.Key] and [Rule.Keys] must be set.
 	Keys []string
 
-	// Kind is the kind of lock: [Reentrant], [Fenced], [Spin], [Fair], [Read], [Write] or
-	// [Semaphore]. Only the first can be of several keys. All rules about one key have the
-	// same, except that [Read] and [Write] belong together. Default: [Reentrant].
+	// Kind is the kind of lock. Only [Reentrant] can be of several keys. All rules about one
+	// key have the same, except that [Read] and [Write] belong together. Default: [Reentrant].
 	Kind Kind
 
 	// WaitTime is how long to wait for the lock: 1 ms to [MaxDuration], [NoWait] or

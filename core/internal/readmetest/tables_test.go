@@ -36,14 +36,14 @@ func TestReadme_Strategies(t *testing.T) {
 // TestReadme_Causes compares the tables of failpolicy's package comment.
 func TestReadme_Causes(t *testing.T) {
 	t.Parallel()
-	table := aligned(t, "failpolicy", "cause")
+	table := aligned(t, "failpolicy/doc.go", "cause")
 	got := make([]string, 0, len(table))
 	for _, row := range table {
 		got = append(got, strings.Join([]string{row[0], row[2], row[3], row[4]}, " "))
 	}
 	sameLines(t, got, facts(t, "cause"))
-	sameLines(t, column(aligned(t, "failpolicy", "strategy"), 0), facts(t, "strategy"))
-	sameLines(t, column(aligned(t, "failpolicy", "choice"), 0), facts(t, "loss"))
+	sameLines(t, column(aligned(t, "failpolicy/strategy.go", "strategy"), 0), facts(t, "strategy"))
+	sameLines(t, column(aligned(t, "failpolicy/doc.go", "choice"), 0), facts(t, "loss"))
 }
 
 // TestReadme_Errors compares the table of core's package comment with its sentinels.
@@ -55,7 +55,7 @@ func TestReadme_Errors(t *testing.T) {
 			want = append(want, name)
 		}
 	}
-	sameLines(t, slices.Sorted(slices.Values(column(aligned(t, "core", "error"), 0))), want)
+	sameLines(t, slices.Sorted(slices.Values(column(aligned(t, "core/doc.go", "error"), 0))), want)
 }
 
 func TestReadme_Kinds(t *testing.T) {
@@ -75,13 +75,14 @@ func TestReadme_Kinds(t *testing.T) {
 
 // aligned gives the rows of a table in a package comment: a block whose head begins with a
 // word, and whose columns are two spaces apart at least.
-func aligned(t *testing.T, folder, first string) [][]string {
+func aligned(t *testing.T, file, first string) [][]string {
 	t.Helper()
-	_, text, _ := strings.Cut(read(t, folder+"/doc.go"), "//\t"+first+" ")
-	text, _, found := strings.Cut(text, "\n//\n")
+	_, text, found := strings.Cut(read(t, file), "//\t"+first+" ")
 	if !found {
-		t.Fatalf("%s/doc.go has no table that begins with %s", folder, first)
+		t.Fatalf("%s has no table that begins with %s", file, first)
 	}
+	text, _, _ = strings.Cut(text, "\n//\n")
+	text, _, _ = strings.Cut(text, "\ntype ")
 	var table [][]string
 	for _, line := range strings.Split(text, "\n")[1:] {
 		if strings.HasPrefix(line, "//\t ") {
@@ -89,7 +90,7 @@ func aligned(t *testing.T, folder, first string) [][]string {
 		}
 		row := gaps.Split(strings.TrimPrefix(line, "//\t"), -1)
 		if len(row) < 2 {
-			t.Errorf("%s/doc.go: the columns are not two spaces apart: %s", folder, line)
+			t.Errorf("%s: the columns are not two spaces apart: %s", file, line)
 		}
 		table = append(table, row)
 	}
@@ -222,7 +223,7 @@ func TestReadme_TemplatesCompile(t *testing.T) {
 			templates = append(templates, m[1])
 		}
 	}
-	for _, row := range aligned(t, "keyexpr", "template") {
+	for _, row := range aligned(t, "keyexpr/doc.go", "template") {
 		templates = append(templates, row[0])
 	}
 	for _, b := range all(t, "go") {
