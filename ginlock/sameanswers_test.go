@@ -49,16 +49,6 @@ func TestYAML_AnswersAsGo(t *testing.T) {
 	}
 }
 
-func TestYAML_EveryFieldIsComparedWithGo(t *testing.T) {
-	t.Parallel()
-	for _, field := range ruleset.Fields() {
-		compared := slices.ContainsFunc(sameRules, func(r sameRule) bool { return r.field == field })
-		if !compared {
-			t.Errorf("no rule of the table is about %s", field)
-		}
-	}
-}
-
 // What a file says of all its rules answers as the options that say it in Go.
 func TestYAML_FileAnswersAsOptions(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package ruleset_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -19,50 +20,58 @@ type change struct {
 	also          []string // fields that change together with it
 }
 
-// fieldChanges has every field of a rule.
-var fieldChanges = map[string]change{
-	"endpoint":    {without: "{func: a, name: x, key: a}", with: "{http: POST /a, name: x, key: a}"},
-	"name":        {without: "{func: a, key: a}", with: "{func: a, key: a, name: x}"},
-	"key":         {without: "{func: a, key: a}", with: "{func: a, key: b}"},
-	"keys":        {without: "{func: a, key: a}", with: "{func: a, keys: [a, b]}", also: []string{"key"}},
-	"kind":        {without: "{func: a, key: a}", with: "{func: a, key: a, kind: fenced}"},
-	"wait_time":   {without: "{func: a, key: a}", with: "{func: a, key: a, wait_time: 3s}"},
-	"lease_time":  {without: "{func: a, key: a}", with: "{func: a, key: a, lease_time: 7s}"},
-	"on_busy":     {without: "{func: a, key: a}", with: "{func: a, key: a, on_busy: skip}"},
-	"on_backend":  {without: "{func: a, key: a}", with: "{func: a, key: a, on_backend: proceed}"},
-	"on_key":      {without: "{func: a, key: a}", with: "{func: a, key: a, on_key: null_response}"},
-	"on_overload": {without: "{func: a, key: a}", with: "{func: a, key: a, on_overload: skip}"},
-	"on_lost":     {without: "{func: a, key: a}", with: "{func: a, key: a, on_lost: fail}"},
-	"fallback":    {without: "{func: a, key: a, on_busy: fallback, fallback: x}", with: "{func: a, key: a, on_busy: fallback, fallback: y}"},
-	"when":        {without: "{func: a, key: a}", with: "{func: a, key: a, when: in.Async}"},
+// special are the fields that need others beside them, or another rule.
+var special = map[string]change{
+	"endpoint": {without: "{func: a, name: x, key: a}", with: "{http: POST /a, name: x, key: a}"},
+	"name":     {without: "{func: a, key: a}", with: "{func: a, key: a, name: x}"},
+	"key":      {without: "{func: a, key: a}", with: "{func: a, key: b}"},
+	"keys":     {without: "{func: a, key: a}", with: "{func: a, keys: [a, b]}", also: []string{"key"}},
+	"fallback": {without: "{func: a, key: a, on_busy: fallback, fallback: x}", with: "{func: a, key: a, on_busy: fallback, fallback: y}"},
 	"debounce": {
 		without: "{func: a, key: a, wait_time: none, lease_time: watchdog}",
 		with:    "{func: a, key: a, wait_time: none, lease_time: watchdog, debounce: 5s}",
 	},
-	"max_waiters": {without: "{func: a, key: a}", with: "{func: a, key: a, max_waiters: 3}"},
-	"permits":     {without: "{func: a, key: a, kind: semaphore, permits: 2}", with: "{func: a, key: a, kind: semaphore, permits: 3}"},
-	"token":       {without: "{func: a, key: a}", with: "{func: a, key: a, token: true}"},
-	"status":      {without: "{func: a, key: a}", with: "{func: a, key: a, status: {lost: {http: 502, grpc: UNKNOWN}}}"},
-	"response":    {without: "{func: a, key: a, on_busy: null_response}", with: "{func: a, key: a, on_busy: null_response, response: '{}'}"},
-	"message":     {without: "{func: a, key: a}", with: "{func: a, key: a, message: Wait}"},
-	"prefix":      {without: "{func: a, key: a}", with: "{func: a, key: a, prefix: 'shop:'}"},
-	"key_format":  {without: "{func: a, key: a}", with: "{func: a, key: a, key_format: strict}"},
-	"profile":     {without: "{func: a, key: a, wait_time: 3s, lease_time: 7s}", with: "{func: a, key: a, wait_time: 3s, lease_time: 7s, profile: heavy}"},
-	"disabled":    {without: "{func: a, key: a}", with: "{func: a, key: a, disabled: true}"},
-	"dry_run":     {without: "{func: a, key: a}", with: "{func: a, key: a, dry_run: true}"},
-	"none":        {without: "{func: a}", with: "{func: a, none: true}"},
+	"permits":  {without: "{func: a, key: a, kind: semaphore, permits: 2}", with: "{func: a, key: a, kind: semaphore, permits: 3}"},
+	"status":   {without: "{func: a, key: a}", with: "{func: a, key: a, status: {lost: {http: 502, grpc: UNKNOWN}}}"},
+	"response": {without: "{func: a, key: a, on_busy: null_response}", with: "{func: a, key: a, on_busy: null_response, response: '{}'}"},
+	"profile":  {without: "{func: a, key: a, wait_time: 3s, lease_time: 7s}", with: "{func: a, key: a, wait_time: 3s, lease_time: 7s, profile: heavy}"},
+	"none":     {without: "{func: a}", with: "{func: a, none: true}"},
+}
+
+// fieldChanges has every field of a rule: the special ones, and of all others a value of their type
+// that is not the default.
+func fieldChanges(t *testing.T) map[string]change {
+	t.Helper()
+	changes := maps.Clone(special)
+	for _, field := range ruleset.Fields() {
+		if _, ok := special[field]; !ok {
+			changes[field] = change{without: "{func: a, key: a}", with: fmt.Sprintf("{func: a, key: a, %s: %s}", field, sampleOf(t, field))}
+		}
+	}
+	return changes
+}
+
+// sampleOf is a value of a field that is not its default, by the schema.
+func sampleOf(t *testing.T, field string) string {
+	t.Helper()
+	def := parsedSchema(t).Defs[field]
+	switch {
+	case def.Type == "boolean":
+		return "true"
+	case def.Type == "integer":
+		return "3"
+	case len(def.Enum) > 0:
+		return def.Enum[slices.IndexFunc(def.Enum, func(word string) bool { return word != def.Default })]
+	case len(def.Examples) > 0 && def.Examples[0] == "10s": // a time
+		return "7s"
+	default:
+		return "x"
+	}
 }
 
 func TestLoad_EveryFieldOfARuleIsRead(t *testing.T) {
 	t.Parallel()
-	for _, field := range ruleset.Fields() {
-		c, ok := fieldChanges[field]
-		if !ok {
-			t.Errorf("%s is not in the table of this test", field)
-		}
-		if c.with == "" {
-			continue
-		}
+	for field, c := range fieldChanges(t) {
 		without, with := onlyRule(t, "rules:\n  - "+c.without), onlyRule(t, "rules:\n\n  - "+c.with)
 		if got, want := changed(without.Rule, with.Rule), append(c.also, field); !sameWords(got, want) {
 			t.Errorf("%s: %q are different, want %q", field, got, want)
@@ -79,7 +88,7 @@ func TestLoad_EveryFieldOfARuleIsRead(t *testing.T) {
 func TestLoad_EveryFieldOfAProfileIsRead(t *testing.T) {
 	t.Parallel()
 	single := []string{"endpoint", "name", "key", "keys", "profile", "none"}
-	for field, c := range fieldChanges {
+	for field, c := range fieldChanges(t) {
 		if slices.Contains(single, field) {
 			continue
 		}

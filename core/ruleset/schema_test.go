@@ -103,6 +103,8 @@ type schemaObject struct {
 	Ref         string                  `json:"$ref"`
 	Defs        map[string]schemaObject `json:"$defs"`
 	Properties  map[string]schemaObject `json:"properties"`
+	Type        string                  `json:"type"`
+	Examples    []string                `json:"examples"`
 	Description string                  `json:"description"`
 	Default     any                     `json:"default"`
 	Enum        []string                `json:"enum"`
