@@ -58,6 +58,17 @@ func (p *Policy) Uses(s Strategy) bool {
 	return false
 }
 
+// Replies reports whether any cause is answered by a [Reply], and whether one of them has the
+// rule's response.
+func (p *Policy) Replies() (replies, body bool) {
+	for _, c := range Causes() {
+		if r, ok := p.Strategy(c).Reply(); ok {
+			replies, body = true, body || r.Body
+		}
+	}
+	return replies, body
+}
+
 // KeyFault says whose mistake it is that a request yields no key, or one under which the
 // lock cannot be acquired.
 type KeyFault uint8

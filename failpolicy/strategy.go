@@ -2,6 +2,7 @@ package failpolicy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,9 +33,44 @@ const (
 	Proceed Strategy = "proceed"
 )
 
+// Reply is how a client is answered well although the handler did not run. Over gRPC it is OK.
+type Reply struct {
+	Mark string // what the header X-Lock-Status says
+	HTTP int    // the status
+	Body bool   // the rule's response, or null or an empty message without one
+}
+
+// strategies is the table of strategies, in the order of the documentation. A new strategy is a
+// constant, a row here, a line in the comment of [Strategy], and a value of Strategy in lock.proto.
+var strategies = []struct { //nolint:gochecknoglobals // a table that is only read
+	strategy Strategy
+	reply    Reply    // zero for a strategy that refuses, or runs something
+	others   []string // what the Java annotation and others call it, or the same
+}{
+	{strategy: Error, others: []string{"EXCEPTION", "FAIL_FAST", "THROW", "THROW_EXCEPTION", "FAIL", "REJECT"}},
+	{Skip, Reply{Mark: "skipped", HTTP: 204}, []string{"NOOP", "NONE"}},
+	{NullResponse, Reply{Mark: "null", HTTP: 200, Body: true}, []string{"RETURN_NULL", "NULL"}},
+	{strategy: Fallback, others: []string{"CUSTOM", "CUSTOM_HANDLER"}},
+	{strategy: Proceed, others: []string{"CONTINUE", "NO_OPERATION"}}, // of klock: the method runs, without the lock
+}
+
 // Strategies lists the strategies in the order of the documentation.
 func Strategies() []Strategy {
-	return []Strategy{Error, Skip, NullResponse, Fallback, Proceed}
+	list := make([]Strategy, len(strategies))
+	for i, row := range strategies {
+		list[i] = row.strategy
+	}
+	return list
+}
+
+// Reply is the answer of the strategy; false for one that refuses, or runs something.
+func (s Strategy) Reply() (Reply, bool) {
+	for i := range strategies {
+		if strategies[i].strategy == s {
+			return strategies[i].reply, strategies[i].reply.HTTP != 0
+		}
+	}
+	return Reply{}, false
 }
 
 // Validate returns nil for a known strategy and for "not set", else an error that
@@ -51,7 +87,7 @@ func (s Strategy) Validate() error {
 // ParseStrategy reads a strategy as written in a rule. Unlike [Strategy.Validate]
 // it does not accept the empty string.
 func ParseStrategy(word string) (Strategy, error) {
-	return parseWord("strategy", word, Strategies(), javaStrategy)
+	return parseWord("strategy", word, Strategies(), meantStrategy)
 }
 
 // String is the strategy's word.
@@ -129,22 +165,14 @@ func parseWord[T ~string](what, word string, known []T, foreign func(string) T) 
 	return "", &UnknownWordError{What: what, Word: word, Known: names, Suggestion: suggestion}
 }
 
-// javaStrategy gives the strategy that a word of the Java annotation means, or one that says the same.
-func javaStrategy(word string) Strategy {
-	switch word {
-	case "EXCEPTION", "FAIL_FAST", "THROW", "THROW_EXCEPTION", "FAIL", "REJECT":
-		return Error
-	case "RETURN_NULL", "NULL":
-		return NullResponse
-	case "CONTINUE", "NO_OPERATION": // of klock: the method runs, without the lock
-		return Proceed
-	case "NOOP", "NONE":
-		return Skip
-	case "CUSTOM", "CUSTOM_HANDLER":
-		return Fallback
-	default:
-		return ""
+// meantStrategy gives the strategy that another library calls so.
+func meantStrategy(word string) Strategy {
+	for i := range strategies {
+		if slices.Contains(strategies[i].others, word) {
+			return strategies[i].strategy
+		}
 	}
+	return ""
 }
 
 // javaOnLost gives what the Java library's release-timeout words mean.

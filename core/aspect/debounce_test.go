@@ -124,7 +124,7 @@ func TestDebounce_StrategyOfBusyAnswers(t *testing.T) {
 		c := &call{in: order{ID: "42"}}
 		p.Run(t.Context(), c)
 		out := p.Run(t.Context(), c)
-		want(t, "verdict", out.Verdict, aspect.VerdictSkipped)
+		want(t, "verdict", out.Verdict, aspect.VerdictAnswered)
 		want(t, "cause", out.Cause, failpolicy.Debounced)
 		want(t, "handled", c.handled, 1)
 	})

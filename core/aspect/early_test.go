@@ -196,7 +196,7 @@ func TestRun_AnOverloadOfTheCallItself(t *testing.T) {
 		c.refuses = core.ErrTooManyWaiters
 		out := p.Run(t.Context(), c)
 		want(t, "cause", out.Cause, failpolicy.Overload)
-		want(t, "verdict", out.Verdict, aspect.VerdictSkipped)
+		want(t, "verdict", out.Verdict, aspect.VerdictAnswered)
 	})
 }
 

@@ -23,10 +23,8 @@ type Verdict string
 const (
 	// VerdictRan: the handler ran; its result stands.
 	VerdictRan Verdict = "ran"
-	// VerdictSkipped: it did not run, and that is fine.
-	VerdictSkipped Verdict = "skipped"
-	// VerdictNull: it did not run; answer null or the rule's response.
-	VerdictNull Verdict = "null"
+	// VerdictAnswered: it did not run, and that is fine; answer with Reply.
+	VerdictAnswered Verdict = "answered"
 	// VerdictFallback: the fallback ran instead; its result stands.
 	VerdictFallback Verdict = "fallback"
 	// VerdictRefused: nothing ran; answer with Status.
@@ -58,6 +56,9 @@ type Outcome struct {
 	// Fallback are for the answer. Index is its place in [Point.Rules].
 	Rule  *ruleset.Resolved
 	Index int
+
+	// Reply is what the client sees when the verdict is answered.
+	Reply failpolicy.Reply
 
 	// Status is what the client sees when the verdict is refused or lost.
 	Status failpolicy.Status

@@ -169,12 +169,10 @@ func (r *run) fail(f *frame, d failpolicy.Decision, hint time.Duration, err erro
 // answer carries out the strategy of the rule that refused. No lock is held.
 func (r *run) answer() {
 	f := &r.frames[len(r.frames)-1]
-	switch f.strategy {
-	case failpolicy.Skip:
-		r.out.Verdict = VerdictSkipped
-	case failpolicy.NullResponse:
-		r.out.Verdict = VerdictNull
-	case failpolicy.Fallback:
+	switch reply, ok := f.strategy.Reply(); {
+	case ok:
+		r.out.Verdict, r.out.Reply = VerdictAnswered, reply
+	case f.strategy == failpolicy.Fallback:
 		r.out.Verdict = VerdictFallback
 		r.out.Err = r.call.Fallback(withOutcome(r.caller, r.out), f.rule.Fallback)
 	default:

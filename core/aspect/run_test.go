@@ -1,6 +1,7 @@
 package aspect_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -178,10 +179,11 @@ func checkStrategy(t *testing.T, b *bench, cause failpolicy.Cause, s failpolicy.
 	want(t, "cause", out.Cause, cause)
 	want(t, "rule", out.Rule.Name, "pay")
 	verdicts := map[failpolicy.Strategy]aspect.Verdict{
-		failpolicy.Error: aspect.VerdictRefused, failpolicy.Skip: aspect.VerdictSkipped, failpolicy.NullResponse: aspect.VerdictNull,
-		failpolicy.Fallback: aspect.VerdictFallback, failpolicy.Proceed: aspect.VerdictRan,
+		failpolicy.Error: aspect.VerdictRefused, failpolicy.Fallback: aspect.VerdictFallback, failpolicy.Proceed: aspect.VerdictRan,
 	}
-	want(t, "verdict", out.Verdict, verdicts[s])
+	reply, _ := s.Reply()
+	want(t, "verdict", out.Verdict, cmp.Or(verdicts[s], aspect.VerdictAnswered))
+	want(t, "reply", out.Reply, reply)
 	want(t, "handler ran", c.handled == 1, s == failpolicy.Proceed)
 	want(t, "fallback ran", c.fellBack == 1, s == failpolicy.Fallback)
 	want(t, "error", errors.Is(out.Err, errHandler), s == failpolicy.Proceed || s == failpolicy.Fallback)

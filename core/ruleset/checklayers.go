@@ -91,8 +91,7 @@ func (c *checker) checkDebounce() {
 func (c *checker) checkUnused() {
 	r := c.rule
 	policy := r.Policy()
-	isUnused := r.Response != "" && !policy.Uses(failpolicy.NullResponse) && !r.strategyBroken()
-	if isUnused && c.isOver("response", strategies()...) {
+	if _, used := policy.Replies(); r.Response != "" && !used && !r.strategyBroken() && c.isOver("response", strategies()...) {
 		c.reportf("response", "never used: write %s, or remove it", r.placeOf("response").example("on_busy", "null_response"))
 	}
 	if r.MaxWaiters > 0 {

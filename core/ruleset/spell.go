@@ -1,11 +1,13 @@
 package ruleset
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // What a message quotes is spelled as it is written in the place that it is about: Go's, a
@@ -19,18 +21,14 @@ func (s Source) spell(word string) string {
 	switch {
 	case s.Layer == LayerProto && isKind:
 		return "KIND_" + strings.ToUpper(word)
-	case s.Layer == LayerProto && (word == "fallback" || word == "null_response"):
+	case s.Layer == LayerProto && slices.Contains(words(failpolicy.Strategies()), word):
 		return "STRATEGY_" + strings.ToUpper(word)
 	case s.inFile():
 		return word
-	case isKind, word == string(Encode), word == string(Strict):
-		return "ruleset." + strings.ToUpper(word[:1]) + word[1:]
-	}
-	switch word {
-	case "null_response":
-		return "failpolicy.NullResponse"
-	case "error", "skip", "fallback", "proceed", "cancel", "ignore", "fail":
-		return "failpolicy." + strings.ToUpper(word[:1]) + word[1:]
+	case isKind, slices.Contains(words(KeyFormats()), word):
+		return "ruleset." + camel(word)
+	case slices.Contains(words(failpolicy.Strategies()), word), slices.Contains(words(failpolicy.LossChoices()), word):
+		return "failpolicy." + camel(word)
 	default:
 		return goName(word)
 	}

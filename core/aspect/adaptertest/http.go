@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // HTTP is the client's side of an adapter of HTTP, whose server answers with the
@@ -94,7 +96,7 @@ func (h HTTP) wantHeaders(got http.Header, a *Answer) {
 			h.tb.Errorf("%s is %q, want %q", name, got[name], want)
 		}
 	}
-	if a.Lock != "skipped" && a.Lock != "null" && a.Cause == "" {
+	if _, replied := replyOf(a); !replied && a.Cause == "" {
 		return
 	}
 	if got := got.Get("Cache-Control"); got != "no-store" {
@@ -107,13 +109,24 @@ func (h HTTP) wantHeaders(got http.Header, a *Answer) {
 	}
 }
 
+// replyOf is the reply of the strategy that an answer shows.
+func replyOf(a *Answer) (failpolicy.Reply, bool) {
+	for _, s := range failpolicy.Strategies() {
+		if r, ok := s.Reply(); ok && r.Mark == a.Lock {
+			return r, true
+		}
+	}
+	return failpolicy.Reply{}, false
+}
+
 // form is the status and the kind of content that an answer has.
 func form(a *Answer) string {
+	reply, replied := replyOf(a)
 	switch {
-	case a.Lock == "skipped":
-		return fmt.Sprint(http.StatusNoContent, " ")
-	case a.Lock == "null":
-		return fmt.Sprint(http.StatusOK, " application/json")
+	case replied && reply.Body:
+		return fmt.Sprint(reply.HTTP, " application/json")
+	case replied:
+		return fmt.Sprint(reply.HTTP, " ")
 	case a.Cause != "":
 		return fmt.Sprint(a.Code, " application/problem+json")
 	default:
@@ -136,8 +149,9 @@ func httpAnswer(response *http.Response, body string) Answer {
 	var problem struct {
 		Type string `json:"type"`
 	}
+	reply, _ := replyOf(&a)
 	switch {
-	case a.OK && a.Lock != "null":
+	case a.OK && !reply.Body:
 		a.Text = body
 	case !a.OK && json.Unmarshal([]byte(body), &problem) == nil:
 		a.Cause = problem.Type

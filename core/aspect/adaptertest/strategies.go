@@ -235,22 +235,21 @@ func (b *bench) wantStrategy(cause failpolicy.Cause, s failpolicy.Strategy, ran 
 		call.Tenant = ""
 	}
 	got := b.send(b.t.Context(), call)
-	switch s {
-	case failpolicy.Error:
+	reply, replies := s.Reply()
+	switch {
+	case replies:
+		b.wantOK(got, "", reply.Mark)
+	case s == failpolicy.Error:
 		b.wantRefused(got, cause)
 		if hinted := cause != failpolicy.Key; (got.Retry > 0) != hinted {
 			b.t.Errorf("%s: a hint of %v", cause, got.Retry)
 		}
-	case failpolicy.Skip:
-		b.wantOK(got, "", "skipped")
-	case failpolicy.NullResponse:
-		b.wantOK(got, "", "null")
-	case failpolicy.Fallback:
+	case s == failpolicy.Fallback:
 		b.wantOK(got, "queued", "")
 		if told := b.cause.Load(); b.queued.Load() != 1 || told != cause {
 			b.t.Errorf("the fallback ran %d times and was told %v", b.queued.Load(), told)
 		}
-	case failpolicy.Proceed:
+	case s == failpolicy.Proceed:
 		b.wantOK(got, "paid", "unlocked")
 		ran++
 	}

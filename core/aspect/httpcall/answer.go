@@ -46,7 +46,7 @@ func (x *exchange) answer(o *aspect.Outcome) {
 	}
 	w := x.router.Writer()
 	switch o.Verdict {
-	case aspect.VerdictSkipped, aspect.VerdictNull, aspect.VerdictRefused:
+	case aspect.VerdictAnswered, aspect.VerdictRefused:
 		if w.Written() {
 			x.tooLate()
 			return
@@ -54,17 +54,16 @@ func (x *exchange) answer(o *aspect.Outcome) {
 	default: // handlers have answered, or a fallback has
 	}
 	switch o.Verdict {
-	case aspect.VerdictSkipped:
+	case aspect.VerdictAnswered:
 		ownHeader(w.Header())
-		w.Header().Set(StatusHeader, StatusSkipped)
-		w.WriteHeader(http.StatusNoContent)
-		w.WriteHeaderNow()
-		settle(x.router, http.StatusNoContent)
-	case aspect.VerdictNull:
-		ownHeader(w.Header())
-		w.Header().Set(StatusHeader, StatusNull)
-		respond(w, http.StatusOK, "application/json; charset=utf-8", nullBody(o))
-		settle(x.router, http.StatusOK)
+		w.Header().Set(StatusHeader, o.Reply.Mark)
+		if o.Reply.Body {
+			respond(w, o.Reply.HTTP, "application/json; charset=utf-8", nullBody(o))
+		} else {
+			w.WriteHeader(o.Reply.HTTP)
+			w.WriteHeaderNow()
+		}
+		settle(x.router, o.Reply.HTTP)
 	case aspect.VerdictRefused:
 		x.refuse(o.Refusal())
 	case aspect.VerdictLost:

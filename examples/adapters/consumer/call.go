@@ -35,12 +35,8 @@ func (c *call) Fallback(ctx context.Context, name string) error {
 
 // answer says what became of the message.
 func (c *call) answer(o *aspect.Outcome) Result {
-	switch o.Verdict {
-	case aspect.VerdictSkipped:
-		c.result.Lock = "skipped"
-	case aspect.VerdictNull:
-		c.result.Lock = "null"
-	default: // the handler, the fallback or a refusal has said all
+	if o.Verdict == aspect.VerdictAnswered {
+		c.result.Lock = o.Reply.Mark
 	}
 	c.result.Err = o.Result()
 	return c.result

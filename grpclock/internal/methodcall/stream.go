@@ -64,22 +64,15 @@ func (c *stream) run() error {
 	switch out.Verdict {
 	case aspect.VerdictRan, aspect.VerdictFallback:
 		return out.Err
-	case aspect.VerdictSkipped:
-		return c.finish(LockSkipped, func() any { return method.EmptyReply() })
-	case aspect.VerdictNull:
-		return c.finish(LockNull, func() any { return method.NullReply(out.Index) })
+	case aspect.VerdictAnswered:
+		c.marked(out.Reply.Mark)
+		if !method.Replies() {
+			return nil
+		}
+		return c.call.Send(method.Reply(&out))
 	default:
 		return c.refused(out.Refusal())
 	}
-}
-
-// finish ends the call well, though the handler did not run.
-func (c *stream) finish(status string, reply func() any) error {
-	c.marked(status)
-	if !c.entry.Extra.Replies() {
-		return nil
-	}
-	return c.call.Send(reply())
 }
 
 // receiveFirst waits for the first message; from then on the stream replays it.

@@ -50,12 +50,9 @@ func (c *unary) run() (any, error) {
 	switch out.Verdict {
 	case aspect.VerdictRan, aspect.VerdictFallback:
 		return c.reply, out.Err
-	case aspect.VerdictSkipped:
-		c.marked(LockSkipped)
-		return c.entry.Extra.EmptyReply(), nil
-	case aspect.VerdictNull:
-		c.marked(LockNull)
-		return c.entry.Extra.NullReply(out.Index), nil
+	case aspect.VerdictAnswered:
+		c.marked(out.Reply.Mark)
+		return c.entry.Extra.Reply(&out), nil
 	default:
 		return nil, c.refused(out.Refusal())
 	}

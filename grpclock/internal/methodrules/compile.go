@@ -91,14 +91,14 @@ func (c *compiler) explainRequest() {
 // checkReply reports a rule that needs an empty reply of an unknown type.
 func (c *compiler) checkReply(r *ruleset.Resolved) {
 	policy := r.Policy()
-	empty := policy.Uses(failpolicy.Skip) || policy.Uses(failpolicy.NullResponse)
+	replies, _ := policy.Replies()
 	switch {
-	case !empty || c.method.descriptor != nil:
+	case !replies || c.method.descriptor != nil:
 	case c.method.shape.unregistered:
-		c.reportf(r, "", "nothing tells whether callers of %s expect a reply, which skip and null_response have to give: it is not registered "+
+		c.reportf(r, "", "nothing tells whether callers of %s expect a reply, which its strategy has to give: the method is not registered "+
 			"and has no descriptor: import the generated package, give its file to WithDescriptors, or choose another strategy", c.endpoint.Path)
 	case c.method.shape.replies():
-		c.reportf(r, "", "skip and null_response answer with an empty reply, but no descriptor of %s is registered: "+
+		c.reportf(r, "", "its strategy answers with an empty reply, but no descriptor of %s is registered: "+
 			"import its generated package, or give its file to WithDescriptors", c.endpoint.Path)
 	}
 }

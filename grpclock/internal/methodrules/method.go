@@ -4,6 +4,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/keyexpr/protovars"
 )
 
@@ -35,13 +36,11 @@ func (m *Method) Replies() bool { return m.called().replies() }
 // NewRequest is an empty message of the method's input type; its rules read it.
 func (m *Method) NewRequest() proto.Message { return NewMessage(m.descriptor.Input()) }
 
-// EmptyReply is an empty message of the method's output type.
-func (m *Method) EmptyReply() proto.Message { return NewMessage(m.descriptor.Output()) }
-
-// NullReply is the response of a rule, or an empty message.
-func (m *Method) NullReply(rule int) proto.Message {
-	if response := m.responses[rule]; response != nil {
+// Reply is what a caller gets whose handler did not run: the response of the rule that decided, or
+// an empty message.
+func (m *Method) Reply(o *aspect.Outcome) proto.Message {
+	if response := m.responses[o.Index]; response != nil && o.Reply.Body {
 		return proto.Clone(response)
 	}
-	return m.EmptyReply()
+	return NewMessage(m.descriptor.Output())
 }
