@@ -36,7 +36,7 @@ func ExampleNewSet_problems() {
 		Endpoint:  ruleset.HTTP("/orders"),
 		Key:       "order:#{path.id}",
 		WaitTime:  10,
-		OnBusy:    "RETURN_NULL",
+		OnLost:    "FAIL_FAST",
 		LeaseTime: ruleset.NoWait,
 	}})
 	fmt.Println(err)
@@ -45,5 +45,5 @@ func ExampleNewSet_problems() {
 	// 	rule of http /orders: Endpoint: "/orders" has no method: write "POST /orders"
 	// 	rule of http /orders: WaitTime: 10ns is out of range: write 1ms to 87600h, ruleset.NoWait or ruleset.WaitForever (is a unit missing? 10*time.Second)
 	// 	rule of http /orders: LeaseTime: ruleset.NoWait belongs to WaitTime: write a time such as 30*time.Second, or ruleset.Watchdog
-	// 	rule of http /orders: OnBusy: unknown strategy "RETURN_NULL": write failpolicy.NullResponse (one of failpolicy.Error, failpolicy.Skip, failpolicy.NullResponse, failpolicy.Fallback, failpolicy.Proceed)
+	// 	rule of http /orders: OnLost: unknown OnLost "FAIL_FAST": write failpolicy.Fail (one of failpolicy.Cancel, failpolicy.Ignore, failpolicy.Fail)
 }

@@ -12,6 +12,7 @@ import (
 	"gotest.tools/v3/golden"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
@@ -33,21 +34,9 @@ func TestLoad_InvalidSamples(t *testing.T) {
 				t.Fatalf("got %v, want an InvalidError", err)
 			}
 			checkWords(t, string(text), invalid.Problems)
-			golden.Assert(t, withoutLists(err.Error())+"\n", filepath.Join("invalid", name)+".txt")
+			golden.Assert(t, rulesettest.WithoutLists(err.Error())+"\n", filepath.Join("invalid", name)+".txt")
 		})
 	}
-}
-
-// withoutLists has a word in place of each list that grows with a new field, kind or strategy.
-func withoutLists(text string) string {
-	lists := map[string][]string{
-		"<fields>": append([]string{"http", "grpc", "func", "services"}, ruleset.Fields()[1:]...),
-		"<kinds>":  wordsOf(ruleset.Kinds()), "<strategies>": wordsOf(failpolicy.Strategies()),
-	}
-	for name, list := range lists {
-		text = strings.ReplaceAll(text, strings.Join(list, ", "), name)
-	}
-	return text
 }
 
 // loadSample loads a sample, over rules of lower layers if its name says so.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/core/ruleset/rulesettest"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/internal/protofile"
 	"github.com/interlock-go/interlock/grpclock/protorules"
@@ -106,14 +107,14 @@ func TestOf_ReportsWhatCannotBeRead(t *testing.T) {
 		},
 		{
 			"enum", lock(`key: "k" on_busy: 99`),
-			`on_busy: interlock.v1.Strategy number 99 is not known to this program: write one of STRATEGY_ERROR, STRATEGY_SKIP, STRATEGY_NULL_RESPONSE, STRATEGY_FALLBACK, STRATEGY_PROCEED, or update`,
+			`on_busy: interlock.v1.Strategy number 99 is not known to this program: write one of <strategies>, or update`,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			rules, problems := protorules.Of(pay(t, tt.option))
-			if len(problems) != 1 || !strings.Contains(report(problems), tt.want) {
+			if len(problems) != 1 || !strings.Contains(rulesettest.WithoutLists(report(problems)), tt.want) {
 				t.Errorf("got:\n%s\nwant one with:\n%s", report(problems), tt.want)
 			}
 			if len(rules) != 1 || rules[0].Rule.Key != "k" {

@@ -30,7 +30,12 @@ func facts(t *testing.T, word string) []string {
 
 func TestReadme_Strategies(t *testing.T) {
 	t.Parallel()
-	sameLines(t, column(rows(t, start, "When the lock is not acquired"), 0), facts(t, "strategy"))
+	known := facts(t, "strategy")
+	for _, s := range column(rows(t, start, "When the lock is not acquired"), 0) {
+		if !slices.Contains(known, s) {
+			t.Errorf("%s is not a strategy", s)
+		}
+	}
 }
 
 // TestReadme_Causes compares the tables of failpolicy's package comment.

@@ -1,5 +1,5 @@
 // Package rulesettest replaces rule files in tests, in the ways in which they are
-// replaced in operation.
+// replaced in operation, and makes messages comparable.
 package rulesettest
 
 import (
@@ -7,7 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // Write writes a file in place, as some editors do.
@@ -52,4 +56,30 @@ func rename(tb testing.TB, from, to string) {
 	if err := os.Rename(from, to); err != nil {
 		tb.Fatal(err)
 	}
+}
+
+// WithoutLists has a word in place of each list in a message that grows with a new field, kind or
+// strategy.
+func WithoutLists(text string) string {
+	text = strings.ReplaceAll(text, "http, grpc, func, services, "+strings.Join(ruleset.Fields()[1:], ", "), "<fields>")
+	text = withoutList(text, "<kinds>", "ruleset.", "KIND_", ruleset.Kinds())
+	return withoutList(text, "<strategies>", "failpolicy.", "STRATEGY_", failpolicy.Strategies())
+}
+
+// withoutList replaces a list as files, Go and .proto files have it.
+func withoutList[T ~string](text, name, inGo, inProto string, list []T) string {
+	spelled := make([][]string, 3)
+	for _, word := range list {
+		var camel strings.Builder
+		for part := range strings.SplitSeq(string(word), "_") {
+			camel.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+		for i, as := range []string{string(word), inGo + camel.String(), inProto + strings.ToUpper(string(word))} {
+			spelled[i] = append(spelled[i], as)
+		}
+	}
+	for _, words := range spelled {
+		text = strings.ReplaceAll(text, strings.Join(words, ", "), name)
+	}
+	return text
 }
