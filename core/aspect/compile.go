@@ -188,7 +188,6 @@ func (c *compiler) compile() *compiled {
 	c.checkLabel()
 	c.checkFallback()
 	c.compileWhen(rule)
-	c.compileKind(rule)
 	c.compileKeys(rule)
 	rule.options = append(rule.leaseOptions(), core.Label(r.Name))
 	rule.rehearsal = append(rule.leaseOptions(), core.Label(r.Name+" (dry run)"), core.WaitTime(0))

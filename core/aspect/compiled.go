@@ -22,7 +22,6 @@ type compiled struct {
 	policy  failpolicy.Policy
 	when    *keyexpr.Condition // nil: always
 	keys    []*keyexpr.Template
-	name    naming // of locks of the rule's kind
 
 	wait      time.Duration        // 0: one attempt; or ruleset.WaitForever
 	options   []core.AcquireOption // without a deadline of the caller

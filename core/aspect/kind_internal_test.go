@@ -29,7 +29,6 @@ func TestKinds_EveryPlaceHasTheSame(t *testing.T) {
 		"the constants of core.Kind":    forRules(constantsOfKind(t, "..")),
 		"the constants of ruleset.Kind": constantsOfKind(t, "../ruleset"),
 		"ruleset.Kinds":                 texts(slices.Values(ruleset.Kinds())),
-		"aspect's kinds":                texts(maps.Keys(kinds)),
 	} {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want those of redisstore.Kinds, %q", place, got, want)

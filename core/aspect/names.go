@@ -20,7 +20,13 @@ func (c *compiled) lock(locks *core.Client, n lockNames) core.Lock {
 	if n.many != nil {
 		return locks.MultiLock(n.many...)
 	}
-	return c.name(locks, n.one, c.Permits)
+	return c.lockOf(locks, n.one)
+}
+
+// lockOf is the lock of the rule's kind. The kinds of rules are all known to core.
+func (c *compiled) lockOf(locks *core.Client, name string) core.Lock {
+	lock, _ := locks.LockOf(core.Kind(c.Kind), name, c.Permits)
+	return lock
 }
 
 // shadowLock is what a dry run takes instead: of the same kind where several calls may hold it
@@ -32,7 +38,7 @@ func (c *compiled) shadowLock(locks *core.Client, n lockNames) core.Lock {
 	case shadow.many != nil:
 		return locks.MultiLock(shadow.many...)
 	case c.Kind.Shared() || c.Kind == ruleset.Write:
-		return c.name(locks, shadow.one, c.Permits)
+		return c.lockOf(locks, shadow.one)
 	default:
 		return locks.Lock(shadow.one)
 	}

@@ -43,7 +43,7 @@ func (r *run) takenForReal(rule *compiled, names lockNames) (bool, error) {
 		if _, own := core.Held(r.ctx, name); own {
 			continue
 		}
-		state, err := rule.name(r.point.aspect.locks, name, rule.Permits).State(r.ctx)
+		state, err := rule.lockOf(r.point.aspect.locks, name).State(r.ctx)
 		if err != nil {
 			return false, err
 		}

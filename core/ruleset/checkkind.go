@@ -1,5 +1,7 @@
 package ruleset
 
+import "cmp"
+
 // checkKindOfKeys reports several keys of a kind that has one. Neither can give way to
 // the other, whatever their layers are: it is told where the higher one is written.
 func (c *checker) checkKindOfKeys() {
@@ -23,9 +25,9 @@ func (c *checker) checkPermits() {
 	r := c.rule
 	switch {
 	case !r.Kind.isKnown() || r.broken.hasAny("kind", "permits", "profile"):
-	case r.Kind == Semaphore && r.Source("permits").Layer == LayerNone:
-		c.reportf("kind", "a semaphore has to know how many calls may run at once, across all instances: write %s beside it", r.placeOf("kind").example("permits", "5"))
-	case r.Kind != Semaphore && r.Permits > 0 && c.isOver("permits", "kind"):
+	case r.Kind.traits().permits && r.Source("permits").Layer == LayerNone:
+		c.reportf("kind", "a %s has to know how many calls may run at once, across all instances: write %s beside it", r.Kind.Noun(), r.placeOf("kind").example("permits", "5"))
+	case !r.Kind.traits().permits && r.Permits > 0 && c.isOver("permits", "kind"):
 		c.reportf("permits", "a %s has no permits: remove it, or write %s%s", r.Kind.Noun(), r.placeOf("permits").example("kind", "semaphore"), c.kindCameFrom("permits"))
 	}
 }
@@ -42,7 +44,7 @@ func (c *checker) kindCameFrom(told string) string {
 func (c *checker) checkToken() {
 	r, at := c.rule, c.rule.placeOf("token")
 	switch {
-	case r.Kind == Fenced && !r.Token && c.isOver("token", "kind") && !r.broken.hasAny("token"):
+	case r.Kind.traits().token && !r.Token && c.isOver("token", "kind") && !r.broken.hasAny("token"):
 		c.reportf("token", "a %s has a token in any case: remove %s, or write another kind, such as %s%s",
 			r.Kind.Noun(), at.spell("token"), at.spell(string(Reentrant)), c.kindCameFrom("token"))
 	case r.Token && len(r.Keys) > 1 && !r.broken.hasAny("keys"):
@@ -74,13 +76,5 @@ func (c *checker) notShared(field, why string) {
 	}
 	at := r.placeOf(told)
 	c.reportf(told, "several calls hold a %s at a time, and %s: remove %s, or write another kind, such as %s%s", r.Kind.Noun(), why,
-		at.spell(field), at.spell(string(r.Kind.alone())), c.cameFrom(other, told))
-}
-
-// alone is the kind that one call holds at a time, to write in place of a shared one.
-func (k Kind) alone() Kind {
-	if k == Read {
-		return Write
-	}
-	return Reentrant
+		at.spell(field), at.spell(string(cmp.Or(r.Kind.traits().alone, Reentrant))), c.cameFrom(other, told))
 }

@@ -1,6 +1,6 @@
 package ruleset
 
-import "slices"
+import "cmp"
 
 // Kind is a kind of lock.
 type Kind string
@@ -33,30 +33,78 @@ const (
 	Semaphore Kind = "semaphore"
 )
 
-// Kinds lists the kinds that exist.
-func Kinds() []Kind { return []Kind{Reentrant, Fenced, Spin, Fair, Read, Write, Semaphore} }
+// traits are what the rules need to know about a kind.
+type traits struct {
+	kind    Kind
+	several bool // one lock can be of several keys
+	shared  bool // several calls can hold it at a time
+	token   bool // it has a fencing token in any case
+	permits bool // it has a number of permits
 
-func (k Kind) isKnown() bool { return slices.Contains(Kinds(), k) }
+	noun   string // in a sentence; by default the kind and "lock"
+	family Kind   // the same for kinds whose holders of one key see each other; by default the kind
+	alone  Kind   // to write in place of a shared kind; by default Reentrant
+
+	others []string // what Redisson and others call it, by foldKey
+}
+
+// kinds is the table of kinds. A new kind is a constant, a row here, a value of Kind in
+// lock.proto, and a kind of package core with the same word.
+var kinds = []traits{ //nolint:gochecknoglobals // a table that is only read
+	{kind: Reentrant, several: true, others: []string{"rlock", "redissonlock", "lock"}},
+	{kind: Fenced, token: true, others: []string{"fencing"}},
+	{kind: Spin},
+	{kind: Fair},
+	{kind: Read, shared: true, family: Write, alone: Write, others: []string{"shared"}},
+	{kind: Write, others: []string{"exclusive"}},
+	{
+		kind: Semaphore, shared: true, permits: true, noun: "semaphore",
+		others: []string{"rpermitexpirablesemaphore", "redissonpermitexpirablesemaphore", "permitexpirablesemaphore", "permitsemaphore", "permits"},
+	},
+}
+
+// Kinds lists the kinds that exist.
+func Kinds() []Kind {
+	list := make([]Kind, len(kinds))
+	for i := range kinds {
+		list[i] = kinds[i].kind
+	}
+	return list
+}
+
+// traits are the row of the kind; of an unknown kind an empty one.
+func (k Kind) traits() traits {
+	for i := range kinds {
+		if kinds[i].kind == k {
+			return kinds[i]
+		}
+	}
+	return traits{}
+}
+
+func (k Kind) isKnown() bool { return k != "" && k.traits().kind == k }
 
 // TakesSeveral reports whether several keys can be taken together.
-func (k Kind) TakesSeveral() bool { return k == Reentrant }
+func (k Kind) TakesSeveral() bool { return k.traits().several }
 
 // Shared reports whether several calls can hold it at a time. Then there is no token, and no
 // debounce window.
-func (k Kind) Shared() bool { return k == Read || k == Semaphore }
+func (k Kind) Shared() bool { return k.traits().shared }
 
 // Noun is what it is called in a sentence: "fair lock", "semaphore".
-func (k Kind) Noun() string {
-	if k == Semaphore {
-		return "semaphore"
-	}
-	return string(k) + " lock"
-}
+func (k Kind) Noun() string { return cmp.Or(k.traits().noun, string(k)+" lock") }
 
-// family is the same for kinds of which the holders of one key see each other.
-func (k Kind) family() Kind {
-	if k == Read {
-		return Write
+func (k Kind) family() Kind { return cmp.Or(k.traits().family, k) }
+
+// kindWords are what Redisson and others call the kinds: RFairLock, RedissonFairLock, FairLock and
+// KIND_FAIR are all fair.
+func kindWords() map[string]Kind {
+	all := map[string]Kind{}
+	for _, row := range kinds {
+		name := string(row.kind)
+		for _, other := range append(row.others, name+"lock", "r"+name+"lock", "redisson"+name+"lock", "r"+name, "redisson"+name, "kind"+name) {
+			all[other] = row.kind
+		}
 	}
-	return k
+	return all
 }

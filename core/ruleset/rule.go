@@ -211,7 +211,7 @@ var ( //nolint:gochecknoglobals // tables that are only read
 		"-1": "watchdog", "auto": "watchdog", "renew": "watchdog", "infinite": "watchdog", "infinity": "watchdog", "unlimited": "watchdog", "max": "watchdog",
 	}}
 
-	kindType      = wordType[Kind]{wordsOf("kind", Kinds(), kindWords)}
+	kindType      = wordType[Kind]{wordsOf("kind", Kinds(), kindWords())}
 	keyFormatType = wordType[KeyFormat]{wordsOf("key_format", KeyFormats(), nil)}
 	strategyType  = wordType[failpolicy.Strategy]{wordList{words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }}}
 	onLostType    = wordType[failpolicy.OnLost]{wordList{words(failpolicy.LossChoices()), func(w string) error { return second(failpolicy.ParseOnLost(w)) }}}
@@ -229,7 +229,7 @@ func (r *Rule) Policy() failpolicy.Policy {
 // are too many calls, and not that there is another one.
 func (r *Rule) statuses() failpolicy.Statuses {
 	s := r.Status
-	if r.Kind != Semaphore {
+	if !r.Kind.traits().permits {
 		return s
 	}
 	full := failpolicy.Overload.Status()

@@ -292,8 +292,8 @@ func conditions() []object {
 	}
 	single := kinds(func(k Kind) bool { return !k.TakesSeveral() })
 	shared := kinds(Kind.Shared)
-	fenced := kinds(func(k Kind) bool { return k == Fenced })
-	unlimited := kinds(func(k Kind) bool { return k != Semaphore })
+	fenced := kinds(func(k Kind) bool { return k.traits().token })
+	unlimited := kinds(func(k Kind) bool { return !k.traits().permits })
 	return []object{
 		{{"$comment", "Exactly one endpoint."}, {"oneOf", []object{needs("http"), needs("grpc"), needs("func")}}},
 		{{"$comment", "Not key and keys."}, {"not", needs("key", "keys")}},

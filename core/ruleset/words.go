@@ -15,18 +15,6 @@ type wordList struct {
 	check func(word string) error
 }
 
-// kindWords are what Redisson and others call a kind.
-var kindWords = map[string]Kind{ //nolint:gochecknoglobals // a table that is only read
-	"rlock": Reentrant, "redissonlock": Reentrant, "lock": Reentrant, "reentrantlock": Reentrant, "kindreentrant": Reentrant,
-	"rfencedlock": Fenced, "redissonfencedlock": Fenced, "fencedlock": Fenced, "fencing": Fenced, "kindfenced": Fenced,
-	"redissonspinlock": Spin, "rspinlock": Spin, "spinlock": Spin, "kindspin": Spin,
-	"redissonfairlock": Fair, "rfairlock": Fair, "fairlock": Fair, "kindfair": Fair,
-	"redissonreadlock": Read, "rreadlock": Read, "readlock": Read, "shared": Read, "kindread": Read,
-	"redissonwritelock": Write, "rwritelock": Write, "writelock": Write, "exclusive": Write, "kindwrite": Write,
-	"rpermitexpirablesemaphore": Semaphore, "redissonpermitexpirablesemaphore": Semaphore, "permitexpirablesemaphore": Semaphore,
-	"permitsemaphore": Semaphore, "rsemaphore": Semaphore, "redissonsemaphore": Semaphore, "permits": Semaphore, "kindsemaphore": Semaphore,
-}
-
 // severityWords are what other tools call a severity.
 var severityWords = map[string]Severity{ //nolint:gochecknoglobals // a table that is only read
 	"warning": SeverityWarn, "warnings": SeverityWarn,
