@@ -29,7 +29,7 @@ func as(kind ruleset.Kind) ruleset.Rule {
 func eachToken(t *testing.T, test func(rule ruleset.Rule, thereIsOne bool)) {
 	t.Helper()
 	for _, kind := range ruleset.Kinds() {
-		test(as(kind), kind == ruleset.Fenced)
+		test(as(kind), kind.HasToken())
 		if rule := as(kind); !kind.Shared() {
 			rule.Token = true
 			test(rule, true)

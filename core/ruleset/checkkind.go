@@ -44,7 +44,7 @@ func (c *checker) kindCameFrom(told string) string {
 func (c *checker) checkToken() {
 	r, at := c.rule, c.rule.placeOf("token")
 	switch {
-	case r.Kind.traits().token && !r.Token && c.isOver("token", "kind") && !r.broken.hasAny("token"):
+	case r.Kind.HasToken() && !r.Token && c.isOver("token", "kind") && !r.broken.hasAny("token"):
 		c.reportf("token", "a %s has a token in any case: remove %s, or write another kind, such as %s%s",
 			r.Kind.Noun(), at.spell("token"), at.spell(string(Reentrant)), c.kindCameFrom("token"))
 	case r.Token && len(r.Keys) > 1 && !r.broken.hasAny("keys"):

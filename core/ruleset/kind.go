@@ -91,6 +91,9 @@ func (k Kind) TakesSeveral() bool { return k.traits().several }
 // debounce window.
 func (k Kind) Shared() bool { return k.traits().shared }
 
+// HasToken reports whether every lock of the kind has a fencing token.
+func (k Kind) HasToken() bool { return k.traits().token }
+
 // Noun is what it is called in a sentence: "fair lock", "semaphore".
 func (k Kind) Noun() string { return cmp.Or(k.traits().noun, string(k)+" lock") }
 

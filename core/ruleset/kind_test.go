@@ -38,14 +38,12 @@ func TestRule_StatusOfBusy(t *testing.T) {
 
 func TestKind_Words(t *testing.T) {
 	t.Parallel()
-	for _, kind := range ruleset.Kinds() {
-		want := string(kind) + " lock"
-		if kind == ruleset.Semaphore {
-			want = "semaphore"
-		}
-		if kind.Noun() != want {
+	for kind, noun := range map[ruleset.Kind]string{ruleset.Reentrant: "reentrant lock", ruleset.Fair: "fair lock", ruleset.Write: "write lock", ruleset.Semaphore: "semaphore"} {
+		if kind.Noun() != noun {
 			t.Errorf("%s: got %q", kind, kind.Noun())
 		}
+	}
+	for _, kind := range ruleset.Kinds() {
 		if shared := slices.Contains([]ruleset.Kind{ruleset.Read, ruleset.Semaphore}, kind); kind.Shared() != shared {
 			t.Errorf("%s is shared: %v, want %v", kind, kind.Shared(), shared)
 		}

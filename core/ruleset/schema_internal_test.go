@@ -292,7 +292,7 @@ func conditions() []object {
 	}
 	single := kinds(func(k Kind) bool { return !k.TakesSeveral() })
 	shared := kinds(Kind.Shared)
-	fenced := kinds(func(k Kind) bool { return k.traits().token })
+	fenced := kinds(Kind.HasToken)
 	unlimited := kinds(func(k Kind) bool { return !k.traits().permits })
 	return []object{
 		{{"$comment", "Exactly one endpoint."}, {"oneOf", []object{needs("http"), needs("grpc"), needs("func")}}},

@@ -78,7 +78,7 @@ func (r *Resolved) mayDraw(open bool) bool {
 	if len(r.Templates()) > 1 {
 		return false
 	}
-	return r.Kind == Fenced || r.Token || !r.tokenKnown(open)
+	return r.Kind.HasToken() || r.Token || !r.tokenKnown(open)
 }
 
 // tokenKnown reports whether what the rule says of a token is in order, and final.
