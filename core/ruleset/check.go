@@ -57,13 +57,7 @@ func (c *checker) check(requireEndpoint bool) {
 	if c.rule.partial {
 		return // what belongs together is known when the lower layers are
 	}
-	c.checkKindOfKeys()
-	c.checkPermits()
-	c.checkToken()
-	c.checkSharing()
-	c.checkFallback()
-	c.checkDebounce()
-	c.checkUnused()
+	c.checkTogether()
 }
 
 // checkShared looks at values for many rules: defaults or a profile.

@@ -90,7 +90,7 @@ func TestLoad_ConflictsAreInTheHigherLayer(t *testing.T) {
 		{"on_busy: fallback", ruleset.Rule{}, `6:12: rule of http POST /a: on_busy: the strategy needs the name of a handler: write fallback: "name"`},
 		{"profile: plain", ruleset.Rule{Profile: "named", OnBusy: failpolicy.Fallback}, `6:12: rule of http POST /a: profile: does not name the handler that on_busy of the program needs: write fallback: "name"`},
 		{"kind: fenced", ruleset.Rule{Keys: []string{"a", "b"}}, "6:9: rule of http POST /a: kind: a fenced lock has one key, and keys has 2 templates: write one template, or kind: reentrant (keys comes from the program)"},
-		{"keys: [a, b]", ruleset.Rule{Key: "a", Kind: ruleset.Spin}, "6:9: rule of http POST /a: keys: 2 templates, and a spin lock has one key: write one template, or kind: reentrant (kind comes from the program)"},
+		{"keys: [a, b]", ruleset.Rule{Key: "a", Kind: ruleset.Spin}, "6:9: rule of http POST /a: keys: a spin lock has one key, and keys has 2 templates: write one template, or kind: reentrant (kind comes from the program)"},
 		{"key: b", ruleset.Rule{None: true}, "6:8: rule of http POST /a: key: the program says that the endpoint needs no lock: write none: false, too, to lock it after all"},
 	} {
 		text := "profiles:\n  plain: {wait_time: 1s}\n  named: {fallback: q}\nrules:\n- http: POST /a\n  " + c.entry + "\n"
