@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -75,3 +76,12 @@ func byPosition(a, b *Problem) int {
 	s, t := a.Source, b.Source
 	return cmp.Or(cmp.Compare(s.File, t.File), cmp.Compare(s.Line, t.Line), cmp.Compare(s.Column, t.Column))
 }
+
+//go:embed locks.schema.json
+var schema string
+
+// Schema is the JSON Schema (draft 2020-12) of a rule file, for editors. It finds
+// most of what [Load] refuses in a single rule, but nothing that depends on other
+// rules, on the program, or on the text itself, such as a value that YAML takes for
+// a comment.
+func Schema() []byte { return []byte(schema) }

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/interlock-go/interlock/core/ruleset/internal/strictyaml"
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // What to write, in messages.
@@ -222,4 +224,167 @@ func (f *fileReader) isOurs(services []string, seen []found) bool {
 		}
 	}
 	return false
+}
+
+// defaultProfile is the name of the values that hold for every rule of a file.
+const defaultProfile = "default"
+
+// sharedFields are the fields that profiles and defaults may have, singleFields those that belong
+// to a single rule.
+var ( //nolint:gochecknoglobals // tables that are only read
+	sharedFields = slices.DeleteFunc(slices.Clone(ruleFields), func(f *field[Rule]) bool { return f.single })
+	singleFields = slices.DeleteFunc(slices.Clone(ruleFields), func(f *field[Rule]) bool { return !f.single })
+)
+
+// maxProfiles bounds the profiles of a file.
+const maxProfiles = 1000
+
+// readProfiles reads the values that rules share.
+func (f *fileReader) readProfiles(v value, to *config) bool {
+	if !f.Is(v, yaml.MappingNode, "names with values, such as default: {wait_time: 5s}") {
+		return false
+	}
+	if n := len(v.Node.Content) / 2; n > maxProfiles {
+		f.Reportf(v.Node, v.Field, "%d profiles: a file has %d at most", n, maxProfiles)
+		return false
+	}
+	file, all := f.scope, true
+	defer func() { f.scope = file }()
+	seen := map[string]*yaml.Node{}
+	for p := range strictyaml.Pairs(v.Node, v.Field+".") {
+		f.scope = file
+		name, ok := f.Name(v.Field, p.Key)
+		switch {
+		case !ok:
+			all = false
+		case isDefaultMeant(name):
+			f.Reportf(p.Key, v.Field, "%s: write default, which is the one that applies to every rule", keyText(name))
+			f.readProfile(defaultProfile, p, to)
+		case len(name) > maxNameLength:
+			f.Reportf(p.Key, v.Field, "a name of %d bytes: write %d at most", len(name), maxNameLength)
+			all = false
+		case isBlank(name):
+			f.Reportf(p.Key, v.Field, "a profile without a name: write reports: or default:")
+		case !isPrintable(name):
+			f.Reportf(p.Key, v.Field, "%s: write a name of visible characters, such as reports", keyText(name))
+			all = false
+		case seen[name] != nil:
+			f.reportTwice(p.Field, seen[name], p.Key)
+		default:
+			seen[name] = p.Key
+			f.readProfile(name, p, to)
+		}
+	}
+	return all
+}
+
+// isDefaultMeant reports a name that looks like the one of the values for every rule. No
+// profile may have it: what it says would count nowhere.
+func isDefaultMeant(name string) bool {
+	folded := foldKey(name)
+	return name != defaultProfile && (folded == defaultProfile || folded == defaultProfile+"s")
+}
+
+// readProfile reads one profile, or the defaults of the file.
+func (f *fileReader) readProfile(name string, v value, to *config) {
+	f.scope.Layer, f.scope.Profile = LayerProfile, name
+	if name == defaultProfile {
+		f.scope.Layer, f.scope.Profile = LayerDefault, ""
+	}
+	v.Field = ""
+	d := Declared{Source: f.of(v.Key)}
+	if f.Is(v, yaml.MappingNode, "its values, such as wait_time: 5s") {
+		f.take(&d, readMapping(f, profileTable, "", v.Node, &d.Rule))
+	} else {
+		d.broken = append(d.broken, "profile") // it is there, but nobody knows what it says
+	}
+	if name == defaultProfile {
+		to.defaults = append(to.defaults, d)
+		return
+	}
+	to.profiles = append(to.profiles, d)
+}
+
+const (
+	halfExample   = "{http: 423, grpc: ABORTED}"
+	statusExample = "busy: " + halfExample
+)
+
+//nolint:gochecknoglobals // tables that are only read
+var (
+	causeTable = newTable("status", causeRows(), map[string]hint{
+		"canceled":  {message: "nobody is there to see it when the caller is gone: remove it"},
+		"cancelled": {message: "nobody is there to see it when the caller is gone: remove it"},
+		"http":      {message: "belongs to a cause: write " + statusExample},
+		"grpc":      {message: "belongs to a cause: write " + statusExample},
+		"taken":     {meant: "busy"},
+		"locked":    {meant: "busy"},
+		"timeout":   {meant: "busy"},
+		"redis":     {meant: "backend"},
+	})
+	statusTable = newTable("a status", []row[failpolicy.Status]{
+		{"http", "http", (*fileReader).httpStatus},
+		{"grpc", "grpc", (*fileReader).grpcCode},
+	}, nil)
+)
+
+// causeRows are the causes whose status a rule can change.
+func causeRows() []row[failpolicy.Statuses] {
+	var rows []row[failpolicy.Statuses]
+	for _, cause := range failpolicy.Causes() {
+		if (&failpolicy.Statuses{}).Of(cause) != nil {
+			rows = append(rows, row[failpolicy.Statuses]{string(cause), string(cause), func(f *fileReader, v value, to *failpolicy.Statuses) bool {
+				return readFilled(f, v, statusTable, halfExample, to.Of(cause))
+			}})
+		}
+	}
+	return rows
+}
+
+func (statusesType) read(f *fileReader, v value) (to failpolicy.Statuses, ok bool) {
+	ok = readFilled(f, v, causeTable, statusExample, &to)
+	return to, ok
+}
+
+// readFilled reads a mapping that is not empty.
+func readFilled[T any](f *fileReader, v value, t *table[T], example string, to *T) bool {
+	switch {
+	case !f.Is(v, yaml.MappingNode, example):
+		return false
+	case len(v.Node.Content) == 0:
+		f.Reportf(v.Node, v.Field, "empty: write %s, or remove the line", example)
+		return false
+	}
+	all := readMapping(f, t, v.Field+".", v.Node, to)
+	return !slices.ContainsFunc(all, func(s found) bool { return !s.ok })
+}
+
+func (f *fileReader) httpStatus(v value, to *failpolicy.Status) bool {
+	n, ok := f.Int(v, "409")
+	if ok && (n < 400 || n > 599) {
+		f.Reportf(v.Node, v.Field, "%d is not the status of an error: write one of 400 to 599, such as 409", n)
+		return false
+	}
+	to.HTTP = n
+	f.notePart(v)
+	return ok
+}
+
+func (f *fileReader) grpcCode(v value, to *failpolicy.Status) bool {
+	if !f.Is(v, yaml.ScalarNode, "a code such as ABORTED") {
+		return false
+	}
+	n := v.Node
+	if i, err := strconv.Atoi(n.Value); err == nil && i > 0 && i <= int(failpolicy.Unauthenticated) {
+		f.Reportf(n, v.Field, "%s: write the code's name, %s", strictyaml.ScalarText(n), failpolicy.Code(i))
+		return false
+	}
+	code, err := failpolicy.ParseCode(strictyaml.Clip(n.Value))
+	if err != nil {
+		f.Reportf(n, v.Field, "%s", err)
+		return false
+	}
+	to.GRPC = code
+	f.notePart(v)
+	return true
 }
