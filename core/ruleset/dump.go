@@ -40,12 +40,6 @@ func (s *Set) Dump() Dump {
 	return Dump{Settings: s.Settings(), SettingSources: s.base().settingAt, Rules: s.Rules()}
 }
 
-// WriteText writes [Dump.WriteText] of the set.
-func (s *Set) WriteText(w io.Writer) error { return s.Dump().WriteText(w) }
-
-// WriteJSON writes [Dump.WriteJSON] of the set.
-func (s *Set) WriteJSON(w io.Writer) error { return s.Dump().WriteJSON(w) }
-
 // shownValue is a field of a rule that has a value, or a setting.
 type shownValue struct {
 	name   string

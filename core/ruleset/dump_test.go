@@ -154,7 +154,7 @@ func TestDump_OfASet(t *testing.T) {
 	t.Parallel()
 	set := layered(t)
 	var text, document bytes.Buffer
-	if err := errors.Join(set.WriteText(&text), set.WriteJSON(&document)); err != nil {
+	if err := errors.Join(set.Dump().WriteText(&text), set.Dump().WriteJSON(&document)); err != nil {
 		t.Fatal(err)
 	}
 	if text.String() != dumpText(t, set.Dump()) || document.String() != dumpJSON(t, set.Dump()) {
@@ -292,7 +292,7 @@ rules:
 		fmt.Println(err)
 		return
 	}
-	if err := set.WriteText(os.Stdout); err != nil {
+	if err := set.Dump().WriteText(os.Stdout); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -2,6 +2,7 @@ package ruleset_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func TestNewSet_OneMistakeIsOneProblemAtItsField(t *testing.T) {
 		"permits of a spin lock": {"permits", func(r *ruleset.Rule) { r.Kind, r.Permits = ruleset.Spin, 1 }},
 		"no permits":             {"kind", func(r *ruleset.Rule) { r.Kind = ruleset.Semaphore }},
 		"negative permits":       {"permits", func(r *ruleset.Rule) { r.Kind, r.Permits = ruleset.Semaphore, -1 }},
-		"huge permits":           {"permits", func(r *ruleset.Rule) { r.Kind, r.Permits = ruleset.Semaphore, ruleset.MaxPermits+1 }},
+		"huge permits":           {"permits", func(r *ruleset.Rule) { r.Kind, r.Permits = ruleset.Semaphore, math.MaxInt32+1 }},
 		"token of a reader":      {"token", func(r *ruleset.Rule) { r.Kind, r.Token = ruleset.Read, true }},
 		"token of a semaphore":   {"token", func(r *ruleset.Rule) { r.Kind, r.Permits, r.Token = ruleset.Semaphore, 1, true }},
 		"debounced reader":       {"debounce", func(r *ruleset.Rule) { r.Kind, r.Debounce = ruleset.Read, time.Second }},

@@ -31,9 +31,6 @@ const (
 // core.MaxDuration.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
-// MaxPermits is the largest number of permits that a semaphore can have.
-const MaxPermits = math.MaxInt32
-
 // KeyFormat says how values enter a key.
 type KeyFormat string
 
@@ -45,9 +42,6 @@ const (
 	// shared with programs which do not encode.
 	Strict KeyFormat = "strict"
 )
-
-// KeyFormats lists the key formats.
-func KeyFormats() []KeyFormat { return []KeyFormat{Encode, Strict} }
 
 // Rule says which lock to take around an endpoint and what to do without it. A
 // zero field is not set; see the package comment. Only Key or Keys is required.
@@ -117,7 +111,7 @@ type Rule struct {
 	MaxWaiters int
 
 	// Permits is how many calls may run at once under a [Semaphore], across all instances:
-	// 1 to [MaxPermits]. It is required there, and only there. All rules about one key have
+	// 1 to 2147483647. It is required there, and only there. All rules about one key have
 	// the same. Where processes have different numbers, as while a change is rolled out,
 	// that of the last call counts.
 	Permits int
@@ -183,7 +177,7 @@ var ruleFields = []*field[Rule]{ //nolint:gochecknoglobals // a table that is on
 	column("when", conditionType{textType{lines}}, func(r *Rule) *string { return &r.When }),
 	column("debounce", timeType{example: 5 * time.Second}, func(r *Rule) *time.Duration { return &r.Debounce }),
 	column("max_waiters", numberType{0, math.MaxInt, "0, or leave it out, for the client's limit"}, func(r *Rule) *int { return &r.MaxWaiters }),
-	column("permits", numberType{1, MaxPermits, "how many calls may run at once, across all instances: 1 to 2147483647"}, func(r *Rule) *int { return &r.Permits }),
+	column("permits", numberType{1, math.MaxInt32, "how many calls may run at once, across all instances: 1 to 2147483647"}, func(r *Rule) *int { return &r.Permits }),
 	column("token", boolType{}, func(r *Rule) *bool { return &r.Token }),
 	column("status", statusesType{}, func(r *Rule) *failpolicy.Statuses { return &r.Status }),
 	column("response", documentType{textType{lines}}, func(r *Rule) *string { return &r.Response }),
@@ -212,7 +206,7 @@ var ( //nolint:gochecknoglobals // tables that are only read
 	}}
 
 	kindType      = wordType[Kind]{wordsOf("kind", Kinds(), kindWords())}
-	keyFormatType = wordType[KeyFormat]{wordsOf("key_format", KeyFormats(), nil)}
+	keyFormatType = wordType[KeyFormat]{wordsOf("key_format", []KeyFormat{Encode, Strict}, nil)}
 	strategyType  = wordType[failpolicy.Strategy]{wordList{words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }}}
 	onLostType    = wordType[failpolicy.OnLost]{wordList{words(failpolicy.LossChoices()), func(w string) error { return second(failpolicy.ParseOnLost(w)) }}}
 )

@@ -405,8 +405,6 @@ func inFile(name string) string {
 	switch name {
 	case "MaxDuration":
 		return shortTime(MaxDuration)
-	case "MaxPermits":
-		return fmt.Sprint(MaxPermits)
 	case "DefaultWaitTime":
 		return durationWord(DefaultWaitTime)
 	}

@@ -12,9 +12,6 @@ const (
 	SeverityIgnore Severity = "ignore" // nothing
 )
 
-// Severities lists the severities.
-func Severities() []Severity { return []Severity{SeverityError, SeverityWarn, SeverityIgnore} }
-
 // Settings are what a rule file says about itself as a whole. A set that is written
 // in Go has the defaults.
 type Settings struct {
@@ -57,4 +54,4 @@ var settingFields = []*field[Settings]{ //nolint:gochecknoglobals // a table tha
 	column("uncovered", severityType, func(s *Settings) *Severity { return &s.Uncovered }),
 }
 
-var severityType = wordType[Severity]{wordsOf("severity", Severities(), severityWords)} //nolint:gochecknoglobals // a table that is only read
+var severityType = wordType[Severity]{wordsOf("severity", []Severity{SeverityError, SeverityWarn, SeverityIgnore}, severityWords)} //nolint:gochecknoglobals // a table that is only read

@@ -25,7 +25,7 @@ func (s Source) spell(word string) string {
 		return "STRATEGY_" + strings.ToUpper(word)
 	case s.inFile():
 		return word
-	case isKind, slices.Contains(words(KeyFormats()), word):
+	case isKind, slices.Contains(keyFormatType.known, word):
 		return "ruleset." + camel(word)
 	case slices.Contains(words(failpolicy.Strategies()), word), slices.Contains(words(failpolicy.LossChoices()), word):
 		return "failpolicy." + camel(word)
