@@ -280,7 +280,7 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-func ExampleSet_WriteText() {
+func ExampleDump_WriteText() {
 	set, err := ruleset.Load("locks.yaml", []byte(`
 dry_run: true
 rules:

@@ -205,7 +205,7 @@ func TestSchema_HasEveryWord(t *testing.T) {
 	t.Parallel()
 	schema := parsedSchema(t)
 	for field, want := range map[string][]string{
-		"kind": wordsOf(ruleset.Kinds()), "key_format": []string{"encode", "strict"}, "on_lost": wordsOf(failpolicy.LossChoices()),
+		"kind": wordsOf(ruleset.Kinds()), "key_format": {"encode", "strict"}, "on_lost": wordsOf(failpolicy.LossChoices()),
 		"on_busy": wordsOf(failpolicy.Strategies()), "on_backend": wordsOf(failpolicy.Strategies()),
 		"on_key": wordsOf(failpolicy.Strategies()), "on_overload": wordsOf(failpolicy.Strategies()),
 	} {
