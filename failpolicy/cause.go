@@ -1,5 +1,10 @@
 package failpolicy
 
+import (
+	"slices"
+	"strings"
+)
+
 // Cause is the reason why a handler did not run under its lock to the end. It is
 // a low-cardinality word, fit for a metric label. The zero value means that there
 // was no reason: the lock was acquired.
@@ -32,21 +37,71 @@ const (
 	Deadline Cause = "deadline"
 )
 
+// causes is the documented table, causes with a strategy first.
+var causes = []answer{ //nolint:gochecknoglobals // a table that is only read
+	{Busy, Status{409, Aborted}, "LOCK_BUSY", "Another request for the same resource is in progress"},
+	{Debounced, Status{429, ResourceExhausted}, "LOCK_DEBOUNCED", "The same request was made a moment ago"},
+	{Backend, Status{503, Unavailable}, "LOCK_BACKEND_UNAVAILABLE", "Locking is temporarily unavailable"},
+	{Key, Status{400, InvalidArgument}, "LOCK_KEY_INVALID", "The request does not identify the resource to lock"},
+	{Overload, Status{429, ResourceExhausted}, "LOCK_OVERLOADED", "Too many requests wait for the same resource"},
+	{Lost, Status{500, Internal}, "LOCK_LOST", "The lock was lost while the request ran; its outcome is unknown"},
+	{Canceled, Status{0, Cancelled}, "LOCK_CALLER_GONE", "The caller went away"},
+	{Deadline, Status{504, DeadlineExceeded}, "LOCK_DEADLINE_EXCEEDED", "The caller's deadline passed before the lock was free"},
+}
+
+// answer is a row of the table.
+type answer struct {
+	cause         Cause
+	status        Status
+	reason, title string
+}
+
+func (c Cause) answer() answer {
+	for i := range causes {
+		if causes[i].cause == c {
+			return causes[i]
+		}
+	}
+	return answer{c, Status{500, Internal}, "LOCK_UNKNOWN", "The request could not be completed"}
+}
+
 // Causes lists every cause, those with a strategy first.
 func Causes() []Cause {
-	return []Cause{Busy, Debounced, Backend, Key, Overload, Lost, Canceled, Deadline}
+	list := make([]Cause, len(causes))
+	for i := range causes {
+		list[i] = causes[i].cause
+	}
+	return list
 }
 
 // AsksStrategy reports whether the cause is answered by a strategy of the rule.
 // The others have one fixed answer.
 func (c Cause) AsksStrategy() bool {
-	switch c {
-	case Busy, Debounced, Backend, Key, Overload:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]Cause{Busy, Debounced, Backend, Key, Overload}, c)
 }
+
+// Status is the default status of the cause. Of [Canceled] the HTTP half is 0:
+// nothing is written to a caller who is gone.
+func (c Cause) Status() Status { return c.answer().status }
+
+// Reason is the reason of the gRPC ErrorInfo detail, such as LOCK_BUSY. It is stable: clients may
+// compare it.
+func (c Cause) Reason() string { return c.answer().reason }
+
+// Type is the `type` of the problem+json body (RFC 9457), such as
+// https://interlock-go.github.io/problems/lock-busy. It is a stable identifier: clients may
+// compare it, and need not fetch it.
+func (c Cause) Type() string {
+	reason := c.Reason()
+	if reason == "LOCK_UNKNOWN" {
+		return "about:blank"
+	}
+	return "https://interlock-go.github.io/problems/" + strings.ToLower(strings.ReplaceAll(reason, "_", "-"))
+}
+
+// Title is the `title` of the problem+json body and the message of the gRPC
+// status: one short English sentence without details of the request.
+func (c Cause) Title() string { return c.answer().title }
 
 // String is the cause's word.
 func (c Cause) String() string { return string(c) }

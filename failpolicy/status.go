@@ -9,33 +9,6 @@ import (
 // refusal.
 const Domain = "interlock"
 
-// The reasons of the gRPC ErrorInfo detail, one per cause. They are stable:
-// clients may compare them.
-const (
-	ReasonBusy      = "LOCK_BUSY"
-	ReasonDebounced = "LOCK_DEBOUNCED"
-	ReasonBackend   = "LOCK_BACKEND_UNAVAILABLE"
-	ReasonKey       = "LOCK_KEY_INVALID"
-	ReasonOverload  = "LOCK_OVERLOADED"
-	ReasonLost      = "LOCK_LOST"
-	ReasonCanceled  = "LOCK_CALLER_GONE"
-	ReasonDeadline  = "LOCK_DEADLINE_EXCEEDED"
-)
-
-// The `type` members of the problem+json bodies (RFC 9457), one per cause. They
-// are stable identifiers: clients may compare them, and need not fetch them.
-const (
-	typeBase      = "https://interlock-go.github.io/problems/"
-	TypeBusy      = typeBase + "lock-busy"
-	TypeDebounced = typeBase + "lock-debounced"
-	TypeBackend   = typeBase + "lock-backend-unavailable"
-	TypeKey       = typeBase + "lock-key-invalid"
-	TypeOverload  = typeBase + "lock-overloaded"
-	TypeLost      = typeBase + "lock-lost"
-	TypeCanceled  = typeBase + "lock-caller-gone"
-	TypeDeadline  = typeBase + "lock-deadline-exceeded"
-)
-
 // Status is what a client sees, as a pair: one for each transport. A zero half is
 // "not set" and leaves the default of its cause.
 type Status struct {
@@ -115,48 +88,5 @@ func (s *Statuses) Of(c Cause) *Status {
 		return &s.Deadline
 	default:
 		return nil
-	}
-}
-
-// answer is a line of the documented table.
-type answer struct {
-	status             Status
-	reason, typ, title string
-}
-
-// Status is the default status of the cause. Of [Canceled] the HTTP half is 0:
-// nothing is written to a caller who is gone.
-func (c Cause) Status() Status { return c.answer().status }
-
-// Reason is the reason of the gRPC ErrorInfo detail, such as [ReasonBusy].
-func (c Cause) Reason() string { return c.answer().reason }
-
-// Type is the `type` of the problem+json body, such as [TypeBusy].
-func (c Cause) Type() string { return c.answer().typ }
-
-// Title is the `title` of the problem+json body and the message of the gRPC
-// status: one short English sentence without details of the request.
-func (c Cause) Title() string { return c.answer().title }
-
-func (c Cause) answer() answer {
-	switch c {
-	case Busy:
-		return answer{Status{409, Aborted}, ReasonBusy, TypeBusy, "Another request for the same resource is in progress"}
-	case Debounced:
-		return answer{Status{429, ResourceExhausted}, ReasonDebounced, TypeDebounced, "The same request was made a moment ago"}
-	case Backend:
-		return answer{Status{503, Unavailable}, ReasonBackend, TypeBackend, "Locking is temporarily unavailable"}
-	case Key:
-		return answer{Status{400, InvalidArgument}, ReasonKey, TypeKey, "The request does not identify the resource to lock"}
-	case Overload:
-		return answer{Status{429, ResourceExhausted}, ReasonOverload, TypeOverload, "Too many requests wait for the same resource"}
-	case Lost:
-		return answer{Status{500, Internal}, ReasonLost, TypeLost, "The lock was lost while the request ran; its outcome is unknown"}
-	case Canceled:
-		return answer{Status{0, Cancelled}, ReasonCanceled, TypeCanceled, "The caller went away"}
-	case Deadline:
-		return answer{Status{504, DeadlineExceeded}, ReasonDeadline, TypeDeadline, "The caller's deadline passed before the lock was free"}
-	default:
-		return answer{Status{500, Internal}, "LOCK_UNKNOWN", "about:blank", "The request could not be completed"}
 	}
 }

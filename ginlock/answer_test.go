@@ -223,7 +223,7 @@ func TestAnswer_MessageAndStatusOfTheRule(t *testing.T) {
 		s.redis.Take(payKey, time.Hour)
 		w := s.do(t, request{})
 		want(t, "document", problemOf(t, w), problemDoc{
-			Type: failpolicy.TypeBusy, Title: failpolicy.Busy.Title(), Status: http.StatusLocked, Detail: rule.Message,
+			Type: failpolicy.Busy.Type(), Title: failpolicy.Busy.Title(), Status: http.StatusLocked, Detail: rule.Message,
 		})
 	})
 }
@@ -296,7 +296,7 @@ func TestAnswer_CallersDeadlineIsOver504(t *testing.T) {
 		<-ctx.Done()
 		w := s.do(t, request{ctx: ctx})
 		want(t, "status", w.Code, http.StatusGatewayTimeout)
-		want(t, "type", problemOf(t, w).Type, failpolicy.TypeDeadline)
+		want(t, "type", problemOf(t, w).Type, failpolicy.Deadline.Type())
 	})
 }
 

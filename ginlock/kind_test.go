@@ -83,7 +83,7 @@ func TestStatusOfARuleForNoKey_IsNotTheProgramsMistake(t *testing.T) {
 		s.engine.POST(payPath, s.guard.Handler(rule), func(*gin.Context) { t.Error("the handler ran") })
 		w := s.do(t, request{})
 		want(t, "status", w.Code, http.StatusInternalServerError)
-		want(t, "type", problemOf(t, w).Type, failpolicy.TypeKey)
+		want(t, "type", problemOf(t, w).Type, failpolicy.Key.Type())
 		want(t, "title", problemOf(t, w).Title, failpolicy.Key.Title())
 	})
 }

@@ -67,7 +67,7 @@ func TestLoss_UnderTheHandler(t *testing.T) {
 				want(t, "the new owner's lock", s.held(t, payKey), true)
 				switch tt.body {
 				case "":
-					want(t, "type", problemOf(t, w).Type, failpolicy.TypeLost)
+					want(t, "type", problemOf(t, w).Type, failpolicy.Lost.Type())
 					want(t, "Retry-After", w.Header().Get("Retry-After"), "")
 					want(t, "Etag", w.Header().Get("ETag"), "")
 				case "-":

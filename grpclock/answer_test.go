@@ -38,7 +38,7 @@ type refusal struct {
 func refusals() []refusal {
 	taken := func(_ *testing.T, b *bench) { b.redis.Take("order:secret", time.Minute) }
 	return []refusal{
-		{"busy", nil, taken, "secret", codes.Aborted, failpolicy.ReasonBusy, true},
+		{"busy", nil, taken, "secret", codes.Aborted, failpolicy.Busy.Reason(), true},
 		{
 			"debounced", func(r *ruleset.Rule) { r.WaitTime, r.Debounce = 0, time.Minute },
 			func(t *testing.T, b *bench) {
@@ -47,9 +47,9 @@ func refusals() []refusal {
 					t.Fatal(got.err)
 				}
 			},
-			"secret", codes.ResourceExhausted, failpolicy.ReasonDebounced, true,
+			"secret", codes.ResourceExhausted, failpolicy.Debounced.Reason(), true,
 		},
-		{"backend", nil, func(_ *testing.T, b *bench) { b.redis.Down() }, "secret", codes.Unavailable, failpolicy.ReasonBackend, true},
+		{"backend", nil, func(_ *testing.T, b *bench) { b.redis.Down() }, "secret", codes.Unavailable, failpolicy.Backend.Reason(), true},
 		{
 			"backend answers", func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }, // which tells busy from backend
 			func(t *testing.T, b *bench) {
@@ -58,9 +58,9 @@ func refusals() []refusal {
 					t.Fatal(err)
 				}
 			},
-			"secret", codes.Unavailable, failpolicy.ReasonBackend, true,
+			"secret", codes.Unavailable, failpolicy.Backend.Reason(), true,
 		},
-		{"key", nil, nil, "", codes.InvalidArgument, failpolicy.ReasonKey, false},
+		{"key", nil, nil, "", codes.InvalidArgument, failpolicy.Key.Reason(), false},
 		{
 			"overload", func(r *ruleset.Rule) { r.WaitTime, r.MaxWaiters = ruleset.WaitForever, 1 },
 			func(t *testing.T, b *bench) {
@@ -69,7 +69,7 @@ func refusals() []refusal {
 				go func() { _, _, _ = b.locks.Lock("order:secret").Acquire(t.Context()) }()
 				until(t, func() bool { return b.locks.Stats().Waiters == 1 })
 			},
-			"secret", codes.ResourceExhausted, failpolicy.ReasonOverload, true,
+			"secret", codes.ResourceExhausted, failpolicy.Overload.Reason(), true,
 		},
 	}
 }

@@ -80,7 +80,7 @@ func TestStatusOfARuleForNoKey_IsNotMisconfigured(t *testing.T) {
 		r.Status.Key = failpolicy.Status{HTTP: 500, GRPC: failpolicy.Internal}
 	})))
 	got := b.call(t.Context(), "Pay", "")
-	if reasons, _ := got.details(); !slices.Equal(reasons, []string{"interlock/" + failpolicy.ReasonKey}) || status.Convert(got.err).Message() != failpolicy.Key.Title() {
+	if reasons, _ := got.details(); !slices.Equal(reasons, []string{"interlock/" + failpolicy.Key.Reason()}) || status.Convert(got.err).Message() != failpolicy.Key.Title() {
 		t.Errorf("got %v, reasons %v", got.err, reasons)
 	}
 }

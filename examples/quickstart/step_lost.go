@@ -26,10 +26,10 @@ func loseLock(ctx context.Context, d *demo) (string, error) {
 	switch {
 	case !ginSaw || !grpcSaw:
 		return seen, errors.New("a handler was not told that its lock is lost")
-	case answer.code != http.StatusInternalServerError || answer.problemType() != failpolicy.TypeLost:
-		return seen, fmt.Errorf("HTTP %d %s, want 500 %s", answer.code, answer.problemType(), failpolicy.TypeLost)
-	case expired.code() != "INTERNAL" || expired.reason() != failpolicy.ReasonLost:
-		return seen, fmt.Errorf("%s %s, want INTERNAL %s", expired.code(), expired.reason(), failpolicy.ReasonLost)
+	case answer.code != http.StatusInternalServerError || answer.problemType() != failpolicy.Lost.Type():
+		return seen, fmt.Errorf("HTTP %d %s, want 500 %s", answer.code, answer.problemType(), failpolicy.Lost.Type())
+	case expired.code() != "INTERNAL" || expired.reason() != failpolicy.Lost.Reason():
+		return seen, fmt.Errorf("%s %s, want INTERNAL %s", expired.code(), expired.reason(), failpolicy.Lost.Reason())
 	}
 	return seen, nil
 }

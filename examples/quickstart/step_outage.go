@@ -44,8 +44,8 @@ func (d *demo) buyWithoutRedis(ctx context.Context) (seen string, err error) {
 	reply := d.grpc[0].invoke(ctx, shoppb.Shop_Buy_FullMethodName, &shoppb.BuyRequest{Item: "plate"}, &shoppb.BuyReply{})
 	d.showGRPC(reply)
 	seen = fmt.Sprintf("%d, %s", answer.code, reply.code())
-	if answer.code != http.StatusServiceUnavailable || answer.problemType() != failpolicy.TypeBackend ||
-		reply.code() != "UNAVAILABLE" || reply.reason() != failpolicy.ReasonBackend {
+	if answer.code != http.StatusServiceUnavailable || answer.problemType() != failpolicy.Backend.Type() ||
+		reply.code() != "UNAVAILABLE" || reply.reason() != failpolicy.Backend.Reason() {
 		return seen, fmt.Errorf("%s %s %s, want 503, UNAVAILABLE", seen, answer.problemType(), reply.reason())
 	}
 	return seen, nil

@@ -64,7 +64,7 @@ func refuseGRPC(ctx context.Context, d *demo) (string, error) {
 	expected := []struct {
 		method, code, reason, status string
 	}{
-		{shoppb.Shop_ReserveOrFail_FullMethodName, "ABORTED", failpolicy.ReasonBusy, ""},
+		{shoppb.Shop_ReserveOrFail_FullMethodName, "ABORTED", failpolicy.Busy.Reason(), ""},
 		{shoppb.Shop_ReserveOrSkip_FullMethodName, "OK", "", grpclock.LockSkipped},
 		{shoppb.Shop_ReserveOrNull_FullMethodName, "OK", "", grpclock.LockNull},
 		{shoppb.Shop_ReserveOrQueue_FullMethodName, "OK", "", ""},

@@ -35,7 +35,7 @@ func causes() []cause {
 	return []cause{
 		{
 			"busy", busy, func(_ *testing.T, b *bench, _, _ string) { b.redis.Take("order:1", time.Minute) },
-			"1", connect.CodeAborted, failpolicy.ReasonBusy, true, 0,
+			"1", connect.CodeAborted, failpolicy.Busy.Reason(), true, 0,
 		},
 		{
 			"debounced", func(r *ruleset.Rule, s failpolicy.Strategy) { r.WaitTime, r.Debounce, r.OnBusy = 0, time.Minute, s },
@@ -43,17 +43,17 @@ func causes() []cause {
 				t.Helper()
 				b.call(t.Context(), protocol, kind, []string{"1", "2"}).check(t, answered[kind]...)
 			},
-			"1", connect.CodeResourceExhausted, failpolicy.ReasonDebounced, true, 1,
+			"1", connect.CodeResourceExhausted, failpolicy.Debounced.Reason(), true, 1,
 		},
 		{
 			"backend", func(r *ruleset.Rule, s failpolicy.Strategy) { r.OnBackend = s },
 			func(_ *testing.T, b *bench, _, _ string) { b.redis.Down() },
-			"1", connect.CodeUnavailable, failpolicy.ReasonBackend, true, 0,
+			"1", connect.CodeUnavailable, failpolicy.Backend.Reason(), true, 0,
 		},
 		{
 			"key", func(r *ruleset.Rule, s failpolicy.Strategy) { r.OnKey = s },
 			func(*testing.T, *bench, string, string) {},
-			"", connect.CodeInvalidArgument, failpolicy.ReasonKey, false, 0,
+			"", connect.CodeInvalidArgument, failpolicy.Key.Reason(), false, 0,
 		},
 		{
 			"overload", func(r *ruleset.Rule, s failpolicy.Strategy) {
@@ -65,7 +65,7 @@ func causes() []cause {
 				go func() { _, _, _ = b.locks.Lock("order:1").Acquire(t.Context()) }()
 				until(t, func() bool { return b.locks.Stats().Waiters == 1 })
 			},
-			"1", connect.CodeResourceExhausted, failpolicy.ReasonOverload, true, 0,
+			"1", connect.CodeResourceExhausted, failpolicy.Overload.Reason(), true, 0,
 		},
 	}
 }

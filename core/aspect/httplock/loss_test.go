@@ -101,7 +101,7 @@ func TestBuffer_KeepsBackWhatComesAfterALoss(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), failpolicy.TypeLost) {
+			if got := b.do("POST", "/orders/42", nil); got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), failpolicy.Lost.Type()) {
 				t.Errorf("got %d %s", got.Code, got.Body)
 			}
 		})
