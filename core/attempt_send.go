@@ -9,7 +9,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // sends is the part of an attempt that sends its command, and what became of it.
@@ -75,10 +75,10 @@ func (s *sends) send(ctx context.Context, limit time.Time) (g grant, again bool,
 	answer, fate, err := call.Wait(ctx, limit)
 	a.now = time.Now()
 	if err != nil {
-		if redisstore.Short(err) {
+		if wire.Short(err) {
 			return grant{}, false, s.unreplicated(ctx, field, err)
 		}
-		if fate == redisstore.Unknown {
+		if fate == wire.Unknown {
 			late := call
 			s.haunted(field, &late)
 		}
@@ -139,9 +139,9 @@ func (s *sends) failed(ctx context.Context, err error, limit time.Time) (again b
 		return false, a.busy(nil) // Redis answered a moment ago
 	case a.timeUp() && !a.req.kind.Shared() && a.client.queues.Held(a.key, a.now):
 		return false, a.busy(nil) // that is known without Redis
-	case !a.now.Before(limit), errors.Is(err, redisstore.ErrSilent):
+	case !a.now.Before(limit), errors.Is(err, wire.ErrSilent):
 		return false, a.client.concede(ctx, a.key, a.now, s.resend.cause(err))
-	case redisstore.Transient(err):
+	case wire.Transient(err):
 		return true, err
 	default:
 		return false, unavailable(err)

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // backendQuiet is for how long after an outage was reported the next one is not: a single
@@ -43,7 +43,7 @@ func (b *backend) note(ctx context.Context, key string, start time.Time, err err
 		if b.down.Load() {
 			b.returned(ctx)
 		}
-	case redisstore.WrongType(err):
+	case wire.WrongType(err):
 		b.noLock(ctx, key, err)
 	case errors.Is(err, ErrUnavailable):
 		if !b.down.Load() && !b.tooEarly(start, err) {
@@ -54,7 +54,7 @@ func (b *backend) note(ctx context.Context, key string, start time.Time, err err
 
 // tooEarly reports whether an acquisition gave up before it could know that Redis is silent.
 func (b *backend) tooEarly(start time.Time, err error) bool {
-	return (redisstore.Unanswered(err) || errors.Is(err, errSilent)) && time.Since(start) < b.client.cfg.backendTimeout
+	return (wire.Unanswered(err) || errors.Is(err, errSilent)) && time.Since(start) < b.client.cfg.backendTimeout
 }
 
 func (b *backend) failed(ctx context.Context, cause error) {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // reply is an error that Redis has answered.
@@ -23,7 +23,7 @@ func (reply) RedisError()     {}
 func TestResend_NamesEachCauseOnce(t *testing.T) {
 	t.Parallel()
 	dial := func() error { return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED} }
-	silent := func(cause error) error { return fmt.Errorf("%w for 1s: %w", redisstore.ErrSilent, cause) }
+	silent := func(cause error) error { return fmt.Errorf("%w for 1s: %w", wire.ErrSilent, cause) }
 	const readonly = reply("READONLY You can't write against a read only replica.")
 	for name, tt := range map[string]struct {
 		earlier, err error

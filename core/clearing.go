@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // clearing is what the reaper asks of Redis.
@@ -14,10 +15,10 @@ type clearing struct{ client *Client }
 func (r clearing) Clears() int { return r.client.store.Clears() }
 
 // Clear sends one question.
-func (r clearing) Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, redisstore.Fate, error) {
+func (r clearing) Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, wire.Fate, error) {
 	now, store := time.Now(), r.client.store
 	if err := store.Detect(ctx, r.client.detectLimit(now)); err != nil {
-		return nil, redisstore.NotSent, err
+		return nil, wire.NotSent, err
 	}
 	call := store.Clear(now, list)
 	if list[0].Kind.Counts() {

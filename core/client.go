@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/notify"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/redis/go-redis/v9"
 )
@@ -26,6 +27,7 @@ type Client struct {
 	backend  backend
 	ownRedis redis.UniversalClient // of Open; closed with this client
 	borrowed bool                  // the store is another client's, which closes it
+	closed   []func()              // of the observers
 
 	oneScript func(keys []string) bool // whether one script may use all; the store's SameSlot, except in tests
 
@@ -68,6 +70,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 		return nil, invalidf("New: %w", err)
 	}
 	c.furnish(store)
+	c.closed = c.cfg.observers.observeClient(c)
 	return c, nil
 }
 
@@ -93,7 +96,7 @@ func (c *Client) MaxNameLength() int { return c.cfg.longestName() }
 // MaxKeyLength is what [WithMaxKeyLength] said, or its default.
 func (c *Client) MaxKeyLength() int { return c.cfg.maxKeyLength }
 
-// Observers returns the values given to [WithObserver], in order. Adapters notify those that also
+// Observers returns the values given to [WithObserver], in order. Adapters notify those that
 // observe rules.
 func (c *Client) Observers() []any { return slices.Clone(c.cfg.observers.given) }
 
@@ -194,6 +197,7 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	c.drainReaper(ctx)
 	c.endWork()
+	notify.Each(c.cfg.observers.panics, c.closed, func(closed func()) { closed() })
 	if !c.borrowed {
 		err = errors.Join(err, c.store.Close())
 	}

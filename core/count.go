@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // operationTime is how long an operation on a count is sent again in the background, less what
@@ -53,13 +54,13 @@ func (c counted) execute(ctx context.Context, key, what string, n int) (changed 
 	op := locks.nextField(kind) + ":" + what + ":" + strconv.Itoa(n)
 	found, fate, err := c.settle(context.WithoutCancel(ctx), key, op)
 	switch {
-	case err != nil && fate == redisstore.Unknown:
+	case err != nil && fate == wire.Unknown:
 		locks.reaper.Abandon(kind, []string{key}, op, nil, operationTime)
 		return false, fmt.Errorf("%w: %w", unavailable(err), errGoesOn)
 	case err != nil:
 		return false, fmt.Errorf("%w: %w", unavailable(err), errNotExecuted)
 	}
-	if fate == redisstore.Answered {
+	if fate == wire.Answered {
 		locks.settled.note(key, op)
 	}
 	return !slices.ContainsFunc(found, func(settled string) bool {
@@ -84,7 +85,7 @@ func (c counted) ofItsKind(key string) error {
 // settle sends an operation until it is answered, or its time is over. The fate is that of all its
 // sends: Unknown if one of them may still land, or if it was not executed and may be sent again;
 // Answered with an error says that it never will be executed.
-func (c counted) settle(ctx context.Context, key, op string) (found []string, fate redisstore.Fate, err error) {
+func (c counted) settle(ctx context.Context, key, op string) (found []string, fate wire.Fate, err error) {
 	locks := c.lock.client
 	ops := append(locks.settled.take(key), op)
 	err = locks.store.Detect(ctx, locks.detectLimit(time.Now()))
@@ -100,13 +101,13 @@ func (c counted) settle(ctx context.Context, key, op string) (found []string, fa
 		if err == nil && len(found) == 0 {
 			err = errNoCount
 		}
-		return call.Sent, err != nil && redisstore.Transient(err) && !errors.Is(err, errNoCount) && !errors.Is(err, redisstore.ErrSilent), err
+		return call.Sent, err != nil && wire.Transient(err) && !errors.Is(err, errNoCount) && !errors.Is(err, wire.ErrSilent), err
 	}
 	if err == nil {
 		err = r.run(ctx, send)
 	}
-	if err != nil && !redisstore.Rejects(err) && !errors.Is(err, errNoCount) {
-		fate = redisstore.Unknown
+	if err != nil && !wire.Rejects(err) && !errors.Is(err, errNoCount) {
+		fate = wire.Unknown
 	}
 	return found, fate, err
 }

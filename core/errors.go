@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // The sentinels of this package. Every error it returns matches one of them with
@@ -164,10 +164,10 @@ func unavailable(cause error) error {
 	if cause == nil || isOutcome(cause) {
 		return cause
 	}
-	if short, ok := errors.AsType[*redisstore.ShortfallError](cause); ok {
+	if short, ok := errors.AsType[*wire.ShortfallError](cause); ok {
 		return &ReplicationError{Wanted: short.Wanted, Acknowledged: short.Acknowledged, Replicas: short.Replicas, Cause: short.Cause}
 	}
-	if redisstore.Rejects(cause) {
+	if wire.Rejects(cause) {
 		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errFinal, cause)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, cause)

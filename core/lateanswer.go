@@ -5,6 +5,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // abandon leaves a field to the reaper, in all keys of one command. call is that command if
@@ -28,11 +29,11 @@ type lateAnswer struct {
 func (l lateAnswer) Late() reaper.Outcome {
 	grant, fate, err := l.call.Late()
 	switch {
-	case redisstore.Pending(err):
+	case wire.Pending(err):
 		return reaper.Pending
-	case redisstore.Short(err):
+	case wire.Short(err):
 		return reaper.Granted // too few replicas know
-	case err != nil && fate != redisstore.Unknown:
+	case err != nil && fate != wire.Unknown:
 		return reaper.Unchanged
 	case err != nil:
 		return reaper.Unknown

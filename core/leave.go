@@ -10,6 +10,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // Leave stops owning the lock without freeing it: the key stays for d, as a marker
@@ -124,7 +125,7 @@ func (o *ownership) mark(ctx context.Context, d time.Duration, s span) (result[r
 	passed, err := insist(ctx, o, s, passedLate, func(now time.Time) redisstore.Call[redisstore.Change] {
 		return store.HandOff(now, o.lease.Claim, marker, redisstore.Terms{Lease: d})
 	})
-	if !redisstore.Rejects(err) {
+	if !wire.Rejects(err) {
 		return passed, err
 	}
 	kept, err := insist(ctx, o, s, anyLate, func(now time.Time) redisstore.Call[redisstore.Change] {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // takeMany gets an ownership for every key of a MultiLock, or none. Keys that ctx owns
@@ -160,7 +160,7 @@ func (m *multi) takeTogether(ctx context.Context) error {
 		return m.passedOver(passed, a.now)
 	}
 	err := m.run(ctx, a)
-	if redisstore.Apart(err) {
+	if wire.Apart(err) {
 		return errGaveUp
 	}
 	return err

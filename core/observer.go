@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"time"
 
@@ -123,6 +124,12 @@ type BackendChange struct {
 // were given, from many goroutines at once; a panic in one is contained, the others
 // still run, and the first panic of each type is logged to [slog.Default]. They must not block.
 type (
+	// ClientObserver is notified of a client that [New] has made. [Client.Close] calls closed when the client
+	// has ended, unless closed is nil.
+	ClientObserver interface {
+		ObserveClient(c *Client) (closed func())
+	}
+
 	// AcquireStartObserver is notified before an acquisition starts. The context that
 	// it returns is the one the acquisition goes on with, so that spans nest.
 	AcquireStartObserver interface {
@@ -190,49 +197,58 @@ type (
 type observers struct {
 	given        []any // in order
 	panics       *notify.Panics
-	acquireStart []AcquireStartObserver
-	contention   []ContentionObserver
-	acquireEnd   []AcquireEndObserver
-	holdStart    []HoldStartObserver
-	holdEnd      []HoldEndObserver
-	renewal      []RenewalObserver
-	loss         []LossObserver
-	leak         []LeakObserver
-	backend      []BackendObserver
+	client       notify.List[ClientObserver]
+	acquireStart notify.List[AcquireStartObserver]
+	contention   notify.List[ContentionObserver]
+	acquireEnd   notify.List[AcquireEndObserver]
+	holdStart    notify.List[HoldStartObserver]
+	holdEnd      notify.List[HoldEndObserver]
+	renewal      notify.List[RenewalObserver]
+	loss         notify.List[LossObserver]
+	leak         notify.List[LeakObserver]
+	backend      notify.List[BackendObserver]
 }
 
 // add sorts one observer into the lists.
 func (o *observers) add(v any) error {
-	before := o.len()
-	o.acquireStart = appendIf(o.acquireStart, v)
-	o.contention = appendIf(o.contention, v)
-	o.acquireEnd = appendIf(o.acquireEnd, v)
-	o.holdStart = appendIf(o.holdStart, v)
-	o.holdEnd = appendIf(o.holdEnd, v)
-	o.renewal = appendIf(o.renewal, v)
-	o.loss = appendIf(o.loss, v)
-	o.leak = appendIf(o.leak, v)
-	o.backend = appendIf(o.backend, v)
-	o.given = append(o.given, v)
 	if o.panics == nil {
 		o.panics = &notify.Panics{}
 	}
-	if o.len() == before {
-		return invalidf("WithObserver: %T implements none of the observer interfaces (AcquireEndObserver, HoldEndObserver, …)", v)
+	o.given = append(o.given, v)
+	known := []bool{
+		o.client.Add(v), o.acquireStart.Add(v), o.contention.Add(v), o.acquireEnd.Add(v), o.holdStart.Add(v), o.holdEnd.Add(v),
+		o.renewal.Add(v), o.loss.Add(v), o.leak.Add(v), o.backend.Add(v),
+	}
+	if !slices.Contains(known, true) && !observesRules(v) {
+		return invalidf("WithObserver: %T implements none of the observer interfaces (AcquireEndObserver, HoldEndObserver, … of core, DecisionObserver, … of core/aspect)", v)
 	}
 	return nil
 }
 
-func (o *observers) len() int {
-	return len(o.acquireStart) + len(o.contention) + len(o.acquireEnd) + len(o.holdStart) +
-		len(o.holdEnd) + len(o.renewal) + len(o.loss) + len(o.leak) + len(o.backend)
+// observesRules reports whether v has a method of an observer of rules, whose interfaces are those of package aspect.
+// The names are constants so that the linker still drops the methods of other types.
+func observesRules(v any) bool {
+	t := reflect.TypeOf(v)
+	if t == nil {
+		return false
+	}
+	_, rule := t.MethodByName("ObserveRule")
+	_, warning := t.MethodByName("ObserveWarning")
+	_, decision := t.MethodByName("ObserveDecision")
+	_, failure := t.MethodByName("ObserveFailure")
+	_, unlocked := t.MethodByName("ObserveUnlocked")
+	_, reload := t.MethodByName("ObserveReload")
+	return rule || warning || decision || failure || unlocked || reload
 }
 
-func appendIf[T any](list []T, v any) []T {
-	if t, ok := v.(T); ok {
-		return append(list, t)
-	}
-	return list
+// observeClient notifies of a client that begins, and returns the functions to call when it has ended.
+func (o *observers) observeClient(c *Client) (closed []func()) {
+	notify.Each(o.panics, o.client, func(obs ClientObserver) {
+		if end := obs.ObserveClient(c); end != nil {
+			closed = append(closed, end)
+		}
+	})
+	return closed
 }
 
 func (o *observers) observeAcquireStart(ctx context.Context, a Acquisition) context.Context {

@@ -351,3 +351,53 @@ func TestObservers_KeysAndClient(t *testing.T) {
 		}
 	})
 }
+
+// clients counts the clients that are open.
+type clients struct {
+	mu   sync.Mutex
+	open []string
+}
+
+func (c *clients) ObserveClient(locks *core.Client) (closed func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = append(c.open, locks.ID())
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.open = slices.DeleteFunc(c.open, func(id string) bool { return id == locks.ID() })
+	}
+}
+
+// careless returns no function and panics, in turn.
+type careless struct{ panics bool }
+
+func (c careless) ObserveClient(*core.Client) (closed func()) {
+	if c.panics {
+		panic("client")
+	}
+	return nil
+}
+
+func TestObservers_Client(t *testing.T) {
+	t.Parallel()
+	seen := &clients{}
+	var all []string
+	for range 2 {
+		locks, err := core.New(nowhere(t), core.WithObserver(careless{true}, careless{false}, seen))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, locks.ID())
+		defer func() {
+			_ = locks.Close(t.Context())
+			if slices.Contains(seen.open, locks.ID()) {
+				t.Error("a closed client is still observed")
+			}
+			wantErr(t, locks.Close(t.Context()), core.ErrClosed)
+		}()
+	}
+	if !slices.Equal(seen.open, all) {
+		t.Errorf("got %v, want %v", seen.open, all)
+	}
+}

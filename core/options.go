@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/missingunit"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // Defaults of a [Client].
@@ -63,7 +64,7 @@ type config struct {
 	maxKeyLength     int
 	pubSub           PubSub
 	namesConnections bool
-	replication      redisstore.Replication
+	replication      wire.Replication
 	observers        observers
 }
 
@@ -204,8 +205,10 @@ func WithNamedConnections() Option {
 }
 
 // WithObserver adds observers: values that implement one or more of the observer
-// interfaces of this package, such as [LossObserver]. May be given several times;
-// the order is kept. A value that implements none is an error.
+// interfaces of this package, such as [LossObserver], of package core/aspect, such as
+// DecisionObserver, or ruleset.ReloadObserver. The adapters over this client notify the
+// observers of rules and reloads. May be given several times; the order is kept. A value that
+// implements none is an error.
 func WithObserver(values ...any) Option {
 	return func(c *config) error {
 		var errs []error

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/missingunit"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // Acks says how many replicas of the master that has a lock have to acknowledge it, for
@@ -15,12 +15,12 @@ type Acks int
 // has seen in its life counts.
 const (
 	// AcksNone asks no replica. It is the default.
-	AcksNone Acks = Acks(redisstore.NoAcks)
+	AcksNone Acks = Acks(wire.NoAcks)
 	// AcksMajority wants a majority of the servers that have the data, the master among them:
 	// of 1 replica 1, of 2 replicas 1, of 3 or 4 replicas 2.
-	AcksMajority Acks = Acks(redisstore.MajorityAcks)
+	AcksMajority Acks = Acks(wire.MajorityAcks)
 	// AcksAll wants all replicas. Where the master has none, that is nobody.
-	AcksAll Acks = Acks(redisstore.AllAcks)
+	AcksAll Acks = Acks(wire.AllAcks)
 )
 
 // maxAcks is more replicas than any master has.
@@ -72,7 +72,7 @@ const maxAcks = 1000
 // acquisition with a shorter wait time ends with that.
 func WithReplicaAcks(acks Acks, timeout time.Duration) Option {
 	return func(c *config) error {
-		c.replication = redisstore.Replication{Acks: redisstore.Acks(acks), Timeout: timeout}
+		c.replication = wire.Replication{Acks: wire.Acks(acks), Timeout: timeout}
 		if acks < AcksAll || acks > maxAcks {
 			return invalidf("WithReplicaAcks(%d, …): want AcksAll, AcksMajority, AcksNone or Acks(n) with n up to %d", acks, maxAcks)
 		}
@@ -83,7 +83,7 @@ func WithReplicaAcks(acks Acks, timeout time.Duration) Option {
 // checkReplication checks what depends on the order of options otherwise.
 func (c *config) checkReplication() error {
 	timeout, most := c.replication.Timeout, c.watchdog/10
-	if c.replication.Acks == redisstore.NoAcks || timeout >= time.Millisecond && timeout <= most {
+	if c.replication.Acks == wire.NoAcks || timeout >= time.Millisecond && timeout <= most {
 		return nil
 	}
 	return invalidf("WithReplicaAcks(…, %s): want a timeout of 1ms to %s, a tenth of WithWatchdog(%s)%s", timeout, most, c.watchdog, missingunit.Hint(timeout))

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // PreflightReport is the result of [Client.Preflight]. Its texts name keys, channels, servers and
@@ -223,7 +224,7 @@ func (p *preflight) askServers(ctx context.Context) (writable bool) {
 	for _, s := range servers {
 		if s.Err != nil {
 			info := PreflightCheck{Name: "INFO of " + s.Addr, Err: s.Err, Unseen: true}
-			if redisstore.Rejects(s.Err) {
+			if wire.Rejects(s.Err) {
 				info.Advice = "allow +info to see the version, the role and the maxmemory-policy"
 			}
 			p.add(info)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/jitter"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // Redlock names a lock on several independent Redis servers, each reached by a client of its
@@ -240,7 +240,7 @@ func (r *redlock) judge() (got []*ownership, again bool, err error) {
 		case m.client.isClosing():
 			failed = append(failed, ErrClosed)
 		case errors.Is(m.err, ErrUnavailable):
-			if down = append(down, m.err); !redisstore.Passes(m.err) {
+			if down = append(down, m.err); !wire.Passes(m.err) {
 				hard++
 			}
 		case m.err != nil && (r.reenters || !errors.Is(m.err, ErrNotAcquired)):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // reenter adds a hold to an ownership that the caller's context carries. It does
@@ -165,7 +166,7 @@ func (o *ownership) writeCount(ctx context.Context, count int) (done bool) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	done = (err == nil || !redisstore.Transient(err)) && count == o.count()
+	done = (err == nil || !wire.Transient(err)) && count == o.count()
 	o.amending = !done
 	return done
 }

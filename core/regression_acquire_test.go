@@ -15,6 +15,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // The cause of a caller's context may be any error, also one that would be an answer
@@ -269,7 +270,7 @@ func TestCluster_PubSubModeThatMayNotBeAsked(t *testing.T) {
 	store := func(sharded *bool) *redisstore.Store {
 		t.Helper()
 		s, err := redisstore.New(cluster.Client(func(o *redis.ClusterOptions) { o.Username, o.Password = "limited", "any" }),
-			redisstore.Config{Timeout: 5 * time.Second, RenewTimeout: 5 * time.Second, Sharded: sharded})
+			redisstore.Config{Config: wire.Config{Timeout: 5 * time.Second}, RenewTimeout: 5 * time.Second, Sharded: sharded})
 		must(t, err)
 		t.Cleanup(func() { _ = s.Close() })
 		return s

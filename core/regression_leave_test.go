@@ -85,7 +85,7 @@ func TestLeave_LateRenewalDoesNotProlongTheMarker(t *testing.T) {
 				}
 				start := time.Now()
 				must(t, hold.Leave(t.Context(), 5*time.Second))
-				if took := time.Since(start); took != 0 {
+				if took := time.Since(start); took > 150*time.Millisecond { // the hang of a connection, which is replaced
 					t.Errorf("took %s", took)
 				}
 				wantEnded(t, ctx, core.ErrReleased)

@@ -171,7 +171,7 @@ func TestRefresh_RefusedExpectsNoMessage(t *testing.T) {
 		waiting, cancel := context.WithCancel(t.Context())
 		next := acquiring(waiting, locks.Lock("k"))
 		b.listeners("k", 1)
-		proxy.HoldRequest(scriptOn(t, "acquire", "k")) // the waiter does not find it out
+		proxy.AnswerError(scriptOn(t, "acquire", "k"), passes[0]) // the waiter does not find it out
 		proxy.AnswerError(scriptOn(t, "refresh", "k"), "NOPERM no")
 		wantErr(t, hold.Refresh(t.Context(), 30*time.Second), core.ErrUnavailable)
 		_, err := b.locks().Lock("k").ForceRelease(t.Context())

@@ -12,6 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/lease"
 	"github.com/interlock-go/interlock/core/internal/queue"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // Release ends the hold. Its context ends first, with the cause [ErrReleased], so
@@ -149,7 +150,7 @@ func (o *ownership) release(ctx context.Context, s *scope, now time.Time) (hande
 
 // next takes the waiter that gets the lock out of the queue. It returns nil if the lock is to be freed.
 func (o *ownership) next(now time.Time) *queue.Waiter {
-	if o.client.cfg.replication.Acks != redisstore.NoAcks {
+	if o.client.cfg.replication.Acks != wire.NoAcks {
 		return nil // the next holder has the replicas acknowledge its own acquire
 	}
 	return o.client.queues.Choose(o.lease.Key, o, now)
@@ -261,7 +262,7 @@ func (o *ownership) handTo(ctx context.Context, w *queue.Waiter, now time.Time, 
 		return c.store.HandOff(now, o.lease.Claim, field, redisstore.Terms{Lease: ttl, Token: w.Token})
 	})
 	switch {
-	case redisstore.Rejects(err) && !got.doubt:
+	case wire.Rejects(err) && !got.doubt:
 		return nil, fmt.Errorf("%w: %w", errHandoffRefused, err)
 	case err != nil:
 		o.relinquish()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // resend is the loop in which an operation sends its command, and sends it again while that
@@ -55,7 +56,7 @@ func (r *resend) run(ctx context.Context, send func() (sent time.Time, again boo
 // is there; how often it asks who was refused has an end of its own.
 func (r *resend) note(err error) {
 	switch {
-	case redisstore.Passes(err), errors.Is(err, errBehind):
+	case wire.Passes(err), errors.Is(err, errBehind):
 		r.silence, r.earlier = time.Time{}, err
 	case r.earlier == nil:
 		r.earlier = err
@@ -65,10 +66,10 @@ func (r *resend) note(err error) {
 // cause adds to the error of the last send what an earlier one was answered, such as
 // READONLY: that the last one got no answer in time says less.
 func (r *resend) cause(err error) error {
-	if r.earlier == nil || redisstore.Answer(err) || !saysMore(r.earlier, err.Error()) {
+	if r.earlier == nil || wire.Answer(err) || !saysMore(r.earlier, err.Error()) {
 		return err
 	}
-	return redisstore.AfterEarlier(err, r.earlier)
+	return wire.AfterEarlier(err, r.earlier)
 }
 
 // saysMore reports whether a cause at the bottom of err is not in the text.
@@ -87,7 +88,7 @@ func saysMore(err error, text string) bool {
 // concede ends an operation that has tried up to last, when it is too late to try again
 // before that. Others are spared the same if Redis has said nothing all that time.
 func (c *Client) concede(ctx context.Context, key string, last time.Time, err error) error {
-	if errors.Is(err, redisstore.ErrSilent) || redisstore.Answer(err) {
+	if errors.Is(err, wire.ErrSilent) || wire.Answer(err) {
 		return unavailable(err)
 	}
 	timer := time.NewTimer(time.Until(last))
@@ -110,9 +111,9 @@ type result[T any] struct {
 }
 
 // note takes in a send, and whether it was answered with a value, refused, or not answered.
-func (r *result[T]) note(sent time.Time, fate redisstore.Fate, err error) {
+func (r *result[T]) note(sent time.Time, fate wire.Fate, err error) {
 	r.sent = sent
-	unknown := fate == redisstore.Unknown
+	unknown := fate == wire.Unknown
 	if !r.doubt && (unknown || err == nil) {
 		r.first = sent
 	}
@@ -135,7 +136,7 @@ func insist[T any](ctx context.Context, o *ownership, s span, counts func(T) boo
 		answer, fate, err := call.Wait(ctx, s.limit(c, call.Sent))
 		got.answer = answer
 		got.note(call.Sent, fate, err)
-		if fate == redisstore.Unknown {
+		if fate == wire.Unknown {
 			o.lease.Unanswered()
 			pending.calls = append(pending.calls, call)
 			err = pending.late(&got, err)
@@ -146,7 +147,7 @@ func insist[T any](ctx context.Context, o *ownership, s span, counts func(T) boo
 			return got.sent, false, nil
 		case ctx.Err() != nil:
 			return got.sent, false, unavailable(contextCause(ctx))
-		case !redisstore.Transient(err), errors.Is(err, redisstore.ErrSilent):
+		case !wire.Transient(err), errors.Is(err, wire.ErrSilent):
 			return got.sent, false, unavailable(r.cause(err))
 		default:
 			return got.sent, true, err
@@ -194,7 +195,7 @@ func waitOut[T any](ctx context.Context, c *Client, key string, prepare func(now
 	err = r.run(ctx, func() (_ time.Time, again bool, err error) {
 		call := prepare(time.Now())
 		answer, _, err = call.Wait(ctx, s.limit(c, call.Sent))
-		return call.Sent, redisstore.Passes(err), err
+		return call.Sent, wire.Passes(err), err
 	})
 	return answer, unavailable(err)
 }
@@ -251,7 +252,7 @@ func (s span) limit(c *Client, now time.Time) time.Time {
 // end of the backend timeout.
 func (s span) last(err error, silence time.Time) (last time.Time, ends bool) {
 	switch {
-	case redisstore.Passes(err):
+	case wire.Passes(err):
 		return s.passing, !s.passing.IsZero()
 	case s.end.IsZero():
 		return silence, true

@@ -12,7 +12,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
-	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // refusals are what endpoints in front of several servers answer to a script over keys of several slots.
@@ -31,7 +31,7 @@ func acrossSlots(cmd []string) bool {
 		return false
 	}
 	n, _ := strconv.Atoi(cmd[2])
-	return slices.ContainsFunc(cmd[3:3+n], func(key string) bool { return redisstore.Slot(key) != redisstore.Slot(cmd[3]) })
+	return slices.ContainsFunc(cmd[3:3+n], func(key string) bool { return wire.Slot(key) != wire.Slot(cmd[3]) })
 }
 
 // eachShardedEndpoint runs a test in a bubble on the embedded Redis behind each of the refusals, of which

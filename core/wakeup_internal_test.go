@@ -51,13 +51,13 @@ func (c *Client) listen(t *testing.T, w *queue.Waiter) *wakeup.Subscription {
 
 // passing is a way of subscriptions whose connections do not come back when they are lost.
 type passing struct {
-	wire
+	subscribing
 
 	opened chan wakeup.Connection
 }
 
 func (e passing) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
-	connection, err := e.wire.Connect(ctx, key)
+	connection, err := e.subscribing.Connect(ctx, key)
 	e.opened <- connection
 	return final{connection}, err
 }
@@ -74,7 +74,7 @@ func TestSubscription_CloseWakesTheWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := make(chan wakeup.Connection, 2)
 		c, w, before := listener(t, func(c *Client) {
-			c.wakeups = wakeup.New(wakeup.Config{Wire: passing{wire{c}, opened}, Woken: c.woken, Spawn: c.spawn})
+			c.wakeups = wakeup.New(wakeup.Config{Wire: passing{subscribing{c}, opened}, Woken: c.woken, Spawn: c.spawn})
 		})
 		if err := (<-opened).Close(); err != nil {
 			t.Fatal(err)

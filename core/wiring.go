@@ -11,6 +11,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 	"github.com/interlock-go/interlock/core/internal/wakeup"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // rooms are the parts of a client. Each is a package that does not know of the others, nor of
@@ -46,8 +47,11 @@ func newClient(cfg config) *Client {
 // storeConfig returns the configuration of the store, which reports to the rooms.
 func (c *Client) storeConfig() redisstore.Config {
 	cfg := redisstore.Config{
-		Timeout: c.cfg.backendTimeout, RenewTimeout: c.renewTimeout(), Replication: c.cfg.replication,
-		Reports: redisstore.Reports{Silent: c.breaker.Trip, Answers: c.answers},
+		Config: wire.Config{
+			Timeout: c.cfg.backendTimeout, Replication: c.cfg.replication,
+			Reports: wire.Reports{Silent: c.breaker.Trip, Answers: c.answers},
+		},
+		RenewTimeout: c.renewTimeout(),
 	}
 	if c.cfg.namesConnections {
 		cfg.Owner = c.id
@@ -97,7 +101,7 @@ func newReaper(c *Client) *reaper.Reaper {
 }
 
 func newSubscriber(c *Client) *wakeup.Subscriber {
-	return wakeup.New(wakeup.Config{Wire: wire{c}, Woken: c.woken, Spawn: c.spawn})
+	return wakeup.New(wakeup.Config{Wire: subscribing{c}, Woken: c.woken, Spawn: c.spawn})
 }
 
 // woken is notified of what has happened to the subscription of a topic.
@@ -123,11 +127,11 @@ func (c *Client) woken(about wakeup.Topic, why wakeup.Reason) {
 	}
 }
 
-// wire is the way of the subscriptions to Redis.
-type wire struct{ client *Client }
+// subscribing is the way of the subscriptions to Redis.
+type subscribing struct{ client *Client }
 
 // NodeOf names the master of key, if channels belong to masters.
-func (w wire) NodeOf(ctx context.Context, key string) string {
+func (w subscribing) NodeOf(ctx context.Context, key string) string {
 	if !w.client.store.Sharded() {
 		return ""
 	}
@@ -135,6 +139,6 @@ func (w wire) NodeOf(ctx context.Context, key string) string {
 }
 
 // Connect opens a subscription connection.
-func (w wire) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
+func (w subscribing) Connect(ctx context.Context, key string) (wakeup.Connection, error) {
 	return w.client.store.Subscriptions(ctx, key)
 }

@@ -21,18 +21,18 @@ func TestAnswer_BadRequestsAreInTheLogWithTheirReason(t *testing.T) {
 	tests := map[string]struct {
 		key     string
 		request request
-		options []ginlock.Option
+		options []any
 		status  int
 		logged  []string
 	}{
 		"missing":    {`order:#{header["X-Id"]}`, request{}, nil, 400, []string{`order:#{header["X-Id"]}`, "is missing"}},
 		"bad body":   {"order:#{body.id}", request{body: `{"id":`}, nil, 400, []string{"order:#{body.id}", "body"}},
 		"other type": {"order:#{body.id}", request{body: "id=7", typ: "text/plain"}, nil, 415, []string{"needs a body of application/json"}},
-		"too large":  {"order:#{body.id}", request{body: paymentJSON}, []ginlock.Option{ginlock.WithMaxBody(5)}, 413, []string{"at most 5 bytes"}},
+		"too large":  {"order:#{body.id}", request{body: paymentJSON}, []any{ginlock.WithMaxBody(5)}, 413, []string{"at most 5 bytes"}},
 		"left to a middleware": {
 			`order:#{header["X-Id"]}`,
 			request{},
-			[]ginlock.Option{ginlock.WithErrorWriter(func(*gin.Context, *aspect.RefusedError) {})},
+			[]any{ginlock.WithErrorWriter(func(*gin.Context, *aspect.RefusedError) {})},
 			400,
 			[]string{"is missing"},
 		},

@@ -54,9 +54,6 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	opts := []ginlock.Option{
 		ginlock.WithFallback("queue", p.handler(what.Queue)), ginlock.WithBuffer(1 << 10), ginlock.WithTokenHeader(),
 	}
-	if what.Observer != nil {
-		opts = append(opts, ginlock.WithObserver(what.Observer))
-	}
 	guard, err := ginlock.New(what.Locks, opts...)
 	if err != nil {
 		return nil, err

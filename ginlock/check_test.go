@@ -16,11 +16,11 @@ import (
 )
 
 // deaf is a client whose Redis is down: nothing at start-up may need it.
-func deaf(t testing.TB) *core.Client {
+func deaf(t testing.TB, opts ...core.Option) *core.Client {
 	t.Helper()
 	srv := redistest.New(t)
 	srv.Down()
-	locks, err := core.New(srv.Client())
+	locks, err := core.New(srv.Client(), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,6 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 		ginlock.WithBuffer(1, "post /orders"),
 		ginlock.WithBuffer(1, "POST /b"), ginlock.WithBuffer(2, "POST /c", "POST /b"),
 		ginlock.WithBuffer(3), ginlock.WithBuffer(4),
-		ginlock.WithObserver("no observer"),
 		ginlock.WithProfile("", ruleset.Rule{}),
 		ginlock.WithDefaults(ruleset.Rule{WaitTime: time.Nanosecond}),
 	)
@@ -60,14 +59,15 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 		"lock client is nil", "nil Option", "WithErrorWriter", `WithFallback: no name`, `WithFallback("queue")`,
 		`WithFallback("twice"): given twice`, `WithVariable("none")`, `WithVariable: keyexpr: the variable "path" is built in: choose another name`, "not a name", `WithBody: route "orders"`,
 		`WithBody: route "POST /orders/*"`, `WithBody: route "POST /a": given twice`, "chan int", "WithMaxBody(0)", "WithClientIP",
-		"WithBuffer(0)", `WithBuffer: route "post /orders"`, "observer",
+		"WithBuffer(0)", `WithBuffer: route "post /orders"`,
 		"WithErrorWriter: given twice", `WithBuffer: route "POST /b": given twice`, "WithBuffer(4): given twice for all routes",
 	)
 }
 
-func newGuard(t testing.TB, opts ...ginlock.Option) *ginlock.Guard {
+func newGuard(t testing.TB, opts ...any) *ginlock.Guard {
 	t.Helper()
-	guard, err := ginlock.New(deaf(t), opts...)
+	client, own := apart(opts)
+	guard, err := ginlock.New(deaf(t, client...), own...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ type notAGroup struct{ gin.IRoutes }
 func TestCheck_CompilesDeclaredRulesForTheObserversOnce(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
-	guard := newGuard(t, ginlock.WithObserver(rec))
+	guard := newGuard(t, core.WithObserver(rec))
 	set, err := ruleset.NewSet([]ruleset.Rule{{Endpoint: ruleset.HTTP("* /api/*"), Name: "api", Key: "api"}})
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/ginlock"
 )
 
 // only runs a handler for the requests that ask for it.
@@ -47,7 +47,7 @@ func TestHandler_ThatRunsForSomeRequestsOnly(t *testing.T) {
 				names = append(names, info.Rule)
 			}
 			wantAll(t, "names", names, "POST "+payPath, "POST "+payPath+" (2)", "POST "+payPath+" (3)")
-		}, ginlock.WithObserver(rec))
+		}, core.WithObserver(rec))
 	}
 }
 
@@ -99,5 +99,5 @@ func TestHandler_MadeWithinAHandler(t *testing.T) {
 		want(t, "name", rec.rules[0].Rule, "POST "+payPath)
 		s.redis.Take(payKey, time.Hour)
 		want(t, "taken", s.do(t, request{}).Code, http.StatusConflict)
-	}, ginlock.WithObserver(rec))
+	}, core.WithObserver(rec))
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/ginlock"
 )
 
 func TestHandler_WithoutNamesNestOnOneRoute(t *testing.T) {
@@ -40,7 +40,7 @@ func TestHandler_WithoutNamesNestOnOneRoute(t *testing.T) {
 		for i, name := range []string{"POST /orders/:id/pay", "POST /orders/:id/pay (2)", "POST /orders/:id/pay (3)", "POST /other"} {
 			want(t, "name", names[i], name)
 		}
-	}, ginlock.WithObserver(rec))
+	}, core.WithObserver(rec))
 }
 
 // A handler for all routes does not make errors of requests that have none.

@@ -20,7 +20,7 @@ import (
 // can read: what it reads is an answer.
 func TestGone_HalfClosedClientReadsAStatusThatExists(t *testing.T) {
 	t.Parallel()
-	tests := map[string][]ginlock.Option{"": nil, "with a buffer": {ginlock.WithBuffer(1 << 10)}}
+	tests := map[string][]any{"": nil, "with a buffer": {ginlock.WithBuffer(1 << 10)}}
 	for name, options := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

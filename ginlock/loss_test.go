@@ -33,10 +33,10 @@ func TestLoss_UnderTheHandler(t *testing.T) {
 	t.Parallel()
 	failing := brief
 	failing.OnLost = failpolicy.Fail
-	buffered := []ginlock.Option{ginlock.WithBuffer(1 << 10)}
+	buffered := []any{ginlock.WithBuffer(1 << 10)}
 	tests := map[string]struct {
 		rule    ruleset.Rule
-		options []ginlock.Option
+		options []any
 		after   func(c *gin.Context) // what the handler does when it knows
 		status  int
 		body    string // "" for a problem document
@@ -108,7 +108,7 @@ func TestLoss_IsToldFromTheClientsCancel(t *testing.T) {
 		want(t, "body", w.Body.Len(), 0)
 		want(t, "held afterwards", s.held(t, payKey), false)
 		want(t, "failures", len(rec.failures), 0)
-	}, ginlock.WithObserver(rec))
+	}, core.WithObserver(rec))
 }
 
 func TestLoss_ByForceIsNoticedAtTheNextRenewal(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/ginlock"
 )
@@ -80,7 +81,7 @@ func TestRoute_MethodChangedByAnEarlierMiddlewareIsThatOfTheRoute(t *testing.T) 
 					for _, d := range rec.decisions {
 						want(t, "endpoint", d.Endpoint, ruleset.Route("POST", payPath))
 					}
-				}, ginlock.WithObserver(rec))
+				}, core.WithObserver(rec))
 			})
 		}
 	}
@@ -140,7 +141,7 @@ func TestRoute_OneFunctionUnderSeveralMethods(t *testing.T) {
 		free := overridden("PURGE")
 		free.url = "/free"
 		want(t, "where no method has a rule", s.do(t, free).Code, http.StatusNoContent)
-	}, ginlock.WithObserver(rec))
+	}, core.WithObserver(rec))
 }
 
 func TestRoute_OneFunctionUnderSeveralMethodsWithAHandler(t *testing.T) {
@@ -196,7 +197,7 @@ func TestRoute_InventedMethodsAreNotRemembered(t *testing.T) {
 		}
 		want(t, "remembered", s.guard.Remembered(), before)
 		want(t, "rules told to observers", len(rec.rules), rules)
-	}, ginlock.WithObserver(rec))
+	}, core.WithObserver(rec))
 }
 
 // A route is known from the engine of the request, also without Check.

@@ -22,7 +22,7 @@ import (
 )
 
 // tcp is a shop behind a real HTTP server.
-func tcp(t *testing.T, opts ...ginlock.Option) (*shop, *httptest.Server) {
+func tcp(t *testing.T, opts ...any) (*shop, *httptest.Server) {
 	t.Helper()
 	s := newShopIn(t, 30*time.Second, opts...)
 	srv := httptest.NewServer(s.engine)

@@ -71,19 +71,19 @@ func TestAnswer_OfTheGuardIsTheOnlyOne(t *testing.T) {
 		rule     ruleset.Rule
 		obstacle obstacle
 		handler  gin.HandlerFunc
-		options  []ginlock.Option
+		options  []any
 		status   int
 		body     string // "problem" for a problem document
 	}{
 		"backend":          {pay, down, paid, nil, 503, "problem"},
 		"busy":             {pay, taken, paid, nil, 409, "problem"},
 		"broken rule":      {ruleset.Rule{Key: "order:#{user}"}, free, paid, nil, 500, "problem"},
-		"own writer":       {pay, down, paid, []ginlock.Option{words}, 503, "in words"},
+		"own writer":       {pay, down, paid, []any{words}, 503, "in words"},
 		"skip":             {skipping, down, paid, nil, 204, ""},
 		"null":             {null, down, paid, nil, 200, "null"},
 		"lost":             {brief, free, func(c *gin.Context) { <-c.Request.Context().Done() }, nil, 500, "problem"},
-		"lost, too late":   {failing, free, paidEarly, []ginlock.Option{ginlock.WithBuffer(1)}, 200, "paid"},
-		"lost, taken back": {failing, free, paidLate, []ginlock.Option{ginlock.WithBuffer(64)}, 500, "problem"},
+		"lost, too late":   {failing, free, paidEarly, []any{ginlock.WithBuffer(1)}, 200, "paid"},
+		"lost, taken back": {failing, free, paidLate, []any{ginlock.WithBuffer(64)}, 500, "problem"},
 	}
 	for name, tt := range tests {
 		for outside, middleware := range answeringMiddlewares() {

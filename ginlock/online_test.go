@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/interlock-go/interlock/ginlock"
 )
 
 // online is a shop behind a net/http server, in a bubble: connections are pipes.
@@ -20,7 +18,7 @@ type online struct {
 }
 
 // serving runs a test with a server, which configure may change.
-func serving(t *testing.T, configure func(*http.Server), test func(t *testing.T, s *online), opts ...ginlock.Option) {
+func serving(t *testing.T, configure func(*http.Server), test func(t *testing.T, s *online), opts ...any) {
 	t.Helper()
 	bubble(t, func(t *testing.T, s *shop) {
 		o := &online{shop: s}

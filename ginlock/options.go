@@ -130,17 +130,6 @@ func WithTokenHeader() Option {
 	}
 }
 
-// WithObserver adds observers: values that implement one or more of the observer
-// interfaces of package aspect. May be given several times; the order is kept. A
-// value that implements none is an error.
-// Observers of the lock client ([core.WithObserver]) need not be given here. Each is notified once.
-func WithObserver(values ...any) Option {
-	return func(c *config) error {
-		c.aspect = append(c.aspect, aspect.WithObserver(values...))
-		return nil
-	}
-}
-
 // WithDefaults replaces built-in defaults of rules given to [Guard.Handler] and
 // [Guard.Handle], as [ruleset.WithDefaults]. A [ruleset.Set] has its own.
 func WithDefaults(r ruleset.Rule) Option {

@@ -23,7 +23,7 @@ func TestPanic_ReleasesWithRecoveryOutsideAndInside(t *testing.T) {
 		c.String(http.StatusOK, "half")
 		panic("boom")
 	}
-	for name, options := range map[string][]ginlock.Option{"": nil, ", buffered": {ginlock.WithBuffer(1 << 10)}} {
+	for name, options := range map[string][]any{"": nil, ", buffered": {ginlock.WithBuffer(1 << 10)}} {
 		t.Run("outside"+name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *shop) {

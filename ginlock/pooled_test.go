@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
@@ -74,13 +75,13 @@ func TestPooled_WhileItWaits(t *testing.T) {
 	writer := ginlock.WithErrorWriter(func(c *gin.Context, _ *aspect.RefusedError) { c.String(http.StatusConflict, "taken") })
 	tests := map[string]struct {
 		rule    ruleset.Rule
-		options []ginlock.Option
+		options []any
 		gets    bool // the lock
 	}{
 		"it gets the lock":                 {pay, nil, true},
-		"it gets the lock, with a buffer":  {pay, []ginlock.Option{ginlock.WithBuffer(64), ginlock.WithTokenHeader()}, true},
+		"it gets the lock, with a buffer":  {pay, []any{ginlock.WithBuffer(64), ginlock.WithTokenHeader()}, true},
 		"it is refused":                    {pay, nil, false},
-		"it is refused by an error writer": {pay, []ginlock.Option{writer}, false},
+		"it is refused by an error writer": {pay, []any{writer}, false},
 		"it is skipped":                    {ruleset.Rule{Key: pay.Key, WaitTime: pay.WaitTime, OnBusy: failpolicy.Skip}, nil, false},
 		"it is answered by null":           {ruleset.Rule{Key: pay.Key, WaitTime: pay.WaitTime, OnBusy: failpolicy.NullResponse}, nil, false},
 		"it has a fallback":                {ruleset.Rule{Key: pay.Key, WaitTime: pay.WaitTime, OnBusy: failpolicy.Fallback, Fallback: "queue"}, nil, false},
@@ -108,7 +109,7 @@ func TestPooled_WhileItWaits(t *testing.T) {
 				w := serve(s, request{body: "{}"})
 				want(t, "status", w.Code, http.StatusGatewayTimeout)
 				want(t, "held afterwards", s.held(t, payKey), !tt.gets)
-			}, append(tt.options, ginlock.WithFallback("queue", runs), ginlock.WithObserver(orders))...)
+			}, append(tt.options, ginlock.WithFallback("queue", runs), core.WithObserver(orders))...)
 		})
 	}
 }
@@ -137,14 +138,14 @@ func TestPooled_WhileItsHandlerRuns(t *testing.T) {
 	failing := ruleset.Rule{Key: pay.Key, LeaseTime: 2 * time.Second, OnLost: failpolicy.Fail}
 	tests := map[string]struct {
 		rule    ruleset.Rule
-		options []ginlock.Option
+		options []any
 		end     func()
 	}{
 		"it returns":                {pay, nil, func() {}},
-		"it returns, with a buffer": {pay, []ginlock.Option{ginlock.WithBuffer(64)}, func() {}},
+		"it returns, with a buffer": {pay, []any{ginlock.WithBuffer(64)}, func() {}},
 		"it returns under proceed":  {ruleset.Rule{Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Proceed}, nil, func() {}},
 		"it panics":                 {pay, nil, func() { panic(errors.New("declined")) }},
-		"it has lost its lock":      {failing, []ginlock.Option{ginlock.WithBuffer(64)}, func() { time.Sleep(failing.LeaseTime) }},
+		"it has lost its lock":      {failing, []any{ginlock.WithBuffer(64)}, func() { time.Sleep(failing.LeaseTime) }},
 		"it gives up after a loss":  {ruleset.Rule{Key: pay.Key, LeaseTime: failing.LeaseTime}, nil, func() { time.Sleep(failing.LeaseTime) }},
 		"it is a fallback":          {ruleset.Rule{Key: "taken", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Fallback, Fallback: "queue"}, nil, func() {}},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/ginlock"
@@ -232,7 +233,7 @@ func TestReload_BetweenTwoPlacesOfOneGuard(t *testing.T) {
 func TestReload_TellsObserversWhatCameAndWent(t *testing.T) {
 	t.Parallel()
 	rec := &record{}
-	guard := newGuard(t, ginlock.WithObserver(rec))
+	guard := newGuard(t, core.WithObserver(rec))
 	p := &pushed{set: yaml(t, "rules:\n  - {http: POST /a, name: one, key: \"#{route}\"}\n  - {http: POST /b, name: two, key: \"#{route}\"}\n")}
 	r := gin.New()
 	r.Use(guard.Middleware(p))

@@ -45,7 +45,7 @@ type shop struct {
 }
 
 // bubble runs a test with a shop in a synctest bubble: waits take no time.
-func bubble(t *testing.T, test func(t *testing.T, s *shop), opts ...ginlock.Option) {
+func bubble(t *testing.T, test func(t *testing.T, s *shop), opts ...any) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t, opts...)
@@ -55,21 +55,22 @@ func bubble(t *testing.T, test func(t *testing.T, s *shop), opts ...ginlock.Opti
 	})
 }
 
-func newShop(t testing.TB, opts ...ginlock.Option) *shop {
+func newShop(t testing.TB, opts ...any) *shop {
 	t.Helper()
 	return newShopIn(t, core.DefaultBackendTimeout, opts...)
 }
 
 // newShopIn gives Redis the time to answer that a test needs which runs in real
 // time, on a machine that may be busy.
-func newShopIn(t testing.TB, backend time.Duration, opts ...ginlock.Option) *shop {
+func newShopIn(t testing.TB, backend time.Duration, opts ...any) *shop {
 	t.Helper()
 	srv := redistest.New(t)
-	locks, err := core.New(srv.Client(), core.WithPrefix(prefix), core.WithBackendTimeout(backend))
+	client, own := apart(opts)
+	locks, err := core.New(srv.Client(), append(client, core.WithPrefix(prefix), core.WithBackendTimeout(backend))...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := ginlock.New(locks, opts...)
+	guard, err := ginlock.New(locks, own...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,4 +226,17 @@ func wantText(t testing.TB, err error, parts ...string) {
 			t.Errorf("the error does not say %q:\n%v", part, err)
 		}
 	}
+}
+
+// apart separates the options of a guard from the options of its lock client.
+func apart(opts []any) (client []core.Option, guard []ginlock.Option) {
+	for _, opt := range opts {
+		switch opt := opt.(type) {
+		case core.Option:
+			client = append(client, opt)
+		case ginlock.Option:
+			guard = append(guard, opt)
+		}
+	}
+	return client, guard
 }

@@ -22,13 +22,13 @@ func TestTakenBack_HeadersOfTheHandlerGoWithItsAnswer(t *testing.T) {
 	failing.OnLost = failpolicy.Fail
 	tests := map[string]struct {
 		rule    ruleset.Rule
-		options []ginlock.Option
+		options []any
 		answer  func(c *gin.Context)
 	}{
 		"given up, no answer":      {brief, nil, func(*gin.Context) {}},
 		"given up":                 {brief, nil, func(c *gin.Context) { _ = c.Error(c.Request.Context().Err()) }},
-		"fail, buffered":           {failing, []ginlock.Option{ginlock.WithBuffer(64)}, paid},
-		"fail, buffered and empty": {failing, []ginlock.Option{ginlock.WithBuffer(64)}, func(*gin.Context) {}},
+		"fail, buffered":           {failing, []any{ginlock.WithBuffer(64)}, paid},
+		"fail, buffered and empty": {failing, []any{ginlock.WithBuffer(64)}, func(*gin.Context) {}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestTakenBack_HeadersOfTheHandlerGoWithItsAnswer(t *testing.T) {
 // So it is with what the guard itself has said of an answer that is not given.
 func TestTakenBack_TheMarkOfAHandlerThatRanUnlockedToo(t *testing.T) {
 	t.Parallel()
-	for name, options := range map[string][]ginlock.Option{"": nil, "buffered": {ginlock.WithBuffer(64)}} {
+	for name, options := range map[string][]any{"": nil, "buffered": {ginlock.WithBuffer(64)}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *shop) {

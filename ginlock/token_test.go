@@ -60,7 +60,7 @@ func TestToken_IsTheHandlers(t *testing.T) {
 
 func TestTokenHeader_ForKindsWithTokens(t *testing.T) {
 	t.Parallel()
-	for _, opts := range [][]ginlock.Option{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
+	for _, opts := range [][]any{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
 		eachToken(t, func(rule ruleset.Rule, thereIsOne bool) {
 			bubble(t, func(t *testing.T, s *shop) {
 				s.handle(t, http.MethodPost, payPath, rule, func(c *gin.Context) {
@@ -101,7 +101,7 @@ func TestTokenHeader_OnlyOfAHandlerUnderItsLock(t *testing.T) {
 // An answer that is taken back takes the token with it.
 func TestTokenHeader_GoesWithAnAnswerThatIsTakenBack(t *testing.T) {
 	t.Parallel()
-	for _, opts := range [][]ginlock.Option{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
+	for _, opts := range [][]any{{ginlock.WithTokenHeader()}, {ginlock.WithTokenHeader(), ginlock.WithBuffer(1 << 10)}} {
 		bubble(t, func(t *testing.T, s *shop) {
 			rule := as(ruleset.Fenced)
 			rule.LeaseTime = time.Second

@@ -97,7 +97,7 @@ func TestRefusal_CodeDetailsAndHintsOnEveryCallKind(t *testing.T) {
 }
 
 // provoke has a call refused.
-func (r refusal) provoke(t *testing.T, kind string, opts ...grpclock.Option) (*bench, answer) {
+func (r refusal) provoke(t *testing.T, kind string, opts ...any) (*bench, answer) {
 	t.Helper()
 	change := r.change
 	if change == nil {

@@ -75,9 +75,6 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	if len(what.InCode) == 0 {
 		opts = append(opts, grpclock.WithSet(what.Set))
 	}
-	if what.Observer != nil {
-		opts = append(opts, grpclock.WithObserver(what.Observer))
-	}
 	guard, err := grpclock.New(what.Locks, opts...)
 	if err != nil {
 		return nil, err

@@ -149,7 +149,7 @@ func TestUndescribedMethod_NeedsNeitherMessageNorReply(t *testing.T) {
 func TestWildcard_MethodsThatOnlyTheCallerNamesShareOnePoint(t *testing.T) {
 	t.Parallel()
 	rules := &ruleCounter{}
-	b := prepare(t, &shop{}, grpclock.WithObserver(rules), grpclock.WithRules(
+	b := prepare(t, &shop{}, core.WithObserver(rules), grpclock.WithRules(
 		ruleset.Rule{Endpoint: ruleset.GRPC("*"), Key: "any:#{method}", WaitTime: ruleset.NoWait}))
 	b.server = grpc.NewServer(
 		grpc.StreamInterceptor(b.guard.StreamServerInterceptor()),
@@ -176,7 +176,7 @@ func (c *ruleCounter) ObserveRule(aspect.RuleInfo) { c.n++ }
 func TestCheck_CompilesEverythingOnce(t *testing.T) {
 	t.Parallel()
 	rules := &ruleCounter{}
-	b := setup(t, &shop{}, grpclock.WithObserver(rules), grpclock.WithRules(rule("Pay"), rule("Chat")))
+	b := setup(t, &shop{}, core.WithObserver(rules), grpclock.WithRules(rule("Pay"), rule("Chat")))
 	if err := b.guard.Check(b.server); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,6 @@ func TestNew_ReportsEveryBadOptionAtOnce(t *testing.T) {
 		grpclock.WithStreamFallback("", func(any, grpc.ServerStream) error { return nil }),
 		grpclock.WithVariable[string]("principal", nil),
 		grpclock.WithVariable("req", func(context.Context) (string, error) { return "", nil }),
-		grpclock.WithObserver(7),
 	)
 	if err == nil {
 		t.Fatal("got no error")

@@ -243,9 +243,9 @@ func crowd(ctx context.Context, b *bench, method string) []string {
 }
 
 // The three layers of a rule.
-func (s *same) layers(t *testing.T) map[string][]grpclock.Option {
+func (s *same) layers(t *testing.T) map[string][]any {
 	without := grpclock.WithDescriptors(bare(t))
-	return map[string][]grpclock.Option{
+	return map[string][]any{
 		"go":    {without, grpclock.WithRules(s.rules()...)},
 		"yaml":  {without, grpclock.WithSet(load(t, s.file()))},
 		"proto": nil,

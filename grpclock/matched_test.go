@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock"
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
@@ -44,7 +45,7 @@ func TestUnary_MethodThatWasMatched(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
 			s := &shop{}
-			b := prepare(t, s, append([]grpclock.Option{grpclock.WithObserver(seen)}, grpclock.WithRules(tt.rules...))...)
+			b := prepare(t, s, core.WithObserver(seen), grpclock.WithRules(tt.rules...))
 			shoppb.RegisterOrdersServer(moved{b.server, "shop.v2.Orders"}, s)
 			b.checked()
 			b.redis.Take("order:42", time.Hour)

@@ -71,14 +71,6 @@ func WithStreamFallback(name string, handler grpc.StreamHandler) Option {
 	return func(c *methodrules.Config) error { return c.StreamFallback(name, handler, handler == nil) }
 }
 
-// WithObserver adds observers: values that implement one or more of the observer
-// interfaces of core/aspect. May be given several times; the order is kept. A value
-// that implements none is an error.
-// Observers of the lock client ([core.WithObserver]) need not be given here. Each is notified once.
-func WithObserver(values ...any) Option {
-	return func(c *methodrules.Config) error { return c.Observer(values...) }
-}
-
 // WithTokenHeader shows clients the fencing token of the lock under which the method
 // runs, in the header metadata [HeaderLockToken]: for those that pass it on to a store
 // which refuses smaller ones. [ruleset.Fenced] has a token, and so has every other kind that

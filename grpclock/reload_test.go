@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock"
@@ -117,7 +118,7 @@ func TestReload_RefusesWhatCheckWouldNotPass(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
 			rules := openRules(t, tillFile("Refuse", good))
-			b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules), grpclock.WithObserver(seen)).checked()
+			b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithSet(rules), core.WithObserver(seen)).checked()
 			b.redis.Take("till:1", time.Minute)
 			err := rules.change(t, tt.text)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || (name != "uncovered" && !strings.Contains(err.Error(), "locks.yaml:2:")) {
@@ -202,7 +203,7 @@ func TestReload_TellsObserversOfRulesAndWarnings(t *testing.T) {
 	files, service := readLate(t, late(t, payLock, ""), nil)
 	rules := openRules(t, "rules:\n  - {grpc: /late.v1.Orders/Chat, name: chat, key: k}\n")
 	seen, warned := &told{}, &warnings{}
-	b := prepare(t, &shop{}, grpclock.WithDescriptors(files), grpclock.WithSet(rules), grpclock.WithObserver(seen, warned))
+	b := prepare(t, &shop{}, grpclock.WithDescriptors(files), grpclock.WithSet(rules), core.WithObserver(seen, warned))
 	b.server = dynamicServer(b.guard, service)
 	b.checked()
 	expect := func(when string, want ...string) {

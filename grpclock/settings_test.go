@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock"
 )
@@ -72,7 +73,7 @@ func TestSettings_UnmatchedAndUncoveredAreAsSevereAsTheFileSays(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			seen := &warnings{}
-			b := prepareTill(t, patient, sold, tillQueue(), grpclock.WithObserver(seen), grpclock.WithSet(load(t, tt.text)))
+			b := prepareTill(t, patient, sold, tillQueue(), core.WithObserver(seen), grpclock.WithSet(load(t, tt.text)))
 			healthgrpc.RegisterHealthServer(b.server, health.NewServer()) // needs no rule
 			reflection.Register(b.server)
 			text := ""

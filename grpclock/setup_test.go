@@ -129,7 +129,7 @@ type bench struct {
 }
 
 // setup starts a bench whose guard passes its check.
-func setup(t testing.TB, s *shop, opts ...grpclock.Option) *bench {
+func setup(t testing.TB, s *shop, opts ...any) *bench {
 	t.Helper()
 	return prepare(t, s, opts...).checked()
 }
@@ -146,7 +146,7 @@ func (b *bench) checked() *bench {
 
 // prepare makes a bench that is neither checked nor served yet. Its times are long
 // enough for a machine that is busy with other tests.
-func prepare(t testing.TB, s *shop, opts ...grpclock.Option) *bench {
+func prepare(t testing.TB, s *shop, opts ...any) *bench {
 	t.Helper()
 	return prepareWithin(t, patient, s, opts...)
 }
@@ -155,16 +155,17 @@ func prepare(t testing.TB, s *shop, opts ...grpclock.Option) *bench {
 const patient = 10 * time.Second
 
 // prepareWithin is prepare with a backend timeout.
-func prepareWithin(t testing.TB, timeout time.Duration, s *shop, opts ...grpclock.Option) *bench {
+func prepareWithin(t testing.TB, timeout time.Duration, s *shop, opts ...any) *bench {
 	t.Helper()
 	b := &bench{t: t, redis: redistest.New(t), shop: s}
+	client, own := apart(opts)
 	var err error
-	b.locks, err = core.New(b.redis.Client(), core.WithWatchdog(3*time.Second), core.WithBackendTimeout(timeout))
+	b.locks, err = core.New(b.redis.Client(), append(client, core.WithWatchdog(3*time.Second), core.WithBackendTimeout(timeout))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.locks.Close(context.Background()) })
-	b.guard, err = grpclock.New(b.locks, opts...)
+	b.guard, err = grpclock.New(b.locks, own...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,4 +350,17 @@ func (a answer) check(t *testing.T, want ...string) {
 	if a.err != nil || !slices.Equal(a.replies, want) {
 		t.Errorf("got %q, error %v; want %q", a.replies, a.err, want)
 	}
+}
+
+// apart separates the options of a guard from the options of its lock client.
+func apart(opts []any) (client []core.Option, guard []grpclock.Option) {
+	for _, opt := range opts {
+		switch opt := opt.(type) {
+		case core.Option:
+			client = append(client, opt)
+		case grpclock.Option:
+			guard = append(guard, opt)
+		}
+	}
+	return client, guard
 }

@@ -26,8 +26,8 @@ var answered = map[string][]string{
 var empty = map[string][]string{"Pay": {""}, "Import": {""}}
 
 // queueing registers the fallback "queue" for every kind of call.
-func queueing() []grpclock.Option {
-	return []grpclock.Option{
+func queueing() []any {
+	return []any{
 		grpclock.WithFallback("queue", func(context.Context, *shoppb.PayRequest) (*shoppb.PayReply, error) {
 			return reply("queued"), nil
 		}),

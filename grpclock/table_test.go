@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/grpclock"
 )
@@ -105,7 +106,7 @@ func TestTable_OfUnknownServicesTellsOfTheWildcardsInForce(t *testing.T) {
 	t.Parallel()
 	rules := openRules(t, "rules:\n  - {grpc: /a.B/*, key: k}\n")
 	seen := &told{}
-	b := prepare(t, &shop{}, grpclock.WithSet(rules), grpclock.WithObserver(seen))
+	b := prepare(t, &shop{}, grpclock.WithSet(rules), core.WithObserver(seen))
 	call := func() {
 		info := &grpc.StreamServerInfo{FullMethod: "/a.B/C", IsServerStream: true, IsClientStream: true}
 		_ = b.guard.StreamServerInterceptor()(nil, quietStream{ctx: t.Context()}, info, func(any, grpc.ServerStream) error { return nil })

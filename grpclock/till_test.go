@@ -53,7 +53,7 @@ func sold(_ context.Context, method string, sale *tillpb.Sale) (*tillpb.Receipt,
 }
 
 // prepareTill makes a bench of that service, neither checked nor served yet.
-func prepareTill(t testing.TB, timeout time.Duration, handler tillpb.Answer, opts ...grpclock.Option) *bench {
+func prepareTill(t testing.TB, timeout time.Duration, handler tillpb.Answer, opts ...any) *bench {
 	t.Helper()
 	b := prepareWithin(t, timeout, &shop{}, opts...)
 	b.server = b.newServer(nil, nil)

@@ -58,7 +58,7 @@ func wantTokens(t *testing.T, r ruleset.Rule, method string, thereAreSome bool) 
 	t.Helper()
 	for _, shown := range []bool{false, true} {
 		var seen []int64
-		opts := []grpclock.Option{grpclock.WithRules(r)}
+		opts := []any{grpclock.WithRules(r)}
 		if shown {
 			opts = append(opts, grpclock.WithTokenHeader())
 		}

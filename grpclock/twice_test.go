@@ -20,7 +20,7 @@ import (
 )
 
 // twice makes a bench with a guard before its own on every method: the same or another.
-func twice(t *testing.T, s *shop, outer func(b *bench) *grpclock.Guard, opts ...grpclock.Option) *bench {
+func twice(t *testing.T, s *shop, outer func(b *bench) *grpclock.Guard, opts ...any) *bench {
 	t.Helper()
 	b := prepare(t, s, opts...)
 	guard := outer(b)
@@ -39,7 +39,7 @@ func TestTwice_TheSameGuardCountsOnce(t *testing.T) {
 			t.Parallel()
 			seen := &decisions{}
 			s := &shop{}
-			b := twice(t, s, theSame, grpclock.WithObserver(seen), grpclock.WithRules(rule(kind)))
+			b := twice(t, s, theSame, core.WithObserver(seen), grpclock.WithRules(rule(kind)))
 			count := func(ctx context.Context) {
 				state, err := b.locks.Lock("order:1").State(ctx)
 				for _, n := range state.Holders {

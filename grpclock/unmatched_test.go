@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
@@ -70,7 +71,7 @@ func TestObserver_IsToldOfEveryCall(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
 		seen := &decisions{}
-		b := setup(t, &shop{}, grpclock.WithObserver(seen), grpclock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Name = "pay-order" })))
+		b := setup(t, &shop{}, core.WithObserver(seen), grpclock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Name = "pay-order" })))
 		b.call(t.Context(), kind, "1")
 		b.redis.Take("order:1", 1<<40)
 		b.call(t.Context(), kind, "1")

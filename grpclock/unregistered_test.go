@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock"
@@ -20,7 +21,7 @@ import (
 )
 
 // proxy serves whatever is asked for by a handler of unknown services, as a proxy does.
-func proxy(t *testing.T, opts ...grpclock.Option) *bench {
+func proxy(t *testing.T, opts ...any) *bench {
 	t.Helper()
 	b := prepare(t, &shop{}, opts...)
 	b.server = grpc.NewServer(
@@ -80,7 +81,7 @@ func TestUnregistered_SkipAndNullNeedADescriptor(t *testing.T) {
 	for _, endpoint := range []string{"*", "/a.B/*", "/a.B/C"} {
 		for _, strategy := range []failpolicy.Strategy{failpolicy.Skip, failpolicy.NullResponse} {
 			told := &warnings{}
-			b := proxy(t, grpclock.WithObserver(told), grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
+			b := proxy(t, core.WithObserver(told), grpclock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC(endpoint), Key: "any:#{method}", OnBackend: strategy}))
 			got := b.client.Conn.Invoke(t.Context(), "/a.B/C", &emptypb.Empty{}, &emptypb.Empty{})
 			if reasons, _ := (answer{err: got}).details(); status.Code(got) != codes.Internal || len(reasons) != 1 || reasons[0] != "interlock/"+grpclock.ReasonMisconfigured {
 				t.Errorf("%s: got %v %q, want the answer of a broken rule", endpoint, got, reasons)

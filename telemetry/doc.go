@@ -4,7 +4,6 @@
 //
 //	tel, err := telemetry.New(telemetry.WithLogger(slog.Default()))
 //	locks, err := core.New(rdb, core.WithObserver(tel))
-//	defer tel.Watch(locks)()
 //	guard, err := ginlock.New(locks) // has the observers of locks; likewise grpclock, aspect
 //
 // How to connect Prometheus, OTLP, otelgin and otelgrpc, in ten lines each, is in
@@ -24,7 +23,7 @@
 //     collection after the rule was compiled or first used, also when the program sets its meter
 //     provider later. A cause that a rule cannot have has no series. The series of callers that leave
 //     (canceled, deadline) begin with the first such caller, and histograms with their first value.
-//   - A span shows a hash of the key ([KeyHash]); the key itself only with
+//   - A span shows a hash of the key ([core.KeyHash]); the key itself only with
 //     [WithRawKeys]. The same holds for logs.
 //   - A lock that is taken marks no span as an error. A backend failure, a loss, a
 //     leak and a failed release do, by error.type and the status.
@@ -124,7 +123,7 @@
 //	distributed_lock.rule.lease_time        gauge          s           rule kind                 the rule's fixed lease; none if it is renewed
 //	distributed_lock.reload.timestamp       gauge          s           hash                      when the rule file in force was loaded, Unix time
 //	distributed_lock.reloads                counter        {reload}    outcome                   attempts to take a rule file into force: applied, refused
-//	distributed_lock.client.info            gauge          {client}    client.id                 1 for each client that is watched; its id begins the holder fields in Redis
+//	distributed_lock.client.info            gauge          {client}    client.id                 1 for each client that is open; its id begins the holder fields in Redis
 //	distributed_lock.deadlocks              counter        {deadlock}  none                      rings of callers that wait for each other; made by package lockz
 //
 // lease.remaining.ratio is how a loss announces itself: a hold that was released with little of
@@ -191,7 +190,7 @@
 // same messages, to [slog.Default].
 //
 // rule, kind, outcome, holder, blocked_by and error_type are the words of spans and metrics,
-// client is the label client.id, and key_hash is [KeyHash]; with [WithRawKeys] it is key instead,
+// client is the label client.id, and key_hash is [core.KeyHash]; with [WithRawKeys] it is key instead,
 // the key itself. held, waited and after are durations. Errors name no key: see [core.ErrorText].
 // suppressed says, with any of the first eight, how many of the same message were not logged since
 // the last one. problems is a list: what is wrong with a file, each with its place, in one line; a file

@@ -29,7 +29,6 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	defer tel.Watch(locks)()
 
 	ctx := context.Background() // of the request, with its span
 	err = locks.Lock("order:42").Do(ctx, func(context.Context) error {
@@ -44,6 +43,6 @@ func ExampleNew() {
 
 // A shell finds the same hash with: printf %s 'shop:order:42' | sha256sum | cut -c1-16.
 func ExampleKeyHash() {
-	fmt.Println(telemetry.KeyHash("shop:order:42"))
+	fmt.Println(core.KeyHash("shop:order:42"))
 	// Output: 23897f4f5dca59d6
 }

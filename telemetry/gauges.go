@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -11,23 +10,20 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// watched is a client whose gauges are read.
+// watched is an open client, whose gauges are read.
 type watched struct {
 	client *core.Client
 	labels metric.MeasurementOption
 }
 
-// Watch adds a client to the gauges distributed_lock.oldest_wait, longest_hold and
-// client.info, which are read when metrics are collected. stop takes it out; call it when the client is closed. A nil client is not watched.
-func (t *Telemetry) Watch(client *core.Client) (stop func()) {
-	if client == nil {
-		return func() {}
-	}
+// ObserveClient adds a client to the gauges distributed_lock.oldest_wait, longest_hold and
+// client.info, which are read when metrics are collected, until the client is closed.
+func (t *Telemetry) ObserveClient(client *core.Client) (closed func()) {
 	w := &watched{client: client, labels: metric.WithAttributeSet(attribute.NewSet(attrClientID.String(client.ID())))}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.clients = append(t.clients, w)
-	return sync.OnceFunc(func() { t.unwatch(w) })
+	return func() { t.unwatch(w) }
 }
 
 func (t *Telemetry) unwatch(w *watched) {
@@ -43,7 +39,7 @@ func (t *Telemetry) register(m metric.Meter) (metric.Registration, error) {
 
 func (t *Telemetry) collect(ctx context.Context, o metric.Observer) error {
 	t.beginSeries(ctx)
-	for _, r := range t.rules.all() {
+	for _, r := range t.rules.All() {
 		o.ObserveInt64(t.inst.waiters, r.waiting.Load(), r.observe...)
 		o.ObserveInt64(t.inst.held, r.held.Load(), r.observe...)
 	}

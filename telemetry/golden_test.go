@@ -31,8 +31,7 @@ import (
 func TestMetricsAreThoseOfTheTable(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	locks, _ := newLocks(t, h)
-	defer h.Watch(locks)()
+	newLocks(t, h)
 	h.everything(t)
 	collected := map[string]map[string]metricdata.Metrics{telemetry.ScopeName: h.collect(t), lockz.ScopeName: collectFromPage(t)}
 	for _, want := range telemetry.Metrics() {

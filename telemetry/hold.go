@@ -40,7 +40,7 @@ func (t *Telemetry) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
 	}
 	if outcome == outcomeFailed {
 		t.inst.releaseFailures.Add(ctx, 1, rule.labels.add...)
-		t.logRelease(ctx, rule, &r)
+		t.logHold(ctx, &t.log.release, rule, &r.HoldInfo, r.Err)
 	}
 	if s != nil {
 		s.released(&r, outcome)
@@ -145,7 +145,7 @@ func (t *Telemetry) ObserveRenewal(ctx context.Context, r core.Renewal) {
 		s.renewed(&r)
 	}
 	if r.Err != nil {
-		t.logRenewal(ctx, rule, &r)
+		t.logHold(ctx, &t.log.renewal, rule, &r.HoldInfo, r.Err)
 	}
 }
 
@@ -163,7 +163,7 @@ func (s *span) renewed(r *core.Renewal) {
 func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 	rule := t.rule(l.Label, l.Kind)
 	if !errors.Is(l.Cause, core.ErrLost) && errors.Is(l.Cause, core.ErrClosed) {
-		t.logLeft(ctx, rule, &l)
+		t.logHold(ctx, &t.log.left, rule, &l.HoldInfo, nil)
 		return
 	}
 	t.inst.lost.Add(ctx, 1, rule.labels.add...)
@@ -171,7 +171,7 @@ func (t *Telemetry) ObserveLoss(ctx context.Context, l core.Loss) {
 		s.lose()
 		t.unblock(s, l.Field)
 	}
-	t.logLoss(ctx, rule, &l)
+	t.logHold(ctx, &t.log.lost, rule, &l.HoldInfo, l.Cause)
 }
 
 // ObserveLeak counts a hold that was never released as ended.
@@ -184,5 +184,5 @@ func (t *Telemetry) ObserveLeak(ctx context.Context, l core.Leak) {
 		s.fail(outcomeLeaked, "never released")
 		t.endHoldSpan(s, &l.HoldInfo, outcomeLeaked)
 	}
-	t.logLeak(ctx, rule, &l)
+	t.logHold(ctx, &t.log.leaked, rule, &l.HoldInfo, nil)
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// KeyHash is how spans and logs name a key: see [core.KeyHash].
-func KeyHash(key string) string { return core.KeyHash(key) }
-
 // keyAttr names the key on a span.
 func (t *Telemetry) keyAttr(key string) attribute.KeyValue {
 	if t.rawKeys {
@@ -45,13 +42,13 @@ func newHashes() *hashes { return &hashes{seed: maphash.MakeSeed()} }
 // attr is the attribute with the hash of the key.
 func (h *hashes) attr(key string) attribute.KeyValue {
 	if len(key) > longKey {
-		return attrKeyHash.String(KeyHash(key))
+		return attrKeyHash.String(core.KeyHash(key))
 	}
 	slot := &h.slots[maphash.String(h.seed, key)%recentKeys]
 	if known := slot.Load(); known != nil && known.key == key {
 		return known.attr
 	}
-	fresh := &hashedKey{key: strings.Clone(key), attr: attrKeyHash.String(KeyHash(key))}
+	fresh := &hashedKey{key: strings.Clone(key), attr: attrKeyHash.String(core.KeyHash(key))}
 	slot.Store(fresh)
 	return fresh.attr
 }

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -12,25 +13,37 @@ import (
 
 // logger writes records of a few kinds, each with a limit of its own.
 type logger struct {
-	out      *slog.Logger
-	lost     ratelimit.Limiter
-	left     ratelimit.Limiter
-	leaked   ratelimit.Limiter
-	release  ratelimit.Limiter
-	backend  ratelimit.Limiter
-	noLock   ratelimit.Limiter
-	renewal  ratelimit.Limiter
-	longWait ratelimit.Limiter
+	out                                                             *slog.Logger
+	lost, left, leaked, release, renewal, backend, noLock, longWait record
 }
 
-func newLogger(out *slog.Logger) *logger { return &logger{out: out} }
+// record is a kind of record.
+type record struct {
+	limit ratelimit.Limiter
+	level slog.Level
+	text  string
+}
+
+func newLogger(out *slog.Logger) *logger {
+	return &logger{
+		out:      out,
+		lost:     record{level: slog.LevelError, text: "lock lost under its holder"},
+		left:     record{level: slog.LevelWarn, text: "lock left to its lease: the client was closed under its holder"},
+		leaked:   record{level: slog.LevelError, text: "lock never released: its Hold was garbage-collected"},
+		release:  record{level: slog.LevelWarn, text: "lock release failed"},
+		renewal:  record{level: slog.LevelWarn, text: "lock renewal failed"},
+		backend:  record{level: slog.LevelWarn, text: "lock backend failed"},
+		noLock:   record{level: slog.LevelError, text: "key holds something that is not a lock"}, // which does not pass by itself
+		longWait: record{level: slog.LevelWarn, text: "long wait for a lock"},
+	}
+}
 
 // write logs what attrs makes, unless the level is off or the limit reached.
-func (l *logger) write(ctx context.Context, limit *ratelimit.Limiter, level slog.Level, text string, attrs func() []slog.Attr) {
-	if !l.out.Enabled(ctx, level) {
+func (l *logger) write(ctx context.Context, r *record, attrs func() []slog.Attr) {
+	if !l.out.Enabled(ctx, r.level) {
 		return
 	}
-	ok, suppressed := limit.Allow(time.Now())
+	ok, suppressed := r.limit.Allow(time.Now())
 	if !ok {
 		return
 	}
@@ -38,51 +51,23 @@ func (l *logger) write(ctx context.Context, limit *ratelimit.Limiter, level slog
 	if suppressed > 0 {
 		list = append(list, slog.Int("suppressed", suppressed))
 	}
-	l.out.LogAttrs(ctx, level, text, list...)
+	l.out.LogAttrs(ctx, r.level, r.text, list...)
 }
 
-func (t *Telemetry) logLoss(ctx context.Context, rule *rule, l *core.Loss) {
-	t.log.write(ctx, &t.log.lost, slog.LevelError, "lock lost under its holder", func() []slog.Attr {
-		return t.holdAttrs(rule, &l.HoldInfo, l.Cause)
-	})
-}
-
-func (t *Telemetry) logLeft(ctx context.Context, rule *rule, l *core.Loss) {
-	t.log.write(ctx, &t.log.left, slog.LevelWarn, "lock left to its lease: the client was closed under its holder", func() []slog.Attr {
-		return t.holdAttrs(rule, &l.HoldInfo, nil)
-	})
-}
-
-func (t *Telemetry) logLeak(ctx context.Context, rule *rule, l *core.Leak) {
-	t.log.write(ctx, &t.log.leaked, slog.LevelError, "lock never released: its Hold was garbage-collected", func() []slog.Attr {
-		return t.holdAttrs(rule, &l.HoldInfo, nil)
-	})
-}
-
-func (t *Telemetry) logRelease(ctx context.Context, rule *rule, r *core.HoldResult) {
-	t.log.write(ctx, &t.log.release, slog.LevelWarn, "lock release failed", func() []slog.Attr {
-		return t.holdAttrs(rule, &r.HoldInfo, r.Err)
-	})
-}
-
-func (t *Telemetry) logRenewal(ctx context.Context, rule *rule, r *core.Renewal) {
-	t.log.write(ctx, &t.log.renewal, slog.LevelWarn, "lock renewal failed", func() []slog.Attr {
-		return t.holdAttrs(rule, &r.HoldInfo, r.Err)
-	})
+func (t *Telemetry) logHold(ctx context.Context, r *record, rule *rule, h *core.HoldInfo, err error) {
+	t.log.write(ctx, r, func() []slog.Attr { return t.holdAttrs(rule, h, err) })
 }
 
 func (t *Telemetry) logBackend(ctx context.Context, rule *rule, r *core.AcquireResult) {
-	limit, level, text := &t.log.backend, slog.LevelWarn, "lock backend failed"
-	if errorType(r.Err) == errorWrongType { // which does not pass by itself
-		limit, level, text = &t.log.noLock, slog.LevelError, "key holds something that is not a lock"
+	kind := &t.log.backend
+	if errorType(r.Err) == errorWrongType {
+		kind = &t.log.noLock
 	}
-	t.log.write(ctx, limit, level, text, func() []slog.Attr {
-		return t.acquireAttrs(rule, r)
-	})
+	t.log.write(ctx, kind, func() []slog.Attr { return t.acquireAttrs(rule, r) })
 }
 
 func (t *Telemetry) logLongWait(ctx context.Context, rule *rule, r *core.AcquireResult) {
-	t.log.write(ctx, &t.log.longWait, slog.LevelWarn, "long wait for a lock", func() []slog.Attr {
+	t.log.write(ctx, &t.log.longWait, func() []slog.Attr {
 		return append(t.acquireAttrs(rule, r), slog.String("outcome", string(r.Outcome)), slog.String("blocked_by", r.BlockedBy))
 	})
 }
@@ -105,7 +90,7 @@ func (t *Telemetry) lockAttrs(rule *rule, a *core.Acquisition, err error) []slog
 	if t.rawKeys {
 		list = append(list, slog.String("key", a.Key))
 	} else {
-		list = append(list, slog.String("key_hash", KeyHash(a.Key)))
+		list = append(list, slog.String("key_hash", core.KeyHash(a.Key)))
 	}
 	if err != nil {
 		list = append(list, slog.String("error_type", errorType(err)), slog.String("error", t.errorText(err)))
@@ -120,4 +105,53 @@ func (t *Telemetry) errorText(err error) string {
 		return strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	return core.ErrorText(err)
+}
+
+// ObserveBackend logs that locks cannot be acquired from Redis any more, with the cause, and
+// that they can again. Without [WithLogger] that goes to [slog.Default]: it is why all
+// requests fail.
+func (t *Telemetry) ObserveBackend(ctx context.Context, b core.BackendChange) {
+	client := slog.String("client", b.ClientID)
+	if b.Available {
+		t.alarm().LogAttrs(ctx, slog.LevelInfo, "lock backend available again", client, slog.Duration("after", b.Lasted))
+		return
+	}
+	t.alarm().LogAttrs(ctx, slog.LevelError, "lock backend unavailable",
+		client, slog.String("error_type", errorType(b.Cause)), slog.String("error", t.errorText(b.Cause)))
+}
+
+// alarm is where goes what must not be lost: to the logger that was given, else to the
+// default one.
+func (t *Telemetry) alarm() *slog.Logger {
+	if t.silent {
+		return slog.Default()
+	}
+	return t.log.out
+}
+
+// errorWrongType is the type of the error that a key holds something other than a lock.
+const errorWrongType = "wrong_type"
+
+// errorType is the value of error.type: a word of a short list.
+func errorType(err error) string {
+	var timeout interface{ Timeout() bool }
+	var reply interface {
+		error
+		RedisError()
+	}
+	switch {
+	case errors.Is(err, core.ErrLost):
+		return outcomeLost
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.As(err, &reply):
+		if strings.Contains(reply.Error(), "WRONGTYPE") { // of a script, behind other words
+			return errorWrongType
+		}
+		return "redis_error"
+	case errors.Is(err, core.ErrUnavailable):
+		return "unavailable"
+	default:
+		return "_OTHER" // the word that the semantic conventions have for the rest
+	}
 }

@@ -115,7 +115,7 @@ func TestLogsNameNoKey(t *testing.T) {
 				h.ObserveAcquireEnd(t.Context(), core.AcquireResult{Acquisition: a, Outcome: core.OutcomeBackend, Err: test.err})
 			}
 			text := fmt.Sprint(hashed.logs.records(t))
-			if strings.Contains(text, "order") || !strings.Contains(text, telemetry.KeyHash(key)) {
+			if strings.Contains(text, "order") || !strings.Contains(text, core.KeyHash(key)) {
 				t.Errorf("hashed: %s", text)
 			}
 			if got := raw.logs.records(t)[0]; got["key"] != key || got["error"] != test.err.Error() {
@@ -139,7 +139,7 @@ func TestShortKeysLeaveErrorsReadable(t *testing.T) {
 		Acquisition: acquisition(key, "pay"), Outcome: core.OutcomeBackend,
 		Err: &core.NotAcquiredError{Key: key, Cause: core.ErrUnavailable},
 	})
-	want := fmt.Sprintf("core: lock %q not acquired after 0s: redis unavailable", telemetry.KeyHash(key))
+	want := fmt.Sprintf("core: lock %q not acquired after 0s: redis unavailable", core.KeyHash(key))
 	if got := h.logs.records(t)[0]["error"]; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -82,12 +82,11 @@ func TestRuleTimes(t *testing.T) {
 	}
 }
 
-// The oldest hold of a client is shown as long as the client is watched.
+// The oldest hold of a client is shown until the client is closed.
 func TestLongestHoldIsShown(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, _ := newLocks(t, h)
-	stop := h.Watch(locks)
 	_, hold, err := locks.Lock("k").Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -99,9 +98,11 @@ func TestLongestHoldIsShown(t *testing.T) {
 		t.Error(err)
 	}
 	h.want(t, 0, "distributed_lock.longest_hold", "client.id", locks.ID())
-	stop()
+	if err := locks.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if _, ok := h.value(t, "distributed_lock.longest_hold", "client.id", locks.ID()); ok {
-		t.Error("a client that is not watched is shown")
+		t.Error("a client that is closed is shown")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/failpolicy"
+	"github.com/interlock-go/interlock/telemetry/internal/lookup"
 )
 
 // ruleID is what series are told apart by.
@@ -30,9 +31,9 @@ type rule struct {
 	labels    labels
 	observe   []metric.ObserveOption
 	spanStart []trace.SpanStartOption
-	byOutcome table[string, labels]
-	byFailure table[failure, labels]
-	byReason  table[string, labels]
+	byOutcome lookup.Table[string, labels]
+	byFailure lookup.Table[failure, labels]
+	byReason  lookup.Table[string, labels]
 }
 
 type failure struct {
@@ -57,7 +58,7 @@ func (t *Telemetry) rule(name string, kind core.Kind) *rule {
 		name = ruleNone
 	}
 	id := ruleID{name: name, kind: kind}
-	if r, ok := t.rules.get(id); ok {
+	if r, ok := t.rules.Get(id); ok {
 		return r
 	}
 	return t.newRule(ruleID{name: valid(name), kind: kind})
@@ -71,18 +72,18 @@ const sdkRules = 250
 // of their own: their number is not bounded.
 func (t *Telemetry) newRule(id ruleID) *rule {
 	other := ruleID{name: ruleOther, kind: id.kind}
-	if len(t.rules.all()) == sdkRules {
+	if len(t.rules.All()) == sdkRules {
 		t.crowded.Do(func() {
 			t.alarm().Warn("many lock rules: by default an SDK folds the series of an instrument beyond 2,000 into one: " +
 				"give the meter provider WithCardinalityLimit, or telemetry.New WithMaxRules(250)")
 		})
 	}
-	if len(t.rules.all()) >= t.maxRules {
-		if r, ok := t.rules.get(other); ok {
+	if len(t.rules.All()) >= t.maxRules {
+		if r, ok := t.rules.Get(other); ok {
 			return r
 		}
 	}
-	return t.rules.add(func(live map[ruleID]*rule) ruleID {
+	return t.rules.Add(func(live map[ruleID]*rule) ruleID {
 		if _, known := live[id]; !known && len(live) >= t.maxRules {
 			return other
 		}
@@ -112,7 +113,7 @@ func outcomes() []string {
 // beginSeries makes the series of rules exist before anything is counted. It does so at a
 // collection, because what is added before the program has set its meter provider is dropped.
 func (t *Telemetry) beginSeries(ctx context.Context) {
-	for _, r := range t.rules.all() {
+	for _, r := range t.rules.All() {
 		if r.begun.Swap(true) {
 			continue
 		}
@@ -144,18 +145,12 @@ func (t *Telemetry) newSites() (list []declared) {
 
 // outcome is the label set of an outcome.
 func (r *rule) outcome(o string) labels {
-	if l, ok := r.byOutcome.get(o); ok {
-		return l
-	}
-	return r.byOutcome.put(o, func(o string) labels { return r.with(attrOutcome.String(o)) })
+	return r.byOutcome.Put(o, func(o string) labels { return r.with(attrOutcome.String(o)) })
 }
 
 // failure is the label set of a cause and its strategy.
 func (r *rule) failure(f failure) labels {
-	if l, ok := r.byFailure.get(f); ok {
-		return l
-	}
-	return r.byFailure.put(f, func(f failure) labels {
+	return r.byFailure.Put(f, func(f failure) labels {
 		strategy := string(f.strategy)
 		if strategy == "" {
 			strategy = strategyNone
@@ -166,10 +161,7 @@ func (r *rule) failure(f failure) labels {
 
 // reason is the label set of a reason to run unlocked.
 func (r *rule) reason(reason string) labels {
-	if l, ok := r.byReason.get(reason); ok {
-		return l
-	}
-	return r.byReason.put(reason, func(reason string) labels { return r.with(attrReason.String(reason)) })
+	return r.byReason.Put(reason, func(reason string) labels { return r.with(attrReason.String(reason)) })
 }
 
 func (r *rule) with(more ...attribute.KeyValue) labels {

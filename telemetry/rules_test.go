@@ -25,7 +25,7 @@ type order struct{ ID string }
 // wrap puts a rule named "pay" around a function that does nothing.
 func wrap(t *testing.T, h *harness, locks *core.Client, rule ruleset.Rule) func(context.Context, order) error {
 	t.Helper()
-	a, err := aspect.New(locks, aspect.WithObserver(h.Telemetry))
+	a, err := aspect.New(locks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,6 @@ func TestLabelsAreOnlyOfFixedLists(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, server := newLocks(t, h)
-	defer h.Watch(locks)()
 	pay := wrap(t, h, locks, ruleset.Rule{WaitTime: ruleset.NoWait})
 	server.Take("order:secret-1", time.Minute)
 	for _, id := range []string{"secret-1", "secret-2", ""} {

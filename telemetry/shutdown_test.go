@@ -11,7 +11,6 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/redistest"
-	"github.com/interlock-go/interlock/telemetry"
 )
 
 // A client that is closed under a hold has lost nothing: the key stays for its lease. Nobody is
@@ -39,7 +38,7 @@ func TestEndToEndAShutdownThatRunsOutOfTimeLosesNothing(t *testing.T) {
 		}
 		logs := h.logs.records(t)
 		if len(logs) != 1 || logs[0]["level"] != "WARN" || logs[0]["msg"] != "lock left to its lease: the client was closed under its holder" ||
-			logs[0]["rule"] != "pay" || logs[0]["key_hash"] != telemetry.KeyHash("order:42") || logs[0]["holder"] != hold.Field() {
+			logs[0]["rule"] != "pay" || logs[0]["key_hash"] != core.KeyHash("order:42") || logs[0]["holder"] != hold.Field() {
 			t.Errorf("Close logged %v", logs)
 		}
 		h.want(t, 0, "distributed_lock.lost", "rule", "pay", "kind", "reentrant")

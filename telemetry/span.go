@@ -2,9 +2,11 @@ package telemetry
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -92,4 +94,19 @@ func (s *span) lose() {
 		s.AddEvent(eventLost)
 		s.fail(outcomeLost, "lock lost")
 	}
+}
+
+// attrPool lends room for the attributes of one span: SDKs copy them.
+type attrPool struct{ free sync.Pool }
+
+// set gives s the attributes that fill appends.
+func (p *attrPool) set(s *span, fill func(room []attribute.KeyValue) []attribute.KeyValue) {
+	room, ok := p.free.Get().(*[]attribute.KeyValue)
+	if !ok {
+		room = new([]attribute.KeyValue)
+	}
+	*room = fill((*room)[:0])
+	s.SetAttributes(*room...)
+	clear(*room)
+	p.free.Put(room)
 }

@@ -142,7 +142,7 @@ func TestRawKeysOnlyIfAskedFor(t *testing.T) {
 	}
 	for _, name := range []string{"lock.acquire", "lock.hold"} {
 		got := attrs(hashed.span(t, name))
-		if got["key"] != nil || got["key_hash"] != telemetry.KeyHash("order:42") {
+		if got["key"] != nil || got["key_hash"] != core.KeyHash("order:42") {
 			t.Errorf("hashed: %v", got)
 		}
 		got = attrs(raw.span(t, name))

@@ -17,6 +17,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/telemetry/internal/lookup"
 )
 
 // Telemetry implements observers of packages core and aspect. Make it with [New],
@@ -32,7 +33,7 @@ type Telemetry struct {
 	rawKeys  bool
 	silent   bool // no logger was given
 
-	rules table[ruleID, *rule]
+	rules lookup.Table[ruleID, *rule]
 	attrs attrPool
 
 	crowded sync.Once // the warning of more than sdkRules
@@ -48,6 +49,7 @@ type Telemetry struct {
 }
 
 var (
+	_ core.ClientObserver       = (*Telemetry)(nil)
 	_ core.AcquireStartObserver = (*Telemetry)(nil)
 	_ core.ContentionObserver   = (*Telemetry)(nil)
 	_ core.AcquireEndObserver   = (*Telemetry)(nil)

@@ -12,6 +12,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/telemetry"
 )
 
@@ -103,25 +104,24 @@ func TestCloseTakesTheGaugesOff(t *testing.T) {
 	h.want(t, 2, "distributed_lock.wait.duration", "rule", "pay", "kind", "reentrant", "outcome", "acquired")
 }
 
-func TestWatchUntilStopped(t *testing.T) {
+func TestClientIsShownUntilItIsClosed(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	locks, _ := newLocks(t, h)
-	stop := h.Watch(locks)
 	h.want(t, 1, "distributed_lock.client.info", "client.id", locks.ID())
 	h.want(t, 0, "distributed_lock.oldest_wait", "client.id", locks.ID())
-	stop()
-	stop()
-	if _, exists := h.value(t, "distributed_lock.client.info", "client.id", locks.ID()); exists {
-		t.Error("still watched")
+	if err := locks.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
-	h.Watch(nil)()
+	if _, exists := h.value(t, "distributed_lock.client.info", "client.id", locks.ID()); exists {
+		t.Error("a closed client is shown")
+	}
 }
 
 func TestKeyHashIsWhatAShellComputes(t *testing.T) {
 	t.Parallel()
 	// printf %s 'shop:order:42' | sha256sum | cut -c1-16
-	if got, want := telemetry.KeyHash("shop:order:42"), "23897f4f5dca59d6"; got != want {
+	if got, want := core.KeyHash("shop:order:42"), "23897f4f5dca59d6"; got != want {
 		t.Errorf("KeyHash = %s, want %s", got, want)
 	}
 }

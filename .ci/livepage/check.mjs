@@ -74,7 +74,6 @@ const showsEverything = async (page, name) => {
   check(/^https:\/\/traces\.example\/[0-9a-f]{32}$/.test(await page.locator("#deadlocks a").first().getAttribute("href")), `${name}: traces are links`);
   check(await page.locator("#holds tbody tr").count() >= 10, `${name}: holds are listed`);
   check(/POST \/orders\/:id\/pay/.test(text) && /wait for the report/.test(text), `${name}: holds and waiters have their rules`);
-  check(await page.locator("svg.plot polyline").count() > 0 && await page.locator("svg.plot rect").count() > 0, `${name}: plots are drawn`);
   check(await page.locator("h1").count() === 1 && await page.locator("main img").count() === 0 && !/^gone$/m.test(text),
     `${name}: hostile names do no harm`);
 };
@@ -83,7 +82,6 @@ const showsEverything = async (page, name) => {
 const lasting = async (page) => {
   await page.locator("#deadlocks ol").waitFor({ timeout: patience });
   await page.locator("#incidents tbody tr").first().waitFor({ timeout: patience });
-  await page.locator("#rules svg polyline").first().waitFor({ timeout: patience });
   await page.locator("#holds tr.old").waitFor({ timeout: patience });
   await page.locator("#incidents tr.bad").first().waitFor({ timeout: patience });
 };

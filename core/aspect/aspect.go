@@ -15,6 +15,7 @@ import (
 // follows every reload until that is closed.
 type Aspect struct {
 	locks     *core.Client
+	observers observers
 	cfg       config
 	suspended atomic.Bool
 
@@ -28,43 +29,31 @@ type Aspect struct {
 // New makes an Aspect over a lock client, which stays the caller's to close. The
 // error has every problem of the options.
 func New(locks *core.Client, opts ...Option) (*Aspect, error) {
-	var cfg config
+	a := &Aspect{locks: locks}
 	var errs []error
 	if locks == nil {
 		errs = append(errs, errors.New("aspect: New: the lock client is nil: make one with core.New"))
 	} else {
-		cfg.observers.addThose(locks.Observers())
+		for _, v := range locks.Observers() {
+			errs = append(errs, a.observers.add(v))
+		}
 	}
-	errs = append(errs, Apply("aspect: New: ", &cfg, opts)...)
-	for _, p := range cfg.sources.Check() {
+	errs = append(errs, Apply("aspect: New: ", &a.cfg, opts)...)
+	for _, p := range a.cfg.sources.Check() {
 		errs = append(errs, fmt.Errorf("aspect: %w", p))
 	}
-	rules, err := cfg.sources.Provider()
+	rules, err := a.cfg.sources.Provider()
 	if err != nil {
 		errs = append(errs, fmt.Errorf("aspect: New: %w", err))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	a := &Aspect{locks: locks, cfg: cfg}
-	a.warnOfHalfObservers()
 	a.registry = NewRegistry(a, a.functions())
 	if a.wrapped, err = a.registry.Table(rules); err != nil {
 		return nil, fmt.Errorf("aspect: New: %w", err)
 	}
 	return a, nil
-}
-
-// warnOfHalfObservers warns of observers that observe locks, too, and that the lock client was not
-// given: a loss would be counted nowhere.
-func (a *Aspect) warnOfHalfObservers() {
-	known := a.locks.Observers()
-	for _, v := range a.cfg.observers.given {
-		_, observesLocks := v.(core.LossObserver)
-		if observesLocks && !contains(known, v) {
-			a.Warn(&ruleset.Problem{Message: fmt.Sprintf("WithObserver: %T also observes locks, of which it hears nothing: give it to core.WithObserver instead", v)})
-		}
-	}
 }
 
 // Locks is the lock client.
@@ -73,7 +62,7 @@ func (a *Aspect) Locks() *core.Client { return a.locks }
 // Warn tells the observers of warnings: for adapters.
 func (a *Aspect) Warn(problems ...*ruleset.Problem) {
 	for _, p := range problems {
-		a.cfg.observers.observeWarning(p)
+		a.observers.observeWarning(p)
 	}
 }
 

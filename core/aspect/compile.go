@@ -91,7 +91,7 @@ func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) 
 // Announce tells observers of the rules of a point that comes into force.
 func (p *Point) Announce() {
 	for _, rule := range p.rules {
-		p.aspect.cfg.observers.observeRule(rule.info())
+		p.aspect.observers.observeRule(rule.info())
 	}
 }
 
@@ -104,7 +104,7 @@ func (p *Point) Retract(next *Point) {
 		}
 		info := rule.info()
 		info.Retracted = true
-		p.aspect.cfg.observers.observeRule(info)
+		p.aspect.observers.observeRule(info)
 	}
 }
 

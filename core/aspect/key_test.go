@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
@@ -30,7 +31,7 @@ func TestRun_KeyFaults(t *testing.T) {
 			var warned warnings
 			rule := pay()
 			rule.OnKey = failpolicy.Skip
-			a := mustAspect(t, offline(t), aspect.WithObserver(&warned))
+			a := mustAspect(t, offline(t, core.WithObserver(&warned)))
 			skipping, refusing := mustCompile(t, a, rule), mustCompile(t, a, pay())
 			c := &call{env: badEnv{&keyexpr.EvalError{Reason: reason, Detail: "#{in.ID} of a customer"}}}
 
@@ -53,7 +54,7 @@ func TestRun_KeyFaults_WarnsOncePerMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var warned warnings
-		a := mustAspect(t, offline(t), aspect.WithObserver(&warned))
+		a := mustAspect(t, offline(t, core.WithObserver(&warned)))
 		p := mustCompile(t, a, pay())
 		refuse := func() {
 			p.Run(t.Context(), &call{env: badEnv{&keyexpr.EvalError{Reason: keyexpr.ReasonMissing, Subject: "in.ID"}}})

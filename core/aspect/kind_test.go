@@ -93,7 +93,7 @@ func TestKind_EachTakesItsLock(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind ruleset.Kind) {
 		seen, obs := &seenKinds{}, &record{}
 		b := newBench(t, core.WithObserver(seen))
-		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), payAs(kind))
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs)), payAs(kind))
 		var tokens []int64
 		for range 3 {
 			tokens = append(tokens, tokenOf(t, p, "42"))
@@ -199,7 +199,7 @@ func TestKind_DryRun(t *testing.T) {
 		b, obs := newBench(t), &record{}
 		rule := payAs(kind)
 		rule.DryRun = true
-		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs)), rule)
 		c := &call{in: order{ID: "42"}, handle: func(_ context.Context, g aspect.Grant) error {
 			want(t, "grant", g, aspect.Grant{Unlocked: aspect.UnlockedDryRun})
 			b.wantHeld(t, "order:42"+aspect.ShadowSuffix)
@@ -311,7 +311,7 @@ func TestKind_AnotherOneUnderTheSameNameIsTheProgramsMistake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, obs := newBench(t), &record{}
-		a := mustAspect(t, b.locks, aspect.WithObserver(obs))
+		a := mustAspect(t, b.observed(t, obs))
 		inner := payAs(ruleset.Spin)
 		inner.OnKey = failpolicy.Proceed
 		wantProgramsMistake(t, obs, mustCompile(t, a, pay()), mustCompile(t, a, inner))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
@@ -18,12 +19,12 @@ func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // 
 		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 		defer slog.SetDefault(before)
 		b := newBench(t)
-		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(broken{})), pay())
+		p := mustCompile(t, mustAspect(t, b.observed(t, brokenRules{})), pay())
 		for range 3 {
 			want(t, "verdict", p.Run(t.Context(), &call{in: order{ID: "42"}}).Verdict, aspect.VerdictRan)
 		}
 		text := log.String()
-		if strings.Count(text, "\n") != 1 || !strings.Contains(text, "observer=aspect_test.broken") || strings.Contains(text, "decision\"") {
+		if strings.Count(text, "\n") != 1 || !strings.Contains(text, "observer=aspect_test.brokenRules") || strings.Contains(text, "decision\"") {
 			t.Errorf("logged: %s", text)
 		}
 	})
@@ -32,19 +33,19 @@ func TestObservers_PanicIsReportedOnce(t *testing.T) { //nolint:paralleltest // 
 // Without an observer of warnings the log has them, in one line each.
 func TestWarnings_AreLoggedWithoutAnObserver(t *testing.T) { //nolint:paralleltest // the log is everybody's
 	for name, tt := range map[string]struct {
-		opts []aspect.Option
-		want int
+		observers []any
+		want      int
 	}{
 		"no observer":      {nil, 1},
-		"another observer": {[]aspect.Option{aspect.WithObserver(broken{})}, 1},
-		"an observer":      {[]aspect.Option{aspect.WithObserver(deaf{})}, 0},
+		"another observer": {[]any{broken{}}, 1},
+		"an observer":      {[]any{deaf{}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			before := slog.Default()
 			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 			defer slog.SetDefault(before)
-			mustAspect(t, newBench(t).locks, tt.opts...).Warn(&ruleset.Problem{Field: "key", Message: "odd"})
+			mustAspect(t, newBench(t, core.WithObserver(tt.observers...)).locks).Warn(&ruleset.Problem{Field: "key", Message: "odd"})
 			text := log.String()
 			if n := strings.Count(text, "\n"); n != tt.want || n > 0 && (!strings.Contains(text, "level=WARN") || !strings.Contains(text, "odd")) {
 				t.Errorf("logged: %q", text)

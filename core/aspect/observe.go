@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"time"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/notify"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
@@ -61,18 +61,12 @@ type UnlockedRun struct {
 	Reason Unlocked
 }
 
-// ReleaseFailure describes a lock whose release failed, or a debounce window that
-// could not be left behind. The key ends with its lease.
-type ReleaseFailure struct {
-	Subject
-	Err error
-}
-
-// The observers. Each has one method; a value given to [WithObserver], or to
-// [core.WithObserver] of the lock client, implements one or more of them. They are called synchronously in the order in which they
-// were given, from many goroutines at once, with the caller's context; a panic in
-// one is contained, the others still run, and [slog.Default] has one record of each type
-// that did. They must not block.
+// The observers of rules. Each has one method. A value given to [core.WithObserver] of the lock
+// client implements one or more of them, or of the observers of package core, where
+// [core.HoldEndObserver] has the releases that fail. They are called synchronously, in the order in
+// which they were given, from many goroutines at once, with the caller's context. A panic in one is
+// contained, the others still run, and [slog.Default] has one record of each type that did. They
+// must not block.
 type (
 	// RuleObserver is notified of every rule when it comes into force, so that its series
 	// exist before its first call, and when a reload changes it or takes it away.
@@ -106,72 +100,35 @@ type (
 	UnlockedObserver interface {
 		ObserveUnlocked(ctx context.Context, u UnlockedRun)
 	}
-
-	// ReleaseFailureObserver is notified when a release failed.
-	ReleaseFailureObserver interface {
-		ObserveReleaseFailure(ctx context.Context, f ReleaseFailure)
-	}
 )
 
-// observers is the list given to WithObserver, split by interface at start-up.
+// observers are the observers of the lock client, split by interface at start-up.
 type observers struct {
-	given          []any
-	panics         *notify.Panics
-	rule           []RuleObserver
-	warning        []WarningObserver
-	decision       []DecisionObserver
-	failure        []FailureObserver
-	unlocked       []UnlockedObserver
-	releaseFailure []ReleaseFailureObserver
+	panics   notify.Panics
+	rule     notify.List[RuleObserver]
+	warning  notify.List[WarningObserver]
+	decision notify.List[DecisionObserver]
+	failure  notify.List[FailureObserver]
+	unlocked notify.List[UnlockedObserver]
+	reload   notify.List[ruleset.ReloadObserver]
 }
 
-// add sorts one observer into the lists. One that is there already is not notified twice.
+// add sorts one observer into the lists. It returns an error if nothing notifies the observer.
 func (o *observers) add(v any) error {
-	if contains(o.given, v) {
+	known := []bool{o.rule.Add(v), o.warning.Add(v), o.decision.Add(v), o.failure.Add(v), o.unlocked.Add(v), o.reload.Add(v)}
+	switch v.(type) {
+	case core.ClientObserver, core.AcquireStartObserver, core.ContentionObserver, core.AcquireEndObserver, core.HoldStartObserver, core.HoldEndObserver,
+		core.RenewalObserver, core.LossObserver, core.LeakObserver, core.BackendObserver: // package core notifies it
 		return nil
 	}
-	before := o.len()
-	o.rule = appendIf(o.rule, v)
-	o.warning = appendIf(o.warning, v)
-	o.decision = appendIf(o.decision, v)
-	o.failure = appendIf(o.failure, v)
-	o.unlocked = appendIf(o.unlocked, v)
-	o.releaseFailure = appendIf(o.releaseFailure, v)
-	if o.panics == nil {
-		o.panics = &notify.Panics{}
+	if !slices.Contains(known, true) {
+		return fmt.Errorf("aspect: New: core.WithObserver: %T implements none of the observer interfaces: its method is called as one of theirs, and has another signature", v)
 	}
-	if o.len() == before {
-		return fmt.Errorf("aspect: WithObserver: %T implements none of the observer interfaces (DecisionObserver, FailureObserver, …); give observers of package core to core.WithObserver", v)
-	}
-	o.given = append(o.given, v)
 	return nil
 }
 
-// contains reports whether an observer is in a list.
-func contains(list []any, v any) bool {
-	return reflect.ValueOf(v).Comparable() && slices.Contains(list, v)
-}
-
-// addThose adds the observers of a lock client that observe rules, too.
-func (o *observers) addThose(values []any) {
-	for _, v := range values {
-		_ = o.add(v) //nolint:errcheck // the others observe locks only
-	}
-}
-
-func (o *observers) len() int {
-	return len(o.rule) + len(o.warning) + len(o.decision) + len(o.failure) + len(o.unlocked) + len(o.releaseFailure)
-}
-
-func appendIf[T any](list []T, v any) []T {
-	if t, ok := v.(T); ok {
-		return append(list, t)
-	}
-	return list
-}
-
 func (o *observers) observeRule(r RuleInfo) {
-	notify.Each(o.panics, o.rule, func(obs RuleObserver) { obs.ObserveRule(r) })
+	notify.Each(&o.panics, o.rule, func(obs RuleObserver) { obs.ObserveRule(r) })
 }
 
 func (o *observers) observeWarning(p *ruleset.Problem) {
@@ -179,21 +136,17 @@ func (o *observers) observeWarning(p *ruleset.Problem) {
 		slog.LogAttrs(context.Background(), slog.LevelWarn, "warning about lock rules", ruleset.LogAttrs(p)...) //nolint:forbidigo // rules are checked in no request
 		return
 	}
-	notify.Each(o.panics, o.warning, func(obs WarningObserver) { obs.ObserveWarning(p) })
+	notify.Each(&o.panics, o.warning, func(obs WarningObserver) { obs.ObserveWarning(p) })
 }
 
 func (o *observers) observeDecision(ctx context.Context, d Decision) {
-	notify.Each(o.panics, o.decision, func(obs DecisionObserver) { obs.ObserveDecision(ctx, d) })
+	notify.Each(&o.panics, o.decision, func(obs DecisionObserver) { obs.ObserveDecision(ctx, d) })
 }
 
 func (o *observers) observeFailure(ctx context.Context, f Failure) {
-	notify.Each(o.panics, o.failure, func(obs FailureObserver) { obs.ObserveFailure(ctx, f) })
+	notify.Each(&o.panics, o.failure, func(obs FailureObserver) { obs.ObserveFailure(ctx, f) })
 }
 
 func (o *observers) observeUnlocked(ctx context.Context, u UnlockedRun) {
-	notify.Each(o.panics, o.unlocked, func(obs UnlockedObserver) { obs.ObserveUnlocked(ctx, u) })
-}
-
-func (o *observers) observeReleaseFailure(ctx context.Context, f ReleaseFailure) {
-	notify.Each(o.panics, o.releaseFailure, func(obs ReleaseFailureObserver) { obs.ObserveReleaseFailure(ctx, f) })
+	notify.Each(&o.panics, o.unlocked, func(obs UnlockedObserver) { obs.ObserveUnlocked(ctx, u) })
 }

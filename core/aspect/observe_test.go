@@ -16,14 +16,18 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// broken panics whenever it is told something.
-type broken struct{}
+// brokenRules panics whenever it is notified of rules and calls.
+type brokenRules struct{}
 
-func (broken) ObserveRule(aspect.RuleInfo)                                  { panic("rule") }
-func (broken) ObserveDecision(context.Context, aspect.Decision)             { panic("decision") }
-func (broken) ObserveFailure(context.Context, aspect.Failure)               { panic("failure") }
-func (broken) ObserveUnlocked(context.Context, aspect.UnlockedRun)          { panic("unlocked") }
-func (broken) ObserveReleaseFailure(context.Context, aspect.ReleaseFailure) { panic("release") }
+func (brokenRules) ObserveRule(aspect.RuleInfo)                         { panic("rule") }
+func (brokenRules) ObserveDecision(context.Context, aspect.Decision)    { panic("decision") }
+func (brokenRules) ObserveFailure(context.Context, aspect.Failure)      { panic("failure") }
+func (brokenRules) ObserveUnlocked(context.Context, aspect.UnlockedRun) { panic("unlocked") }
+
+// broken panics whenever it is notified.
+type broken struct{ brokenRules }
+
+func (broken) ObserveHoldEnd(context.Context, core.HoldResult) { panic("release") }
 
 func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
 	t.Parallel()
@@ -33,7 +37,7 @@ func TestObservers_PanicsAreContainedAndTheOthersStillTold(t *testing.T) {
 		rule := pay()
 		rule.OnBusy = failpolicy.Proceed
 		rule.WaitTime = time.Second
-		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(broken{}, obs)), rule)
+		p := mustCompile(t, mustAspect(t, b.observed(t, broken{}, obs)), rule)
 		c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
 			b.redis.Down()
 			return nil
@@ -61,50 +65,6 @@ type lockRecord struct {
 
 func (*lockRecord) ObserveAcquireEnd(context.Context, core.AcquireResult) {}
 func (r *lockRecord) ObserveReload(reload ruleset.Reload)                 { r.reloads = append(r.reloads, reload) }
-
-func TestObservers_OfTheLockClient(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		obs := &lockRecord{}
-		b := newBench(t, core.WithObserver(obs))
-		a := mustAspect(t, b.locks, aspect.WithObserver(obs)) // given twice, notified once
-		p := mustCompile(t, a, pay())
-		p.Run(t.Context(), &call{in: order{ID: "42"}})
-		want(t, "rules", len(obs.rules), 1)
-		want(t, "decisions", len(obs.decisions), 1)
-	})
-}
-
-// lossObserver observes locks and rules.
-type lossObserver struct{ record }
-
-func (*lossObserver) ObserveLoss(context.Context, core.Loss) {}
-
-func TestObservers_OfTheAspectOnly(t *testing.T) {
-	t.Parallel()
-	var warned warnings
-	mustAspect(t, offline(t), aspect.WithObserver(&lossObserver{}, &warned))
-	if len(warned) != 1 || !strings.Contains(warned[0].Error(), "give it to core.WithObserver instead") {
-		t.Errorf("got %v, want one warning", warned)
-	}
-}
-
-// uncomparable is of a comparable type, and holds what cannot be compared.
-type uncomparable struct {
-	*lockRecord
-
-	options any
-}
-
-func TestObservers_OfTheLockClient_Uncomparable(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		obs := uncomparable{&lockRecord{}, []string{"x"}}
-		b := newBench(t, core.WithObserver(obs))
-		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), pay())
-		want(t, "verdict", p.Run(t.Context(), &call{in: order{ID: "42"}}).Verdict, aspect.VerdictRan)
-	})
-}
 
 func TestObservers_OfTheLockClient_Reloads(t *testing.T) {
 	t.Parallel()
@@ -142,12 +102,38 @@ func TestObservers_AreToldHowLongTheCallWaited(t *testing.T) {
 		obs := &record{}
 		rule := pay()
 		rule.WaitTime = 3 * time.Second
-		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs)), rule)
 		b.redis.Take("order:42", time.Hour)
 		p.Run(t.Context(), &call{in: order{ID: "42"}})
 		want(t, "waited", obs.failures[0].Waited, 3*time.Second)
 		want(t, "waited", obs.last(t).Waited, 3*time.Second)
 	})
+}
+
+// An observer of rules alone is given to the lock client, too: nothing else takes observers.
+func TestObservers_OfTheLockClient_OnlyOfRules(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		obs := &record{}
+		b := newBench(t, core.WithObserver(obs))
+		p := mustCompile(t, mustAspect(t, b.locks), pay())
+		p.Run(t.Context(), &call{in: order{ID: "42"}})
+		want(t, "rules", len(obs.rules), 1)
+		want(t, "decisions", len(obs.decisions), 1)
+	})
+}
+
+// almost has the method of an observer with another signature.
+type almost struct{}
+
+func (almost) ObserveDecision(aspect.Decision) {}
+
+func TestObservers_OfNoInterface(t *testing.T) {
+	t.Parallel()
+	_, err := aspect.New(newBench(t, core.WithObserver(almost{})).locks)
+	if err == nil || !strings.Contains(err.Error(), "core.WithObserver: aspect_test.almost implements none of the observer interfaces") {
+		t.Errorf("got %v", err)
+	}
 }
 
 // onlyLocks observes locks, and no rules.
@@ -157,12 +143,5 @@ func (onlyLocks) ObserveAcquireEnd(context.Context, core.AcquireResult) {}
 
 func TestObservers_OfTheLockClient_OnlyOfLocks(t *testing.T) {
 	t.Parallel()
-	locks, err := core.New(redistest.New(t).Client(), core.WithObserver(onlyLocks{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = locks.Close(t.Context()) })
-	if _, err := aspect.New(locks, aspect.WithObserver(onlyLocks{})); err == nil {
-		t.Error("got no error, want that it implements none of the observer interfaces")
-	}
+	mustAspect(t, newBench(t, core.WithObserver(onlyLocks{})).locks)
 }

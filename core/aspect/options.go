@@ -12,7 +12,6 @@ import (
 type Option func(*config) error
 
 type config struct {
-	observers observers
 	sources   Sources        // of the rules of wrapped functions
 	fallbacks map[string]any // name -> func(context.Context, In) (Out, error)
 }
@@ -28,20 +27,6 @@ func Apply[C any, O ~func(*C) error](name string, c *C, opts []O) (problems []er
 		problems = append(problems, opt(c))
 	}
 	return problems
-}
-
-// WithObserver adds observers: values that implement one or more of the observer
-// interfaces of this package, such as [DecisionObserver]. Observers of the lock
-// client ([core.WithObserver]) come first and need not be given here. Each is notified once.
-// May be given several times; the order is kept. A value that implements none is an error.
-func WithObserver(values ...any) Option {
-	return func(c *config) error {
-		var errs []error
-		for _, v := range values {
-			errs = append(errs, c.observers.add(v))
-		}
-		return errors.Join(errs...)
-	}
 }
 
 // WithFallback registers a function that [Wrap] runs instead of the wrapped one

@@ -1,8 +1,6 @@
 package aspect
 
 import (
-	"slices"
-
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
 )
@@ -34,18 +32,3 @@ func (p *Preview) Applies(i int, env keyexpr.Env) (bool, error) {
 // Names are the names of the locks that the i-th rule takes in a call, its prefix
 // included, the client's not.
 func (p *Preview) Names(i int, env keyexpr.Env) ([]string, error) { return p.rules[i].manyNames(env) }
-
-// Variables are the variables that the keys and the condition of the i-th rule
-// read, sorted.
-func (p *Preview) Variables(i int) []string {
-	rule := p.rules[i]
-	var used []string
-	if rule.when != nil {
-		used = rule.when.Variables()
-	}
-	for _, key := range rule.keys {
-		used = append(used, key.Variables()...)
-	}
-	slices.Sort(used)
-	return slices.Compact(used)
-}

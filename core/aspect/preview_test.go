@@ -1,10 +1,12 @@
 package aspect_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/internal/preview"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
 )
@@ -29,7 +31,25 @@ func TestPreview(t *testing.T) {
 	if applies, err := p.Applies(1, env); !applies || err != nil {
 		t.Errorf("no condition: %t, %v", applies, err)
 	}
-	if got := p.Variables(0); !slices.Equal(got, []string{"in"}) {
-		t.Errorf("got %q", got)
+}
+
+// A context with a function for the preview shows the rules and the values of a call. No lock is taken, and no
+// handler runs.
+func TestRun_Preview(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, mustAspect(t, offline(t)), pay())
+	var names []string
+	ctx := context.WithValue(t.Context(), preview.Key{}, func(_ aspect.Site, rules []*ruleset.Resolved, p *aspect.Preview, env keyexpr.Env) {
+		for i := range rules {
+			some, err := p.Names(i, env)
+			wantErr(t, "names", err, nil)
+			names = append(names, some...)
+		}
+	})
+	c := &call{in: order{ID: "42"}}
+	want(t, "outcome", p.Run(ctx, c), aspect.Outcome{Verdict: aspect.VerdictRan})
+	want(t, "handled", c.handled, 0)
+	if !slices.Equal(names, []string{"order:42"}) {
+		t.Errorf("got %q", names)
 	}
 }

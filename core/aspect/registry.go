@@ -58,12 +58,8 @@ func (r *Registry[K, X]) Table(p ruleset.Provider) (*Table[K, X], error) {
 
 // observeReloads has the observers of the lock client notified of the reloads of a rule file.
 func (r *Registry[K, X]) observeReloads(p ruleset.Provider) {
-	live, ok := p.(*ruleset.Live)
-	if !ok || r.aspect.locks == nil { // a preview has none
-		return
-	}
-	for _, v := range r.aspect.locks.Observers() {
-		if o, ok := v.(ruleset.ReloadObserver); ok {
+	if live, ok := p.(*ruleset.Live); ok {
+		for _, o := range r.aspect.observers.reload {
 			live.Observe(o)
 		}
 	}

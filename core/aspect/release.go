@@ -24,15 +24,9 @@ func (r *run) release() {
 func (r *run) releaseFrame(f *frame, succeeded bool) {
 	err := f.end(r.caller, succeeded)
 	f.rule.noteHeld(time.Since(f.acquired))
-	switch {
-	case err == nil:
-	case errors.Is(err, core.ErrLost), errors.Is(err, core.ErrClosed):
+	if errors.Is(err, core.ErrLost) || errors.Is(err, core.ErrClosed) {
 		f.lost = err
-	case errors.Is(err, core.ErrNotHeld):
-		// The handler released it early, or handed it over.
-	default:
-		r.point.aspect.cfg.observers.observeReleaseFailure(r.caller, ReleaseFailure{Subject: f.rule.subject, Err: err})
-	}
+	} // otherwise the handler released it early or handed it over, or the observers of the hold's end have the error
 }
 
 // end frees the lock, or leaves it behind as the marker of a debounce window.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/preview"
+	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
 )
@@ -13,6 +15,10 @@ import (
 // the caller's. It returns when the handler has returned and the locks were
 // released.
 func (p *Point) Run(ctx context.Context, call Call) Outcome {
+	if show, asked := ctx.Value(preview.Key{}).(func(Site, []*ruleset.Resolved, *Preview, keyexpr.Env)); asked {
+		show(p.site, p.source, &Preview{rules: p.rules}, call.Env(ctx))
+		return Outcome{Verdict: VerdictRan}
+	}
 	r := run{point: p, call: call, caller: ctx, ctx: ctx}
 	r.out.Verdict = VerdictRan
 	r.frames = r.inline[:0]
@@ -138,7 +144,7 @@ func (r *run) variables() keyexpr.Env {
 
 // announceUnlocked tells that the handler is about to run without locks.
 func (r *run) announceUnlocked() {
-	obs := &r.point.aspect.cfg.observers
+	obs := &r.point.aspect.observers
 	if r.grant.Unlocked == "" || len(obs.unlocked) == 0 {
 		return
 	}
@@ -182,7 +188,7 @@ func (r *run) answer() {
 
 // observe tells how every rule went. It runs last, also when the handler panics.
 func (r *run) observe() {
-	obs := &r.point.aspect.cfg.observers
+	obs := &r.point.aspect.observers
 	if len(obs.decision) == 0 {
 		return
 	}
@@ -196,7 +202,7 @@ func (r *run) observe() {
 }
 
 func (r *run) observeFailure(f *frame) {
-	obs := &r.point.aspect.cfg.observers
+	obs := &r.point.aspect.observers
 	if len(obs.failure) == 0 {
 		return
 	}

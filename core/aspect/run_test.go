@@ -26,7 +26,7 @@ func TestRun_HandlerRunsUnderItsLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
-		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), pay())
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs)), pay())
 		type key struct{}
 		c := &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error {
 			b.wantHeld(t, "order:42")
@@ -67,7 +67,7 @@ func TestRun_FailedReleaseNeverReplacesTheResult(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t)
 			obs := &record{}
-			p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), pay())
+			p := mustCompile(t, mustAspect(t, b.observed(t, obs)), pay())
 			c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error {
 				b.redis.Down()
 				return result
@@ -110,7 +110,7 @@ func TestRun_PanicAndGoexitReleaseAndGoOn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
 				obs := &record{}
-				p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), pay(),
+				p := mustCompile(t, mustAspect(t, b.observed(t, obs)), pay(),
 					ruleset.Rule{Name: "second", Key: "second", Debounce: time.Minute})
 				c := &call{in: order{ID: "42"}, handle: func(context.Context, aspect.Grant) error { end(); return nil }}
 				var recovered any
@@ -145,23 +145,23 @@ func TestRun_EachStrategyForEachCause(t *testing.T) {
 			t.Run(string(cause)+"/"+string(s), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					checkStrategy(t, newBench(t), cause, s, provoke)
+					obs := &record{}
+					checkStrategy(t, newBench(t, core.WithObserver(obs)), obs, cause, s, provoke)
 				})
 			})
 		}
 	}
 }
 
-func checkStrategy(t *testing.T, b *bench, cause failpolicy.Cause, s failpolicy.Strategy, provoke func(*bench, *call)) {
+func checkStrategy(t *testing.T, b *bench, obs *record, cause failpolicy.Cause, s failpolicy.Strategy, provoke func(*bench, *call)) {
 	t.Helper()
-	obs := &record{}
 	rule := pay()
 	rule.WaitTime = time.Second
 	rule.OnBusy, rule.OnBackend, rule.OnKey = s, s, s
 	if s == failpolicy.Fallback {
 		rule.Fallback = "queue"
 	}
-	p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), rule)
+	p := mustCompile(t, mustAspect(t, b.locks), rule)
 	c := &call{in: order{ID: "42"}}
 	c.handle = func(_ context.Context, g aspect.Grant) error {
 		want(t, "grant", g, aspect.Grant{Unlocked: aspect.UnlockedProceed})
@@ -415,7 +415,7 @@ func TestRun_EarlyReleaseAndHandoverAreTheHandlersRight(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t)
 			obs := &record{}
-			p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), pay())
+			p := mustCompile(t, mustAspect(t, b.observed(t, obs)), pay())
 			out := p.Run(t.Context(), &call{in: order{ID: "42"}, handle: func(ctx context.Context, g aspect.Grant) error {
 				end(t, ctx, g.Hold)
 				return nil
@@ -493,7 +493,7 @@ func TestRun_PartialFailureFreesTheRulesBefore(t *testing.T) {
 		b := newBench(t)
 		obs := &record{}
 		second := ruleset.Rule{Name: "b", Key: "b", WaitTime: ruleset.NoWait, OnBusy: failpolicy.Fallback, Fallback: "queue"}
-		p := mustCompile(t, mustAspect(t, b.locks, aspect.WithObserver(obs)), ruleset.Rule{Name: "a", Key: "a"}, second, ruleset.Rule{Name: "c", Key: "c"})
+		p := mustCompile(t, mustAspect(t, b.observed(t, obs)), ruleset.Rule{Name: "a", Key: "a"}, second, ruleset.Rule{Name: "c", Key: "c"})
 		b.redis.Take("b", time.Hour)
 		c := &call{fallback: func(context.Context) error { b.wantFree(t, "a", "c"); return nil }}
 		out := p.Run(t.Context(), c)

@@ -72,8 +72,9 @@ func TestServer_EachStrategyForEachCause(t *testing.T) {
 		for _, s := range failpolicy.Strategies() {
 			t.Run(name+"/"+string(s), func(t *testing.T) {
 				t.Parallel()
-				b := newServerBench(t, core.WithBackendTimeout(tt.timeout))
-				checkStrategy(t, b.bench, tt.cause, s, func(*bench, *call) { tt.provoke(t, b) })
+				obs := &record{}
+				b := newServerBench(t, core.WithBackendTimeout(tt.timeout), core.WithObserver(obs))
+				checkStrategy(t, b.bench, obs, tt.cause, s, func(*bench, *call) { tt.provoke(t, b) })
 			})
 		}
 	}

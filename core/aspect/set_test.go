@@ -69,7 +69,7 @@ func TestWrap_UnderASet(t *testing.T) {
 	b := newBench(t)
 	seen := &record{}
 	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "order:#{in.ID}"})}
-	a := mustAspect(t, b.locks, aspect.WithSet(p), aspect.WithObserver(seen))
+	a := mustAspect(t, b.observed(t, seen), aspect.WithSet(p))
 	held := func(ctx context.Context, _ order) (string, error) {
 		names, err := b.rdb.Keys(ctx, "*").Result()
 		slices.Sort(names)
@@ -176,7 +176,7 @@ func TestCheck_FunctionsThatNobodyWrapped(t *testing.T) {
 
 	seen := &record{}
 	p := &replaceable{set: file(t, ruleset.Rule{Endpoint: payFunc, Key: "a"})}
-	a = mustAspect(t, b.locks, aspect.WithSet(p), aspect.WithObserver(seen))
+	a = mustAspect(t, b.observed(t, seen), aspect.WithSet(p))
 	mustWrap(t, a, ruleset.Rule{Endpoint: payFunc}, charge)
 	if err := errors.Join(a.Check(), a.Check()); err != nil {
 		t.Error(err)
@@ -203,7 +203,7 @@ func TestCheck_AsSevereAsTheFileSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		var seen warnings
-		err = mustAspect(t, b.locks, aspect.WithSet(set), aspect.WithObserver(&seen)).Check()
+		err = mustAspect(t, b.observed(t, &seen), aspect.WithSet(set)).Check()
 		if (err != nil) != want.failed || len(seen) != want.warned {
 			t.Errorf("%s: got %v and %d warnings", severity, err, len(seen))
 		}

@@ -103,7 +103,7 @@ type record struct {
 	decisions []aspect.Decision
 	failures  []aspect.Failure
 	unlocked  []aspect.UnlockedRun
-	releases  []aspect.ReleaseFailure
+	releases  []core.HoldResult // that failed
 }
 
 func (r *record) ObserveRule(i aspect.RuleInfo) {
@@ -130,10 +130,13 @@ func (r *record) ObserveUnlocked(_ context.Context, u aspect.UnlockedRun) {
 	r.unlocked = append(r.unlocked, u)
 }
 
-func (r *record) ObserveReleaseFailure(_ context.Context, f aspect.ReleaseFailure) {
+func (r *record) ObserveHoldEnd(_ context.Context, e core.HoldResult) {
+	if e.Err == nil || errors.Is(e.Err, core.ErrNotHeld) || errors.Is(e.Err, core.ErrClosed) {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.releases = append(r.releases, f)
+	r.releases = append(r.releases, e)
 }
 
 // last is the only or last decision.
@@ -179,6 +182,13 @@ func newBench(t *testing.T, opts ...core.Option) *bench {
 	b := &bench{redis: redistest.New(t)}
 	b.locks, b.rdb = b.another(t, opts...), b.redis.Client()
 	return b
+}
+
+// observed makes the client of the bench one with observers.
+func (b *bench) observed(t *testing.T, observers ...any) *core.Client {
+	t.Helper()
+	b.locks = b.another(t, core.WithObserver(observers...))
+	return b.locks
 }
 
 // another is one more client of the Redis.

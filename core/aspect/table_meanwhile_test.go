@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 )
@@ -129,7 +130,7 @@ func TestTable_RenewedWhileAReloadIsPrepared(t *testing.T) {
 func TestTable_RenewTellsObservers(t *testing.T) {
 	t.Parallel()
 	seen := &told{}
-	a := mustAspect(t, newBench(t).locks, aspect.WithObserver(seen))
+	a := mustAspect(t, newBench(t, core.WithObserver(seen)).locks)
 	name := "first"
 	adapter := topics(a)
 	adapter.Declared = func(topic string) ([]ruleset.Declared, []*ruleset.Problem) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/keyexpr"
@@ -74,7 +75,7 @@ func (o *told) names() []string {
 
 func tableOf(t *testing.T, p ruleset.Provider, observers ...any) (*aspect.Registry[string, int], *aspect.Table[string, int]) {
 	t.Helper()
-	a := mustAspect(t, newBench(t).locks, aspect.WithObserver(observers...))
+	a := mustAspect(t, newBench(t, core.WithObserver(observers...)).locks)
 	r := aspect.NewRegistry(a, topics(a))
 	table, err := r.Table(p)
 	if err != nil {

@@ -95,7 +95,6 @@ func demonstrate(ctx context.Context, s settings, rdb *redis.Client) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, shut(locks)) }()
-	defer page.Watch(locks)()
 	elsewhere, err := core.New(rdb, core.WithPrefix("livepage:")) // stands for another process
 	if err != nil {
 		return err

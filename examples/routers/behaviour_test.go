@@ -83,9 +83,6 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	if len(what.InCode) == 0 {
 		opts = append(opts, httplock.WithSet(what.Set))
 	}
-	if what.Observer != nil {
-		opts = append(opts, httplock.WithObserver(what.Observer))
-	}
 	guard, err := httplock.New(what.Locks, opts...)
 	if err != nil {
 		return nil, err

@@ -44,12 +44,13 @@ type bench struct {
 	redis *redistest.Server
 	locks *core.Client
 	guard *httplock.Guard
+	seen  warned
 }
 
 func newBench(t *testing.T, rules ...ruleset.Rule) *bench {
 	t.Helper()
 	b := &bench{redis: redistest.New(t)}
-	locks, err := core.New(b.redis.Client())
+	locks, err := core.New(b.redis.Client(), core.WithObserver(&b.seen))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,9 +165,8 @@ func TestChi_UseThatComesTooEarly(t *testing.T) {
 			})
 		},
 	} {
-		seen := &warned{}
 		b := newBench(t, both()[0].rules()...)
-		guard, err := httplock.New(b.locks, httplock.WithRules(both()[0].rules()...), httplock.WithObserver(seen))
+		guard, err := httplock.New(b.locks, httplock.WithRules(both()[0].rules()...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,8 +176,8 @@ func TestChi_UseThatComesTooEarly(t *testing.T) {
 			t.Error(err)
 		}
 		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusInternalServerError)
-		if len(*seen) != 1 || !strings.Contains((*seen)[0], "Middleware") || !strings.Contains((*seen)[0], "router") {
-			t.Errorf("%s: observers were warned of %q", name, *seen)
+		if len(b.seen) != 1 || !strings.Contains(b.seen[0], "Middleware") || !strings.Contains(b.seen[0], "router") {
+			t.Errorf("%s: observers were warned of %q", name, b.seen)
 		}
 	}
 }
@@ -186,9 +186,8 @@ func TestChi_UseThatComesTooEarly(t *testing.T) {
 // warned.
 func TestChi_UseAboveARouteForEverything(t *testing.T) {
 	t.Parallel()
-	seen := &warned{}
 	b := newBench(t)
-	guard, err := httplock.New(b.locks, httplock.WithRules(both()[0].rules()[0]), httplock.WithObserver(seen))
+	guard, err := httplock.New(b.locks, httplock.WithRules(both()[0].rules()[0]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,8 +207,8 @@ func TestChi_UseAboveARouteForEverything(t *testing.T) {
 	for range 2 {
 		wantStatus(t, send(r, http.MethodPost, "/orders/42/pay"), http.StatusOK)
 	}
-	if len(*seen) != 1 || !strings.Contains((*seen)[0], "POST /orders/{id}/pay") || !strings.Contains((*seen)[0], `"POST /orders/*"`) {
-		t.Errorf("observers were warned of %q", *seen)
+	if len(b.seen) != 1 || !strings.Contains(b.seen[0], "POST /orders/{id}/pay") || !strings.Contains(b.seen[0], `"POST /orders/*"`) {
+		t.Errorf("observers were warned of %q", b.seen)
 	}
 }
 

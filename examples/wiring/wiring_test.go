@@ -81,7 +81,6 @@ func TestPrometheusScrapesTheMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tel.Watch(locks)()
 	everything(t, tel, locks)
 
 	answer := httptest.NewRecorder()

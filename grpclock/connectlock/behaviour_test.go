@@ -79,9 +79,6 @@ func (p program) Start(tb testing.TB, what *adaptertest.Program) (adaptertest.Se
 	if len(what.InCode) == 0 {
 		opts = append(opts, connectlock.WithSet(what.Set))
 	}
-	if what.Observer != nil {
-		opts = append(opts, connectlock.WithObserver(what.Observer))
-	}
 	guard, err := connectlock.New(what.Locks, opts...)
 	if err != nil {
 		return nil, err

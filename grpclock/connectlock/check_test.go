@@ -156,7 +156,7 @@ func TestBrokenRule_AnswersInternalAndNeverRunsTheHandler(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, protocol, kind string) {
 		seen := &warnings{}
-		b := prepare(t, patient, &shop{}, connectlock.WithObserver(seen), connectlock.WithRules(rule(kind, func(r *ruleset.Rule) {
+		b := prepare(t, patient, &shop{}, core.WithObserver(seen), connectlock.WithRules(rule(kind, func(r *ruleset.Rule) {
 			r.Key, r.OnKey, r.OnBusy = "order:#{req.ordr_id}", failpolicy.Proceed, failpolicy.Proceed
 		})))
 		b.serve(b.guard.Interceptor()) // nobody asked Check
@@ -303,7 +303,12 @@ func TestClients_PassUntouched(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{})
 	compiled := &ruleCounter{}
-	other, err := connectlock.New(b.locks, connectlock.WithObserver(compiled), connectlock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("*"), Key: "all", WaitTime: ruleset.NoWait}))
+	locks, err := core.New(b.redis.Client(), core.WithObserver(compiled))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close(context.Background()) })
+	other, err := connectlock.New(locks, connectlock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("*"), Key: "all", WaitTime: ruleset.NoWait}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func TestToken_IsInTheHeaderOnRequest(t *testing.T) {
 	everywhere(t, func(t *testing.T, protocol, kind string) {
 		for _, shown := range []bool{false, true} {
 			var token int64
-			opts := []connectlock.Option{connectlock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Kind = ruleset.Fenced }))}
+			opts := []any{connectlock.WithRules(rule(kind, func(r *ruleset.Rule) { r.Kind = ruleset.Fenced }))}
 			if shown {
 				opts = append(opts, connectlock.WithTokenHeader())
 			}
@@ -126,7 +126,7 @@ func TestTwice_TheSameGuardCountsOnce(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, protocol, kind string) {
 		seen := &decisions{}
-		b := prepare(t, patient, nil, connectlock.WithObserver(seen), connectlock.WithRules(rule(kind)))
+		b := prepare(t, patient, nil, core.WithObserver(seen), connectlock.WithRules(rule(kind)))
 		b.shop = alike(func(ctx context.Context) error {
 			state, err := b.locks.Lock("order:1").State(ctx)
 			for _, n := range state.Holders {

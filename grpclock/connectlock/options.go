@@ -80,13 +80,6 @@ func WithStreamFallback(name string, handler connect.StreamingHandlerFunc) Optio
 	return func(c *methodrules.Config) error { return c.StreamFallback(name, handler, handler == nil) }
 }
 
-// WithObserver adds observers: values that implement one or more of the observer
-// interfaces of core/aspect. A value that implements none is an error.
-// Observers of the lock client ([core.WithObserver]) need not be given here. Each is notified once.
-func WithObserver(values ...any) Option {
-	return func(c *methodrules.Config) error { return c.Observer(values...) }
-}
-
 // WithTokenHeader shows clients the fencing token of the lock under which the procedure
 // runs, in [HeaderLockToken]. It tells how often the lock was taken. Off by default.
 func WithTokenHeader() Option {

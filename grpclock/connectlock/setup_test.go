@@ -155,16 +155,17 @@ type bench struct {
 const patient = 10 * time.Second
 
 // prepare makes a bench that is neither checked nor served yet.
-func prepare(t testing.TB, timeout time.Duration, s *shop, opts ...connectlock.Option) *bench {
+func prepare(t testing.TB, timeout time.Duration, s *shop, opts ...any) *bench {
 	t.Helper()
 	b := &bench{t: t, redis: redistest.New(t), shop: s}
+	client, own := apart(opts)
 	var err error
-	b.locks, err = core.New(b.redis.Client(), core.WithWatchdog(3*time.Second), core.WithBackendTimeout(timeout))
+	b.locks, err = core.New(b.redis.Client(), append(client, core.WithWatchdog(3*time.Second), core.WithBackendTimeout(timeout))...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.locks.Close(context.Background()) })
-	if b.guard, err = connectlock.New(b.locks, opts...); err != nil {
+	if b.guard, err = connectlock.New(b.locks, own...); err != nil {
 		t.Fatal(err)
 	}
 	s.handler(connect.WithInterceptors(b.guard.Interceptor())) // for Check; serve makes another
@@ -172,7 +173,7 @@ func prepare(t testing.TB, timeout time.Duration, s *shop, opts ...connectlock.O
 }
 
 // setup starts a bench whose guard passes its check.
-func setup(t testing.TB, s *shop, opts ...connectlock.Option) *bench {
+func setup(t testing.TB, s *shop, opts ...any) *bench {
 	t.Helper()
 	b := prepare(t, patient, s, opts...)
 	b.check()
@@ -430,4 +431,17 @@ func rules(more ...func(*ruleset.Rule)) connectlock.Option {
 		list[i] = rule(kind, more...)
 	}
 	return connectlock.WithRules(list...)
+}
+
+// apart separates the options of a guard from the options of its lock client.
+func apart(opts []any) (client []core.Option, guard []connectlock.Option) {
+	for _, opt := range opts {
+		switch opt := opt.(type) {
+		case core.Option:
+			client = append(client, opt)
+		case connectlock.Option:
+			guard = append(guard, opt)
+		}
+	}
+	return client, guard
 }

@@ -93,8 +93,8 @@ func outcomes() []outcome {
 }
 
 // queueing registers the fallback "queue" for every kind of call.
-func queueing() []connectlock.Option {
-	return []connectlock.Option{
+func queueing() []any {
+	return []any{
 		connectlock.WithFallback("queue", func(context.Context, *request) (*receipt, error) { return reply("queued"), nil }),
 		connectlock.WithStreamFallback("queue", func(_ context.Context, conn connect.StreamingHandlerConn) error {
 			return conn.Send(reply("queued"))

@@ -56,7 +56,7 @@ type view struct {
 
 	page    *Page
 	now     time.Time
-	watched []*core.Client  // the client behind each of Clients
+	open    []*core.Client  // the client behind each of Clients
 	in      map[*waiter]int // the deadlock that a waiter is in
 	held    []*hold         // the hold behind each of Holds
 	waiting map[*hold]int   // how many callers wait for a hold of several keys
@@ -70,7 +70,7 @@ func (p *Page) collect(l listing) *view {
 	v.addDeadlocks()
 	v.addLines(p.table.snapshot())
 	v.HoldsLeftOut, v.WaitersLeftOut = p.table.holds.over.Load(), p.table.waiters.over.Load()
-	v.addRules()
+	v.Lost, v.LastLost = p.lost.Load(), moment(p.lostAt.Load())
 	v.addHotKeys()
 	v.Refusals, v.RefusalsTotal = v.events(p.refusals)
 	v.Incidents, v.IncidentsTotal = v.events(p.incidents)
@@ -79,8 +79,8 @@ func (p *Page) collect(l listing) *view {
 
 func (v *view) addClients() {
 	v.Clients = []Client{}
-	v.watched = v.page.watched()
-	for _, c := range v.watched {
+	v.open = v.page.open()
+	for _, c := range v.open {
 		s := c.Stats()
 		v.Clients = append(v.Clients, Client{ID: c.ID(), Redis: printable(c.Address(), 2*maxName), Holds: s.Holds, Waiters: s.Waiters, OldestWait: seconds(s.OldestWait)})
 	}
@@ -297,49 +297,6 @@ func (v *view) blocker(w place) Blocker {
 	return Blocker{Holder: printable(field, maxName), Ours: v.page.clientOf(clientID(field)) != nil}
 }
 
-func (v *view) addRules() {
-	v.Rules = []Rule{}
-	for _, r := range v.page.rules.all() {
-		v.Lost += r.lost.Load()
-		if at := moment(r.lostAt.Load()); at.After(v.LastLost) {
-			v.LastLost = at
-		}
-		if v.has(r.name, string(r.kind)) {
-			v.Rules = append(v.Rules, v.rule(r))
-		}
-	}
-	slices.SortFunc(v.Rules, func(a, b Rule) int {
-		if v.sort == "rule" {
-			return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Kind, b.Kind))
-		}
-		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.AcquiredRate+b.RefusedRate, a.AcquiredRate+a.RefusedRate),
-			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Kind, b.Kind))
-	})
-}
-
-func (v *view) rule(r *rule) Rule {
-	list := Rule{
-		Rule: printable(r.name, maxName), Kind: string(r.kind), Held: r.held.Load(), Waiting: r.waiting.Load(),
-		Outcomes: make(map[string]int64, len(outcomes)), Lost: r.lost.Load(), LastLost: moment(r.lostAt.Load()),
-		Wait: durationsOf(&r.waits), Hold: durationsOf(&r.holds),
-	}
-	for i, o := range outcomes {
-		list.Outcomes[string(o)] = r.counts[i].Load()
-	}
-	list.Acquired, list.Refused = r.rates.last(v.now)
-	list.AcquiredRate, list.RefusedRate = mean(list.Acquired), mean(list.Refused)
-	return list
-}
-
-func durationsOf(h *histogram) Durations {
-	counts := h.counts()
-	d := Durations{P50: seconds(quantile(counts, 0.5)), P99: seconds(quantile(counts, 0.99)), Counts: counts}
-	for _, b := range bounds {
-		d.Bounds = append(d.Bounds, seconds(b))
-	}
-	return d
-}
-
 func (v *view) addHotKeys() {
 	v.HotKeys = []HotKey{}
 	for _, k := range v.page.hot.top(hotShown) {
@@ -398,4 +355,52 @@ func traceID(id trace.TraceID) string {
 		return ""
 	}
 	return id.String()
+}
+
+// waitRow is a row of the page: the waiters of one key, or one of them that is in a deadlock.
+type waitRow struct {
+	Waiter // the one that waits longest
+
+	ID      string // of the row
+	Callers int
+	Rules   map[*rule]bool // of the callers
+	Holding int            // how many of them hold something
+}
+
+// addKeys lists the waiters by key. However many wait for one key, they are one row.
+func (v *view) addKeys(lines []line) {
+	for i := range lines {
+		l := &lines[i]
+		var shared *waitRow
+		for n, w := range l.waiters {
+			row := shared
+			if shared == nil || v.in[w] != 0 {
+				row = &waitRow{Waiter: v.waiter(place{w, l, n + 1}), Rules: map[*rule]bool{}}
+				row.ID = rowID("wait", row.KeyHash, l.client)
+				if v.in[w] == 0 {
+					shared = row
+				} else {
+					row.ID = rowID(row.ID, row.Since.UnixNano(), row.Deadlock)
+				}
+				if v.hasWaiter(&row.Waiter) {
+					v.keys = append(v.keys, row)
+				}
+			}
+			row.Callers++
+			row.Rules[w.rule] = true
+			row.Holding += min(len(w.carries), 1)
+		}
+	}
+	slices.SortStableFunc(v.keys, func(a, b *waitRow) int {
+		var sorted int
+		switch v.sort {
+		case "key":
+			sorted = cmp.Compare(cmp.Or(a.Key, a.KeyHash), cmp.Or(b.Key, b.KeyHash))
+		case "rule":
+			sorted = cmp.Compare(a.Rule, b.Rule)
+		case "waiting":
+			sorted = cmp.Compare(b.Callers, a.Callers)
+		}
+		return cmp.Or(sorted, a.Since.Compare(b.Since), cmp.Compare(a.KeyHash, b.KeyHash))
+	})
 }

@@ -1,10 +1,10 @@
 // Package lockz is a page of the process's own locks, like net/http/pprof for locks: who
 // holds what since when, who waits for whom, which callers wait for each other in a ring, what
-// was refused and lost, which keys are hot, and how each rule does.
+// was refused and lost, and which keys are hot. Rates and histograms of rules are metrics (package
+// telemetry): with [WithDashboardURL] the name of a rule leads to them.
 //
 //	page, err := lockz.New()
 //	locks, err := core.New(rdb, core.WithObserver(page))
-//	defer page.Watch(locks)()
 //	guard, err := ginlock.New(locks)   // has the observers of locks; likewise grpclock, aspect
 //	admin.Handle("/debug/locks", page) // in Gin: engine.Any("/debug/locks", gin.WrapH(page))
 //
@@ -25,7 +25,6 @@
 //	Deadlocks    rings of callers, each of which waits for the next one's lock  while they last, and the last 200 that are over
 //	Held         rule, key, holder, since, lease left, re-entries, token        while it is held
 //	Waiting      in order, for how long, blocked by whom, what it holds         while it waits
-//	Rules        rates of five minutes, histograms of waits and holds           since the page was made
 //	Hottest keys the 20 keys acquired most, of a sketch of 1,000                since the page was made
 //	Lost, …      lost, left, leaked, not released or renewed, unlocked, freed   the last 200 of each kind
 //	Refused      outcome, rule, key, wait, who was in the way, trace            the last 200 of each outcome
@@ -34,7 +33,7 @@
 // for all waiters of a key, JSON lists each waiter.
 //
 // The title names the service ([WithService]), the host, the process, and the Redis of each client that
-// is watched. Each request of the page asks these whether they answer. A holder field of such a client is
+// the page observes. Each request of the page asks these whether they answer. A holder field of such a client is
 // shown without the id of the client, which is at the top. Trace ids are links with [WithTraceURL].
 //
 // A hold is marked if it has lasted for longer than a second and for more than three times as long as
@@ -134,6 +133,7 @@
 // a part of more than 2,000 acquisitions a second. A page with 10,000 waiters takes 15 to 60 ms: see
 // BenchmarkPage.
 //
-// Memory is bounded by [WithLimits]: about 400 bytes and the key for a hold or a waiter, 3 kB
-// for a rule, 300 bytes and the key for an event, of which the limit is for each kind and outcome.
+// Memory is bounded. The page keeps 50,000 holds and 50,000 waiters at a time, and counts the others: about 400 bytes
+// and the key each. It keeps 200 rules by their names, and 200 events of each kind and outcome: about 300 bytes each, and
+// the key of an event.
 package lockz

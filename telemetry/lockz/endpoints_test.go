@@ -94,7 +94,7 @@ func TestEndpoints_WhatReachesNoLock(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
 		engine := gin.New()
-		guard, err := ginlock.New(b.locks, ginlock.WithObserver(b.Page))
+		guard, err := ginlock.New(b.locks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestEndpoints_WhatReachesNoLock(t *testing.T) {
 func (b *bed) ginShop(handler gin.HandlerFunc) http.Handler {
 	b.t.Helper()
 	engine := gin.New()
-	guard, err := ginlock.New(b.locks, ginlock.WithObserver(b.Page))
+	guard, err := ginlock.New(b.locks)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (b *bed) ginShop(handler gin.HandlerFunc) http.Handler {
 // grpcStock is a client of a service with one method that locks what it is asked for.
 func (b *bed) grpcStock(handler func(context.Context) error) health.HealthClient {
 	b.t.Helper()
-	guard, err := grpclock.New(b.locks, grpclock.WithObserver(b.Page), grpclock.WithRules(ruleset.Rule{
+	guard, err := grpclock.New(b.locks, grpclock.WithRules(ruleset.Rule{
 		Endpoint: ruleset.GRPC(health.Health_Check_FullMethodName), Key: "#{req.service}", WaitTime: time.Hour,
 	}))
 	if err != nil {

@@ -28,7 +28,7 @@ type Fleet struct {
 	Keys    int64       `json:"keys"`   // keys in all masters
 	Cursor  string      `json:"cursor"` // of the next part, for the query; empty: this is the last one
 	Locks   []FleetLock `json:"locks"`
-	Clients []string    `json:"clients"` // the clients that are watched
+	Clients []string    `json:"clients"` // the clients of this process
 }
 
 // FleetLock is a lock in Redis, whoever holds it.
@@ -49,7 +49,7 @@ type FleetHolder struct {
 	Field string  `json:"field"`
 	Count int64   `json:"count"`
 	TTL   float64 `json:"ttl_seconds"`            // negative: it has no end
-	Here  bool    `json:"here"`                   // it is of a client that is watched
+	Here  bool    `json:"here"`                   // it is of a client of this process
 	Held  float64 `json:"held_seconds,omitempty"` // where it is known here
 	since time.Time
 }
@@ -79,7 +79,7 @@ func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	client := p.asked(q.Get("client"))
 	if client == nil {
-		p.tell(w, r, http.StatusNotFound, "No client", "No lock client of this name is watched, so that there is no Redis to ask.")
+		p.tell(w, r, http.StatusNotFound, "No client", "No lock client of this name is open, so that there is no Redis to ask.")
 		return
 	}
 	if q.Get("prefix") != "" && !p.cfg.rawKeys {
@@ -157,7 +157,7 @@ func (p *Page) asked(id string) *core.Client {
 	if id != "" {
 		return p.clientOf(id)
 	}
-	for _, c := range p.watched() {
+	for _, c := range p.open() {
 		return c
 	}
 	return nil
@@ -179,7 +179,7 @@ func nextQuery(q url.Values, client *core.Client, cursor string) string {
 
 func (p *Page) fleetOf(client *core.Client, page *core.LockPage) *Fleet {
 	list := &Fleet{Time: time.Now(), Client: client.ID(), Looked: page.Looked, Keys: page.Keys, Cursor: page.Cursor, Locks: []FleetLock{}}
-	for _, c := range p.watched() {
+	for _, c := range p.open() {
 		list.Clients = append(list.Clients, c.ID())
 	}
 	for i := range page.Locks {

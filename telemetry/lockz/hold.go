@@ -75,3 +75,87 @@ func (p *Page) holdOf(ctx context.Context, info *core.HoldInfo) *hold {
 
 // traceOf is the trace that ctx belongs to, if any.
 func traceOf(ctx context.Context) trace.TraceID { return trace.SpanContextFromContext(ctx).TraceID() }
+
+// waiter is an acquisition that found its lock taken and is not over. What its end looks at comes
+// first, in one line of the processor's cache, which has seen thousands of other waiters meanwhile.
+type waiter struct {
+	rule       *rule
+	entry      *entry // where it waits; nil: the limit of waiters has kept it out
+	prev, next *waiter
+	carries    []*hold // what its context holds meanwhile
+	done       atomic.Bool
+
+	lock
+	endWatch  func()    // stops the goroutine that watches the ring that it has closed; nil: none
+	start     time.Time // when it came
+	trace     trace.TraceID
+	blockedBy string // field of the holder that was in the way first
+}
+
+// lock is what a waiter waits for, or a hold has.
+type lock struct {
+	key    string
+	keys   int      // how many, of which key is the first
+	all    []string // of several keys
+	client string   // whose Redis it is in
+}
+
+func lockOf(a *core.Acquisition) lock {
+	l := lock{key: a.Key, keys: 1, client: a.ClientID}
+	if a.Keys > 1 {
+		l.all = a.AllKeys()
+		l.keys = len(l.all)
+	}
+	return l
+}
+
+// name is one of the keys.
+func (l *lock) name(i int) string {
+	if l.all == nil {
+		return l.key
+	}
+	return l.all[i]
+}
+
+// exclusive reports whether any one holder of the lock is enough to keep w waiting. A permit
+// may come from any holder, and a latch has none.
+func (w *waiter) exclusive() bool {
+	switch w.rule.kind {
+	case core.KindSemaphore, core.KindPlainSemaphore, core.KindLatch:
+		return false
+	default:
+		return true
+	}
+}
+
+// waitsFor reports whether h keeps w waiting: readers do not wait for readers.
+func (w *waiter) waitsFor(h *hold) bool {
+	return w.rule.kind != core.KindRead || h.rule.kind != core.KindRead
+}
+
+// acquireContext leads the observers of an acquisition to its rule and, when it waits, to
+// its waiter.
+type acquireContext struct {
+	context.Context
+
+	page   *Page
+	rule   *rule
+	waiter atomic.Pointer[waiter]
+}
+
+// Value is that of the context, and the acquisition.
+func (c *acquireContext) Value(key any) any {
+	if key == any(&c.page.acquireMark) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// acquisitionOf finds what ObserveAcquireStart made; nil where it was not asked.
+func (p *Page) acquisitionOf(ctx context.Context) *acquireContext {
+	c, ok := ctx.Value(&p.acquireMark).(*acquireContext)
+	if !ok {
+		return nil
+	}
+	return c
+}

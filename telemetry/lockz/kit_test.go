@@ -55,11 +55,10 @@ func newBed(t *testing.T, opts ...lockz.Option) *bed {
 	}
 	b.Page = page
 	b.locks = b.client()
-	t.Cleanup(page.Watch(b.locks))
 	return b
 }
 
-// client is one more lock client that the page observes, and does not watch.
+// client is one more lock client that the page observes.
 func (b *bed) client(opts ...core.Option) *core.Client {
 	b.t.Helper()
 	return b.clientOf(b.server.Client(func(o *redis.Options) { o.MaxRetries = -1 }), opts...)
@@ -75,7 +74,7 @@ func (b *bed) clientOf(rdb *redis.Client, opts ...core.Option) *core.Client {
 	b.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(b.t.Context()), time.Second)
 		defer cancel()
-		if err := locks.Close(ctx); err != nil {
+		if err := locks.Close(ctx); err != nil && !errors.Is(err, core.ErrClosed) {
 			b.t.Error(err)
 		}
 	})

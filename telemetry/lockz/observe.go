@@ -12,6 +12,7 @@ import (
 )
 
 var (
+	_ core.ClientObserver       = (*Page)(nil)
 	_ core.AcquireStartObserver = (*Page)(nil)
 	_ core.ContentionObserver   = (*Page)(nil)
 	_ core.AcquireEndObserver   = (*Page)(nil)
@@ -44,7 +45,6 @@ func (p *Page) ObserveContention(ctx context.Context, c core.Contention) {
 	if !a.waiter.CompareAndSwap(nil, w) {
 		return
 	}
-	a.rule.waiting.Add(1)
 	p.table.sameRedis(w)
 	p.table.addWaiter(w)
 	if len(w.carries) == 0 {
@@ -76,7 +76,6 @@ func (p *Page) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
 		return
 	}
 	if w := a.waiter.Load(); w != nil {
-		a.rule.waiting.Add(-1)
 		p.table.removeWaiter(w)
 		if len(w.carries) > 0 {
 			p.graph.leave(w)
@@ -86,9 +85,8 @@ func (p *Page) ObserveAcquireEnd(ctx context.Context, r core.AcquireResult) {
 		}
 	}
 	now := r.Start.Add(r.Waited)
-	a.rule.acquired(r.Outcome, r.Waited, now)
 	p.hot.add(r.Key, r.Contended, r.Waited, now)
-	if refused(r.Outcome) {
+	if r.Outcome != core.OutcomeAcquired && r.Outcome != core.OutcomeReentered {
 		p.refusals.add(event{
 			at: now, what: string(r.Outcome), rule: a.rule.name, kind: a.rule.kind, key: r.Key,
 			holder: r.BlockedBy, lasted: r.Waited, err: r.Err, trace: traceOf(ctx),
@@ -102,11 +100,7 @@ func (p *Page) ObserveHoldStart(ctx context.Context, info core.HoldInfo) context
 		lock: lockOf(&info.Acquisition), rule: p.rules.of(info.Label, info.Kind), field: info.Field, acquired: info.Acquired,
 		lease: info.Lease, token: info.Token, trace: traceOf(ctx), reentrant: info.Reentrant, watchdog: info.Watchdog,
 	}}
-	h := &c.hold
-	if !info.Reentrant {
-		h.rule.held.Add(1)
-	}
-	p.table.addHold(h)
+	p.table.addHold(&c.hold)
 	return c
 }
 
@@ -116,7 +110,7 @@ func (p *Page) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
 	if h == nil {
 		return
 	}
-	p.forget(h)
+	p.table.removeHold(h)
 	if !r.Moved {
 		h.rule.holds.add(r.Held)
 	}
@@ -130,13 +124,6 @@ func (p *Page) ObserveHoldEnd(ctx context.Context, r core.HoldResult) {
 func failed(r *core.HoldResult) bool {
 	left := r.Left && errors.Is(r.Err, core.ErrClosed)
 	return r.Err != nil && !r.Lost && !left && !errors.Is(r.Err, core.ErrNotHeld)
-}
-
-// forget takes a hold that is over out of the table.
-func (p *Page) forget(h *hold) {
-	if p.table.removeHold(h) && !h.reentrant {
-		h.rule.held.Add(-1)
-	}
 }
 
 // incident notes what happened to a hold.
@@ -174,8 +161,8 @@ func (p *Page) ObserveLoss(ctx context.Context, l core.Loss) {
 	if !h.lostAt.CompareAndSwap(0, now.UnixNano()) {
 		return
 	}
-	h.rule.lost.Add(1)
-	h.rule.lostAt.Store(now.UnixNano())
+	p.lost.Add(1)
+	p.lostAt.Store(now.UnixNano())
 	p.incident(h, whatLost, l.Cause, now)
 }
 
@@ -186,7 +173,7 @@ func (p *Page) ObserveLeak(ctx context.Context, l core.Leak) {
 		return
 	}
 	p.incident(h, whatLeaked, nil, time.Now())
-	p.forget(h)
+	p.table.removeHold(h)
 }
 
 // ObserveFailure notes a call without a usable key, which never reaches a lock. Package core

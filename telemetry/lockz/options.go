@@ -14,31 +14,15 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Defaults of [New].
-const (
-	// DefaultMaxHolds is how many holds are kept at a time, see [WithLimits].
-	DefaultMaxHolds = 50_000
-
-	// DefaultMaxWaiters is how many waiters are kept at a time.
-	DefaultMaxWaiters = 50_000
-
-	// DefaultMaxRules is how many rules are counted by themselves.
-	DefaultMaxRules = 200
-
-	// DefaultMaxEvents is how many refusals of each outcome are kept, how many incidents of
-	// each kind, and how many deadlocks that are over.
-	DefaultMaxEvents = 200
-)
-
 // Option configures a [Page]. Of an option that is given twice the last one counts.
 type Option func(*config) error
 
-// Limits is how much a [Page] keeps. A field of 0 is its default.
-type Limits struct {
-	Holds   int // holds at a time; others are counted, but not shown. Default: [DefaultMaxHolds]
-	Waiters int // waiters at a time, likewise. Default: [DefaultMaxWaiters]
-	Rules   int // rules; the others are counted as rule "other". Default: [DefaultMaxRules]
-	Events  int // refusals of each outcome, incidents of each kind, deadlocks that are over. Default: [DefaultMaxEvents]
+// limits is how much a [Page] keeps.
+type limits struct {
+	holds   int // holds at a time; others are counted, but not shown
+	waiters int // waiters at a time, likewise
+	rules   int // rules; the others are shown as rule "other"
+	events  int // refusals of each outcome, incidents of each kind, deadlocks that are over
 }
 
 type config struct {
@@ -48,15 +32,16 @@ type config struct {
 	operator  func(*http.Request) string
 	service   string
 	traceURL  string // with traceMark; empty: no links
+	rulesURL  string // with ruleMark; empty: no links
 	logger    *slog.Logger
 	meters    metric.MeterProvider
-	limits    Limits
+	limits    limits
 }
 
 func newConfig(opts []Option) (config, error) {
 	cfg := config{
 		service: filepath.Base(os.Args[0]), logger: slog.Default(), meters: otel.GetMeterProvider(), operator: operatorOf,
-		limits: Limits{Holds: DefaultMaxHolds, Waiters: DefaultMaxWaiters, Rules: DefaultMaxRules, Events: DefaultMaxEvents},
+		limits: limits{holds: 50_000, waiters: 50_000, rules: 200, events: 200},
 	}
 	var errs []error
 	for i, opt := range opts {
@@ -103,7 +88,7 @@ func WithOperator(name func(*http.Request) string) Option {
 	}
 }
 
-// WithFleet adds a view of all locks in the Redis of the clients that are watched, whoever
+// WithFleet adds a view of all locks in the Redis of the clients of this process, whoever
 // holds them: at each request it looks at some keys, by [core.Client.Locks]. Default: off.
 func WithFleet() Option {
 	return func(c *config) error {
@@ -124,20 +109,37 @@ func WithService(name string) Option {
 	}
 }
 
-// traceMark is where a trace id goes.
-const traceMark = "{trace_id}"
+// Where a trace id goes, and the name of a rule.
+const (
+	traceMark = "{trace_id}"
+	ruleMark  = "{rule}"
+)
 
 // WithTraceURL makes the trace ids of the page links: to pattern, with the id in place of {trace_id},
 // as in https://grafana.example/explore/trace/{trace_id}. Default: no links.
 func WithTraceURL(pattern string) Option {
 	return func(c *config) error {
-		u, err := url.Parse(strings.ReplaceAll(pattern, traceMark, "0"))
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || !strings.Contains(pattern, traceMark) {
-			return fmt.Errorf("lockz: WithTraceURL(%q): want an http or https URL with %s in it, such as https://grafana.example/explore/trace/%[2]s", pattern, traceMark)
-		}
 		c.traceURL = pattern
-		return nil
+		return checkPattern("WithTraceURL", pattern, traceMark, "https://grafana.example/explore/trace/{trace_id}")
 	}
+}
+
+// WithDashboardURL makes the names of rules links to what metrics show of them, which the page does not
+// repeat: rates, waits, how long holds last. pattern has {rule} in place of the name, as in
+// https://grafana.example/d/interlock?var-rule={rule}. Default: no links.
+func WithDashboardURL(pattern string) Option {
+	return func(c *config) error {
+		c.rulesURL = pattern
+		return checkPattern("WithDashboardURL", pattern, ruleMark, "https://grafana.example/d/interlock?var-rule={rule}")
+	}
+}
+
+func checkPattern(option, pattern, mark, example string) error {
+	u, err := url.Parse(strings.ReplaceAll(pattern, mark, "0"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || !strings.Contains(pattern, mark) {
+		return fmt.Errorf("lockz: %s(%q): want an http or https URL with %s in it, such as %s", option, pattern, mark, example)
+	}
+	return nil
 }
 
 // WithLogger sets where deadlocks and forced releases are logged. Default: [slog.Default] as
@@ -160,30 +162,6 @@ func WithMeterProvider(m metric.MeterProvider) Option {
 			return errNil("WithMeterProvider", "a provider, or leave the option out for the global one")
 		}
 		c.meters = m
-		return nil
-	}
-}
-
-// WithLimits bounds what is kept.
-func WithLimits(l Limits) Option {
-	return func(c *config) error {
-		for _, field := range []struct {
-			name  string
-			value int
-			to    *int
-		}{
-			{"Holds", l.Holds, &c.limits.Holds},
-			{"Waiters", l.Waiters, &c.limits.Waiters},
-			{"Rules", l.Rules, &c.limits.Rules},
-			{"Events", l.Events, &c.limits.Events},
-		} {
-			if field.value < 0 {
-				return fmt.Errorf("lockz: WithLimits: %s is %d, want 1 or more, or 0 for the default", field.name, field.value)
-			}
-			if field.value > 0 {
-				*field.to = field.value
-			}
-		}
 		return nil
 	}
 }

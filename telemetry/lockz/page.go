@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -35,6 +36,8 @@ type Page struct {
 	refusals  *history
 	incidents *history
 	cycles    *ring[*cycle]
+	lost      atomic.Int64
+	lostAt    atomic.Int64 // Unix nanoseconds of the last loss; 0: none
 	deadlocks metric.Int64Counter
 	logged    ratelimit.Limiter
 
@@ -54,13 +57,13 @@ func New(opts ...Option) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := newTable(cfg.limits.Holds, cfg.limits.Waiters)
+	t := newTable(cfg.limits.holds, cfg.limits.waiters)
 	p := &Page{
 		cfg: cfg, started: time.Now(), table: t, graph: newGraph(t), hot: newHotKeys(),
-		refusals: newHistory(cfg.limits.Events), incidents: newHistory(cfg.limits.Events), cycles: newRing[*cycle](cfg.limits.Events),
+		refusals: newHistory(cfg.limits.events), incidents: newHistory(cfg.limits.events), cycles: newRing[*cycle](cfg.limits.events),
 		crossOrigin: http.NewCrossOriginProtection(),
 	}
-	p.rules.limit = cfg.limits.Rules
+	p.rules.limit = cfg.limits.rules
 	if p.host, err = os.Hostname(); err != nil {
 		p.host = "an unknown host"
 	}
@@ -79,37 +82,29 @@ func New(opts ...Option) (*Page, error) {
 	return p, nil
 }
 
-// Watch names a client whose id and numbers are shown, and through which locks are listed
-// and released. stop takes it out; call it when the client is closed. A nil client is not
-// watched.
-func (p *Page) Watch(client *core.Client) (stop func()) {
-	if client == nil {
-		return func() {}
-	}
+// ObserveClient notes a client, until it is closed: the page shows its id and numbers, and lists and
+// releases locks through it.
+func (p *Page) ObserveClient(client *core.Client) (closed func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clients = append(p.clients, client)
-	return sync.OnceFunc(func() { p.unwatch(client) })
-}
-
-func (p *Page) unwatch(client *core.Client) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if i := slices.Index(p.clients, client); i >= 0 {
-		p.clients = slices.Delete(p.clients, i, i+1)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.clients = slices.DeleteFunc(p.clients, func(c *core.Client) bool { return c == client })
 	}
 }
 
-// watched gives the clients in the order in which they were named.
-func (p *Page) watched() []*core.Client {
+// open returns the clients that are open, in the order in which they were made.
+func (p *Page) open() []*core.Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.clients)
 }
 
-// clientOf finds a watched client by its id.
+// clientOf finds an open client by its id.
 func (p *Page) clientOf(id string) *core.Client {
-	for _, c := range p.watched() {
+	for _, c := range p.open() {
 		if c.ID() == id {
 			return c
 		}

@@ -33,7 +33,6 @@ func TestPage_SaysWhoseItIs(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
 		secret := b.clientOf(b.server.Client(func(o *redis.Options) { o.Username, o.Password, o.DB = "", "hunter2", 3 }))
-		defer b.Watch(secret)()
 		host, err := os.Hostname()
 		if err != nil {
 			b.t.Fatal(err)
@@ -88,7 +87,6 @@ func TestPage_OwnClientIsNamedOnce(t *testing.T) {
 			b.t.Errorf("the page names its client %d times, want once, and the holders %s and %s", n, number, stranger)
 		}
 		other := b.client()
-		defer b.Watch(other)()
 		_, h3 := b.take(b.t.Context(), other.Lock("d"))
 		if text := b.text("/", "holds"); !strings.Contains(text, "client 1"+number) || !strings.Contains(text, "client 2"+strings.TrimPrefix(h3.Field(), other.ID())) {
 			b.t.Errorf("of two clients: %s", text)
@@ -145,10 +143,10 @@ func TestPage_LossesAreRedAndDated(t *testing.T) {
 			b.t.Errorf("lost at %v and %v, %d in all, want one an hour before %v", at, s.LastLost, s.Lost, s.Time)
 		}
 		date := at.Format("2006-01-02 15:04:05")
-		if s := b.json("/?format=json&q=nothing"); s.Lost != 1 || len(s.Rules) != 0 {
+		if s := b.json("/?format=json&q=nothing"); s.Lost != 1 || len(s.Holds) != 0 {
 			b.t.Errorf("a search has changed the number of losses to %d", s.Lost)
 		}
-		for id, class := range map[string]string{"numbers": `<div class="bad"><dt>Lost`, "holds": `class="bad"`, "rules": `class="wrong"`, "incidents": `class="bad"`} {
+		for id, class := range map[string]string{"numbers": `<div class="bad"><dt>Lost`, "holds": `class="bad"`, "incidents": `class="bad"`} {
 			_, section, _ := strings.Cut(b.get("/").Body.String(), `id="`+id+`"`)
 			section, _, _ = strings.Cut(section, "</section>")
 			if !strings.Contains(section, class) || !strings.Contains(section, date) {
@@ -159,6 +157,23 @@ func TestPage_LossesAreRedAndDated(t *testing.T) {
 			b.t.Error(err)
 		}
 	})
+}
+
+// The names of rules are links if the page knows where the metrics are shown.
+func TestWithDashboardURL(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(b *bed) {
+		_, hold := b.take(b.t.Context(), b.locks.Lock("a"), core.Label("POST /a&b"))
+		if body := b.get("/").Body.String(); !strings.Contains(body, `<a href="https://grafana.example/d/interlock?var-rule=POST&#43;%2Fa%26b&amp;orgId=1"><bdi>POST /a&amp;b</bdi></a>`) {
+			b.t.Errorf("no link: %s", body)
+		}
+		b.free(hold)
+	}, lockz.WithDashboardURL("https://grafana.example/d/interlock?var-rule={rule}&orgId=1"))
+	for _, pattern := range []string{"", "https://grafana.example/", "javascript:alert({rule})", "/rules/{rule}"} {
+		if _, err := lockz.New(lockz.WithDashboardURL(pattern)); err == nil || !strings.Contains(err.Error(), "WithDashboardURL") || !strings.Contains(err.Error(), "{rule}") {
+			t.Errorf("%q: got %v, want an error that says what to write", pattern, err)
+		}
+	}
 }
 
 // Traces are links if the page knows where a trace is shown. A place that is not an http URL with
@@ -208,8 +223,8 @@ func TestPage_SearchAndSort(t *testing.T) {
 				b.t.Errorf("%q: the page has %s", query, text)
 			}
 		}
-		if s := b.json("/?format=json&q=refund"); len(s.Holds) != 0 || len(s.Waiters) != 1 || len(s.Rules) != 1 || s.RefusalsTotal != 1 || len(s.Refusals) != 0 {
-			b.t.Errorf("refund: %d holds, %d waiters, %d rules, %d refusals", len(s.Holds), len(s.Waiters), len(s.Rules), len(s.Refusals))
+		if s := b.json("/?format=json&q=refund"); len(s.Holds) != 0 || len(s.Waiters) != 1 || s.RefusalsTotal != 1 || len(s.Refusals) != 0 {
+			b.t.Errorf("refund: %d holds, %d waiters, %d refusals", len(s.Holds), len(s.Waiters), len(s.Refusals))
 		}
 		if body := b.get(`/?q="><script>`).Body.String(); strings.Count(body, "<script") != 1 {
 			b.t.Error("a search becomes a part of the page")

@@ -1,6 +1,7 @@
 package lockz_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -267,15 +268,22 @@ func TestRelease_WithoutRedis(t *testing.T) {
 	}, lockz.WithAuthorizer(operator))
 }
 
-// A hold whose client is not watched has no button: there is nothing to release it through.
-func TestRelease_OnlyThroughWatchedClients(t *testing.T) {
+// A client that is closed under a hold leaves the hold to its lease. It has no button: there is nothing
+// to release it through.
+func TestRelease_OnlyThroughOpenClients(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(b *bed) {
-		_, hold := b.take(b.t.Context(), b.client().Lock("a"))
-		if found := b.tickets("/", "X-Operator", "yes"); len(found) != 0 {
-			t.Errorf("buttons: %d, want none", len(found))
+		other := b.client()
+		_, hold := b.take(b.t.Context(), other.Lock("a"))
+		ctx, cancel := context.WithCancel(b.t.Context())
+		cancel()
+		if err := other.Close(ctx); !errors.Is(err, core.ErrClosed) {
+			b.t.Errorf("Close: got %v", err)
 		}
-		b.free(hold)
+		if found, body := b.tickets("/", "X-Operator", "yes"), b.text("/", "holds"); len(found) != 0 || !strings.Contains(body, hold.Field()) {
+			t.Errorf("buttons: %d, want none, for the hold of\n%s", len(found), body)
+		}
+		_ = hold.Release(b.t.Context())
 	}, lockz.WithAuthorizer(operator))
 }
 

@@ -1,12 +1,12 @@
 package lockz
 
 import (
-	"maps"
-	"sync"
+	"cmp"
 	"sync/atomic"
 	"time"
 
 	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/telemetry/internal/lookup"
 )
 
 // The names of what is no rule, as package telemetry has them.
@@ -15,40 +15,11 @@ const (
 	ruleOther = "other"
 )
 
-// rule is what is counted of one rule and kind of lock.
+// rule is one rule and kind of lock.
 type rule struct {
-	name string
-	kind core.Kind
-
-	waiting atomic.Int64
-	held    atomic.Int64
-	lost    atomic.Int64
-	lostAt  atomic.Int64 // Unix nanoseconds of the last loss; 0: none
-	counts  [len(outcomes)]atomic.Int64
-	waits   histogram
-	holds   histogram
-	rates   rates
-}
-
-// outcomes are those of acquisitions, in the order in which they are counted.
-var outcomes = [...]core.Outcome{ //nolint:gochecknoglobals // a constant
-	core.OutcomeAcquired, core.OutcomeReentered, core.OutcomeBusy, core.OutcomeOverload,
-	core.OutcomeBackend, core.OutcomeKey, core.OutcomeCanceled,
-}
-
-// refused reports whether an acquisition ended without the lock.
-func refused(o core.Outcome) bool { return o != core.OutcomeAcquired && o != core.OutcomeReentered }
-
-// acquired counts the end of an acquisition.
-func (r *rule) acquired(o core.Outcome, waited time.Duration, now time.Time) {
-	for i, known := range outcomes {
-		if known == o {
-			r.counts[i].Add(1)
-			break
-		}
-	}
-	r.waits.add(waited)
-	r.rates.add(refused(o), now)
+	name  string
+	kind  core.Kind
+	holds histogram // how long its holds lasted
 }
 
 // ruleID is what tells rules apart.
@@ -57,47 +28,69 @@ type ruleID struct {
 	kind core.Kind
 }
 
-// rules is a map that is read without a lock and copied to be written.
+// rules are the rules by the labels of acquisitions. After the limit new labels are one rule.
 type rules struct {
 	limit int
-	mu    sync.Mutex
-	live  atomic.Pointer[map[ruleID]*rule]
+	table lookup.Table[ruleID, *rule]
 }
 
-// all is the map as it is now, not to be changed.
-func (t *rules) all() map[ruleID]*rule {
-	if m := t.live.Load(); m != nil {
-		return *m
-	}
-	return nil
-}
-
-// of gives a rule by the label of an acquisition. After the limit new labels are one rule.
+// of returns a rule by the label of an acquisition.
 func (t *rules) of(label string, kind core.Kind) *rule {
-	if label == "" {
-		label = ruleNone
-	}
-	if r, ok := t.all()[ruleID{label, kind}]; ok {
+	id := ruleID{cmp.Or(label, ruleNone), kind}
+	if r, ok := t.table.Get(id); ok {
 		return r
 	}
-	return t.add(ruleID{label, kind})
+	return t.table.Add(func(live map[ruleID]*rule) ruleID {
+		if _, known := live[id]; !known && len(live) >= t.limit {
+			return ruleID{ruleOther, kind}
+		}
+		return id
+	}, func(id ruleID) *rule { return &rule{name: id.name, kind: id.kind} })
 }
 
-func (t *rules) add(id ruleID) *rule {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	live := t.all()
-	if _, known := live[id]; !known && len(live) >= t.limit {
-		id.name = ruleOther
+// bounds are the upper ends of the buckets of a histogram; the last bucket has none.
+var bounds = [...]time.Duration{ //nolint:gochecknoglobals // a constant
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
+	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2500 * time.Millisecond, 5 * time.Second,
+	10 * time.Second, 30 * time.Second, time.Minute,
+}
+
+// histogram counts durations. The zero value is empty.
+type histogram struct{ buckets [len(bounds) + 1]atomic.Int64 }
+
+func (h *histogram) add(d time.Duration) {
+	i := 0
+	for i < len(bounds) && d > bounds[i] {
+		i++
 	}
-	if r, ok := live[id]; ok {
-		return r
+	h.buckets[i].Add(1)
+}
+
+// A hold is old if it has lasted for longer than leastOld, and for more than muchLonger times as long
+// as 99 % of the finished holds of its rule. There have to be leastUsual of these.
+const (
+	leastUsual = 10
+	muchLonger = 3
+	leastOld   = time.Second
+)
+
+// usual returns the upper end of the bucket that 99 % of all durations reach. It returns 0 if there are
+// too few durations, or if more than 1 % of them are longer than the last bound.
+func (h *histogram) usual() time.Duration {
+	var all, sum int64
+	for i := range h.buckets {
+		all += h.buckets[i].Load()
 	}
-	next := maps.Clone(live)
-	if next == nil {
-		next = make(map[ruleID]*rule)
+	if all < leastUsual {
+		return 0
 	}
-	next[id] = &rule{name: id.name, kind: id.kind}
-	t.live.Store(&next)
-	return next[id]
+	for i, bound := range bounds {
+		if sum += h.buckets[i].Load(); sum*100 >= all*99 {
+			return bound
+		}
+	}
+	return 0
 }

@@ -110,7 +110,7 @@ func (v *view) askRedis(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var all sync.WaitGroup
-	for i, client := range v.watched {
+	for i, client := range v.open {
 		all.Go(func() {
 			if err := client.Ready(ctx); err != nil {
 				v.Clients[i].Error = printable(core.ErrorText(err), 2*maxName)

@@ -34,9 +34,6 @@ type Snapshot struct {
 	Lost     int64     `json:"lost_total"`
 	LastLost time.Time `json:"last_lost,omitzero"`
 
-	// Rules are those with callers that wait first, then those with the most calls.
-	Rules []Rule `json:"rules"`
-
 	// HotKeys are those acquired most since the page was made.
 	HotKeys []HotKey `json:"hot_keys"`
 
@@ -48,7 +45,7 @@ type Snapshot struct {
 	IncidentsTotal int64   `json:"incidents_total"`
 }
 
-// Client is a client that is watched.
+// Client is a client of this process that is open.
 type Client struct {
 	ID         string  `json:"id"`              // holder fields begin with it
 	Redis      string  `json:"redis"`           // [core.Client.Address]
@@ -103,7 +100,7 @@ type Waiter struct {
 type Blocker struct {
 	Holder string  `json:"holder"`         // the field in Redis; empty: not known
 	Here   bool    `json:"here"`           // it is a hold of this process
-	Ours   bool    `json:"this_process"`   // its field is one of a client that is watched
+	Ours   bool    `json:"this_process"`   // its field is one of a client of this process
 	Rule   string  `json:"rule,omitempty"` // of that hold
 	Held   float64 `json:"held_seconds"`   // for how long; 0 if it is not here
 }
@@ -123,34 +120,6 @@ type DeadlockCaller struct {
 	Holds    []Lock    `json:"holds"`
 	Since    time.Time `json:"since"`
 	TraceID  string    `json:"trace_id,omitempty"`
-}
-
-// Rule is what was counted of one rule and kind of lock.
-type Rule struct {
-	Rule     string           `json:"rule"`
-	Kind     string           `json:"kind"`
-	Held     int64            `json:"held"`
-	Waiting  int64            `json:"waiting"`
-	Outcomes map[string]int64 `json:"outcomes"` // by [core.Outcome], 0 included
-	Lost     int64            `json:"lost"`
-	LastLost time.Time        `json:"last_lost,omitzero"`
-
-	// Per second: the mean of the last minute, and for five minutes in steps of five seconds.
-	AcquiredRate float64   `json:"acquired_per_second"`
-	RefusedRate  float64   `json:"refused_per_second"`
-	Acquired     []float64 `json:"acquired_rates"`
-	Refused      []float64 `json:"refused_rates"`
-
-	Wait Durations `json:"wait"`
-	Hold Durations `json:"hold"`
-}
-
-// Durations is a histogram, of all since the page was made.
-type Durations struct {
-	P50    float64   `json:"p50_seconds"` // the upper end of its bucket, of the last one the lower
-	P99    float64   `json:"p99_seconds"`
-	Bounds []float64 `json:"bounds_seconds"` // upper ends; the last bucket has none
-	Counts []int64   `json:"counts"`
 }
 
 // HotKey is a key that is acquired often. Equal keys in several Redis servers are counted as one.

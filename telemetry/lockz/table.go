@@ -123,19 +123,18 @@ func (s *shard) addHold(key string, h *hold) {
 	e.holds = append(e.holds, h)
 }
 
-// removeHold takes a hold out. It reports false when that was done before.
-func (t *table) removeHold(h *hold) bool {
+// removeHold takes a hold out, once.
+func (t *table) removeHold(h *hold) {
 	if !h.done.CompareAndSwap(false, true) {
-		return false
+		return
 	}
 	t.holds.give(h.tracked)
 	if !h.tracked {
-		return true
+		return
 	}
 	for i := range h.keys {
 		t.shardOf(h.name(i)).removeHold(h.name(i), h)
 	}
-	return true
 }
 
 func (s *shard) removeHold(key string, h *hold) {
@@ -297,4 +296,48 @@ func (s *shard) copyTo(all []line, realms *realms) []line {
 		}
 	}
 	return all
+}
+
+// realms knows which clients lock in the same Redis, without asking it: a client that was refused
+// because of a holder of another client uses the same Redis. Equal keys of other clients may be
+// different locks.
+type realms struct {
+	mu sync.RWMutex
+	of map[string]string // from a client to another one of its realm
+}
+
+// same reports whether two clients are known to use one Redis.
+func (r *realms) same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.root(a) == r.root(b)
+}
+
+// unite notes that two clients use one Redis.
+func (r *realms) unite(a, b string) {
+	if r.same(a, b) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if from, to := r.root(a), r.root(b); from != to {
+		if r.of == nil {
+			r.of = make(map[string]string)
+		}
+		r.of[from] = to
+	}
+}
+
+// root is the client that stands for the realm of another one. The mutex is held.
+func (r *realms) root(client string) string {
+	for {
+		next, ok := r.of[client]
+		if !ok {
+			return client
+		}
+		client = next
+	}
 }

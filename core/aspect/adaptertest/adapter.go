@@ -53,7 +53,6 @@ type Program struct {
 	InCode   []ruleset.Rule   // the rules that are put on the endpoint in Go
 	Declared []ruleset.Rule   // those over which Set is laid; nil without a [Declarer]
 	Set      ruleset.Provider // has those that name it; it is empty where InCode has any
-	Observer any              // nil without
 
 	// Pay is the handler: it answers with the text, or fails.
 	Pay func(ctx context.Context, id string) (string, error)

@@ -28,6 +28,7 @@ type bench struct {
 	ran     atomic.Int32 // times that the handler ran
 	queued  atomic.Int32 // likewise the fallback
 	cause   atomic.Value // that the fallback was told
+	warned  warnings     // what observers were warned of
 }
 
 // newBench makes a program whose handler answers "paid" and whose fallback answers
@@ -36,7 +37,7 @@ func newBench(t testing.TB, a Adapter, opts ...core.Option) *bench {
 	t.Helper()
 	b := &bench{t: t, adapter: a, redis: redistest.New(t)}
 	// On a busy machine an answer may take long, and a lock that is not freed does not free itself.
-	usual := []core.Option{core.WithPrefix(prefix), core.WithBackendTimeout(time.Minute), core.WithWatchdog(time.Hour)}
+	usual := []core.Option{core.WithPrefix(prefix), core.WithBackendTimeout(time.Minute), core.WithWatchdog(time.Hour), core.WithObserver(&b.warned)}
 	locks, err := core.New(b.redis.Client(), append(usual, opts...)...)
 	if err != nil {
 		t.Fatal(err)

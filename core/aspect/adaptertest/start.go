@@ -44,12 +44,10 @@ func matchesNothing(t *testing.T, b *bench) {
 }
 
 func asSevereAsItSays(t *testing.T, b *bench) {
-	warned := &warnings{}
-	b.program.Observer = warned
 	if err := b.judged("unmatched: warn\n", b.other()); err != nil {
 		t.Errorf("got %v", err)
 	}
-	if got := warned.texts(); len(got) != 1 || !strings.Contains(got[0], "matches no") {
+	if got := b.warned.texts(); len(got) != 1 || !strings.Contains(got[0], "matches no") {
 		t.Errorf("observers were warned of %q", got)
 	}
 }

@@ -50,9 +50,6 @@ func (s shop) Start(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, 
 	opts := []httplock.Option{
 		httplock.WithFallback("queue", s.handler(p.Queue)), httplock.WithBuffer(1 << 10), httplock.WithTokenHeader(), httplock.WithSet(p.Set),
 	}
-	if p.Observer != nil {
-		opts = append(opts, httplock.WithObserver(p.Observer))
-	}
 	guard, err := httplock.New(p.Locks, opts...)
 	if err != nil {
 		return nil, err

@@ -266,11 +266,11 @@ func TestBuffer_ErrorsOfFlush(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		under func(http.ResponseWriter) http.ResponseWriter
-		opts  []httplock.Option
+		opts  []any
 		want  error
 	}{
 		"without a buffer":             {func(w http.ResponseWriter) http.ResponseWriter { return failingFlush{w} }, nil, errGone},
-		"of an answer that was let go": {func(w http.ResponseWriter) http.ResponseWriter { return failingFlush{w} }, []httplock.Option{httplock.WithBuffer(1)}, errGone},
+		"of an answer that was let go": {func(w http.ResponseWriter) http.ResponseWriter { return failingFlush{w} }, []any{httplock.WithBuffer(1)}, errGone},
 		"without Flush":                {func(w http.ResponseWriter) http.ResponseWriter { return bareWriter{w} }, nil, http.ErrNotSupported},
 	} {
 		t.Run(name, func(t *testing.T) {

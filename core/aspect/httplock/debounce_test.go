@@ -23,7 +23,7 @@ func TestDebounce_Statuses(t *testing.T) {
 		http.StatusMultipleChoices: false, http.StatusMovedPermanently: false, http.StatusFound: false, http.StatusNotModified: false,
 		http.StatusTemporaryRedirect: false, http.StatusPermanentRedirect: false, http.StatusBadRequest: false, http.StatusInternalServerError: false,
 	} {
-		for name, opts := range map[string][]httplock.Option{"": nil, " buffered": {httplock.WithBuffer(1 << 10)}} {
+		for name, opts := range map[string][]any{"": nil, " buffered": {httplock.WithBuffer(1 << 10)}} {
 			t.Run(fmt.Sprint(status, name), func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t, opts...)
@@ -82,12 +82,12 @@ func TestDebounce_RequestsThatAsk(t *testing.T) {
 			t.Run(fmt.Sprint(method, " of ", tt.pattern, " under ", tt.in), func(t *testing.T) {
 				t.Parallel()
 				rules := []ruleset.Rule{byID(debounced)}
-				var opts []httplock.Option
+				var opts []any
 				if tt.in != "" {
 					rules[0].Endpoint = ruleset.HTTP(tt.in)
 					post := byID(debounced)
 					post.Endpoint = ruleset.HTTP("POST /orders/{id}")
-					opts, rules = []httplock.Option{httplock.WithRules(rules[0], post)}, nil
+					opts, rules = []any{httplock.WithRules(rules[0], post)}, nil
 				}
 				b := newBench(t, opts...)
 				if err := b.guard.HandleFunc(b.mux, tt.pattern, ok, rules...); err != nil {

@@ -42,7 +42,7 @@ type Guard struct {
 // every problem of the options, and of the rules as far as they do not depend on a route.
 func New(locks *core.Client, opts ...Option) (*Guard, error) {
 	cfg, problems := newConfig(opts)
-	observed, err := aspect.New(locks, cfg.observers...)
+	observed, err := aspect.New(locks)
 	problems = append(problems, err)
 	rules, err := cfg.sources.Provider()
 	if err := errors.Join(append(problems, err)...); err != nil {

@@ -32,15 +32,16 @@ type bench struct {
 	mux   *http.ServeMux
 }
 
-func newBench(t *testing.T, opts ...httplock.Option) *bench {
+func newBench(t *testing.T, opts ...any) *bench {
 	t.Helper()
 	srv := redistest.New(t)
-	locks, err := core.New(srv.Client())
+	client, own := apart(opts)
+	locks, err := core.New(srv.Client(), client...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = locks.Close(context.Background()) })
-	guard, err := httplock.New(locks, opts...)
+	guard, err := httplock.New(locks, own...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +148,11 @@ func TestNew_ReportsEveryBadOption(t *testing.T) {
 		httplock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/Pay"), Key: "a"}),
 		httplock.WithErrorWriter(nil), httplock.WithFallback("", nil), httplock.WithVariable[string]("a", nil),
 		httplock.WithVariable("path", text), httplock.WithBody[int]("orders"), httplock.WithMaxBody(0),
-		httplock.WithClientIP(nil), httplock.WithBuffer(0), httplock.WithObserver(1),
+		httplock.WithClientIP(nil), httplock.WithBuffer(0),
 		httplock.WithFallback("twice", http.NotFoundHandler()), httplock.WithFallback("twice", http.NotFoundHandler()))
 	for _, want := range []string{
 		"client is nil", "nil Option", "WithSet: given twice", "beside WithSet", "WithRules: the rule of grpc /shop.v1.Orders/Pay is for no HTTP route", "WithRules: the rule of grpc /shop.v1.Orders/Pay is for no HTTP route", "WithErrorWriter", `WithFallback("")`, `WithVariable("a")`,
-		`WithVariable: keyexpr: the variable "path" is built in: choose another name`, `WithBody: route "orders"`, "WithMaxBody(0)", "WithClientIP", "WithBuffer(0)", "observer", `"twice"): given twice`,
+		`WithVariable: keyexpr: the variable "path" is built in: choose another name`, `WithBody: route "orders"`, "WithMaxBody(0)", "WithClientIP", "WithBuffer(0)", `"twice"): given twice`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q:\n%v", want, err)
@@ -376,7 +377,7 @@ func TestCall_Variables(t *testing.T) {
 func TestGuard_WarnsOnceOfWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	seen := &warnings{}
-	b := newBench(t, httplock.WithObserver(seen),
+	b := newBench(t, core.WithObserver(seen),
 		httplock.WithVariable("user", func(*http.Request) (string, error) { return "", nil }))
 	if err := b.guard.HandleFunc(b.mux, "POST /pay", ok, ruleset.Rule{Key: "user:#{user}"}); err != nil {
 		t.Fatal(err)
@@ -435,7 +436,7 @@ func TestErrorWriter_WithoutAStatus(t *testing.T) {
 		"its own status": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusLocked); fmt.Fprint(w, "busy") }, http.StatusLocked},
 		"nothing":        {func(http.ResponseWriter) {}, http.StatusConflict},
 	} {
-		for _, opts := range [][]httplock.Option{nil, {httplock.WithBuffer(1 << 10)}} {
+		for _, opts := range [][]any{nil, {httplock.WithBuffer(1 << 10)}} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t, append(opts, httplock.WithErrorWriter(func(w http.ResponseWriter, _ *http.Request, _ *aspect.RefusedError) { tt.write(w) }))...)
@@ -558,4 +559,17 @@ func TestWriteRoutes(t *testing.T) {
 	if got.String() != want {
 		t.Errorf("got %s", got.String())
 	}
+}
+
+// apart separates the options of a guard from the options of its lock client.
+func apart(opts []any) (client []core.Option, guard []httplock.Option) {
+	for _, opt := range opts {
+		switch opt := opt.(type) {
+		case core.Option:
+			client = append(client, opt)
+		case httplock.Option:
+			guard = append(guard, opt)
+		}
+	}
+	return client, guard
 }

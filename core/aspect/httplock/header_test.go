@@ -40,14 +40,14 @@ func TestAnswer_IsWholeWhateverLengthWasAnnounced(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		rule    ruleset.Rule
-		options []httplock.Option
+		options []any
 		code    int
 		body    string
 	}{
 		"refused":  {byID(func(r *ruleset.Rule) { r.Message = "paying" }), nil, 409, `{"type":"https://interlock-go.github.io/problems/lock-busy","title":"Another request for the same resource is in progress","status":409,"detail":"paying"}`},
 		"null":     {byID(func(r *ruleset.Rule) { r.OnBusy, r.Response = failpolicy.NullResponse, `{"later":true}` }), nil, 200, `{"later":true}`},
 		"skipped":  {byID(func(r *ruleset.Rule) { r.OnBusy = failpolicy.Skip }), nil, 204, ""},
-		"by other": {byID(), []httplock.Option{httplock.WithErrorWriter(writeBusy)}, 409, "busy"},
+		"by other": {byID(), []any{httplock.WithErrorWriter(writeBusy)}, 409, "busy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

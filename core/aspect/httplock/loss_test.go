@@ -23,16 +23,16 @@ func TestHandle_OnLostFailNeedsABuffer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		pattern string
-		opts    []httplock.Option
+		opts    []any
 		want    string // "" for no problem
 	}{
 		"without":               {"POST /orders/{id}", nil, `OnLost: the route has no buffer, so that an answer cannot be taken back: give WithBuffer(64<<10, "POST /orders/{id}"), or write OnLost: failpolicy.Cancel`},
-		"of another route":      {"POST /orders/{id}", []httplock.Option{httplock.WithBuffer(1<<10, "POST /other")}, `give WithBuffer(64<<10, "POST /orders/{id}")`},
-		"of the route":          {"POST /orders/{id}", []httplock.Option{httplock.WithBuffer(1<<10, "POST /orders/{id}")}, ""},
-		"of all routes":         {"POST /orders/{id}", []httplock.Option{httplock.WithBuffer(1 << 10)}, ""},
+		"of another route":      {"POST /orders/{id}", []any{httplock.WithBuffer(1<<10, "POST /other")}, `give WithBuffer(64<<10, "POST /orders/{id}")`},
+		"of the route":          {"POST /orders/{id}", []any{httplock.WithBuffer(1<<10, "POST /orders/{id}")}, ""},
+		"of all routes":         {"POST /orders/{id}", []any{httplock.WithBuffer(1 << 10)}, ""},
 		"of methods not known":  {"/orders/{id}", nil, `give WithBuffer(64<<10), or`},
 		"of a method in it":     {"/orders/{id}", nil, `give WithBuffer(64<<10, "PUT /orders/{id}"), or`},
-		"of a pattern, for all": {"/orders/{id}", []httplock.Option{httplock.WithBuffer(1 << 10)}, ""},
+		"of a pattern, for all": {"/orders/{id}", []any{httplock.WithBuffer(1 << 10)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

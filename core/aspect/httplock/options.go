@@ -18,7 +18,6 @@ type config struct {
 	httpcall.Config
 
 	sources    aspect.Sources
-	observers  []aspect.Option
 	fallbacks  map[string]http.Handler
 	variables  []func(*http.Request) (any, error)
 	clientIP   func(*http.Request) string // nil: that of the connection
@@ -151,16 +150,6 @@ func WithBuffer(bytes int, routes ...string) Option {
 func WithTokenHeader() Option {
 	return func(c *config) error {
 		c.ShowToken = true
-		return nil
-	}
-}
-
-// WithObserver adds observers: values that implement one or more of the observer
-// interfaces of package aspect. A value that implements none is an error.
-// Observers of the lock client ([core.WithObserver]) need not be given here. Each is notified once.
-func WithObserver(values ...any) Option {
-	return func(c *config) error {
-		c.observers = append(c.observers, aspect.WithObserver(values...))
 		return nil
 	}
 }

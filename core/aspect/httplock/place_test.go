@@ -267,7 +267,7 @@ func TestHandle_EndsWithoutAnAnswer(t *testing.T) {
 			_ = conn.Close()
 		},
 	} {
-		for _, opts := range [][]httplock.Option{nil, {httplock.WithBuffer(1 << 10)}} {
+		for _, opts := range [][]any{nil, {httplock.WithBuffer(1 << 10)}} {
 			b := newBench(t, opts...)
 			if err := b.guard.HandleFunc(b.mux, "POST /orders/{id}", end, byID()); err != nil {
 				t.Fatal(err)

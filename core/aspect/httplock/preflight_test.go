@@ -42,10 +42,10 @@ func TestGuard_Preflight(t *testing.T) {
 		t.Run(fmt.Sprint(tt.method, " of ", tt.pattern, " under ", tt.in), func(t *testing.T) {
 			t.Parallel()
 			rules := []ruleset.Rule{byID()}
-			var opts []httplock.Option
+			var opts []any
 			if tt.in != "" {
 				rules[0].Endpoint = ruleset.HTTP(tt.in)
-				opts, rules = []httplock.Option{httplock.WithRules(rules...)}, nil
+				opts, rules = []any{httplock.WithRules(rules...)}, nil
 			}
 			b := newBench(t, opts...)
 			if err := b.guard.HandleFunc(b.mux, tt.pattern, ok, rules...); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -43,7 +42,7 @@ func TestWho_Addresses(t *testing.T) {
 			if got.code != exitFine || !strings.Contains(got.stdout, "ADDRESS") || !strings.Contains(got.stdout, "127.0.0.1:") {
 				t.Errorf("%v: got %s, want the address", tt.args, got)
 			}
-			var lock lockview.Lock
+			var lock jsonLock
 			if err := json.Unmarshal([]byte(interlock(t, "", append([]string{"who", key, "--json"}, tt.args...)...).stdout), &lock); err != nil {
 				t.Fatal(err)
 			}

@@ -96,7 +96,8 @@
 //	export INTERLOCK_REDIS=redis://localhost:6379
 //	interlock ls shop:
 //
-// key matches paths as gin does it: with the routes of the program, or else with those that
+// key serves the request with the adapters of gin, net/http and gRPC, which show the keys instead
+// of taking the locks: with the routes of the program, or else with the routes that
 // the rules name. Run wire while the other services are at work: one that waits for nothing
 // is not seen. ls, who, watch and release show the locks of every process, of Go and of
 // Java, by their keys in Redis: a prefix is that of the lock client. No command takes Redis

@@ -14,7 +14,6 @@ import (
 	"gotest.tools/v3/golden"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -160,7 +159,7 @@ func TestLs_JSONIsExact(t *testing.T) {
 		want[key] = true
 	}
 	for line := range strings.Lines(got.stdout) {
-		var lock lockview.Lock
+		var lock jsonLock
 		if err := json.Unmarshal([]byte(line), &lock); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/rulefile"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/simulate"
 	"github.com/interlock-go/interlock/core/ruleset"
 	"github.com/interlock-go/interlock/failpolicy"
 )
@@ -78,9 +77,9 @@ func (k *key) run(ctx context.Context, std streams, args []string) error {
 	}
 	files, request := parted(args)
 	answers, err := k.ask(ctx, std, files, request)
-	if unmatched, ok := errors.AsType[*simulate.NoMatchError](err); ok {
+	if unmatched, ok := errors.AsType[*noMatchError](err); ok {
 		fmt.Fprintln(std.out, unmatched)
-		if unmatched.OnPurpose {
+		if unmatched.onPurpose {
 			return nil
 		}
 		return errProblems
@@ -97,7 +96,7 @@ func (k *key) run(ctx context.Context, std streams, args []string) error {
 		}
 	}
 	for _, a := range answers {
-		if a.Err != nil {
+		if a.err != nil {
 			return errProblems
 		}
 	}
@@ -117,7 +116,7 @@ func parted(args []string) (files []string, request string) {
 func notLetter(r rune) bool { return !unicode.IsLetter(r) }
 
 // ask finds out what the rules do with the request.
-func (k *key) ask(ctx context.Context, std streams, file []string, request string) ([]simulate.Answer, error) {
+func (k *key) ask(ctx context.Context, std streams, file []string, request string) ([]answer, error) {
 	if k.data == "@-" && slices.Contains(file, rulefile.Stdin) {
 		return nil, usagef("the rule file and the body both from the standard input: write one of them to a file")
 	}
@@ -137,7 +136,7 @@ func (k *key) ask(ctx context.Context, std streams, file []string, request strin
 	if err != nil {
 		return nil, err
 	}
-	p := &simulate.Program{Set: set, Routes: k.routes, Image: k.image, Variables: variables}
+	p := &served{set: set, routes: k.routes, image: k.image, variables: variables}
 	name, isFunction := strings.CutPrefix(request, "func:")
 	name = strings.TrimSpace(name)
 	method, target, isHTTP := strings.Cut(request, " ")
@@ -145,15 +144,15 @@ func (k *key) ask(ctx context.Context, std streams, file []string, request strin
 	case isFunction && len(set.Lookup(ruleset.Func(name))) == 0:
 		return nil, usagef("%q is no function with a rule: %s", name, meant(set, name))
 	case isFunction:
-		return p.Function(name)
+		return p.function(name)
 	case isHTTP && method == strings.ToUpper(method):
-		answers, err := p.HTTP(ctx, method, strings.TrimSpace(target), header, body)
+		answers, err := p.http(ctx, method, strings.TrimSpace(target), header, body)
 		return answers, explain(err, k.routes == nil, "; path parameters below a wildcard need --routes")
 	case strings.Count(request, "/") == 2 && strings.HasPrefix(request, "/"):
-		answers, err := p.GRPC(request, metadata(header), body)
+		answers, err := p.grpc(ctx, request, header, body)
 		return answers, explain(err, k.image == nil, "; req needs --descriptors")
 	case len(set.Lookup(ruleset.Func(request))) > 0:
-		return p.Function(request)
+		return p.function(request)
 	case isHTTP:
 		return nil, usagef("%q is no method: methods are in capitals, such as 'POST /orders/42/pay'", method)
 	default:
@@ -187,8 +186,8 @@ func explain(err error, unknown bool, hint string) error {
 }
 
 // write shows what one rule does.
-func (k *key) write(w io.Writer, a *simulate.Answer) error {
-	r := a.Rule
+func (k *key) write(w io.Writer, a *answer) error {
+	r := a.rule
 	fmt.Fprintf(w, "rule %q of %s (%s)\n", r.Name, r.Endpoint, r.Source("endpoint"))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
@@ -197,25 +196,25 @@ func (k *key) write(w io.Writer, a *simulate.Answer) error {
 		}
 		fmt.Fprintf(table, "  %s\t%s\n", name, value)
 	}
-	for _, v := range a.Values {
-		row(v.Name, v.Text)
+	for _, v := range a.values {
+		row(v.name, v.text)
 	}
 	switch {
-	case a.Err != nil:
-		row("no key", a.Reason())
-	case !a.Applies:
-		row("no lock", "the condition is not met: "+a.Condition)
-	case a.Condition != "":
-		row("when", a.Condition)
+	case a.err != nil:
+		row("no key", a.reason())
+	case !a.applies:
+		row("no lock", "the condition is not met: "+r.When)
+	case r.When != "":
+		row("when", r.When)
 	}
-	for _, name := range a.Keys {
+	for _, name := range a.keys {
 		row("key", k.prefix+name)
 		if k.hash {
 			row("hash", core.KeyHash(k.prefix+name))
 		}
 	}
 	switch {
-	case len(a.Keys) == 0:
+	case len(a.keys) == 0:
 	case r.Disabled:
 		row("disabled", "the handler runs without the lock")
 	case r.DryRun:
@@ -248,15 +247,6 @@ func headers(values []string) (http.Header, error) {
 		list.Add(strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	return list, nil
-}
-
-// metadata are headers as gRPC has them.
-func metadata(h http.Header) map[string][]string {
-	list := map[string][]string{}
-	for name, values := range h {
-		list[strings.ToLower(name)] = values
-	}
-	return list
 }
 
 // data reads the value of --data.

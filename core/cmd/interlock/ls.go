@@ -4,14 +4,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
 )
 
 // ls is the command of that name.
@@ -74,12 +76,12 @@ func (l *ls) run(ctx context.Context, std streams, args []string) error {
 // writer writes locks in the form that is wanted.
 func (l *ls) writer(w io.Writer) func([]core.LockEntry) error {
 	if !l.json {
-		return lockview.NewList(w).Write
+		return newLockTable(w).write
 	}
 	enc := json.NewEncoder(w)
 	return func(locks []core.LockEntry) error {
 		for _, e := range locks {
-			if err := enc.Encode(lockview.JSON(e)); err != nil {
+			if err := enc.Encode(jsonOf(e)); err != nil {
 				return err
 			}
 		}
@@ -106,5 +108,47 @@ func eachPage(ctx context.Context, locks *core.Client, q core.LockQuery, p *prog
 		if q.Cursor = page.Cursor; q.Cursor == "" {
 			return nil
 		}
+	}
+}
+
+// progress tells a terminal how far a list of locks is. Elsewhere it says nothing.
+type progress struct {
+	to           io.Writer // nil: not a terminal
+	looked, keys int64
+	told         time.Time
+}
+
+// tellEvery is how often it tells.
+const tellEvery = 200 * time.Millisecond
+
+// newProgress tells a standard stream that is a terminal.
+func newProgress(to io.Writer) *progress {
+	if shown, is := to.(visible); is {
+		to = shown.Writer // which gets more than visible characters from here
+	}
+	file, is := to.(interface{ Stat() (os.FileInfo, error) })
+	if !is {
+		return &progress{}
+	}
+	info, err := file.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return &progress{}
+	}
+	return &progress{to: to, told: time.Now()}
+}
+
+// add counts the keys of a page.
+func (p *progress) add(looked, keys int64) {
+	p.looked, p.keys = p.looked+looked, keys
+	if p.to != nil && time.Since(p.told) >= tellEvery {
+		p.told = time.Now()
+		fmt.Fprintf(p.to, "\r\x1b[K%d of %d keys", p.looked, p.keys)
+	}
+}
+
+// clear makes room on the line, before the table goes on and in the end.
+func (p *progress) clear() {
+	if p.to != nil {
+		fmt.Fprint(p.to, "\r\x1b[K")
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/cmd/interlock/internal/bounded"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
 )
 
 // release is the command of that name.
@@ -81,12 +80,12 @@ func (r *release) free(ctx context.Context, std streams, locks *core.Client, key
 	if err != nil {
 		return err
 	}
-	fields, whom := r.holders, lockview.Text(strings.Join(r.holders, ","))
+	fields, whom := r.holders, shown(strings.Join(r.holders, ","))
 	if len(fields) == 0 {
 		fields, whom = fieldsOf(&seen), "the holders shown"
 	}
 	if seen.HolderCount > 0 && !r.yes {
-		if err := lockview.Write(std.err, seen, nil); err != nil {
+		if err := writeLock(std.err, seen, nil); err != nil {
 			return err
 		}
 		if !agreed(std, whom) {
@@ -98,7 +97,7 @@ func (r *release) free(ctx context.Context, std streams, locks *core.Client, key
 	case errors.Is(err, core.ErrNotHeld) && before.HolderCount == 0:
 		return r.tell(std, false, before, "nobody holds it")
 	case before.HolderCount > 0 && (errors.Is(err, core.ErrNotHeld) || errors.Is(err, core.ErrInvalid)):
-		why := "nothing was done: it is held by " + lockview.HeldBy(before)
+		why := "nothing was done: it is held by " + heldBy(before)
 		if len(r.holders) == 0 {
 			why += " by now; where the holders change quickly, repeat it with --yes"
 		}
@@ -136,10 +135,10 @@ func (r *release) tell(std streams, freed bool, before core.LockEntry, why strin
 	var err error
 	if r.json {
 		err = json.NewEncoder(std.out).Encode(struct {
-			Freed  bool          `json:"freed"` // a holder has lost it; before has these holders
-			Others int           `json:"others"`
-			Before lockview.Lock `json:"before"`
-		}{freed, before.HolderCount - len(before.Holders), lockview.JSON(before)})
+			Freed  bool     `json:"freed"` // a holder has lost it; before has these holders
+			Others int      `json:"others"`
+			Before jsonLock `json:"before"`
+		}{freed, before.HolderCount - len(before.Holders), jsonOf(before)})
 	} else {
 		_, err = io.WriteString(std.out, told(freed, before, why))
 	}
@@ -152,16 +151,16 @@ func (r *release) tell(std streams, freed bool, before core.LockEntry, why strin
 // told is the text of tell.
 func told(freed bool, before core.LockEntry, why string) string {
 	if !freed {
-		return fmt.Sprintf("%s: %s\n", lockview.Text(before.Key), why)
+		return fmt.Sprintf("%s: %s\n", shown(before.Key), why)
 	}
 	state := "freed"
 	if others := before.HolderCount - len(before.Holders); others > 0 {
 		state = "still held by " + counted(others, "other")
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: %s\n", lockview.Text(before.Key), state)
+	fmt.Fprintf(&text, "%s: %s\n", shown(before.Key), state)
 	for _, h := range before.Holders {
-		fmt.Fprintf(&text, "lost by %s, lease left %s\n", lockview.Text(h.Field), lockview.Left(h.TTL))
+		fmt.Fprintf(&text, "lost by %s, lease left %s\n", shown(h.Field), left(h.TTL))
 	}
 	return text.String()
 }

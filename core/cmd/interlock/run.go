@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
@@ -228,4 +231,59 @@ func (c *command) help() string {
 		fmt.Fprintf(&text, "\nFlags:\n%s\n", strings.TrimRight(flags.FlagUsages(), "\n"))
 	}
 	return text.String()
+}
+
+// input is the standard input, of which no read lasts longer than ctx: Ctrl-C ends a question, too.
+// A terminal cannot be told to stop reading, so a read that is given up goes on until the process ends.
+type input struct {
+	ctx context.Context //nolint:containedctx // a reader gets none with its calls
+	io.Reader
+}
+
+// Read is that of the reader, or the cause of the end of the context.
+func (in input) Read(p []byte) (int, error) {
+	type answer struct {
+		bytes []byte
+		err   error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		room := make([]byte, len(p))
+		n, err := in.Reader.Read(room)
+		read <- answer{room[:n], err}
+	}()
+	select {
+	case a := <-read:
+		return copy(p, a.bytes), a.err
+	case <-in.ctx.Done():
+		return 0, context.Cause(in.ctx)
+	}
+}
+
+// visible passes visible characters, new lines and tabs on to a terminal. It writes every other character as JSON
+// does, such as \u001b: a key, a field or a file cannot move the cursor, change colours or turn the direction of
+// text, and a string of JSON stays the same string.
+type visible struct{ io.Writer }
+
+// Write writes p, which has to end with a whole character.
+func (v visible) Write(p []byte) (int, error) {
+	text := make([]byte, 0, len(p))
+	for rest := p; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			text = fmt.Appendf(text, `\x%02x`, rest[0])
+		case r == '\n' || r == '\t' || unicode.IsPrint(r):
+			text = append(text, rest[:size]...)
+		default:
+			for _, unit := range utf16.Encode([]rune{r}) {
+				text = fmt.Appendf(text, `\u%04x`, unit)
+			}
+		}
+		rest = rest[size:]
+	}
+	if _, err := v.Writer.Write(text); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

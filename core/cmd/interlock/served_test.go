@@ -185,3 +185,56 @@ func collect(err error, found *[]*ruleset.Problem) {
 		collect(inner, found)
 	}
 }
+
+// What the router and the guard make of a request decides, not what the flags say literally.
+func TestKey_OfARequestAsTheAdapterSeesIt(t *testing.T) {
+	t.Parallel()
+	const rules = `rules:
+  - {http: "GET /reports/{id}", key: "report:#{path.id}"}
+  - {http: "POST /login", key: "login:#{client_ip}"}
+  - {grpc: "/shop.v1.Orders/Cancel", key: "cancel:#{peer}"}
+`
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"HEAD is served by the handler of GET": {[]string{"HEAD /reports/7"}, "key      report:7"},
+		"an address has one form":              {[]string{"POST /login", "--var", "client_ip=::ffff:192.0.2.7"}, "key        login:192.0.2.7"},
+		"a peer has no port":                   {[]string{"/shop.v1.Orders/Cancel", "--var", "peer=192.0.2.7:5050"}, "key   cancel:192.0.2.7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := interlock(t, rules, append([]string{"key", "-"}, c.args...)...); got.code != exitFine || !strings.Contains(got.stdout, "  "+c.want+"\n") {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A path may have the characters that begin a parameter.
+func TestKey_OfAPathWithColons(t *testing.T) {
+	t.Parallel()
+	const rules = `rules: [{http: "POST /files/*", key: "#{query.x}"}]`
+	for target, want := range map[string]string{
+		"/files/a:b/{c}*?x=1": "key      1\n",
+		"/other/a:b?x=1":      "no rule is for http POST /other/a:b\n",
+	} {
+		if got := interlock(t, rules, "key", "-", "POST "+target); !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: got %s, want %s", target, got, want)
+		}
+	}
+}
+
+// A body that the program does not decode into its type is refused there.
+func TestKey_OfATypedBody(t *testing.T) {
+	t.Parallel()
+	const rules = `rules: [{http: "POST /cart", key: "cart:#{body.sku}"}]`
+	for body, want := range map[string]string{
+		`{"SKU": "a"}`: "key   cart:a\n",
+		`{"sku": 5}`:   "no key  body.sku needs a body of JSON: sku is no string\n",
+	} {
+		if got := interlock(t, rules, "key", "-", "POST /cart", "--routes", "testdata/routes.json", "-d", body); !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: got %s, want %s", body, got, want)
+		}
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 )
 
@@ -79,7 +78,7 @@ func TestRun_OutputIsVisible(t *testing.T) {
 		wantVisible(t, strings.Join(args[:1], " ")+" (stderr)", got.stderr)
 	}
 	for _, as := range [][]string{{"ls", "--redis", url, "--json"}, {"who", key, "--redis", url, "--json"}} {
-		var lock lockview.Lock
+		var lock jsonLock
 		if err := json.Unmarshal([]byte(interlock(t, "", as...).stdout), &lock); err != nil {
 			t.Fatal(err)
 		}

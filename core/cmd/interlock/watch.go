@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/interlock-go/interlock/core"
-	"github.com/interlock-go/interlock/core/cmd/interlock/internal/lockview"
 )
 
 // watch is the command of that name.
@@ -69,30 +70,30 @@ func (w *watch) run(ctx context.Context, std streams, args []string) error {
 		look = lookAtAll(prefix)
 	}
 	return w.locks(ctx, std.in, func(locks *core.Client) error {
-		return w.follow(ctx, std, func() (lockview.Seen, error) { return look(ctx, locks) })
+		return w.follow(ctx, std, func() (seenLocks, error) { return look(ctx, locks) })
 	})
 }
 
 // looking finds out what there is.
-type looking func(ctx context.Context, locks *core.Client) (lockview.Seen, error)
+type looking func(ctx context.Context, locks *core.Client) (seenLocks, error)
 
 // lookAt looks at one lock.
 func lookAt(key string) looking {
-	return func(ctx context.Context, locks *core.Client) (lockview.Seen, error) {
+	return func(ctx context.Context, locks *core.Client) (seenLocks, error) {
 		e, err := locks.Inspect(ctx, key)
-		seen := lockview.Seen{}
-		seen.Add(e)
+		seen := seenLocks{}
+		seen.add(e)
 		return seen, err
 	}
 }
 
 // lookAtAll looks at all locks with a prefix.
 func lookAtAll(prefix string) looking {
-	return func(ctx context.Context, locks *core.Client) (lockview.Seen, error) {
-		seen := lockview.Seen{}
+	return func(ctx context.Context, locks *core.Client) (seenLocks, error) {
+		seen := seenLocks{}
 		return seen, eachPage(ctx, locks, core.LockQuery{Prefix: prefix}, &progress{}, func(page []core.LockEntry) error {
 			for _, e := range page {
-				seen.Add(e)
+				seen.add(e)
 			}
 			if len(seen) > mostWatched {
 				return usagef("more than %d locks: write a longer prefix", mostWatched)
@@ -103,10 +104,10 @@ func lookAtAll(prefix string) looking {
 }
 
 // follow tells what changes until ctx ends.
-func (w *watch) follow(ctx context.Context, std streams, look func() (lockview.Seen, error)) error {
+func (w *watch) follow(ctx context.Context, std streams, look func() (seenLocks, error)) error {
 	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
-	before, away := lockview.Seen{}, false
+	before, away := seenLocks{}, false
 	for {
 		now, err := look()
 		err = w.explain(err)
@@ -114,7 +115,7 @@ func (w *watch) follow(ctx context.Context, std streams, look func() (lockview.S
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
-			if err := w.write(std.out, now.Changes(before)); err != nil {
+			if err := w.write(std.out, now.changes(before)); err != nil {
 				return err
 			}
 			before, away = now, false
@@ -133,7 +134,7 @@ func (w *watch) follow(ctx context.Context, std streams, look func() (lockview.S
 }
 
 // write tells changes, with the time at which they were seen.
-func (w *watch) write(to io.Writer, changes []lockview.Change) error {
+func (w *watch) write(to io.Writer, changes []change) error {
 	for _, c := range changes {
 		if err := w.writeOne(to, time.Now(), c); err != nil {
 			return err
@@ -142,13 +143,67 @@ func (w *watch) write(to io.Writer, changes []lockview.Change) error {
 	return nil
 }
 
-func (w *watch) writeOne(to io.Writer, at time.Time, c lockview.Change) error {
+func (w *watch) writeOne(to io.Writer, at time.Time, c change) error {
 	if w.json {
 		return json.NewEncoder(to).Encode(struct {
 			Time time.Time `json:"time"`
-			lockview.Change
+			change
 		}{at, c})
 	}
-	_, err := fmt.Fprintf(to, "%s  %-7s  %s: %s\n", at.Format("15:04:05.000"), c.Event, lockview.Text(c.Lock.Key), c.Text)
+	_, err := fmt.Fprintf(to, "%s  %-7s  %s: %s\n", at.Format("15:04:05.000"), c.Event, shown(c.Lock.Key), c.Text)
 	return err
 }
+
+// change is what has become of a lock from one look to the next.
+type change struct {
+	Event string   `json:"event"` // held, freed, passed, changed or waiters
+	Text  string   `json:"-"`     // for people
+	Lost  []string `json:"before,omitempty"`
+	Lock  jsonLock `json:"lock"`
+}
+
+// seenLocks is what was seen of locks at one time, by their keys.
+type seenLocks map[string]core.LockEntry
+
+// add notes a lock that was looked at. Free ones without waiters are forgotten.
+func (s seenLocks) add(e core.LockEntry) {
+	if e.HolderCount > 0 || e.WaiterCount > 0 || e.Kind == core.KindPlainSemaphore {
+		s[e.Key] = e
+	}
+}
+
+// changes are what has changed since before, by key.
+func (s seenLocks) changes(before seenLocks) []change {
+	keys := maps.Clone(s)
+	maps.Copy(keys, before)
+	var list []change
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		old, now := before[key], s[key]
+		now.Key = key
+		if event, text := changed(&old, &now); event != "" {
+			list = append(list, change{Event: event, Text: text, Lost: sortedFields(&old), Lock: jsonOf(now)})
+		}
+	}
+	return list
+}
+
+// changed names what has happened between two looks; nothing if the lock is as it was.
+func changed(old, now *core.LockEntry) (event, text string) {
+	switch before, after := sortedFields(old), sortedFields(now); {
+	case old.HolderCount == 0 && now.HolderCount > 0:
+		return "held", fmt.Sprintf("held by %s, lease left %s", heldBy(*now), left(now.TTL))
+	case old.HolderCount > 0 && now.HolderCount == 0:
+		return "freed", "freed, was held by " + heldBy(*old)
+	case !slices.ContainsFunc(after, func(f string) bool { return slices.Contains(before, f) }) && len(after) > 0:
+		return "passed", fmt.Sprintf("passed from %s to %s, lease left %s", heldBy(*old), heldBy(*now), left(now.TTL))
+	case old.HolderCount != now.HolderCount || strings.Join(before, "\n") != strings.Join(after, "\n") || old.Available != now.Available:
+		return "changed", "held by " + heldBy(*now)
+	case old.WaiterCount != now.WaiterCount:
+		return "waiters", fmt.Sprintf("%s, before %d", counted(now.WaiterCount, "waiter"), old.WaiterCount)
+	default:
+		return "", ""
+	}
+}
+
+// sortedFields are the fields of the holders, in order.
+func sortedFields(e *core.LockEntry) []string { return slices.Sorted(slices.Values(fieldsOf(e))) }

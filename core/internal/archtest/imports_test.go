@@ -15,9 +15,9 @@ var layers = map[string][]string{
 	"core/internal":           {"core/redistest", "core/internal/topology"}, // redistest is test support; what core links is checked below
 	"core/redistest":          {"core", "core/internal"},
 	"core/ruleset":            {"core/internal/missingunit", "core/internal/notify", "failpolicy"},
-	"core/aspect":             {"core", "core/internal/notify", "core/ruleset", "keyexpr", "failpolicy"},
+	"core/aspect":             {"core", "core/internal/notify", "core/internal/preview", "core/ruleset", "keyexpr", "failpolicy"},
 	"core/aspect/adaptertest": {"core", "core/aspect", "core/redistest", "core/ruleset", "failpolicy"}, // tests of adapters
-	"core/cmd":                {"core", "core/internal/topology", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "grpclock/lockpb", "grpclock/proto", "grpclock/protorules"},
+	"core/cmd":                {"core", "core/internal/topology", "core/internal/preview", "core/aspect", "core/ruleset", "keyexpr", "failpolicy", "ginlock", "grpclock", "grpclock/lockpb", "grpclock/proto", "grpclock/protorules"},
 	"keyexpr":                 {"failpolicy"}, // the nearest name
 	"failpolicy":              {},
 	"telemetry":               {"core", "core/aspect", "core/ruleset", "failpolicy"}, // the last two are the words in aspect's observations
@@ -27,6 +27,9 @@ var layers = map[string][]string{
 	// How all of them tell observers, on the standard library.
 	"core/internal/missingunit": {},
 	"core/internal/notify":      {},
+
+	// How the command asks the adapters, on nothing.
+	"core/internal/preview": {},
 
 	// What a server says of itself, on the client of Redis.
 	"core/internal/topology": {},

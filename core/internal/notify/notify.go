@@ -15,6 +15,18 @@ import (
 // concurrent use.
 type Panics struct{ reported sync.Map } // reflect.Type of the observer -> true
 
+// List is the observers that implement an interface, in the order in which they were given.
+type List[O any] []O
+
+// Add adds an observer, and reports whether it implements the interface.
+func (l *List[O]) Add(v any) bool {
+	observer, is := v.(O)
+	if is {
+		*l = append(*l, observer)
+	}
+	return is
+}
+
 // Each tells every observer of the list, in order. One that panics is reported to
 // [slog.Default], and the others are still notified.
 func Each[O any](p *Panics, list []O, tell func(O)) {

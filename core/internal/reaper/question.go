@@ -7,6 +7,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // named is how many orphans of a key a question names, so that Redis frees the lock at once;
@@ -142,14 +143,14 @@ func (r *Reaper) ask(ctx context.Context, q question) {
 }
 
 // answered takes in an answer, or that there was none, and gives the keys that were freed.
-func (r *Reaper) answered(q question, found []redisstore.Finding, fate redisstore.Fate, err error) (cleared []string) {
+func (r *Reaper) answered(q question, found []redisstore.Finding, fate wire.Fate, err error) (cleared []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asking--
 	for i, d := range q.doubts {
 		d.pause = min(4*d.pause, longestAsk)
 		d.next = time.Now().Add(jitter.Of(d.pause))
-		d.alone = err != nil && fate == redisstore.Answered
+		d.alone = err != nil && fate == wire.Answered
 		if err == nil && found[i].Err == nil && r.learn(d, q.sizes[i], found[i].Fields) {
 			cleared = append(cleared, d.key)
 		}

@@ -25,6 +25,7 @@ import (
 	"github.com/interlock-go/interlock/core/internal/dueheap"
 	"github.com/interlock-go/interlock/core/internal/jitter"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // Redis is what the reaper asks.
@@ -35,7 +36,7 @@ type Redis interface {
 	// suspicion which fields were there. It waits for the answer, with an end of its own. On
 	// an error nothing is known; with the fate Answered, Redis has rejected the script as a
 	// whole, as an ACL does that forbids one of its keys.
-	Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, redisstore.Fate, error)
+	Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, wire.Fate, error)
 }
 
 // Config is what a Reaper needs. All of it is required.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/reaper"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -136,7 +137,7 @@ func (r *redis) isSilent(_ context.Context, key string) bool {
 	return r.silent[key]
 }
 
-func (r *redis) Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, redisstore.Fate, error) {
+func (r *redis) Clear(ctx context.Context, list []redisstore.Suspicion) ([]redisstore.Finding, wire.Fate, error) {
 	r.mu.Lock()
 	r.asked = append(r.asked, asking{time.Now(), list})
 	r.flying++
@@ -155,18 +156,18 @@ func (r *redis) Clear(ctx context.Context, list []redisstore.Suspicion) ([]redis
 	defer r.mu.Unlock()
 	r.flying--
 	if err != nil {
-		return nil, redisstore.Unknown, err
+		return nil, wire.Unknown, err
 	}
 	return r.answer(list)
 }
 
-func (r *redis) answer(list []redisstore.Suspicion) (found []redisstore.Finding, _ redisstore.Fate, _ error) {
+func (r *redis) answer(list []redisstore.Suspicion) (found []redisstore.Finding, _ wire.Fate, _ error) {
 	for _, s := range list {
 		switch r.failure(s.Key) {
 		case rejected:
-			return nil, redisstore.Answered, errFake
+			return nil, wire.Answered, errFake
 		case noAnswer:
-			return nil, redisstore.Unknown, errFake
+			return nil, wire.Unknown, errFake
 		case broken:
 			found = append(found, redisstore.Finding{Err: errFake})
 			continue
@@ -175,7 +176,7 @@ func (r *redis) answer(list []redisstore.Suspicion) (found []redisstore.Finding,
 		found = append(found, redisstore.Finding{Fields: r.locks[s.Key]})
 		r.locks[s.Key] = slices.DeleteFunc(slices.Clone(r.locks[s.Key]), func(field string) bool { return slices.Contains(s.Fields, field) })
 	}
-	return found, redisstore.Answered, nil
+	return found, wire.Answered, nil
 }
 
 func (r *redis) failure(key string) failure {

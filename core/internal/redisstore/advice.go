@@ -3,6 +3,8 @@ package redisstore
 import (
 	"errors"
 	"fmt"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // The advice for replies which show that a client cannot work on its server.
@@ -19,14 +21,16 @@ var (
 
 // advised adds advice to an error that has such a reply.
 func (s *Store) advised(err error) error {
-	if err == nil || fateOf(err) != Answered {
+	if err == nil || !wire.Answer(err) {
 		return err
 	}
-	advice := map[meaning]error{elsewhere: errNode, noCommand: errNoScripts, unchecked: errChecks, apart: errBraces}
-	if s.cluster != nil {
-		advice = map[meaning]error{noCluster: errNoCluster}
+	advice := map[wire.Meaning]error{
+		wire.MeansElsewhere: errNode, wire.MeansNoCommand: errNoScripts, wire.MeansUnchecked: errChecks, wire.MeansApart: errBraces,
 	}
-	if known := advice[meaningOf(err)]; known != nil {
+	if s.cluster != nil {
+		advice = map[wire.Meaning]error{wire.MeansNoCluster: errNoCluster}
+	}
+	if known := advice[wire.MeaningOf(err)]; known != nil {
 		return fmt.Errorf("%w: %w", err, known)
 	}
 	return err

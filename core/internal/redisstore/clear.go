@@ -1,6 +1,10 @@
 package redisstore
 
-import "time"
+import (
+	"time"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
+)
 
 // Suspicion is a lock, and fields that nobody holds it with but may be there.
 type Suspicion struct {
@@ -34,7 +38,7 @@ func (s *Store) Clear(now time.Time, list []Suspicion) Call[[]Finding] {
 			args = append(args, field)
 		}
 	}
-	return typed(s.call(now, list[0].Kind.clear.over(len(list)), list[0].Key, args...), func(reply any) ([]Finding, error) {
+	return typed(s, s.call(now, list[0].Kind.clear.over(len(list)), list[0].Key, args...), func(reply any) ([]Finding, error) {
 		return readCleared(reply, len(list))
 	})
 }
@@ -72,7 +76,7 @@ func findingOf(reply any) Finding {
 		}
 		return f
 	case string:
-		if err := errorReply(v); !WrongType(err) {
+		if err := wire.ReplyError(v); !wire.WrongType(err) {
 			return Finding{Err: err}
 		}
 		return Finding{}

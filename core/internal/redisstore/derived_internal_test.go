@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // derivedNames are all names that Redisson derives, of one holder and request.
@@ -79,19 +81,29 @@ func TestDerivedNames_AreRedissons(t *testing.T) {
 func redissonSlot(key string) int {
 	start, end := strings.IndexByte(key, '{'), strings.IndexByte(key, '}')
 	if start >= 0 && start+1 < end {
-		return int(crc16(key[start+1:end])) % slots
+		key = key[start+1 : end]
 	}
-	return int(crc16(key)) % slots
+	var crc uint16 // CRC-16/XMODEM
+	for _, b := range []byte(key) {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			carry := crc & 0x8000
+			if crc <<= 1; carry != 0 {
+				crc ^= 0x1021
+			}
+		}
+	}
+	return int(crc) % 16384
 }
 
 // brokenBy says what of a key that a kind uses is in another slot, or looked for there.
 func brokenBy(key string, latch bool) []string {
 	var broken []string
-	if redissonSlot(key) != Slot(key) {
+	if redissonSlot(key) != wire.Slot(key) {
 		broken = append(broken, "Redisson's routing")
 	}
 	for what, derive := range derivedNames {
-		if (what == "latch channel") == latch && Slot(derive(key)) != Slot(key) {
+		if (what == "latch channel") == latch && wire.Slot(derive(key)) != wire.Slot(key) {
 			broken = append(broken, what)
 		}
 	}

@@ -24,7 +24,7 @@ func (k *Kind) eviction() script {
 		"local function release(KEYS, ARGV)\n" + sourceOf(k.release) + "\nend\n" + sourceOf(scriptOf("evict")))
 }
 
-func sourceOf(s script) string { return s.source.(string) } //nolint:errcheck,forcetypeassert // scriptOf makes one
+func sourceOf(s script) string { return s.Source.(string) } //nolint:errcheck,forcetypeassert // scriptOf makes one
 
 // Evicts reports whether what was found has holders from which it can be taken, and as which kind.
 func (s *Store) Evicts(f *Found) (*Kind, bool) {
@@ -44,7 +44,7 @@ func (s *Store) Evict(now time.Time, k *Kind, f *Found, fields []string) Call[Ev
 		args = append(args, k.Holds.wire(field))
 	}
 	sc := k.eviction()
-	return typed(s.call(now, &sc, f.Key, args...), func(reply any) (Evicted, error) { return readEvicted(f.Key, fields, reply) })
+	return typed(s, s.call(now, &sc, f.Key, args...), func(reply any) (Evicted, error) { return readEvicted(f.Key, fields, reply) })
 }
 
 func readEvicted(key string, fields []string, reply any) (Evicted, error) {

@@ -204,7 +204,7 @@ func (k *Kind) WaiterChannel(key, field string) string {
 func (k *Kind) Shared() bool { return k.Shares != Alone }
 
 // TakesSeveral reports whether one script can take several keys.
-func (k *Kind) TakesSeveral() bool { return k.acquireAll.source != nil }
+func (k *Kind) TakesSeveral() bool { return k.acquireAll.Source != nil }
 
 // declared are the keys that a script which grants the lock has to declare, behind their
 // number: others beside the lock's own, and the counter of tokens where one is wanted.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -184,9 +185,9 @@ func escape(text string) string {
 func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candidate, known bool) ([]Found, error) {
 	pipe := node.Pipeline()
 	for i, c := range some {
-		verb, body := "evalsha", s.inspection.digest
+		verb, body := "evalsha", s.inspection.Digest
 		if i == 0 && !known {
-			verb, body = "eval", s.inspection.source
+			verb, body = "eval", s.inspection.Source
 		}
 		pipe.Do(ctx, append([]any{verb, body, 1, c.key}, besides(c.key)...)...)
 	}
@@ -197,7 +198,7 @@ func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candi
 		switch {
 		case err == nil:
 			list[i], err = readFound(c.key, reply)
-		case s.moved(err) || meaningOf(err) == noScript:
+		case s.cluster != nil && moved(err) || wire.MeaningOf(err) == wire.MeansNoScript:
 			call := s.Inspect(time.Now(), c.key)
 			list[i], _, err = call.Wait(ctx, time.Now().Add(s.cfg.Timeout))
 		}
@@ -206,6 +207,12 @@ func (s *Store) inspectAll(ctx context.Context, node *redis.Client, some []candi
 		}
 	}
 	return list, nil
+}
+
+// moved reports whether another node of a Cluster has the key, or may have it.
+func moved(err error) bool {
+	means := wire.MeaningOf(err)
+	return means == wire.MeansElsewhere || means == wire.MeansInMotion
 }
 
 // master is one that is asked for its keys.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // The names that Redisson derives from the key of a lock. Those that begin with a prefix
@@ -128,7 +130,7 @@ func (s *Store) CheckLatchName(key string) error {
 // the first one for the end of the tag, and the server the first one behind the opening brace.
 func (s *Store) checkRouting(key string) error {
 	end := strings.IndexByte(key, '}')
-	if s.cluster == nil || end < 0 || end > strings.IndexByte(key, '{') {
+	if !s.Clustered() || end < 0 || end > strings.IndexByte(key, '{') {
 		return nil
 	}
 	return fmt.Errorf("%q has a closing brace in front of the opening one, and Redisson looks for it in another slot "+
@@ -138,48 +140,18 @@ func (s *Store) checkRouting(key string) error {
 // apart reports whether a key and what is derived from it are in different slots of a
 // Cluster. Without braces they never are.
 func (s *Store) apart(key string, derive func(key string) string) bool {
-	return s.cluster != nil && strings.ContainsAny(key, "{}") && Slot(key) != Slot(derive(key))
+	return s.Clustered() && strings.ContainsAny(key, "{}") && wire.Slot(key) != wire.Slot(derive(key))
 }
 
 // SameSlot reports whether one script may use all keys.
 func (s *Store) SameSlot(keys []string) bool {
-	if s.cluster == nil {
+	if !s.Clustered() {
 		return !s.keyByKey.Load()
 	}
 	for _, key := range keys[1:] {
-		if Slot(key) != Slot(keys[0]) {
+		if wire.Slot(key) != wire.Slot(keys[0]) {
 			return false
 		}
 	}
 	return true
-}
-
-// slots is the number of hash slots of a Redis Cluster.
-const slots = 16384
-
-// Slot is the hash slot of a key (Redis Cluster specification, "Hash tags").
-func Slot(key string) int {
-	if open := strings.IndexByte(key, '{'); open >= 0 {
-		if length := strings.IndexByte(key[open+1:], '}'); length > 0 {
-			key = key[open+1 : open+1+length]
-		}
-	}
-	return int(crc16(key)) % slots
-}
-
-// crc16 is CRC-16/XMODEM, the checksum of the Cluster specification.
-func crc16(s string) uint16 {
-	const polynomial = 0x1021
-	var crc uint16
-	for i := range len(s) {
-		crc ^= uint16(s[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ polynomial
-			} else {
-				crc <<= 1
-			}
-		}
-	}
-	return crc
 }

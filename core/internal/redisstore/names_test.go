@@ -8,6 +8,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 func TestChannel_RedissonNames(t *testing.T) {
@@ -36,7 +37,7 @@ func TestSlot_AsClusterKeyslot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := redisstore.Slot(name); got != int(want) {
+		if got := wire.Slot(name); got != int(want) {
 			t.Errorf("Slot(%q): got %d, want %d", name, got, want)
 		}
 	}

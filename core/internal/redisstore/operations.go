@@ -3,6 +3,8 @@ package redisstore
 import (
 	"errors"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // Claim is a lock and the field that is believed to hold it, or wants to.
@@ -36,7 +38,7 @@ func (s *Store) Acquire(now time.Time, c Claim, t Terms) Call[Grant] {
 	if t.Token || k.Fenced || k.beside != nil || k.terms != nil {
 		return s.acquireBy(now, c, t)
 	}
-	return typed(s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).acknowledged(Grant.given)
+	return typed(s, s.call(now, &k.acquire, c.Key, 1, c.Key, c.Field, t.Lease.Milliseconds()), readGrant).acknowledged(Grant.given)
 }
 
 // acquireBy is Acquire for more than a lease, for which the usual attempt need not pay.
@@ -56,7 +58,7 @@ func (s *Store) acquireBy(now time.Time, c Claim, t Terms) Call[Grant] {
 	if token {
 		read = readTokenGrant
 	}
-	return typed(s.call(now, &k.acquire, c.Key, args...), read).acknowledged(Grant.given)
+	return typed(s, s.call(now, &k.acquire, c.Key, args...), read).acknowledged(Grant.given)
 }
 
 // AcquireAll prepares an attempt to take all keys or none. The kind has to offer it.
@@ -67,7 +69,7 @@ func (s *Store) AcquireAll(now time.Time, k *Kind, keys []string, field string, 
 		args = append(args, key)
 	}
 	args = append(args, field, lease.Milliseconds())
-	return typed(s.call(now, &k.acquireAll, keys[0], args...), readGrant).acknowledged(Grant.given)
+	return typed(s, s.call(now, &k.acquireAll, keys[0], args...), readGrant).acknowledged(Grant.given)
 }
 
 func readGrant(reply any) (Grant, error) {
@@ -110,7 +112,7 @@ func refusal(v []any) (*Refusal, bool) {
 // Hold prepares a new hold count for a holder, and raises the TTL to lease if that
 // is more. The answer says whether the field is the holder.
 func (s *Store) Hold(now time.Time, c Claim, count int, lease time.Duration) Call[bool] {
-	call := typed(s.call(now, &c.Kind.hold, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), count, lease.Milliseconds()), readMine)
+	call := typed(s, s.call(now, &c.Kind.hold, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), count, lease.Milliseconds()), readMine)
 	if lease <= 0 {
 		return call
 	}
@@ -138,7 +140,7 @@ func (c Change) done() bool { return c.Mine }
 
 // Refresh prepares a new TTL, higher or lower. A lower one is published.
 func (s *Store) Refresh(now time.Time, c Claim, lease time.Duration) Call[Change] {
-	return typed(s.call(now, &c.Kind.refresh, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb()), readChange).acknowledged(Change.done)
+	return typed(s, s.call(now, &c.Kind.refresh, c.Key, 1, c.Kind.leaseKey(c.Key), c.Kind.Holds.wire(c.Field), lease.Milliseconds(), c.Kind.Channel(c.Key), s.publishVerb()), readChange).acknowledged(Change.done)
 }
 
 // HandOff prepares the passing of the lock to another field. A lower TTL is published.
@@ -149,7 +151,7 @@ func (s *Store) HandOff(now time.Time, c Claim, to string, t Terms) Call[Change]
 	if token {
 		read = readTokenChange
 	}
-	return typed(s.call(now, &c.Kind.handOff, c.Key, args...), read).acknowledged(Change.done)
+	return typed(s, s.call(now, &c.Kind.handOff, c.Key, args...), read).acknowledged(Change.done)
 }
 
 func readChange(reply any) (Change, error) {
@@ -184,9 +186,9 @@ type Released struct {
 func (s *Store) Release(now time.Time, c Claim) Call[Released] {
 	k := c.Kind
 	if k.leases == nil {
-		return typed(s.call(now, &k.release, c.Key, 1, c.Key, k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb()), readReleased)
+		return typed(s, s.call(now, &k.release, c.Key, 1, c.Key, k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb()), readReleased)
 	}
-	return typed(s.call(now, &k.release, c.Key, append(k.both(c.Key), k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb())...), readReleased)
+	return typed(s, s.call(now, &k.release, c.Key, append(k.both(c.Key), k.Holds.wire(c.Field), k.Channel(c.Key), s.publishVerb())...), readReleased)
 }
 
 func readReleased(reply any) (Released, error) {
@@ -200,7 +202,7 @@ func readReleased(reply any) (Released, error) {
 // Force prepares the freeing of the lock whoever holds it. The answer says whether anybody
 // did.
 func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
-	call := typed(s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced)
+	call := typed(s, s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced)
 	if k.Holds != Unheld {
 		return call
 	}
@@ -216,7 +218,7 @@ func readForced(reply any) (bool, error) {
 	case !ok:
 		return false, unexpected("force", reply)
 	case v < 0:
-		return false, &unreadableError{ErrNotALock}
+		return false, &wire.UnreadableError{Cause: ErrNotALock}
 	default:
 		return v == 1, nil
 	}
@@ -230,7 +232,7 @@ type Snapshot struct {
 
 // State prepares a question for a Snapshot.
 func (s *Store) State(now time.Time, k *Kind, key string) Call[Snapshot] {
-	return typed(s.call(now, &k.state, key, 1, k.leaseKey(key)), readState)
+	return typed(s, s.call(now, &k.state, key, 1, k.leaseKey(key)), readState)
 }
 
 func readState(reply any) (Snapshot, error) {

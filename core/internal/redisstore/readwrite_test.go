@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 func TestRead_Layout(t *testing.T) {
@@ -350,7 +351,7 @@ func TestReadWrite_HandOff(t *testing.T) {
 
 		b.gets(reading(alice), redisstore.Terms{Lease: time.Minute, Under: nextWriter})
 		call := b.HandOff(time.Now(), writing(nextWriter), writer, redisstore.Terms{Lease: time.Minute})
-		if _, _, err := call.Wait(t.Context(), soon()); !redisstore.Rejects(err) {
+		if _, _, err := call.Wait(t.Context(), soon()); !wire.Rejects(err) {
 			t.Errorf("a writer followed one that reads, too: %v", err)
 		}
 		b.lets(writing(nextWriter), false)

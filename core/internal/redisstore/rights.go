@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // Rights returns what a Redis user needs for some kinds of lock whose keys begin with prefix, as
@@ -46,7 +48,7 @@ func (s *Store) usualCommands() string {
 	if s.Database() != 0 {
 		usual += " select"
 	}
-	if s.cfg.Replication.Acks != NoAcks {
+	if s.cfg.Replication.Acks != wire.NoAcks {
 		usual += " wait"
 	}
 	return usual

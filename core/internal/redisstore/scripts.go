@@ -1,11 +1,10 @@
 package redisstore
 
 import (
-	"crypto/fips140"
-	"crypto/sha1"
 	"embed"
-	"encoding/hex"
 	"strings"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 //go:embed lua/*.lua
@@ -18,7 +17,7 @@ func (k *Kind) Sources() map[string]string {
 		"acquire": &k.acquire, "acquire_all": &k.acquireAll, "sethold": &k.hold, "renew": &k.renew, "refresh": &k.refresh,
 		"release": &k.release, "handoff": &k.handOff, "force": &k.force, "state": &k.state, "count": &k.count, "clear": &k.clear,
 	} {
-		if source, ok := s.source.(string); ok {
+		if source, ok := s.Source.(string); ok {
 			sources[name] = source
 		}
 		if s.several != nil {
@@ -28,11 +27,9 @@ func (k *Kind) Sources() map[string]string {
 	return sources
 }
 
-// script is one operation: its source and its digest, both as arguments ready to
-// be sent.
+// script is one operation.
 type script struct {
-	source any
-	digest any
+	wire.Script
 
 	sharded *script // the same with SPUBLISH, if its text has a PUBLISH
 	several *script // the same for several keys, if it is for one; nil: it is for any number
@@ -66,15 +63,9 @@ func scriptOf(files ...string) script {
 	return scriptFrom(text.String())
 }
 
-// scriptFrom makes a script of its source, and computes the digest by which Redis caches it. Redis
-// names scripts by their SHA-1; it protects nothing, so a FIPS-only process may use it.
+// scriptFrom makes a script of its source.
 func scriptFrom(source string) script {
-	var digest string
-	fips140.WithoutEnforcement(func() {
-		sum := sha1.Sum([]byte(source))
-		digest = hex.EncodeToString(sum[:])
-	})
-	s := script{source: source, digest: digest}
+	s := script{Script: wire.NewScript(source)}
 	if sharded := strings.ReplaceAll(source, "'PUBLISH'", "'SPUBLISH'"); sharded != source {
 		s.sharded = new(scriptFrom(sharded))
 	}

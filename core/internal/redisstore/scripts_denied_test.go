@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // without adds a user who may do everything but some commands, and all is who set it up.
@@ -27,7 +28,7 @@ func (b *bench) without(commands ...string) (all, user *bench) {
 func denied[T any](b *bench, call redisstore.Call[T]) {
 	b.t.Helper()
 	_, fate, err := call.Wait(context.Background(), soon())
-	if fate != redisstore.Answered || !redisstore.Rejects(err) {
+	if fate != wire.Answered || !wire.Rejects(err) {
 		b.t.Errorf("got %v (fate %d), want an answered error that changed nothing", err, fate)
 	}
 	if text, _ := redisstore.KnownText(err); strings.Contains(text, "withheld") {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 func TestAcquire_Free(t *testing.T) {
@@ -93,22 +94,22 @@ func TestAcquireAll_ExecutedTwiceKeepsTTL(t *testing.T) {
 }
 
 // mutations are the scripts that need the holder's field; each says whether it was there.
-var mutations = map[string]func(b *bench, key, field string) (mine bool, fate redisstore.Fate, err error){
-	"Hold": func(b *bench, key, field string) (bool, redisstore.Fate, error) {
+var mutations = map[string]func(b *bench, key, field string) (mine bool, fate wire.Fate, err error){
+	"Hold": func(b *bench, key, field string) (bool, wire.Fate, error) {
 		call := b.Hold(time.Now(), claim(key, field), 2, time.Hour)
 		return call.Wait(context.Background(), soon())
 	},
-	"Refresh": func(b *bench, key, field string) (bool, redisstore.Fate, error) {
+	"Refresh": func(b *bench, key, field string) (bool, wire.Fate, error) {
 		call := b.Refresh(time.Now(), claim(key, field), time.Hour)
 		v, fate, err := call.Wait(context.Background(), soon())
 		return v.Mine, fate, err
 	},
-	"HandOff": func(b *bench, key, field string) (bool, redisstore.Fate, error) {
+	"HandOff": func(b *bench, key, field string) (bool, wire.Fate, error) {
 		call := b.HandOff(time.Now(), claim(key, field), "71b96ce8-2746-4f0e-8c1a-0d6a1f9f5d11:9", redisstore.Terms{Lease: time.Hour})
 		v, fate, err := call.Wait(context.Background(), soon())
 		return v.Mine, fate, err
 	},
-	"Release": func(b *bench, key, field string) (bool, redisstore.Fate, error) {
+	"Release": func(b *bench, key, field string) (bool, wire.Fate, error) {
 		call := b.Release(time.Now(), claim(key, field))
 		v, fate, err := call.Wait(context.Background(), soon())
 		return v.Mine, fate, err
@@ -119,7 +120,7 @@ func TestScripts_OnlyAcquireCreatesALock(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		for name, send := range mutations {
-			if mine, fate, err := send(b, key, alice); mine || fate != redisstore.Answered || err != nil {
+			if mine, fate, err := send(b, key, alice); mine || fate != wire.Answered || err != nil {
 				t.Errorf("%s on a free key: got %v, fate %d, %v, want not mine", name, mine, fate, err)
 			}
 		}
@@ -135,7 +136,7 @@ func TestScripts_StrangersLockIsUntouched(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		b.acquire(key, bob, time.Minute)
 		for name, send := range mutations {
-			if mine, fate, err := send(b, key, alice); mine || fate != redisstore.Answered || err != nil {
+			if mine, fate, err := send(b, key, alice); mine || fate != wire.Answered || err != nil {
 				t.Errorf("%s: got %v, fate %d, %v, want not mine", name, mine, fate, err)
 			}
 		}
@@ -401,9 +402,9 @@ func TestScripts_WrongTypeIsAnAnsweredError(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b *bench) {
 		b.rdb.Set(t.Context(), key, "text", 0)
-		want := func(name string, fate redisstore.Fate, err error) {
+		want := func(name string, fate wire.Fate, err error) {
 			t.Helper()
-			if err == nil || fate != redisstore.Answered || redisstore.Transient(err) || !redisstore.Rejects(err) {
+			if err == nil || fate != wire.Answered || wire.Transient(err) || !wire.Rejects(err) {
 				t.Errorf("%s: got %v, fate %d, want an answered error that does not pass", name, err, fate)
 			}
 		}

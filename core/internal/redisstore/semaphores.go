@@ -73,7 +73,7 @@ func (s *Store) SettleAll(now time.Time, list []Suspicion) Call[[]Finding] {
 }
 
 // Counts reports whether a kind has a count that operations change, see [Store.Settle].
-func (k *Kind) Counts() bool { return k.count.source != nil }
+func (k *Kind) Counts() bool { return k.count.Source != nil }
 
 // Nothing is in front of an operation that is settled, and has changed nothing.
 const Nothing = "!"
@@ -83,7 +83,7 @@ type Counts struct{ Left, Acquired int }
 
 // Count prepares a question for Counts.
 func (s *Store) Count(now time.Time, k *Kind, key string) Call[Counts] {
-	return typed(s.call(now, &k.count, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readCounts)
+	return typed(s, s.call(now, &k.count, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readCounts)
 }
 
 func readCounts(reply any) (Counts, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/interlock-go/interlock/core/internal/redisserver"
 	"github.com/interlock-go/interlock/core/internal/redisstore"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,7 +38,7 @@ func each(t *testing.T, body func(t *testing.T, b *bench)) {
 
 func newBench(t *testing.T, rdb *redis.Client) *bench {
 	t.Helper()
-	s, err := redisstore.New(rdb, redisstore.Config{Timeout: 30 * time.Second, RenewTimeout: 30 * time.Second})
+	s, err := redisstore.New(rdb, redisstore.Config{Config: wire.Config{Timeout: 30 * time.Second, Owner: "test"}, RenewTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func claim(key, field string) redisstore.Claim {
 func reply[T any](b *bench, c redisstore.Call[T]) T {
 	b.t.Helper()
 	v, fate, err := c.Wait(context.Background(), soon())
-	if err != nil || fate != redisstore.Answered {
+	if err != nil || fate != wire.Answered {
 		b.t.Fatalf("call: %v (fate %d)", err, fate)
 	}
 	return v

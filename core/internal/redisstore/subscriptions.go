@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -30,23 +31,32 @@ type Event struct {
 type Subscriptions struct {
 	pubsub  *redis.PubSub
 	sharded bool
+	store   *Store
+	era     int64
 }
 
 // Subscriptions opens a connection without channels; nothing is sent yet. In a
 // Cluster with sharded pub/sub it belongs to the master of key.
 func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, error) {
+	p := &Subscriptions{store: s, era: s.wire.Era(), sharded: s.Sharded()}
 	switch {
 	case s.cluster == nil:
-		return &Subscriptions{pubsub: s.single.Subscribe(ctx)}, nil
-	case !s.Sharded():
-		return &Subscriptions{pubsub: s.cluster.Subscribe(ctx)}, nil
+		p.pubsub = s.single.Subscribe(ctx)
+	case !p.sharded:
+		p.pubsub = s.cluster.Subscribe(ctx)
+	default:
+		master, err := s.cluster.MasterForKey(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		p.pubsub = master.SSubscribe(ctx)
 	}
-	master, err := s.cluster.MasterForKey(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return &Subscriptions{pubsub: master.SSubscribe(ctx), sharded: true}, nil
+	return p, nil
 }
+
+// Outlived reports whether the connection should be replaced by another one: it may lead to a server that is not the
+// master any more, or its credentials are about to expire; see [wire.Redis.Era].
+func (p *Subscriptions) Outlived() bool { return p.era != p.store.wire.Era() }
 
 // Sharded reports whether the channels belong to slots.
 func (p *Subscriptions) Sharded() bool { return p.sharded }
@@ -107,9 +117,9 @@ func (p *Subscriptions) Receive(ctx context.Context, d time.Duration) (Event, er
 // belong elsewhere.
 func (p *Subscriptions) Rejected(err error) bool {
 	if p.sharded {
-		return meaningOf(err) == denied
+		return wire.MeaningOf(err) == wire.MeansDenied
 	}
-	return err != nil && fateOf(err) == Answered
+	return err != nil && wire.Answer(err)
 }
 
 func subscriptionKind(kind string) EventKind {

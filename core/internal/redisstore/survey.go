@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core/internal/topology"
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
 // Survey is what the servers say of how others who share the locks are set up.
@@ -40,7 +41,7 @@ func (s *Store) Survey(ctx context.Context, prefix string) (Survey, error) {
 		}
 		return v.result(), nil
 	}
-	probe := s.probe()
+	probe := s.wire.Probe()
 	defer probe.Close() //nolint:errcheck // nothing was entrusted to it
 	err := probe.ForEachShard(ctx, func(ctx context.Context, node *redis.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, nodeTimeouts*s.cfg.Timeout)
@@ -89,7 +90,7 @@ func (v *surveyor) ask(ctx context.Context, node *redis.Client) {
 	channels, err := list(ctx, redissons).Result()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err != nil && !unknownCommand(err) { // a server too old for sharded messages has no such listeners
+	if err != nil && !wire.UnknownCommand(err) { // a server too old for sharded messages has no such listeners
 		v.unasked = append(v.unasked, fmt.Errorf("%s: %w", node.Options().Addr, err))
 	}
 	for _, channel := range channels {

@@ -4,59 +4,75 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
 )
 
-// Call is one script, prepared by an operation and sent by Wait, that reads its own reply. It
-// is for one goroutine. It is a value, so that one which is answered at once costs no
-// allocation; a copy goes on in its place.
+// Call is one script, prepared by an operation, that reads its own reply; see [wire.Call]. An error says what to
+// change where the client cannot work on its server.
 type Call[T any] struct {
-	call
+	wire.Call
 
-	read func(reply any) (T, error)
-	did  func(answer T) bool // whether the script has given or prolonged a lock; nil: nobody asks
+	store *Store
+	read  func(reply any) (T, error)
+	did   func(answer T) bool // whether the script has given or prolonged a lock; nil: replicas need not acknowledge it
 }
 
-func typed[T any](c call, read func(reply any) (T, error)) Call[T] {
-	return Call[T]{call: c, read: read}
+func typed[T any](s *Store, c wire.Call, read func(reply any) (T, error)) Call[T] {
+	return Call[T]{Call: c, store: s, read: read}
+}
+
+// call prepares a script. args are what EVALSHA wants behind the digest: number of
+// keys, arguments; key is the first of the keys.
+func (s *Store) call(now time.Time, sc *script, key string, args ...any) wire.Call {
+	if sc.sharded != nil && s.Sharded() {
+		sc = sc.sharded
+	}
+	return s.wire.Call(now, sc.Script, key, args...)
 }
 
 // Wait sends the call and waits for the answer until ctx or limit ends. With the
 // fate Unknown it may still be on its way; then Wait may be called again.
-func (c *Call[T]) Wait(ctx context.Context, limit time.Time) (T, Fate, error) {
-	return c.typed(c.call.wait(ctx, limit))
+func (c *Call[T]) Wait(ctx context.Context, limit time.Time) (T, wire.Fate, error) {
+	return c.typed(c.Call.Wait(ctx, limit))
 }
 
 // Late is the answer of a call that Wait has given up, if it has come; else its fate is
 // Unknown.
-func (c *Call[T]) Late() (T, Fate, error) { return c.typed(c.call.late()) }
+func (c *Call[T]) Late() (T, wire.Fate, error) { return c.typed(c.Call.Late()) }
 
 // typed takes a reply apart, if there is one. With the error of a shortfall the answer is
 // what the script has done.
-func (c *Call[T]) typed(reply any, fate Fate, err error) (T, Fate, error) {
+func (c *Call[T]) typed(reply any, fate wire.Fate, err error) (T, wire.Fate, error) {
 	if err != nil {
+		c.store.learn(err)
 		var none T
-		return none, fate, err
+		return none, fate, c.store.advised(err)
 	}
 	v, err := c.read(reply)
-	if err == nil && c.acked && c.did(v) && c.cmd.ack.short != nil {
-		err = c.cmd.ack.short
+	if err == nil && c.did != nil && c.did(v) {
+		err = c.Shortfall()
 	}
 	return v, fate, err
 }
 
 // acknowledged has the replicas acknowledge what the script does, if the Store wants that.
 func (c Call[T]) acknowledged(did func(answer T) bool) Call[T] {
-	c.acked, c.did = c.store.cfg.Replication.Acks != NoAcks, did
+	c.Acknowledge()
+	c.did = did
 	return c
 }
 
-// unreadableError says that Redis has answered, and that its answer is of no use.
-type unreadableError struct{ cause error }
-
-func (e *unreadableError) Error() string { return e.cause.Error() }
-func (e *unreadableError) Unwrap() error { return e.cause }
+// learn remembers for good that keys have to be sent one by one, if err says so, and reports whether it does.
+func (s *Store) learn(err error) bool {
+	if s.cluster != nil || !wire.Apart(err) {
+		return false
+	}
+	s.keyByKey.Store(true)
+	return true
+}
 
 // unexpected is the error for a reply that no version of our scripts gives.
 func unexpected(what string, reply any) error {
-	return &unreadableError{fmt.Errorf("%s: unexpected reply %T %v", what, reply, reply)}
+	return &wire.UnreadableError{Cause: fmt.Errorf("%s: unexpected reply %T %v", what, reply, reply)}
 }

@@ -33,11 +33,7 @@ func (shop) Code(s failpolicy.Status) int { return s.HTTP }
 
 func (shop) Start(tb testing.TB, p *adaptertest.Program) (adaptertest.Server, error) {
 	tb.Helper()
-	var opts []aspect.Option
-	if p.Observer != nil {
-		opts = append(opts, aspect.WithObserver(p.Observer))
-	}
-	locking, err := aspect.New(p.Locks, opts...)
+	locking, err := aspect.New(p.Locks)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,6 @@ type Config struct {
 	hint            string // for rules that match no method
 	unguarded       func(Shape) string
 	sources         aspect.Sources
-	observers       []aspect.Option
 	registered      []protovars.Registered
 	values          []func(context.Context) (any, error) // of these
 	fallbacks       map[string]Fallback
@@ -63,12 +62,6 @@ func (c *Config) Set(set ruleset.Provider) error {
 
 // Resolving is WithDefaults and WithProfile.
 func (c *Config) Resolving(opt ruleset.Option) error { return c.sources.Resolving(opt) }
-
-// Observer is WithObserver.
-func (c *Config) Observer(values ...any) error {
-	c.observers = append(c.observers, aspect.WithObserver(values...))
-	return nil
-}
 
 // TokenHeader is WithTokenHeader.
 func (c *Config) TokenHeader() error {

@@ -41,7 +41,7 @@ type Entry = aspect.Entry[*Method]
 func New[O ~func(*Config) error](pkg, hint string, unguarded func(Shape) string, locks *core.Client, opts []O) (*Methods, error) {
 	c := &Config{pkg: pkg, hint: hint, unguarded: unguarded, fallbacks: map[string]Fallback{}, streamFallbacks: map[string]any{}, serverFirst: map[string]bool{}}
 	errs := append(aspect.Apply(pkg+": New: ", c, opts), c.check())
-	middle, err := aspect.New(locks, c.observers...)
+	middle, err := aspect.New(locks)
 	if err != nil {
 		errs = append(errs, c.errorf("New: %w", err))
 	}

@@ -113,8 +113,6 @@ func (p *pod) connect(*slog.Logger) (err error) {
 		defer cancel()
 		_ = p.locks.Close(ctx) // what is held still ends with its lease
 	})
-	p.later(p.observer.Watch(p.locks))
-	p.later(p.page.Watch(p.locks))
 	return nil
 }
 

@@ -3,12 +3,14 @@
 package image
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/interlock-go/interlock/core/aspect"
@@ -19,6 +21,7 @@ import (
 
 // Image is the methods of compiled .proto files.
 type Image struct {
+	files   *protoregistry.Files
 	methods []protorules.Method
 }
 
@@ -44,8 +47,11 @@ func parse(content []byte) (*Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the descriptors are not complete (protoc needs --include_imports): %s", Plain(err))
 	}
-	return &Image{protorules.All(files)}, nil
+	return &Image{files, protorules.All(files)}, nil
 }
+
+// Files are the files with their messages.
+func (i *Image) Files() *protoregistry.Files { return i.files }
 
 // Methods are all methods, in the order of their names.
 func (i *Image) Methods() []protorules.Method { return i.methods }
@@ -79,4 +85,45 @@ func (i *Image) Method(fullMethod string) (protorules.Method, bool) {
 // Plain is the text of an error of package proto, which varies its spaces.
 func Plain(err error) string {
 	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: ")
+}
+
+// Overlay lays the rules of a set over the options of a method, wildcards included where nothing
+// names the method. The error is a [*ruleset.InvalidError] with every problem.
+func Overlay(set *ruleset.Set, m protorules.Method) ([]*ruleset.Resolved, error) {
+	if err := ruleset.Invalid(m.Problems...); err != nil {
+		return nil, err
+	}
+	return set.Overlay(ruleset.GRPC(m.FullMethod), m.Rules...)
+}
+
+// All are the rules of a set in their order, where a method has options with those
+// under them, and then those of the methods that the set says nothing of.
+func (i *Image) All(set *ruleset.Set) ([]*ruleset.Resolved, error) {
+	laid := map[ruleset.Endpoint][]*ruleset.Resolved{} // over the options
+	var problems []*ruleset.Problem
+	var order []*ruleset.Resolved // of them
+	for _, m := range i.methods {
+		if !HasOptions(m) {
+			continue
+		}
+		rules, err := Overlay(set, m)
+		if invalid, ok := errors.AsType[*ruleset.InvalidError](err); ok {
+			problems = append(problems, invalid.Problems...)
+		}
+		if len(rules) > 0 {
+			laid[ruleset.GRPC(m.FullMethod)] = rules
+			order = append(order, rules...)
+		}
+	}
+	var all []*ruleset.Resolved
+	for _, r := range append(set.Rules(), order...) {
+		rules, found := laid[r.Endpoint]
+		if !found {
+			all = append(all, r)
+			continue
+		}
+		laid[r.Endpoint] = nil // once
+		all = append(all, rules...)
+	}
+	return all, ruleset.Invalid(problems...)
 }

@@ -87,6 +87,18 @@ func (t *Table) At(c httpvars.Config, body *shape.Shape) (*httpvars.Variables, *
 	return v, schema, err
 }
 
+// Variable is the type of a variable of the program; nil if it has none of the name.
+func (t *Table) Variable(name string) *shape.Shape {
+	if t == nil {
+		return nil
+	}
+	typ, ok := t.Variables[name]
+	if !ok {
+		return nil
+	}
+	return &typ
+}
+
 // Registered are the names of the program's variables, sorted.
 func (t *Table) Registered() []string {
 	if t == nil {

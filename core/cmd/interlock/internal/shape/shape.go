@@ -3,11 +3,15 @@
 package shape
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+
+	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // Shape is what is known of the values in one place. It does not change once it is
@@ -146,4 +150,125 @@ func described(description any) *Shape {
 		return s
 	}
 	return &Shape{kind: anything}
+}
+
+// Type is the shape as a type of expressions. name is what messages call the value
+// unless it has a name of its own.
+func (s *Shape) Type(name string) keyexpr.Type {
+	if s.called != "" {
+		name = s.called
+	}
+	switch s.kind {
+	case text:
+		return keyexpr.StringType()
+	case boolean:
+		return keyexpr.BoolType()
+	case integer:
+		return keyexpr.IntType()
+	case number:
+		return keyexpr.FloatType()
+	case list:
+		return keyexpr.ListType(s.elem.Type("an element of " + name))
+	case object:
+		return keyexpr.ObjectType(objectType{name, s.fields})
+	default:
+		return keyexpr.AnyType()
+	}
+}
+
+// objectType is the type of objects: the [keyexpr.Object]. Expressions are compiled for it, and not evaluated.
+type objectType struct {
+	name   string
+	fields map[string]*Shape
+}
+
+func (o objectType) Name() string     { return o.name }
+func (o objectType) Fields() []string { return slices.Sorted(maps.Keys(o.fields)) }
+
+func (o objectType) Field(name string) (keyexpr.Field, bool) {
+	f, ok := o.fields[name]
+	if !ok {
+		return keyexpr.Field{}, false
+	}
+	return keyexpr.Field{Type: f.Type(name + " in " + o.name), Get: func(any) any { return nil }}, true
+}
+
+// Given is a value that was written on a command line: JSON, or the text itself where the value may be a string.
+func (s *Shape) Given(written string) (any, error) {
+	if s.kind == text {
+		return written, nil
+	}
+	value, err := parse([]byte(written))
+	if err == nil {
+		err = s.check(value, "")
+	}
+	switch {
+	case err == nil:
+		return keyexpr.FromJSON(value), nil
+	case s.kind == anything:
+		return written, nil
+	default:
+		return nil, err
+	}
+}
+
+// Check reports whether encoding/json decodes a document into the type. The error names the field that has another
+// type.
+func (s *Shape) Check(document []byte) error {
+	value, err := parse(document)
+	if err != nil {
+		return err
+	}
+	return s.check(value, "")
+}
+
+// check is Check for a value that was parsed. A nil shape takes any value.
+func (s *Shape) check(value any, path string) error {
+	got := ofValue(value, 1).kind
+	if s == nil || s.kind == anything || s.kind == null || got == null {
+		return nil
+	}
+	n, isNumber := value.(json.Number)
+	if got != s.kind && (got != integer || s.kind != number) || isNumber && !s.holds(n) {
+		return fmt.Errorf("%s is no %s", cmp.Or(path, "it"), s.kind)
+	}
+	switch v := value.(type) {
+	case []any:
+		for _, elem := range v {
+			if err := s.elem.check(elem, path); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for name, member := range v {
+			if err := s.field(name).check(member, strings.TrimPrefix(path+"."+name, ".")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// holds reports whether a number is in the range of the type.
+func (s *Shape) holds(n json.Number) bool {
+	var err error
+	if s.kind == integer {
+		_, err = n.Int64()
+	} else {
+		_, err = n.Float64()
+	}
+	return err == nil
+}
+
+// field finds a field as encoding/json does: by its name, otherwise in whatever case; nil if there is none.
+func (s *Shape) field(name string) *Shape {
+	if f := s.fields[name]; f != nil {
+		return f
+	}
+	for known, f := range s.fields {
+		if strings.EqualFold(known, name) {
+			return f
+		}
+	}
+	return nil
 }

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/keyexpr"
+)
+
+// answer is what one rule does with a request.
+type answer struct {
+	rule    *ruleset.Resolved
+	values  []value // what its key and condition read
+	applies bool    // the condition is met, or there is none
+	keys    []string
+	err     error // why there is no key
+}
+
+// value is what a variable was in a request.
+type value struct{ name, text string }
+
+// answersOf evaluates the rules of a place for a request. accept may refuse the value of a variable.
+func answersOf(at aspect.Site, rules []*ruleset.Resolved, p *aspect.Preview, env keyexpr.Env, accept func(variable string) error) []answer {
+	list := make([]answer, len(rules))
+	for i, r := range rules {
+		seen := &recorder{env: env, names: at.Schema.Variables(), accept: accept}
+		a := answer{rule: r}
+		if a.applies, a.err = p.Applies(i, seen); a.err == nil && a.applies {
+			a.keys, a.err = p.Names(i, seen)
+		}
+		a.values = seen.values
+		list[i] = a
+	}
+	return list
+}
+
+// reason is why a rule yields no key, for people.
+func (a *answer) reason() string {
+	failure, ok := errors.AsType[*keyexpr.EvalError](a.err)
+	if !ok {
+		return a.err.Error()
+	}
+	text := failure.Detail
+	if failure.Subject != "" {
+		text = failure.Subject + " " + text
+	}
+	if failure.Err != nil {
+		text += ": " + failure.Err.Error()
+	}
+	serverOnly := failure.Subject == "client_ip" || failure.Subject == "peer"
+	if failure.Reason == keyexpr.ReasonUnset || serverOnly {
+		text += fmt.Sprintf(" (give it with --var %s=…)", failure.Subject)
+	}
+	return text
+}
+
+// recorder is the [keyexpr.Env] of a request, and notes what is read of it.
+type recorder struct {
+	env    keyexpr.Env
+	names  []string // by slot
+	accept func(variable string) error
+	values []value
+}
+
+func (r *recorder) Value(slot int) (any, error) {
+	v, err := r.env.Value(slot)
+	if err == nil && v != nil {
+		err = r.accept(r.names[slot])
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.note(r.names[slot], text(v))
+	return v, nil
+}
+
+func (r *recorder) Item(slot int, key string, i int) (string, int, error) {
+	v, count, err := r.env.Item(slot, key, i)
+	name := r.names[slot] + selector(key)
+	switch {
+	case err != nil:
+	case count == 0:
+		r.note(name, missing)
+	case count == 1:
+		r.note(name, text(v))
+	default:
+		r.note(fmt.Sprintf("%s[%d]", name, i), fmt.Sprintf("%s (of %d)", text(v), count))
+	}
+	return v, count, err
+}
+
+func (r *recorder) Size() int { return keyexpr.SizeOf(r.env) }
+
+func (r *recorder) note(name, text string) {
+	for _, v := range r.values {
+		if v.name == name {
+			return
+		}
+	}
+	r.values = append(r.values, value{name, text})
+}
+
+const missing = "(missing)"
+
+// text is a value on one line.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return missing
+	case string:
+		if v == "" || strconv.Quote(v) != `"`+v+`"` {
+			return strconv.Quote(v)
+		}
+		return v
+	case protoreflect.Message:
+		document, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(v.Interface())
+		if err != nil {
+			return short(nil, err)
+		}
+		return short(json.Marshal(json.RawMessage(document))) // which also takes its varying spaces out
+	default:
+		return short(json.Marshal(v))
+	}
+}
+
+// maxText bounds what is shown of a body.
+const maxText = 200
+
+func short(document []byte, err error) string {
+	if err != nil {
+		return "(" + err.Error() + ")"
+	}
+	if runes := []rune(string(document)); len(runes) > maxText {
+		return string(runes[:maxText]) + "…"
+	}
+	return string(document)
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+
+// selector is how a name is written after a variable.
+func selector(name string) string {
+	if identifier.MatchString(name) {
+		return "." + name
+	}
+	return "[" + strconv.Quote(name) + "]"
+}

@@ -1,0 +1,121 @@
+package routes
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/interlock-go/interlock/core/aspect/httpcall"
+	"github.com/interlock-go/interlock/core/aspect/httplock"
+)
+
+// Guards are what stands before the handlers of routes, none of which do anything.
+type Guards struct {
+	Gin     gin.HandlerFunc
+	NetHTTP func(mux httplock.Mux, pattern string, handler http.Handler)
+}
+
+// Serve serves a request by the router of the program, behind its guards: gin's router, or the one of net/http for
+// a route in its spelling. Before the guard, matched gets the route. Serve reports whether there is one.
+func Serve(list []Route, r *http.Request, guards Guards, matched func(Route)) (found bool) {
+	if !strings.HasPrefix(r.URL.Path, "/") {
+		return false
+	}
+	note := func(route Route) {
+		found = true
+		matched(route)
+	}
+	for _, router := range routers(list, r.Method, guards, note) {
+		if router.ServeHTTP(nowhere{}, r); found {
+			break
+		}
+	}
+	return found
+}
+
+// OfNetHTTP reports whether a path is spelt as net/http and chi have it: "/orders/{id}".
+func OfNetHTTP(path string) bool { return strings.Contains(path, "{") }
+
+// routers have the routes for a method, those for any method last. Routes that one router does not take
+// together, which rules of several programs may name, are in several.
+func routers(list []Route, method string, guards Guards, note func(Route)) (all []*router) {
+	for _, name := range []string{method, "*"} {
+		for _, r := range list {
+			head := name == http.MethodHead && r.Method == http.MethodGet && OfNetHTTP(r.Path) // net/http serves it, too
+			takes := func(known *router) bool { return known.takes(r, method) }
+			if r.Method != name && !head || slices.ContainsFunc(all, takes) {
+				continue
+			}
+			if next := newRouter(OfNetHTTP(r.Path), guards, note); next.takes(r, method) { // otherwise such a path does not exist
+				all = append(all, next)
+			}
+		}
+	}
+	return all
+}
+
+// router is gin's router, or the one of net/http for routes in its spelling.
+type router struct {
+	http.Handler
+	ofNetHTTP bool
+	add       func(r Route, method string) // panics for a route that the router cannot tell from others
+}
+
+func newRouter(ofNetHTTP bool, guards Guards, note func(Route)) *router {
+	if ofNetHTTP {
+		mux := http.NewServeMux()
+		return &router{mux, true, func(r Route, _ string) {
+			pattern := strings.TrimPrefix(r.Method+" "+r.Path, "* ")
+			guards.NetHTTP(noting{mux, func() { note(r) }}, pattern, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		}}
+	}
+	engine := gin.New()
+	engine.RedirectTrailingSlash = false
+	return &router{engine, false, func(r Route, method string) {
+		engine.Handle(method, r.Path, func(*gin.Context) { note(r) }, guards.Gin)
+	}}
+}
+
+// noting is a mux that notes that it has matched a request.
+type noting struct {
+	*http.ServeMux
+	note func()
+}
+
+// Handle registers a handler.
+func (n noting) Handle(pattern string, handler http.Handler) {
+	n.ServeMux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		n.note()
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// takes adds a route, and reports whether the router can have it.
+func (known *router) takes(r Route, method string) (ok bool) {
+	if known.ofNetHTTP != OfNetHTTP(r.Path) {
+		return false
+	}
+	defer func() { ok = recover() == nil }()
+	known.add(r, method)
+	return true
+}
+
+// nowhere is where answers go.
+type nowhere struct{}
+
+func (nowhere) Header() http.Header         { return http.Header{} }
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (nowhere) WriteHeader(int)             {}
+
+// plain is a path without the backslashes that keep colons.
+func plain(path string) string { return strings.ReplaceAll(path, `\:`, ":") }
+
+// Params are the names of the parameters of a path.
+func Params(path string) []string {
+	if OfNetHTTP(path) {
+		return httpcall.Params(path)
+	}
+	return httpcall.GinParams(path)
+}

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/interlock-go/interlock/core"
+)
+
+// longest is how many characters of a key or a field tables show.
+const longest = 100
+
+// shown is a text from Redis for a terminal: in quotes if it has anything but visible characters, or
+// could be taken for quoted, and cut if it is long. Nothing in it can move the cursor or change colours.
+func shown(s string) string {
+	if strings.ContainsFunc(s, hidden) || !utf8.ValidString(s) || s == "" || s == "-" {
+		s = strconv.Quote(s)
+	}
+	runes := 0
+	for i := range s {
+		if runes++; runes > longest {
+			return fmt.Sprintf("%s… (%d bytes)", s[:i], len(s))
+		}
+	}
+	return s
+}
+
+// hidden reports whether a character is none that a reader sees and a table can have.
+func hidden(r rune) bool {
+	return r == '"' || r == '\\' || unicode.IsSpace(r) || !unicode.IsPrint(r) || unicode.Is(unicode.M, r)
+}
+
+// left is what is left of a lease, for people, rounded up: to the tenth of a second below 10 s, to the second
+// below an hour, then to the minute.
+func left(d time.Duration) string {
+	step := time.Second
+	switch {
+	case d < 0:
+		return "no end"
+	case d == 0:
+		return "-"
+	case d < 10*time.Second:
+		step = time.Second / 10
+	case d >= time.Hour:
+		step = time.Minute
+	}
+	d = (d + step - 1).Truncate(step)
+	if step == time.Minute {
+		return strings.TrimSuffix(d.String(), "0s")
+	}
+	return d.String()
+}
+
+// lockTable is a table of locks that is written part by part: no more than a part is in memory. Its columns
+// only grow, from one part to the next.
+type lockTable struct {
+	w      io.Writer
+	widths []int
+}
+
+// newLockTable begins a table.
+func newLockTable(w io.Writer) *lockTable { return &lockTable{w: w} }
+
+// write adds locks. The first part has the header.
+func (l *lockTable) write(locks []core.LockEntry) error {
+	var rows [][]string
+	if l.widths == nil {
+		rows = append(rows, []string{"KEY", "KIND", "HELD BY", "LEASE LEFT", "WAITERS"})
+		l.widths = make([]int, len(rows[0]))
+	}
+	for _, e := range locks {
+		rows = append(rows, []string{shown(e.Key), string(e.Kind), heldBy(e), left(e.TTL), waiting(e)})
+	}
+	return l.writeRows(rows)
+}
+
+func (l *lockTable) writeRows(rows [][]string) error {
+	for _, row := range rows {
+		for i, cell := range row {
+			l.widths[i] = max(l.widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			fmt.Fprintf(&line, "%-*s  ", l.widths[i], cell)
+		}
+		fmt.Fprintln(&text, strings.TrimRight(line.String(), " "))
+	}
+	_, err := io.WriteString(l.w, text.String())
+	return err
+}
+
+// heldBy names who has a lock, in a few words.
+func heldBy(e core.LockEntry) string {
+	switch {
+	case e.Kind == core.KindPlainSemaphore:
+		return fmt.Sprintf("- (count %d)", e.Available)
+	case e.Kind == core.KindSemaphore:
+		return fmt.Sprintf("%s, %d left", counted(e.HolderCount, "permit"), e.Available)
+	case len(e.Holders) == 0:
+		return "-"
+	case e.HolderCount == 1:
+		return shown(e.Holders[0].Field)
+	default:
+		return fmt.Sprintf("%s and %s", shown(e.Holders[0].Field), counted(e.HolderCount-1, "other"))
+	}
+}
+
+// waiting says how many wait; nothing is known of kinds without a queue in Redis.
+func waiting(e core.LockEntry) string {
+	if e.Kind != core.KindFair {
+		return "-"
+	}
+	return fmt.Sprint(e.WaiterCount)
+}
+
+// writeLock shows all that is known of a lock, with the addresses of clients by their ids unless that is nil.
+func writeLock(w io.Writer, e core.LockEntry, addresses map[string][]string) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "key\t%s\n", shown(e.Key))
+	fmt.Fprintf(table, "kind\t%s\n", kindText(e))
+	if e.HolderCount > 0 {
+		fmt.Fprintf(table, "lease left\t%s\n", left(e.TTL))
+	}
+	if e.Token > 0 {
+		fmt.Fprintf(table, "last token\t%d\n", e.Token)
+	}
+	if e.Kind == core.KindSemaphore || e.Kind == core.KindPlainSemaphore {
+		fmt.Fprintf(table, "count\t%d\n", e.Available)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return writePeople(w, e, addresses)
+}
+
+// writePeople shows who has a lock and who waits.
+func writePeople(w io.Writer, e core.LockEntry, addresses map[string][]string) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(e.Holders) > 0 {
+		header := "HOLDER\tCLIENT ID\tHOLDS\tLEASE LEFT"
+		if addresses != nil {
+			header += "\tADDRESS"
+		}
+		fmt.Fprintf(table, "\n%s\n%s\n", some(len(e.Holders), e.HolderCount, "holder"), header)
+	}
+	for _, h := range e.Holders {
+		client := "-"
+		if id := h.ClientID(); id != "" {
+			client = shown(id)
+		}
+		row := fmt.Sprintf("%s\t%s\t%d\t%s", shown(h.Field), client, h.Count, left(h.TTL))
+		if addresses != nil {
+			row += "\t" + cmp.Or(strings.Join(addresses[h.ClientID()], ", "), "-")
+		}
+		fmt.Fprintln(table, row)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if len(e.Waiters) > 0 {
+		fmt.Fprintf(w, "\n%s, the next one first\n", some(len(e.Waiters), e.WaiterCount, "waiter"))
+	}
+	for _, waiter := range e.Waiters {
+		if _, err := fmt.Fprintln(w, shown(waiter)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// some says how many of how many are shown.
+func some(shown, all int, noun string) string {
+	if shown < all {
+		return fmt.Sprintf("%s, of whom %d are shown", counted(all, noun), shown)
+	}
+	return counted(all, noun)
+}
+
+// kindText names a kind as far as Redis tells it.
+func kindText(e core.LockEntry) string {
+	switch e.Kind {
+	case "":
+		if !e.Exists {
+			return "none: nobody holds it (a key is the prefix of the lock client and the name)"
+		}
+		return "none: the key is no lock"
+	case core.KindReentrant:
+		return "reentrant (or spin, or fair without waiters)"
+	case core.KindPlainSemaphore:
+		return "a number: a semaphore without permits that are out, a latch, or no lock at all"
+	default:
+		return string(e.Kind)
+	}
+}
+
+// jsonLock is a lock as programs get it. Times are in milliseconds; one that has no end is null.
+type jsonLock struct {
+	Key         string       `json:"key"`
+	Bytes       []byte       `json:"key_base64,omitempty"` // of a key that is no text: JSON has none other
+	Kind        string       `json:"kind"`                 // empty: no lock, or nothing
+	LeftMS      *int64       `json:"lease_left_ms"`
+	Holders     []jsonHolder `json:"holders"`
+	HolderCount int          `json:"holder_count"`
+	Waiters     []string     `json:"waiters"`
+	WaiterCount int          `json:"waiter_count"`
+	Token       int64        `json:"token,omitempty"`
+	Available   *int64       `json:"available,omitempty"` // of a number
+}
+
+// jsonHolder is one who has a lock.
+type jsonHolder struct {
+	Field    string `json:"field"`
+	ClientID string `json:"client_id,omitempty"`
+	Count    int64  `json:"count"`
+	LeftMS   *int64 `json:"lease_left_ms"`
+
+	Addresses []string `json:"addresses,omitempty"` // where the client is, if that is known
+}
+
+// jsonOf is an entry as programs get it.
+func jsonOf(e core.LockEntry) jsonLock {
+	l := jsonLock{
+		Key: e.Key, Kind: string(e.Kind), LeftMS: ms(e.TTL.Milliseconds()), Holders: []jsonHolder{}, HolderCount: e.HolderCount,
+		Waiters: append([]string{}, e.Waiters...), WaiterCount: e.WaiterCount, Token: e.Token,
+	}
+	if !utf8.ValidString(e.Key) {
+		l.Bytes = []byte(e.Key)
+	}
+	for _, h := range e.Holders {
+		l.Holders = append(l.Holders, jsonHolder{Field: h.Field, ClientID: h.ClientID(), Count: h.Count, LeftMS: ms(h.TTL.Milliseconds())})
+	}
+	if e.Kind == core.KindSemaphore || e.Kind == core.KindPlainSemaphore {
+		l.Available = &e.Available
+	}
+	return l
+}
+
+func ms(left int64) *int64 {
+	if left < 0 {
+		return nil
+	}
+	return &left
+}

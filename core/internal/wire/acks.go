@@ -1,0 +1,400 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Acks says how many replicas have to acknowledge a command.
+type Acks int
+
+// The numbers that depend on how many replicas there are.
+const (
+	// NoAcks asks no replica.
+	NoAcks Acks = 0
+	// MajorityAcks are as many as make a majority of the servers together with the master.
+	MajorityAcks Acks = -1
+	// AllAcks are those of all replicas.
+	AllAcks Acks = -2
+)
+
+// of is how many that are where a master has so many replicas.
+func (a Acks) of(replicas int) int {
+	switch a {
+	case MajorityAcks:
+		return (replicas + 1) / 2
+	case AllAcks:
+		return replicas
+	default:
+		return int(a)
+	}
+}
+
+// Replication says what replicas have to do with commands.
+type Replication struct {
+	Acks    Acks
+	Timeout time.Duration // how long they have for that
+}
+
+// ShortfallError says that a script was executed, and that too few replicas are known to
+// have what it has written.
+type ShortfallError struct {
+	Wanted       int
+	Acknowledged int
+	Replicas     int   // that the master had at the last look; -1: not known
+	Cause        error // why it is not known how many have; nil if that is known
+}
+
+// Short reports whether an error is a shortfall.
+func Short(err error) bool {
+	_, short := errors.AsType[*ShortfallError](err)
+	return short
+}
+
+// Error describes the shortfall; it names no key.
+func (e *ShortfallError) Error() string {
+	return fmt.Sprintf("%d of the %d wanted replicas have acknowledged in time", e.Acknowledged, e.Wanted)
+}
+
+// Unwrap gives the cause.
+func (e *ShortfallError) Unwrap() error { return e.Cause }
+
+// acknowledgement is what commands that travel together want of the replicas, and what they got. It is written
+// before the commands are over.
+type acknowledgement struct {
+	slots  []int
+	wanted int
+	wait   time.Duration
+	short  *ShortfallError // nil: they got it, or there is no answer
+}
+
+// command has Redis wait for replicas. It is harmless when it is executed twice.
+func (a *acknowledgement) command() []any {
+	return []any{"wait", a.wanted, max(a.wait.Milliseconds(), 1)}
+}
+
+// acker is the way to one node of commands that replicas have to acknowledge. WAIT is about what its connection
+// has written, and holds up everything that comes after it there. So they travel on connections of their own, one
+// exchange on each at a time.
+type acker struct {
+	life // its mutex guards idle
+
+	node     *node
+	wants    Replication
+	replicas *replicas
+	sight    sight
+	room     chan struct{} // one element for each exchange
+	idle     []*pipeline
+	trip     atomic.Int64
+}
+
+func newAcker(n *node, room int, r *replicas) *acker {
+	a := &acker{node: n, wants: n.redis.cfg.Replication, replicas: r, room: make(chan struct{}, room)}
+	a.sight.begun = time.Now()
+	a.begin()
+	a.workers.Go(a.clears)
+	return a
+}
+
+// clears ends the idle connections with the acker.
+func (a *acker) clears() {
+	<-a.ctx.Done()
+	a.mu.Lock()
+	idle := a.idle
+	a.idle = nil
+	a.mu.Unlock()
+	for _, p := range idle {
+		p.drop(errPipelineClosed)
+	}
+}
+
+// take takes an idle connection, or makes one.
+func (a *acker) take() *pipeline {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.idle) > 0 {
+		p := a.idle[len(a.idle)-1]
+		a.idle = a.idle[:len(a.idle)-1]
+		if !p.flow.ended.Load() && !a.node.old(p, time.Now()) {
+			return p
+		}
+		a.workers.Go(func() { p.drop(errPipelineClosed) })
+	}
+	return a.node.pipeline(maxQueued, &a.trip, func() {})
+}
+
+// give gives a connection back.
+func (a *acker) give(p *pipeline) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed || p.flow.ended.Load() {
+		a.workers.Go(func() { p.drop(errPipelineClosed) })
+		return
+	}
+	a.idle = append(a.idle, p)
+}
+
+// need is how many replicas have to acknowledge what is written to slots.
+func (a *acker) need(slots []int) int {
+	most := int(a.sight.most.Load())
+	for _, slot := range slots {
+		most = max(most, a.replicas.raise(slot, most))
+	}
+	return a.wants.Acks.of(most)
+}
+
+// prepare makes the wish of commands that end at limit. The number of replicas has to be
+// known for it, which takes a round trip the first time.
+func (a *acker) prepare(ctx context.Context, limit time.Time, slots ...int) (*acknowledgement, error) {
+	limit = within(ctx, limit)
+	if a.wants.Acks < 0 && !a.sight.known() {
+		if err := a.count(ctx, limit); err != nil {
+			return nil, err
+		}
+	}
+	left := time.Until(limit)
+	return &acknowledgement{slots: slots, wanted: a.need(slots), wait: min(a.wants.Timeout, left-left/10)}, nil
+}
+
+// count asks the master for the number of its replicas.
+func (a *acker) count(ctx context.Context, limit time.Time) error {
+	info := internal(nil, "info", "replication")
+	info.node, info.at = a.node, time.Now()
+	info.prepare(limit)
+	err := a.node.lines.submit(info)
+	if err == nil {
+		err = info.await(ctx, limit)
+	}
+	if err != nil {
+		return &replicasError{err}
+	}
+	a.note(info)
+	return nil
+}
+
+func (a *acker) note(info *command) {
+	if text, ok := info.reply.(string); ok && info.failure == nil {
+		a.sight.note(text)
+	}
+}
+
+// replicasError says that the master could not be asked for its replicas.
+type replicasError struct{ cause error }
+
+func (e *replicasError) Error() string {
+	return "the master could not be asked for its replicas: " + e.cause.Error()
+}
+func (e *replicasError) Unwrap() error { return e.cause }
+
+// errNoRoom says that commands which wait for replicas have had all their connections.
+var errNoRoom = errors.New("no connection was free for a command that replicas have to acknowledge")
+
+// submit sends commands, and what waits for their replicas. They are completed together.
+func (a *acker) submit(cmds []*command) {
+	x := &exchange{acker: a, ack: cmds[0].ack, limit: cmds[0].limit, cmds: append([]*command(nil), cmds...)}
+	for _, c := range x.cmds {
+		c.wake = make(chan struct{}, 1)
+	}
+	a.mu.Lock()
+	open := !a.closed
+	if open {
+		a.workers.Add(1) // until the end of the exchange
+	}
+	a.mu.Unlock()
+	if !open {
+		x.complete(&unsentError{redis.ErrClosed})
+		return
+	}
+	select {
+	case a.room <- struct{}{}:
+		x.begin()
+	default:
+		a.workers.Go(x.enter)
+	}
+}
+
+// exchange is one sending of commands on a connection of its own.
+type exchange struct {
+	acker    *acker
+	pipeline *pipeline
+	cmds     []*command
+	ack      *acknowledgement
+	limit    time.Time
+
+	scripts    []*command
+	wait, info *command
+	end        func()       // of the time limit
+	left       atomic.Int32 // commands without an answer
+}
+
+// enter waits for room.
+func (x *exchange) enter() {
+	ctx, cancel := context.WithDeadline(x.acker.ctx, x.limit)
+	defer cancel()
+	select {
+	case x.acker.room <- struct{}{}:
+		x.begin()
+	case <-ctx.Done():
+		x.complete(&unsentError{errNoRoom})
+		x.acker.workers.Done()
+	}
+}
+
+// begin sends the scripts, what waits for the replicas, and, once in a while, the question how many there are.
+func (x *exchange) begin() {
+	x.pipeline = x.acker.take()
+	var all []*command
+	for _, c := range x.cmds {
+		script := internal(x.answered, c.given...)
+		script.asking = c.asking
+		x.scripts = append(x.scripts, script)
+	}
+	x.wait = internal(x.answered, x.ack.command()...)
+	all = append(append(all, x.scripts...), x.wait)
+	if x.acker.sight.old() {
+		x.info = internal(x.answered, "info", "replication")
+		all = append(all, x.info)
+	}
+	x.left.Store(int32(len(all)))
+	limited, cancel := context.WithDeadlineCause(x.acker.ctx, x.limit, errNoAnswer)
+	stop := context.AfterFunc(limited, func() { x.pipeline.fail(context.Cause(limited)) })
+	x.end = func() { stop(); cancel() }
+	for _, c := range all {
+		if err := x.pipeline.submit(c); err != nil {
+			c.complete(nil, err)
+		}
+	}
+}
+
+// answered ends the exchange with the last answer.
+func (x *exchange) answered() {
+	if x.left.Add(-1) > 0 {
+		return
+	}
+	x.end()
+	x.acker.give(x.pipeline)
+	<-x.acker.room
+	x.ack.short = x.judge()
+	for i, c := range x.cmds {
+		c.complete(x.scripts[i].reply, x.scripts[i].failure)
+	}
+	x.acker.workers.Done()
+}
+
+// complete ends an exchange that was not sent.
+func (x *exchange) complete(err error) {
+	for _, c := range x.cmds {
+		c.complete(nil, err)
+	}
+}
+
+// judge counts. What the node says of its replicas behind the wait counts, too: one that has
+// come in between may be the next master.
+func (x *exchange) judge() *ShortfallError {
+	if x.info != nil {
+		x.acker.note(x.info)
+	}
+	wanted := max(x.ack.wanted, x.acker.need(x.ack.slots))
+	got, isNumber := x.wait.reply.(int64)
+	if x.wait.failure == nil && isNumber && int(got) >= wanted {
+		return nil
+	}
+	x.acker.sight.forget()
+	return &ShortfallError{Wanted: wanted, Acknowledged: int(got), Replicas: x.acker.sight.now(), Cause: x.wait.failure}
+}
+
+// replicas are how many a master had at most, as far as this client has seen. That one is
+// not there any more never lowers the number: it may be the one that becomes master, and
+// what it lacks would be forgotten. In a Cluster it is kept for slots, which have another
+// master after a failover.
+type replicas struct{ most []atomic.Int32 }
+
+func newReplicas(n int) *replicas { return &replicas{most: make([]atomic.Int32, n)} }
+
+// raise takes in how many there are, and gives the most that there were.
+func (r *replicas) raise(slot, now int) int {
+	most := &r.most[slot%len(r.most)]
+	for {
+		before := most.Load()
+		if int(before) >= now {
+			return int(before)
+		}
+		if most.CompareAndSwap(before, int32(now)) {
+			return now
+		}
+	}
+}
+
+// lookEvery is how old the number of replicas gets that a node is believed to have. It is
+// asked for behind a call then, without a round trip of its own.
+const lookEvery = time.Second
+
+// sight is how many replicas a node had when it was last asked.
+type sight struct {
+	begun time.Time
+	last  atomic.Int64 // number + 1; 0: nobody has asked
+	most  atomic.Int64
+	at    atomic.Int64 // since begun
+}
+
+// note takes in what the node has said.
+func (s *sight) note(info string) {
+	n := int64(replicasIn(info))
+	s.at.Store(int64(time.Since(s.begun)))
+	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
+	}
+	s.last.Store(n + 1)
+}
+
+// known reports whether the node has been asked.
+func (s *sight) known() bool { return s.last.Load() > 0 }
+
+// now is what it has said last; -1: nothing.
+func (s *sight) now() int { return int(s.last.Load()) - 1 }
+
+// old reports whether it should be asked again, and counts as asked from now on.
+func (s *sight) old() bool {
+	now, at := int64(time.Since(s.begun)), s.at.Load()
+	return now-at >= int64(lookEvery) && s.at.CompareAndSwap(at, now)
+}
+
+// forget has the node asked again.
+func (s *sight) forget() { s.at.Store(-int64(lookEvery)) }
+
+// replicasIn counts the replicas in the answer to INFO replication: those that are being
+// synchronised, too. One that has connected anew may be there twice, and counts once, if its
+// old connection has said nothing for more than a second; behind an address translation
+// several may look like one, and each of them speaks every second.
+func replicasIn(info string) (n int) {
+	type address struct{ ip, port string }
+	speaking := make(map[address]int)
+	for line := range strings.Lines(info) {
+		name, values, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if number, is := strings.CutPrefix(name, "slave"); !ok || !is || !consists(number, digits) {
+			continue
+		}
+		fields := make(map[string]string)
+		for pair := range strings.SplitSeq(values, ",") {
+			key, value, _ := strings.Cut(pair, "=")
+			fields[key] = value
+		}
+		at := address{fields["ip"], fields["port"]}
+		lag, err := strconv.Atoi(fields["lag"])
+		if fields["state"] == "online" && err == nil && lag <= 1 {
+			speaking[at]++
+		} else if speaking[at] == 0 {
+			speaking[at] = 0
+		}
+	}
+	for _, lines := range speaking {
+		n += max(lines, 1)
+	}
+	return n
+}

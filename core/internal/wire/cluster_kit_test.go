@@ -1,0 +1,158 @@
+package wire_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/mempipe"
+	"github.com/interlock-go/interlock/core/internal/wire"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// dialNode makes a connection to a node.
+type dialNode func(ctx context.Context) (net.Conn, error)
+
+// board is a Cluster in memory, made of nodes that know nothing of each other: who has which
+// slots is said to the client only. It works in a synctest bubble.
+type board struct {
+	client *redis.ClusterClient
+
+	mu    sync.Mutex
+	nodes map[string]dialNode
+	slots []redis.ClusterSlot
+}
+
+// newBoard makes one in which the first node has all slots.
+func newBoard(t *testing.T, nodes map[string]dialNode, opts ...func(o *redis.ClusterOptions)) *board {
+	t.Helper()
+	b := &board{nodes: nodes}
+	o := &redis.ClusterOptions{
+		Addrs:      []string{"10.0.0.9:6379"},
+		MaxRetries: -1,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.slots, nil
+		},
+		Dialer: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			dial, known := b.nodes[addr]
+			if !known {
+				return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("nobody is at %s", addr)}
+			}
+			return dial(ctx)
+		},
+	}
+	for _, opt := range opts {
+		opt(o)
+	}
+	b.client = redis.NewClusterClient(o)
+	t.Cleanup(func() {
+		_ = b.client.Close()
+		time.Sleep(time.Second) // in the time of the bubble: what loads the slots ends by itself
+	})
+	return b
+}
+
+// give has one node have all slots, as far as the client learns.
+func (b *board) give(addr string) {
+	b.slotsAre(redis.ClusterSlot{End: 16383, Nodes: []redis.ClusterNode{{Addr: addr}}})
+}
+
+// movesTo does, and has the client learn it.
+func (b *board) movesTo(addr string) {
+	b.give(addr)
+	b.learn()
+}
+
+// learn has the client read the slots. It asks twice: go-redis forgets what is asked for while it
+// reads them, which it may do just then.
+func (b *board) learn() {
+	for range 2 {
+		b.client.ReloadState(context.Background())
+		time.Sleep(time.Second) // in the time of the bubble
+	}
+}
+
+func (b *board) slotsAre(slots ...redis.ClusterSlot) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.slots = slots
+}
+
+// storeOfCluster makes a Redis with a timeout of a second, which the test closes.
+func storeOfCluster(t *testing.T, cluster *board) *bench {
+	t.Helper()
+	s, err := wire.New(cluster.client, wire.Config{Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{Redis: s, t: t}
+}
+
+// embedded is a node that is an embedded Redis.
+func embedded(t *testing.T) dialNode {
+	t.Helper()
+	o := redistest.New(t).Client().Options()
+	return func(ctx context.Context) (net.Conn, error) { return o.Dialer(ctx, o.Network, o.Addr) }
+}
+
+// says is a node that answers every script with one line.
+func says(line string) dialNode {
+	return func(context.Context) (net.Conn, error) {
+		near, far := mempipe.New()
+		go answerScripts(far, line)
+		return near, nil
+	}
+}
+
+// answerScripts answers what a client sends until that ends the connection.
+func answerScripts(conn net.Conn, line string) {
+	defer conn.Close()
+	for in := bufio.NewReader(conn); ; {
+		verb, err := readVerb(in)
+		if err != nil {
+			return
+		}
+		answer := "+OK\r\n"
+		switch verb {
+		case "evalsha", "eval":
+			answer = line + "\r\n"
+		case "hello":
+			answer = "-ERR unknown command\r\n"
+		}
+		if _, err := io.WriteString(conn, answer); err != nil {
+			return
+		}
+	}
+}
+
+// readVerb reads a command.
+func readVerb(in *bufio.Reader) (verb string, err error) {
+	var n int
+	if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
+		return "", err
+	}
+	for i := range n {
+		var size int
+		if _, err := fmt.Fscanf(in, "$%d\r\n", &size); err != nil {
+			return "", err
+		}
+		arg := make([]byte, size+2)
+		if _, err := io.ReadFull(in, arg); err != nil {
+			return "", err
+		}
+		if i == 0 {
+			verb = strings.ToLower(string(arg[:size]))
+		}
+	}
+	return verb, nil
+}

@@ -1,0 +1,330 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/wire"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// Two nodes that send each other the key will agree some day: that a redirection was followed
+// in vain is no answer for ever.
+func TestCall_RedirectedInVain(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"MOVED", "ASK"} {
+		t.Run(verb, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				cluster := newBoard(t, map[string]dialNode{
+					"10.0.0.1:6379": says("-" + verb + " 1 10.0.0.2:6379"),
+					"10.0.0.2:6379": says("-" + verb + " 1 10.0.0.1:6379"),
+				})
+				cluster.give("10.0.0.1:6379")
+				b := storeOfCluster(t, cluster)
+				defer b.Close()
+				fate, err := acquiring(t.Context(), b)
+				if !redis.HasErrorPrefix(err, verb) || fate != wire.Answered {
+					t.Fatalf("got %v, fate %d", err, fate)
+				}
+				if !wire.Transient(err) || wire.Rejects(err) {
+					t.Errorf("%v: transient %t, rejects %t", err, wire.Transient(err), wire.Rejects(err))
+				}
+			})
+		})
+	}
+}
+
+// A node of a Cluster that was given as a single server sends a key away for ever.
+func TestCall_RedirectedOutsideACluster(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := storeOf(t, altered(t, func(o *redis.Options) {
+			o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return says("-MOVED 1 10.0.0.2:6379")(ctx) }
+		}))
+		defer b.Close()
+		_, err := acquiring(t.Context(), b)
+		if !redis.HasErrorPrefix(err, "MOVED") || wire.Transient(err) || !wire.Rejects(err) {
+			t.Errorf("%v: transient %t, rejects %t", err, wire.Transient(err), wire.Rejects(err))
+		}
+	})
+}
+
+// blocking is a node that cannot be connected to, with a dialer that does not listen to its
+// context.
+func blocking(released <-chan struct{}) dialNode {
+	return func(context.Context) (net.Conn, error) {
+		<-released
+		return nil, &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+	}
+}
+
+// A master that leaves while connections to it are being made keeps nobody waiting: neither
+// the first call to the one after it, nor those who were told that it is silent.
+func TestNodes_MasterThatLeftKeepsNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		released := make(chan struct{})
+		cluster := newBoard(t, map[string]dialNode{
+			"10.0.0.1:6379": blocking(released), "10.0.0.2:6379": embedded(t), "10.0.0.3:6379": embedded(t),
+		})
+		var silent atomic.Int64
+		s, err := wire.New(cluster.client, wire.Config{
+			Timeout: time.Second,
+			Reports: wire.Reports{
+				Silent:  func(string, error) { silent.Add(1) },
+				Answers: func(string) { silent.Add(-1) },
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &bench{Redis: s, t: t}
+		cluster.give("10.0.0.1:6379")
+		for range 3 {
+			if fate, err := acquiring(t.Context(), b); err == nil {
+				t.Fatalf("granted, fate %d", fate)
+			}
+		}
+		if silent.Load() != 1 {
+			t.Fatalf("%d nodes are silent", silent.Load())
+		}
+		cluster.movesTo("10.0.0.2:6379")
+		b.acquire("second", alice)
+		time.Sleep(2 * time.Minute) // until go-redis closes the client of the first
+		if silent.Load() != 0 {
+			t.Error("a node that has left is silent still")
+		}
+		cluster.movesTo("10.0.0.3:6379")
+		start := time.Now()
+		b.acquire("third", alice)
+		if took := time.Since(start); took > 0 {
+			t.Errorf("the first call to the new master took %s", took)
+		}
+		start = time.Now()
+		s.Close()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("Close took %s", took)
+		}
+		close(released)
+	})
+}
+
+// Close waits for all nodes at the same time.
+func TestNodes_CloseWaitsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		released := make(chan struct{})
+		nodes := make(map[string]dialNode)
+		for n := range 5 {
+			nodes[fmt.Sprintf("10.0.0.%d:6379", n)] = blocking(released)
+		}
+		cluster := newBoard(t, nodes)
+		b := storeOfCluster(t, cluster)
+		for addr := range nodes {
+			cluster.movesTo(addr)
+			if fate, err := acquiring(t.Context(), b); err == nil {
+				t.Fatalf("granted, fate %d", fate)
+			}
+		}
+		start := time.Now()
+		b.Close()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("took %s", took)
+		}
+		close(released)
+	})
+}
+
+// pings counts those that hooks see.
+type pings struct {
+	innerHook
+
+	seen atomic.Int64
+}
+
+// innerHook changes nothing.
+type innerHook struct{}
+
+func (innerHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (innerHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (p *pings) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "ping" {
+			p.seen.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// The hooks of the caller's client see lock commands, and nothing that is asked about the
+// client itself.
+func TestNodes_HooksSeeNoPings(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cluster := newBoard(t, map[string]dialNode{"10.0.0.1:6379": embedded(t), "10.0.0.2:6379": embedded(t)})
+		var hook pings
+		cluster.client.OnNewNode(func(node *redis.Client) { node.AddHook(&hook) })
+		b := storeOfCluster(t, cluster)
+		defer b.Close()
+		for _, addr := range []string{"10.0.0.1:6379", "10.0.0.2:6379"} {
+			cluster.movesTo(addr)
+			b.acquire(addr, alice)
+		}
+		time.Sleep(5 * time.Minute) // in the time of the bubble
+		if n := hook.seen.Load(); n != 0 {
+			t.Errorf("%d pings", n)
+		}
+	})
+}
+
+// For a slot without a master go-redis names any node that it knows, and that answers: the
+// key is found as soon as somebody has it.
+func TestNodes_SlotWithoutMaster(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]string{
+		"nobody has it":    "-CLUSTERDOWN Hash slot not served",
+		"another knows it": "-MOVED 1 10.0.0.2:6379",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				cluster := newBoard(t, map[string]dialNode{"10.0.0.1:6379": says(answer), "10.0.0.2:6379": embedded(t)})
+				b := storeOfCluster(t, cluster)
+				defer b.Close()
+				cluster.slotsAre(redis.ClusterSlot{End: 0, Nodes: []redis.ClusterNode{{Addr: "10.0.0.1:6379"}}})
+				cluster.learn()
+				time.Sleep(2 * time.Minute) // until go-redis has forgotten the address that it was given
+				for range 5 {
+					_, err := acquiring(t.Context(), b)
+					if !wire.Passes(err) && (err != nil || name == "nobody has it") {
+						t.Errorf("got %v", err)
+					}
+				}
+				cluster.movesTo("10.0.0.2:6379")
+				b.acquire("owned", alice)
+			})
+		})
+	}
+}
+
+// Without any slots, and when its client is closed, a Cluster has no node for a key.
+func TestNodes_NoNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cluster := newBoard(t, nil, func(o *redis.ClusterOptions) {
+			o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) { return nil, errors.New("unknown") }
+		})
+		b := storeOfCluster(t, cluster)
+		defer b.Close()
+		if fate, err := acquiring(t.Context(), b); fate != wire.NotSent || err == nil || !wire.Transient(err) {
+			t.Errorf("slots not known: got %v, fate %d", err, fate)
+		}
+		_ = cluster.client.Close()
+		if fate, err := acquiring(t.Context(), b); fate != wire.NotSent || err == nil {
+			t.Errorf("closed: got %v, fate %d", err, fate)
+		}
+	})
+}
+
+// A redirected command travels in the context of no caller. A hook that changes its key there, and did
+// not in the caller's, does not change what is sent.
+func TestCall_RedirectedPastAHookThatChangesKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		rdb := redistest.New(t).Client()
+		cluster := newBoard(t, map[string]dialNode{
+			"10.0.0.1:6379": says("-MOVED 1 10.0.0.2:6379"),
+			"10.0.0.2:6379": func(ctx context.Context) (net.Conn, error) { return rdb.Options().Dialer(ctx, "", "") },
+		})
+		cluster.client.AddHook(defaultTenant{})
+		cluster.give("10.0.0.1:6379")
+		b := storeOfCluster(t, cluster)
+		defer b.Close()
+		if _, err := acquiring(context.WithValue(t.Context(), tenantKey{}, true), b); err != nil {
+			t.Fatal(err)
+		}
+		if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 1 || keys[0] != key {
+			t.Errorf("keys: got %q, want %q", keys, key)
+		}
+	})
+}
+
+// Neither a hook of the ClusterClient nor one of a node can change a key, alone or in a pipeline.
+func TestCall_HookThatChangesKeysInACluster(t *testing.T) {
+	t.Parallel()
+	for name, hooked := range map[string]func(cluster *redis.ClusterClient){
+		"of_the_cluster": func(cluster *redis.ClusterClient) { cluster.AddHook(defaultTenant{}) },
+		"of_a_node": func(cluster *redis.ClusterClient) {
+			cluster.OnNewNode(func(node *redis.Client) { node.AddHook(defaultTenant{}) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				rdb := redistest.New(t).Client()
+				cluster := newBoard(t, map[string]dialNode{
+					"10.0.0.1:6379": func(ctx context.Context) (net.Conn, error) { return rdb.Options().Dialer(ctx, "", "") },
+				})
+				hooked(cluster.client)
+				cluster.give("10.0.0.1:6379")
+				b := storeOfCluster(t, cluster)
+				defer b.Close()
+				if fate, err := acquiring(t.Context(), b); fate != wire.NotSent || wire.Transient(err) {
+					t.Errorf("acquire: got %v, fate %d, transient %t", err, fate, wire.Transient(err))
+				}
+				one, other := b.take(time.Now(), key, alice), b.take(time.Now(), "other", alice)
+				b.Together(t.Context(), soon(), []*wire.Call{&one, &other})
+				for _, call := range []*wire.Call{&one, &other} {
+					if _, fate, err := call.Wait(t.Context(), soon()); fate != wire.NotSent || err == nil {
+						t.Errorf("together: got %v, fate %d", err, fate)
+					}
+				}
+				if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 0 {
+					t.Errorf("keys: got %q, want none", keys)
+				}
+			})
+		})
+	}
+}
+
+// defaultTenant puts a prefix in front of the keys of scripts, unless the context has a tenant.
+type defaultTenant struct{}
+
+type tenantKey struct{}
+
+func (defaultTenant) change(ctx context.Context, cmds ...redis.Cmder) {
+	for _, cmd := range cmds {
+		if args := cmd.Args(); len(args) > 3 && ctx.Value(tenantKey{}) == nil {
+			args[3] = fmt.Sprint("tenant:", args[3])
+		}
+	}
+}
+
+func (defaultTenant) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h defaultTenant) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		h.change(ctx, cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (h defaultTenant) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		h.change(ctx, cmds...)
+		return next(ctx, cmds)
+	}
+}

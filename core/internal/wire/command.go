@@ -1,0 +1,346 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// command is one sending of a script, and what the hooks of the caller's client see of it.
+//
+//	prepared -> sending  the innermost hook, which is ours, sends it
+//	sending  -> over     it has an outcome, or its caller has left
+//	prepared -> refused  the hooks have returned without sending it
+//
+// Only transmit and outcome change the phase. A hook may run the next one in a goroutine that it leaves
+// behind, so the outcome is read only when the command is over.
+type command struct {
+	redis.Cmd
+
+	ctx   carried
+	phase atomic.Int32
+	size  int32     // on the wire; here it takes no room
+	given []any     // the arguments to send; hooks see a copy in Cmd, and may change it
+	room  [2][8]any // for both, of most scripts
+	seen  error     // what hooks have made of the outcome
+
+	// How to send it.
+	node   *node
+	ack    *acknowledgement // nil: replicas need not acknowledge it
+	asking bool             // with an ASKING before it
+	at     time.Time        // the time, or a little before
+	limit  time.Time        // of the wait for the answer
+
+	answer
+	waiting bool  // its caller has left before the answer
+	err     error // the outcome
+}
+
+// The phases of a command.
+const (
+	commandPrepared int32 = iota
+	commandSending
+	commandOver
+	commandRefused
+)
+
+// keyPosition is where EVALSHA and EVAL have their first key.
+const keyPosition = 3
+
+// newCommand makes a command that was not sent yet.
+func newCommand(verb string, body any, args []any) *command {
+	c := &command{}
+	c.given = append(append(c.room[0][:0], verb, body), args...)
+	c.Cmd = *redis.NewCmd(&c.ctx, append(c.room[1][:0], c.given...)...)
+	c.Cmd.SetFirstKeyPos(keyPosition)
+	c.Cmd.SetStepCount(1) // without it a ClusterClient asks any node, dead or not, for the position of the keys
+	return c
+}
+
+// internal makes a command that no hook sees and no caller waits for: then is called with its answer.
+func internal(then func(), args ...any) *command {
+	c := &command{given: args}
+	c.then = then
+	return c
+}
+
+// NoRetry is for hooks that ask.
+func (*command) NoRetry() bool { return true }
+
+// Err returns the outcome for hooks. Unlike that of go-redis it waits for nothing.
+func (c *command) Err() error {
+	if c.seen == nil && c.phase.Load() == commandOver {
+		return c.err
+	}
+	return c.seen
+}
+
+// SetErr keeps what go-redis and hooks make of an outcome. Only hooks see it.
+func (c *command) SetErr(err error) { c.seen = err }
+
+// Val returns the reply for hooks. It waits for nothing.
+func (c *command) Val() any {
+	if c.phase.Load() == commandSending || c.waiting {
+		return nil
+	}
+	return c.Cmd.Val()
+}
+
+// Result returns both.
+func (c *command) Result() (any, error) { return c.Val(), c.Err() }
+
+// String is for logs of hooks.
+func (c *command) String() string { return fmt.Sprint(c.Args()...) }
+
+// outcome returns what became of the command after the hooks have returned said. Hooks decide only that it
+// is not sent, or that it fails although it was answered.
+func (c *command) outcome(said error) error {
+	if c.phase.CompareAndSwap(commandPrepared, commandRefused) {
+		if said != nil {
+			return &unsentError{said}
+		}
+		return nil // the hook has answered itself
+	}
+	if c.phase.Load() != commandOver {
+		return &interruptedError{errors.Join(errHookLeft, said)}
+	}
+	if c.err == nil && said != nil {
+		return &interruptedError{said}
+	}
+	return c.err
+}
+
+// errHookLeft is the cause when a hook has not waited for what it runs.
+var errHookLeft = errors.New("a hook of the redis client did not wait for the command")
+
+// errNotAgain refuses a command that a hook sends behind the back of the lock.
+var errNotAgain = errors.New("this lock command was sent already, or is not wanted any more")
+
+// transmit sends the commands of one node, once, and waits for their answers. The hooks are around it. A hook
+// that runs it again, such as one that retries, gets the same outcome. The error is the first one.
+func transmit(cmds ...*command) error {
+	for _, c := range cmds {
+		if c.phase.Load() == commandPrepared && !slices.Equal(c.Args(), c.given) {
+			return errChanged
+		}
+	}
+	for i, c := range cmds {
+		if !c.phase.CompareAndSwap(commandPrepared, commandSending) {
+			if i == 0 && c.phase.Load() == commandOver {
+				return c.err
+			}
+			return errNotAgain
+		}
+	}
+	send(cmds)
+	var first error
+	for _, c := range cmds {
+		if c.err == nil {
+			c.err = c.await(c.ctx.caller, c.limit)
+		}
+		if first == nil {
+			first = c.err
+		}
+		_, c.waiting = errors.AsType[*interruptedError](c.err)
+		c.phase.Store(commandOver)
+	}
+	return first
+}
+
+// send hands commands to the node. Each one that is refused has its error.
+func send(cmds []*command) {
+	if cmds[0].ack != nil {
+		cmds[0].node.acker.submit(cmds)
+		return
+	}
+	for _, c := range cmds {
+		c.prepare(within(c.ctx.caller, c.limit))
+		c.err = c.node.lines.submit(c)
+	}
+}
+
+// pending reports whether an answer may come later.
+func (c *command) pending() bool { return c.phase.Load() == commandOver && c.waiting }
+
+// answer is what a command waits for. At first its caller waits for nothing else, which is cheap. When the
+// answer turns out to be slow, the caller waits for its context and its limit as well.
+//
+//	soon -> over  the pipeline has completed it
+//	soon -> slow  it takes long, or its caller has no time to wait for it alone
+//	slow -> over  the pipeline has completed it
+//
+// It is completed once, at last, and only its caller reads it afterwards. It is made slow only while it is in
+// the queue of a pipeline, under the mutex of the pipeline, and completed after that.
+type answer struct {
+	soon    sync.WaitGroup // counts one, until the answer is over or slow
+	wake    chan struct{}  // of a slow one
+	isOver  atomic.Bool
+	hung    atomic.Int32 // whether its caller knows that its connection hangs
+	reply   any
+	failure error
+	then    func() // instead, of an internal command
+}
+
+// What the caller of an answer knows about its connection. Each step is taken once at most.
+const (
+	notHung   int32 = iota
+	hungNews        // it hangs; the caller is to be interrupted
+	hungKnown       // the caller was interrupted: it may wait again, for longer
+)
+
+// prepare makes a command ready to be submitted, for a caller that has time until limit.
+func (c *command) prepare(limit time.Time) {
+	if limit.Sub(c.at) < mostPatience+2*patience {
+		c.wake = make(chan struct{}, 1)
+		return
+	}
+	c.soon.Add(1)
+}
+
+// complete gives the answer.
+func (a *answer) complete(reply any, err error) {
+	a.reply, a.failure = reply, err
+	slow := a.wake != nil
+	a.isOver.Store(true)
+	switch {
+	case a.then != nil:
+		a.then()
+	case slow:
+		wake(a.wake)
+	default:
+		a.soon.Done()
+	}
+}
+
+// slow has the caller wait for other things as well.
+func (a *answer) slow() {
+	if a.wake == nil && a.then == nil {
+		a.wake = make(chan struct{}, 1)
+		a.soon.Done()
+	}
+}
+
+// hangs lets the caller know, once, that its connection hangs.
+func (a *answer) hangs() {
+	if a.then == nil && a.hung.CompareAndSwap(notHung, hungNews) {
+		a.slow()
+		wake(a.wake)
+	}
+}
+
+// over reports whether there is an answer.
+func (a *answer) over() bool { return a.isOver.Load() }
+
+// settled takes the answer over into what hooks see.
+func (c *command) settled() error {
+	if c.failure == nil {
+		c.Cmd.SetVal(c.reply)
+	}
+	return c.failure
+}
+
+// await waits in two steps. Nearly every reply comes within the first one. Only the caller of a slow reply
+// pays for a timer, and listens to its context.
+func (c *command) await(ctx context.Context, limit time.Time) error {
+	c.soon.Wait()
+	if c.over() || c.ack != nil && c.awaitReplicas() {
+		return c.settled()
+	}
+	return c.awaitSlow(ctx, limit)
+}
+
+// awaitReplicas waits for as long as replicas take while nothing is wrong.
+func (c *command) awaitReplicas() bool {
+	timer := time.NewTimer(mostPatience)
+	defer timer.Stop()
+	select {
+	case <-c.wake:
+	case <-timer.C:
+	}
+	return c.over()
+}
+
+// awaitSlow waits until ctx or limit ends, or until the node is known to be silent. When a node falls
+// silent many callers wait: the end of one context that they share ends their waits without a goroutine for each.
+func (c *command) awaitSlow(ctx context.Context, limit time.Time) error {
+	speaks, done := c.node.health.waits()
+	defer done()
+	waits, end := context.WithCancelCause(speaks)
+	defer end(nil)
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
+	}
+	err := c.untilBy(waits, limit)
+	if errors.Is(err, errNoAnswer) && wokeAfter(limit) && wokeAfter(c.at) {
+		err = c.untilBy(waits, time.Now().Add(waking)) // this process did not run in between
+	}
+	if err == nil {
+		return c.settled()
+	}
+	return err
+}
+
+// untilBy waits for an answer, at most until limit. Its error says what has come instead.
+func (c *command) untilBy(waits context.Context, limit time.Time) error {
+	bounded, cancel := context.WithDeadlineCause(waits, limit, errNoAnswer)
+	defer cancel()
+	for !c.over() && c.hung.Load() != hungNews {
+		select {
+		case <-c.wake:
+			continue
+		case <-bounded.Done():
+		}
+		break
+	}
+	switch {
+	case c.over():
+		return nil
+	case c.hung.CompareAndSwap(hungNews, hungKnown):
+		return &interruptedError{errHangs}
+	default:
+		return &interruptedError{context.Cause(bounded)}
+	}
+}
+
+// errHangs is the cause of a wait on a connection that hangs while others are made.
+var errHangs = errors.New("no answer on a connection that hangs")
+
+// errNoAnswer is the cause of a wait that reached its limit.
+var errNoAnswer = errors.New("no answer from redis in time")
+
+// within returns limit, or the deadline of ctx if that is earlier.
+func within(ctx context.Context, limit time.Time) time.Time {
+	if until, has := ctx.Deadline(); has && until.Before(limit) {
+		return until
+	}
+	return limit
+}
+
+// carried is the context in which hooks see a command. It has the values of the caller's context, such as
+// the span that the command belongs below, but does not end with it.
+type carried struct {
+	caller context.Context //nolint:containedctx // of the caller that waits for the answer
+}
+
+// Deadline is none.
+func (*carried) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
+
+// Done is never.
+func (*carried) Done() <-chan struct{} { return nil }
+
+// Err is nil.
+func (*carried) Err() error { return nil }
+
+// Value is the caller's.
+func (c *carried) Value(key any) any {
+	if c.caller == nil {
+		return nil
+	}
+	return context.WithoutCancel(c.caller).Value(key)
+}

@@ -1,0 +1,333 @@
+package wire
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// dialer makes the connections to one node with all that the caller's client says about connections: its
+// dialer, TLS, credentials, database, name and OnConnect. It introduces them itself, in one round trip.
+// go-redis has no way to write and read at the same time on a connection of its own, and a client for each
+// connection would be a pool of its own for whoever measures pools.
+//
+// What the caller has given may block without listening to its context, and may panic. So it runs in goroutines
+// of its own, of which there are only so many at the same time, and no call waits for them for longer than it wants.
+type dialer struct {
+	opts        *redis.Options
+	credentials *credentials // nil: the options have them
+	timeout     time.Duration
+	owner       string        // the connections are named after it; empty: they are not
+	unnamed     atomic.Bool   // only connections without a name work
+	room        chan struct{} // one element for each goroutine
+	closed      atomic.Bool
+}
+
+// leastDialing is how many attempts to connect to a node may run at the same time, also
+// where its client allows fewer for its pool: one may hang while others are made.
+const leastDialing = 8
+
+func newDialer(opts *redis.Options, timeout time.Duration) *dialer {
+	return &dialer{opts: opts, timeout: timeout, room: make(chan struct{}, max(leastDialing, opts.MaxConcurrentDials))}
+}
+
+// connect makes a connection and introduces it. It waits until ctx ends at most.
+func (d *dialer) connect(ctx context.Context, p *progress) (net.Conn, error) {
+	return d.run(ctx, func(ctx context.Context) (net.Conn, error) { return d.introduced(ctx, p) })
+}
+
+// progress is up to when an answer should come to what is sent while a connection is made. What the caller has given,
+// such as OnConnect, has all the time it wants: that it is slow does not make Redis silent.
+type progress struct{ until atomic.Pointer[time.Time] }
+
+// within notes that an answer is awaited.
+func (p *progress) within(d time.Duration) { p.until.Store(new(time.Now().Add(d))) }
+
+// none notes that none is.
+func (p *progress) none() { p.until.Store(nil) }
+
+// overdue reports whether an answer should have come.
+func (p *progress) overdue(now time.Time) bool {
+	until := p.until.Load()
+	return until != nil && now.After(*until)
+}
+
+// answerTime is how long Redis has for one answer: a little less than the timeout, so that an answer that is missing is
+// known within it.
+func (d *dialer) answerTime() time.Duration { return d.timeout * 93 / 100 }
+
+// dialed is what becomes of an attempt.
+type dialed struct {
+	conn net.Conn
+	err  error
+}
+
+var (
+	errManyDials    = errors.New("too many attempts to connect to redis have not ended")
+	errDialEnded    = errors.New("the dialer of the redis client has ended its goroutine")
+	errNoConnection = errors.New("no connection")
+)
+
+// run makes a connection, and waits until there is one or ctx ends. One that is made afterwards is closed.
+func (d *dialer) run(ctx context.Context, dial dialFunc) (net.Conn, error) {
+	select {
+	case d.room <- struct{}{}:
+	default:
+		return nil, errManyDials
+	}
+	made := make(chan dialed)
+	go d.attempt(ctx, dial, made)
+	select {
+	case got := <-made:
+		return got.conn, got.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (d *dialer) attempt(ctx context.Context, dial dialFunc, made chan<- dialed) {
+	got := dialed{err: errDialEnded}
+	defer func() {
+		if r := recover(); r != nil {
+			got = dialed{err: fmt.Errorf("the redis client has panicked while it connected: %v", r)}
+		}
+		select {
+		case made <- got:
+		case <-ctx.Done():
+			if got.err == nil {
+				_ = got.conn.Close() //nolint:errcheck // no call wants it any more
+			}
+		}
+		<-d.room
+	}()
+	conn, err := dial(ctx)
+	if err != nil {
+		got.err = err // conn may be a nil pointer of some type
+		return
+	}
+	got = dialed{conn: conn}
+}
+
+// close waits until no goroutine runs, and lets none begin. Those that do not listen to their
+// contexts, which have ended, are waited for until the timeout.
+func (d *dialer) close() {
+	if d.closed.Swap(true) {
+		return
+	}
+	timer := time.NewTimer(d.timeout)
+	defer timer.Stop()
+	for range cap(d.room) {
+		select {
+		case d.room <- struct{}{}:
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+// dial calls the dialer of the client with the time limit that its pool gives it.
+func (d *dialer) dial(ctx context.Context, p *progress) (net.Conn, error) {
+	limit := d.answerTime()
+	if d.opts.TLSConfig != nil {
+		limit *= 2 // it has two round trips
+	}
+	p.within(limit)
+	defer p.none()
+	if d.opts.DialTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.opts.DialTimeout)
+		defer cancel()
+	}
+	conn, err := d.opts.Dialer(ctx, d.opts.Network, d.opts.Addr)
+	if conn == nil && err == nil {
+		err = errNoConnection
+	}
+	return conn, err
+}
+
+// introduced makes a connection, and one without a name if it cannot be named. If that one works, no later
+// connection is named.
+func (d *dialer) introduced(ctx context.Context, p *progress) (net.Conn, error) {
+	owner := d.owner
+	if d.unnamed.Load() {
+		owner = ""
+	}
+	conn, err := d.introduce(ctx, owner, p)
+	if owner == "" || !errors.Is(err, errNaming) {
+		return conn, err
+	}
+	if conn, err = d.introduce(ctx, "", p); err == nil {
+		d.unnamed.Store(true)
+	}
+	return conn, err
+}
+
+// errNaming says that a connection has ended, or was silent, when it was named. Some proxies do that.
+var errNaming = errors.New("the connection cannot be named")
+
+// introduce makes a connection and says on it who the client is.
+func (d *dialer) introduce(ctx context.Context, owner string, p *progress) (_ net.Conn, err error) {
+	conn, err := d.dial(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	usable := false
+	defer func() {
+		if !usable { // it may be a panic
+			_ = conn.Close() //nolint:errcheck // nothing was entrusted to it
+		}
+	}()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // it ends the introduction
+	user, password, err := d.login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var first [][]any
+	switch {
+	case password == "":
+	case user != "":
+		first = append(first, []any{"auth", user, password})
+	default:
+		first = append(first, []any{"auth", password})
+	}
+	if d.opts.DB != 0 {
+		first = append(first, []any{"select", d.opts.DB})
+	}
+	if err := d.say(conn, first, p); err != nil {
+		return nil, err
+	}
+	if d.opts.OnConnect != nil {
+		if err := d.onConnect(ctx, conn); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.name(conn, owner, p); err != nil {
+		return nil, err
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return nil, fmt.Errorf("a connection needs deadlines: %w", err)
+	}
+	usable = ctx.Err() == nil
+	return conn, context.Cause(ctx)
+}
+
+// login returns what the client says to AUTH.
+func (d *dialer) login(ctx context.Context) (user, password string, err error) {
+	o := d.opts
+	switch {
+	case d.credentials != nil:
+		return d.credentials.current()
+	case o.CredentialsProviderContext != nil:
+		return o.CredentialsProviderContext(ctx)
+	case o.CredentialsProvider != nil:
+		user, password = o.CredentialsProvider()
+		return user, password, nil
+	default:
+		return o.Username, o.Password, nil
+	}
+}
+
+// name names a connection after its owner, behind the name that the caller's client gives it, and asks for a sign of
+// life: a connection beside one that hangs is of use only if Redis answers on it. A server that refuses a name
+// or the question is alive.
+func (d *dialer) name(conn net.Conn, owner string, p *progress) error {
+	name := d.opts.ClientName
+	if owner != "" {
+		name = cmp.Or(name, "interlock") + ":" + owner
+	}
+	ping := [][]any{{"ping"}}
+	if name != "" {
+		ping = append([][]any{{"client", "setname", name}}, ping...)
+	}
+	err := d.say(conn, ping, p)
+	_, refused := errors.AsType[redis.Error](err)
+	switch {
+	case err == nil, refused:
+		return nil
+	case owner != "":
+		return errNaming
+	default:
+		return err
+	}
+}
+
+// say sends commands in one piece, and reads their replies. Its error is the first one.
+func (d *dialer) say(conn net.Conn, cmds [][]any, at *progress) error {
+	at.within(d.answerTime())
+	defer at.none()
+	if err := conn.SetDeadline(time.Now().Add(d.timeout)); err != nil {
+		return fmt.Errorf("a connection needs deadlines: %w", err)
+	}
+	if len(cmds) == 0 {
+		return nil
+	}
+	var out []byte
+	for _, args := range cmds {
+		out = appendCommand(out, args)
+	}
+	if _, err := conn.Write(out); err != nil {
+		return err
+	}
+	var in bytes.Buffer
+	var p parser
+	var first error
+	room := make([]byte, 1<<10)
+	for left := len(cmds); left > 0; {
+		n, err := conn.Read(room)
+		in.Write(room[:n])
+		if err != nil && n == 0 {
+			return err
+		}
+		replies, length, err := p.replies(in.Bytes(), make([]any, 0, left))
+		if err != nil && !errors.Is(err, errIncomplete) {
+			return err
+		}
+		in.Next(length)
+		left -= len(replies)
+		for _, reply := range replies {
+			if _, err := outcome(reply); err != nil && first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}
+
+// onConnect calls OnConnect of the client. It wants a connection of go-redis, so this one is lent to a client
+// that has no other.
+func (d *dialer) onConnect(ctx context.Context, conn net.Conn) error {
+	said, ran := error(nil), false
+	once := redis.NewClient(&redis.Options{
+		Addr: d.opts.Addr, Protocol: 2, DisableIdentity: true,
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return lent{conn}, nil },
+		OnConnect: func(ctx context.Context, conn *redis.Conn) error {
+			said, ran = d.opts.OnConnect(ctx, conn), true
+			return errLent
+		},
+		ReadTimeout: d.timeout, WriteTimeout: d.timeout, ContextTimeoutEnabled: true,
+		MaxRetries: -1, DialerRetries: 1, PoolSize: 1, PipelinePoolSize: -1,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	defer once.Close() //nolint:errcheck // it has no connection
+	if err := once.Ping(ctx).Err(); !ran {
+		return err
+	}
+	return said
+}
+
+// lent is a connection that go-redis must not close.
+type lent struct{ net.Conn }
+
+// Close does nothing.
+func (lent) Close() error { return nil }
+
+// errLent ends what go-redis does with a connection.
+var errLent = errors.New("the connection is lent")

@@ -1,0 +1,48 @@
+// Package wire carries scripts to Redis and their answers back. It knows nothing of locks. A caller learns of each
+// script when it was sent, what Redis replied, and, without a reply, whether the script may have been executed: its
+// [Fate].
+//
+//	call := way.Call(time.Now(), script, key, 1, key, "argument")
+//	reply, fate, err := call.Wait(ctx, limit)
+//
+// # How a command travels
+//
+// A [Call] finds the node of its key (redis.go, cluster.go) and runs the hooks of the caller's client (hooks.go,
+// command.go), the innermost of which hands the command to the lines of the node (lines.go). Nearly always that is one
+// pipeline (pipeline.go): one connection (connect.go), on which the commands of all goroutines follow each other. A
+// command is appended to a buffer and to a queue; one goroutine writes the buffer, one reads, and a reply belongs to
+// the command at the front of the queue. One rule must never break: what is queued is sent, once, in the order of the
+// queue, and a connection of which anything else is true is closed.
+//
+// The caller's client gives its options for connections, its hooks, and in a Cluster the slots. Its pool and its
+// Limiter have no part in the way of a command.
+//
+// A Pipeline of go-redis is one batch: a call waits for a batch that it is not part of, a batch that hangs takes all
+// of its calls down with it, and the caller cannot see when one of them was sent, or that it was not.
+//
+// # Mechanisms
+//
+// Each mechanism keeps a promise of package core, or the cost that its benchmarks measure. The tests are examples;
+// more of them stand beside each.
+//
+//	mechanism                                        | promised                                  | tests
+//	Fate; no command is sent twice by go-redis       | There is at most one holder               | TestCall_FateOfALostReplyIsUnknown, TestCall_NotResentByGoRedis, TestHooks_CannotSendTwice
+//	when a command was sent                          | It counts the lease from the              | TestDeadline_CountsFromTheSending
+//	Late: an answer after the limit                  | A failed Acquire leaves nothing behind    | TestCall_WaitAgainForALateReply
+//	one pipeline for all commands of a node          | share one connection to each node         | TestPipelines_StormMixesNoAnswers, TestPipeline_EveryCallerGetsItsAnswer
+//	who writes and who reads (pipeline)              | An uncontended Acquire is one round trip  | TestSending_LoneWriterIsFreed, TestReceiving_LoneCallerReadsItself
+//	attempts beside a pipeline that hangs            | Redis that does not answer is             | TestPipelines_HangHarmsOnlyTheCallsOnIt, TestPipelines_SilentConnectionIsReplacedHoweverSlowly
+//	what leaves is answered, or sent again           | breaks at the end of that time            | TestPipelines_FewConnectionsLeaveAtTheSameTime, TestPipelines_ManyHang
+//	slow and silent (health)                         | One that answers slowly is not down       | TestSlow_EveryFreeLockIsHad, TestSlow_SilenceIsStillKnown
+//	the shared deadline (lines.watch)                | callers fail at once until                | TestSlow_NextCallerFailsAtOnce, TestSending_LimitOfACallerInLargeCompany
+//	time in which the process did not run            | One that answers slowly is not down       | TestFault_SleepOfTheProcessIsNoOutage, TestHealth_SleepIsNoSilence
+//	redirections, and nodes that leave (cluster)     | LOADING, BUSY, NOREPLICAS, CLUSTERDOWN    | TestCall_RedirectedInVain, TestNodes_MasterThatLeftKeepsNobody, TestCluster_HeldWhileItsSlotMoves
+//	the Sentinels are asked again and again          | Safety across a failover                  | TestSentinel_LockContendFailover
+//	a replica is left; connections get old           | LOADING, BUSY, NOREPLICAS, CLUSTERDOWN    | TestPipelines_ReplicaIsLeft, TestPipelines_ConnectionsGetNoOlderThanTheClientSays
+//	new credentials, new connections                 | Redis that does not answer is             | TestConnect_PanicIsAnError
+//	what the caller has given runs apart (dialer)    | Redis that does not answer is             | TestConnect_DialerBlocks, TestConnect_PanicIsAnError
+//	exchanges that replicas acknowledge (acker)      | replicas that acknowledge                 | TestReplicas_Acknowledge, TestReplicas_NobodyElseWaits
+//	hooks see each command once, and change none     | Nothing is ever freed for somebody else   | TestHooks_SeeEveryOperation, TestHooks_ChangedKeysAreRefused
+//	the queue is bounded                             | a few hundred                             | TestCall_QueueOfASilentRedisIsBounded
+//	what a reply means, and which text names no key  | Redis did not answer, or with an error    | TestMeaning, TestReplyText_NeverHasAnArgument
+package wire

@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// What is measured decides how long a call is no slow one, when a pipeline hangs, and
+// whether a lone caller reads itself.
+func TestFlow_FollowsTheRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		trip, patient, hanging time.Duration
+		near                   bool
+	}{
+		{0, patience, mostPatience, true},
+		{100 * time.Microsecond, patience, mostPatience, true},
+		{4 * time.Millisecond, 16 * time.Millisecond, mostPatience, true},
+		{10 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond, false},
+		{900 * time.Millisecond, mostPatience, 7200 * time.Millisecond, false},
+	} {
+		f := flow{trip: new(atomic.Int64)}
+		f.trip.Store(int64(tt.trip))
+		if f.patient() != tt.patient || f.hanging() != tt.hanging || f.near() != tt.near {
+			t.Errorf("round trip %s: patient %s, hanging %s, near %t; want %s, %s, %t",
+				tt.trip, f.patient(), f.hanging(), f.near(), tt.patient, tt.hanging, tt.near)
+		}
+	}
+}
+
+// The round trip is smoothed, and a reply ends a hang.
+func TestFlow_Heard(t *testing.T) {
+	t.Parallel()
+	f := flow{trip: new(atomic.Int64)}
+	now := time.Now()
+	f.sample = sample{since: now.Add(-8 * time.Millisecond), ahead: 1}
+	f.heard(now, 1)
+	if got := time.Duration(f.trip.Load()); got != 8*time.Millisecond {
+		t.Errorf("first: got %s", got)
+	}
+	f.quiet, f.slow = now.Add(-time.Second), 3
+	f.sample = sample{since: now, ahead: 2}
+	f.heard(now, 2)
+	if got := time.Duration(f.trip.Load()); got != 7*time.Millisecond || now.Sub(f.quiet) >= f.hanging() || f.slow != 1 {
+		t.Errorf("second: got %s, quiet for %s, %d slow", got, now.Sub(f.quiet), f.slow)
+	}
+}
+
+// One command at a time is measured, from when the connection has it until its own reply.
+func TestFlow_Sample(t *testing.T) {
+	t.Parallel()
+	f := flow{trip: new(atomic.Int64)}
+	f.enters(1)
+	f.enters(2) // the first is being measured
+	start := f.sample.since
+	f.heard(start.Add(2*time.Millisecond), 2)
+	f.heard(start.Add(time.Hour), 1) // nobody was being measured
+	if got := time.Duration(f.trip.Load()); got != 2*time.Millisecond {
+		t.Errorf("the first: got %s", got)
+	}
+	f.enters(5)
+	start = f.sample.since
+	f.heard(start.Add(time.Millisecond), 4)
+	if got := time.Duration(f.trip.Load()); got != 2*time.Millisecond {
+		t.Errorf("before its reply: got %s", got)
+	}
+	f.heard(start.Add(10*time.Millisecond), 1)
+	if got := time.Duration(f.trip.Load()); got != 3*time.Millisecond {
+		t.Errorf("the second: got %s", got)
+	}
+}
+
+// A hang hardly lengthens what counts as one; a Redis that is far is soon known to be.
+func TestFlow_HangIsNoRoundTrip(t *testing.T) {
+	t.Parallel()
+	f := flow{trip: new(atomic.Int64)}
+	f.measured(time.Hour)
+	if got := f.hanging(); got != mostPatience {
+		t.Errorf("first: a hang is of %s", got)
+	}
+	f.trip.Store(int64(time.Millisecond))
+	f.measured(time.Hour)
+	if got := f.hanging(); got > 2*mostPatience {
+		t.Errorf("after another: a hang is of %s", got)
+	}
+	for range 20 {
+		f.measured(900 * time.Millisecond)
+	}
+	if got := f.hanging(); got < time.Second {
+		t.Errorf("far: a hang is of %s", got)
+	}
+}
+
+// Time in which nobody looked is no quiet.
+func TestFlow_StoppedIsNotQuiet(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := flow{quiet: now}
+	for range 4 {
+		now = now.Add(patience)
+		f.awake(now)
+	}
+	now = now.Add(time.Hour)
+	f.awake(now)
+	if got, want := now.Sub(f.quiet), 6*patience; got != want {
+		t.Errorf("quiet for %s, want %s", got, want)
+	}
+}
+
+// The queue keeps its order while it grows and goes round.
+func TestQueue_Order(t *testing.T) {
+	t.Parallel()
+	var q queue
+	var in, out []*command
+	for round := range 200 {
+		for range round%7 + 1 {
+			c := &command{}
+			in = append(in, c)
+			q.push(c)
+		}
+		out = q.pop(out, min(round%5, q.len()))
+	}
+	out = q.pop(out, q.len())
+	if len(in) != len(out) || q.len() != 0 {
+		t.Fatalf("%d in, %d out, %d left", len(in), len(out), q.len())
+	}
+	for i := range in {
+		if in[i] != out[i] {
+			t.Fatalf("the %d-th is another one", i)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package wire
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// stepped is a reading of a clock that was set by d since: the wall clock differs by that,
+// the monotonic one does not. No function of package time makes one.
+func stepped(t *testing.T, now time.Time, d time.Duration) time.Time {
+	t.Helper()
+	// See time.Time: with a monotonic reading the seconds are above the nanoseconds.
+	wall := (*uint64)(unsafe.Pointer(&now))
+	before := now
+	*wall += uint64(int64(d/time.Second)) << 30
+	if now.Sub(before) != 0 || now.Round(0).Sub(before.Round(0)) != d {
+		t.Fatal("package time keeps its readings in another way: make them so here")
+	}
+	return now
+}
+
+// A clock that is set while a call has no answer changes nothing in how long that was.
+func TestHealth_ClockIsSetMeanwhile(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Hour // no machine is so slow
+	for name, step := range map[string]time.Duration{"back": 24 * time.Hour, "forward": -24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHealth("", timeout, Reports{})
+			defer h.close()
+			h.sent(stepped(t, time.Now(), step))
+			if h.unanswered(timeout) {
+				t.Error("silent at once")
+			}
+			h.answered()
+			h.sent(stepped(t, time.Now().Add(-2*timeout), step))
+			if !h.unanswered(timeout) {
+				t.Error("not silent after twice the timeout")
+			}
+		})
+	}
+}
+
+// An operation gives up at the very moment at which a silent node answers: the silence that
+// it has seen is over, and it does not begin the next one.
+func TestHealth_GivesUpWhileTheNodeReturns(t *testing.T) {
+	t.Parallel()
+	h := newHealth("", time.Second, Reports{})
+	for range 20_000 {
+		h.sent(time.Now().Add(-time.Minute))
+		h.gaveUp(errNoConnection)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { h.gaveUp(errNoAnswer) })
+		}
+		all.Go(h.returns)
+		all.Wait()
+		if err := h.err(); err != nil {
+			t.Fatalf("silent although it has answered, and was sent nothing since: %v", err)
+		}
+	}
+}
+
+// A node that is closed as soon as it has fallen silent was not silent for ever.
+func TestHealth_ClosedWhenItFallsSilent(t *testing.T) {
+	t.Parallel()
+	for name, closeAt := range map[string]func(h *health, closed func()){
+		"by an attempt to connect": func(h *health, closed func()) {
+			h.sent(time.Now())
+			_, done := h.waits()
+			defer done()
+			time.Sleep(2 * time.Second) // in the time of the bubble
+			closed()
+		},
+		"by an operation": func(h *health, closed func()) {
+			h.sent(time.Now())
+			time.Sleep(2 * time.Second) // likewise
+			closed()
+			h.gaveUp(errNoAnswer)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var r *Redis
+				var silent atomic.Int64
+				var all sync.WaitGroup
+				closed := sync.OnceFunc(func() { all.Go(func() { r.Close() }) })
+				client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
+				defer client.Close()
+				var err error
+				r, err = New(client, Config{Timeout: time.Second, Reports: Reports{
+					Silent: func(string, error) {
+						silent.Add(1)
+						closed()
+					},
+					Answers: func(string) { silent.Add(-1) },
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				closeAt(r.single.health, func() {
+					closed()
+					all.Wait()
+				})
+				if n := silent.Load(); n != 0 {
+					t.Errorf("%d silences have no end", n)
+				}
+			})
+		})
+	}
+}
+
+// Time in which this process did not run is no silence: what was asked before it counts from
+// its end.
+func TestHealth_SleepIsNoSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = time.Second
+		h := newHealth("", timeout, Reports{})
+		defer h.close()
+		h.slept(time.Hour) // nothing was asked
+		if h.unanswered(0) {
+			t.Error("asked, from when it slept")
+		}
+		h.sent(time.Now())
+		time.Sleep(timeout / 2) // in the time of the bubble
+		time.Sleep(time.Hour)   // as above: the sleep of the process
+		h.slept(time.Hour)
+		if h.unanswered(timeout) {
+			t.Error("silent while the process slept")
+		}
+		time.Sleep(timeout / 2) // in the time of the bubble
+		if !h.unanswered(timeout) {
+			t.Error("not silent after the timeout")
+		}
+		h.slept(time.Hour) // longer than since it was asked
+		if h.unanswered(1) {
+			t.Error("asked in the time to come")
+		}
+	})
+}

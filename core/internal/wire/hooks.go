@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Commands travel on connections of this package, and the caller's client has hooks, such as those of
+// tracing. So a command runs through the hooks first, and the innermost hook, which is ours, sends it.
+
+// hooks runs commands through the hooks that a client has at this moment.
+type hooks interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+	Pipeline() redis.Pipeliner
+}
+
+// hooksOf returns the hooks of a client. A Conn has a copy of them, and takes a connection of the pool only for
+// what passes the innermost hook, which nothing does.
+func hooksOf(client *redis.Client) hooks {
+	host := client.Conn()
+	host.AddHook(innermost{})
+	return host
+}
+
+// hooksOfCluster returns those of a ClusterClient. Nothing copies them, so the client gets one more.
+func hooksOfCluster(cluster *redis.ClusterClient) hooks {
+	cluster.AddHook(toNode{})
+	return cluster
+}
+
+// through runs the hooks around one command, and returns its outcome.
+func (c *command) through(h hooks) error {
+	if c.ack != nil {
+		return throughAll(h, []*command{c})[0]
+	}
+	return c.outcome(contained(func() error { return h.Process(&c.ctx, c) }))
+}
+
+// throughAll runs the hooks around commands in one pipeline, and returns their outcomes.
+func throughAll(h hooks, cmds []*command) []error {
+	list := make([]redis.Cmder, len(cmds), len(cmds)+1)
+	for i, c := range cmds {
+		list[i] = c
+	}
+	if ack := cmds[0].ack; ack != nil {
+		list = append(list, redis.NewCmd(&cmds[0].ctx, ack.command()...))
+	}
+	said := contained(func() error { return inPipeline(&cmds[0].ctx, h, list) })
+	for _, c := range cmds {
+		if c.phase.Load() == commandOver && c.err != nil {
+			said = nil // it is the error of that command
+		}
+	}
+	outcomes := make([]error, len(cmds))
+	for i, c := range cmds {
+		outcomes[i] = c.outcome(said)
+	}
+	return outcomes
+}
+
+// contained makes an error of the panic of a hook, which must not end the goroutine of another caller.
+func contained(hooks func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("a hook of the redis client has panicked: %v", r)
+		}
+	}()
+	return hooks()
+}
+
+// innermost is where hooks end and commands are sent.
+type innermost struct{}
+
+// DialHook changes nothing.
+func (innermost) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook sends a command.
+func (innermost) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		if c, ours := cmd.(*command); ours {
+			return transmit(c)
+		}
+		return errForeign
+	}
+}
+
+// ProcessPipelineHook sends renewals, and commands that replicas have to acknowledge.
+func (innermost) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(_ context.Context, list []redis.Cmder) error {
+		if cmds := commandsOf(list); len(cmds) > 0 {
+			return transmit(cmds...)
+		}
+		return errForeign
+	}
+}
+
+// errForeign refuses a command that a hook has put in the place of a lock command. errChanged refuses
+// one of which a hook has changed an argument, such as a key: when the command is sent again, the hook
+// might change it again.
+var (
+	errForeign error = &unsentError{errors.New("a hook of the redis client has replaced a lock command by another one")}
+	errChanged error = &unsentError{errors.New("a hook of the redis client has changed the keys or arguments of a lock command: " +
+		"leave the hook out, and set a prefix of keys by core.WithPrefix or core.WithNameMapper")}
+)
+
+// byHook reports whether a command was not sent because of a hook, which will do the same to the next one.
+func byHook(err error) bool { return errors.Is(err, errForeign) || errors.Is(err, errChanged) }
+
+// toNode is the innermost hook of a ClusterClient. Commands of this package go on to the hooks of their node,
+// all others pass.
+type toNode struct{}
+
+// DialHook changes nothing.
+func (toNode) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook is around a command.
+func (toNode) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c, ours := cmd.(*command)
+		if !ours {
+			return next(ctx, cmd)
+		}
+		if h := c.node.hooks.Load(); h != nil {
+			return (*h).Process(ctx, c)
+		}
+		return transmit(c)
+	}
+}
+
+// ProcessPipelineHook is around a pipeline. Commands of this package never share one with others.
+func (toNode) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, list []redis.Cmder) error {
+		cmds := commandsOf(list)
+		if len(cmds) == 0 {
+			return next(ctx, list)
+		}
+		if h := cmds[0].node.hooks.Load(); h != nil {
+			return inPipeline(ctx, *h, list)
+		}
+		return transmit(cmds...)
+	}
+}
+
+// commandsOf returns the commands of this package. The WAIT behind them is not one: the acker sends it.
+func commandsOf(list []redis.Cmder) (cmds []*command) {
+	for _, cmd := range list {
+		if c, ours := cmd.(*command); ours {
+			cmds = append(cmds, c)
+		}
+	}
+	return cmds
+}
+
+// inPipeline sends commands in one pipeline.
+func inPipeline(ctx context.Context, h hooks, list []redis.Cmder) error {
+	pipe := h.Pipeline()
+	_ = pipe.BatchProcess(ctx, list...) //nolint:errcheck // only queues
+	_, err := pipe.Exec(ctx)
+	return err
+}

@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"go/ast"
+	goparser "go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Every error of this package whose text is a constant is known to name no key: also what
+// tells the owner of a hook what that does wrong. Two end nothing but what they are made in.
+func TestKnownText_EveryConstant(t *testing.T) {
+	t.Parallel()
+	inner := []string{errIncomplete.Error(), errLent.Error()}
+	texts := constantTexts(t)
+	if !slices.Contains(texts, errHookLeft.Error()) {
+		t.Fatalf("found only %q", texts)
+	}
+	for _, text := range texts {
+		known := slices.ContainsFunc(fixed(), func(err error) bool { return err.Error() == text })
+		if !known && !slices.Contains(inner, text) {
+			t.Errorf("%q is said to name a key", text)
+		}
+	}
+}
+
+// constantTexts are those that the source of this package makes errors of.
+func constantTexts(t *testing.T) (texts []string) {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := goparser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, ok := newError(n); ok {
+				texts = append(texts, text)
+			}
+			return true
+		})
+	}
+	return texts
+}
+
+// newError is the text where an error is made of one.
+func newError(n ast.Node) (text string, ok bool) {
+	call, isCall := n.(*ast.CallExpr)
+	if !isCall || len(call.Args) != 1 {
+		return "", false
+	}
+	fun, isMember := call.Fun.(*ast.SelectorExpr)
+	literal, isLiteral := call.Args[0].(*ast.BasicLit)
+	if !isMember || !isLiteral || fun.Sel.Name != "New" {
+		return "", false
+	}
+	text, err := strconv.Unquote(literal.Value)
+	return text, err == nil
+}

@@ -1,0 +1,50 @@
+package wire
+
+import (
+	"context"
+	"sync"
+)
+
+// life is the life of a part that has goroutines. Its mutex guards the state of the part, too.
+//
+//	open ── close ──▶ closed
+type life struct {
+	ctx context.Context //nolint:containedctx // of the goroutines
+	end context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	workers sync.WaitGroup
+}
+
+// begin opens the part.
+func (l *life) begin() {
+	l.ctx, l.end = context.WithCancel(context.Background()) //nolint:forbidigo // its own lifetime
+}
+
+// spawn runs work in a goroutine that close waits for, and reports whether the part is open.
+func (l *life) spawn(work func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.workers.Go(work)
+	return true
+}
+
+// shut closes the part and ends its context. It reports whether the part was open.
+func (l *life) shut() bool {
+	l.mu.Lock()
+	open := !l.closed
+	l.closed = true
+	l.mu.Unlock()
+	l.end()
+	return open
+}
+
+// close closes the part and waits for its goroutines.
+func (l *life) close() {
+	l.shut()
+	l.workers.Wait()
+}

@@ -1,0 +1,314 @@
+package wire
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// lines are the way to one node: one pipeline, on which all commands travel, because none
+// waits there for another. Others exist for a moment only:
+//
+//	one        the first takes all commands
+//	attempts   the first hangs, is old, or has ended: others are being connected. While one takes too long, another
+//	           one is, which has more time
+//	one again  the first has gone on; the attempts are closed
+//	changed    an attempt is open, which says that Redis answers on it: it takes all new commands, and the first leaves
+//	leaving    its commands go on waiting there, each until its limit; those that wait for
+//	           long are notified, and sent again. It is closed when it has answered them
+//	silent     the first, or one that leaves, is open and has said nothing for the timeout:
+//	           it is closed, and what waits there has no answer
+//
+// advance changes that, at every look of the shared deadline; replacement does when a command finds that the first has
+// ended. The attempts show as well whether the node is silent (see health): they ask for a sign of life.
+type lines struct {
+	life // its mutex guards the attempts and leaving
+
+	node   *node
+	health *health
+	bound  int
+	first  atomic.Pointer[pipeline]
+	trip   atomic.Int64 // see flow
+
+	attempts []*pipeline // the newest last
+	again    time.Time   // when there may be another one
+	pause    time.Duration
+	leaving  []*pipeline
+	pinged   time.Time
+	judged   *pipeline // the first one, if it has ended and the conclusion was drawn
+
+	asleep atomic.Bool // the shared deadline: there is nothing to look after
+	wake   chan struct{}
+}
+
+// maxQueued bounds the commands that are under way to a node. Beyond it calls fail instead
+// of growing the queue of a Redis that does not answer.
+const maxQueued = 50_000
+
+// pipelineBound is maxQueued, or what the caller's client says.
+func pipelineBound(said *redis.AutoPipelineOptions) int {
+	if said != nil && said.MaxQueuedCommands > 0 {
+		return said.MaxQueuedCommands
+	}
+	return maxQueued
+}
+
+func newLines(n *node, bound int) *lines {
+	l := &lines{node: n, health: n.health, bound: bound, wake: make(chan struct{}, 1)}
+	l.begin()
+	l.asleep.Store(true)
+	l.health.rouse = l.rouse
+	l.workers.Go(l.watch)
+	return l
+}
+
+// newPipeline begins to connect one more.
+func (l *lines) newPipeline() *pipeline {
+	return l.node.pipeline(l.bound, &l.trip, l.rouse)
+}
+
+// submit sends a command.
+func (l *lines) submit(c *command) error {
+	for try := 0; ; try++ {
+		p := l.first.Load()
+		if p == nil || l.worn(p, c.at) {
+			var err error
+			if p, err = l.replacement(c.at); err != nil {
+				return err
+			}
+		}
+		err := p.submit(c)
+		if err == nil || !p.flow.ended.Load() || try > 0 {
+			return err
+		}
+	}
+}
+
+// worn reports whether new commands should take another pipeline.
+func (l *lines) worn(p *pipeline, now time.Time) bool {
+	return p.flow.ended.Load() || l.node.old(p, now)
+}
+
+// replacement is the pipeline for a command when the first one may be of no use. It has all the time it needs to
+// connect.
+func (l *lines) replacement(now time.Time) (*pipeline, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, redis.ErrClosed
+	}
+	p := l.first.Load()
+	if p != nil && (!l.worn(p, now) || !p.retire()) {
+		return p, nil
+	}
+	l.drop(p, errPipelineClosed)
+	p = nil
+	for i := len(l.attempts) - 1; i >= 0 && p == nil; i-- {
+		if !l.attempts[i].flow.ended.Load() {
+			p, l.attempts = l.attempts[i], slices.Delete(l.attempts, i, i+1)
+		}
+	}
+	if p == nil {
+		p = l.newPipeline()
+	}
+	l.first.Store(p)
+	return p, nil
+}
+
+// drop ends a pipeline, in the background: its goroutines may take a while. The mutex is
+// held.
+func (l *lines) drop(p *pipeline, why error) {
+	if p != nil {
+		l.workers.Go(func() { p.drop(why) })
+	}
+}
+
+// advance looks at the pipelines and the health of the node, and reports whether there is anything to look after.
+func (l *lines) advance() (busy bool) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	first, ended, hangs := l.first.Load(), true, false
+	if first != nil {
+		var quiet time.Duration
+		busy, quiet = first.look(now)
+		ended, hangs = first.flow.ended.Load(), quiet >= first.flow.hanging()
+		if quiet >= l.node.timeout && first.opened() {
+			l.drop(first, errNoAnswer) // nothing may ever come, nor what is being written be read
+		}
+		if ended && l.judged != first {
+			l.judged = first
+			l.failed(first)
+		} else if first.progress.overdue(now) {
+			l.health.concludes(errMute)
+		}
+	}
+	silent, doubtful := l.health.err() != nil, l.health.doubtful()
+	switch {
+	case ended && (silent || doubtful), hangs, busy && l.node.old(first, now):
+		l.attempt(now)
+	case len(l.attempts) > 0 && !ended && !hangs:
+		l.giveUp()
+	case doubtful && !busy && !ended && first.opened() && now.Sub(l.pinged) >= pingPause:
+		l.pinged = now
+		_ = first.submit(internal(func() {}, "ping")) //nolint:errcheck // it has ended: the next look sees it
+	}
+	l.take(now)
+	if silent && !l.health.unanswered(0) {
+		l.health.returns()
+	}
+	return l.part(now) || busy || silent || doubtful || len(l.attempts) > 0
+}
+
+// attempt begins to connect a pipeline, if it is time. The mutex is held.
+func (l *lines) attempt(now time.Time) {
+	n := len(l.attempts)
+	switch {
+	case n == 0 && now.Before(l.again), n == mostAttempts:
+	case n == 0, now.Sub(l.attempts[n-1].born) >= l.attemptTime(n):
+		l.attempts = append(l.attempts, l.newPipeline())
+	}
+}
+
+// attemptTime is how long the n-th attempt has before there is another one: what
+// it has sent may be lost, or it needs longer than that, so the next has twice the time. The
+// timeout is enough for all whose commands can be answered within it.
+func (l *lines) attemptTime(n int) time.Duration {
+	return max(l.node.timeout/4<<min(n-1, 2), 10*time.Duration(l.trip.Load()))
+}
+
+// giveUp ends the attempts. The mutex is held.
+func (l *lines) giveUp() {
+	for _, p := range l.attempts {
+		l.drop(p, errPipelineClosed)
+	}
+	l.attempts, l.pause = nil, 0
+}
+
+// take has the first attempt that is open take the place of the first pipeline, and draws the conclusion from attempts
+// that have failed or take too long. The mutex is held.
+func (l *lines) take(now time.Time) {
+	for i, p := range l.attempts {
+		switch {
+		case p.opened():
+			if first := l.first.Load(); first != nil {
+				l.leave(first)
+			}
+			l.first.Store(p)
+			l.attempts = slices.Delete(l.attempts, i, i+1)
+			l.giveUp()
+			return
+		case p.flow.ended.Load():
+			l.failed(p)
+		case p.progress.overdue(now) && l.health.unanswered(l.node.timeout):
+			p.fail(errMute)
+			l.drop(p, errMute)
+			l.failed(p)
+		}
+	}
+	before := len(l.attempts)
+	l.attempts = slices.DeleteFunc(l.attempts, func(p *pipeline) bool { return p.flow.ended.Load() })
+	if len(l.attempts) < before {
+		l.pause = min(max(2*l.pause, leastPause), mostPause)
+		l.again = now.Add(l.pause)
+	}
+}
+
+// failed draws the conclusion from a pipeline that has ended. The mutex is held.
+func (l *lines) failed(p *pipeline) {
+	why := p.reason()
+	if FateOf(why) == Answered {
+		l.health.answered()
+		return
+	}
+	l.health.trouble.note(cause(why))
+	l.health.concludes(cause(why))
+}
+
+// errMute says that Redis has not answered to a connection that was being made.
+var errMute = errors.New("a new connection has no answer")
+
+// leave has a pipeline answer its commands, and take no more. The mutex is held.
+func (l *lines) leave(p *pipeline) {
+	l.leaving = append(l.leaving, p)
+	if len(l.leaving) > mostLeaving {
+		l.drop(l.leaving[0], errHangs)
+		l.leaving = l.leaving[1:]
+	}
+}
+
+// part closes pipelines that leave, and reports whether there are others. The mutex is held.
+func (l *lines) part(now time.Time) (busy bool) {
+	l.leaving = slices.DeleteFunc(l.leaving, func(p *pipeline) bool {
+		_, quiet := p.look(now)
+		if quiet < l.node.timeout && !p.retire() {
+			p.sendElsewhere(quiet, l.node.timeout)
+			return false
+		}
+		l.drop(p, errNoAnswer)
+		return true
+	})
+	return len(l.leaving) > 0
+}
+
+// close ends the pipelines, and waits for their goroutines.
+func (l *lines) close() {
+	if l.shut() {
+		l.mu.Lock()
+		for _, p := range append(l.leaving, l.first.Load()) {
+			l.drop(p, errPipelineClosed)
+		}
+		l.giveUp()
+		l.leaving = nil
+		l.mu.Unlock()
+	}
+	l.workers.Wait()
+	l.health.close()
+}
+
+// rouse has the node looked after from now on.
+func (l *lines) rouse() {
+	if l.asleep.Load() && l.asleep.CompareAndSwap(true, false) {
+		wake(l.wake)
+	}
+}
+
+// watch is the shared deadline: it looks after the commands of the node while there are any, which is cheaper
+// than a timer for each of them.
+func (l *lines) watch() {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for idle := idleLooks; ; {
+		if idle >= idleLooks {
+			l.asleep.Store(true)
+			if !l.advance() {
+				select {
+				case <-l.wake:
+				case <-l.ctx.Done():
+					return
+				}
+			}
+			l.asleep.Store(false)
+			idle = 0
+		}
+		due := time.Now().Add(patience)
+		timer.Reset(patience)
+		select {
+		case <-timer.C:
+		case <-l.ctx.Done():
+			return
+		}
+		if late := time.Since(due); late > sleep {
+			l.health.slept(late)
+		}
+		if idle++; l.advance() {
+			idle = 0
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A client that says nothing about its queue, or 0, which is no limit to go-redis, gets
+// a bounded one all the same.
+func TestPipelineBound_BoundsTheQueue(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		said *redis.AutoPipelineOptions
+		want int
+	}{
+		"nothing": {nil, maxQueued},
+		"0":       {redis.DefaultAutoPipelineOptions(), maxQueued},
+		"7":       {&redis.AutoPipelineOptions{MaxQueuedCommands: 7}, 7},
+	} {
+		if got := pipelineBound(tt.said); got != tt.want || got <= 0 {
+			t.Errorf("%s: got %d, want %d", name, got, tt.want)
+		}
+	}
+}
+
+// during is an error that does something while it is looked at.
+type during struct {
+	error
+
+	once sync.Once
+	do   func()
+}
+
+func (e *during) As(any) bool {
+	e.once.Do(e.do)
+	return false
+}
+
+// A call that finds its pipeline ended at that moment, and not before, takes the next one.
+func TestPipelines_EndAtTheMomentOfACall(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	defer client.Close()
+	r, err := New(client, Config{Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := r.single.lines
+	submitted := func() error {
+		c := newCommand("evalsha", "digest", nil)
+		c.at = time.Now()
+		c.prepare(c.at.Add(time.Minute))
+		return s.submit(c)
+	}
+	if err := submitted(); err != nil {
+		t.Fatal(err)
+	}
+	var call sync.WaitGroup
+	s.first.Load().fail(&during{error: errors.New("ended"), do: func() { // the pipeline is being broken off
+		call.Go(func() {
+			if err := submitted(); err != nil {
+				t.Errorf("got %v", err)
+			}
+		})
+		for range 1000 { // so that it comes until now, and waits for the mutex
+			runtime.Gosched()
+		}
+	}})
+	call.Wait()
+}

@@ -1,0 +1,247 @@
+package wire_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/wire"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// preparing is a Redis with the timeout given on connections that take a while to be prepared.
+func preparing(t *testing.T, timeout, setup time.Duration) (*faultproxy.Proxy, *bench) {
+	t.Helper()
+	proxy, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {
+		o.OnConnect = func(context.Context, *redis.Conn) error { // fetches a token, say
+			time.Sleep(setup) // the fault, held open
+			return nil
+		}
+	})
+	s, err := wire.New(through, wire.Config{Timeout: timeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return proxy, &bench{Redis: s, t: t, rdb: through}
+}
+
+// open counts the connections of a client that are open.
+type open struct{ n, most atomic.Int64 }
+
+func (o *open) around(opts *redis.Options) {
+	dial := opts.Dialer
+	opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		if n := o.n.Add(1); n > o.most.Load() {
+			o.most.Store(n)
+		}
+		return &openConn{Conn: conn, open: o}, nil
+	}
+}
+
+type openConn struct {
+	net.Conn
+
+	open *open
+	once sync.Once
+}
+
+func (c *openConn) Close() error {
+	c.once.Do(func() { c.open.n.Add(-1) })
+	return c.Conn.Close()
+}
+
+// asked is an attempt to look at a lock within the timeout.
+func asked(b *bench, key string, timeout time.Duration) wire.Fate {
+	call := b.look(time.Now(), key)
+	_, fate, _ := call.Wait(context.Background(), time.Now().Add(timeout))
+	return fate
+}
+
+// goesOn has one command hang, and reports when another one is answered, and how many were
+// not. It gives up after a minute.
+func goesOn(t *testing.T, proxy *faultproxy.Proxy, b *bench, timeout time.Duration) (after time.Duration, lost int) {
+	t.Helper()
+	stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(scriptCommand, faultproxy.Containing("stuck"))))
+	defer stuck.Release()
+	start := time.Now()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		asked(b, "stuck", timeout)
+	}()
+	defer func() { <-over }()
+	<-stuck.Hit()
+	for ; time.Since(start) < time.Minute; lost++ {
+		if asked(b, "other", timeout) == wire.Answered {
+			return time.Since(start), lost
+		}
+		time.Sleep(5 * time.Millisecond) // between two attempts, in the time of the bubble
+	}
+	return time.Since(start), lost
+}
+
+// One connection that says nothing more keeps nobody from Redis, however long it takes to
+// prepare another one.
+func TestPipelines_SilentConnectionIsReplacedHoweverSlowly(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ timeout, setup time.Duration }{
+		{time.Second, 0},
+		{time.Second, 240 * time.Millisecond},
+		{time.Second, 300 * time.Millisecond}, // a quarter of the timeout is not enough
+		{time.Second, 600 * time.Millisecond},
+		{time.Second, 900 * time.Millisecond},
+		{3 * time.Second, 800 * time.Millisecond},
+		{3 * time.Second, 2900 * time.Millisecond},
+	} {
+		t.Run(tt.timeout.String()+" "+tt.setup.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				proxy, b := preparing(t, tt.timeout, tt.setup)
+				defer b.Close()
+				for asked(b, key, tt.timeout) != wire.Answered {
+				}
+				for range 100 {
+					asked(b, key, tt.timeout)
+				}
+				time.Sleep(time.Second) // in the time of the bubble
+				after, lost := goesOn(t, proxy, b, tt.timeout)
+				if most := tt.timeout + tt.setup + 100*time.Millisecond; after > most || lost > 2 {
+					t.Errorf("answered after %s, %d attempts lost", after, lost)
+				}
+			})
+		})
+	}
+}
+
+// A second connection that hangs as well, while it is prepared, is given up for a third.
+func TestPipelines_SecondThatHangsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		proxy, b := preparing(t, time.Second, 0)
+		defer b.Close()
+		b.acquire(key, alice)
+		time.AfterFunc(30*time.Millisecond, func() { proxy.BlackHole(true) })
+		time.AfterFunc(200*time.Millisecond, func() { proxy.BlackHole(false) }) // what it has swallowed stays lost
+		if after, _ := goesOn(t, proxy, b, time.Second); after < 300*time.Millisecond || after > 500*time.Millisecond {
+			t.Errorf("answered after %s", after)
+		}
+	})
+}
+
+// However many connections hang, only so many are kept for what may still come: then the
+// oldest is closed.
+func TestPipelines_FewConnectionsLeaveAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const leaving, others = 8, 3 // the first, the second, one for pings
+		var o open
+		proxy, through := faultproxy.Around(t, redistest.New(t).Client(), o.around)
+		b := newBench(t, through)
+		b.acquire(key, alice)
+		held := proxy.HoldRequest(faultproxy.All(scriptCommand, faultproxy.Containing("stuck")))
+		var all sync.WaitGroup
+		for n := range 20 {
+			all.Go(func() {
+				call := b.take(time.Now(), "stuck", fmt.Sprint(n))
+				_, _, _ = call.Wait(t.Context(), soon())
+			})
+			time.Sleep(100 * time.Millisecond) // in the time of the bubble
+			reply(b, b.look(time.Now(), key))
+		}
+		if n := o.most.Load(); n < leaving || n > leaving+others {
+			t.Errorf("%d connections were open at the same time", n)
+		}
+		all.Wait()
+		held.Release()
+	})
+}
+
+// slowHook is a hook of the caller's client that takes its time before a command.
+type slowHook struct {
+	redis.Hook
+
+	takes time.Duration
+}
+
+func (*slowHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*slowHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *slowHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		time.Sleep(h.takes) // the fault, held open
+		return next(ctx, cmd)
+	}
+}
+
+// What takes long before a command is sent, and a hang that went on, do not count as the
+// round trip: the next hang is noticed as soon as any.
+func TestPipelines_HangIsNoticedWhateverTookLongBefore(t *testing.T) {
+	t.Parallel()
+	const timeout = 3 * time.Second
+	for name, tt := range map[string]struct {
+		hook   time.Duration
+		before func(t *testing.T, proxy *faultproxy.Proxy, b *bench)
+	}{
+		"nothing": {0, func(*testing.T, *faultproxy.Proxy, *bench) {}},
+		"the first connection": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
+			slow := proxy.DelayRequest(faultproxy.Command("client"), 2*time.Second)
+			for range 3 {
+				asked(b, key, timeout)
+			}
+			slow.Remove()
+		}},
+		"a short hook": {20 * time.Millisecond, manyCalls},
+		"a long hook":  {200 * time.Millisecond, manyCalls},
+		"a hang": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
+			asked(b, key, timeout)
+			proxy.DelayRequest(faultproxy.Once(scriptCommand), 2500*time.Millisecond)
+			asked(b, key, timeout)
+			time.Sleep(timeout) // in the time of the bubble
+		}},
+		"the first call": {0, func(_ *testing.T, proxy *faultproxy.Proxy, b *bench) {
+			proxy.DelayRequest(faultproxy.Once(scriptCommand), 2500*time.Millisecond)
+			asked(b, key, timeout)
+			time.Sleep(timeout) // in the time of the bubble
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				proxy, through := faultproxy.Around(t, redistest.New(t).Client())
+				through.AddHook(&slowHook{takes: tt.hook})
+				s, err := wire.New(through, wire.Config{Timeout: timeout, Owner: "test"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				b := &bench{Redis: s, t: t, rdb: through}
+				tt.before(t, proxy, b)
+				after, lost := goesOn(t, proxy, b, timeout)
+				if after > 150*time.Millisecond+2*tt.hook || lost > 1 {
+					t.Errorf("answered after %s, %d attempts lost", after, lost)
+				}
+			})
+		})
+	}
+}
+
+func manyCalls(_ *testing.T, _ *faultproxy.Proxy, b *bench) {
+	for range 50 {
+		asked(b, key, 3*time.Second)
+	}
+}

@@ -1,0 +1,154 @@
+package wire
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Meaning is what an error reply says. It is read from the reply itself, however often that is wrapped.
+type Meaning uint8
+
+// The meanings.
+const (
+	MeansFinal       Meaning = iota // the next attempt is refused as well
+	MeansPasses                     // Redis will serve, but not now
+	MeansInMotion                   // passes; another node of a Cluster may serve already
+	MeansReplica                    // passes; the connection leads to a server that is not the master
+	MeansApart                      // an endpoint in front of several servers wants the keys of a script one by one
+	MeansUnchecked                  // the same, because it cannot check the text of the script
+	MeansElsewhere                  // another node of a Cluster has the key
+	MeansNoScript                   // the server does not know the digest
+	MeansWrongType                  // the key holds something that is not a lock
+	MeansDenied                     // by an ACL
+	MeansNoCommand                  // the server does not know the command
+	MeansUnsupported                // the server does not know the subcommand
+	MeansNoCluster                  // the server does not belong to a Cluster
+	MeansUnanswered                 // a proxy does not know what the server has done, if anything
+)
+
+// meant is the meaning of a reply that begins with a text, with or without "ERR " before it.
+type meant struct {
+	begins string
+	means  Meaning
+}
+
+// meanings returns the replies that are not final. Nearly all refuse a script before it has changed anything.
+// The exception is a key that is not local: while a slot moves, a script may find in the middle that a key
+// has become empty, which it could only create on the other node. It may be executed again then, as any
+// script may.
+func meanings() []meant {
+	return []meant{
+		{"LOADING ", MeansPasses},    // also of KeyDB and Dragonfly
+		{"BUSY ", MeansPasses},       // a script, a function or a command of a module takes its time
+		{"MASTERDOWN ", MeansPasses}, // a replica that has lost its master
+		{"NOREPLICAS ", MeansPasses},
+		{"MISCONF ", MeansPasses}, // it cannot persist, and tries again by itself
+		{"UNBLOCKED ", MeansPasses},
+		{"max number of clients", MeansPasses},
+		{"max concurrent connections exceeded", MeansPasses}, // Upstash
+		{"server is shutting down", MeansPasses},
+		{"SHUTDOWN ", MeansPasses},
+		{"Service unavailable", MeansPasses},
+		{"no upstream host", MeansPasses}, // Envoy: nothing was sent
+		{"TRYAGAIN ", MeansInMotion},
+		{"CLUSTERDOWN ", MeansInMotion},
+		{"Script attempted to access a non local key", MeansInMotion},
+		{"Lua script attempted to access a non local key", MeansInMotion}, // Redis 6
+		{"Attempted to access a non local key", MeansInMotion},            // Valkey 9
+		{"Unable to execute command ", MeansInMotion},                     // Redis 8, Valkey 8: "… because undeclared keys were accessed during rehashing of the slot"
+		{"READONLY ", MeansReplica},
+		{"REDIRECT ", MeansReplica}, // Valkey, to a client that has announced that it follows
+		{"CROSSSLOT ", MeansApart},  // Redis, Redis Enterprise, Azure, and whatever has a Redis Cluster behind it
+		{"Dynomite: Keys in the script cannot span multiple nodes", MeansApart},
+		{"bad lua script for redis cluster", MeansUnchecked}, // Alibaba Cloud wants each key as KEYS[1], and each command literally
+		{"'EVALSHA' command keys must", MeansApart},          // Alibaba Cloud, here and below: "in same slot"
+		{"'EVAL' command keys must", MeansApart},
+		{"eval/evalsha command keys must", MeansApart},
+		{"MOVED ", MeansElsewhere},
+		{"ASK ", MeansElsewhere},
+		{"NOSCRIPT ", MeansNoScript},
+		{"WRONGTYPE ", MeansWrongType},
+		{"NOPERM ", MeansDenied},
+		{"unknown command", MeansNoCommand},
+		{"unknown ", MeansUnsupported},
+		{"Unknown ", MeansUnsupported},
+		{"This instance has cluster support disabled", MeansNoCluster},
+		{"upstream failure", MeansUnanswered},        // Envoy
+		{"upstream protocol error", MeansUnanswered}, // likewise
+		{"handle response", MeansUnanswered},         // Codis
+		{"Connection timed out", MeansUnanswered},    // twemproxy, here and below
+		{"Connection reset by peer", MeansUnanswered},
+		{"Connection refused", MeansUnanswered},
+		{"Broken pipe", MeansUnanswered},
+		{"Host is down", MeansUnanswered},
+	}
+}
+
+// MeaningOf returns what the error reply inside an error means.
+func MeaningOf(err error) Meaning {
+	reply, ok := replyOf(err)
+	if !ok {
+		return MeansFinal
+	}
+	text := strings.TrimPrefix(withoutScript(reply.Error()), "ERR ")
+	for _, m := range meanings() {
+		if strings.HasPrefix(text, m.begins) {
+			return m.means
+		}
+	}
+	return MeansFinal
+}
+
+// replyOf returns the error reply inside an error. An explanation of the error may contain others.
+func replyOf(err error) (redis.Error, bool) {
+	if explained, ok := errors.AsType[*explainedError](err); ok {
+		return replyOf(explained.err)
+	}
+	return errors.AsType[redis.Error](err)
+}
+
+// withoutScript cuts off what Redis 6 writes in front of an error inside of a script:
+// "ERR Error running script (call to f_<digest>): @user_script:7: @user_script: 7: -"; and the embedded
+// Redis: "ERR Error compiling script (new function): :7: ".
+func withoutScript(text string) string {
+	for begin, place := range map[string]string{"ERR Error running script ": "user_script:", "ERR Error compiling script (new function): ": "): :"} {
+		if at := strings.LastIndex(text, place); at >= 0 && strings.HasPrefix(text, begin) {
+			return strings.TrimLeft(text[at+len(place):], "0123456789: -")
+		}
+	}
+	return text
+}
+
+// WrongType reports whether Redis has answered that the key holds something of another type,
+// such as a text: it says nothing about Redis, and everything about the key.
+func WrongType(err error) bool { return Answer(err) && MeaningOf(err) == MeansWrongType }
+
+// Apart reports whether an endpoint that is not a Cluster to its client has refused a script because its keys
+// are in several slots, or because its text does not show their slots.
+func Apart(err error) bool {
+	means := MeaningOf(err)
+	return Answer(err) && (means == MeansApart || means == MeansUnchecked)
+}
+
+// Passes reports whether Redis has answered that it is there and will serve, but not now: it loads
+// data, runs a script of another client, has too few replicas or too many clients, or is not the
+// master yet; or a Cluster or its links are in motion.
+func Passes(err error) bool {
+	if FateOf(err) != Answered {
+		return false
+	}
+	switch MeaningOf(err) {
+	case MeansPasses, MeansInMotion, MeansReplica:
+		return true
+	default:
+		return false
+	}
+}
+
+// UnknownCommand reports whether a server is too old for a command or subcommand.
+func UnknownCommand(err error) bool {
+	means := MeaningOf(err)
+	return means == MeansNoCommand || means == MeansUnsupported
+}

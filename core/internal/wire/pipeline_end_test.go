@@ -1,0 +1,82 @@
+package wire_test
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/wire"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// lazy are connections that take their time to close, as those of crypto/tls when their last
+// word finds no room.
+type lazy struct{ on atomic.Bool }
+
+func (l *lazy) around(o *redis.Options) {
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		return &lazyConn{Conn: conn, lazy: l}, err
+	}
+}
+
+type lazyConn struct {
+	net.Conn
+
+	lazy *lazy
+}
+
+func (c *lazyConn) Close() error {
+	if c.lazy.on.Load() {
+		time.Sleep(5 * time.Second) // the fault, held open
+	}
+	return c.Conn.Close()
+}
+
+// Who waits on a connection that ends is told so before it is closed, whoever notices: the
+// reader, or a caller that reads or writes itself.
+func TestPipeline_CallersDoNotWaitForTheClosing(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(b *bench, j *jam){
+		"the reader":           func(*bench, *jam) { time.Sleep(time.Second) }, // in the time of the bubble
+		"a caller that reads":  func(b *bench, _ *jam) { lone(b) },
+		"a caller that writes": func(_ *bench, j *jam) { j.fails.Store(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var l lazy
+				j := &jam{}
+				j.room.Store(-1)
+				proxy, through := faultproxy.Around(t, redistest.New(t).Client(), l.around, j.around)
+				b := storeOf(t, through)
+				b.acquire(key, alice)
+				before(b, j)
+				proxy.HoldReply(faultproxy.Once(scriptCommand))
+				l.on.Store(true)
+				time.AfterFunc(time.Millisecond, proxy.Cut)
+				start := time.Now()
+				fate, err := acquiring(t.Context(), b)
+				if took := time.Since(start); fate != wire.Unknown || took > 2*time.Millisecond {
+					t.Errorf("got %v, fate %d, after %s", err, fate, took)
+				}
+				l.on.Store(false)
+				b.Close()
+			})
+		})
+	}
+}
+
+// lone calls often enough to read its replies itself.
+func lone(b *bench) {
+	for range 20 {
+		reply(b, b.look(time.Now(), key))
+	}
+}

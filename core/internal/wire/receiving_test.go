@@ -1,0 +1,86 @@
+package wire_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// readers note which goroutine reads.
+type readers struct {
+	mu sync.Mutex
+	by []string // one for each read that has begun
+}
+
+func (r *readers) around(o *redis.Options) {
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		return &readConn{Conn: conn, readers: r}, err
+	}
+}
+
+type readConn struct {
+	net.Conn
+
+	readers *readers
+}
+
+func (c *readConn) Read(b []byte) (int, error) {
+	c.readers.mu.Lock()
+	c.readers.by = append(c.readers.by, goroutine())
+	c.readers.mu.Unlock()
+	return c.Conn.Read(b)
+}
+
+// during are those that begin to read while something is done.
+func (r *readers) during(something func()) (by []string) {
+	r.mu.Lock()
+	r.by = nil
+	r.mu.Unlock()
+	something()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.by
+}
+
+// goroutine tells goroutines apart.
+func goroutine() string {
+	var room [64]byte
+	return string(bytes.Fields(room[:runtime.Stack(room[:], false)])[1])
+}
+
+// A caller reads its reply itself when it is alone, and others were before it; and so no
+// other goroutine has to run. When there was no call for a while the reader does.
+func TestReceiving_LoneCallerReadsItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var r readers
+		b := storeOf(t, altered(t, r.around))
+		defer b.Close()
+		b.acquire(key, alice)
+		for range 3 {
+			lone(b)
+			synctest.Wait()
+			by := r.during(func() { reply(b, b.look(time.Now(), key)) })
+			if len(by) != 1 || by[0] != goroutine() {
+				t.Errorf("alone: read by %q, the caller is %s", by, goroutine())
+			}
+			time.Sleep(time.Second) // in the time of the bubble
+			by = r.during(func() {
+				reply(b, b.look(time.Now(), key))
+				synctest.Wait()
+			})
+			if len(by) != 1 || by[0] == goroutine() {
+				t.Errorf("after a while: read by %q, the caller is %s", by, goroutine())
+			}
+		}
+	})
+}

@@ -1,0 +1,234 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// appendCommand appends a command as clients send it.
+func appendCommand(b []byte, args []any) []byte {
+	b = appendHead(b, '*', len(args))
+	for _, arg := range args {
+		b = appendArg(b, arg)
+	}
+	return b
+}
+
+func appendArg(b []byte, arg any) []byte {
+	var digits [20]byte
+	switch v := arg.(type) {
+	case string:
+		b = append(appendHead(b, '$', len(v)), v...)
+	case int:
+		b = appendText(b, strconv.AppendInt(digits[:0], int64(v), 10))
+	case int64:
+		b = appendText(b, strconv.AppendInt(digits[:0], v, 10))
+	case []byte:
+		b = appendText(b, v)
+	default:
+		b = appendText(b, fmt.Append(nil, v))
+	}
+	return append(b, '\r', '\n')
+}
+
+func appendText(b, text []byte) []byte { return append(appendHead(b, '$', len(text)), text...) }
+
+func appendHead(b []byte, kind byte, n int) []byte {
+	b = strconv.AppendInt(append(b, kind), int64(n), 10)
+	return append(b, '\r', '\n')
+}
+
+// errorReply is an error that Redis has answered; the predicates of go-redis know it by
+// its text.
+type errorReply string
+
+func (e errorReply) Error() string { return string(e) }
+
+// RedisError makes it a redis.Error.
+func (errorReply) RedisError() {}
+
+// ReplyError makes the error of an error reply that a script has passed on as a text.
+func ReplyError(text string) error { return errorReply(text) }
+
+// errIncomplete says that more bytes are needed.
+var errIncomplete = errors.New("incomplete reply")
+
+// errGarbled says that what came is no reply.
+var errGarbled = errors.New("this is not the protocol of redis")
+
+// pushed is what Redis sends without being asked.
+type pushed struct{}
+
+// What is larger is no reply of Redis, or of a script of this package.
+const (
+	longestLine = 1 << 20
+	longestText = 512 << 20
+	deepest     = 32
+)
+
+// parser reads a stream of replies, in whatever pieces it comes. What scripts answer is what
+// go-redis makes of it: int64, string, []any, nil, or an error. What they never do need not
+// be: a double is a string, a map a list.
+type parser struct {
+	open []list // that have begun, the outermost first
+}
+
+// list is a reply, or a part of one, that consists of others.
+type list struct {
+	kind     byte
+	left     int // how many are missing
+	elements []any
+}
+
+// next reads the next reply at the front of b, and returns how much of b is not needed any
+// more, also when the reply is incomplete: what was read of it is kept for the next time.
+func (p *parser) next(b []byte) (reply any, length int, err error) {
+	for {
+		part, n, begun, err := p.part(b[length:])
+		if err != nil {
+			return nil, length, err
+		}
+		length += n
+		if begun {
+			continue
+		}
+		if reply, whole := p.add(part); whole {
+			return reply, length, nil
+		}
+	}
+}
+
+// replies reads as many as there is room for, and returns how much of b is not needed any
+// more. What nobody has asked for is left out. With an error, replies are those before it.
+func (p *parser) replies(b []byte, room []any) (replies []any, length int, err error) {
+	for replies = room; len(replies) < cap(replies); {
+		reply, n, err := p.next(b[length:])
+		length += n
+		if err != nil {
+			return replies, length, err
+		}
+		if _, unasked := reply.(pushed); !unasked {
+			replies = append(replies, reply)
+		}
+	}
+	return replies, length, nil
+}
+
+// add adds a part to the list that has begun, and is true when there is none left.
+func (p *parser) add(part any) (reply any, whole bool) {
+	for len(p.open) > 0 {
+		last := &p.open[len(p.open)-1]
+		last.elements = append(last.elements, part)
+		if last.left--; last.left > 0 {
+			return nil, false
+		}
+		part = last.reply()
+		last.elements = nil
+		p.open = p.open[:len(p.open)-1]
+	}
+	return part, true
+}
+
+func (l *list) reply() any {
+	if l.kind == '>' || l.kind == '|' {
+		return pushed{}
+	}
+	return l.elements
+}
+
+// part reads what is no list at the front of b, or begins a list.
+func (p *parser) part(b []byte) (part any, length int, begun bool, err error) {
+	line, length, err := lineOf(b)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	switch b[0] {
+	case '+', ',', '(':
+		return string(line), length, false, nil
+	case '-':
+		return errorReply(line), length, false, nil
+	case '_':
+		return nil, length, false, nil
+	case '#':
+		return string(line) == "t", length, false, nil
+	}
+	n, err := strconv.ParseInt(string(line), 10, 64)
+	switch {
+	case err != nil:
+		return nil, 0, false, fmt.Errorf("%w: reply: %.100q", errGarbled, b[:1+len(line)])
+	case b[0] == ':':
+		return n, length, false, nil
+	case n < -1 || n > longestText:
+		return nil, 0, false, fmt.Errorf("%w: a reply of length %d", errGarbled, n)
+	}
+	switch b[0] {
+	case '$', '=', '!':
+		text, size, err := textOf(b[0], int(n), b[length:])
+		return text, length + size, false, err
+	case '*', '~', '>', '%', '|':
+		part, begun, err = p.begin(list{kind: b[0], left: int(n)})
+		return part, length, begun, err
+	}
+	return nil, 0, false, fmt.Errorf("%w: a reply of type %q", errGarbled, b[0])
+}
+
+// begin begins a list, unless it has no elements.
+func (p *parser) begin(l list) (part any, begun bool, err error) {
+	switch {
+	case l.left < 0:
+		return nil, false, nil
+	case l.left == 0:
+		return l.reply(), false, nil
+	case len(p.open) == deepest:
+		return nil, false, fmt.Errorf("%w: too many lists in each other", errGarbled)
+	case l.kind == '%' || l.kind == '|':
+		l.left *= 2
+	}
+	p.open = append(p.open, l)
+	return nil, true, nil
+}
+
+// lineOf is the line at the front of b, without its kind, and how long it is with everything.
+func lineOf(b []byte) (line []byte, length int, err error) {
+	end := bytes.IndexByte(b, '\n')
+	switch {
+	case end < 0 && len(b) > longestLine:
+		return nil, 0, fmt.Errorf("%w: a line without an end", errGarbled)
+	case end < 0:
+		return nil, 0, errIncomplete
+	case end < 2 || b[end-1] != '\r':
+		return nil, 0, errGarbled
+	}
+	return b[1 : end-1], end + 1, nil
+}
+
+// textOf is a text of n bytes at the front of b.
+func textOf(kind byte, n int, b []byte) (text any, length int, err error) {
+	switch {
+	case n < 0:
+		return nil, 0, nil
+	case len(b) < n+2:
+		return nil, 0, errIncomplete
+	case b[n] != '\r' || b[n+1] != '\n':
+		return nil, 0, fmt.Errorf("%w: a text without an end", errGarbled)
+	case kind == '!':
+		return errorReply(b[:n]), n + 2, nil
+	}
+	return string(b[:n]), n + 2, nil
+}
+
+// outcome is a reply as the value and error of a command.
+func outcome(reply any) (any, error) {
+	switch v := reply.(type) {
+	case nil:
+		return nil, redis.Nil
+	case errorReply:
+		return nil, v
+	default:
+		return v, nil
+	}
+}

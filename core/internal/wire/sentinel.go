@@ -1,0 +1,114 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// sentinels follow which server the Sentinels name as the master. go-redis closes the connections of its pool when
+// there is a new master; of the connections of this package it does not know, nor does an old master that is cut
+// off from its Sentinels. So the Sentinels are asked again and again while commands are sent, and connections are
+// kept while the answer is the same. Without an answer a connection gets as old as that of a stranger.
+type sentinels struct {
+	life
+
+	dialer *dialer
+	era    *atomic.Int64
+	start  time.Time
+
+	confirmed atomic.Int64 // when the master was named last, since start
+	used      atomic.Int64 // when a command was sent last, since start
+	asking    atomic.Bool  // a goroutine asks
+	mu        sync.Mutex
+	master    string // named last; empty: none yet
+}
+
+const (
+	// confirmEvery is how often Sentinels are asked.
+	confirmEvery = 4 * time.Second
+	// confirmedFor is how long an answer is good.
+	confirmedFor = 5 * time.Second
+	// confirmsUntil is for how long after the last command Sentinels are asked.
+	confirmsUntil = time.Minute
+)
+
+func newSentinels(d *dialer, era *atomic.Int64) *sentinels {
+	s := &sentinels{dialer: d, era: era, start: time.Now()}
+	s.begin()
+	return s
+}
+
+// unsure reports whether the Sentinels have not confirmed for a while the master of a connection that was made at
+// born. It has them asked while commands are sent.
+func (s *sentinels) unsure(born, now time.Time) bool {
+	s.used.Store(int64(now.Sub(s.start)))
+	if !s.asking.Load() && s.asking.CompareAndSwap(false, true) && !s.spawn(s.asks) {
+		s.asking.Store(false)
+	}
+	last := s.start.Add(time.Duration(s.confirmed.Load()))
+	if born.After(last) {
+		last = born
+	}
+	return now.Sub(last) > confirmedFor
+}
+
+// asks goes on until there was no command for a while.
+func (s *sentinels) asks() {
+	defer s.asking.Store(false)
+	ticker := time.NewTicker(confirmEvery)
+	defer ticker.Stop()
+	for time.Since(s.start)-time.Duration(s.used.Load()) < confirmsUntil {
+		select {
+		case <-ticker.C:
+			s.ask(s.ctx)
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// ask asks for the master. If it is another one, all connections are to be left.
+func (s *sentinels) ask(ctx context.Context) {
+	at := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, s.dialer.timeout)
+	defer cancel()
+	named, err := s.named(ctx)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.master != named {
+		s.master = named
+		s.era.Add(1)
+	}
+	if since := int64(at.Sub(s.start)); since > s.confirmed.Load() {
+		s.confirmed.Store(since)
+	}
+}
+
+// errUnnamed says that a dialer does not show the address of the master.
+var errUnnamed = errors.New("the dialer does not show which master the sentinels name")
+
+// named returns the address of the master. go-redis shows it only to its dialer, which asks a Sentinel and dials
+// what that names. On the network "unix" the address is not the name of a socket: the dialer fails before it
+// sends anything, and its error has the address.
+func (s *sentinels) named(ctx context.Context) (string, error) {
+	conn, err := s.dialer.run(ctx, func(ctx context.Context) (net.Conn, error) {
+		return s.dialer.opts.Dialer(ctx, "unix", "")
+	})
+	if err == nil { // a dialer of the caller that knows one network only
+		_ = conn.Close() //nolint:errcheck // nothing was entrusted to it
+		return "", errUnnamed
+	}
+	if op, failed := errors.AsType[*net.OpError](err); failed && op.Op == "dial" {
+		if addr, is := op.Addr.(*net.UnixAddr); is {
+			return addr.Name, nil
+		}
+	}
+	return "", err
+}

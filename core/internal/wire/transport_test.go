@@ -1,0 +1,199 @@
+package wire_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"math/big"
+	"net"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/mempipe"
+	"github.com/interlock-go/interlock/core/internal/redisserver"
+	"github.com/interlock-go/interlock/core/redistest"
+)
+
+// encrypted has a client speak TLS.
+func encrypted(t *testing.T) func(o *redis.Options) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"redis"}}
+	cert, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
+	client := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true} // made above
+	return func(o *redis.Options) {
+		dial := o.Dialer
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			behind, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			near, far := mempipe.New()
+			terminate(tls.Server(far, server), behind)
+			return tls.Client(near, client), nil
+		}
+	}
+}
+
+// terminate carries what comes from a to b, and back, until either ends.
+func terminate(a, b net.Conn) {
+	carry := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		a.Close()
+		b.Close()
+	}
+	go carry(a, b)
+	go carry(b, a)
+}
+
+// On every kind of connection lone callers read themselves, with a deadline that passes
+// where a reply takes a little longer, and that harms nothing: it is the same connection.
+func TestPipeline_SurvivesTheDeadlinesOfItsReaders(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(t *testing.T) func(o *redis.Options){
+		"RESP2": func(*testing.T) func(o *redis.Options) { return func(o *redis.Options) { o.Protocol = 2 } },
+		"RESP3": func(*testing.T) func(o *redis.Options) { return func(o *redis.Options) { o.Protocol = 3 } },
+		"TLS":   encrypted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				proxy, through := faultproxy.Around(t, redistest.New(t).Client(), change(t))
+				d, rdb := counted(t, through)
+				b := storeOf(t, rdb)
+				defer b.Close()
+				lateReplies(t, proxy, b)
+				if n := d.made.Load(); n > 2 { // one for pings
+					t.Errorf("%d connections", n)
+				}
+			})
+		})
+	}
+}
+
+// A socket file is a connection like any other.
+func TestPipeline_SocketFile(t *testing.T) {
+	t.Parallel()
+	proxy := faultproxy.New(t, redisserver.Start(t).Addr())
+	path := filepath.Join(t.TempDir(), "redis.sock")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Listen(listener)
+	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: path})
+	t.Cleanup(func() { _ = rdb.Close() })
+	lateReplies(t, proxy, newBench(t, rdb))
+}
+
+// lateReplies has callers, alone and not, wait for longer than they read.
+func lateReplies(t *testing.T, proxy *faultproxy.Proxy, b *bench) {
+	t.Helper()
+	b.acquire(key, alice)
+	for round := range 6 {
+		for range 10 { // enough to be lonely
+			reply(b, b.look(time.Now(), key))
+		}
+		proxy.DelayReply(faultproxy.Once(scriptCommand), 20*time.Millisecond)
+		var all sync.WaitGroup
+		for range 1 + round%3 {
+			all.Go(func() { reply(b, b.look(time.Now(), key)) })
+		}
+		all.Wait()
+	}
+}
+
+// What Redis sends without being asked comes between the replies and answers nobody.
+func TestPipeline_PushesAnswerNobody(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	d, rdb := counted(t, server.Client(), func(o *redis.Options) {
+		o.Protocol = 3
+		o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+			return conn.Do(ctx, "client", "tracking", "on", "bcast").Err()
+		}
+	})
+	b := newBench(t, rdb)
+	b.acquire(key, alice)
+	stranger := server.Client()
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 50 {
+				stranger.Incr(t.Context(), "something") // every one of these is told
+				if got := reply(b, b.look(time.Now(), key)); !reflect.DeepEqual(got, []any{alice}) {
+					t.Errorf("got %+v", got)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := d.made.Load(); n > 20 { // a slow machine may want a few; hundreds, if a push ended one
+		t.Errorf("%d connections", n)
+	}
+}
+
+// Calls to a server that restarts, or asks for another password, fail meanwhile, and are
+// answered afterwards.
+func TestPipelines_ServerChanges(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	direct := server.Client()
+	b := newBench(t, server.Client())
+	b.acquire(key, alice)
+	server.Restart()
+	answeredAgain(t, b, "after the restart")
+	if err := direct.ConfigSet(t.Context(), "requirepass", "changed").Err(); err != nil {
+		t.Fatal(err)
+	}
+	changed := server.Client(func(o *redis.Options) { o.Password = "changed" })
+	b.acquire("with the old password", alice) // on a connection that is known
+	if err := changed.Do(t.Context(), "client", "kill", "type", "normal", "skipme", "yes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	refused := func() bool {
+		call := b.look(time.Now(), key)
+		_, _, err := call.Wait(context.Background(), soon())
+		return redis.HasErrorPrefix(err, "NOAUTH") || redis.IsAuthError(err)
+	}
+	_ = refused() // it may have been on its way
+	if !refused() {
+		t.Error("not refused")
+	}
+	if err := changed.ConfigSet(t.Context(), "requirepass", "").Err(); err != nil {
+		t.Fatal(err)
+	}
+	answeredAgain(t, b, "after the password")
+}
+
+// answeredAgain wants an answer to one of a few calls.
+func answeredAgain(t *testing.T, b *bench, when string) {
+	t.Helper()
+	var err error
+	for range 100 {
+		call := b.look(time.Now(), key)
+		if _, _, err = call.Wait(context.Background(), soon()); err == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond) // between two attempts; how many it takes is not judged
+	}
+	t.Errorf("%s: %v", when, err)
+}
