@@ -115,7 +115,7 @@ func (a *attempt) withoutPermits() bool {
 	return a.req.demand == "0" && a.refusal.Refusal != nil && a.refusal.Holder == ""
 }
 
-var errNoPermits = errors.New("it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give PermitSemaphore one")
+var errNoPermits = errors.New("it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one")
 
 // contextCause is why a context ended, such that both its error and its cause
 // match. That of a hold which was lost is only mentioned: it is another one's.

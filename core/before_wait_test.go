@@ -54,7 +54,7 @@ func TestBeforeWait_OnceAfterTheFirstAttempt(t *testing.T) {
 	t.Parallel()
 	locks := map[string]func(c *core.Client) core.Lock{
 		"several": func(c *core.Client) core.Lock { return c.MultiLock("k", "l") },
-		"permit":  func(c *core.Client) core.Lock { return c.PermitSemaphore("k", 1).Lock },
+		"permit":  func(c *core.Client) core.Lock { return c.Semaphore("k", 1).Lock },
 		"plain":   func(c *core.Client) core.Lock { return c.Lock("k") },
 		"fair":    func(c *core.Client) core.Lock { return c.FairLock("k") },
 		"spin":    func(c *core.Client) core.Lock { return c.SpinLock("k") },

@@ -16,15 +16,17 @@ func TestCounts_FailedChangeAndLostReply(t *testing.T) {
 	id := strings.Repeat("0", 32)
 	changes := map[string]func(ctx context.Context, locks *core.Client) error{
 		"set": func(ctx context.Context, locks *core.Client) error {
-			return locks.PermitSemaphore("pool", 0).SetPermits(ctx, 9)
+			return locks.Semaphore("pool", 0).SetPermits(ctx, 9)
 		},
 		"add": func(ctx context.Context, locks *core.Client) error {
-			return locks.PermitSemaphore("pool", 0).AddPermits(ctx, 9)
+			return locks.Semaphore("pool", 0).AddPermits(ctx, 9)
 		},
 		"release by id": func(ctx context.Context, locks *core.Client) error {
-			return locks.PermitSemaphore("pool", 0).ReleasePermit(ctx, id)
+			return locks.Semaphore("pool", 0).ReleasePermit(ctx, id)
 		},
-		"release": func(ctx context.Context, locks *core.Client) error { return locks.Semaphore("pool").Release(ctx, 9) },
+		"release": func(ctx context.Context, locks *core.Client) error {
+			return locks.PlainSemaphore("pool").Release(ctx, 9)
+		},
 		"down": func(ctx context.Context, locks *core.Client) error {
 			return locks.CountDownLatch("pool").CountDown(ctx)
 		},
@@ -77,17 +79,17 @@ func TestCounts_NoNumber(t *testing.T) {
 		notANumber(b)
 		for name, ask := range map[string]func() error{
 			"permit": func() error {
-				_, _, err := locks.PermitSemaphore("pool", 2).Acquire(t.Context(), core.WaitTime(0))
+				_, _, err := locks.Semaphore("pool", 2).Acquire(t.Context(), core.WaitTime(0))
 				return err
 			},
 			"permit of others": func() error {
-				_, _, err := locks.PermitSemaphore("pool", 0).Acquire(t.Context(), core.WaitTime(0))
+				_, _, err := locks.Semaphore("pool", 0).Acquire(t.Context(), core.WaitTime(0))
 				return err
 			},
-			"plain": func() error { return locks.Semaphore("pool").Acquire(t.Context(), 1, core.WaitTime(0)) },
+			"plain": func() error { return locks.PlainSemaphore("pool").Acquire(t.Context(), 1, core.WaitTime(0)) },
 			"latch": func() error { return locks.CountDownLatch("pool").Await(t.Context(), core.WaitTime(0)) },
 			"count": func() error {
-				_, err := locks.Semaphore("pool").Available(t.Context())
+				_, err := locks.PlainSemaphore("pool").Available(t.Context())
 				return err
 			},
 		} {

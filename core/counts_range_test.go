@@ -17,7 +17,7 @@ func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		locks, sent := b.counted()
-		pool, plain := locks.PermitSemaphore("pool", 0), locks.Semaphore("pool")
+		pool, plain := locks.Semaphore("pool", 0), locks.PlainSemaphore("pool")
 		methods := map[string]func(n int) error{
 			"Release":     func(n int) error { return plain.Release(t.Context(), n) },
 			"Acquire":     func(n int) error { return plain.Acquire(t.Context(), n) },
@@ -32,8 +32,8 @@ func TestCounts_OutOfRangeSendsNothing(t *testing.T) {
 				_, err := locks.CountDownLatch("pool").TrySetCount(t.Context(), n)
 				return err
 			},
-			"PermitSemaphore": func(n int) error {
-				_, _, err := locks.PermitSemaphore("pool", n).Acquire(t.Context(), core.WaitTime(0))
+			"Semaphore": func(n int) error {
+				_, _, err := locks.Semaphore("pool", n).Acquire(t.Context(), core.WaitTime(0))
 				return err
 			},
 		}
@@ -58,7 +58,7 @@ func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		locks, sent := b.counted()
-		pool := locks.PermitSemaphore("pool", 3)
+		pool := locks.Semaphore("pool", 3)
 		for name, method := range map[string]func() error{
 			"TrySetPermits": func() error { _, err := pool.TrySetPermits(t.Context(), 5); return err },
 			"SetPermits":    func() error { return pool.SetPermits(t.Context(), 5) },
@@ -66,7 +66,7 @@ func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
 		} {
 			err := method()
 			wantErr(t, err, core.ErrInvalid)
-			want := name + `(5): each acquisition of PermitSemaphore("pool", 3) sets it to 3 again: to set the number by hand, want PermitSemaphore("pool", 0) wherever it is used`
+			want := name + `(5): each acquisition of Semaphore("pool", 3) sets it to 3 again: to set the number by hand, want Semaphore("pool", 0) wherever it is used`
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
@@ -82,11 +82,13 @@ func TestPermitSemaphore_NumberByHandAndInTheProgram(t *testing.T) {
 func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 	t.Parallel()
 	plain := func(n int) func(context.Context, *core.Client) error {
-		return func(ctx context.Context, locks *core.Client) error { return locks.Semaphore("pool").AddPermits(ctx, n) }
+		return func(ctx context.Context, locks *core.Client) error {
+			return locks.PlainSemaphore("pool").AddPermits(ctx, n)
+		}
 	}
 	leased := func(n int) func(context.Context, *core.Client) error {
 		return func(ctx context.Context, locks *core.Client) error {
-			return locks.PermitSemaphore("pool", 0).AddPermits(ctx, n)
+			return locks.Semaphore("pool", 0).AddPermits(ctx, n)
 		}
 	}
 	for name, tt := range map[string]struct {
@@ -95,7 +97,7 @@ func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 		fits   string // "": it is refused
 	}{
 		"release": {func(ctx context.Context, locks *core.Client) error {
-			return locks.Semaphore("pool").Release(ctx, 2)
+			return locks.PlainSemaphore("pool").Release(ctx, 2)
 		}, "2147483646", ""},
 		"add":                 {plain(math.MaxInt32), "1", ""},
 		"add all":             {plain(math.MaxInt32), "0", "2147483647"},
@@ -144,10 +146,10 @@ func TestCounts_BeyondRangeChangesNothing(t *testing.T) {
 // however the wait ends, and not when they are only taken.
 func TestPermitSemaphore_NumberNeverSet(t *testing.T) {
 	t.Parallel()
-	const want = "it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give PermitSemaphore one"
+	const want = "it has no permits: set their number by TrySetPermits, SetPermits or from Java, or give Semaphore one"
 	inBubble(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
-		pool := locks.PermitSemaphore("pool", 0)
+		pool := locks.Semaphore("pool", 0)
 		attempt := func(limit time.Duration, opts ...core.AcquireOption) error {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()

@@ -32,8 +32,8 @@
 //     one name have one on request: [WithToken].
 //   - [Client.SpinLock] has no messages, [Client.FairLock] a queue over all processes.
 //   - [Client.ReadLock] is held by any number of readers, [Client.WriteLock] by one writer.
-//   - [Client.PermitSemaphore] is held by as many as there are permits.
-//   - [Client.Semaphore] and [Client.CountDownLatch] are numbers that nobody holds.
+//   - [Client.Semaphore] is held by as many as there are permits.
+//   - [Client.PlainSemaphore] and [Client.CountDownLatch] are numbers that nobody holds.
 //   - [Redlock] is one lock on several independent servers.
 //
 // Which one to take, with which times, is in examples/choosing/README.md.

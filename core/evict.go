@@ -113,6 +113,6 @@ func notEvicted(f *redisstore.Found) error {
 		return invalidf("the key %.100q is not a lock", f.Key)
 	default:
 		return invalidf("the key %.100q is a number: a semaphore without leases, or a latch, has no holder that could lose it; "+
-			"Semaphore.Release gives permits back, and CountDownLatch.CountDown opens a latch", f.Key)
+			"PlainSemaphore.Release gives permits back, and CountDownLatch.CountDown opens a latch", f.Key)
 	}
 }

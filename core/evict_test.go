@@ -19,7 +19,7 @@ func TestEvict_FreesEveryKind(t *testing.T) {
 		locks, operator := b.locks(), b.locks()
 		for i, lock := range []core.Lock{
 			locks.Lock("plain"), locks.Lock("of{42}"), locks.SpinLock("spin"), locks.FencedLock("fenced"), locks.FairLock("fair"),
-			locks.ReadLock("read"), locks.WriteLock("write"), locks.PermitSemaphore("permits", 3).Lock,
+			locks.ReadLock("read"), locks.WriteLock("write"), locks.Semaphore("permits", 3).Lock,
 		} {
 			_, hold := acquired(t, t.Context(), lock)
 			e, err := operator.Evict(t.Context(), hold.Key(), hold.Field())
@@ -40,7 +40,7 @@ func TestEvict_NotifiesWaiters(t *testing.T) {
 	t.Parallel()
 	inEach := map[string]func(*core.Client, string) core.Lock{
 		"plain": (*core.Client).Lock, "fair": (*core.Client).FairLock, "write": (*core.Client).WriteLock,
-		"permits": func(c *core.Client, name string) core.Lock { return c.PermitSemaphore(name, 1).Lock },
+		"permits": func(c *core.Client, name string) core.Lock { return c.Semaphore(name, 1).Lock },
 	}
 	eachBed(t, func(t *testing.T, b *bed) {
 		for name, of := range inEach {
@@ -129,7 +129,7 @@ func TestEvict_OthersKeepIt(t *testing.T) {
 		}{
 			"readers":      {locks.ReadLock("readers"), 6},
 			"many readers": {locks.ReadLock("many"), 2*core.MaxListed + 1},
-			"permits":      {locks.PermitSemaphore("permits", 6).Lock, 6},
+			"permits":      {locks.Semaphore("permits", 6).Lock, 6},
 		} {
 			fields := map[string]bool{}
 			var key, seen string
@@ -235,7 +235,7 @@ func TestEvict_LeavesNothing(t *testing.T) {
 		writing, _ := acquired(t, t.Context(), locks.WriteLock("write"))
 		acquired(t, writing, locks.ReadLock("write"))
 		for i := range 2 {
-			acquired(t, t.Context(), locks.PermitSemaphore("permits", 2).Lock, core.LeaseTime(time.Duration(i+1)*time.Minute))
+			acquired(t, t.Context(), locks.Semaphore("permits", 2).Lock, core.LeaseTime(time.Duration(i+1)*time.Minute))
 		}
 		for _, key := range []string{"read", "write", "permits"} {
 			seen := inspected(t, locks, key)

@@ -30,7 +30,7 @@ type has struct {
 
 // family are all kinds that one Redis gives.
 func family() []member {
-	permits := func(locks *core.Client, key string) core.Lock { return locks.PermitSemaphore(key, 1).Lock }
+	permits := func(locks *core.Client, key string) core.Lock { return locks.Semaphore(key, 1).Lock }
 	return []member{
 		{kind: "reentrant", channel: channelOf, have: twice((*core.Client).Lock), want: once((*core.Client).Lock)},
 		{kind: "fenced", channel: channelOf, have: twice((*core.Client).FencedLock), want: once((*core.Client).FencedLock), takesSeveral: true},
@@ -86,14 +86,14 @@ func multiOf(locks *core.Client, key string) core.Lock {
 
 // havePlain has the only permit of a semaphore without leases.
 func havePlain(ctx context.Context, locks *core.Client, key string) (has, error) {
-	if _, err := locks.Semaphore(key).TrySetPermits(ctx, 1); err != nil {
+	if _, err := locks.PlainSemaphore(key).TrySetPermits(ctx, 1); err != nil {
 		return has{}, err
 	}
 	return wantPlain(ctx, locks, key)
 }
 
 func wantPlain(ctx context.Context, locks *core.Client, key string) (has, error) {
-	s := locks.Semaphore(key)
+	s := locks.PlainSemaphore(key)
 	return has{giveBack: func() error { return s.Release(context.Background(), 1) }}, s.Acquire(ctx, 1)
 }
 

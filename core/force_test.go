@@ -23,7 +23,7 @@ func TestForceRelease_OfACart(t *testing.T) {
 		before := b.Keys(ctx, "*").Val()
 		for name, lock := range map[string]core.Lock{
 			"plain": locks.Lock("cart:43"), "spin": locks.SpinLock("cart:43"), "fenced": locks.FencedLock("cart:43"), "fair": locks.FairLock("cart:43"),
-			"read": locks.ReadLock("theme:43"), "write": locks.WriteLock("dark:43"), "permits": locks.PermitSemaphore("stock:43", 5).Lock,
+			"read": locks.ReadLock("theme:43"), "write": locks.WriteLock("dark:43"), "permits": locks.Semaphore("stock:43", 5).Lock,
 		} {
 			freed, err := lock.ForceRelease(t.Context())
 			wantOutcome(t, name, err, core.ErrUnavailable)

@@ -262,7 +262,7 @@ func TestBehindGhost_OfEachKind(t *testing.T) {
 	t.Parallel()
 	type lockOf = func(*core.Client, string) core.Lock
 	permits := func(n int) lockOf {
-		return func(c *core.Client, key string) core.Lock { return c.PermitSemaphore(key, n).Lock }
+		return func(c *core.Client, key string) core.Lock { return c.Semaphore(key, n).Lock }
 	}
 	for name, kinds := range map[string][2]lockOf{
 		"reentrant":             {(*core.Client).Lock, (*core.Client).Lock},

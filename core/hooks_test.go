@@ -478,7 +478,7 @@ func TestHooks_ChangedKeysAreRefused(t *testing.T) {
 					_, _, err := lock.Acquire(ctx) // without a wait time: it is not tried again
 					wantChanged(t, err)
 				}
-				wantChanged(t, locks.Semaphore("s").Release(ctx, 1))
+				wantChanged(t, locks.PlainSemaphore("s").Release(ctx, 1))
 				if n := sent.Hits(); n != 0 {
 					t.Errorf("%d scripts were sent, want none", n)
 				}

@@ -39,7 +39,7 @@ func TestInspect_TellsKindAndHolder(t *testing.T) {
 			{locks.Lock("token"), []core.AcquireOption{core.WithToken()}, core.KindFenced},
 			{locks.ReadLock("read"), nil, core.KindRead},
 			{locks.WriteLock("write"), nil, core.KindWrite},
-			{locks.PermitSemaphore("permits", 3).Lock, nil, core.KindSemaphore},
+			{locks.Semaphore("permits", 3).Lock, nil, core.KindSemaphore},
 		} {
 			_, hold := acquired(t, t.Context(), tt.lock, append(tt.opts, core.LeaseTime(time.Minute))...)
 			e := inspected(t, asks, hold.Key())
@@ -218,7 +218,7 @@ func TestInspect_Numbers(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
-		_, err := locks.Semaphore("s").TrySetPermits(t.Context(), 5)
+		_, err := locks.PlainSemaphore("s").TrySetPermits(t.Context(), 5)
 		must(t, err)
 		_, err = locks.CountDownLatch("l").TrySetCount(t.Context(), 3)
 		must(t, err)

@@ -19,8 +19,8 @@ const (
 	KindFair      Kind = "fair"      // RedissonFairLock: [Client.FairLock]
 	KindRedlock   Kind = "redlock"   // RedissonRedLock: [Redlock]
 
-	KindSemaphore      Kind = "semaphore"       // RPermitExpirableSemaphore: [Client.PermitSemaphore]
-	KindPlainSemaphore Kind = "plain_semaphore" // RSemaphore: [Client.Semaphore]
+	KindSemaphore      Kind = "semaphore"       // RPermitExpirableSemaphore: [Client.Semaphore]
+	KindPlainSemaphore Kind = "plain_semaphore" // RSemaphore: [Client.PlainSemaphore]
 	KindLatch          Kind = "latch"           // RCountDownLatch: [Client.CountDownLatch]
 )
 

@@ -21,7 +21,7 @@ func BenchmarkKinds(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = locks.Close(context.Background()) })
-	plain := locks.Semaphore("plain")
+	plain := locks.PlainSemaphore("plain")
 	if _, err := plain.TrySetPermits(b.Context(), 8); err != nil {
 		b.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func BenchmarkKinds(b *testing.B) {
 		{"fair", held(locks.FairLock("fair"))},
 		{"read", held(locks.ReadLock("rw"))},
 		{"write", held(locks.WriteLock("rw"))},
-		{"permit", held(locks.PermitSemaphore("permit", 8).Lock)},
+		{"permit", held(locks.Semaphore("permit", 8).Lock)},
 		{"semaphore", func(ctx context.Context) error {
 			if err := plain.Acquire(ctx, 1, core.WaitTime(0)); err != nil {
 				return err

@@ -33,7 +33,7 @@ func costs() []costed {
 		ofItself("FairLock", func(c *core.Client) core.Lock { return c.FairLock("k") }),
 		{"ReadLock", func(c *core.Client) core.Lock { return c.ReadLock("k") }, write},
 		ofItself("WriteLock", write),
-		ofItself("PermitSemaphore", func(c *core.Client) core.Lock { return c.PermitSemaphore("k", 1).Lock }),
+		ofItself("Semaphore", func(c *core.Client) core.Lock { return c.Semaphore("k", 1).Lock }),
 	}
 }
 
@@ -76,7 +76,7 @@ func TestKinds_CommandsOnAServer(t *testing.T) {
 	must(t, err)
 	for _, kind := range costs() {
 		row := rowOf(string(page), "`Client."+kind.constructor+"`")
-		if kind.constructor == "MultiLock" || kind.constructor == "PermitSemaphore" {
+		if kind.constructor == "MultiLock" || kind.constructor == "Semaphore" {
 			continue // whose messages and answers may cross
 		} else if !strings.Contains(row, "| 2, 4 |") {
 			t.Errorf("the table says of %s: %s", kind.constructor, row)

@@ -25,7 +25,7 @@ func inside(lock func(*core.Client) core.Lock) func(context.Context, *core.Clien
 
 // sevenPermits does something while it has one of seven permits without leases.
 func sevenPermits(ctx context.Context, locks *core.Client, body func()) error {
-	s := locks.Semaphore("k")
+	s := locks.PlainSemaphore("k")
 	if _, err := s.TrySetPermits(ctx, 7); err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func TestKinds_CommandsPerAcquisitionAreConstant(t *testing.T) {
 	}{
 		"read":          {inside(func(c *core.Client) core.Lock { return c.ReadLock("k") }), callers, 2.5},
 		"write":         {inside(func(c *core.Client) core.Lock { return c.WriteLock("k") }), 1, 2.5},
-		"one permit":    {inside(func(c *core.Client) core.Lock { return c.PermitSemaphore("k", 1).Lock }), 1, 4}, // who gets in has two more look
-		"seven permits": {inside(func(c *core.Client) core.Lock { return c.PermitSemaphore("k", 7).Lock }), 7, 3},
+		"one permit":    {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 1).Lock }), 1, 4}, // who gets in has two more look
+		"seven permits": {inside(func(c *core.Client) core.Lock { return c.Semaphore("k", 7).Lock }), 7, 3},
 		"semaphore":     {sevenPermits, 7, 4}, // one is for TrySetPermits
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestKinds_ThousandsFewRoundTripsNoGoroutines(t *testing.T) {
 	for name, lock := range map[string]func(c *core.Client, i int) core.Lock{
 		"readers":             func(c *core.Client, i int) core.Lock { return c.ReadLock(strconv.Itoa(i)) },
 		"readers of one lock": func(c *core.Client, _ int) core.Lock { return c.ReadLock("k") },
-		"permits":             func(c *core.Client, i int) core.Lock { return c.PermitSemaphore(strconv.Itoa(i/100), 100).Lock },
+		"permits":             func(c *core.Client, i int) core.Lock { return c.Semaphore(strconv.Itoa(i/100), 100).Lock },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -84,10 +84,10 @@ func TestKinds_ACountIsNoOtherKind(t *testing.T) {
 		wantErr(t, mine.CountDownLatch("k").CountDown(t.Context()), core.ErrInvalid)
 		released(t, lock)
 
-		pool := mine.PermitSemaphore("pool", 2)
+		pool := mine.Semaphore("pool", 2)
 		_, permit := acquired(t, t.Context(), pool.Lock)
 		wantErr(t, mine.CountDownLatch("pool").CountDown(t.Context()), core.ErrInvalid)
-		wantErr(t, mine.Semaphore("pool").Release(t.Context(), 5), core.ErrInvalid)
+		wantErr(t, mine.PlainSemaphore("pool").Release(t.Context(), 5), core.ErrInvalid)
 		_, err = mine.CountDownLatch("pool").Delete(t.Context())
 		wantErr(t, err, core.ErrInvalid)
 		if free, err := pool.Available(t.Context()); free != 1 || err != nil {

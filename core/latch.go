@@ -12,14 +12,14 @@ type CountDownLatch struct{ counted }
 
 // CountDownLatch names a latch: Redisson's RCountDownLatch, with which it shares the layout in
 // Redis. It is open as long as it has no count. Operations are kept beside it as those of
-// [Client.Semaphore]. In a Cluster a name with braces is [ErrInvalid]: Redisson's channel would be
+// [Client.PlainSemaphore]. In a Cluster a name with braces is [ErrInvalid]: Redisson's channel would be
 // in another slot.
 func (c *Client) CountDownLatch(name string) CountDownLatch {
 	return CountDownLatch{counted{Lock{client: c, kind: c.kinds.Latch, name: name}}}
 }
 
 // TrySetCount closes a latch that is open, and reports whether it did: n is how often it has to be
-// counted down. It is attempted as [PermitSemaphore.TrySetPermits].
+// counted down. It is attempted as [Semaphore.TrySetPermits].
 func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
 	if err := checkCount("TrySetCount", n, 1); err != nil {
 		return false, err
@@ -29,7 +29,7 @@ func (l CountDownLatch) TrySetCount(ctx context.Context, n int) (bool, error) {
 
 // CountDown counts one down. The last one opens the latch; of one that is open it changes nothing.
 // It is attempted even when ctx has ended, and goes on after [ErrUnavailable] as
-// [PermitSemaphore.TrySetPermits] does: do not repeat it unless the error says that it was not executed.
+// [Semaphore.TrySetPermits] does: do not repeat it unless the error says that it was not executed.
 func (l CountDownLatch) CountDown(ctx context.Context) error {
 	_, err := l.operate(ctx, "down", 1)
 	return err

@@ -61,7 +61,7 @@ func TestLocks_OfEveryKind(t *testing.T) {
 		for lock, kind := range map[*core.Lock]core.Kind{
 			new(locks.Lock("plain")): core.KindReentrant, new(locks.FencedLock("fenced{1}")): core.KindFenced,
 			new(locks.ReadLock("read")): core.KindRead, new(locks.ReadLock("read{1}")): core.KindRead, new(locks.WriteLock("write")): core.KindWrite,
-			new(locks.PermitSemaphore("permits", 2).Lock): core.KindSemaphore, new(locks.PermitSemaphore("permits{1}", 2).Lock): core.KindSemaphore,
+			new(locks.Semaphore("permits", 2).Lock): core.KindSemaphore, new(locks.Semaphore("permits{1}", 2).Lock): core.KindSemaphore,
 			new(locks.FairLock("fair")): core.KindFair,
 		} {
 			_, hold := acquired(t, t.Context(), *lock)
@@ -75,7 +75,7 @@ func TestLocks_OfEveryKind(t *testing.T) {
 		must(t, b.Set(ctx, "shop:text", "Ada", 0).Err())
 		must(t, b.HSet(ctx, "other:lock", stranger, 1).Err())
 		must(t, b.HSet(ctx, "my:shop:lock", stranger, 1).Err())
-		_, err := locks.Semaphore("count").TrySetPermits(t.Context(), 5)
+		_, err := locks.PlainSemaphore("count").TrySetPermits(t.Context(), 5)
 		must(t, err)
 
 		wantListed(t, listed(t, locks, core.LockQuery{}), want)

@@ -287,7 +287,7 @@ func BeforeWait(prepare func(ctx context.Context) error) AcquireOption {
 // round trip, but a second key in the script that takes the lock: the counter that FencedLock
 // has too; where somebody has set that to 2^53 or more, nothing is acquired, with
 // [ErrUnavailable]. No counter orders the holders of a [Client.MultiLock] of several names, of a
-// [Redlock], and of what several hold at a time ([Client.ReadLock], [Client.PermitSemaphore]):
+// [Redlock], and of what several hold at a time ([Client.ReadLock], [Client.Semaphore]):
 // there it is [ErrInvalid].
 //
 // Callers of one client do not pass a lock with a token on in memory: a hand-off draws the next one, by a
@@ -362,7 +362,7 @@ func (c *Client) readRequest(r *request, kind *redisstore.Kind, opts []AcquireOp
 
 func checkLeaseOf(kind *redisstore.Kind, d time.Duration) error {
 	if kind.Holds == redisstore.Unheld {
-		return invalidf("LeaseTime for a %s: nothing is held; want a PermitSemaphore, whose permits have leases", kind.Noun())
+		return invalidf("LeaseTime for a %s: nothing is held; want a Semaphore, whose permits have leases", kind.Noun())
 	}
 	return checkLease("LeaseTime", d)
 }

@@ -42,7 +42,7 @@ func TestNotAcquiredError_OwnHold(t *testing.T) {
 			"fair":                {locks.FairLock("fair"), locks.FairLock("fair")},
 			"write inside read":   {locks.ReadLock("rw"), locks.WriteLock("rw")},
 			"read inside write":   {locks.WriteLock("wr"), locks.ReadLock("wr")},
-			"semaphore":           {locks.PermitSemaphore("permits", 1).Lock, locks.PermitSemaphore("permits", 1).Lock},
+			"semaphore":           {locks.Semaphore("permits", 1).Lock, locks.Semaphore("permits", 1).Lock},
 			"one of several keys": {locks.Lock("several"), locks.MultiLock("free", "several")},
 			"several keys":        {locks.MultiLock("a", "b"), locks.Lock("b")},
 		} {

@@ -103,17 +103,19 @@ func operations() map[string]operation {
 		return of
 	}
 	return map[string]operation{
-		"Semaphore.Release":    number("5", "8", func(ctx context.Context, o *operating) error { return o.locks.Semaphore(o.key).Release(ctx, 3) }),
-		"Semaphore.AddPermits": number("5", "2", func(ctx context.Context, o *operating) error { return o.locks.Semaphore(o.key).AddPermits(ctx, -3) }),
-		"Semaphore.TrySetPermits": number("", "7", func(ctx context.Context, o *operating) error {
-			_, err := o.locks.Semaphore(o.key).TrySetPermits(ctx, 7)
+		"PlainSemaphore.Release": number("5", "8", func(ctx context.Context, o *operating) error { return o.locks.PlainSemaphore(o.key).Release(ctx, 3) }),
+		"PlainSemaphore.AddPermits": number("5", "2", func(ctx context.Context, o *operating) error {
+			return o.locks.PlainSemaphore(o.key).AddPermits(ctx, -3)
+		}),
+		"PlainSemaphore.TrySetPermits": number("", "7", func(ctx context.Context, o *operating) error {
+			_, err := o.locks.PlainSemaphore(o.key).TrySetPermits(ctx, 7)
 			return err
 		}),
-		"PermitSemaphore.SetPermits": number("", "7", func(ctx context.Context, o *operating) error {
-			return o.locks.PermitSemaphore(o.key, 0).SetPermits(ctx, 7)
+		"Semaphore.SetPermits": number("", "7", func(ctx context.Context, o *operating) error {
+			return o.locks.Semaphore(o.key, 0).SetPermits(ctx, 7)
 		}),
-		"PermitSemaphore.AddPermits": number("5", "8", func(ctx context.Context, o *operating) error {
-			return o.locks.PermitSemaphore(o.key, 0).AddPermits(ctx, 3)
+		"Semaphore.AddPermits": number("5", "8", func(ctx context.Context, o *operating) error {
+			return o.locks.Semaphore(o.key, 0).AddPermits(ctx, 3)
 		}),
 		"CountDownLatch.CountDown": number("2", "1", func(ctx context.Context, o *operating) error { return o.locks.CountDownLatch(o.key).CountDown(ctx) }),
 		"CountDownLatch.CountDown to zero": number("1", "", func(ctx context.Context, o *operating) error {
@@ -123,11 +125,11 @@ func operations() map[string]operation {
 			_, err := o.locks.CountDownLatch(o.key).TrySetCount(ctx, 7)
 			return err
 		}),
-		"Semaphore.Acquire": {
+		"PlainSemaphore.Acquire": {
 			begin: func(t *testing.T, o *operating) func() error {
 				t.Helper()
 				must(t, o.Set(t.Context(), o.key, "5", 0).Err())
-				return func() error { return o.locks.Semaphore(o.key).Acquire(t.Context(), 2, core.WaitTime(time.Minute)) }
+				return func() error { return o.locks.PlainSemaphore(o.key).Acquire(t.Context(), 2, core.WaitTime(time.Minute)) }
 			},
 			done: is("3"), untouched: is("5"), waits: true,
 		},
@@ -366,7 +368,7 @@ func TestPassing_ClusterIsNotReachedYet(t *testing.T) {
 	}
 	rdb := redis.NewClusterClient(&opts)
 	defer func() { _ = rdb.Close() }()
-	err := locksOn(t, rdb, core.WithBackendTimeout(time.Second)).Semaphore("pool").Release(t.Context(), 3)
+	err := locksOn(t, rdb, core.WithBackendTimeout(time.Second)).PlainSemaphore("pool").Release(t.Context(), 3)
 	wantErr(t, err, core.ErrUnavailable)
 	if err == nil || !strings.Contains(err.Error(), "goes on in the background") {
 		t.Errorf("%v does not say that it goes on", err)

@@ -22,9 +22,9 @@ var countSorts = map[string]countSort{
 	"semaphore": {
 		"plain_semaphore/", "1", "0",
 		func(ctx context.Context, c *core.Client, opts ...core.AcquireOption) error {
-			return c.Semaphore(pool).Acquire(ctx, 1, opts...)
+			return c.PlainSemaphore(pool).Acquire(ctx, 1, opts...)
 		},
-		func(ctx context.Context, c *core.Client) error { return c.Semaphore(pool).Release(ctx, 1) },
+		func(ctx context.Context, c *core.Client) error { return c.PlainSemaphore(pool).Release(ctx, 1) },
 	},
 	"latch": {
 		"latch/", "", "1",

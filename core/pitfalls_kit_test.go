@@ -33,7 +33,7 @@ var (
 	readPool  = first(func(c *core.Client) core.Lock { return c.ReadLock(pool) })
 	writePool = first(func(c *core.Client) core.Lock { return c.WriteLock(pool) })
 	fairPool  = first(func(c *core.Client) core.Lock { return c.FairLock(pool) })
-	onePermit = first(func(c *core.Client) core.Lock { return c.PermitSemaphore(pool, 1).Lock })
+	onePermit = first(func(c *core.Client) core.Lock { return c.Semaphore(pool, 1).Lock })
 	redPool   = func(clients []*core.Client) core.Lock { return core.Redlock(pool, clients...) }
 )
 

@@ -181,10 +181,10 @@ func (p *probe) tryKind(ctx context.Context) {
 func (p *probe) take(ctx context.Context, c *Client, opts ...AcquireOption) (context.Context, func(context.Context) error, error) {
 	switch kinds := &c.kinds; p.Kind {
 	case kinds.PlainSemaphore:
-		if _, err := c.Semaphore(p.name).TrySetPermits(ctx, 1); err != nil {
+		if _, err := c.PlainSemaphore(p.name).TrySetPermits(ctx, 1); err != nil {
 			return ctx, nil, err
 		}
-		return ctx, func(ctx context.Context) error { return c.Semaphore(p.name).Release(ctx, 1) }, c.Semaphore(p.name).Acquire(ctx, 1, opts...)
+		return ctx, func(ctx context.Context) error { return c.PlainSemaphore(p.name).Release(ctx, 1) }, c.PlainSemaphore(p.name).Acquire(ctx, 1, opts...)
 	case kinds.Latch:
 		_, err := c.CountDownLatch(p.name).TrySetCount(ctx, 1)
 		return ctx, c.CountDownLatch(p.name).CountDown, err
@@ -197,7 +197,7 @@ func (p *probe) take(ctx context.Context, c *Client, opts ...AcquireOption) (con
 func (p *probe) rival(ctx context.Context, opts ...AcquireOption) (end func(context.Context) error, err error) {
 	switch kinds := &p.other.kinds; p.Kind {
 	case kinds.PlainSemaphore:
-		s := p.other.Semaphore(p.name)
+		s := p.other.PlainSemaphore(p.name)
 		return func(ctx context.Context) error { return s.Release(ctx, 1) }, s.Acquire(ctx, 1, opts...)
 	case kinds.Latch:
 		return func(context.Context) error { return nil }, p.other.CountDownLatch(p.name).Await(ctx, opts...)
@@ -215,7 +215,7 @@ func (p *probe) acquire(
 ) (context.Context, func(context.Context) error, error) {
 	lock := Lock{client: c, kind: kind, name: p.name}
 	if kind == c.kinds.PermitSemaphore {
-		lock = c.PermitSemaphore(p.name, 1).Lock
+		lock = c.Semaphore(p.name, 1).Lock
 	}
 	held, hold, err := lock.Acquire(ctx, opts...)
 	if err == nil && kind.Fenced && hold.Token() == 0 {

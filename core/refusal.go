@@ -50,7 +50,7 @@ func (l Lock) readRequest(r *request, opts []AcquireOption) error {
 	case l.demand != "":
 		r.demand = l.demand
 		if _, err = strconv.ParseUint(l.demand, 10, 31); err != nil {
-			return invalidf("PermitSemaphore(%.40q, %s): want 0 to %d permits", l.name, l.demand, math.MaxInt32)
+			return invalidf("Semaphore(%.40q, %s): want 0 to %d permits", l.name, l.demand, math.MaxInt32)
 		}
 	}
 	return nil

@@ -115,7 +115,7 @@ func TestReplicas_AcknowledgeCounts(t *testing.T) {
 	t.Parallel()
 	r, b := replicated(t, 1)
 	locks := b.locks(core.WithReplicaAcks(core.AcksAll, ackTime))
-	sem, latch, pool := locks.Semaphore("sem"), locks.CountDownLatch("latch"), locks.PermitSemaphore("pool", 0)
+	sem, latch, pool := locks.PlainSemaphore("sem"), locks.CountDownLatch("latch"), locks.Semaphore("pool", 0)
 	replica := r.Replicas[0].Client()
 	for name, set := range map[string]func() (bool, error){
 		"sem":   func() (bool, error) { return sem.TrySetPermits(t.Context(), 5) },

@@ -12,20 +12,20 @@ import (
 	"github.com/interlock-go/interlock/core/internal/queue"
 )
 
-// PermitSemaphore is a semaphore whose permits have leases: as many as there are permits hold it
+// Semaphore is a semaphore whose permits have leases: as many as there are permits hold it
 // at a time. It is a [Lock]: each acquisition takes one permit, and has a [Hold] of its own that is
 // renewed, lost and released as that of any lock. Nobody re-enters: who acquires twice has two.
 // It comes from a [Client]: the zero value cannot be used.
-type PermitSemaphore struct{ Lock }
+type Semaphore struct{ Lock }
 
-// PermitSemaphore names a semaphore whose permits have leases: Redisson's
+// Semaphore names a semaphore whose permits have leases: Redisson's
 // RPermitExpirableSemaphore, with which it shares the layout in Redis. The permit of a process
 // that has died comes back when its lease ends.
 //
 // permits is how many there are in all. An acquisition that finds another number sets it: where
 // processes are configured differently, as while a change is rolled out, the last one that
 // acquires has its way. More may be out than there are by then; they come back one by one. With 0
-// the number is as others have set it, by [PermitSemaphore.TrySetPermits] or from Java, and nobody
+// the number is as others have set it, by [Semaphore.TrySetPermits] or from Java, and nobody
 // acquires before that: the [*NotAcquiredError] says so.
 //
 // Callers of one client get permits in the order in which they came, except that up to eight ask
@@ -33,15 +33,15 @@ type PermitSemaphore struct{ Lock }
 // those behind it until it is the first. The field of a hold is its permit id: 32 hex digits, as
 // Redisson shows them. Leases end by the clock of the server. [Lock.State] tells of the lease that
 // ends first. [Lock.ForceRelease] gives all permits back; their number stays.
-func (c *Client) PermitSemaphore(name string, permits int) PermitSemaphore {
-	return PermitSemaphore{Lock{client: c, kind: c.kinds.PermitSemaphore, name: name, demand: strconv.Itoa(permits)}}
+func (c *Client) Semaphore(name string, permits int) Semaphore {
+	return Semaphore{Lock{client: c, kind: c.kinds.PermitSemaphore, name: name, demand: strconv.Itoa(permits)}}
 }
 
 // Held reports whether ctx carries a permit that was acquired through the same client. A caller
 // that needs one permit for all of its work asks before it acquires, because a second permit may
 // never come while the first one is out. Like [Held] it finds no permit that was released, lost or
 // handed over.
-func (s PermitSemaphore) Held(ctx context.Context) bool {
+func (s Semaphore) Held(ctx context.Context) bool {
 	key, err := s.client.key(s.kind, s.name)
 	if err != nil {
 		return false
@@ -56,7 +56,7 @@ func (s PermitSemaphore) Held(ctx context.Context) bool {
 // however often it has to be sent. On [ErrUnavailable] that goes on in the background, for ten
 // minutes at most and until the client is closed, unless Redis refuses it for a reason that does not
 // pass by itself; the error says whether it goes on or was not executed.
-func (s PermitSemaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
+func (s Semaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
 	if err := s.byHand("TrySetPermits", permits); err != nil {
 		return false, err
 	}
@@ -64,17 +64,17 @@ func (s PermitSemaphore) TrySetPermits(ctx context.Context, permits int) (bool, 
 }
 
 // byHand refuses to change a number that the next acquisition would change back.
-func (s PermitSemaphore) byHand(method string, n int) error {
+func (s Semaphore) byHand(method string, n int) error {
 	if s.demand == "0" {
 		return nil
 	}
-	return invalidf("%s(%d): each acquisition of PermitSemaphore(%.40q, %s) sets it to %s again: to set the number by hand, want PermitSemaphore(%.40q, 0) wherever it is used",
+	return invalidf("%s(%d): each acquisition of Semaphore(%.40q, %s) sets it to %s again: to set the number by hand, want Semaphore(%.40q, 0) wherever it is used",
 		method, n, s.name, s.demand, s.demand, s.name)
 }
 
 // SetPermits sets how many permits there are in all, those included that are out. It is for a
 // semaphore that was made with 0: one with a number of its own is [ErrInvalid].
-func (s PermitSemaphore) SetPermits(ctx context.Context, permits int) error {
+func (s Semaphore) SetPermits(ctx context.Context, permits int) error {
 	if err := s.byHand("SetPermits", permits); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s PermitSemaphore) SetPermits(ctx context.Context, permits int) error {
 // AddPermits changes the number of permits by n, which may be negative: then less may be available
 // than none, until some come back. [ErrInvalid] says that there would be more in all than Redisson can
 // read, which is 2147483647, or that the semaphore was not made with 0, and that nothing was changed.
-func (s PermitSemaphore) AddPermits(ctx context.Context, n int) error {
+func (s Semaphore) AddPermits(ctx context.Context, n int) error {
 	if err := s.byHand("AddPermits", n); err != nil {
 		return err
 	}
@@ -105,8 +105,8 @@ func (s PermitSemaphore) AddPermits(ctx context.Context, n int) error {
 //
 // [ErrNotHeld] says that no such permit is out, or that its lease was over; then it was given back
 // if nobody had done that yet. [ErrInvalid] says that id is not 32 hex digits. It is attempted as
-// [PermitSemaphore.TrySetPermits], and executed once, and costs a round trip.
-func (s PermitSemaphore) ReleasePermit(ctx context.Context, id string) error {
+// [Semaphore.TrySetPermits], and executed once, and costs a round trip.
+func (s Semaphore) ReleasePermit(ctx context.Context, id string) error {
 	permit, err := permitID(id)
 	if err != nil {
 		return err
@@ -135,43 +135,43 @@ func permitID(id string) (string, error) {
 }
 
 // Available is how many permits are free. It asks the master.
-func (s PermitSemaphore) Available(ctx context.Context) (int, error) {
+func (s Semaphore) Available(ctx context.Context) (int, error) {
 	counts, err := counted{s.Lock}.counts(ctx)
 	return counts.Left, err
 }
 
 // Acquired is how many permits are out. It asks the master.
-func (s PermitSemaphore) Acquired(ctx context.Context) (int, error) {
+func (s Semaphore) Acquired(ctx context.Context) (int, error) {
 	counts, err := counted{s.Lock}.counts(ctx)
 	return counts.Acquired, err
 }
 
-// Semaphore is a number of permits that nobody owns: who takes some gives them back, or somebody
+// PlainSemaphore is a number of permits that nobody owns: who takes some gives them back, or somebody
 // else does, or nobody. It comes from a [Client]: the zero value cannot be used.
-type Semaphore struct{ counted }
+type PlainSemaphore struct{ counted }
 
-// Semaphore names a semaphore without owners and leases: Redisson's RSemaphore, with which it
+// PlainSemaphore names a semaphore without owners and leases: Redisson's RSemaphore, with which it
 // shares the layout in Redis. The permits of a process that has died do not come back: prefer
-// [Client.PermitSemaphore]. It has none before [Semaphore.TrySetPermits].
+// [Client.Semaphore]. It has none before [PlainSemaphore.TrySetPermits].
 //
 // What changes the number is executed once, however often it has to be sent. To that end the last
 // operations of each client are kept for 15 minutes in a key beside it, "{name}:interlock_ops".
-func (c *Client) Semaphore(name string) Semaphore {
-	return Semaphore{counted{Lock{client: c, kind: c.kinds.PlainSemaphore, name: name}}}
+func (c *Client) PlainSemaphore(name string) PlainSemaphore {
+	return PlainSemaphore{counted{Lock{client: c, kind: c.kinds.PlainSemaphore, name: name}}}
 }
 
 // Acquire takes n permits at once, waiting as [WaitTime] says. Callers of one client get theirs in
-// the order in which they came, as those of [Client.PermitSemaphore], also who wants many: nobody
+// the order in which they came, as those of [Client.Semaphore], also who wants many: nobody
 // behind asks any more once the first one is refused. The errors are those of [Lock.Acquire];
 // on each of them nothing is taken, or it is given back as soon as Redis answers.
-func (s Semaphore) Acquire(ctx context.Context, n int, opts ...AcquireOption) error {
+func (s PlainSemaphore) Acquire(ctx context.Context, n int, opts ...AcquireOption) error {
 	if err := checkCount("Acquire", n, 1); err != nil {
 		return err
 	}
 	return s.take(ctx, "take", n, opts...)
 }
 
-func (s Semaphore) take(ctx context.Context, what string, n int, opts ...AcquireOption) error {
+func (s PlainSemaphore) take(ctx context.Context, what string, n int, opts ...AcquireOption) error {
 	l := s.lock
 	l.demand = ":" + what + ":" + strconv.Itoa(n)
 	_, err := l.acquire(ctx, opts)
@@ -179,25 +179,25 @@ func (s Semaphore) take(ctx context.Context, what string, n int, opts ...Acquire
 }
 
 // Release gives n permits back. It is attempted even when ctx has ended, and goes on after
-// [ErrUnavailable] as [PermitSemaphore.TrySetPermits] does: do not repeat it unless the error says that
+// [ErrUnavailable] as [Semaphore.TrySetPermits] does: do not repeat it unless the error says that
 // it was not executed.
 // [ErrInvalid] says that there would be more than Redisson can read, which is 2147483647, and that
 // nothing was changed.
-func (s Semaphore) Release(ctx context.Context, n int) error {
+func (s PlainSemaphore) Release(ctx context.Context, n int) error {
 	if err := checkCount("Release", n, 1); err != nil {
 		return err
 	}
 	return s.change(ctx, "give", "Release", n)
 }
 
-// TrySetPermits is [PermitSemaphore.TrySetPermits].
-func (s Semaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
+// TrySetPermits is [Semaphore.TrySetPermits].
+func (s PlainSemaphore) TrySetPermits(ctx context.Context, permits int) (bool, error) {
 	return trySet(ctx, s.lock, "set", "TrySetPermits", permits)
 }
 
 // AddPermits changes the number of free permits by n, which may be negative, and is else as
-// [Semaphore.Release].
-func (s Semaphore) AddPermits(ctx context.Context, n int) error {
+// [PlainSemaphore.Release].
+func (s PlainSemaphore) AddPermits(ctx context.Context, n int) error {
 	if err := checkCount("AddPermits", n, -math.MaxInt32); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (s Semaphore) AddPermits(ctx context.Context, n int) error {
 
 // Drain takes all permits that are free, and says how many. It takes a round trip more for each
 // time that others change their number meanwhile.
-func (s Semaphore) Drain(ctx context.Context) (int, error) {
+func (s PlainSemaphore) Drain(ctx context.Context) (int, error) {
 	for {
 		n, err := s.Available(ctx)
 		if err != nil || n <= 0 {
@@ -222,7 +222,7 @@ func (s Semaphore) Drain(ctx context.Context) (int, error) {
 }
 
 // Available is how many permits are free. It asks the master.
-func (s Semaphore) Available(ctx context.Context) (int, error) {
+func (s PlainSemaphore) Available(ctx context.Context) (int, error) {
 	counts, err := s.counts(ctx)
 	return counts.Left, err
 }

@@ -18,7 +18,7 @@ func TestPermitSemaphore_ReleasePermitInTheBackground(t *testing.T) {
 	inBubble(t, func(t *testing.T, bed *bed) {
 		b := permits{bed}
 		proxy, rdb := faultproxy.Around(t, b.Client)
-		pool := locksOn(t, rdb).PermitSemaphore("pool", 0)
+		pool := locksOn(t, rdb).Semaphore("pool", 0)
 		must(t, pool.SetPermits(t.Context(), 2))
 		id := []byte("0123456789abcdef")
 		b.javaAcquire(id, neverExpires)
@@ -45,10 +45,10 @@ func TestCounts_SetAlreadyInTheBackground(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(ctx context.Context, locks *core.Client) (bool, error){
 		"semaphore": func(ctx context.Context, locks *core.Client) (bool, error) {
-			return locks.Semaphore("pool").TrySetPermits(ctx, 3)
+			return locks.PlainSemaphore("pool").TrySetPermits(ctx, 3)
 		},
 		"permits": func(ctx context.Context, locks *core.Client) (bool, error) {
-			return locks.PermitSemaphore("pool", 0).TrySetPermits(ctx, 3)
+			return locks.Semaphore("pool", 0).TrySetPermits(ctx, 3)
 		},
 		"latch": func(ctx context.Context, locks *core.Client) (bool, error) {
 			return locks.CountDownLatch("pool").TrySetCount(ctx, 3)

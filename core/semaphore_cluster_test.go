@@ -16,11 +16,11 @@ func TestCluster_Semaphores(t *testing.T) {
 	locks := clusterLocks(t, cluster)
 	for _, name := range []string{"pool", "order:{42}:pool"} {
 		lifeOfAPermit(t, locks, name)
-		pool := locks.PermitSemaphore(name, 2)
+		pool := locks.Semaphore(name, 2)
 		_, hold := acquired(t, t.Context(), pool.Lock)
 		must(t, pool.ReleasePermit(t.Context(), hold.Field()))
 		wantErr(t, hold.Release(t.Context()), core.ErrLost)
-		s := locks.Semaphore(name + ":plain")
+		s := locks.PlainSemaphore(name + ":plain")
 		_, err := s.TrySetPermits(t.Context(), 1)
 		must(t, err)
 		must(t, s.Acquire(t.Context(), 1))
@@ -41,7 +41,7 @@ func TestCluster_Semaphores(t *testing.T) {
 	wantErr(t, err, core.ErrInvalid)
 
 	const key = "moving"
-	ctx, hold := acquired(t, t.Context(), locks.PermitSemaphore(key, 2).Lock, core.LeaseTime(time.Minute))
+	ctx, hold := acquired(t, t.Context(), locks.Semaphore(key, 2).Lock, core.LeaseTime(time.Minute))
 	move := cluster.BeginMove(key)
 	must(t, hold.Refresh(t.Context(), 2*time.Minute))
 	lifeOfAPermit(t, locks, key)
@@ -58,7 +58,7 @@ func TestCluster_Semaphores(t *testing.T) {
 
 func lifeOfAPermit(t *testing.T, locks *core.Client, name string) {
 	t.Helper()
-	pool := locks.PermitSemaphore(name, 2)
+	pool := locks.Semaphore(name, 2)
 	_, hold := acquired(t, t.Context(), pool.Lock)
 	must(t, hold.Refresh(t.Context(), time.Minute))
 	state, err := pool.State(t.Context())
@@ -75,7 +75,7 @@ func TestCluster_PermitOfTheDeadWhileItsSlotMoves(t *testing.T) {
 	t.Parallel()
 	cluster := redisserver.StartCluster(t)
 	locks := clusterLocks(t, cluster)
-	pool := locks.PermitSemaphore("pool", 1)
+	pool := locks.Semaphore("pool", 1)
 	ctx, _ := acquired(t, t.Context(), pool.Lock, core.LeaseTime(20*time.Millisecond))
 	awaitEnd(t, ctx)
 	move := cluster.BeginMove("pool")

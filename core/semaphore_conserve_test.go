@@ -104,7 +104,7 @@ func (e *economy) watch() {
 // wantBack wants everything back when all leases are over.
 func (e *economy) wantBack(locks *core.Client) {
 	e.t.Helper()
-	pool, plain := locks.PermitSemaphore("pool", 0), locks.Semaphore("plain")
+	pool, plain := locks.Semaphore("pool", 0), locks.PlainSemaphore("plain")
 	eventually(e.t, "everything is back", func() bool {
 		free, err := pool.Available(context.Background())
 		must(e.t, err)
@@ -196,7 +196,7 @@ func (e *economy) caller(locks, steady *core.Client, proxy *faultproxy.Proxy, ra
 }
 
 func useLeased(ctx context.Context, locks *core.Client, random *rand.Rand) error {
-	_, hold, err := locks.PermitSemaphore("pool", totalPermits).Acquire(ctx, core.WaitTime(20*time.Second))
+	_, hold, err := locks.Semaphore("pool", totalPermits).Acquire(ctx, core.WaitTime(20*time.Second))
 	if err != nil {
 		return err
 	}
@@ -205,8 +205,8 @@ func useLeased(ctx context.Context, locks *core.Client, random *rand.Rand) error
 }
 
 func usePlain(ctx context.Context, locks *core.Client, n int) error {
-	if err := locks.Semaphore("plain").Acquire(ctx, n, core.WaitTime(20*time.Second)); err != nil {
+	if err := locks.PlainSemaphore("plain").Acquire(ctx, n, core.WaitTime(20*time.Second)); err != nil {
 		return err
 	}
-	return locks.Semaphore("plain").Release(context.Background(), n)
+	return locks.PlainSemaphore("plain").Release(context.Background(), n)
 }

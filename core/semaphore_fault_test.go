@@ -29,9 +29,9 @@ func TestPermitSemaphore_CrashedHolder(t *testing.T) {
 	inBubble(t, func(t *testing.T, bed *bed) {
 		b := permits{bed}
 		died := b.locks(core.WithWatchdog(3 * time.Second))
-		_, _ = acquired(t, t.Context(), died.PermitSemaphore("pool", 2).Lock)
-		_, other := acquired(t, t.Context(), b.locks().PermitSemaphore("pool", 2).Lock)
-		got := acquiring(t.Context(), b.locks().PermitSemaphore("pool", 2).Lock)
+		_, _ = acquired(t, t.Context(), died.Semaphore("pool", 2).Lock)
+		_, other := acquired(t, t.Context(), b.locks().Semaphore("pool", 2).Lock)
+		got := acquiring(t.Context(), b.locks().Semaphore("pool", 2).Lock)
 		pass(10 * time.Second)
 		b.wantPermits(0, 2)
 		dropped(died)
@@ -56,12 +56,12 @@ func TestSemaphores_LostMessage(t *testing.T) {
 	}{
 		"permit": {
 			func(locks *core.Client) error {
-				return locks.PermitSemaphore("pool", 0).Do(context.Background(), func(context.Context) error { return nil })
+				return locks.Semaphore("pool", 0).Do(context.Background(), func(context.Context) error { return nil })
 			},
 			func(b permits) { b.Set(context.Background(), "pool", 1, 0) },
 		},
 		"plain": {
-			func(locks *core.Client) error { return locks.Semaphore("pool").Acquire(context.Background(), 1) },
+			func(locks *core.Client) error { return locks.PlainSemaphore("pool").Acquire(context.Background(), 1) },
 			func(b permits) { b.Set(context.Background(), "pool", 1, 0) },
 		},
 		"latch": {
@@ -100,7 +100,7 @@ func TestSemaphores_WokenByRedisson(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
 		done := make(chan error, 1)
-		go func() { done <- locks.Semaphore("pool").Acquire(context.Background(), 2) }()
+		go func() { done <- locks.PlainSemaphore("pool").Acquire(context.Background(), 2) }()
 		pass(1500 * time.Millisecond)
 		start := time.Now()
 		b.Set(t.Context(), "pool", 2, 0)
@@ -117,7 +117,7 @@ func TestSemaphores_WokenByRedisson(t *testing.T) {
 func TestSemaphore_FirstComeFirstServed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
-		s := b.locks().Semaphore("pool")
+		s := b.locks().PlainSemaphore("pool")
 		_, err := s.TrySetPermits(t.Context(), 1)
 		must(t, err)
 		order := make(chan int, 3)
@@ -213,7 +213,7 @@ func TestSemaphores_LostReplies(t *testing.T) {
 
 func permitLife(t *testing.T, b permits, locks *core.Client) {
 	t.Helper()
-	pool := locks.PermitSemaphore("pool", 0)
+	pool := locks.Semaphore("pool", 0)
 	if set, err := pool.TrySetPermits(t.Context(), 2); !set || err != nil {
 		t.Errorf("TrySetPermits: %v, %v", set, err)
 	}
@@ -236,7 +236,7 @@ func permitLife(t *testing.T, b permits, locks *core.Client) {
 
 func plainLife(t *testing.T, b permits, locks *core.Client) {
 	t.Helper()
-	s := locks.Semaphore("pool")
+	s := locks.PlainSemaphore("pool")
 	if set, err := s.TrySetPermits(t.Context(), 5); !set || err != nil {
 		t.Errorf("TrySetPermits: %v, %v", set, err)
 	}
@@ -302,7 +302,7 @@ func TestSemaphore_LandsLate(t *testing.T) {
 				b := permits{bed}
 				proxy, rdb := faultproxy.Around(t, b.Client)
 				locks := locksOn(t, rdb)
-				s := locks.Semaphore("pool")
+				s := locks.PlainSemaphore("pool")
 				_, err := s.TrySetPermits(t.Context(), 2)
 				must(t, err)
 				take := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "plain_semaphore/acquire", "pool")))
@@ -337,7 +337,7 @@ func TestSemaphore_FirstSendLandsLate(t *testing.T) {
 		b.Set(t.Context(), "pool", 0, 0)
 		proxy, rdb := faultproxy.Around(t, b.Client)
 		locks := locksOn(t, rdb)
-		s := locks.Semaphore("pool")
+		s := locks.PlainSemaphore("pool")
 		warmScript(t, b, "plain_semaphore/clear")
 		must(t, s.Release(t.Context(), 1))
 		first := proxy.HoldRequest(faultproxy.Once(scriptOn(t, "plain_semaphore/clear", "pool")))
@@ -371,14 +371,14 @@ func TestSemaphores_Outage(t *testing.T) {
 		b := permits{bed}
 		proxy, rdb := faultproxy.Around(t, b.Client)
 		locks := locksOn(t, rdb)
-		_, hold := acquired(t, t.Context(), locks.PermitSemaphore("pool", 3).Lock, core.LeaseTime(time.Hour))
-		plain := locks.Semaphore("plain")
+		_, hold := acquired(t, t.Context(), locks.Semaphore("pool", 3).Lock, core.LeaseTime(time.Hour))
+		plain := locks.PlainSemaphore("plain")
 		_, err := plain.TrySetPermits(t.Context(), 1)
 		must(t, err)
 		must(t, plain.Acquire(t.Context(), 1))
 		pass(time.Second)
 		proxy.BlackHole(true)
-		_, _, err = locks.PermitSemaphore("pool", 3).Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
+		_, _, err = locks.Semaphore("pool", 3).Acquire(t.Context(), core.WaitTime(300*time.Millisecond))
 		wantOnly(t, err, core.ErrUnavailable, core.ErrNotAcquired)
 		wantErr(t, plain.Release(t.Context(), 1), core.ErrUnavailable)
 		wantErr(t, plain.Acquire(t.Context(), 1), core.ErrUnavailable)
@@ -399,7 +399,7 @@ func TestPermitSemaphore_MessagesAskNothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		locks, sent := b.counted()
-		pool := locks.PermitSemaphore("pool", 3)
+		pool := locks.Semaphore("pool", 3)
 		var holds []*core.Hold
 		for range 3 {
 			_, hold := acquired(t, t.Context(), pool.Lock, core.LeaseTime(time.Hour))
@@ -430,7 +430,7 @@ func TestPermitSemaphore_Lost(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, b *bed) {
 		locks := b.locks(core.WithWatchdog(9 * time.Second))
-		pool := locks.PermitSemaphore("pool", 2)
+		pool := locks.Semaphore("pool", 2)
 		gone, one := acquired(t, t.Context(), pool.Lock)
 		stays, two := acquired(t, t.Context(), pool.Lock)
 		pass(20 * time.Second)

@@ -18,14 +18,14 @@ func TestPermitSemaphore_ReleasePermit(t *testing.T) {
 	eachBed(t, func(t *testing.T, bed *bed) {
 		b := permits{bed}
 		locks := b.locks()
-		pool := locks.PermitSemaphore("pool", 0)
+		pool := locks.Semaphore("pool", 0)
 		must(t, pool.SetPermits(t.Context(), 4))
 		sub := b.subscribe(t, semaphoreChannel)
 		forGood, leased := []byte("\x00\xff{}:\n\r\x7f0123456\x80"), []byte("0123456789abcdef")
 		b.javaAcquire(forGood, neverExpires)
 		b.javaAcquire(leased, "99999999999999")
 		ctx, mine := acquired(t, t.Context(), pool.Lock, core.LeaseTime(time.Hour))
-		_, other := acquired(t, t.Context(), b.locks().PermitSemaphore("pool", 0).Lock, core.LeaseTime(time.Hour))
+		_, other := acquired(t, t.Context(), b.locks().Semaphore("pool", 0).Lock, core.LeaseTime(time.Hour))
 		for i, id := range []string{hex.EncodeToString(forGood), strings.ToUpper(hex.EncodeToString(leased)), other.Field(), mine.Field()} {
 			must(t, pool.ReleasePermit(t.Context(), id))
 			sub.want(string(rune('1' + i)))
@@ -50,7 +50,7 @@ func TestPermitSemaphore_ReleasePermitThatIsNotHeld(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, bed *bed) {
 		b := permits{bed}
-		pool := b.locks().PermitSemaphore("pool", 0)
+		pool := b.locks().Semaphore("pool", 0)
 		must(t, pool.SetPermits(t.Context(), 1))
 		over := []byte("0123456789abcdef")
 		b.javaAcquire(over, "1")
@@ -67,7 +67,7 @@ func TestPermitSemaphore_ReleasePermitThatIsNotHeld(t *testing.T) {
 			t.Errorf("remembered are %q, want the last operation", ops)
 		}
 		b.HSet(t.Context(), "hash", "field", 1)
-		wantErr(t, b.locks().PermitSemaphore("hash", 0).ReleasePermit(t.Context(), strings.Repeat("0", 32)), core.ErrUnavailable)
+		wantErr(t, b.locks().Semaphore("hash", 0).ReleasePermit(t.Context(), strings.Repeat("0", 32)), core.ErrUnavailable)
 	})
 }
 
@@ -76,7 +76,7 @@ func TestPermitSemaphore_ReleasePermitOfFewer(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, bed *bed) {
 		b := permits{bed}
-		pool := b.locks().PermitSemaphore("pool", 0)
+		pool := b.locks().Semaphore("pool", 0)
 		must(t, pool.SetPermits(t.Context(), 2))
 		_, one := acquired(t, t.Context(), pool.Lock)
 		_, two := acquired(t, t.Context(), pool.Lock)
@@ -100,13 +100,13 @@ func TestPermitSemaphore_ReleasePermitLostReplies(t *testing.T) {
 			eachBed(t, func(t *testing.T, bed *bed) {
 				b := permits{bed}
 				proxy, rdb := faultproxy.Around(t, b.Client)
-				pool := locksOn(t, rdb, patient).PermitSemaphore("pool", 0)
+				pool := locksOn(t, rdb, patient).Semaphore("pool", 0)
 				must(t, pool.SetPermits(t.Context(), 2))
 				drop := proxy.DropReply
 				if lost == "request" {
 					drop = proxy.DropRequest
 				}
-				_, hold := acquired(t, t.Context(), b.locks().PermitSemaphore("pool", 0).Lock)
+				_, hold := acquired(t, t.Context(), b.locks().Semaphore("pool", 0).Lock)
 				first := drop(faultproxy.Nth(1, scripts))
 				must(t, pool.ReleasePermit(t.Context(), hold.Field()))
 				b.wantPermits(2, 0)
@@ -127,11 +127,11 @@ func TestPermitSemaphore_ReleasePermitWakes(t *testing.T) {
 	inBubble(t, func(t *testing.T, bed *bed) {
 		b := permits{bed}
 		locks := b.locks()
-		pool := locks.PermitSemaphore("pool", 1)
-		must(t, locks.PermitSemaphore("pool", 0).SetPermits(t.Context(), 1))
+		pool := locks.Semaphore("pool", 1)
+		must(t, locks.Semaphore("pool", 0).SetPermits(t.Context(), 1))
 		id := []byte("0123456789abcdef")
 		b.javaAcquire(id, neverExpires)
-		got := acquiring(context.Background(), b.locks().PermitSemaphore("pool", 1).Lock)
+		got := acquiring(context.Background(), b.locks().Semaphore("pool", 1).Lock)
 		pass(1500 * time.Millisecond)
 		start := time.Now()
 		must(t, pool.ReleasePermit(t.Context(), hex.EncodeToString(id)))

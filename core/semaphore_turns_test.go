@@ -55,11 +55,11 @@ func TestPermitSemaphore_TurnBesideABusyClient(t *testing.T) {
 // subscription is there: go-redis makes that under a mutex, for which the time of a bubble does not go on.
 func (b *bed) poolAway(d time.Duration) core.Lock {
 	b.t.Helper()
-	pool := b.locks().PermitSemaphore("pool", 2).Lock
+	pool := b.locks().Semaphore("pool", 2).Lock
 	_, first := acquired(b.t, b.t.Context(), pool)
 	_, second := acquired(b.t, b.t.Context(), pool)
 	way, rdb := faultproxy.Far(b.t, b.Client, 0)
-	away := locksOn(b.t, rdb).PermitSemaphore("pool", 2).Lock
+	away := locksOn(b.t, rdb).Semaphore("pool", 2).Lock
 	waiting := acquiring(b.t.Context(), away)
 	pass(time.Second)
 	released(b.t, first)

@@ -83,7 +83,7 @@ func TestPermitSemaphore_Wire(t *testing.T) {
 	eachBed(t, func(t *testing.T, bed *bed) {
 		b := permits{bed}
 		sub := b.subscribe(t, semaphoreChannel)
-		pool := b.locks().PermitSemaphore("pool", 2)
+		pool := b.locks().Semaphore("pool", 2)
 		_, one := acquired(t, t.Context(), pool.Lock)
 		sub.want("2") // it was made
 		b.wantPermits(1, 1)
@@ -116,7 +116,7 @@ func TestPermitSemaphore_SharedWithRedisson(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, bed *bed) {
 		b := permits{bed}
-		pool := b.locks().PermitSemaphore("pool", 0)
+		pool := b.locks().Semaphore("pool", 0)
 		if set, err := pool.TrySetPermits(t.Context(), 2); !set || err != nil {
 			t.Fatalf("TrySetPermits: %v, %v", set, err)
 		}
@@ -157,8 +157,8 @@ func TestPermitSemaphore_BehindOneThatNeverEnds(t *testing.T) {
 	eachBed(t, func(t *testing.T, bed *bed) {
 		b := permits{bed}
 		locks := b.locks()
-		pool := locks.PermitSemaphore("pool", 1)
-		must(t, locks.PermitSemaphore("pool", 0).SetPermits(t.Context(), 1))
+		pool := locks.Semaphore("pool", 1)
+		must(t, locks.Semaphore("pool", 0).SetPermits(t.Context(), 1))
 		id := []byte("0123456789abcdef")
 		b.javaAcquire(id, neverExpires)
 		_, _, err := pool.Acquire(t.Context(), core.WaitTime(0))
@@ -183,7 +183,7 @@ func TestPermitSemaphore_Counts(t *testing.T) {
 	eachBed(t, func(t *testing.T, bed *bed) {
 		b := permits{bed}
 		sub := b.subscribe(t, semaphoreChannel)
-		pool := b.locks().PermitSemaphore("pool", 0)
+		pool := b.locks().Semaphore("pool", 0)
 		want := func(free, out int) {
 			t.Helper()
 			gotFree, err := pool.Available(t.Context())
@@ -221,7 +221,7 @@ func TestPermitSemaphore_Counts(t *testing.T) {
 			wantErr(t, err, core.ErrInvalid)
 			wantErr(t, pool.SetPermits(t.Context(), n), core.ErrInvalid)
 		}
-		_, _, err := b.locks().PermitSemaphore("pool", -1).Acquire(t.Context())
+		_, _, err := b.locks().Semaphore("pool", -1).Acquire(t.Context())
 		wantErr(t, err, core.ErrInvalid)
 	})
 }
@@ -234,18 +234,18 @@ func TestPermitSemaphore_ConfiguredNumber(t *testing.T) {
 		locks := b.locks()
 		var holds []*core.Hold
 		for range 3 {
-			_, hold := acquired(t, t.Context(), locks.PermitSemaphore("pool", 3).Lock)
+			_, hold := acquired(t, t.Context(), locks.Semaphore("pool", 3).Lock)
 			holds = append(holds, hold)
 		}
-		_, _, err := locks.PermitSemaphore("pool", 2).Acquire(t.Context(), core.WaitTime(0))
+		_, _, err := locks.Semaphore("pool", 2).Acquire(t.Context(), core.WaitTime(0))
 		wantErr(t, err, core.ErrNotAcquired)
 		b.wantPermits(-1, 3)
 		released(t, holds[0])
 		b.wantPermits(0, 2)
-		_, _, err = locks.PermitSemaphore("pool", 2).Acquire(t.Context(), core.WaitTime(0))
+		_, _, err = locks.Semaphore("pool", 2).Acquire(t.Context(), core.WaitTime(0))
 		wantErr(t, err, core.ErrNotAcquired)
 		b.Del(t.Context(), "pool")
-		_, hold := acquired(t, t.Context(), locks.PermitSemaphore("pool", 4).Lock)
+		_, hold := acquired(t, t.Context(), locks.Semaphore("pool", 4).Lock)
 		b.wantPermits(1, 3)
 		for _, h := range append(holds[1:], hold) {
 			released(t, h)
@@ -259,20 +259,20 @@ func TestPermitSemaphore_Held(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, bed *bed) {
 		locks := bed.locks()
-		pool := locks.PermitSemaphore("pool", 2)
+		pool := locks.Semaphore("pool", 2)
 		ctx, hold := acquired(t, t.Context(), pool.Lock)
 		for name, tt := range map[string]struct {
 			ctx  context.Context
-			pool core.PermitSemaphore
+			pool core.Semaphore
 			want bool
 		}{
 			"the context of the permit":      {ctx, pool, true},
-			"another number of permits":      {ctx, locks.PermitSemaphore("pool", 3), true},
+			"another number of permits":      {ctx, locks.Semaphore("pool", 3), true},
 			"a context from before":          {t.Context(), pool, false},
 			"a detached one":                 {core.Detach(ctx), pool, false},
-			"another semaphore":              {ctx, locks.PermitSemaphore("other", 2), false},
-			"the same one of another client": {ctx, bed.locks().PermitSemaphore("pool", 2), false},
-			"no name":                        {ctx, locks.PermitSemaphore("", 2), false},
+			"another semaphore":              {ctx, locks.Semaphore("other", 2), false},
+			"the same one of another client": {ctx, bed.locks().Semaphore("pool", 2), false},
+			"no name":                        {ctx, locks.Semaphore("", 2), false},
 		} {
 			if got := tt.pool.Held(tt.ctx); got != tt.want {
 				t.Errorf("%s: Held is %v", name, got)
@@ -290,7 +290,7 @@ func TestSemaphore_Wire(t *testing.T) {
 	t.Parallel()
 	eachBed(t, func(t *testing.T, b *bed) {
 		sub := b.subscribe(t, semaphoreChannel)
-		s := b.locks().Semaphore("pool")
+		s := b.locks().PlainSemaphore("pool")
 		want := func(n string) {
 			t.Helper()
 			if got := b.Get(t.Context(), "pool").Val(); got != n {
@@ -380,14 +380,14 @@ func TestCounts_AnotherType(t *testing.T) {
 	eachBed(t, func(t *testing.T, b *bed) {
 		locks := b.locks()
 		b.HSet(t.Context(), "pool", stranger, 1)
-		_, _, err := locks.PermitSemaphore("pool", 1).Acquire(t.Context())
+		_, _, err := locks.Semaphore("pool", 1).Acquire(t.Context())
 		wantErr(t, err, core.ErrUnavailable)
-		wantErr(t, locks.PermitSemaphore("pool", 0).SetPermits(t.Context(), 1), core.ErrUnavailable)
-		wantErr(t, locks.Semaphore("pool").Acquire(t.Context(), 1), core.ErrUnavailable)
-		wantErr(t, locks.Semaphore("pool").Release(t.Context(), 1), core.ErrUnavailable)
+		wantErr(t, locks.Semaphore("pool", 0).SetPermits(t.Context(), 1), core.ErrUnavailable)
+		wantErr(t, locks.PlainSemaphore("pool").Acquire(t.Context(), 1), core.ErrUnavailable)
+		wantErr(t, locks.PlainSemaphore("pool").Release(t.Context(), 1), core.ErrUnavailable)
 		wantErr(t, locks.CountDownLatch("pool").CountDown(t.Context()), core.ErrUnavailable)
 		wantErr(t, locks.CountDownLatch("pool").Await(t.Context()), core.ErrUnavailable)
-		_, err = locks.Semaphore("pool").TrySetPermits(t.Context(), 1)
+		_, err = locks.PlainSemaphore("pool").TrySetPermits(t.Context(), 1)
 		wantErr(t, err, core.ErrUnavailable)
 		b.wantHolders("pool", map[string]string{stranger: "1"})
 		b.wantGone(leases)

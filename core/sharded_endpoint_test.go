@@ -59,7 +59,7 @@ func TestShardedEndpoint_RenewsOneByOne(t *testing.T) {
 		var holds []context.Context
 		for _, lock := range []core.Lock{
 			locks.Lock("a"), locks.Lock("b"), locks.SpinLock("c"), locks.FencedLock("d"), locks.FencedLock("e"),
-			locks.FairLock("f"), locks.FairLock("g"), locks.ReadLock("h"), locks.ReadLock("i"), locks.PermitSemaphore("j", 1).Lock, locks.PermitSemaphore("k", 1).Lock,
+			locks.FairLock("f"), locks.FairLock("g"), locks.ReadLock("h"), locks.ReadLock("i"), locks.Semaphore("j", 1).Lock, locks.Semaphore("k", 1).Lock,
 		} {
 			ctx, _ := acquired(t, t.Context(), lock)
 			holds = append(holds, ctx)

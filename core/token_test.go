@@ -26,7 +26,7 @@ func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
 			"MultiLock":           {c.MultiLock("k", "l"), "WithToken for a MultiLock: "},
 			"MultiLock of nobody": {c.MultiLock(), ""},
 			"ReadLock":            {c.ReadLock("k"), "WithToken for a read lock: "},
-			"PermitSemaphore":     {c.PermitSemaphore("k", 1).Lock, "WithToken for a semaphore: "},
+			"Semaphore":           {c.Semaphore("k", 1).Lock, "WithToken for a semaphore: "},
 		} {
 			_, hold, err := lockWithToken(t, tt.lock)
 			if hold != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -34,7 +34,7 @@ func TestWithToken_OfALockThatCannotHaveOne(t *testing.T) {
 			}
 			wantErr(t, err, core.ErrInvalid)
 		}
-		err := c.Semaphore("k").Acquire(t.Context(), 1, core.WithToken())
+		err := c.PlainSemaphore("k").Acquire(t.Context(), 1, core.WithToken())
 		if wantErr(t, err, core.ErrInvalid); err != nil && !strings.Contains(err.Error(), "WithToken for a plain semaphore: ") {
 			t.Error(err)
 		}

@@ -325,6 +325,20 @@ func TestNearest_ExactSpellingWins(t *testing.T) {
 	}
 }
 
+// Where no name is near, the longest one that is in the word is meant.
+func TestNearest_NameInTheWord(t *testing.T) {
+	t.Parallel()
+	names := []string{"fair", "read", "write", "fallback", "key", "read_only", "POST /orders"}
+	for word, want := range map[string]string{
+		"RFairLock": "fair", "redissonReadLock": "read", "RedissonReadOnlyLock": "read_only", "fallbackMethod": "fallback",
+		"lockKey": "", "unfairness": "fair", "": "", "POST /orders/:id/refunds": "",
+	} {
+		if got := failpolicy.Nearest(word, names); got != want {
+			t.Errorf("%s: got %q, want %q", word, got, want)
+		}
+	}
+}
+
 func TestSameName(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"orderId", "order_id", "OrderID", "order-id", "ORDER_ID", " order id "} {

@@ -8,13 +8,22 @@ import (
 
 // Nearest returns the name that was probably meant by word, or "" when none is
 // near: letter case, underscores and hyphens are ignored, and about every third
-// letter may be wrong. For error messages.
+// letter may be wrong; or else the longest name of at least four letters that is in the word, as
+// fair is in RFairLock. For error messages.
 func Nearest(word string, names []string) string {
 	folded := []rune(fold(word))
 	best, bestDistance := "", len(folded)/3+1
 	for _, name := range names {
 		if d := distance(folded, []rune(fold(name)), bestDistance); d < bestDistance {
 			best, bestDistance = name, d
+		}
+	}
+	if best != "" || strings.Contains(word, "/") {
+		return best
+	}
+	for _, name := range names {
+		if part := fold(name); len(part) > max(3, len(fold(best))) && strings.Contains(string(folded), part) {
+			best = name
 		}
 	}
 	return best

@@ -52,7 +52,6 @@ func TestHandler_ThatReadsThePathIsPassedByWithoutARoute(t *testing.T) {
 	}{
 		"a parameter":             {ruleset.Rule{Key: "order:#{path.id}"}, http.StatusNotFound},
 		"a parameter in brackets": {ruleset.Rule{Key: `order:#{path["id"]}`}, http.StatusNotFound},
-		"one that is computed":    {ruleset.Rule{Key: `order:#{path[lower("ID")]}`}, http.StatusNotFound},
 		"in a condition":          {ruleset.Rule{Key: "order", When: `path.id != ""`}, http.StatusNotFound},
 		"no parameter":            {ruleset.Rule{Key: "order"}, http.StatusNotFound},
 		"another mistake":         {ruleset.Rule{Key: "order:#{user}"}, http.StatusInternalServerError},

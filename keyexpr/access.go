@@ -29,13 +29,6 @@ const (
 
 func (m mode) lenient() bool { return m == modeLenient || m == modePresence }
 
-// Limits of the work that one expression can cause: maxCollection bounds the
-// lists that it loops over, maxPredicates how deeply loops are nested.
-const (
-	maxCollection = 1000
-	maxPredicates = 2
-)
-
 // access reads one reference such as body.items[0].sku. It is immutable.
 type access struct {
 	variable *Variable // nil if the reference starts at a computed value
@@ -61,31 +54,37 @@ const (
 	allValues = -2
 )
 
-// step goes from a value to one inside of it.
+// step goes from a value to one inside of it. get reports false where the value has none such.
 type step struct {
-	get   func(any) any // field of an object
-	name  string        // key of a map
-	index int           // element of a list
-	kind  stepKind
-	text  string // of the reference up to here
+	get    func(any) (any, bool)
+	noun   string // what it takes
+	inside bool   // of a list or map, which has no default for what is not in it
+	text   string // of the reference up to here
 }
 
-type stepKind uint8
+func fieldStep(get func(any) any) step {
+	return step{get: func(v any) (any, bool) { return get(v), true }, noun: "fields"}
+}
 
-const (
-	stepField stepKind = iota
-	stepKey
-	stepIndex
-)
+func nameStep(name string) step {
+	return step{get: func(v any) (any, bool) {
+		value, _, ok := lookUp(v, name)
+		return value, ok
+	}, noun: "fields", inside: true}
+}
+
+func indexStep(index int) step {
+	return step{get: func(v any) (any, bool) { return elementAt(v, index) }, noun: "elements", inside: true}
+}
 
 // value reads the reference for a request.
-func (a *access) value(env Env) (any, *EvalError) {
+func (a *access) value(env Env) any {
 	if a.item != nil {
 		return a.items(env)
 	}
 	v, err := env.Value(a.slot)
 	if err != nil {
-		return nil, a.internal(err)
+		panic(a.internal(err))
 	}
 	if a.variable.Type.convert != nil {
 		v = a.variable.Type.convert(v)
@@ -107,15 +106,15 @@ func isUnset(v any) bool {
 }
 
 // follow applies the steps to a value that is not nil.
-func (a *access) follow(v any) (any, *EvalError) {
+func (a *access) follow(v any) any {
 	for i := range a.steps {
 		s := &a.steps[i]
-		next, ok := s.take(v)
+		next, ok := s.get(v)
 		if !ok {
-			return nil, failed(ReasonWrongType, s.before(a, i), "is "+describe(normalize(v))+" and has no "+s.noun())
+			panic(failed(ReasonWrongType, a.before(i), "is "+describe(normalize(v))+" and has no "+s.noun))
 		}
 		if next == nil {
-			if a.preset != nil && a.mode != modePresence && !slices.ContainsFunc(a.steps[i:], step.leaves) {
+			if a.preset != nil && a.mode != modePresence && !slices.ContainsFunc(a.steps[i:], func(s step) bool { return s.inside }) {
 				return a.finish(normalize(a.preset))
 			}
 			return a.absent(s.text)
@@ -126,38 +125,14 @@ func (a *access) follow(v any) (any, *EvalError) {
 }
 
 // settle makes a value what the expression gets of it.
-func (a *access) settle(v any) (any, *EvalError) {
-	v, failure := a.whole(v)
-	switch {
-	case failure != nil:
-		return nil, failure
-	case v == nil:
+func (a *access) settle(v any) any {
+	if v = whole(v, a.text); v == nil {
 		return a.absent(a.text)
 	}
 	return a.finish(normalize(v))
 }
 
-func (s *step) take(v any) (any, bool) {
-	switch s.kind {
-	case stepField:
-		return s.get(v), true
-	case stepKey:
-		if next, _, ok := lookUp(v, s.name); ok {
-			return next, true
-		}
-	default:
-		if list, ok := normalize(v).([]any); ok {
-			if i := position(s.index, len(list)); i >= 0 {
-				return list[i], true
-			}
-			return nil, true
-		}
-	}
-	return s.inside(v)
-}
-
-// lookUp finds what an object has under a computed name. ok is false for what is no
-// object.
+// lookUp finds what an object has under a name. ok is false for what is not an object.
 func lookUp(object any, name string) (value any, found, ok bool) {
 	switch o := object.(type) {
 	case jsonObject:
@@ -174,146 +149,135 @@ func lookUp(object any, name string) (value any, found, ok bool) {
 	return nil, false, false
 }
 
-// leaves reports whether a step goes into a list or map, which has no default for what is
-// not in it.
-func (s step) leaves() bool { return s.kind != stepField }
-
-func (s *step) noun() string {
-	if s.kind == stepIndex {
-		return "elements"
-	}
-	return "fields"
-}
-
-func (s *step) before(a *access, i int) string {
+// before is what a step is taken from.
+func (a *access) before(i int) string {
 	if i > 0 {
 		return a.steps[i-1].text
 	}
 	if a.variable != nil {
 		return a.variable.Name
 	}
-	return "the value before " + s.text
+	return "the value before " + a.steps[0].text
 }
 
-// position resolves an index that may count from the end; -1 is outside.
-func position(index, length int) int {
+// elementAt is an element of a list, nil where there is none. An index may count from the end.
+func elementAt(v any, index int) (element any, isList bool) {
+	var length int
+	var at func(i int) any
+	switch list := normalize(v).(type) {
+	case []any:
+		length, at = len(list), func(i int) any { return list[i] }
+	case lazyList:
+		length, at = list.n, list.at
+	default:
+		return nil, false
+	}
 	if index < 0 {
 		index += length
 	}
 	if index < 0 || index >= length {
-		return -1
+		return nil, true
 	}
-	return index
+	return normalize(at(index)), true
 }
 
 // finish checks a value that is there against the mode.
-func (a *access) finish(v any) (any, *EvalError) {
+func (a *access) finish(v any) any {
 	if a.implicit && (v == 0 || v == "" || a.zero != "" && v == a.zero) {
 		switch {
 		case a.mode == modeKey && v != "":
-			return nil, failed(ReasonMissing, a.text, "is not set or zero, which its type cannot tell apart; write "+a.text+" ?? 0 if zero is a value")
+			panic(failed(ReasonMissing, a.text, "is not set or zero, which its type cannot tell apart; write "+a.text+" ?? 0 if zero is a value"))
 		case a.mode.lenient():
-			return nil, nil
+			return nil
 		}
 	}
 	if v == "" && (a.mode == modeKey || a.mode == modeText) {
-		return nil, failed(ReasonEmpty, a.text, "is empty")
+		panic(failed(ReasonEmpty, a.text, "is empty"))
 	}
 	if list, ok := v.([]any); ok && len(list) > maxCollection {
-		return nil, a.tooMany(maxCollection)
+		panic(tooMany(a.text))
 	}
 	_, big := v.(uint64)
 	_, bigger := v.(json.Number)
-	if big && a.mode != modeKey && !a.mode.lenient() || bigger && a.mode == modeText {
-		return nil, failed(ReasonExpression, a.text, "is too large to compute with")
+	if (big || bigger) && a.mode != modeKey && !a.mode.lenient() {
+		panic(failed(ReasonExpression, a.text, "is too large to compute with"))
 	}
-	return v, nil
+	return v
 }
 
 // absent is the result for a value that is not there.
-func (a *access) absent(what string) (any, *EvalError) {
+func (a *access) absent(what string) any {
 	if a.variable != nil && a.variable.Registered && what == a.variable.Name {
-		return nil, failed(ReasonUnset, what, "has no value for this request: is the lock installed before what sets it, such as authentication?")
+		panic(failed(ReasonUnset, what, "has no value for this request: is the lock installed before what sets it, such as authentication?"))
 	}
 	switch a.mode {
 	case modeLenient, modePresence:
-		return nil, nil
+		return nil
 	case modeWhen:
 		if a.zero != "" {
-			return a.zero, nil
+			return a.zero
 		}
-		return kinds[a.typ.kind].empty, nil
+		return kinds[a.typ.kind].empty
 	}
-	return nil, failed(ReasonMissing, what, "is missing")
+	panic(failed(ReasonMissing, what, "is missing"))
 }
 
 // string reads a single entry of a keyed variable without boxing it. ok is
 // false where value has to be used.
-func (a *access) string(env Env) (text string, ok bool, failure *EvalError) {
+func (a *access) string(env Env) (text string, ok bool) {
 	if a.item == nil || a.item.index == allValues || a.mode != modeKey {
-		return "", false, nil
+		return "", false
 	}
-	text, count, failure := a.entryValue(env)
+	text, count := a.entry(env)
 	switch {
-	case failure != nil:
 	case count == 0:
-		_, failure = a.absent(a.text)
+		a.absent(a.text)
 	case text == "":
-		_, failure = a.finish("")
+		a.finish("")
 	}
-	return text, true, failure
+	return text, true
 }
 
 // items reads an entry of a keyed variable: one value or all of them.
-func (a *access) items(env Env) (any, *EvalError) {
-	text, count, failure := a.entryValue(env)
+func (a *access) items(env Env) any {
+	text, count := a.entry(env)
 	switch {
-	case failure != nil:
-		return nil, failure
 	case count == 0:
 		return a.absent(a.text)
-	case a.item.index == allValues:
-		return a.all(env, count)
+	case a.item.index != allValues:
+		return a.finish(text)
+	case count > maxCollection:
+		panic(tooMany(a.text))
 	}
-	return a.finish(text)
+	list := make([]any, count)
+	for i := range list {
+		list[i], _ = a.item.read(a, env, i)
+	}
+	return a.finish(list)
 }
 
-// entryValue reads one value of an entry. A count of zero says that it is not there.
-func (a *access) entryValue(env Env) (text string, count int, failure *EvalError) {
+// entry reads one value of an entry. A count of zero says that it is not there.
+func (a *access) entry(env Env) (text string, count int) {
 	index := a.item.index
-	text, count, err := a.item.read(a, env, max(index, 0))
+	text, count = a.item.read(a, env, max(index, 0))
 	switch {
-	case err != nil:
-		return "", 0, a.internal(err)
 	case index >= count:
-		return "", 0, nil
+		return "", 0
 	case count > 1 && index == oneValue:
-		return "", 0, failed(ReasonRepeated, a.text, "is given more than once; write "+a.text+"[0] for the first or "+a.text+"[:] for all")
+		panic(failed(ReasonRepeated, a.text, "is given more than once; write "+a.text+"[0] for the first or "+a.text+"[:] for all"))
 	}
-	return text, count, nil
+	return text, count
 }
 
-func (i *item) read(a *access, env Env, index int) (text string, count int, err error) {
-	text, count, err = env.Item(a.slot, i.key, index)
+func (i *item) read(a *access, env Env, index int) (text string, count int) {
+	text, count, err := env.Item(a.slot, i.key, index)
+	if err != nil {
+		panic(a.internal(err))
+	}
 	if a.variable.Type.keyed.isCaseless(i.key) {
 		text = strings.ToLower(text)
 	}
-	return text, count, err
-}
-
-func (a *access) all(env Env, count int) (any, *EvalError) {
-	if count > maxCollection {
-		return nil, a.tooMany(maxCollection)
-	}
-	list := make([]any, 0, count)
-	for i := range count {
-		text, _, err := a.item.read(a, env, i)
-		if err != nil {
-			return nil, a.internal(err)
-		}
-		list = append(list, text)
-	}
-	return a.finish(list)
+	return text, count
 }
 
 // internal reports an error of the Env.
@@ -326,4 +290,26 @@ func (a *access) internal(err error) *EvalError {
 		return &failure
 	}
 	return &EvalError{Reason: ReasonInternal, Subject: a.text, Detail: "cannot be computed", Err: err}
+}
+
+// makes reports whether a reference converts what it reads, which takes time and memory.
+func (a *access) makes() bool {
+	return a.item != nil || a.variable != nil && a.variable.Type.convert != nil ||
+		slices.ContainsFunc(a.steps, func(s step) bool { return !s.inside })
+}
+
+// madeOf is how much text takes as long as making a value.
+func madeOf(v any) int {
+	size := 4
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case json.Number:
+		return len(v)
+	case []any:
+		for _, element := range v {
+			size += madeOf(element)
+		}
+	}
+	return size
 }

@@ -35,6 +35,8 @@ type builder struct {
 	schema   *Schema
 	template *Template
 	problems []*Error
+	fixes    []fix
+	habits   []*Error
 	used     map[string]bool
 }
 
@@ -49,13 +51,14 @@ func (b *builder) build() {
 		b.add(problem)
 		return
 	}
-	b.add(checkForeign(segments, b.schema)...)
 	if prefix := b.template.config.prefix; prefix != "" {
 		b.literal(segment{template: prefix, text: prefix})
 	}
+	constant := !slices.ContainsFunc(segments, func(s segment) bool { return s.isExpr })
 	for _, s := range segments {
-		b.segment(s)
+		b.segment(s, constant)
 	}
+	b.translate()
 	if len(b.problems) == 0 {
 		b.ends()
 		b.delimit()
@@ -64,8 +67,11 @@ func (b *builder) build() {
 	b.template.used = slices.Sorted(maps.Keys(b.used))
 }
 
-func (b *builder) segment(s segment) {
+func (b *builder) segment(s segment, constant bool) {
 	if !s.isExpr {
+		if meant, problems := s.foreign(constant, b.schema); len(problems) > 0 {
+			b.fix(s, meant, problems)
+		}
 		b.literal(s)
 		return
 	}
@@ -76,6 +82,24 @@ func (b *builder) segment(s segment) {
 			b.literal(term)
 		}
 	}
+}
+
+// fix notes what was meant by a stretch of the template.
+func (b *builder) fix(s segment, meant string, problems []*Error) {
+	b.fixes = append(b.fixes, fix{s, meant})
+	b.habits = append(b.habits, problems...)
+}
+
+// translate reports the habits of other languages, all with the whole template to write.
+func (b *builder) translate() {
+	meant, sign := unsummed(apply(b.fixes, b.template.source))
+	if sign != nil && len(b.habits) == 0 {
+		b.habits = append(b.habits, sign)
+	}
+	for _, p := range b.habits {
+		p.Suggestion = meant
+	}
+	b.add(b.habits...)
 }
 
 func checkSize(source, what string) *Error {
@@ -113,7 +137,11 @@ func (b *builder) part(s segment) {
 		b.add(s.at(-len(opening), "the part is empty", opening+b.schema.example()+"}"))
 		return
 	}
-	p, problems := compileExpression(s, b.schema, false)
+	p, meant, problems := compileExpression(s, b.schema, false)
+	if meant != "" {
+		b.fix(s, meant, problems)
+		return
+	}
 	b.add(problems...)
 	if p == nil {
 		return
@@ -202,15 +230,23 @@ func firstPartField(o Object) string {
 	return best
 }
 
+// alone evaluates a program without variables.
+func (p *program) alone() (v any, failure *EvalError) {
+	var err error
+	defer func() { failure, _ = errors.AsType[*EvalError](err) }()
+	defer new(origin).caught(&err)
+	return p.run(newEvaluation(Values(nil))), nil
+}
+
 // constant turns a part without variables into literal text.
 func (b *builder) constant(p *program, s segment) *Error {
-	v, failure := p.run(Values(nil), new(meter))
+	v, failure := p.alone()
 	if failure != nil {
 		return s.at(0, failure.Detail, "")
 	}
-	text, err := ownString(v)
+	text, _ := textOfScalar(v)
 	constant, ok := text.(string)
-	if err != nil || !ok {
+	if !ok {
 		return s.at(0, p.source+" is "+describe(v)+"; a key part is a string, a bool, an integer or an enum", "")
 	}
 	if constant == "" {
@@ -282,4 +318,63 @@ func joined(problems []*Error) error {
 		all[i] = p
 	}
 	return errors.Join(all...)
+}
+
+// Limits.
+const (
+	// DefaultMaxLength is the longest key in bytes; a longer one is shortened.
+	DefaultMaxLength = 512
+	// DefaultMaxElements is the most keys of one template.
+	DefaultMaxElements = 100
+	// MaxTemplateLength is the longest template or condition in bytes.
+	MaxTemplateLength = 4096
+	// MaxNodes is the most nodes in one expression. What is compared twice, as b in
+	// a < b < c, counts twice.
+	MaxNodes = 200
+
+	// MaxPrefixLength is the longest [Prefix] in bytes: an overlong key keeps some of what
+	// follows, and ends in a hash.
+	MaxPrefixLength = DefaultMaxLength - len(hashMark) - hashDigits - 14
+)
+
+// Option changes how [Compile] builds keys.
+type Option interface{ apply(c *config) }
+
+type optionFunc func(*config)
+
+func (f optionFunc) apply(c *config) { f(c) }
+
+type config struct {
+	strict    bool
+	prefix    string
+	maxLength int
+}
+
+// Strict makes a value that would have to be encoded, and a key that would have
+// to be shortened, an error. Use it while programs that build the same keys
+// without encoding share the locks. A value with a colon is refused, so an IPv6
+// address and the route of a Gin route with parameters always are. Default: encode
+// and shorten.
+func Strict() Option {
+	return optionFunc(func(c *config) { c.strict = true })
+}
+
+// Prefix puts literal text before every key. It is no template: a #{ in it stands
+// for itself. Positions in errors do not count it. At most [MaxPrefixLength] bytes.
+func Prefix(text string) Option {
+	return optionFunc(func(c *config) { c.prefix = text })
+}
+
+func newConfig(opts []Option) (config, error) {
+	c := config{maxLength: DefaultMaxLength}
+	for _, o := range opts {
+		if o == nil {
+			return c, errors.New("keyexpr: an option is nil")
+		}
+		o.apply(&c)
+	}
+	if n := len(c.prefix); n > MaxPrefixLength {
+		return c, fmt.Errorf("keyexpr: Prefix: %d bytes leave no room in keys of %d: write one of at most %d", n, DefaultMaxLength, MaxPrefixLength)
+	}
+	return c, nil
 }

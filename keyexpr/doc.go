@@ -1,7 +1,8 @@
 // Package keyexpr compiles the key templates of lock rules and evaluates them
 // for one request.
 //
-// A template is literal text with #{expression} parts in the language of expr-lang:
+// A template is literal text with #{expression} parts, in a small part of the language of
+// expr-lang:
 //
 //	template                                            yields
 //	order:pay:#{path.orderId}                           a path parameter
@@ -14,7 +15,7 @@
 //	order:pay:#{in.OrderID}                             a field of a function's argument, by its Go name
 //	shard:#{query.shard ?? "0"}                         a default for a missing value
 //	inventory:deduct:#{map(body.items, .sku)}           one key for each element, at most 100
-//	user:#{lower(query.email)}                          functions of expr-lang; impure ones such as now() are off
+//	user:#{lower(query.email)}                          a function; see below for all of them
 //
 // Adapters add variables, such as the authenticated user: #{user.Tenant} (WithVariable of
 // packages ginlock and grpclock). What a request has of them, and where handlers disagree
@@ -30,6 +31,36 @@
 //
 // What is written in the way of another language is an error with what to write instead:
 // #orderId, ${path.id}, {{id}}.
+//
+// # The language
+//
+// This is all of it. Each function and operator looks once at what it takes.
+//
+//	name.field name["field"] name[0] name[-1]   one value; names and indexes are literal
+//	text[2:] list[:3] value[:]                  a part of a text (bytes) or a list; [:] of a value is all of them
+//	"text" 42 1.5 true nil ["a", "b"]           literals
+//	a ?? b                                      where a is missing, it is b
+//	condition ? a : b                           and or not && || !
+//	== != < <= > >=                             0 < a < 9 works, too
+//	a in list, "name" in map                    not in
+//	+ - * / %                                   + also joins texts; / is a float
+//	lower(text) upper(text) trim(text)          trim takes white space off the ends
+//	nfc(text)                                   one form of letters with accents (Unicode NFC)
+//	string(value) int(value)                    the text of a value; the integer of a text
+//	len(value) keys(map)                        of a text, in characters, of a list or a map
+//	first(list) last(list)                      missing where the list is empty
+//	split(text, ",")                            the separator is literal
+//	map(list, .sku) filter(list, .n > 1)        # is the element, .sku a field of it
+//	any(list, # == "a") all(list, .ok)          a predicate does not stand inside of another
+//
+// What is not here is an error at start-up, with what is here for it, or with the advice to
+// register a variable: a Go function of the program computes the value then.
+//
+// A text that a function or + takes or makes, or that becomes part of a key, has at most 4 KiB,
+// a list at most 1,000 elements, and the expressions of one template or condition compute with at
+// most 256 KiB of text together. A request beyond is an [EvalError] with [ReasonTooLong] or
+// [ReasonTooMany], whatever the load of the machine is. Within, the worst request takes less
+// than 10 ms of CPU time and 2 MiB of memory.
 //
 // # Which key
 //
@@ -86,8 +117,8 @@
 //
 // Texts are compared byte by byte. A database may fold case, blanks or accents: for it,
 // "Anna", "anna" and "Änna" can be one row, and é can be one or two characters. Such texts
-// are different keys. Write lower(…) where case does not matter, int(…) where 042 and 42 are
-// one number, and prefer the id that the database has for the row. Literal text that cannot be seen,
+// are different keys. Write lower(…) where case does not matter, nfc(…) where é is one letter,
+// int(…) where 042 and 42 are one number, and prefer the id that the database has for the row. Literal text that cannot be seen,
 // such as U+200B, is an error at start-up; in a value it is percent-encoded.
 //
 // Integers are exact: 2^53+1 in a JSON body stays 2^53+1. A JSON number is an
@@ -100,7 +131,7 @@
 // In JSON as a client sent it ([DecodeJSON]) the case of names does not matter, because
 // a handler with encoding/json may take ID for id. What would depend on it is an
 // EvalError: names of keys() that are neither in lower case nor spelled in the
-// expression, and objects that are compared with each other. A text is not compared with
+// expression. Objects are not compared; compare their fields. A text is not compared with
 // a number or a bool that reads like it, either; write string(body.id) == path.id.
 //
 // A part whose static type is a list yields one key per element. A value whose
@@ -131,24 +162,11 @@
 //
 // # Safety
 //
-// Expressions are written by the operator, values come from clients. The size
-// of a template, the nodes of an expression, the length of a key and the number
-// of elements are bounded; builtins that are impure or lose precision are off.
-//
-// What an expression does with the values has a budget, too: less than 10 ms of CPU
-// time and 4 MiB of memory per MiB of the request ([Sized]), and about half of that
-// for a small one. Work and bytes are counted and paid for before they are spent,
-// from prices that are higher than what was measured: whether a request is refused
-// depends on it alone, never on how busy the machine is. A loop pays for all of its
-// list, even if it ends early. The parts of a template share the budget, a condition
-// has its own. One that exceeds it is an EvalError with [ReasonTooCostly]. What
-// variables cost that are only referred to is not counted: a body has its limit.
-//
-// In a small request a loop inside of a loop has a budget of about 100 by 100
-// elements, and split, uniq or map one of a few thousand; searching for a text of many
-// kilobytes in another one is refused. A list of messages or Go values that has more
-// than 1,000 elements can only be indexed, such a map only be asked for an entry. The
-// pattern of matches is a literal text; a dear one takes shorter values.
+// Expressions are written by the operator, values come from clients. The size of a template, the
+// nodes of an expression, the length of a key and the number of elements are bounded, as is what
+// an expression computes with. A list of messages or Go values that has more than 1,000 elements
+// can only be indexed, such a map only be asked for an entry. What variables cost that are only
+// referred to is not counted: a body has its limit.
 //
 // Compiled templates and conditions are immutable and safe for concurrent use.
 package keyexpr

@@ -1,8 +1,10 @@
 package keyexpr_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -312,5 +314,214 @@ func TestTemplate_StrictEncodesNoSign(t *testing.T) {
 	_, err := compile(t, `o:#{body.id}-x`, keyexpr.Strict()).Key(body(`{"id": -5}`).env(t))
 	if err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter {
 		t.Errorf("got %v, want a character error", err)
+	}
+}
+
+// randomText is of characters that keys have to tell apart.
+func randomText(r *rand.Rand) string {
+	const alphabet = `ab:%{}~#-/ äé` + "\x00\xff\n"
+	runes := []rune(alphabet)
+	var b strings.Builder
+	for range 1 + r.IntN(6) {
+		b.WriteRune(runes[r.IntN(len(runes))])
+	}
+	return b.String()
+}
+
+// Different values make different keys, whatever is around them; see the fuzz tests for
+// more of this.
+func TestEncoding_TellsValuesApart(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2)) // the same texts each time
+	for _, source := range []string{`#{path.orderId}:#{path.shop}`, `#{path.orderId}-#{path.shop}`, `a#{path.orderId}/#{path.shop}b`, `#{path.orderId}é#{path.shop}`, `{#{path.orderId}}#{path.shop}`} {
+		template := compile(t, source)
+		seen := map[string][2]string{}
+		for range 2000 {
+			values := [2]string{randomText(r), randomText(r)}
+			key, err := template.Key(keyexpr.Values{slotPath: entries{"orderId": {values[0]}, "shop": {values[1]}}})
+			if isSpaced(values[:]...) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before, twice := seen[key]; twice && before != values {
+				t.Errorf("%s: %q and %q make the key %q", source, before, values, key)
+			}
+			seen[key] = values
+		}
+	}
+}
+
+// A value is encoded where it has to be, and shows in the key where it can.
+func TestEncoding_Samples(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ template, value, want string }{
+		{`a:#{path.orderId}`, "abc", "a:abc"},
+		{`a:#{path.orderId}`, "a b", "a:a b"},
+		{`a:#{path.orderId}`, "a/b", "a:a/b"},
+		{`a:#{path.orderId}`, "a-b_c.d~e", "a:a-b_c.d~e"},
+		{`a:#{path.orderId}`, "ä€𝄞", "a:ä€𝄞"},
+		{`a:#{path.orderId}`, "a:b", "a:a%3Ab"},
+		{`a:#{path.orderId}`, "100%", "a:100%25"},
+		{`a:#{path.orderId}`, "%3A", "a:%253A"},
+		{`a:#{path.orderId}`, "{x}", "a:%7Bx%7D"},
+		{`a:#{path.orderId}`, "a\nb", "a:a%0Ab"},
+		{`a:#{path.orderId}`, "a\x00b", "a:a%00b"},
+		{`a:#{path.orderId}`, "a\x7fb", "a:a%7Fb"},
+		{`a:#{path.orderId}`, "\xff", "a:%FF"},
+		{`a:#{path.orderId}`, "\xe4\xb8", "a:%E4%B8"},
+		{`a:#{path.orderId}`, "\u200b", "a:%E2%80%8B"}, // it cannot be seen
+		{`a:#{path.orderId}`, "a\u00a0b", "a:a%C2%A0b"},
+		{`a:#{path.orderId}`, "\ufffd", "a:\ufffd"},
+		{`a:#{path.orderId}`, "\u202e", "a:%E2%80%AE"},
+		{`#{path.orderId}-b`, "x-y", "x%2Dy-b"},
+		{`#{path.orderId}-b`, "x/y", "x/y-b"},
+		{`#{path.orderId}/b`, "x/y", "x%2Fy/b"},
+		{`#{path.orderId}/b`, "x-y", "x-y/b"},
+		{`#{path.orderId}.b`, "x.y", "x%2Ey.b"},
+		{`#{path.orderId}äb`, "xäy", "x%C3%A4yäb"},
+		{`#{path.orderId} b`, "x y", "x%20y b"},
+		{`#{path.orderId}xb`, "xx", "%78%78xb"},
+		{`a-#{path.orderId}`, "x-y", "a-x-y"},
+		{`a-#{path.orderId}-`, "x-y", "a-x%2Dy-"},
+	} {
+		env := keyexpr.Values{slotPath: entries{"orderId": {tt.value}}}
+		if got, err := compile(t, tt.template).Key(env); err != nil || got != tt.want {
+			t.Errorf("%s of %q: got %q, %v, want %q", tt.template, tt.value, got, err, tt.want)
+		}
+		strict, err := compile(t, tt.template, keyexpr.Strict()).Key(env)
+		unchanged := strings.Contains(tt.want, tt.value) && !strings.Contains(tt.want, "%")
+		switch {
+		case unchanged && (err != nil || strict != tt.want):
+			t.Errorf("strict, %s of %q: got %q, %v", tt.template, tt.value, strict, err)
+		case !unchanged && (err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter):
+			t.Errorf("strict, %s of %q: got %q, %v, want a character error", tt.template, tt.value, strict, err)
+		}
+	}
+}
+
+// A key that is too long keeps its head, and what differs behind it still counts.
+func TestEncoding_LongKeys(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{64, 65, 100, 512} {
+		template := compile(t, `order:#{path.orderId}`, keyexpr.MaxLength(limit))
+		keys := map[string]int{}
+		for size := limit - 10; size < limit+30; size++ {
+			for _, last := range []string{"x", "y", "ä"} {
+				key, err := template.Key(path(strings.Repeat("ä", 3) + strings.Repeat("a", size) + last).env(t))
+				if err != nil || len(key) > limit || !strings.HasPrefix(key, "order:ääää"[:12]) {
+					t.Fatalf("limit %d, size %d: got %q, %v", limit, size, key, err)
+				}
+				keys[key]++
+			}
+		}
+		if want := 40 * 3; len(keys) != want {
+			t.Errorf("limit %d: %d keys of %d values", limit, len(keys), want)
+		}
+	}
+}
+
+// A client cannot spell the key of a rule with other colons: the colon that parts keys
+// never comes from a value, wherever the value stands.
+func TestTemplate_ValuesAddNoColon(t *testing.T) {
+	t.Parallel()
+	const sent = "42:refund:1"
+	for template, want := range map[string]string{
+		`order:#{path.orderId}`:                      "order:42%3Arefund%3A1",
+		`order:#{path.orderId}:refund:#{method}`:     "order:42%3Arefund%3A1:refund:POST",
+		`order:#{path.orderId}/x`:                    "order:42%3Arefund%3A1/x",
+		`#{path.orderId}`:                            "42%3Arefund%3A1",
+		`order:#{body.id}`:                           "order:42%3Arefund%3A1",
+		`order:#{body.none ?? body.id}`:              "order:42%3Arefund%3A1",
+		`order:#{lower(body.id)}`:                    "order:42%3Arefund%3A1",
+		`order:#{body.ids[:]}`:                       "order:42%3Arefund%3A1",
+		`order:#{map(body.ids, # + ":x")}`:           "order:42%3Arefund%3A1%3Ax",
+		`order:#{method == "POST" ? "a:b" : "c"}`:    "order:a%3Ab",
+		`order:#{path.orderId + "-" + path.orderId}`: "order:42%3Arefund%3A1-42%3Arefund%3A1",
+	} {
+		request := request{path: entries{"orderId": {sent}}, body: `{"id": "` + sent + `", "ids": ["` + sent + `"]}`}
+		keys, err := compile(t, template).Keys(request.env(t))
+		if err != nil || len(keys) != 1 || keys[0] != want {
+			t.Errorf("%s: got %q, %v, want %s", template, keys, err, want)
+		}
+		keys, err = compile(t, template, keyexpr.Strict()).Keys(request.env(t))
+		if err == nil || reasonOf(t, err) != keyexpr.ReasonCharacter {
+			t.Errorf("strict, %s: got %q, %v, want a character error", template, keys, err)
+		}
+	}
+}
+
+// Within a field a value may spell what another template has there, as the package comment
+// says, and fields of their own tell templates apart.
+func TestTemplate_ValuesSpellFields(t *testing.T) {
+	t.Parallel()
+	const one, other = `#{path.orderId}`, `#{path.orderId}-#{path.shop}`
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{"seat:" + one, "seat:" + other, true},
+		{"seat:" + one, "seat:7-12", true},
+		{"seat:id:" + one, "seat:place:" + other, false},
+		{"seat:" + one, `seat:#{path.orderId}:#{path.shop}`, false},
+	} {
+		a, errA := compile(t, tt.a).Key(path("7-12").env(t))
+		b, errB := compile(t, tt.b).Key(request{path: entries{"orderId": {"7"}, "shop": {"12"}}}.env(t))
+		if errA != nil || errB != nil || (a == b) != tt.same {
+			t.Errorf("%s makes %q, %v, and %s %q, %v; the same: %v", tt.a, a, errA, tt.b, b, errB, tt.same)
+		}
+	}
+}
+
+// Texts that the template itself adds to a value are the template's, colons too:
+// however the same key is spelled, it is the same lock.
+func TestTemplate_SumsAreTemplates(t *testing.T) {
+	t.Parallel()
+	const id = "4:2"
+	for template, want := range map[string]string{
+		`#{"order:" + path.orderId}`:                            "order:4%3A2",
+		`#{'order:' + path.orderId + ":x"}`:                     "order:4%3A2:x",
+		"#{`order:` + path.orderId + ':' + path.shop}":          "order:4%3A2:s",
+		`#{ "order:" + lower(path.orderId + "a") }`:             "order:4%3A2a",
+		`#{path.shop + ":" + (path.orderId + "-") + path.shop}`: "s:4%3A2-s",
+		`#{path.shop + ":" + path.shop + path.orderId}`:         "s:s4%3A2",
+		`v:#{":" + path.orderId}`:                               "v::4%3A2",
+		`#{path.orderId + ":"}`:                                 "4%3A2:",
+		`#{"a:" + "b" + path.shop}`:                             "a:bs",
+		`#{":" + ":"}#{path.shop}`:                              "::s",
+		`#{"{a}:" + path.orderId}`:                              "{a}:4%3A2",
+		`#{"order:" + (body.none ?? "no:ne")}`:                  "order:no%3Ane",
+		`#{"order:" + ("x:" + path.orderId)}`:                   "order:x%3A4%3A2",
+		`#{(("x:") + path.orderId)}`:                            "x%3A4%3A2",
+		`#{path.shop == "s" ? "a:" + path.orderId : "b"}`:       "a%3A4%3A2",
+		`#{"a:" + path.orderId | upper()}`:                      "A%3A4%3A2",
+		`#{path.shop + "a:\n" + path.orderId}`:                  "sa%3A%0A4%3A2",
+		`#{"order:" + body.n}`:                                  "order:7",
+	} {
+		env := request{path: entries{"orderId": {id}, "shop": {"s"}}, body: `{"n": 7}`}.env(t)
+		if got, err := compile(t, template).Key(env); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %s", template, got, err, want)
+		}
+	}
+}
+
+// A sum cannot be told apart without text between its values, nor two sums without
+// text between them. Positions are those of the template.
+func TestTemplate_SumsAreCheckedAsTemplates(t *testing.T) {
+	t.Parallel()
+	for template, column := range map[string]int{
+		`#{"ord:" + path.orderID}`:                   17,
+		`#{path.orderId}#{path.shop + ":a"}`:         16,
+		`#{"ü:" + path.shop + ":" + path.orderId.x}`: 0,
+	} {
+		_, err := keyexpr.Compile(template, requestSchema(t))
+		if err == nil {
+			t.Errorf("%s is accepted", template)
+			continue
+		}
+		if problem, ok := errors.AsType[*keyexpr.Error](err); !ok || column > 0 && problem.Column != column {
+			t.Errorf("%s: got %v, want column %d", template, err, column)
+		}
 	}
 }

@@ -221,13 +221,9 @@ func errorTexts(t *testing.T, sources []string, compile func(string) error) stri
 
 func TestCompile_BadOptions(t *testing.T) {
 	t.Parallel()
-	_, err := keyexpr.Compile("x", requestSchema(t), keyexpr.MaxLength(10), keyexpr.MaxElements(0), nil)
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range []string{"MaxLength(10)", "MaxElements(0)", "nil"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not mention %s", err, want)
+	for want, option := range map[string]keyexpr.Option{"an option is nil": nil, "write one of at most 464": keyexpr.Prefix(strings.Repeat("x", 465))} {
+		if _, err := keyexpr.Compile("x", requestSchema(t), option); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }
@@ -318,6 +314,32 @@ func TestError_PictureShowsWhatIsNotVisible(t *testing.T) {
 		_, err := keyexpr.Compile(template, requestSchema(t))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %q, want %q in it", template, err, want)
+		}
+	}
+}
+
+// The parser uses b of a < b < c twice, so that chains inside of chains double with each
+// level. A template of 500 bytes would take for ever.
+func TestCompile_ChainsOfComparisonsInsideOfEachOther(t *testing.T) {
+	t.Parallel()
+	chains := func(depth int) string {
+		expression := `len(path.orderId)`
+		for range depth {
+			expression = `len(string(1 < ` + expression + ` < 9))`
+		}
+		return expression
+	}
+	if _, err := keyexpr.Compile(`#{`+chains(3)+`}`, requestSchema(t)); err != nil {
+		t.Errorf("three levels: %v", err)
+	}
+	for _, depth := range []int{6, 24} {
+		_, err := keyexpr.Compile(`order:#{`+chains(depth)+`}`, requestSchema(t))
+		problem, ok := errors.AsType[*keyexpr.Error](err)
+		if !ok || problem.Line != 1 || problem.Column != 9 || !strings.Contains(err.Error(), "has more than 200 nodes") || !strings.Contains(err.Error(), "\n  |         ^") {
+			t.Errorf("%d levels: got %v", depth, err)
+		}
+		if _, err := keyexpr.CompileCondition(chains(depth)+` == 4`, requestSchema(t)); !errors.As(err, &problem) {
+			t.Errorf("%d levels in a condition: got %v", depth, err)
 		}
 	}
 }

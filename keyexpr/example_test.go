@@ -45,7 +45,7 @@ func ExampleCompile_errors() {
 	// keyexpr: 1:9: #orderId is not known here: names stand without #
 	//   | order:#{#orderId}:#{path.orderid}
 	//   |         ^
-	//   write path.orderId
+	//   write order:#{path.orderId}:#{path.orderid}
 	// keyexpr: 1:26: there is no path parameter orderid: there is orderId
 	//   | order:#{#orderId}:#{path.orderid}
 	//   |                          ^

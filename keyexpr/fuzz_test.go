@@ -31,7 +31,7 @@ func FuzzCompile(f *testing.F) {
 	}
 	f.Add(`order_lock_#{path.orderId}`)
 	f.Add(`i:#{map(filter(body.items, .n > 1 and .sku in query.x[:]), upper(.sku))}:#{in.ID ?? 0}`)
-	f.Add(`#{let x = body.a?.b["c"][0] ?? "d"; x + (in.Name not in ["a"] ? "e" : "f")}`)
+	f.Add(`#{(body.a?.b["c"][0] ?? "d") + (in.Name not in ["a"] ? "e" : "f")}`)
 	f.Add(`#{body[path.shop][int(query.n)][1:2] | trim() | lower()}`)
 	schema := fuzzSchema(f)
 	envs := fuzzEnvs(f)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -21,10 +22,10 @@ var (
 	errTooSmall = errors.New("it has a number that is too small to be exact")
 )
 
-// DecodeJSON decodes a document as clients send it, for a variable of [JSONType].
-// Expressions see in it what a handler sees that decodes it with encoding/json into a
-// struct: names are found in any case, and numbers are what [FromJSONNumber] says. What handlers would
-// disagree about is an error: a name that is twice in one object, be it in another case,
+// DecodeJSON decodes a document as clients send it, for a variable of [AnyType]. Expressions
+// see in it what a handler sees that decodes it with encoding/json into a struct: a name is
+// found in any case, because a client could otherwise hide a value from a key or a condition
+// that the handler gets. What handlers would disagree about is an error: a name that is twice in one object, be it in another case,
 // text that is not UTF-8, or a second value. So is a number next to zero (below 1e-307):
 // no float64 has it exactly, and each takes strconv 20 µs and more, which is seconds for
 // a megabyte of them. Else decoding costs about what encoding/json costs a handler.
@@ -61,7 +62,7 @@ func decodeValue(d *json.Decoder, depth int) (any, error) {
 		}
 		return decodeList(d, depth)
 	case json.Number:
-		number := FromJSONNumber(t)
+		number := fromJSONNumber(t)
 		if tooSmall(t.String(), number) { // the first one, so that only one is read
 			return nil, errTooSmall
 		}
@@ -113,3 +114,85 @@ func tooSmall(text string, number any) bool {
 	mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
 	return strings.ContainsAny(mantissa, "123456789")
 }
+
+// jsonObject is an object of JSON as a client sent it; see [DecodeJSON].
+//
+// A handler with encoding/json takes ID, Id and even names with the Kelvin sign for its
+// field id, and which names it knows cannot be known here. So the names of an object
+// count as they are folded, for everything that an expression can do with it: see
+// package httpvars. A name that is in lower case, or spelled so in the expression, is
+// the same for a handler with a struct and for one with a map.
+//
+// It is a map whose keys no value of an expression can be, so that the language's
+// machine, which knows nothing of this, fails where it would look a name up.
+type jsonObject map[foldedName]member
+
+// MarshalJSON implements [json.Marshaler]: the object as it was sent, for those who show
+// a request.
+func (o jsonObject) MarshalJSON() ([]byte, error) {
+	sent := make(map[string]any, len(o))
+	for _, m := range o {
+		sent[m.name] = m.value
+	}
+	return json.Marshal(sent)
+}
+
+// foldedName is what all spellings of a name have in common.
+type foldedName string
+
+// member is a name as it was sent, and its value.
+type member struct {
+	name  string
+	value any
+}
+
+// foldName maps the names that encoding/json takes for the same field to one text,
+// which is one of them, in lower case.
+func foldName(name string) foldedName {
+	for i := range len(name) {
+		if c := name[i]; 'A' <= c && c <= 'Z' || c >= utf8.RuneSelf {
+			return foldedName(strings.Map(foldRune, name))
+		}
+	}
+	return foldedName(name)
+}
+
+// foldRune is one of the characters that are the same but for their case, the same for
+// all of them: the lower case of the least one, as σ and ς have one upper case, or the
+// least one where its lower case is another character for encoding/json, as that of İ.
+func foldRune(r rune) rune {
+	least := r
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		least = min(least, f)
+	}
+	lower := unicode.ToLower(least)
+	for f := unicode.SimpleFold(least); f != least; f = unicode.SimpleFold(f) {
+		if f == lower {
+			return lower
+		}
+	}
+	return least
+}
+
+// spelling is how an expression spells names, by what they have in common. A name that
+// it spells in two ways is in lower case.
+type spelling map[foldedName]string
+
+func (s spelling) add(name string) {
+	folded := foldName(name)
+	if known, ok := s[folded]; ok && known != name {
+		name = string(folded)
+	}
+	s[folded] = name
+}
+
+// sure reports whether a name is spelled in the only way that is admitted.
+func (s spelling) sure(folded foldedName, name string) bool {
+	if own, ok := s[folded]; ok {
+		return name == own
+	}
+	return name == string(folded)
+}
+
+const errSpelling = `keys() cannot tell the names of an object of JSON that are not in lower case, because a handler ` +
+	`may take them for others; write "name" in …, or give the body a type`

@@ -1,7 +1,12 @@
 package keyexpr_test
 
 import (
+	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/interlock-go/interlock/keyexpr"
 )
@@ -30,4 +35,284 @@ func zeros(n int) string {
 		b[i] = '0'
 	}
 	return string(b)
+}
+
+// documentSchema has a body as clients send it.
+func documentSchema(tb testing.TB) *keyexpr.Schema {
+	tb.Helper()
+	return schemaOf(tb, keyexpr.Variable{Name: "body", Type: keyexpr.AnyType()}, keyexpr.Variable{Name: "name", Type: keyexpr.StringType()})
+}
+
+func documentKeys(tb testing.TB, expression, document, name string) ([]string, error) {
+	tb.Helper()
+	value, err := keyexpr.DecodeJSON([]byte(document))
+	if err != nil {
+		tb.Fatalf("%s: %v", document, err)
+	}
+	return compileFor(tb, "#{"+expression+"}", documentSchema(tb)).Keys(keyexpr.Values{value, name})
+}
+
+func TestDecodeJSON_Refuses(t *testing.T) {
+	t.Parallel()
+	for document, want := range map[string]string{
+		``:                      "EOF",
+		` `:                     "EOF",
+		`{`:                     "EOF",
+		`[`:                     "EOF",
+		`{"a"`:                  "EOF",
+		`{"a":`:                 "EOF",
+		`[1`:                    "EOF",
+		`}`:                     "invalid character",
+		`]`:                     "invalid character",
+		`[1,]`:                  "invalid character",
+		`{a: 1}`:                "invalid character",
+		`{'a': 1}`:              "invalid character",
+		`{1: 1}`:                "invalid character",
+		`nul`:                   "EOF",
+		`tru`:                   "EOF",
+		`01`:                    "more than one value",
+		`1.`:                    "EOF",
+		`.5`:                    "invalid character",
+		`+1`:                    "invalid character",
+		`0x10`:                  "more than one value",
+		`NaN`:                   "invalid character",
+		`Infinity`:              "invalid character",
+		`"a`:                    "EOF",
+		`1 2`:                   "more than one value",
+		`{} {}`:                 "more than one value",
+		`{} x`:                  "more than one value",
+		`[1] ]`:                 "more than one value",
+		`"a" "b"`:               "more than one value",
+		`{"σ": 1, "ς": 2}`:      "a name twice",
+		`{"\u0061": 1, "a": 2}`: "a name twice",
+		`{"": 1, "": 2}`:        "a name twice",
+		"{\"a\": \"\xff\"}":     "not valid UTF-8",
+		"{\"\xff\": 1}":         "not valid UTF-8",
+		"\xef\xbb\xbf{}":        "invalid character", // a byte order mark
+		strings.Repeat("[", 300) + strings.Repeat("]", 300):           "nested too deeply",
+		strings.Repeat(`{"a":`, 300) + `1` + strings.Repeat("}", 300): "nested too deeply",
+		strings.Repeat("[", 200) + strings.Repeat("]", 200):           "",
+		`{}`:                          "",
+		`[]`:                          "",
+		`null`:                        "",
+		"\n\t {\"a\" :\r\n 1 } \n ":   "",
+		`{"a1": 1, "a2": 1, "a_": 1}`: "",
+		`"\ud800"`:                    "",
+	} {
+		_, err := keyexpr.DecodeJSON([]byte(document))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.60q: got %v, want %q", document, err, want)
+		}
+	}
+}
+
+// A name is found in any case, as a handler with a struct finds it.
+func TestDecodeJSON_NamesInAnyCase(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ expression, document, name, want string }{
+		{`body.id`, `{"id": 1}`, "", "1"},
+		{`body.id`, `{"ID": 1}`, "", "1"},
+		{`body.id`, `{"Id": 1}`, "", "1"},
+		{`body.ID`, `{"id": 1}`, "", "1"},
+		{`body["ID"]`, `{"iD": 1}`, "", "1"},
+		{`body.user.id`, `{"USER": {"ID": 1}}`, "", "1"},
+		{`body.users[0].id`, `{"Users": [{"Id": 1}]}`, "", "1"},
+		{`map(body.items, .sku)`, `{"items": [{"SKU": "a"}, {"sku": "b"}, {"Sku": "c"}]}`, "", "a b c"},
+		{`map(body.items, #["sku"])`, `{"items": [{"SKU": "a"}]}`, "", "a"},
+		{`filter(body.items, .n > 1)[0].n`, `{"items": [{"N": 1}, {"N": 2}]}`, "", "2"},
+		{`(body.none ?? body.user).id`, `{"User": {"Id": 1}}`, "", "1"},
+		{`"id" in body ? 1 : 2`, `{"ID": 1}`, "", "1"},
+		{`name in body ? 1 : 2`, `{"ID": 1}`, "iD", "1"},
+		{`"other" in body ? 1 : 2`, `{"ID": 1}`, "", "2"},
+		{`"id" not in body.user ? 1 : 2`, `{"User": {"Id": 1}}`, "", "2"},
+		{`len(body)`, `{"B": 2, "a": 1}`, "", "2"},
+		{`keys(body)`, `{"b": 2, "a": 1}`, "", "a b"},
+		{`body.kelvin`, `{"\u212aelvin": 1}`, "", "1"},
+		{`body.strasse`, `{"\u017ftrasse": 1}`, "", "1"},
+		{`body["größe"]`, `{"GRÖSSE": 2, "GRÖßE": 1}`, "", "1"},
+	}
+	for _, tt := range tests {
+		keys, err := documentKeys(t, tt.expression, tt.document, tt.name)
+		if got := strings.Join(keys, " "); err != nil || got != tt.want {
+			t.Errorf("%s of %s: got %q, %v, want %q", tt.expression, tt.document, got, err, tt.want)
+		}
+	}
+}
+
+// What would depend on the case of names is refused.
+func TestDecodeJSON_WhatDependsOnCase(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []sample{
+		{`keys(body)`, `{"ID": 1}`},
+		{`keys(body.user)`, `{"user": {"Id": 1}}`},
+		{`body == body ? 1 : 2`, `{"a": 1}`},
+		{`body.a == body.b ? 1 : 2`, `{"a": {"x": 1}, "b": {"X": 1}}`},
+		{`body.a == body.b ? 1 : 2`, `{"a": [{"x": 1}], "b": [{"x": 1}]}`},
+		{`body.a in body.b ? 1 : 2`, `{"a": {"x": 1}, "b": [{"x": 1}]}`},
+		{`[body.a] == [body.a] ? 1 : 2`, `{"a": {}}`},
+	} {
+		keys, err := documentKeys(t, tt.expression, tt.want, "")
+		if err == nil {
+			t.Errorf("%s of %s: got %q, want an error", tt.expression, tt.want, keys)
+		} else if got := reasonOf(t, err); got != keyexpr.ReasonExpression {
+			t.Errorf("%s of %s: got %v", tt.expression, tt.want, err)
+		}
+	}
+}
+
+// keys gives a name that is not in lower case if the expression itself spells it so.
+func TestDecodeJSON_KeysAsSpelled(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		expression, document, want string
+		refused                    bool
+	}{
+		{`filter(keys(body), # == "orderId")`, `{"orderId": 1}`, "orderId", false},
+		{`filter(keys(body), # == "orderId")`, `{"orderid": 1}`, "", true},
+		{`filter(keys(body), # == "orderId")`, `{"ORDERID": 1}`, "", true},
+		{`filter(keys(body), # != "orderId" or # == "ORDERID")`, `{"orderid": 1}`, "orderid", false},
+		{`filter(keys(body), # != "orderId" or # == "ORDERID")`, `{"orderId": 1}`, "", true},
+		{`body.orderId == 1 ? keys(body) : ["none"]`, `{"orderId": 1}`, "orderId", false},
+		{`keys(body)`, `{"order_id": 1}`, "order_id", false},
+	} {
+		keys, err := documentKeys(t, tt.expression, tt.document, "")
+		if got := strings.Join(keys, " "); got != tt.want || (err != nil) != tt.refused {
+			t.Errorf("%s of %s: got %q, %v, want %q", tt.expression, tt.document, got, err, tt.want)
+		}
+	}
+}
+
+// An object is shown as it was sent.
+func TestDecodeJSON_MarshalsAsSent(t *testing.T) {
+	t.Parallel()
+	for _, document := range []string{`{}`, `{"ID":1,"a":{"B":[{"C":null}]}}`, `[{"X":"y"}]`, `{"n":18446744073709551615,"s":"ü"}`} {
+		value, err := keyexpr.DecodeJSON([]byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(value); err != nil || string(got) != document {
+			t.Errorf("got %s, %v, want %s", got, err, document)
+		}
+	}
+}
+
+func TestFromJSONNumber(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[json.Number]any{
+		"0": 0, "7": 7, "-7": -7, "9223372036854775807": 9223372036854775807, "-9223372036854775808": -9223372036854775808,
+		"9223372036854775808": uint64(1) << 63, "18446744073709551615": uint64(1<<64 - 1), "18446744073709551616": json.Number("18446744073709551616"),
+		"-9223372036854775809": json.Number("-9223372036854775809"), "": nil, "5.5": 5.5, "5.0": 5.0, "1e3": 1000.0, "-2.5": -2.5,
+	} {
+		if got := keyexpr.FromJSONNumber(number); got != want {
+			t.Errorf("%s: got %v (%T), want %v", number, got, got, want)
+		}
+	}
+}
+
+// FromJSON changes nothing that somebody else may hold.
+func TestFromJSON_CopiesWhatItChanges(t *testing.T) {
+	t.Parallel()
+	inner := []any{json.Number("1"), "a"}
+	plain := map[string]any{"s": "x"}
+	shared := map[string]any{"list": inner, "plain": plain, "n": 2.0}
+	converted, ok := keyexpr.FromJSON(shared).(map[string]any)
+	if !ok || converted["n"] != 2 {
+		t.Fatalf("got %v", converted)
+	}
+	if list, ok := converted["list"].([]any); !ok || list[0] != 1 {
+		t.Errorf("got %v", converted["list"])
+	}
+	if inner[0] != json.Number("1") || shared["n"] != 2.0 {
+		t.Error("the value was changed")
+	}
+	if same, ok := keyexpr.FromJSON(plain).(map[string]any); !ok || same["s"] != "x" {
+		t.Errorf("got %v", same)
+	}
+}
+
+// FuzzDecodeJSON takes what encoding/json takes, with the same values, or refuses it for
+// a reason of its own.
+func FuzzDecodeJSON(f *testing.F) {
+	for _, document := range []string{`{"a": [1, 2.5, null, true, "x"]}`, `[{"id": 12345678901234567890}]`, `{"a": 1, "A": 2}`, `"\ud800"`, `1e5`, `1e700`, `{} {}`, "\xff", `[[]]`} {
+		f.Add([]byte(document))
+	}
+	f.Fuzz(func(t *testing.T, document []byte) {
+		got, err := keyexpr.DecodeJSON(document)
+		d := json.NewDecoder(strings.NewReader(string(document)))
+		d.UseNumber()
+		var want any
+		if wantErr := d.Decode(&want); wantErr != nil && err == nil {
+			t.Fatalf("%q: encoding/json refuses it: %v", document, wantErr)
+		}
+		if err != nil {
+			return
+		}
+		if !utf8.Valid(document) {
+			t.Fatalf("%q is taken", document)
+		}
+		shown, err := json.Marshal(got)
+		if _, infinite := errors.AsType[*json.UnsupportedValueError](err); infinite { // 1e700 is, see FromJSONNumber
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := keyexpr.DecodeJSON(shown); err != nil {
+			t.Fatalf("%q is shown as %q, which is refused: %v", document, shown, err)
+		} else if second, err := json.Marshal(again); err != nil || string(second) != string(shown) {
+			t.Fatalf("%q is shown as %q, and then as %q, %v", document, shown, second, err)
+		}
+	})
+}
+
+// Names that encoding/json takes for one field are one name, and no others.
+func TestDecodeJSON_FoldsAsEncodingJSON(t *testing.T) {
+	t.Parallel()
+	for r := rune(1); r <= unicode.MaxRune; r++ {
+		if unicode.SimpleFold(r) == r || !unicode.IsLetter(r) {
+			continue
+		}
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			document := `{"` + string(r) + `": 1, "` + string(other) + `": 2}`
+			if _, err := keyexpr.DecodeJSON([]byte(document)); err == nil {
+				t.Errorf("%q and %q are two names", r, other)
+			}
+		}
+	}
+	for _, names := range [][2]string{{"i", "İ"}, {"i", "ı"}, {"ss", "ß"}, {"a", "á"}, {"a", "ａ"}} {
+		document := `{"` + names[0] + `": 1, "` + names[1] + `": 2}`
+		if _, err := keyexpr.DecodeJSON([]byte(document)); err != nil {
+			t.Errorf("%q are one name: %v", names, err)
+		}
+	}
+}
+
+// A condition finds what a key finds.
+func TestDecodeJSON_Condition(t *testing.T) {
+	t.Parallel()
+	value, err := keyexpr.DecodeJSON([]byte(`{"ID": 7, "User": {"Name": "bob", "ROLES": ["Admin"]}, "Items": [{"N": 2}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for expression, want := range map[string]bool{
+		`body.id == 7`: true, `body.user.name == "bob"`: true, `"Admin" in body.user.roles`: true, `"admin" in body.user.roles`: false,
+		`any(body.items, .n > 1)`: true, `"id" in body`: true, `"user" in body and "name" in body.user`: true, `body.user.nowhere == ""`: true,
+		`len(body.items) == 1`: true, `body.items[0].n == 2`: true, `body.nowhere == nil`: true, `body.id != nil`: true,
+	} {
+		c, err := keyexpr.CompileCondition(expression, documentSchema(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.Eval(keyexpr.Values{value, ""}); err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %v", expression, got, err, want)
+		}
+	}
+	c, err := keyexpr.CompileCondition(`body == body`, documentSchema(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Eval(keyexpr.Values{value, ""})
+	if failure, ok := errors.AsType[*keyexpr.EvalError](err); !ok || !strings.Contains(failure.Detail, "compare their fields") || failure.Template != `body == body` {
+		t.Errorf("got %v", err)
+	}
 }

@@ -1,9 +1,17 @@
 package keyexpr_test
 
 import (
+	"encoding/json"
 	"errors"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/expr-lang/expr/builtin"
+	"github.com/expr-lang/expr/parser/operator"
 
 	"github.com/interlock-go/interlock/keyexpr"
 )
@@ -56,52 +64,19 @@ func TestLanguage_Texts(t *testing.T) {
 		{`lower(body.text)`, "ab-cd"},
 		{`upper(body.text)`, "AB-CD"},
 		{`upper(body.wide)`, "GRÖßE"},
+		{`nfc("e\u0301") == "\u00e9"`, "true"},
+		{`nfc(body.wide) == body.wide`, "true"},
+		{`nfc(body.n)`, "!expression"},
+		{`nfc(body.empty)`, "!empty"},
 		{`lower(body.n)`, "!expression"},
 		{`lower(body.null)`, "!missing"},
 		{`lower(body.empty)`, "!empty"},
 		{`trim(body.space)`, "x"},
-		{`trim(body.text, "A")`, "b-cD"},
-		{`trim(body.text, "AD")`, "b-c"},
-		{`trim(body.wide, "Gße")`, "rö"},
-		{`trim(body.text, body.n)`, "!expression"},
-		{`trimPrefix(body.text, "Ab")`, "-cD"},
-		{`trimPrefix(body.text, "x")`, "Ab-cD"},
-		{`"." + trimPrefix(body.space) + "."`, ". x ."},
-		{`trimSuffix(body.text, "cD")`, "Ab-"},
-		{`"." + trimSuffix(body.space) + "."`, ".  x."},
+		{`trim(body.text, "A")`, "refused: trim cannot take 2 arguments"},
 		{`split(body.text, "-")`, "Ab cD"},
 		{`split(body.text, "x")`, "Ab-cD"},
-		{`split("a,b,c", ",", 2)`, "a b,c"},
-		{`split("a,b,c", ",", 0)`, "!empty"},
-		{`split("a,b,c", ",", -1)`, "a b c"},
-		{`split("a,b,c", ",", body.m1)`, "!expression"},
-		{`splitAfter("a-b", "-")`, "a- b"},
-		{`splitAfter("a-b-c", "-", 2)`, "a- b-c"},
-		{`split(body.text, "")`, "- A D b c"},
-		{`replace(body.text, "b", "xx")`, "Axx-cD"},
-		{`replace("aaa", "a", "b", 2)`, "bba"},
-		{`replace("aaa", "a", "b", -1)`, "bbb"},
-		{`replace("aaa", "a", "b", 0)`, "aaa"},
-		{`replace(body.text, "-", "")`, "AbcD"},
-		{`replace(body.text, body.other, "")`, "A-cD"},
-		{`replace("abc", "b", body.n)`, "!expression"},
-		{`join(body.names, "+")`, "b+a+b"},
-		{`join(body.names)`, "bab"},
-		{`join(split(body.text, "-"), "/")`, "Ab/cD"},
-		{`join(body.xs, "+")`, "!expression"},
-		{`join(body.none, "+")`, "!empty"},
-		{`join(body.text, "+")`, "!wrong_type"},
-		{`toBase64(body.text)`, "QWItY0Q="},
-		{`fromBase64(body.b64)`, "hi"},
-		{`fromBase64(body.text)`, "!expression"},
-		{`indexOf(body.text, "b")`, "1"},
-		{`indexOf(body.text, "x")`, "-1"},
-		{`lastIndexOf("abab", "b")`, "3"},
-		{`lastIndexOf(body.n, "b")`, "!expression"},
-		{`hasPrefix(body.text, "Ab")`, "true"},
-		{`hasPrefix(body.text, "b")`, "false"},
-		{`hasSuffix(body.text, "cD")`, "true"},
-		{`hasSuffix(body.text, body.m)`, "!expression"},
+		{`split("a,b,c", ",", 2)`, "refused: split cannot take 3 arguments"},
+		{`split(body.text, "")`, "refused: the separator of split is a literal text that is not empty"},
 		{`len(body.text)`, "5"},
 		{`len(body.wide)`, "5"},
 		{`len(body.xs)`, "3"},
@@ -112,13 +87,6 @@ func TestLanguage_Texts(t *testing.T) {
 		{`body.text[:2]`, "Ab"},
 		{`body.text[3:]`, "cD"},
 		{`body.text[1:1]`, "!empty"},
-		{`body.text contains "b-"`, "true"},
-		{`body.text contains body.n`, "!expression"},
-		{`body.text startsWith "Ab"`, "true"},
-		{`body.text endsWith "Ab"`, "false"},
-		{`body.text matches "^[A-Z]b"`, "true"},
-		{`body.n matches "^[A-Z]b"`, "!expression"},
-		{`not (body.text matches "x")`, "true"},
 	})
 }
 
@@ -133,38 +101,13 @@ func TestLanguage_Numbers(t *testing.T) {
 		{`body.n / body.m`, "refused: body.n / body.m is a float; a key part is a string, a bool, an integer or an enum"},
 		{`int(body.n / 7)`, "1"},
 		{`int(body.n / body.m)`, "!expression"},
-		{`2 ** 3`, "refused: 2 ** 3 is a number with a fraction or exponent; a key part is a string, a bool, an integer or an enum"},
-		{`int(2 ^ 3)`, "8"},
-		{`abs(body.neg)`, "7"},
-		{`abs(-3)`, "3"},
-		{`abs(-2.5)`, "refused: abs(-2.5) is a number with a fraction or exponent; a key part is a string, a bool, an integer or an enum"},
-		{`abs(body.text)`, "!expression"},
-		{`ceil(body.half)`, "refused: ceil(body.half) is a float; a key part is a string, a bool, an integer or an enum"},
-		{`int(ceil(body.half))`, "3"},
-		{`int(floor(body.half))`, "2"},
-		{`int(round(body.half))`, "3"},
-		{`max(body.n, body.m)`, "7"},
-		{`max(body.xs)`, "3"},
-		{`min(body.xs)`, "1"},
-		{`min(4, 2, 9)`, "2"},
-		{`max(1, 2.5)`, "refused: max(1, 2.5) is a number with a fraction or exponent; a key part is a string, a bool, an integer or an enum"},
-		{`max(body.names)`, "!expression"},
-		{`int(mean(body.xs))`, "2"},
-		{`int(median(body.xs))`, "2"},
-		{`mean(1, 2)`, "refused: mean(1, 2) is a number with a fraction or exponent; a key part is a string, a bool, an integer or an enum"},
-		{`median(body.xs)`, "refused: median(body.xs) is a float; a key part is a string, a bool, an integer or an enum"},
-		{`sum(body.xs)`, "6"},
-		{`sum(body.items, .n)`, "6"},
+		{`int(2 ^ 3)`, "refused: ^ is not known here: register a variable for the value"},
 		{`int(body.digits) + 1`, "13"},
 		{`int(body.text)`, "!expression"},
 		{`int(body.half)`, "!expression"},
 		{`int(body.t)`, "!expression"},
 		{`int(body.null)`, "!missing"},
 		{`int(5.0)`, "5"},
-		{`int(float(body.digits))`, "12"},
-		{`int(float(body.hex))`, "!expression"},
-		{`int(float(body.n))`, "7"},
-		{`int(float(body.t))`, "!expression"},
 		{`string(body.n) + "x"`, "7x"},
 		{`string(body.big)`, "18446744073709551615"},
 		{`string(body.t)`, "true"},
@@ -175,15 +118,6 @@ func TestLanguage_Numbers(t *testing.T) {
 		{`body.big + 1`, "!expression"},
 		{`body.zero`, "0"},
 		{`1 % body.zero`, "!expression"},
-		{`bitand(body.n, 3)`, "3"},
-		{`bitor(4, 1)`, "5"},
-		{`bitxor(7, 2)`, "5"},
-		{`bitnand(7, 2)`, "5"},
-		{`bitshl(1, 4)`, "16"},
-		{`bitshr(16, 4)`, "1"},
-		{`bitushr(16, 2)`, "4"},
-		{`bitnot(0)`, "-1"},
-		{`bitand(body.text, 3)`, "!expression"},
 		{`0x1F`, "31"},
 		{`1_000`, "1000"},
 		{`body.n < body.m`, "false"},
@@ -209,49 +143,20 @@ func TestLanguage_Lists(t *testing.T) {
 		{`body.xs[-1]`, "2"},
 		{`body.xs[3]`, "!missing"},
 		{`body.xs[-4]`, "!missing"},
-		{`body.xs[body.m]`, "!missing"},
-		{`body.xs[body.text]`, "!wrong_type"},
+		{`body.xs[body.m]`, "refused: a name is a literal text and an index a literal integer: register a variable for what is chosen otherwise"},
 		{`body.xs[1:]`, "!wrong_type"},
 		{`body.xs[:][1:]`, "1 2"},
 		{`body.n[0]`, "!wrong_type"},
 		{`body.n.x`, "!wrong_type"},
-		{`body.m1[body.other]`, "1"},
 		{`body.m1["c"]`, "!missing"},
 		{`body.m1["c"] ?? "none"`, "none"},
-		{`body.m1[body.t]`, "!wrong_type"},
-		{`body.n[body.other]`, "!wrong_type"},
-		{`body.null[body.other]`, "!missing"},
 		{`first(body.xs)`, "3"},
 		{`last(body.xs)`, "2"},
 		{`first(body.none)`, "!missing"},
 		{`first(body.none) ?? "none"`, "none"},
-		{`take(body.xs, 2)`, "1 3"},
-		{`take(body.xs, 9)`, "1 2 3"},
-		{`take(body.xs, body.text)`, "!expression"},
-		{`reverse(body.xs)[0]`, "2"},
-		{`reverse(body.text)`, "!wrong_type"},
-		{`sort(body.names)[0]`, "a"},
-		{`sort(body.xs)[2]`, "3"},
-		{`sort(body.xs, "desc")[0]`, "3"},
-		{`sort(body.xs, "asc")[0]`, "1"},
-		{`sort(body.xs, body.text)[0]`, "!expression"},
-		{`sort(body.mixed)[0]`, "!expression"},
-		{`uniq(body.names)`, "a b"},
-		{`len(uniq(body.names))`, "2"},
-		{`len(uniq([1, 1.0, "1", true, "true", null ?? 1]))`, "refused: unknown name null: there are body, header, method, path, principal, query"},
-		{`len(uniq(concat(body.xs, body.xs)))`, "3"},
-		{`concat(body.xs, [9])`, "1 2 3 9"},
-		{`concat(body.xs, body.names)`, "1 2 3 a b"},
-		{`concat(body.xs, body.text)`, "!wrong_type"},
-		{`flatten(body.nested)`, "1 2 3 4"},
-		{`flatten(body.xs)`, "1 2 3"},
-		{`len(flatten(body.none))`, "0"},
-		{`1..3`, "1 2 3"},
-		{`3..1`, "!empty"},
-		{`len(1..body.m)`, "3"},
-		{`len(1..body.text)`, "!expression"},
+		{`sort(body.xs)[2]`, "refused: sort is not known here: register a variable for the value"},
+		{`1..3`, "refused: .. is not known here: register a variable for the value"},
 		{`[path.orderId, "x"]`, "42 x"},
-		{`[1, 2][body.zero]`, "1"},
 		{`["a", "b"][1]`, "b"},
 		{`body.mixed[:]`, "!missing"},
 		{`body.none[:]`, "!empty"},
@@ -264,18 +169,14 @@ func TestLanguage_Lists(t *testing.T) {
 		{`query.none[:]`, "!missing"},
 		{`len(query.id[:])`, "2"},
 		{`query.id`, "!repeated"},
-		{`query[body.other]`, "!missing"},
-		{`query[body.n]`, "!wrong_type"},
-		{`path[body.other]`, "!missing"},
-		{`path["order" + "Id"]`, "42"},
+		{`query[body.other]`, "refused: a name is a literal text and an index a literal integer: register a variable for what is chosen otherwise"},
+		{`path["order" + "Id"]`, "refused: a name is a literal text and an index a literal integer: register a variable for what is chosen otherwise"},
 		{`1 in body.xs`, "true"},
 		{`9 in body.xs`, "false"},
 		{`"a" in body.names`, "true"},
 		{`"a" not in body.names`, "false"},
-		{`body.n in 1..9`, "true"},
 		{`0 < body.n + 1 < 50`, "true"},
-		{`1 < len(split(body.text, "")) <= 2`, "false"},
-		{`int(nil)`, "refused: invalid argument for int (type nil)"},
+		{`int(nil)`, "refused: cannot be computed for these values: int cannot take null, only an integer or the text of one"},
 		{`body.other in ["a", "b"]`, "true"},
 		{`"b" in split(body.text, "-")`, "false"},
 		{`"cD" in split(body.text, "-")`, "true"},
@@ -289,7 +190,7 @@ func TestLanguage_Lists(t *testing.T) {
 		{`map(body.items, .sku)`, "a b c"},
 		{`map(body.items, #.n)`, "1 2 3"},
 		{`map(body.items, .sku + "-" + string(.n))`, "a-1 b-2 c-3"},
-		{`map(body.items, #index)`, "0 1 2"},
+		{`map(body.items, #index)`, "refused: #index is not known here: # is the element, and .name a field of it"},
 		{`map(body.xs, # * 2)`, "2 4 6"},
 		{`map(body.items, .nowhere)`, "!missing"},
 		{`map(body.items, .nowhere ?? "x")`, "x"},
@@ -299,46 +200,21 @@ func TestLanguage_Lists(t *testing.T) {
 		{`filter(body.items, .ok)[0].sku`, "b"},
 		{`filter(body.xs, # > 9)`, "!empty"},
 		{`filter(body.xs, #)`, "!expression"},
-		{`find(body.items, .n == 3).sku`, "c"},
-		{`find(body.items, .n == 9).sku`, "!missing"},
-		{`find(body.items, .n == 9)?.sku ?? "none"`, "none"},
-		{`findLast(body.items, .ok).sku`, "refused: the function findLast is off: write find(reverse(…), …)"},
-		{`find(reverse(body.items), .ok).sku`, "c"},
+		{`find(body.items, .n == 3).sku`, "refused: find is not known here"},
 		{`last(filter(body.items, .ok)).sku`, "c"},
 		{`[path.orderId, last(filter(body.xs, # > 1))]`, "2 42"},
 		{`last(filter(body.xs, # > 9))`, "!missing"},
 		{`last(filter(body.xs, # > 9)) ?? "none"`, "none"},
 		{`body.n + last(filter(body.xs, # > 1))`, "9"},
 		{`filter(body.xs, # > 1)[-1]`, "2"},
-		{`findIndex(body.items, .n == 3)`, "2"},
-		{`findIndex(body.items, .n == 9)`, "!missing"},
-		{`findLastIndex(body.items, .ok)`, "refused: the function findLastIndex is off: write findIndex(reverse(…), …), which counts from the end"},
 		{`all(body.items, .n > 0)`, "true"},
 		{`any(body.items, .n > 2)`, "true"},
-		{`none(body.items, .n > 2)`, "false"},
-		{`one(body.items, .n > 2)`, "true"},
-		{`count(body.items, .ok)`, "2"},
-		{`count(body.xs, # > 1)`, "2"},
-		{`map(sortBy(body.items, .n), .sku)[0]`, "a"},
-		{`map(sortBy(body.items, .n, "desc"), .sku)[0]`, "c"},
-		{`sortBy(body.items, .sku)[0].n`, "1"},
+		{`count(body.items, .ok)`, "refused: count is not known here"},
 		{`body.items | filter(.ok) | map(.sku)`, "b c"},
-		{`let a = body.xs; a[0] + a[1]`, "4"},
-		{`let a = 1; let b = a + 1; b`, "2"},
 		{`keys(body.m1)`, "a b"},
-		{`values(body.m1)`, "1 2"},
 		{`keys(body.xs)`, "!expression"},
-		{`values(body.text)`, "!expression"},
 		{`len(keys(body.m3))`, "1"},
-		{`type(body.text)`, "string"},
-		{`type(body.n)`, "int"},
-		{`type(body.half)`, "float"},
-		{`type(body.t)`, "bool"},
-		{`type(body.xs)`, "array"},
-		{`type(body.m1)`, "map"},
-		{`{"a": body.n}.a`, "7"},
-		{`{"a": body.n}["a"]`, "7"},
-		{`len(keys({"a": 1, "b": 2}))`, "2"},
+		{`{"a": body.n}.a`, "refused: a key or condition makes no objects: write the value where it is used, or register a variable"},
 	})
 }
 
@@ -360,7 +236,7 @@ func TestLanguage_Logic(t *testing.T) {
 		{`body.f ? "a" : body.n`, "7"},
 		{`body.n ? "a" : "b"`, "!expression"},
 		{`body.null ? "a" : "b"`, "!missing"},
-		{`if body.t {"a"} else {"b"}`, "a"},
+		{`if body.t {"a"} else {"b"}`, "refused: if is not known here: write condition ? value : otherwise"},
 		{`body.null ?? "x"`, "x"},
 		{`body.nowhere.deep[0].x ?? "x"`, "x"},
 		{`body.null ?? body.nowhere ?? "y"`, "y"},
@@ -384,14 +260,13 @@ func TestLanguage_Logic(t *testing.T) {
 		{`body.xs == [3, 1]`, "false"},
 		{`body.names == ["b", "a", "b"]`, "true"},
 		{`body.xs == body.names`, "false"},
-		{`body.m1 == body.m2`, "true"},
-		{`body.m1 == body.m3`, "false"},
+		{`body.m1 == body.m2`, "!expression"},
+		{`body.m1 == body.m3`, "!expression"},
 		{`body.m1 == body.xs`, "false"},
 		{`body.big == body.n`, "!expression"},
 		{`body.nested == body.nested`, "true"},
-		{`[body.m1] == [body.m2]`, "true"},
+		{`[body.m1] == [body.m2]`, "!expression"},
 		{`split(body.text, "-") == ["Ab", "cD"]`, "true"},
-		{`1..2 == [1, 2]`, "true"},
 	})
 }
 
@@ -401,14 +276,260 @@ func TestLanguage_RefusedParts(t *testing.T) {
 	const kinds = "; a key part is a string, a bool, an integer or an enum"
 	checkSamples(t, []sample{
 		{`1.5`, "refused: 1.5 is a number with a fraction or exponent" + kinds},
-		{`{"a": 1}`, "refused: {\"a\": 1} is an object" + kinds},
-		{`float(body.n)`, "refused: float(body.n) is a float" + kinds},
-		{`round(1.5)`, "refused: round(1.5) is a number with a fraction or exponent" + kinds},
 		{`map(body.xs, # / 2)`, "refused: map(body.xs, # / 2) is a list, and each element is a float" + kinds},
 		{`[1.5, body.half / 2]`, "refused: [1.5, body.half / 2] is a list, and each element is a float" + kinds},
 		{`[[1], body.xs[:]]`, "refused: [[1], body.xs[:]] is a list, and each element is a list" + kinds},
-		{`upper(1)`, "refused: cannot use int as argument (type string) to call upper "},
-		{`len(1)`, "refused: invalid argument for len (type int)"},
-		{`lower(query.id[:])`, "refused: cannot use []string as argument (type string) to call lower "},
+		{`upper(1)`, "refused: upper cannot take an integer"},
+		{`len(1)`, "refused: len cannot take an integer"},
+		{`lower(query.id[:])`, "refused: lower cannot take a list"},
 	})
+}
+
+// The package comment has every function, and compiles: what it shows is the language.
+func TestLanguage_IsDocumented(t *testing.T) {
+	t.Parallel()
+	comment, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(comment), "// # The language\n")
+	table, _, _ = strings.Cut(table, "// What is not here")
+	shown := map[string]bool{}
+	for _, call := range regexp.MustCompile(`\b([a-z]+)\(`).FindAllStringSubmatch(table, -1) {
+		shown[call[1]] = true
+	}
+	if !maps.Equal(shown, languageFunctions) {
+		t.Errorf("the package comment shows %v, the language has %v", shown, languageFunctions)
+	}
+}
+
+// languageFunctions are the functions, as the package comment lists them.
+var languageFunctions = map[string]bool{
+	"lower": true, "upper": true, "trim": true, "nfc": true, "string": true, "int": true, "len": true, "keys": true, "first": true, "last": true,
+	"split": true, "map": true, "filter": true, "any": true, "all": true,
+}
+
+// Names and indexes, written out or computed: what they find, and what is said of those
+// that find nothing.
+func TestLanguage_Lookups(t *testing.T) {
+	t.Parallel()
+	checkSamples(t, []sample{
+		// entries of a keyed variable
+		{`query["id"][0]`, "x"},
+		{`query["id"][:]`, "x y"},
+		{`query.id[5] ?? "none"`, "none"},
+		{`query.id[-1]`, "refused: a repeated value is counted from its first, 0"},
+		{`query.id[:][-1]`, "y"},
+		{`query.id[:][1:]`, "y"},
+		{`path["orderId"]`, "42"},
+		{`path["order" + "Id"]`, "refused: a name is a literal text and an index a literal integer: register a variable for what is chosen otherwise"},
+		{`path?.orderId`, "42"},
+		{`(path).orderId`, "42"},
+		{`path["nothing"]`, "refused: there is no path parameter nothing: there are orderId, shop"},
+		{`path.orderId[:]`, "42"},
+		{`method[:]`, "POST"},
+		// what is made by the expression
+		{`keys(body.m1)[-1]`, "b"},
+		{`(body.t ? body.xs : body.text)[:]`, "1 2 3"},
+		{`(body.f ? body.xs : body.text)[:]`, "!wrong_type"},
+		{`last(body.none)[:]`, "!missing"},
+		{`body.null[:] ?? query.id[:]`, "x y"},
+		{`body.m1[:]`, "!wrong_type"},
+		{`(1)[:]`, "refused: 1 is an integer and cannot be sliced"},
+		// several statements
+		{`1; 2; body.n`, "refused: an expression is one value, without ;: write the value where it is used, or register a variable"},
+	})
+}
+
+func TestLanguage_Membership(t *testing.T) {
+	t.Parallel()
+	checkSamples(t, []sample{
+		{`nil in body.names`, "false"},
+		{`nil in body.mixed`, "true"},
+		{`nil in body.m1`, "false"},
+		{`body.null in body.m1`, "!missing"},
+		{`(body.null ?? nil) in body.m1`, "false"},
+		{`"a" in body.m1`, "true"},
+		{`"a" in keys(body.m1)`, "true"},
+		{`"A" in body.m1`, "false"},
+		{`1 in body.m1`, "!expression"},
+		{`"a" in body.null`, "!missing"},
+		{`"a" in (body.null ?? nil)`, "false"},
+		{`"a" in body.text`, "!expression"},
+		{`1 in body.xs`, "true"},
+		{`1.0 in body.xs`, "true"},
+		{`"1" in body.xs`, "!expression"},
+		{`[1, 2] in body.nested`, "true"},
+		{`[2, 1] in body.nested`, "false"},
+		{`body.text not in ["a"]`, "true"},
+		{`body.big in [1]`, "!expression"},
+		{`"x" in query.id[:]`, "true"},
+	})
+}
+
+// What reads like a name with hyphens, a method or a call is said to be none.
+func TestLanguage_Habits(t *testing.T) {
+	t.Parallel()
+	checkSamples(t, []sample{
+		{`header.X-Id ?? "d"`, "refused: header.X-Id is a subtraction"},
+		{`query.a-b`, "refused: query.a-b is a subtraction"},
+		{`query["a"]-b`, "refused: - cannot take a string"},
+		{`header.X-Id-path.orderId`, "refused: header.X-Id-path is a subtraction"},
+		{`path.orderId-1`, "refused: - cannot take a string"},
+		{`method-x`, "refused: - cannot take a string"},
+		{`body.a-b`, "refused: unknown name b: there are body, header, method, path, principal, query"},
+		{`body()`, "refused: body is not known here: register a variable for the value"},
+		{`unknown(1)`, "refused: unknown is not known here: register a variable for the value"},
+		{`body.text()`, "refused: methods cannot be called: .text(): register a variable for the value"},
+		{`body.text.trim()`, "refused: methods cannot be called: .trim()"},
+		{`body.names.get(0)`, "refused: methods cannot be called: .get()"},
+		{`body[path.orderId].size()`, "refused: methods cannot be called: .size()"},
+		{`principal.x`, "refused: principal is a string and has no field x"},
+		{`principal[0]`, "refused: principal is a string and has no elements"},
+		{`map(principal, #)`, "refused: map cannot take a string"},
+		{`query.id[0].x`, "refused: query.id[0] is a string and has no field x"},
+		{`(path ?? 1).orderId`, "refused: path is a set of values, one per path parameter"},
+		{`[query]`, "refused: query is a set of values, one per query parameter"},
+		{`len(header)`, "refused: header is a set of values, one per header"},
+	})
+}
+
+// Operands of another type are refused where the types are known, and fail where not.
+func TestLanguage_Operands(t *testing.T) {
+	t.Parallel()
+	checkSamples(t, []sample{
+		{`"a" + 1`, "refused: + cannot take a string and an integer"},
+		{`1 + "a"`, "refused: + cannot take an integer and a string"},
+		{`body.n + "a"`, "!expression"},
+		{`body.text + body.n`, "!expression"},
+		{`body.t + body.t`, "!expression"},
+		{`body.xs + body.xs`, "!expression"},
+		{`body.text + string(body.n)`, "Ab-cD7"},
+		{`string(body.t) + "-" + string(body.n)`, "true-7"},
+		{`not 1`, "refused: not cannot take an integer"},
+		{`-"a"`, "refused: - cannot take a string"},
+		{`-body.text`, "!expression"},
+		{`-body.neg`, "7"},
+		{`+body.n`, "7"},
+		{`7 % 2.5`, "refused: % takes integers only"},
+		{`body.n % body.zero`, "!expression"},
+		{`body.n % body.half`, "!expression"},
+		{`body.n % 4`, "3"},
+		{`body.neg % 4`, "-3"},
+		{`body.text matches "^A"`, "refused: matches is not known here: register a variable for the value"},
+		{`body.big == body.big`, "!expression"},
+		{`body.big ?? 1`, "18446744073709551615"},
+		{`string(body.big)`, "18446744073709551615"},
+		{`int(body.big)`, "!expression"},
+		{`body.null ?? nil`, "!missing"},
+		{`(body.null ?? nil) == nil`, "true"},
+		{`nil == nil`, "true"},
+		{`body.half > body.m`, "false"},
+		{`body.text < body.other`, "true"},
+		{`body.text < body.n`, "!expression"},
+		{`body.xs < body.xs`, "!expression"},
+	})
+}
+
+// A constant that cannot be computed is refused with the reason.
+func TestLanguage_Constants(t *testing.T) {
+	t.Parallel()
+	checkSamples(t, []sample{
+		{`0x10`, "16"},
+		{`1_000`, "1000"},
+		{`9223372036854775807`, "9223372036854775807"},
+		{`9223372036854775807 + 1`, "-9223372036854775808"},
+		{`"\u00e9"`, "é"},
+		{"`raw`", "raw"},
+		{`int("+1")`, "1"},
+		{`int("01")`, "1"},
+		{`int(1e3)`, "1000"},
+		{`int("0x10")`, "refused: cannot be computed for these values: int cannot take a string, only an integer or the text of one"},
+		{`int(" 1")`, "refused: cannot be computed for these values: int cannot take a string, only an integer or the text of one"},
+		{`int("9223372036854775808")`, "refused: cannot be computed for these values: int cannot take a string, only an integer or the text of one"},
+		{`int(1.5)`, "refused: cannot be computed for these values: int cannot take a number with a fraction or exponent, only an integer or the text of one"},
+		{`1 % 0`, "refused: cannot be computed for these values: an integer is divided by zero"},
+		{`"a\x00"`, "refused: the control character U+0000 does not belong into a key"},
+		{`"a" + "\n"`, "refused: the control character U+000A does not belong into a key"},
+		{`"x%~y"`, `refused: "%~" marks the hash of an overlong key and cannot be literal text`},
+		{`trim(" ")`, "refused: the part is always empty"},
+		{`[]`, "!empty"},
+		{`[nil]`, "!missing"},
+		{`[""]`, "!empty"},
+		{`["a", nil]`, "!missing"},
+		{`["a", ""]`, "!empty"},
+		{`[1, "1", true, "true"]`, "1 true"},
+	})
+}
+
+// An Env may give integers and floats of any Go type: their text is one key.
+func TestValues_OfAnyGoType(t *testing.T) {
+	t.Parallel()
+	template := compile(t, `#{body.id}`)
+	sum := compile(t, `#{body.id + 1}`)
+	for _, id := range []any{
+		7, int8(7), int16(7), int32(7), int64(7), uint(7), uint8(7), uint16(7), uint32(7), uint64(7), uintptr(7), json.Number("7"),
+	} {
+		env := keyexpr.Values{slotBody: object{"id": id}}
+		if key, err := template.Key(env); err != nil || key != "7" {
+			t.Errorf("%T: got %q, %v", id, key, err)
+		}
+		if key, err := sum.Key(env); err != nil || key != "8" {
+			t.Errorf("%T + 1: got %q, %v", id, key, err)
+		}
+	}
+	for value, noun := range map[any]string{
+		1.5: "a number with a fraction or exponent", float32(1.5): "a number with a fraction or exponent", [1]int{1}: "an object", struct{}{}: "an object",
+	} {
+		_, err := template.Key(keyexpr.Values{slotBody: object{"id": value}})
+		if reasonOf(t, err) != keyexpr.ReasonWrongType || !strings.Contains(err.Error(), "is "+noun) {
+			t.Errorf("%T: got %v, want that it is %s", value, err, noun)
+		}
+	}
+	for _, value := range []any{[]byte("x"), []string{"a"}, func() {}} {
+		if _, err := template.Key(keyexpr.Values{slotBody: object{"id": value}}); reasonOf(t, err) != keyexpr.ReasonWrongType {
+			t.Errorf("%T: got %v", value, err)
+		}
+	}
+}
+
+// What stands where it means nothing is refused, with its name.
+func TestLanguage_MisplacedNames(t *testing.T) {
+	t.Parallel()
+	checkSamples(t, []sample{
+		{`#`, "refused: unexpected token \"#\""},
+		{`#index`, "refused: unexpected token \"#\""},
+		{`map(body.xs, #acc)`, "refused: #acc is not known here: # is the element, and .name a field of it"},
+		{`map(body.xs, #count)`, "refused: #count is not known here: names stand without #"},
+		{`let x = 1; let y = x; y + x`, "refused: let is not known here: write the value where it is used, or register a variable"},
+		{`string(1, 2)`, "refused: string cannot take 2 arguments"},
+		{`nowhere(1)`, "refused: nowhere is not known here: register a variable for the value"},
+		{`body.x[1](2)`, "refused: unexpected token \"(\""},
+		{`(1)[0]`, "refused: 1 is an integer and has no elements"},
+		{`"abc".x`, "refused: \"abc\" is a string and has no field x"},
+		{`any(body.xs, any(body.names, any(body.mixed, true)))`, "refused: any(…) cannot stand inside of another predicate: register a variable for the inner list"},
+	})
+}
+
+// What package expr has, and this language has not, is reached in no way.
+func TestLanguage_IsClosed(t *testing.T) {
+	t.Parallel()
+	for _, f := range builtin.Builtins {
+		if languageFunctions[f.Name] {
+			continue
+		}
+		for _, expression := range []string{f.Name + `(body.xs)`, f.Name + `(body.xs, body.n)`, f.Name + `(body.xs, true)`, `body.xs | ` + f.Name + `()`, `::` + f.Name + `(body.xs)`} {
+			if got := outcome(t, expression); !strings.HasPrefix(got, "refused: ") {
+				t.Errorf("%s: got %q", expression, got)
+			}
+		}
+	}
+	for name := range operator.Binary {
+		if slices.Contains(strings.Fields("?? == != < <= > >= in and && or || + - * / % |"), name) {
+			continue
+		}
+		if got := outcome(t, "body.text "+name+` body.text`); !strings.HasPrefix(got, "refused: ") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
 }

@@ -12,12 +12,12 @@ import (
 
 // lawful are expressions over languageBody and a request, of all that the language has.
 var lawful = []string{
-	`path.orderId`, `path[lower("SHOP")]`, `query.id[:]`, `query["id"][1]`, `query[body.other] ?? header.none ?? "x"`, `header["x-id"]`, `header[body.text] ?? method`, `body.text`, `body.items[1].sku`,
-	`map(body.items, .sku)`, `map(body.items, .sku + path.shop)`, `filter(body.xs, # > 1)[:]`, `any(body.xs, string(#) == query.id[0])`, `let x = body.n; x + body.m`, `body.t ? path.shop : query.none`,
-	`body.f ? path.shop : header.none ?? principal`, `if body.t {method} else {principal}`, `body.none ?? query.none ?? "none"`, `"a" in body.m1`, `method in ["GET", "POST"]`, `body.n in 1..9`,
-	`{"a": body.n, "b": method}.a`, `[method, path.shop]`, `first(map(query.id[:], upper(#)))`, `body.text matches "^A"`, `(path.shop + "-" + method) | lower()`, `body.n > 5 and path.shop != ""`,
-	`body.xs == [3, 1, 2] or query.none == "x"`, `len(query.id[:]) + body.n`, `1 < body.n < 9`, `body[path.shop] ?? 0`, `principal`, `string(body.n) + principal`, `not (body.null == nil)`,
-	`1 + 1`, `"text"`, `[1, 2]`, `path.nowhere ?? 1`, `body.items[body.m].sku ?? body.items[0].sku`, `find(body.items, .n == body.m).sku`, `values(body.m1)[0]`, `keys(body.m1)`,
+	`path.orderId`, `query.id[:]`, `query["id"][1]`, `header["x-id"]`, `body.text`, `body.items[1].sku`,
+	`map(body.items, .sku)`, `map(body.items, .sku + path.shop)`, `filter(body.xs, # > 1)[:]`, `any(body.xs, string(#) == query.id[0])`, `body.t ? path.shop : query.none`,
+	`body.f ? path.shop : header.none ?? principal`, `body.none ?? query.none ?? "none"`, `"a" in body.m1`, `method in ["GET", "POST"]`,
+	`[method, path.shop]`, `first(map(query.id[:], upper(#)))`, `query.id[0] == "x"`, `all(body.xs, # > 0)`, `(path.shop + "-" + method) | lower()`, `body.n > 5 and path.shop != ""`,
+	`body.xs == [3, 1, 2] or query.none == "x"`, `len(query.id[:]) + body.n`, `1 < body.n < 9`, `principal`, `string(body.n) + principal`, `not (body.null == nil)`,
+	`1 + 1`, `"text"`, `[1, 2]`, `path.nowhere ?? 1`, `keys(body.m1)`,
 }
 
 func lawfulEnv(tb testing.TB) keyexpr.Values {

@@ -1,6 +1,8 @@
 package keyexpr
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 )
@@ -12,7 +14,7 @@ type Type struct {
 	elem   *Type
 	object Object
 	keyed  *Keyed
-	texts  *texts // of a string, and of the names in a map
+	texts  *texts // of a string
 	// convert brings a variable's Go value into the form of the type.
 	convert func(any) any
 }
@@ -32,23 +34,14 @@ const (
 	kindKeyed
 )
 
-// kinds say what a kind is called, the Go type of its values in the machine, and what a
-// missing one is in a condition.
+// kinds say what a kind is called, and what a missing value of it is in a condition.
 var kinds = [...]struct { //nolint:gochecknoglobals // a table that is only read
-	noun   string
-	goType reflect.Type
-	empty  any
+	noun  string
+	empty any
 }{
-	kindInvalid: {"of no type", reflect.TypeFor[any](), nil},
-	kindAny:     {"of unknown type", reflect.TypeFor[any](), nil},
-	kindString:  {"a string", reflect.TypeFor[string](), ""},
-	kindBool:    {"a bool", reflect.TypeFor[bool](), false},
-	kindInt:     {"an integer", reflect.TypeFor[int](), 0},
-	kindFloat:   {"a float", reflect.TypeFor[float64](), 0.0},
-	kindList:    {"a list", reflect.TypeFor[[]any](), []any{}},
-	kindMap:     {"a map", reflect.TypeFor[map[string]any](), map[string]any{}},
-	kindObject:  {"an object", reflect.TypeFor[any](), nil},
-	kindKeyed:   {"a set of values", reflect.TypeFor[any](), nil},
+	kindInvalid: {"of no type", nil}, kindAny: {"of unknown type", nil}, kindString: {"a string", ""}, kindBool: {"a bool", false},
+	kindInt: {"an integer", 0}, kindFloat: {"a float", 0.0}, kindList: {"a list", []any{}}, kindMap: {"a map", map[string]any{}},
+	kindObject: {"an object", nil}, kindKeyed: {"a set of values", nil},
 }
 
 // describe names a type for messages.
@@ -74,14 +67,6 @@ func (t Type) names() []string {
 	return nil
 }
 
-// goType is the Go type that values of a type have in the machine.
-func (t Type) goType() reflect.Type {
-	if t.kind == kindList && (t.elem.kind == kindString || t.elem.kind == kindInt) {
-		return reflect.SliceOf(t.elem.goType())
-	}
-	return kinds[t.kind].goType
-}
-
 // StringType is the type of text. Its values are Go strings.
 func StringType() Type { return Type{kind: kindString} }
 
@@ -96,13 +81,9 @@ func IntType() Type { return Type{kind: kindInt} }
 func FloatType() Type { return Type{kind: kindFloat} }
 
 // AnyType is the type of values known only at run time, such as decoded JSON:
-// nil, bool, string, integers, float64, json.Number, []any and map[string]any.
+// nil, bool, string, integers, float64, json.Number, []any and map[string]any, or what
+// [DecodeJSON] makes of a document.
 func AnyType() Type { return Type{kind: kindAny} }
-
-// JSONType is the type of JSON as clients send it, decoded by [DecodeJSON]. A name is
-// found in any case, as encoding/json does it for the fields of a handler's struct: a
-// client could otherwise hide a value from a key or a condition that the handler gets.
-func JSONType() Type { return AnyType() }
 
 // ListType is the type of lists of elem. Its values are []any.
 func ListType(elem Type) Type { return Type{kind: kindList, elem: &elem} }
@@ -163,8 +144,7 @@ type Keyed struct {
 	Known []string
 	// Open admits names that are not in Known.
 	Open bool
-	// Canonical, if set, maps a name to the form given to [Env.Item]. It runs
-	// while the template is compiled (and at run time for computed names).
+	// Canonical, if set, maps a name to the form given to [Env.Item].
 	Canonical func(name string) string
 	// Repeatable says that one name may have several values: then name[0] picks
 	// one and name[:] all of them, and name alone is an error for a request that
@@ -176,3 +156,168 @@ type Keyed struct {
 }
 
 func (k *Keyed) isCaseless(name string) bool { return name != "" && name == k.Caseless }
+
+// Variable is one name that expressions may use.
+type Variable struct {
+	// Name is an identifier: a letter or underscore, then letters, digits and
+	// underscores.
+	Name string
+	// Type is the static type of the variable.
+	Type Type
+	// Registered marks a variable that the application provides. Its absence is
+	// the application's mistake ([ReasonUnset]), not the client's. "" and the zero value
+	// of a struct are absent, too.
+	Registered bool
+}
+
+// Schema is the set of variables that an adapter offers to expressions. The
+// slot of a variable is its position in the call of [NewSchema]. A Schema is
+// immutable and safe for concurrent use.
+type Schema struct {
+	variables []Variable
+	slots     map[string]int
+}
+
+// NewSchema returns the schema of the given variables. Bad or repeated names
+// and invalid types are errors, all of them joined.
+func NewSchema(variables ...Variable) (*Schema, error) {
+	s := &Schema{variables: slices.Clone(variables), slots: make(map[string]int, len(variables))}
+	var problems []error
+	for i, v := range s.variables {
+		problems = append(problems, s.add(i, v))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Schema) add(slot int, v Variable) error {
+	if !identifier.MatchString(v.Name) || reservedNames[v.Name] {
+		return fmt.Errorf("keyexpr: %q cannot be the name of a variable: use letters, digits and underscores, and no word of the language", v.Name)
+	}
+	first, taken := s.slots[v.Name]
+	switch {
+	case taken && v.Registered && !s.variables[first].Registered:
+		return fmt.Errorf("keyexpr: the variable %q is built in: choose another name", v.Name)
+	case taken:
+		return fmt.Errorf("keyexpr: the variable %q is declared twice", v.Name)
+	case v.Type.kind == kindInvalid:
+		return fmt.Errorf("keyexpr: the variable %q has no type", v.Name)
+	}
+	s.slots[v.Name] = slot
+	return nil
+}
+
+// Variables returns the names of the variables in the order of their slots.
+func (s *Schema) Variables() []string {
+	names := make([]string, len(s.variables))
+	for i, v := range s.variables {
+		names[i] = v.Name
+	}
+	return names
+}
+
+// Slot returns the slot of a variable.
+func (s *Schema) Slot(name string) (slot int, ok bool) {
+	slot, ok = s.slots[name]
+	return slot, ok
+}
+
+// With returns the schema in which a variable has another type, such as what is known of
+// the body of one route. A name that no variable has, and an invalid type, are errors.
+func (s *Schema) With(name string, t Type) (*Schema, error) {
+	slot, ok := s.slots[name]
+	if !ok {
+		return nil, fmt.Errorf("keyexpr: there is no variable %q", name)
+	}
+	variables := slices.Clone(s.variables)
+	variables[slot].Type = t
+	return NewSchema(variables...)
+}
+
+// Registered declares a variable that the application computes for each request, such
+// as the authenticated principal.
+type Registered struct {
+	// Name is the name in expressions.
+	Name string
+	// Type is the Go type of the values, fields by Go names. Nil means string.
+	Type reflect.Type
+}
+
+// RegisteredVariables returns the variables that the application provides. Types that no
+// expression can read are errors, all of them joined.
+func RegisteredVariables(registered ...Registered) ([]Variable, error) {
+	variables := make([]Variable, len(registered))
+	var problems []error
+	for i, r := range registered {
+		if r.Type == nil {
+			r.Type = reflect.TypeFor[string]()
+		}
+		typ, err := GoType(r.Type, GoNames)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("keyexpr: variable %q: %w", r.Name, err))
+		}
+		variables[i] = Variable{Name: r.Name, Type: typ, Registered: true}
+	}
+	return variables, errors.Join(problems...)
+}
+
+// ArgumentName is the variable of the schemas made by [Argument].
+const ArgumentName = "in"
+
+// Argument returns the schema of a function whose argument has type t: one
+// variable, in, with Go field names. More variables may follow; the argument
+// has slot 0. A type that no expression can read is an error.
+func Argument(t reflect.Type, more ...Variable) (*Schema, error) {
+	typ, err := GoType(t, GoNames)
+	if err != nil {
+		return nil, fmt.Errorf("keyexpr: variable %s: %w", ArgumentName, err)
+	}
+	variables := append([]Variable{{Name: ArgumentName, Type: typ}}, more...)
+	return NewSchema(variables...)
+}
+
+// Env supplies the values of one request to templates and conditions. Slots
+// are those of the [Schema] the template was compiled against.
+//
+// Only what a template uses is asked for, and it may be asked for several
+// times (by several parts, rules and conditions), so an Env keeps what is
+// costly to compute. One goroutine uses an Env at a time. An error that is no
+// *[EvalError] is reported as one with [ReasonInternal].
+type Env interface {
+	// Value returns the value of the variable in slot, of the kind its [Type]
+	// describes. Nil is missing, or unset for a registered variable.
+	Value(slot int) (any, error)
+
+	// Item returns the i-th value of a keyed variable's entry, and how many
+	// values the entry has. Zero is missing; i is ignored where count is not
+	// greater than i.
+	Item(slot int, key string, i int) (value string, count int, err error)
+}
+
+// Values is an [Env] of fixed values by slot. A keyed variable's value is a
+// map[string][]string. It suits tests and schemas made by [Argument]; for a
+// large struct store a pointer to it.
+type Values []any
+
+// Value implements [Env].
+func (v Values) Value(slot int) (any, error) {
+	if slot >= len(v) {
+		return nil, nil //nolint:nilnil // nil is missing
+	}
+	return v[slot], nil
+}
+
+// Item implements [Env].
+func (v Values) Item(slot int, key string, i int) (string, int, error) {
+	if slot >= len(v) {
+		return "", 0, nil
+	}
+	entries, _ := v[slot].(map[string][]string) //nolint:errcheck // nil has no entries
+	values := entries[key]
+	if i >= len(values) {
+		return "", len(values), nil
+	}
+	return values[i], len(values), nil
+}

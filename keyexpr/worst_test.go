@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
-
-	"github.com/interlock-go/interlock/keyexpr"
 )
 
 // The dearest values that are accepted: ms are of CPU time, the garbage collector's
@@ -26,7 +24,6 @@ func (h *hostile) benchmark(b *testing.B, size int) {
 	b.Helper()
 	c := h.condition(b)
 	env, refused := worstAccepted(b, h, c, size)
-	work, _, _ := c.Spent(env)
 	runtime.GC()
 	cpu, allocated, n := cpuTime(b), totalAlloc(), 0
 	for b.Loop() {
@@ -36,7 +33,6 @@ func (h *hostile) benchmark(b *testing.B, size int) {
 	each := float64(cpuTime(b)-cpu) / float64(n)
 	b.ReportMetric(each/1e6, "ms")
 	b.ReportMetric(float64(totalAlloc()-allocated)/float64(n)/(1<<20), "MiB")
-	b.ReportMetric(each/float64(max(work, 1)), "ns/unit")
 	b.ReportMetric(0, "ns/op")
 	if refused {
 		b.ReportMetric(1, "more-is-refused")
@@ -61,5 +57,3 @@ func cpuTime(tb testing.TB) int64 {
 	}
 	return usage.Utime.Nano() + usage.Stime.Nano()
 }
-
-var _ keyexpr.Sized = hostileRequest{}

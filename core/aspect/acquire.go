@@ -17,7 +17,7 @@ import (
 // request again after a layer that copies it. A semaphore has no re-entry, so that a second
 // acquisition would wait for the first one.
 func (r *run) hasPermit(rule *compiled, names lockNames) bool {
-	return rule.Kind == ruleset.Semaphore && r.point.aspect.locks.PermitSemaphore(names.one, rule.Permits).Held(r.ctx)
+	return rule.Kind == ruleset.Semaphore && r.point.aspect.locks.Semaphore(names.one, rule.Permits).Held(r.ctx)
 }
 
 // acquire takes the lock of a rule. It reports whether the handler may run.

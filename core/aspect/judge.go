@@ -2,6 +2,7 @@ package aspect
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -102,49 +103,24 @@ func (j *Judge) Missing(e ruleset.Endpoint) string {
 	}
 }
 
-// nearest is the label of the endpoint that may be meant, "" if none is near. Full
-// methods have too much in common to be compared as a whole: a method is looked for in
-// its service, else the service in its package, else the package.
+// nearest is the label of the endpoint that may be meant, "" if none is near. Full methods have too
+// much in common to be compared as a whole: either the method is near, or what is before it.
 func (j *Judge) nearest(e ruleset.Endpoint) string {
+	labels := j.labels()
 	if j.Transport != ruleset.TransportGRPC {
-		return failpolicy.Nearest(e.Label(), j.labels())
+		return failpolicy.Nearest(e.Label(), labels)
 	}
-	return nearestBelow(e.Path, j.labels(), "/.")
-}
-
-// nearestBelow looks for a name among those that are the same up to the last of a
-// separator, or if there are none, for one that is near up to it.
-func nearestBelow(name string, names []string, separators string) string {
-	if separators == "" {
-		return failpolicy.Nearest(name, names)
-	}
-	head, tail := cutBehind(name, separators[0])
-	var heads, tails []string
-	for _, other := range names {
-		h, t := cutBehind(other, separators[0])
-		heads = append(heads, h)
-		if h == head {
-			tails = append(tails, t)
+	service, method := path.Split(e.Path)
+	for _, full := range labels {
+		s, m := path.Split(full)
+		switch {
+		case s == service && failpolicy.Nearest(method, []string{m}) != "":
+			return full
+		case (m == method || method == "*") && s != service && failpolicy.Nearest(path.Base(service), []string{path.Base(s)}) != "":
+			return s + method
 		}
 	}
-	if len(tails) > 0 {
-		return joinIf(head, failpolicy.Nearest(tail, tails))
-	}
-	return joinIf(nearestBelow(head, heads, separators[1:]), tail)
-}
-
-// cutBehind cuts a name behind the last of a separator.
-func cutBehind(name string, separator byte) (head, tail string) {
-	cut := strings.LastIndexByte(name, separator) + 1
-	return name[:cut], name[cut:]
-}
-
-// joinIf is nothing unless both are something.
-func joinIf(head, tail string) string {
-	if head == "" || tail == "" {
-		return ""
-	}
-	return head + tail
+	return ""
 }
 
 func (j *Judge) labels() []string {

@@ -26,6 +26,7 @@ func TestJudge_SaysWhatToWriteInstead(t *testing.T) {
 		{ruleset.HTTP("POST /admin/*"), routes, "applies to no route: there is none below"},
 		{ruleset.GRPC("/shop.v1.Orders/Pya"), methods, `matches no method: did you mean "/shop.v1.Orders/Pay"?`},
 		{ruleset.GRPC("/shop.v1.Order/Pay"), methods, `matches no method: did you mean "/shop.v1.Orders/Pay"?`},
+		{ruleset.GRPC("/shop.v1.Order/*"), methods, `matches no method: did you mean "/shop.v1.Orders/*"?`},
 		{ruleset.GRPC("/shop.v1.Orders/Cancel"), methods, "matches no method: remove the rule, or register the service"},
 		{ruleset.GRPC("/other/X"), nil, "matches no method: remove the rule"},
 		{ruleset.Func("close-dya"), functions, `matches no wrapped function: did you mean "close-day"?`},

@@ -262,7 +262,8 @@ func (t *Table[K, X]) compareUnseen(report *Report, old, next *ruleset.Set, seen
 
 // addRekeyed adds what the rules of an endpoint would lock in another way.
 func (r *Report) addRekeyed(e ruleset.Endpoint, old, next []*ruleset.Resolved) {
-	for _, p := range ruleset.RekeyedAt(old, next) {
+	refused, _ := ruleset.CompareLocksAt(e, old, next)
+	for _, p := range refused {
 		r.Add(e, p)
 	}
 }

@@ -37,7 +37,7 @@ type Change struct {
 	NewRule *Resolved `json:"-"`
 
 	// Rekeys reports that programs with the old set and programs with the new one
-	// would not exclude each other: see [Rekeyed].
+	// would not exclude each other: see [CompareLocks].
 	Rekeys bool `json:"rekeys,omitempty"`
 }
 
@@ -122,19 +122,18 @@ func (f shownValue) text() string {
 	return yamlText(f.value)
 }
 
-// markRekeys marks what takes other locks: rules that came and went, and fields of rules
-// that say which lock is taken, and when.
+// markRekeys marks what takes other locks: rules that came and went, and the fields that say which
+// lock is taken.
 func markRekeys(changes []Change, old, next *Set) {
 	places := map[Endpoint]bool{}
-	for _, r := range rekeyings(old, next) {
-		if len(r.problems) > 0 {
-			places[r.before[0].Endpoint], places[r.after[0].Endpoint] = true, true
-		}
+	refused, _ := compareLocks(old, next)
+	for _, p := range refused {
+		places[p.Endpoint] = true
 	}
-	ofLock := []string{"key", "keys", "kind", "prefix", "when", "disabled", "dry_run", "none"}
+	ofLock := []string{"", "key", "keys", "kind", "prefix", "permits", "when", "disabled", "dry_run", "none"}
 	for i := range changes {
 		c := &changes[i]
-		c.Rekeys = places[c.Endpoint] && (c.Kind != ChangeField || slices.Contains(ofLock, c.Field))
+		c.Rekeys = places[c.Endpoint] && slices.Contains(ofLock, c.Field)
 	}
 }
 

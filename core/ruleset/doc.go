@@ -95,10 +95,11 @@
 // second. A file with a mistake is refused at start-up, with all its mistakes. At a
 // reload it leaves the old rules in force, is logged (by package telemetry, or without an
 // observer by slog), and counted; so is one that does not fit the program's endpoints. One
-// that takes locks away is applied, and logged as an error, too; so is a file with
-// disabled: true, also at start-up.
+// that lets calls run unlocked (a rule that is gone or switched off, another when, a strategy
+// proceed) is applied, and logged as an error, too; so is a file with disabled: true, also at
+// start-up.
 //
-// A reload must not make an endpoint lose a lock and gain another in one step: instances
+// A reload must not change a key, a prefix, a kind or a number of permits in one step: instances
 // with the old file and with the new one would not exclude each other. Change key: old to
 // keys: [old, new], roll that out, then write key: new. Or say allow_rekey: true. All rules
 // of an endpoint count together.

@@ -90,29 +90,52 @@ func (t timeType) problem(layer Layer, text string) string {
 	case goTime.MatchString(text):
 		return shown + " is too long: write " + oneOf(layer, shortTime(MaxDuration)) + " at most"
 	default:
-		return fmt.Sprintf("%.100q is no time: write %s", text, instead)
+		return fmt.Sprintf("%.100q is not a time: write %s", text, instead)
 	}
 }
 
-// meantBy are the words or times that text probably stands for, nil if that is not clear.
+// meantBy are the words or times that text probably stands for, nil if that is not clear. A wrong guess
+// must not become a much longer time.
 func (t timeType) meantBy(text string, isZero bool) []string {
-	folded := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "+")
 	if isZero {
-		folded = "0"
+		text = "0"
 	}
-	if word, ok := t.meant[folded]; ok {
+	if word, ok := t.meant[text]; ok {
 		return []string{word}
 	}
-	if times := bareTimes(folded); len(times) > 0 {
-		return times
+	parts := otherTime.FindStringSubmatch(strings.ToLower(text))
+	switch {
+	case parts == nil:
+		if word := failpolicy.Nearest(text, t.examples()[1:]); word != "" {
+			return []string{word}
+		}
+		return nil
+	case parts[2] != "":
+		unit, known := otherUnits[parts[2]]
+		if n, err := strconv.Atoi(parts[1]); err == nil && known && n > 0 && n <= int(MaxDuration/unit) {
+			return []string{shortTime(time.Duration(n) * unit)}
+		}
+		return nil
 	}
-	if d := meantTime(folded); d > 0 {
-		return []string{shortTime(d)}
+	n, err := strconv.ParseFloat(parts[1], 64)
+	if err != nil {
+		return nil
 	}
-	if word := failpolicy.Nearest(text, t.examples()[1:]); word != "" {
-		return []string{word}
+	var times []string
+	for _, unit := range missingunit.Plausible(n) {
+		times = append(times, parts[1]+unit.Name)
 	}
-	return nil
+	return times
+}
+
+// otherTime is a number with a unit as people write it, or without one.
+var otherTime = regexp.MustCompile(`^((?:[1-9]\d{0,11}|0)(?:\.\d+)?) ?([a-z]*)$`)
+
+var otherUnits = map[string]time.Duration{ //nolint:gochecknoglobals // a table that is only read
+	"ms": time.Millisecond, "millis": time.Millisecond, "milliseconds": time.Millisecond,
+	"s": time.Second, "sec": time.Second, "second": time.Second, "seconds": time.Second,
+	"m": time.Minute, "min": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 }
 
 // unitHint recognises a bare number in Go.

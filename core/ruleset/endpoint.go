@@ -141,9 +141,19 @@ func (e Endpoint) problem(inFile bool) string {
 	case e.Transport == TransportFunc:
 		return `a function needs a name: write Func("close-day")`
 	default:
-		return wordsOf("transport", []Transport{TransportHTTP, TransportGRPC, TransportFunc}, nil).check(string(e.Transport)).Error()
+		return wordsOf("transport", []Transport{TransportHTTP, TransportGRPC, TransportFunc}).check(string(e.Transport)).Error()
 	}
 }
+
+// hasLayers reports whether rules may be declared for the endpoint outside of a set.
+func (e Endpoint) hasLayers() bool { return e.Transport != TransportHTTP }
+
+// isWild reports whether the path is a wildcard.
+func (e Endpoint) isWild() bool { return e.Path == "*" || strings.HasSuffix(e.Path, "/*") }
+
+// mayHaveLower reports whether lower layers, outside of a set, may declare rules for exactly
+// this endpoint.
+func (e Endpoint) mayHaveLower() bool { return e.hasLayers() && !e.isWild() }
 
 func (e Endpoint) httpProblem() string {
 	text := strings.TrimSpace(e.Label())

@@ -251,7 +251,7 @@ func (t numberType) check(c *checker, field string, n int) {
 type timeType struct {
 	example time.Duration
 	words   []time.Duration   // NoWait and so on
-	meant   map[string]string // what other words stand for
+	meant   map[string]string // what the numbers of other libraries stand for
 }
 
 func (t timeType) read(f *fileReader, v value) (time.Duration, bool) { return f.duration(v, t) }

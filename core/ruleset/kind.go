@@ -44,23 +44,18 @@ type traits struct {
 	noun   string // in a sentence; by default the kind and "lock"
 	family Kind   // the same for kinds whose holders of one key see each other; by default the kind
 	alone  Kind   // to write in place of a shared kind; by default Reentrant
-
-	others []string // what Redisson and others call it, by foldKey
 }
 
 // kinds is the table of kinds. A new kind is a constant, a row here, a value of Kind in
 // lock.proto, and a kind of package core with the same word.
 var kinds = []traits{ //nolint:gochecknoglobals // a table that is only read
-	{kind: Reentrant, several: true, others: []string{"rlock", "redissonlock", "lock"}},
-	{kind: Fenced, token: true, others: []string{"fencing"}},
+	{kind: Reentrant, several: true},
+	{kind: Fenced, token: true},
 	{kind: Spin},
 	{kind: Fair},
-	{kind: Read, shared: true, family: Write, alone: Write, others: []string{"shared"}},
-	{kind: Write, others: []string{"exclusive"}},
-	{
-		kind: Semaphore, shared: true, permits: true, noun: "semaphore",
-		others: []string{"rpermitexpirablesemaphore", "redissonpermitexpirablesemaphore", "permitexpirablesemaphore", "permitsemaphore", "permits"},
-	},
+	{kind: Read, shared: true, family: Write, alone: Write},
+	{kind: Write},
+	{kind: Semaphore, shared: true, permits: true, noun: "semaphore"},
 }
 
 // Kinds lists the kinds that exist.
@@ -98,16 +93,3 @@ func (k Kind) HasToken() bool { return k.traits().token }
 func (k Kind) Noun() string { return cmp.Or(k.traits().noun, string(k)+" lock") }
 
 func (k Kind) family() Kind { return cmp.Or(k.traits().family, k) }
-
-// kindWords are what Redisson and others call the kinds: RFairLock, RedissonFairLock, FairLock and
-// KIND_FAIR are all fair.
-func kindWords() map[string]Kind {
-	all := map[string]Kind{}
-	for _, row := range kinds {
-		name := string(row.kind)
-		for _, other := range append(row.others, name+"lock", "r"+name+"lock", "redisson"+name+"lock", "r"+name, "redisson"+name, "kind"+name) {
-			all[other] = row.kind
-		}
-	}
-	return all
-}

@@ -80,13 +80,3 @@ func TestLoad_PermitsOfLayers(t *testing.T) {
 		}
 	}
 }
-
-// Another number of permits is no other lock: the number of the last call counts.
-func TestRekeyed_PermitsAreNoKey(t *testing.T) {
-	t.Parallel()
-	const text = "rules: [{http: GET /a, key: a, kind: semaphore, permits: %}]"
-	old, next := mustLoad(t, strings.ReplaceAll(text, "%", "3")), mustLoad(t, strings.ReplaceAll(text, "%", "5"))
-	if got := ruleset.Rekeyed(old, next); len(got) > 0 {
-		t.Errorf("got %v", got)
-	}
-}

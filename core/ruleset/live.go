@@ -37,7 +37,7 @@ type ReloadObserver interface {
 //
 // A file that is refused leaves the old set in force. It is refused when it cannot be
 // read, when it is wrong, when it gives a rule that is in force another lock (see
-// [Rekeyed]), or when a subscriber cannot work with it. What is refused is not tried
+// [CompareLocks]), or when a subscriber cannot work with it. What is refused is not tried
 // again until the content changes or [Live.Reload] is called.
 type Live struct {
 	path    string // as given, for messages

@@ -36,7 +36,7 @@ func TestLive_RefusesWhatIsNoRuleFile(t *testing.T) {
 			rulesettest.Write(t, path, keyed("a")+strings.Repeat("#\n", 3<<20))
 		}, "larger than 4 MiB"},
 		"another format": {func(t *testing.T, path string) { t.Helper(); rulesettest.Write(t, path, "<rules/>\n") }, `"<rules/>" is text`},
-		"bytes":          {func(t *testing.T, path string) { t.Helper(); rulesettest.Write(t, path, "\x7fELF\x00") }, "control character U+007F"},
+		"bytes":          {func(t *testing.T, path string) { t.Helper(); rulesettest.Write(t, path, "\x7fELF\x00") }, "U+007F is invisible"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

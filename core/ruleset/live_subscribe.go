@@ -54,7 +54,8 @@ func (l *Live) replace(next *Set) error {
 	if err := prepareAll(l.subscribers, next); err != nil {
 		return err
 	}
-	if err := Invalid(Rekeyed(l.Current(), next)...); err != nil {
+	refused, _ := CompareLocks(l.Current(), next)
+	if err := Invalid(refused...); err != nil {
 		return err
 	}
 	l.current.Store(next)

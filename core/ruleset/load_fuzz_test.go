@@ -32,6 +32,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte(`{"\e[31m": 1, "\u202e": 1, "\x7f": 1, "\x7f": 1, profiles: {"\e": {"\e": 1}, default: 1, "\u202e": {"\e": 1}}, ` +
 		`rules: [{http: "/\e", "\e": 1, status: {busy: {"\e": 1}}, profile: "\u202e"}]}`))
+	f.Add([]byte("name: \t%"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		set, err := ruleset.Load("locks.yaml", text, ruleset.WithService("shop-api"))
 		if err == nil {

@@ -14,7 +14,7 @@ import (
 // shownLine is how a message shows a corrected line, and shownValue a value.
 var (
 	shownLine  = regexp.MustCompile(`(?:quote the whole value|needs quotes|needs quotes in \[…\] and \{…\}|not read here|in quotes|a dash is missing|after the colon|straight quotes): (.+)$`)
-	shownValue = regexp.MustCompile(`(?:is no time|has no unit): write (\S+)(?: or \S+)?$`)
+	shownValue = regexp.MustCompile(`(?:is not a time|has no unit): write (\S+)(?: or \S+)?$`)
 )
 
 // TestLoad_WhatIsShownIsRight writes into the samples what the messages say, until

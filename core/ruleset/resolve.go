@@ -87,7 +87,7 @@ func (r *resolver) resolveAll(declared []Declared) []*Resolved {
 		together[id.endpoint] = append(together[id.endpoint], rules[i])
 	}
 	r.checkNames(rules, together)
-	r.problems = append(r.problems, mixedKinds(r.kindKnown(rules), r.allowPartial)...)
+	r.problems = append(r.problems, MixedKinds(r.kindKnown(rules))...)
 	return rules
 }
 

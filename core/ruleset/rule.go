@@ -113,14 +113,15 @@ type Rule struct {
 	// Permits is how many calls may run at once under a [Semaphore], across all instances:
 	// 1 to 2147483647. It is required there, and only there. All rules about one key have
 	// the same. Where processes have different numbers, as while a change is rolled out,
-	// that of the last call counts.
+	// the number of the last call counts: a reload that changes it needs
+	// [Settings.AllowRekey].
 	Permits int
 
 	// Token draws a fencing token with every lock: a number that is larger for every later
 	// holder of the key, of which there is one. [Fenced] has one in any case, so that a file
 	// which says false beside it is refused; [Read] and [Semaphore], which several calls hold
 	// at a time, have none. Of several rules of an endpoint over one key the first draws it
-	// for all: one that asks for it behind one that does not is an error.
+	// for all: a call that asks for it behind one that does not gets an error.
 	Token bool
 
 	// Status changes what a refused client sees, per cause. Without it a busy [Semaphore] is
@@ -193,20 +194,17 @@ var ruleFields = []*field[Rule]{ //nolint:gochecknoglobals // a table that is on
 // The types of fields that have words or forms of their own. A prefix and a message may be empty,
 // so that a rule can do without the one of its profile; the check of the whole rule says more of
 // an empty key.
-var ( //nolint:gochecknoglobals // tables that are only read
+//
+//nolint:gochecknoglobals // tables that are only read
+var (
 	template = strictyaml.Form{Blank: true, Long: true}
 	lines    = strictyaml.Form{Lines: true, Long: true}
 
-	waitType = timeType{5 * time.Second, []time.Duration{NoWait, WaitForever}, map[string]string{
-		"0": "none", "no": "none", "nowait": "none", "zero": "none", "once": "none", "immediately": "none",
-		"-1": "forever", "infinite": "forever", "infinity": "forever", "unlimited": "forever", "max": "forever", "always": "forever",
-	}}
-	leaseType = timeType{30 * time.Second, []time.Duration{Watchdog}, map[string]string{
-		"-1": "watchdog", "auto": "watchdog", "renew": "watchdog", "infinite": "watchdog", "infinity": "watchdog", "unlimited": "watchdog", "max": "watchdog",
-	}}
+	waitType  = timeType{5 * time.Second, []time.Duration{NoWait, WaitForever}, map[string]string{"0": "none", "-1": "forever"}}
+	leaseType = timeType{30 * time.Second, []time.Duration{Watchdog}, map[string]string{"-1": "watchdog"}}
 
-	kindType      = wordType[Kind]{wordsOf("kind", Kinds(), kindWords())}
-	keyFormatType = wordType[KeyFormat]{wordsOf("key_format", []KeyFormat{Encode, Strict}, nil)}
+	kindType      = wordType[Kind]{wordsOf("kind", Kinds())}
+	keyFormatType = wordType[KeyFormat]{wordsOf("key_format", []KeyFormat{Encode, Strict})}
 	strategyType  = wordType[failpolicy.Strategy]{wordList{words(failpolicy.Strategies()), func(w string) error { return second(failpolicy.ParseStrategy(w)) }}}
 	onLostType    = wordType[failpolicy.OnLost]{wordList{words(failpolicy.LossChoices()), func(w string) error { return second(failpolicy.ParseOnLost(w)) }}}
 )

@@ -75,7 +75,6 @@ func unseenBySchema() map[string]string {
 		"services-without-program-name":     program + " which service it is",
 		"profile-defaults":                  "the name of a profile is free",
 		"quotes-curly-around-comment":       quotes,
-		"quotes-curly-inside-of-straight":   quotes,
 		"quotes-curly-open":                 quotes,
 		"endpoint-any-method":               "any word in capitals is a method",
 		"endpoint-two-stars":                "a second star looks like the name of Gin's wildcard",
@@ -92,6 +91,5 @@ func unseenBySchema() map[string]string {
 		"kind-of-a-profile":                 others,
 		"permits":                           elsewhere,
 		"sizes-of-a-semaphore":              others,
-		"rules-in-each-others-way":          others,
 	}
 }

@@ -22,7 +22,7 @@ type Settings struct {
 	// DryRun makes a dry run of every rule.
 	DryRun bool
 
-	// AllowRekey lets a reload change the key, kind or prefix of a rule that is in
+	// AllowRekey lets a reload change the key, kind, prefix or permits of a rule that is in
 	// force. Programs with the old file and with the new one then hold different
 	// locks for the same thing.
 	AllowRekey bool
@@ -54,4 +54,4 @@ var settingFields = []*field[Settings]{ //nolint:gochecknoglobals // a table tha
 	column("uncovered", severityType, func(s *Settings) *Severity { return &s.Uncovered }),
 }
 
-var severityType = wordType[Severity]{wordsOf("severity", []Severity{SeverityError, SeverityWarn, SeverityIgnore}, severityWords)} //nolint:gochecknoglobals // a table that is only read
+var severityType = wordType[Severity]{wordsOf("severity", []Severity{SeverityError, SeverityWarn, SeverityIgnore})} //nolint:gochecknoglobals // a table that is only read

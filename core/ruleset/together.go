@@ -257,7 +257,7 @@ func (r *resolver) nameless(rule *Resolved, all []*Resolved) {
 	i := slices.IndexFunc(named, func(n *Resolved) bool { return n.lowest > rule.origin.Layer })
 	if i < 0 {
 		r.problems = append(r.problems, rule.Problem("name",
-			fmt.Sprintf("%d rules on one endpoint need names: write %s", len(all), rule.origin.example("name", strconv.Quote(suggestName(rule, all))))))
+			fmt.Sprintf("%d rules on one endpoint need names: write %s", len(all), rule.origin.example("name", strconv.Quote(suggestName(rule))))))
 		return
 	}
 	r.forgetMissingKey(named[i])

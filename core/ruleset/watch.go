@@ -22,8 +22,8 @@ import (
 //
 // Besides, the file is looked at every 10 s, for what the system does not tell: changes on
 // a network drive, of a symbolic link's target in another folder, or of the folder itself.
-// Nobody is notified of a content that is the same as before. What is refused, and what takes
-// locks away ([Reload.Unlocked]), goes to the observers of [WithReloadObserver], or
+// Nobody is notified of a content that is the same as before. What is refused, and what
+// lets calls run unlocked ([Reload.Unlocked]), goes to the observers of [WithReloadObserver], or
 // without one to [slog.Default] as an error; so does every other load after the first, as
 // information.
 //
@@ -175,4 +175,23 @@ func (l *Live) tried() content {
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	return l.last
+}
+
+// logApplied logs, where no observer is notified of it, that a changed file is in force, with what
+// runs unlocked from now on and the end of a refusal that was logged: in one line.
+func (l *Live) logApplied(r Reload) {
+	if r.Err != nil {
+		return
+	}
+	list, over := r.Unlocked(), ""
+	if l.alarmed {
+		over = "; the refusal is over"
+	}
+	switch {
+	case len(list) > 0:
+		slog.Error("lock rules loaded, and endpoints run unlocked"+over, "file", r.File, "hash", r.Hash, "unlocked", list)
+	case r.Old != nil:
+		slog.Info("lock rules loaded"+over, "file", r.File, "hash", r.Hash)
+	}
+	l.alarmed = false
 }

@@ -15,25 +15,14 @@ type wordList struct {
 	check func(word string) error
 }
 
-// severityWords are what other tools call a severity.
-var severityWords = map[string]Severity{ //nolint:gochecknoglobals // a table that is only read
-	"warning": SeverityWarn, "warnings": SeverityWarn,
-	"none": SeverityIgnore, "off": SeverityIgnore, "ignored": SeverityIgnore,
-	"fail": SeverityError, "failure": SeverityError, "fatal": SeverityError,
-}
-
-// wordsOf is the list of a type; others are what its words are called elsewhere, by foldKey.
-func wordsOf[T ~string](what string, list []T, others map[string]T) wordList {
+// wordsOf is the list of a type.
+func wordsOf[T ~string](what string, list []T) wordList {
 	known := words(list)
 	return wordList{known, func(word string) error {
 		if slices.Contains(known, word) {
 			return nil
 		}
-		meant, ok := others[foldKey(word)]
-		if !ok {
-			meant = T(failpolicy.Nearest(word, known))
-		}
-		return &failpolicy.UnknownWordError{What: what, Word: word, Known: known, Suggestion: string(meant)}
+		return &failpolicy.UnknownWordError{What: what, Word: word, Known: known, Suggestion: failpolicy.Nearest(word, known)}
 	}}
 }
 

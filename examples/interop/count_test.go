@@ -15,7 +15,7 @@ import (
 func semaphoreShared(t *testing.T, s *site) {
 	name, thread := unique("semaphore"), s.java.Thread(t)
 	locks := s.locks(t)
-	sem := locks.Semaphore(name)
+	sem := locks.PlainSemaphore(name)
 	if set, err := sem.TrySetPermits(t.Context(), 3); !set || err != nil {
 		t.Fatal(set, err)
 	}
@@ -64,7 +64,7 @@ func wantSoon(t *testing.T, who string, released, at time.Time) {
 }
 
 // conserved has callers of both sides take and release one permit, by turns, of a semaphore that has one.
-func (s *site) conserved(t *testing.T, name string, sem core.Semaphore, java func(take bool)) {
+func (s *site) conserved(t *testing.T, name string, sem core.PlainSemaphore, java func(take bool)) {
 	t.Helper()
 	var running sync.WaitGroup
 	var inside, most atomic.Int64
@@ -103,7 +103,7 @@ func (s *site) conserved(t *testing.T, name string, sem core.Semaphore, java fun
 func permitsShared(t *testing.T, s *site) {
 	name, thread := unique("permits"), s.java.Thread(t)
 	locks := s.locks(t, core.WithWatchdog(forcedLease))
-	pool := locks.PermitSemaphore(name, 0)
+	pool := locks.Semaphore(name, 0)
 	if !thread.Start("permits.trySetPermits", named(name, "permits", "2")).True() {
 		t.Fatal("trySetPermits: got false")
 	}
@@ -155,7 +155,7 @@ func permitsShared(t *testing.T, s *site) {
 }
 
 // permitsConserved has callers of both sides take and release two permits, some for a lease that ends.
-func (s *site) permitsConserved(t *testing.T, name string, pool core.PermitSemaphore) {
+func (s *site) permitsConserved(t *testing.T, name string, pool core.Semaphore) {
 	t.Helper()
 	var running sync.WaitGroup
 	var inside, most atomic.Int64
@@ -193,7 +193,7 @@ func (s *site) permitsConserved(t *testing.T, name string, pool core.PermitSemap
 // permitsComeBack has a permit of either side come back when its lease ends, to the other one that waits.
 func permitsComeBack(t *testing.T, s *site) {
 	name, thread := unique("permits"), s.java.Thread(t)
-	pool := s.locks(t).PermitSemaphore(name, 1)
+	pool := s.locks(t).Semaphore(name, 1)
 	_, hold, err := pool.Acquire(t.Context(), core.WaitTime(0), core.LeaseTime(500*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ var gates = []gate{
 }
 
 func ownSemaphore(locks *core.Client, name string) ownGate {
-	sem := locks.Semaphore(name)
+	sem := locks.PlainSemaphore(name)
 	return ownGate{
 		shut: func(ctx context.Context) (func(context.Context) error, error) {
 			_, err := sem.TrySetPermits(ctx, 0)
@@ -63,7 +63,7 @@ func javaSemaphore(thread *interop.Thread, name string) javaGate {
 }
 
 func ownPermits(locks *core.Client, name string) ownGate {
-	pool := locks.PermitSemaphore(name, 1)
+	pool := locks.Semaphore(name, 1)
 	return ownGate{
 		shut: func(ctx context.Context) (func(context.Context) error, error) {
 			_, hold, err := pool.Acquire(ctx, core.WaitTime(0))

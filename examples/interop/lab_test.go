@@ -243,7 +243,7 @@ func holdForEver() {
 // ofChild is a kind of lock by name, or the only permit of a semaphore.
 func ofChild(name string) func(locks *core.Client, name string) core.Lock {
 	if name == "permit" {
-		return func(locks *core.Client, name string) core.Lock { return locks.PermitSemaphore(name, 1).Lock }
+		return func(locks *core.Client, name string) core.Lock { return locks.Semaphore(name, 1).Lock }
 	}
 	return kindOf(name).lock
 }

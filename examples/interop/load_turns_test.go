@@ -37,9 +37,9 @@ func (l load) turn(ctx context.Context, locks []*core.Client, key string, caller
 	case "read beside write":
 		return &readWriteTurn{read: lockTurn{lock: c.ReadLock(key)}, write: lockTurn{lock: c.WriteLock(key)}, turn: caller}, nil
 	case "permit semaphore":
-		return &lockTurn{lock: c.PermitSemaphore(key, l.Permits).Lock}, nil
+		return &lockTurn{lock: c.Semaphore(key, l.Permits).Lock}, nil
 	case "semaphore":
-		s := c.Semaphore(key)
+		s := c.PlainSemaphore(key)
 		_, err := s.TrySetPermits(ctx, l.Permits)
 		return semaphoreTurn{s}, err
 	case "latch":
@@ -61,7 +61,7 @@ func (l *lockTurn) acquire(ctx context.Context) (err error) {
 
 func (l *lockTurn) release(ctx context.Context) error { return l.hold.Release(ctx) }
 
-type semaphoreTurn struct{ core.Semaphore }
+type semaphoreTurn struct{ core.PlainSemaphore }
 
 func (s semaphoreTurn) acquire(ctx context.Context) error { return s.Acquire(ctx, 1) }
 func (s semaphoreTurn) release(ctx context.Context) error { return s.Release(ctx, 1) }

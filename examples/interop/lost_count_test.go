@@ -33,7 +33,7 @@ func lostRepliesOfCounts(t *testing.T, s *site) {
 	}
 
 	name := unique("semaphore")
-	sem := locks.Semaphore(name)
+	sem := locks.PlainSemaphore(name)
 	lost("TrySetPermits", name, func() error { _, err := sem.TrySetPermits(t.Context(), 3); return err })
 	lost("Acquire", name, func() error { return sem.Acquire(t.Context(), 2) })
 	want("semaphore.availablePermits", name, 1)
@@ -41,7 +41,7 @@ func lostRepliesOfCounts(t *testing.T, s *site) {
 	want("semaphore.availablePermits", name, 3)
 
 	name = unique("permits")
-	pool := locks.PermitSemaphore(name, 0)
+	pool := locks.Semaphore(name, 0)
 	lost("SetPermits", name, func() error { return pool.SetPermits(t.Context(), 3) })
 	var hold *core.Hold
 	lost("Acquire", name, func() (err error) { _, hold, err = pool.Acquire(t.Context()); return err })

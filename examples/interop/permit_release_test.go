@@ -13,7 +13,7 @@ import (
 func permitsReleasedByID(t *testing.T, s *site) {
 	name, thread, other := unique("permits"), s.java.Thread(t), s.java.Thread(t)
 	locks := s.locks(t)
-	pool := locks.PermitSemaphore(name, 0)
+	pool := locks.Semaphore(name, 0)
 	if err := pool.SetPermits(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func permitsReleasedByID(t *testing.T, s *site) {
 	got := make(chan time.Time, 1)
 	waiter := s.locks(t)
 	go func() {
-		_, hold, err := waiter.PermitSemaphore(name, 0).Acquire(t.Context(), core.WaitTime(20*time.Second))
+		_, hold, err := waiter.Semaphore(name, 0).Acquire(t.Context(), core.WaitTime(20*time.Second))
 		got <- time.Now()
 		if err != nil {
 			t.Error(err)
@@ -68,7 +68,7 @@ func permitsReleasedByID(t *testing.T, s *site) {
 	s.wantGone(t, permitLeases(name))
 }
 
-func wantNotHeldPermit(t *testing.T, pool core.PermitSemaphore, id string) {
+func wantNotHeldPermit(t *testing.T, pool core.Semaphore, id string) {
 	t.Helper()
 	if err := pool.ReleasePermit(t.Context(), id); !errors.Is(err, core.ErrNotHeld) {
 		t.Errorf("ReleasePermit of one that is not held: got %v, want ErrNotHeld", err)
@@ -80,7 +80,7 @@ func wantNotHeldPermit(t *testing.T, pool core.PermitSemaphore, id string) {
 func permitsRenewed(t *testing.T, s *site) {
 	name, thread := unique("permits"), s.java.Thread(t)
 	locks := s.locks(t, core.WithWatchdog(briefLease))
-	_, hold, err := locks.PermitSemaphore(name, 1).Acquire(t.Context(), core.WaitTime(0))
+	_, hold, err := locks.Semaphore(name, 1).Acquire(t.Context(), core.WaitTime(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,8 +85,8 @@ func TestOf_ReportsWhatCannotBeRead(t *testing.T) {
 			"duration", lock(`name: "pay" key: "k" wait_time: "10"`),
 			`shop/v1/shop.proto:7:5: rule "pay" of grpc /shop.v1.Orders/Pay: wait_time: "10" has no unit: write "10s"`,
 		},
-		{"word", lock(`key: "k" wait_time: "forevr"`), `wait_time: "forevr" is no time: write "forever"`},
-		{"no word", lock(`key: "k" lease_time: "soon"`), `lease_time: "soon" is no time: write a time such as "30s" or "watchdog"`},
+		{"word", lock(`key: "k" wait_time: "forevr"`), `wait_time: "forevr" is not a time: write "forever"`},
+		{"no word", lock(`key: "k" lease_time: "soon"`), `lease_time: "soon" is not a time: write a time such as "30s" or "watchdog"`},
 		{
 			"zero", lock(`key: "k" wait_time: "0s"`),
 			`wait_time: "0s" says nothing here: write "none"`,

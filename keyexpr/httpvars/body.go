@@ -2,12 +2,18 @@ package httpvars
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"mime"
+	"mime/multipart"
 	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/interlock-go/interlock/keyexpr"
@@ -158,4 +164,117 @@ func (q *Request) isEmpty() (bool, error) {
 
 func isJSON(mediaType string) bool {
 	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
+}
+
+// KeptBody tells that a middleware has read the body before, and keeps its bytes where
+// handlers may read them again, as gin's ShouldBindBodyWith does. Call it before any
+// value is asked for. A request whose Body has nothing left gets these bytes again. One
+// whose Body has others, which somebody has put in, keeps them; but a handler may read
+// either, so that expressions over the body fail with [keyexpr.ReasonInternal]. Nil is
+// no kept body.
+func (q *Request) KeptBody(content []byte) { q.kept = content }
+
+// consumed reports whether nothing was left of a body that is kept elsewhere.
+func (q *Request) consumed(content []byte, err error) bool {
+	return q.kept != nil && len(content) == 0 && (err == nil || errors.Is(err, http.ErrBodyReadAfterClose))
+}
+
+// checkKept compares what is left of a body with what is kept elsewhere.
+func (q *Request) checkKept(content []byte) error {
+	if q.kept == nil || bytes.Equal(content, q.kept) {
+		return nil
+	}
+	return &keyexpr.EvalError{
+		Reason: keyexpr.ReasonInternal,
+		Detail: "has two bodies: a middleware replaced the Body after another one had kept the bytes of the first, and handlers may read either; " +
+			"replace what is kept too (with Gin c.Set(gin.BodyBytesKey, …)), or do it before",
+	}
+}
+
+func (q *Request) decodeBody() (any, error) {
+	content, err := q.content(isJSON, "application/json")
+	if err != nil || len(content) == 0 {
+		return nil, err
+	}
+	value, err := keyexpr.DecodeJSON(content)
+	if err == nil && q.variables.body != nil {
+		value, err = q.typed(content)
+	}
+	if err != nil {
+		return nil, badBody("needs a body of JSON", err)
+	}
+	return value, nil
+}
+
+// typed decodes a body into its type. That no object has a name twice is checked
+// before, as in an untyped one: the type of the key and that of the handler need not be
+// the same, nor need they agree about which value counts.
+func (q *Request) typed(content []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.UseNumber()
+	target := reflect.New(q.variables.body)
+	if err := d.Decode(target.Interface()); err != nil {
+		return nil, withoutValue(err)
+	}
+	return target.Interface(), nil
+}
+
+// withoutValue strips what an error quotes of the request.
+func withoutValue(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return errors.New("the field " + wrong.Field + " is no " + wrong.Type.String())
+	}
+	return err
+}
+
+const (
+	urlencodedForm = "application/x-www-form-urlencoded"
+	multipartForm  = "multipart/form-data"
+)
+
+// parsed are the methods under which net/http parses a urlencoded body.
+var parsed = map[string]bool{http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true} //nolint:gochecknoglobals // a table that is only read
+
+func isForm(mediaType string) bool { return mediaType == urlencodedForm || mediaType == multipartForm }
+
+// parseForm is what a handler finds in PostForm when it has parsed the form: of a
+// urlencoded body under POST, PUT and PATCH only, of a multipart one under any method,
+// and what a middleware has parsed before.
+func (q *Request) parseForm() (url.Values, error) {
+	r := q.request
+	name, params := q.media()
+	if r.MultipartForm != nil || name == urlencodedForm && (r.PostForm != nil || !parsed[r.Method]) {
+		return r.PostForm, nil
+	}
+	content, err := q.content(isForm, urlencodedForm+" or "+multipartForm)
+	switch {
+	case err != nil || len(content) == 0:
+		return r.PostForm, err
+	case name == multipartForm: // the boundary does not tell: any type may have one
+		return q.parseMultipart(content, params["boundary"])
+	}
+	form, err := url.ParseQuery(string(content))
+	if err != nil {
+		return nil, badBody("needs a well-formed form", err)
+	}
+	return form, nil
+}
+
+// parseMultipart adds the values of a multipart body to what was parsed before.
+func (q *Request) parseMultipart(content []byte, boundary string) (url.Values, error) {
+	if boundary == "" {
+		return nil, badBody("needs a multipart form with a boundary", nil)
+	}
+	form, err := multipart.NewReader(bytes.NewReader(content), boundary).ReadForm(q.variables.maxBody)
+	if err != nil {
+		return nil, badBody("needs a well-formed multipart form", err)
+	}
+	values := url.Values(form.Value)
+	if before := q.request.PostForm; len(before) > 0 {
+		values = maps.Clone(before)
+		for name, more := range form.Value {
+			values[name] = append(slices.Clip(values[name]), more...)
+		}
+	}
+	return values, form.RemoveAll()
 }

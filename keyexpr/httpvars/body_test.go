@@ -382,14 +382,13 @@ func TestBody_NameInAnotherCase(t *testing.T) {
 		t.Errorf("the condition is %v, %v", got, err)
 	}
 	for template, want := range map[string]string{
-		`#{body.shard ?? "-"}`:                         "a",
-		`#{body.items[0].sku ?? "-"}`:                  "x",
-		`#{map(body.items, .lot[0].no ?? "-")}`:        "1",
-		`#{map(body.items[:], .sku ?? "-")}`:           "x",
-		`#{let item = body.items[0]; item.sku ?? "-"}`: "x",
-		`#{body.exact}`:                                "e",
-		`#{body.none ?? "-"}`:                          "-",
-		`#{body.nowhere ?? "-"}`:                       "-",
+		`#{body.shard ?? "-"}`:                  "a",
+		`#{body.items[0].sku ?? "-"}`:           "x",
+		`#{map(body.items, .lot[0].no ?? "-")}`: "1",
+		`#{map(body.items[:], .sku ?? "-")}`:    "x",
+		`#{body.exact}`:                         "e",
+		`#{body.none ?? "-"}`:                   "-",
+		`#{body.nowhere ?? "-"}`:                "-",
 	} {
 		if got, err := compile(t, v, template).Keys(env); err != nil || len(got) != 1 || got[0] != want {
 			t.Errorf("%s: got %q, %v, want %q", template, got, err, want)

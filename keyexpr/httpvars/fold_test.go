@@ -2,7 +2,6 @@ package httpvars_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -41,36 +40,31 @@ func asSent(name string) string { return name }
 // forms are expressions over the document, and what they are for it as a handler has
 // it: a text for parts of a key, true and false for conditions.
 var forms = map[string]string{
-	`body.id`: "5", `body["id"]`: "5", `body?.id`: "5", `body["i" + "d"]`: "5", `body[query.field]`: "5", `body[lower("ID")]`: "5",
-	`body.orderId`: "a", `body["orderId"]`: "a", `body[query.camel]`: "a", `body.key`: "k", `body.sess.id`: "5", `body.sess?.id`: "5",
-	`(body.sess ?? {}).id`: "5", `(body.none ?? body).id`: "5", `(body.nowhere ?? body.sess).id`: "5", `(body ?? 1).id`: "5",
-	`(method == "POST" ? body : 1).id`: "5", `let b = body; b.id`: "5", `let b = body.sess; b["id"]`: "5",
-	`{"a": body}.a.id`: "5", `{"a": {"b": body}}["a"].b.orderId`: "a", `{"a": body.id}.a`: "5",
-	`[body][0].id`: "5", `[[body]][0][0].id`: "5", `flatten([[body], body.list])[0].id`: "5", `first([body]).id`: "5", `last([body]).id`: "5",
-	`concat([body], [body.sess])[1].id`: "5", `reverse([body])[0].id`: "5", `take([body], 1)[0].id`: "5", `[body][0:1][0].id`: "5",
-	`map([body], .id)[0]`: "5", `map([body], #.orderId)[0]`: "a", `filter([body], .id == 5)[0].id`: "5", `find([body], true).id`: "5",
-	`find(values(body), type(#) == "map").id`: "5", `values(body)[1]`: "5", `sum(map(values(body.lines), .amount))`: "507",
-	`values(body.lines)[0].sku`: "x", `sortBy(values(body.lines), .amount)[0].sku`: "y", `map(values(body.lines), .sku)[1]`: "y",
-	`len(body)`: "8", `len(body.lines)`: "2", `type(body)`: "map", `body.none ?? "none"`: "none", `body.id ?? "none"`: "5",
-	`max(body.id, 3)`: "5", `join(map(values(body.lines), .sku), "-")`: "x-y", `body.list[1].id`: "2",
+	`body.id`: "5", `body["id"]`: "5", `body?.id`: "5",
+	`body.orderId`: "a", `body["orderId"]`: "a", `body.key`: "k", `body.sess.id`: "5", `body.sess?.id`: "5",
+	`(body.none ?? body).id`: "5", `(body.nowhere ?? body.sess).id`: "5", `(body ?? 1).id`: "5",
+	`(method == "POST" ? body : 1).id`: "5",
+	`[body][0].id`:                     "5", `[[body]][0][0].id`: "5", `first([body]).id`: "5", `last([body]).id`: "5",
+	`[body][0:1][0].id`:   "5",
+	`map([body], .id)[0]`: "5", `map([body], #.orderId)[0]`: "a", `filter([body], .id == 5)[0].id`: "5",
+
+	`len(body)`: "8", `len(body.lines)`: "2", `body.none ?? "none"`: "none", `body.id ?? "none"`: "5",
+	`body.list[1].id`: "2",
 
 	`"id" in body`: "true", `"orderId" in body`: "true", `"nowhere" in body`: "false", `query.field in body`: "true", `"none" in body`: "true",
 	`not ("id" in body)`: "false", `"id" not in body`: "false", `"id" in body.sess`: "true", `"id" in (body.nowhere ?? body)`: "true",
-	`"id" in {"a": body}.a`: "true", `"id" in [body][0]`: "true", `any(["x", "id"], # in body)`: "true",
+	`"id" in [body][0]`: "true", `any(["x", "id"], # in body)`: "true",
 	`"id" in keys(body)`: "true", `"id" not in keys(body)`: "false", `"id" in (body | keys())`: "true", `any(keys(body.sess), # == "id")`: "true", `keys(body.sess)[0]`: "id", `len(keys(body.sess)) == 1`: "true",
-	`"orderId" in keys(body)`: "true", `join(keys(body.lines), ",")`: "first,second", `any(keys(body.sess), # startsWith "i")`: "true",
-	`any(values(body.lines), .amount > 100)`: "true", `all(values(body.lines), .amount > 100)`: "false", `count(values(body.lines), .amount > 100) == 1`: "true",
-	`none(values(body.lines), .amount > 100)`: "false", `one(values(body.lines), .amount > 100)`: "true",
+	`"orderId" in keys(body)`: "true",
+
 	`body.id == nil`: "false", `body.none == nil`: "true", `body.sess != nil`: "true", `body.id == 5`: "true", `body.id in [4, 5]`: "true",
-	`body.id > 4 and body.orderId == "a"`: "true", `findIndex(values(body.lines), .amount == 7) == 1`: "true",
+	`body.id > 4 and body.orderId == "a"`: "true",
 }
 
 // compared are expressions that compare objects as wholes.
 var compared = []string{
-	`body.sess == {"id": 5}`, `body.sess != {"id": 5}`, `{"id": 5} == body.sess`, `body.sess == body.copy`, `body.sess in [body.copy]`, `body.sess not in [{"id": 5}]`,
-	`[body.sess] == [body.copy]`, `{"a": body.sess} == {"a": body.copy}`, `[[body.sess]] == [[{"id": 5}]]`, `body.list == [{"id": 1}, {"id": 2}]`,
-	`len(uniq([body.sess, body.copy])) == 1`, `len(uniq([body.sess, {"id": 5}])) == 1`, `{"id": 5} in body.list`, `{"id": 5} in values(body.lines)`,
-	`len(uniq([[body.sess], [body.copy]])) == 1`, `any(body.list, # == {"id": 1})`,
+	`body.sess == body.copy`, `body.sess in [body.copy]`,
+	`[body.sess] == [body.copy]`,
 }
 
 // evaluated is the text of a form for a document: as a part of a key, and the same as
@@ -148,7 +142,7 @@ func TestBody_ObjectsAreNotCompared(t *testing.T) {
 	}
 	for form, want := range map[string]bool{
 		`body.sess == 5`: false, `body.sess == nil`: false, `body.sess in [1, "a"]`: false, `body.id == [5]`: false, `[1, "a"] == [body.id, "a"]`: false,
-		`[5, "a"] == [body.id, body.orderId]`: true, `{"a": 1} == {"a": 1}`: true, `{"a": 1} == {"a": 2}`: false, `{"a": 1} == {"b": 1}`: false,
+		`[5, "a"] == [body.id, body.orderId]`: true,
 	} {
 		condition, err := keyexpr.CompileCondition(form, v.Schema())
 		if err != nil {
@@ -183,8 +177,6 @@ func TestBody_KeysHaveOneSpelling(t *testing.T) {
 		{`keys(body)[0] + body.SKU`, `{"SKU": "x"}`, "SKUx"},
 		{`keys(body)[0] in ["Id", "id"]`, `{"Id": "x"}`, ""},
 		{`keys(body)[0] in ["Id", "id"]`, `{"id": "x"}`, "true"},
-		{`keys({"SKU": 1})[0]`, ``, "SKU"},
-		{`keys({"SKU": body})[0]`, `{"SKU": 1}`, "SKU"},
 	} {
 		got, err := evaluated(t, tt.form, tt.document)
 		switch {
@@ -223,16 +215,5 @@ func TestBody_TextAndNumberAreNotCompared(t *testing.T) {
 		case want != "" && (err != nil || fmt.Sprint(got) != want):
 			t.Errorf("%s: got %t, %v, want %s", form, got, err, want)
 		}
-	}
-}
-
-// uniq goes by the text of values, as keys do.
-func TestBody_UniqGoesByText(t *testing.T) {
-	t.Parallel()
-	v := variables(t, httpvars.Config{})
-	template := compile(t, v, `#{uniq(body[:])}`)
-	got, err := template.Keys(v.Request(post(t, "application/json", `[42, "42", true, "true", "a", 18446744073709551616, "18446744073709551616"]`), &host{}))
-	if want := []string{"18446744073709551616", "42", "a", "true"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }

@@ -105,14 +105,14 @@ func anyText(v any) (string, bool) {
 // views are templates beside what a handler takes for the same ids. None is a handler
 // that has no id there.
 var views = map[string]func(s *seen) []*string{
-	`body.id`: own, `body["id"]`: own, `body[query.field]`: own, `body["I" + "D"]`: own, `(body ?? {}).id`: own, `(body.nowhere ?? body).id`: own,
-	`{"a": body}.a.id`: own, `[body][0].id`: own, `flatten([[body]])[0].id`: own, `let b = body; b.id`: own, `map([body], .id)`: own,
-	`find([body], true).id`: own, `values({"a": body})[0].id`: own, `"id" in body ? body.id : "none"`: orNone(own), `body.id ?? "none"`: orNone(own),
+	`body.id`: own, `body["id"]`: own, `(body.nowhere ?? body).id`: own,
+	`[body][0].id`: own, `map([body], .id)`: own,
+	`"id" in body ? body.id : "none"`: orNone(own), `body.id ?? "none"`: orNone(own),
 	`body.id == nil ? "none" : body.id`: orNone(own), `"id" in keys(body) ? body.id : "none"`: orNone(own), `string(body.id)`: own,
 	`body.orderId`: func(s *seen) []*string { return []*string{s.orderID} }, `body.key`: func(s *seen) []*string { return []*string{s.key} },
 	`body["sku"]`:   func(s *seen) []*string { return []*string{s.sku} },
-	`body.order.id`: inOrder, `(body.order ?? {}).id`: inOrder, `body["order"]?.id`: inOrder, `body.order.id ?? "none"`: orNone(inOrder),
-	`(body.order ?? {}).id ?? "none"`: orNone(inOrder), `body.order.order.id`: func(s *seen) []*string { return inOrder(s.order) },
+	`body.order.id`: inOrder, `(body.order ?? []).id`: inOrder, `body["order"]?.id`: inOrder, `body.order.id ?? "none"`: orNone(inOrder),
+	`(body.order ?? []).id ?? "none"`: orNone(inOrder), `body.order.order.id`: func(s *seen) []*string { return inOrder(s.order) },
 	`map(body.lines, .id)`: inLines, `map(filter(body.lines, true), .id)`: inLines, `body.lines[:] | map(.id)`: inLines,
 	`map(body.lines, .order.id)`: func(s *seen) (ids []*string) {
 		for _, l := range s.lines {
@@ -126,12 +126,6 @@ var views = map[string]func(s *seen) []*string{
 	`body.ids[:]`: func(s *seen) (ids []*string) {
 		for _, id := range s.ids {
 			ids = append(ids, id.id)
-		}
-		return ids
-	},
-	`map(values(body.byName), .id)`: func(s *seen) (ids []*string) {
-		for _, l := range s.byName {
-			ids = append(ids, own(l)...)
 		}
 		return ids
 	},

@@ -49,11 +49,10 @@
 // struct, or the request is refused:
 //
 //   - The case of names does not matter, whatever the expression does with an object:
-//     body.id, body[query.field], "id" in body and (body.order ?? {}).id find ID. (Only a
-//     handler with two fields that differ in nothing else tells them apart.) values is
-//     in the order of the names in lower case. keys gives names that are in lower case, or
-//     that the expression itself spells so somewhere; others are refused.
-//   - Objects are not compared, by ==, in or uniq: compare their fields.
+//     body.id, "id" in body and (body.order ?? body).id find ID. (Only a handler with two
+//     fields that differ in nothing else tells them apart.) keys gives names that are in lower
+//     case, or that the expression itself spells so somewhere; others are refused.
+//   - Objects are not compared, by == or in: compare their fields.
 //   - The number 42 and the string "42" are one id, whose text is the key. Comparing the
 //     one with the other is refused: write string(body.id) == path.id.
 //   - 5.0, 5e0 and -0 are numbers, but no ids.
@@ -66,6 +65,9 @@
 package httpvars
 
 import (
+	"net"
+	"net/http"
+	"net/netip"
 	"reflect"
 
 	"github.com/interlock-go/interlock/keyexpr"
@@ -111,4 +113,33 @@ type Host interface {
 	// Registered returns the value of Config.Registered[i]; nil or an empty
 	// string is unset.
 	Registered(i int) (any, error)
+}
+
+// NetHTTP returns the [Host] of a request served by net/http's ServeMux: the
+// client's address is that of the connection. It has no registered variables.
+func NetHTTP(r *http.Request) Host { return netHTTP{r} }
+
+type netHTTP struct{ request *http.Request }
+
+// PathValue implements [Host].
+func (n netHTTP) PathValue(name string) string { return n.request.PathValue(name) }
+
+// Route implements [Host].
+func (n netHTTP) Route() string { return n.request.Pattern }
+
+// ClientIP implements [Host].
+func (n netHTTP) ClientIP() string {
+	if addr, err := netip.ParseAddrPort(n.request.RemoteAddr); err == nil {
+		return addr.Addr().Unmap().String()
+	}
+	host, _, err := net.SplitHostPort(n.request.RemoteAddr)
+	if err != nil {
+		return n.request.RemoteAddr
+	}
+	return host
+}
+
+// Registered implements [Host].
+func (n netHTTP) Registered(int) (any, error) {
+	return nil, nil //nolint:nilnil // nil is unset
 }

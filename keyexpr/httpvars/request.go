@@ -119,22 +119,4 @@ func pick(values []string, i int) (string, int, error) {
 	return values[i], len(values), nil
 }
 
-// Size implements [keyexpr.Sized]: the bytes of the request line, the headers, and of
-// the body as far as it was read.
-func (q *Request) Size() int {
-	size := len(q.request.Method) + len(q.request.Host) + len(q.payload.value)
-	if u := q.request.URL; u != nil {
-		size += len(u.Path) + len(u.RawQuery)
-	}
-	for name, values := range q.request.Header {
-		for _, value := range values {
-			size += len(name) + len(value)
-		}
-	}
-	return size
-}
-
-var (
-	_ keyexpr.Env   = (*Request)(nil)
-	_ keyexpr.Sized = (*Request)(nil)
-)
+var _ keyexpr.Env = (*Request)(nil)

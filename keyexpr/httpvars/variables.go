@@ -63,7 +63,7 @@ func New(c Config) (*Variables, error) {
 
 func bodyType(t reflect.Type) (keyexpr.Type, error) {
 	if t == nil {
-		return keyexpr.JSONType(), nil
+		return keyexpr.AnyType(), nil
 	}
 	return keyexpr.GoType(t, keyexpr.JSONNames)
 }

@@ -122,7 +122,7 @@ func TestMessage_TextThatNoValueHas(t *testing.T) {
 		`req.level in (req.id == "a" ? ["WRAM"] : ["HOT"])`:            `"WARM"`,
 		`"WRAM" in req.levels`:                                         `"WARM"`,
 		`any(req.levels, # == "WRAM")`:                                 `"WARM"`,
-		`count(req.slots, .level == "WRAM") > 0`:                       `"WARM"`,
+		`len(filter(req.levels, # == "WRAM")) > 0`:                     `"WARM"`,
 		`req.levels == ["WRAM"]`:                                       `"WARM"`,
 		`req.inner.level == "WRAM"`:                                    `"WARM"`,
 		`req.by_id["a"] == "WRAM"`:                                     `"WARM"`,
@@ -130,11 +130,8 @@ func TestMessage_TextThatNoValueHas(t *testing.T) {
 		`req.level == (req.id == "a" ? "WRAM" : "HOT")`:                `"WARM"`,
 		`(req.level ?? "NONE") == "WRAM"`:                              `"WARM"`,
 		`(req.id == "a" ? req.level : req.inner.level) == "WRAM"`:      `"WARM"`,
-		`let l = req.level; l == "WRAM"`:                               `"WARM"`,
 		`string(req.level) == "WRAM"`:                                  `"WARM"`,
 		`first(req.levels) == "WRAM"`:                                  `"WARM"`,
-		`{"WRAM": true}[req.level] ?? false`:                           `"WARM"`,
-		`req.level in {"WRAM": true}`:                                  `"WARM"`,
 		`(req.level == "COLD" ? 1 : req.level == "WRAM" ? 2 : 3) == 2`: `"WARM"`,
 		`req.digest == "00FF"`:                                         `"00ff"`,
 		`req.digest == "secret"`:                                       ``,
@@ -148,9 +145,9 @@ func TestMessage_TextThatNoValueHas(t *testing.T) {
 		}
 	}
 	for _, expression := range []string{
-		`req.level == "WARM"`, `req.level == "7"`, `req.level == "-7"`, `(req.level ?? "NONE") == "NONE"`, `req.level == req.inner.level`, `req.level startsWith "W"`,
+		`req.level == "WARM"`, `req.level == "7"`, `req.level == "-7"`, `(req.level ?? "NONE") == "NONE"`, `req.level == req.inner.level`,
 		`req.level == req.id`, `req.levels[0] == ""`, `req.by_id["a"] == ""`, `lower(req.level) == "warm"`, `req.level[0:1] == "W"`, `req.digest == ""`, `req.digest == "00ff"`,
-		`(req.id == "a" ? req.level : req.id) == "b"`, `peer == "bufconn"`, `req.level == (req.inner.level ?? "NONE")`, `"WARM" in req.levels`, `req.level matches "W.*"`,
+		`(req.id == "a" ? req.level : req.id) == "b"`, `peer == "bufconn"`, `req.level == (req.inner.level ?? "NONE")`, `"WARM" in req.levels`,
 	} {
 		if _, err := keyexpr.CompileCondition(expression, v.Schema()); err != nil {
 			t.Errorf("%s: %v", expression, err)
@@ -224,7 +221,7 @@ func TestMessage_Defaults(t *testing.T) {
 				{"req.orders[0].shard", "orders {}", "7"},
 				{"req.orders[0].inner.shard", "orders {}", "7"},
 				{"map(req.orders, .shard)", "orders {} orders { shard: 8 }", "7 8"},
-				{"let o = req.orders[0]; o.shard", "orders {}", "7"},
+				{"first(req.orders).shard", "orders {}", "7"},
 			} {
 				if got := keysOf(t, d, tt.expression, tt.text); got != tt.want {
 					t.Errorf("%s of %s: got %q, want %q", tt.expression, tt.text, got, tt.want)

@@ -132,15 +132,4 @@ func (c *Call) Item(_ int, key string, i int) (string, int, error) {
 	return values[i], len(values), nil
 }
 
-// Size implements [keyexpr.Sized]: the bytes of the request message.
-func (c *Call) Size() int {
-	if c.req == nil {
-		return 0
-	}
-	return proto.Size(c.req)
-}
-
-var (
-	_ keyexpr.Env   = (*Call)(nil)
-	_ keyexpr.Sized = (*Call)(nil)
-)
+var _ keyexpr.Env = (*Call)(nil)

@@ -30,6 +30,8 @@ func TestCheck_AgainstWarnsOfWhatAReloadUnlocks(t *testing.T) {
 		"one of two":                {two, "- {func: f, key: '#{in.K}'}\n", true},
 		"one of two below":          {strings.ReplaceAll(two, "func: f", "func: x/*"), strings.ReplaceAll(two, "func: f", "func: x/*") + "- {func: x/y, name: a, key: '#{in.K}'}\n- {func: x/y, name: b, key: '#{in.L}', disabled: true}\n", true},
 		"of a lower layer":          {"- {func: f, wait_time: 1s}\n", "- {func: g, key: '#{in.K}'}\n", false},
+		"a condition":               {"- {func: f, key: '#{in.K}'}\n", "- {func: f, key: '#{in.K}', when: in.Big}\n", true},
+		"without Redis":             {"- {func: f, key: '#{in.K}'}\n", "- {func: f, key: '#{in.K}', on_backend: proceed}\n", true},
 		"of a lower layer, off":     {"- {func: g, key: '#{in.K}'}\n", "- {func: g, key: '#{in.K}'}\n- {func: f, disabled: true}\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +54,7 @@ func TestCheck_AgainstWarnsOfWhatAReloadUnlocks(t *testing.T) {
 				t.Errorf("a reload says %q, want something: %t", got, c.unlocks)
 			}
 			got := interlock(t, "", "check", nextPath, "--against", oldPath)
-			if warned := strings.Contains(got.stdout, "runs unlocked") || strings.Contains(got.stdout, "runs without this lock"); warned != c.unlocks {
+			if warned := strings.Contains(got.stdout, "unlocked") || strings.Contains(got.stdout, "without th"); warned != c.unlocks {
 				t.Errorf("check warns: %t, want %t:\n%s", warned, c.unlocks, got)
 			}
 		})

@@ -97,8 +97,6 @@ func (r *recorder) Item(slot int, key string, i int) (string, int, error) {
 	return v, count, err
 }
 
-func (r *recorder) Size() int { return keyexpr.SizeOf(r.env) }
-
 func (r *recorder) note(name, text string) {
 	for _, v := range r.values {
 		if v.name == name {

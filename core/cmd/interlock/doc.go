@@ -66,8 +66,9 @@
 //
 // With --against (the rule file in force) what changes is listed. What a reload would
 // refuse is an error: programs with the old and with the new file would hold different
-// locks. A lock that is taken away, by a rule that is gone, switched off, or hidden by a more
-// exact one, is a warning: it is what a reload logs as an error.
+// locks. Calls that run unlocked from now on, by a rule that is gone, switched off, or hidden by
+// a more exact one, by another when, or by a strategy proceed, are a warning: it is what a reload
+// logs as an error.
 // What is gone has its place on line 1 of the new file.
 //
 // Errors are what the program would not start with. Warnings, which --strict makes

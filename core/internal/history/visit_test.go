@@ -43,7 +43,7 @@ func visit(t *testing.T, rdb *redis.Client, do func(ctx context.Context, locks *
 // prepare gives the semaphores their permits.
 func prepare(ctx context.Context, locks *core.Client) error {
 	for _, key := range semaphores {
-		if err := locks.PermitSemaphore(key, 0).SetPermits(ctx, permits); err != nil {
+		if err := locks.Semaphore(key, 0).SetPermits(ctx, permits); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func lookAfter(ctx context.Context, locks *core.Client) error {
 		}
 	}
 	for _, key := range semaphores {
-		if _, err := locks.PermitSemaphore(key, 0).Available(ctx); err != nil {
+		if _, err := locks.Semaphore(key, 0).Available(ctx); err != nil {
 			return err
 		}
 	}

@@ -289,7 +289,7 @@ func lockOf(locks *core.Client, of target) core.Lock {
 	case history.WriteLock:
 		return locks.WriteLock(of.key)
 	case history.Permit:
-		return locks.PermitSemaphore(of.key, 0).Lock
+		return locks.Semaphore(of.key, 0).Lock
 	case history.Reentrant:
 	}
 	return locks.Lock(of.key)

@@ -91,7 +91,7 @@ func holdEverything(t *testing.T, locks *core.Client) (holds []*core.Hold) {
 	t.Helper()
 	for _, lock := range []core.Lock{
 		locks.Lock("plain"), locks.Lock("of{42}"), locks.FencedLock("fenced"), locks.FairLock("fair"), locks.FairLock("fair{1}"),
-		locks.ReadLock("read"), locks.ReadLock("read{1}"), locks.WriteLock("write"), locks.PermitSemaphore("permits", 2).Lock,
+		locks.ReadLock("read"), locks.ReadLock("read{1}"), locks.WriteLock("write"), locks.Semaphore("permits", 2).Lock,
 	} {
 		_, hold, err := lock.Acquire(t.Context(), core.LeaseTime(time.Minute))
 		if err != nil {

@@ -42,7 +42,7 @@ func aclGroups() []aclGroup {
 		return lockOf{name: name, of: func(c *core.Client) core.Lock { return of(c, name) }}
 	}
 	permit := func(name string) lockOf {
-		return lockOf{name: name, of: func(c *core.Client) core.Lock { return c.PermitSemaphore(name, 1).Lock }, permit: true}
+		return lockOf{name: name, of: func(c *core.Client) core.Lock { return c.Semaphore(name, 1).Lock }, permit: true}
 	}
 	return []aclGroup{
 		{user: "plain", also: handOff, locks: []lockOf{
@@ -183,7 +183,7 @@ func readAndWrite(t *testing.T, locks, _ *core.Client, _ *seen) {
 // countEverything does what semaphores and latches can do beside a lock.
 func countEverything(t *testing.T, one, other *core.Client, _ *seen) {
 	t.Helper()
-	permits := one.PermitSemaphore("reports", 0)
+	permits := one.Semaphore("reports", 0)
 	_, err := permits.TrySetPermits(t.Context(), 1)
 	ok(t, err)
 	ok(t, permits.SetPermits(t.Context(), 3))
@@ -194,17 +194,17 @@ func countEverything(t *testing.T, one, other *core.Client, _ *seen) {
 	ok(t, err)
 	_, err = permits.Acquired(t.Context())
 	ok(t, err)
-	ok(t, other.PermitSemaphore("reports", 0).ReleasePermit(t.Context(), hold.Field()))
+	ok(t, other.Semaphore("reports", 0).ReleasePermit(t.Context(), hold.Field()))
 	if err := hold.Release(t.Context()); !errors.Is(err, core.ErrNotHeld) {
 		t.Errorf("got %v, want a permit that was given back", err)
 	}
 
-	numbers := one.Semaphore("numbers")
+	numbers := one.PlainSemaphore("numbers")
 	_, err = numbers.TrySetPermits(t.Context(), 2)
 	ok(t, err)
 	ok(t, numbers.Acquire(t.Context(), 2))
 	var waiter sync.WaitGroup
-	waiter.Go(func() { ok(t, other.Semaphore("numbers").Acquire(t.Context(), 1)) })
+	waiter.Go(func() { ok(t, other.PlainSemaphore("numbers").Acquire(t.Context(), 1)) })
 	for other.Stats().Waiters < 1 {
 		time.Sleep(time.Millisecond) // between two looks
 	}

@@ -119,7 +119,8 @@ func TestMigration_RenameByReload(t *testing.T) {
 	for from, old := range sets {
 		for to, next := range sets {
 			jump := from-to == 2 || to-from == 2
-			if refused := len(ruleset.Rekeyed(old, next)) > 0; refused != jump {
+			problems, _ := ruleset.CompareLocks(old, next)
+			if refused := len(problems) > 0; refused != jump {
 				t.Errorf("from step %d to %d: refused is %t", from, to, refused)
 			}
 		}

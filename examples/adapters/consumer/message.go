@@ -30,7 +30,7 @@ func newSchema() (*keyexpr.Schema, error) {
 		keyexpr.Variable{Name: "partition", Type: keyexpr.IntType()},
 		keyexpr.Variable{Name: "key", Type: keyexpr.StringType()},
 		keyexpr.Variable{Name: "header", Type: keyexpr.KeyedType(keyexpr.Keyed{Noun: "header", Open: true, Repeatable: true})},
-		keyexpr.Variable{Name: "value", Type: keyexpr.JSONType()},
+		keyexpr.Variable{Name: "value", Type: keyexpr.AnyType()},
 	)
 }
 
@@ -39,9 +39,6 @@ type env struct {
 	message *Message
 	value   any // decoded when it is asked for
 }
-
-// Size implements [keyexpr.Sized].
-func (e *env) Size() int { return len(e.message.Value) }
 
 // Value implements [keyexpr.Env].
 func (e *env) Value(slot int) (any, error) {

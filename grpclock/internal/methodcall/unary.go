@@ -93,9 +93,6 @@ func (u *unreadable) Value(slot int) (any, error) {
 	return u.Env.Value(slot)
 }
 
-// Size implements [keyexpr.Sized].
-func (u *unreadable) Size() int { return keyexpr.SizeOf(u.Env) }
-
 // messageOf is the request as a message, nil where a codec of its own made it
 // something else.
 func messageOf(req any) proto.Message {

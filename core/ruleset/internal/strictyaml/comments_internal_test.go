@@ -50,6 +50,9 @@ func commentTexts() map[string]struct{ text, want string } {
 		"anchor of a block":        {"a: &b |\n  #{x}\n#{x}\nc: &d\n  #{x}\n  e: f\n", "3:1 5:3"},
 		"tags":                     {"a: !b #{x}\n  c #{x}\nd: !!str ' #{x}' #{x}\ne: !<f> | #{x}\n  #{x}\ng: [!h , !i j #{x}\n]\nk: !l\n", "1:7 2:5 3:18 4:11 6:15"},
 		"tag and anchor":           {"a: !b &c #{x}\n  \"#{x}\"\nd: &e !f {g: h} #{x}\n", "1:10 3:17"},
+		"a directive":              {"%YAML 1.1 #{x}\n---\na: b\n", "1:11"},
+		"behind the end":           {"a: b\n... #{x}\n#{x}\n", "2:5 3:1"},
+		"quotes like the comment":  {"a: 'b\n  #{x}\n ' #{x}\n", "3:4"},
 		"markers":                  {"#{x}\n--- #{x}\na: b\n", "1:1 2:5"},
 		"Windows":                  {"a: b #{x}\r\nc: |\r\n  #{x}\r\n#{x}\r\nd: \"\r\n  #{x}\" #{x}\r\n", "1:6 4:1 6:9"},
 		"tabs":                     {"a:\tb\t#{x}\nc:\t\"\t#{x}\"\t#{x}\n\t#{x}\n", "1:6 2:12 3:2"},
@@ -76,29 +79,13 @@ func TestFindComments(t *testing.T) {
 	}
 }
 
-// TestFindComments_NotFound: comments behind a directive or the end of the document
-// belong to no value. Where a text in quotes of several lines ends a line like the
-// comment behind it, that line is told.
-func TestFindComments_NotFound(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"%YAML 1.1 #{x}\n---\na: b\n": "",
-		"a: b\n... #{x}\n#{x}\n":      "",
-		"a: 'b\n  #{x}\n ' #{x}\n":    "2:3",
-	} {
-		if got := commentPlaces(t, text); got != want {
-			t.Errorf("got %q, want %q:\n%s", got, want, text)
-		}
-	}
-}
-
 // commentPlaces says where comments are found.
 func commentPlaces(t *testing.T, text string) string {
 	t.Helper()
 	d := Parse([]byte(text), func(p Problem) { t.Fatal(p) })
 	var places []string
 	for _, line := range slices.Sorted(maps.Keys(d.comments)) {
-		places = append(places, fmt.Sprintf("%d:%d", line, d.comments[line].column))
+		places = append(places, fmt.Sprintf("%d:%d", line, d.comments[line]))
 	}
 	return strings.Join(places, " ")
 }

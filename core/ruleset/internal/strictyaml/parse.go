@@ -33,8 +33,8 @@ type Doc struct {
 
 	lines    []string
 	tell     func(Problem)
-	told     map[int]bool     // lines with a problem
-	comments map[int]*comment // by line
+	told     map[int]bool // lines with a problem
+	comments map[int]int  // columns of those that begin with #{, by line
 }
 
 // Parse parses a text of one document, and hands every problem to tell: those of the
@@ -42,7 +42,7 @@ type Doc struct {
 // YAML. A byte order mark, as some editors write it, is none of the text.
 func Parse(text []byte, tell func(Problem)) *Doc {
 	text = bytes.TrimLeft(text, "\ufeff")
-	d := &Doc{tell: tell, told: map[int]bool{}, comments: map[int]*comment{}}
+	d := &Doc{tell: tell, told: map[int]bool{}}
 	if p := textProblem(text); p.Message != "" {
 		d.report(p)
 		return nil
@@ -53,7 +53,7 @@ func Parse(text []byte, tell func(Problem)) *Doc {
 		d.report(p)
 		return nil
 	}
-	d.findComments(document, len(d.lines)+1)
+	d.findComments()
 	d.Root = document.Content[0]
 	return d
 }
@@ -121,11 +121,8 @@ func (d *Doc) cut(line, column int) (before, rest string) {
 
 // textProblem says why text cannot be YAML at all, and where.
 func textProblem(text []byte) Problem {
-	switch {
-	case len(text) > MaxSize:
+	if len(text) > MaxSize {
 		return Problem{Message: fmt.Sprintf("larger than %d MiB: split the rules between programs", MaxSize>>20)}
-	case bytes.HasPrefix(text, []byte{0xff, 0xfe}), bytes.HasPrefix(text, []byte{0xfe, 0xff}):
-		return Problem{Line: 1, Column: 1, Message: "UTF-16: save the file as UTF-8"}
 	}
 	line, column := 1, 1
 	for i := 0; i < len(text); {
@@ -166,14 +163,8 @@ func runeProblem(r rune, rest []byte, size int) string {
 		return fmt.Sprintf("byte 0x%02x is not UTF-8: save the file as UTF-8", rest[0])
 	case r == '\t', r == '\n', r == '\r' && bytes.HasPrefix(rest, []byte("\r\n")):
 		return ""
-	case r == '\r':
-		return "a carriage return without a line feed: save the file with the line ends of Unix or Windows"
-	case r == '\u0085', r == '\u2028', r == '\u2029':
-		return fmt.Sprintf("%U ends the line for YAML, but not in an editor: remove it", r)
-	case r == '\ufffe', r == '\uffff':
-		return fmt.Sprintf("%U is no character: remove it", r)
-	case unicode.IsControl(r):
-		return fmt.Sprintf("control character %U: remove it; between double quotes it is written %q", r, fmt.Sprintf(`\x%02x`, r))
+	case unicode.IsControl(r), r == '\u2028', r == '\u2029', r == '\ufffe', r == '\uffff': // some of them end a line for YAML, but not in an editor
+		return fmt.Sprintf("%U is invisible and not allowed in a rule file: remove it", r)
 	}
 	return ""
 }

@@ -45,9 +45,9 @@ const (
 )
 
 // isGiven reports a value that is missing, or that YAML made something else of than
-// what stands there.
-func (d *Doc) isGiven(v Value) bool {
-	if !d.IsPlain(v) || d.isCurly(v) || d.isSwallowed(v) {
+// what stands there. want is what to write.
+func (d *Doc) isGiven(v Value, want string) bool {
+	if !d.IsPlain(v) || d.isSwallowed(v) {
 		return false
 	}
 	n := v.Node
@@ -55,37 +55,32 @@ func (d *Doc) isGiven(v Value) bool {
 	case n.Kind != yaml.ScalarNode || n.Tag != "!!null":
 		return true
 	case n.Value != "":
-		d.Reportf(n, v.Field, "%s is no value: write one, or remove the line", n.Value)
+		d.Reportf(n, v.Field, "%s is not a value: write %s, or remove the line", n.Value, want)
+	case d.comments[n.Line+1] > 0:
+		d.report(Problem{n.Line + 1, d.comments[n.Line+1], v.Field, isComment})
+		delete(d.comments, n.Line+1)
 	default:
-		d.Reportf(cmp.Or(v.Key, n), v.Field, "empty: write a value, or remove the line")
+		d.Reportf(cmp.Or(v.Key, n), v.Field, "empty: write %s, or remove the line", want)
 	}
 	return false
 }
 
-const insteadOfAlias = "write the values out, or give them a name under profiles:"
+// noYAML is about what YAML can do, and a file of settings does not need.
+const noYAML = "aliases, anchors, merge keys and tags are not read here: write the value out, in quotes if it begins with *, & or !; values for several rules get a name under profiles:"
 
-// IsPlain reports anchors, aliases and tags. Without them every value has exactly one
-// place and one type.
+// IsPlain reports anchors, aliases and tags.
 func (d *Doc) IsPlain(v Value) bool {
 	n := v.Node
-	switch {
-	case n.Kind == yaml.AliasNode:
-		d.Reportf(n, v.Field, "the alias *%s is not read here, because a value is to have one place: %s", n.Value, insteadOfAlias)
-	case n.Anchor != "":
-		d.Reportf(n, v.Field, "the anchor &%s is not read here: remove it; values for several rules get a name under profiles:", n.Anchor)
-	case strings.HasPrefix(n.Tag, "!!") && n.Style&yaml.TaggedStyle != 0:
-		d.Reportf(n, v.Field, "the tag %s is not read here: remove it; text is text in quotes", n.Tag)
-	case n.Style&yaml.TaggedStyle != 0 || n.Tag == "!":
-		d.Reportf(n, v.Field, "a value that begins with ! needs quotes, and tags of YAML are not read here%s", d.corrected(v))
-	default:
+	if n.Kind != yaml.AliasNode && n.Anchor == "" && n.Style&yaml.TaggedStyle == 0 && n.Tag != "!" {
 		return true
 	}
+	d.Reportf(n, v.Field, "%s", noYAML)
 	return false
 }
 
 // Is reports a value of another kind than the wanted one.
 func (d *Doc) Is(v Value, kind yaml.Kind, want string) bool {
-	if !d.isGiven(v) {
+	if !d.isGiven(v, want) {
 		return false
 	}
 	if v.Node.Kind == kind {
@@ -99,19 +94,20 @@ func (d *Doc) Is(v Value, kind yaml.Kind, want string) bool {
 func (d *Doc) Name(field string, key *yaml.Node) (string, bool) {
 	switch {
 	case key.Kind == yaml.ScalarNode && key.Tag == "!!merge":
-		d.Reportf(key, field, "<< is not read here, because a value is to have one place: %s", insteadOfAlias)
+		d.Reportf(key, field, "%s", noYAML)
 	case !d.IsPlain(Value{Field: field, Node: key}):
 	case key.Tag == "!!null":
 		d.Reportf(key, field, "a name is missing before the colon")
-	case key.Kind != yaml.ScalarNode:
-		d.Reportf(key, field, "%s as a name: quote it if the braces or brackets belong to a value", nodeText(key))
-	case key.Tag != "!!str":
-		d.Reportf(key, field, "%s and no name: quote it if it is to be one", ScalarText(key))
+	case key.Kind != yaml.ScalarNode || key.Tag != "!!str":
+		d.Reportf(key, field, "%s, not a name: quote it if it is to be one, or belongs to a value", nodeText(key))
 	default:
 		return key.Value, true
 	}
 	return "", false
 }
+
+// startsCurly finds a text that begins with a quote of a word processor or a chat.
+var startsCurly = regexp.MustCompile(`^[“”„‟«»‘’‚‛‹›]`)
 
 // Text reads a text.
 func (d *Doc) Text(v Value, form Form) (string, bool) {
@@ -122,6 +118,8 @@ func (d *Doc) Text(v Value, form Form) (string, bool) {
 	switch {
 	case n.Tag != "!!str":
 		d.Reportf(n, v.Field, "%s: write it as text, in quotes: %.100q", ScalarText(n), n.Value)
+	case n.Style&(quotes|blocks) == 0 && startsCurly.MatchString(n.Value):
+		d.Reportf(n, v.Field, "%.1s is part of the text, and not a quote to YAML: write straight quotes", n.Value)
 	case !form.Long && len(n.Value) > MaxWord:
 		d.Reportf(n, v.Field, "%d bytes long: write %d at most", len(n.Value), MaxWord)
 	case strings.TrimSpace(n.Value) == "" && !form.Blank:
@@ -136,14 +134,14 @@ func (d *Doc) Text(v Value, form Form) (string, bool) {
 func (d *Doc) isText(v Value) bool {
 	n := v.Node
 	switch {
-	case !d.isGiven(v):
+	case !d.isGiven(v, "text"):
 		return false
 	case n.Kind == yaml.ScalarNode:
 		return true
 	case n.Kind == yaml.SequenceNode && v.Field == "key":
 		d.Reportf(n, v.Field, "a list: write keys for several templates")
 	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
-		d.Reportf(n, v.Field, "YAML takes {…} for a mapping: write text, in quotes%s", d.corrected(v))
+		d.Reportf(n, v.Field, "YAML takes {…} for a mapping: write text, in quotes")
 	default:
 		d.Reportf(n, v.Field, "%s: write text", nodeText(n))
 	}
@@ -158,12 +156,8 @@ func (d *Doc) isOneLine(v Value) bool {
 	switch {
 	case !isBlock && d.goesOn(n):
 		d.Reportf(n, v.Field, "goes on in the next line: write one line; check its quotes and the indentation of the next")
-	case isBlock && strings.HasSuffix(n.Value, "\n") && strings.Count(n.Value, "\n") == 1:
-		_, indicator := d.cut(n.Line, n.Column)
-		d.Reportf(n, v.Field, "the text ends with a line break, which %s adds: write it behind the colon, in quotes: %s",
-			strings.TrimSpace(indicator), Quote(strings.TrimSpace(n.Value)))
 	case strings.ContainsFunc(n.Value, unicode.IsControl):
-		d.Reportf(n, v.Field, "%.100q has line breaks or control characters: write one line without them", n.Value)
+		d.Reportf(n, v.Field, "%.100q has line breaks or control characters: write one line without them, behind the colon, in quotes", n.Value)
 	default:
 		return true
 	}
@@ -179,23 +173,16 @@ func (d *Doc) goesOn(n *yaml.Node) bool {
 	return text != "" && !strings.HasPrefix(text, n.Value)
 }
 
-// boolWords are what to write instead of a word. YAML before 1.2 had more of them.
-var boolWords = map[string]string{ //nolint:gochecknoglobals // a table that is only read
-	"true": "true without quotes", "yes": "true", "y": "true", "on": "true", "1": "true",
-	"false": "false without quotes", "no": "false", "n": "false", "off": "false", "0": "false",
-}
-
 // Bool reads true or false.
 func (d *Doc) Bool(v Value) (value, ok bool) {
 	if !d.Is(v, yaml.ScalarNode, "true or false") {
 		return false, false
 	}
-	word := strings.ToLower(strings.TrimSpace(v.Node.Value))
-	if v.Node.Tag == "!!bool" {
-		return word == "true", true
+	if v.Node.Tag != "!!bool" {
+		d.Reportf(v.Node, v.Field, "%s: write true or false, without quotes", ScalarText(v.Node))
+		return false, false
 	}
-	d.Reportf(v.Node, v.Field, "%s: write %s", ScalarText(v.Node), cmp.Or(boolWords[word], "true or false"))
-	return false, false
+	return strings.EqualFold(v.Node.Value, "true"), true
 }
 
 // decimal is a whole number without what YAML versions read differently: 0x1F, 017,
@@ -208,28 +195,18 @@ func (d *Doc) Int(v Value, example string) (int, bool) {
 		return 0, false
 	}
 	n := v.Node
-	isNumber := decimal.MatchString(n.Value)
 	i, err := strconv.Atoi(n.Value)
-	switch {
-	case isNumber && n.Tag == "!!str":
-		d.Reportf(n, v.Field, "%s: write %s without quotes", ScalarText(n), n.Value)
-	case isNumber && err != nil:
-		d.Reportf(n, v.Field, "%s is too large: write a number such as %s", n.Value, example)
-	case n.Tag == "!!int" || n.Tag == "!!float":
-		if isNumber {
-			return i, true
-		}
-		d.Reportf(n, v.Field, "%s is no plain decimal number: write a decimal number such as %s", n.Value, example)
-	default:
-		d.Reportf(n, v.Field, "%s: write a decimal number such as %s", ScalarText(n), example)
+	if isNumber := n.Tag == "!!int" || n.Tag == "!!float"; !isNumber || err != nil || !decimal.MatchString(n.Value) {
+		d.Reportf(n, v.Field, "%s: write a plain decimal number without quotes, such as %s", ScalarText(n), example)
+		return 0, false
 	}
-	return 0, false
+	return i, true
 }
 
 // IsList reports what is no list of texts.
 func (d *Doc) IsList(v Value) bool {
 	want := v.Field + `: ["…", "…"]`
-	if v.Node.Kind == yaml.ScalarNode {
+	if v.Node.Kind == yaml.ScalarNode && v.Node.Tag != "!!null" {
 		want = fmt.Sprintf("%s: [%s]", v.Field, Quote(v.Node.Value))
 	}
 	return d.Is(v, yaml.SequenceNode, want)

@@ -11,94 +11,78 @@ import (
 	"github.com/interlock-go/interlock/grpclock/protorules"
 )
 
-// Against says what is different from the rules in force: as notes; what takes a lock
-// away as warnings; and what a reload would refuse as errors.
+// Against says what is different from the rules in force: as notes; what lets calls run without
+// a lock as warnings; and what a reload would refuse as errors.
 func Against(old *ruleset.Set, in *Inputs) []report.Finding {
-	c := comparison{in: in, old: old, unlocks: map[identity]bool{}}
-	c.unlock()
+	c := comparison{in: in, old: old}
+	refused, unlocked := ruleset.CompareLocks(old, in.Set)
+	c.unlocked = slices.DeleteFunc(unlocked, func(u ruleset.Unlocking) bool { return c.hasOptions(u.Endpoint) })
+	if in.Image != nil {
+		for _, m := range in.Image.Methods() {
+			e := ruleset.GRPC(m.FullMethod)
+			others, lost := ruleset.CompareLocksAt(e, c.at(old, e), c.at(in.Set, e))
+			c.unlocked = append(c.unlocked, lost...)
+			if !in.Set.Settings().AllowRekey {
+				refused = append(refused, others...)
+			}
+		}
+	}
 	for _, change := range ruleset.Diff(old, in.Set) {
 		c.add(&change)
 	}
-	for _, p := range ruleset.Rekeyed(old, in.Set) {
+	for _, p := range refused {
 		c.found.add(report.Error, p)
-	}
-	if in.Image != nil && !in.Set.Settings().AllowRekey {
-		c.methods()
 	}
 	return c.found.list()
 }
 
 // comparison is one run of Against.
 type comparison struct {
-	in    *Inputs
-	old   *ruleset.Set
-	found findings
-
-	unlocks map[identity]bool // the rules that had the locks which are taken away, or that take them away
+	in       *Inputs
+	old      *ruleset.Set
+	found    findings
+	unlocked []ruleset.Unlocking
 }
 
-// identity is what a rule has in both sets, and laid over others.
-type identity struct {
-	endpoint ruleset.Endpoint
-	name     string
+// hasOptions reports whether the options of a method are known.
+func (c *comparison) hasOptions(e ruleset.Endpoint) bool {
+	if c.in.Image == nil || e.Transport != ruleset.TransportGRPC {
+		return false
+	}
+	_, known := c.in.Image.Method(e.Path)
+	return known
 }
 
-func identityOf(r *ruleset.Resolved) identity { return identity{r.Endpoint, r.Name} }
-
-// unlock finds the locks that are taken away: of methods whose options are known, by them.
-func (c *comparison) unlock() {
-	for _, u := range ruleset.Unlocked(c.old, c.in.Set) {
-		if c.in.Image != nil && u.Endpoint.Transport == ruleset.TransportGRPC {
-			if _, known := c.in.Image.Method(u.Endpoint.Path); known {
-				continue
-			}
+// unlocks is how a change lets calls run without a lock, nil if it does not.
+func (c *comparison) unlocks(change *ruleset.Change) *ruleset.Unlocking {
+	is := func(r *ruleset.Resolved) bool {
+		return r != nil && r.Endpoint == change.Endpoint && r.Name == change.Rule
+	}
+	i := slices.IndexFunc(c.unlocked, func(u ruleset.Unlocking) bool {
+		switch change.Kind {
+		case ruleset.ChangeRemoved:
+			return is(u.Old) && (u.New == nil || !locks(u.New))
+		case ruleset.ChangeField:
+			return is(u.New) && u.Field == change.Field
+		default:
+			return is(u.New)
 		}
-		c.note(u)
+	})
+	if i < 0 {
+		return nil
 	}
-	if c.in.Image == nil {
-		return
-	}
-	for _, m := range c.in.Image.Methods() {
-		e := ruleset.GRPC(m.FullMethod)
-		for _, u := range ruleset.UnlockedAt(c.at(c.old, e), c.at(c.in.Set, e)) {
-			c.note(u)
-		}
-	}
+	return &c.unlocked[i]
 }
 
-func (c *comparison) note(u ruleset.Unlocking) {
-	for _, r := range []*ruleset.Resolved{u.Old, u.New} {
-		if r != nil {
-			c.unlocks[identityOf(r)] = true
-		}
-	}
-}
-
-// methods reports what only those see who know the options, too.
-func (c *comparison) methods() {
-	for _, m := range c.in.Image.Methods() {
-		before, err := image.Overlay(c.old, m)
-		after, err2 := image.Overlay(c.in.Set, m)
-		if err != nil || err2 != nil {
-			continue // Run reports it
-		}
-		for _, p := range ruleset.RekeyedAt(before, after) {
-			c.found.add(report.Error, p)
-		}
-	}
-}
-
+// add notes a change. What the reload refuses an error says, so that the field needs no line of its
+// own.
 func (c *comparison) add(change *ruleset.Change) {
 	p := &ruleset.Problem{Rule: change.Rule, Endpoint: change.Endpoint, Field: change.Field, Source: change.NewSource}
-	before, after := change.OldRule, change.NewRule
-	unlocks := c.unlocks[identity{change.Endpoint, change.Rule}]
-	switch change.Kind {
+	switch after := change.NewRule; change.Kind {
 	case ruleset.ChangeAdded:
 		p.Message = "added"
-		unlocks = unlocks && !locks(after)
 	case ruleset.ChangeRemoved:
 		p.Message = fmt.Sprintf("removed (%s)", change.OldSource)
-		unlocks = unlocks && locks(before)
 	case ruleset.ChangeField:
 		if after != nil {
 			if after.None && change.Field != "none" {
@@ -107,25 +91,16 @@ func (c *comparison) add(change *ruleset.Change) {
 			p.Source = after.Problem(change.Field, "").Source
 		}
 		p.Message = fmt.Sprintf("changed from %s to %s", change.Was(), cmp.Or(change.New, "not set"))
-		unlocks = unlocks && slices.Contains([]string{"disabled", "dry_run", "none"}, change.Field) && !locks(after)
 	}
-	if unlocks && !change.Rekeys { // else another lock takes its place
-		p.Message += c.runs(change)
-	}
-	c.report(change, p, unlocks)
-}
-
-// report notes a change. What the reload refuses an error says, so that the field
-// needs no line of its own.
-func (c *comparison) report(change *ruleset.Change, p *ruleset.Problem, unlocks bool) {
 	severity := report.Note
-	switch allowed := c.in.Set.Settings().AllowRekey; {
-	case change.Rekeys && !allowed && change.Kind == ruleset.ChangeField:
+	switch u := c.unlocks(change); {
+	case change.Rekeys && !c.in.Set.Settings().AllowRekey && change.Kind == ruleset.ChangeField:
 		return
 	case change.Rekeys:
 		p.Message += ": ANOTHER LOCK"
 		severity = report.Warning
-	case unlocks:
+	case u != nil:
+		p.Message += c.runs(change, u)
 		severity = report.Warning
 	}
 	if p.Source.File == "" { // of what is gone no line is left
@@ -136,7 +111,13 @@ func (c *comparison) report(change *ruleset.Change, p *ruleset.Problem, unlocks 
 
 // runs says how the handler of an endpoint runs that has lost a lock, and what to write if that
 // is meant.
-func (c *comparison) runs(change *ruleset.Change) string {
+func (c *comparison) runs(change *ruleset.Change, u *ruleset.Unlocking) string {
+	switch {
+	case u.Field == "when":
+		return ": calls for which it is false run without this lock"
+	case u.New != nil && locks(u.New):
+		return ": the handler runs without the lock then"
+	}
 	after := c.at(c.in.Set, change.Endpoint)
 	text, advice := ": the endpoint runs unlocked", ": write none: true or disabled: true if that is meant"
 	switch t := change.Endpoint.Transport; {
