@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 const (
@@ -87,21 +85,6 @@ func (c *checker) checkEndpoint(required bool) {
 		c.reportf("endpoint", "%s", endpointMissing)
 	case required:
 		c.reportf("endpoint", `missing: write HTTP("POST /orders/:id/pay"), GRPC("/shop.Orders/Pay") or Func("close-day")`)
-	}
-}
-
-func (c *checker) checkName() {
-	name := c.rule.Name
-	switch {
-	case !c.rule.declared("name"):
-	case isBlank(name):
-		c.reportf("name", "blank: write a word such as \"pay-order\", or leave it out")
-	case len(name) > maxNameLength:
-		c.reportf("name", "%d bytes long: a label has at most %d", len(name), maxNameLength)
-	case strings.ContainsFunc(name, unicode.IsControl), !utf8.ValidString(name):
-		c.reportf("name", "%q contains control characters or is not UTF-8: write a word such as \"pay-order\"", name)
-	case hasPlaceholder(name):
-		c.reportf("name", "%q is a metric label and must not contain request data: put #{…} into the key", name)
 	}
 }
 

@@ -194,7 +194,9 @@ var ruleFields = []*field[Rule]{ //nolint:gochecknoglobals // a table that is on
 // The types of fields that have words or forms of their own. A prefix and a message may be empty,
 // so that a rule can do without the one of its profile; the check of the whole rule says more of
 // an empty key.
-var ( //nolint:gochecknoglobals // tables that are only read
+//
+//nolint:gochecknoglobals // tables that are only read
+var (
 	template = strictyaml.Form{Blank: true, Long: true}
 	lines    = strictyaml.Form{Lines: true, Long: true}
 

@@ -231,7 +231,9 @@ const defaultProfile = "default"
 
 // sharedFields are the fields that profiles and defaults may have, singleFields those that belong
 // to a single rule.
-var ( //nolint:gochecknoglobals // tables that are only read
+//
+//nolint:gochecknoglobals // tables that are only read
+var (
 	sharedFields = slices.DeleteFunc(slices.Clone(ruleFields), func(f *field[Rule]) bool { return f.single })
 	singleFields = slices.DeleteFunc(slices.Clone(ruleFields), func(f *field[Rule]) bool { return !f.single })
 )

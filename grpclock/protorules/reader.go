@@ -52,7 +52,8 @@ func (r *reader) take(name string, field protoreflect.FieldDescriptor, v protore
 		return
 	}
 	value, err := valueOf(field, v)
-	if err == nil && value != nil {
+	isSet := field.Enum() == nil || value != ""
+	if err == nil && isSet {
 		err = r.declared.Set(name, value)
 	}
 	switch {
@@ -63,7 +64,7 @@ func (r *reader) take(name string, field protoreflect.FieldDescriptor, v protore
 		for i := range v.List().Len() {
 			r.note(fmt.Sprintf("%s[%d]", name, i), append(slices.Clip(numbers), protoreflect.FieldNumber(i)))
 		}
-	case value != nil:
+	case isSet:
 		r.note(name, numbers)
 	}
 }
@@ -84,7 +85,7 @@ func (r *reader) reportf(field string, numbers []protoreflect.FieldNumber, forma
 	})
 }
 
-// valueOf is a value as [ruleset.Declared.Set] takes it, nil for an enum that is not specified. The
+// valueOf is a value as [ruleset.Declared.Set] takes it; "" for an enum that is not specified. The
 // words of an enum are those of a rule under a prefix in capitals: STRATEGY_NULL_RESPONSE is
 // "null_response".
 func valueOf(field protoreflect.FieldDescriptor, v protoreflect.Value) (any, error) {
@@ -107,7 +108,7 @@ func valueOf(field protoreflect.FieldDescriptor, v protoreflect.Value) (any, err
 		return nil, fmt.Errorf("%s number %d is not known to this program: write one of %s, or update github.com/interlock-go/interlock in its go.mod",
 			field.Enum().FullName(), v.Enum(), strings.Join(valueNames(values), ", "))
 	case v.Enum() == 0:
-		return nil, nil
+		return "", nil
 	}
 	prefix := strings.TrimSuffix(string(values.ByNumber(0).Name()), "UNSPECIFIED")
 	return strings.ToLower(strings.TrimPrefix(string(value.Name()), prefix)), nil
