@@ -1,7 +1,9 @@
 package core_test
 
 import (
+	"context"
 	"errors"
+	"net"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -127,4 +129,22 @@ func wantAllOf(t *testing.T, b *bed, locks *core.Client, seen *renewals) {
 	if took := (<-at).Sub(start); took > time.Millisecond {
 		t.Errorf("a waiter has the lock %s after its release: no message has come", took)
 	}
+}
+
+// dialed makes a client like rdb, changed by opts, and counts its connections.
+func dialed(t *testing.T, rdb *redis.Client, opts ...func(*redis.Options)) (*atomic.Int64, *redis.Client) {
+	t.Helper()
+	var made atomic.Int64
+	o := *rdb.Options()
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		made.Add(1)
+		return dial(ctx, network, addr)
+	}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	client := redis.NewClient(&o)
+	t.Cleanup(func() { _ = client.Close() })
+	return &made, client
 }
