@@ -156,7 +156,9 @@ func TestNew_CredentialsRotate(t *testing.T) {
 					}
 				})
 			}
-			eventually(t, "a subscription", func() bool { return admin.PubSubNumSub(t.Context(), channelOf("contended")).Val()[channelOf("contended")] == 1 })
+			eventually(t, "a subscription", func() bool {
+				return admin.PubSubNumSub(t.Context(), channelOf("contended")).Val()[channelOf("contended")] == 1
+			})
 			provider.next("new")
 			eventually(t, "a subscription by the new user", func() bool {
 				list := admin.ClientList(t.Context()).Val()

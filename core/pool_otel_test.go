@@ -60,6 +60,7 @@ func (*metered) RecordOperationDuration(context.Context, time.Duration, redis.Cm
 
 func (*metered) RecordPipelineOperationDuration(context.Context, time.Duration, string, int, int, error, redis.ConnInfo, int) {
 }
+
 func (*metered) RecordConnectionRelaxedTimeout(context.Context, int, redis.ConnInfo, string, string) {
 }
 func (*metered) RecordConnectionHandoff(context.Context, redis.ConnInfo, string)           {}

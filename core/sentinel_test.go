@@ -63,15 +63,16 @@ func TestSentinel_ConnectionsFollowTheName(t *testing.T) {
 	use := func() { must(t, locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil })) }
 	use()
 
-	before := connectionsMade(t, old)
-	const asked = 12 * time.Second // the Sentinel is asked every 4 s; connections that are not confirmed get 5 s old
-	for start := time.Now(); time.Since(start) < asked; {
-		use()
-	}
-	// A connection for an answer that is slow may be made beside. Go-redis has one for its pool at most.
-	if made := connectionsMade(t, old) - before; made > 1 {
-		t.Errorf("%d connections while the Sentinel names the same master", made)
-	}
+	// On a busy machine a connection may be made beside one whose answer is slow. So one of several spans has to do
+	// without. Connections that no Sentinel confirms get 5 s old: then there are two of them in each span.
+	const span = 12 * time.Second
+	eventually(t, "a span without new connections", func() bool {
+		before := connectionsMade(t, old)
+		for start := time.Now(); time.Since(start) < span; {
+			use()
+		}
+		return connectionsMade(t, old) == before
+	})
 
 	sentinel := s.Sentinel.Client()
 	host, port, err := net.SplitHostPort(next.Addr())
@@ -80,7 +81,7 @@ func TestSentinel_ConnectionsFollowTheName(t *testing.T) {
 	must(t, sentinel.Do(t.Context(), "sentinel", "monitor", redisserver.MasterName, host, port, 1).Err())
 	eventually(t, "commands on the new master", func() bool {
 		_, hold := acquired(t, t.Context(), locks.Lock("k"))
-		defer released(t, hold)
+		defer hold.Release(t.Context()) //nolint:errcheck // it may be on the old master
 		return next.Client().Exists(t.Context(), "k").Val() == 1
 	})
 	eventually(t, "the subscription on the new master", func() bool {
