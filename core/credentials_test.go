@@ -130,11 +130,12 @@ func connectionsOf(t *testing.T, admin *redis.Client, user string) int {
 // moved to the new credentials, that of subscriptions, too, and no command was cut.
 func TestNew_CredentialsRotate(t *testing.T) {
 	t.Parallel()
-	replicated := redisserver.StartReplicated(t, 1)
 	for name, opts := range map[string][]core.Option{
 		"master alone": nil, "replicas": {core.WithReplicaAcks(core.AcksAll, 2*time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			replicated := redisserver.StartReplicated(t, 1)
 			admin := replicated.Master.Client()
 			users(t, admin, "old", "new")
 			provider, failed := startsWith("old"), &failures{}

@@ -87,7 +87,7 @@ func TestNew_PoolsSeenByMetrics(t *testing.T) { //nolint:paralleltest // see abo
 			more: 3, // the names of one client for its pool, its connections and its subscriptions
 		},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // see above
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				seen := &metered{pools: make(map[string]bool), closed: make(map[string]int)}
 				b := embeddedBed(t)
