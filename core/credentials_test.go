@@ -29,8 +29,11 @@ func startsWith(user string) *rotating {
 }
 
 func (p *rotating) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
-	if p.subscribe != nil {
-		if err := p.subscribe(); err != nil {
+	p.mu.Lock()
+	first := p.subscribe
+	p.mu.Unlock()
+	if first != nil {
+		if err := first(); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -261,7 +264,9 @@ func TestNew_CredentialsFail(t *testing.T) {
 				if name == "fails" {
 					wantErr(t, err, errNone)
 				}
+				provider.mu.Lock()
 				provider.subscribe = nil
+				provider.mu.Unlock()
 				pass(time.Minute)
 				b.warm(locks)
 			})
