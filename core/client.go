@@ -56,8 +56,10 @@ type Client struct {
 // acknowledge is seen as a pipeline with its WAIT. Renewals are seen as pipelines, in the
 // context of no caller; so is, without its caller's context, a command that a Cluster has
 // redirected. Of subscriptions hooks see the dial only, and of questions whether Redis is
-// there nothing. A connection for lock commands is made with rdb's Dialer, beside its pool,
-// and not through its dial hooks. To a ClusterClient New adds a hook of its own, which lets
+// there nothing. A connection for lock commands is made with rdb's options (Dialer, TLSConfig, credentials,
+// DB, ClientName, OnConnect), beside its pool and its Limiter, and not through its dial hooks. It uses RESP2. When a
+// StreamingCredentialsProvider sends new credentials, connections are replaced before the old ones expire; with
+// a CredentialsProvider set ConnMaxLifetime below the life of its credentials. To a ClusterClient New adds a hook of its own, which lets
 // all else pass.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)

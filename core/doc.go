@@ -194,8 +194,9 @@
 //
 // # Cost
 //
-// An uncontended Acquire is one round trip, and so is Release. Concurrent commands
-// share one connection to each node by pipelining. The callers of one client that wait for
+// An uncontended Acquire is one round trip, and so is Release. Concurrent commands, renewals
+// among them, share one connection to each node by pipelining, beside the pool and the Limiter of the
+// caller's client. The callers of one client that wait for
 // one key cost Redis as much as one of them, and a turn that is passed on in memory costs it
 // nothing. A held lock has no goroutine and no
 // timer of its own; renewals of one moment travel together. No observer costs

@@ -54,8 +54,8 @@ const defaultLimit = 1000
 //
 // Nothing is held up: SCAN looks at 100 keys at a time, and one pipeline asks for all of them that match.
 // A command costs Redis about a tenth of a millisecond; see [Client.Inspect] for locks that very many have.
-// They go through the pool of the Redis client, not through the connections for locks, and no hook sees
-// them. In memory there is never more than a page.
+// They go through the pool of the Redis client, without its Limiter and not on the connections for locks,
+// and no hook sees them. In memory there is never more than a page.
 //
 // The error matches [ErrUnavailable], [ErrClosed], or [ErrInvalid] for a limit below 0 or a cursor that
 // is not one. One master of a Cluster that does not answer is ErrUnavailable for all. After that the same page

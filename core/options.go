@@ -195,8 +195,7 @@ func WithPubSub(mode PubSub) Option {
 // is redis.Options.ClientName, or else "interlock", then a colon and the client's [Client.ID]. So the field of a
 // holder leads to the address of its process: the command interlock who shows it, and so does CLIENT LIST in
 // redis-cli. The user of Redis needs +client|setname. Where a server or a proxy refuses the name, the
-// connection works without it. The connections that [WithReplicaAcks] takes from the pool have no such name. Default:
-// no connection is named.
+// connection works without it. Default: no connection is named.
 func WithNamedConnections() Option {
 	return func(c *config) error {
 		c.namesConnections = true

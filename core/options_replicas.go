@@ -61,10 +61,9 @@ const maxAcks = 1000
 // cannot know of it; Acks(n) does not depend on that. An n of more than there are fails every
 // acquisition, after timeout.
 //
-// What it costs: the same one round trip, and what the replicas need. A command takes a
-// connection of the caller's pool for itself until it is acknowledged, and such commands at
-// most half of the pool: size it (PoolSize) for the acquisitions that are on their way at the
-// same time. Within the client no lock is passed on, or handed off, to the next waiter: the lock is
+// What it costs: the same one round trip, and what the replicas need. A command has a connection, beside
+// the caller's pool, for itself until it is acknowledged. There are at most half as many as
+// redis.Options.PoolSize: set that for the acquisitions that are on their way at the same time. Within the client no lock is passed on, or handed off, to the next waiter: the lock is
 // freed, and the waiter acquires it by a command of its own. Redis has to
 // allow the user WAIT and INFO, in a Cluster also ASKING.
 //

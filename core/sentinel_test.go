@@ -2,8 +2,13 @@ package core_test
 
 import (
 	"context"
+	"net"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/internal/redisserver"
@@ -38,4 +43,68 @@ func TestSentinel_LockContendFailover(t *testing.T) {
 	eventually(t, "recovery", func() bool {
 		return locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil }, core.WaitTime(5*time.Second)) == nil
 	})
+}
+
+// While the Sentinel names the same master, the connections of locks stay. When it names another one, lock commands
+// and subscriptions go there, although the old master is alive and believes that it is one.
+func TestSentinel_ConnectionsFollowTheName(t *testing.T) {
+	t.Parallel()
+	s := redisserver.StartSentinel(t)
+	old, next := s.Master.Client(), redisserver.Start(t)
+	locks := locksOn(t, s.Client(), patient)
+	must(t, next.Client().HSet(t.Context(), "contended", stranger, 1).Err())
+	must(t, old.HSet(t.Context(), "contended", stranger, 1).Err())
+	at := acquiredAt(t, locks, "contended")
+	listens := func(rdb *redis.Client) bool {
+		channel := channelOf("contended")
+		return rdb.PubSubNumSub(t.Context(), channel).Val()[channel] == 1
+	}
+	eventually(t, "a subscription", func() bool { return listens(old) })
+	use := func() { must(t, locks.Lock("k").Do(t.Context(), func(context.Context) error { return nil })) }
+	use()
+
+	// On a busy machine a connection may be made beside one whose answer is slow. So one of several spans has to do
+	// without. Connections that no Sentinel confirms get 5 s old: then there are two of them in each span.
+	const span = 12 * time.Second
+	eventually(t, "a span without new connections", func() bool {
+		before := connectionsMade(t, old)
+		for start := time.Now(); time.Since(start) < span; {
+			use()
+		}
+		return connectionsMade(t, old) == before
+	})
+
+	sentinel := s.Sentinel.Client()
+	host, port, err := net.SplitHostPort(next.Addr())
+	must(t, err)
+	must(t, sentinel.Do(t.Context(), "sentinel", "remove", redisserver.MasterName).Err())
+	must(t, sentinel.Do(t.Context(), "sentinel", "monitor", redisserver.MasterName, host, port, 1).Err())
+	eventually(t, "commands on the new master", func() bool {
+		_, hold := acquired(t, t.Context(), locks.Lock("k"))
+		defer hold.Release(t.Context()) // it may be on the old master
+		return next.Client().Exists(t.Context(), "k").Val() == 1
+	})
+	eventually(t, "the subscription on the new master", func() bool {
+		use()
+		return listens(next.Client()) && !listens(old)
+	})
+	must(t, next.Client().Del(t.Context(), "contended").Err())
+	must(t, next.Client().Publish(t.Context(), channelOf("contended"), 0).Err())
+	<-at
+}
+
+// connectionsMade is how many connections a server has accepted.
+func connectionsMade(t *testing.T, rdb *redis.Client) int {
+	t.Helper()
+	info, err := rdb.Info(t.Context(), "stats").Result()
+	must(t, err)
+	for line := range strings.Lines(info) {
+		if number, is := strings.CutPrefix(strings.TrimSpace(line), "total_connections_received:"); is {
+			n, err := strconv.Atoi(number)
+			must(t, err)
+			return n
+		}
+	}
+	t.Fatal("the server does not say how many connections it has accepted")
+	return 0
 }

@@ -231,7 +231,7 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 	var mu sync.Mutex
 	var list []master
 	err := s.cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-		m, err := introduced(ctx, node.WithTimeout(s.cfg.Timeout))
+		m, err := introduced(ctx, s.clone(node))
 		mu.Lock()
 		defer mu.Unlock()
 		list = append(list, m)

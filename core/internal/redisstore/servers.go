@@ -28,7 +28,7 @@ func (s *Store) Servers(ctx context.Context) ([]Server, error) {
 	var mu sync.Mutex
 	var list []Server
 	err := s.cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-		server := serverOf(ctx, node.WithTimeout(s.cfg.Timeout))
+		server := serverOf(ctx, s.clone(node))
 		mu.Lock()
 		defer mu.Unlock()
 		list = append(list, server)

@@ -30,7 +30,7 @@ type Store struct {
 	wire       *wire.Redis
 	kinds      Kinds
 	inspection script               // of a key of any kind
-	single     *redis.Client        // the caller's, with the timeout of the Config; nil in a Cluster
+	single     *redis.Client        // a clone of the caller's; nil in a Cluster
 	cluster    *redis.ClusterClient // the caller's; nil outside
 	sharded    atomic.Bool          // in a Cluster: wake-ups travel by SPUBLISH
 	keyByKey   atomic.Bool          // outside a Cluster: a script over several keys was refused; see [wire.Apart]
@@ -46,7 +46,7 @@ func New(rdb redis.UniversalClient, cfg Config) (*Store, error) {
 	s.sharded.Store(cfg.Sharded != nil && *cfg.Sharded)
 	switch client := rdb.(type) {
 	case *redis.Client:
-		s.single = client.WithTimeout(cfg.Timeout)
+		s.single = s.clone(client)
 	case *redis.ClusterClient:
 		s.cluster = client
 	}
@@ -120,7 +120,15 @@ func (s *Store) node(ctx context.Context, key string) (*redis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return node.WithTimeout(s.cfg.Timeout), nil
+	return s.clone(node), nil
+}
+
+// clone returns a client on the pool of another one, with the timeout of the Config and without its Limiter: that
+// is for the commands of the business.
+func (s *Store) clone(client *redis.Client) *redis.Client {
+	clone := client.WithTimeout(s.cfg.Timeout)
+	clone.Options().Limiter = nil // of its own copy
+	return clone
 }
 
 // apartKeys reports whether a script may have the keys of one lock only: in a Cluster, where a script over

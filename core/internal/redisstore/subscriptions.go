@@ -49,7 +49,7 @@ func (s *Store) Subscriptions(ctx context.Context, key string) (*Subscriptions, 
 		if err != nil {
 			return nil, err
 		}
-		p.pubsub = master.SSubscribe(ctx)
+		p.pubsub = s.clone(master).SSubscribe(ctx)
 	}
 	return p, nil
 }

@@ -23,7 +23,7 @@ const (
 
 // connection is one subscription connection with what is subscribed on it.
 //
-//	open ─ nothing is subscribed, Redis cannot be reached, or the client closes ─▶ closed
+//	open ─ nothing is subscribed, Redis cannot be reached, it is outlived, or the client closes ─▶ closed
 //
 // One that is closed takes no subscriptions.
 type connection struct {
@@ -129,7 +129,7 @@ func (c *connection) write(ctx context.Context, wire Connection) {
 			}
 		case <-tick.C:
 			more, empty := c.sweep(time.Now())
-			if empty {
+			if empty || wire.Outlived() {
 				return
 			}
 			if stale = append(stale, more...); c.isDown() {

@@ -93,6 +93,7 @@ type wire struct {
 	answers   bool            // the server, at all
 	rejects   map[string]bool // channels
 	drops     bool            // every connection as soon as it is made
+	era       int             // connections of an earlier one are outlived
 	made      int             // how many it has dropped
 	broken    error           // of Connect
 	opening   chan struct{}   // Connect lasts until it is closed; may be nil
@@ -119,7 +120,7 @@ func (w *wire) Connect(context.Context, string) (wakeup.Connection, error) {
 	if w.broken != nil {
 		return nil, w.broken
 	}
-	c := &connection{wire: w, events: make(chan result, 1000), closed: make(chan struct{})}
+	c := &connection{wire: w, era: w.era, events: make(chan result, 1000), closed: make(chan struct{})}
 	w.opened = append(w.opened, c)
 	return c, nil
 }
@@ -154,6 +155,7 @@ var (
 // connection is one in memory. One that was lost is made again, as by go-redis.
 type connection struct {
 	wire   *wire
+	era    int
 	events chan result
 	closed chan struct{}
 
@@ -165,6 +167,12 @@ type connection struct {
 }
 
 func (c *connection) Sharded() bool { return c.wire.sharded }
+
+func (c *connection) Outlived() bool {
+	c.wire.mu.Lock()
+	defer c.wire.mu.Unlock()
+	return c.era != c.wire.era
+}
 
 func (c *connection) Subscribe(_ context.Context, channels []string) {
 	c.mu.Lock()

@@ -43,6 +43,9 @@ type Connection interface {
 	// Sharded reports whether the channels belong to slots. Then a connection that is lost is
 	// not made again: the slots may be elsewhere by now.
 	Sharded() bool
+	// Outlived reports whether another connection should take its place: it may lead to a server that is not the
+	// master any more, or its credentials are about to expire.
+	Outlived() bool
 	// Subscribe asks for channels. An event says whether it worked.
 	Subscribe(ctx context.Context, channels []string)
 	// Unsubscribe gives channels up.

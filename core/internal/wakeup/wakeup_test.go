@@ -246,6 +246,35 @@ func TestConnection_DroppedBeforeItIsConfirmed(t *testing.T) {
 	})
 }
 
+// A connection that is outlived closes within a second, whatever arrives on it. Its waiters learn that, and
+// subscribe anew on another one, which stays.
+func TestConnection_Outlived(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, b *bed) {
+		s := b.subscribe("k")
+		b.wantSaid("k confirmed")
+		pass(time.Minute)
+		if b.attempted != 1 {
+			t.Fatalf("%d connections within a minute, want 1", b.attempted)
+		}
+		b.set(func(w *wire) { w.era++ })
+		pass(1100 * time.Millisecond)
+		b.wantSaid("k interrupted", "k closed")
+		if !s.Dead() || !b.connection(0).isClosed() || b.Connections() != 0 {
+			t.Errorf("dead: %v, closed: %v, %d connections", s.Dead(), b.connection(0).isClosed(), b.Connections())
+		}
+		s.Unsubscribe()
+		again := b.subscribe("k")
+		b.wantSaid("k confirmed")
+		b.connection(1).publish("k", redisstore.Message)
+		pass(time.Minute)
+		b.wantSaid("k message")
+		if again.Dead() || b.attempted != 2 {
+			t.Errorf("dead: %v, %d connections, want 2", again.Dead(), b.attempted)
+		}
+	})
+}
+
 // With sharded channels there is a connection for each node.
 func TestSharded_OneConnectionPerNode(t *testing.T) {
 	t.Parallel()

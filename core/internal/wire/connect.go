@@ -28,6 +28,7 @@ type dialer struct {
 	owner       string        // the connections are named after it; empty: they are not
 	unnamed     atomic.Bool   // only connections without a name work
 	room        chan struct{} // one element for each goroutine
+	hosts       chan *host    // for OnConnect
 	closed      atomic.Bool
 }
 
@@ -36,7 +37,8 @@ type dialer struct {
 const leastDialing = 8
 
 func newDialer(opts *redis.Options, timeout time.Duration) *dialer {
-	return &dialer{opts: opts, timeout: timeout, room: make(chan struct{}, max(leastDialing, opts.MaxConcurrentDials))}
+	most := max(leastDialing, opts.MaxConcurrentDials)
+	return &dialer{opts: opts, timeout: timeout, room: make(chan struct{}, most), hosts: make(chan *host, most)}
 }
 
 // connect makes a connection and introduces it. It waits until ctx ends at most.
@@ -122,6 +124,7 @@ func (d *dialer) close() {
 	if d.closed.Swap(true) {
 		return
 	}
+	defer d.dismiss()
 	timer := time.NewTimer(d.timeout)
 	defer timer.Stop()
 	for range cap(d.room) {
@@ -301,26 +304,69 @@ func (d *dialer) say(conn net.Conn, cmds [][]any, at *progress) error {
 	return first
 }
 
-// onConnect calls OnConnect of the client. It wants a connection of go-redis, so this one is lent to a client
-// that has no other.
+// onConnect calls OnConnect of the client. It wants a connection of go-redis, so this one is lent to a host.
 func (d *dialer) onConnect(ctx context.Context, conn net.Conn) error {
-	said, ran := error(nil), false
-	once := redis.NewClient(&redis.Options{
-		Addr: d.opts.Addr, Protocol: 2, DisableIdentity: true,
-		Dialer: func(context.Context, string, string) (net.Conn, error) { return lent{conn}, nil },
+	var h *host
+	select {
+	case h = <-d.hosts:
+	default:
+		h = newHost(d.opts.Addr, d.timeout)
+	}
+	h.conn, h.call, h.ran = conn, d.opts.OnConnect, false
+	defer func() {
+		if !h.ran { // OnConnect has panicked, or go-redis does not call it
+			_ = h.client.Close() //nolint:errcheck // it has no connection
+			return
+		}
+		d.hosts <- h // has room for one of each goroutine
+		if d.closed.Load() {
+			d.dismiss()
+		}
+	}()
+	if err := h.client.Ping(ctx).Err(); !h.ran {
+		return err
+	}
+	return h.said
+}
+
+// dismiss ends the hosts that are idle.
+func (d *dialer) dismiss() {
+	for {
+		select {
+		case h := <-d.hosts:
+			_ = h.client.Close() //nolint:errcheck // as above
+		default:
+			return
+		}
+	}
+}
+
+// host is a client of go-redis that has no other connections than those that are lent to it, one at a time. It is used
+// again and again, because measurements see each client as pools of its own.
+type host struct {
+	client *redis.Client
+
+	conn net.Conn
+	call func(ctx context.Context, conn *redis.Conn) error
+	said error // of call
+	ran  bool  // call has
+}
+
+func newHost(addr string, timeout time.Duration) *host {
+	h := &host{}
+	h.client = redis.NewClient(&redis.Options{
+		Addr: addr, Protocol: 2, DisableIdentity: true,
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return lent{h.conn}, nil },
 		OnConnect: func(ctx context.Context, conn *redis.Conn) error {
-			said, ran = d.opts.OnConnect(ctx, conn), true
+			h.said = h.call(ctx, conn)
+			h.ran = true
 			return errLent
 		},
-		ReadTimeout: d.timeout, WriteTimeout: d.timeout, ContextTimeoutEnabled: true,
+		ReadTimeout: timeout, WriteTimeout: timeout, ContextTimeoutEnabled: true,
 		MaxRetries: -1, DialerRetries: 1, PoolSize: 1, PipelinePoolSize: -1,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
-	defer once.Close() //nolint:errcheck // it has no connection
-	if err := once.Ping(ctx).Err(); !ran {
-		return err
-	}
-	return said
+	return h
 }
 
 // lent is a connection that go-redis must not close.

@@ -3,6 +3,7 @@ package wire
 import (
 	"sync"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/auth"
 )
 
@@ -13,9 +14,10 @@ type credentials struct {
 	provider auth.StreamingCredentialsProvider
 	changed  func()
 
-	mu    sync.Mutex
-	last  auth.Credentials // nil: the provider was not asked yet
-	leave auth.UnsubscribeFunc
+	mu     sync.Mutex
+	last   auth.Credentials // nil: the provider was not asked yet
+	leave  auth.UnsubscribeFunc
+	closed bool
 }
 
 // newCredentials returns nil without a provider.
@@ -26,7 +28,7 @@ func newCredentials(provider auth.StreamingCredentialsProvider, changed func()) 
 	return &credentials{provider: provider, changed: changed}
 }
 
-// current returns the last credentials.
+// current returns the last credentials. It has the provider called in the goroutine of an attempt to connect.
 func (c *credentials) current() (user, password string, err error) {
 	c.mu.Lock()
 	last := c.last
@@ -36,15 +38,28 @@ func (c *credentials) current() (user, password string, err error) {
 		if err != nil {
 			return "", "", err
 		}
-		c.mu.Lock()
-		if c.leave = leave; c.last == nil {
-			c.last = first
+		var wanted bool
+		if last, wanted = c.subscribed(first, leave); !wanted {
+			return "", "", redis.ErrClosed
 		}
-		last = c.last
-		c.mu.Unlock()
 	}
 	user, password = last.BasicAuth()
 	return user, password, nil
+}
+
+// subscribed notes the answer of the provider, and returns the last credentials, unless close was called before.
+func (c *credentials) subscribed(first auth.Credentials, leave auth.UnsubscribeFunc) (last auth.Credentials, wanted bool) {
+	c.mu.Lock()
+	c.leave = leave
+	if c.last == nil {
+		c.last = first
+	}
+	last, wanted = c.last, !c.closed
+	c.mu.Unlock()
+	if !wanted {
+		c.close()
+	}
+	return last, wanted
 }
 
 // OnNext takes in new credentials.
@@ -61,14 +76,14 @@ func (c *credentials) OnNext(next auth.Credentials) {
 // OnError changes nothing: the last credentials may be good still, and the server says if they are not.
 func (*credentials) OnError(error) {}
 
-// close ends the subscription.
+// close ends the subscription, also one that begins later.
 func (c *credentials) close() {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	leave := c.leave
-	c.leave = nil
+	c.leave, c.closed = nil, true
 	c.mu.Unlock()
 	if leave != nil {
 		_ = leave() //nolint:errcheck // nothing is expected of it any more

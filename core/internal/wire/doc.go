@@ -37,9 +37,9 @@
 //	the shared deadline (lines.watch)                | callers fail at once until                | TestSlow_NextCallerFailsAtOnce, TestSending_LimitOfACallerInLargeCompany
 //	time in which the process did not run            | One that answers slowly is not down       | TestFault_SleepOfTheProcessIsNoOutage, TestHealth_SleepIsNoSilence
 //	redirections, and nodes that leave (cluster)     | LOADING, BUSY, NOREPLICAS, CLUSTERDOWN    | TestCall_RedirectedInVain, TestNodes_MasterThatLeftKeepsNobody, TestCluster_HeldWhileItsSlotMoves
-//	the Sentinels are asked again and again          | Safety across a failover                  | TestSentinel_LockContendFailover
+//	the Sentinels are asked again and again          | Safety across a failover                  | TestSentinel_LockContendFailover, TestSentinel_ConnectionsFollowTheName
 //	a replica is left; connections get old           | LOADING, BUSY, NOREPLICAS, CLUSTERDOWN    | TestPipelines_ReplicaIsLeft, TestPipelines_ConnectionsGetNoOlderThanTheClientSays
-//	new credentials, new connections                 | Redis that does not answer is             | TestConnect_PanicIsAnError
+//	new credentials, new connections                 | Redis that does not answer is             | TestNew_CredentialsRotate, TestNew_CredentialsFail
 //	what the caller has given runs apart (dialer)    | Redis that does not answer is             | TestConnect_DialerBlocks, TestConnect_PanicIsAnError
 //	exchanges that replicas acknowledge (acker)      | replicas that acknowledge                 | TestReplicas_Acknowledge, TestReplicas_NobodyElseWaits
 //	hooks see each command once, and change none     | Nothing is ever freed for somebody else   | TestHooks_SeeEveryOperation, TestHooks_ChangedKeysAreRefused
