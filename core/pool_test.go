@@ -85,7 +85,7 @@ func wantAllOf(t *testing.T, b *bed, locks *core.Client, seen *renewals) {
 	holds := []*core.Hold{hold}
 	for _, lock := range []core.Lock{
 		locks.FencedLock("fenced"), locks.FairLock("fair"), locks.ReadLock("rw"), locks.MultiLock("a", "b"),
-		locks.PermitSemaphore("permits", 2).Lock,
+		locks.Semaphore("permits", 2).Lock,
 	} {
 		_, one := acquired(t, ctx, lock)
 		holds = append(holds, one)
@@ -105,8 +105,8 @@ func wantAllOf(t *testing.T, b *bed, locks *core.Client, seen *renewals) {
 	if len(entry.Holders) != 1 {
 		t.Errorf("%d holders, want 1", len(entry.Holders))
 	}
-	must(t, locks.Semaphore("count").AddPermits(ctx, 2))
-	if n, err := locks.Semaphore("count").Available(ctx); n != 2 || err != nil {
+	must(t, locks.PlainSemaphore("count").AddPermits(ctx, 2))
+	if n, err := locks.PlainSemaphore("count").Available(ctx); n != 2 || err != nil {
 		t.Errorf("%d permits, %v; want 2", n, err)
 	}
 	for _, h := range holds {

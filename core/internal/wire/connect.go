@@ -240,7 +240,7 @@ func (d *dialer) login(ctx context.Context) (user, password string, err error) {
 
 // name names a connection after its owner, behind the name that the caller's client gives it, and asks for a sign of
 // life: a connection beside one that hangs is of use only if Redis answers on it. A server that refuses a name
-// or the question is alive.
+// or the question is alive, unless it has too many clients and hangs up.
 func (d *dialer) name(conn net.Conn, owner string, p *progress) error {
 	name := d.opts.ClientName
 	if owner != "" {
@@ -253,8 +253,10 @@ func (d *dialer) name(conn net.Conn, owner string, p *progress) error {
 	err := d.say(conn, ping, p)
 	_, refused := errors.AsType[redis.Error](err)
 	switch {
-	case err == nil, refused:
+	case err == nil, refused && MeaningOf(err) != MeansFull:
 		return nil
+	case refused:
+		return err
 	case owner != "":
 		return errNaming
 	default:
@@ -287,7 +289,7 @@ func (d *dialer) say(conn net.Conn, cmds [][]any, at *progress) error {
 		n, err := conn.Read(room)
 		in.Write(room[:n])
 		if err != nil && n == 0 {
-			return err
+			return cmp.Or(first, err)
 		}
 		replies, length, err := p.replies(in.Bytes(), make([]any, 0, left))
 		if err != nil && !errors.Is(err, errIncomplete) {

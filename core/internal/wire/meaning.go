@@ -14,6 +14,7 @@ type Meaning uint8
 const (
 	MeansFinal       Meaning = iota // the next attempt is refused as well
 	MeansPasses                     // Redis will serve, but not now
+	MeansFull                       // passes; the server has too many clients, and ends the connection
 	MeansInMotion                   // passes; another node of a Cluster may serve already
 	MeansReplica                    // passes; the connection leads to a server that is not the master
 	MeansApart                      // an endpoint in front of several servers wants the keys of a script one by one
@@ -46,8 +47,8 @@ func meanings() []meant {
 		{"NOREPLICAS ", MeansPasses},
 		{"MISCONF ", MeansPasses}, // it cannot persist, and tries again by itself
 		{"UNBLOCKED ", MeansPasses},
-		{"max number of clients", MeansPasses},
-		{"max concurrent connections exceeded", MeansPasses}, // Upstash
+		{"max number of clients", MeansFull},
+		{"max concurrent connections exceeded", MeansFull}, // Upstash
 		{"server is shutting down", MeansPasses},
 		{"SHUTDOWN ", MeansPasses},
 		{"Service unavailable", MeansPasses},
@@ -140,7 +141,7 @@ func Passes(err error) bool {
 		return false
 	}
 	switch MeaningOf(err) {
-	case MeansPasses, MeansInMotion, MeansReplica:
+	case MeansPasses, MeansFull, MeansInMotion, MeansReplica:
 		return true
 	default:
 		return false
