@@ -104,6 +104,11 @@ func (l *lines) replacement(now time.Time) (*pipeline, error) {
 	if p != nil && (!l.worn(p, now) || !p.retire()) {
 		return p, nil
 	}
+	if p != nil && now.Sub(p.born) < mostPause {
+		if why := p.reason(); FateOf(why) == Answered {
+			return nil, why // Redis has just refused a connection, and would refuse this one
+		}
+	}
 	l.drop(p, errPipelineClosed)
 	p = nil
 	for i := len(l.attempts) - 1; i >= 0 && p == nil; i-- {
