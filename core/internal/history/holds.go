@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // losses finds holds whose context ended as lost before their deadline. That of a
 // re-entry ends with the outer one, which may hold other keys, too.
@@ -71,12 +74,21 @@ func (j *judge) reentries() {
 			continue
 		}
 		switch {
+		case e.Outcome == Lost && j.innerEnded(outer, e): // it enters the inner hold
 		case e.Outcome == Busy || e.Outcome == Lost:
 			j.reportf(NotEntered, []*Event{outer, e}, "%s holds %s, and its re-entry says %q (%s)", e.Owner, e.Keys[0], e.Outcome, e.Note)
 		case e.Outcome == Acquired && len(outer.Keys) == 1 && e.Lock == outer.Lock && e.Hold.Field != outer.Hold.Field:
 			j.reportf(NotEntered, []*Event{outer, e}, "%s holds %s as %s, and entered it as %s", e.Owner, e.Keys[0], outer.Hold.Field, e.Hold.Field)
 		}
 	}
+}
+
+// innerEnded reports whether a hold of another kind inside of outer, which a re-entry enters first, has ended before the
+// re-entry has.
+func (j *judge) innerEnded(outer, e *Event) bool {
+	return e.Lock != outer.Lock && slices.ContainsFunc(j.byOwner[e.Owner], func(inner *Event) bool {
+		return inner != e && inner.Lock == e.Lock && inner.End <= e.Begin && inner.Hold != nil && inner.Hold.Cause == Lost && inner.Hold.Ended <= e.End
+	})
 }
 
 // ends finds processes that did not end cleanly.

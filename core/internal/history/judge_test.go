@@ -349,6 +349,15 @@ func TestJudge_Kinds(t *testing.T) {
 		{"writer beside the reader that was inside of another", history.TwoHolders, []history.Event{
 			write("a", 0, 50*ms), changed(read("a", 10*ms, 80*ms), under), write("b", 55*ms, 90*ms),
 		}},
+		{"reader inside of its writer, whose lease ends while it is entered", "", []history.Event{
+			changed(write("a", 0, 2*time.Second), func(e *history.Event) { e.Hold.Safe = 5 * time.Second }),
+			changed(read("a", 10*ms, 950*ms), func(e *history.Event) {
+				under(e)
+				e.Hold.Ended, e.Hold.Cause = time.Second, history.Lost
+				e.Hold.Release = history.Release{Begin: time.Second, End: time.Second, Outcome: history.Lost}
+			}),
+			changed(of(history.ReadLock, again("a", 960*ms, history.Lost)), func(e *history.Event) { e.End = time.Second }),
+		}},
 		{"read twice", "", []history.Event{reading(hold("a", 0, 50*ms), 3, 3, true)}},
 		{"written beside a reader", history.DirtyRead, []history.Event{
 			reading(hold("a", 0, 50*ms), 3, uint64(60*ms), true), updated(write("b", 60*ms, 80*ms), 3, true),
