@@ -157,7 +157,7 @@ func (c *Call) follows(err error) bool {
 	if c.last || FateOf(err) != Answered {
 		return false
 	}
-	if MeaningOf(err) == MeansNoScript {
+	if MeaningOf(err) == MeansNoScript && c.cmd.given[0] == "evalsha" {
 		c.again("eval", c.script.Source, c.cmd.asking)
 		return true
 	}

@@ -37,12 +37,12 @@ type cluster struct {
 	nodes struct {
 		sync.RWMutex
 
-		all   map[string]*member // by address
-		swept bool               // sweeps runs
+		all   map[string]member // by address
+		swept bool              // sweeps runs
 	}
 }
 
-// member is a node of a Cluster.
+// member is a node of a Cluster. It is a value: what was read of it under the lock stays as it was.
 type member struct {
 	*node
 
@@ -52,7 +52,7 @@ type member struct {
 
 func newCluster(r *Redis, client *redis.ClusterClient) *cluster {
 	c := &cluster{redis: r, client: client, replicas: newReplicas(slots)}
-	c.nodes.all = make(map[string]*member)
+	c.nodes.all = make(map[string]member)
 	c.begin()
 	return c
 }
@@ -85,8 +85,7 @@ func (c *cluster) open(opts *redis.Options, client *redis.Client) (*node, error)
 	}
 	m, known := c.nodes.all[opts.Addr]
 	if !known {
-		m = &member{node: c.redis.newNode(opts.Addr, opts, c.replicas)}
-		c.nodes.all[opts.Addr] = m
+		m.node = c.redis.newNode(opts.Addr, opts, c.replicas)
 	}
 	if !c.nodes.swept {
 		c.nodes.swept = c.spawn(c.sweeps)
@@ -96,6 +95,7 @@ func (c *cluster) open(opts *redis.Options, client *redis.Client) (*node, error)
 		m.client = client.WithTimeout(c.redis.cfg.Timeout)
 		m.hooks.Store(new(hooksOf(client)))
 	}
+	c.nodes.all[opts.Addr] = m
 	return m.node, nil
 }
 
@@ -145,7 +145,7 @@ func (c *cluster) sweeps() {
 }
 
 // takeLeft takes out the nodes that have left.
-func (c *cluster) takeLeft() (left []*member) {
+func (c *cluster) takeLeft() (left []member) {
 	c.nodes.RLock()
 	all := maps.Clone(c.nodes.all)
 	c.nodes.RUnlock()
@@ -154,7 +154,7 @@ func (c *cluster) takeLeft() (left []*member) {
 			continue
 		}
 		c.nodes.Lock()
-		if c.nodes.all[addr] == m {
+		if c.nodes.all[addr] == m { // it was not asked for in between
 			delete(c.nodes.all, addr)
 			left = append(left, m)
 		}
@@ -165,7 +165,7 @@ func (c *cluster) takeLeft() (left []*member) {
 
 // left reports whether the node has left the Cluster: go-redis has closed its client. Nothing is sent to find out,
 // and the client that is asked has no hooks.
-func (m *member) left() bool {
+func (m member) left() bool {
 	if m.client == nil {
 		return time.Since(m.used) > unknownFor
 	}
@@ -175,7 +175,7 @@ func (m *member) left() bool {
 }
 
 // closeNodes closes nodes at the same time: each may take up to the timeout.
-func closeNodes(list []*member) {
+func closeNodes(list []member) {
 	var all sync.WaitGroup
 	for _, m := range list {
 		all.Go(m.close)
@@ -191,7 +191,7 @@ func (c *cluster) close() {
 	c.shut()
 	c.nodes.Lock()
 	all := c.nodes.all
-	c.nodes.all = make(map[string]*member)
+	c.nodes.all = make(map[string]member)
 	c.nodes.Unlock()
 	closeNodes(slices.Collect(maps.Values(all)))
 	c.workers.Wait()

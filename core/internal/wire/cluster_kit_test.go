@@ -114,22 +114,29 @@ func says(line string) dialNode {
 	}
 }
 
-// answerScripts answers what a client sends until that ends the connection.
+// answerScripts answers scripts with one line.
 func answerScripts(conn net.Conn, line string) {
+	answerAll(conn, func(verb string) string {
+		switch verb {
+		case "evalsha", "eval":
+			return line + "\r\n"
+		case "hello":
+			return "-ERR unknown command\r\n"
+		default:
+			return "+OK\r\n"
+		}
+	})
+}
+
+// answerAll answers what a client sends until the client ends the connection. What has an empty answer has none.
+func answerAll(conn net.Conn, answer func(verb string) string) {
 	defer conn.Close()
 	for in := bufio.NewReader(conn); ; {
 		verb, err := readVerb(in)
 		if err != nil {
 			return
 		}
-		answer := "+OK\r\n"
-		switch verb {
-		case "evalsha", "eval":
-			answer = line + "\r\n"
-		case "hello":
-			answer = "-ERR unknown command\r\n"
-		}
-		if _, err := io.WriteString(conn, answer); err != nil {
+		if _, err := io.WriteString(conn, answer(verb)); err != nil {
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/interlock-go/interlock/core/internal/mempipe"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
 )
@@ -327,4 +329,70 @@ func (h defaultTenant) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 		h.change(ctx, cmds...)
 		return next(ctx, cmds)
 	}
+}
+
+// Some nodes say of every script that they do not know it. A call ends there, and so does the asking.
+func TestCall_UnknownScriptThatWasSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		b := storeOf(t, altered(t, func(o *redis.Options) {
+			o.Dialer = func(context.Context, string, string) (net.Conn, error) {
+				near, far := mempipe.New()
+				go answerAll(far, func(verb string) string {
+					switch verb {
+					case "evalsha", "eval":
+						if asked++; asked > 100 {
+							return "" // nobody asks so often
+						}
+						return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+					default:
+						return "+OK\r\n"
+					}
+				})
+				return near, nil
+			}
+		}))
+		defer b.Close()
+		_, err := acquiring(t.Context(), b)
+		if !redis.HasErrorPrefix(err, "NOSCRIPT") || asked != 2 {
+			t.Errorf("got %v, asked %d times", err, asked)
+		}
+	})
+}
+
+// A node to which a key was redirected is looked after, and closed, while others are redirected to it and while the
+// client learns of it.
+func TestNodes_RedirectedToWhileItIsLearned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cluster := newBoard(t, map[string]dialNode{
+			"10.0.0.1:6379": says("-MOVED 1 10.0.0.2:6379"),
+			"10.0.0.2:6379": says(":1"),
+		})
+		cluster.give("10.0.0.1:6379")
+		b := storeOfCluster(t, cluster)
+		defer b.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		for range 4 {
+			callers.Go(func() {
+				for ctx.Err() == nil {
+					if _, err := acquiring(t.Context(), b); err != nil {
+						t.Errorf("got %v", err)
+						return
+					}
+					time.Sleep(10 * time.Second) // as long as the nodes are not looked for, in the time of the bubble
+				}
+			})
+		}
+		for range 30 {
+			cluster.movesTo("10.0.0.1:6379")
+			time.Sleep(9 * time.Second) // likewise
+			cluster.movesTo("10.0.0.2:6379")
+			time.Sleep(2 * time.Minute) // until go-redis has closed the client of the other one
+		}
+		cancel()
+		callers.Wait()
+	})
 }

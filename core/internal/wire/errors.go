@@ -78,27 +78,30 @@ type UnreadableError struct{ Cause error }
 func (e *UnreadableError) Error() string { return e.Cause.Error() }
 func (e *UnreadableError) Unwrap() error { return e.Cause }
 
+// fated is an error that says itself what it means for its command. What it wraps may be about another one, such as
+// the attempt to connect that has shown that the node is silent.
+type fated interface {
+	error
+	fate() Fate
+}
+
+func (*interruptedError) fate() Fate { return Unknown }
+func (*unsentError) fate() Fate      { return NotSent }
+func (*lostError) fate() Fate        { return Unknown }
+func (*UnreadableError) fate() Fate  { return Answered }
+func (*ShortfallError) fate() Fate   { return Answered }
+func (e *explainedError) fate() Fate { return FateOf(e.err) }
+
 // FateOf says what an error means for its command.
 func FateOf(err error) Fate {
+	if err == nil {
+		return Answered
+	}
+	if known, is := errors.AsType[fated](err); is {
+		return known.fate()
+	}
 	var op *net.OpError
-	var interrupted *interruptedError
-	var unsent *unsentError
-	var lost *lostError
-	var explained *explainedError
-	var unreadable *UnreadableError
 	switch {
-	case err == nil, Short(err):
-		return Answered
-	case errors.As(err, &explained):
-		return FateOf(explained.err)
-	case errors.As(err, &unreadable):
-		return Answered
-	case errors.As(err, &interrupted):
-		return Unknown
-	case errors.As(err, &unsent):
-		return NotSent
-	case errors.As(err, &lost):
-		return Unknown
 	case errors.Is(err, redis.ErrAutoPipelineQueueFull), errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout),
 		errors.Is(err, redis.ErrPoolExhausted):
 		return NotSent

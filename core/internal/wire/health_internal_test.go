@@ -152,3 +152,41 @@ func TestHealth_SleepIsNoSilence(t *testing.T) {
 		}
 	})
 }
+
+// A command that waits when its node falls silent may be executed still, whatever became of the attempt or the
+// operation that has shown the silence: its fate is not that of the other one.
+func TestHealth_FateOfACommandThatWaitsForASilentNode(t *testing.T) {
+	t.Parallel()
+	for name, gaveUp := range map[string]error{
+		"not sent":            unsent(errManyDials),
+		"not sent, explained": &explainedError{unsent(errManyDials), ": ", errNoConnection},
+		"refused, explained":  AfterEarlier(ReplyError("NOPERM no"), errNoAnswer),
+		"no answer":           &interruptedError{errNoAnswer},
+		"lost":                lost(errPipelineClosed),
+		"unreadable":          &UnreadableError{errGarbled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHealth("", time.Second, Reports{})
+				defer h.close()
+				c := newCommand("evalsha", "digest", nil)
+				c.node, c.at = &node{health: h}, time.Now()
+				h.sent(c.at)
+				var waits sync.WaitGroup
+				waits.Go(func() {
+					err := c.awaitSlow(t.Context(), time.Now().Add(time.Minute))
+					if fate := FateOf(err); fate != Unknown {
+						t.Errorf("of the one that waits: %v, fate %d", err, fate)
+					}
+				})
+				time.Sleep(time.Second) // in the time of the bubble
+				h.gaveUp(gaveUp)
+				waits.Wait()
+				if fate := FateOf(unsent(h.err())); fate != NotSent && !Answer(gaveUp) {
+					t.Errorf("of the next one: %v, fate %d", h.err(), fate)
+				}
+			})
+		})
+	}
+}
