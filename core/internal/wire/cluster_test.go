@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
 	"github.com/interlock-go/interlock/core/internal/mempipe"
 	"github.com/interlock-go/interlock/core/internal/wire"
 	"github.com/interlock-go/interlock/core/redistest"
@@ -394,5 +395,34 @@ func TestNodes_RedirectedToWhileItIsLearned(t *testing.T) {
 		}
 		cancel()
 		callers.Wait()
+	})
+}
+
+// A key on the move is asked for on the connection that there is, also after a while in which nothing was asked there:
+// that while is no silence of the node.
+func TestNodes_AskedAfterAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		made := 0
+		far := faultproxy.NewLatency(t, 8*time.Millisecond).Dialer(func(ctx context.Context, _, _ string) (net.Conn, error) {
+			made++
+			return says(":1")(ctx)
+		})
+		cluster := newBoard(t, map[string]dialNode{
+			"10.0.0.1:6379": says("-ASK 1 10.0.0.2:6379"),
+			"10.0.0.2:6379": func(ctx context.Context) (net.Conn, error) { return far(ctx, "", "") },
+		})
+		cluster.give("10.0.0.1:6379")
+		b := storeOfCluster(t, cluster)
+		defer b.Close()
+		for range 20 {
+			if _, err := acquiring(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second) // the while, in the time of the bubble
+		}
+		if made != 1 {
+			t.Errorf("%d connections", made)
+		}
 	})
 }

@@ -31,11 +31,12 @@ type command struct {
 	seen  error     // what hooks have made of the outcome
 
 	// How to send it.
-	node   *node
-	ack    *acknowledgement // nil: replicas need not acknowledge it
-	asking bool             // with an ASKING before it
-	at     time.Time        // the time, or a little before
-	limit  time.Time        // of the wait for the answer
+	node    *node
+	ack     *acknowledgement // nil: replicas need not acknowledge it
+	asking  bool             // with an ASKING before it
+	company bool             // others travel with it: its caller does not read its reply before it has sent them
+	at      time.Time        // the time, or a little before
+	limit   time.Time        // of the wait for the answer
 
 	answer
 	waiting bool  // its caller has left before the answer
@@ -160,6 +161,7 @@ func send(cmds []*command) {
 		return
 	}
 	for _, c := range cmds {
+		c.company = len(cmds) > 1
 		c.prepare(within(c.ctx.caller, c.limit))
 		c.err = c.node.lines.submit(c)
 	}

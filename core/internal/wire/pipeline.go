@@ -125,6 +125,7 @@ func (p *pipeline) enter(c *command) (writer sender, reads bool) {
 	if c.asking {
 		p.sending.buf = append(p.sending.buf, "*1\r\n$6\r\nASKING\r\n"...)
 		p.queue.push(internal(func() {}))
+		p.flow.enters(p.queue.len())
 	}
 	p.sending.buf = appendCommand(p.sending.buf, c.given)
 	c.size = int32(len(p.sending.buf) - before) // what is larger Redis refuses
@@ -138,7 +139,7 @@ func (p *pipeline) enter(c *command) (writer sender, reads bool) {
 	}
 	p.watch() // before it may be kept by a write
 	writer = p.takeSending()
-	return writer, p.takeReading(writer == byItself && alone && c.then == nil)
+	return writer, p.takeReading(writer == byItself && alone && c.then == nil && !c.company)
 }
 
 // opened reports whether there is a connection.

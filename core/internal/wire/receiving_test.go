@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+	"github.com/interlock-go/interlock/core/internal/wire"
+	"github.com/interlock-go/interlock/core/redistest"
 )
 
 // readers note which goroutine reads.
@@ -81,6 +85,35 @@ func TestReceiving_LoneCallerReadsItself(t *testing.T) {
 			if len(by) != 1 || by[0] == goroutine() {
 				t.Errorf("after a while: read by %q, the caller is %s", by, goroutine())
 			}
+		}
+	})
+}
+
+// Calls that travel together take one round trip, also where a caller that was alone would read its reply itself.
+func TestReceiving_TogetherIsOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const trip = 4 * time.Millisecond
+		_, rdb := faultproxy.Far(t, redistest.New(t).Client(), trip)
+		b := storeOf(t, rdb)
+		defer b.Close()
+		b.acquire(key, alice)
+		lone(b)
+		var values [50]wire.Call
+		calls := make([]*wire.Call, len(values))
+		for i := range values {
+			values[i] = b.take(time.Now(), key, alice)
+			calls[i] = &values[i]
+		}
+		start := time.Now()
+		b.Together(t.Context(), soon(), calls)
+		for _, call := range calls {
+			if got := reply(b, *call); got != int64(1) {
+				t.Errorf("got %v", got)
+			}
+		}
+		if took := time.Since(start); took > 3*trip {
+			t.Errorf("took %s", took)
 		}
 	})
 }
