@@ -122,7 +122,7 @@ func (a *acker) take() *pipeline {
 	for len(a.idle) > 0 {
 		p := a.idle[len(a.idle)-1]
 		a.idle = a.idle[:len(a.idle)-1]
-		if !p.flow.ended.Load() && !a.node.old(p, time.Now()) {
+		if now := time.Now(); !p.flow.ended.Load() && !p.progress.overdue(now) && !a.node.old(p, now) {
 			return p
 		}
 		a.workers.Go(func() { p.drop(errPipelineClosed) })
@@ -264,7 +264,7 @@ func (x *exchange) begin() {
 	}
 	x.left.Store(int32(len(all)))
 	limited, cancel := context.WithDeadlineCause(x.acker.ctx, x.limit, errNoAnswer)
-	stop := context.AfterFunc(limited, func() { x.pipeline.fail(context.Cause(limited)) })
+	stop := context.AfterFunc(limited, func() { x.pipeline.recall(context.Cause(limited)) })
 	x.end = func() { stop(); cancel() }
 	for _, c := range all {
 		if err := x.pipeline.submit(c); err != nil {

@@ -171,6 +171,19 @@ func (l *lines) advance() (busy bool) {
 	return l.part(now) || busy || silent || doubtful || len(l.attempts) > 0
 }
 
+// gaveUp notes an operation that has tried for the timeout, in vain. It shows nothing while the caller's own part in
+// a connection takes the time.
+func (l *lines) gaveUp(err error) {
+	l.mu.Lock()
+	all := append([]*pipeline{l.first.Load()}, l.attempts...)
+	l.mu.Unlock()
+	if slices.ContainsFunc(all, func(p *pipeline) bool { return p != nil && p.prepares() }) {
+		l.rouse()
+		return
+	}
+	l.health.gaveUp(err)
+}
+
 // attempt begins to connect a pipeline, if it is time. The mutex is held.
 func (l *lines) attempt(now time.Time) {
 	n := len(l.attempts)

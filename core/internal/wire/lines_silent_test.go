@@ -245,3 +245,42 @@ func manyCalls(_ *testing.T, _ *faultproxy.Proxy, b *bench) {
 		asked(b, key, 3*time.Second)
 	}
 }
+
+// What the caller has given may take all the time it wants. Operations that give up in that time have not seen that
+// Redis is silent.
+func TestSlow_PreparationIsNoSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const setup = 3500 * time.Millisecond
+		_, through := faultproxy.Around(t, redistest.New(t).Client(), func(o *redis.Options) {
+			o.CredentialsProvider = func() (string, string) {
+				time.Sleep(setup) // the fault, held open
+				return "", ""
+			}
+		})
+		b := reported(t, through)
+		defer time.Sleep(setup) // in the time of the bubble: those who prepare end by themselves
+		defer b.Close()
+		for fate := wire.Unknown; fate != wire.Answered; {
+			call := b.look(time.Now(), key)
+			var err error
+			if _, fate, err = call.Wait(t.Context(), time.Now().Add(time.Second)); err != nil {
+				b.GaveUp(key, err)
+			}
+			time.Sleep(10 * time.Millisecond) // between two attempts, in the time of the bubble
+		}
+	})
+}
+
+// reported is a Redis with a timeout of a second that must not be silent.
+func reported(t *testing.T, rdb *redis.Client) *bench {
+	t.Helper()
+	start := time.Now()
+	r, err := wire.New(rdb, wire.Config{Timeout: time.Second, Reports: wire.Reports{
+		Silent: func(_ string, cause error) { t.Errorf("silent after %s: %v", time.Since(start), cause) },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &bench{Redis: r, t: t, rdb: rdb}
+}

@@ -184,6 +184,30 @@ func (p *pipeline) fail(err error) {
 	}
 }
 
+// recall takes back the commands of a pipeline that is being connected, which goes on. It ends an open one.
+func (p *pipeline) recall(err error) {
+	p.mu.Lock()
+	if p.state != pipelineConnecting {
+		p.mu.Unlock()
+		p.fail(err)
+		return
+	}
+	left := p.queue.pop(nil, p.queue.len())
+	p.sending.buf, p.flow.slow, p.flow.sample = nil, 0, sample{}
+	p.mu.Unlock()
+	for _, c := range left {
+		c.complete(nil, unsent(err))
+	}
+}
+
+// prepares reports whether the pipeline is being connected, and what the caller has given, such as OnConnect, takes
+// the time: no answer of Redis is awaited.
+func (p *pipeline) prepares() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state == pipelineConnecting && p.progress.until.Load() == nil
+}
+
 // retire has the pipeline take nothing more, and reports whether it may be closed: not while
 // there are commands without an answer.
 func (p *pipeline) retire() bool {

@@ -158,7 +158,7 @@ func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 // the node has said nothing since, it is silent.
 func (r *Redis) GaveUp(key string, err error) {
 	if n, unrouted := r.node(key); unrouted == nil {
-		n.health.gaveUp(err)
+		n.lines.gaveUp(err)
 	}
 }
 
@@ -193,7 +193,9 @@ func (n *node) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline {
 	p.era.Store(n.redis.era.Load())
 	p.connect = func(ctx context.Context) (net.Conn, error) {
 		if s := n.redis.sentinels; s != nil {
+			p.progress.within(n.dialer.answerTime())
 			s.ask(ctx)
+			p.progress.none()
 		}
 		p.era.Store(n.redis.era.Load())
 		return n.dialer.connect(ctx, &p.progress)
