@@ -112,7 +112,7 @@ func answered(header metadata.MD, err error) (string, error) {
 	case codes.OK:
 		return words("OK", header.Get(grpclock.HeaderLockStatus)...), nil
 	case codes.Aborted:
-		return failpolicy.Aborted.String(), nil
+		return failpolicy.Busy.Status().GRPC.String(), nil
 	default:
 		return "", err
 	}

@@ -34,12 +34,15 @@ type Answer struct {
 	Reason  error
 }
 
+// codeInternal is INTERNAL of gRPC and Connect, which this package does not link.
+const codeInternal failpolicy.Code = 13
+
 // Refusal is the answer to a refused caller: one ErrorInfo and, with a hint, one
 // RetryInfo.
 func Refusal(refused *aspect.RefusedError) *Answer {
 	a := &Answer{Code: refused.Status.GRPC, Message: refused.Message, Details: info(reasonOf(refused)), Reason: refused}
-	if a.Code == failpolicy.OK {
-		a.Code = failpolicy.Internal // a refusal never becomes a success
+	if a.Code == 0 {
+		a.Code = codeInternal // a refusal never becomes a success
 	}
 	if refused.RetryAfter > 0 {
 		a.Details = append(a.Details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refused.RetryAfter)})
@@ -50,7 +53,7 @@ func Refusal(refused *aspect.RefusedError) *Answer {
 // Broken is the answer of a method whose lock cannot work.
 func Broken(reason error) *Answer {
 	return &Answer{
-		Code: failpolicy.Internal, Message: "the lock of this method is misconfigured", Details: info(ReasonMisconfigured),
+		Code: codeInternal, Message: "the lock of this method is misconfigured", Details: info(ReasonMisconfigured),
 		Reason: methodrules.Misconfigured(reason),
 	}
 }
