@@ -10,3 +10,9 @@ const (
 	CodeDataLoss        = codeDataLoss
 	CodeUnauthenticated = codeUnauthenticated
 )
+
+// The bounds of a hint to retry, for tests.
+const (
+	MinRetry = minRetry
+	MaxRetry = maxRetry
+)

@@ -22,7 +22,7 @@ func lateVariables() []string { return []string{"body", "form"} }
 // its handlers are to be run as if there were no guard.
 func Serve(entry *Entry, origin any, r Router) (served bool) {
 	x := &exchange{Frame: newFrame(entry, origin, r), router: r}
-	if x.passed() || IsPreflight(r.Request()) && x.unnamed(http.MethodOptions) {
+	if x.passed() || isPreflight(r.Request()) && x.unnamed(http.MethodOptions) {
 		return false
 	}
 	if err := x.unusable(); err != nil {
