@@ -47,7 +47,7 @@ func TestSemaphore_FullIsResourceExhausted(t *testing.T) {
 // wantMisconfigured looks for the answer to a call that the program itself has spoilt.
 func wantMisconfigured(t *testing.T, got answer) {
 	t.Helper()
-	if reasons, _ := got.details(); !slices.Equal(reasons, []string{"interlock/" + grpclock.ReasonMisconfigured}) {
+	if reasons, _ := got.details(); !slices.Equal(reasons, []string{"interlock/" + failpolicy.ReasonMisconfigured}) {
 		t.Errorf("got the reasons %v of %v, want that it is misconfigured", reasons, got.err)
 	}
 }

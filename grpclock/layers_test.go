@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 

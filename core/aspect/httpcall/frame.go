@@ -15,7 +15,7 @@ type Endpoint struct {
 	Vars      *httpvars.Variables
 	Params    []string // of its path
 	Buffer    int      // bytes of the response that are kept back until the locks are free; 0 for none
-	ShowToken bool     // in TokenHeader
+	ShowToken bool     // in failpolicy.TokenHeader
 	TakesBack bool     // a rule says on_lost: fail
 	AnyMethod bool     // the rules are put on the route for whatever method it has
 
