@@ -16,7 +16,6 @@ import (
 	"github.com/interlock-go/interlock/examples/declared/orders"
 	"github.com/interlock-go/interlock/examples/declared/orderspb"
 	"github.com/interlock-go/interlock/failpolicy"
-	"github.com/interlock-go/interlock/grpclock"
 )
 
 // client calls the service.

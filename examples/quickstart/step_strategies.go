@@ -11,7 +11,6 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/examples/quickstart/shoppb"
 	"github.com/interlock-go/interlock/failpolicy"
-	"github.com/interlock-go/interlock/grpclock"
 )
 
 // refuseHTTP has another program hold the kettle's lock, and tries to reserve one
