@@ -1,7 +1,8 @@
-// Package httpcall serves HTTP requests under the rules of their route, for any
-// router: what ginlock and httplock have in common. An application uses those; an
-// adapter of another router is a [Router], the endpoints of an [aspect.Registry], and
-// a call of [Serve].
+// Package httpcall is not stable: what ginlock and httplock have in common, which serves
+// HTTP requests under the rules of their route for any router. It changes with them in any
+// release. An application uses those two. An adapter of another router puts its handlers
+// behind httplock, or is a [Router], the endpoints of an [aspect.Registry], and a call of
+// [Serve], and then names one version of this module.
 //
 // It reads the variables of package httpvars, keeps a body and a response back where
 // that is needed, and answers: RFC 9457 problem documents, Retry-After, and the headers
