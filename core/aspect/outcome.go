@@ -66,7 +66,7 @@ type Outcome struct {
 	// RetryAfter is the hint when to try again; 0 for none.
 	RetryAfter time.Duration
 
-	// err is the error of the handler or the fallback, untouched.
+	// Err is the error of the handler or the fallback, untouched.
 	Err error
 
 	// Reason is the error behind Cause, for the server's own log. It may name the

@@ -10,7 +10,7 @@ type Report struct {
 	errors, warnings collector
 }
 
-// add adds what is wrong with an endpoint, every problem that is joined in err; nil
+// Add adds what is wrong with an endpoint, every problem that is joined in err; nil
 // adds nothing.
 func (r *Report) Add(e ruleset.Endpoint, err error) { r.errors.addError(e, err) }
 
