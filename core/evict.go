@@ -17,7 +17,7 @@ const evictAttempts = 3
 // reader that came later. When the last holder has lost the lock it is free, and Evict notifies the waiters.
 //
 // The Holders of the entry are those that have lost it. HolderCount is how many held it in the instant before,
-// so that the difference still holds it. Of a holder that is not among the first [MaxListed] only the field is
+// so that the difference still holds it. Of a holder that is not among the first 50 only the field is
 // known. If none of the fields holds the lock, nothing is done: the error is [ErrNotHeld], and the entry is
 // what is there.
 //

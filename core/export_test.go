@@ -54,3 +54,13 @@ func Abandon(c *Client, key string) (field string) {
 	c.abandon(c.kinds.Reentrant, []string{key}, field, nil, time.Minute)
 	return field
 }
+
+// Constants for tests.
+const (
+	MaxListed        = maxListed
+	TopologyServer   = topologyServer
+	TopologySentinel = topologySentinel
+	TopologyCluster  = topologyCluster
+	ChannelsClassic  = channelsClassic
+	ChannelsSharded  = channelsSharded
+)

@@ -8,8 +8,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// MaxListed is how many holders, and how many waiters, a [LockEntry] names at most.
-const MaxListed = redisstore.MostFound
+// maxListed is how many holders, and how many waiters, a [LockEntry] names at most.
+const maxListed = redisstore.MostFound
 
 // LockEntry is what a Redis key is as a lock, whoever has made it: this client, another one or
 // Redisson. It is read from the master in one instant.
@@ -30,7 +30,7 @@ type LockEntry struct {
 	// are all there, a latch, or something that is no lock at all.
 	Kind Kind
 
-	// Holders are those who have it, [MaxListed] at most; empty when it is free. HolderCount is how many
+	// Holders are those who have it, 50 at most; empty when it is free. HolderCount is how many
 	// there are. Of a read/write lock with very many readers, dead ones are among them.
 	Holders     []Holder
 	HolderCount int
@@ -39,7 +39,7 @@ type LockEntry struct {
 	// negative when there is no end.
 	TTL time.Duration
 
-	// Waiters are the fields of those in the queue of a fair lock, the next one first, [MaxListed] at most.
+	// Waiters are the fields of those in the queue of a fair lock, the next one first, 50 at most.
 	// Some may have died. WaiterCount is how many there are. Who waits for a lock of another kind is not
 	// in Redis.
 	Waiters     []string

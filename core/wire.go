@@ -8,42 +8,35 @@ import (
 	"github.com/interlock-go/interlock/core/internal/redisstore"
 )
 
-// Topology is how the servers of a Redis stand together.
-type Topology string
-
-// The topologies of [Wire].
+// How the servers of a Redis stand together.
 const (
-	TopologyServer   Topology = "single server"
-	TopologySentinel Topology = "Sentinel"
-	TopologyCluster  Topology = "Cluster"
+	topologyServer   = "single server"
+	topologySentinel = "Sentinel"
+	topologyCluster  = "Cluster"
 )
 
-// Channels is how wake-up messages travel. Who listens in one way does not hear what is sent
+// How wake-up messages travel. A client that listens in one way does not hear what is sent
 // in the other.
-type Channels string
-
-// The ways of [Wire].
 const (
-	// ChannelsClassic is PUBLISH and SUBSCRIBE.
-	ChannelsClassic Channels = "classic"
-	// ChannelsSharded is SPUBLISH and SSUBSCRIBE.
-	ChannelsSharded Channels = "sharded"
+	channelsClassic = "classic" // PUBLISH and SUBSCRIBE
+	channelsSharded = "sharded" // SPUBLISH and SSUBSCRIBE
 )
 
 // Wire is how a client meets others at the locks of a Redis, as [Client.Wire] finds it.
 // String says what has to be set on the side of Redisson; Warnings say what was seen that
 // does not fit.
 type Wire struct {
-	// Topology is that of the client: one for a single server is not of a Cluster, even if
-	// the server is.
-	Topology Topology
+	// Topology is that of the client, "single server", "Sentinel" or "Cluster": a client for
+	// a single server is not of a Cluster, even if the server is.
+	Topology string
 
 	// Database is its number; 0 in a Cluster.
 	Database int
 
-	// Channels is how this client sends and listens: in a Cluster what [WithPubSub] says or
-	// the servers have, else always classic.
-	Channels Channels
+	// Channels is how this client sends and listens, "classic" (PUBLISH and SUBSCRIBE) or
+	// "sharded" (SPUBLISH and SSUBSCRIBE): in a Cluster what [WithPubSub] says or the servers
+	// have, else always classic.
+	Channels string
 
 	// ServerSharded says that the servers of the Cluster have sharded pub/sub, which
 	// Redisson uses by itself since 3.22.
@@ -88,17 +81,17 @@ func (c *Client) Wire(ctx context.Context) (Wire, error) {
 		return Wire{}, unavailable(err)
 	}
 	w := Wire{
-		Topology: TopologyServer, Database: c.store.Database(), Channels: ChannelsClassic,
+		Topology: topologyServer, Database: c.store.Database(), Channels: channelsClassic,
 		ServerSharded: found.Sharding, Prefix: c.cfg.prefix, Mapped: c.cfg.mapper != nil,
 	}
 	switch {
 	case c.store.Clustered():
-		w.Topology = TopologyCluster
+		w.Topology = topologyCluster
 	case c.store.Failover():
-		w.Topology = TopologySentinel
+		w.Topology = topologySentinel
 	}
 	if c.store.Sharded() {
-		w.Channels = ChannelsSharded
+		w.Channels = channelsSharded
 	}
 	w.Warnings = w.warnings(&found)
 	return w, nil
@@ -110,7 +103,7 @@ func (w *Wire) warnings(found *redisstore.Survey) (list []string) {
 		list = append(list, "the server belongs to a Cluster, and this client is for a single one: use redis.NewClusterClient, "+
 			"because keys of other nodes cannot be locked, and Redisson listens for sharded messages there")
 	}
-	if w.Channels == ChannelsSharded && !found.Sharding {
+	if w.Channels == channelsSharded && !found.Sharding {
 		list = append(list, "the servers have no sharded pub/sub (Redis 7), and core.PubSubSharded is set: no message is sent; leave core.WithPubSub out")
 	}
 	if n := len(found.Elsewhere); n > 0 {
@@ -126,10 +119,10 @@ func (w *Wire) warnings(found *redisstore.Survey) (list []string) {
 func (w *Wire) elsewhere(n int, example string) string {
 	theirs, ours, change := "SSUBSCRIBE", "PUBLISH", "shardedSubscriptionMode OFF (core.PubSubClassic in Go), or this client core.PubSubSharded"
 	switch {
-	case w.Channels == ChannelsSharded:
+	case w.Channels == channelsSharded:
 		theirs, ours = "SUBSCRIBE", "SPUBLISH"
 		change = "Redisson 3.22 or later and shardedSubscriptionMode AUTO or ON (core.PubSubSharded in Go), or this client core.PubSubClassic"
-	case w.Topology != TopologyCluster:
+	case w.Topology != topologyCluster:
 		change = "the topology of this client, or this client theirs"
 	}
 	return fmt.Sprintf("somebody waits for locks by %s, on channels such as %q (%d in all), and this client sends by %s, which is not heard there: "+
@@ -140,7 +133,7 @@ func (w *Wire) elsewhere(n int, example string) string {
 // to share its locks.
 func (w Wire) String() string {
 	place, theirs := fmt.Sprintf("database %d of a %s", w.Database, w.Topology), fmt.Sprintf("database %d", w.Database)
-	if w.Topology == TopologyCluster {
+	if w.Topology == topologyCluster {
 		place, theirs = "a Cluster", "useClusterServers"
 	}
 	keys, mapper := "names as they are", "no nameMapper"
@@ -156,11 +149,11 @@ func (w Wire) String() string {
 // mode says which versions and modes of Redisson send and listen like this client.
 func (w *Wire) mode() string {
 	switch {
-	case w.Topology != TopologyCluster:
+	case w.Topology != topologyCluster:
 		return "a configuration that is not useClusterServers"
-	case w.Channels == ChannelsSharded && w.ServerSharded:
+	case w.Channels == channelsSharded && w.ServerSharded:
 		return "version 3.22 or later with shardedSubscriptionMode AUTO (the default) or ON"
-	case w.Channels == ChannelsSharded:
+	case w.Channels == channelsSharded:
 		return "shardedSubscriptionMode ON"
 	case w.ServerSharded:
 		return "shardedSubscriptionMode OFF (since version 3.29; before 3.22 without it)"

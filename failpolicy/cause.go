@@ -39,14 +39,14 @@ const (
 
 // causes is the documented table, causes with a strategy first.
 var causes = []answer{ //nolint:gochecknoglobals // a table that is only read
-	{Busy, Status{409, Aborted}, "LOCK_BUSY", "Another request for the same resource is in progress"},
-	{Debounced, Status{429, ResourceExhausted}, "LOCK_DEBOUNCED", "The same request was made a moment ago"},
-	{Backend, Status{503, Unavailable}, "LOCK_BACKEND_UNAVAILABLE", "Locking is temporarily unavailable"},
-	{Key, Status{400, InvalidArgument}, "LOCK_KEY_INVALID", "The request does not identify the resource to lock"},
-	{Overload, Status{429, ResourceExhausted}, "LOCK_OVERLOADED", "Too many requests wait for the same resource"},
-	{Lost, Status{500, Internal}, "LOCK_LOST", "The lock was lost while the request ran; its outcome is unknown"},
-	{Canceled, Status{0, Cancelled}, "LOCK_CALLER_GONE", "The caller went away"},
-	{Deadline, Status{504, DeadlineExceeded}, "LOCK_DEADLINE_EXCEEDED", "The caller's deadline passed before the lock was free"},
+	{Busy, Status{409, codeAborted}, "LOCK_BUSY", "Another request for the same resource is in progress"},
+	{Debounced, Status{429, codeResourceExhausted}, "LOCK_DEBOUNCED", "The same request was made a moment ago"},
+	{Backend, Status{503, codeUnavailable}, "LOCK_BACKEND_UNAVAILABLE", "Locking is temporarily unavailable"},
+	{Key, Status{400, codeInvalidArgument}, "LOCK_KEY_INVALID", "The request does not identify the resource to lock"},
+	{Overload, Status{429, codeResourceExhausted}, "LOCK_OVERLOADED", "Too many requests wait for the same resource"},
+	{Lost, Status{500, codeInternal}, "LOCK_LOST", "The lock was lost while the request ran; its outcome is unknown"},
+	{Canceled, Status{0, codeCancelled}, "LOCK_CALLER_GONE", "The caller went away"},
+	{Deadline, Status{504, codeDeadlineExceeded}, "LOCK_DEADLINE_EXCEEDED", "The caller's deadline passed before the lock was free"},
 }
 
 // answer is a row of the table.
@@ -62,7 +62,7 @@ func (c Cause) answer() answer {
 			return causes[i]
 		}
 	}
-	return answer{c, Status{500, Internal}, "LOCK_UNKNOWN", "The request could not be completed"}
+	return answer{c, Status{500, codeInternal}, "LOCK_UNKNOWN", "The request could not be completed"}
 }
 
 // Causes lists every cause, those with a strategy first.

@@ -3,28 +3,27 @@ package failpolicy
 import "strconv"
 
 // Code is a gRPC status code, with the numbers of google.golang.org/grpc/codes:
-// convert with codes.Code(c). It is repeated here so that rules need no gRPC.
+// failpolicy.Code(codes.Aborted) in a rule. Zero stands for "not set" in a [Status].
 type Code uint32
 
-// The gRPC status codes. OK stands for "not set" in a [Status].
 const (
-	OK Code = iota
-	Cancelled
-	Unknown
-	InvalidArgument
-	DeadlineExceeded
-	NotFound
-	AlreadyExists
-	PermissionDenied
-	ResourceExhausted
-	FailedPrecondition
-	Aborted
-	OutOfRange
-	Unimplemented
-	Internal
-	Unavailable
-	DataLoss
-	Unauthenticated
+	codeOK Code = iota
+	codeCancelled
+	codeUnknown
+	codeInvalidArgument
+	codeDeadlineExceeded
+	codeNotFound
+	codeAlreadyExists
+	codePermissionDenied
+	codeResourceExhausted
+	codeFailedPrecondition
+	codeAborted
+	codeOutOfRange
+	codeUnimplemented
+	codeInternal
+	codeUnavailable
+	codeDataLoss
+	codeUnauthenticated
 )
 
 // codeNames are the wire names, in the order of the numbers.
@@ -38,7 +37,7 @@ func codeNames() []string {
 
 // String is the code's wire name, such as "ABORTED", or "CODE(99)".
 func (c Code) String() string {
-	if c > Unauthenticated {
+	if c > codeUnauthenticated {
 		return "CODE(" + strconv.FormatUint(uint64(c), 10) + ")"
 	}
 	return codeNames()[c]
@@ -52,5 +51,5 @@ func ParseCode(name string) (Code, error) {
 			return Code(i + 1), nil
 		}
 	}
-	return OK, &UnknownWordError{What: "grpc code", Word: name, Known: names[1:], Suggestion: Nearest(name, names[1:])}
+	return codeOK, &UnknownWordError{What: "grpc code", Word: name, Known: names[1:], Suggestion: Nearest(name, names[1:])}
 }

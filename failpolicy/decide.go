@@ -99,7 +99,7 @@ func (p *Policy) DecideKey(f KeyFault) Decision {
 	case FaultMediaType:
 		base.HTTP = 415
 	case FaultServer:
-		return Decision{Cause: Key, Fault: f, Strategy: Error, Status: Status{500, Internal}}
+		return Decision{Cause: Key, Fault: f, Strategy: Error, Status: Status{500, codeInternal}}
 	}
 	d.Fault, d.Status = f, p.Statuses.Key.over(base)
 	return d

@@ -4,10 +4,10 @@ import "time"
 
 // The bounds of the hint after [Busy] and [Overload].
 const (
-	// MinRetry is the shortest hint; also that of an unknown estimate.
-	MinRetry = time.Second
-	// MaxRetry is the longest hint, however long the lease.
-	MaxRetry = 5 * time.Second
+	// minRetry is the shortest hint; also that of an unknown estimate.
+	minRetry = time.Second
+	// maxRetry is the longest hint, however long the lease.
+	maxRetry = 5 * time.Second
 )
 
 // RetryAfter is the hint when a client may sensibly try again; 0 means none.
@@ -17,19 +17,19 @@ const (
 // [Debounced] the rest of the window. random is in [0, 1), such as
 // [math/rand/v2.Float64]; it spreads clients that were refused together.
 //
-//   - [Busy], [Overload]: the estimate within [MinRetry] and [MaxRetry], give or
+//   - [Busy], [Overload]: the estimate within 1 s and 5 s, give or
 //     take a quarter.
 //   - [Debounced]: the estimate, not spread (the next call is a new intention, not
-//     a herd), in whole seconds once it is longer than one; [MinRetry] if unknown.
+//     a herd), in whole seconds once it is longer than one; 1 s if unknown.
 //   - [Backend]: 1 to 2 s.
 //   - every other cause: none. A repeated bad request stays bad, and repeating
 //     after a loss may do the work twice.
 func RetryAfter(c Cause, estimate time.Duration, random float64) time.Duration {
 	switch c {
 	case Busy, Overload:
-		return spread(min(max(estimate, MinRetry), MaxRetry), random)
+		return spread(min(max(estimate, minRetry), maxRetry), random)
 	case Backend:
-		return between(MinRetry, 2*MinRetry, random)
+		return between(minRetry, 2*minRetry, random)
 	case Debounced:
 		return wholeSeconds(estimate)
 	default:
@@ -40,9 +40,9 @@ func RetryAfter(c Cause, estimate time.Duration, random float64) time.Duration {
 // spread gives d or take a quarter, but at least half a second each way, moved
 // into the bounds: a clamp would put the herd together again.
 func spread(d time.Duration, random float64) time.Duration {
-	reach := max(d/4, MinRetry/2)
-	low := max(d-reach, MinRetry)
-	high := min(low+2*reach, MaxRetry)
+	reach := max(d/4, minRetry/2)
+	low := max(d-reach, minRetry)
+	high := min(low+2*reach, maxRetry)
 	return between(high-2*reach, high, random)
 }
 
@@ -59,7 +59,7 @@ const longestWindow = 100 * 365 * 24 * time.Hour
 func wholeSeconds(d time.Duration) time.Duration {
 	switch {
 	case d <= 0:
-		return MinRetry
+		return minRetry
 	case d <= time.Second:
 		return d
 	case d > longestWindow:

@@ -24,8 +24,8 @@ func (s Status) problems() []error {
 	if s.HTTP != 0 && (s.HTTP < 400 || s.HTTP > 599) {
 		errs = append(errs, fmt.Errorf("http status %d is not an error: write one of 400 to 599, such as 409", s.HTTP))
 	}
-	if s.GRPC > Unauthenticated {
-		errs = append(errs, fmt.Errorf("grpc code %d does not exist: write one of 1 (CANCELLED) to %d (UNAUTHENTICATED), such as %d (ABORTED)", uint32(s.GRPC), uint32(Unauthenticated), uint32(Aborted)))
+	if s.GRPC > codeUnauthenticated {
+		errs = append(errs, fmt.Errorf("grpc code %d does not exist: write one of 1 (CANCELLED) to %d (UNAUTHENTICATED), such as %d (ABORTED)", uint32(s.GRPC), uint32(codeUnauthenticated), uint32(codeAborted)))
 	}
 	return errs
 }
@@ -35,7 +35,7 @@ func (s Status) over(base Status) Status {
 	if s.HTTP != 0 {
 		base.HTTP = s.HTTP
 	}
-	if s.GRPC != OK {
+	if s.GRPC != codeOK {
 		base.GRPC = s.GRPC
 	}
 	return base

@@ -73,19 +73,9 @@ func (s Strategy) Reply() (Reply, bool) {
 	return Reply{}, false
 }
 
-// Validate returns nil for a known strategy and for "not set", else an error that
-// names the known ones and the one probably meant. The words of the Java library
-// (RETURN_NULL and so on) are recognised and translated, not accepted.
-func (s Strategy) Validate() error {
-	if s == "" {
-		return nil
-	}
-	_, err := ParseStrategy(string(s))
-	return err
-}
-
-// ParseStrategy reads a strategy as written in a rule. Unlike [Strategy.Validate]
-// it does not accept the empty string.
+// ParseStrategy reads a strategy as written in a rule. Its error names the known ones and
+// the one probably meant. The words of the Java library (RETURN_NULL and so on) are
+// recognised and translated, not accepted.
 func ParseStrategy(word string) (Strategy, error) {
 	return parseWord("strategy", word, Strategies(), meantStrategy)
 }
@@ -112,18 +102,7 @@ const (
 // LossChoices lists what a loss can do.
 func LossChoices() []OnLost { return []OnLost{Cancel, Ignore, Fail} }
 
-// Validate returns nil for a known word and for "not set", else an error that
-// names the known ones.
-func (o OnLost) Validate() error {
-	if o == "" {
-		return nil
-	}
-	_, err := ParseOnLost(string(o))
-	return err
-}
-
-// ParseOnLost reads what a loss does as written in a rule. Unlike
-// [OnLost.Validate] it does not accept the empty string.
+// ParseOnLost reads what a loss does as written in a rule. Its error names the known words.
 func ParseOnLost(word string) (OnLost, error) {
 	return parseWord("on_lost", word, LossChoices(), javaOnLost)
 }

@@ -83,7 +83,7 @@ func TestAnswer_EveryCauseUnderStrategyError(t *testing.T) {
 				want(t, "status", w.Code, tt.status)
 				want(t, "document", problemOf(t, w), problemDoc{Type: tt.cause.Type(), Title: tt.cause.Title(), Status: tt.status})
 				wantRetryAfter(t, w, tt.retry)
-				want(t, "lock status", w.Header().Get(ginlock.StatusHeader), "")
+				want(t, "lock status", w.Header().Get(failpolicy.StatusHeader), "")
 			}, ginlock.WithMaxBody(1000))
 		})
 	}

@@ -166,7 +166,7 @@
 // Strategy error answers with an RFC 9457 problem document and, where a retry is
 // sensible, Retry-After in whole seconds; see [WithErrorWriter]. skip answers 204
 // and null_response 200 with null or the rule's response, both told from a real
-// answer by the header [StatusHeader]. A handler that runs unlocked under strategy
+// answer by the header [failpolicy.StatusHeader]. A handler that runs unlocked under strategy
 // proceed has it too. For a client that is gone c.Writer.Status, and so the access log,
 // says 499. That is no status to send: one who can still read, because it closed only
 // its own side of the connection or because the server itself cancelled the request,

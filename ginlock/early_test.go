@@ -261,7 +261,7 @@ func TestBody_BrokenOffBeforeItsFirstByte(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.engine.ServeHTTP(w, req)
 		want(t, "status", w.Code, http.StatusOK)
-		want(t, "it ran unlocked", w.Header().Get(ginlock.StatusHeader), ginlock.StatusUnlocked)
+		want(t, "it ran unlocked", w.Header().Get(failpolicy.StatusHeader), failpolicy.MarkUnlocked)
 	})
 }
 

@@ -42,8 +42,8 @@ func open() (locks *core.Client, srv *redistest.Server, closeAll func()) {
 func show(r *gin.Engine, method, url string) {
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), method, url, nil))
-	if status := w.Header().Get(ginlock.StatusHeader); status != "" {
-		fmt.Println(w.Code, w.Body, "("+ginlock.StatusHeader+": "+status+")")
+	if status := w.Header().Get(failpolicy.StatusHeader); status != "" {
+		fmt.Println(w.Code, w.Body, "("+failpolicy.StatusHeader+": "+status+")")
 		return
 	}
 	fmt.Println(strings.TrimSpace(fmt.Sprint(w.Code, " ", w.Body)))

@@ -78,7 +78,7 @@ func TestAnotherKindInside_Is500AndLogged(t *testing.T) {
 func TestStatusOfARuleForNoKey_IsNotTheProgramsMistake(t *testing.T) {
 	t.Parallel()
 	rule := pay
-	rule.Key, rule.Status.Key = "order:#{query.id}", failpolicy.Status{HTTP: http.StatusInternalServerError, GRPC: failpolicy.Internal}
+	rule.Key, rule.Status.Key = "order:#{query.id}", failpolicy.Status{HTTP: http.StatusInternalServerError, GRPC: 13 /* INTERNAL */}
 	bubble(t, func(t *testing.T, s *shop) {
 		s.engine.POST(payPath, s.guard.Handler(rule), func(*gin.Context) { t.Error("the handler ran") })
 		w := s.do(t, request{})

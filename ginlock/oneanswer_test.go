@@ -28,7 +28,7 @@ func answeringMiddlewares() map[string]gin.HandlerFunc {
 		},
 		"one for statuses": func(c *gin.Context) {
 			c.Next()
-			if c.Writer.Status() >= http.StatusBadRequest || c.Writer.Header().Get(ginlock.StatusHeader) != "" {
+			if c.Writer.Status() >= http.StatusBadRequest || c.Writer.Header().Get(failpolicy.StatusHeader) != "" {
 				c.String(-1, "second answer")
 			}
 		},

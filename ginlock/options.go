@@ -116,7 +116,7 @@ func WithBuffer(bytes int, routes ...string) Option {
 }
 
 // WithTokenHeader shows clients the fencing token of the lock under which the handler
-// ran, in the header [TokenHeader]: for those that pass it on to a store which refuses
+// ran, in the header [failpolicy.TokenHeader]: for those that pass it on to a store which refuses
 // smaller ones. [ruleset.Fenced] has a token, and so has every other kind that one call holds
 // at a time where its rule says Token; of several locks it is that of the last one with a
 // token. An answer that is taken back because the lock was lost has none.

@@ -86,7 +86,7 @@ func TestTakenBack_TheMarkOfAHandlerThatRanUnlockedToo(t *testing.T) {
 				s.redis.Take(prefix+"stock", time.Hour)
 				w := s.do(t, request{})
 				want(t, "status", w.Code, http.StatusInternalServerError)
-				want(t, "lock status", w.Header().Get(ginlock.StatusHeader), "")
+				want(t, "lock status", w.Header().Get(failpolicy.StatusHeader), "")
 			}, options...)
 		})
 	}

@@ -50,7 +50,7 @@ func TestToken_IsTheHandlers(t *testing.T) {
 			})
 			for range 2 {
 				w := s.do(t, request{})
-				want(t, "header without the option", w.Header().Get(ginlock.TokenHeader), "")
+				want(t, "header without the option", w.Header().Get(failpolicy.TokenHeader), "")
 			}
 			want(t, "first token of "+string(rule.Kind), tokens[0] > 0, thereIsOne)
 			want(t, "second token of "+string(rule.Kind), tokens[1] > tokens[0], thereIsOne)
@@ -73,7 +73,7 @@ func TestTokenHeader_ForKindsWithTokens(t *testing.T) {
 						token = ""
 					}
 					want(t, "status", w.Code, http.StatusOK)
-					want(t, "header of "+string(rule.Kind), w.Header().Get(ginlock.TokenHeader), token)
+					want(t, "header of "+string(rule.Kind), w.Header().Get(failpolicy.TokenHeader), token)
 				}
 			}, opts...)
 		})
@@ -93,7 +93,7 @@ func TestTokenHeader_OnlyOfAHandlerUnderItsLock(t *testing.T) {
 			s.handle(t, http.MethodPost, payPath, rule, func(c *gin.Context) { c.Status(http.StatusOK) })
 			s.redis.Take(payKey, time.Minute)
 			w := s.do(t, request{})
-			want(t, "header with "+string(strategy), w.Header().Get(ginlock.TokenHeader), "")
+			want(t, "header with "+string(strategy), w.Header().Get(failpolicy.TokenHeader), "")
 		}, ginlock.WithTokenHeader(), fallback("queue"))
 	}
 }
@@ -108,7 +108,7 @@ func TestTokenHeader_GoesWithAnAnswerThatIsTakenBack(t *testing.T) {
 			s.handle(t, http.MethodPost, payPath, rule, func(*gin.Context) { time.Sleep(2 * time.Second) }) // in the time of the bubble
 			w := s.do(t, request{})
 			want(t, "status", w.Code, http.StatusInternalServerError)
-			want(t, "header", w.Header().Get(ginlock.TokenHeader), "")
+			want(t, "header", w.Header().Get(failpolicy.TokenHeader), "")
 		}, opts...)
 	}
 }

@@ -11,26 +11,9 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
 )
 
-// The header that tells an answer without the lock from a real one, and its values.
-const (
-	HeaderLockStatus = methodcall.HeaderLockStatus
-	LockSkipped      = methodcall.LockSkipped
-	LockNull         = methodcall.LockNull
-	LockUnlocked     = methodcall.LockUnlocked
-)
-
-// HeaderLockToken is the header that has the fencing token of the lock, as a decimal
-// number: see [WithTokenHeader].
-const HeaderLockToken = methodcall.HeaderLockToken
-
 // TrailerPushback is the trailer that clients with a retry policy obey: the
 // milliseconds to wait before the next attempt.
 const TrailerPushback = "grpc-retry-pushback-ms"
-
-// ReasonMisconfigured is the reason in the ErrorInfo of a method whose rule is
-// broken (see [Guard.Check]), and of a call that the program itself has spoilt: see
-// [failpolicy.FaultServer].
-const ReasonMisconfigured = methodcall.ReasonMisconfigured
 
 // ErrorMapper makes the error that a refused caller gets, in place of the one that
 // [Status] describes. The retry hint in the trailer is set already. Nil means the

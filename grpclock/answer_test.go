@@ -157,7 +157,7 @@ func TestRefusal_MessageAndStatusOfTheRule(t *testing.T) {
 	for _, kind := range kinds {
 		b := setup(t, &shop{}, grpclock.WithRules(rule(kind, func(r *ruleset.Rule) {
 			r.Message = "somebody else is paying this order"
-			r.Status.Busy = failpolicy.Status{GRPC: failpolicy.FailedPrecondition}
+			r.Status.Busy = failpolicy.Status{GRPC: failpolicy.Code(codes.FailedPrecondition)}
 		})))
 		b.redis.Take("order:1", time.Minute)
 		got := b.call(t.Context(), kind, "1")

@@ -143,7 +143,7 @@ func (s running) Call(ctx context.Context, c adaptertest.Call) adaptertest.Answe
 	st := status.Convert(got.err)
 	a := adaptertest.Answer{
 		OK: got.err == nil, Code: int(st.Code()), Text: strings.Join(got.replies, ","),
-		Lock: got.lockStatus(), Token: strings.Join(got.header.Get(grpclock.HeaderLockToken), ","),
+		Lock: got.lockStatus(), Token: strings.Join(got.header.Get(failpolicy.TokenHeader), ","),
 		All: fmt.Sprint(got.replies, got.header, got.trailer, st.Proto()),
 	}
 	for _, detail := range st.Details() {

@@ -244,7 +244,7 @@ func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
 	b.redis.Take("all", time.Minute)
 	for _, kind := range kinds {
 		got := b.call(t.Context(), kind, "1")
-		if got.err != nil || got.lockStatus() != grpclock.LockSkipped {
+		if got.err != nil || got.lockStatus() != failpolicy.MarkSkipped {
 			t.Errorf("%s: got %v, header %q", kind, got.err, got.lockStatus())
 		}
 	}

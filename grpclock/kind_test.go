@@ -20,7 +20,7 @@ import (
 // Who finds no permit is told that there are too many, unless the rule says something else.
 func TestSemaphore_FullIsResourceExhausted(t *testing.T) {
 	t.Parallel()
-	for want, own := range map[codes.Code]failpolicy.Code{codes.ResourceExhausted: failpolicy.OK, codes.Unavailable: failpolicy.Unavailable} {
+	for want, own := range map[codes.Code]failpolicy.Code{codes.ResourceExhausted: 0, codes.Unavailable: failpolicy.Code(codes.Unavailable)} {
 		entered, leave := make(chan struct{}), make(chan struct{})
 		s := &shop{pay: func(context.Context, *shoppb.PayRequest) (*shoppb.PayReply, error) {
 			close(entered)
@@ -47,7 +47,7 @@ func TestSemaphore_FullIsResourceExhausted(t *testing.T) {
 // wantMisconfigured looks for the answer to a call that the program itself has spoilt.
 func wantMisconfigured(t *testing.T, got answer) {
 	t.Helper()
-	if reasons, _ := got.details(); !slices.Equal(reasons, []string{"interlock/" + grpclock.ReasonMisconfigured}) {
+	if reasons, _ := got.details(); !slices.Equal(reasons, []string{"interlock/" + failpolicy.ReasonMisconfigured}) {
 		t.Errorf("got the reasons %v of %v, want that it is misconfigured", reasons, got.err)
 	}
 }
@@ -77,7 +77,7 @@ func TestAnotherKindInside_IsMisconfigured(t *testing.T) {
 func TestStatusOfARuleForNoKey_IsNotMisconfigured(t *testing.T) {
 	t.Parallel()
 	b := setup(t, &shop{}, grpclock.WithRules(rule("Pay", func(r *ruleset.Rule) {
-		r.Status.Key = failpolicy.Status{HTTP: 500, GRPC: failpolicy.Internal}
+		r.Status.Key = failpolicy.Status{HTTP: 500, GRPC: failpolicy.Code(codes.Internal)}
 	})))
 	got := b.call(t.Context(), "Pay", "")
 	if reasons, _ := got.details(); !slices.Equal(reasons, []string{"interlock/" + failpolicy.Key.Reason()}) || status.Convert(got.err).Message() != failpolicy.Key.Title() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -84,8 +85,8 @@ var sames = []same{
 	{
 		"Status", tillRule(func(r *ruleset.Rule) {
 			r.Message = "come back later"
-			r.Status.Busy = failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}
-			r.Status.Key.GRPC = failpolicy.OutOfRange
+			r.Status.Busy = failpolicy.Status{HTTP: 423, GRPC: failpolicy.Code(codes.FailedPrecondition)}
+			r.Status.Key.GRPC = failpolicy.Code(codes.OutOfRange)
 		}),
 		[]string{`{key: "till:#{req.item}", wait_time: none, message: come back later, status: {busy: {http: 423, grpc: FAILED_PRECONDITION}, key: {grpc: OUT_OF_RANGE}}}`},
 		func(ctx context.Context, b *bench, method string) []string {

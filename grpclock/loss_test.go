@@ -230,7 +230,7 @@ func TestLoss_StatusOfTheRule(t *testing.T) {
 		return err
 	}}, grpclock.WithRules(rule("Chat", short, func(r *ruleset.Rule) {
 		r.Key, r.Message = "orders", "check the order"
-		r.Status.Lost = failpolicy.Status{GRPC: failpolicy.DataLoss}
+		r.Status.Lost = failpolicy.Status{GRPC: failpolicy.Code(codes.DataLoss)}
 	})))
 	s, err := b.client.Chat(t.Context())
 	if err != nil {

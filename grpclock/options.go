@@ -72,7 +72,7 @@ func WithStreamFallback(name string, handler grpc.StreamHandler) Option {
 }
 
 // WithTokenHeader shows clients the fencing token of the lock under which the method
-// runs, in the header metadata [HeaderLockToken]: for those that pass it on to a store
+// runs, in the header metadata [failpolicy.TokenHeader]: for those that pass it on to a store
 // which refuses smaller ones. [ruleset.Fenced] has a token, and so has every other kind that
 // one call holds at a time where its rule says Token; of several locks it is that of the last
 // one with a token. Of guards inside each other each adds its own, the innermost last. The

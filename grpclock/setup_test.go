@@ -24,6 +24,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock"
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
@@ -259,7 +260,7 @@ type answer struct {
 
 // lockStatus is the header about the lock.
 func (a answer) lockStatus() string {
-	return strings.Join(a.header.Get(grpclock.HeaderLockStatus), ",")
+	return strings.Join(a.header.Get(failpolicy.StatusHeader), ",")
 }
 
 // details are the reasons with their domains, and the number of RetryInfos.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock"
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
@@ -69,7 +70,7 @@ func wantTokens(t *testing.T, r ruleset.Rule, method string, thereAreSome bool) 
 			if got.err != nil {
 				t.Fatal(got.err)
 			}
-			headers = append(headers, got.header.Get(grpclock.HeaderLockToken)...)
+			headers = append(headers, got.header.Get(failpolicy.TokenHeader)...)
 			if shown && thereAreSome {
 				wantHeaders = append(wantHeaders, strconv.FormatInt(seen[i], 10))
 			}
@@ -97,7 +98,7 @@ func TestTwice_OneToken(t *testing.T) {
 			return outer
 		}, named("inner"), grpclock.WithTokenHeader())
 		got := b.call(t.Context(), method, "1")
-		if header := got.header.Get(grpclock.HeaderLockToken); got.err != nil || len(seen) != 1 || seen[0] <= 0 || !slices.Equal(header, []string{strconv.FormatInt(seen[0], 10)}) {
+		if header := got.header.Get(failpolicy.TokenHeader); got.err != nil || len(seen) != 1 || seen[0] <= 0 || !slices.Equal(header, []string{strconv.FormatInt(seen[0], 10)}) {
 			t.Errorf("%s: got %v, the header %q and the tokens %d", method, got.err, header, seen)
 		}
 		b.stop()

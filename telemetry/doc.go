@@ -97,7 +97,7 @@
 //
 // # Metrics
 //
-// Histograms of seconds have buckets from 100 µs to 60 s ([Buckets]; a View replaces
+// Histograms of seconds have buckets from 100 µs to 60 s (a View replaces
 // them). Labels are attributes with the prefix "distributed_lock.". [Metrics] has the table
 // as data.
 //

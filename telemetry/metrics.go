@@ -29,7 +29,7 @@ type Metric struct {
 	Labels     []string   // attributes, such as distributed_lock.rule; Prometheus has _ for each dot
 	Meaning    string     // one line, which is the metric's description, too
 	Buckets    []float64  // of a histogram, the boundaries in its unit
-	Scope      string     // instrumentation scope: [ScopeName], or that of package lockz, which makes the metric
+	Scope      string     // instrumentation scope: the path of this package, or that of package lockz, which makes the metric
 }
 
 // Metrics describes all metrics, in the order of the table above: those of a [Telemetry], and
@@ -38,10 +38,10 @@ func Metrics() []Metric {
 	table := new(instruments).table()
 	list := make([]Metric, 0, len(table)+1)
 	for i := range table {
-		list = append(list, table[i].describe(ScopeName))
+		list = append(list, table[i].describe(scopeName))
 	}
 	ofPage := definition{new(metric.Int64Counter), "distributed_lock.deadlocks", "{deadlock}", "", "rings of callers that wait for each other; made by package lockz", nil}
-	return append(list, ofPage.describe(ScopeName+"/lockz"))
+	return append(list, ofPage.describe(scopeName+"/lockz"))
 }
 
 // definition is one row of the table that instruments are made from.
@@ -63,9 +63,9 @@ const (
 // table is what a Telemetry makes: the only place that names one of its metrics.
 func (i *instruments) table() []definition {
 	return []definition{
-		{&i.wait, "distributed_lock.wait.duration", seconds, outcomeLabels, "time in Acquire, failures too", Buckets()},
-		{&i.acquire, "distributed_lock.acquire.duration", seconds, ruleLabels, "round trip of an uncontended acquisition: is Redis slow?", Buckets()},
-		{&i.hold, "distributed_lock.hold.duration", seconds, outcomeLabels, "from acquired to released", Buckets()},
+		{&i.wait, "distributed_lock.wait.duration", seconds, outcomeLabels, "time in Acquire, failures too", buckets()},
+		{&i.acquire, "distributed_lock.acquire.duration", seconds, ruleLabels, "round trip of an uncontended acquisition: is Redis slow?", buckets()},
+		{&i.hold, "distributed_lock.hold.duration", seconds, outcomeLabels, "from acquired to released", buckets()},
 		{&i.remaining, "distributed_lock.lease.remaining.ratio", "1", ruleLabels, "part of the lease that was left at the release; 0 if it was lost", ratios()},
 		{&i.waiters, "distributed_lock.waiters", "{waiter}", ruleLabels, "callers that wait now", nil},
 		{&i.held, "distributed_lock.held", "{hold}", ruleLabels, "holds that were not released yet, re-entries not counted", nil},

@@ -2,8 +2,8 @@ package telemetry
 
 import "go.opentelemetry.io/otel/attribute"
 
-// ScopeName is the instrumentation scope of the tracer and the meter.
-const ScopeName = "github.com/interlock-go/interlock/telemetry"
+// scopeName is the instrumentation scope of the tracer and the meter.
+const scopeName = "github.com/interlock-go/interlock/telemetry"
 
 // The spans.
 const (
@@ -77,9 +77,9 @@ const (
 	strategyNone = "none"
 )
 
-// Buckets are the bucket boundaries of the duration histograms, in seconds. It
+// buckets are the bucket boundaries of the duration histograms, in seconds. It
 // returns a new slice.
-func Buckets() []float64 {
+func buckets() []float64 {
 	return []float64{
 		0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 	}

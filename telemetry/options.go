@@ -16,8 +16,8 @@ const (
 	// DefaultMaxRules is how many different rules have series of their own.
 	DefaultMaxRules = 1_000
 
-	// DefaultLongWait is the wait from which on a record is logged.
-	DefaultLongWait = 5 * time.Second
+	// defaultLongWait is the wait from which on a record is logged.
+	defaultLongWait = 5 * time.Second
 )
 
 // Option configures a [Telemetry]. Of an option that is given twice the last one
@@ -37,7 +37,7 @@ func newConfig(opts []Option) (config, error) {
 	cfg := config{
 		tracers:  otel.GetTracerProvider(),
 		meters:   otel.GetMeterProvider(),
-		longWait: DefaultLongWait,
+		longWait: defaultLongWait,
 		maxRules: DefaultMaxRules,
 	}
 	var errs []error
@@ -91,7 +91,7 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithLongWait sets the wait from which on a record is logged, whether the lock was
-// acquired or not: 0, for no such records, or at least 1ms. Default: [DefaultLongWait].
+// acquired or not: 0, for no such records, or at least 1ms. Default: 5s.
 func WithLongWait(d time.Duration) Option {
 	return func(c *config) error {
 		if d < time.Millisecond && d != 0 { // a few nanoseconds are a number without its unit

@@ -76,7 +76,7 @@ func New(opts ...Option) (*Telemetry, error) {
 	if err != nil {
 		return nil, err
 	}
-	meter := cfg.meters.Meter(ScopeName, metric.WithInstrumentationVersion(version()))
+	meter := cfg.meters.Meter(scopeName, metric.WithInstrumentationVersion(version()))
 	t := &Telemetry{
 		longWait: cfg.longWait,
 		maxRules: cfg.maxRules,
@@ -90,7 +90,7 @@ func New(opts ...Option) (*Telemetry, error) {
 		log:      newLogger(cmp.Or(cfg.logger, slog.New(slog.DiscardHandler))),
 	}
 	if _, off := cfg.tracers.(noop.TracerProvider); !off {
-		t.tracer = cfg.tracers.Tracer(ScopeName, trace.WithInstrumentationVersion(version()))
+		t.tracer = cfg.tracers.Tracer(scopeName, trace.WithInstrumentationVersion(version()))
 	}
 	if t.inst, err = newInstruments(meter); err != nil {
 		return nil, fmt.Errorf("telemetry: New: %w", err)

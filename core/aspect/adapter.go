@@ -82,7 +82,7 @@ func (e *Entry[X]) Rules() []*ruleset.Resolved {
 // announce tells observers of the rules.
 func (e *Entry[X]) announce() {
 	if e != nil && e.Point != nil {
-		e.Point.Announce()
+		e.Point.announce()
 	}
 }
 
@@ -91,7 +91,7 @@ func (e *Entry[X]) oddities() []*ruleset.Problem {
 	if e.Point == nil {
 		return nil
 	}
-	return e.Point.Oddities()
+	return e.Point.oddities()
 }
 
 // retract tells observers of the rules that next, which takes its place and may be
@@ -100,9 +100,9 @@ func (e *Entry[X]) retract(next *Entry[X]) {
 	switch {
 	case e == nil || e.Point == nil:
 	case next == nil:
-		e.Point.Retract(nil)
+		e.Point.retract(nil)
 	default:
-		e.Point.Retract(next.Point)
+		e.Point.retract(next.Point)
 	}
 }
 

@@ -70,7 +70,7 @@ func (a *Aspect) Warn(problems ...*ruleset.Problem) {
 // the Check of an adapter ends with.
 func (a *Aspect) Conclude(r *Report) error {
 	a.Warn(r.Warnings()...)
-	return r.Err()
+	return r.err()
 }
 
 // Suspend is the kill switch: from now on every handler of every rule runs without

@@ -44,7 +44,7 @@ type Point struct {
 // Compile resolves and compiles rules for one place. The order of the rules is the
 // order in which their locks are taken. The error is a [*ruleset.InvalidError]
 // with every problem of every rule.
-func (a *Aspect) Compile(site Site, rules ...ruleset.Rule) (*Point, error) {
+func (a *Aspect) compileRules(site Site, rules ...ruleset.Rule) (*Point, error) {
 	rules = at(site.Endpoint, rules)
 	resolved, err := ruleset.Resolve(rules, a.cfg.sources.resolving...)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *Aspect) Compile(site Site, rules ...ruleset.Rule) (*Point, error) {
 		found.addExpressions(site.Endpoint, more)
 		return nil, ruleset.Invalid(found.raw()...)
 	}
-	return a.CompileResolved(site, resolved...)
+	return a.compileResolved(site, resolved...)
 }
 
 // at gives rules without an endpoint that of the place.
@@ -68,18 +68,18 @@ func at(e ruleset.Endpoint, rules []ruleset.Rule) []ruleset.Rule {
 	return rules
 }
 
-// CompileResolved is Compile for rules of a [ruleset.Set].
-func (a *Aspect) CompileResolved(site Site, rules ...*ruleset.Resolved) (*Point, error) {
+// compileResolved is compileRules for rules of a [ruleset.Set].
+func (a *Aspect) compileResolved(site Site, rules ...*ruleset.Resolved) (*Point, error) {
 	p, err := a.Prepare(site, rules...)
 	if err != nil {
 		return nil, err
 	}
-	p.Announce()
+	p.announce()
 	return p, nil
 }
 
 // Prepare is CompileResolved for rules that may never come into force: observers are
-// told of them by [Point.Announce].
+// told of them by announce.
 func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) {
 	compiled, err := compileAll(&site, rules, roomOf(a.locks))
 	if err != nil {
@@ -88,16 +88,16 @@ func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) 
 	return &Point{aspect: a, site: site, source: slices.Clone(rules), rules: compiled}, nil
 }
 
-// Announce tells observers of the rules of a point that comes into force.
-func (p *Point) Announce() {
+// announce tells observers of the rules of a point that comes into force.
+func (p *Point) announce() {
 	for _, rule := range p.rules {
 		p.aspect.observers.observeRule(rule.info())
 	}
 }
 
-// Retract tells observers of the rules of a point that goes out of force and that
+// retract tells observers of the rules of a point that goes out of force and that
 // next, which takes its place and may be nil, does not have.
-func (p *Point) Retract(next *Point) {
+func (p *Point) retract(next *Point) {
 	for _, rule := range p.rules {
 		if next != nil && next.has(rule.subject) {
 			continue
@@ -136,9 +136,6 @@ func noneGiven(e ruleset.Endpoint) *ruleset.Problem {
 
 // Rules are the rules of the point, in order. Do not change the result.
 func (p *Point) Rules() []*ruleset.Resolved { return p.source }
-
-// Endpoint is the endpoint of the point.
-func (p *Point) Endpoint() ruleset.Endpoint { return p.site.Endpoint }
 
 // Uses reports whether any key or condition of the point reads the variable, such
 // as "body".

@@ -2,7 +2,8 @@
 // around a handler. Gin, gRPC and plain functions ([Wrap]) stand on it; an adapter
 // for another framework implements [Call], keeps its endpoints in a [Registry], by an
 // [Adapter], and translates the [Outcome] of [Point.Run]. Package adaptertest has its
-// tests, and examples/adapters/README.md the way.
+// tests, and examples/adapters/README.md the way. What only the adapters of this module
+// need for HTTP is in package httpcall, which is not stable.
 //
 // # Functions
 //

@@ -46,15 +46,15 @@ type Judge struct {
 // Judge adds what it finds in the sets to a report, as severe as their settings say.
 func (j *Judge) Judge(r *Report, sets ...*ruleset.Set) {
 	for _, set := range sets {
-		r.AddAs(set.Settings().Unmatched, j.unmatched(set)...)
+		r.addAs(set.Settings().Unmatched, j.unmatched(set)...)
 	}
 	if strictest := strictestOf(sets); strictest != nil {
-		r.AddAs(strictest.Settings().Uncovered, j.uncovered(strictest, sets)...)
+		r.addAs(strictest.Settings().Uncovered, j.uncovered(strictest, sets)...)
 	}
 }
 
-// Used are the rules of a set that apply to some endpoint.
-func (j *Judge) Used(set *ruleset.Set) map[*ruleset.Resolved]bool {
+// used are the rules of a set that apply to some endpoint.
+func (j *Judge) used(set *ruleset.Set) map[*ruleset.Resolved]bool {
 	used := map[*ruleset.Resolved]bool{}
 	anyMethod := map[string]bool{} // paths of patterns without a method
 	for _, e := range j.Endpoints {
@@ -77,7 +77,7 @@ func has(ask func(ruleset.Endpoint) bool, e ruleset.Endpoint) bool { return ask 
 
 // unmatched reports the rules of a set that apply nowhere.
 func (j *Judge) unmatched(set *ruleset.Set) []*ruleset.Problem {
-	used := j.Used(set)
+	used := j.used(set)
 	var list []*ruleset.Problem
 	for _, rule := range set.Rules() {
 		if rule.Endpoint.Transport == j.Transport && !used[rule] && (j.Concerns == nil || j.Concerns(rule.Endpoint)) {

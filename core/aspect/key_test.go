@@ -75,7 +75,7 @@ func TestRun_UnknownErrorOfTheEnvIsTheServersFault(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, mustAspect(t, offline(t)), pay())
 	out := p.Run(t.Context(), &call{env: badEnv{errors.New("database of principals is down")}})
-	want(t, "status", out.Status, failpolicy.Status{HTTP: 500, GRPC: failpolicy.Internal})
+	want(t, "status", out.Status, failpolicy.Status{HTTP: 500, GRPC: 13 /* INTERNAL */})
 }
 
 func TestRun_KeyFaultAfterTheCallerLeftIsACancel(t *testing.T) {

@@ -325,7 +325,7 @@ func wantProgramsMistake(t *testing.T, obs *record, outer, inner *aspect.Point) 
 		begin := time.Now()
 		out := inner.Run(ctx, &call{in: order{ID: "42"}})
 		want(t, "verdict", out.Verdict, aspect.VerdictRefused)
-		want(t, "status", out.Status, failpolicy.Status{HTTP: 500, GRPC: failpolicy.Internal})
+		want(t, "status", out.Status, failpolicy.Status{HTTP: 500, GRPC: 13 /* INTERNAL */})
 		want(t, "message", out.Refusal().Message, "The request could not be completed")
 		want(t, "waited", time.Since(begin), 0)
 		if !errors.Is(out.Reason, core.ErrInvalid) || !errors.Is(obs.failures[0].Err, core.ErrInvalid) {

@@ -8,13 +8,13 @@ import (
 	"github.com/interlock-go/interlock/failpolicy"
 )
 
-// Oddities warns of rules of the point that most likely do not do what is meant: a key without
+// oddities warns of rules of the point that most likely do not do what is meant: a key without
 // a part of a request is one lock for all requests of the endpoint; a function that waits before
 // it is skipped runs in every instance. Nothing is said of semaphores, and of rules that are
 // switched off. A constant key of a function mostly is meant.
-func (p *Point) Oddities() []*ruleset.Problem { return oddities(p.rules) }
+func (p *Point) oddities() []*ruleset.Problem { return oddities(p.rules) }
 
-// Oddities is [Point.Oddities].
+// Oddities warns of the same for rules that no program compiled.
 func (p *Preview) Oddities() []*ruleset.Problem { return oddities(p.rules) }
 
 func oddities(rules []*compiled) (warnings []*ruleset.Problem) {

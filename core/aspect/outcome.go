@@ -74,13 +74,13 @@ type Outcome struct {
 	Reason error
 }
 
-// Failed reports whether the client is to get Status.
-func (o *Outcome) Failed() bool {
+// failed reports whether the client is to get Status.
+func (o *Outcome) failed() bool {
 	return o.Verdict == VerdictRefused || o.Verdict == VerdictLost
 }
 
 // Result is the error of the call as a Go function would return it: the
-// [*RefusedError] if [Outcome.Failed], else Err.
+// [*RefusedError] if the client is to get Status, else Err.
 func (o *Outcome) Result() error {
 	if refusal := o.Refusal(); refusal != nil {
 		return refusal
@@ -88,10 +88,10 @@ func (o *Outcome) Result() error {
 	return o.Err
 }
 
-// Refusal tells what to answer when [Outcome.Failed], else it is nil. To return an
+// Refusal tells what to answer when the client is to get Status, else it is nil. To return an
 // error, use [Outcome.Result]: a nil *RefusedError is no nil error.
 func (o *Outcome) Refusal() *RefusedError {
-	if !o.Failed() {
+	if !o.failed() {
 		return nil
 	}
 	e := &RefusedError{

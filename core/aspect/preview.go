@@ -11,7 +11,7 @@ type Preview struct {
 	rules []*compiled
 }
 
-// NewPreview compiles rules as [Aspect.CompileResolved] does. The error is a
+// NewPreview compiles rules as an adapter does. The error is a
 // [*ruleset.InvalidError] with every problem of every rule.
 func NewPreview(site Site, rules ...*ruleset.Resolved) (*Preview, error) {
 	compiled, err := compileAll(&site, rules, room{})

@@ -17,8 +17,8 @@ func (r *Report) Add(e ruleset.Endpoint, err error) { r.errors.addError(e, err) 
 // Warn adds a warning about an endpoint.
 func (r *Report) Warn(e ruleset.Endpoint, p *ruleset.Problem) { r.warnings.add(e, p) }
 
-// AddAs adds problems as severe as a setting says.
-func (r *Report) AddAs(s ruleset.Severity, problems ...*ruleset.Problem) {
+// addAs adds problems as severe as a setting says.
+func (r *Report) addAs(s ruleset.Severity, problems ...*ruleset.Problem) {
 	for _, p := range problems {
 		switch s {
 		case ruleset.SeverityIgnore:
@@ -30,8 +30,8 @@ func (r *Report) AddAs(s ruleset.Severity, problems ...*ruleset.Problem) {
 	}
 }
 
-// Err is a [*ruleset.InvalidError] of the errors, nil without any.
-func (r *Report) Err() error { return ruleset.Invalid(r.errors.problems()...) }
+// err is a [*ruleset.InvalidError] of the errors, nil without any.
+func (r *Report) err() error { return ruleset.Invalid(r.errors.problems()...) }
 
 // Errors are the errors: those of files by file and line, after the others. A problem
 // of a rule with a wildcard names an endpoint that has it.

@@ -89,9 +89,9 @@ func (t *Table[K, X]) Entries() []*Entry[X] {
 	return list
 }
 
-// Add is At for an endpoint that begins now: one that cannot work is not kept, and no reload
+// begin is At for an endpoint that begins now: one that cannot work is not kept, and no reload
 // ever sees it.
-func (t *Table[K, X]) Add(k K) (*Entry[X], error) {
+func (t *Table[K, X]) begin(k K) (*Entry[X], error) {
 	e, err := t.add(k)
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (t *Table[K, X]) prepare(set *ruleset.Set) (commit func(), err error) {
 	}
 	report := t.registry.judge(t.registry.with(t, next))
 	t.compareLocks(report, old, next)
-	if err := report.Err(); err != nil {
+	if err := report.err(); err != nil {
 		return nil, err
 	}
 	return func() {

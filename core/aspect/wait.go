@@ -7,10 +7,10 @@ import (
 )
 
 // What a wait leaves over of the caller's time, for the handler or for an answer:
-// a tenth, and at least [MinReserve].
+// a tenth, and at least minReserve.
 const (
-	// MinReserve is the least of the caller's time that a wait leaves over.
-	MinReserve = 50 * time.Millisecond
+	// minReserve is the least of the caller's time that a wait leaves over.
+	minReserve = 50 * time.Millisecond
 
 	reserveShare = 10
 )
@@ -26,7 +26,7 @@ func (r *run) waitFor(rule *compiled, now time.Time) (wait time.Duration, limite
 		return rule.wait, false
 	}
 	left := deadline.Sub(now)
-	usable := left - max(left/reserveShare, MinReserve)
+	usable := left - max(left/reserveShare, minReserve)
 	if rule.wait != ruleset.WaitForever && usable >= rule.wait {
 		return rule.wait, false
 	}

@@ -166,7 +166,7 @@ func side(value string, source Source) string {
 	switch {
 	case value == "":
 		return "not set"
-	case source.Layer == LayerNone:
+	case source.Layer == layerNone:
 		return value
 	}
 	return fmt.Sprintf("%s (%s)", value, source)

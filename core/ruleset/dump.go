@@ -56,7 +56,7 @@ func (r *Resolved) shown() []shownValue {
 		source := r.cause(f.name)
 		switch {
 		case f.name == "name":
-		case source.Layer == LayerNone, r.None && f.name != "endpoint" && f.name != "none":
+		case source.Layer == layerNone, r.None && f.name != "endpoint" && f.name != "none":
 			continue
 		}
 		fields = append(fields, shownValue{f.name, f.show(&r.Rule), source, f.isZero(&r.Rule)})
@@ -124,7 +124,7 @@ func (d Dump) writeSettings(text *bytes.Buffer) {
 
 // comment is what stands behind a value.
 func (d Dump) comment(s Source) string {
-	if d.NoSources || s.Layer == LayerNone {
+	if d.NoSources || s.Layer == layerNone {
 		return ""
 	}
 	text := s.String()
@@ -172,7 +172,7 @@ func writeLines(text *bytes.Buffer, lines []dumpLine, first, indent string) {
 func (d Dump) lines(r *Resolved) []dumpLine {
 	var lines []dumpLine
 	for _, f := range r.shown() {
-		if f.source.Layer == LayerNone || d.NoSources && f.zero {
+		if f.source.Layer == layerNone || d.NoSources && f.zero {
 			continue // a name that is its endpoint's, or no value
 		}
 		comment := d.comment(f.source)
@@ -277,7 +277,7 @@ func (d Dump) field(f shownValue) any {
 		return f.value
 	}
 	field := object{{"value", f.value}}
-	if f.source.Layer != LayerNone {
+	if f.source.Layer != layerNone {
 		field = append(field, member{"source", f.source})
 	}
 	return field

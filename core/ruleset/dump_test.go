@@ -127,7 +127,7 @@ func layered(t *testing.T) *ruleset.Set {
 		{Rule: ruleset.Rule{Endpoint: ruleset.HTTP("GET /health"), None: true}, Source: yaml(11, 5)},
 		ruleset.Code(ruleset.Rule{
 			Endpoint: ruleset.HTTP("*"), Key: "#{client_ip}", When: "size(query) > 0 && method != 'GET'", Debounce: 90 * time.Second,
-			Message: "Try again & \"relax\" <3", Status: failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 423}, Lost: failpolicy.Status{HTTP: 502, GRPC: failpolicy.DataLoss}},
+			Message: "Try again & \"relax\" <3", Status: failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 423}, Lost: failpolicy.Status{HTTP: 502, GRPC: 15 /* DATA_LOSS */}},
 		}),
 	},
 		ruleset.WithDefaults(ruleset.Rule{OnBackend: failpolicy.NullResponse}),

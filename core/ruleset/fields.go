@@ -354,7 +354,7 @@ func (statusesType) show(s failpolicy.Statuses) any {
 		if status.HTTP != 0 {
 			halves = append(halves, member{"http", status.HTTP})
 		}
-		if status.GRPC != failpolicy.OK {
+		if status.GRPC != 0 {
 			halves = append(halves, member{"grpc", word(status.GRPC.String())})
 		}
 		causes = append(causes, member{string(cause), halves})

@@ -13,7 +13,7 @@ import (
 // calls, unless the rule says something else.
 func TestRule_StatusOfBusy(t *testing.T) {
 	t.Parallel()
-	full := failpolicy.Status{HTTP: 429, GRPC: failpolicy.ResourceExhausted}
+	full := failpolicy.Status{HTTP: 429, GRPC: 8 /* RESOURCE_EXHAUSTED */}
 	for _, kind := range ruleset.Kinds() {
 		want := failpolicy.Busy.Status()
 		if kind == ruleset.Semaphore {
@@ -22,7 +22,7 @@ func TestRule_StatusOfBusy(t *testing.T) {
 		for name, tt := range map[string]struct{ own, want failpolicy.Status }{
 			"none":      {failpolicy.Status{}, want},
 			"HTTP only": {failpolicy.Status{HTTP: 503}, failpolicy.Status{HTTP: 503, GRPC: want.GRPC}},
-			"gRPC only": {failpolicy.Status{GRPC: failpolicy.Unavailable}, failpolicy.Status{HTTP: want.HTTP, GRPC: failpolicy.Unavailable}},
+			"gRPC only": {failpolicy.Status{GRPC: 14 /* UNAVAILABLE */}, failpolicy.Status{HTTP: want.HTTP, GRPC: 14 /* UNAVAILABLE */}},
 		} {
 			rule := ruleset.Rule{Kind: kind, Status: failpolicy.Statuses{Busy: tt.own}}
 			policy := rule.Policy()

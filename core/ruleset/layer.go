@@ -80,7 +80,7 @@ type Resolved struct {
 // [Set.Overlay] adds.
 func (r *Resolved) Partial() bool { return r.partial }
 
-// Source tells where a field's value comes from; [LayerNone] for a field that
+// Source tells where a field's value comes from; layerNone for a field that
 // no layer sets. field is a name from [Fields].
 func (r *Resolved) Source(field string) Source { return r.sources[field] }
 
@@ -101,7 +101,7 @@ func (r *Resolved) placeOf(field string) Source {
 		base, _ := cutField(field)
 		source = r.sources[base]
 	}
-	if source.Layer < LayerCode && source.File == "" && (source.Layer == LayerNone || r.origin.File != "") {
+	if source.Layer < LayerCode && source.File == "" && (source.Layer == layerNone || r.origin.File != "") {
 		source = r.origin
 	}
 	return source
@@ -144,7 +144,7 @@ type Layer uint8
 
 // The layers, lowest first.
 const (
-	LayerNone    Layer = iota // not set at all
+	layerNone    Layer = iota // not set at all
 	LayerDefault              // built in, or the program's own defaults
 	LayerProfile
 	LayerCode

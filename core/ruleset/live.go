@@ -12,8 +12,8 @@ import (
 	"github.com/interlock-go/interlock/core/internal/notify"
 )
 
-// ErrClosed is the error of [Live.Reload] after [Live.Close].
-var ErrClosed = errors.New("ruleset: closed: the rules in force stay, and the file is not loaded again")
+// errClosed is the error of [Live.Reload] after [Live.Close].
+var errClosed = errors.New("ruleset: closed: the rules in force stay, and the file is not loaded again")
 
 // Reload is one attempt to take a file into force.
 type Reload struct {
@@ -144,12 +144,12 @@ type listener struct {
 func (l *Live) Current() *Set { return l.current.Load() }
 
 // Reload loads the file now, whether it changed or not. The error says why it was
-// refused. [ErrClosed] after Close.
+// refused. errClosed after Close.
 func (l *Live) Reload() error {
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	if l.closed {
-		return ErrClosed
+		return errClosed
 	}
 	return l.attempt(readContent(l.file))
 }

@@ -67,7 +67,7 @@ func (p *Problem) subject() string {
 		return "" // the position says it
 	case e.IsZero() && name == "" && p.Source.Layer == LayerDefault:
 		return "defaults"
-	case e.IsZero() && name == "" && p.Field == "" && p.Source.Layer == LayerNone:
+	case e.IsZero() && name == "" && p.Field == "" && p.Source.Layer == layerNone:
 		return "" // it is not about a rule
 	case e.IsZero() && name == "":
 		return "rule without endpoint and name"

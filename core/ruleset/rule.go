@@ -228,7 +228,7 @@ func (r *Rule) statuses() failpolicy.Statuses {
 	if s.Busy.HTTP == 0 {
 		s.Busy.HTTP = full.HTTP
 	}
-	if s.Busy.GRPC == failpolicy.OK {
+	if s.Busy.GRPC == 0 {
 		s.Busy.GRPC = full.GRPC
 	}
 	return s

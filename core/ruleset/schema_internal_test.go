@@ -263,7 +263,7 @@ func statusSchema() object {
 
 func codeNames() []string {
 	var names []string
-	for code := failpolicy.Cancelled; code <= failpolicy.Unauthenticated; code++ {
+	for code := failpolicy.Code(1); code <= lastCode; code++ {
 		names = append(names, code.String())
 	}
 	return names

@@ -129,7 +129,7 @@ func (c *checker) checkTogether() {
 		}
 		c.reportf(told, "%s", k.spelled(r, r.placeOf(told), came))
 	}
-	if r.Kind.traits().permits && r.Source("permits").Layer == LayerNone && !r.broken.hasAny("kind", "permits", "profile") {
+	if r.Kind.traits().permits && r.Source("permits").Layer == layerNone && !r.broken.hasAny("kind", "permits", "profile") {
 		c.reportf("kind", "a %s has to know how many calls may run at once, across all instances: write %s beside it",
 			r.Kind.Noun(), r.placeOf("kind").example("permits", "5"))
 	}

@@ -110,7 +110,7 @@ func TestNewSet_AcceptsEveryValueOfTheContract(t *testing.T) {
 		on("debounce", ruleset.Rule{Key: "a", Debounce: 5 * time.Second, WaitTime: ruleset.NoWait, LeaseTime: ruleset.Watchdog}),
 		on("fallback", ruleset.Rule{Key: "a", OnBackend: failpolicy.Fallback, Fallback: "queue"}),
 		on("null", ruleset.Rule{Key: "a", OnBusy: failpolicy.NullResponse, Response: `{"status":"pending"}`}),
-		on("status", ruleset.Rule{Key: "a", Status: failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}}}),
+		on("status", ruleset.Rule{Key: "a", Status: failpolicy.Statuses{Busy: failpolicy.Status{HTTP: 423, GRPC: 9 /* FAILED_PRECONDITION */}}}),
 		on("fenced", ruleset.Rule{Key: "fenced", Kind: ruleset.Fenced, Debounce: 5 * time.Second}),
 		on("spin", ruleset.Rule{Keys: []string{"spin"}, Kind: ruleset.Spin, DryRun: true}),
 		on("rest", ruleset.Rule{

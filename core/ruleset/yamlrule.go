@@ -372,12 +372,15 @@ func (f *fileReader) httpStatus(v value, to *failpolicy.Status) bool {
 	return ok
 }
 
+// lastCode is the number of UNAUTHENTICATED, the last code of gRPC.
+const lastCode = 16
+
 func (f *fileReader) grpcCode(v value, to *failpolicy.Status) bool {
 	if !f.Is(v, yaml.ScalarNode, "a code such as ABORTED") {
 		return false
 	}
 	n := v.Node
-	if i, err := strconv.Atoi(n.Value); err == nil && i > 0 && i <= int(failpolicy.Unauthenticated) {
+	if i, err := strconv.Atoi(n.Value); err == nil && i > 0 && i <= lastCode {
 		f.Reportf(n, v.Field, "%s: write the code's name, %s", strictyaml.ScalarText(n), failpolicy.Code(i))
 		return false
 	}

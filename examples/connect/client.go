@@ -13,7 +13,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/examples/connect/orderspb"
-	"github.com/interlock-go/interlock/grpclock/connectlock"
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // try is a client of the service, in each protocol. Somebody else has the locks of order
@@ -120,7 +120,7 @@ func (c *client) follow() (string, error) {
 	for stream.Receive() {
 		events = append(events, stream.Msg().GetText())
 	}
-	if status := stream.ResponseHeader().Get(connectlock.HeaderLockStatus); status != "" {
+	if status := stream.ResponseHeader().Get(failpolicy.StatusHeader); status != "" {
 		events = append(events, "lock status "+status)
 	}
 	return strings.Join(events, ", "), stream.Err()

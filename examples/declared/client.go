@@ -16,8 +16,6 @@ import (
 	"github.com/interlock-go/interlock/examples/declared/orders"
 	"github.com/interlock-go/interlock/examples/declared/orderspb"
 	"github.com/interlock-go/interlock/failpolicy"
-	"github.com/interlock-go/interlock/ginlock"
-	"github.com/interlock-go/interlock/grpclock"
 )
 
 // client calls the service.
@@ -67,7 +65,7 @@ func post(path string) call {
 		if res.StatusCode >= http.StatusInternalServerError {
 			return "", fmt.Errorf("POST %s: %s: %s", url, res.Status, body)
 		}
-		return words(fmt.Sprint(res.StatusCode), res.Header.Get(ginlock.StatusHeader)), err
+		return words(fmt.Sprint(res.StatusCode), res.Header.Get(failpolicy.StatusHeader)), err
 	}
 }
 
@@ -110,9 +108,9 @@ func closeDay(ctx context.Context, c *client, subject string) (string, error) {
 func answered(header metadata.MD, err error) (string, error) {
 	switch status.Code(err) {
 	case codes.OK:
-		return words("OK", header.Get(grpclock.HeaderLockStatus)...), nil
+		return words("OK", header.Get(failpolicy.StatusHeader)...), nil
 	case codes.Aborted:
-		return failpolicy.Aborted.String(), nil
+		return failpolicy.Busy.Status().GRPC.String(), nil
 	default:
 		return "", err
 	}

@@ -68,8 +68,8 @@ func (d *demo) showGRPC(a *grpcAnswer) {
 	for _, pushback := range a.trailer.Get(grpclock.TrailerPushback) {
 		d.out.linef("  trailer    %s: %s", grpclock.TrailerPushback, pushback)
 	}
-	for _, lock := range a.header.Get(grpclock.HeaderLockStatus) {
-		d.out.linef("  header     %s: %s", grpclock.HeaderLockStatus, lock)
+	for _, lock := range a.header.Get(failpolicy.StatusHeader) {
+		d.out.linef("  header     %s: %s", strings.ToLower(failpolicy.StatusHeader), lock)
 	}
 	if a.status.Code() == codes.OK {
 		d.out.linef("  reply      {%v}", a.reply)

@@ -11,8 +11,6 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/examples/quickstart/shoppb"
 	"github.com/interlock-go/interlock/failpolicy"
-	"github.com/interlock-go/interlock/ginlock"
-	"github.com/interlock-go/interlock/grpclock"
 )
 
 // refuseHTTP has another program hold the kettle's lock, and tries to reserve one
@@ -24,10 +22,10 @@ func refuseHTTP(ctx context.Context, d *demo) (string, error) {
 		status string // the header that tells a real answer from another one
 	}{
 		{"reserve-or-fail", http.StatusConflict, ""},
-		{"reserve-or-skip", http.StatusNoContent, ginlock.StatusSkipped},
-		{"reserve-or-null", http.StatusOK, ginlock.StatusNull},
+		{"reserve-or-skip", http.StatusNoContent, failpolicy.MarkSkipped},
+		{"reserve-or-null", http.StatusOK, failpolicy.MarkNull},
 		{"reserve-or-queue", http.StatusAccepted, ""},
-		{"reserve-anyway", http.StatusOK, ginlock.StatusUnlocked},
+		{"reserve-anyway", http.StatusOK, failpolicy.MarkUnlocked},
 	}
 	var seen []string
 	var wrong []error
@@ -37,7 +35,7 @@ func refuseHTTP(ctx context.Context, d *demo) (string, error) {
 			if err != nil {
 				return err
 			}
-			status := answer.header.Get(ginlock.StatusHeader)
+			status := answer.header.Get(failpolicy.StatusHeader)
 			seen = append(seen, withStatus(fmt.Sprint(answer.code), status))
 			if answer.code != want.code || status != want.status {
 				wrong = append(wrong, fmt.Errorf("%s: HTTP %d, lock status %q, want %d, %q", want.path, answer.code, status, want.code, want.status))
@@ -65,17 +63,17 @@ func refuseGRPC(ctx context.Context, d *demo) (string, error) {
 		method, code, reason, status string
 	}{
 		{shoppb.Shop_ReserveOrFail_FullMethodName, "ABORTED", failpolicy.Busy.Reason(), ""},
-		{shoppb.Shop_ReserveOrSkip_FullMethodName, "OK", "", grpclock.LockSkipped},
-		{shoppb.Shop_ReserveOrNull_FullMethodName, "OK", "", grpclock.LockNull},
+		{shoppb.Shop_ReserveOrSkip_FullMethodName, "OK", "", failpolicy.MarkSkipped},
+		{shoppb.Shop_ReserveOrNull_FullMethodName, "OK", "", failpolicy.MarkNull},
 		{shoppb.Shop_ReserveOrQueue_FullMethodName, "OK", "", ""},
-		{shoppb.Shop_ReserveAnyway_FullMethodName, "OK", "", grpclock.LockUnlocked},
+		{shoppb.Shop_ReserveAnyway_FullMethodName, "OK", "", failpolicy.MarkUnlocked},
 	}
 	var seen []string
 	var wrong []error
 	err := d.whileHeld(ctx, "kettle", func(ctx context.Context) error {
 		for _, want := range expected {
 			answer := d.reserveGRPC(ctx, want.method)
-			status := strings.Join(answer.header.Get(grpclock.HeaderLockStatus), ",")
+			status := strings.Join(answer.header.Get(failpolicy.StatusHeader), ",")
 			seen = append(seen, withStatus(answer.code(), status))
 			if answer.code() != want.code || answer.reason() != want.reason || status != want.status {
 				wrong = append(wrong, fmt.Errorf("%s: %s %s, lock status %q, want %s %s, %q",

@@ -139,7 +139,7 @@ func (s running) Call(ctx context.Context, c adaptertest.Call) adaptertest.Answe
 	got := s.b.call(ctx, s.p.protocol, s.p.method, []string{c.ID}, headers...)
 	a := adaptertest.Answer{
 		OK: got.err == nil, Code: int(codeOf(got)), Text: strings.Join(got.replies, ","),
-		Lock: got.lockStatus(), Token: strings.Join(got.header.Values(connectlock.HeaderLockToken), ","),
+		Lock: got.lockStatus(), Token: strings.Join(got.header.Values(failpolicy.TokenHeader), ","),
 		All: fmt.Sprint(got.replies, got.header, got.err),
 	}
 	e := new(connect.Error)

@@ -229,7 +229,7 @@ func TestDefaultsAndProfiles_ApplyToTheRules(t *testing.T) {
 		connectlock.WithRules(ruleset.Rule{Endpoint: ruleset.GRPC("/shop.v1.Orders/*"), Key: "all", Profile: "impatient"}))
 	b.redis.Take("all", time.Minute)
 	for _, kind := range kinds {
-		if got := b.call(t.Context(), "connect", kind, []string{"1"}); got.err != nil || got.lockStatus() != connectlock.LockSkipped {
+		if got := b.call(t.Context(), "connect", kind, []string{"1"}); got.err != nil || got.lockStatus() != failpolicy.MarkSkipped {
 			t.Errorf("%s: got %v, header %q", kind, got.err, got.lockStatus())
 		}
 	}

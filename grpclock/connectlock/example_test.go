@@ -98,7 +98,7 @@ func Example() {
 		return
 	}
 	defer steps.Close()
-	fmt.Println(steps.Receive(), steps.Err(), steps.ResponseHeader().Get(connectlock.HeaderLockStatus))
+	fmt.Println(steps.Receive(), steps.Err(), steps.ResponseHeader().Get(failpolicy.StatusHeader))
 	// Output:
 	// paid 42 <nil>
 	// true aborted: Another request for the same resource is in progress true

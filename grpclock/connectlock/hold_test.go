@@ -114,7 +114,7 @@ func TestToken_IsInTheHeaderOnRequest(t *testing.T) {
 			if shown {
 				want = []string{strconv.FormatInt(token, 10)}
 			}
-			if header := got.header.Values(connectlock.HeaderLockToken); got.err != nil || token <= 0 || !slices.Equal(header, want) {
+			if header := got.header.Values(failpolicy.TokenHeader); got.err != nil || token <= 0 || !slices.Equal(header, want) {
 				t.Errorf("shown %t: got %v, the header %q and the token %d", shown, got.err, header, token)
 			}
 		}

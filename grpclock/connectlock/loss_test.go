@@ -200,7 +200,7 @@ func TestLoss_StatusOfTheRule(t *testing.T) {
 			return err
 		}}, connectlock.WithRules(rule("Chat", short, constant, func(r *ruleset.Rule) {
 			r.Message = "check the order"
-			r.Status.Lost = failpolicy.Status{GRPC: failpolicy.DataLoss}
+			r.Status.Lost = failpolicy.Status{GRPC: failpolicy.Code(connect.CodeDataLoss)}
 		})))
 		s := b.chat(t.Context(), protocol)
 		e := new(connect.Error)

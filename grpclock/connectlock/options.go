@@ -9,25 +9,11 @@ import (
 
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
-	"github.com/interlock-go/interlock/grpclock/internal/methodcall"
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// The headers of answers, and the values of the one that tells an answer without the
-// lock from a real one. HeaderRetryAfter is in whole seconds, rounded up; the RetryInfo
-// of the error is exact.
-const (
-	HeaderLockStatus = methodcall.HeaderLockStatus
-	LockSkipped      = methodcall.LockSkipped
-	LockNull         = methodcall.LockNull
-	LockUnlocked     = methodcall.LockUnlocked
-	HeaderLockToken  = methodcall.HeaderLockToken
-	HeaderRetryAfter = "Retry-After"
-)
-
-// ReasonMisconfigured is the reason in the ErrorInfo of a procedure whose rule is broken
-// (see [Guard.Check]), and of a call that the program itself has spoilt.
-const ReasonMisconfigured = methodcall.ReasonMisconfigured
+// HeaderRetryAfter is in whole seconds, rounded up; the RetryInfo of the error is exact.
+const HeaderRetryAfter = "Retry-After"
 
 // Option configures a [Guard]. Each is as the one of that name in package grpclock.
 type Option func(*methodrules.Config) error
@@ -81,7 +67,7 @@ func WithStreamFallback(name string, handler connect.StreamingHandlerFunc) Optio
 }
 
 // WithTokenHeader shows clients the fencing token of the lock under which the procedure
-// runs, in [HeaderLockToken]. It tells how often the lock was taken. Off by default.
+// runs, in [failpolicy.TokenHeader]. It tells how often the lock was taken. Off by default.
 func WithTokenHeader() Option {
 	return func(c *methodrules.Config) error { return c.TokenHeader() }
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/redistest"
 	"github.com/interlock-go/interlock/core/ruleset"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/connectlock"
 	"github.com/interlock-go/interlock/grpclock/internal/shoppb"
 )
@@ -278,7 +279,7 @@ func (a answer) reasons() (reasons []string, hints int) {
 
 // lockStatus is the header about the lock.
 func (a answer) lockStatus() string {
-	return strings.Join(a.header.Values(connectlock.HeaderLockStatus), ",")
+	return strings.Join(a.header.Values(failpolicy.StatusHeader), ",")
 }
 
 // check wants an answer that is none of a refusal.

@@ -51,13 +51,13 @@ var rows = []row{
 	{"permits", `permits: 3`, func(r *ruleset.Rule) { r.Permits = 3 }},
 	{"token", `token: true`, func(r *ruleset.Rule) { r.Token = true }},
 	{"status", `status: {busy: {http: 423 grpc: "FAILED_PRECONDITION"}}`, func(r *ruleset.Rule) {
-		r.Status.Busy = failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}
+		r.Status.Busy = failpolicy.Status{HTTP: 423, GRPC: 9 /* FAILED_PRECONDITION */}
 	}},
 	{"status", `status: {debounced: {http: 420}}`, func(r *ruleset.Rule) { r.Status.Debounced.HTTP = 420 }},
-	{"status", `status: {backend: {grpc: "INTERNAL"}}`, func(r *ruleset.Rule) { r.Status.Backend.GRPC = failpolicy.Internal }},
+	{"status", `status: {backend: {grpc: "INTERNAL"}}`, func(r *ruleset.Rule) { r.Status.Backend.GRPC = 13 /* INTERNAL */ }},
 	{"status", `status: {key: {http: 422}}`, func(r *ruleset.Rule) { r.Status.Key.HTTP = 422 }},
 	{"status", `status: {overload: {http: 503}}`, func(r *ruleset.Rule) { r.Status.Overload.HTTP = 503 }},
-	{"status", `status: {lost: {grpc: "DATA_LOSS"}}`, func(r *ruleset.Rule) { r.Status.Lost.GRPC = failpolicy.DataLoss }},
+	{"status", `status: {lost: {grpc: "DATA_LOSS"}}`, func(r *ruleset.Rule) { r.Status.Lost.GRPC = 15 /* DATA_LOSS */ }},
 	{"status", `status: {deadline: {http: 408}}`, func(r *ruleset.Rule) { r.Status.Deadline.HTTP = 408 }},
 	{"response", `response: "{}"`, func(r *ruleset.Rule) { r.Response = "{}" }},
 	{"message", `message: "try again"`, func(r *ruleset.Rule) { r.Message = "try again" }},

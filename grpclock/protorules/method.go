@@ -10,8 +10,8 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// FullMethod is the name of a method in a call and in rules: "/shop.v1.Orders/Pay".
-func FullMethod(m protoreflect.MethodDescriptor) string {
+// fullMethod is the name of a method in a call and in rules: "/shop.v1.Orders/Pay".
+func fullMethod(m protoreflect.MethodDescriptor) string {
 	return "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
 }
 
@@ -40,7 +40,7 @@ func All(files Files) []Method {
 			for j := range methods.Len() {
 				m := methods.Get(j)
 				rules, problems := Of(m)
-				list = append(list, Method{Descriptor: m, FullMethod: FullMethod(m), Rules: rules, Problems: problems})
+				list = append(list, Method{Descriptor: m, FullMethod: fullMethod(m), Rules: rules, Problems: problems})
 			}
 		}
 		return true

@@ -21,7 +21,7 @@ func Of(m protoreflect.MethodDescriptor) ([]ruleset.Declared, []*ruleset.Problem
 	locks, err := locksOf(m.Options())
 	if err != nil {
 		return nil, []*ruleset.Problem{{
-			Endpoint: ruleset.GRPC(FullMethod(m)), Source: placeOf(m).method(), Message: err.Error(),
+			Endpoint: ruleset.GRPC(fullMethod(m)), Source: placeOf(m).method(), Message: err.Error(),
 		}}
 	}
 	var rules []ruleset.Declared

@@ -22,7 +22,7 @@ type reader struct {
 func newReader(m protoreflect.MethodDescriptor, index int, name string) *reader {
 	at := placeOf(m)
 	return &reader{name: name, place: at, index: index, declared: ruleset.Declared{
-		Rule:   ruleset.Rule{Endpoint: ruleset.GRPC(FullMethod(m))},
+		Rule:   ruleset.Rule{Endpoint: ruleset.GRPC(fullMethod(m))},
 		Source: at.lock(index),
 		Fields: map[string]ruleset.Source{},
 	}}

@@ -12,18 +12,18 @@ import (
 	"github.com/interlock-go/interlock/core"
 )
 
-// DefaultRows is how many holds, and how many waiters, [Page.Snapshot] and JSON list unless
+// defaultRows is how many holds, and how many waiters, snapshot and JSON list unless
 // they are asked for more or less. The page itself shows 100.
-const DefaultRows = 1_000
+const defaultRows = 1_000
 
-// Snapshot collects what the page shows, with so many holds and so many waiters at
-// most, 0 or less for [DefaultRows]. Locks go on meanwhile: the parts may be some milliseconds
+// snapshot collects what the page shows, with so many holds and so many waiters at
+// most, 0 or less for defaultRows. Locks go on meanwhile: the parts may be some milliseconds
 // apart. Redis is not asked.
-func (p *Page) Snapshot(rows int) Snapshot {
+func (p *Page) snapshot(rows int) pageState {
 	if rows < 1 {
-		rows = DefaultRows
+		rows = defaultRows
 	}
-	return p.collect(listing{rows: rows}).Snapshot
+	return p.collect(listing{rows: rows}).pageState
 }
 
 // listing says which rows are listed: those with a text in what is shown of them, in some order.
@@ -41,17 +41,17 @@ func (l *listing) has(texts ...string) bool {
 	})
 }
 
-func (l *listing) hasLock(shown *Lock, texts ...string) bool {
+func (l *listing) hasLock(shown *lockRow, texts ...string) bool {
 	return l.has(append(texts, shown.Key, shown.KeyHash, shown.Rule, shown.Kind)...)
 }
 
-func (l *listing) hasWaiter(shown *Waiter) bool {
-	return l.hasLock(&shown.Lock, shown.BlockedBy.Holder, shown.BlockedBy.Rule, shown.TraceID)
+func (l *listing) hasWaiter(shown *waiterRow) bool {
+	return l.hasLock(&shown.lockRow, shown.BlockedBy.Holder, shown.BlockedBy.Rule, shown.TraceID)
 }
 
 // view collects a snapshot.
 type view struct {
-	Snapshot
+	pageState
 	listing
 
 	page    *Page
@@ -78,11 +78,11 @@ func (p *Page) collect(l listing) *view {
 }
 
 func (v *view) addClients() {
-	v.Clients = []Client{}
+	v.Clients = []clientRow{}
 	v.open = v.page.open()
 	for _, c := range v.open {
 		s := c.Stats()
-		v.Clients = append(v.Clients, Client{ID: c.ID(), Redis: printable(c.Address(), 2*maxName), Holds: s.Holds, Waiters: s.Waiters, OldestWait: seconds(s.OldestWait)})
+		v.Clients = append(v.Clients, clientRow{ID: c.ID(), Redis: printable(c.Address(), 2*maxName), Holds: s.Holds, Waiters: s.Waiters, OldestWait: seconds(s.OldestWait)})
 	}
 }
 
@@ -102,14 +102,14 @@ func (p *Page) sortKey(key string) string {
 	return hashOf(key)
 }
 
-func (v *view) lock(r *rule, l lock) Lock {
+func (v *view) lock(r *rule, l lock) lockRow {
 	raw, hash := v.page.key(l.key)
-	return Lock{Rule: printable(r.name, maxName), Kind: string(r.kind), Key: raw, KeyHash: hash, Keys: l.keys}
+	return lockRow{Rule: printable(r.name, maxName), Kind: string(r.kind), Key: raw, KeyHash: hash, Keys: l.keys}
 }
 
 // locks are those of some holds, re-entries not.
-func (v *view) locks(holds []*hold) []Lock {
-	list := []Lock{}
+func (v *view) locks(holds []*hold) []lockRow {
+	list := []lockRow{}
 	for _, h := range holds {
 		if !h.reentrant {
 			list = append(list, v.lock(h.rule, h.lock))
@@ -119,13 +119,13 @@ func (v *view) locks(holds []*hold) []Lock {
 }
 
 func (v *view) addDeadlocks() {
-	v.Deadlocks, v.PastDeadlocks = []Deadlock{}, []Deadlock{}
+	v.Deadlocks, v.PastDeadlocks = []deadlockRow{}, []deadlockRow{}
 	list, total := v.page.cycles.latest()
 	v.DeadlocksTotal = total
 	for i, c := range list {
-		d := Deadlock{Number: int(total) - i, Found: c.found, Lasts: c.lasts()}
+		d := deadlockRow{Number: int(total) - i, Found: c.found, Lasts: c.lasts()}
 		for _, s := range c.steps {
-			d.Callers = append(d.Callers, DeadlockCaller{
+			d.Callers = append(d.Callers, deadlockCaller{
 				WaitsFor: v.lock(s.waiter.rule, s.waiter.lock), Holder: printable(s.by.field, maxName),
 				Holds: v.locks(s.waiter.carries), Since: s.waiter.start, TraceID: traceID(s.waiter.trace),
 			})
@@ -181,12 +181,12 @@ func (v *view) addLines(lines []line) {
 		return cmp.Or(a.start.Compare(b.start), cmp.Compare(a.position, b.position))
 	})
 	v.HoldsTotal, v.WaitersTotal = len(holds), len(places)
-	v.Holds, v.Waiters = []Hold{}, []Waiter{}
+	v.Holds, v.Waiters = []holdRow{}, []waiterRow{}
 	for _, h := range holds {
 		if len(v.Holds) == v.rows {
 			break
 		}
-		if shown := v.hold(h); v.hasLock(&shown.Lock, shown.Holder, shown.TraceID) {
+		if shown := v.hold(h); v.hasLock(&shown.lockRow, shown.Holder, shown.TraceID) {
 			v.Holds, v.held = append(v.Holds, shown), append(v.held, h.hold)
 		}
 	}
@@ -259,10 +259,10 @@ func (l *line) held() []heldLine {
 	return list
 }
 
-func (v *view) hold(h heldLine) Hold {
+func (v *view) hold(h heldLine) holdRow {
 	usual := h.rule.holds.usual()
-	return Hold{
-		Lock: v.lock(h.rule, h.lock), Holder: printable(h.field, maxName),
+	return holdRow{
+		lockRow: v.lock(h.rule, h.lock), Holder: printable(h.field, maxName),
 		Since: h.acquired, Held: seconds(v.now.Sub(h.acquired)),
 		LeaseLeft: seconds(h.leaseLeft(v.now)), Watchdog: h.watchdog, Reentries: h.reentries,
 		Token: h.token, Lost: h.lost(), LostAt: moment(h.lostAt.Load()), Waiters: v.waitersOf(h),
@@ -270,9 +270,9 @@ func (v *view) hold(h heldLine) Hold {
 	}
 }
 
-func (v *view) waiter(w place) Waiter {
-	return Waiter{
-		Lock: v.lock(w.rule, w.lock), Since: w.start, Waited: seconds(v.now.Sub(w.start)),
+func (v *view) waiter(w place) waiterRow {
+	return waiterRow{
+		lockRow: v.lock(w.rule, w.lock), Since: w.start, Waited: seconds(v.now.Sub(w.start)),
 		Position: w.position, BlockedBy: v.blocker(w), Holds: v.locks(w.carries),
 		Deadlock: v.in[w.waiter], TraceID: traceID(w.trace),
 	}
@@ -280,39 +280,39 @@ func (v *view) waiter(w place) Waiter {
 
 // blocker returns the oldest hold of this process that w waits for. If there is none, it returns the
 // holder that had the lock when w came.
-func (v *view) blocker(w place) Blocker {
+func (v *view) blocker(w place) blocker {
 	holds := w.line.holds
 	if w.keys > 1 {
 		holds = v.page.graph.blockers(w.waiter)
 	}
 	for _, h := range holds {
 		if w.waitsFor(h) && !h.lost() {
-			return Blocker{
+			return blocker{
 				Holder: printable(h.field, maxName), Here: true, Ours: true,
 				Rule: printable(h.rule.name, maxName), Held: seconds(v.now.Sub(h.acquired)),
 			}
 		}
 	}
 	field := cmp.Or(w.blockedBy, w.line.blockedBy)
-	return Blocker{Holder: printable(field, maxName), Ours: v.page.clientOf(clientID(field)) != nil}
+	return blocker{Holder: printable(field, maxName), Ours: v.page.clientOf(clientID(field)) != nil}
 }
 
 func (v *view) addHotKeys() {
-	v.HotKeys = []HotKey{}
+	v.HotKeys = []hotRow{}
 	for _, k := range v.page.hot.top(hotShown) {
 		raw, hash := v.page.key(k.key)
 		if !v.has(raw, hash) {
 			continue
 		}
-		v.HotKeys = append(v.HotKeys, HotKey{
+		v.HotKeys = append(v.HotKeys, hotRow{
 			Key: raw, KeyHash: hash, Count: k.count - k.err, Error: k.err, Waits: k.contended, Waited: seconds(k.waited),
 		})
 	}
 }
 
-func (v *view) events(h *history) (list []Event, total int64) {
+func (v *view) events(h *history) (list []eventRow, total int64) {
 	kept, total := h.latest()
-	list = make([]Event, 0, len(kept))
+	list = make([]eventRow, 0, len(kept))
 	for _, e := range kept {
 		if shown := v.event(e); v.has(shown.What, shown.Rule, shown.Kind, shown.Key, shown.KeyHash, shown.Holder, shown.Error, shown.TraceID) {
 			list = append(list, shown)
@@ -321,8 +321,8 @@ func (v *view) events(h *history) (list []Event, total int64) {
 	return list, total
 }
 
-func (v *view) event(e event) Event {
-	shown := Event{
+func (v *view) event(e event) eventRow {
+	shown := eventRow{
 		Number: e.number, Time: e.at, What: printable(e.what, maxName), Rule: printable(e.rule, maxName), Kind: string(e.kind),
 		Holder: printable(e.holder, maxName), Lasted: seconds(e.lasted), TraceID: traceID(e.trace),
 	}
@@ -359,7 +359,7 @@ func traceID(id trace.TraceID) string {
 
 // waitRow is a row of the page: the waiters of one key, or one of them that is in a deadlock.
 type waitRow struct {
-	Waiter // the one that waits longest
+	waiterRow // the one that waits longest
 
 	ID      string // of the row
 	Callers int
@@ -375,14 +375,14 @@ func (v *view) addKeys(lines []line) {
 		for n, w := range l.waiters {
 			row := shared
 			if shared == nil || v.in[w] != 0 {
-				row = &waitRow{Waiter: v.waiter(place{w, l, n + 1}), Rules: map[*rule]bool{}}
+				row = &waitRow{waiterRow: v.waiter(place{w, l, n + 1}), Rules: map[*rule]bool{}}
 				row.ID = rowID("wait", row.KeyHash, l.client)
 				if v.in[w] == 0 {
 					shared = row
 				} else {
 					row.ID = rowID(row.ID, row.Since.UnixNano(), row.Deadlock)
 				}
-				if v.hasWaiter(&row.Waiter) {
+				if v.hasWaiter(&row.waiterRow) {
 					v.keys = append(v.keys, row)
 				}
 			}

@@ -109,7 +109,7 @@
 // # JSON
 //
 // With the query format=json, or the header Accept: application/json, the answer is a
-// [Snapshot], or with fleet=1 a [Fleet], and a failure a problem document (RFC 9457). The names of
+// document of the numbers of the page, or with fleet=1 of the whole fleet, and a failure a problem document (RFC 9457). The names of
 // fields are stable; new ones may come.
 //
 //	query   says

@@ -7,3 +7,16 @@ func WithLimits(holds, rules, events int) Option {
 		return nil
 	}
 }
+
+// What the page answers as JSON.
+type (
+	Snapshot = pageState
+	Blocker  = blocker
+	HotKey   = hotRow
+	Fleet    = fleetState
+)
+
+const DefaultRows = defaultRows
+
+// Snapshot is what the page shows now.
+func (p *Page) Snapshot(rows int) Snapshot { return p.snapshot(rows) }

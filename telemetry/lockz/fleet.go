@@ -20,32 +20,32 @@ const (
 	fleetNames   = 10    // holders, and waiters, of one lock that are listed
 )
 
-// Fleet is a part of the list of all locks in Redis, as JSON has it: the answer to fleet=1.
-type Fleet struct {
+// fleetState is a part of the list of all locks in Redis, as JSON has it: the answer to fleet=1.
+type fleetState struct {
 	Time    time.Time   `json:"time"`
 	Client  string      `json:"client"` // through which Redis was asked
 	Looked  int64       `json:"looked"` // keys that were looked at for this part, about
 	Keys    int64       `json:"keys"`   // keys in all masters
 	Cursor  string      `json:"cursor"` // of the next part, for the query; empty: this is the last one
-	Locks   []FleetLock `json:"locks"`
+	Locks   []fleetLock `json:"locks"`
 	Clients []string    `json:"clients"` // the clients of this process
 }
 
-// FleetLock is a lock in Redis, whoever holds it.
-type FleetLock struct {
+// fleetLock is a lock in Redis, whoever holds it.
+type fleetLock struct {
 	Key         string        `json:"key,omitempty"`
 	KeyHash     string        `json:"key_hash"`
 	Kind        string        `json:"kind"`        // as far as the layout tells
 	TTL         float64       `json:"ttl_seconds"` // 0: it is free; negative: it has no end
-	Holders     []FleetHolder `json:"holders"`     // 10 at most, as Waiters; the counts say how many there are
+	Holders     []fleetHolder `json:"holders"`     // 10 at most, as Waiters; the counts say how many there are
 	HolderCount int           `json:"holder_count"`
 	Waiters     []string      `json:"waiters"` // of a fair lock, the next one first
 	WaiterCount int           `json:"waiter_count"`
 	Token       int64         `json:"token,omitempty"`
 }
 
-// FleetHolder is one who has a lock.
-type FleetHolder struct {
+// fleetHolder is one who has a lock.
+type fleetHolder struct {
 	Field string  `json:"field"`
 	Count int64   `json:"count"`
 	TTL   float64 `json:"ttl_seconds"`            // negative: it has no end
@@ -56,7 +56,7 @@ type FleetHolder struct {
 
 // fleetFrame is what the template gets.
 type fleetFrame struct {
-	*Fleet
+	*fleetState
 
 	Redis   string
 	Service string
@@ -109,7 +109,7 @@ func (p *Page) serveFleet(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := fleetFrame{
-		Fleet: list, Next: nextQuery(q, client, page.Cursor), Prefix: q.Get("prefix"), Search: q.Get("q"), Notice: noticeOf(q.Get("notice")),
+		fleetState: list, Next: nextQuery(q, client, page.Cursor), Prefix: q.Get("prefix"), Search: q.Get("q"), Notice: noticeOf(q.Get("notice")),
 		RawKeys: p.cfg.rawKeys, First: q.Get("cursor") == "", Redis: printable(client.Address(), 2*maxName), Service: printable(p.cfg.service, maxName), Host: printable(p.host, maxName),
 	}
 	if p.allows(r) {
@@ -136,13 +136,13 @@ func (p *Page) searchLocks(list []core.LockEntry, text string) []core.LockEntry 
 
 // fleetButtons makes a button for each lock whose holders are all shown. It takes the lock from no
 // other holder.
-func (p *Page) fleetButtons(client *core.Client, locks []core.LockEntry, shown []FleetLock, cookie string) []*button {
+func (p *Page) fleetButtons(client *core.Client, locks []core.LockEntry, shown []fleetLock, cookie string) []*button {
 	list := make([]*button, len(locks))
 	for i := range locks {
 		if n := locks[i].HolderCount; n == 0 || n > fleetNames {
 			continue
 		}
-		b := button{View: "?fleet=1&release=1", Lock: Lock{Key: shown[i].Key, KeyHash: shown[i].KeyHash, Keys: 1}}
+		b := button{View: "?fleet=1&release=1", Lock: lockRow{Key: shown[i].Key, KeyHash: shown[i].KeyHash, Keys: 1}}
 		var since []time.Time
 		for _, h := range shown[i].Holders {
 			b.Holders, since = append(b.Holders, buttonHolder{h.Field, "", h.Held}), append(since, h.since)
@@ -177,8 +177,8 @@ func nextQuery(q url.Values, client *core.Client, cursor string) string {
 	return "?" + next.Encode()
 }
 
-func (p *Page) fleetOf(client *core.Client, page *core.LockPage) *Fleet {
-	list := &Fleet{Time: time.Now(), Client: client.ID(), Looked: page.Looked, Keys: page.Keys, Cursor: page.Cursor, Locks: []FleetLock{}}
+func (p *Page) fleetOf(client *core.Client, page *core.LockPage) *fleetState {
+	list := &fleetState{Time: time.Now(), Client: client.ID(), Looked: page.Looked, Keys: page.Keys, Cursor: page.Cursor, Locks: []fleetLock{}}
 	for _, c := range p.open() {
 		list.Clients = append(list.Clients, c.ID())
 	}
@@ -196,14 +196,14 @@ func fieldsOf(e *core.LockEntry) []string {
 	return list
 }
 
-func (p *Page) fleetLock(e *core.LockEntry, clients []string) FleetLock {
-	l := FleetLock{
+func (p *Page) fleetLock(e *core.LockEntry, clients []string) fleetLock {
+	l := fleetLock{
 		Kind: string(e.Kind), TTL: seconds(e.TTL), HolderCount: e.HolderCount,
-		WaiterCount: e.WaiterCount, Token: e.Token, Holders: []FleetHolder{}, Waiters: []string{},
+		WaiterCount: e.WaiterCount, Token: e.Token, Holders: []fleetHolder{}, Waiters: []string{},
 	}
 	l.Key, l.KeyHash = p.key(e.Key)
 	for _, h := range e.Holders[:min(fleetNames, len(e.Holders))] {
-		shown := FleetHolder{
+		shown := fleetHolder{
 			Field: printable(h.Field, maxName), Count: h.Count, TTL: seconds(h.TTL), Here: slices.Contains(clients, h.ClientID()),
 		}
 		if own := p.table.ofField(e.Key, h.Field); own != nil {

@@ -18,7 +18,7 @@ import (
 
 // frame is what a template gets: the snapshot and what is around it.
 type frame struct {
-	*Snapshot
+	*pageState
 
 	Process string     // names this process: later another one may answer here
 	Keys    []*waitRow // the waiters by key
@@ -42,7 +42,7 @@ func frameOf(w http.ResponseWriter, r *http.Request, v *view) frame {
 		every = 0
 	}
 	f := frame{
-		Snapshot: &v.Snapshot, Process: strconv.Itoa(v.PID) + "-" + strconv.FormatInt(p.started.UnixNano(), 36),
+		pageState: &v.pageState, Process: strconv.Itoa(v.PID) + "-" + strconv.FormatInt(p.started.UnixNano(), 36),
 		Keys: v.keys[:min(v.rows, len(v.keys))], KeysAll: len(v.keys),
 		Fleet: p.cfg.fleet, Notice: noticeOf(q.Get("notice")), Every: every, Search: q.Get("q"), Sort: v.sort, RawKeys: p.cfg.rawKeys, query: q,
 	}
@@ -54,7 +54,7 @@ func frameOf(w http.ResponseWriter, r *http.Request, v *view) frame {
 
 // Down reports whether a Redis does not answer.
 func (f frame) Down() bool {
-	return slices.ContainsFunc(f.Clients, func(c Client) bool { return c.Error != "" })
+	return slices.ContainsFunc(f.Clients, func(c clientRow) bool { return c.Error != "" })
 }
 
 // column is the head of a column that rows can be sorted by.
@@ -104,7 +104,7 @@ const (
 // eventList is a list of events for a template.
 type eventList struct {
 	ID      string
-	Events  []Event
+	Events  []eventRow
 	Total   int64
 	Lasted  string // what the duration is
 	Who     string // what the holder is
@@ -123,7 +123,7 @@ func (f frame) RefusalList() eventList {
 }
 
 // latest are as many of each kind as the page shows.
-func latest(list []Event) (shown []Event) {
+func latest(list []eventRow) (shown []eventRow) {
 	seen := map[string]int{}
 	for i := range list {
 		if seen[list[i].What]++; seen[list[i].What] <= htmlEvents {
@@ -134,7 +134,7 @@ func latest(list []Event) (shown []Event) {
 }
 
 // Most is how often a key was acquired at most.
-func (k HotKey) Most() int64 { return k.Count + k.Error }
+func (k hotRow) Most() int64 { return k.Count + k.Error }
 
 //go:embed assets
 var assets embed.FS

@@ -57,7 +57,7 @@ func (p *Page) fromHere(r *http.Request, t *ticket) bool {
 // button is what a template needs for one.
 type button struct {
 	Ticket, View string
-	Lock         Lock
+	Lock         lockRow
 	Holders      []buttonHolder // they lose the lock
 }
 
@@ -72,7 +72,7 @@ func (v *view) buttons(cookie string) []*button {
 	for i, h := range v.held {
 		if client := v.page.clientOf(clientID(h.field)); client != nil {
 			shown := &v.Holds[i]
-			b := button{View: "?release=1", Lock: shown.Lock, Holders: []buttonHolder{{shown.Holder, shown.Rule, shown.Held}}}
+			b := button{View: "?release=1", Lock: shown.lockRow, Holders: []buttonHolder{{shown.Holder, shown.Rule, shown.Held}}}
 			list[i] = v.page.sealed(b, client, h.key, []string{h.field}, []time.Time{h.acquired}, cookie)
 		}
 	}

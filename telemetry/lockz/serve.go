@@ -87,7 +87,7 @@ func rowsOf(q url.Values, usual int) int {
 func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
 	q, usual := r.URL.Query(), htmlRows
 	if wantsJSON(r) {
-		usual = DefaultRows
+		usual = defaultRows
 	}
 	l := listing{rows: rowsOf(q, usual), search: strings.ToLower(q.Get("q"))}
 	if word := q.Get("sort"); slices.Contains([]string{"key", "rule", "lease", "waiting"}, word) {
@@ -96,7 +96,7 @@ func (p *Page) serveProcess(w http.ResponseWriter, r *http.Request) {
 	v := p.collect(l)
 	v.askRedis(r.Context())
 	if wantsJSON(r) {
-		answerJSON(w, v.Snapshot)
+		answerJSON(w, v.pageState)
 		return
 	}
 	p.render(w, http.StatusOK, "process", frameOf(w, r, v))

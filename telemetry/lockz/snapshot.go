@@ -2,61 +2,61 @@ package lockz
 
 import "time"
 
-// Snapshot is what the page shows, and what it answers as JSON. Durations are in seconds.
+// pageState is what the page shows, and what it answers as JSON. Durations are in seconds.
 // Names and keys are cut and escaped as on the page. A list has the first entries only, of as
 // many as its total says.
-type Snapshot struct {
-	Time    time.Time `json:"time"`
-	Since   time.Time `json:"since"` // when the page was made: what it counts, it counts from there
-	Service string    `json:"service"`
-	Host    string    `json:"host"`
-	PID     int       `json:"pid"`
-	Clients []Client  `json:"clients"`
+type pageState struct {
+	Time    time.Time   `json:"time"`
+	Since   time.Time   `json:"since"` // when the page was made: what it counts, it counts from there
+	Service string      `json:"service"`
+	Host    string      `json:"host"`
+	PID     int         `json:"pid"`
+	Clients []clientRow `json:"clients"`
 
 	// Deadlocks are those that last, PastDeadlocks the last ones that are over.
-	Deadlocks      []Deadlock `json:"deadlocks"`
-	PastDeadlocks  []Deadlock `json:"past_deadlocks"`
-	DeadlocksTotal int64      `json:"deadlocks_total"`
+	Deadlocks      []deadlockRow `json:"deadlocks"`
+	PastDeadlocks  []deadlockRow `json:"past_deadlocks"`
+	DeadlocksTotal int64         `json:"deadlocks_total"`
 
 	// Holds are those of this process, the oldest first, a re-entry with the hold that it
 	// enters. HoldsLeftOut says how many are over the limit and not in the list.
-	Holds        []Hold `json:"holds"`
-	HoldsTotal   int    `json:"holds_total"`
-	HoldsLeftOut int64  `json:"holds_left_out"`
+	Holds        []holdRow `json:"holds"`
+	HoldsTotal   int       `json:"holds_total"`
+	HoldsLeftOut int64     `json:"holds_left_out"`
 
 	// Waiters are the callers of this process that found their lock taken, who waits longest
 	// first.
-	Waiters        []Waiter `json:"waiters"`
-	WaitersTotal   int      `json:"waiters_total"`
-	WaitersLeftOut int64    `json:"waiters_left_out"`
+	Waiters        []waiterRow `json:"waiters"`
+	WaitersTotal   int         `json:"waiters_total"`
+	WaitersLeftOut int64       `json:"waiters_left_out"`
 
 	// Lost is how many locks have ended under their holders, LastLost when the last one did.
 	Lost     int64     `json:"lost_total"`
 	LastLost time.Time `json:"last_lost,omitzero"`
 
 	// HotKeys are those acquired most since the page was made.
-	HotKeys []HotKey `json:"hot_keys"`
+	HotKeys []hotRow `json:"hot_keys"`
 
 	// Refusals are locks that were not acquired, Incidents what should not happen to locks; the last
 	// ones first, of each outcome or kind as many as the limit says.
-	Refusals       []Event `json:"refusals"`
-	RefusalsTotal  int64   `json:"refusals_total"`
-	Incidents      []Event `json:"incidents"`
-	IncidentsTotal int64   `json:"incidents_total"`
+	Refusals       []eventRow `json:"refusals"`
+	RefusalsTotal  int64      `json:"refusals_total"`
+	Incidents      []eventRow `json:"incidents"`
+	IncidentsTotal int64      `json:"incidents_total"`
 }
 
-// Client is a client of this process that is open.
-type Client struct {
+// clientRow is a client of this process that is open.
+type clientRow struct {
 	ID         string  `json:"id"`              // holder fields begin with it
 	Redis      string  `json:"redis"`           // [core.Client.Address]
-	Error      string  `json:"error,omitempty"` // why Redis does not answer; [Page.Snapshot] does not ask it
+	Error      string  `json:"error,omitempty"` // why Redis does not answer; snapshot does not ask it
 	Holds      int     `json:"holds"`
 	Waiters    int     `json:"waiters"` // callers that may wait, those included that get the lock at once
 	OldestWait float64 `json:"oldest_wait_seconds"`
 }
 
-// Lock is what names a lock.
-type Lock struct {
+// lockRow is what names a lock.
+type lockRow struct {
 	Rule    string `json:"rule"`
 	Kind    string `json:"kind"`
 	Key     string `json:"key,omitempty"` // only with [WithRawKeys]
@@ -64,9 +64,9 @@ type Lock struct {
 	Keys    int    `json:"keys"`          // how many, 1 except for a lock of several names
 }
 
-// Hold is a lock that is held.
-type Hold struct {
-	Lock
+// holdRow is a lock that is held.
+type holdRow struct {
+	lockRow
 
 	Holder    string    `json:"holder"` // the field in Redis, which holds that pass the lock on have one after the other
 	Since     time.Time `json:"since"`  // of this hold
@@ -83,21 +83,21 @@ type Hold struct {
 	TraceID   string    `json:"trace_id,omitempty"`
 }
 
-// Waiter is a caller that waits.
-type Waiter struct {
-	Lock
+// waiterRow is a caller that waits.
+type waiterRow struct {
+	lockRow
 
 	Since     time.Time `json:"since"`
 	Waited    float64   `json:"waited_seconds"`
 	Position  int       `json:"position"` // among the callers of this process, 1 for the one who came first
-	BlockedBy Blocker   `json:"blocked_by"`
-	Holds     []Lock    `json:"holds"`              // what it holds meanwhile
+	BlockedBy blocker   `json:"blocked_by"`
+	Holds     []lockRow `json:"holds"`              // what it holds meanwhile
 	Deadlock  int       `json:"deadlock,omitempty"` // number of the deadlock that it is in
 	TraceID   string    `json:"trace_id,omitempty"`
 }
 
-// Blocker is who is in the way of a waiter.
-type Blocker struct {
+// blocker is who is in the way of a waiter.
+type blocker struct {
 	Holder string  `json:"holder"`         // the field in Redis; empty: not known
 	Here   bool    `json:"here"`           // it is a hold of this process
 	Ours   bool    `json:"this_process"`   // its field is one of a client of this process
@@ -105,25 +105,25 @@ type Blocker struct {
 	Held   float64 `json:"held_seconds"`   // for how long; 0 if it is not here
 }
 
-// Deadlock is a ring of callers of which each waits for a lock that the next one holds.
-type Deadlock struct {
+// deadlockRow is a ring of callers of which each waits for a lock that the next one holds.
+type deadlockRow struct {
 	Number  int              `json:"number"`
 	Found   time.Time        `json:"found"`
 	Lasts   bool             `json:"lasts"`
-	Callers []DeadlockCaller `json:"callers"`
+	Callers []deadlockCaller `json:"callers"`
 }
 
-// DeadlockCaller is one caller in a deadlock.
-type DeadlockCaller struct {
-	WaitsFor Lock      `json:"waits_for"`
+// deadlockCaller is one caller in a deadlock.
+type deadlockCaller struct {
+	WaitsFor lockRow   `json:"waits_for"`
 	Holder   string    `json:"blocked_by"` // the field in Redis of the hold in its way, which the next caller has
-	Holds    []Lock    `json:"holds"`
+	Holds    []lockRow `json:"holds"`
 	Since    time.Time `json:"since"`
 	TraceID  string    `json:"trace_id,omitempty"`
 }
 
-// HotKey is a key that is acquired often. Equal keys in several Redis servers are counted as one.
-type HotKey struct {
+// hotRow is a key that is acquired often. Equal keys in several Redis servers are counted as one.
+type hotRow struct {
 	Key     string  `json:"key,omitempty"`
 	KeyHash string  `json:"key_hash"`
 	Count   int64   `json:"count"` // at least; at most Error more
@@ -132,10 +132,10 @@ type HotKey struct {
 	Waited  float64 `json:"waited_seconds"`
 }
 
-// Event is a refusal or an incident. What a refusal is says its [core.Outcome]; an incident is
+// eventRow is a refusal or an incident. What a refusal is says its [core.Outcome]; an incident is
 // "lost", "left" (to its lease, by a client that was closed under it), "leaked", "release failed",
 // "renewal failed", "force released", or "ran unlocked: " and why, such as proceed or disabled.
-type Event struct {
+type eventRow struct {
 	Number  int64     `json:"number"` // counts the refusals, or the incidents
 	Time    time.Time `json:"time"`
 	What    string    `json:"what"`

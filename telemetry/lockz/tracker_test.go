@@ -34,7 +34,7 @@ func TestSnapshot_Holds(t *testing.T) {
 		}
 		h := s.Holds[0]
 		if h.Rule != "pay" || h.Kind != "fenced" || h.KeyHash != core.KeyHash("shop:order:42") || h.Key != "" {
-			t.Errorf("got %+v, want the rule, the kind and the hash of the key, and not the key", h.Lock)
+			t.Errorf("got %+v, want the rule, the kind and the hash of the key, and not the key", h)
 		}
 		if h.Holder != outer.Field() || h.Reentries != 1 || h.Token != outer.Token() || h.TraceID != id.String() {
 			t.Errorf("got holder %s, %d re-entries, token %d, trace %s", h.Holder, h.Reentries, h.Token, h.TraceID)

@@ -133,7 +133,7 @@ func endsItsGoroutine(t *testing.T, b *bench) {
 }
 
 func messageAndStatus(t *testing.T, b *bench) {
-	full := failpolicy.Status{HTTP: 423, GRPC: failpolicy.FailedPrecondition}
+	full := failpolicy.Status{HTTP: 423, GRPC: 9 /* FAILED_PRECONDITION */}
 	b.under(b.rule(func(r *ruleset.Rule) {
 		r.Message, r.Status.Busy = "Somebody is paying this order", full
 	}))

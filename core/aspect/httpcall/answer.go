@@ -14,21 +14,6 @@ import (
 	"github.com/interlock-go/interlock/keyexpr"
 )
 
-// StatusHeader tells a client that the answer is not that of the handler under its
-// lock: [StatusSkipped], [StatusNull] or [StatusUnlocked].
-const StatusHeader = "X-Lock-Status"
-
-// The values of [StatusHeader].
-const (
-	StatusSkipped  = "skipped"  // the handler did not run, by strategy skip
-	StatusNull     = "null"     // the handler did not run, by strategy null_response
-	StatusUnlocked = "unlocked" // the handler ran without the lock, by strategy proceed
-)
-
-// TokenHeader has the fencing token of the lock, as a decimal number, where
-// [Endpoint].ShowToken says so.
-const TokenHeader = "X-Lock-Token" //nolint:gosec // the name of a header; a fencing token is no secret
-
 // The statuses for a client that is gone. Access logs show one that is not to be sent,
 // as nginx has it. What is sent is for a client that closed only its own side, and for
 // one whose request was cancelled by the server itself: both can read.
@@ -56,7 +41,7 @@ func (x *exchange) answer(o *aspect.Outcome) {
 	switch o.Verdict {
 	case aspect.VerdictAnswered:
 		ownHeader(w.Header())
-		w.Header().Set(StatusHeader, o.Reply.Mark)
+		w.Header().Set(failpolicy.StatusHeader, o.Reply.Mark)
 		if o.Reply.Body {
 			respond(w, o.Reply.HTTP, "application/json; charset=utf-8", nullBody(o))
 		} else {

@@ -7,9 +7,9 @@ import (
 	"github.com/interlock-go/interlock/core/ruleset"
 )
 
-// IsPreflight reports whether a request is a CORS preflight. A browser asks with it whether it may
+// isPreflight reports whether a request is a CORS preflight. A browser asks with it whether it may
 // send another request. Rules are for that other request, unless they name OPTIONS.
-func IsPreflight(r *http.Request) bool {
+func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Origin") != "" && r.Header.Get("Access-Control-Request-Method") != ""
 }
 

@@ -22,7 +22,7 @@ type Config struct {
 	// CookieValue is what handlers see of a cookie's value; see [httpvars.Config].
 	CookieValue func(raw string) string
 
-	// ShowToken shows clients the fencing token, in [TokenHeader].
+	// ShowToken shows clients the fencing token, in [failpolicy.TokenHeader].
 	ShowToken bool
 
 	// Canonical is a route as requests have it, for routers that register it in another

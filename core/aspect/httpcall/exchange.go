@@ -9,6 +9,7 @@ import (
 
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/keyexpr"
 	"github.com/interlock-go/interlock/keyexpr/httpvars"
 )
@@ -22,7 +23,7 @@ func lateVariables() []string { return []string{"body", "form"} }
 // its handlers are to be run as if there were no guard.
 func Serve(entry *Entry, origin any, r Router) (served bool) {
 	x := &exchange{Frame: newFrame(entry, origin, r), router: r}
-	if x.passed() || IsPreflight(r.Request()) && x.unnamed(http.MethodOptions) {
+	if x.passed() || isPreflight(r.Request()) && x.unnamed(http.MethodOptions) {
 		return false
 	}
 	if err := x.unusable(); err != nil {
@@ -103,10 +104,10 @@ func (x *exchange) Handle(ctx context.Context, g aspect.Grant) error {
 	}
 	header := x.router.Writer().Header()
 	if g.Unlocked == aspect.UnlockedProceed {
-		header.Set(StatusHeader, StatusUnlocked)
+		header.Set(failpolicy.StatusHeader, failpolicy.MarkUnlocked)
 	}
 	if g.Token != 0 && x.entry.Extra.ShowToken {
-		header.Set(TokenHeader, strconv.FormatInt(g.Token, 10))
+		header.Set(failpolicy.TokenHeader, strconv.FormatInt(g.Token, 10))
 	}
 	reported := x.router.Handle(context.WithValue(ctx, frameKey{}, &x.Frame), &x.Frame)
 	return x.judge(ctx, reported)

@@ -15,7 +15,7 @@ type Endpoint struct {
 	Vars      *httpvars.Variables
 	Params    []string // of its path
 	Buffer    int      // bytes of the response that are kept back until the locks are free; 0 for none
-	ShowToken bool     // in TokenHeader
+	ShowToken bool     // in failpolicy.TokenHeader
 	TakesBack bool     // a rule says on_lost: fail
 	AnyMethod bool     // the rules are put on the route for whatever method it has
 
@@ -58,8 +58,8 @@ func newFrame(entry *Entry, origin any, r Router) Frame {
 	return f
 }
 
-// Before is the guard around f that saw the request as f does, nil if there is none.
-func (f *Frame) Before() *Frame {
+// before is the guard around f that saw the request as f does, nil if there is none.
+func (f *Frame) before() *Frame {
 	if f.anew {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (f *Frame) locked() *Frame {
 
 // passed reports whether the request has passed the guard already, be it before a reload.
 func (f *Frame) passed() bool {
-	for o := f.Before(); o != nil; o = o.Before() {
+	for o := f.before(); o != nil; o = o.before() {
 		if o.entry == f.entry || f.origin != nil && o.origin == f.origin && o.entry.Endpoint == f.entry.Endpoint {
 			return true
 		}
@@ -115,7 +115,7 @@ func (f *Frame) unusable() error {
 	if f.entry.Err != nil {
 		return f.entry.Err
 	}
-	for o := f.Before(); o != nil; o = o.Before() {
+	for o := f.before(); o != nil; o = o.before() {
 		if o.entry.Endpoint != f.entry.Endpoint {
 			continue
 		}

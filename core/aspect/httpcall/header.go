@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/interlock-go/interlock/failpolicy"
 )
 
 // ownHeader prepares the header of an answer that the guard gives instead of the handler's. Layers
@@ -25,7 +27,7 @@ func ownHeader(h http.Header) {
 func ofAnswer(name string) bool {
 	switch name {
 	case "Accept-Ranges", "Age", "Digest", "Etag", "Expires", "Last-Modified", "Pragma", "Repr-Digest", "Surrogate-Control",
-		"Trailer", "Transfer-Encoding", "X-Accel-Expires", StatusHeader, TokenHeader:
+		"Trailer", "Transfer-Encoding", "X-Accel-Expires", failpolicy.StatusHeader, failpolicy.TokenHeader:
 		return true
 	default: // such as Content-Type and CDN-Cache-Control
 		return strings.HasPrefix(name, "Content-") && !strings.HasPrefix(name, "Content-Security-Policy") ||

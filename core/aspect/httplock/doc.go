@@ -86,7 +86,7 @@
 // already: a request needs one permit of a semaphore, whatever the number of guards.
 //
 // Refusals are answered with RFC 9457 problem documents, Retry-After, and
-// [httpcall.StatusHeader], as in ginlock. An answer of the guard has Cache-Control: no-store,
+// [failpolicy.StatusHeader], as in ginlock. An answer of the guard has Cache-Control: no-store,
 // and headers of layers around the guard that describe the handler's answer, such as ETag, are
 // removed from it; CORS, Vary, security headers, request ids and cookies stay. So does
 // Content-Encoding beside Vary: Accept-Encoding, because a layer that compresses set it.

@@ -146,7 +146,7 @@ func WithBuffer(bytes int, routes ...string) Option {
 }
 
 // WithTokenHeader shows clients the fencing token of the lock under which the handler
-// ran, in the header [httpcall.TokenHeader]. Off by default.
+// ran, in the header [failpolicy.TokenHeader]. Off by default.
 func WithTokenHeader() Option {
 	return func(c *config) error {
 		c.ShowToken = true

@@ -10,21 +10,6 @@ import (
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
-// The header that tells an answer without the lock from a real one, and its values.
-const (
-	HeaderLockStatus = "x-lock-status"
-	LockSkipped      = "skipped"
-	LockNull         = "null"
-	LockUnlocked     = "unlocked"
-)
-
-// HeaderLockToken is the header that has the fencing token, as a decimal number.
-const HeaderLockToken = "x-lock-token"
-
-// ReasonMisconfigured is the reason in the ErrorInfo where the program itself is at
-// fault.
-const ReasonMisconfigured = "LOCK_MISCONFIGURED"
-
 // Answer is what a caller gets instead of a reply: a status with details. Reason is
 // behind it, and not for clients.
 type Answer struct {
@@ -34,12 +19,15 @@ type Answer struct {
 	Reason  error
 }
 
+// codeInternal is INTERNAL of gRPC and Connect, which this package does not link.
+const codeInternal failpolicy.Code = 13
+
 // Refusal is the answer to a refused caller: one ErrorInfo and, with a hint, one
 // RetryInfo.
 func Refusal(refused *aspect.RefusedError) *Answer {
 	a := &Answer{Code: refused.Status.GRPC, Message: refused.Message, Details: info(reasonOf(refused)), Reason: refused}
-	if a.Code == failpolicy.OK {
-		a.Code = failpolicy.Internal // a refusal never becomes a success
+	if a.Code == 0 {
+		a.Code = codeInternal // a refusal never becomes a success
 	}
 	if refused.RetryAfter > 0 {
 		a.Details = append(a.Details, &errdetails.RetryInfo{RetryDelay: durationpb.New(refused.RetryAfter)})
@@ -50,7 +38,7 @@ func Refusal(refused *aspect.RefusedError) *Answer {
 // Broken is the answer of a method whose lock cannot work.
 func Broken(reason error) *Answer {
 	return &Answer{
-		Code: failpolicy.Internal, Message: "the lock of this method is misconfigured", Details: info(ReasonMisconfigured),
+		Code: codeInternal, Message: "the lock of this method is misconfigured", Details: info(failpolicy.ReasonMisconfigured),
 		Reason: methodrules.Misconfigured(reason),
 	}
 }
@@ -62,7 +50,7 @@ func info(reason string) []proto.Message {
 // reasonOf is the cause's, but blames no request for what the program is at fault for.
 func reasonOf(refused *aspect.RefusedError) string {
 	if refused.Fault == failpolicy.FaultServer {
-		return ReasonMisconfigured
+		return failpolicy.ReasonMisconfigured
 	}
 	return refused.Cause.Reason()
 }

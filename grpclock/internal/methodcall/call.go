@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/interlock-go/interlock/core/aspect"
+	"github.com/interlock-go/interlock/failpolicy"
 	"github.com/interlock-go/interlock/grpclock/internal/methodrules"
 )
 
@@ -88,19 +89,19 @@ func (g *guarded) ended(err error) error {
 
 // marked marks the answer, unless a guard outside has done so.
 func (g *guarded) marked(status string) {
-	if status != LockUnlocked {
+	if status != failpolicy.MarkUnlocked {
 		g.Own()
 	}
 	if g.passage.innermost(func(p *passage) bool { return p.status == status }) == nil {
 		g.passage.status = status
-		g.Header(HeaderLockStatus, status)
+		g.Header(failpolicy.StatusHeader, status)
 	}
 }
 
 // handler makes the context of the handler, and shows what it runs with.
 func (g *guarded) handler(ctx context.Context, grant aspect.Grant) context.Context {
 	if grant.Unlocked == aspect.UnlockedProceed {
-		g.marked(LockUnlocked)
+		g.marked(failpolicy.MarkUnlocked)
 	}
 	if grant.Token != 0 && g.methods.Config.ShowToken {
 		g.showToken(grant.Token)
@@ -113,7 +114,7 @@ func (g *guarded) handler(ctx context.Context, grant aspect.Grant) context.Conte
 func (g *guarded) showToken(token int64) {
 	if g.passage.innermost(func(p *passage) bool { return p.token == token }) == nil {
 		g.passage.token = token
-		g.Header(HeaderLockToken, strconv.FormatInt(token, 10))
+		g.Header(failpolicy.TokenHeader, strconv.FormatInt(token, 10))
 	}
 }
 

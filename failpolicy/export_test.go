@@ -1,0 +1,18 @@
+package failpolicy
+
+// The codes by name, for tests.
+const (
+	CodeCancelled       = codeCancelled
+	CodeInvalidArgument = codeInvalidArgument
+	CodeAborted         = codeAborted
+	CodeInternal        = codeInternal
+	CodeUnavailable     = codeUnavailable
+	CodeDataLoss        = codeDataLoss
+	CodeUnauthenticated = codeUnauthenticated
+)
+
+// The bounds of a hint to retry, for tests.
+const (
+	MinRetry = minRetry
+	MaxRetry = maxRetry
+)

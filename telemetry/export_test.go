@@ -1,0 +1,7 @@
+package telemetry
+
+// Constants for tests.
+const (
+	ScopeName       = scopeName
+	DefaultLongWait = defaultLongWait
+)
