@@ -175,7 +175,9 @@ func (a *acker) count(ctx context.Context, limit time.Time) error {
 	if err != nil {
 		return &replicasError{err}
 	}
-	a.note(info)
+	if a.note(info); !a.sight.known() {
+		return &replicasError{&UnreadableError{fmt.Errorf("INFO replication: unexpected reply %T", info.reply)}}
+	}
 	return nil
 }
 

@@ -33,6 +33,7 @@ type pipeline struct {
 	health   *health  // of the node
 	born     time.Time
 	era      atomic.Int64 // see node.old
+	named    atomic.Bool  // it leads to the master that the Sentinels have named
 	watch    func()       // has the shared deadline look at the queue until it is empty
 	flow     flow
 

@@ -198,7 +198,11 @@ func (n *node) pipeline(bound int, trip *atomic.Int64, watch func()) *pipeline {
 			p.progress.none()
 		}
 		p.era.Store(n.redis.era.Load())
-		return n.dialer.connect(ctx, &p.progress)
+		conn, err := n.dialer.connect(ctx, &p.progress)
+		if s := n.redis.sentinels; s != nil && err == nil {
+			p.named.Store(s.names(conn))
+		}
+		return conn, err
 	}
 	p.start()
 	return p
@@ -214,7 +218,7 @@ func (n *node) old(p *pipeline, now time.Time) bool {
 	case n.maxAge > 0 && now.Sub(p.born) > n.maxAge:
 		return true
 	default:
-		return n.redis.sentinels != nil && n.redis.sentinels.unsure(p.born, now)
+		return n.redis.sentinels != nil && n.redis.sentinels.unsure(p.born, now, p.named.Load())
 	}
 }
 

@@ -42,16 +42,17 @@ func newSentinels(d *dialer, era *atomic.Int64) *sentinels {
 	return s
 }
 
-// unsure reports whether the Sentinels have not confirmed for a while the master of a connection that was made at
-// born. It has them asked while commands are sent.
-func (s *sentinels) unsure(born, now time.Time) bool {
+// unsure reports whether the Sentinels have not confirmed for a while the master to which a connection leads that was
+// made at born. It has them asked while commands are sent. An answer says nothing of a connection with an address that
+// they do not name: one through a tunnel, say, or to an old master that another Sentinel has named.
+func (s *sentinels) unsure(born, now time.Time, named bool) bool {
 	s.used.Store(int64(now.Sub(s.start)))
 	if !s.asking.Load() && s.asking.CompareAndSwap(false, true) && !s.spawn(s.asks) {
 		s.asking.Store(false)
 	}
-	last := s.start.Add(time.Duration(s.confirmed.Load()))
-	if born.After(last) {
-		last = born
+	last := born
+	if confirmed := s.start.Add(time.Duration(s.confirmed.Load())); named && confirmed.After(born) {
+		last = confirmed
 	}
 	return now.Sub(last) > confirmedFor
 }
@@ -89,6 +90,13 @@ func (s *sentinels) ask(ctx context.Context) {
 	if since := int64(at.Sub(s.start)); since > s.confirmed.Load() {
 		s.confirmed.Store(since)
 	}
+}
+
+// names reports whether a connection leads to the master that the Sentinels have named last.
+func (s *sentinels) names(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return conn.RemoteAddr() != nil && conn.RemoteAddr().String() == s.master
 }
 
 // errUnnamed says that a dialer does not show the address of the master.
