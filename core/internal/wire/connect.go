@@ -204,7 +204,7 @@ func (d *dialer) introduce(ctx context.Context, owner string, p *progress) (_ ne
 	if d.opts.DB != 0 {
 		first = append(first, []any{"select", d.opts.DB})
 	}
-	if err := d.say(conn, first, p); err != nil {
+	if err := d.greet(conn, first, p); err != nil {
 		return nil, err
 	}
 	if d.opts.OnConnect != nil {
@@ -212,7 +212,7 @@ func (d *dialer) introduce(ctx context.Context, owner string, p *progress) (_ ne
 			return nil, err
 		}
 	}
-	if err := d.name(conn, owner, p); err != nil {
+	if err := d.name(conn, owner); err != nil {
 		return nil, err
 	}
 	if err := conn.SetDeadline(time.Time{}); err != nil {
@@ -238,25 +238,34 @@ func (d *dialer) login(ctx context.Context) (user, password string, err error) {
 	}
 }
 
-// name names a connection after its owner, behind the name that the caller's client gives it, and asks for a sign of
-// life: a connection beside one that hangs is of use only if Redis answers on it. A server that refuses a name
-// or the question is alive, unless it has too many clients and hangs up.
-func (d *dialer) name(conn net.Conn, owner string, p *progress) error {
+// greet sends the first commands of a connection, and asks for a sign of life: a connection beside one that hangs is of
+// use only if Redis answers on it. A server that refuses the question is alive, unless it has too many clients and
+// hangs up.
+func (d *dialer) greet(conn net.Conn, first [][]any, p *progress) error {
+	p.within(d.answerTime())
+	defer p.none()
+	failed, err := d.say(conn, append(first, []any{"ping"}))
+	if _, refused := errors.AsType[redis.Error](err); refused && failed == len(first) && MeaningOf(err) != MeansFull {
+		return nil
+	}
+	return err
+}
+
+// name names a connection after its owner, behind the name that the caller's client gives it. A server that refuses
+// leaves it without a name.
+func (d *dialer) name(conn net.Conn, owner string) error {
 	name := d.opts.ClientName
 	if owner != "" {
 		name = cmp.Or(name, "interlock") + ":" + owner
 	}
-	ping := [][]any{{"ping"}}
-	if name != "" {
-		ping = append([][]any{{"client", "setname", name}}, ping...)
+	if name == "" {
+		return nil
 	}
-	err := d.say(conn, ping, p)
+	_, err := d.say(conn, [][]any{{"client", "setname", name}})
 	_, refused := errors.AsType[redis.Error](err)
 	switch {
-	case err == nil, refused && MeaningOf(err) != MeansFull:
+	case err == nil, refused:
 		return nil
-	case refused:
-		return err
 	case owner != "":
 		return errNaming
 	default:
@@ -264,46 +273,42 @@ func (d *dialer) name(conn net.Conn, owner string, p *progress) error {
 	}
 }
 
-// say sends commands in one piece, and reads their replies. Its error is the first one.
-func (d *dialer) say(conn net.Conn, cmds [][]any, at *progress) error {
-	at.within(d.answerTime())
-	defer at.none()
+// say sends commands in one piece, and reads their replies. Its error is the first one; failed is the command that has
+// it.
+func (d *dialer) say(conn net.Conn, cmds [][]any) (failed int, err error) {
 	if err := conn.SetDeadline(time.Now().Add(d.timeout)); err != nil {
-		return fmt.Errorf("a connection needs deadlines: %w", err)
-	}
-	if len(cmds) == 0 {
-		return nil
+		return -1, fmt.Errorf("a connection needs deadlines: %w", err)
 	}
 	var out []byte
 	for _, args := range cmds {
 		out = appendCommand(out, args)
 	}
 	if _, err := conn.Write(out); err != nil {
-		return err
+		return -1, err
 	}
 	var in bytes.Buffer
 	var p parser
-	var first error
+	failed = -1
 	room := make([]byte, 1<<10)
-	for left := len(cmds); left > 0; {
-		n, err := conn.Read(room)
+	for answered := 0; answered < len(cmds); {
+		n, ended := conn.Read(room)
 		in.Write(room[:n])
-		if err != nil && n == 0 {
-			return cmp.Or(first, err)
+		if ended != nil && n == 0 {
+			return failed, cmp.Or(err, ended)
 		}
-		replies, length, err := p.replies(in.Bytes(), make([]any, 0, left))
-		if err != nil && !errors.Is(err, errIncomplete) {
-			return err
+		replies, length, garbled := p.replies(in.Bytes(), make([]any, 0, len(cmds)-answered))
+		if garbled != nil && !errors.Is(garbled, errIncomplete) {
+			return -1, garbled
 		}
 		in.Next(length)
-		left -= len(replies)
 		for _, reply := range replies {
-			if _, err := outcome(reply); err != nil && first == nil {
-				first = err
+			if _, refused := outcome(reply); refused != nil && err == nil {
+				failed, err = answered, refused
 			}
+			answered++
 		}
 	}
-	return first
+	return failed, err
 }
 
 // onConnect calls OnConnect of the client. It wants a connection of go-redis, so this one is lent to a host.

@@ -113,7 +113,8 @@ func (l *lines) replacement(now time.Time) (*pipeline, error) {
 	p = nil
 	for i := len(l.attempts) - 1; i >= 0 && p == nil; i-- {
 		if !l.attempts[i].flow.ended.Load() {
-			p, l.attempts = l.attempts[i], slices.Delete(l.attempts, i, i+1)
+			p = l.attempts[i]
+			l.attempts = slices.Delete(l.attempts, i, i+1)
 		}
 	}
 	if p == nil {

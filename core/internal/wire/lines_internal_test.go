@@ -79,3 +79,30 @@ func TestPipelines_EndAtTheMomentOfACall(t *testing.T) {
 	}})
 	call.Wait()
 }
+
+// A command that finds the first pipeline ended takes the attempt that is being made. It is not lost.
+func TestLines_AttemptTakesThePlaceOfThePipelineThatHasEnded(t *testing.T) {
+	t.Parallel()
+	client := redis.NewClient(&redis.Options{Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	defer client.Close()
+	r, err := New(client, Config{Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	l := r.single.lines
+	first, attempt := l.newPipeline(), l.newPipeline()
+	l.mu.Lock()
+	l.first.Store(first)
+	l.attempts = []*pipeline{attempt}
+	l.mu.Unlock()
+	first.fail(errors.New("ended"))
+	got, err := l.replacement(time.Now())
+	if err != nil || got != attempt {
+		t.Errorf("got %p, %v, want the attempt %p", got, err, attempt)
+	}
+	first.drop(errPipelineClosed)
+}
