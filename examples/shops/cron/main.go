@@ -16,8 +16,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/interlock-go/interlock/core"
 	"github.com/interlock-go/interlock/core/aspect"
 	"github.com/interlock-go/interlock/core/ruleset"
@@ -85,13 +83,13 @@ func prove(ctx context.Context, p *proof.Proof) error {
 
 // instance is one process of the fleet: clients of its own, and the job.
 type instance struct {
-	redis                 *redis.Client
+	cut                   func() // off from Redis, as if the power failed
 	journal               *journal
 	report, withoutWindow func(ctx context.Context, tick int) (string, error)
 }
 
 func start(ctx context.Context, p *proof.Proof, j *journal) (*instance, error) {
-	locks, rdb, err := p.Instance(ctx, core.WithWatchdog(watchdog))
+	locks, cut, err := p.Instance(ctx, core.WithWatchdog(watchdog))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +97,7 @@ func start(ctx context.Context, p *proof.Proof, j *journal) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &instance{redis: rdb, journal: j}
+	in := &instance{cut: cut, journal: j}
 	if in.report, err = aspect.Wrap(locking, nightly, in.makeReport); err != nil {
 		return nil, fmt.Errorf("the report: %w", err)
 	}
@@ -112,7 +110,7 @@ func start(ctx context.Context, p *proof.Proof, j *journal) (*instance, error) {
 // run it from then on.
 func (in *instance) makeReport(ctx context.Context, tick int) (string, error) {
 	if tick == lastWords {
-		_ = in.redis.Close() // Redis hears nothing more of this instance, as if the power were cut
+		in.cut() // Redis hears nothing more of this instance
 		<-ctx.Done()
 		return "", context.Cause(ctx)
 	}

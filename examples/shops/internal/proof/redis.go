@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -54,19 +56,54 @@ func (p *Proof) Locks(ctx context.Context, opts ...core.Option) (*core.Client, e
 	return locks, err
 }
 
-// Instance is Locks for programs that do something to the Redis client below.
-func (p *Proof) Instance(ctx context.Context, opts ...core.Option) (*core.Client, *redis.Client, error) {
-	rdb := p.backend.client()
+// Instance is Locks for programs that cut an instance off from Redis, as if its power failed.
+func (p *Proof) Instance(ctx context.Context, opts ...core.Option) (locks *core.Client, cut func(), err error) {
+	plain := p.backend.client()
+	o := *plain.Options()
+	_ = plain.Close()
+	n := &network{dial: o.Dialer}
+	o.Dialer = n.connect
+	rdb := redis.NewClient(&o)
 	p.onClose(func(context.Context) { _ = rdb.Close() })
-	locks, err := core.New(rdb, append(opts, core.WithPrefix(p.Prefix()))...)
+	locks, err = core.New(rdb, append(opts, core.WithPrefix(p.Prefix()))...)
 	if err != nil {
 		return nil, nil, err
 	}
 	p.onClose(func(ctx context.Context) { _ = locks.Close(ctx) }) // before the Redis client
-	if err := locks.Ready(ctx); err != nil {
-		return nil, nil, err
+	return locks, n.cut, locks.Ready(ctx)
+}
+
+// network has the connections of one instance.
+type network struct {
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	mu    sync.Mutex
+	off   bool
+	conns []net.Conn
+}
+
+func (n *network) connect(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := n.dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
 	}
-	return locks, rdb, nil
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.off {
+		_ = conn.Close()
+		return nil, net.ErrClosed
+	}
+	n.conns = append(n.conns, conn)
+	return conn, nil
+}
+
+func (n *network) cut() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.off = true
+	for _, conn := range n.conns {
+		_ = conn.Close()
+	}
 }
 
 func (p *Proof) onClose(f func(context.Context)) { p.closers = append(p.closers, f) }
