@@ -78,8 +78,7 @@ func (a *Aspect) compileResolved(site Site, rules ...*ruleset.Resolved) (*Point,
 	return p, nil
 }
 
-// Prepare is CompileResolved for rules that may never come into force: observers are
-// told of them by announce.
+// Prepare compiles rules that may never come into force. Observers are notified when they do.
 func (a *Aspect) Prepare(site Site, rules ...*ruleset.Resolved) (*Point, error) {
 	compiled, err := compileAll(&site, rules, roomOf(a.locks))
 	if err != nil {

@@ -89,8 +89,8 @@ func (t *Table[K, X]) Entries() []*Entry[X] {
 	return list
 }
 
-// begin is At for an endpoint that begins now: one that cannot work is not kept, and no reload
-// ever sees it.
+// begin adds an endpoint that begins now. An endpoint that cannot work is not kept, and no reload
+// sees it.
 func (t *Table[K, X]) begin(k K) (*Entry[X], error) {
 	e, err := t.add(k)
 	if err != nil {

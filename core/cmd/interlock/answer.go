@@ -21,7 +21,7 @@ type answer struct {
 	values  []value // what its key and condition read
 	applies bool    // the condition is met, or there is none
 	keys    []string
-	err     error // why there is no key
+	err     error // the reason why the request yields no key
 }
 
 // value is what a variable was in a request.

@@ -181,8 +181,8 @@ type sample struct {
 	used bool
 }
 
-// of is the type of a route's body: that of its sample, what the program says, or
-// that of the sample for all.
+// of returns the type of a route's body: the type of the route's own sample, the type that the program states, or
+// the type of the sample for all routes.
 func (s *samples) of(r routes.Route) *shape.Shape {
 	if own := s.byRoute[r.Endpoint().Label()]; own != nil {
 		own.used = true
