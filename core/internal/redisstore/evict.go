@@ -44,7 +44,7 @@ func (s *Store) Evict(now time.Time, k *Kind, f *Found, fields []string) Call[Ev
 		args = append(args, k.Holds.wire(field))
 	}
 	sc := k.eviction()
-	return typed(s, s.call(now, &sc, f.Key, args...), func(reply any) (Evicted, error) { return readEvicted(f.Key, fields, reply) })
+	return typed(s, s.call(now, &sc, f.Key, args...), func(reply any) (Evicted, error) { return readEvicted(f.Key, fields, reply) }).once()
 }
 
 func readEvicted(key string, fields []string, reply any) (Evicted, error) {

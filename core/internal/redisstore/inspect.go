@@ -40,7 +40,7 @@ func InspectSource() string { return sourceOf(inspection()) }
 
 // Inspect prepares the question what a key is.
 func (s *Store) Inspect(now time.Time, key string) Call[Found] {
-	return typed(s, s.call(now, &s.inspection, key, append([]any{1, key}, besides(key)...)...), readerOf(key))
+	return typed(s, s.call(now, &s.inspection, key, append([]any{1, key}, besides(key)...)...), readerOf(key)).question()
 }
 
 // besides are what the inspection of a key wants to know.

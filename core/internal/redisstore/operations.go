@@ -202,7 +202,7 @@ func readReleased(reply any) (Released, error) {
 // Force prepares the freeing of the lock whoever holds it. The answer says whether anybody
 // did.
 func (s *Store) Force(now time.Time, k *Kind, key string) Call[bool] {
-	call := typed(s, s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced)
+	call := typed(s, s.call(now, &k.force, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readForced).once()
 	if k.Holds != Unheld {
 		return call
 	}
@@ -232,7 +232,7 @@ type Snapshot struct {
 
 // State prepares a question for a Snapshot.
 func (s *Store) State(now time.Time, k *Kind, key string) Call[Snapshot] {
-	return typed(s, s.call(now, &k.state, key, 1, k.leaseKey(key)), readState)
+	return typed(s, s.call(now, &k.state, key, 1, k.leaseKey(key)), readState).question()
 }
 
 func readState(reply any) (Snapshot, error) {

@@ -85,19 +85,16 @@ func (s *Store) renewal(claims []Claim, lease time.Duration) Call[[]Verdict] {
 		}
 		return verdicts, nil
 	})
+	call.OnHang(wire.SendsAgain)
 	if lease <= 0 {
 		return call
 	}
 	return call.acknowledged(func([]Verdict) bool { return true })
 }
 
-// verdicts waits for the answer to a renewal. One whose connection hangs is sent once more.
+// verdicts waits for the answer to a renewal.
 func (s *Store) verdicts(ctx context.Context, limit time.Time, call *Call[[]Verdict], claims []Claim, lease time.Duration) []Verdict {
 	verdicts, _, err := call.Wait(ctx, limit)
-	if wire.Hangs(err) {
-		again := s.renewal(claims, lease)
-		verdicts, _, err = again.Wait(ctx, limit)
-	}
 	if len(claims) > 1 && s.apartKeys() && wire.Apart(err) {
 		return s.Renew(ctx, claims, lease)
 	}

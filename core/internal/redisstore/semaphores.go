@@ -83,7 +83,7 @@ type Counts struct{ Left, Acquired int }
 
 // Count prepares a question for Counts.
 func (s *Store) Count(now time.Time, k *Kind, key string) Call[Counts] {
-	return typed(s, s.call(now, &k.count, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readCounts)
+	return typed(s, s.call(now, &k.count, key, append(k.both(key), k.Channel(key), s.publishVerb())...), readCounts).question()
 }
 
 func readCounts(reply any) (Counts, error) {

@@ -63,6 +63,18 @@ func (c Call[T]) acknowledged(did func(answer T) bool) Call[T] {
 	return c
 }
 
+// question is a call that changes nothing.
+func (c Call[T]) question() Call[T] {
+	c.OnHang(wire.SendsAgain)
+	return c
+}
+
+// once is a call whose answer would be another one the second time.
+func (c Call[T]) once() Call[T] {
+	c.OnHang(wire.WaitsOn)
+	return c
+}
+
 // learn remembers for good that keys have to be sent one by one, if err says so, and reports whether it does.
 func (s *Store) learn(err error) bool {
 	if s.cluster != nil || !wire.Apart(err) {

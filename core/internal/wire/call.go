@@ -19,6 +19,7 @@ type Call struct {
 	node   *node
 	err    error // of a finished call
 	state  callState
+	onHang OnHang
 	last   bool // it is not sent a second time
 	urgent bool // it is sent to a silent node as well
 	acked  bool // replicas have to acknowledge it
@@ -32,6 +33,19 @@ const (
 	queued             // on its way
 	finished
 )
+
+// OnHang is what Wait does when the connection of a call hangs, and there is another one.
+type OnHang uint8
+
+// Each is for calls of another kind.
+const (
+	Tells      OnHang = iota // it returns an error at once: the caller has another call to send
+	WaitsOn                  // the script must not be executed twice
+	SendsAgain               // once more, that is: it does no harm if the script is executed twice
+)
+
+// OnHang says what Wait does when the connection hangs.
+func (c *Call) OnHang(what OnHang) { c.onHang = what }
 
 // Call prepares a script. args are what EVALSHA wants behind the digest: the number of keys, the keys, the
 // arguments. key is the first of the keys.
@@ -152,8 +166,15 @@ func (c *Call) sent(err error) error {
 }
 
 // follows prepares the call for what an answer asks for: the whole script, which Redis keeps from then on, or
-// another node of the Cluster. A redirection is followed once.
+// another node of the Cluster. A redirection is followed once. Without an answer it does what OnHang says.
 func (c *Call) follows(err error) bool {
+	if errors.Is(err, errHangs) {
+		if c.onHang == SendsAgain && !c.last {
+			c.onHang = WaitsOn
+			c.again(c.cmd.given[0].(string), c.cmd.given[1], c.cmd.asking) //nolint:errcheck,forcetypeassert // newCommand has it from a string
+		}
+		return c.onHang != Tells
+	}
 	if c.last || FateOf(err) != Answered {
 		return false
 	}
@@ -193,7 +214,7 @@ func (c *Call) judge(fate Fate, err error) {
 }
 
 // Together sends calls to one node in one pipeline of the hooks, and waits for their answers; Wait of each one
-// returns them. The calls are made also while the node is silent. A call whose connection hangs is sent again.
+// returns them. The calls are made also while the node is silent.
 func (r *Redis) Together(ctx context.Context, limit time.Time, calls []*Call) {
 	var slots []int
 	var acked bool

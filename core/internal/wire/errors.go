@@ -121,9 +121,6 @@ func Answer(err error) bool { return FateOf(err) == Answered }
 // more of Redis.
 func Unanswered(err error) bool { return errors.Is(err, errNoAnswer) && !errors.Is(err, ErrSilent) }
 
-// Hangs reports whether err says that a command waits on a connection that hangs, and that there is another one.
-func Hangs(err error) bool { return errors.Is(err, errHangs) }
-
 // Transient reports whether the next attempt may have another result: there was no connection or no
 // answer, a redirection led nowhere, or the error [Passes]. WRONGTYPE, NOPERM and OOM are not transient.
 func Transient(err error) bool {

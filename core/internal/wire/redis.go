@@ -141,12 +141,14 @@ func (r *Redis) Ping(ctx context.Context, key string, limit time.Time) error {
 	if err != nil {
 		return err
 	}
-	c := internal(nil, "ping")
-	c.node, c.at = n, time.Now()
-	n.health.sent(c.at)
-	c.prepare(within(ctx, limit))
-	if err = n.lines.submit(c); err == nil {
-		err = c.await(ctx, limit)
+	for sent := false; !sent || errors.Is(err, errHangs); sent = true {
+		c := internal(nil, "ping")
+		c.node, c.at = n, time.Now()
+		n.health.sent(c.at)
+		c.prepare(within(ctx, limit))
+		if err = n.lines.submit(c); err == nil {
+			err = c.await(ctx, limit)
+		}
 	}
 	if FateOf(err) == Answered {
 		n.health.answered()

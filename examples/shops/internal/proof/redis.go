@@ -70,7 +70,8 @@ func (p *Proof) Instance(ctx context.Context, opts ...core.Option) (locks *core.
 		return nil, nil, err
 	}
 	p.onClose(func(ctx context.Context) { _ = locks.Close(ctx) }) // before the Redis client
-	return locks, n.cut, locks.Ready(ctx)
+	err = locks.Ready(ctx)
+	return locks, n.cut, err
 }
 
 // network has the connections of one instance.

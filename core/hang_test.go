@@ -1,0 +1,59 @@
+package core_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/interlock-go/interlock/core"
+	"github.com/interlock-go/interlock/core/internal/faultproxy"
+)
+
+// An operation with one attempt that waits on a connection that hangs for a while has its answer in the end. A
+// question is asked again on another connection.
+func TestHang_OperationsWithOneAttempt(t *testing.T) {
+	t.Parallel()
+	const hang = 5 * time.Second
+	for name, op := range map[string]struct {
+		question bool
+		do       func(ctx context.Context, locks *core.Client, h *core.Hold) error
+	}{
+		"Ready":    {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error { return locks.Ready(ctx) }},
+		"State": {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error { return second(locks.Lock("k").State(ctx)) }},
+		"Inspect":  {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error { return second(locks.Inspect(ctx, "k")) }},
+		"Available": {true, func(ctx context.Context, locks *core.Client, _ *core.Hold) error {
+			return second(locks.PlainSemaphore("s").Available(ctx))
+		}},
+		"Evict": {false, func(ctx context.Context, locks *core.Client, h *core.Hold) error {
+			return second(locks.Evict(ctx, "k", h.Field()))
+		}},
+		"ForceRelease": {false, func(ctx context.Context, locks *core.Client, _ *core.Hold) error {
+			return second(locks.Lock("k").ForceRelease(ctx))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, b *bed) {
+				proxy, rdb := faultproxy.Around(t, b.Client)
+				locks := locksOn(t, rdb, patient)
+				_, hold := acquired(t, t.Context(), b.locks().Lock("k"))
+				must(t, locks.Ready(t.Context()))
+				warm(t, locks)
+				stuck := proxy.HoldRequest(faultproxy.Once(faultproxy.All(faultproxy.Command("EVALSHA"), faultproxy.Containing("stuck"))))
+				other := acquiring(t.Context(), locks.Lock("stuck"))
+				synctest.Wait()
+				start := time.Now()
+				time.AfterFunc(hang, stuck.Release)
+				must(t, op.do(t.Context(), locks, hold))
+				if took := time.Since(start); op.question && took > time.Second || took > hang {
+					t.Errorf("answered after %s", took)
+				}
+				o := <-other
+				must(t, o.err)
+				released(t, o.hold)
+			})
+		})
+	}
+}
+
