@@ -55,9 +55,10 @@ const (
 // a call costs this process when Redis is near; so the more are under way the longer a writer
 // collects what others have to say.
 const (
-	// gathersFrom is how many under way have a caller that writes let the others that can run
-	// go first: it then writes for all of them.
-	gathersFrom = 3
+	// gathersFrom is how many under way have a caller that writes let the others that can run go first: it then
+	// writes for all of them. Fewer callers each write at once: commands on their way keep this process and Redis
+	// busy at the same time, where batches have each wait for the other.
+	gathersFrom = 9
 	// writerAbove is how many under way leave that to the writer.
 	writerAbove = 64
 	// roomy is how many bytes of calls under way any socket has room for. Beyond it a write

@@ -58,10 +58,7 @@ func ReplyError(text string) error { return errorReply(text) }
 var errIncomplete = errors.New("incomplete reply")
 
 // errGarbled says that what came is no reply.
-var errGarbled = errors.New("this is not the protocol of redis")
-
-// pushed is what Redis sends without being asked.
-type pushed struct{}
+var errGarbled = errors.New("this is not RESP2, the protocol of redis")
 
 // What is larger is no reply of Redis, or of a script of this package.
 const (
@@ -70,16 +67,14 @@ const (
 	deepest     = 32
 )
 
-// parser reads a stream of replies, in whatever pieces it comes. What scripts answer is what
-// go-redis makes of it: int64, string, []any, nil, or an error. What they never do need not
-// be: a double is a string, a map a list.
+// parser reads a stream of replies of RESP2, in whatever pieces it comes, as go-redis does: int64, string, []any, nil,
+// or an error.
 type parser struct {
 	open []list // that have begun, the outermost first
 }
 
 // list is a reply, or a part of one, that consists of others.
 type list struct {
-	kind     byte
 	left     int // how many are missing
 	elements []any
 }
@@ -103,7 +98,7 @@ func (p *parser) next(b []byte) (reply any, length int, err error) {
 }
 
 // replies reads as many as there is room for, and returns how much of b is not needed any
-// more. What nobody has asked for is left out. With an error, replies are those before it.
+// more. With an error, replies are those before it.
 func (p *parser) replies(b []byte, room []any) (replies []any, length int, err error) {
 	for replies = room; len(replies) < cap(replies); {
 		reply, n, err := p.next(b[length:])
@@ -111,9 +106,7 @@ func (p *parser) replies(b []byte, room []any) (replies []any, length int, err e
 		if err != nil {
 			return replies, length, err
 		}
-		if _, unasked := reply.(pushed); !unasked {
-			replies = append(replies, reply)
-		}
+		replies = append(replies, reply)
 	}
 	return replies, length, nil
 }
@@ -126,18 +119,11 @@ func (p *parser) add(part any) (reply any, whole bool) {
 		if last.left--; last.left > 0 {
 			return nil, false
 		}
-		part = last.reply()
+		part = last.elements
 		last.elements = nil
 		p.open = p.open[:len(p.open)-1]
 	}
 	return part, true
-}
-
-func (l *list) reply() any {
-	if l.kind == '>' || l.kind == '|' {
-		return pushed{}
-	}
-	return l.elements
 }
 
 // part reads what is no list at the front of b, or begins a list.
@@ -147,14 +133,10 @@ func (p *parser) part(b []byte) (part any, length int, begun bool, err error) {
 		return nil, 0, false, err
 	}
 	switch b[0] {
-	case '+', ',', '(':
+	case '+':
 		return string(line), length, false, nil
 	case '-':
 		return errorReply(line), length, false, nil
-	case '_':
-		return nil, length, false, nil
-	case '#':
-		return string(line) == "t", length, false, nil
 	}
 	n, err := strconv.ParseInt(string(line), 10, 64)
 	switch {
@@ -166,29 +148,27 @@ func (p *parser) part(b []byte) (part any, length int, begun bool, err error) {
 		return nil, 0, false, fmt.Errorf("%w: a reply of length %d", errGarbled, n)
 	}
 	switch b[0] {
-	case '$', '=', '!':
-		text, size, err := textOf(b[0], int(n), b[length:])
+	case '$':
+		text, size, err := textOf(int(n), b[length:])
 		return text, length + size, false, err
-	case '*', '~', '>', '%', '|':
-		part, begun, err = p.begin(list{kind: b[0], left: int(n)})
+	case '*':
+		part, begun, err = p.begin(int(n))
 		return part, length, begun, err
 	}
 	return nil, 0, false, fmt.Errorf("%w: a reply of type %q", errGarbled, b[0])
 }
 
-// begin begins a list, unless it has no elements.
-func (p *parser) begin(l list) (part any, begun bool, err error) {
+// begin begins a list of n elements, unless it has none.
+func (p *parser) begin(n int) (part any, begun bool, err error) {
 	switch {
-	case l.left < 0:
+	case n < 0:
 		return nil, false, nil
-	case l.left == 0:
-		return l.reply(), false, nil
+	case n == 0:
+		return []any(nil), false, nil
 	case len(p.open) == deepest:
 		return nil, false, fmt.Errorf("%w: too many lists in each other", errGarbled)
-	case l.kind == '%' || l.kind == '|':
-		l.left *= 2
 	}
-	p.open = append(p.open, l)
+	p.open = append(p.open, list{left: n})
 	return nil, true, nil
 }
 
@@ -207,7 +187,7 @@ func lineOf(b []byte) (line []byte, length int, err error) {
 }
 
 // textOf is a text of n bytes at the front of b.
-func textOf(kind byte, n int, b []byte) (text any, length int, err error) {
+func textOf(n int, b []byte) (text any, length int, err error) {
 	switch {
 	case n < 0:
 		return nil, 0, nil
@@ -215,8 +195,6 @@ func textOf(kind byte, n int, b []byte) (text any, length int, err error) {
 		return nil, 0, errIncomplete
 	case b[n] != '\r' || b[n+1] != '\n':
 		return nil, 0, fmt.Errorf("%w: a text without an end", errGarbled)
-	case kind == '!':
-		return errorReply(b[:n]), n + 2, nil
 	}
 	return string(b[:n]), n + 2, nil
 }

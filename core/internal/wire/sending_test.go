@@ -137,7 +137,7 @@ func TestSending_LimitOfACallerInLargeCompany(t *testing.T) {
 			j.room.Store(16 << 10)
 			proxy.HoldReply(scriptCommand)
 			var all sync.WaitGroup
-			for range 2 {
+			for range 9 { // so many that callers let others go first
 				all.Go(func() { _, _ = acquiring(t.Context(), b) })
 			}
 			synctest.Wait()
